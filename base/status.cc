@@ -1,0 +1,87 @@
+#include "base/status.h"
+
+namespace delayd {
+
+std::string_view StatusCodeName(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk:
+      return "ok";
+    case StatusCode::kInvalidArgument:
+      return "invalid_argument";
+    case StatusCode::kNotFound:
+      return "not_found";
+    case StatusCode::kAlreadyExists:
+      return "already_exists";
+    case StatusCode::kFailedPrecondition:
+      return "failed_precondition";
+    case StatusCode::kResourceExhausted:
+      return "resource_exhausted";
+    case StatusCode::kUnavailable:
+      return "unavailable";
+    case StatusCode::kUnknown:
+      return "outcome_unknown";
+    case StatusCode::kDataLoss:
+      return "data_loss";
+    case StatusCode::kPermissionDenied:
+      return "permission_denied";
+    case StatusCode::kDeadlineExceeded:
+      return "deadline_exceeded";
+    case StatusCode::kInternal:
+      return "internal";
+  }
+  DELAYD_CHECK(false);
+}
+
+Status Status::WithContext(std::string_view context) const {
+  Status result = *this;
+  if (!ok()) {
+    result.message_ = std::string(context) + ": " + message_;
+  }
+  return result;
+}
+
+Status InvalidArgument(std::string message, std::string_view reason) {
+  return {StatusCode::kInvalidArgument, std::move(message), reason};
+}
+
+Status NotFound(std::string message, std::string_view reason) {
+  return {StatusCode::kNotFound, std::move(message), reason};
+}
+
+Status AlreadyExists(std::string message, std::string_view reason) {
+  return {StatusCode::kAlreadyExists, std::move(message), reason};
+}
+
+Status FailedPrecondition(std::string message, std::string_view reason) {
+  return {StatusCode::kFailedPrecondition, std::move(message), reason};
+}
+
+Status ResourceExhausted(std::string message, std::string_view reason) {
+  return {StatusCode::kResourceExhausted, std::move(message), reason};
+}
+
+Status Unavailable(std::string message, std::string_view reason) {
+  return {StatusCode::kUnavailable, std::move(message), reason};
+}
+
+Status Unknown(std::string message, std::string_view reason) {
+  return {StatusCode::kUnknown, std::move(message), reason};
+}
+
+Status DataLoss(std::string message, std::string_view reason) {
+  return {StatusCode::kDataLoss, std::move(message), reason};
+}
+
+Status PermissionDenied(std::string message, std::string_view reason) {
+  return {StatusCode::kPermissionDenied, std::move(message), reason};
+}
+
+Status DeadlineExceeded(std::string message, std::string_view reason) {
+  return {StatusCode::kDeadlineExceeded, std::move(message), reason};
+}
+
+Status Internal(std::string message, std::string_view reason) {
+  return {StatusCode::kInternal, std::move(message), reason};
+}
+
+}  // namespace delayd

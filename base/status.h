@@ -1,0 +1,146 @@
+// base/status.h — the outcome of every call that can fail, as a value.
+//
+// Errors:  a Status holds a code (which branch the caller takes), a stable reason slug (what a
+// program sees on the
+//          wire, such as "lease_lost") and a message for people that names the object and says what
+//          to do.
+// Threads: a value; share copies.
+// Cost:    an OK status is two empty strings and allocates nothing.
+// Source:  names and meanings follow Abseil's canonical codes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/check.h"
+
+namespace delayd {
+
+enum class StatusCode : uint8_t {
+  kOk = 0,
+  kInvalidArgument,     // the request is wrong whatever the state
+  kNotFound,            // no such job, key, queue or file
+  kAlreadyExists,       // the key belongs to a live job with other content
+  kFailedPrecondition,  // right request, wrong state: leased, stale lease, newer schema
+  kResourceExhausted,   // a limit was met; the message says which
+  kUnavailable,         // cannot be served now, safe to retry
+  kUnknown,             // the outcome is not known: it may have happened, once
+  kDataLoss,            // stored bytes are damaged or gone
+  kPermissionDenied,
+  kDeadlineExceeded,
+  kInternal,  // our bug
+};
+
+// "not_found" for kNotFound, and so on: the default reason slug of a code.
+std::string_view StatusCodeName(StatusCode code);
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+
+  // `reason` must be a string literal or outlive the status; empty takes the code's own name.
+  Status(StatusCode code, std::string message, std::string_view reason = {})
+      : code_(code),
+        reason_(reason.empty() ? StatusCodeName(code) : reason),
+        message_(std::move(message)) {}
+
+  bool ok() const { return code_ == StatusCode::kOk; }
+
+  StatusCode code() const { return code_; }
+
+  std::string_view reason() const { return reason_; }
+
+  const std::string& message() const { return message_; }
+
+  // The same status with `context` and ": " in front of its message.
+  Status WithContext(std::string_view context) const;
+
+ private:
+  StatusCode code_ = StatusCode::kOk;
+  std::string_view reason_;
+  std::string message_;
+};
+
+inline Status OkStatus() {
+  return {};
+}
+
+Status InvalidArgument(std::string message, std::string_view reason = {});
+Status NotFound(std::string message, std::string_view reason = {});
+Status AlreadyExists(std::string message, std::string_view reason = {});
+Status FailedPrecondition(std::string message, std::string_view reason = {});
+Status ResourceExhausted(std::string message, std::string_view reason = {});
+Status Unavailable(std::string message, std::string_view reason = {});
+Status Unknown(std::string message, std::string_view reason = {});
+Status DataLoss(std::string message, std::string_view reason = {});
+Status PermissionDenied(std::string message, std::string_view reason = {});
+Status DeadlineExceeded(std::string message, std::string_view reason = {});
+Status Internal(std::string message, std::string_view reason = {});
+
+// A value, or the Status that says why there is none.
+template <typename T>
+class [[nodiscard]] StatusOr {
+ public:
+  StatusOr(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
+    DELAYD_CHECK(!status_.ok());
+  }
+
+  StatusOr(T value) : value_(std::move(value)) {}  // NOLINT(google-explicit-constructor)
+
+  bool ok() const { return value_.has_value(); }
+
+  const Status& status() const { return status_; }
+
+  T& value() & {
+    DELAYD_CHECK(value_.has_value());
+    return *value_;
+  }
+
+  const T& value() const& {
+    DELAYD_CHECK(value_.has_value());
+    return *value_;
+  }
+
+  T&& value() && {
+    DELAYD_CHECK(value_.has_value());
+    return std::move(*value_);
+  }
+
+  T& operator*() & { return value(); }
+
+  const T& operator*() const& { return value(); }
+
+  T* operator->() { return &value(); }
+
+  const T* operator->() const { return &value(); }
+
+ private:
+  Status status_;
+  std::optional<T> value_;
+};
+
+}  // namespace delayd
+
+#define DELAYD_RETURN_IF_ERROR(expression)          \
+  do {                                              \
+    ::delayd::Status delayd_status_ = (expression); \
+    if (!delayd_status_.ok()) {                     \
+      return delayd_status_;                        \
+    }                                               \
+  } while (false)
+
+#define DELAYD_CONCAT_INNER(a, b) a##b
+#define DELAYD_CONCAT(a, b) DELAYD_CONCAT_INNER(a, b)
+
+// DELAYD_ASSIGN_OR_RETURN(auto job, store.Get(id));
+#define DELAYD_ASSIGN_OR_RETURN(declaration, expression) \
+  DELAYD_ASSIGN_OR_RETURN_IMPL(DELAYD_CONCAT(delayd_result_, __LINE__), declaration, expression)
+#define DELAYD_ASSIGN_OR_RETURN_IMPL(result, declaration, expression) \
+  auto result = (expression);                                         \
+  if (!result.ok()) {                                                 \
+    return result.status();                                           \
+  }                                                                   \
+  declaration = std::move(result).value()

@@ -1,0 +1,31 @@
+# delayd_room(NAME SOURCES ... LINK ...): one static library that is a room of the house, or a part of one.
+function(delayd_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  add_library(${name} STATIC ${ROOM_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${DELAYD_WARNINGS})
+  target_link_libraries(${name} PUBLIC ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE_LINK})
+endfunction()
+
+# delayd_program(NAME SOURCES ... LINK ...): an executable in build/<preset>/bin.
+function(delayd_program name)
+  cmake_parse_arguments(PROGRAM "" "" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${PROGRAM_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(${name} PRIVATE ${DELAYD_WARNINGS})
+  target_link_libraries(${name} PRIVATE ${PROGRAM_LINK})
+endfunction()
+
+# delayd_test(NAME SOURCES ... LINK ... [LABEL unit] [TIMEOUT 60]): a GoogleTest program that ctest runs as one test.
+function(delayd_test name)
+  cmake_parse_arguments(TEST "" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  delayd_program(${name} SOURCES ${TEST_SOURCES} LINK ${TEST_LINK} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT TEST_LABEL)
+    set(TEST_LABEL unit)
+  endif()
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 120)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT})
+endfunction()
