@@ -1,0 +1,50 @@
+// base/clock.h — the only door through which the house learns what time it is.
+//
+// Units:   see base/time.h.
+// Errors:  none; a kernel without the clocks is a failed check.
+// Threads: any.
+// Cost:    two vDSO calls.
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace delayd {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual Now Sample() const = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] Now Sample() const override;
+};
+
+// Only read, never slept in; tests move it by hand.
+class SimulatedClock final : public Clock {
+ public:
+  explicit SimulatedClock(Now start) : now_(start) {}
+
+  [[nodiscard]] Now Sample() const override { return now_; }
+
+  // Real time passes: both clocks go on.
+  void Advance(Millis by) {
+    now_.wall += by;
+    now_.boot += by;
+  }
+
+  // Somebody sets the wall clock, in either direction; the boot clock does not notice.
+  void StepWall(Millis by) { now_.wall += by; }
+
+ private:
+  Now now_;
+};
+
+// A number that is the same from boot to shutdown and differs between boots; 0 where the kernel
+// does not tell.
+uint64_t CurrentBootId();
+
+}  // namespace delayd

@@ -1,0 +1,171 @@
+#include "base/coding.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+namespace delayd {
+namespace {
+
+constexpr uint32_t kCastagnoliReflected = 0x82f63b78;
+
+constexpr std::array<uint32_t, 256> MakeCrcTable() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t i = 0; i < 256; ++i) {
+    uint32_t crc = i;
+    for (int bit = 0; bit < 8; ++bit) {
+      crc = (crc >> 1) ^ ((crc & 1) != 0 ? kCastagnoliReflected : 0);
+    }
+    table[i] = crc;
+  }
+  return table;
+}
+
+constexpr std::array<uint32_t, 256> kCrcTable = MakeCrcTable();
+
+uint32_t CrcPortable(const unsigned char* data, size_t size, uint32_t crc) {
+  for (size_t i = 0; i < size; ++i) {
+    crc = (crc >> 8) ^ kCrcTable[(crc ^ data[i]) & 0xff];
+  }
+  return crc;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) uint32_t CrcSse42(const unsigned char* data,
+                                                    size_t size,
+                                                    uint32_t crc) {
+  uint64_t wide = crc;
+  for (; size >= 8; size -= 8, data += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, data, sizeof word);
+    wide = __builtin_ia32_crc32di(wide, word);
+  }
+  crc = static_cast<uint32_t>(wide);
+  for (; size > 0; --size, ++data) {
+    crc = __builtin_ia32_crc32qi(crc, *data);
+  }
+  return crc;
+}
+#endif
+
+}  // namespace
+
+void AppendU8(std::string* out, uint8_t value) {
+  out->push_back(static_cast<char>(value));
+}
+
+void AppendU16(std::string* out, uint16_t value) {
+  AppendU8(out, static_cast<uint8_t>(value >> 8));
+  AppendU8(out, static_cast<uint8_t>(value));
+}
+
+void AppendU32(std::string* out, uint32_t value) {
+  const uint32_t big = __builtin_bswap32(value);
+  char bytes[sizeof big];
+  std::memcpy(bytes, &big, sizeof big);
+  out->append(bytes, sizeof bytes);
+}
+
+void AppendU64(std::string* out, uint64_t value) {
+  const uint64_t big = __builtin_bswap64(value);
+  char bytes[sizeof big];
+  std::memcpy(bytes, &big, sizeof big);
+  out->append(bytes, sizeof bytes);
+}
+
+void AppendVarint(std::string* out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) {
+    AppendU8(out, static_cast<uint8_t>(value | 0x80));
+  }
+  AppendU8(out, static_cast<uint8_t>(value));
+}
+
+void AppendBytes(std::string* out, std::string_view bytes) {
+  AppendVarint(out, bytes.size());
+  out->append(bytes);
+}
+
+uint64_t ByteReader::BigEndian(size_t count) {
+  const std::string_view raw = Raw(count);
+  uint64_t value = 0;
+  for (const char c : raw) {
+    value = value << 8 | static_cast<unsigned char>(c);
+  }
+  return value;
+}
+
+uint8_t ByteReader::U8() {
+  return static_cast<uint8_t>(BigEndian(1));
+}
+
+uint16_t ByteReader::U16() {
+  return static_cast<uint16_t>(BigEndian(2));
+}
+
+uint32_t ByteReader::U32() {
+  return static_cast<uint32_t>(BigEndian(4));
+}
+
+uint64_t ByteReader::U64() {
+  return BigEndian(8);
+}
+
+uint64_t ByteReader::Varint() {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    const uint8_t byte = U8();
+    if (!ok_) {
+      return 0;
+    }
+    // The tenth byte has room for one bit only.
+    if (shift == 63 && byte > 1) {
+      break;
+    }
+    value |= uint64_t{byte & 0x7fU} << shift;
+    if ((byte & 0x80) == 0) {
+      return value;
+    }
+  }
+  ok_ = false;
+  return 0;
+}
+
+std::string_view ByteReader::Bytes() {
+  const uint64_t size = Varint();
+  if (size > remaining()) {
+    ok_ = false;
+    return {};
+  }
+  return Raw(size);
+}
+
+std::string_view ByteReader::Raw(size_t count) {
+  if (!ok_ || count > remaining()) {
+    ok_ = false;
+    return {};
+  }
+  const std::string_view raw = bytes_.substr(position_, count);
+  position_ += count;
+  return raw;
+}
+
+uint32_t Crc32c(std::string_view bytes, uint32_t crc) {
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+#if defined(__x86_64__)
+  static const bool has_sse42 = __builtin_cpu_supports("sse4.2") != 0;
+  if (has_sse42) {
+    return ~CrcSse42(data, bytes.size(), ~crc);
+  }
+#endif
+  return ~CrcPortable(data, bytes.size(), ~crc);
+}
+
+uint64_t Fingerprint(std::string_view bytes, uint64_t seed) {
+  uint64_t hash = seed;
+  for (const char c : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+}  // namespace delayd

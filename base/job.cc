@@ -1,0 +1,135 @@
+#include "base/job.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+
+#include "base/limits.h"
+
+namespace delayd {
+namespace {
+
+bool IsQueueNameByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+         std::string_view("-+/;.$_()").find(c) != std::string_view::npos;
+}
+
+// A name as it may stand in an error line: control bytes would let it forge further lines.
+std::string Printable(std::string_view text) {
+  std::string out;
+  for (const char c : text.substr(0, 64)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      char escaped[5];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  return text.size() > 64 ? out + "..." : out;
+}
+
+bool ParseNumber(std::string_view text, int base, uint64_t* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, base);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+}  // namespace
+
+std::string_view JobStateName(JobState state) {
+  switch (state) {
+    case JobState::kScheduled:
+      return "scheduled";
+    case JobState::kReady:
+      return "ready";
+    case JobState::kLeased:
+      return "leased";
+    case JobState::kDead:
+      return "dead";
+    case JobState::kFinished:
+      return "finished";
+  }
+  DELAYD_CHECK(false);
+}
+
+std::optional<JobState> ParseJobState(std::string_view name) {
+  for (const JobState state : {JobState::kScheduled,
+                               JobState::kReady,
+                               JobState::kLeased,
+                               JobState::kDead,
+                               JobState::kFinished}) {
+    if (name == JobStateName(state)) {
+      return state;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string DescribeJobRef(const JobRef& ref) {
+  if (const auto* id = std::get_if<JobId>(&ref)) {
+    return "job " + std::to_string(ToInt(*id));
+  }
+  const auto& key = std::get<KeyRef>(ref);
+  return "key " + Printable(key.key) + " in queue " + Printable(key.queue);
+}
+
+std::string FormatLeaseToken(const LeaseToken& token) {
+  char text[64];
+  std::snprintf(text,
+                sizeof text,
+                "%llu-%llx-%llx",
+                static_cast<unsigned long long>(ToInt(token.job)),
+                static_cast<unsigned long long>(token.epoch),
+                static_cast<unsigned long long>(token.sequence));
+  return text;
+}
+
+StatusOr<LeaseToken> ParseLeaseToken(std::string_view text) {
+  const size_t first = text.find('-');
+  const size_t second = first == std::string_view::npos ? first : text.find('-', first + 1);
+  LeaseToken token;
+  uint64_t job = 0;
+  if (second == std::string_view::npos || !ParseNumber(text.substr(0, first), 10, &job) ||
+      !ParseNumber(text.substr(first + 1, second - first - 1), 16, &token.epoch) ||
+      !ParseNumber(text.substr(second + 1), 16, &token.sequence)) {
+    return InvalidArgument(
+        "lease token '" + Printable(text) +
+            "' is malformed; pass lease_token exactly as the lease answer gave it",
+        "invalid_lease_token");
+  }
+  token.job = JobId{job};
+  return token;
+}
+
+Status ValidateQueueName(std::string_view name) {
+  if (name.empty() || name.size() > limits::kQueueNameBytesMax) {
+    return InvalidArgument("queue name has " + std::to_string(name.size()) + " bytes; use 1 to " +
+                               std::to_string(limits::kQueueNameBytesMax),
+                           "invalid_queue");
+  }
+  if (name.front() == '-' || !std::all_of(name.begin(), name.end(), IsQueueNameByte)) {
+    return InvalidArgument(
+        "queue name '" + Printable(name) +
+            "' is not allowed; use letters, digits and - + / ; . $ _ ( ), and do not "
+            "start with '-'",
+        "invalid_queue");
+  }
+  return OkStatus();
+}
+
+Status ValidateKey(std::string_view key) {
+  if (key.empty() || key.size() > limits::kKeyBytesMax) {
+    return InvalidArgument("key has " + std::to_string(key.size()) + " bytes; use 1 to " +
+                               std::to_string(limits::kKeyBytesMax),
+                           "invalid_key");
+  }
+  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(key.begin(), key.end(), is_control)) {
+    return InvalidArgument("key '" + Printable(key) + "' has control characters; leave them out",
+                           "invalid_key");
+  }
+  return OkStatus();
+}
+
+}  // namespace delayd

@@ -1,0 +1,127 @@
+// base/job.h — what a job is: its identity, what a client may ask for, and what a client is told.
+//
+// Units:   WallTime and Millis (base/time.h).
+// Errors:  ValidateQueueName, ValidateKey and ParseLeaseToken return a Status that names the bad
+// part. Threads: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time.h"
+
+namespace delayd {
+
+enum class JobId : uint64_t {};
+enum class QueueId : uint32_t {};
+
+constexpr uint64_t ToInt(JobId id) {
+  return static_cast<uint64_t>(id);
+}
+
+constexpr uint32_t ToInt(QueueId id) {
+  return static_cast<uint32_t>(id);
+}
+
+// The states a client sees. On disk only pending (scheduled, ready and leased alike), dead and
+// finished occur.
+enum class JobState : uint8_t {
+  kScheduled = 1,  // waits for its due time
+  kReady = 2,      // due, waits for a worker
+  kLeased = 3,     // handed out
+  kDead = 4,       // attempts used up, expired, or buried
+  kFinished = 5,   // acked or cancelled
+};
+std::string_view JobStateName(JobState state);
+std::optional<JobState> ParseJobState(std::string_view name);
+
+// Which clock a due time was promised on. Embedded in records: append only, never renumber.
+enum class DueKind : uint8_t {
+  kRelative = 1,  // "in 30m": real time on the boot clock; its wall time stands in after a reboot
+  kAbsolute = 2,  // "at 09:00Z": the wall clock, whatever it is set to
+};
+
+struct DueAfter {
+  Millis delay{0};
+};
+
+struct DueAt {
+  WallTime at;
+};
+
+using DueSpec = std::variant<DueAfter, DueAt>;
+
+// What a client asks for. Front ends fill it, the engine validates it.
+struct JobSpec {
+  std::string queue = "default";
+  DueSpec due = DueAfter{};
+  std::string payload;
+  std::string key;  // empty: none
+  std::optional<uint32_t> priority;
+  std::optional<Millis> lease;
+  std::optional<uint32_t> max_attempts;  // 0: no limit
+  std::optional<Millis> expires_after;   // counted from the due time
+};
+
+// A job by its id or by its caller's key.
+struct KeyRef {
+  std::string queue;
+  std::string key;
+};
+
+using JobRef = std::variant<JobId, KeyRef>;
+// "job 42" or "key order:1001 in queue orders", for messages.
+std::string DescribeJobRef(const JobRef& ref);
+
+// One hand-out of one job. Fences acks: a token of an earlier hand-out, or of an earlier run of the
+// daemon, is stale. Written as "ID-EPOCH-SEQUENCE", the last two in hexadecimal.
+struct LeaseToken {
+  JobId job{};
+  uint64_t epoch = 0;     // rises with every start of the daemon
+  uint64_t sequence = 0;  // rises with every hand-out
+  friend bool operator==(const LeaseToken&, const LeaseToken&) = default;
+};
+
+std::string FormatLeaseToken(const LeaseToken& token);
+StatusOr<LeaseToken> ParseLeaseToken(std::string_view text);
+
+// What a client is told about a job.
+struct JobView {
+  JobId id{};
+  std::string queue;
+  std::string key;
+  JobState state = JobState::kScheduled;
+  DueKind due_kind = DueKind::kRelative;
+  WallTime due;
+  WallTime created;
+  uint32_t priority = 0;
+  Millis lease{0};
+  uint32_t attempt = 0;  // hand-outs so far, a running one included
+  uint32_t max_attempts = 0;
+  std::optional<Millis> expires_after;
+  std::string last_error;
+  std::optional<std::string> payload;  // absent in lists
+  uint64_t payload_bytes = 0;
+
+  // Finished jobs.
+  std::optional<WallTime> finished;
+  std::string outcome;  // "acked" or "cancelled"
+
+  // Leased jobs.
+  std::optional<LeaseToken> lease_token;  // only in the answer to the lease request itself
+  std::optional<WallTime> lease_expires;
+  std::optional<Millis> lateness;
+};
+
+// 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with '-': what beanstalk
+// clients may use.
+Status ValidateQueueName(std::string_view name);
+// 1 to 200 bytes without control characters.
+Status ValidateKey(std::string_view key);
+
+}  // namespace delayd

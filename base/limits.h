@@ -1,0 +1,59 @@
+// base/limits.h — every bound of the house, with the relations that must hold between them.
+//
+// Units:   in the names. A bound that an operator may change has its default here and its key in
+// config/delayd.yaml.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace delayd::limits {
+
+// Job ids stay exact in a JavaScript number.
+inline constexpr uint64_t kJobIdMax = (uint64_t{1} << 53) - 1;
+// Ids reserved per write of the high-water mark: a crash skips at most this many.
+inline constexpr uint64_t kJobIdBlock = 1'000'000;
+
+inline constexpr size_t kQueueNameBytesMax = 200;
+inline constexpr size_t kKeyBytesMax = 200;
+inline constexpr size_t kPayloadBytesDefaultMax = size_t{1} << 20;
+inline constexpr size_t kPayloadBytesHardMax = size_t{64} << 20;
+// Longer payloads leave the timers table for the big table.
+inline constexpr size_t kInlinePayloadBytesMax = 1024;
+
+inline constexpr size_t kEnqueueBatchJobsMax = 1000;
+inline constexpr size_t kRequestBodyBytesMax = size_t{32} << 20;
+inline constexpr size_t kRequestHeaderBytesMax = 16 * 1024;
+inline constexpr size_t kRequestLineBytesMax = 8 * 1024;
+
+// One group commit takes everything that is queued, up to these.
+inline constexpr size_t kCommitOpsJobsMax = 1024;
+inline constexpr size_t kCommitBytesMax = size_t{1} << 20;
+
+inline constexpr size_t kLeaseCountMax = 1000;
+inline constexpr size_t kListLimitDefault = 100;
+inline constexpr size_t kListLimitMax = 1000;
+// A filtered list answers with a cursor after looking at this many rows, however few matched.
+inline constexpr size_t kListScanRowsMax = 10'000;
+
+// Timers popped from the wheel in one turn, so that a burst does not stall the sockets.
+inline constexpr size_t kFireBatchMax = 4096;
+// Rows read from the store in one page while timers are loaded.
+inline constexpr size_t kLoadPageRows = 10'000;
+
+inline constexpr int64_t kDelayMsMax = int64_t{100} * 365 * 24 * 3600 * 1000;  // 100 years
+// Due times end before 2286-11-20 so that a millisecond count has at most 13 digits.
+inline constexpr int64_t kWallMsMax = 9'999'999'999'999;
+inline constexpr int64_t kLeaseMsDefault = 60'000;
+inline constexpr int64_t kLeaseMsMax = int64_t{7} * 24 * 3600 * 1000;
+inline constexpr int64_t kLeaseWaitMsMax = 3600 * 1000;
+inline constexpr uint32_t kPriorityDefault = 1024;
+inline constexpr uint32_t kMaxAttemptsDefault = 25;
+inline constexpr int64_t kKeyRetentionMsDefault = int64_t{24} * 3600 * 1000;
+
+static_assert(kInlinePayloadBytesMax < kPayloadBytesDefaultMax);
+static_assert(kPayloadBytesDefaultMax < kRequestBodyBytesMax);
+static_assert(kPayloadBytesDefaultMax <= kPayloadBytesHardMax);
+static_assert(kListLimitMax <= kListScanRowsMax);
+
+}  // namespace delayd::limits

@@ -1,0 +1,52 @@
+// base/time.h — the two times of the house, as types that do not convert into each other.
+//
+// Units:   milliseconds. WallTime counts from the Unix epoch and may step either way; BootTime
+// counts from the boot of
+//          the machine, suspend included, and never goes back.
+// Threads: values.
+// Source:  CLOCK_REALTIME and CLOCK_BOOTTIME of Linux; docs/architecture.md, section "Time".
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace delayd {
+
+using Millis = std::chrono::milliseconds;
+using WallTime = std::chrono::time_point<std::chrono::system_clock, Millis>;
+
+// A tag: nobody reads a clock through it. base/clock.h does the reading.
+struct BootClock {
+  using duration = Millis;
+  using rep = duration::rep;
+  using period = duration::period;
+  using time_point = std::chrono::time_point<BootClock, Millis>;
+  static constexpr bool is_steady = true;
+};
+
+using BootTime = BootClock::time_point;
+
+// One reading of both clocks, rounded down. Sampled once a turn and passed along; nobody else asks
+// what time it is.
+struct Now {
+  WallTime wall;
+  BootTime boot;
+};
+
+constexpr int64_t ToMillis(WallTime time) {
+  return time.time_since_epoch().count();
+}
+
+constexpr int64_t ToMillis(BootTime time) {
+  return time.time_since_epoch().count();
+}
+
+constexpr WallTime WallFromMillis(int64_t ms) {
+  return WallTime(Millis(ms));
+}
+
+constexpr BootTime BootFromMillis(int64_t ms) {
+  return BootTime(Millis(ms));
+}
+
+}  // namespace delayd

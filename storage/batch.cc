@@ -1,0 +1,68 @@
+#include "storage/batch.h"
+
+#include "base/check.h"
+
+namespace delayd::storage {
+
+std::string_view TableName(Table table) {
+  switch (table) {
+    case Table::kMeta:
+      return "default";
+    case Table::kTimers:
+      return "timers";
+    case Table::kIndex:
+      return "index";
+    case Table::kByQueue:
+      return "by_queue";
+    case Table::kKeys:
+      return "keys";
+    case Table::kBig:
+      return "big";
+    case Table::kDead:
+      return "dead";
+    case Table::kDone:
+      return "done";
+    case Table::kQueues:
+      return "queues";
+  }
+  DELAYD_CHECK(false);
+}
+
+void Batch::Put(Table table, std::string_view key, std::string_view value) {
+  Add(table, false, key, value);
+}
+
+void Batch::Delete(Table table, std::string_view key) {
+  Add(table, true, key, {});
+}
+
+void Batch::Add(Table table, bool is_delete, std::string_view key, std::string_view value) {
+  DELAYD_CHECK(static_cast<size_t>(table) < kTableCount);
+  ops_.push_back({.offset = buffer_.size(),
+                  .key_size = static_cast<uint32_t>(key.size()),
+                  .value_size = static_cast<uint32_t>(value.size()),
+                  .table = table,
+                  .is_delete = is_delete});
+  buffer_.append(key);
+  buffer_.append(value);
+}
+
+void Batch::Append(const Batch& other) {
+  const size_t shift = buffer_.size();
+  buffer_ += other.buffer_;
+  for (Entry entry : other.ops_) {
+    entry.offset += shift;
+    ops_.push_back(entry);
+  }
+}
+
+Batch::Op Batch::op(size_t index) const {
+  const Entry& entry = ops_[index];
+  const std::string_view all(buffer_);
+  return {.table = entry.table,
+          .is_delete = entry.is_delete,
+          .key = all.substr(entry.offset, entry.key_size),
+          .value = all.substr(entry.offset + entry.key_size, entry.value_size)};
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,72 @@
+// storage/batch.h — the puts and deletes of one commit: all of them become durable, or none.
+//
+// Units:   bytes() counts keys and values, without any store's own overhead.
+// Errors:  none; a table outside the enumeration is a failed check.
+// Threads: a value. The engine fills it, moves it to the committer, and does not touch it again.
+// Cost:    one growing buffer for the whole batch; no allocation per operation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace delayd::storage {
+
+// The tables of the schema (docs/storage-format.md). One RocksDB column family each; append only,
+// never renumber.
+enum class Table : uint8_t {
+  kMeta = 0,     // "schema", "lwm", "batch_no", "id_hwm", "clock", ... -> fixed structs
+  kTimers = 1,   // key_due, id -> the job's record, with payloads up to 1 KiB
+  kIndex = 2,    // id -> key_due
+  kByQueue = 3,  // queue id, key_due, id -> nothing: lists of one queue in due order
+  kKeys = 4,     // queue id, client key -> id, fingerprint, expiry
+  kBig = 5,      // id -> payload above 1 KiB
+  kDead = 6,     // queue id, died, id -> record and last error
+  kDone = 7,     // finished, id -> summary; trimmed by retention
+  kQueues = 8,   // name -> id, settings;
+};
+inline constexpr size_t kTableCount = 9;
+std::string_view TableName(Table table);
+
+class Batch {
+ public:
+  struct Op {
+    Table table;
+    bool is_delete;
+    std::string_view key;
+    std::string_view value;  // empty for a delete
+  };
+
+  void Put(Table table, std::string_view key, std::string_view value);
+  void Delete(Table table, std::string_view key);
+
+  // Appends the operations of `other`, after the ones that are here.
+  void Append(const Batch& other);
+
+  size_t size() const { return ops_.size(); }
+
+  bool empty() const { return ops_.empty(); }
+
+  size_t bytes() const { return buffer_.size(); }
+
+  // Valid until the batch is changed.
+  Op op(size_t index) const;
+
+ private:
+  struct Entry {
+    size_t offset;
+    uint32_t key_size;
+    uint32_t value_size;
+    Table table;
+    bool is_delete;
+  };
+
+  void Add(Table table, bool is_delete, std::string_view key, std::string_view value);
+
+  std::string buffer_;
+  std::vector<Entry> ops_;
+};
+
+}  // namespace delayd::storage

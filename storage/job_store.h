@@ -1,0 +1,52 @@
+// storage/job_store.h — the door to the durable truth: what every ordered store can do, and no
+// more.
+//
+// Units:   keys and values are bytes; storage/keys.h and storage/record.h give them meaning.
+// Errors:  kNotFound for an absent key; kDataLoss for bytes that fail a checksum; kUnavailable,
+// kResourceExhausted or
+//          kInternal for I/O. After a failed Commit the outcome is unknown and the store refuses
+//          every further one: the process must end and a restart reads what is true.
+// Threads: Commit from one thread at a time; Get and Scan from any thread at any time, and they see
+// every batch whose
+//          Commit has returned, and no batch that is not durable.
+// Cost:    Get O(log n); Scan O(rows visited), and it holds nothing open when it has returned.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "storage/batch.h"
+
+namespace delayd::storage {
+
+class JobReader {
+ public:
+  virtual ~JobReader() = default;
+
+  virtual Status Get(Table table, std::string_view key, std::string* value) const = 0;
+
+  // Calls `visit` for the rows with from <= key < to, in order of key (an empty `to` has no end),
+  // until it returns false. The views are valid during the call only. `from` must not be empty for
+  // kTimers, kByQueue and kDone: their head is full of tombstones, and the low-water mark is where
+  // they begin.
+  using Visitor = std::function<bool(std::string_view key, std::string_view value)>;
+  virtual Status Scan(Table table,
+                      std::string_view from,
+                      std::string_view to,
+                      const Visitor& visit) const = 0;
+};
+
+class JobStore : public JobReader {
+ public:
+  // Returns when the batch is on stable storage. The engine has put the batch's number into it
+  // (kMeta "batch_no").
+  virtual Status Commit(const Batch& batch) = 0;
+  // Orderly end: nothing is lost without it, but the next open has less to replay. Idempotent.
+  virtual Status Close() = 0;
+};
+
+}  // namespace delayd::storage

@@ -1,0 +1,72 @@
+// storage/keys.h — the keys of every table. ON DISK: change nothing here without a new schema
+// version.
+//
+// Units:   due times as unsigned milliseconds since the Unix epoch; all integers big-endian, so
+// that order by key is
+//          order by time.
+// Errors:  Parse functions answer kDataLoss when the key has the wrong length.
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/job.h"
+#include "base/status.h"
+#include "base/time.h"
+
+namespace delayd::storage {
+
+// The key of a timer holds max(due, low-water mark), so that nothing is ever born below the mark.
+std::string TimerKey(WallTime key_due, JobId id);
+
+struct TimerKeyParts {
+  WallTime key_due;
+  JobId id{};
+};
+
+StatusOr<TimerKeyParts> ParseTimerKey(std::string_view key);
+
+std::string IndexKey(JobId id);  // also of kBig
+StatusOr<JobId> ParseIndexKey(std::string_view key);
+std::string IndexValue(WallTime key_due);
+StatusOr<WallTime> ParseIndexValue(std::string_view value);
+
+std::string ByQueueKey(QueueId queue, WallTime key_due, JobId id);
+
+struct ByQueueKeyParts {
+  QueueId queue{};
+  WallTime key_due;
+  JobId id{};
+};
+
+StatusOr<ByQueueKeyParts> ParseByQueueKey(std::string_view key);
+
+std::string ClientKey(QueueId queue, std::string_view key);
+
+std::string DeadKey(QueueId queue, WallTime died, JobId id);
+
+struct DeadKeyParts {
+  QueueId queue{};
+  WallTime died;
+  JobId id{};
+};
+
+StatusOr<DeadKeyParts> ParseDeadKey(std::string_view key);
+
+std::string DoneKey(WallTime finished, JobId id);
+StatusOr<TimerKeyParts> ParseDoneKey(std::string_view key);  // key_due holds the finish time
+
+// kMeta.
+inline constexpr std::string_view kSchemaKey = "schema";
+inline constexpr std::string_view kLowWaterMarkKey = "lwm";
+inline constexpr std::string_view kDoneLowWaterMarkKey = "done_lwm";
+inline constexpr std::string_view kBatchNumberKey = "batch_no";
+inline constexpr std::string_view kIdHighWaterMarkKey = "id_hwm";
+inline constexpr std::string_view kEpochKey = "epoch";
+inline constexpr std::string_view kClockKey = "clock";
+std::string QueueCountsKey(QueueId queue);
+inline constexpr std::string_view kQueueCountsPrefix = "count/";
+
+}  // namespace delayd::storage

@@ -1,0 +1,37 @@
+// storage/memory_job_store.h — the plain model of the door's contract, for simulation and tests.
+//
+// Errors:  Commit fails once FailNextCommit was called, and the store refuses every further one, as
+// a real one does. Threads: one. Cost:    a std::map per table.
+#pragma once
+
+#include <array>
+#include <map>
+#include <string>
+
+#include "storage/job_store.h"
+
+namespace delayd::storage {
+
+class MemoryJobStore final : public JobStore {
+ public:
+  Status Get(Table table, std::string_view key, std::string* value) const override;
+  Status Scan(Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override;
+  Status Commit(const Batch& batch) override;
+  Status Close() override;
+
+  // The next Commit answers an I/O error; whether its batch is kept is the caller's choice, since
+  // no one may know.
+  void FailNextCommit(bool keep_batch);
+  // Forgets the failure, as a restart of the process does.
+  void Reopen();
+
+ private:
+  enum class Failure : unsigned char { kNone, kNextKept, kNextDropped, kFailed };
+  std::array<std::map<std::string, std::string, std::less<>>, kTableCount> tables_;
+  Failure failure_ = Failure::kNone;
+};
+
+}  // namespace delayd::storage

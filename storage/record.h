@@ -1,0 +1,130 @@
+// storage/record.h — the values of every table. ON DISK: append fields under a new record version
+// only.
+//
+// Units:   milliseconds.
+// Errors:  Decode functions answer kDataLoss and name the object and the byte ("job 42: record
+// truncated at byte 17 of
+//          31", "job 42: record checksum is 0x1 and should be 0x2"). A record that decodes is
+//          exactly what was encoded: every value ends in a crc32c of its table, key and bytes, so
+//          that a value under the wrong key is found too.
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/job.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "storage/batch.h"
+
+namespace delayd::storage {
+
+inline constexpr uint32_t kSchemaVersion = 1;
+
+// The durable part of a job: the value in kTimers and, behind a died time and last error, in kDead.
+struct JobRecord {
+  JobId id{};
+  QueueId queue{};
+  DueKind due_kind = DueKind::kRelative;
+  WallTime due;          // the true due time; the key holds max(due, low-water mark)
+  uint64_t boot_id = 0;  // relative jobs: the boot on whose clock boot_due counts
+  BootTime boot_due;     // relative jobs
+  WallTime created;
+  uint32_t priority = 0;
+  uint32_t attempts = 0;  // hand-outs that ended without an ack
+  uint32_t max_attempts = 0;
+  Millis lease{0};
+  Millis expires_after{0};   // 0: never
+  uint64_t fingerprint = 0;  // of the request's content, when there is a key
+  std::string key;
+  std::string last_error;
+  bool payload_is_big = false;  // it lies in kBig
+  uint64_t payload_bytes = 0;
+  std::string payload;  // empty when it is big
+};
+
+std::string EncodeJobRecord(Table table, std::string_view key, const JobRecord& record);
+StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::string_view value);
+
+// What a start needs of a timer: the head of the record, without its key and payload, checksum
+// unchecked.
+struct TimerHead {
+  QueueId queue{};
+  DueKind due_kind = DueKind::kRelative;
+  WallTime due;
+  uint64_t boot_id = 0;
+  BootTime boot_due;
+  uint32_t priority = 0;
+  bool has_key = false;
+  bool payload_is_big = false;
+};
+
+StatusOr<TimerHead> DecodeTimerHead(std::string_view key, std::string_view value);
+
+std::string EncodeBigPayload(std::string_view key, std::string_view payload);
+StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_view value);
+
+// kDead: the record as it was, and when it died. The reason is the record's last_error.
+
+// kKeys: which job holds a caller's key. A live job's entry has no expiry; a finished one's is kept
+// until `expiry`.
+struct KeyRecord {
+  JobId id{};
+  uint64_t fingerprint = 0;
+  std::optional<WallTime> expiry;
+  // Of a finished job, so that the answer to a repeated enqueue needs no history.
+  std::optional<WallTime> finished;
+  bool cancelled = false;
+};
+
+std::string EncodeKeyRecord(std::string_view key, const KeyRecord& record);
+StatusOr<KeyRecord> DecodeKeyRecord(std::string_view key, std::string_view value);
+
+// kDone: what is kept of a finished job; also the list by which expired keys are found.
+struct DoneRecord {
+  QueueId queue{};
+  std::string key;
+  bool cancelled = false;
+  uint32_t attempts = 0;
+  WallTime due;
+  WallTime created;
+};
+
+std::string EncodeDoneRecord(std::string_view key, const DoneRecord& record);
+StatusOr<DoneRecord> DecodeDoneRecord(std::string_view key, std::string_view value);
+
+// kQueues, under the queue's name.
+struct QueueRecord {
+  QueueId id{};
+};
+
+std::string EncodeQueueRecord(std::string_view key, const QueueRecord& record);
+StatusOr<QueueRecord> DecodeQueueRecord(std::string_view key, std::string_view value);
+
+// kMeta "count/<queue id>": exact after every commit.
+struct QueueCounts {
+  uint64_t pending = 0;  // scheduled, ready and leased
+  uint64_t dead = 0;
+};
+
+std::string EncodeQueueCounts(std::string_view key, const QueueCounts& counts);
+StatusOr<QueueCounts> DecodeQueueCounts(std::string_view key, std::string_view value);
+
+// kMeta single numbers: schema, lwm, done_lwm, batch_no, id_hwm, epoch.
+std::string EncodeNumber(std::string_view key, uint64_t number);
+StatusOr<uint64_t> DecodeNumber(std::string_view key, std::string_view value);
+
+// kMeta "clock": the highest wall time seen and where the boot clock stood then.
+struct ClockRecord {
+  WallTime wall;
+  uint64_t boot_id = 0;
+  BootTime boot;
+};
+
+std::string EncodeClockRecord(std::string_view key, const ClockRecord& record);
+StatusOr<ClockRecord> DecodeClockRecord(std::string_view key, std::string_view value);
+
+}  // namespace delayd::storage
