@@ -4,10 +4,12 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
 #include <utility>
+#include <vector>
 
 #include "storage/posix_error.h"
 #include "storage/record.h"
@@ -121,12 +123,30 @@ Status InUse(const std::string& path, int lock_fd) {
                             "data_dir_in_use");
 }
 
-// What RocksDB leaves behind when the making of a store is cut short; none of it was acknowledged.
+// What is left when the making of a store is cut short; none of it was acknowledged.
 bool MayPrecedeStore(std::string_view name) {
-  return name == "." || name == ".." || name == "LOCK.delayd" || name == "LOCK" ||
-         name == "IDENTITY" || name == "CURRENT" || name == "lost+found" ||
+  return name == "." || name == ".." || name == "lost+found" || name == "LOCK.delayd" ||
+         name == "LOCK" || name == "IDENTITY" || name == "CURRENT" || name.starts_with("FORMAT.") ||
          name.starts_with("LOG") || name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") ||
-         name.starts_with("FORMAT.") || name.ends_with(".log") || name.ends_with(".dbtmp");
+         name.ends_with(".dbtmp");
+}
+
+bool HoldsJobs(std::string_view name) {
+  return name.ends_with(".sst") || name.ends_with(".log");
+}
+
+StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
+  DIR* dir = ::opendir(path.c_str());
+  if (dir == nullptr) {
+    return PosixError("cannot read directory", path);
+  }
+  std::vector<std::string> names;
+  // One thread owns this stream.
+  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
+    names.emplace_back(entry->d_name);
+  }
+  ::closedir(dir);
+  return names;
 }
 
 }  // namespace
@@ -173,44 +193,45 @@ DataDir::~DataDir() {
 StatusOr<bool> DataDir::HoldsStore() const {
   DELAYD_ASSIGN_OR_RETURN(const std::optional<std::string> format,
                           ReadSmallFile(path_ + std::string(kFormatName)));
-  if (format.has_value()) {
-    uint32_t schema = 0;
-    const std::string_view text = *format;
-    const size_t begin = text.starts_with(kFormatPrefix) ? kFormatPrefix.size() : text.size();
-    const auto parsed = std::from_chars(text.data() + begin, text.data() + text.size(), schema);
-    if (parsed.ec != std::errc() || schema == 0) {
-      return DataLoss(path_ + "/FORMAT is damaged: it should read \"" + std::string(kFormatPrefix) +
-                          std::to_string(kSchemaVersion) + "\"",
-                      "damaged_store");
-    }
-    if (schema > kSchemaVersion) {
-      return NewerSchema(schema);
-    }
-    return true;
+  if (!format.has_value()) {
+    DELAYD_RETURN_IF_ERROR(CheckNothingToLose());
+    return false;
   }
-  DIR* dir = ::opendir(path_.c_str());
-  if (dir == nullptr) {
-    return PosixError("cannot read directory", path_);
-  }
-  std::string foreign;
-  while (const dirent* entry = ::readdir(dir)) {
-    if (!MayPrecedeStore(entry->d_name)) {
-      foreign = entry->d_name;
-      break;
-    }
-  }
-  ::closedir(dir);
-  if (foreign.ends_with(".sst")) {
-    return DataLoss("data directory " + path_ + " holds a store (" + foreign +
-                        ") but its FORMAT file is missing; restore a backup",
+  uint32_t schema = 0;
+  const std::string_view text = *format;
+  const size_t begin = text.starts_with(kFormatPrefix) ? kFormatPrefix.size() : text.size();
+  const auto parsed = std::from_chars(text.data() + begin, text.data() + text.size(), schema);
+  if (parsed.ec != std::errc() || schema == 0) {
+    return DataLoss(path_ + "/FORMAT is damaged; if nothing else is, write \"" +
+                        std::string(kFormatPrefix) + std::to_string(kSchemaVersion) +
+                        "\" into it, else restore a backup",
                     "damaged_store");
   }
-  if (!foreign.empty()) {
-    return FailedPrecondition("data directory " + path_ + " is not empty (" + foreign +
-                                  ") and holds no delayd store; set data_dir to an empty directory",
-                              "data_dir_foreign");
+  if (schema > kSchemaVersion) {
+    return NewerSchema(schema);
   }
-  return false;
+  return true;
+}
+
+// Without a FORMAT file a store may be made here only where nothing can be lost by it.
+Status DataDir::CheckNothingToLose() const {
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path_));
+  const bool has_current = std::ranges::find(names, "CURRENT") != names.end();
+  for (const std::string& name : names) {
+    // RocksDB makes CURRENT before the first of these, so it is lost, and FORMAT with it.
+    if (HoldsJobs(name) && !has_current) {
+      return DataLoss("data directory " + path_ + " is damaged: it holds " + name +
+                          " but neither CURRENT nor FORMAT; restore a backup",
+                      "damaged_store");
+    }
+    if (!HoldsJobs(name) && !MayPrecedeStore(name)) {
+      return FailedPrecondition("data directory " + path_ + " is not empty (" + name +
+                                    ") and holds no delayd store; set data_dir to an empty "
+                                    "directory",
+                                "data_dir_foreign");
+    }
+  }
+  return OkStatus();
 }
 
 Status DataDir::NewerSchema(uint64_t schema) const {

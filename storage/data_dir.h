@@ -40,6 +40,8 @@ class DataDir {
   Status NewerSchema(uint64_t schema) const;
 
  private:
+  Status CheckNothingToLose() const;
+
   DataDir(std::string path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}
 
   std::string path_;

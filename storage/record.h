@@ -76,9 +76,9 @@ StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_vi
 struct KeyRecord {
   JobId id{};
   uint64_t fingerprint = 0;
-  std::optional<WallTime> expiry;
+  std::optional<WallTime> expiry = std::nullopt;
   // Of a finished job, so that the answer to a repeated enqueue needs no history.
-  std::optional<WallTime> finished;
+  std::optional<WallTime> finished = std::nullopt;
   bool cancelled = false;
 };
 

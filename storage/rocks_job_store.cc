@@ -32,7 +32,8 @@ constexpr bool kSyncCommits = true;
 #endif
 
 rocksdb::Slice ToSlice(std::string_view bytes) {
-  return {bytes.data(), bytes.size()};
+  // RocksDB asserts that a slice has an address, even an empty one.
+  return bytes.empty() ? rocksdb::Slice("", 0) : rocksdb::Slice(bytes.data(), bytes.size());
 }
 
 std::string_view ToView(const rocksdb::Slice& slice) {
@@ -184,6 +185,15 @@ Status RocksJobStore::CheckSchema(bool create) {
     return DataLoss("data directory " + dir_.path() +
                         " is damaged: its schema number is gone; restore a backup",
                     "damaged_store");
+  }
+  bool empty = true;
+  const auto visit = [&empty](std::string_view, std::string_view) { return empty = false; };
+  DELAYD_RETURN_IF_ERROR(Scan(Table::kMeta, {}, {}, visit));
+  if (!empty) {
+    return FailedPrecondition("data directory " + dir_.path() +
+                                  " holds another program's RocksDB; set data_dir to an empty "
+                                  "directory",
+                              "data_dir_foreign");
   }
   Batch batch;
   batch.Put(Table::kMeta, kSchemaKey, EncodeNumber(kSchemaKey, kSchemaVersion));
