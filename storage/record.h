@@ -46,7 +46,9 @@ struct JobRecord {
   std::string payload;  // empty when it is big
 };
 
+// Of kTimers and kDead. The id is the key's, payload_bytes that of an inline payload its size.
 std::string EncodeJobRecord(Table table, std::string_view key, const JobRecord& record);
+void AppendJobRecord(std::string* out, Table table, std::string_view key, const JobRecord& record);
 StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::string_view value);
 
 // What a start needs of a timer: the head of the record, without its key and payload, checksum
@@ -74,9 +76,9 @@ StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_vi
 struct KeyRecord {
   JobId id{};
   uint64_t fingerprint = 0;
-  std::optional<WallTime> expiry;
+  std::optional<WallTime> expiry = std::nullopt;
   // Of a finished job, so that the answer to a repeated enqueue needs no history.
-  std::optional<WallTime> finished;
+  std::optional<WallTime> finished = std::nullopt;
   bool cancelled = false;
 };
 
