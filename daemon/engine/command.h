@@ -81,8 +81,9 @@ struct List {
   std::optional<WallTime> due_before;
   std::optional<WallTime> due_after;
   std::string key_prefix;
-  uint32_t limit = 0;  // 0: limits::kListLimitDefault
-  std::string cursor;  // of the page before; empty: the first page
+  uint32_t limit = 0;         // 0: limits::kListLimitDefault
+  std::string cursor;         // of the page before; empty: the first page
+  bool with_payload = false;  // pages then also end at limits::kListPayloadBytesMax
 };
 
 struct ListQueues {
@@ -133,8 +134,8 @@ struct Leased {
 };
 
 struct JobList {
-  std::vector<JobView> jobs;  // without payloads
-  std::string next_cursor;    // empty: this was the last page
+  std::vector<JobView> jobs;
+  std::string next_cursor;  // empty: this was the last page
 };
 
 struct QueueView {
