@@ -155,11 +155,6 @@ class TimerSlab {
 
   size_t memory_bytes() const;
 
-  // Test only: lets the next timer of this free node be the last one that fits its generation.
-  void AgeForTest(uint32_t index) {
-    NodeAt(index).word = MakeWord(kGenerationMax, NodeKind::kFree, 0);
-  }
-
  private:
   // 2 MiB of nodes, one huge page.
   static constexpr uint32_t kSegmentNodes = uint32_t{1} << 17;
