@@ -50,6 +50,8 @@ class DataDir {
 
 // Replaces `path` by `content`: after a crash it holds the old or the new, whole.
 Status WriteFileDurably(const std::string& path, const std::string& content);
+// fsync of a file or a directory.
+Status SyncFile(const std::string& path);
 // Nothing when there is no such file.
 StatusOr<std::optional<std::string>> ReadSmallFile(const std::string& path);
 
