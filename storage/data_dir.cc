@@ -174,8 +174,12 @@ DataDir& DataDir::operator=(DataDir&& other) noexcept {
 }
 
 DataDir::~DataDir() {
+  Unlock();
+}
+
+void DataDir::Unlock() {
   if (lock_fd_ >= 0) {
-    ::close(lock_fd_);
+    ::close(std::exchange(lock_fd_, -1));
   }
 }
 

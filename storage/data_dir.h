@@ -28,6 +28,9 @@ class DataDir {
   DataDir& operator=(const DataDir&) = delete;
   ~DataDir();
 
+  // Lets the next process in; nothing may be written here any more.
+  void Unlock();
+
   const std::string& path() const { return path_; }
 
   // True when a store was made here, whole; false when it is empty or its making was cut short.

@@ -46,10 +46,6 @@ void AppendIndexKey(std::string* out, JobId id) {
   AppendU64(out, ToInt(id));
 }
 
-void AppendIndexValue(std::string* out, WallTime key_due) {
-  AppendU64(out, KeyMillis(key_due));
-}
-
 void AppendByQueueKey(std::string* out, QueueId queue, WallTime key_due, JobId id) {
   AppendU32(out, ToInt(queue));
   AppendTimerKey(out, key_due, id);
@@ -81,20 +77,6 @@ StatusOr<JobId> ParseIndexKey(std::string_view key) {
     return WrongLength("index key", key.size(), sizeof(uint64_t));
   }
   return JobId{ByteReader(key).U64()};
-}
-
-std::string IndexValue(WallTime key_due) {
-  std::string value;
-  AppendIndexValue(&value, key_due);
-  return value;
-}
-
-StatusOr<WallTime> ParseIndexValue(std::string_view value) {
-  if (value.size() != sizeof(uint64_t)) {
-    return WrongLength("index value", value.size(), sizeof(uint64_t));
-  }
-  ByteReader reader(value);
-  return ReadTime(&reader);
 }
 
 std::string ByQueueKey(QueueId queue, WallTime key_due, JobId id) {

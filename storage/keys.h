@@ -32,8 +32,6 @@ StatusOr<TimerKeyParts> ParseTimerKey(std::string_view key);
 
 std::string IndexKey(JobId id);  // also of kBig
 StatusOr<JobId> ParseIndexKey(std::string_view key);
-std::string IndexValue(WallTime key_due);
-StatusOr<WallTime> ParseIndexValue(std::string_view value);
 
 std::string ByQueueKey(QueueId queue, WallTime key_due, JobId id);
 
@@ -69,7 +67,6 @@ StatusOr<TimerKeyParts> ParseDoneKey(std::string_view key);  // key_due holds th
 
 void AppendTimerKey(std::string* out, WallTime key_due, JobId id);
 void AppendIndexKey(std::string* out, JobId id);
-void AppendIndexValue(std::string* out, WallTime key_due);
 void AppendByQueueKey(std::string* out, QueueId queue, WallTime key_due, JobId id);
 void AppendClientKey(std::string* out, QueueId queue, std::string_view key);
 

@@ -71,6 +71,18 @@ StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_vi
 
 // kDead: the record as it was, and when it died. The reason is the record's last_error.
 
+// kIndex: where a job's record is, while it has one.
+struct IndexRecord {
+  // On disk: append only, never renumber.
+  enum class Place : uint8_t { kTimers = 1, kDead = 2 };
+  Place place = Place::kTimers;
+  QueueId queue{};
+  WallTime at;  // kTimers: key_due; kDead: when it died
+  friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
+};
+std::string EncodeIndexRecord(std::string_view key, const IndexRecord& record);
+StatusOr<IndexRecord> DecodeIndexRecord(std::string_view key, std::string_view value);
+
 // kKeys: which job holds a caller's key. A live job's entry has no expiry; a finished one's is kept
 // until `expiry`.
 struct KeyRecord {

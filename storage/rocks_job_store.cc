@@ -311,7 +311,11 @@ Status RocksJobStore::Close() {
   if (result.ok()) {
     result = closed;
   }
-  return result.ok() ? floor_.Set(batch_number_) : result;
+  if (result.ok()) {
+    result = floor_.Set(batch_number_);
+  }
+  dir_.Unlock();
+  return result;
 }
 
 rocksdb::Status RocksJobStore::CloseDatabase() {

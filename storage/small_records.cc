@@ -1,4 +1,4 @@
-// The records beside the job's own: kKeys, kDone, kQueues and kMeta.
+// The records beside the job's own: kIndex, kKeys, kDone, kQueues and kMeta.
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/seal.h"
@@ -25,6 +25,32 @@ uint8_t ReadFlags(SealReader* in, uint8_t known) {
 }
 
 }  // namespace
+
+std::string EncodeIndexRecord(std::string_view key, const IndexRecord& record) {
+  std::string out;
+  AppendU8(&out, kRecordVersion);
+  AppendU8(&out, static_cast<uint8_t>(record.place));
+  AppendVarint(&out, ToInt(record.queue));
+  AppendSigned(&out, ToMillis(record.at));
+  Seal(Table::kIndex, key, 0, &out);
+  return out;
+}
+
+StatusOr<IndexRecord> DecodeIndexRecord(std::string_view key, std::string_view value) {
+  DELAYD_ASSIGN_OR_RETURN(const JobId id, ParseIndexKey(key));
+  SealReader in(Table::kIndex, key, value);
+  IndexRecord record;
+  const uint8_t place = in.U8();
+  if (place != static_cast<uint8_t>(IndexRecord::Place::kTimers) &&
+      place != static_cast<uint8_t>(IndexRecord::Place::kDead)) {
+    in.Reject();
+  }
+  record.place = static_cast<IndexRecord::Place>(place);
+  record.queue = QueueId{in.Varint32()};
+  record.at = WallFromMillis(in.Signed());
+  DELAYD_RETURN_IF_ERROR(in.Finish("index of job " + std::to_string(ToInt(id))));
+  return record;
+}
 
 std::string EncodeKeyRecord(std::string_view key, const KeyRecord& record) {
   std::string out;

@@ -59,7 +59,6 @@ TEST(KeysTest, ByQueueKeysSortByQueueThenDueThenId) {
 
 TEST(KeysTest, RemainingKeysRoundTrip) {
   EXPECT_EQ(*ParseIndexKey(IndexKey(JobId{4711})), JobId{4711});
-  EXPECT_EQ(*ParseIndexValue(IndexValue(WallFromMillis(123))), WallFromMillis(123));
   EXPECT_EQ(ParseClientKey(ClientKey(QueueId{3}, "order:1"))->key, "order:1");
   EXPECT_EQ(ParseClientKey(ClientKey(QueueId{3}, "order:1"))->queue, QueueId{3});
   EXPECT_EQ(ParseDeadKey(DeadKey(QueueId{3}, WallFromMillis(5), JobId{6}))->id, JobId{6});
@@ -76,7 +75,6 @@ TEST(KeysTest, EveryWrongLengthIsRefused) {
     EXPECT_EQ(ParseTimerKey(key).ok(), size == 16) << size;
     EXPECT_EQ(ParseDoneKey(key).ok(), size == 16) << size;
     EXPECT_EQ(ParseIndexKey(key).ok(), size == 8) << size;
-    EXPECT_EQ(ParseIndexValue(key).ok(), size == 8) << size;
     EXPECT_EQ(ParseByQueueKey(key).ok(), size == 20) << size;
     EXPECT_EQ(ParseDeadKey(key).ok(), size == 20) << size;
     EXPECT_EQ(ParseClientKey(key).ok(), size >= 5) << size;
@@ -90,7 +88,6 @@ TEST(KeysTest, BytesOnDiskStayWhatTheyAre) {
             "\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\x15\x16\x17\x18");
   EXPECT_EQ(ByQueueKey(QueueId{0x21222324}, due, JobId{0x1112131415161718}),
             "\x21\x22\x23\x24\x01\x02\x03\x04\x05\x06\x07\x08\x11\x12\x13\x14\x15\x16\x17\x18");
-  EXPECT_EQ(IndexValue(due), "\x01\x02\x03\x04\x05\x06\x07\x08");
   EXPECT_EQ(ClientKey(QueueId{0x21222324}, "key"), "\x21\x22\x23\x24key");
   EXPECT_EQ(QueueCountsKey(QueueId{0x21222324}), "count/\x21\x22\x23\x24");
 }

@@ -128,6 +128,13 @@ std::vector<Sample> AllSamples() {
   samples.push_back(MakeSample("big", EncodeBigPayload(big, std::string(300, 'x')), [](auto value) {
     return DecodeBigPayload(big, value);
   }));
+  static const std::string index = IndexKey(JobId{kSampleId});
+  const IndexRecord place{.place = IndexRecord::Place::kDead,
+                          .queue = QueueId{3},
+                          .at = WallFromMillis(1'700'000'000'000)};
+  samples.push_back(MakeSample("index", EncodeIndexRecord(index, place), [](auto value) {
+    return DecodeIndexRecord(index, value);
+  }));
   static const std::string client = ClientKey(QueueId{3}, "order:1001");
   const KeyRecord live{.id = JobId{kSampleId}, .fingerprint = 77};
   const KeyRecord finished{.id = JobId{kSampleId},

@@ -1,0 +1,189 @@
+// daemon/engine/command.h — everything that can be asked of the engine, and everything it can
+// answer.
+//
+// Front ends turn bytes into a Command and a Reply into bytes; simulation and fuzzing do without
+// the bytes. Units:   base/time.h. Errors:  a Reply's status; its body is set only when the status
+// is OK. Threads: values, moved in and out of the core thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/job.h"
+#include "base/status.h"
+#include "base/time.h"
+
+namespace delayd::engine {
+
+// Given by the front end, returned with the reply; unique among the requests that are under way.
+using RequestId = uint64_t;
+
+// ---- Commands ----
+
+// All of them, in one commit, or none. Bounded by limits::kEnqueueBatchJobsMax.
+struct Enqueue {
+  std::vector<JobSpec> jobs;
+};
+
+struct Cancel {
+  JobRef job;
+};
+
+// At least one of the two. Refused while the job is leased.
+struct Reschedule {
+  JobRef job;
+  std::optional<DueSpec> due;
+  std::optional<uint32_t> priority;
+};
+
+// Answers as soon as one job is there, with at most `count`; with none when `wait` has passed.
+struct Lease {
+  std::vector<std::string> queues;
+  uint32_t count = 1;
+  Millis wait{0};
+  std::optional<Millis> lease;  // default: the job's own
+};
+
+struct Ack {
+  LeaseToken token;
+};
+
+// Give back: handed out again after `delay` (default: the retry policy's backoff), or dead when
+// attempts are used up.
+struct Nack {
+  LeaseToken token;
+  std::optional<Millis> delay;
+  std::string error;
+};
+
+// To the dead jobs at once, whatever attempts are left.
+struct Bury {
+  LeaseToken token;
+  std::string error;
+};
+
+// The lease ends this long from now (default: the job's own lease).
+struct Extend {
+  LeaseToken token;
+  std::optional<Millis> lease;
+};
+
+struct Show {
+  JobRef job;
+};
+
+struct List {
+  std::optional<std::string> queue;
+  std::optional<JobState> state;  // none: scheduled, ready and leased
+  std::optional<WallTime> due_before;
+  std::optional<WallTime> due_after;
+  std::string key_prefix;
+  uint32_t limit = 0;         // 0: limits::kListLimitDefault
+  std::string cursor;         // of the page before; empty: the first page
+  bool with_payload = false;  // pages then also end at limits::kListPayloadBytesMax
+};
+
+struct ListQueues {
+  std::optional<std::string> queue;  // none: all
+};
+
+struct GetStats {};
+
+// The client of a waiting lease request has gone. Has no reply, and neither has the request any
+// more.
+struct Abandon {
+  RequestId waiting = 0;
+};
+
+using Command = std::variant<Enqueue,
+                             Cancel,
+                             Reschedule,
+                             Lease,
+                             Ack,
+                             Nack,
+                             Bury,
+                             Extend,
+                             Show,
+                             List,
+                             ListQueues,
+                             GetStats,
+                             Abandon>;
+
+// ---- Replies ----
+
+struct Enqueued {
+  struct Item {
+    JobView job;           // without its payload
+    bool existed = false;  // its key was taken by the same content: this is that job
+  };
+
+  std::vector<Item> items;  // in the order of the specs
+};
+
+// Cancel, Reschedule, Ack, Nack, Bury, Extend, Show: the job as it is now (Cancel and Ack: as
+// finished).
+struct OneJob {
+  JobView job;
+};
+
+struct Leased {
+  std::vector<JobView> jobs;  // with payload, lease_token, lease_expires and lateness
+};
+
+struct JobList {
+  std::vector<JobView> jobs;
+  std::string next_cursor;  // empty: this was the last page
+};
+
+struct QueueView {
+  std::string name;
+  uint64_t scheduled = 0;
+  uint64_t ready = 0;
+  uint64_t leased = 0;
+  uint64_t dead = 0;
+  bool paused = false;
+};
+
+struct QueueList {
+  std::vector<QueueView> queues;
+};
+
+struct StatsView {
+  uint64_t scheduled = 0;
+  uint64_t ready = 0;
+  uint64_t leased = 0;
+  uint64_t dead = 0;
+  uint64_t queues = 0;
+  uint64_t waiting = 0;  // lease requests that wait for a job
+  // Since the start of the daemon.
+  uint64_t enqueued = 0;
+  uint64_t existed = 0;
+  uint64_t cancelled = 0;
+  uint64_t rescheduled = 0;
+  uint64_t fired = 0;
+  uint64_t handed_out = 0;
+  uint64_t acked = 0;
+  uint64_t nacked = 0;
+  uint64_t buried = 0;
+  uint64_t lease_expired = 0;
+  uint64_t died = 0;
+  uint64_t damaged = 0;
+  uint64_t commits = 0;
+  uint64_t epoch = 0;
+  uint64_t commit_sequence = 0;
+  std::optional<WallTime> next_due;
+};
+
+struct Reply {
+  RequestId request = 0;
+  Status status;
+  std::variant<std::monostate, Enqueued, OneJob, Leased, JobList, QueueList, StatsView> body;
+  // The commit that this answer rests on; orders all answers of one daemon run, and of all its
+  // runs.
+  uint64_t sequence = 0;
+};
+
+}  // namespace delayd::engine

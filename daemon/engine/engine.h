@@ -1,0 +1,97 @@
+// daemon/engine/engine.h — the state machine of all jobs of one shard: deterministic, without I/O
+// of its own, without a clock.
+//
+// What:    Execute takes commands, Advance takes the time; both decide at once, on memory and on
+// the store as it will be
+//          when everything decided so far is durable. What they change is gathered in batches. Seal
+//          hands a batch to the committer, Committed takes the news that it is durable, and
+//          TakeReplies gives the answers that rest on nothing that is not: an answer never runs
+//          ahead of the disk (P1).
+// Units:   base/time.h. Times come in as arguments; the wall clock may step either way, the boot
+// clock may not. Errors:  a client's mistake is the status of its reply. A store that cannot be
+// read, and our own broken invariants,
+//          are fatal(): nothing after it is answered and the process must end. Damaged records are
+//          incidents().
+// Threads: one owner; reads the store through the const door only, from that thread.
+// Cost:    O(1) table work per command plus the wheel's; a lease reads one record from the store.
+// Source:  the life of a job follows beanstalkd's protocol; the reply-after-sync turn follows
+// Redis' event loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "daemon/engine/command.h"
+#include "storage/batch.h"
+#include "storage/job_store.h"
+
+namespace delayd::engine {
+
+struct EngineOptions {
+  uint64_t boot_id = 0;  // base/clock.h
+  size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
+  Millis lease_default{limits::kLeaseMsDefault};
+  uint32_t max_attempts_default = limits::kMaxAttemptsDefault;
+  Millis key_retention{limits::kKeyRetentionMsDefault};
+  // A nack without a delay waits initial * factor^(attempt - 1), at most max, less up to a tenth of
+  // jitter.
+  Millis backoff_initial{1000};
+  double backoff_factor = 2.0;
+  Millis backoff_max{std::chrono::hours(1)};
+};
+
+// A batch on its way to the committer. The engine keeps reading it until Committed.
+struct SealedBatch {
+  uint64_t sequence = 0;
+  std::shared_ptr<const storage::Batch> batch;
+};
+
+class Engine {
+ public:
+  // Called with the number of timers loaded so far, now and then, while a start reads the store.
+  using Progress = std::function<void(uint64_t timers)>;
+
+  // Reads the timers from the low-water mark on and rebuilds wheel and ready queues. The first Seal
+  // afterwards gives the batch that makes the new epoch durable: commit it before any request is
+  // served.
+  static StatusOr<std::unique_ptr<Engine>> Load(const EngineOptions& options,
+                                                const storage::JobReader& store,
+                                                const Now& now,
+                                                const Progress& progress = {});
+  virtual ~Engine() = default;
+
+  virtual void Execute(RequestId request, Command command, const Now& now) = 0;
+
+  // Fires what is due, ends leases and waits. Does a bounded amount of work and returns whether
+  // more is due at `now`.
+  virtual bool Advance(const Now& now) = 0;
+
+  // How long the owner may sleep from `now` on: until the next timer, lease end or end of a wait.
+  // None: until a command.
+  virtual std::optional<Millis> UntilNextEvent(const Now& now) const = 0;
+
+  // The oldest gathered batch, or nothing when nothing was changed. Batches must be committed in
+  // order, and each Seal is answered by one Committed; whoever fails to commit one must end the
+  // process.
+  virtual std::optional<SealedBatch> Seal(const Now& now) = 0;
+  virtual void Committed(uint64_t sequence) = 0;
+
+  virtual std::vector<Reply> TakeReplies() = 0;
+
+  // Bytes gathered and not yet durable: the owner stops reading requests above a bound.
+  virtual size_t uncommitted_bytes() const = 0;
+  virtual const Status& fatal() const = 0;
+  // Damaged records found since the last call, for the log; each job once.
+  virtual std::vector<Status> TakeIncidents() = 0;
+  // What GetStats answers, without the way through a request.
+  virtual StatsView stats() const = 0;
+};
+
+}  // namespace delayd::engine

@@ -1,0 +1,45 @@
+// protocol/client.h — a blocking HTTP client of the daemon's API: for the command line, workers and
+// tests.
+//
+// Units:   timeouts in milliseconds, over the whole request.
+// Errors:  kUnavailable "unreachable" with the address, the cause and the cure when there is no
+// daemon; kUnknown
+//          "outcome_unknown" when the connection broke after a request that changes something was
+//          sent; what the daemon itself answered is a response, whatever its code: ParseProblem
+//          makes a Status of it.
+// Threads: one at a time; open one client a thread.
+// Cost:    one connection, kept alive and opened again when the daemon has closed it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/time.h"
+#include "protocol/uri.h"  // PercentEncode, for targets
+
+namespace delayd::protocol {
+
+struct HttpResponse {
+  int status = 0;
+  std::string body;
+  uint64_t commit_sequence = 0;  // of the Delayd-Commit header; 0 when there is none
+};
+
+class Client {
+ public:
+  // "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380". Connects on the first request.
+  static StatusOr<std::unique_ptr<Client>> Create(std::string_view server);
+  virtual ~Client() = default;
+
+  // `target` as on a request line, already percent-encoded; an empty content type means no body.
+  virtual StatusOr<HttpResponse> Call(std::string_view method,
+                                      std::string_view target,
+                                      std::string_view content_type,
+                                      std::string_view body,
+                                      Millis timeout) = 0;
+};
+
+}  // namespace delayd::protocol

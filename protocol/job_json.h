@@ -1,0 +1,91 @@
+// protocol/job_json.h — jobs and requests as JSON, in both directions.
+//
+// What:    the daemon reads specs and writes jobs; the command line writes specs and reads jobs.
+// Payloads come back byte
+//          for byte: "payload" holds valid UTF-8, "payload_base64" anything else.
+// Errors:  kInvalidArgument that names the member ("member 'delay': ...") and, for an unknown one,
+// the nearest known
+//          name. In NDJSON the line is named ("line 7: ..."), counted from 1; blank lines are
+//          skipped but counted.
+// Threads: pure functions; each thread has its own parser inside.
+// Cost:    simdjson to read, Boost.JSON to write; both stay out of this header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/job.h"
+#include "base/status.h"
+
+namespace delayd::protocol {
+
+// Members: queue, delay | due, payload | payload_base64, key, priority, lease, max_attempts,
+// expires_after. "payload" may be any JSON value: a string is taken as the bytes it stands for, any
+// other value as its own text. Any other member may be null, which is as good as absent. Queue and
+// key are validated too, so that a line's error names the line.
+StatusOr<JobSpec> ParseJobSpec(std::string_view json, size_t payload_bytes_max);
+StatusOr<std::vector<JobSpec>> ParseJobSpecLines(std::string_view ndjson,
+                                                 size_t payload_bytes_max,
+                                                 size_t jobs_max);
+std::string JobSpecToJson(const JobSpec& spec);
+
+// The same, reading a job as JobToJson wrote it: what only the daemon can say (id, state, created,
+// attempt and so on) is skipped, and so is payload_bytes. For imports.
+StatusOr<JobSpec> ParseExportedJob(std::string_view json, size_t payload_bytes_max);
+
+// Members as docs/architecture.md lists them; absent where they say nothing.
+std::string JobToJson(const JobView& job);
+StatusOr<JobView> ParseJob(std::string_view json);
+
+struct JobPage {
+  std::vector<JobView> jobs;
+  std::string next_cursor;
+};
+
+std::string JobPageToJson(const JobPage& page);  // {"jobs": [...], "next_cursor": "..."}
+StatusOr<JobPage> ParseJobPage(std::string_view json);
+
+// POST /v1/jobs with NDJSON answers one line a job, in order; `existed` stands in each.
+struct EnqueuedJob {
+  JobView job;
+  bool existed = false;
+};
+
+std::string EnqueuedToJson(const EnqueuedJob& job);
+StatusOr<EnqueuedJob> ParseEnqueued(std::string_view json);
+
+// PATCH /v1/jobs/{id}: {"delay" | "due", "priority"}.
+struct RescheduleRequest {
+  std::optional<DueSpec> due;
+  std::optional<uint32_t> priority;
+};
+
+StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json);
+std::string RescheduleRequestToJson(const RescheduleRequest& request);
+
+// POST /v1/queues/{queue}/lease: {"count", "wait", "lease"}; an empty body takes the defaults.
+struct LeaseRequest {
+  uint32_t count = 1;
+  Millis wait{0};
+  std::optional<Millis> lease;
+};
+
+StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json);
+std::string LeaseRequestToJson(const LeaseRequest& request);
+
+// POST /v1/leases/{token}/nack | bury | extend: {"delay", "error"}, {"error"}, {"lease"}; an empty
+// body is allowed.
+struct LeaseChange {
+  std::optional<Millis> delay;
+  std::optional<Millis> lease;
+  std::string error;
+};
+
+StatusOr<LeaseChange> ParseLeaseChange(std::string_view json);
+std::string LeaseChangeToJson(const LeaseChange& change);
+
+}  // namespace delayd::protocol

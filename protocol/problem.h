@@ -1,0 +1,23 @@
+// protocol/problem.h — errors on the wire: application/problem+json (RFC 9457) with a stable code.
+//
+// What:    {"type": "about:blank", "title": "...", "status": 404, "code": "not_found", "detail":
+// "..."}. `code` is the
+//          Status' reason, `detail` its message.
+// Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace delayd::protocol {
+
+// 400, 404, 409, 413/429/507, 503 ... for a status that is not OK.
+int HttpStatusOf(const Status& status);
+std::string ProblemToJson(const Status& status);
+// The Status that a server meant: by its code if it is known, else by the HTTP status. `body` may
+// be anything.
+Status ParseProblem(int http_status, std::string_view body);
+
+}  // namespace delayd::protocol

@@ -1,0 +1,20 @@
+// protocol/timestamp.h — instants on the wire: RFC 3339, written in UTC with milliseconds.
+//
+// Errors:  kInvalidArgument "invalid_time" with what was read and an example of what is meant.
+// Threads: pure functions.
+// Source:  RFC 3339; parsed by cctz. A fraction below a millisecond is rounded up: a due time is
+// never early.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/time.h"
+
+namespace delayd::protocol {
+
+StatusOr<WallTime> ParseTimestamp(std::string_view text);
+std::string FormatTimestamp(WallTime time);  // "2027-01-01T09:00:00.000Z"
+
+}  // namespace delayd::protocol
