@@ -103,7 +103,8 @@ class ChunkPool {
   // Puts all of `front` before `list` and leaves `front` empty. True if only `list` was empty.
   bool SpliceFront(EntryList& front, EntryList& list);
 
-  void PrefetchChunk(uint32_t chunk) const {
+  // Both are always inlined, for the reason given in timer_slab.h.
+  [[gnu::always_inline]] void PrefetchChunk(uint32_t chunk) const {
     if (chunk != 0) {
       const Entry* words = At(chunk * kChunkWords);
       for (uint32_t word = 0; word < kChunkWords; word += 8) {
@@ -112,7 +113,7 @@ class ChunkPool {
     }
   }
 
-  void PrefetchTail(const EntryList& list) const {
+  [[gnu::always_inline]] void PrefetchTail(const EntryList& list) const {
     if (list.tail % kChunkWords != 0) {
       __builtin_prefetch(At(list.tail), 1);
     }

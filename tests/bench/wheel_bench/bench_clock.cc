@@ -18,6 +18,12 @@ int RealClockGettime(clockid_t clock, timespec* time) {
   return real(clock, time);
 }
 
+uint64_t ReadNs(clockid_t clock) {
+  timespec time = {};
+  RealClockGettime(clock, &time);
+  return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + static_cast<uint64_t>(time.tv_nsec);
+}
+
 }  // namespace
 
 // Only the monotonic clocks: they are what event loops time with.
@@ -42,9 +48,11 @@ void EndVirtualTime() {
 }
 
 uint64_t RealTimeNs() {
-  timespec time = {};
-  RealClockGettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * kNsPerSecond + static_cast<uint64_t>(time.tv_nsec);
+  return ReadNs(CLOCK_MONOTONIC);
+}
+
+uint64_t ThreadTimeNs() {
+  return ReadNs(CLOCK_THREAD_CPUTIME_ID);
 }
 
 }  // namespace delayd::bench

@@ -14,4 +14,8 @@ void EndVirtualTime();
 // Real time, whatever is set.
 uint64_t RealTimeNs();
 
+// What this thread spent on a processor: what others do on the machine stays out of it, except for
+// their use of caches and memory.
+uint64_t ThreadTimeNs();
+
 }  // namespace delayd::bench
