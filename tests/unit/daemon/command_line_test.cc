@@ -19,7 +19,8 @@ using testing::StartsWith;
 
 class CommandLineTest : public testing::Test {
  protected:
-  CommandLineTest() : file_(testing::TempDir() + "delayd_" + std::to_string(::getpid()) + ".yaml") {}
+  CommandLineTest()
+      : file_(testing::TempDir() + "delayd_" + std::to_string(::getpid()) + ".yaml") {}
 
   ~CommandLineTest() override { std::remove(file_.c_str()); }
 
@@ -117,10 +118,12 @@ TEST_F(CommandLineTest, ShippedFileHoldsTheDefaultsAndEveryKey) {
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   for (const ConfigKey& key : ConfigKeys()) {
     const std::string_view leaf = key.name.substr(key.name.rfind('.') + 1);
-    EXPECT_THAT(text, HasSubstr("\n" + std::string(2 * static_cast<size_t>(std::count(
-                                                        key.name.begin(), key.name.end(), '.')),
-                                                    ' ') +
-                                std::string(leaf) + ":"))
+    EXPECT_THAT(text,
+                HasSubstr("\n" +
+                          std::string(2 * static_cast<size_t>(
+                                              std::count(key.name.begin(), key.name.end(), '.')),
+                                      ' ') +
+                          std::string(leaf) + ":"))
         << key.name;
   }
 }

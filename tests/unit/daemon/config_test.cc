@@ -56,8 +56,7 @@ TEST(ConfigTest, EveryValueOfTheFileArrives) {
 
 TEST(ConfigTest, UnknownKeyIsAnErrorWithItsPlaceAndTheNearestName) {
   EXPECT_THAT(ErrorsOf("log:\n  levle: info\n"),
-              ElementsAre(
-                  "delayd.yaml:2:3: unknown key 'log.levle'; did you mean 'log.level'?"));
+              ElementsAre("delayd.yaml:2:3: unknown key 'log.levle'; did you mean 'log.level'?"));
   EXPECT_THAT(ErrorsOf("data_dri: /x\n"),
               ElementsAre("delayd.yaml:1:1: unknown key 'data_dri'; did you mean 'data_dir'?"));
   EXPECT_THAT(ErrorsOf("zzzzzzzz: 1\n"),
@@ -81,7 +80,8 @@ TEST(ConfigTest, WrongTypesAreErrorsAtTheValue) {
               ElementsAre("delayd.yaml:1:11: data_dir: expected one value (PATH), found a list"));
   EXPECT_THAT(ErrorsOf("data_dir:\n"),
               ElementsAre("delayd.yaml:1:1: data_dir: expected one value (PATH), found nothing"));
-  EXPECT_THAT(ErrorsOf("- data_dir\n"), ElementsAre("delayd.yaml:1:1: expected 'key: value' lines"));
+  EXPECT_THAT(ErrorsOf("- data_dir\n"),
+              ElementsAre("delayd.yaml:1:1: expected 'key: value' lines"));
 }
 
 TEST(ConfigTest, ValuesOutOfRangeAreErrorsAtTheValue) {
@@ -136,8 +136,9 @@ TEST(ConfigTest, ListeningBeyondLoopbackIsRefused) {
 TEST(ConfigTest, RelationsBetweenKeysAreChecked) {
   EXPECT_THAT(ErrorsOf("api: { socket: '' }\n"),
               ElementsAre(HasSubstr("both api.socket and api.listen are empty")));
-  EXPECT_THAT(ErrorsOf("defaults: { backoff: { initial: 2h } }\n"),
-              ElementsAre(StartsWith("delayd.yaml:1:33: defaults.backoff.initial: must not exceed")));
+  EXPECT_THAT(
+      ErrorsOf("defaults: { backoff: { initial: 2h } }\n"),
+      ElementsAre(StartsWith("delayd.yaml:1:33: defaults.backoff.initial: must not exceed")));
   EXPECT_THAT(ErrorsOf("limits: { payload: 64MiB }\n"),
               ElementsAre(HasSubstr("limits.request_body: a job with the largest payload")));
 }

@@ -6,8 +6,9 @@ namespace delayd::log {
 namespace {
 
 TEST(LogTest, TextQuotesWhatHasBlanks) {
-  EXPECT_EQ(FormatLine(Format::kText, Level::kInfo, "ready", {{"n", 3}, {"dir", "/a"}, {"x", "a b"}}),
-            "info ready n=3 dir=/a x=\"a b\"");
+  EXPECT_EQ(
+      FormatLine(Format::kText, Level::kInfo, "ready", {{"n", 3}, {"dir", "/a"}, {"x", "a b"}}),
+      "info ready n=3 dir=/a x=\"a b\"");
 }
 
 TEST(LogTest, JsonIsOneObject) {
