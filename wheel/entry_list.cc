@@ -21,16 +21,14 @@ uint32_t ChunkPool::AllocateChunk() {
   return high_water_++;
 }
 
-bool ChunkPool::Extend(EntryList& list) {
+void ChunkPool::Extend(EntryList& list) {
   const uint32_t chunk = AllocateChunk();
-  const bool was_empty = list.empty();
-  if (was_empty) {
+  if (list.empty()) {
     list.head = chunk;
   } else {
     *At(list.tail - kChunkWords) = {chunk, kChunkEntries};
   }
   list.tail = chunk * kChunkWords + 1;
-  return was_empty;
 }
 
 bool ChunkPool::SpliceFront(EntryList& front, EntryList& list) {
