@@ -9,7 +9,7 @@
 // Units:   a position is chunk * 32 + word; word 0 of a chunk is its header.
 // Errors:  more than 2^27 chunks (4 thousand million entries) is a DELAYD_CHECK.
 // Threads: one owner.
-// Cost:    Append and PopFrontChunk O(1); memory 256 bytes a chunk, kept for reuse until
+// Cost:    Append and PopFront O(1); memory 256 bytes a chunk, kept for reuse until
 // destruction.
 #pragma once
 
@@ -50,8 +50,6 @@ class ChunkPool {
  public:
   static constexpr uint32_t kChunkWords = 32;
   static constexpr uint32_t kChunkEntries = kChunkWords - 1;
-
-  explicit ChunkPool(bool huge_pages) : huge_pages_(huge_pages) {}
 
   // True if a chunk was added for it.
   bool Append(EntryList& list, Entry entry) {
@@ -123,7 +121,8 @@ class ChunkPool {
   size_t memory_bytes() const;
 
  private:
-  static constexpr uint32_t kSegmentChunks = uint32_t{1} << 13;  // 2 MiB
+  static constexpr uint32_t kSegmentChunks = uint32_t{1} << 13;  // 2 MiB, of small pages: the call
+  // that stages a slot takes new chunks, and zeroing a huge page would hold it up for 0.2 ms
   static constexpr uint32_t kSegmentWords = kSegmentChunks * kChunkWords;
 
   struct Segment {
@@ -139,7 +138,6 @@ class ChunkPool {
   void Extend(EntryList& list);
   uint32_t AllocateChunk();
 
-  bool huge_pages_;
   uint32_t free_head_ = 0;
   uint32_t high_water_ = 1;
   uint32_t used_ = 0;

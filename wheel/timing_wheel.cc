@@ -21,7 +21,7 @@ constexpr size_t kSlotsAhead = 8;
 }  // namespace
 
 TimingWheel::TimingWheel(Tick start, WheelOptions options)
-    : current_(start), chunks_(options.huge_pages), slab_(options.huge_pages) {
+    : current_(start), slab_(options.huge_pages) {
   DELAYD_CHECK(!options.level_bits.empty());
   unsigned shift = 0;
   for (const unsigned bits : options.level_bits) {

@@ -301,6 +301,7 @@ void Life90(benchmark::State& state, Load load) {
     const size_t jobs = load.count * 4;
     Random random(7);
     size_t done = 0;
+    size_t next_delay = 0;
     const uint64_t start = ThreadTimeNs();
     for (Tick now = kStart; done < jobs; ++now) {
       for (size_t i = 0; i < per_tick; ++i, ++done) {
@@ -308,7 +309,8 @@ void Life90(benchmark::State& state, Load load) {
         if (pending[at]) {
           timers.Cancel(handles[at]);
         }
-        handles[at] = timers.Add(now + delays[(at + done) % load.count], at);
+        handles[at] = timers.Add(now + delays[next_delay], at);
+        next_delay = next_delay + 1 == load.count ? 0 : next_delay + 1;
         pending[at] = true;
       }
       timers.Advance(now, [&](uint64_t id) { pending[id] = false; });

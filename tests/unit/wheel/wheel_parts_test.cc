@@ -84,7 +84,7 @@ std::vector<uint32_t> Contents(const ChunkPool& pool, const EntryList& list) {
 TEST(ChunkPoolTest, SpliceKeepsTheOrderWhateverTheFill) {
   for (uint32_t front_count = 0; front_count < 70; ++front_count) {
     for (const uint32_t rest_count : {0U, 1U, 31U, 40U, 62U}) {
-      ChunkPool pool(false);
+      ChunkPool pool;
       EntryList front;
       EntryList rest;
       std::vector<uint32_t> expected;
