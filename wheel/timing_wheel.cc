@@ -74,12 +74,17 @@ void TimingWheel::OpenLevels() {
   }
 }
 
+// A level's first timer makes its slots. Out of line, so that AppendTo needs no stack.
+void TimingWheel::MakeSlots(Level& level) {
+  level.slots.resize(size_t{2} << level.bits);
+  level.occupied = SlotSet(level.slots.size());
+}
+
 // True if the slot took a new chunk for it.
 bool TimingWheel::AppendTo(unsigned level, Entry entry, Tick due) const {
   Level& target = levels_[level];
   if (target.slots.empty()) [[unlikely]] {
-    target.slots.resize(size_t{2} << target.bits);
-    target.occupied = SlotSet(target.slots.size());
+    MakeSlots(target);
   }
   const size_t ring = target.RingOf(due);
   const bool extended = chunks_.Append(target.slots[ring], entry);

@@ -203,6 +203,7 @@ class TimingWheel {
   void EnterRare(TimerNode& node, uint32_t index, Tick due);
   void LeaveRare(uint64_t word);
   [[gnu::noinline]] bool CancelRare(TimerHandle handle);
+  [[gnu::noinline]] static void MakeSlots(Level& level);
   bool AppendTo(unsigned level, Entry entry, Tick due) const;
   Tick DueOf(const TimerNode& node) const;
   Tick DueOf(Entry entry, const Level& level, Tick slot_number) const;

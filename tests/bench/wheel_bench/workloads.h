@@ -248,7 +248,7 @@ void MixedBatch(benchmark::State& state, Load load) {
     Random random(6);
     size_t operations = 0;
     std::vector<wheel::TimerCommand> commands;
-    std::vector<uint32_t> cancelled;
+    std::array<uint32_t, 4 * kTurn> chosen;
     const uint64_t start = ThreadTimeNs();
     for (Tick now = kStart; now < kStart + milliseconds; now += kTurn) {
       commands.clear();
@@ -257,8 +257,11 @@ void MixedBatch(benchmark::State& state, Load load) {
         filled.handles[id] = wheel::kNoTimer;
       });
       operations += commands.size();  // the pops
-      for (size_t i = 0; i < 4 * kTurn; ++i) {
-        const uint32_t at = random.Below(load.count);
+      for (uint32_t& at : chosen) {
+        at = random.Below(load.count);
+        __builtin_prefetch(&filled.handles[at], 1);
+      }
+      for (const uint32_t at : chosen) {
         if (filled.handles[at] == wheel::kNoTimer) {
           continue;  // on its way in already
         }
