@@ -119,6 +119,7 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const Bury& command);
   StatusOr<Body> Do(const Extend& command);
   void DoAbandon(const Abandon& command);
+  void TakeBack(const LeaseToken& token);
   Leased HandOut(const Lease& command);
   std::optional<JobView> HandOutBest(const Lease& command);
   StatusOr<JobView> HandOutSlot(Slot slot, const std::optional<Millis>& lease);

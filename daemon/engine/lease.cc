@@ -218,6 +218,24 @@ void EngineCore::DoAbandon(const Abandon& command) {
       return;
     }
   }
+  // Chosen already, but the answer still waits for a commit: nobody has seen these hand-outs.
+  for (Reply& reply : parked_) {
+    if (reply.request == command.waiting && std::holds_alternative<Leased>(reply.body)) {
+      for (const JobView& job : std::get<Leased>(reply.body).jobs) {
+        TakeBack(*job.lease_token);
+      }
+      reply.body = Leased{};
+    }
+  }
+}
+
+void EngineCore::TakeBack(const LeaseToken& token) {
+  const StatusOr<Slot> slot = FindLease(token);
+  if (slot.ok()) {
+    Unplace(*slot);
+    MakeReady(*slot);
+    --counters_.handed_out;
+  }
 }
 
 StatusOr<Slot> EngineCore::FindLease(const LeaseToken& token) const {

@@ -75,6 +75,14 @@ std::string HostWithoutPort(std::string_view host) {
   return Lower(host.substr(0, host.find(':')));
 }
 
+// Beast calls every line without a version it knows a bad version; to most clients that is noise.
+bool NamesOtherVersion(std::string_view unread) {
+  const std::string_view line = unread.substr(0, unread.find('\n'));
+  const size_t at = line.rfind(" HTTP/");
+  return at != std::string_view::npos && !line.substr(at + 6).starts_with("1.1") &&
+         !line.substr(at + 6).starts_with("1.0");
+}
+
 }  // namespace
 
 struct HttpReader::Parser {
@@ -322,7 +330,7 @@ HttpReader::Event HttpReader::RefuseParseError() {
                                     "less at once, or raise limits.request_body",
                                     "body_too_large"));
   }
-  if (code == error::bad_version) {
+  if (code == error::bad_version && NamesOtherVersion(unread())) {
     return Refuse(505,
                   InvalidArgument("only HTTP/1.1 and HTTP/1.0 are spoken here",
                                   "http_version_not_supported"));
