@@ -84,6 +84,11 @@ std::vector<Job> MakeJobs(uint64_t count) {
   return jobs;
 }
 
+std::string IndexOf(std::string_view key, const Job& job) {
+  return EncodeIndexRecord(
+      key, {.place = IndexRecord::Place::kTimers, .queue = job.record.queue, .at = job.due});
+}
+
 // What an enqueue writes.
 void PutJob(const Job& job, Batch* batch) {
   static thread_local std::string key;
@@ -94,10 +99,8 @@ void PutJob(const Job& job, Batch* batch) {
   AppendJobRecord(&value, Table::kTimers, key, job.record);
   batch->Put(Table::kTimers, key, value);
   key.clear();
-  value.clear();
   AppendIndexKey(&key, job.record.id);
-  AppendIndexValue(&value, job.due);
-  batch->Put(Table::kIndex, key, value);
+  batch->Put(Table::kIndex, key, IndexOf(key, job));
   key.clear();
   AppendByQueueKey(&key, job.record.queue, job.due, job.record.id);
   batch->Put(Table::kByQueue, key, {});
@@ -293,7 +296,8 @@ void BenchLoad(uint64_t count) {
     const Job& job = jobs[random() % count];
     std::string value;
     DELAYD_CHECK((*store)->Get(Table::kIndex, IndexKey(job.record.id), &value).ok());
-    const std::string key = TimerKey(*ParseIndexValue(value), job.record.id);
+    const auto place = DecodeIndexRecord(IndexKey(job.record.id), value);
+    const std::string key = TimerKey(place->at, job.record.id);
     DELAYD_CHECK((*store)->Get(Table::kTimers, key, &value).ok());
     DELAYD_CHECK(DecodeJobRecord(Table::kTimers, key, value).ok());
   }
@@ -316,7 +320,7 @@ Batch MakeBatchB(const std::vector<Job>& jobs, uint64_t first) {
     batch.Put(Table::kByQueue, queue, EncodeJobRecord(Table::kTimers, order, record));
     queue.resize(4);
     batch.Put(Table::kTimers, order, queue);
-    batch.Put(Table::kIndex, IndexKey(record.id), IndexValue(jobs[i].due) + queue);
+    batch.Put(Table::kIndex, IndexKey(record.id), IndexOf(IndexKey(record.id), jobs[i]));
   }
   return batch;
 }
