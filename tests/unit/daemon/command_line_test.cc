@@ -91,7 +91,8 @@ TEST_F(CommandLineTest, CheckConfigChecksAndDoesNotRun) {
 TEST_F(CommandLineTest, UnknownFlagIsRefusedWithTheNearestOne) {
   const CommandLine line = Read({"--data-dri", "/x"});
   EXPECT_EQ(line.action, CommandLine::Action::kRefuse);
-  EXPECT_THAT(line.errors, ElementsAre(HasSubstr("did you mean '--data-dir'?")));
+  EXPECT_THAT(line.errors,
+              ElementsAre("delayd: unknown argument '--data-dri'; did you mean '--data-dir'?"));
 }
 
 TEST_F(CommandLineTest, HelpNamesEveryKeyAndEveryExitCode) {
