@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -216,6 +217,9 @@ class EngineCore final : public Engine {
   size_t fired_count_ = 0;  // ready and leased
   // The least that the wall clock was ahead of the boot clock when a relative job got its due time.
   Millis wall_offset_min_{Millis::max()};
+  // What readers of durable rows start from: the mark as far as its batch is committed.
+  WallTime durable_low_water_mark_;
+  std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
 
   uint64_t next_id_ = 1;
   uint64_t id_high_water_mark_ = 1;

@@ -67,6 +67,7 @@ Status EngineCore::LoadMeta() {
   DELAYD_ASSIGN_OR_RETURN(const uint64_t done_mark,
                           ReadMetaNumber(store_, storage::kDoneLowWaterMarkKey));
   low_water_mark_ = WallFromMillis(static_cast<int64_t>(mark));
+  durable_low_water_mark_ = low_water_mark_;
   done_low_water_mark_ = WallFromMillis(static_cast<int64_t>(done_mark));
   DELAYD_ASSIGN_OR_RETURN(id_high_water_mark_,
                           ReadMetaNumber(store_, storage::kIdHighWaterMarkKey));

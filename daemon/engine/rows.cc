@@ -197,6 +197,7 @@ void EngineCore::CloseBatch() {
   }
   for (const QueueId id : counts_changed_) {
     Queue& queue = queues_[id];
+    marks_underway_.emplace_back(pending_.open_sequence(), mark);
     const std::string key = storage::QueueCountsKey(id);
     pending_.Put(Table::kMeta, key, storage::EncodeQueueCounts(key, queue.counts));
     queue.counts_changed = false;

@@ -271,6 +271,10 @@ void EngineCore::ScheduleTrim(WallTime oldest_finished) {
 void EngineCore::TrimFinished() {
   next_trim_.reset();
   if (const Status trimmed = TrimPage(); trimmed.code() == StatusCode::kDataLoss) {
+  while (!marks_underway_.empty() && marks_underway_.front().first <= sequence) {
+    durable_low_water_mark_ = marks_underway_.front().second;
+    marks_underway_.pop_front();
+  }
     incidents_.push_back(trimmed);
   } else if (!trimmed.ok()) {
     Die(trimmed);
