@@ -177,6 +177,9 @@ class EngineCore final : public Engine {
   // Puts a job that is in the table where its due time says: into a wheel, or among the ready ones.
   void Place(Slot slot, const storage::JobRecord& record);
   void Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, BootTime boot_due);
+  // The same for a due time that was promised before: without a known boot only the entry knows on
+  // which clock.
+  void PlaceAgain(Slot slot, const storage::JobRecord& record);
   void MakeReady(Slot slot);
   // Takes a job out of wheel, ready heap or lease; its entry stays.
   void Unplace(Slot slot);
@@ -184,6 +187,7 @@ class EngineCore final : public Engine {
   void Fire(uint64_t timer_id);
   size_t PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t bound);
   void RebuildWallWheel();
+  WallTime DueOfEntry(const JobEntry& entry) const;
   void TrimFinished();
   Status TrimPage();
   void ScheduleTrim(WallTime oldest_finished);
@@ -213,13 +217,13 @@ class EngineCore final : public Engine {
   std::vector<wheel::Expired> popped_;
 
   WallTime low_water_mark_;
+  // What readers of durable rows start from: the mark as far as its batch is committed.
+  WallTime durable_low_water_mark_;
+  std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
   FiredKeys fired_;
   size_t fired_count_ = 0;  // ready and leased
   // The least that the wall clock was ahead of the boot clock when a relative job got its due time.
   Millis wall_offset_min_{Millis::max()};
-  // What readers of durable rows start from: the mark as far as its batch is committed.
-  WallTime durable_low_water_mark_;
-  std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
 
   uint64_t next_id_ = 1;
   uint64_t id_high_water_mark_ = 1;

@@ -78,6 +78,11 @@ void EngineCore::Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, 
       static_cast<uint64_t>(wheel.Add(static_cast<wheel::Tick>(tick), TimerIdOfJob(slot)));
 }
 
+void EngineCore::PlaceAgain(Slot slot, const storage::JobRecord& record) {
+  const DueKind clock = jobs_[slot].on_boot_clock() ? DueKind::kRelative : DueKind::kAbsolute;
+  Place(slot, clock, record.due, record.boot_id, record.boot_due);
+}
+
 void EngineCore::MakeReady(Slot slot) {
   JobEntry& entry = jobs_[slot];
   Queue& queue = queues_[entry.queue()];
@@ -188,19 +193,42 @@ bool EngineCore::Advance(const Now& now) {
 }
 
 // The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
-// over.
+// over, and with them the jobs that fired and are due no longer (P2).
 void EngineCore::RebuildWallWheel() {
   wall_wheel_ = wheel::TimingWheel(static_cast<wheel::Tick>(ToMillis(now_.wall)));
   for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
     JobEntry& entry = jobs_[slot];
-    if (entry.phase() != Phase::kScheduled || entry.on_boot_clock()) {
+    const bool scheduled = entry.phase() == Phase::kScheduled;
+    const bool fired = entry.phase() == Phase::kReady && entry.key_due() > now_.wall;
+    if (entry.on_boot_clock() || !(scheduled || fired)) {
       continue;
     }
-    // key_due is never before the due time, and equal to it but for a job that was late when it
-    // came.
+    const WallTime due = DueOfEntry(entry);
+    if (fired && due <= now_.wall) {
+      continue;
+    }
+    if (fired) {
+      Unplace(slot);
+      entry.set_phase(Phase::kScheduled);
+    }
     entry.handle = static_cast<uint64_t>(
-        wall_wheel_.Add(static_cast<wheel::Tick>(ToMillis(entry.key_due())), TimerIdOfJob(slot)));
+        wall_wheel_.Add(static_cast<wheel::Tick>(ToMillis(due)), TimerIdOfJob(slot)));
   }
+}
+
+// The due time on the wall clock. key_due is never before it, and later only where the low-water
+// mark was ahead of it: then the record is asked. One that cannot be read is noticed at hand-out.
+WallTime EngineCore::DueOfEntry(const JobEntry& entry) const {
+  if (entry.key_due() > low_water_mark_) {
+    return entry.key_due();
+  }
+  const std::string key = storage::TimerKey(entry.key_due(), entry.id());
+  std::string value;
+  if (!pending_.Get(Table::kTimers, key, &value).ok()) {
+    return entry.key_due();
+  }
+  const auto head = storage::DecodeTimerHead(key, value);
+  return head.ok() ? head->due : entry.key_due();
 }
 
 std::optional<Millis> EngineCore::UntilNextTimer(const Now& now) const {
@@ -243,6 +271,10 @@ std::optional<SealedBatch> EngineCore::Seal(const Now& now) {
 void EngineCore::Committed(uint64_t sequence) {
   pending_.Committed(sequence);
   ++counters_.commits;
+  while (!marks_underway_.empty() && marks_underway_.front().first <= sequence) {
+    durable_low_water_mark_ = marks_underway_.front().second;
+    marks_underway_.pop_front();
+  }
   std::deque<Reply> still_parked;
   for (Reply& reply : parked_) {
     if (reply.sequence <= sequence) {
@@ -271,10 +303,6 @@ void EngineCore::ScheduleTrim(WallTime oldest_finished) {
 void EngineCore::TrimFinished() {
   next_trim_.reset();
   if (const Status trimmed = TrimPage(); trimmed.code() == StatusCode::kDataLoss) {
-  while (!marks_underway_.empty() && marks_underway_.front().first <= sequence) {
-    durable_low_water_mark_ = marks_underway_.front().second;
-    marks_underway_.pop_front();
-  }
     incidents_.push_back(trimmed);
   } else if (!trimmed.ok()) {
     Die(trimmed);
