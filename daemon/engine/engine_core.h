@@ -234,6 +234,8 @@ class EngineCore final : public Engine {
   size_t open_jobs_ = 0;  // jobs changed in the open batch
   std::vector<QueueId> counts_changed_;
   WallTime done_low_water_mark_;
+  // (batch, earliest finish) of the rows of kDone under way, which a scan does not see yet.
+  std::deque<std::pair<uint64_t, WallTime>> finishing_;
   std::optional<BootTime> next_trim_;  // none: nothing is kept of any finished job
 
   std::deque<Reply> parked_;  // wait for the commit of their sequence

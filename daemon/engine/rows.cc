@@ -130,6 +130,10 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
                                          .expiry = finished + options_.key_retention,
                                          .finished = finished,
                                          .cancelled = cancelled}));
+  if (finishing_.empty() || finishing_.back().first != pending_.open_sequence()) {
+    finishing_.emplace_back(pending_.open_sequence(), finished);
+  }
+  finishing_.back().second = std::min(finishing_.back().second, finished);
   const std::string done_key = storage::DoneKey(finished, record.id);
   pending_.Put(Table::kDone,
                done_key,
@@ -193,11 +197,11 @@ void EngineCore::CloseBatch() {
   };
   if (const WallTime mark = ComputeLowWaterMark(); mark > low_water_mark_) {
     low_water_mark_ = mark;
+    marks_underway_.emplace_back(pending_.open_sequence(), mark);
     put_number(storage::kLowWaterMarkKey, static_cast<uint64_t>(ToMillis(mark)));
   }
   for (const QueueId id : counts_changed_) {
     Queue& queue = queues_[id];
-    marks_underway_.emplace_back(pending_.open_sequence(), mark);
     const std::string key = storage::QueueCountsKey(id);
     pending_.Put(Table::kMeta, key, storage::EncodeQueueCounts(key, queue.counts));
     queue.counts_changed = false;

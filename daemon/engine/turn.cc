@@ -275,6 +275,9 @@ void EngineCore::Committed(uint64_t sequence) {
     durable_low_water_mark_ = marks_underway_.front().second;
     marks_underway_.pop_front();
   }
+  while (!finishing_.empty() && finishing_.front().first <= sequence) {
+    finishing_.pop_front();
+  }
   std::deque<Reply> still_parked;
   for (Reply& reply : parked_) {
     if (reply.sequence <= sequence) {
@@ -311,10 +314,16 @@ void EngineCore::TrimFinished() {
 
 // Forgets finished jobs whose retention has passed, and their keys.
 Status EngineCore::TrimPage() {
-  const WallTime end = now_.wall - options_.key_retention;
+  WallTime end = now_.wall - options_.key_retention;
   size_t rows = 0;
   std::vector<std::pair<std::string, std::string>> over;
   std::optional<WallTime> next;
+  // The mark must not pass a row that is not durable yet: after a step back of the wall clock it
+  // may lie before rows that are. It is trimmed when it can be seen.
+  for (const auto& [batch, finished] : finishing_) {
+    end = std::min(end, finished - Millis(1));
+    next = std::min(next.value_or(finished), finished);
+  }
   DELAYD_RETURN_IF_ERROR(pending_.Scan(Table::kDone,
                                        storage::DoneKey(done_low_water_mark_, JobId{}),
                                        {},
@@ -322,7 +331,8 @@ Status EngineCore::TrimPage() {
                                          const auto parts = storage::ParseDoneKey(key);
                                          if (!parts.ok() || parts->key_due > end ||
                                              ++rows > limits::kTrimRowsMax) {
-                                           next = parts.ok() ? parts->key_due : end;
+                                           const WallTime at = parts.ok() ? parts->key_due : end;
+                                           next = std::min(next.value_or(at), at);
                                            return false;
                                          }
                                          over.emplace_back(key, value);
