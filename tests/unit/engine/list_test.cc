@@ -96,6 +96,35 @@ TEST(ListTest, ShowsNothingThatIsNotDurable) {
   EXPECT_TRUE(std::get<JobList>(harness.Take(list).body).jobs.empty());
 }
 
+TEST(ListTest, AJobThatMovesWithABatchUnderWayIsNotMissing) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(1000)));
+  harness.Send(Reschedule{.job = job.id, .due = DueAfter{Millis(5000)}});
+  const RequestId all = harness.Send(List{});
+  const RequestId soon = harness.Send(List{.due_before = harness.now().wall + Millis(2000)});
+  EXPECT_FALSE(harness.HasReply(all));  // it shows a change that is not durable
+  harness.CommitAll();
+  const auto listed = std::get<JobList>(harness.Take(all).body).jobs;
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].due, harness.now().wall + Millis(5000));
+  EXPECT_TRUE(std::get<JobList>(harness.Take(soon).body).jobs.empty());
+}
+
+TEST(ListTest, AJobBelowAMarkUnderWayIsNotMissing) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  const JobView leased = harness.LeaseNow().at(0);
+  harness.clock().Advance(Millis(100));
+  harness.Send(Nack{.token = *leased.lease_token, .delay = Millis(5000)});
+  // The batch under way carries the mark past the only row that is durable.
+  ASSERT_TRUE(harness.engine().Seal(harness.now()).has_value());
+  const RequestId list = harness.Send(List{});
+  harness.engine().Committed(harness.engine().stats().commit_sequence + 1);
+  const auto listed = std::get<JobList>(harness.Take(list).body).jobs;
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].id, job.id);
+}
+
 TEST(ListTest, NeverLooksBelowTheLowWaterMark) {
   EngineHarness harness;
   for (int i = 0; i < 20; ++i) {
