@@ -117,8 +117,8 @@ class TimingWheel {
 
   // The tick at which to call PopDue next: never later than the first live timer's due tick, kNever
   // if no timer is left. Exact within the slot that is being served and for slots of a few entries;
-  // else it may be the first tick of a slot that has to be sorted or moved down a level (a cascade
-  // moment: PopDue may then return 0). Cancelled timers are never the reason for a moment.
+  // else it may be a tick at which a slot has to be sorted or staged (PopDue may then return 0):
+  // one in 1024 ticks at most. Cancelled timers are never the reason for a moment.
   Tick NextExpiration() const;
 
   // How many timers are live.
@@ -243,7 +243,7 @@ class TimingWheel {
   Tick NextInEpoch() const;
   Tick NextInLevel(unsigned level) const;
   bool PruneFront(unsigned level, size_t ring) const;
-  Tick EarliestIn(const Level& level, Tick slot_number, const EntryList& list) const;
+  Tick EarliestIn(unsigned level, Tick slot_number) const;
 
   void EndSweepOf(unsigned level, size_t ring) const;
   void SweepIfCrowded();
