@@ -58,24 +58,27 @@ struct TimerCommand {
   uint64_t id = 0;  // kAdd
 };
 
-// How it works, on a small wheel: level 0 has 4 slots of 1 tick, level 1 has 4 slots of 4 ticks,
-// level 2 has 4 slots of 16. Timers A to E are added at tick 0; each box is a slot, named by its
-// first tick.
+// How it works, on a small wheel: level 0 has slots of 1 tick, level 1 of 4 ticks, level 2 of 16.
+// Four slots make a turn; the ring of each level is two turns long, the one being served and the
+// one after. Timers A to E are due at 1, 5, 8, 10 and 37. [8..11] is the slot of these ticks.
 //
-//   at tick 0   level 0  [1: A]
-//               level 1  [4: B]  [8: C D]      a slot holds what is due in its 4 ticks, unsorted
-//               level 2  [16: E]
-//   PopDue(3)   A fires. Nothing is looked at for the empty slots: the set of non-empty slots says
-//               that the next one is [4].
-//   PopDue(4)   [4] falls due. It is not spread over level 0 but sorted into a run: B.
-//   PopDue(8)   [8] falls due: the run is C D. A timer added now for tick 9 goes to level 0 and is
-//               merged with the run, behind what the run holds for the same tick.
-//   meanwhile   the slot [16] after the current 16 ticks is staged: each PopDue moves a few of its
-//               entries to level 1, whose ring is twice as long as its turn, so that tick 16 brings
-//               no storm. E is in level 1 as [20: E] before tick 16.
-//   PopDue(4000000000)   jumps from non-empty slot to non-empty slot, here one.
+//   at tick 0   level 0   [1] A   [5] B        B is in the turn after, ticks 4 to 7
+//               level 1   [8..11] C D          unsorted
+//               level 2   [32..47] E
+//   tick 1, 5   A and B fire. The ticks between cost nothing: the set of non-empty slots says where
+//               the next one is.
+//   tick 8      [8..11] opens. It is not spread over level 0 but sorted into a run, C before D; a
+//   timer
+//               added now for tick 9 goes to level 0 and is merged with the run, behind what the
+//               run holds for the same tick. C fires, at tick 10 D.
+//   tick 16     [32..47] is the next slot of level 2. From now on each PopDue stages a few of its
+//   entries:
+//               moves them to level 1, whose second turn covers the same ticks, so that at tick 32
+//               there is nothing left to do. E is now in [36..39].
+//   tick 36     [36..39] becomes the run; tick 37, E fires.
 //
-// tests/examples/simulate prints this table for a live wheel.
+// A PopDue(4000000000) at tick 0 does the same, jumping from non-empty slot to non-empty slot.
+// tests/examples/simulate prints this for a live wheel.
 class TimingWheel {
  public:
   // The wheel starts at tick `start`: timers due before it are served first, in order of due tick,
@@ -114,8 +117,8 @@ class TimingWheel {
 
   // The tick at which to call PopDue next: never later than the first live timer's due tick, kNever
   // if no timer is left. Exact within the slot that is being served and for slots of a few entries;
-  // else it may be the first tick of a slot that has to be sorted or moved down a level (a cascade
-  // moment: PopDue may then return 0). Cancelled timers are never the reason for a moment.
+  // else it may be a tick at which a slot has to be sorted or staged (PopDue may then return 0):
+  // one in 1024 ticks at most. Cancelled timers are never the reason for a moment.
   Tick NextExpiration() const;
 
   // How many timers are live.
@@ -240,7 +243,7 @@ class TimingWheel {
   Tick NextInEpoch() const;
   Tick NextInLevel(unsigned level) const;
   bool PruneFront(unsigned level, size_t ring) const;
-  Tick EarliestIn(const Level& level, Tick slot_number, const EntryList& list) const;
+  Tick EarliestIn(unsigned level, Tick slot_number) const;
 
   void EndSweepOf(unsigned level, size_t ring) const;
   void SweepIfCrowded();
