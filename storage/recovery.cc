@@ -97,8 +97,8 @@ StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
 
 class Recovery {
  public:
-  Recovery(const std::string& directory, bool accept_loss, RecoveryReport* report)
-      : directory_(directory), accept_loss_(accept_loss), report_(report) {}
+  Recovery(const std::string& directory, LogRepair repair, RecoveryReport* report)
+      : directory_(directory), repair_(repair), report_(report) {}
 
   Status RecoverManifest() {
     DELAYD_ASSIGN_OR_RETURN(const std::optional<std::string> current,
@@ -139,7 +139,7 @@ class Recovery {
       return OkStatus();
     }
     report_->lost_batches = lost;
-    if (lost > 0 && !accept_loss_) {
+    if (lost > 0 && repair_ != LogRepair::kAcceptLoss) {
       return Damaged(directory_,
                      Describe(damaged.front().name, damaged.front().scan) + "; " +
                          std::to_string(lost) + " acknowledged batches stand behind it",
@@ -176,19 +176,20 @@ class Recovery {
     if (offset == log.scan.bytes) {
       return OkStatus();
     }
-    const std::string copy =
-        std::string(kCopyDirectory) + "/" + log.name + "." + std::to_string(offset);
-    DELAYD_RETURN_IF_ERROR(
-        CopyDurably(path, directory_ + "/" + std::string(kCopyDirectory), directory_ + "/" + copy));
-    if (::truncate(path.c_str(), static_cast<off_t>(offset)) != 0) {
-      return PosixError("cannot cut", path);
+    RecoveryReport::Cut cut{.file = log.name,
+                            .offset = offset,
+                            .bytes = log.scan.bytes - offset,
+                            .batches_lost = batches_lost};
+    if (repair_ != LogRepair::kLookOnly) {
+      cut.copy = std::string(kCopyDirectory) + "/" + log.name + "." + std::to_string(offset);
+      DELAYD_RETURN_IF_ERROR(CopyDurably(
+          path, directory_ + "/" + std::string(kCopyDirectory), directory_ + "/" + cut.copy));
+      if (::truncate(path.c_str(), static_cast<off_t>(offset)) != 0) {
+        return PosixError("cannot cut", path);
+      }
+      DELAYD_RETURN_IF_ERROR(SyncFile(path));
     }
-    DELAYD_RETURN_IF_ERROR(SyncFile(path));
-    report_->cuts.push_back({.file = log.name,
-                             .offset = offset,
-                             .bytes = log.scan.bytes - offset,
-                             .batches_lost = batches_lost,
-                             .copy = copy});
+    report_->cuts.push_back(std::move(cut));
     return OkStatus();
   }
 
@@ -210,14 +211,14 @@ class Recovery {
   }
 
   const std::string& directory_;
-  bool accept_loss_;
+  LogRepair repair_;
   RecoveryReport* report_;
 };
 
 }  // namespace
 
-Status RecoverLogs(const std::string& directory, bool accept_loss, RecoveryReport* report) {
-  Recovery recovery(directory, accept_loss, report);
+Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report) {
+  Recovery recovery(directory, repair, report);
   DELAYD_RETURN_IF_ERROR(recovery.RecoverManifest());
   return recovery.RecoverWal();
 }
@@ -225,12 +226,13 @@ Status RecoverLogs(const std::string& directory, bool accept_loss, RecoveryRepor
 std::vector<std::string> RecoveryReport::Lines() const {
   std::vector<std::string> lines;
   for (const Cut& cut : cuts) {
-    std::string line = cut.file + ": cut " + std::to_string(cut.bytes) + " bytes at byte " +
-                       std::to_string(cut.offset);
+    std::string line = cut.file + (cut.copy.empty() ? ": would cut " : ": cut ") +
+                       std::to_string(cut.bytes) + " bytes at byte " + std::to_string(cut.offset);
     line += cut.batches_lost == 0
                 ? std::string(", the unanswered write that the last stop tore")
                 : ", with " + std::to_string(cut.batches_lost) + " acknowledged batches";
-    lines.push_back(line + "; the file as it was is " + cut.copy);
+    lines.push_back(line +
+                    (cut.copy.empty() ? "; left as it is" : "; the file as it was is " + cut.copy));
   }
   if (lost_batches > 0) {
     std::string line = "lost by the operator's word: " + std::to_string(lost_batches) +

@@ -41,7 +41,13 @@ struct RecoveryReport {
 
 inline constexpr size_t kLostJobsMax = 10'000;
 
-// Scans every log in `directory`, and repairs as above.
-Status RecoverLogs(const std::string& directory, bool accept_loss, RecoveryReport* report);
+enum class LogRepair : uint8_t {
+  kLookOnly,    // a torn tail is reported, and left alone
+  kTornTails,   // and cut
+  kAcceptLoss,  // and so is damage to acknowledged batches, with all that stands behind it
+};
+
+// Scans every log in `directory`, and repairs as told.
+Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report);
 
 }  // namespace delayd::storage
