@@ -11,6 +11,7 @@
 
 #include <rocksdb/write_batch.h>
 
+#include "base/coding.h"
 #include "storage/batch.h"
 #include "storage/data_dir.h"
 #include "storage/keys.h"
@@ -95,6 +96,42 @@ StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
   return names;
 }
 
+// Fields of a MANIFEST record, numbered by RocksDB's VersionEdit. These come first in a record;
+// what follows them is of no interest here.
+enum EditField : uint64_t {
+  kComparator = 1,
+  kLogNumber = 2,
+  kNextFileNumber = 3,
+  kPrevLogNumber = 9,
+  kMinLogNumberToKeep = 10,
+  kMaxColumnFamily = 203,
+};
+
+std::optional<uint64_t> MinLogNumberToKeep(std::string_view edit) {
+  ByteReader reader(edit);
+  while (reader.remaining() > 0) {
+    const uint64_t field = reader.Varint();
+    switch (field) {
+      case kComparator:
+        (void)reader.Bytes();
+        break;
+      case kLogNumber:
+      case kNextFileNumber:
+      case kPrevLogNumber:
+      case kMaxColumnFamily:
+        (void)reader.Varint();
+        break;
+      case kMinLogNumberToKeep: {
+        const uint64_t number = reader.Varint();
+        return reader.ok() ? std::optional(number) : std::nullopt;
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 class Recovery {
  public:
   Recovery(const std::string& directory, LogRepair repair, RecoveryReport* report)
@@ -113,7 +150,12 @@ class Recovery {
     if (!fs::exists(directory_ + "/" + name)) {
       return Damaged(directory_, name + " is missing", false);
     }
-    DELAYD_ASSIGN_OR_RETURN(const LogScan scan, ScanLogFile(directory_ + "/" + name));
+    const auto read = [this](std::string_view edit) {
+      report_->oldest_log_needed =
+          std::max(report_->oldest_log_needed, MinLogNumberToKeep(edit).value_or(0));
+    };
+    DELAYD_ASSIGN_OR_RETURN(const LogScan scan,
+                            ScanLogFile(directory_ + "/" + name, {.visit_whole = read}));
     if (!scan.damaged_at.has_value()) {
       return OkStatus();
     }
@@ -239,6 +281,10 @@ std::vector<std::string> RecoveryReport::Lines() const {
                        " acknowledged batches, which wrote " + std::to_string(lost_jobs.size()) +
                        (lost_jobs.size() == kLostJobsMax ? " or more" : "") + " jobs";
     lines.push_back(std::move(line));
+  }
+  if (stale_log_note.has_value()) {
+    lines.push_back("the MANIFEST noted log " + std::to_string(*stale_log_note) +
+                    ", which had been flushed and removed; the note was erased, nothing is lost");
   }
   if (batch_number < batch_number_floor) {
     lines.push_back("the store had reached batch " + std::to_string(batch_number_floor) +

@@ -1,5 +1,9 @@
 // Opening a store: the directory, its logs, RocksDB, the schema and the batch number, in this
 // order.
+#include <cstdlib>
+#include <optional>
+#include <string>
+
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
@@ -7,31 +11,61 @@
 #include "storage/rocks_store.h"
 
 namespace delayd::storage {
+namespace {
+
+// The number in RocksDB's "Missing WAL with log number: 40."
+std::optional<uint64_t> MissingLog(const rocksdb::Status& status) {
+  constexpr std::string_view kText = "Missing WAL with log number: ";
+  const std::string message = status.ToString();
+  const size_t at = message.find(kText);
+  if (!status.IsCorruption() || at == std::string::npos) {
+    return std::nullopt;
+  }
+  return std::strtoull(message.c_str() + at + kText.size(), nullptr, 10);
+}
+
+}  // namespace
 
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
-  DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store));
+  DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
   DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store));
   DELAYD_RETURN_IF_ERROR(CheckBatchNumber(options.accept_loss, report));
   return holds_store ? OkStatus() : dir_.MarkComplete();
 }
 
-Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options, bool create) {
+rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
+                                       bool create,
+                                       bool verify_logs) {
   rocksdb::DBOptions db_options = MakeDbOptions(options);
   db_options.create_if_missing = create;
   db_options.create_missing_column_families = create;
-  // The logs that were dropped at the operator's word would be missed.
-  db_options.track_and_verify_wals_in_manifest = !options.accept_loss;
+  db_options.track_and_verify_wals_in_manifest = verify_logs;
   db_options.listeners.push_back(std::make_shared<StopOnBackgroundError>(stop_));
-  if (!create) {
-    DELAYD_RETURN_IF_ERROR(RefuseUnknownTables(db_options));
-  }
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status status =
+  rocksdb::Status status =
       rocksdb::DB::Open(db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
   db_.reset(db);
+  return status;
+}
+
+Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
+                                   bool create,
+                                   RecoveryReport* report) {
+  if (!create) {
+    DELAYD_RETURN_IF_ERROR(RefuseUnknownTables(MakeDbOptions(options)));
+  }
+  // The logs that were dropped at the operator's word would be missed.
+  rocksdb::Status status = TryOpen(options, create, !options.accept_loss);
+  // After a failed MANIFEST write 7.8.3 can note a log in the next MANIFEST that it has already
+  // flushed and removed, and then misses it.
+  const std::optional<uint64_t> missing = MissingLog(status);
+  if (missing.has_value() && *missing < report->oldest_log_needed) {
+    report->stale_log_note = missing;
+    status = TryOpen(options, create, false);
+  }
   if (status.IsInvalidArgument()) {
     // A store that was complete lacks a file or a table.
     return DataLoss("data directory " + dir_.path() + " is damaged: " + status.ToString() +

@@ -116,7 +116,8 @@ class RocksJobStore final : public JobStore {
   StatusOr<std::unique_ptr<JobReader>> Snapshot() const;
 
  private:
-  Status OpenDatabase(const RocksJobStoreOptions& options, bool create);
+  Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
+  rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckSchema(bool create);
   Status CheckBatchNumber(bool accept_loss, RecoveryReport* report);
   Status RefuseUnknownTables(const rocksdb::DBOptions& options) const;

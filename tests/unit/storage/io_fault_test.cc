@@ -1,6 +1,7 @@
 // One life of a store with every I/O call failed once: whatever fails, the process stops there, and
 // the next start finds every acknowledged batch, and of the unanswered one all or nothing.
 #include <cstdio>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -117,10 +118,16 @@ class IoFaultLife {
   std::optional<Rows> in_doubt_;
 };
 
+// DELAYD_FAULT_CALL begins there instead of at the first call.
+uint64_t FirstCall() {
+  const char* text = std::getenv("DELAYD_FAULT_CALL");  // NOLINT(concurrency-mt-unsafe)
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
+}
+
 // Fails call after call, until a life ends before its fault comes up.
-void FailEveryCall(IoFault fault, std::optional<IoCall> only, uint64_t stride = 1) {
+void FailEveryCall(IoFault fault, std::optional<IoCall> only) {
   uint64_t points = 0;
-  for (uint64_t n = 0;; n += stride) {
+  for (uint64_t n = FirstCall();; ++n) {
     IoFaultLife life;
     if (only.has_value()) {
       life.fs->FailCall(*only, n, fault);
