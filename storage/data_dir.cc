@@ -235,7 +235,11 @@ Status DataDir::NewerSchema(uint64_t schema) const {
 }
 
 Status DataDir::MarkComplete() const {
-  return WriteFileDurably(path_ + std::string(kFormatName),
+  return WriteFormatFile(path_);
+}
+
+Status WriteFormatFile(const std::string& directory) {
+  return WriteFileDurably(directory + std::string(kFormatName),
                           std::string(kFormatPrefix) + std::to_string(kSchemaVersion) + "\n");
 }
 

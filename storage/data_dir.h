@@ -51,6 +51,9 @@ class DataDir {
   int lock_fd_ = -1;
 };
 
+// Marks a directory that was filled otherwise (a backup) as a complete store.
+Status WriteFormatFile(const std::string& directory);
+
 // Replaces `path` by `content`: after a crash it holds the old or the new, whole.
 Status WriteFileDurably(const std::string& path, const std::string& content);
 // fsync of a file or a directory.

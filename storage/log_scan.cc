@@ -119,7 +119,7 @@ class Scanner {
     if (!in_record_) {
       return;
     }
-    if (scan_.damaged_at.has_value()) {
+    if (scan_.damaged_at.has_value() || options_.visit_whole) {
       record_ += piece.payload;
     }
     if (piece.type == kFull || piece.type == kLast) {
@@ -132,6 +132,9 @@ class Scanner {
     if (!scan_.damaged_at.has_value()) {
       ++scan_.records;
       record_end_ = end;
+      if (options_.visit_whole) {
+        options_.visit_whole(record_);
+      }
       return;
     }
     ++scan_.records_behind;
@@ -145,7 +148,7 @@ class Scanner {
   LogScan scan_;
   bool in_record_ = false;
   size_t record_end_ = 0;  // of the last whole record before the damage
-  std::string record_;     // the pieces so far, kept behind the damage only
+  std::string record_;     // the pieces so far, kept when somebody wants them
 };
 
 }  // namespace

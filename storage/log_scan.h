@@ -36,6 +36,8 @@ struct LogScan {
 };
 
 struct LogScanOptions {
+  // Called with every whole record before the damage.
+  std::function<void(std::string_view record)> visit_whole = nullptr;
   // Called with every whole record behind the damage.
   std::function<void(std::string_view record)> visit_lost = nullptr;
   // An earlier log is damaged: what stands here is behind that damage from the first byte on.

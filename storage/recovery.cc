@@ -11,6 +11,7 @@
 
 #include <rocksdb/write_batch.h>
 
+#include "base/coding.h"
 #include "storage/batch.h"
 #include "storage/data_dir.h"
 #include "storage/keys.h"
@@ -95,10 +96,46 @@ StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
   return names;
 }
 
+// Fields of a MANIFEST record, numbered by RocksDB's VersionEdit. These come first in a record;
+// what follows them is of no interest here.
+enum EditField : uint64_t {
+  kComparator = 1,
+  kLogNumber = 2,
+  kNextFileNumber = 3,
+  kPrevLogNumber = 9,
+  kMinLogNumberToKeep = 10,
+  kMaxColumnFamily = 203,
+};
+
+std::optional<uint64_t> MinLogNumberToKeep(std::string_view edit) {
+  ByteReader reader(edit);
+  while (reader.remaining() > 0) {
+    const uint64_t field = reader.Varint();
+    switch (field) {
+      case kComparator:
+        (void)reader.Bytes();
+        break;
+      case kLogNumber:
+      case kNextFileNumber:
+      case kPrevLogNumber:
+      case kMaxColumnFamily:
+        (void)reader.Varint();
+        break;
+      case kMinLogNumberToKeep: {
+        const uint64_t number = reader.Varint();
+        return reader.ok() ? std::optional(number) : std::nullopt;
+      }
+      default:
+        return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
 class Recovery {
  public:
-  Recovery(const std::string& directory, bool accept_loss, RecoveryReport* report)
-      : directory_(directory), accept_loss_(accept_loss), report_(report) {}
+  Recovery(const std::string& directory, LogRepair repair, RecoveryReport* report)
+      : directory_(directory), repair_(repair), report_(report) {}
 
   Status RecoverManifest() {
     DELAYD_ASSIGN_OR_RETURN(const std::optional<std::string> current,
@@ -113,7 +150,12 @@ class Recovery {
     if (!fs::exists(directory_ + "/" + name)) {
       return Damaged(directory_, name + " is missing", false);
     }
-    DELAYD_ASSIGN_OR_RETURN(const LogScan scan, ScanLogFile(directory_ + "/" + name));
+    const auto read = [this](std::string_view edit) {
+      report_->oldest_log_needed =
+          std::max(report_->oldest_log_needed, MinLogNumberToKeep(edit).value_or(0));
+    };
+    DELAYD_ASSIGN_OR_RETURN(const LogScan scan,
+                            ScanLogFile(directory_ + "/" + name, {.visit_whole = read}));
     if (!scan.damaged_at.has_value()) {
       return OkStatus();
     }
@@ -139,7 +181,7 @@ class Recovery {
       return OkStatus();
     }
     report_->lost_batches = lost;
-    if (lost > 0 && !accept_loss_) {
+    if (lost > 0 && repair_ != LogRepair::kAcceptLoss) {
       return Damaged(directory_,
                      Describe(damaged.front().name, damaged.front().scan) + "; " +
                          std::to_string(lost) + " acknowledged batches stand behind it",
@@ -176,19 +218,20 @@ class Recovery {
     if (offset == log.scan.bytes) {
       return OkStatus();
     }
-    const std::string copy =
-        std::string(kCopyDirectory) + "/" + log.name + "." + std::to_string(offset);
-    DELAYD_RETURN_IF_ERROR(
-        CopyDurably(path, directory_ + "/" + std::string(kCopyDirectory), directory_ + "/" + copy));
-    if (::truncate(path.c_str(), static_cast<off_t>(offset)) != 0) {
-      return PosixError("cannot cut", path);
+    RecoveryReport::Cut cut{.file = log.name,
+                            .offset = offset,
+                            .bytes = log.scan.bytes - offset,
+                            .batches_lost = batches_lost};
+    if (repair_ != LogRepair::kLookOnly) {
+      cut.copy = std::string(kCopyDirectory) + "/" + log.name + "." + std::to_string(offset);
+      DELAYD_RETURN_IF_ERROR(CopyDurably(
+          path, directory_ + "/" + std::string(kCopyDirectory), directory_ + "/" + cut.copy));
+      if (::truncate(path.c_str(), static_cast<off_t>(offset)) != 0) {
+        return PosixError("cannot cut", path);
+      }
+      DELAYD_RETURN_IF_ERROR(SyncFile(path));
     }
-    DELAYD_RETURN_IF_ERROR(SyncFile(path));
-    report_->cuts.push_back({.file = log.name,
-                             .offset = offset,
-                             .bytes = log.scan.bytes - offset,
-                             .batches_lost = batches_lost,
-                             .copy = copy});
+    report_->cuts.push_back(std::move(cut));
     return OkStatus();
   }
 
@@ -210,14 +253,14 @@ class Recovery {
   }
 
   const std::string& directory_;
-  bool accept_loss_;
+  LogRepair repair_;
   RecoveryReport* report_;
 };
 
 }  // namespace
 
-Status RecoverLogs(const std::string& directory, bool accept_loss, RecoveryReport* report) {
-  Recovery recovery(directory, accept_loss, report);
+Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report) {
+  Recovery recovery(directory, repair, report);
   DELAYD_RETURN_IF_ERROR(recovery.RecoverManifest());
   return recovery.RecoverWal();
 }
@@ -225,18 +268,23 @@ Status RecoverLogs(const std::string& directory, bool accept_loss, RecoveryRepor
 std::vector<std::string> RecoveryReport::Lines() const {
   std::vector<std::string> lines;
   for (const Cut& cut : cuts) {
-    std::string line = cut.file + ": cut " + std::to_string(cut.bytes) + " bytes at byte " +
-                       std::to_string(cut.offset);
+    std::string line = cut.file + (cut.copy.empty() ? ": would cut " : ": cut ") +
+                       std::to_string(cut.bytes) + " bytes at byte " + std::to_string(cut.offset);
     line += cut.batches_lost == 0
                 ? std::string(", the unanswered write that the last stop tore")
                 : ", with " + std::to_string(cut.batches_lost) + " acknowledged batches";
-    lines.push_back(line + "; the file as it was is " + cut.copy);
+    lines.push_back(line +
+                    (cut.copy.empty() ? "; left as it is" : "; the file as it was is " + cut.copy));
   }
   if (lost_batches > 0) {
     std::string line = "lost by the operator's word: " + std::to_string(lost_batches) +
                        " acknowledged batches, which wrote " + std::to_string(lost_jobs.size()) +
                        (lost_jobs.size() == kLostJobsMax ? " or more" : "") + " jobs";
     lines.push_back(std::move(line));
+  }
+  if (stale_log_note.has_value()) {
+    lines.push_back("the MANIFEST noted log " + std::to_string(*stale_log_note) +
+                    ", which had been flushed and removed; the note was erased, nothing is lost");
   }
   if (batch_number < batch_number_floor) {
     lines.push_back("the store had reached batch " + std::to_string(batch_number_floor) +

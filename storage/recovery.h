@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,10 @@ struct RecoveryReport {
   // Jobs that the lost batches wrote, as far as they can be read; the first kLostJobsMax.
   std::vector<JobId> lost_jobs;
   uint64_t lost_batches = 0;
+  // By the MANIFEST: every log below this number has been flushed.
+  uint64_t oldest_log_needed = 0;
+  // A log that RocksDB missed and that nothing needs: a note of it that should have been erased.
+  std::optional<uint64_t> stale_log_note;
   uint64_t batch_number = 0;        // of the last batch that is there
   uint64_t batch_number_floor = 0;  // the store had reached at least this one
 
@@ -41,7 +46,13 @@ struct RecoveryReport {
 
 inline constexpr size_t kLostJobsMax = 10'000;
 
-// Scans every log in `directory`, and repairs as above.
-Status RecoverLogs(const std::string& directory, bool accept_loss, RecoveryReport* report);
+enum class LogRepair : uint8_t {
+  kLookOnly,    // a torn tail is reported, and left alone
+  kTornTails,   // and cut
+  kAcceptLoss,  // and so is damage to acknowledged batches, with all that stands behind it
+};
+
+// Scans every log in `directory`, and repairs as told.
+Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report);
 
 }  // namespace delayd::storage

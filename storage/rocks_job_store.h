@@ -38,4 +38,17 @@ struct RocksJobStoreOptions {
 StatusOr<std::unique_ptr<JobStore>> OpenRocksJobStore(const RocksJobStoreOptions& options,
                                                       RecoveryReport* report = nullptr);
 
+// The store as it is now, while it goes on: for VerifyStore on a running daemon. It pins files and
+// memtables, and must be gone before the store is closed. Any thread.
+StatusOr<std::unique_ptr<JobReader>> SnapshotRocksJobStore(const JobStore& store);
+
+// A whole copy in `directory`, which must not exist yet; while the store goes on. Any thread. To
+// restore, use a copy of it as the data directory.
+Status BackUpRocksJobStore(JobStore* store, const std::string& directory);
+
+// For `delayctl verify` on a directory that no daemon has open. Changes nothing but the lock file;
+// a torn tail is told in the report and left alone; damage is refused as by an open.
+StatusOr<std::unique_ptr<JobReader>> OpenRocksJobReader(const RocksJobStoreOptions& options,
+                                                        RecoveryReport* report = nullptr);
+
 }  // namespace delayd::storage

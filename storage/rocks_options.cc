@@ -64,6 +64,8 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options) {
   // Recycling and compression of the log have bugs in 7.8.3.
   db.recycle_log_file_num = 0;
   db.wal_compression = rocksdb::kNoCompression;
+  // Table files end up in backups: what they say of the machine is nobody's business.
+  db.db_host_id = "";
   db.info_log_level = rocksdb::InfoLogLevel::INFO_LEVEL;
   db.keep_log_file_num = 5;
   db.max_log_file_size = 16 * kMiB;

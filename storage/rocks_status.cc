@@ -9,7 +9,8 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
     return OkStatus();
   }
   const std::string message = std::string(what) + ": " + status.ToString();
-  if (status.IsCorruption()) {
+  // A file that RocksDB counts on and does not find has been lost.
+  if (status.IsCorruption() || status.IsPathNotFound()) {
     return DataLoss(message, "damaged_store");
   }
   if (status.IsNoSpace()) {

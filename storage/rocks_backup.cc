@@ -1,0 +1,58 @@
+// A copy of a running store, by RocksDB's checkpoint: table files are hard links where they can be.
+#include <filesystem>
+#include <system_error>
+
+#include <rocksdb/utilities/checkpoint.h>
+
+#include "storage/keys.h"
+#include "storage/posix_error.h"
+#include "storage/record.h"
+#include "storage/rocks_store.h"
+
+#include <sys/stat.h>
+
+namespace delayd::storage {
+
+namespace fs = std::filesystem;
+
+Status RocksJobStore::BackUpTo(const std::string& directory) {
+  if (db_ == nullptr) {
+    return FailedPrecondition("the store is closed", "store_closed");
+  }
+  std::error_code error;
+  if (fs::exists(directory, error)) {
+    return AlreadyExists("backup directory " + directory + " exists; name a new one");
+  }
+  // Read before the copy is taken: the copy has reached at least this.
+  uint64_t number = 0;
+  std::string value;
+  if (Get(Table::kMeta, kBatchNumberKey, &value).ok()) {
+    DELAYD_ASSIGN_OR_RETURN(number, DecodeNumber(kBatchNumberKey, value));
+  }
+  rocksdb::Checkpoint* raw = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &raw);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
+  if (status.ok()) {
+    // With flushed memtables: the copy needs no log.
+    status = checkpoint->CreateCheckpoint(directory, 0);
+  }
+  DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot back up to " + directory));
+  if (::chmod(directory.c_str(), 0700) != 0) {
+    return PosixError("cannot protect", directory);
+  }
+  DELAYD_RETURN_IF_ERROR(BatchFloor(directory).Set(number));
+  for (const fs::directory_entry& file : fs::directory_iterator(directory, error)) {
+    DELAYD_RETURN_IF_ERROR(SyncFile(file.path().string()));
+  }
+  if (error) {
+    return Unavailable("cannot read " + directory + ": " + error.message(), "storage_io");
+  }
+  // Last: without it the copy is not taken for a store.
+  return WriteFormatFile(directory);
+}
+
+Status BackUpRocksJobStore(JobStore* store, const std::string& directory) {
+  return AsRocks(*store).BackUpTo(directory);
+}
+
+}  // namespace delayd::storage

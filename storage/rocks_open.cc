@@ -1,0 +1,156 @@
+// Opening a store: the directory, its logs, RocksDB, the schema and the batch number, in this
+// order.
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "storage/recovery.h"
+#include "storage/rocks_options.h"
+#include "storage/rocks_store.h"
+
+namespace delayd::storage {
+namespace {
+
+// The number in RocksDB's "Missing WAL with log number: 40."
+std::optional<uint64_t> MissingLog(const rocksdb::Status& status) {
+  constexpr std::string_view kText = "Missing WAL with log number: ";
+  const std::string message = status.ToString();
+  const size_t at = message.find(kText);
+  if (!status.IsCorruption() || at == std::string::npos) {
+    return std::nullopt;
+  }
+  return std::strtoull(message.c_str() + at + kText.size(), nullptr, 10);
+}
+
+}  // namespace
+
+Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
+  DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
+  DELAYD_RETURN_IF_ERROR(RecoverLogs(
+      dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
+  DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
+  DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store));
+  DELAYD_RETURN_IF_ERROR(CheckBatchNumber(options.accept_loss, report));
+  return holds_store ? OkStatus() : dir_.MarkComplete();
+}
+
+rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
+                                       bool create,
+                                       bool verify_logs) {
+  rocksdb::DBOptions db_options = MakeDbOptions(options);
+  db_options.create_if_missing = create;
+  db_options.create_missing_column_families = create;
+  db_options.track_and_verify_wals_in_manifest = verify_logs;
+  db_options.listeners.push_back(std::make_shared<StopOnBackgroundError>(stop_));
+  rocksdb::DB* db = nullptr;
+  rocksdb::Status status =
+      rocksdb::DB::Open(db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
+  db_.reset(db);
+  return status;
+}
+
+Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
+                                   bool create,
+                                   RecoveryReport* report) {
+  if (!create) {
+    DELAYD_RETURN_IF_ERROR(RefuseUnknownTables(MakeDbOptions(options)));
+  }
+  // The logs that were dropped at the operator's word would be missed.
+  rocksdb::Status status = TryOpen(options, create, !options.accept_loss);
+  // After a failed MANIFEST write 7.8.3 can note a log in the next MANIFEST that it has already
+  // flushed and removed, and then misses it.
+  const std::optional<uint64_t> missing = MissingLog(status);
+  if (missing.has_value() && *missing < report->oldest_log_needed) {
+    report->stale_log_note = missing;
+    status = TryOpen(options, create, false);
+  }
+  if (status.IsInvalidArgument()) {
+    // A store that was complete lacks a file or a table.
+    return DataLoss("data directory " + dir_.path() + " is damaged: " + status.ToString() +
+                        "; restore a backup",
+                    "damaged_store");
+  }
+  return FromRocks(status, "cannot open data directory " + dir_.path());
+}
+
+Status RocksJobStore::RefuseUnknownTables(const rocksdb::DBOptions& options) const {
+  std::vector<std::string> names;
+  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(options, dir_.path(), &names);
+  if (!status.ok()) {
+    return FromRocks(status, "cannot read data directory " + dir_.path());
+  }
+  for (const std::string& name : names) {
+    bool known = false;
+    for (size_t i = 0; i < kTableCount; ++i) {
+      known = known || name == TableName(static_cast<Table>(i));
+    }
+    if (!known) {
+      return dir_.NewerSchema(kSchemaVersion + 1).WithContext("table " + name);
+    }
+  }
+  return OkStatus();
+}
+
+Status RocksJobStore::CheckSchema(bool create) {
+  std::string value;
+  const Status found = Get(Table::kMeta, kSchemaKey, &value);
+  if (found.ok()) {
+    DELAYD_ASSIGN_OR_RETURN(const uint64_t schema, DecodeNumber(kSchemaKey, value));
+    return schema > kSchemaVersion ? dir_.NewerSchema(schema) : OkStatus();
+  }
+  if (found.code() != StatusCode::kNotFound) {
+    return found;
+  }
+  if (!create) {
+    return DataLoss("data directory " + dir_.path() +
+                        " is damaged: its schema number is gone; restore a backup",
+                    "damaged_store");
+  }
+  bool empty = true;
+  const auto visit = [&empty](std::string_view, std::string_view) { return empty = false; };
+  DELAYD_RETURN_IF_ERROR(Scan(Table::kMeta, {}, {}, visit));
+  if (!empty) {
+    return FailedPrecondition("data directory " + dir_.path() +
+                                  " holds another program's RocksDB; set data_dir to an empty "
+                                  "directory",
+                              "data_dir_foreign");
+  }
+  Batch batch;
+  batch.Put(Table::kMeta, kSchemaKey, EncodeNumber(kSchemaKey, kSchemaVersion));
+  return Commit(batch);
+}
+
+Status RocksJobStore::CheckBatchNumber(bool accept_loss, RecoveryReport* report) {
+  std::string value;
+  const Status found = Get(Table::kMeta, kBatchNumberKey, &value);
+  if (found.ok()) {
+    DELAYD_ASSIGN_OR_RETURN(batch_number_, DecodeNumber(kBatchNumberKey, value));
+  } else if (found.code() != StatusCode::kNotFound) {
+    return found;
+  }
+  report->batch_number = batch_number_;
+  report->batch_number_floor = floor_.Read();
+  if (batch_number_ < report->batch_number_floor && !accept_loss) {
+    return DataLoss("data directory " + dir_.path() + " is damaged: batch " +
+                        std::to_string(report->batch_number_floor) +
+                        " had been acknowledged and the store ends at batch " +
+                        std::to_string(batch_number_) +
+                        ", so its newest log was cut or lost; restore a backup, or give up what is "
+                        "lost with delayctl recover --accept-loss",
+                    "damaged_store");
+  }
+  return floor_.Set(batch_number_);
+}
+
+StatusOr<std::unique_ptr<JobStore>> OpenRocksJobStore(const RocksJobStoreOptions& options,
+                                                      RecoveryReport* report) {
+  RecoveryReport unread;
+  DELAYD_ASSIGN_OR_RETURN(DataDir dir, DataDir::Acquire(options.path));
+  auto store = std::make_unique<RocksJobStore>(std::move(dir), std::make_shared<StopCause>());
+  DELAYD_RETURN_IF_ERROR(store->Open(options, report == nullptr ? &unread : report));
+  return std::unique_ptr<JobStore>(std::move(store));
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,141 @@
+// Reading: from a live store, from a snapshot of it, and from a directory nobody has open.
+#include "base/check.h"
+#include "storage/recovery.h"
+#include "storage/rocks_options.h"
+#include "storage/rocks_store.h"
+
+namespace delayd::storage {
+namespace {
+
+std::string_view ToView(const rocksdb::Slice& slice) {
+  return {slice.data(), slice.size()};
+}
+
+class SnapshotReader final : public JobReader {
+ public:
+  SnapshotReader(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>* families)
+      : db_(db), snapshot_(db->GetSnapshot()), reader_(db, families, snapshot_) {}
+
+  ~SnapshotReader() override { db_->ReleaseSnapshot(snapshot_); }
+
+  SnapshotReader(const SnapshotReader&) = delete;
+  SnapshotReader& operator=(const SnapshotReader&) = delete;
+
+  Status Get(Table table, std::string_view key, std::string* value) const override {
+    return reader_.Get(table, key, value);
+  }
+
+  Status Scan(Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    return reader_.Scan(table, from, to, visit);
+  }
+
+ private:
+  rocksdb::DB* db_;
+  const rocksdb::Snapshot* snapshot_;
+  RocksReader reader_;
+};
+
+class ReadOnlyStore final : public JobReader {
+ public:
+  explicit ReadOnlyStore(DataDir dir) : dir_(std::move(dir)) {}
+
+  ~ReadOnlyStore() override {
+    for (rocksdb::ColumnFamilyHandle* handle : families_) {
+      db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+    }
+  }
+
+  ReadOnlyStore(const ReadOnlyStore&) = delete;
+  ReadOnlyStore& operator=(const ReadOnlyStore&) = delete;
+
+  Status Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
+    DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
+    if (!holds_store) {
+      return NotFound("data directory " + dir_.path() + " holds no store");
+    }
+    DELAYD_RETURN_IF_ERROR(RecoverLogs(dir_.path(), LogRepair::kLookOnly, report));
+    rocksdb::DBOptions db_options = MakeDbOptions(options);
+    // The scan above has told a torn tail from damage; here the log is read as far as it is whole.
+    db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+    rocksdb::DB* db = nullptr;
+    const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
+        db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
+    db_.reset(db);
+    return FromRocks(status, "cannot read data directory " + dir_.path());
+  }
+
+  Status Get(Table table, std::string_view key, std::string* value) const override {
+    return RocksReader(db_.get(), &families_, nullptr).Get(table, key, value);
+  }
+
+  Status Scan(Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    return RocksReader(db_.get(), &families_, nullptr).Scan(table, from, to, visit);
+  }
+
+ private:
+  DataDir dir_;  // the lock is given up last
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;
+};
+
+}  // namespace
+
+Status RocksReader::Get(Table table, std::string_view key, std::string* value) const {
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot_;
+  const rocksdb::Status status = db_->Get(options, family(table), ToSlice(key), value);
+  if (status.IsNotFound()) {
+    return NotFound("no such row");
+  }
+  return FromRocks(status, TableName(table));
+}
+
+Status RocksReader::Scan(Table table,
+                         std::string_view from,
+                         std::string_view to,
+                         const JobReader::Visitor& visit) const {
+  DELAYD_CHECK(!from.empty() || !NeedsScanStart(table));
+  // Bounds on both ends, so that no seek walks over tombstones that lie outside.
+  const rocksdb::Slice lower = ToSlice(from);
+  const rocksdb::Slice upper = ToSlice(to);
+  rocksdb::ReadOptions options;
+  options.snapshot = snapshot_;
+  options.fill_cache = false;
+  options.iterate_lower_bound = &lower;
+  options.iterate_upper_bound = to.empty() ? nullptr : &upper;
+  const std::unique_ptr<rocksdb::Iterator> row(db_->NewIterator(options, family(table)));
+  for (row->Seek(lower); row->Valid(); row->Next()) {
+    if (!visit(ToView(row->key()), ToView(row->value()))) {
+      return OkStatus();
+    }
+  }
+  return FromRocks(row->status(), TableName(table));
+}
+
+StatusOr<std::unique_ptr<JobReader>> RocksJobStore::Snapshot() const {
+  if (db_ == nullptr) {
+    return FailedPrecondition("the store is closed", "store_closed");
+  }
+  return std::unique_ptr<JobReader>(std::make_unique<SnapshotReader>(db_.get(), &families_));
+}
+
+StatusOr<std::unique_ptr<JobReader>> SnapshotRocksJobStore(const JobStore& store) {
+  return AsRocks(store).Snapshot();
+}
+
+StatusOr<std::unique_ptr<JobReader>> OpenRocksJobReader(const RocksJobStoreOptions& options,
+                                                        RecoveryReport* report) {
+  RecoveryReport unread;
+  DELAYD_ASSIGN_OR_RETURN(DataDir dir, DataDir::Acquire(options.path));
+  auto reader = std::make_unique<ReadOnlyStore>(std::move(dir));
+  DELAYD_RETURN_IF_ERROR(reader->Open(options, report == nullptr ? &unread : report));
+  return std::unique_ptr<JobReader>(std::move(reader));
+}
+
+}  // namespace delayd::storage

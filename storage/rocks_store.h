@@ -1,0 +1,152 @@
+// storage/rocks_store.h — the class behind storage/rocks_job_store.h. Private to the room.
+//
+// Threads: as storage/job_store.h says; RocksDB's own threads report errors through StopCause.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <rocksdb/db.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/write_batch.h>
+
+#include "base/check.h"
+#include "storage/batch_floor.h"
+#include "storage/data_dir.h"
+#include "storage/rocks_job_store.h"
+#include "storage/rocks_status.h"
+
+namespace delayd::storage {
+
+inline rocksdb::Slice ToSlice(std::string_view bytes) {
+  // RocksDB asserts that a slice has an address, even an empty one.
+  return bytes.empty() ? rocksdb::Slice("", 0) : rocksdb::Slice(bytes.data(), bytes.size());
+}
+
+// The first error of the store's life, from the committer or from RocksDB's own threads.
+class StopCause {
+ public:
+  void Set(const Status& cause) {
+    const std::scoped_lock lock(mutex_);
+    if (!cause_.has_value()) {
+      cause_ = cause;
+      stopped_.store(true, std::memory_order_release);
+    }
+  }
+
+  Status Check() const {
+    if (!stopped_.load(std::memory_order_acquire)) {
+      return OkStatus();
+    }
+    const std::scoped_lock lock(mutex_);
+    return Unavailable("the store has stopped after an error (" + cause_->message() +
+                           "); restart to read what is true",
+                       "store_stopped");
+  }
+
+ private:
+  std::atomic<bool> stopped_ = false;
+  mutable std::mutex mutex_;
+  std::optional<Status> cause_;
+};
+
+// A failed flush or compaction must not be survived: 7.8 can lose the output of other flushes while
+// it retries. The next commit fails, and the process ends.
+class StopOnBackgroundError final : public rocksdb::EventListener {
+ public:
+  explicit StopOnBackgroundError(std::shared_ptr<StopCause> cause) : cause_(std::move(cause)) {}
+
+  void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
+                         rocksdb::Status* error) override {
+    cause_->Set(FromRocks(*error, "background write"));
+  }
+
+ private:
+  std::shared_ptr<StopCause> cause_;
+};
+
+// Reads of a database as it is now, or as it was at a snapshot.
+class RocksReader {
+ public:
+  RocksReader(rocksdb::DB* db,
+              const std::vector<rocksdb::ColumnFamilyHandle*>* families,
+              const rocksdb::Snapshot* snapshot)
+      : db_(db), families_(families), snapshot_(snapshot) {}
+
+  Status Get(Table table, std::string_view key, std::string* value) const;
+  Status Scan(Table table,
+              std::string_view from,
+              std::string_view to,
+              const JobReader::Visitor& visit) const;
+
+ private:
+  rocksdb::ColumnFamilyHandle* family(Table table) const {
+    return (*families_)[static_cast<size_t>(table)];
+  }
+
+  rocksdb::DB* db_;
+  const std::vector<rocksdb::ColumnFamilyHandle*>* families_;
+  const rocksdb::Snapshot* snapshot_;
+};
+
+class RocksJobStore final : public JobStore {
+ public:
+  RocksJobStore(DataDir dir, std::shared_ptr<StopCause> stop)
+      : dir_(std::move(dir)), floor_(dir_.path()), stop_(std::move(stop)) {}
+
+  ~RocksJobStore() override;
+
+  Status Open(const RocksJobStoreOptions& options, RecoveryReport* report);
+
+  Status Get(Table table, std::string_view key, std::string* value) const override;
+  Status Scan(Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override;
+  Status Commit(const Batch& batch) override;
+  Status Close() override;
+
+  Status BackUpTo(const std::string& directory);
+  StatusOr<std::unique_ptr<JobReader>> Snapshot() const;
+
+ private:
+  Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
+  rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
+  Status CheckSchema(bool create);
+  Status CheckBatchNumber(bool accept_loss, RecoveryReport* report);
+  Status RefuseUnknownTables(const rocksdb::DBOptions& options) const;
+  rocksdb::Status CloseDatabase();
+
+  rocksdb::ColumnFamilyHandle* family(Table table) const {
+    return families_[static_cast<size_t>(table)];
+  }
+
+  DataDir dir_;  // the lock is given up last
+  BatchFloor floor_;
+  uint64_t batch_number_ = 0;  // of the last batch that is durable
+  std::shared_ptr<StopCause> stop_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;  // by Table
+  rocksdb::WriteBatch write_batch_;                     // kept for its memory
+};
+
+// `store` must have come from OpenRocksJobStore.
+inline RocksJobStore& AsRocks(JobStore& store) {
+  auto* rocks = dynamic_cast<RocksJobStore*>(&store);
+  DELAYD_CHECK(rocks != nullptr);
+  return *rocks;
+}
+
+inline const RocksJobStore& AsRocks(const JobStore& store) {
+  const auto* rocks = dynamic_cast<const RocksJobStore*>(&store);
+  DELAYD_CHECK(rocks != nullptr);
+  return *rocks;
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,183 @@
+// One life of a store with every I/O call failed once: whatever fails, the process stops there, and
+// the next start finds every acknowledged batch, and of the unanswered one all or nothing.
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "storage/rocks_job_store.h"
+#include "tests/support/fault_file_system.h"
+#include "tests/support/seed.h"
+#include "tests/support/temp_dir.h"
+
+namespace delayd::storage {
+namespace {
+
+using testing::FaultFileSystem;
+using testing::IoCall;
+using testing::IoFault;
+
+using Rows = std::map<std::string, std::string>;
+
+class IoFaultLife {
+ public:
+  // Enqueues, moves and deletes jobs over two starts; ends at the first error.
+  void Run() {
+    if (Start() && Work(1, 12) && End() && Start() && Work(13, 18)) {
+      (void)End();
+    }
+    store_.reset();
+  }
+
+  // The next start after the fault is gone.
+  void ExpectTruth(const std::string& what) {
+    store_.reset();
+    fs->ClearFaults();
+    auto opened = Open();
+    ASSERT_TRUE(opened.ok()) << what << ": " << opened.status().message();
+    Rows found;
+    for (const Table table : {Table::kTimers, Table::kIndex}) {
+      const Status status =
+          (*opened)->Scan(table, std::string(1, '\0'), {}, [&](auto key, auto value) {
+            return found.emplace(key, value).second;
+          });
+      ASSERT_TRUE(status.ok()) << what << ": " << status.message();
+    }
+    EXPECT_TRUE(found == acknowledged_ || (in_doubt_ && found == *in_doubt_))
+        << what << ": " << found.size() << " rows, acknowledged were " << acknowledged_.size();
+    // And it works again.
+    Batch batch;
+    batch.Put(Table::kQueues, "orders", "record");
+    EXPECT_TRUE((*opened)->Commit(batch).ok()) << what;
+  }
+
+  std::shared_ptr<FaultFileSystem> fs = std::make_shared<FaultFileSystem>();
+
+ private:
+  StatusOr<std::unique_ptr<JobStore>> Open() {
+    return OpenRocksJobStore({.path = dir_.Sub("data"), .env = env_.get(), .wal_bytes_max = 8192});
+  }
+
+  bool Start() {
+    auto opened = Open();
+    if (opened.ok()) {
+      store_ = std::move(opened).value();
+    }
+    return opened.ok();
+  }
+
+  bool End() {
+    const bool ok = store_->Close().ok();
+    store_.reset();
+    return ok;
+  }
+
+  bool Work(uint64_t first, uint64_t last) {
+    for (uint64_t number = first; number <= last; ++number) {
+      Rows after = acknowledged_;
+      Batch batch;
+      const auto put = [&](Table table, const std::string& key, const std::string& value) {
+        batch.Put(table, key, value);
+        after[key] = value;
+      };
+      for (uint64_t job = 0; job < 3; ++job) {
+        put(Table::kTimers, Timer(number, job), std::string(700, static_cast<char>('a' + number)));
+        put(Table::kIndex, IndexKey(JobId{number * 10 + job}), "place");
+      }
+      if (number > 2) {
+        batch.Delete(Table::kTimers, Timer(number - 2, 0));
+        after.erase(Timer(number - 2, 0));
+      }
+      batch.Put(Table::kMeta, kBatchNumberKey, EncodeNumber(kBatchNumberKey, number));
+      in_doubt_ = after;
+      if (!store_->Commit(batch).ok()) {
+        EXPECT_FALSE(store_->Commit(batch).ok()) << "a failed store goes on";
+        return false;
+      }
+      acknowledged_ = std::move(after);
+      in_doubt_.reset();
+    }
+    return true;
+  }
+
+  static std::string Timer(uint64_t number, uint64_t job) {
+    return TimerKey(WallFromMillis(static_cast<int64_t>(number)), JobId{number * 10 + job});
+  }
+
+  testing::TempDir dir_;
+  std::unique_ptr<rocksdb::Env> env_ = testing::NewFaultEnv(fs);
+  std::unique_ptr<JobStore> store_;
+  Rows acknowledged_;
+  std::optional<Rows> in_doubt_;
+};
+
+// DELAYD_FAULT_CALL begins there instead of at the first call.
+uint64_t FirstCall() {
+  const char* text = std::getenv("DELAYD_FAULT_CALL");  // NOLINT(concurrency-mt-unsafe)
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 0;
+}
+
+// Fails call after call, until a life ends before its fault comes up.
+void FailEveryCall(IoFault fault, std::optional<IoCall> only) {
+  uint64_t points = 0;
+  for (uint64_t n = FirstCall();; ++n) {
+    IoFaultLife life;
+    if (only.has_value()) {
+      life.fs->FailCall(*only, n, fault);
+    } else {
+      life.fs->FailCall(n, fault);
+    }
+    life.Run();
+    const std::string struck = life.fs->struck();
+    if (struck.empty()) {
+      break;
+    }
+    ++points;
+    if (fault == IoFault::kPowerCut) {
+      life.fs->LoseUnsynced(
+          {.tail = static_cast<testing::PowerLoss::Tail>(n % 3), .seed = testing::Seed() + n});
+    }
+    life.ExpectTruth("call " + std::to_string(n) + ", " + struck);
+    if (::testing::Test::HasFailure()) {
+      return;
+    }
+  }
+  std::printf("%llu fault points\n", static_cast<unsigned long long>(points));  // NOLINT
+  EXPECT_GT(points, 10U);
+}
+
+TEST(IoFaultTest, LifeWithoutFaultsKeepsEverything) {
+  IoFaultLife life;
+  life.Run();
+  life.ExpectTruth("no fault");
+}
+
+TEST(IoFaultTest, P1EveryCallFailedOnce) {
+  FailEveryCall(IoFault::kEio, std::nullopt);
+}
+
+TEST(IoFaultTest, P1PowerCutAtEveryCall) {
+  FailEveryCall(IoFault::kPowerCut, std::nullopt);
+}
+
+TEST(IoFaultTest, P1DiskFullAtEveryAppend) {
+  FailEveryCall(IoFault::kEnospc, IoCall::kAppend);
+}
+
+TEST(IoFaultTest, P1EveryAppendArrivesHalf) {
+  FailEveryCall(IoFault::kShortWrite, IoCall::kAppend);
+}
+
+TEST(IoFaultTest, P1DiskFullAtEveryNewFile) {
+  FailEveryCall(IoFault::kEnospc, IoCall::kCreate);
+}
+
+}  // namespace
+}  // namespace delayd::storage
