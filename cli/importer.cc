@@ -136,8 +136,7 @@ Status Importer::Retry(const std::vector<Line>& lines,
     return why.WithContext(range);
   }
   const Millis backoff = std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries - 1, 10)));
-  hooks_.sleep(std::min<Millis>(backoff, *give_up - now));
-  return OkStatus();
+  return hooks_.sleep(std::min<Millis>(backoff, *give_up - now));
 }
 
 Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {

@@ -34,6 +34,7 @@ class ImporterTest : public testing::Test {
     hooks.sleep = [this](Millis time) {
       slept_ += time;
       clock_.Advance(time);
+      return OkStatus();
     };
     hooks.bad_line = [this](const Status& status) { bad_.push_back(status.message()); };
     hooks.say = [this](const std::string& words) { said_.push_back(words); };
