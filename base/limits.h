@@ -16,6 +16,7 @@ inline constexpr uint64_t kJobIdBlock = 1'000'000;
 
 inline constexpr size_t kQueueNameBytesMax = 200;
 inline constexpr size_t kKeyBytesMax = 200;
+inline constexpr size_t kLastErrorBytesMax = 1024;
 inline constexpr size_t kPayloadBytesDefaultMax = size_t{1} << 20;
 inline constexpr size_t kPayloadBytesHardMax = size_t{64} << 20;
 // Longer payloads leave the timers table for the big table.
@@ -35,11 +36,14 @@ inline constexpr size_t kListLimitDefault = 100;
 inline constexpr size_t kListLimitMax = 1000;
 // A filtered list answers with a cursor after looking at this many rows, however few matched.
 inline constexpr size_t kListScanRowsMax = 10'000;
+inline constexpr size_t kListPayloadBytesMax = size_t{8} << 20;
 
 // Timers popped from the wheel in one turn, so that a burst does not stall the sockets.
 inline constexpr size_t kFireBatchMax = 4096;
 // Rows read from the store in one page while timers are loaded.
 inline constexpr size_t kLoadPageRows = 10'000;
+// Finished jobs whose retention has passed, forgotten in one step.
+inline constexpr size_t kTrimRowsMax = 1000;
 
 inline constexpr int64_t kDelayMsMax = int64_t{100} * 365 * 24 * 3600 * 1000;  // 100 years
 // Due times end before 2286-11-20 so that a millisecond count has at most 13 digits.

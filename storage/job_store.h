@@ -3,12 +3,12 @@
 //
 // Units:   keys and values are bytes; storage/keys.h and storage/record.h give them meaning.
 // Errors:  kNotFound for an absent key; kDataLoss for bytes that fail a checksum; kUnavailable,
-// kResourceExhausted or
-//          kInternal for I/O. After a failed Commit the outcome is unknown and the store refuses
-//          every further one: the process must end and a restart reads what is true.
-// Threads: Commit from one thread at a time; Get and Scan from any thread at any time, and they see
-// every batch whose
-//          Commit has returned, and no batch that is not durable.
+//          kResourceExhausted or kInternal for I/O. After a failed Commit the outcome is unknown
+//          and the store refuses every further one: the process must end and a restart reads what
+//          is true. The same holds after an error in the background (a flush that failed): the next
+//          Commit says so.
+// Threads: Commit from one thread at a time; Get and Scan from any thread at any time before Close,
+//          and they see every batch whose Commit has returned, and no batch that is not durable.
 // Cost:    Get O(log n); Scan O(rows visited), and it holds nothing open when it has returned.
 #pragma once
 
@@ -22,6 +22,11 @@
 #include "storage/batch.h"
 
 namespace delayd::storage {
+
+// Tables whose head is full of tombstones: a scan of them starts at a key, never at the beginning.
+constexpr bool NeedsScanStart(Table table) {
+  return table == Table::kTimers || table == Table::kByQueue || table == Table::kDone;
+}
 
 class JobReader {
  public:
@@ -43,7 +48,7 @@ class JobReader {
 class JobStore : public JobReader {
  public:
   // Returns when the batch is on stable storage. The engine has put the batch's number into it
-  // (kMeta "batch_no").
+  // (kMeta "batch_no"). An empty batch is a success and touches nothing.
   virtual Status Commit(const Batch& batch) = 0;
   // Orderly end: nothing is lost without it, but the next open has less to replay. Idempotent.
   virtual Status Close() = 0;

@@ -1,11 +1,13 @@
 // storage/keys.h — the keys of every table. ON DISK: change nothing here without a new schema
 // version.
 //
-// Units:   due times as unsigned milliseconds since the Unix epoch; all integers big-endian, so
-// that order by key is
-//          order by time.
+// Units:   due times as unsigned milliseconds since the Unix epoch (a time before 1970 is written
+// as
+//          1970); all integers big-endian, so that order by key is order by time.
 // Errors:  Parse functions answer kDataLoss when the key has the wrong length.
 // Threads: pure functions.
+// Cost:    the functions that return a string allocate (16 bytes are one too many for the small
+//          string); on a hot path use the Append functions with a string that is used again.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +32,6 @@ StatusOr<TimerKeyParts> ParseTimerKey(std::string_view key);
 
 std::string IndexKey(JobId id);  // also of kBig
 StatusOr<JobId> ParseIndexKey(std::string_view key);
-std::string IndexValue(WallTime key_due);
-StatusOr<WallTime> ParseIndexValue(std::string_view value);
 
 std::string ByQueueKey(QueueId queue, WallTime key_due, JobId id);
 
@@ -44,6 +44,13 @@ struct ByQueueKeyParts {
 StatusOr<ByQueueKeyParts> ParseByQueueKey(std::string_view key);
 
 std::string ClientKey(QueueId queue, std::string_view key);
+
+struct ClientKeyParts {
+  QueueId queue{};
+  std::string_view key;  // a part of what was parsed
+};
+
+StatusOr<ClientKeyParts> ParseClientKey(std::string_view key);
 
 std::string DeadKey(QueueId queue, WallTime died, JobId id);
 
@@ -58,6 +65,11 @@ StatusOr<DeadKeyParts> ParseDeadKey(std::string_view key);
 std::string DoneKey(WallTime finished, JobId id);
 StatusOr<TimerKeyParts> ParseDoneKey(std::string_view key);  // key_due holds the finish time
 
+void AppendTimerKey(std::string* out, WallTime key_due, JobId id);
+void AppendIndexKey(std::string* out, JobId id);
+void AppendByQueueKey(std::string* out, QueueId queue, WallTime key_due, JobId id);
+void AppendClientKey(std::string* out, QueueId queue, std::string_view key);
+
 // kMeta.
 inline constexpr std::string_view kSchemaKey = "schema";
 inline constexpr std::string_view kLowWaterMarkKey = "lwm";
@@ -66,7 +78,8 @@ inline constexpr std::string_view kBatchNumberKey = "batch_no";
 inline constexpr std::string_view kIdHighWaterMarkKey = "id_hwm";
 inline constexpr std::string_view kEpochKey = "epoch";
 inline constexpr std::string_view kClockKey = "clock";
+inline constexpr std::string_view kQueueCountsPrefix = "count/";  // then the queue id as u32
 std::string QueueCountsKey(QueueId queue);
-inline constexpr std::string_view kQueueCountsPrefix = "count/";
+StatusOr<QueueId> ParseQueueCountsKey(std::string_view key);
 
 }  // namespace delayd::storage

@@ -1,7 +1,9 @@
 // storage/memory_job_store.h — the plain model of the door's contract, for simulation and tests.
 //
 // Errors:  Commit fails once FailNextCommit was called, and the store refuses every further one, as
-// a real one does. Threads: one. Cost:    a std::map per table.
+//          a real one does; reads go on. After Close everything is refused until Reopen.
+// Threads: one.
+// Cost:    a std::map per table.
 #pragma once
 
 #include <array>
@@ -25,13 +27,16 @@ class MemoryJobStore final : public JobStore {
   // The next Commit answers an I/O error; whether its batch is kept is the caller's choice, since
   // no one may know.
   void FailNextCommit(bool keep_batch);
-  // Forgets the failure, as a restart of the process does.
+  // Forgets the failure and the close, as a restart of the process does.
   void Reopen();
 
  private:
   enum class Failure : unsigned char { kNone, kNextKept, kNextDropped, kFailed };
+  void Apply(const Batch& batch);
+
   std::array<std::map<std::string, std::string, std::less<>>, kTableCount> tables_;
   Failure failure_ = Failure::kNone;
+  bool closed_ = false;
 };
 
 }  // namespace delayd::storage

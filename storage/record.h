@@ -46,7 +46,9 @@ struct JobRecord {
   std::string payload;  // empty when it is big
 };
 
+// Of kTimers and kDead. The id is the key's, payload_bytes that of an inline payload its size.
 std::string EncodeJobRecord(Table table, std::string_view key, const JobRecord& record);
+void AppendJobRecord(std::string* out, Table table, std::string_view key, const JobRecord& record);
 StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::string_view value);
 
 // What a start needs of a timer: the head of the record, without its key and payload, checksum
@@ -69,14 +71,27 @@ StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_vi
 
 // kDead: the record as it was, and when it died. The reason is the record's last_error.
 
+// kIndex: where a job's record is, while it has one.
+struct IndexRecord {
+  // On disk: append only, never renumber.
+  enum class Place : uint8_t { kTimers = 1, kDead = 2 };
+  Place place = Place::kTimers;
+  QueueId queue{};
+  WallTime at;  // kTimers: key_due; kDead: when it died
+  friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
+};
+
+std::string EncodeIndexRecord(std::string_view key, const IndexRecord& record);
+StatusOr<IndexRecord> DecodeIndexRecord(std::string_view key, std::string_view value);
+
 // kKeys: which job holds a caller's key. A live job's entry has no expiry; a finished one's is kept
 // until `expiry`.
 struct KeyRecord {
   JobId id{};
   uint64_t fingerprint = 0;
-  std::optional<WallTime> expiry;
+  std::optional<WallTime> expiry = std::nullopt;
   // Of a finished job, so that the answer to a repeated enqueue needs no history.
-  std::optional<WallTime> finished;
+  std::optional<WallTime> finished = std::nullopt;
   bool cancelled = false;
 };
 

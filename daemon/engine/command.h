@@ -81,8 +81,9 @@ struct List {
   std::optional<WallTime> due_before;
   std::optional<WallTime> due_after;
   std::string key_prefix;
-  uint32_t limit = 0;  // 0: limits::kListLimitDefault
-  std::string cursor;  // of the page before; empty: the first page
+  uint32_t limit = 0;         // 0: limits::kListLimitDefault
+  std::string cursor;         // of the page before; empty: the first page
+  bool with_payload = false;  // pages then also end at limits::kListPayloadBytesMax
 };
 
 struct ListQueues {
@@ -91,8 +92,9 @@ struct ListQueues {
 
 struct GetStats {};
 
-// The client of a waiting lease request has gone. Has no reply, and neither has the request any
-// more.
+// The client of a lease request has gone before its answer: the request ends empty, and jobs that
+// were chosen for it but not handed out yet are ready again, with no attempt used. Has no reply;
+// neither has a request that was still waiting.
 struct Abandon {
   RequestId waiting = 0;
 };
@@ -133,8 +135,8 @@ struct Leased {
 };
 
 struct JobList {
-  std::vector<JobView> jobs;  // without payloads
-  std::string next_cursor;    // empty: this was the last page
+  std::vector<JobView> jobs;
+  std::string next_cursor;  // empty: this was the last page
 };
 
 struct QueueView {

@@ -1,0 +1,164 @@
+// Finding a job by id or key; cancel and reschedule.
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+#include "storage/keys.h"
+
+namespace delayd::engine {
+
+using storage::IndexRecord;
+using storage::Table;
+
+StatusOr<std::optional<storage::KeyRecord>> EngineCore::FindKey(const Queue& queue,
+                                                                std::string_view key) {
+  const std::string row = storage::ClientKey(queue.id, key);
+  std::string value;
+  const Status got = pending_.Get(Table::kKeys, row, &value);
+  if (got.code() == StatusCode::kNotFound) {
+    return std::optional<storage::KeyRecord>();
+  }
+  DELAYD_RETURN_IF_ERROR(got);
+  DELAYD_ASSIGN_OR_RETURN(const storage::KeyRecord record, storage::DecodeKeyRecord(row, value));
+  if (record.expiry && *record.expiry <= now_.wall) {
+    return std::optional<storage::KeyRecord>();
+  }
+  return std::optional(record);
+}
+
+StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
+  Located located{.id = id};
+  located.slot = jobs_.Find(id);
+  if (located.slot) {
+    const JobEntry& entry = jobs_[*located.slot];
+    located.index = {
+        .place = IndexRecord::Place::kTimers, .queue = entry.queue(), .at = entry.key_due()};
+    located.state = entry.phase() == Phase::kScheduled ? JobState::kScheduled
+                    : entry.phase() == Phase::kLeased  ? JobState::kLeased
+                                                       : JobState::kReady;
+    return located;
+  }
+  const std::string key = storage::IndexKey(id);
+  std::string value;
+  const Status got = pending_.Get(Table::kIndex, key, &value);
+  if (got.code() == StatusCode::kNotFound) {
+    return NotFound("job " + std::to_string(ToInt(id)) +
+                    " is not known: it never was, or it is finished");
+  }
+  DELAYD_RETURN_IF_ERROR(got);
+  DELAYD_ASSIGN_OR_RETURN(located.index, storage::DecodeIndexRecord(key, value));
+  located.state = located.index.place == IndexRecord::Place::kDead ? JobState::kDead
+                  : located.index.at > now_.wall                   ? JobState::kScheduled
+                                                                   : JobState::kReady;
+  return located;
+}
+
+StatusOr<EngineCore::Located> EngineCore::Locate(const JobRef& ref) {
+  if (const auto* id = std::get_if<JobId>(&ref)) {
+    return LocateId(*id);
+  }
+  const auto& by_key = std::get<KeyRef>(ref);
+  DELAYD_RETURN_IF_ERROR(ValidateQueueName(by_key.queue));
+  DELAYD_RETURN_IF_ERROR(ValidateKey(by_key.key));
+  const Queue* queue = queues_.Find(by_key.queue);
+  std::optional<storage::KeyRecord> record;
+  if (queue != nullptr) {
+    DELAYD_ASSIGN_OR_RETURN(record, FindKey(*queue, by_key.key));
+  }
+  if (!record) {
+    return NotFound(DescribeJobRef(ref) +
+                    " is not known: no job has it, or it finished and was forgotten");
+  }
+  if (record->finished) {
+    return Located{.state = JobState::kFinished, .id = record->id, .finished = record};
+  }
+  return LocateId(record->id);
+}
+
+StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located) {
+  const bool dead = located.index.place == IndexRecord::Place::kDead;
+  const Table table = dead ? Table::kDead : Table::kTimers;
+  const std::string key = dead ? storage::DeadKey(located.index.queue, located.index.at, located.id)
+                               : storage::TimerKey(located.index.at, located.id);
+  std::string value;
+  const Status got = pending_.Get(table, key, &value);
+  if (got.code() == StatusCode::kNotFound) {
+    return DataLoss("job " + std::to_string(ToInt(located.id)) +
+                        ": its record is missing; run 'delayctl verify'",
+                    "damaged");
+  }
+  DELAYD_RETURN_IF_ERROR(got);
+  return storage::DecodeJobRecord(table, key, value);
+}
+
+Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) const {
+  return FailedPrecondition(DescribeJobRef(ref) + " names job " +
+                                std::to_string(ToInt(located.id)) + ", which was " +
+                                (located.finished->cancelled ? "cancelled" : "acked") +
+                                " and is finished; nothing was changed",
+                            "finished");
+}
+
+StatusOr<Body> EngineCore::Do(const Cancel& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+  if (located.state == JobState::kFinished) {
+    return RefuseFinished(located, command.job);
+  }
+  if (located.state == JobState::kLeased) {
+    return FailedPrecondition(
+        DescribeJobRef(command.job) +
+            " is leased: a worker has it, and only that worker can end it; try again when its "
+            "lease is over",
+        "leased");
+  }
+  DELAYD_ASSIGN_OR_RETURN(const storage::JobRecord record, ReadRecord(located));
+  PutFinishedRows(record, located.index, /*cancelled=*/true);
+  if (located.slot) {
+    Forget(*located.slot);
+  }
+  ++counters_.cancelled;
+  return Body(OneJob{FinishedView(record, /*cancelled=*/true)});
+}
+
+StatusOr<Body> EngineCore::Do(const Reschedule& command) {
+  if (!command.due && !command.priority) {
+    return InvalidArgument("nothing to change; give a delay, a due time or a priority",
+                           "invalid_reschedule");
+  }
+  if (command.due) {
+    DELAYD_RETURN_IF_ERROR(ValidateDue(*command.due));
+  }
+  DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+  if (located.state == JobState::kFinished) {
+    return RefuseFinished(located, command.job);
+  }
+  if (located.state == JobState::kLeased || located.state == JobState::kDead) {
+    return FailedPrecondition(DescribeJobRef(command.job) + " is " +
+                                  std::string(JobStateName(located.state)) +
+                                  "; only scheduled and ready jobs can be moved",
+                              JobStateName(located.state));
+  }
+  DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
+  if (command.due) {
+    SetDue(&record, *command.due);
+  }
+  record.priority = command.priority.value_or(record.priority);
+  const WallTime key_due = command.due ? KeyDue(record.due) : located.index.at;
+  PutMovedRows(record, located.index.at, key_due);
+  Slot slot = 0;
+  if (located.slot) {
+    slot = *located.slot;
+    Unplace(slot);
+    jobs_[slot].set_key_due(key_due);
+    jobs_[slot].set_priority(record.priority);
+  } else {
+    JobEntry entry(record.id, record.queue, key_due, record.priority);
+    entry.set_phase(Phase::kScheduled);
+    slot = jobs_.Add(entry);
+  }
+  Place(slot, record);
+  ++counters_.rescheduled;
+  const JobState state =
+      jobs_[slot].phase() == Phase::kReady ? JobState::kReady : JobState::kScheduled;
+  return Body(OneJob{ViewOf(record, state)});
+}
+
+}  // namespace delayd::engine

@@ -1,0 +1,253 @@
+// daemon/engine/engine_core.h — the engine's insides, shared by the files that each hold one part
+// of a job's life.
+//
+// load.cc     rebuilds memory from the store            enqueue.cc  new jobs, keys, batches
+// change.cc   cancel and reschedule, by id or key       lease.cc    hand-out, waiting, ack, nack,
+// bury, extend read.cc     show, list, queues, stats                 turn.cc     time: fire, end
+// leases, seal, answer rows.cc     every put and delete: the one place that knows which rows a
+// change of state touches
+//
+// A change is decided on memory and applied to it at once; its rows go to the open batch, and every
+// answer that rests on them waits for that batch (PendingChanges::touched). A commit that fails
+// ends the process, so memory is never undone.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/job.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "daemon/engine/command.h"
+#include "daemon/engine/engine.h"
+#include "daemon/engine/job_table.h"
+#include "daemon/engine/low_water_mark.h"
+#include "daemon/engine/pending_changes.h"
+#include "daemon/engine/queue_table.h"
+#include "storage/record.h"
+#include "wheel/timing_wheel.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+namespace delayd::engine {
+
+using Body = decltype(Reply::body);
+
+// Clocks are read rounded down: a relative job waits this much longer, or it could fire a fraction
+// of a millisecond early. The due time that clients see is without it, so that "in 30m" is shown as
+// exactly that.
+inline constexpr Millis kClockRounding{1};
+
+class EngineCore final : public Engine {
+ public:
+  EngineCore(const EngineOptions& options,
+             const storage::JobReader& store,
+             uint64_t last_batch,
+             const Now& now);
+
+  Status LoadAll(const Progress& progress);
+
+  void Execute(RequestId request, Command command, const Now& now) override;
+  bool Advance(const Now& now) override;
+  std::optional<Millis> UntilNextEvent(const Now& now) const override;
+  std::optional<SealedBatch> Seal(const Now& now) override;
+  void Committed(uint64_t sequence) override;
+  std::vector<Reply> TakeReplies() override;
+
+  size_t uncommitted_bytes() const override { return pending_.uncommitted_bytes(); }
+
+  const Status& fatal() const override { return fatal_; }
+
+  std::vector<Status> TakeIncidents() override;
+  StatsView stats() const override;
+
+ private:
+  // Who holds a leased job, and what an ack needs to know without reading the record again.
+  struct LeaseInfo {
+    uint64_t sequence = 0;
+    BootTime expires;
+    std::unique_ptr<storage::JobRecord> record;  // without the payload
+  };
+
+  struct Waiter {
+    RequestId request = 0;
+    Lease command;
+    wheel::TimerHandle timeout{};
+  };
+
+  // Where a job is found: in memory, only on disk, among the dead, or finished.
+  struct Located {
+    JobState state = JobState::kScheduled;
+    JobId id{};
+    std::optional<Slot> slot;
+    storage::IndexRecord index;                  // unless finished
+    std::optional<storage::KeyRecord> finished;  // by key only
+  };
+
+  // ---- enqueue.cc ----
+  // What validation found out about one spec of a batch.
+  struct Plan {
+    uint64_t fingerprint = 0;
+    std::optional<Located> existing;
+    std::optional<size_t> same_as;  // an earlier spec of the same batch
+    JobId id{};                     // of a new job
+  };
+
+  StatusOr<Body> Do(Enqueue& command);
+  Status Validate(const JobSpec& spec) const;
+  static Status ValidateDue(const DueSpec& due);
+  StatusOr<std::vector<Plan>> PlanAll(const std::vector<JobSpec>& specs);
+  Status PlanKey(const JobSpec& spec, Plan* plan);
+  StatusOr<Enqueued::Item> ExistingItem(const Located& located);
+  Enqueued::Item EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint);
+  StatusOr<JobId> NextId();
+
+  // ---- change.cc ----
+  StatusOr<Body> Do(const Cancel& command);
+  StatusOr<Body> Do(const Reschedule& command);
+  StatusOr<Located> Locate(const JobRef& ref);
+  StatusOr<Located> LocateId(JobId id);
+  StatusOr<std::optional<storage::KeyRecord>> FindKey(const Queue& queue, std::string_view key);
+  StatusOr<storage::JobRecord> ReadRecord(const Located& located);
+  Status RefuseFinished(const Located& located, const JobRef& ref) const;
+
+  // ---- lease.cc ----
+  void DoLease(RequestId request, Lease& command);
+  StatusOr<Body> Do(const Ack& command);
+  StatusOr<Body> Do(const Nack& command);
+  StatusOr<Body> Do(const Bury& command);
+  StatusOr<Body> Do(const Extend& command);
+  void DoAbandon(const Abandon& command);
+  void TakeBack(const LeaseToken& token);
+  Leased HandOut(const Lease& command);
+  std::optional<JobView> HandOutBest(const Lease& command);
+  StatusOr<JobView> HandOutSlot(Slot slot, const std::optional<Millis>& lease);
+  StatusOr<Slot> FindLease(const LeaseToken& token) const;
+  Status EndLease(Slot slot, std::optional<Millis> delay, std::string_view error);
+  Status MoveToDead(Slot slot, std::string_view error);
+  void LeaseExpired(Slot slot);
+  Millis Backoff(JobId id, uint32_t attempts) const;
+  void ServeQueue(Queue& queue);
+  void ServeAll();
+  void WaitOver(uint64_t waiter_id);
+  void RemoveWaiter(uint64_t waiter_id);
+
+  // ---- read.cc ----
+  StatusOr<Body> Do(const Show& command);
+  StatusOr<Body> Do(const List& command);
+  StatusOr<Body> Do(const ListQueues& command);
+  StatusOr<Body> Do(const GetStats& command);
+  StatusOr<JobView> ShowLocated(const Located& located, bool with_payload);
+  StatusOr<Body> ShowAfterChange(JobId id);
+  StatusOr<Body> ListPending(const List& command, const Queue* queue);
+  StatusOr<Body> ListDead(const List& command, const Queue* queue);
+  StatusOr<Body> ListFinished(const List& command, const Queue* queue);
+  // A pending row as a list shows it; none when the filter leaves it out.
+  StatusOr<std::optional<JobView>> ListedView(const List& command,
+                                              WallTime key_due,
+                                              JobId id,
+                                              QueueId queue);
+  JobView ViewOf(const storage::JobRecord& record, JobState state) const;
+  JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
+  JobView DoneView(JobId id, WallTime finished, const storage::DoneRecord& done) const;
+  std::optional<Millis> UntilNextTimer(const Now& now) const;
+  Status ReadPayload(storage::JobRecord* record) const;
+
+  // ---- rows.cc ----
+  // Each puts all rows of one change into the open batch and keeps the counts.
+  void PutNewRows(storage::JobRecord* record, WallTime key_due);
+  void PutMovedRows(const storage::JobRecord& record, WallTime old_key_due, WallTime key_due);
+  void PutDeadRows(const storage::JobRecord& record, WallTime key_due, WallTime died);
+  void PutFinishedRows(const storage::JobRecord& record,
+                       const storage::IndexRecord& place,
+                       bool cancelled);
+  void PutTimerRows(const storage::JobRecord& record, WallTime key_due);
+  void DeleteTimerRows(const storage::JobRecord& record, WallTime key_due);
+  void PutIndex(JobId id, const storage::IndexRecord& place);
+  void CountChanged(Queue& queue);
+  Queue& QueueForNewJob(const std::string& name);
+  WallTime KeyDue(WallTime due) const;
+  void SetDue(storage::JobRecord* record, const DueSpec& due) const;
+  void CloseBatch();
+  WallTime ComputeLowWaterMark();
+
+  // ---- turn.cc ----
+  void Answer(RequestId request, StatusOr<Body> result);
+  // Puts a job that is in the table where its due time says: into a wheel, or among the ready ones.
+  void Place(Slot slot, const storage::JobRecord& record);
+  void Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, BootTime boot_due);
+  void MakeReady(Slot slot);
+  // Takes a job out of wheel, ready heap or lease; its entry stays.
+  void Unplace(Slot slot);
+  void Forget(Slot slot);
+  void Fire(uint64_t timer_id);
+  size_t PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t bound);
+  void RebuildWallWheel();
+  void WaitAgain(Slot slot);
+  WallTime DueOfEntry(const JobEntry& entry) const;
+  void TrimFinished();
+  Status TrimPage();
+  void ScheduleTrim(WallTime oldest_finished);
+  void Die(Status status);
+  void Damaged(Slot slot, const Status& status);
+
+  // ---- load.cc ----
+  Status LoadMeta();
+  Status LoadQueues();
+  Status LoadTimers(const Progress& progress);
+  Status LoadTimer(std::string_view key, std::string_view value);
+  Status CheckCounts();
+
+  const EngineOptions options_;
+  const storage::JobReader& store_;
+  PendingChanges pending_;
+  Now now_;
+
+  JobTable jobs_;
+  QueueTable queues_;
+  wheel::TimingWheel boot_wheel_;  // relative due times, lease ends, ends of waits
+  wheel::TimingWheel wall_wheel_;  // absolute due times
+  WallTime wall_hand_;             // the latest wall time that wall_wheel_ was advanced to
+  boost::unordered_flat_map<Slot, LeaseInfo> leases_;
+  boost::unordered_flat_map<uint64_t, Waiter> waiters_;
+  std::vector<QueueId> to_serve_;
+  std::vector<wheel::Expired> popped_;
+
+  WallTime low_water_mark_;
+  // What readers of durable rows start from: the mark as far as its batch is committed.
+  WallTime durable_low_water_mark_;
+  std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
+  FiredKeys fired_;
+  size_t fired_count_ = 0;  // ready and leased
+  // The least that the wall clock was ahead of the boot clock when a relative job got its due time.
+  Millis wall_offset_min_{Millis::max()};
+
+  uint64_t next_id_ = 1;
+  uint64_t id_high_water_mark_ = 1;
+  uint64_t written_id_high_water_mark_ = 1;
+  uint64_t epoch_ = 0;
+  uint64_t boot_id_ = 0;  // never 0 once loaded: equal ids mean one boot clock
+  uint64_t lease_sequence_ = 0;
+  uint64_t next_waiter_ = 1;
+  size_t open_jobs_ = 0;  // jobs changed in the open batch
+  std::vector<QueueId> counts_changed_;
+  WallTime done_low_water_mark_;
+  // (batch, earliest finish) of the rows of kDone under way, which a scan does not see yet.
+  std::deque<std::pair<uint64_t, WallTime>> finishing_;
+  std::optional<BootTime> next_trim_;  // none: nothing is kept of any finished job
+
+  std::deque<Reply> parked_;  // wait for the commit of their sequence
+  std::vector<Reply> ready_replies_;
+  std::vector<Status> incidents_;
+  Status fatal_;
+  StatsView counters_;
+};
+
+}  // namespace delayd::engine

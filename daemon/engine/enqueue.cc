@@ -1,0 +1,218 @@
+// New jobs: validation, idempotency by key, batches that are all or nothing.
+#include <algorithm>
+
+#include "base/coding.h"
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+#include "storage/keys.h"
+
+namespace delayd::engine {
+namespace {
+
+std::string OutOfRange(std::string_view what, Millis value, int64_t max_ms) {
+  return std::string(what) + " of " + std::to_string(value.count()) +
+         " ms is out of range; use 1 to " + std::to_string(max_ms) + " ms";
+}
+
+// What makes two requests under one key the same request. A delay counts as it was asked for, so
+// that a retry a second later still matches.
+uint64_t FingerprintOf(const JobSpec& spec) {
+  std::string content;
+  if (const auto* at = std::get_if<DueAt>(&spec.due)) {
+    AppendU8(&content, 1);
+    AppendU64(&content, static_cast<uint64_t>(ToMillis(at->at)));
+  } else {
+    AppendU8(&content, 0);
+    AppendU64(&content, static_cast<uint64_t>(std::get<DueAfter>(spec.due).delay.count()));
+  }
+  const auto append_optional = [&content](bool has, uint64_t value) {
+    AppendU8(&content, has ? 1 : 0);
+    AppendU64(&content, has ? value : 0);
+  };
+  append_optional(spec.priority.has_value(), spec.priority.value_or(0));
+  append_optional(spec.max_attempts.has_value(), spec.max_attempts.value_or(0));
+  append_optional(spec.lease.has_value(),
+                  static_cast<uint64_t>(spec.lease.value_or(Millis(0)).count()));
+  append_optional(spec.expires_after.has_value(),
+                  static_cast<uint64_t>(spec.expires_after.value_or(Millis(0)).count()));
+  return Fingerprint(spec.payload, Fingerprint(content));
+}
+
+Status KeyConflict(const JobSpec& spec) {
+  return AlreadyExists(
+      "key " + spec.key + " in queue " + spec.queue +
+          " belongs to a job with other content; cancel that job, or use another key",
+      "key_conflict");
+}
+
+Status AtLine(const Status& status, size_t index, size_t count) {
+  return count == 1 ? status
+                    : status.WithContext("job " + std::to_string(index + 1) + " of " +
+                                         std::to_string(count));
+}
+
+}  // namespace
+
+Status EngineCore::ValidateDue(const DueSpec& due) {
+  if (const auto* after = std::get_if<DueAfter>(&due)) {
+    if (after->delay.count() < 0 || after->delay.count() > limits::kDelayMsMax) {
+      return InvalidArgument(OutOfRange("delay", after->delay, limits::kDelayMsMax),
+                             "invalid_delay");
+    }
+  } else {
+    const int64_t at = ToMillis(std::get<DueAt>(due).at);
+    if (at < 0 || at > limits::kWallMsMax) {
+      return InvalidArgument("due time is out of range; use a time between 1970 and 2286",
+                             "invalid_due");
+    }
+  }
+  return OkStatus();
+}
+
+Status EngineCore::Validate(const JobSpec& spec) const {
+  DELAYD_RETURN_IF_ERROR(ValidateQueueName(spec.queue));
+  if (!spec.key.empty()) {
+    DELAYD_RETURN_IF_ERROR(ValidateKey(spec.key));
+  }
+  if (spec.payload.size() > options_.payload_bytes_max) {
+    return ResourceExhausted(
+        "payload has " + std::to_string(spec.payload.size()) + " bytes and at most " +
+            std::to_string(options_.payload_bytes_max) +
+            " are allowed; store it elsewhere and send a reference, or raise limits.payload",
+        "payload_too_large");
+  }
+  DELAYD_RETURN_IF_ERROR(ValidateDue(spec.due));
+  if (spec.lease && (spec.lease->count() < 1 || spec.lease->count() > limits::kLeaseMsMax)) {
+    return InvalidArgument(OutOfRange("lease", *spec.lease, limits::kLeaseMsMax), "invalid_lease");
+  }
+  if (spec.expires_after &&
+      (spec.expires_after->count() < 1 || spec.expires_after->count() > limits::kDelayMsMax)) {
+    return InvalidArgument(OutOfRange("expires_after", *spec.expires_after, limits::kDelayMsMax),
+                           "invalid_expires_after");
+  }
+  return OkStatus();
+}
+
+Status EngineCore::PlanKey(const JobSpec& spec, Plan* plan) {
+  const Queue* queue = queues_.Find(spec.queue);
+  if (queue == nullptr) {
+    return OkStatus();
+  }
+  DELAYD_ASSIGN_OR_RETURN(const std::optional<storage::KeyRecord> record,
+                          FindKey(*queue, spec.key));
+  if (!record) {
+    return OkStatus();
+  }
+  if (record->fingerprint != plan->fingerprint) {
+    // A finished job keeps its key for retries of the same request only.
+    return record->finished ? OkStatus() : KeyConflict(spec);
+  }
+  if (record->finished) {
+    plan->existing = Located{.state = JobState::kFinished, .id = record->id, .finished = record};
+    return OkStatus();
+  }
+  DELAYD_ASSIGN_OR_RETURN(plan->existing, LocateId(record->id));
+  return OkStatus();
+}
+
+StatusOr<std::vector<EngineCore::Plan>> EngineCore::PlanAll(const std::vector<JobSpec>& specs) {
+  std::vector<Plan> plans(specs.size());
+  boost::unordered_flat_map<std::string, size_t> first_with_key;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const JobSpec& spec = specs[i];
+    DELAYD_RETURN_IF_ERROR(AtLine(Validate(spec), i, specs.size()));
+    if (spec.key.empty()) {
+      continue;
+    }
+    plans[i].fingerprint = FingerprintOf(spec);
+    // Neither name holds a newline, so the pair is unambiguous.
+    const auto [earlier, is_first] = first_with_key.emplace(spec.queue + '\n' + spec.key, i);
+    if (is_first) {
+      DELAYD_RETURN_IF_ERROR(AtLine(PlanKey(spec, &plans[i]), i, specs.size()));
+    } else if (plans[earlier->second].fingerprint == plans[i].fingerprint) {
+      plans[i].same_as = earlier->second;
+    } else {
+      return AtLine(KeyConflict(spec), i, specs.size());
+    }
+  }
+  return plans;
+}
+
+StatusOr<JobId> EngineCore::NextId() {
+  if (next_id_ > limits::kJobIdMax) {
+    return ResourceExhausted("all job ids have been used", "ids_exhausted");
+  }
+  if (next_id_ >= id_high_water_mark_) {
+    id_high_water_mark_ = next_id_ + limits::kJobIdBlock;
+  }
+  return JobId{next_id_++};
+}
+
+StatusOr<Enqueued::Item> EngineCore::ExistingItem(const Located& located) {
+  DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(located, /*with_payload=*/false));
+  return Enqueued::Item{.job = std::move(view), .existed = true};
+}
+
+Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint) {
+  const Queue& queue = QueueForNewJob(spec.queue);
+  storage::JobRecord record;
+  record.id = id;
+  record.queue = queue.id;
+  SetDue(&record, spec.due);
+  record.created = now_.wall;
+  record.priority = spec.priority.value_or(limits::kPriorityDefault);
+  record.max_attempts = spec.max_attempts.value_or(options_.max_attempts_default);
+  record.lease = spec.lease.value_or(options_.lease_default);
+  record.expires_after = spec.expires_after.value_or(Millis(0));
+  record.fingerprint = fingerprint;
+  record.key = std::move(spec.key);
+  record.payload = std::move(spec.payload);
+  const WallTime key_due = KeyDue(record.due);
+  PutNewRows(&record, key_due);
+
+  JobEntry entry(id, queue.id, key_due, record.priority);
+  entry.set_phase(Phase::kScheduled);
+  const Slot slot = jobs_.Add(entry);
+  Place(slot, record);
+  ++counters_.enqueued;
+  const JobState state =
+      jobs_[slot].phase() == Phase::kReady ? JobState::kReady : JobState::kScheduled;
+  return {.job = ViewOf(record, state), .existed = false};
+}
+
+StatusOr<Body> EngineCore::Do(Enqueue& command) {
+  std::vector<JobSpec>& specs = command.jobs;
+  if (specs.empty() || specs.size() > limits::kEnqueueBatchJobsMax) {
+    return InvalidArgument("a batch has " + std::to_string(specs.size()) + " jobs; send 1 to " +
+                               std::to_string(limits::kEnqueueBatchJobsMax),
+                           "invalid_batch");
+  }
+  // Everything that can be refused is refused here, before the first row is put: all or nothing
+  // (P8).
+  DELAYD_ASSIGN_OR_RETURN(std::vector<Plan> plans, PlanAll(specs));
+  Enqueued result;
+  result.items.resize(specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (plans[i].existing) {
+      DELAYD_ASSIGN_OR_RETURN(result.items[i], ExistingItem(*plans[i].existing));
+    } else if (!plans[i].same_as) {
+      DELAYD_ASSIGN_OR_RETURN(plans[i].id, NextId());
+    }
+  }
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (plans[i].existing || plans[i].same_as) {
+      ++counters_.existed;
+    } else {
+      result.items[i] = EnqueueOne(specs[i], plans[i].id, plans[i].fingerprint);
+    }
+  }
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (plans[i].same_as) {
+      result.items[i] = result.items[*plans[i].same_as];
+      result.items[i].existed = true;
+    }
+  }
+  return Body(std::move(result));
+}
+
+}  // namespace delayd::engine

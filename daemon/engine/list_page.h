@@ -1,0 +1,69 @@
+// daemon/engine/list_page.h — one page of a list, and the cursor that leads to the next.
+//
+// What:    a cursor is the place of the last row that was looked at: (time, id) in hexadecimal. The
+// next page seeks to it
+//          afresh, so no snapshot is held between pages.
+// Errors:  kInvalidArgument "invalid_cursor".
+// Threads: values.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/coding.h"
+#include "base/job.h"
+#include "base/limits.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "daemon/engine/command.h"
+
+namespace delayd::engine {
+
+struct ListCursor {
+  WallTime at;
+  JobId id{};
+  friend bool operator==(const ListCursor&, const ListCursor&) = default;
+};
+
+std::string FormatListCursor(const ListCursor& cursor);
+// The empty text is the beginning.
+StatusOr<ListCursor> ParseListCursor(std::string_view text);
+
+class ListPage {
+ public:
+  explicit ListPage(const List& command)
+      : limit_(command.limit == 0 ? limits::kListLimitDefault : command.limit) {}
+
+  // Takes the row at `place` (nothing when the filter leaves it out) and returns whether to go on
+  // with the next.
+  bool Add(const ListCursor& place, std::optional<JobView> view) {
+    if (view && (list_.jobs.size() == limit_ || payload_bytes_ > limits::kListPayloadBytesMax)) {
+      list_.next_cursor = FormatListCursor(last_);
+      return false;
+    }
+    last_ = place;
+    if (view) {
+      payload_bytes_ += view->payload ? view->payload->size() : 0;
+      list_.jobs.push_back(std::move(*view));
+    }
+    if (++rows_ == limits::kListScanRowsMax) {
+      list_.next_cursor = FormatListCursor(last_);
+      return false;
+    }
+    return true;
+  }
+
+  JobList Take() { return std::move(list_); }
+
+ private:
+  const size_t limit_;
+  JobList list_;
+  ListCursor last_;
+  size_t rows_ = 0;
+  size_t payload_bytes_ = 0;
+};
+
+}  // namespace delayd::engine

@@ -1,0 +1,148 @@
+#include "daemon/engine/pending_changes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace delayd::engine {
+namespace {
+
+using storage::Table;
+
+// The tables that are read by key while their change may be under way.
+bool IsReadByKey(Table table) {
+  switch (table) {
+    case Table::kTimers:
+    case Table::kIndex:
+    case Table::kKeys:
+    case Table::kBig:
+    case Table::kDead:
+    case Table::kDone:
+      return true;
+    case Table::kMeta:
+    case Table::kByQueue:
+    case Table::kQueues:
+      return false;
+  }
+  DELAYD_CHECK(false);
+}
+
+std::string RowName(Table table, std::string_view key) {
+  std::string name;
+  name.reserve(key.size() + 1);
+  name.push_back(static_cast<char>(table));
+  name.append(key);
+  return name;
+}
+
+}  // namespace
+
+storage::Batch& PendingChanges::Open() {
+  if (open_ == nullptr) {
+    open_ = std::make_shared<storage::Batch>();
+  }
+  touched_ = open_sequence_;
+  return *open_;
+}
+
+void PendingChanges::Put(Table table, std::string_view key, std::string_view value) {
+  Open().Put(table, key, value);
+  Note(table, key);
+}
+
+void PendingChanges::Delete(Table table, std::string_view key) {
+  Open().Delete(table, key);
+  Note(table, key);
+}
+
+void PendingChanges::Note(Table table, std::string_view key) {
+  if (IsReadByKey(table)) {
+    changed_.insert_or_assign(
+        RowName(table, key),
+        Location{.batch = open_.get(), .op = open_->size() - 1, .sequence = open_sequence_});
+  }
+}
+
+const PendingChanges::Location* PendingChanges::Find(Table table, std::string_view key) const {
+  if (changed_.empty()) {
+    return nullptr;
+  }
+  const auto found = changed_.find(RowName(table, key));
+  if (found == changed_.end()) {
+    return nullptr;
+  }
+  touched_ = std::max(touched_, found->second.sequence);
+  return &found->second;
+}
+
+Status PendingChanges::Get(Table table, std::string_view key, std::string* value) const {
+  DELAYD_CHECK(IsReadByKey(table));
+  if (const Location* location = Find(table, key)) {
+    const storage::Batch::Op op = location->batch->op(location->op);
+    if (op.is_delete) {
+      return NotFound("row deleted by a change that is under way");
+    }
+    value->assign(op.value);
+    return OkStatus();
+  }
+  return store_.Get(table, key, value);
+}
+
+Status PendingChanges::Scan(Table table,
+                            std::string_view from,
+                            std::string_view to,
+                            const Visitor& visit) const {
+  return store_.Scan(table, from, to, visit);
+}
+
+bool PendingChanges::IsChanging(Table table, std::string_view key) const {
+  return Find(table, key) != nullptr;
+}
+
+void PendingChanges::Close() {
+  DELAYD_CHECK(open_ != nullptr);
+  closed_.push_back({.sequence = open_sequence_, .batch = std::move(open_)});
+  open_.reset();
+  ++open_sequence_;
+}
+
+std::optional<SealedBatch> PendingChanges::TakeClosed() {
+  if (closed_.empty()) {
+    return std::nullopt;
+  }
+  underway_.push_back(std::move(closed_.front()));
+  closed_.pop_front();
+  return underway_.back();
+}
+
+void PendingChanges::Committed(uint64_t sequence) {
+  DELAYD_CHECK(!underway_.empty());
+  DELAYD_CHECK(underway_.front().sequence == sequence);
+  const storage::Batch& batch = *underway_.front().batch;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const storage::Batch::Op op = batch.op(i);
+    if (!IsReadByKey(op.table)) {
+      continue;
+    }
+    const auto found = changed_.find(RowName(op.table, op.key));
+    if (found != changed_.end() && found->second.sequence == sequence) {
+      changed_.erase(found);
+    }
+  }
+  committed_ = sequence;
+  underway_.pop_front();
+}
+
+size_t PendingChanges::uncommitted_bytes() const {
+  size_t bytes = open_bytes();
+  for (const SealedBatch& batch : closed_) {
+    bytes += batch.batch->bytes();
+  }
+  for (const SealedBatch& batch : underway_) {
+    bytes += batch.batch->bytes();
+  }
+  return bytes;
+}
+
+}  // namespace delayd::engine

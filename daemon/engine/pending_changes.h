@@ -1,0 +1,95 @@
+// daemon/engine/pending_changes.h — the store as it will be once everything decided so far is
+// durable.
+//
+// What:    gathers puts and deletes into the open batch, keeps the batches that are on their way,
+// and answers reads from
+//          them before it asks the store. It notes which of them an access touched, so that the
+//          answer made from it can wait for their commit.
+// Errors:  those of the store.
+// Threads: one owner; batches that were handed out are shared with the committer as const.
+// Cost:    one hash insert per put or delete of the tables that are read by key.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "daemon/engine/engine.h"
+#include "storage/batch.h"
+#include "storage/job_store.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+namespace delayd::engine {
+
+class PendingChanges final : public storage::JobReader {
+ public:
+  PendingChanges(const storage::JobReader& store, uint64_t last_committed)
+      : store_(store), committed_(last_committed), open_sequence_(last_committed + 1) {}
+
+  void Put(storage::Table table, std::string_view key, std::string_view value);
+  void Delete(storage::Table table, std::string_view key);
+
+  Status Get(storage::Table table, std::string_view key, std::string* value) const override;
+  // Durable rows only.
+  Status Scan(storage::Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override;
+  // Whether a change of this row is on its way; counts as an access.
+  bool IsChanging(storage::Table table, std::string_view key) const;
+
+  // From here on accesses are counted anew.
+  void BeginAccess() { touched_ = 0; }
+
+  // The last batch, not yet durable, that an access since then read from or wrote to; 0: none.
+  uint64_t touched() const { return touched_; }
+
+  bool open_is_empty() const { return open_ == nullptr; }
+
+  size_t open_bytes() const { return open_ == nullptr ? 0 : open_->bytes(); }
+
+  uint64_t open_sequence() const { return open_sequence_; }
+
+  // Ends the open batch; further changes go into the next.
+  void Close();
+  std::optional<SealedBatch> TakeClosed();
+  void Committed(uint64_t sequence);
+
+  uint64_t committed() const { return committed_; }
+
+  size_t uncommitted_bytes() const;
+
+ private:
+  struct Location {
+    const storage::Batch* batch = nullptr;
+    size_t op = 0;
+    uint64_t sequence = 0;
+  };
+
+  struct StringHash {
+    using is_transparent = void;
+
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+
+  storage::Batch& Open();
+  void Note(storage::Table table, std::string_view key);
+  const Location* Find(storage::Table table, std::string_view key) const;
+
+  const storage::JobReader& store_;
+  boost::unordered_flat_map<std::string, Location, StringHash, std::equal_to<>> changed_;
+  std::shared_ptr<storage::Batch> open_;
+  std::deque<SealedBatch> closed_;    // not handed out yet
+  std::deque<SealedBatch> underway_;  // handed out, not durable yet
+  uint64_t committed_;
+  uint64_t open_sequence_;
+  mutable uint64_t touched_ = 0;
+};
+
+}  // namespace delayd::engine

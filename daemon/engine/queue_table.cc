@@ -1,0 +1,55 @@
+#include "daemon/engine/queue_table.h"
+
+#include "base/check.h"
+
+namespace delayd::engine {
+namespace {
+
+// Ids are given one after the other: a larger one is not ours.
+constexpr uint32_t kQueueIdMax = 100'000'000;
+
+}  // namespace
+
+Queue* QueueTable::Find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+Queue& QueueTable::operator[](QueueId id) {
+  DELAYD_CHECK(Has(id));
+  return *by_id_[ToInt(id)];
+}
+
+const Queue& QueueTable::operator[](QueueId id) const {
+  DELAYD_CHECK(Has(id));
+  return *by_id_[ToInt(id)];
+}
+
+Status QueueTable::Restore(QueueId id, std::string_view name) {
+  const uint32_t position = ToInt(id);
+  if (position == 0 || position > kQueueIdMax ||
+      (position < by_id_.size() && by_id_[position] != nullptr)) {
+    return DataLoss("queue " + std::string(name) + ": its id " + std::to_string(position) +
+                    " belongs to another queue or to none; run 'delayctl verify'");
+  }
+  if (position >= by_id_.size()) {
+    by_id_.resize(position + 1);
+  }
+  by_id_[position] = std::make_unique<Queue>();
+  by_id_[position]->id = id;
+  by_id_[position]->name = name;
+  by_id_[position]->stored = true;
+  by_name_.emplace(std::string(name), by_id_[position].get());
+  return OkStatus();
+}
+
+Queue& QueueTable::Create(std::string_view name) {
+  const auto id = static_cast<QueueId>(by_id_.empty() ? 1 : by_id_.size());
+  const Status restored = Restore(id, name);
+  DELAYD_CHECK(restored.ok());
+  Queue& queue = (*this)[id];
+  queue.stored = false;
+  return queue;
+}
+
+}  // namespace delayd::engine

@@ -1,0 +1,93 @@
+// daemon/engine/queue_table.h — the queues of the shard: ready jobs in order, waiting lease
+// requests, exact counts.
+//
+// Units:   ready jobs come out by priority (smaller first), then by due time, then by id.
+// Errors:  a queue id that the store gives twice is kDataLoss.
+// Threads: one owner.
+// Cost:    O(1) by id or name, O(log n) per ready job.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/job.h"
+#include "base/status.h"
+#include "daemon/engine/job_table.h"
+#include "storage/record.h"
+#include "wheel/indexed_priority_queue.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+namespace delayd::engine {
+
+struct ReadyJob {
+  WallTime key_due;
+  JobId id{};
+  uint32_t priority = 0;
+  Slot slot = 0;
+
+  friend bool operator<(const ReadyJob& a, const ReadyJob& b) {
+    return std::tie(a.priority, a.key_due, a.id) < std::tie(b.priority, b.key_due, b.id);
+  }
+};
+
+struct Queue {
+  QueueId id{};
+  std::string name;
+  wheel::IndexedPriorityQueue<ReadyJob> ready;
+  std::deque<uint64_t>
+      waiters;  // ids of waiting lease requests, first come first; ended ones linger
+  storage::QueueCounts counts;  // pending and dead, as the store will have them
+  uint64_t leased = 0;
+  uint64_t damaged = 0;         // pending, but their records cannot be read
+  uint64_t loaded = 0;          // timers read at the start, to be held against counts.pending
+  bool stored = false;          // the store knows the name; else only a waiting worker does
+  bool counts_changed = false;  // since the open batch began
+  bool to_serve = false;        // has got ready jobs since its waiters were last looked at
+};
+
+class QueueTable {
+ public:
+  // Null when there is none.
+  Queue* Find(std::string_view name) const;
+  // Of an id that a job carries: it must be there.
+  Queue& operator[](QueueId id);
+  const Queue& operator[](QueueId id) const;
+
+  bool Has(QueueId id) const { return ToInt(id) < by_id_.size() && by_id_[ToInt(id)] != nullptr; }
+
+  // One that the store knows.
+  Status Restore(QueueId id, std::string_view name);
+  // A new one, under the next free id.
+  Queue& Create(std::string_view name);
+
+  size_t size() const { return by_name_.size(); }
+
+  // In order of id.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (const auto& queue : by_id_) {
+      if (queue != nullptr) {
+        visit(*queue);
+      }
+    }
+  }
+
+ private:
+  struct StringHash {
+    using is_transparent = void;
+
+    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+  };
+
+  std::vector<std::unique_ptr<Queue>> by_id_;  // position: the id
+  boost::unordered_flat_map<std::string, Queue*, StringHash, std::equal_to<>> by_name_;
+};
+
+}  // namespace delayd::engine

@@ -1,0 +1,359 @@
+// What clients see: one job, pages of jobs, queues, counters.
+#include <algorithm>
+
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+#include "daemon/engine/list_page.h"
+#include "storage/keys.h"
+
+namespace delayd::engine {
+
+using storage::IndexRecord;
+using storage::JobRecord;
+using storage::Table;
+
+JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
+  JobView view;
+  view.id = record.id;
+  view.queue = queues_[record.queue].name;
+  view.key = record.key;
+  view.state = state;
+  view.due_kind = record.due_kind;
+  view.due = record.due;
+  view.created = record.created;
+  view.priority = record.priority;
+  view.lease = record.lease;
+  view.attempt = record.attempts;
+  view.max_attempts = record.max_attempts;
+  if (record.expires_after.count() > 0) {
+    view.expires_after = record.expires_after;
+  }
+  view.last_error = record.last_error;
+  view.payload_bytes = record.payload_bytes;
+  if (state == JobState::kLeased) {
+    ++view.attempt;
+    const std::optional<Slot> slot = jobs_.Find(record.id);
+    const auto lease = slot ? leases_.find(*slot) : leases_.end();
+    if (lease != leases_.end()) {
+      view.lease_expires = now_.wall + (lease->second.expires - now_.boot);
+    }
+  }
+  return view;
+}
+
+JobView EngineCore::FinishedView(const JobRecord& record, bool cancelled) const {
+  JobView view = ViewOf(record, JobState::kFinished);
+  view.finished = now_.wall;
+  view.outcome = cancelled ? "cancelled" : "acked";
+  return view;
+}
+
+Status EngineCore::ReadPayload(JobRecord* record) const {
+  if (!record->payload_is_big) {
+    return OkStatus();
+  }
+  const std::string key = storage::IndexKey(record->id);
+  std::string value;
+  const Status got = pending_.Get(Table::kBig, key, &value);
+  if (got.code() == StatusCode::kNotFound) {
+    return DataLoss("job " + std::to_string(ToInt(record->id)) +
+                        ": its payload is missing; run 'delayctl verify'",
+                    "damaged");
+  }
+  DELAYD_RETURN_IF_ERROR(got);
+  DELAYD_ASSIGN_OR_RETURN(const std::string_view payload, storage::DecodeBigPayload(key, value));
+  record->payload.assign(payload);
+  return OkStatus();
+}
+
+StatusOr<JobView> EngineCore::ShowLocated(const Located& located, bool with_payload) {
+  if (located.state != JobState::kFinished) {
+    DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
+    JobView view = ViewOf(record, located.state);
+    if (with_payload) {
+      DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
+      view.payload = std::move(record.payload);
+    }
+    return view;
+  }
+  const storage::KeyRecord& finished = *located.finished;
+  const std::string key = storage::DoneKey(*finished.finished, located.id);
+  std::string value;
+  const Status got = pending_.Get(Table::kDone, key, &value);
+  if (got.code() == StatusCode::kNotFound) {
+    return DataLoss("job " + std::to_string(ToInt(located.id)) +
+                        ": the record of its end is missing; run 'delayctl verify'",
+                    "damaged");
+  }
+  DELAYD_RETURN_IF_ERROR(got);
+  DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done, storage::DecodeDoneRecord(key, value));
+  return DoneView(located.id, *finished.finished, done);
+}
+
+JobView EngineCore::DoneView(JobId id, WallTime finished, const storage::DoneRecord& done) const {
+  JobView view;
+  view.id = id;
+  view.queue = queues_[done.queue].name;
+  view.key = done.key;
+  view.state = JobState::kFinished;
+  view.due = done.due;
+  view.created = done.created;
+  view.attempt = done.attempts;
+  view.finished = finished;
+  view.outcome = done.cancelled ? "cancelled" : "acked";
+  return view;
+}
+
+StatusOr<Body> EngineCore::Do(const Show& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+  DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(located, /*with_payload=*/true));
+  return Body(OneJob{std::move(view)});
+}
+
+StatusOr<Body> EngineCore::ShowAfterChange(JobId id) {
+  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(id));
+  DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(located, /*with_payload=*/false));
+  return Body(OneJob{std::move(view)});
+}
+
+StatusOr<Body> EngineCore::Do(const List& command) {
+  if (command.limit > limits::kListLimitMax) {
+    return InvalidArgument("limit of " + std::to_string(command.limit) +
+                               " is out of range; use 1 to " +
+                               std::to_string(limits::kListLimitMax) + " and follow next_cursor",
+                           "invalid_limit");
+  }
+  const Queue* queue = nullptr;
+  if (command.queue) {
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(*command.queue));
+    queue = queues_.Find(*command.queue);
+    if (queue == nullptr || !queue->stored) {
+      return NotFound("queue " + *command.queue + " is not known: no job was ever put into it");
+    }
+  }
+  if (command.state == JobState::kDead) {
+    return ListDead(command, queue);
+  }
+  if (command.state == JobState::kFinished) {
+    return ListFinished(command, queue);
+  }
+  return ListPending(command, queue);
+}
+
+StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
+                                                        WallTime key_due,
+                                                        JobId id,
+                                                        QueueId queue) {
+  const std::optional<JobView> left_out;
+  StatusOr<Located> located = LocateId(id);
+  if (located.status().code() == StatusCode::kNotFound) {
+    return left_out;  // it ends with a commit that is under way
+  }
+  DELAYD_RETURN_IF_ERROR(located.status());
+  if (located->index.place != IndexRecord::Place::kTimers) {
+    return left_out;  // it dies with a commit that is under way
+  }
+  // A job that moves with a commit under way has only its old row yet: it is listed there, as it
+  // will be, or not at all when the filter leaves the new due time out.
+  if (located->index.at != key_due &&
+      ((command.due_after && located->index.at < *command.due_after) ||
+       (command.due_before && located->index.at >= *command.due_before))) {
+    return left_out;
+  }
+  if (command.state && located->state != *command.state) {
+    return left_out;
+  }
+  StatusOr<JobRecord> record = ReadRecord(*located);
+  if (record.status().code() == StatusCode::kDataLoss) {
+    JobView damaged;
+    damaged.id = id;
+    damaged.queue = queues_[queue].name;
+    damaged.state = located->state;
+    damaged.due = key_due;
+    damaged.last_error = record.status().message();
+    return std::optional(std::move(damaged));
+  }
+  DELAYD_RETURN_IF_ERROR(record.status());
+  if (!record->key.starts_with(command.key_prefix)) {
+    return left_out;
+  }
+  JobView view = ViewOf(*record, located->state);
+  if (command.with_payload) {
+    DELAYD_RETURN_IF_ERROR(ReadPayload(&*record));
+    view.payload = std::move(record->payload);
+  }
+  return std::optional(std::move(view));
+}
+
+StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) {
+  ListPage page(command);
+  DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
+  const WallTime first =
+      std::max({durable_low_water_mark_, command.due_after.value_or(WallTime()), after.at});
+  const JobId first_id = first == after.at ? after.id : JobId{};
+  std::string from;
+  std::string to;
+  if (queue != nullptr) {
+    from = storage::ByQueueKey(queue->id, first, first_id);
+    to = command.due_before
+             ? storage::ByQueueKey(queue->id, *command.due_before, JobId{})
+             : storage::ByQueueKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{});
+  } else {
+    from = storage::TimerKey(first, first_id);
+    to = command.due_before ? storage::TimerKey(*command.due_before, JobId{}) : std::string();
+  }
+  Status failed;
+  const auto visit = [&](WallTime key_due, JobId id, QueueId queue_id) {
+    if (ListCursor{key_due, id} == after) {
+      return true;
+    }
+    StatusOr<std::optional<JobView>> view = ListedView(command, key_due, id, queue_id);
+    failed = view.status();
+    return failed.ok() && page.Add({key_due, id}, std::move(*view));
+  };
+  const Status scanned =
+      pending_.Scan(queue != nullptr ? Table::kByQueue : Table::kTimers,
+                    from,
+                    to,
+                    [&](std::string_view key, std::string_view value) {
+                      if (queue != nullptr) {
+                        const auto parts = storage::ParseByQueueKey(key);
+                        failed = parts.status();
+                        return failed.ok() && visit(parts->key_due, parts->id, parts->queue);
+                      }
+                      const auto parts = storage::ParseTimerKey(key);
+                      const auto head = storage::DecodeTimerHead(key, value);
+                      failed = parts.ok() ? head.status() : parts.status();
+                      return failed.ok() && visit(parts->key_due, parts->id, head->queue);
+                    });
+  DELAYD_RETURN_IF_ERROR(scanned);
+  DELAYD_RETURN_IF_ERROR(failed);
+  return Body(page.Take());
+}
+
+StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
+  if (queue == nullptr) {
+    return InvalidArgument("a list of dead jobs needs a queue; add queue=NAME", "queue_required");
+  }
+  ListPage page(command);
+  DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
+  Status failed;
+  const Status scanned = pending_.Scan(
+      Table::kDead,
+      storage::DeadKey(queue->id, after.at, after.id),
+      storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
+      [&](std::string_view key, std::string_view value) {
+        const auto parts = storage::ParseDeadKey(key);
+        failed = parts.status();
+        if (!failed.ok() || ListCursor{parts->died, parts->id} == after ||
+            pending_.IsChanging(Table::kDead, key)) {
+          return failed.ok();
+        }
+        StatusOr<JobRecord> record = storage::DecodeJobRecord(Table::kDead, key, value);
+        failed = record.status();
+        if (!failed.ok()) {
+          return false;
+        }
+        if (!record->key.starts_with(command.key_prefix)) {
+          return page.Add({parts->died, parts->id}, std::nullopt);
+        }
+        JobView view = ViewOf(*record, JobState::kDead);
+        if (command.with_payload) {
+          failed = ReadPayload(&*record);
+          view.payload = std::move(record->payload);
+        }
+        return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
+      });
+  DELAYD_RETURN_IF_ERROR(scanned);
+  DELAYD_RETURN_IF_ERROR(failed);
+  return Body(page.Take());
+}
+
+StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue) {
+  ListPage page(command);
+  DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
+  const WallTime first = std::max(done_low_water_mark_, after.at);
+  Status failed;
+  const Status scanned = pending_.Scan(
+      Table::kDone,
+      storage::DoneKey(first, first == after.at ? after.id : JobId{}),
+      {},
+      [&](std::string_view key, std::string_view value) {
+        const auto parts = storage::ParseDoneKey(key);
+        failed = parts.status();
+        if (!failed.ok() || ListCursor{parts->key_due, parts->id} == after ||
+            pending_.IsChanging(Table::kDone, key)) {
+          return failed.ok();
+        }
+        const auto done = storage::DecodeDoneRecord(key, value);
+        failed = done.status();
+        if (!failed.ok()) {
+          return false;
+        }
+        const bool wanted = (queue == nullptr || done->queue == queue->id) &&
+                            done->key.starts_with(command.key_prefix);
+        return page.Add(
+            {parts->key_due, parts->id},
+            wanted ? std::optional(DoneView(parts->id, parts->key_due, *done)) : std::nullopt);
+      });
+  DELAYD_RETURN_IF_ERROR(scanned);
+  DELAYD_RETURN_IF_ERROR(failed);
+  return Body(page.Take());
+}
+
+namespace {
+
+QueueView ViewOfQueue(const Queue& queue) {
+  QueueView view{.name = queue.name};
+  view.ready = queue.ready.size() + queue.damaged;
+  view.leased = queue.leased;
+  view.scheduled = queue.counts.pending - view.ready - view.leased;
+  view.dead = queue.counts.dead;
+  return view;
+}
+
+}  // namespace
+
+StatusOr<Body> EngineCore::Do(const ListQueues& command) {
+  QueueList list;
+  if (command.queue) {
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(*command.queue));
+    const Queue* queue = queues_.Find(*command.queue);
+    if (queue == nullptr || !queue->stored) {
+      return NotFound("queue " + *command.queue + " is not known: no job was ever put into it");
+    }
+    list.queues.push_back(ViewOfQueue(*queue));
+    return Body(std::move(list));
+  }
+  queues_.ForEach([&list](const Queue& queue) {
+    if (queue.stored) {
+      list.queues.push_back(ViewOfQueue(queue));
+    }
+  });
+  return Body(std::move(list));
+}
+
+StatusOr<Body> EngineCore::Do(const GetStats&) {
+  return Body(stats());
+}
+
+StatsView EngineCore::stats() const {
+  StatsView view = counters_;
+  queues_.ForEach([&view](const Queue& queue) {
+    const QueueView one = ViewOfQueue(queue);
+    view.scheduled += one.scheduled;
+    view.ready += one.ready;
+    view.leased += one.leased;
+    view.dead += one.dead;
+    view.queues += queue.stored ? 1 : 0;
+  });
+  view.waiting = waiters_.size();
+  view.epoch = epoch_;
+  view.commit_sequence = pending_.committed();
+  if (const std::optional<Millis> wait = UntilNextTimer(now_)) {
+    view.next_due = now_.wall + *wait;
+  }
+  return view;
+}
+
+}  // namespace delayd::engine

@@ -1,0 +1,223 @@
+// The rows that each change of state touches, and what every batch carries besides.
+#include <algorithm>
+
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+#include "storage/keys.h"
+
+namespace delayd::engine {
+
+using storage::Table;
+
+WallTime EngineCore::KeyDue(WallTime due) const {
+  return std::max(due, low_water_mark_);
+}
+
+void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) const {
+  if (const auto* at = std::get_if<DueAt>(&due)) {
+    record->due_kind = DueKind::kAbsolute;
+    record->due = at->at;
+    record->boot_id = 0;
+    record->boot_due = BootTime();
+    return;
+  }
+  const Millis delay = std::get<DueAfter>(due).delay;
+  record->due_kind = DueKind::kRelative;
+  record->due = now_.wall + delay;
+  record->boot_id = boot_id_;
+  record->boot_due = now_.boot + delay + (delay.count() == 0 ? Millis(0) : kClockRounding);
+}
+
+void EngineCore::PutIndex(JobId id, const storage::IndexRecord& place) {
+  const std::string key = storage::IndexKey(id);
+  pending_.Put(Table::kIndex, key, storage::EncodeIndexRecord(key, place));
+}
+
+void EngineCore::PutTimerRows(const storage::JobRecord& record, WallTime key_due) {
+  const std::string key = storage::TimerKey(key_due, record.id);
+  pending_.Put(Table::kTimers, key, storage::EncodeJobRecord(Table::kTimers, key, record));
+  pending_.Put(Table::kByQueue, storage::ByQueueKey(record.queue, key_due, record.id), {});
+  PutIndex(record.id,
+           {.place = storage::IndexRecord::Place::kTimers, .queue = record.queue, .at = key_due});
+}
+
+void EngineCore::DeleteTimerRows(const storage::JobRecord& record, WallTime key_due) {
+  pending_.Delete(Table::kTimers, storage::TimerKey(key_due, record.id));
+  pending_.Delete(Table::kByQueue, storage::ByQueueKey(record.queue, key_due, record.id));
+}
+
+void EngineCore::PutNewRows(storage::JobRecord* record, WallTime key_due) {
+  record->payload_bytes = record->payload.size();
+  if (record->payload.size() > limits::kInlinePayloadBytesMax) {
+    const std::string key = storage::IndexKey(record->id);
+    pending_.Put(Table::kBig, key, storage::EncodeBigPayload(key, record->payload));
+    record->payload_is_big = true;
+    record->payload.clear();
+  }
+  PutTimerRows(*record, key_due);
+  if (!record->key.empty()) {
+    const std::string key = storage::ClientKey(record->queue, record->key);
+    pending_.Put(
+        Table::kKeys,
+        key,
+        storage::EncodeKeyRecord(key, {.id = record->id, .fingerprint = record->fingerprint}));
+  }
+  Queue& queue = queues_[record->queue];
+  ++queue.counts.pending;
+  CountChanged(queue);
+  ++open_jobs_;
+}
+
+void EngineCore::PutMovedRows(const storage::JobRecord& record,
+                              WallTime old_key_due,
+                              WallTime key_due) {
+  if (old_key_due != key_due) {
+    DeleteTimerRows(record, old_key_due);
+  }
+  PutTimerRows(record, key_due);
+  ++open_jobs_;
+}
+
+void EngineCore::PutDeadRows(const storage::JobRecord& record, WallTime key_due, WallTime died) {
+  DeleteTimerRows(record, key_due);
+  const std::string key = storage::DeadKey(record.queue, died, record.id);
+  pending_.Put(Table::kDead, key, storage::EncodeJobRecord(Table::kDead, key, record));
+  PutIndex(record.id,
+           {.place = storage::IndexRecord::Place::kDead, .queue = record.queue, .at = died});
+  Queue& queue = queues_[record.queue];
+  --queue.counts.pending;
+  ++queue.counts.dead;
+  CountChanged(queue);
+  ++open_jobs_;
+}
+
+void EngineCore::PutFinishedRows(const storage::JobRecord& record,
+                                 const storage::IndexRecord& place,
+                                 bool cancelled) {
+  Queue& queue = queues_[record.queue];
+  if (place.place == storage::IndexRecord::Place::kTimers) {
+    DeleteTimerRows(record, place.at);
+    --queue.counts.pending;
+  } else {
+    pending_.Delete(Table::kDead, storage::DeadKey(record.queue, place.at, record.id));
+    --queue.counts.dead;
+  }
+  CountChanged(queue);
+  ++open_jobs_;
+  const std::string index_key = storage::IndexKey(record.id);
+  pending_.Delete(Table::kIndex, index_key);
+  if (record.payload_is_big) {
+    pending_.Delete(Table::kBig, index_key);
+  }
+  if (record.key.empty()) {
+    return;
+  }
+  const std::string key = storage::ClientKey(record.queue, record.key);
+  if (options_.key_retention.count() == 0) {
+    pending_.Delete(Table::kKeys, key);
+    return;
+  }
+  // Below the mark nothing of kDone is looked at any more, so nothing may be born there.
+  const WallTime finished = std::max(now_.wall, done_low_water_mark_);
+  pending_.Put(Table::kKeys,
+               key,
+               storage::EncodeKeyRecord(key,
+                                        {.id = record.id,
+                                         .fingerprint = record.fingerprint,
+                                         .expiry = finished + options_.key_retention,
+                                         .finished = finished,
+                                         .cancelled = cancelled}));
+  if (finishing_.empty() || finishing_.back().first != pending_.open_sequence()) {
+    finishing_.emplace_back(pending_.open_sequence(), finished);
+  }
+  finishing_.back().second = std::min(finishing_.back().second, finished);
+  const std::string done_key = storage::DoneKey(finished, record.id);
+  pending_.Put(Table::kDone,
+               done_key,
+               storage::EncodeDoneRecord(done_key,
+                                         {.queue = record.queue,
+                                          .key = record.key,
+                                          .cancelled = cancelled,
+                                          .attempts = record.attempts,
+                                          .due = record.due,
+                                          .created = record.created}));
+  if (!next_trim_) {
+    ScheduleTrim(finished);
+  }
+}
+
+void EngineCore::CountChanged(Queue& queue) {
+  if (!queue.counts_changed) {
+    queue.counts_changed = true;
+    counts_changed_.push_back(queue.id);
+  }
+}
+
+Queue& EngineCore::QueueForNewJob(const std::string& name) {
+  Queue* queue = queues_.Find(name);
+  if (queue == nullptr) {
+    queue = &queues_.Create(name);
+  }
+  if (!queue->stored) {
+    pending_.Put(Table::kQueues, name, storage::EncodeQueueRecord(name, {.id = queue->id}));
+    queue->stored = true;
+  }
+  return *queue;
+}
+
+WallTime EngineCore::ComputeLowWaterMark() {
+  WallTime mark = now_.wall;
+  const auto is_live = [this](const FiredKeys::Key& key) {
+    const std::optional<Slot> slot = jobs_.Find(key.second);
+    return slot && jobs_[*slot].phase() != Phase::kScheduled && jobs_[*slot].key_due() == key.first;
+  };
+  if (const auto fired = fired_.Min(fired_count_, is_live)) {
+    mark = std::min(mark, *fired);
+  }
+  // A job in the wall wheel is keyed at its due time or later, and waits there a rounding longer at
+  // most.
+  if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
+    mark = std::min(mark, WallFromMillis(static_cast<int64_t>(next)) - kClockRounding);
+  }
+  // A job in the boot wheel is keyed at its due time on the wall clock of the moment it was
+  // promised: at least this.
+  if (const wheel::Tick next = boot_wheel_.NextExpiration();
+      next != wheel::kNever && wall_offset_min_ != Millis::max()) {
+    mark = std::min(mark, WallFromMillis(static_cast<int64_t>(next)) + wall_offset_min_);
+  }
+  return mark;
+}
+
+void EngineCore::CloseBatch() {
+  using storage::EncodeNumber;
+  const auto put_number = [this](std::string_view key, uint64_t number) {
+    pending_.Put(Table::kMeta, key, EncodeNumber(key, number));
+  };
+  if (const WallTime mark = ComputeLowWaterMark(); mark > low_water_mark_) {
+    low_water_mark_ = mark;
+    marks_underway_.emplace_back(pending_.open_sequence(), mark);
+    put_number(storage::kLowWaterMarkKey, static_cast<uint64_t>(ToMillis(mark)));
+  }
+  for (const QueueId id : counts_changed_) {
+    Queue& queue = queues_[id];
+    const std::string key = storage::QueueCountsKey(id);
+    pending_.Put(Table::kMeta, key, storage::EncodeQueueCounts(key, queue.counts));
+    queue.counts_changed = false;
+  }
+  counts_changed_.clear();
+  if (id_high_water_mark_ != written_id_high_water_mark_) {
+    put_number(storage::kIdHighWaterMarkKey, id_high_water_mark_);
+    written_id_high_water_mark_ = id_high_water_mark_;
+  }
+  pending_.Put(
+      Table::kMeta,
+      storage::kClockKey,
+      storage::EncodeClockRecord(
+          storage::kClockKey,
+          {.wall = std::max(now_.wall, wall_hand_), .boot_id = boot_id_, .boot = now_.boot}));
+  put_number(storage::kBatchNumberKey, pending_.open_sequence());
+  pending_.Close();
+  open_jobs_ = 0;
+}
+
+}  // namespace delayd::engine

@@ -1,0 +1,23 @@
+// daemon/engine/timer_id.h — what a timer in the wheels stands for, packed into the wheel's 64-bit
+// id.
+#pragma once
+
+#include <cstdint>
+
+#include "daemon/engine/job_table.h"
+
+namespace delayd::engine {
+
+// A job's due time or the end of its lease, as its phase says; or the end of a lease request's
+// wait.
+inline constexpr uint64_t kWaiterBit = uint64_t{1} << 63;
+
+constexpr uint64_t TimerIdOfJob(Slot slot) {
+  return slot;
+}
+
+constexpr uint64_t TimerIdOfWaiter(uint64_t waiter) {
+  return waiter | kWaiterBit;
+}
+
+}  // namespace delayd::engine

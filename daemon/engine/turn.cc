@@ -1,0 +1,382 @@
+// Time and turns: what fires, where jobs are placed, when batches are sealed and answers released.
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+#include "daemon/engine/timer_id.h"
+#include "storage/keys.h"
+
+namespace delayd::engine {
+
+using storage::Table;
+
+void EngineCore::Execute(RequestId request, Command command, const Now& now) {
+  if (!fatal_.ok()) {
+    return;
+  }
+  DELAYD_CHECK(now.boot >= now_.boot);
+  now_ = now;
+  pending_.BeginAccess();
+  if (auto* lease = std::get_if<Lease>(&command)) {
+    DoLease(request, *lease);
+  } else if (const auto* abandon = std::get_if<Abandon>(&command)) {
+    DoAbandon(*abandon);
+  } else {
+    std::visit(
+        [this, request](auto& one) {
+          using One = std::decay_t<decltype(one)>;
+          if constexpr (!std::is_same_v<One, Lease> && !std::is_same_v<One, Abandon>) {
+            Answer(request, Do(one));
+          }
+        },
+        command);
+  }
+  if (open_jobs_ >= limits::kCommitOpsJobsMax || pending_.open_bytes() >= limits::kCommitBytesMax) {
+    CloseBatch();
+  }
+}
+
+void EngineCore::Answer(RequestId request, StatusOr<Body> result) {
+  Reply reply{.request = request, .sequence = std::max(pending_.touched(), pending_.committed())};
+  if (result.ok()) {
+    reply.body = std::move(result).value();
+  } else {
+    reply.status = result.status();
+    // The store could not be read: whatever is answered from here on may be wrong.
+    if (reply.status.code() == StatusCode::kInternal ||
+        reply.status.code() == StatusCode::kUnavailable) {
+      Die(reply.status);
+    }
+  }
+  if (reply.sequence > pending_.committed()) {
+    parked_.push_back(std::move(reply));
+  } else {
+    ready_replies_.push_back(std::move(reply));
+  }
+}
+
+void EngineCore::Place(Slot slot, const storage::JobRecord& record) {
+  Place(slot, record.due_kind, record.due, record.boot_id, record.boot_due);
+}
+
+void EngineCore::Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, BootTime boot_due) {
+  JobEntry& entry = jobs_[slot];
+  const bool on_boot_clock = kind == DueKind::kRelative && boot_id == boot_id_;
+  entry.set_on_boot_clock(on_boot_clock);
+  if (on_boot_clock) {
+    const Millis offset = due.time_since_epoch() - boot_due.time_since_epoch();
+    wall_offset_min_ = std::min(wall_offset_min_, offset);
+  } else if (kind == DueKind::kRelative) {
+    due += kClockRounding;  // as its boot_due has
+  }
+  if (on_boot_clock ? boot_due <= now_.boot : due <= now_.wall) {
+    MakeReady(slot);
+    return;
+  }
+  entry.set_phase(Phase::kScheduled);
+  const int64_t tick = on_boot_clock ? ToMillis(boot_due) : ToMillis(due);
+  wheel::TimingWheel& wheel = on_boot_clock ? boot_wheel_ : wall_wheel_;
+  entry.handle =
+      static_cast<uint64_t>(wheel.Add(static_cast<wheel::Tick>(tick), TimerIdOfJob(slot)));
+}
+
+void EngineCore::MakeReady(Slot slot) {
+  JobEntry& entry = jobs_[slot];
+  Queue& queue = queues_[entry.queue()];
+  entry.set_phase(Phase::kReady);
+  entry.handle = queue.ready.Add(
+      {.key_due = entry.key_due(), .id = entry.id(), .priority = entry.priority(), .slot = slot});
+  fired_.Add(entry.key_due(), entry.id());
+  ++fired_count_;
+  if (!queue.to_serve && !queue.waiters.empty()) {
+    queue.to_serve = true;
+    to_serve_.push_back(queue.id);
+  }
+}
+
+void EngineCore::Unplace(Slot slot) {
+  JobEntry& entry = jobs_[slot];
+  Queue& queue = queues_[entry.queue()];
+  switch (entry.phase()) {
+    case Phase::kFree:
+      DELAYD_CHECK(false);
+      break;
+    case Phase::kScheduled:
+      (entry.on_boot_clock() ? boot_wheel_ : wall_wheel_)
+          .Cancel(static_cast<wheel::TimerHandle>(entry.handle));
+      break;
+    case Phase::kReady:
+      queue.ready.Remove(static_cast<uint32_t>(entry.handle));
+      --fired_count_;
+      break;
+    case Phase::kLeased:
+      boot_wheel_.Cancel(static_cast<wheel::TimerHandle>(entry.handle));
+      leases_.erase(slot);
+      --queue.leased;
+      --fired_count_;
+      break;
+    case Phase::kDamaged:
+      --queue.damaged;
+      --fired_count_;
+      break;
+  }
+}
+
+void EngineCore::Forget(Slot slot) {
+  Unplace(slot);
+  jobs_.Remove(slot);
+}
+
+void EngineCore::Damaged(Slot slot, const Status& status) {
+  Unplace(slot);
+  jobs_[slot].set_phase(Phase::kDamaged);
+  ++queues_[jobs_[slot].queue()].damaged;
+  ++fired_count_;
+  ++counters_.damaged;
+  incidents_.push_back(status);
+}
+
+void EngineCore::Die(Status status) {
+  if (fatal_.ok()) {
+    fatal_ = std::move(status);
+  }
+}
+
+void EngineCore::Fire(uint64_t timer_id) {
+  if ((timer_id & kWaiterBit) != 0) {
+    WaitOver(timer_id & ~kWaiterBit);
+    return;
+  }
+  const auto slot = static_cast<Slot>(timer_id);
+  if (jobs_[slot].phase() == Phase::kLeased) {
+    LeaseExpired(slot);
+    return;
+  }
+  DELAYD_CHECK(jobs_[slot].phase() == Phase::kScheduled);
+  ++counters_.fired;
+  MakeReady(slot);
+}
+
+size_t EngineCore::PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t bound) {
+  popped_.resize(bound);
+  const size_t count = wheel.PopDue(static_cast<wheel::Tick>(now_ms), popped_);
+  for (size_t i = 0; i < count; ++i) {
+    DELAYD_CHECK(popped_[i].due <= static_cast<wheel::Tick>(now_ms));  // never early (P2)
+    Fire(popped_[i].id);
+  }
+  return count;
+}
+
+bool EngineCore::Advance(const Now& now) {
+  if (!fatal_.ok()) {
+    return false;
+  }
+  DELAYD_CHECK(now.boot >= now_.boot);
+  now_ = now;
+  if (now.wall < wall_hand_) {
+    RebuildWallWheel();
+  }
+  wall_hand_ = now.wall;
+  size_t room = limits::kFireBatchMax;
+  room -= PopDue(boot_wheel_, ToMillis(now.boot), room);
+  if (room > 0) {
+    room -= PopDue(wall_wheel_, ToMillis(now.wall), room);
+  }
+  ServeAll();
+  if (next_trim_ && *next_trim_ <= now.boot) {
+    TrimFinished();
+  }
+  return room == 0;
+}
+
+// The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
+// over, and with them the jobs that fired and are due no longer (P2).
+void EngineCore::RebuildWallWheel() {
+  const wheel::TimingWheel old =
+      std::exchange(wall_wheel_, wheel::TimingWheel(static_cast<wheel::Tick>(ToMillis(now_.wall))));
+  for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
+    JobEntry& entry = jobs_[slot];
+    if (entry.on_boot_clock()) {
+      continue;
+    }
+    if (entry.phase() == Phase::kScheduled) {
+      const auto due = old.Due(static_cast<wheel::TimerHandle>(entry.handle));
+      DELAYD_CHECK(due.has_value());
+      entry.handle = static_cast<uint64_t>(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
+    } else if (entry.phase() == Phase::kReady && entry.key_due() > now_.wall) {
+      WaitAgain(slot);
+    }
+  }
+}
+
+void EngineCore::WaitAgain(Slot slot) {
+  JobEntry& entry = jobs_[slot];
+  const WallTime due = DueOfEntry(entry) + kClockRounding;
+  if (due <= now_.wall) {
+    return;
+  }
+  Unplace(slot);
+  entry.set_phase(Phase::kScheduled);
+  const auto tick = static_cast<wheel::Tick>(ToMillis(due));
+  entry.handle = static_cast<uint64_t>(wall_wheel_.Add(tick, TimerIdOfJob(slot)));
+}
+
+// The due time on the wall clock. key_due is never before it, and later only where the low-water
+// mark was ahead of it: then the record is asked. One that cannot be read is noticed at hand-out.
+WallTime EngineCore::DueOfEntry(const JobEntry& entry) const {
+  if (entry.key_due() > low_water_mark_) {
+    return entry.key_due();
+  }
+  const std::string key = storage::TimerKey(entry.key_due(), entry.id());
+  std::string value;
+  if (!pending_.Get(Table::kTimers, key, &value).ok()) {
+    return entry.key_due();
+  }
+  const auto head = storage::DecodeTimerHead(key, value);
+  return head.ok() ? head->due : entry.key_due();
+}
+
+std::optional<Millis> EngineCore::UntilNextTimer(const Now& now) const {
+  std::optional<Millis> wait;
+  const auto consider = [&wait](int64_t at, int64_t now_ms) {
+    const Millis until(std::max<int64_t>(at - now_ms, 0));
+    wait = wait ? std::min(*wait, until) : until;
+  };
+  if (const wheel::Tick next = boot_wheel_.NextExpiration(); next != wheel::kNever) {
+    consider(static_cast<int64_t>(next), ToMillis(now.boot));
+  }
+  if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
+    consider(static_cast<int64_t>(next), ToMillis(now.wall));
+  }
+  return wait;
+}
+
+std::optional<Millis> EngineCore::UntilNextEvent(const Now& now) const {
+  std::optional<Millis> wait = UntilNextTimer(now);
+  if (next_trim_) {
+    const Millis until = std::max(*next_trim_ - now.boot, Millis(0));
+    wait = wait ? std::min(*wait, until) : until;
+  }
+  return wait;
+}
+
+std::optional<SealedBatch> EngineCore::Seal(const Now& now) {
+  if (!fatal_.ok()) {
+    return std::nullopt;
+  }
+  std::optional<SealedBatch> sealed = pending_.TakeClosed();
+  if (!sealed && !pending_.open_is_empty()) {
+    now_ = now;
+    CloseBatch();
+    sealed = pending_.TakeClosed();
+  }
+  return sealed;
+}
+
+void EngineCore::Committed(uint64_t sequence) {
+  pending_.Committed(sequence);
+  ++counters_.commits;
+  while (!marks_underway_.empty() && marks_underway_.front().first <= sequence) {
+    durable_low_water_mark_ = marks_underway_.front().second;
+    marks_underway_.pop_front();
+  }
+  while (!finishing_.empty() && finishing_.front().first <= sequence) {
+    finishing_.pop_front();
+  }
+  std::deque<Reply> still_parked;
+  for (Reply& reply : parked_) {
+    if (reply.sequence <= sequence) {
+      ready_replies_.push_back(std::move(reply));
+    } else {
+      still_parked.push_back(std::move(reply));
+    }
+  }
+  parked_ = std::move(still_parked);
+}
+
+std::vector<Reply> EngineCore::TakeReplies() {
+  return std::exchange(ready_replies_, {});
+}
+
+std::vector<Status> EngineCore::TakeIncidents() {
+  return std::exchange(incidents_, {});
+}
+
+void EngineCore::ScheduleTrim(WallTime oldest_finished) {
+  const Millis until = oldest_finished + options_.key_retention - now_.wall;
+  // At most once a second: what ends together is forgotten together.
+  next_trim_ = now_.boot + std::max(until, Millis(1000));
+}
+
+void EngineCore::TrimFinished() {
+  next_trim_.reset();
+  if (const Status trimmed = TrimPage(); trimmed.code() == StatusCode::kDataLoss) {
+    incidents_.push_back(trimmed);
+  } else if (!trimmed.ok()) {
+    Die(trimmed);
+  }
+}
+
+// Forgets finished jobs whose retention has passed, and their keys.
+Status EngineCore::TrimPage() {
+  WallTime end = now_.wall - options_.key_retention;
+  size_t rows = 0;
+  std::vector<std::pair<std::string, std::string>> over;
+  std::optional<WallTime> next;
+  // The mark must not pass a row that is not durable yet: after a step back of the wall clock it
+  // may lie before rows that are. It is trimmed when it can be seen.
+  for (const auto& [batch, finished] : finishing_) {
+    end = std::min(end, finished - Millis(1));
+    next = std::min(next.value_or(finished), finished);
+  }
+  DELAYD_RETURN_IF_ERROR(pending_.Scan(Table::kDone,
+                                       storage::DoneKey(done_low_water_mark_, JobId{}),
+                                       {},
+                                       [&](std::string_view key, std::string_view value) {
+                                         const auto parts = storage::ParseDoneKey(key);
+                                         if (!parts.ok() || parts->key_due > end ||
+                                             ++rows > limits::kTrimRowsMax) {
+                                           const WallTime at = parts.ok() ? parts->key_due : end;
+                                           next = std::min(next.value_or(at), at);
+                                           return false;
+                                         }
+                                         over.emplace_back(key, value);
+                                         return true;
+                                       }));
+  for (const auto& [key, value] : over) {
+    if (pending_.IsChanging(Table::kDone, key)) {
+      continue;
+    }
+    DELAYD_ASSIGN_OR_RETURN(const auto parts, storage::ParseDoneKey(key));
+    DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done, storage::DecodeDoneRecord(key, value));
+    pending_.Delete(Table::kDone, key);
+    ++open_jobs_;
+    done_low_water_mark_ = std::max(done_low_water_mark_, parts.key_due);
+    const std::string client_key = storage::ClientKey(done.queue, done.key);
+    std::string row;
+    const Status got = pending_.Get(Table::kKeys, client_key, &row);
+    if (got.code() == StatusCode::kNotFound) {
+      continue;
+    }
+    DELAYD_RETURN_IF_ERROR(got);
+    DELAYD_ASSIGN_OR_RETURN(const storage::KeyRecord record,
+                            storage::DecodeKeyRecord(client_key, row));
+    // The key may belong to a later job by now.
+    if (record.id == parts.id && record.finished) {
+      pending_.Delete(Table::kKeys, client_key);
+    }
+  }
+  if (!over.empty()) {
+    pending_.Put(Table::kMeta,
+                 storage::kDoneLowWaterMarkKey,
+                 storage::EncodeNumber(storage::kDoneLowWaterMarkKey,
+                                       static_cast<uint64_t>(ToMillis(done_low_water_mark_))));
+  }
+  if (next) {
+    ScheduleTrim(*next);
+  }
+  return OkStatus();
+}
+
+}  // namespace delayd::engine

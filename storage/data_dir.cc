@@ -1,0 +1,288 @@
+#include "storage/data_dir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include "storage/posix_error.h"
+#include "storage/record.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+
+namespace delayd::storage {
+namespace {
+
+constexpr std::string_view kLockName = "/LOCK.delayd";
+constexpr std::string_view kFormatName = "/FORMAT";
+constexpr std::string_view kFormatPrefix = "delayd-store schema ";
+constexpr size_t kSmallFileBytesMax = 4096;
+
+class Fd {
+ public:
+  explicit Fd(int fd) : fd_(fd) {}
+
+  Fd(const Fd&) = delete;
+  Fd& operator=(const Fd&) = delete;
+
+  ~Fd() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+  }
+
+  int get() const { return fd_; }
+
+  bool ok() const { return fd_ >= 0; }
+
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) {
+    return ".";
+  }
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// Makes `path` and every missing directory above it, each durable in its parent.
+Status MakeDirectories(const std::string& path) {
+  struct stat info {};
+
+  if (::stat(path.c_str(), &info) == 0) {
+    if (!S_ISDIR(info.st_mode)) {
+      return FailedPrecondition(path + " is not a directory; set data_dir to a directory");
+    }
+    return OkStatus();
+  }
+  if (errno != ENOENT) {
+    return PosixError("cannot read the data directory", path);
+  }
+  const std::string parent = ParentOf(path);
+  DELAYD_RETURN_IF_ERROR(MakeDirectories(parent));
+  // Payloads are nobody else's business.
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return PosixError("cannot make the data directory", path);
+  }
+  return SyncFile(parent);
+}
+
+std::string WithoutTrailingSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') {
+    path.pop_back();
+  }
+  return path;
+}
+
+Status WriteAll(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      return PosixError("cannot write", path);
+    }
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  return OkStatus();
+}
+
+Status InUse(const std::string& path, int lock_fd) {
+  std::array<char, 32> text{};
+  const ssize_t size = ::pread(lock_fd, text.data(), text.size() - 1, 0);
+  std::string holder(text.data(), size > 0 ? static_cast<size_t>(size) : 0);
+  while (!holder.empty() && holder.back() == '\n') {
+    holder.pop_back();
+  }
+  return FailedPrecondition("data directory " + path + " is in use by process " +
+                                (holder.empty() ? "(unknown)" : holder) +
+                                "; stop it, or set another data_dir",
+                            "data_dir_in_use");
+}
+
+// What is left when the making of a store is cut short; none of it was acknowledged.
+bool MayPrecedeStore(std::string_view name) {
+  return name == "." || name == ".." || name == "lost+found" || name == "LOCK.delayd" ||
+         name == "BATCH" || name == "damaged" || name == "LOCK" || name == "IDENTITY" ||
+         name == "CURRENT" || name.starts_with("FORMAT.") || name.starts_with("LOG") ||
+         name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") || name.ends_with(".dbtmp");
+}
+
+bool HoldsJobs(std::string_view name) {
+  return name.ends_with(".sst") || name.ends_with(".log");
+}
+
+StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
+  DIR* dir = ::opendir(path.c_str());
+  if (dir == nullptr) {
+    return PosixError("cannot read directory", path);
+  }
+  std::vector<std::string> names;
+  // One thread owns this stream.
+  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
+    names.emplace_back(entry->d_name);
+  }
+  ::closedir(dir);
+  return names;
+}
+
+}  // namespace
+
+StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
+  if (raw_path.empty()) {
+    return InvalidArgument("data_dir is empty; set it to a directory");
+  }
+  const std::string path = WithoutTrailingSlashes(raw_path);
+  DELAYD_RETURN_IF_ERROR(MakeDirectories(path));
+  const std::string lock_path = path + std::string(kLockName);
+  Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock.ok()) {
+    return PosixError("cannot open", lock_path);
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EWOULDBLOCK) {
+      return InUse(path, lock.get());
+    }
+    return PosixError("cannot lock", lock_path);
+  }
+  // For people who ask who holds it; nothing depends on it.
+  if (::ftruncate(lock.get(), 0) == 0) {
+    DELAYD_RETURN_IF_ERROR(WriteAll(lock.get(), std::to_string(::getpid()) + "\n", lock_path));
+  }
+  return DataDir(path, lock.Release());
+}
+
+DataDir::DataDir(DataDir&& other) noexcept
+    : path_(std::move(other.path_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
+
+DataDir& DataDir::operator=(DataDir&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_fd_, other.lock_fd_);
+  return *this;
+}
+
+DataDir::~DataDir() {
+  Unlock();
+}
+
+void DataDir::Unlock() {
+  if (lock_fd_ >= 0) {
+    ::close(std::exchange(lock_fd_, -1));
+  }
+}
+
+StatusOr<bool> DataDir::HoldsStore() const {
+  DELAYD_ASSIGN_OR_RETURN(const std::optional<std::string> format,
+                          ReadSmallFile(path_ + std::string(kFormatName)));
+  if (!format.has_value()) {
+    DELAYD_RETURN_IF_ERROR(CheckNothingToLose());
+    return false;
+  }
+  uint32_t schema = 0;
+  const std::string_view text = *format;
+  const size_t begin = text.starts_with(kFormatPrefix) ? kFormatPrefix.size() : text.size();
+  const auto parsed = std::from_chars(text.data() + begin, text.data() + text.size(), schema);
+  if (parsed.ec != std::errc() || schema == 0) {
+    return DataLoss(path_ + "/FORMAT is damaged; if nothing else is, write \"" +
+                        std::string(kFormatPrefix) + std::to_string(kSchemaVersion) +
+                        "\" into it, else restore a backup",
+                    "damaged_store");
+  }
+  if (schema > kSchemaVersion) {
+    return NewerSchema(schema);
+  }
+  return true;
+}
+
+// Without a FORMAT file a store may be made here only where nothing can be lost by it.
+Status DataDir::CheckNothingToLose() const {
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path_));
+  const bool has_current = std::ranges::find(names, "CURRENT") != names.end();
+  for (const std::string& name : names) {
+    // RocksDB makes CURRENT before the first of these, so it is lost, and FORMAT with it.
+    if (HoldsJobs(name) && !has_current) {
+      return DataLoss("data directory " + path_ + " is damaged: it holds " + name +
+                          " but neither CURRENT nor FORMAT; restore a backup",
+                      "damaged_store");
+    }
+    if (!HoldsJobs(name) && !MayPrecedeStore(name)) {
+      return FailedPrecondition("data directory " + path_ + " is not empty (" + name +
+                                    ") and holds no delayd store; set data_dir to an empty "
+                                    "directory",
+                                "data_dir_foreign");
+    }
+  }
+  return OkStatus();
+}
+
+Status DataDir::NewerSchema(uint64_t schema) const {
+  return FailedPrecondition("data directory " + path_ + " has schema " + std::to_string(schema) +
+                                " and this program knows " + std::to_string(kSchemaVersion) +
+                                "; run the newer delayd that wrote it",
+                            "newer_schema");
+}
+
+Status DataDir::MarkComplete() const {
+  return WriteFileDurably(path_ + std::string(kFormatName),
+                          std::string(kFormatPrefix) + std::to_string(kSchemaVersion) + "\n");
+}
+
+Status WriteFileDurably(const std::string& path, const std::string& content) {
+  const std::string temporary = path + ".tmp";
+  {
+    const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!file.ok()) {
+      return PosixError("cannot make", temporary);
+    }
+    DELAYD_RETURN_IF_ERROR(WriteAll(file.get(), content, temporary));
+    if (::fsync(file.get()) != 0) {
+      return PosixError("cannot fsync", temporary);
+    }
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) {
+    return PosixError("cannot rename " + temporary + " to", path);
+  }
+  return SyncFile(ParentOf(path));
+}
+
+Status SyncFile(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) {
+    return PosixError("cannot open", path);
+  }
+  if (::fsync(file.get()) != 0) {
+    return PosixError("cannot fsync", path);
+  }
+  return OkStatus();
+}
+
+StatusOr<std::optional<std::string>> ReadSmallFile(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) {
+    if (errno == ENOENT) {
+      return std::optional<std::string>();
+    }
+    return PosixError("cannot open", path);
+  }
+  std::string content(kSmallFileBytesMax, '\0');
+  const ssize_t size = ::pread(file.get(), content.data(), content.size(), 0);
+  if (size < 0) {
+    return PosixError("cannot read", path);
+  }
+  content.resize(static_cast<size_t>(size));
+  return std::optional<std::string>(std::move(content));
+}
+
+}  // namespace delayd::storage

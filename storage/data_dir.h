@@ -1,0 +1,61 @@
+// storage/data_dir.h — the directory a store lives in: made, locked, and known to be ours.
+//
+//   LOCK.delayd   held with flock for the life of the process; holds its pid
+//   FORMAT        "delayd-store schema 1": written last when a store is made, so from then on a
+//                 missing RocksDB file is damage and never "a new, empty store"
+//
+// Errors:  kFailedPrecondition "data_dir_in_use", "newer_schema", "data_dir_foreign"; kDataLoss
+//          "damaged_store"; kPermissionDenied or kUnavailable for what the system refuses.
+// Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+
+namespace delayd::storage {
+
+class DataDir {
+ public:
+  // Makes the directory (0700, and durable in its parent) when it is missing, and locks it.
+  static StatusOr<DataDir> Acquire(const std::string& path);
+
+  DataDir(DataDir&& other) noexcept;
+  DataDir& operator=(DataDir&& other) noexcept;
+  DataDir(const DataDir&) = delete;
+  DataDir& operator=(const DataDir&) = delete;
+  ~DataDir();
+
+  // Lets the next process in; nothing may be written here any more.
+  void Unlock();
+
+  const std::string& path() const { return path_; }
+
+  // True when a store was made here, whole; false when it is empty or its making was cut short.
+  // A directory that holds something else is refused.
+  StatusOr<bool> HoldsStore() const;
+
+  // The store is complete and durable: from now on HoldsStore is true.
+  Status MarkComplete() const;
+
+  Status NewerSchema(uint64_t schema) const;
+
+ private:
+  Status CheckNothingToLose() const;
+
+  DataDir(std::string path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}
+
+  std::string path_;
+  int lock_fd_ = -1;
+};
+
+// Replaces `path` by `content`: after a crash it holds the old or the new, whole.
+Status WriteFileDurably(const std::string& path, const std::string& content);
+// fsync of a file or a directory.
+Status SyncFile(const std::string& path);
+// Nothing when there is no such file.
+StatusOr<std::optional<std::string>> ReadSmallFile(const std::string& path);
+
+}  // namespace delayd::storage

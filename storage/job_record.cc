@@ -1,0 +1,166 @@
+// The record of a job, as docs/storage-format.md lays it out: kTimers, kDead and kBig.
+#include "base/check.h"
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "storage/seal.h"
+
+namespace delayd::storage {
+namespace {
+
+// The flags byte: two bits of DueKind, then one bit each.
+constexpr uint8_t kDueKindMask = 0x03;
+constexpr uint8_t kHasKey = 0x04;
+constexpr uint8_t kPayloadIsBig = 0x08;
+constexpr uint8_t kHasError = 0x10;
+constexpr uint8_t kKnownFlags = 0x1f;
+
+// The distance of two times without overflow, whatever they are.
+int64_t Distance(int64_t from, int64_t to) {
+  return static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(from));
+}
+
+int64_t Back(int64_t to, int64_t distance) {
+  return static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(distance));
+}
+
+uint8_t Flags(const JobRecord& record) {
+  uint8_t flags = static_cast<uint8_t>(record.due_kind);
+  flags = static_cast<uint8_t>(flags | (record.key.empty() ? 0 : kHasKey));
+  flags = static_cast<uint8_t>(flags | (record.payload_is_big ? kPayloadIsBig : 0));
+  flags = static_cast<uint8_t>(flags | (record.last_error.empty() ? 0 : kHasError));
+  return flags;
+}
+
+// Reads what DecodeTimerHead and DecodeJobRecord have in common and returns the flags.
+template <typename Record>
+uint8_t ReadHead(SealReader* in, Record* record) {
+  const uint8_t flags = in->U8();
+  const uint8_t kind = flags & kDueKindMask;
+  const bool known = kind == static_cast<uint8_t>(DueKind::kRelative) ||
+                     kind == static_cast<uint8_t>(DueKind::kAbsolute);
+  if (!known || (flags & ~kKnownFlags) != 0) {
+    in->Reject();
+  }
+  record->due_kind = static_cast<DueKind>(kind);
+  record->payload_is_big = (flags & kPayloadIsBig) != 0;
+  record->queue = QueueId{in->Varint32()};
+  record->priority = in->Varint32();
+  record->due = WallFromMillis(in->Signed());
+  if (record->due_kind == DueKind::kRelative) {
+    record->boot_id = in->U64();
+    record->boot_due = BootFromMillis(in->Signed());
+  }
+  return flags;
+}
+
+std::string Subject(JobId id) {
+  return "job " + std::to_string(ToInt(id));
+}
+
+StatusOr<JobId> IdOfKey(Table table, std::string_view key) {
+  if (table == Table::kDead) {
+    DELAYD_ASSIGN_OR_RETURN(const DeadKeyParts parts, ParseDeadKey(key));
+    return parts.id;
+  }
+  DELAYD_CHECK(table == Table::kTimers);
+  DELAYD_ASSIGN_OR_RETURN(const TimerKeyParts parts, ParseTimerKey(key));
+  return parts.id;
+}
+
+}  // namespace
+
+void AppendJobRecord(std::string* out, Table table, std::string_view key, const JobRecord& record) {
+  const size_t begin = out->size();
+  AppendU8(out, kRecordVersion);
+  AppendU8(out, Flags(record));
+  AppendVarint(out, ToInt(record.queue));
+  AppendVarint(out, record.priority);
+  AppendSigned(out, ToMillis(record.due));
+  if (record.due_kind == DueKind::kRelative) {
+    AppendU64(out, record.boot_id);
+    AppendSigned(out, ToMillis(record.boot_due));
+  }
+  AppendSigned(out, Distance(ToMillis(record.created), ToMillis(record.due)));
+  AppendVarint(out, record.attempts);
+  AppendVarint(out, record.max_attempts);
+  AppendSigned(out, record.lease.count());
+  AppendSigned(out, record.expires_after.count());
+  if (!record.key.empty()) {
+    AppendU64(out, record.fingerprint);
+    AppendBytes(out, record.key);
+  }
+  if (!record.last_error.empty()) {
+    AppendBytes(out, record.last_error);
+  }
+  if (record.payload_is_big) {
+    AppendVarint(out, record.payload_bytes);
+  } else {
+    out->append(record.payload);
+  }
+  Seal(table, key, begin, out);
+}
+
+std::string EncodeJobRecord(Table table, std::string_view key, const JobRecord& record) {
+  std::string out;
+  out.reserve(80 + record.key.size() + record.last_error.size() + record.payload.size());
+  AppendJobRecord(&out, table, key, record);
+  return out;
+}
+
+StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::string_view value) {
+  JobRecord record;
+  DELAYD_ASSIGN_OR_RETURN(record.id, IdOfKey(table, key));
+  SealReader in(table, key, value);
+  const uint8_t flags = ReadHead(&in, &record);
+  record.created = WallFromMillis(Back(ToMillis(record.due), in.Signed()));
+  record.attempts = in.Varint32();
+  record.max_attempts = in.Varint32();
+  record.lease = Millis(in.Signed());
+  record.expires_after = Millis(in.Signed());
+  if ((flags & kHasKey) != 0) {
+    record.fingerprint = in.U64();
+    record.key = in.Bytes();
+  }
+  if ((flags & kHasError) != 0) {
+    record.last_error = in.Bytes();
+  }
+  if (record.payload_is_big) {
+    record.payload_bytes = in.Varint();
+  } else {
+    record.payload = in.Rest();
+    record.payload_bytes = record.payload.size();
+  }
+  DELAYD_RETURN_IF_ERROR(in.Finish(Subject(record.id)));
+  return record;
+}
+
+StatusOr<TimerHead> DecodeTimerHead(std::string_view key, std::string_view value) {
+  SealReader in(Table::kTimers, key, value);
+  TimerHead head;
+  head.has_key = (ReadHead(&in, &head) & kHasKey) != 0;
+  const Status status = in.FinishHead();
+  if (!status.ok()) {
+    DELAYD_ASSIGN_OR_RETURN(const TimerKeyParts parts, ParseTimerKey(key));
+    return status.WithContext(Subject(parts.id));
+  }
+  return head;
+}
+
+std::string EncodeBigPayload(std::string_view key, std::string_view payload) {
+  std::string out;
+  out.reserve(payload.size() + 5);
+  AppendU8(&out, kRecordVersion);
+  out.append(payload);
+  Seal(Table::kBig, key, 0, &out);
+  return out;
+}
+
+StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_view value) {
+  DELAYD_ASSIGN_OR_RETURN(const JobId id, ParseIndexKey(key));
+  SealReader in(Table::kBig, key, value);
+  const std::string_view payload = in.Rest();
+  DELAYD_RETURN_IF_ERROR(in.Finish("payload of " + Subject(id)));
+  return payload;
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,154 @@
+#include "storage/keys.h"
+
+#include <algorithm>
+
+#include "base/coding.h"
+
+namespace delayd::storage {
+namespace {
+
+constexpr size_t kTimeAndIdBytes = 16;
+constexpr size_t kQueueTimeIdBytes = 20;
+
+// A key is unsigned. A clock that stands before 1970 must not send its jobs to the end of time.
+uint64_t KeyMillis(WallTime time) {
+  return static_cast<uint64_t>(std::max<int64_t>(ToMillis(time), 0));
+}
+
+WallTime ReadTime(ByteReader* reader) {
+  return WallFromMillis(static_cast<int64_t>(reader->U64()));
+}
+
+Status WrongLength(std::string_view what, size_t is, size_t should_be) {
+  return DataLoss(std::string(what) + ": " + std::to_string(is) + " bytes, and it should have " +
+                  std::to_string(should_be));
+}
+
+StatusOr<TimerKeyParts> ParseTimeAndId(std::string_view what, std::string_view key) {
+  if (key.size() != kTimeAndIdBytes) {
+    return WrongLength(what, key.size(), kTimeAndIdBytes);
+  }
+  ByteReader reader(key);
+  TimerKeyParts parts;
+  parts.key_due = ReadTime(&reader);
+  parts.id = JobId{reader.U64()};
+  return parts;
+}
+
+}  // namespace
+
+void AppendTimerKey(std::string* out, WallTime key_due, JobId id) {
+  AppendU64(out, KeyMillis(key_due));
+  AppendU64(out, ToInt(id));
+}
+
+void AppendIndexKey(std::string* out, JobId id) {
+  AppendU64(out, ToInt(id));
+}
+
+void AppendByQueueKey(std::string* out, QueueId queue, WallTime key_due, JobId id) {
+  AppendU32(out, ToInt(queue));
+  AppendTimerKey(out, key_due, id);
+}
+
+void AppendClientKey(std::string* out, QueueId queue, std::string_view key) {
+  AppendU32(out, ToInt(queue));
+  out->append(key);
+}
+
+std::string TimerKey(WallTime key_due, JobId id) {
+  std::string key;
+  AppendTimerKey(&key, key_due, id);
+  return key;
+}
+
+StatusOr<TimerKeyParts> ParseTimerKey(std::string_view key) {
+  return ParseTimeAndId("timer key", key);
+}
+
+std::string IndexKey(JobId id) {
+  std::string key;
+  AppendIndexKey(&key, id);
+  return key;
+}
+
+StatusOr<JobId> ParseIndexKey(std::string_view key) {
+  if (key.size() != sizeof(uint64_t)) {
+    return WrongLength("index key", key.size(), sizeof(uint64_t));
+  }
+  return JobId{ByteReader(key).U64()};
+}
+
+std::string ByQueueKey(QueueId queue, WallTime key_due, JobId id) {
+  std::string key;
+  AppendByQueueKey(&key, queue, key_due, id);
+  return key;
+}
+
+StatusOr<ByQueueKeyParts> ParseByQueueKey(std::string_view key) {
+  if (key.size() != kQueueTimeIdBytes) {
+    return WrongLength("by_queue key", key.size(), kQueueTimeIdBytes);
+  }
+  ByteReader reader(key);
+  ByQueueKeyParts parts;
+  parts.queue = QueueId{reader.U32()};
+  parts.key_due = ReadTime(&reader);
+  parts.id = JobId{reader.U64()};
+  return parts;
+}
+
+std::string ClientKey(QueueId queue, std::string_view key) {
+  std::string out;
+  AppendClientKey(&out, queue, key);
+  return out;
+}
+
+StatusOr<ClientKeyParts> ParseClientKey(std::string_view key) {
+  if (key.size() <= sizeof(uint32_t)) {
+    return DataLoss("client key: " + std::to_string(key.size()) +
+                    " bytes, and it should have at least 5");
+  }
+  ByteReader reader(key);
+  const QueueId queue{reader.U32()};
+  return ClientKeyParts{.queue = queue, .key = key.substr(sizeof(uint32_t))};
+}
+
+std::string DeadKey(QueueId queue, WallTime died, JobId id) {
+  return ByQueueKey(queue, died, id);
+}
+
+StatusOr<DeadKeyParts> ParseDeadKey(std::string_view key) {
+  if (key.size() != kQueueTimeIdBytes) {
+    return WrongLength("dead key", key.size(), kQueueTimeIdBytes);
+  }
+  ByteReader reader(key);
+  DeadKeyParts parts;
+  parts.queue = QueueId{reader.U32()};
+  parts.died = ReadTime(&reader);
+  parts.id = JobId{reader.U64()};
+  return parts;
+}
+
+std::string DoneKey(WallTime finished, JobId id) {
+  return TimerKey(finished, id);
+}
+
+StatusOr<TimerKeyParts> ParseDoneKey(std::string_view key) {
+  return ParseTimeAndId("done key", key);
+}
+
+std::string QueueCountsKey(QueueId queue) {
+  std::string key(kQueueCountsPrefix);
+  AppendU32(&key, ToInt(queue));
+  return key;
+}
+
+StatusOr<QueueId> ParseQueueCountsKey(std::string_view key) {
+  constexpr size_t kBytes = kQueueCountsPrefix.size() + sizeof(uint32_t);
+  if (key.size() != kBytes || !key.starts_with(kQueueCountsPrefix)) {
+    return WrongLength("count key", key.size(), kBytes);
+  }
+  return QueueId{ByteReader(key.substr(kQueueCountsPrefix.size())).U32()};
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,27 @@
+#include "storage/posix_error.h"
+
+#include <cerrno>
+#include <system_error>
+
+namespace delayd::storage {
+
+Status PosixError(std::string_view what, const std::string& path) {
+  const int error = errno;
+  std::string message(what);
+  message += " " + path + ": " + std::generic_category().message(error);
+  switch (error) {
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return PermissionDenied(message + "; run as the owner of the directory, or change its owner");
+    case ENOSPC:
+    case EDQUOT:
+      return ResourceExhausted(message + "; free some space", "disk_full");
+    case ENOENT:
+      return NotFound(message);
+    default:
+      return Unavailable(message, "storage_io");
+  }
+}
+
+}  // namespace delayd::storage

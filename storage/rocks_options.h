@@ -1,0 +1,22 @@
+// storage/rocks_options.h — the RocksDB settings of the house, each with its reason. Private to the
+// room.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+
+#include "storage/batch.h"
+#include "storage/rocks_job_store.h"
+
+namespace delayd::storage {
+
+rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options);
+
+// In the order of Table; `cache` is shared by all.
+std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
+    const RocksJobStoreOptions& options);
+
+}  // namespace delayd::storage

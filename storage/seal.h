@@ -1,0 +1,79 @@
+// storage/seal.h — the frame around every stored value: a version byte in front, a crc32c behind.
+//
+// The crc covers the table, the key and the bytes, so a value that turns up under another key or in
+// another table is found as surely as a flipped bit.
+//
+// Errors:  kDataLoss, naming the object and the byte.
+// Threads: values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/coding.h"
+#include "base/status.h"
+#include "storage/batch.h"
+
+namespace delayd::storage {
+
+inline constexpr uint8_t kRecordVersion = 1;
+
+// Small for numbers near zero of either sign.
+constexpr uint64_t ZigZag(int64_t number) {
+  return (static_cast<uint64_t>(number) << 1) ^ static_cast<uint64_t>(number >> 63);
+}
+
+constexpr int64_t UnZigZag(uint64_t coded) {
+  return static_cast<int64_t>((coded >> 1) ^ (~(coded & 1) + 1));
+}
+
+inline void AppendSigned(std::string* out, int64_t number) {
+  AppendVarint(out, ZigZag(number));
+}
+
+// Appends the crc of what stands in `out` from `begin` on.
+void Seal(Table table, std::string_view key, size_t begin, std::string* out);
+
+// Reads a sealed value field by field; what was read counts only after Finish said so.
+class SealReader {
+ public:
+  SealReader(Table table, std::string_view key, std::string_view value);
+
+  uint8_t U8() { return reader_.U8(); }
+
+  uint64_t U64() { return reader_.U64(); }
+
+  uint32_t Varint32();
+
+  uint64_t Varint() { return reader_.Varint(); }
+
+  int64_t Signed() { return UnZigZag(reader_.Varint()); }
+
+  std::string_view Bytes() { return reader_.Bytes(); }
+
+  // Everything up to the crc.
+  std::string_view Rest() { return reader_.Raw(reader_.remaining()); }
+
+  // A field holds what no writer of this version writes.
+  void Reject() { rejected_ = true; }
+
+  // `subject` names the object in the message: "job 42".
+  Status Finish(std::string_view subject) const;
+
+  // For a reader that wants the first fields only: well formed so far, checksum unchecked.
+  Status FinishHead() const;
+
+ private:
+  Table table_;
+  std::string_view key_;
+  std::string_view body_;
+  uint32_t stored_crc_ = 0;
+  size_t value_size_;
+  uint8_t version_ = 0;
+  bool rejected_ = false;
+  ByteReader reader_;
+};
+
+}  // namespace delayd::storage

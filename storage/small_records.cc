@@ -1,0 +1,190 @@
+// The records beside the job's own: kIndex, kKeys, kDone, kQueues and kMeta.
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "storage/seal.h"
+
+namespace delayd::storage {
+namespace {
+
+// Flags of a key record.
+constexpr uint8_t kHasExpiry = 0x01;
+constexpr uint8_t kHasFinished = 0x02;
+constexpr uint8_t kKeyCancelled = 0x04;
+constexpr uint8_t kKeyKnownFlags = 0x07;
+
+// Flags of a done record.
+constexpr uint8_t kDoneCancelled = 0x01;
+constexpr uint8_t kDoneKnownFlags = 0x01;
+
+uint8_t ReadFlags(SealReader* in, uint8_t known) {
+  const uint8_t flags = in->U8();
+  if ((flags & ~known) != 0) {
+    in->Reject();
+  }
+  return flags;
+}
+
+}  // namespace
+
+std::string EncodeIndexRecord(std::string_view key, const IndexRecord& record) {
+  std::string out;
+  AppendU8(&out, kRecordVersion);
+  AppendU8(&out, static_cast<uint8_t>(record.place));
+  AppendVarint(&out, ToInt(record.queue));
+  AppendSigned(&out, ToMillis(record.at));
+  Seal(Table::kIndex, key, 0, &out);
+  return out;
+}
+
+StatusOr<IndexRecord> DecodeIndexRecord(std::string_view key, std::string_view value) {
+  DELAYD_ASSIGN_OR_RETURN(const JobId id, ParseIndexKey(key));
+  SealReader in(Table::kIndex, key, value);
+  IndexRecord record;
+  const uint8_t place = in.U8();
+  if (place != static_cast<uint8_t>(IndexRecord::Place::kTimers) &&
+      place != static_cast<uint8_t>(IndexRecord::Place::kDead)) {
+    in.Reject();
+  }
+  record.place = static_cast<IndexRecord::Place>(place);
+  record.queue = QueueId{in.Varint32()};
+  record.at = WallFromMillis(in.Signed());
+  DELAYD_RETURN_IF_ERROR(in.Finish("index of job " + std::to_string(ToInt(id))));
+  return record;
+}
+
+std::string EncodeKeyRecord(std::string_view key, const KeyRecord& record) {
+  std::string out;
+  AppendU8(&out, kRecordVersion);
+  AppendU8(&out,
+           static_cast<uint8_t>((record.expiry.has_value() ? kHasExpiry : 0) |
+                                (record.finished.has_value() ? kHasFinished : 0) |
+                                (record.cancelled ? kKeyCancelled : 0)));
+  AppendVarint(&out, ToInt(record.id));
+  AppendU64(&out, record.fingerprint);
+  if (record.expiry.has_value()) {
+    AppendSigned(&out, ToMillis(*record.expiry));
+  }
+  if (record.finished.has_value()) {
+    AppendSigned(&out, ToMillis(*record.finished));
+  }
+  Seal(Table::kKeys, key, 0, &out);
+  return out;
+}
+
+StatusOr<KeyRecord> DecodeKeyRecord(std::string_view key, std::string_view value) {
+  DELAYD_ASSIGN_OR_RETURN(const ClientKeyParts parts, ParseClientKey(key));
+  SealReader in(Table::kKeys, key, value);
+  KeyRecord record;
+  const uint8_t flags = ReadFlags(&in, kKeyKnownFlags);
+  record.cancelled = (flags & kKeyCancelled) != 0;
+  record.id = JobId{in.Varint()};
+  record.fingerprint = in.U64();
+  if ((flags & kHasExpiry) != 0) {
+    record.expiry = WallFromMillis(in.Signed());
+  }
+  if ((flags & kHasFinished) != 0) {
+    record.finished = WallFromMillis(in.Signed());
+  }
+  DELAYD_RETURN_IF_ERROR(in.Finish("key " + std::string(parts.key) + " in queue number " +
+                                   std::to_string(ToInt(parts.queue))));
+  return record;
+}
+
+std::string EncodeDoneRecord(std::string_view key, const DoneRecord& record) {
+  std::string out;
+  AppendU8(&out, kRecordVersion);
+  AppendU8(&out, record.cancelled ? kDoneCancelled : uint8_t{0});
+  AppendVarint(&out, ToInt(record.queue));
+  AppendVarint(&out, record.attempts);
+  AppendSigned(&out, ToMillis(record.due));
+  AppendSigned(&out, ToMillis(record.created));
+  out.append(record.key);
+  Seal(Table::kDone, key, 0, &out);
+  return out;
+}
+
+StatusOr<DoneRecord> DecodeDoneRecord(std::string_view key, std::string_view value) {
+  DELAYD_ASSIGN_OR_RETURN(const TimerKeyParts parts, ParseDoneKey(key));
+  SealReader in(Table::kDone, key, value);
+  DoneRecord record;
+  record.cancelled = (ReadFlags(&in, kDoneKnownFlags) & kDoneCancelled) != 0;
+  record.queue = QueueId{in.Varint32()};
+  record.attempts = in.Varint32();
+  record.due = WallFromMillis(in.Signed());
+  record.created = WallFromMillis(in.Signed());
+  record.key = in.Rest();
+  DELAYD_RETURN_IF_ERROR(in.Finish("finished job " + std::to_string(ToInt(parts.id))));
+  return record;
+}
+
+std::string EncodeQueueRecord(std::string_view key, const QueueRecord& record) {
+  std::string out;
+  AppendU8(&out, kRecordVersion);
+  AppendVarint(&out, ToInt(record.id));
+  Seal(Table::kQueues, key, 0, &out);
+  return out;
+}
+
+StatusOr<QueueRecord> DecodeQueueRecord(std::string_view key, std::string_view value) {
+  SealReader in(Table::kQueues, key, value);
+  QueueRecord record;
+  record.id = QueueId{in.Varint32()};
+  DELAYD_RETURN_IF_ERROR(in.Finish("queue " + std::string(key)));
+  return record;
+}
+
+std::string EncodeQueueCounts(std::string_view key, const QueueCounts& counts) {
+  std::string out;
+  AppendU8(&out, kRecordVersion);
+  AppendVarint(&out, counts.pending);
+  AppendVarint(&out, counts.dead);
+  Seal(Table::kMeta, key, 0, &out);
+  return out;
+}
+
+StatusOr<QueueCounts> DecodeQueueCounts(std::string_view key, std::string_view value) {
+  DELAYD_ASSIGN_OR_RETURN(const QueueId queue, ParseQueueCountsKey(key));
+  SealReader in(Table::kMeta, key, value);
+  QueueCounts counts;
+  counts.pending = in.Varint();
+  counts.dead = in.Varint();
+  DELAYD_RETURN_IF_ERROR(in.Finish("counts of queue number " + std::to_string(ToInt(queue))));
+  return counts;
+}
+
+std::string EncodeNumber(std::string_view key, uint64_t number) {
+  std::string out;
+  AppendU8(&out, kRecordVersion);
+  AppendU64(&out, number);
+  Seal(Table::kMeta, key, 0, &out);
+  return out;
+}
+
+StatusOr<uint64_t> DecodeNumber(std::string_view key, std::string_view value) {
+  SealReader in(Table::kMeta, key, value);
+  const uint64_t number = in.U64();
+  DELAYD_RETURN_IF_ERROR(in.Finish("meta " + std::string(key)));
+  return number;
+}
+
+std::string EncodeClockRecord(std::string_view key, const ClockRecord& record) {
+  std::string out;
+  AppendU8(&out, kRecordVersion);
+  AppendSigned(&out, ToMillis(record.wall));
+  AppendU64(&out, record.boot_id);
+  AppendSigned(&out, ToMillis(record.boot));
+  Seal(Table::kMeta, key, 0, &out);
+  return out;
+}
+
+StatusOr<ClockRecord> DecodeClockRecord(std::string_view key, std::string_view value) {
+  SealReader in(Table::kMeta, key, value);
+  ClockRecord record;
+  record.wall = WallFromMillis(in.Signed());
+  record.boot_id = in.U64();
+  record.boot = BootFromMillis(in.Signed());
+  DELAYD_RETURN_IF_ERROR(in.Finish("meta " + std::string(key)));
+  return record;
+}
+
+}  // namespace delayd::storage

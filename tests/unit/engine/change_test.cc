@@ -1,0 +1,141 @@
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+TEST(CancelTest, P4CancelledJobsNeverFire) {
+  EngineHarness harness;
+  const JobView scheduled = harness.EnqueueOk(In(Millis(1000)));
+  const JobView ready = harness.EnqueueOk(In(Millis(0)));
+  for (const JobId id : {scheduled.id, ready.id}) {
+    const Reply reply = harness.Call(Cancel{id});
+    ASSERT_TRUE(reply.status.ok());
+    EXPECT_EQ(std::get<OneJob>(reply.body).job.outcome, "cancelled");
+  }
+  harness.Wait(Millis(2000));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Restart();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+}
+
+TEST(CancelTest, P4AnswersAreDefinite) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k"));
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(harness.ReasonOf(Cancel{job.id}), "leased");
+  EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "k"}}), "leased");
+  ASSERT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
+  EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "k"}}), "finished");
+  EXPECT_EQ(harness.ReasonOf(Cancel{job.id}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(Cancel{JobId{123456}}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "other"}}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"nowhere", "k"}}), "not_found");
+}
+
+TEST(CancelTest, P4NotFoundWaitsForTheCancelItRestsOn) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(1000)));
+  const RequestId first = harness.Send(Cancel{job.id});
+  const RequestId second = harness.Send(Cancel{job.id});
+  EXPECT_FALSE(harness.HasReply(first));
+  EXPECT_FALSE(harness.HasReply(second));
+  harness.CommitAll();
+  EXPECT_TRUE(harness.Take(first).status.ok());
+  EXPECT_EQ(harness.Take(second).status.reason(), "not_found");
+}
+
+TEST(CancelTest, EnqueueAndCancelInOneCommitLeaveNothing) {
+  EngineHarness harness;
+  const RequestId enqueue =
+      harness.Send(Enqueue{{Keyed("k", Millis(1000), std::string(5000, 'x'))}});
+  const RequestId cancel = harness.Send(Cancel{KeyRef{"default", "k"}});
+  harness.CommitAll();
+  EXPECT_TRUE(harness.Take(enqueue).status.ok());
+  EXPECT_TRUE(harness.Take(cancel).status.ok());
+  harness.Restart();
+  EXPECT_EQ(harness.engine().stats().scheduled, 0U);
+  int rows = 0;
+  for (const storage::Table table : {storage::Table::kTimers,
+                                     storage::Table::kIndex,
+                                     storage::Table::kByQueue,
+                                     storage::Table::kBig}) {
+    ASSERT_TRUE(harness.store()
+                    .Scan(table,
+                          std::string(1, '\0'),
+                          {},
+                          [&](std::string_view, std::string_view) {
+                            ++rows;
+                            return true;
+                          })
+                    .ok());
+  }
+  EXPECT_EQ(rows, 0);
+}
+
+TEST(RescheduleTest, MovesEarlierAndLater) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(1000)));
+  ASSERT_TRUE(harness.Call(Reschedule{.job = job.id, .due = DueAfter{Millis(5000)}}).status.ok());
+  harness.Wait(Millis(2000));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  ASSERT_TRUE(harness.Call(Reschedule{.job = job.id, .due = DueAfter{Millis(10)}}).status.ok());
+  harness.Wait(Millis(11));
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(RescheduleTest, ReadyJobsGoBackToWaiting) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  const Reply reply = harness.Call(Reschedule{.job = job.id, .due = DueAfter{Millis(1000)}});
+  ASSERT_TRUE(reply.status.ok());
+  EXPECT_EQ(std::get<OneJob>(reply.body).job.state, JobState::kScheduled);
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Restart();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(Millis(1001));
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(RescheduleTest, PriorityAloneKeepsTheDueTime) {
+  EngineHarness harness;
+  const JobView a = harness.EnqueueOk(In(Millis(0), "a"));
+  harness.EnqueueOk(In(Millis(0), "b"));
+  ASSERT_TRUE(harness.Call(Reschedule{.job = a.id, .priority = 5000}).status.ok());
+  EXPECT_EQ(harness.ShowOk(a.id).due, a.due);
+  const auto leased = harness.LeaseNow(2);
+  ASSERT_EQ(leased.size(), 2U);
+  EXPECT_EQ(leased[0].payload, "b");
+}
+
+TEST(RescheduleTest, RefusalsAreDefinite) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k"));
+  EXPECT_EQ(harness.ReasonOf(Reschedule{.job = job.id}), "invalid_reschedule");
+  EXPECT_EQ(harness.ReasonOf(Reschedule{.job = job.id, .due = DueAfter{Millis(-5)}}),
+            "invalid_delay");
+  EXPECT_EQ(harness.ReasonOf(Reschedule{.job = JobId{9}, .due = DueAfter{}}), "not_found");
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(harness.ReasonOf(Reschedule{.job = job.id, .due = DueAfter{}}), "leased");
+  ASSERT_TRUE(harness.Call(Bury{*leased[0].lease_token, "broken"}).status.ok());
+  EXPECT_EQ(harness.ReasonOf(Reschedule{.job = job.id, .due = DueAfter{}}), "dead");
+}
+
+TEST(RescheduleTest, ByKeyBeforeTheEnqueueIsCommitted) {
+  EngineHarness harness;
+  harness.Send(Enqueue{{Keyed("k", Millis(1000))}});
+  const RequestId moved =
+      harness.Send(Reschedule{.job = KeyRef{"default", "k"}, .due = DueAfter{Millis(9000)}});
+  EXPECT_FALSE(harness.HasReply(moved));
+  harness.CommitAll();
+  ASSERT_TRUE(harness.Take(moved).status.ok());
+  harness.Restart();
+  harness.Wait(Millis(8000));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(Millis(1001));
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+}  // namespace
+}  // namespace delayd::engine

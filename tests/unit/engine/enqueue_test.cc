@@ -1,0 +1,233 @@
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+TEST(EnqueueTest, P1NoAnswerBeforeTheCommit) {
+  EngineHarness harness;
+  const RequestId request = harness.Send(Enqueue{{In(Millis(1000))}});
+  EXPECT_FALSE(harness.HasReply(request));
+  harness.CommitAll();
+  EXPECT_TRUE(harness.Take(request).status.ok());
+}
+
+TEST(EnqueueTest, P1AnUncommittedJobIsNeverHandedOut) {
+  EngineHarness harness;
+  harness.Send(Enqueue{{In(Millis(0))}});
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}});
+  harness.engine().Advance(harness.now());
+  EXPECT_FALSE(harness.HasReply(lease));
+  harness.CommitAll();
+  EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 1U);
+}
+
+TEST(EnqueueTest, AnswersRestOnTheCommitTheyNeedAndNotOnLaterOnes) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(1000)));
+  harness.Send(Enqueue{{In(Millis(1000))}});
+  const RequestId show = harness.Send(Show{job.id});
+  EXPECT_TRUE(harness.HasReply(show));
+}
+
+TEST(EnqueueTest, TellsWhatItStored) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk({.queue = "orders",
+                                         .due = DueAfter{Millis(1000)},
+                                         .payload = "body",
+                                         .key = "order:1",
+                                         .priority = 7,
+                                         .lease = Millis(5000),
+                                         .max_attempts = 3,
+                                         .expires_after = Millis(9000)});
+  const JobView shown = harness.ShowOk(job.id);
+  EXPECT_EQ(shown.queue, "orders");
+  EXPECT_EQ(shown.key, "order:1");
+  EXPECT_EQ(shown.state, JobState::kScheduled);
+  EXPECT_EQ(shown.due, harness.now().wall + Millis(1000));
+  EXPECT_EQ(shown.created, harness.now().wall);
+  EXPECT_EQ(shown.priority, 7U);
+  EXPECT_EQ(shown.lease, Millis(5000));
+  EXPECT_EQ(shown.max_attempts, 3U);
+  EXPECT_EQ(shown.expires_after, Millis(9000));
+  EXPECT_EQ(shown.payload, "body");
+  EXPECT_EQ(shown.payload_bytes, 4U);
+  EXPECT_EQ(shown.attempt, 0U);
+}
+
+TEST(EnqueueTest, BigPayloadsComeBackWhole) {
+  EngineHarness harness;
+  const std::string payload(100'000, 'x');
+  const JobView job = harness.EnqueueOk(In(Millis(0), payload));
+  EXPECT_EQ(harness.ShowOk(job.id).payload, payload);
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].payload, payload);
+}
+
+TEST(EnqueueTest, BadInputIsRefusedByName) {
+  EngineHarness harness;
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.queue = "a b"}}}), "invalid_queue");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.queue = "-a"}}}), "invalid_queue");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.key = std::string(201, 'k')}}}), "invalid_key");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.key = "a\nb"}}}), "invalid_key");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{In(Millis(-1))}}), "invalid_delay");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{In(Millis(limits::kDelayMsMax + 1))}}), "invalid_delay");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.due = DueAt{WallFromMillis(-1)}}}}), "invalid_due");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.lease = Millis(0)}}}), "invalid_lease");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.expires_after = Millis(0)}}}), "invalid_expires_after");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{In(Millis(0), std::string((1 << 20) + 1, 'x'))}}),
+            "payload_too_large");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{}), "invalid_batch");
+  EXPECT_EQ(harness.engine().stats().scheduled + harness.engine().stats().ready, 0U);
+}
+
+TEST(EnqueueTest, P7SameKeyAndContentIsTheSameJob) {
+  EngineHarness harness;
+  const JobView first = harness.EnqueueOk(Keyed("k", Millis(1000)));
+  harness.Wait(Millis(500));
+  const Reply again = harness.Call(Enqueue{{Keyed("k", Millis(1000))}});
+  ASSERT_TRUE(again.status.ok());
+  const auto& item = std::get<Enqueued>(again.body).items.at(0);
+  EXPECT_TRUE(item.existed);
+  EXPECT_EQ(item.job.id, first.id);
+  EXPECT_EQ(item.job.due, first.due);
+}
+
+TEST(EnqueueTest, P7OtherContentUnderALiveKeyIsAConflict) {
+  EngineHarness harness;
+  harness.EnqueueOk(Keyed("k", Millis(1000)));
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{Keyed("k", Millis(1000), "other")}}), "key_conflict");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{Keyed("k", Millis(1001))}}), "key_conflict");
+  EXPECT_TRUE(harness.Call(Enqueue{{{.queue = "q2", .key = "k"}}}).status.ok());
+}
+
+TEST(EnqueueTest, P7HoldsWhileTheFirstIsNotYetCommitted) {
+  EngineHarness harness;
+  const RequestId first = harness.Send(Enqueue{{Keyed("k", Millis(1000))}});
+  const RequestId same = harness.Send(Enqueue{{Keyed("k", Millis(1000))}});
+  const RequestId other = harness.Send(Enqueue{{Keyed("k", Millis(1000), "other")}});
+  EXPECT_FALSE(harness.HasReply(same));
+  harness.CommitAll();
+  const Reply first_reply = harness.Take(first);
+  const Reply same_reply = harness.Take(same);
+  EXPECT_EQ(std::get<Enqueued>(same_reply.body).items[0].job.id,
+            std::get<Enqueued>(first_reply.body).items[0].job.id);
+  EXPECT_TRUE(std::get<Enqueued>(same_reply.body).items[0].existed);
+  EXPECT_EQ(harness.Take(other).status.reason(), "key_conflict");
+}
+
+TEST(EnqueueTest, P7HoldsForTheRetentionAfterTheEndAndOverARestart) {
+  EngineHarness harness({.key_retention = Millis(60'000)});
+  const JobView job = harness.EnqueueOk(Keyed("k"));
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  ASSERT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
+  harness.Restart();
+  const Reply again = harness.Call(Enqueue{{Keyed("k")}});
+  ASSERT_TRUE(again.status.ok()) << again.status.message();
+  const auto& item = std::get<Enqueued>(again.body).items.at(0);
+  EXPECT_TRUE(item.existed);
+  EXPECT_EQ(item.job.id, job.id);
+  EXPECT_EQ(item.job.state, JobState::kFinished);
+  EXPECT_EQ(item.job.outcome, "acked");
+
+  harness.Wait(Millis(60'001));
+  EXPECT_NE(harness.EnqueueOk(Keyed("k")).id, job.id);
+}
+
+size_t FinishedRows(EngineHarness* harness) {
+  size_t rows = 0;
+  const auto count = [&rows](std::string_view, std::string_view) {
+    ++rows;
+    return true;
+  };
+  EXPECT_TRUE(harness->store().Scan(storage::Table::kDone, std::string(1, '\0'), {}, count).ok());
+  return rows;
+}
+
+TEST(EnqueueTest, AJobThatFinishesDuringATrimIsForgottenInItsTime) {
+  EngineHarness harness({.key_retention = Millis(60'000)});
+  const JobView first = harness.EnqueueOk(Keyed("a", Millis(1000)));
+  const JobView second = harness.EnqueueOk(Keyed("b", Millis(1000)));
+  ASSERT_TRUE(harness.Call(Cancel{first.id}).status.ok());
+  harness.clock().Advance(Millis(59'999));
+  harness.Send(Cancel{second.id});
+  harness.Wait(Millis(1));  // trims the first; the second is not durable yet
+  EXPECT_EQ(FinishedRows(&harness), 1U);
+  ASSERT_TRUE(harness.engine().UntilNextEvent(harness.now()).has_value());
+  harness.Wait(Millis(60'000));
+  EXPECT_EQ(FinishedRows(&harness), 0U);
+}
+
+TEST(EnqueueTest, ATrimDoesNotPassAFinishedJobUnderWayAfterAStepBack) {
+  EngineHarness harness({.key_retention = Millis(60'000)});
+  const JobView first = harness.EnqueueOk(Keyed("a", Millis(1000)));
+  const JobView second = harness.EnqueueOk(Keyed("b", Millis(1000)));
+  harness.clock().StepWall(Millis(600'000));
+  ASSERT_TRUE(harness.Call(Cancel{first.id}).status.ok());
+  harness.clock().StepWall(Millis(-600'000));
+  harness.Send(Cancel{second.id});  // finished before the first, by the wall clock
+  harness.clock().StepWall(Millis(1'200'000));
+  harness.Wait(Millis(60'000));
+  harness.Wait(Millis(1000));
+  harness.Wait(Millis(1000));
+  EXPECT_EQ(FinishedRows(&harness), 0U);
+}
+
+TEST(EnqueueTest, OtherContentUnderAFinishedKeyIsANewJob) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k", Millis(1000)));
+  ASSERT_TRUE(harness.Call(Cancel{KeyRef{"default", "k"}}).status.ok());
+  const JobView next = harness.EnqueueOk(Keyed("k", Millis(2000)));
+  EXPECT_NE(next.id, job.id);
+  EXPECT_EQ(harness.ReasonOf(Cancel{job.id}), "not_found");
+  EXPECT_TRUE(harness.Call(Cancel{KeyRef{"default", "k"}}).status.ok());
+}
+
+TEST(EnqueueTest, FinishedKeysAreForgottenAfterTheirRetention) {
+  EngineHarness harness({.key_retention = Millis(60'000)});
+  for (int i = 0; i < 10; ++i) {
+    harness.EnqueueOk(Keyed("k" + std::to_string(i), Millis(5000)));
+    ASSERT_TRUE(harness.Call(Cancel{KeyRef{"default", "k" + std::to_string(i)}}).status.ok());
+    harness.Wait(Millis(10));
+  }
+  const auto rows = [&](storage::Table table, std::string_view from) {
+    int count = 0;
+    EXPECT_TRUE(harness.store()
+                    .Scan(table,
+                          from,
+                          {},
+                          [&](std::string_view, std::string_view) {
+                            ++count;
+                            return true;
+                          })
+                    .ok());
+    return count;
+  };
+  EXPECT_EQ(rows(storage::Table::kKeys, {}), 10);
+  harness.Wait(Millis(59'000));
+  EXPECT_EQ(rows(storage::Table::kKeys, {}), 10);
+  harness.Wait(Millis(2'000));
+  harness.Wait(Millis(2'000));
+  EXPECT_EQ(rows(storage::Table::kKeys, {}), 0);
+  EXPECT_EQ(rows(storage::Table::kDone, std::string(1, '\0')), 0);
+  EXPECT_FALSE(harness.engine().UntilNextEvent(harness.now()).has_value());
+}
+
+TEST(EnqueueTest, IdsAscendAndAreNeverUsedAgain) {
+  EngineHarness harness;
+  JobId last{};
+  for (int start = 0; start < 3; ++start) {
+    for (int i = 0; i < 5; ++i) {
+      const JobView job = harness.EnqueueOk(In(Millis(0)));
+      EXPECT_GT(job.id, last);
+      last = job.id;
+      ASSERT_TRUE(harness.Call(Cancel{job.id}).status.ok());
+    }
+    harness.Send(Enqueue{{In(Millis(0))}});  // takes an id and is never committed
+    harness.Restart();
+  }
+}
+
+}  // namespace
+}  // namespace delayd::engine

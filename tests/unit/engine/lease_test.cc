@@ -1,0 +1,325 @@
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+TEST(LeaseTest, ComesWithTokenAttemptAndLateness) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{Millis(1000)}, .payload = "x", .lease = Millis(7000)});
+  harness.Wait(Millis(1021));
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].state, JobState::kLeased);
+  EXPECT_EQ(leased[0].attempt, 1U);
+  EXPECT_EQ(leased[0].lateness, Millis(20));
+  EXPECT_EQ(leased[0].lease_expires, harness.now().wall + Millis(7000));
+  EXPECT_TRUE(leased[0].lease_token.has_value());
+}
+
+TEST(LeaseTest, OrderIsPriorityThenDueThenId) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{Millis(20)}, .payload = "late"});
+  harness.EnqueueOk({.due = DueAfter{Millis(10)}, .payload = "early"});
+  harness.EnqueueOk({.due = DueAfter{Millis(10)}, .payload = "early2"});
+  harness.EnqueueOk({.due = DueAfter{Millis(30)}, .payload = "urgent", .priority = 1});
+  harness.Wait(Millis(100));
+  std::vector<std::string> order;
+  for (const JobView& job : harness.LeaseNow(10)) {
+    order.push_back(*job.payload);
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"urgent", "early", "early2", "late"}));
+}
+
+TEST(LeaseTest, P5NobodyElseGetsALeasedJob) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{}, .lease = Millis(1000)});
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  harness.Wait(Millis(999));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+}
+
+TEST(LeaseTest, P5AnEndedLeaseMeansAnotherAttempt) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{}, .lease = Millis(1000)});
+  const auto first = harness.LeaseNow();
+  ASSERT_EQ(first.size(), 1U);
+  harness.Wait(Millis(1000));
+  const auto second = harness.LeaseNow();
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].attempt, 2U);
+  EXPECT_EQ(second[0].last_error, "lease expired before an ack");
+  EXPECT_NE(second[0].lease_token, first[0].lease_token);
+}
+
+TEST(LeaseTest, P5TheNextHandOutWaitsForTheCountedAttempt) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{}, .lease = Millis(1000)});
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  harness.clock().Advance(Millis(1000));
+  harness.engine().Advance(harness.now());
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}});
+  EXPECT_FALSE(harness.HasReply(lease));
+  harness.CommitAll();
+  EXPECT_TRUE(harness.HasReply(lease));
+}
+
+TEST(LeaseTest, P6StaleTokensAreRefusedAndChangeNothing) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{}, .lease = Millis(1000)});
+  const LeaseToken stale = *harness.LeaseNow().at(0).lease_token;
+  harness.Wait(Millis(1000));
+  const LeaseToken live = *harness.LeaseNow().at(0).lease_token;
+  EXPECT_EQ(harness.ReasonOf(Ack{stale}), "lease_lost");
+  EXPECT_EQ(harness.ReasonOf(Nack{.token = stale}), "lease_lost");
+  EXPECT_EQ(harness.ReasonOf(Bury{stale, ""}), "lease_lost");
+  EXPECT_EQ(harness.ReasonOf(Extend{.token = stale}), "lease_lost");
+  EXPECT_TRUE(harness.Call(Ack{live}).status.ok());
+  EXPECT_EQ(harness.ReasonOf(Ack{live}), "lease_lost");
+}
+
+TEST(LeaseTest, P6TokensOfAnEarlierRunAreStale) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  const LeaseToken old = *harness.LeaseNow().at(0).lease_token;
+  harness.Restart();
+  const LeaseToken now = *harness.LeaseNow().at(0).lease_token;
+  EXPECT_EQ(now.job, old.job);
+  EXPECT_EQ(harness.ReasonOf(Ack{old}), "lease_lost");
+  EXPECT_TRUE(harness.Call(Ack{now}).status.ok());
+}
+
+TEST(LeaseTest, P3AckedJobsNeverComeBack) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  ASSERT_TRUE(harness.Call(Ack{*harness.LeaseNow().at(0).lease_token}).status.ok());
+  harness.Wait(Millis(1'000'000));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Restart();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  EXPECT_EQ(harness.ReasonOf(Show{job.id}), "not_found");
+}
+
+TEST(LeaseTest, P3AnUncommittedAckIsAnAckThatDidNotHappen) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  const RequestId ack = harness.Send(Ack{*harness.LeaseNow().at(0).lease_token});
+  EXPECT_FALSE(harness.HasReply(ack));
+  harness.Restart();
+  EXPECT_EQ(harness.LeaseNow().at(0).id, job.id);
+}
+
+TEST(LeaseTest, NackComesBackAfterItsDelay) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  const Reply reply =
+      harness.Call(Nack{*harness.LeaseNow().at(0).lease_token, Millis(500), "no connection"});
+  ASSERT_TRUE(reply.status.ok());
+  EXPECT_EQ(std::get<OneJob>(reply.body).job.state, JobState::kScheduled);
+  EXPECT_EQ(std::get<OneJob>(reply.body).job.last_error, "no connection");
+  harness.Wait(Millis(500));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(Millis(1));
+  EXPECT_EQ(harness.LeaseNow().at(0).attempt, 2U);
+}
+
+TEST(LeaseTest, NackWithoutDelayBacksOffMoreEachTime) {
+  EngineHarness harness(
+      {.backoff_initial = Millis(1000), .backoff_factor = 2, .backoff_max = Millis(3000)});
+  harness.EnqueueOk(In(Millis(0)));
+  for (const int64_t longest : {1000, 2000, 3000, 3000}) {
+    ASSERT_TRUE(harness.Call(Nack{.token = *harness.LeaseNow().at(0).lease_token}).status.ok());
+    harness.Wait(Millis(longest * 9 / 10 - 1));
+    EXPECT_TRUE(harness.LeaseNow().empty());
+    harness.Wait(Millis(longest / 10 + 2));
+    harness.clock().Advance(Millis(0));
+  }
+  EXPECT_EQ(harness.LeaseNow().at(0).attempt, 5U);
+}
+
+TEST(LeaseTest, UsedUpAttemptsEndAmongTheDead) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk({.due = DueAfter{}, .key = "k", .max_attempts = 2});
+  ASSERT_TRUE(
+      harness.Call(Nack{*harness.LeaseNow().at(0).lease_token, Millis(0), "first"}).status.ok());
+  const Reply last = harness.Call(Nack{*harness.LeaseNow().at(0).lease_token, Millis(0), "second"});
+  ASSERT_TRUE(last.status.ok());
+  EXPECT_EQ(std::get<OneJob>(last.body).job.state, JobState::kDead);
+  harness.Restart();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  const JobView dead = harness.ShowOk(job.id);
+  EXPECT_EQ(dead.state, JobState::kDead);
+  EXPECT_EQ(dead.last_error, "second");
+  EXPECT_EQ(dead.attempt, 2U);
+  EXPECT_EQ(harness.engine().stats().dead, 1U);
+  EXPECT_TRUE(harness.Call(Cancel{KeyRef{"default", "k"}}).status.ok());
+  EXPECT_EQ(harness.engine().stats().dead, 0U);
+}
+
+TEST(LeaseTest, ExpiredLeasesUseUpAttemptsToo) {
+  EngineHarness harness;
+  const JobView job =
+      harness.EnqueueOk({.due = DueAfter{}, .lease = Millis(10), .max_attempts = 1});
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  harness.Wait(Millis(10));
+  EXPECT_EQ(harness.ShowOk(job.id).state, JobState::kDead);
+}
+
+TEST(LeaseTest, BuryKeepsThePayload) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0), std::string(9000, 'b')));
+  ASSERT_TRUE(harness.Call(Bury{*harness.LeaseNow().at(0).lease_token, "poison"}).status.ok());
+  const JobView dead = harness.ShowOk(job.id);
+  EXPECT_EQ(dead.state, JobState::kDead);
+  EXPECT_EQ(dead.last_error, "poison");
+  EXPECT_EQ(dead.payload, std::string(9000, 'b'));
+}
+
+TEST(LeaseTest, ExtendMovesTheEnd) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{}, .lease = Millis(1000)});
+  const LeaseToken token = *harness.LeaseNow().at(0).lease_token;
+  harness.Wait(Millis(900));
+  ASSERT_TRUE(harness.Call(Extend{.token = token}).status.ok());
+  harness.Wait(Millis(900));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  ASSERT_TRUE(harness.Call(Extend{token, Millis(50)}).status.ok());
+  harness.Wait(Millis(50));
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(LeaseTest, JobsThatExpiredUnseenGoToTheDead) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk({.due = DueAfter{}, .expires_after = Millis(1000)});
+  harness.EnqueueOk(
+      {.due = DueAfter{Millis(2000)}, .payload = "fresh", .expires_after = Millis(1000)});
+  harness.Wait(Millis(2002));
+  const auto leased = harness.LeaseNow(5);
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].payload, "fresh");
+  EXPECT_EQ(harness.ShowOk(job.id).state, JobState::kDead);
+}
+
+TEST(WaitTest, AnswersWhenAJobFallsDue) {
+  EngineHarness harness;
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}, .wait = Millis(10'000)});
+  EXPECT_FALSE(harness.HasReply(lease));
+  harness.EnqueueOk(In(Millis(50)));
+  EXPECT_FALSE(harness.HasReply(lease));
+  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), Millis(51));
+  harness.Wait(Millis(51));
+  EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 1U);
+}
+
+TEST(WaitTest, EndsEmptyAfterItsTime) {
+  EngineHarness harness;
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}, .wait = Millis(100)});
+  harness.Wait(Millis(99));
+  EXPECT_FALSE(harness.HasReply(lease));
+  harness.Wait(Millis(1));
+  EXPECT_TRUE(std::get<Leased>(harness.Take(lease).body).jobs.empty());
+}
+
+TEST(WaitTest, FirstComeFirstServed) {
+  EngineHarness harness;
+  const RequestId first = harness.Send(Lease{.queues = {"default"}, .wait = Millis(1000)});
+  const RequestId second = harness.Send(Lease{.queues = {"default"}, .wait = Millis(1000)});
+  harness.EnqueueOk(In(Millis(0)));
+  EXPECT_TRUE(harness.HasReply(first));
+  EXPECT_FALSE(harness.HasReply(second));
+}
+
+TEST(WaitTest, ALaterRequestDoesNotOvertakeAWaitingOne) {
+  EngineHarness harness;
+  const RequestId first = harness.Send(Lease{.queues = {"default"}, .wait = Millis(1000)});
+  harness.Send(Enqueue{{In(Millis(0))}});
+  const RequestId second = harness.Send(Lease{.queues = {"default"}});
+  harness.CommitAll();
+  EXPECT_EQ(std::get<Leased>(harness.Take(first).body).jobs.size(), 1U);
+  EXPECT_TRUE(std::get<Leased>(harness.Take(second).body).jobs.empty());
+}
+
+TEST(WaitTest, SeveralQueuesGiveTheBestJob) {
+  EngineHarness harness;
+  harness.EnqueueOk({.queue = "a", .payload = "a", .priority = 9});
+  harness.EnqueueOk({.queue = "b", .payload = "b", .priority = 3});
+  const Reply reply = harness.Call(Lease{.queues = {"a", "b", "nowhere"}, .count = 2});
+  const auto& jobs = std::get<Leased>(reply.body).jobs;
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].payload, "b");
+  const RequestId waiting = harness.Send(Lease{.queues = {"a", "b"}, .wait = Millis(1000)});
+  harness.EnqueueOk({.queue = "b"});
+  EXPECT_TRUE(harness.HasReply(waiting));
+  harness.EnqueueOk({.queue = "a"});  // must not serve the wait that has ended
+}
+
+TEST(WaitTest, AnAbandonedWaitTakesNoJob) {
+  EngineHarness harness;
+  const RequestId gone = harness.Send(Lease{.queues = {"default"}, .wait = Millis(1000)});
+  harness.Send(Abandon{gone});
+  harness.EnqueueOk(In(Millis(0)));
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+  EXPECT_FALSE(harness.HasReply(gone));
+}
+
+TEST(WaitTest, AnAbandonedAnswerGivesItsJobsBackUnused) {
+  EngineHarness harness;
+  harness.Send(Enqueue{{In(Millis(0))}});
+  const RequestId gone = harness.Send(Lease{.queues = {"default"}});
+  harness.Send(Abandon{gone});
+  harness.CommitAll();
+  EXPECT_TRUE(std::get<Leased>(harness.Take(gone).body).jobs.empty());
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].attempt, 1U);
+}
+
+TEST(WaitTest, BadRequestsAreRefusedByName) {
+  EngineHarness harness;
+  EXPECT_EQ(harness.ReasonOf(Lease{}), "invalid_queue");
+  EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a b"}}), "invalid_queue");
+  EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a"}, .count = 0}), "invalid_count");
+  EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a"}, .wait = Millis(-1)}), "invalid_wait");
+  EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a"}, .lease = Millis(0)}), "invalid_lease");
+}
+
+TEST(LeaseTest, P9ADamagedRecordIsNamedAndStays) {
+  EngineHarness harness;
+  const JobView bad = harness.EnqueueOk(In(Millis(0), "payload to be damaged"));
+  harness.EnqueueOk(In(Millis(0), "good"));
+  std::string key;
+  std::string value;
+  ASSERT_TRUE(harness.store()
+                  .Scan(storage::Table::kTimers,
+                        std::string(1, '\0'),
+                        {},
+                        [&](std::string_view k, std::string_view v) {
+                          key = k;
+                          value = v;
+                          return false;
+                        })
+                  .ok());
+  value[value.find("damaged")] ^= 1;
+  storage::Batch damage;
+  damage.Put(storage::Table::kTimers, key, value);
+  ASSERT_TRUE(harness.store().Commit(damage).ok());
+
+  const auto leased = harness.LeaseNow(5);
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].payload, "good");
+  const auto incidents = harness.engine().TakeIncidents();
+  ASSERT_EQ(incidents.size(), 1U);
+  EXPECT_TRUE(incidents[0].message().starts_with("job " + std::to_string(ToInt(bad.id))))
+      << incidents[0].message();
+  EXPECT_EQ(harness.Call(Show{bad.id}).status.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(harness.Call(Cancel{bad.id}).status.code(), StatusCode::kDataLoss);
+  ASSERT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
+  harness.Wait(Millis(100'000));
+  // Neither the low-water mark nor a restart loses sight of it.
+  harness.EnqueueOk(In(Millis(0)));
+  harness.Restart();
+  EXPECT_EQ(harness.engine().stats().ready, 2U);
+  EXPECT_TRUE(harness.engine().fatal().ok());
+}
+
+}  // namespace
+}  // namespace delayd::engine

@@ -1,0 +1,159 @@
+#include <set>
+
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+std::vector<JobView> ListAll(EngineHarness* harness, List command) {
+  std::vector<JobView> jobs;
+  do {
+    Reply reply = harness->Call(command);
+    EXPECT_TRUE(reply.status.ok()) << reply.status.message();
+    if (!reply.status.ok()) {
+      break;
+    }
+    auto& page = std::get<JobList>(reply.body);
+    jobs.insert(jobs.end(), page.jobs.begin(), page.jobs.end());
+    command.cursor = page.next_cursor;
+  } while (!command.cursor.empty());
+  return jobs;
+}
+
+TEST(ListTest, PagesHaveNoDoublesAndNoHoles) {
+  EngineHarness harness;
+  for (int i = 0; i < 250; ++i) {
+    harness.Send(
+        Enqueue{{{.queue = i % 2 == 0 ? "a" : "b", .due = DueAfter{Millis(1000 + i / 50)}}}});
+  }
+  harness.Turn();
+  for (const uint32_t limit : {1U, 7U, 100U, 1000U}) {
+    std::set<JobId> ids;
+    for (const JobView& job : ListAll(&harness, {.limit = limit})) {
+      EXPECT_TRUE(ids.insert(job.id).second);
+    }
+    EXPECT_EQ(ids.size(), 250U);
+    EXPECT_EQ(ListAll(&harness, {.queue = "a", .limit = limit}).size(), 125U);
+  }
+}
+
+TEST(ListTest, ShowsSoonestFirst) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(3000), "c"));
+  harness.EnqueueOk(In(Millis(1000), "a"));
+  harness.EnqueueOk(In(Millis(2000), "b"));
+  std::string order;
+  for (const JobView& job : ListAll(&harness, {.with_payload = true})) {
+    order += *job.payload;
+  }
+  EXPECT_EQ(order, "abc");
+}
+
+TEST(ListTest, FiltersByStateKeyAndDue) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{Millis(0)}, .key = "order:1"});
+  harness.EnqueueOk({.due = DueAfter{Millis(0)}, .key = "mail:1"});
+  harness.EnqueueOk({.due = DueAfter{Millis(5000)}, .key = "order:2"});
+  harness.EnqueueOk({.due = DueAfter{Millis(9000)}, .key = "order:3"});
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  EXPECT_EQ(ListAll(&harness, {.state = JobState::kScheduled}).size(), 2U);
+  EXPECT_EQ(ListAll(&harness, {.state = JobState::kReady}).size(), 1U);
+  EXPECT_EQ(ListAll(&harness, {.state = JobState::kLeased}).size(), 1U);
+  EXPECT_EQ(ListAll(&harness, {.key_prefix = "order:"}).size(), 3U);
+  EXPECT_EQ(ListAll(&harness, {.due_before = harness.now().wall + Millis(5001)}).size(), 3U);
+  EXPECT_EQ(ListAll(&harness, {.due_after = harness.now().wall + Millis(5001)}).size(), 1U);
+}
+
+TEST(ListTest, DeadAndFinishedAreListedOnRequest) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{}, .key = "a"});
+  harness.EnqueueOk({.due = DueAfter{}, .key = "b"});
+  const auto leased = harness.LeaseNow(2);
+  ASSERT_EQ(leased.size(), 2U);
+  ASSERT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
+  ASSERT_TRUE(harness.Call(Bury{*leased[1].lease_token, "bad"}).status.ok());
+  EXPECT_TRUE(ListAll(&harness, {}).empty());
+  const auto dead = ListAll(&harness, {.queue = "default", .state = JobState::kDead});
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].last_error, "bad");
+  const auto finished = ListAll(&harness, {.state = JobState::kFinished});
+  ASSERT_EQ(finished.size(), 1U);
+  EXPECT_EQ(finished[0].outcome, "acked");
+}
+
+TEST(ListTest, BadRequestsAreRefusedByName) {
+  EngineHarness harness;
+  EXPECT_EQ(harness.ReasonOf(List{.queue = "nowhere"}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(List{.limit = 1001}), "invalid_limit");
+  EXPECT_EQ(harness.ReasonOf(List{.cursor = "zz"}), "invalid_cursor");
+  EXPECT_EQ(harness.ReasonOf(List{.state = JobState::kDead}), "queue_required");
+}
+
+TEST(ListTest, ShowsNothingThatIsNotDurable) {
+  EngineHarness harness;
+  harness.Send(Enqueue{{In(Millis(1000))}});
+  const RequestId list = harness.Send(List{});
+  EXPECT_TRUE(std::get<JobList>(harness.Take(list).body).jobs.empty());
+}
+
+TEST(ListTest, AJobThatMovesWithABatchUnderWayIsNotMissing) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(1000)));
+  harness.Send(Reschedule{.job = job.id, .due = DueAfter{Millis(5000)}});
+  const RequestId all = harness.Send(List{});
+  const RequestId soon = harness.Send(List{.due_before = harness.now().wall + Millis(2000)});
+  EXPECT_FALSE(harness.HasReply(all));  // it shows a change that is not durable
+  harness.CommitAll();
+  const auto listed = std::get<JobList>(harness.Take(all).body).jobs;
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].due, harness.now().wall + Millis(5000));
+  EXPECT_TRUE(std::get<JobList>(harness.Take(soon).body).jobs.empty());
+}
+
+TEST(ListTest, AJobBelowAMarkUnderWayIsNotMissing) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  const JobView leased = harness.LeaseNow().at(0);
+  harness.clock().Advance(Millis(100));
+  harness.Send(Nack{.token = *leased.lease_token, .delay = Millis(5000)});
+  // The batch under way carries the mark past the only row that is durable.
+  ASSERT_TRUE(harness.engine().Seal(harness.now()).has_value());
+  const RequestId list = harness.Send(List{});
+  harness.engine().Committed(harness.engine().stats().commit_sequence + 1);
+  const auto listed = std::get<JobList>(harness.Take(list).body).jobs;
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0].id, job.id);
+}
+
+TEST(ListTest, NeverLooksBelowTheLowWaterMark) {
+  EngineHarness harness;
+  for (int i = 0; i < 20; ++i) {
+    harness.EnqueueOk(In(Millis(0)));
+    ASSERT_TRUE(harness.Call(Ack{*harness.LeaseNow().at(0).lease_token}).status.ok());
+    harness.Wait(Millis(10));
+  }
+  std::string mark;
+  ASSERT_TRUE(harness.store().Get(storage::Table::kMeta, "lwm", &mark).ok());
+  harness.EnqueueOk(In(Millis(0)));
+  EXPECT_EQ(ListAll(&harness, {}).size(), 1U);
+}
+
+TEST(QueuesTest, CountByState) {
+  EngineHarness harness;
+  harness.EnqueueOk({.queue = "q", .due = DueAfter{Millis(1000)}});
+  harness.EnqueueOk({.queue = "q"});
+  harness.EnqueueOk({.queue = "q"});
+  ASSERT_EQ(harness.LeaseNow(1, "q").size(), 1U);
+  const Reply reply = harness.Call(ListQueues{.queue = "q"});
+  ASSERT_TRUE(reply.status.ok());
+  const QueueView& view = std::get<QueueList>(reply.body).queues.at(0);
+  EXPECT_EQ(view.scheduled, 1U);
+  EXPECT_EQ(view.ready, 1U);
+  EXPECT_EQ(view.leased, 1U);
+  EXPECT_EQ(harness.ReasonOf(ListQueues{.queue = "other"}), "not_found");
+  harness.Send(Lease{.queues = {"only-waited-for"}, .wait = Millis(1000)});
+  EXPECT_EQ(std::get<QueueList>(harness.Call(ListQueues{}).body).queues.size(), 1U);
+}
+
+}  // namespace
+}  // namespace delayd::engine

@@ -1,0 +1,103 @@
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+TEST(RestartTest, EverythingCommittedIsThereAgain) {
+  EngineHarness harness;
+  const JobView far = harness.EnqueueOk(In(Millis(10'000)));
+  const JobView ready = harness.EnqueueOk(In(Millis(0)));
+  harness.Restart();
+  EXPECT_EQ(harness.ShowOk(far.id).state, JobState::kScheduled);
+  EXPECT_EQ(harness.ShowOk(ready.id).state, JobState::kReady);
+  EXPECT_EQ(harness.LeaseNow(5).size(), 1U);
+  harness.Wait(Millis(10'001));
+  EXPECT_EQ(harness.LeaseNow(5).size(), 1U);
+}
+
+TEST(RestartTest, LeasedJobsAreReadyAgain) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  harness.Restart();
+  EXPECT_EQ(harness.ShowOk(job.id).state, JobState::kReady);
+}
+
+TEST(RestartTest, OverdueJobsComeOldestFirst) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(300), "c"));
+  harness.EnqueueOk(In(Millis(100), "a"));
+  harness.EnqueueOk(In(Millis(200), "b"));
+  harness.clock().Advance(Millis(1'000'000));
+  harness.Restart();
+  std::string order;
+  for (const JobView& job : harness.LeaseNow(5)) {
+    order += *job.payload;
+  }
+  EXPECT_EQ(order, "abc");
+}
+
+TEST(RestartTest, P10JobsBelowTheMarkAreNeverBorn) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_TRUE(harness.Call(Ack{*harness.LeaseNow().at(0).lease_token}).status.ok());
+  harness.Wait(Millis(10'000));
+  harness.EnqueueOk(In(Millis(1)));  // carries the mark forward
+  // Due long before the mark: still found by a restart, and handed out.
+  const JobView late = harness.EnqueueOk({.due = DueAt{harness.now().wall - Millis(9'999)}});
+  harness.Restart();
+  EXPECT_EQ(harness.ShowOk(late.id).due, harness.now().wall - Millis(9'999));
+  EXPECT_EQ(harness.LeaseNow(5).size(), 1U);
+}
+
+TEST(RestartTest, ADamagedTimerHeadIsRefused) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(1000)));
+  storage::Batch damage;
+  std::string key;
+  ASSERT_TRUE(harness.store()
+                  .Scan(storage::Table::kTimers,
+                        std::string(1, '\0'),
+                        {},
+                        [&](std::string_view k, std::string_view) {
+                          key = k;
+                          return false;
+                        })
+                  .ok());
+  damage.Put(storage::Table::kTimers, key, "\x01");
+  ASSERT_TRUE(harness.store().Commit(damage).ok());
+  const auto loaded = Engine::Load({.boot_id = kBootId}, harness.store(), harness.now());
+  EXPECT_EQ(loaded.status().code(), StatusCode::kDataLoss);
+}
+
+TEST(RestartTest, P9AMissingTimerIsNoticedByTheCounts) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(1000)));
+  std::string key;
+  ASSERT_TRUE(harness.store()
+                  .Scan(storage::Table::kTimers,
+                        std::string(1, '\0'),
+                        {},
+                        [&](std::string_view k, std::string_view) {
+                          key = k;
+                          return false;
+                        })
+                  .ok());
+  storage::Batch damage;
+  damage.Delete(storage::Table::kTimers, key);
+  ASSERT_TRUE(harness.store().Commit(damage).ok());
+  const auto loaded = Engine::Load({.boot_id = kBootId}, harness.store(), harness.now());
+  EXPECT_EQ(loaded.status().code(), StatusCode::kDataLoss);
+}
+
+TEST(RestartTest, CommitSequencesGoOn) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(1000)));
+  const uint64_t before = harness.engine().stats().commit_sequence;
+  harness.Restart();
+  EXPECT_GT(harness.engine().stats().commit_sequence, before);
+  EXPECT_EQ(harness.engine().stats().epoch, 2U);
+}
+
+}  // namespace
+}  // namespace delayd::engine

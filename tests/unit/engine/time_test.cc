@@ -1,0 +1,190 @@
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(TimeTest, P2NeverBeforeTheDueTime) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(1000ms));
+  for (int i = 0; i < 1001; ++i) {
+    ASSERT_TRUE(harness.LeaseNow().empty()) << i;
+    harness.Wait(1ms);
+  }
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TimeTest, StepsOfTheWallClockDoNotMoveRelativeJobs) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(10'000ms));
+  harness.clock().StepWall(1h);
+  harness.Turn();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.clock().StepWall(-5h);
+  harness.Wait(10'001ms);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TimeTest, ARestartInTheSameBootKeepsRelativeJobsOnTheBootClock) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(10'000ms));
+  harness.clock().StepWall(1h);
+  harness.Restart();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(10'001ms);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TimeTest, AfterARebootTheWallTimeStandsIn) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(10'000ms));
+  harness.clock().StepWall(9'000ms);  // the machine was off
+  harness.Restart(kBootId + 1);
+  harness.Wait(1'000ms);
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(1ms);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TimeTest, AbsoluteJobsFollowTheWallClock) {
+  EngineHarness harness;
+  const WallTime at = harness.now().wall + 1h;
+  harness.EnqueueOk({.due = DueAt{at}});
+  harness.clock().StepWall(59min);
+  harness.Turn();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.clock().StepWall(1min);
+  harness.Turn();
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].due, at);
+}
+
+TEST(TimeTest, P2AStepBackMakesAbsoluteJobsWait) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAt{harness.now().wall + 1h}});
+  harness.Wait(50min);
+  harness.clock().StepWall(-40min);
+  harness.Turn();
+  harness.Wait(11min);
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(39min);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TimeTest, P2AStepBackTakesBackWhatFiredAndWasNotHandedOut) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAt{harness.now().wall + 1h}});
+  harness.clock().StepWall(2h);
+  harness.Turn();
+  harness.clock().StepWall(-2h);
+  // Before the turn that notices, and after it.
+  const RequestId at_once = harness.Send(Lease{.queues = {"default"}});
+  EXPECT_TRUE(std::get<Leased>(harness.Take(at_once).body).jobs.empty());
+  harness.Turn();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 1h);
+  harness.Wait(1h);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TimeTest, P2AStepBackShowsFiredJobsAsScheduledAgain) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk({.due = DueAt{harness.now().wall + 1h}});
+  harness.clock().StepWall(2h);
+  harness.Turn();
+  EXPECT_EQ(harness.ShowOk(job.id).state, JobState::kReady);
+  harness.clock().StepWall(-2h);
+  harness.Turn();
+  EXPECT_EQ(harness.ShowOk(job.id).state, JobState::kScheduled);
+}
+
+TEST(TimeTest, JobsBelowTheMarkFireInTimeAfterASecondStepBack) {
+  EngineHarness harness;
+  harness.Wait(1s);
+  harness.EnqueueOk(In(5h));      // carries the low-water mark to now
+  harness.clock().StepWall(-1h);  // now lies below it
+  harness.EnqueueOk({.due = DueAt{harness.now().wall + 60s}});
+  harness.Turn();
+  harness.clock().StepWall(-30s);
+  harness.Turn();
+  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 90s);
+  harness.Wait(90s);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TimeTest, WithoutABootIdTheBootClockOfAnEarlierRunIsNotTrusted) {
+  EngineHarness harness;
+  harness.Restart(/*boot_id=*/0);
+  JobSpec spec = In(1h);
+  spec.expires_after = 1h;
+  const JobView job = harness.EnqueueOk(spec);
+  harness.Restart(/*boot_id=*/0);
+  harness.clock().StepWall(30min);  // as after a reboot: the wall time stands in
+  ASSERT_TRUE(harness.Call(Reschedule{.job = job.id, .priority = 1}).status.ok());
+  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 30min + 1ms);
+  harness.clock().StepWall(1h);
+  harness.Turn();
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].lateness, 30min);
+}
+
+TEST(TimeTest, WhatHasFiredDoesNotFireAgainAfterAStepBack) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAt{harness.now().wall + 1s}});
+  harness.Wait(1s);
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  ASSERT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
+  harness.clock().StepWall(-1h);
+  harness.Wait(2h);
+  EXPECT_TRUE(harness.LeaseNow().empty());
+}
+
+TEST(TimeTest, JobsEnqueuedAfterAStepBackFireInTheirTime) {
+  EngineHarness harness;
+  for (int i = 0; i < 3; ++i) {
+    harness.EnqueueOk(In(0ms));
+    ASSERT_TRUE(harness.Call(Ack{*harness.LeaseNow().at(0).lease_token}).status.ok());
+    harness.Wait(1s);
+  }
+  harness.clock().StepWall(-1h);  // now lies below the low-water mark
+  harness.EnqueueOk(In(5s, "relative"));
+  harness.EnqueueOk({.due = DueAt{harness.now().wall + 6s}, .payload = "absolute"});
+  harness.Restart();
+  harness.Wait(5s + 1ms);
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  harness.Wait(1s);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TimeTest, LeasesDoNotFeelTheWallClock) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{}, .lease = 10s});
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  harness.clock().StepWall(1h);
+  harness.Turn();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.clock().StepWall(-2h);
+  harness.Wait(10s);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TimeTest, ABurstIsFiredInBoundedSteps) {
+  EngineHarness harness;
+  for (size_t i = 0; i < 2 * limits::kFireBatchMax; i += 1000) {
+    Enqueue batch;
+    batch.jobs.assign(1000, In(1000ms));
+    harness.Send(std::move(batch));
+  }
+  harness.CommitAll();
+  harness.clock().Advance(1001ms);
+  EXPECT_TRUE(harness.engine().Advance(harness.now()));
+  EXPECT_EQ(harness.engine().stats().ready, limits::kFireBatchMax);
+  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 0ms);
+}
+
+}  // namespace
+}  // namespace delayd::engine

@@ -1,0 +1,96 @@
+// The bytes on disk, spelled out: a change here is a change of the format and needs a new version.
+#include <cstdio>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "sample_records.h"
+#include "storage/keys.h"
+#include "storage/record.h"
+
+namespace delayd::storage {
+namespace {
+
+std::string Hex(std::string_view bytes) {
+  std::string out;
+  for (const char byte : bytes) {
+    char digits[3];
+    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(byte));
+    out += digits;
+  }
+  return out;
+}
+
+const std::string kTimer = TimerKey(WallFromMillis(1'700'000'060'000), JobId{kSampleId});
+
+TEST(RecordGoldenTest, AbsoluteJob) {
+  EXPECT_EQ(Hex(EncodeJobRecord(Table::kTimers, kTimer, PlainRecord())),
+            "0102038008c0c9b2fef962c0a9070019c0a907007b226f726465725f6964223a313030317d17bc5232");
+}
+
+TEST(RecordGoldenTest, RelativeJobWithKeyAndError) {
+  EXPECT_EQ(
+      Hex(EncodeJobRecord(Table::kTimers, kTimer, FullRecord())),
+      "0115038008c0c9b2fef9620123456789abcdeff0a9985ec0a9070219c0a90780bab703fedcba98765432100a6f72"
+      "6465723a313030310d657869742073746174757320317b226f726465725f6964223a313030317dc689fcb1");
+}
+
+TEST(RecordGoldenTest, JobWithBigPayload) {
+  EXPECT_EQ(Hex(EncodeJobRecord(Table::kTimers, kTimer, BigRecord())),
+            "011d038008c0c9b2fef9620123456789abcdeff0a9985ec0a9070219c0a90780bab703fedcba9876543210"
+            "0a6f726465723a313030310d657869742073746174757320318827f66ebac9");
+}
+
+TEST(RecordGoldenTest, DeadJob) {
+  const std::string key = DeadKey(QueueId{3}, WallFromMillis(1'700'000'090'000), JobId{kSampleId});
+  EXPECT_EQ(Hex(EncodeJobRecord(Table::kDead, key, PlainRecord())),
+            "0102038008c0c9b2fef962c0a9070019c0a907007b226f726465725f6964223a313030317d0cbe0ac8");
+}
+
+TEST(RecordGoldenTest, BigPayload) {
+  EXPECT_EQ(Hex(EncodeBigPayload(IndexKey(JobId{kSampleId}), "payload")),
+            "017061796c6f6164b602b9cb");
+}
+
+TEST(RecordGoldenTest, Key) {
+  const std::string key = ClientKey(QueueId{3}, "order:1001");
+  EXPECT_EQ(Hex(EncodeKeyRecord(key, {.id = JobId{kSampleId}, .fingerprint = 0x0102030405060708})),
+            "01002a0102030405060708b68b5482");
+  EXPECT_EQ(Hex(EncodeKeyRecord(key,
+                                {.id = JobId{kSampleId},
+                                 .fingerprint = 0x0102030405060708,
+                                 .expiry = WallFromMillis(1'700'086'400'000),
+                                 .finished = WallFromMillis(1'700'000'000'000),
+                                 .cancelled = true})),
+            "01072a01020304050607088090ded0fa6280a0abfef962ac4ae3e8");
+}
+
+TEST(RecordGoldenTest, Done) {
+  const std::string key = DoneKey(WallFromMillis(1'700'000'090'000), JobId{kSampleId});
+  EXPECT_EQ(Hex(EncodeDoneRecord(key,
+                                 {.queue = QueueId{3},
+                                  .key = "order:1001",
+                                  .cancelled = true,
+                                  .attempts = 2,
+                                  .due = WallFromMillis(1'700'000'060'000),
+                                  .created = WallFromMillis(1'700'000'000'000)})),
+            "01010302c0c9b2fef96280a0abfef9626f726465723a31303031767b4451");
+}
+
+TEST(RecordGoldenTest, QueueAndCounts) {
+  EXPECT_EQ(Hex(EncodeQueueRecord("orders", {.id = QueueId{3}})), "010369fd8b20");
+  EXPECT_EQ(Hex(EncodeQueueCounts(QueueCountsKey(QueueId{3}), {.pending = 300, .dead = 2})),
+            "01ac02029472fe27");
+}
+
+TEST(RecordGoldenTest, Meta) {
+  EXPECT_EQ(Hex(EncodeNumber(kSchemaKey, kSchemaVersion)), "0100000000000000011afc89aa");
+  EXPECT_EQ(Hex(EncodeClockRecord(kClockKey,
+                                  {.wall = WallFromMillis(1'700'000'000'000),
+                                   .boot_id = 0x0123456789abcdef,
+                                   .boot = BootFromMillis(98'765'432)})),
+            "0180a0abfef9620123456789abcdeff0a9985e179dc721");
+}
+
+}  // namespace
+}  // namespace delayd::storage

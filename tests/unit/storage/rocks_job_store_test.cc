@@ -1,0 +1,229 @@
+// What only the RocksDB store can get wrong: directories, locks, schemas, missing files.
+#include "storage/rocks_job_store.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+
+#include "storage/data_dir.h"
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "tests/support/temp_dir.h"
+
+#include <sys/stat.h>
+
+namespace delayd::storage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class RocksJobStoreTest : public ::testing::Test {
+ protected:
+  std::string path() const { return dir_.Sub("data"); }
+
+  StatusOr<std::unique_ptr<JobStore>> Open() { return OpenRocksJobStore({.path = path()}); }
+
+  void MakeStore() {
+    auto store = Open();
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    ASSERT_TRUE((*store)->Close().ok());
+  }
+
+  void Write(const std::string& name, const std::string& content) {
+    std::ofstream(path() + "/" + name) << content;
+  }
+
+  void RemoveAll(const std::string& suffix) {
+    for (const auto& entry : std::filesystem::directory_iterator(path())) {
+      if (entry.path().filename().string().ends_with(suffix)) {
+        std::filesystem::remove(entry.path());
+      }
+    }
+  }
+
+  testing::TempDir dir_;
+};
+
+TEST_F(RocksJobStoreTest, MakesAPrivateDirectoryWithItsParents) {
+  auto store = OpenRocksJobStore({.path = dir_.Sub("a/b/c/")});
+  ASSERT_TRUE(store.ok()) << store.status().message();
+
+  struct stat info {};
+
+  ASSERT_EQ(::stat(dir_.Sub("a/b/c").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777U, 0700U);
+}
+
+TEST_F(RocksJobStoreTest, DirectoryInUseIsRefusedAndNamesTheHolder) {
+  auto first = Open();
+  ASSERT_TRUE(first.ok());
+  const auto second = Open();
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(second.status().reason(), "data_dir_in_use");
+  EXPECT_THAT(second.status().message(),
+              AllOf(HasSubstr(path()), HasSubstr(std::to_string(::getpid()))));
+}
+
+TEST_F(RocksJobStoreTest, DirectoryIsFreeAgainAfterItsHolderIsGone) {
+  Open().value().reset();
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(RocksJobStoreTest, DirectoryIsFreeAgainAfterClose) {
+  auto closed = Open();
+  ASSERT_TRUE((*closed)->Close().ok());
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(RocksJobStoreTest, NewerSchemaInTheFormatFileIsRefused) {
+  MakeStore();
+  Write("FORMAT", "delayd-store schema 2\n");
+  const auto store = Open();
+  EXPECT_EQ(store.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(store.status().reason(), "newer_schema");
+  EXPECT_THAT(store.status().message(),
+              AllOf(HasSubstr(path()), HasSubstr("schema 2"), HasSubstr("newer delayd")));
+}
+
+TEST_F(RocksJobStoreTest, NewerSchemaInTheStoreIsRefused) {
+  {
+    auto store = Open();
+    Batch batch;
+    batch.Put(Table::kMeta, kSchemaKey, EncodeNumber(kSchemaKey, 9));
+    ASSERT_TRUE((*store)->Commit(batch).ok());
+  }
+  const auto store = Open();
+  EXPECT_EQ(store.status().reason(), "newer_schema");
+  EXPECT_THAT(store.status().message(), HasSubstr("schema 9"));
+}
+
+TEST_F(RocksJobStoreTest, TableOfANewerSchemaIsRefused) {
+  MakeStore();
+  {
+    std::vector<std::string> names;
+    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies({}, path(), &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names) {
+      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    }
+    families.emplace_back("shards", rocksdb::ColumnFamilyOptions());
+    rocksdb::DBOptions options;
+    options.create_missing_column_families = true;
+    options.track_and_verify_wals_in_manifest = true;
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(options, path(), families, &handles, &db).ok());
+    for (auto* handle : handles) {
+      db->DestroyColumnFamilyHandle(handle);
+    }
+    delete db;
+  }
+  const auto store = Open();
+  EXPECT_EQ(store.status().reason(), "newer_schema");
+  EXPECT_THAT(store.status().message(), HasSubstr("shards"));
+}
+
+TEST_F(RocksJobStoreTest, DirectoryOfSomethingElseIsLeftAlone) {
+  std::filesystem::create_directory(path());
+  Write("holiday.jpg", "not a store");
+  const auto store = Open();
+  EXPECT_EQ(store.status().reason(), "data_dir_foreign");
+  EXPECT_THAT(store.status().message(), HasSubstr("holiday.jpg"));
+  EXPECT_FALSE(std::filesystem::exists(path() + "/CURRENT"));
+}
+
+TEST_F(RocksJobStoreTest, PathThatIsAFileIsRefused) {
+  std::ofstream(path()) << "a file";
+  const auto store = Open();
+  EXPECT_EQ(store.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(store.status().message(), HasSubstr("is not a directory"));
+}
+
+TEST_F(RocksJobStoreTest, DirectoryThatCannotBeMadeNamesPathAndCure) {
+  if (::geteuid() == 0) {
+    const auto store = OpenRocksJobStore({.path = "/proc/nowhere/data"});
+    EXPECT_FALSE(store.ok());
+    EXPECT_THAT(store.status().message(), HasSubstr("/proc/nowhere"));
+    return;
+  }
+  const auto store = OpenRocksJobStore({.path = "/delayd-not-mine/data"});
+  EXPECT_EQ(store.status().code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(store.status().message(), HasSubstr("owner"));
+}
+
+TEST_F(RocksJobStoreTest, P9MissingCurrentIsDamageAndNotANewStore) {
+  MakeStore();
+  std::filesystem::remove(path() + "/CURRENT");
+  const auto store = Open();
+  EXPECT_EQ(store.status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(store.status().reason(), "damaged_store");
+  EXPECT_FALSE(std::filesystem::exists(path() + "/CURRENT"));
+}
+
+TEST_F(RocksJobStoreTest, P9MissingManifestIsDamage) {
+  MakeStore();
+  for (const auto& entry : std::filesystem::directory_iterator(path())) {
+    if (entry.path().filename().string().starts_with("MANIFEST")) {
+      std::filesystem::remove(entry.path());
+    }
+  }
+  EXPECT_EQ(Open().status().reason(), "damaged_store");
+}
+
+TEST_F(RocksJobStoreTest, P9MissingTableFileIsDamage) {
+  {
+    auto store = Open();
+    Batch batch;
+    batch.Put(Table::kTimers, "key", "value");
+    ASSERT_TRUE((*store)->Commit(batch).ok());
+    ASSERT_TRUE((*store)->Close().ok());
+  }
+  RemoveAll(".sst");
+  EXPECT_EQ(Open().status().code(), StatusCode::kDataLoss);
+  EXPECT_EQ(Open().status().reason(), "damaged_store");
+}
+
+TEST_F(RocksJobStoreTest, P9UnreadableFormatFileIsDamage) {
+  MakeStore();
+  Write("FORMAT", "delayd-stor");
+  EXPECT_EQ(Open().status().reason(), "damaged_store");
+}
+
+TEST_F(RocksJobStoreTest, P9TablesWithoutTheirListAreDamage) {
+  MakeStore();
+  std::filesystem::remove(path() + "/FORMAT");
+  std::filesystem::remove(path() + "/CURRENT");
+  Write("000123.sst", "");
+  EXPECT_EQ(Open().status().reason(), "damaged_store");
+}
+
+TEST_F(RocksJobStoreTest, HalfMadeStoreIsMadeAgain) {
+  MakeStore();
+  std::filesystem::remove(path() + "/FORMAT");
+  std::filesystem::remove(path() + "/CURRENT");
+  RemoveAll(".sst");
+  RemoveAll(".log");
+  const auto store = Open();
+  EXPECT_TRUE(store.ok()) << store.status().message();
+}
+
+TEST_F(RocksJobStoreTest, StoreWithoutItsLastMarkIsMarkedAtTheNextOpen) {
+  {
+    auto store = Open();
+    ASSERT_TRUE(store.ok());
+  }
+  std::filesystem::remove(path() + "/FORMAT");
+  { ASSERT_TRUE(Open().ok()); }
+  EXPECT_TRUE(std::filesystem::exists(path() + "/FORMAT"));
+}
+
+}  // namespace
+}  // namespace delayd::storage

@@ -1,0 +1,67 @@
+// tests/unit/wheel/random_source.h — reproducible randomness for property tests.
+//
+// The seed comes from DELAYD_SEED or is drawn, and is printed by every failure (SCOPED_TRACE) and
+// once per test. DELAYD_TEST_SCALE multiplies the number of operations; builds with sanitizers do a
+// tenth.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace delayd::wheel {
+
+inline uint64_t TestSeed() {
+  static const uint64_t seed = [] {
+    const char* given = std::getenv("DELAYD_SEED");  // NOLINT(concurrency-mt-unsafe)
+    const uint64_t value =
+        given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
+    ::testing::Test::RecordProperty("seed", std::to_string(value));
+    std::printf("DELAYD_SEED=%llu\n", static_cast<unsigned long long>(value));  // NOLINT
+    return value;
+  }();
+  return seed;
+}
+
+// `count` operations in an optimised build.
+inline uint64_t Scaled(uint64_t count) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+  count /= 10;
+#endif
+  const char* scale = std::getenv("DELAYD_TEST_SCALE");  // NOLINT(concurrency-mt-unsafe)
+  return scale != nullptr ? static_cast<uint64_t>(static_cast<double>(count) * std::atof(scale))
+                          : count;
+}
+
+// splitmix64: small, fast, and the same on every machine.
+class RandomSource {
+ public:
+  explicit RandomSource(uint64_t seed) : state_(seed) {}
+
+  uint64_t Next() {
+    state_ += 0x9e3779b97f4a7c15;
+    uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  // In [0, bound).
+  uint64_t Below(uint64_t bound) { return Next() % bound; }
+
+  // In [low, high].
+  uint64_t Between(uint64_t low, uint64_t high) { return low + Next() % (high - low + 1); }
+
+  bool OneIn(uint64_t n) { return Below(n) == 0; }
+
+  // Any magnitude up to `bits` bits is equally likely: near and far in one stream.
+  uint64_t Magnitude(unsigned bits) { return Next() >> (63 - Below(bits)); }
+
+ private:
+  uint64_t state_;
+};
+
+}  // namespace delayd::wheel
