@@ -76,6 +76,7 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"list", "--limit", "-1"}, "--limit: '-1' is no whole number"},
       {{"list", "--limit", "1", "--limit", "2"}, "--limit is given twice"},
       {{"list", "--all", "--limit", "2"}, "--all and --limit contradict"},
+      {{"list", "--limit", "0"}, "--limit: 0 lists nothing"},
       {{"list", "--state", "asleep"}, "'asleep' is no state; use scheduled"},
       {{"list", "--due-before", "soon"}, "--due-before: duration 'soon' is not understood"},
       {{"list", "--due-before", "2027-02-30T00:00:00Z"},
