@@ -219,7 +219,7 @@ class ImportVerb final : public Verb {
     }
     text += " in " + RoughDuration(elapsed) + ", " + Rate(counts.imported, elapsed);
     if (counts.bad_lines > 0) {
-      text += "; " + std::to_string(counts.bad_lines) + " bad lines left out";
+      text += "; bad lines left out: " + std::to_string(counts.bad_lines);
     }
     return text;
   }

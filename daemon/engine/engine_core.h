@@ -39,6 +39,11 @@ namespace delayd::engine {
 
 using Body = decltype(Reply::body);
 
+// Clocks are read rounded down: a relative job waits this much longer, or it could fire a fraction
+// of a millisecond early. The due time that clients see is without it, so that "in 30m" is shown as
+// exactly that.
+inline constexpr Millis kClockRounding{1};
+
 class EngineCore final : public Engine {
  public:
   EngineCore(const EngineOptions& options,

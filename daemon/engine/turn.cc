@@ -1,5 +1,6 @@
 // Time and turns: what fires, where jobs are placed, when batches are sealed and answers released.
 #include <algorithm>
+#include <utility>
 
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
@@ -64,8 +65,10 @@ void EngineCore::Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, 
   const bool on_boot_clock = kind == DueKind::kRelative && boot_id == options_.boot_id;
   entry.set_on_boot_clock(on_boot_clock);
   if (on_boot_clock) {
-    wall_offset_min_ =
-        std::min(wall_offset_min_, due.time_since_epoch() - boot_due.time_since_epoch());
+    const Millis offset = due.time_since_epoch() - boot_due.time_since_epoch();
+    wall_offset_min_ = std::min(wall_offset_min_, offset);
+  } else if (kind == DueKind::kRelative) {
+    due += kClockRounding;  // as its boot_due has
   }
   if (on_boot_clock ? boot_due <= now_.boot : due <= now_.wall) {
     MakeReady(slot);
@@ -190,16 +193,15 @@ bool EngineCore::Advance(const Now& now) {
 // The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
 // over.
 void EngineCore::RebuildWallWheel() {
-  wall_wheel_ = wheel::TimingWheel(static_cast<wheel::Tick>(ToMillis(now_.wall)));
+  const wheel::TimingWheel old =
+      std::exchange(wall_wheel_, wheel::TimingWheel(static_cast<wheel::Tick>(ToMillis(now_.wall))));
   for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
     JobEntry& entry = jobs_[slot];
-    if (entry.phase() != Phase::kScheduled || entry.on_boot_clock()) {
-      continue;
+    if (entry.phase() == Phase::kScheduled && !entry.on_boot_clock()) {
+      const auto due = old.Due(static_cast<wheel::TimerHandle>(entry.handle));
+      DELAYD_CHECK(due.has_value());
+      entry.handle = static_cast<uint64_t>(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
     }
-    // key_due is never before the due time, and equal to it but for a job that was late when it
-    // came.
-    entry.handle = static_cast<uint64_t>(
-        wall_wheel_.Add(static_cast<wheel::Tick>(ToMillis(entry.key_due())), TimerIdOfJob(slot)));
   }
 }
 

@@ -60,8 +60,8 @@ TEST(ListTest, FiltersByStateKeyAndDue) {
   EXPECT_EQ(ListAll(&harness, {.state = JobState::kReady}).size(), 1U);
   EXPECT_EQ(ListAll(&harness, {.state = JobState::kLeased}).size(), 1U);
   EXPECT_EQ(ListAll(&harness, {.key_prefix = "order:"}).size(), 3U);
-  EXPECT_EQ(ListAll(&harness, {.due_before = harness.now().wall + Millis(5002)}).size(), 3U);
-  EXPECT_EQ(ListAll(&harness, {.due_after = harness.now().wall + Millis(5002)}).size(), 1U);
+  EXPECT_EQ(ListAll(&harness, {.due_before = harness.now().wall + Millis(5001)}).size(), 3U);
+  EXPECT_EQ(ListAll(&harness, {.due_after = harness.now().wall + Millis(5001)}).size(), 1U);
 }
 
 TEST(ListTest, DeadAndFinishedAreListedOnRequest) {
