@@ -34,6 +34,8 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_flag("-h,--help", flags->help, "Show this and exit");
   app->add_flag("--version", flags->version, "Show the version and exit");
   app->add_flag("--check-config", flags->check_config, "Check the configuration and exit");
+  // Whoever adds a flag behind others means it: the last one wins.
+  app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app->add_option("--config", flags->config, "Configuration file")->type_name("FILE");
   for (const ConfigKey& key : ConfigKeys()) {
     if (!key.flag.empty()) {

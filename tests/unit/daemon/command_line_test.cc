@@ -60,6 +60,10 @@ TEST_F(CommandLineTest, EmptyValueOfAFlagTurnsASocketOff) {
   EXPECT_EQ(line.config.api.socket, "");
 }
 
+TEST_F(CommandLineTest, LastOfARepeatedFlagWins) {
+  EXPECT_EQ(Read({"--data-dir", "/a", "--data-dir", "/b"}).config.data_dir, "/b");
+}
+
 TEST_F(CommandLineTest, NamedFileThatDoesNotExistIsAnError) {
   const CommandLine line = Read({"--config", "/nonexistent/delayd.yaml"});
   EXPECT_EQ(line.action, CommandLine::Action::kRefuse);
