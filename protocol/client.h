@@ -18,6 +18,7 @@
 
 #include "base/status.h"
 #include "base/time.h"
+#include "protocol/uri.h"  // PercentEncode, for targets
 
 namespace delayd::protocol {
 
@@ -40,8 +41,5 @@ class Client {
                                       std::string_view body,
                                       Millis timeout) = 0;
 };
-
-// Percent-encodes one path segment or query value.
-std::string PercentEncode(std::string_view text);
 
 }  // namespace delayd::protocol

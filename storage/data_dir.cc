@@ -56,17 +56,6 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-Status SyncDirectory(const std::string& path) {
-  const Fd dir(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!dir.ok()) {
-    return PosixError("cannot open directory", path);
-  }
-  if (::fsync(dir.get()) != 0) {
-    return PosixError("cannot fsync directory", path);
-  }
-  return OkStatus();
-}
-
 // Makes `path` and every missing directory above it, each durable in its parent.
 Status MakeDirectories(const std::string& path) {
   struct stat info {};
@@ -86,7 +75,7 @@ Status MakeDirectories(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return PosixError("cannot make the data directory", path);
   }
-  return SyncDirectory(parent);
+  return SyncFile(parent);
 }
 
 std::string WithoutTrailingSlashes(std::string path) {
@@ -126,9 +115,9 @@ Status InUse(const std::string& path, int lock_fd) {
 // What is left when the making of a store is cut short; none of it was acknowledged.
 bool MayPrecedeStore(std::string_view name) {
   return name == "." || name == ".." || name == "lost+found" || name == "LOCK.delayd" ||
-         name == "LOCK" || name == "IDENTITY" || name == "CURRENT" || name.starts_with("FORMAT.") ||
-         name.starts_with("LOG") || name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") ||
-         name.ends_with(".dbtmp");
+         name == "BATCH" || name == "damaged" || name == "LOCK" || name == "IDENTITY" ||
+         name == "CURRENT" || name.starts_with("FORMAT.") || name.starts_with("LOG") ||
+         name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") || name.ends_with(".dbtmp");
 }
 
 bool HoldsJobs(std::string_view name) {
@@ -185,8 +174,12 @@ DataDir& DataDir::operator=(DataDir&& other) noexcept {
 }
 
 DataDir::~DataDir() {
+  Unlock();
+}
+
+void DataDir::Unlock() {
   if (lock_fd_ >= 0) {
-    ::close(lock_fd_);
+    ::close(std::exchange(lock_fd_, -1));
   }
 }
 
@@ -261,7 +254,18 @@ Status WriteFileDurably(const std::string& path, const std::string& content) {
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     return PosixError("cannot rename " + temporary + " to", path);
   }
-  return SyncDirectory(ParentOf(path));
+  return SyncFile(ParentOf(path));
+}
+
+Status SyncFile(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.ok()) {
+    return PosixError("cannot open", path);
+  }
+  if (::fsync(file.get()) != 0) {
+    return PosixError("cannot fsync", path);
+  }
+  return OkStatus();
 }
 
 StatusOr<std::optional<std::string>> ReadSmallFile(const std::string& path) {

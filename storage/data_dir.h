@@ -28,6 +28,9 @@ class DataDir {
   DataDir& operator=(const DataDir&) = delete;
   ~DataDir();
 
+  // Lets the next process in; nothing may be written here any more.
+  void Unlock();
+
   const std::string& path() const { return path_; }
 
   // True when a store was made here, whole; false when it is empty or its making was cut short.
@@ -50,6 +53,8 @@ class DataDir {
 
 // Replaces `path` by `content`: after a crash it holds the old or the new, whole.
 Status WriteFileDurably(const std::string& path, const std::string& content);
+// fsync of a file or a directory.
+Status SyncFile(const std::string& path);
 // Nothing when there is no such file.
 StatusOr<std::optional<std::string>> ReadSmallFile(const std::string& path);
 

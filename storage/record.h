@@ -80,6 +80,7 @@ struct IndexRecord {
   WallTime at;  // kTimers: key_due; kDead: when it died
   friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
 };
+
 std::string EncodeIndexRecord(std::string_view key, const IndexRecord& record);
 StatusOr<IndexRecord> DecodeIndexRecord(std::string_view key, std::string_view value);
 

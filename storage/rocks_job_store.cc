@@ -1,7 +1,5 @@
 #include "storage/rocks_job_store.h"
 
-#include <algorithm>
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <optional>
@@ -14,6 +12,7 @@
 #include <rocksdb/write_batch.h>
 
 #include "base/check.h"
+#include "storage/batch_floor.h"
 #include "storage/data_dir.h"
 #include "storage/keys.h"
 #include "storage/record.h"
@@ -85,11 +84,11 @@ class StopOnBackgroundError final : public rocksdb::EventListener {
 class RocksJobStore final : public JobStore {
  public:
   RocksJobStore(DataDir dir, std::shared_ptr<StopCause> stop)
-      : dir_(std::move(dir)), stop_(std::move(stop)) {}
+      : dir_(std::move(dir)), floor_(dir_.path()), stop_(std::move(stop)) {}
 
   ~RocksJobStore() override;
 
-  Status Open(const RocksJobStoreOptions& options);
+  Status Open(const RocksJobStoreOptions& options, RecoveryReport* report);
 
   Status Get(Table table, std::string_view key, std::string* value) const override;
   Status Scan(Table table,
@@ -102,6 +101,7 @@ class RocksJobStore final : public JobStore {
  private:
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create);
   Status CheckSchema(bool create);
+  Status CheckBatchNumber(bool accept_loss, RecoveryReport* report);
   Status RefuseUnknownTables(const rocksdb::DBOptions& options) const;
   rocksdb::Status CloseDatabase();
 
@@ -110,6 +110,8 @@ class RocksJobStore final : public JobStore {
   }
 
   DataDir dir_;  // the lock is given up last
+  BatchFloor floor_;
+  uint64_t batch_number_ = 0;  // of the last batch that is durable
   std::shared_ptr<StopCause> stop_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // by Table
@@ -123,10 +125,12 @@ RocksJobStore::~RocksJobStore() {
   }
 }
 
-Status RocksJobStore::Open(const RocksJobStoreOptions& options) {
+Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
+  DELAYD_RETURN_IF_ERROR(RecoverLogs(dir_.path(), options.accept_loss, report));
   DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store));
   DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store));
+  DELAYD_RETURN_IF_ERROR(CheckBatchNumber(options.accept_loss, report));
   return holds_store ? OkStatus() : dir_.MarkComplete();
 }
 
@@ -134,6 +138,8 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options, bool cre
   rocksdb::DBOptions db_options = MakeDbOptions(options);
   db_options.create_if_missing = create;
   db_options.create_missing_column_families = create;
+  // The logs that were dropped at the operator's word would be missed.
+  db_options.track_and_verify_wals_in_manifest = !options.accept_loss;
   db_options.listeners.push_back(std::make_shared<StopOnBackgroundError>(stop_));
   if (!create) {
     DELAYD_RETURN_IF_ERROR(RefuseUnknownTables(db_options));
@@ -200,6 +206,28 @@ Status RocksJobStore::CheckSchema(bool create) {
   return Commit(batch);
 }
 
+Status RocksJobStore::CheckBatchNumber(bool accept_loss, RecoveryReport* report) {
+  std::string value;
+  const Status found = Get(Table::kMeta, kBatchNumberKey, &value);
+  if (found.ok()) {
+    DELAYD_ASSIGN_OR_RETURN(batch_number_, DecodeNumber(kBatchNumberKey, value));
+  } else if (found.code() != StatusCode::kNotFound) {
+    return found;
+  }
+  report->batch_number = batch_number_;
+  report->batch_number_floor = floor_.Read();
+  if (batch_number_ < report->batch_number_floor && !accept_loss) {
+    return DataLoss("data directory " + dir_.path() + " is damaged: batch " +
+                        std::to_string(report->batch_number_floor) +
+                        " had been acknowledged and the store ends at batch " +
+                        std::to_string(batch_number_) +
+                        ", so its newest log was cut or lost; restore a backup, or give up what is "
+                        "lost with delayctl recover --accept-loss",
+                    "damaged_store");
+  }
+  return floor_.Set(batch_number_);
+}
+
 Status RocksJobStore::Get(Table table, std::string_view key, std::string* value) const {
   if (db_ == nullptr) {
     return FailedPrecondition("the store is closed", "store_closed");
@@ -244,6 +272,7 @@ Status RocksJobStore::Commit(const Batch& batch) {
   if (batch.empty()) {
     return OkStatus();
   }
+  uint64_t number = batch_number_;
   write_batch_.Clear();
   for (size_t i = 0; i < batch.size(); ++i) {
     const Batch::Op op = batch.op(i);
@@ -251,6 +280,9 @@ Status RocksJobStore::Commit(const Batch& batch) {
         op.is_delete ? write_batch_.Delete(family(op.table), ToSlice(op.key))
                      : write_batch_.Put(family(op.table), ToSlice(op.key), ToSlice(op.value));
     DELAYD_CHECK(added.ok());
+    if (op.table == Table::kMeta && op.key == kBatchNumberKey && !op.is_delete) {
+      DELAYD_ASSIGN_OR_RETURN(number, DecodeNumber(op.key, op.value));
+    }
   }
   // Counters of a thread are on by default and cost a few per cent of a commit.
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);
@@ -262,6 +294,8 @@ Status RocksJobStore::Commit(const Batch& batch) {
     stop_->Set(failed);
     return failed;
   }
+  batch_number_ = number;
+  floor_.Raise(number);
   return OkStatus();
 }
 
@@ -274,7 +308,14 @@ Status RocksJobStore::Close() {
     result = FromRocks(db_->Flush(rocksdb::FlushOptions(), families_), "flush at close");
   }
   const Status closed = FromRocks(CloseDatabase(), "close");
-  return result.ok() ? closed : result;
+  if (result.ok()) {
+    result = closed;
+  }
+  if (result.ok()) {
+    result = floor_.Set(batch_number_);
+  }
+  dir_.Unlock();
+  return result;
 }
 
 rocksdb::Status RocksJobStore::CloseDatabase() {
@@ -289,10 +330,12 @@ rocksdb::Status RocksJobStore::CloseDatabase() {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<JobStore>> OpenRocksJobStore(const RocksJobStoreOptions& options) {
+StatusOr<std::unique_ptr<JobStore>> OpenRocksJobStore(const RocksJobStoreOptions& options,
+                                                      RecoveryReport* report) {
+  RecoveryReport unread;
   DELAYD_ASSIGN_OR_RETURN(DataDir dir, DataDir::Acquire(options.path));
   auto store = std::make_unique<RocksJobStore>(std::move(dir), std::make_shared<StopCause>());
-  DELAYD_RETURN_IF_ERROR(store->Open(options));
+  DELAYD_RETURN_IF_ERROR(store->Open(options, report == nullptr ? &unread : report));
   return std::unique_ptr<JobStore>(std::move(store));
 }
 

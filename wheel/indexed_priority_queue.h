@@ -69,6 +69,14 @@ class IndexedPriorityQueue {
     SiftDown(SiftUp(position));
   }
 
+  // Calls change(T&) on the element and puts it where it now belongs.
+  template <typename Change>
+  void Modify(Handle handle, Change change) {
+    const size_t position = PositionOf(handle);
+    change(heap_[position].value);
+    SiftDown(SiftUp(position));
+  }
+
   const T& Get(Handle handle) const { return heap_[PositionOf(handle)].value; }
 
   size_t size() const { return heap_.size(); }

@@ -7,8 +7,8 @@
 //          generation is never used twice. Running out of 2^32 timers is a DELAYD_CHECK.
 // Threads: one owner. No locks, no clock, no allocation per timer.
 // Cost:    Add, Cancel, Move O(1); PopDue O(popped + cascaded + levels) however far `now` jumped;
-//          NextExpiration O(levels). About 25.5 bytes a timer; 2.7 times the entries of the live
-//          timers at most stay behind after cancels. Memory is kept for reuse, never given back.
+//          NextExpiration O(levels). About 24.5 bytes a timer; cancelled ones leave at most 3 stale
+//          entries of 8 bytes for each live timer. Memory is kept for reuse, never given back.
 // Source:  Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7, with the
 //          expiry queue of non-empty slots of Kafka's purgatory. What was changed and why:
 //          docs/decisions/0010-wheel-run-wheel.md.
@@ -119,9 +119,9 @@ class TimingWheel {
   Tick NextExpiration() const;
 
   // How many timers are live.
-  size_t size() const { return live_count_; }
+  size_t size() const { return slab_.live_count(); }
 
-  bool empty() const { return live_count_ == 0; }
+  bool empty() const { return size() == 0; }
 
   // The tick served last. Timers due before it go to the heap of the overdue.
   Tick current_tick() const { return current_; }
@@ -185,14 +185,40 @@ class TimingWheel {
 
   unsigned level_count() const { return static_cast<unsigned>(levels_.size()); }
 
-  unsigned LevelFor(Tick due) const;
-  void Enter(uint32_t index, Tick due, unsigned level);
-  void Leave(const TimerNode& node);
-  void AppendTo(unsigned level, Entry entry, Tick due) const;
+  // The lowest level that takes `due`, which is not before current_; level_count() if none does.
+  unsigned LevelFor(Tick due) const {
+    if (reach_ != 0 && due - current_ >= reach_) [[unlikely]] {
+      return level_count();
+    }
+    unsigned level = 0;
+    while (due > open_last_[level]) {
+      ++level;
+    }
+    return level;
+  }
+
+  void OpenLevels();
+  void PrefetchSlot(Tick due) const;
+  void Enter(TimerNode& node, uint32_t index, Tick due, unsigned level);
+  void EnterRare(TimerNode& node, uint32_t index, Tick due);
+  void LeaveRare(uint64_t word);
+  [[gnu::noinline]] bool CancelRare(TimerHandle handle);
+  [[gnu::noinline]] static void MakeSlots(Level& level);
+  bool AppendTo(unsigned level, Entry entry, Tick due) const;
   Tick DueOf(const TimerNode& node) const;
   Tick DueOf(Entry entry, const Level& level, Tick slot_number) const;
 
-  bool IsLive(Entry entry) const { return slab_.TagAt(entry.index) == entry.tag(); }
+  // Whether the entry still speaks for its node. After 256 changes of the node it may do so
+  // wrongly: then the node is due at the same tick modulo 2^24, and IsDueAt has the last word.
+  bool IsLive(Entry entry) const {
+    const uint64_t word = slab_.NodeAt(entry.index).word;
+    if (KindOf(word) != NodeKind::kNear) [[unlikely]] {
+      return IsLiveFar(word, entry);
+    }
+    return MakeStamp(VersionOf(word), word) == entry.stamp;
+  }
+
+  bool IsLiveFar(uint64_t word, Entry entry) const;
 
   size_t PopOverdue(Tick now, std::span<Expired> out);
   size_t PopEpoch(Tick last, std::span<Expired> out);
@@ -217,8 +243,9 @@ class TimingWheel {
   Tick EarliestIn(const Level& level, Tick slot_number, const EntryList& list) const;
 
   void EndSweepOf(unsigned level, size_t ring) const;
-  void CountStale();
-  void SweepSome();
+  void SweepIfCrowded();
+  void SweepSome(uint32_t entries);
+  void FetchForSweep(const EntryList& rest) const;
   bool PickSweepSlot();
   void FinishSweepSlot() const;
 
@@ -230,10 +257,9 @@ class TimingWheel {
 
   Tick current_ = 0;
   Tick epoch_mask_ = 0;
-  uint8_t level_of_width_[65] =
-      {};  // by bit width of (due ^ current): the level whose turn both share
-  size_t live_count_ = 0;
-  unsigned sweep_countdown_ = 0;
+  Tick reach_ = 0;  // what is due so many ticks ahead is refused; 0: nothing is
+  // The last tick each level takes at the moment, and at the end one for "no level".
+  std::vector<Tick> open_last_;
 
   // NextExpiration drops the cancelled entries it meets, so that it meets them once.
   mutable size_t entry_count_ = 0;  // in slots and run, stale ones included
@@ -241,8 +267,8 @@ class TimingWheel {
   mutable ChunkPool chunks_;
   mutable Sweep sweep_;
   mutable size_t run_position_ = 0;
-  mutable uint32_t slot_offset_ =
-      0;  // entries of the front chunk of the current tick's slot already popped
+  // How many entries of the front chunk of the current tick's slot were popped.
+  mutable uint32_t slot_offset_ = 0;
 
   TimerSlab slab_;
   std::vector<Entry> run_;  // entries of the current level-1 slot, by tick

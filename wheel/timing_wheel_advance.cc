@@ -128,14 +128,14 @@ size_t TimingWheel::PopSlot(std::span<Expired> out) {
   return count;
 }
 
-// The tag has 8 bits and comes round; that a timer is due now is only believed when its node says
+// The version has 8 bits and comes round; that a timer is due now is believed when its node says
 // so.
 bool TimingWheel::IsDueAt(const TimerNode& node, Tick due) const {
-  const uint64_t generation = GenerationOf(node.word);
-  if (node.word == MakeWord(generation, NodeKind::kNear, due & kPayloadMask)) [[likely]] {
-    return true;
+  const uint64_t payload = node.word & kPayloadMask;
+  if (KindOf(node.word) == NodeKind::kNear) [[likely]] {
+    return payload == (due & kPayloadMask);
   }
-  return KindOf(node.word) == NodeKind::kFar && far_due_[node.word & kPayloadMask] == due;
+  return KindOf(node.word) == NodeKind::kFar && far_due_[payload] == due;
 }
 
 Expired TimingWheel::Release(uint32_t index, Tick due) {
@@ -145,7 +145,6 @@ Expired TimingWheel::Release(uint32_t index, Tick due) {
   }
   const Expired expired{node.id, due};
   slab_.Free(index);
-  --live_count_;
   return expired;
 }
 
@@ -185,11 +184,15 @@ void TimingWheel::Advance(Tick tick) {
       MoveSlotDown(level, number);
     }
   }
+  if ((tick ^ before) > epoch_mask_) {
+    OpenLevels();
+  }
 }
 
 // Moves a few entries of each level's next slot into the second turn of the level below, so that
 // when the slot begins there is nothing left to do.
 void TimingWheel::Stage(Tick elapsed) {
+  bool finished = false;
   for (unsigned level = level_count() - 1; level >= 2; --level) {
     const Level& each = levels_[level];
     if (each.slots.empty()) {
@@ -201,7 +204,11 @@ void TimingWheel::Stage(Tick elapsed) {
     while (chunks > 0 && each.occupied.Contains(ring)) {
       MoveChunkDown(level, next);
       --chunks;
+      finished = finished || !each.occupied.Contains(ring);
     }
+  }
+  if (finished) {
+    OpenLevels();
   }
 }
 
@@ -225,13 +232,14 @@ void TimingWheel::MoveChunkDown(unsigned level, Tick slot_number) {
   chunks_.PrefetchChunk(list.head);
   for (uint32_t i = 0; i < chunk.count; ++i) {
     const Entry entry = chunk.entries[i];
-    if (!IsLive(entry)) {
+    // Near the ground the entry says where it goes, and whether it is stale will be seen there.
+    if (from.shift > kEntryLowBits && !IsLive(entry)) {
       --entry_count_;
       continue;
     }
     const Tick due = DueOf(entry, from, slot_number);
     if (from.NumberOf(due) != slot_number) [[unlikely]] {
-      --entry_count_;  // a tag that came round: the node is another timer's by now
+      --entry_count_;  // a version that came round: the node is another timer's by now
       continue;
     }
     AppendTo(level - 1, entry, due);
@@ -261,13 +269,7 @@ void TimingWheel::SortIntoRun(Tick slot_number) {
     const ChunkPool::Chunk chunk = chunks_.Front(list);
     chunks_.PopFront(list);
     chunks_.PrefetchChunk(list.head);
-    for (uint32_t i = 0; i < chunk.count; ++i) {
-      if (IsLive(chunk.entries[i])) {
-        scratch_.push_back(chunk.entries[i]);
-      } else {
-        --entry_count_;
-      }
-    }
+    scratch_.insert(scratch_.end(), chunk.entries, chunk.entries + chunk.count);
     chunks_.Free(chunk.number);
   }
   from.occupied.Erase(ring);
@@ -301,7 +303,7 @@ void TimingWheel::DropRun() {
 }
 
 Tick TimingWheel::NextExpiration() const {
-  if (live_count_ == 0) {
+  if (empty()) {
     return kNever;
   }
   if (!overdue_.empty()) {

@@ -152,15 +152,9 @@ StatusOr<Body> EngineCore::Do(const Reschedule& command) {
   } else {
     JobEntry entry(record.id, record.queue, key_due, record.priority);
     entry.set_phase(Phase::kScheduled);
-    entry.set_on_boot_clock(record.due_kind == DueKind::kRelative && record.boot_id != 0 &&
-                            record.boot_id == options_.boot_id);
     slot = jobs_.Add(entry);
   }
-  if (command.due) {
-    Place(slot, record);
-  } else {
-    PlaceAgain(slot, record);
-  }
+  Place(slot, record);
   ++counters_.rescheduled;
   const JobState state =
       jobs_[slot].phase() == Phase::kReady ? JobState::kReady : JobState::kScheduled;

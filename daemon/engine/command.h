@@ -92,8 +92,9 @@ struct ListQueues {
 
 struct GetStats {};
 
-// The client of a waiting lease request has gone. Has no reply, and neither has the request any
-// more.
+// The client of a lease request has gone before its answer: the request ends empty, and jobs that
+// were chosen for it but not handed out yet are ready again, with no attempt used. Has no reply;
+// neither has a request that was still waiting.
 struct Abandon {
   RequestId waiting = 0;
 };

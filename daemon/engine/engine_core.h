@@ -40,6 +40,11 @@ namespace delayd::engine {
 
 using Body = decltype(Reply::body);
 
+// Clocks are read rounded down: a relative job waits this much longer, or it could fire a fraction
+// of a millisecond early. The due time that clients see is without it, so that "in 30m" is shown as
+// exactly that.
+inline constexpr Millis kClockRounding{1};
+
 class EngineCore final : public Engine {
  public:
   EngineCore(const EngineOptions& options,
@@ -120,6 +125,7 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const Bury& command);
   StatusOr<Body> Do(const Extend& command);
   void DoAbandon(const Abandon& command);
+  void TakeBack(const LeaseToken& token);
   Leased HandOut(const Lease& command);
   std::optional<JobView> HandOutBest(const Lease& command);
   StatusOr<JobView> HandOutSlot(Slot slot, const std::optional<Millis>& lease);
@@ -177,9 +183,6 @@ class EngineCore final : public Engine {
   // Puts a job that is in the table where its due time says: into a wheel, or among the ready ones.
   void Place(Slot slot, const storage::JobRecord& record);
   void Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, BootTime boot_due);
-  // The same for a due time that was promised before: without a known boot only the entry knows on
-  // which clock.
-  void PlaceAgain(Slot slot, const storage::JobRecord& record);
   void MakeReady(Slot slot);
   // Takes a job out of wheel, ready heap or lease; its entry stays.
   void Unplace(Slot slot);
@@ -187,6 +190,7 @@ class EngineCore final : public Engine {
   void Fire(uint64_t timer_id);
   size_t PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t bound);
   void RebuildWallWheel();
+  void WaitAgain(Slot slot);
   WallTime DueOfEntry(const JobEntry& entry) const;
   void TrimFinished();
   Status TrimPage();
@@ -229,6 +233,7 @@ class EngineCore final : public Engine {
   uint64_t id_high_water_mark_ = 1;
   uint64_t written_id_high_water_mark_ = 1;
   uint64_t epoch_ = 0;
+  uint64_t boot_id_ = 0;  // never 0 once loaded: equal ids mean one boot clock
   uint64_t lease_sequence_ = 0;
   uint64_t next_waiter_ = 1;
   size_t open_jobs_ = 0;  // jobs changed in the open batch

@@ -71,7 +71,7 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const std::optional<Millis>
   if (late < Millis(0)) {
     // The wall clock was set back after the job had fired: it waits again (P2).
     Unplace(slot);
-    PlaceAgain(slot, record);
+    Place(slot, record);
     return NotFound("not due");
   }
   if (record.expires_after.count() > 0 && late > record.expires_after) {
@@ -222,6 +222,24 @@ void EngineCore::DoAbandon(const Abandon& command) {
       RemoveWaiter(id);
       return;
     }
+  }
+  // Chosen already, but the answer still waits for a commit: nobody has seen these hand-outs.
+  for (Reply& reply : parked_) {
+    if (reply.request == command.waiting && std::holds_alternative<Leased>(reply.body)) {
+      for (const JobView& job : std::get<Leased>(reply.body).jobs) {
+        TakeBack(*job.lease_token);
+      }
+      reply.body = Leased{};
+    }
+  }
+}
+
+void EngineCore::TakeBack(const LeaseToken& token) {
+  const StatusOr<Slot> slot = FindLease(token);
+  if (slot.ok()) {
+    Unplace(*slot);
+    MakeReady(*slot);
+    --counters_.handed_out;
   }
 }
 

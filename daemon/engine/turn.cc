@@ -1,5 +1,6 @@
 // Time and turns: what fires, where jobs are placed, when batches are sealed and answers released.
 #include <algorithm>
+#include <utility>
 
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
@@ -61,11 +62,13 @@ void EngineCore::Place(Slot slot, const storage::JobRecord& record) {
 
 void EngineCore::Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, BootTime boot_due) {
   JobEntry& entry = jobs_[slot];
-  const bool on_boot_clock = kind == DueKind::kRelative && boot_id == options_.boot_id;
+  const bool on_boot_clock = kind == DueKind::kRelative && boot_id == boot_id_;
   entry.set_on_boot_clock(on_boot_clock);
   if (on_boot_clock) {
-    wall_offset_min_ =
-        std::min(wall_offset_min_, due.time_since_epoch() - boot_due.time_since_epoch());
+    const Millis offset = due.time_since_epoch() - boot_due.time_since_epoch();
+    wall_offset_min_ = std::min(wall_offset_min_, offset);
+  } else if (kind == DueKind::kRelative) {
+    due += kClockRounding;  // as its boot_due has
   }
   if (on_boot_clock ? boot_due <= now_.boot : due <= now_.wall) {
     MakeReady(slot);
@@ -76,11 +79,6 @@ void EngineCore::Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, 
   wheel::TimingWheel& wheel = on_boot_clock ? boot_wheel_ : wall_wheel_;
   entry.handle =
       static_cast<uint64_t>(wheel.Add(static_cast<wheel::Tick>(tick), TimerIdOfJob(slot)));
-}
-
-void EngineCore::PlaceAgain(Slot slot, const storage::JobRecord& record) {
-  const DueKind clock = jobs_[slot].on_boot_clock() ? DueKind::kRelative : DueKind::kAbsolute;
-  Place(slot, clock, record.due, record.boot_id, record.boot_due);
 }
 
 void EngineCore::MakeReady(Slot slot) {
@@ -195,25 +193,33 @@ bool EngineCore::Advance(const Now& now) {
 // The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
 // over, and with them the jobs that fired and are due no longer (P2).
 void EngineCore::RebuildWallWheel() {
-  wall_wheel_ = wheel::TimingWheel(static_cast<wheel::Tick>(ToMillis(now_.wall)));
+  const wheel::TimingWheel old =
+      std::exchange(wall_wheel_, wheel::TimingWheel(static_cast<wheel::Tick>(ToMillis(now_.wall))));
   for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
     JobEntry& entry = jobs_[slot];
-    const bool scheduled = entry.phase() == Phase::kScheduled;
-    const bool fired = entry.phase() == Phase::kReady && entry.key_due() > now_.wall;
-    if (entry.on_boot_clock() || !(scheduled || fired)) {
+    if (entry.on_boot_clock()) {
       continue;
     }
-    const WallTime due = DueOfEntry(entry);
-    if (fired && due <= now_.wall) {
-      continue;
+    if (entry.phase() == Phase::kScheduled) {
+      const auto due = old.Due(static_cast<wheel::TimerHandle>(entry.handle));
+      DELAYD_CHECK(due.has_value());
+      entry.handle = static_cast<uint64_t>(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
+    } else if (entry.phase() == Phase::kReady && entry.key_due() > now_.wall) {
+      WaitAgain(slot);
     }
-    if (fired) {
-      Unplace(slot);
-      entry.set_phase(Phase::kScheduled);
-    }
-    entry.handle = static_cast<uint64_t>(
-        wall_wheel_.Add(static_cast<wheel::Tick>(ToMillis(due)), TimerIdOfJob(slot)));
   }
+}
+
+void EngineCore::WaitAgain(Slot slot) {
+  JobEntry& entry = jobs_[slot];
+  const WallTime due = DueOfEntry(entry) + kClockRounding;
+  if (due <= now_.wall) {
+    return;
+  }
+  Unplace(slot);
+  entry.set_phase(Phase::kScheduled);
+  const auto tick = static_cast<wheel::Tick>(ToMillis(due));
+  entry.handle = static_cast<uint64_t>(wall_wheel_.Add(tick, TimerIdOfJob(slot)));
 }
 
 // The due time on the wall clock. key_due is never before it, and later only where the low-water

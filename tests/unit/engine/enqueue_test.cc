@@ -43,7 +43,7 @@ TEST(EnqueueTest, TellsWhatItStored) {
   EXPECT_EQ(shown.queue, "orders");
   EXPECT_EQ(shown.key, "order:1");
   EXPECT_EQ(shown.state, JobState::kScheduled);
-  EXPECT_EQ(shown.due, harness.now().wall + Millis(1001));
+  EXPECT_EQ(shown.due, harness.now().wall + Millis(1000));
   EXPECT_EQ(shown.created, harness.now().wall);
   EXPECT_EQ(shown.priority, 7U);
   EXPECT_EQ(shown.lease, Millis(5000));

@@ -261,6 +261,18 @@ TEST(WaitTest, AnAbandonedWaitTakesNoJob) {
   EXPECT_FALSE(harness.HasReply(gone));
 }
 
+TEST(WaitTest, AnAbandonedAnswerGivesItsJobsBackUnused) {
+  EngineHarness harness;
+  harness.Send(Enqueue{{In(Millis(0))}});
+  const RequestId gone = harness.Send(Lease{.queues = {"default"}});
+  harness.Send(Abandon{gone});
+  harness.CommitAll();
+  EXPECT_TRUE(std::get<Leased>(harness.Take(gone).body).jobs.empty());
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].attempt, 1U);
+}
+
 TEST(WaitTest, BadRequestsAreRefusedByName) {
   EngineHarness harness;
   EXPECT_EQ(harness.ReasonOf(Lease{}), "invalid_queue");

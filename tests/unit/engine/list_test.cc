@@ -60,8 +60,8 @@ TEST(ListTest, FiltersByStateKeyAndDue) {
   EXPECT_EQ(ListAll(&harness, {.state = JobState::kReady}).size(), 1U);
   EXPECT_EQ(ListAll(&harness, {.state = JobState::kLeased}).size(), 1U);
   EXPECT_EQ(ListAll(&harness, {.key_prefix = "order:"}).size(), 3U);
-  EXPECT_EQ(ListAll(&harness, {.due_before = harness.now().wall + Millis(5002)}).size(), 3U);
-  EXPECT_EQ(ListAll(&harness, {.due_after = harness.now().wall + Millis(5002)}).size(), 1U);
+  EXPECT_EQ(ListAll(&harness, {.due_before = harness.now().wall + Millis(5001)}).size(), 3U);
+  EXPECT_EQ(ListAll(&harness, {.due_after = harness.now().wall + Millis(5001)}).size(), 1U);
 }
 
 TEST(ListTest, DeadAndFinishedAreListedOnRequest) {
@@ -106,7 +106,7 @@ TEST(ListTest, AJobThatMovesWithABatchUnderWayIsNotMissing) {
   harness.CommitAll();
   const auto listed = std::get<JobList>(harness.Take(all).body).jobs;
   ASSERT_EQ(listed.size(), 1U);
-  EXPECT_EQ(listed[0].due, harness.now().wall + Millis(5001));
+  EXPECT_EQ(listed[0].due, harness.now().wall + Millis(5000));
   EXPECT_TRUE(std::get<JobList>(harness.Take(soon).body).jobs.empty());
 }
 

@@ -41,8 +41,9 @@ TEST(TimeTest, AfterARebootTheWallTimeStandsIn) {
   harness.EnqueueOk(In(10'000ms));
   harness.clock().StepWall(9'000ms);  // the machine was off
   harness.Restart(kBootId + 1);
+  harness.Wait(1'000ms);
   EXPECT_TRUE(harness.LeaseNow().empty());
-  harness.Wait(1'001ms);
+  harness.Wait(1ms);
   EXPECT_EQ(harness.LeaseNow().size(), 1U);
 }
 
@@ -127,7 +128,7 @@ TEST(TimeTest, WithoutABootIdTheBootClockOfAnEarlierRunIsNotTrusted) {
   harness.Turn();
   const auto leased = harness.LeaseNow();
   ASSERT_EQ(leased.size(), 1U);
-  EXPECT_EQ(leased[0].lateness, 30min - 1ms);
+  EXPECT_EQ(leased[0].lateness, 30min);
 }
 
 TEST(TimeTest, WhatHasFiredDoesNotFireAgainAfterAStepBack) {

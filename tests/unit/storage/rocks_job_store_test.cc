@@ -77,6 +77,12 @@ TEST_F(RocksJobStoreTest, DirectoryIsFreeAgainAfterItsHolderIsGone) {
   EXPECT_TRUE(Open().ok());
 }
 
+TEST_F(RocksJobStoreTest, DirectoryIsFreeAgainAfterClose) {
+  auto closed = Open();
+  ASSERT_TRUE((*closed)->Close().ok());
+  EXPECT_TRUE(Open().ok());
+}
+
 TEST_F(RocksJobStoreTest, NewerSchemaInTheFormatFileIsRefused) {
   MakeStore();
   Write("FORMAT", "delayd-store schema 2\n");

@@ -1,0 +1,168 @@
+#include "cli/api.h"
+
+#include <algorithm>
+
+#include "protocol/problem.h"
+
+namespace delayd::cli {
+namespace {
+
+constexpr std::string_view kJson = "application/json";
+constexpr std::string_view kNdjson = "application/x-ndjson";
+
+std::string JobTarget(const JobRef& job) {
+  if (const auto* id = std::get_if<JobId>(&job)) {
+    return "/v1/jobs/" + std::to_string(ToInt(*id));
+  }
+  const auto& key = std::get<KeyRef>(job);
+  return "/v1/queues/" + protocol::PercentEncode(key.queue) + "/jobs/by-key/" +
+         protocol::PercentEncode(key.key);
+}
+
+// An answer that cannot be read is the daemon's fault, not the user's.
+template <typename T>
+StatusOr<T> Understood(StatusOr<T> parsed) {
+  if (parsed.ok()) {
+    return parsed;
+  }
+  return Internal("the daemon's answer is not understood: " + parsed.status().message() +
+                      "; are delayctl and delayd of the same version?",
+                  "invalid_response");
+}
+
+void AppendQuery(std::string_view name, const std::optional<std::string>& value, std::string* out) {
+  if (value.has_value()) {
+    *out += out->find('?') == std::string::npos ? '?' : '&';
+    out->append(name).append("=").append(protocol::PercentEncode(*value));
+  }
+}
+
+}  // namespace
+
+StatusOr<std::string> Api::Call(std::string_view method,
+                                std::string_view target,
+                                std::string_view content_type,
+                                std::string_view body,
+                                Millis extra_time) {
+  DELAYD_ASSIGN_OR_RETURN(protocol::HttpResponse response,
+                          client_->Call(method, target, content_type, body, timeout_ + extra_time));
+  if (response.status / 100 != 2) {
+    return protocol::ParseProblem(response.status, response.body);
+  }
+  return std::move(response.body);
+}
+
+StatusOr<JobView> Api::CallForJob(std::string_view method,
+                                  std::string_view target,
+                                  std::string_view body) {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
+                          Call(method, target, body.empty() ? std::string_view() : kJson, body));
+  return Understood(protocol::ParseJob(answer));
+}
+
+StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
+  const std::string body = protocol::JobSpecToJson(spec);
+  DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
+                          client_->Call("POST", "/v1/jobs", kJson, body, timeout_));
+  if (response.status / 100 != 2) {
+    return protocol::ParseProblem(response.status, response.body);
+  }
+  StatusOr<protocol::EnqueuedJob> job = Understood(protocol::ParseEnqueued(response.body));
+  if (job.ok()) {
+    // One job says it by the status of the answer.
+    job->existed = job->existed || response.status == 200;
+  }
+  return job;
+}
+
+StatusOr<std::vector<protocol::EnqueuedJob>> Api::EnqueueLines(std::string_view ndjson,
+                                                               size_t lines) {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/jobs", kNdjson, ndjson));
+  std::vector<protocol::EnqueuedJob> jobs;
+  std::string_view rest = answer;
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+    if (line.find_first_not_of(" \r\t") == std::string_view::npos) {
+      continue;
+    }
+    DELAYD_ASSIGN_OR_RETURN(protocol::EnqueuedJob job, Understood(protocol::ParseEnqueued(line)));
+    jobs.push_back(std::move(job));
+  }
+  if (jobs.size() != lines) {
+    return Internal("the daemon answered " + std::to_string(jobs.size()) + " jobs to " +
+                        std::to_string(lines) + " lines",
+                    "invalid_response");
+  }
+  return jobs;
+}
+
+StatusOr<JobView> Api::Show(const JobRef& job) {
+  return CallForJob("GET", JobTarget(job));
+}
+
+StatusOr<JobView> Api::Cancel(const JobRef& job) {
+  return CallForJob("DELETE", JobTarget(job));
+}
+
+StatusOr<JobView> Api::Reschedule(const JobRef& job, const protocol::RescheduleRequest& request) {
+  return CallForJob("PATCH", JobTarget(job), protocol::RescheduleRequestToJson(request));
+}
+
+StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
+  std::string target = "/v1/jobs";
+  AppendQuery("queue", query.queue, &target);
+  AppendQuery("state", query.state, &target);
+  AppendQuery("due_before", query.due_before, &target);
+  AppendQuery("due_after", query.due_after, &target);
+  AppendQuery("key_prefix", query.key_prefix, &target);
+  AppendQuery("limit", std::to_string(query.limit), &target);
+  if (!query.cursor.empty()) {
+    AppendQuery("cursor", query.cursor, &target);
+  }
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
+  return Understood(protocol::ParseJobPage(answer));
+}
+
+StatusOr<std::vector<JobView>> Api::Lease(std::string_view queue,
+                                          const protocol::LeaseRequest& request) {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
+                          Call("POST",
+                               "/v1/queues/" + protocol::PercentEncode(queue) + "/lease",
+                               kJson,
+                               protocol::LeaseRequestToJson(request),
+                               request.wait));
+  DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, Understood(protocol::ParseJobPage(answer)));
+  return std::move(page.jobs);
+}
+
+StatusOr<JobView> Api::ChangeLease(std::string_view token,
+                                   std::string_view action,
+                                   const protocol::LeaseChange& change) {
+  const std::string target =
+      "/v1/leases/" + protocol::PercentEncode(token) + "/" + std::string(action);
+  return CallForJob("POST", target, protocol::LeaseChangeToJson(change));
+}
+
+StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/v1/queues"));
+  return Understood(protocol::ParseQueues(answer));
+}
+
+StatusOr<protocol::QueueCounts> Api::Queue(std::string_view name) {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
+                          Call("GET", "/v1/queues/" + protocol::PercentEncode(name)));
+  return Understood(protocol::ParseQueue(answer));
+}
+
+StatusOr<std::vector<protocol::Stat>> Api::Stats() {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/v1/stats"));
+  return Understood(protocol::ParseStats(answer));
+}
+
+StatusOr<protocol::Health> Api::Health() {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/healthz"));
+  return Understood(protocol::ParseHealth(answer));
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,73 @@
+// cli/api.h — the daemon's API as typed calls.
+//
+// Errors:  what the daemon answered as a problem comes back as its Status; the client's own errors
+// pass through (protocol/client.h).
+// Threads: one at a time, as its client.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/job.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "protocol/client.h"
+#include "protocol/job_json.h"
+#include "protocol/stats_json.h"
+
+namespace delayd::cli {
+
+struct ListQuery {
+  std::optional<std::string> queue;
+  std::optional<std::string> state;
+  std::optional<std::string> due_before;  // RFC 3339, or a duration from now
+  std::optional<std::string> due_after;
+  std::optional<std::string> key_prefix;
+  uint64_t limit = 0;
+  std::string cursor;
+};
+
+class Api {
+ public:
+  Api(std::unique_ptr<protocol::Client> client, Millis timeout)
+      : client_(std::move(client)), timeout_(timeout) {}
+
+  StatusOr<protocol::EnqueuedJob> Enqueue(const JobSpec& spec);
+  // One job a line; all are enqueued or none. As many answers as lines.
+  StatusOr<std::vector<protocol::EnqueuedJob>> EnqueueLines(std::string_view ndjson, size_t lines);
+
+  StatusOr<JobView> Show(const JobRef& job);
+  StatusOr<JobView> Cancel(const JobRef& job);
+  StatusOr<JobView> Reschedule(const JobRef& job, const protocol::RescheduleRequest& request);
+  StatusOr<protocol::JobPage> List(const ListQuery& query);
+
+  StatusOr<std::vector<JobView>> Lease(std::string_view queue,
+                                       const protocol::LeaseRequest& request);
+  // `action` is ack, nack, bury or extend.
+  StatusOr<JobView> ChangeLease(std::string_view token,
+                                std::string_view action,
+                                const protocol::LeaseChange& change);
+
+  StatusOr<std::vector<protocol::QueueCounts>> Queues();
+  StatusOr<protocol::QueueCounts> Queue(std::string_view name);
+  StatusOr<std::vector<protocol::Stat>> Stats();
+  StatusOr<protocol::Health> Health();
+
+ private:
+  StatusOr<std::string> Call(std::string_view method,
+                             std::string_view target,
+                             std::string_view content_type = {},
+                             std::string_view body = {},
+                             Millis extra_time = Millis(0));
+  StatusOr<JobView> CallForJob(std::string_view method,
+                               std::string_view target,
+                               std::string_view body = {});
+
+  std::unique_ptr<protocol::Client> client_;
+  Millis timeout_;
+};
+
+}  // namespace delayd::cli

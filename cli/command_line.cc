@@ -1,0 +1,242 @@
+#include "cli/command_line.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/help.h"
+#include "protocol/nearest.h"
+
+#include <CLI/CLI.hpp>
+
+namespace delayd::cli {
+namespace {
+
+using protocol::DidYouMean;
+using protocol::Quoted;
+
+constexpr std::array<std::string_view, 5> kGlobalsWithValue = {
+    "--server", "-s", "--output", "-o", "--timeout"};
+
+struct Words {
+  std::string verb;  // empty: none
+  std::vector<std::string> others;
+};
+
+// The verb is the first word that is neither an option nor an option's value.
+Words SplitVerb(const std::vector<std::string>& args) {
+  Words words;
+  bool value = false;
+  for (const std::string& arg : args) {
+    const bool is_option = arg.size() > 1 && arg[0] == '-';
+    if (words.verb.empty() && !value && !is_option) {
+      words.verb = arg;
+      continue;
+    }
+    value = !value && std::find(kGlobalsWithValue.begin(), kGlobalsWithValue.end(), arg) !=
+                          kGlobalsWithValue.end();
+    words.others.push_back(arg);
+  }
+  return words;
+}
+
+void DeclareGlobals(Options* options, Globals* globals, std::optional<std::string>* output) {
+  options->Text("-s,--server",
+                "ADDRESS",
+                &globals->server,
+                "unix:/path/to.sock or http://host:port [DELAYCTL_SERVER]");
+  options->Text("-o,--output", "FORMAT", output, "table, json or jsonl");
+  options->Flag("-q,--quiet", &globals->quiet, "ids only, no words");
+  options->Duration("--timeout", &globals->timeout, "give up on an answer after this long (5s)");
+}
+
+StatusOr<OutputFormat> ParseOutput(const std::optional<std::string>& text) {
+  if (!text.has_value() || *text == "table") {
+    return OutputFormat::kTable;
+  }
+  if (*text == "json") {
+    return OutputFormat::kJson;
+  }
+  if (*text == "jsonl" || *text == "ndjson") {
+    return OutputFormat::kJsonl;
+  }
+  return UsageError("--output: " + Quoted(*text) + " is unknown; use table, json or jsonl");
+}
+
+// Hands one group of options to the parser. The first bad value is kept in `error`.
+void AddOptions(const Options& options, const std::string& group, CLI::App* app, Status* error) {
+  for (const Option& option : options.all()) {
+    const std::string shown = option.names.substr(option.names.rfind(',') + 1);
+    const auto set = [&option, shown, error](const std::string& text) {
+      const Status status = option.set(text);
+      if (!status.ok() && error->ok()) {
+        *error = option.names[0] == '-' ? status.WithContext(shown) : status;
+      }
+    };
+    CLI::Option* added = nullptr;
+    if (option.metavar.empty()) {
+      added = app->add_flag_callback(
+          option.names, [set] { set(""); }, option.help);
+    } else if (option.many) {
+      const auto set_all = [set](const std::vector<std::string>& texts) {
+        std::for_each(texts.begin(), texts.end(), set);
+      };
+      added =
+          app->add_option_function<std::vector<std::string>>(option.names, set_all, option.help);
+    } else {
+      added = app->add_option_function<std::string>(option.names, set, option.help);
+    }
+    if (option.names[0] == '-') {
+      added->group(group)->type_name(option.metavar);
+    } else {
+      added->type_name("");
+    }
+  }
+}
+
+std::vector<std::string_view> LongNames(const Options& own, const Options& global) {
+  std::vector<std::string_view> names = {"--help"};
+  for (const Options* options : {&own, &global}) {
+    for (const Option& option : options->all()) {
+      if (option.names[0] == '-') {
+        names.push_back(std::string_view(option.names).substr(option.names.rfind(',') + 1));
+      }
+    }
+  }
+  return names;
+}
+
+Status Unexpected(const std::string& word, const std::vector<std::string_view>& names) {
+  if (word.size() < 2 || word[0] != '-') {
+    return UsageError("unexpected argument " + Quoted(word) + "; quote a text that has spaces");
+  }
+  const std::string name = word.substr(0, word.find('='));
+  return UsageError("unknown option " + Quoted(name) + DidYouMean(name, names));
+}
+
+// Runs the parser; its exceptions end here.
+Status RunParser(CLI::App* app,
+                 std::vector<std::string> words,
+                 const std::vector<std::string_view>& names,
+                 std::string* help) {
+  // It takes its words from the back.
+  std::reverse(words.begin(), words.end());
+  try {
+    app->parse(words);
+  } catch (const CLI::CallForHelp&) {
+    *help = app->help();
+  } catch (const CLI::ExtrasError&) {
+    return Unexpected(app->remaining().front(), names);
+  } catch (const CLI::ArgumentMismatch& mismatch) {
+    const std::string words_of_parser = mismatch.what();
+    const std::string option = words_of_parser.substr(0, words_of_parser.find(':'));
+    return UsageError(words_of_parser.find("missing") != std::string::npos
+                          ? option + " needs a value"
+                          : option + " is given twice; keep one");
+  } catch (const CLI::Error& other) {
+    return UsageError(other.what());
+  }
+  return OkStatus();
+}
+
+// Cuts off --exec and all behind it, which is somebody else's command line.
+void TakeRest(const Options& options, std::vector<std::string>* words) {
+  if (options.rest() == nullptr) {
+    return;
+  }
+  const std::string with_value = options.rest_name() + "=";
+  for (size_t i = 0; i < words->size(); ++i) {
+    const std::string word = (*words)[i];
+    const bool joined = word.starts_with(with_value);
+    if (word != options.rest_name() && !joined) {
+      continue;
+    }
+    if (joined) {
+      options.rest()->push_back(word.substr(with_value.size()));
+    }
+    const auto behind = words->begin() + static_cast<std::ptrdiff_t>(i) + 1;
+    options.rest()->insert(options.rest()->end(), behind, words->end());
+    words->resize(i);
+    return;
+  }
+}
+
+Status ParseVerb(Verb* verb, std::vector<std::string> words, Invocation* invocation) {
+  Options own;
+  Options global;
+  std::optional<std::string> output;
+  verb->Declare(&own);
+  DeclareGlobals(&global, &invocation->globals, &output);
+  TakeRest(own, &words);
+
+  CLI::App app(std::string(verb->summary()), "delayctl " + std::string(verb->name()));
+  app.footer("\n" + std::string(verb->details()));
+  Status bad_value;
+  AddOptions(own, "Options", &app, &bad_value);
+  AddOptions(global, "Global options", &app, &bad_value);
+  DELAYD_RETURN_IF_ERROR(
+      RunParser(&app, std::move(words), LongNames(own, global), &invocation->help));
+  DELAYD_RETURN_IF_ERROR(bad_value);
+  DELAYD_ASSIGN_OR_RETURN(invocation->globals.output, ParseOutput(output));
+  invocation->verb = invocation->help.empty() ? verb : nullptr;
+  return OkStatus();
+}
+
+Status UnknownVerb(const std::string& word, const std::vector<std::unique_ptr<Verb>>& verbs) {
+  std::vector<std::string_view> names = {"help"};
+  for (const auto& verb : verbs) {
+    names.push_back(verb->name());
+  }
+  return UsageError("unknown verb " + Quoted(word) + DidYouMean(word, names) +
+                    (protocol::Nearest(word, names).empty() ? "; see: delayctl --help" : ""));
+}
+
+bool Contains(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Without a verb there is help, the version, or a mistake.
+StatusOr<Invocation> WithoutVerb(const std::vector<std::string>& words,
+                                 const std::vector<std::unique_ptr<Verb>>& verbs) {
+  Invocation invocation;
+  if (words.empty()) {
+    invocation.help = ShortHelp(verbs);
+  } else if (Contains(words, "-V") || Contains(words, "--version")) {
+    invocation.help = VersionLine();
+  } else if (Contains(words, "-h") || Contains(words, "--help")) {
+    invocation.help = LongHelp(verbs);
+  } else {
+    return UsageError("no verb given; see: delayctl --help");
+  }
+  return invocation;
+}
+
+}  // namespace
+
+StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
+                                      const std::vector<std::unique_ptr<Verb>>& verbs) {
+  Words words = SplitVerb(args);
+  if (words.verb.empty()) {
+    return WithoutVerb(words.others, verbs);
+  }
+  if (words.verb == "help") {
+    if (words.others.empty()) {
+      return WithoutVerb({"--help"}, verbs);
+    }
+    words = {.verb = words.others.front(), .others = {"--help"}};
+  }
+  for (const auto& verb : verbs) {
+    if (verb->name() != words.verb) {
+      continue;
+    }
+    Invocation invocation;
+    const Status status = ParseVerb(verb.get(), std::move(words.others), &invocation);
+    if (!status.ok()) {
+      return UsageError(std::string(verb->name()) + ": " + status.message() + " (see: delayctl " +
+                        std::string(verb->name()) + " --help)");
+    }
+    return invocation;
+  }
+  return UnknownVerb(words.verb, verbs);
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,30 @@
+// cli/command_line.h — the words behind delayctl, taken apart.
+//
+// What:    finds the verb, declares its options beside the global ones, and fills both in. Global
+// options stand before or behind the verb.
+// Errors:  kInvalidArgument "usage" with what was meant, where that can be guessed. What CLI11
+// throws ends here.
+// Threads: one owner.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "cli/context.h"
+#include "cli/verb.h"
+
+namespace delayd::cli {
+
+struct Invocation {
+  Globals globals;
+  Verb* verb = nullptr;  // null: there is only `help` to print
+  std::string help;
+};
+
+// `args` without the program's own name.
+StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
+                                      const std::vector<std::unique_ptr<Verb>>& verbs);
+
+}  // namespace delayd::cli

@@ -1,0 +1,61 @@
+// cli/console.h — where output goes: data to stdout, words to stderr, and what a terminal is
+// spared.
+//
+// Errors:  none; a stdout that cannot be written is found at the end by cli/run.cc.
+// Threads: Say and Error may be called from any; the rest from one.
+#pragma once
+
+#include <mutex>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace delayd::cli {
+
+class Console {
+ public:
+  struct Traits {
+    bool out_is_terminal = false;
+    bool err_is_terminal = false;
+    bool color = false;
+    size_t width = 80;
+  };
+
+  Console(std::ostream& out, std::ostream& err, Traits traits)
+      : out_(out), err_(err), traits_(traits) {}
+
+  std::ostream& out() { return out_; }
+
+  const Traits& traits() const { return traits_; }
+
+  void set_quiet(bool quiet) { quiet_ = quiet; }
+
+  void set_json_errors(bool json) { json_errors_ = json; }
+
+  // A line of words on stderr, unless -q.
+  void Say(std::string_view line);
+  // The error line: "delayctl: cause; cure", or a problem in JSON where JSON was asked for.
+  void Error(const Status& status);
+  // Raw text to stderr, for progress bars.
+  void Draw(std::string_view text);
+
+  // Bytes of a payload: as they are into a file or pipe, escaped on a terminal.
+  void Bytes(std::string_view bytes);
+
+  std::string Bold(std::string_view text) const;
+
+ private:
+  std::mutex mutex_;
+  std::ostream& out_;
+  std::ostream& err_;
+  Traits traits_;
+  bool quiet_ = false;
+  bool json_errors_ = false;
+};
+
+// Control bytes and bytes that are no UTF-8 as \xNN; `keep_lines` lets newlines and tabs through.
+std::string EscapeControls(std::string_view text, bool keep_lines = false);
+
+}  // namespace delayd::cli

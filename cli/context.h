@@ -1,0 +1,54 @@
+// cli/context.h — what every verb is given: the global options and the doors to the world.
+//
+// Threads: one owner; work's threads use connect, clock and console.Say only.
+#pragma once
+
+#include <functional>
+#include <istream>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "cli/api.h"
+#include "cli/console.h"
+#include "cli/exit_code.h"
+#include "protocol/client.h"
+
+namespace delayd::cli {
+
+enum class OutputFormat : uint8_t { kTable, kJson, kJsonl };
+
+struct Globals {
+  std::optional<std::string> server;
+  OutputFormat output = OutputFormat::kTable;
+  bool quiet = false;
+  std::optional<Millis> timeout;
+};
+
+inline constexpr Millis kTimeoutDefault{5000};
+
+struct Context {
+  using Connect = std::function<StatusOr<std::unique_ptr<protocol::Client>>()>;
+
+  Globals globals;
+  Console& console;
+  const Clock& clock;
+  std::istream& in;
+  bool in_is_terminal = false;
+  Connect connect;
+
+  StatusOr<std::unique_ptr<Api>> OpenApi(Millis timeout_default = kTimeoutDefault) const {
+    DELAYD_ASSIGN_OR_RETURN(std::unique_ptr<protocol::Client> client, connect());
+    return std::make_unique<Api>(std::move(client), globals.timeout.value_or(timeout_default));
+  }
+
+  ExitCode Fail(const Status& status) {
+    console.Error(status);
+    return ExitCodeOf(status);
+  }
+};
+
+}  // namespace delayd::cli

@@ -1,0 +1,43 @@
+#include "cli/exit_code.h"
+
+#include "base/check.h"
+
+namespace delayd::cli {
+
+ExitCode ExitCodeOf(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kOk:
+      return kExitOk;
+    case StatusCode::kInvalidArgument:
+      return kExitUsage;
+    case StatusCode::kNotFound:
+      return kExitNotFound;
+    case StatusCode::kAlreadyExists:
+    case StatusCode::kFailedPrecondition:
+      return kExitRefused;
+    case StatusCode::kResourceExhausted:
+      // Too large is wrong input; full or busy is the daemon's trouble.
+      return status.reason() == "payload_too_large" || status.reason() == "body_too_large"
+                 ? kExitUsage
+                 : kExitFailed;
+    case StatusCode::kUnavailable:
+      return kExitUnreachable;
+    case StatusCode::kUnknown:
+      // Not kExitUnreachable: a script may take that for "nothing happened, try again".
+      return status.reason() == "timed_out" ? kExitTimedOut : kExitFailed;
+    case StatusCode::kPermissionDenied:
+      return kExitNotAllowed;
+    case StatusCode::kDeadlineExceeded:
+      return kExitTimedOut;
+    case StatusCode::kDataLoss:
+    case StatusCode::kInternal:
+      return kExitFailed;
+  }
+  DELAYD_CHECK(false);
+}
+
+ExitCode Combine(ExitCode so_far, ExitCode next, bool first) {
+  return first || so_far == next ? next : kExitFailed;
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,29 @@
+// cli/exit_code.h — what the exit status of delayctl says, and which Status it comes from.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "base/status.h"
+
+namespace delayd::cli {
+
+// Scripts rely on these: never renumber.
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailed = 1,       // failed, or only part done
+  kExitUsage = 2,        // wrong usage or unreadable input
+  kExitNotFound = 3,     // no such job, key or queue
+  kExitRefused = 4,      // by state: leased, already fired, key conflict, stale lease
+  kExitUnreachable = 5,  // daemon unreachable or not ready
+  kExitTimedOut = 6,
+  kExitNotAllowed = 7,
+  kExitInterrupted = 130,
+};
+
+ExitCode ExitCodeOf(const Status& status);
+// Of a command over many objects: their common code, or kExitFailed when they differ.
+ExitCode Combine(ExitCode so_far, ExitCode next, bool first);
+
+}  // namespace delayd::cli

@@ -1,0 +1,270 @@
+#include "cli/handler.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
+#include <system_error>
+
+#include "base/clock.h"
+#include "protocol/nearest.h"
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+namespace delayd::cli {
+namespace {
+
+constexpr size_t kErrorTailBytes = 2048;
+
+std::string ErrnoText(int error) {
+  return std::generic_category().message(error);
+}
+
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) {
+    // posix_spawn takes char* and does not write.
+    pointers.push_back(const_cast<char*>(text.c_str()));
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<char*> Environment(const std::vector<std::string>& extra) {
+  std::vector<char*> pointers = Pointers(extra);
+  pointers.pop_back();
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    // A worker's own DELAYD_ variables must not stand in for the job's.
+    const std::string_view text(*entry);
+    const bool replaced = std::any_of(extra.begin(), extra.end(), [&](const std::string& own) {
+      return text.starts_with(std::string_view(own).substr(0, own.find('=') + 1));
+    });
+    if (!replaced) {
+      pointers.push_back(*entry);
+    }
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct Pipe {
+  int read = -1;
+  int write = -1;
+
+  ~Pipe() {
+    for (const int fd : {read, write}) {
+      if (fd >= 0) {
+        close(fd);
+      }
+    }
+  }
+
+  bool Open() {
+    std::array<int, 2> fds{};
+    if (pipe2(fds.data(), O_CLOEXEC) != 0) {
+      return false;
+    }
+    read = fds[0];
+    write = fds[1];
+    return true;
+  }
+
+  static int Release(int* fd) {
+    const int released = *fd;
+    *fd = -1;
+    // The worker's ends must not block it; the handler's ends are ordinary.
+    fcntl(released, F_SETFL, O_NONBLOCK);
+    return released;
+  }
+};
+
+// A group of its own, so that a timeout reaches its children and Ctrl-C does not; and signals as a
+// program expects them.
+int Spawn(pid_t* pid,
+          const std::vector<std::string>& command,
+          const std::vector<std::string>& environment,
+          int input,
+          int errors) {
+  posix_spawnattr_t attributes;
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_init(&attributes);
+  posix_spawn_file_actions_init(&actions);
+  sigset_t none;
+  sigset_t all;
+  sigemptyset(&none);
+  sigfillset(&all);
+  posix_spawnattr_setflags(&attributes,
+                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setsigdefault(&attributes, &all);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+  const int error = posix_spawnp(pid,
+                                 command.front().c_str(),
+                                 &actions,
+                                 &attributes,
+                                 Pointers(command).data(),
+                                 Environment(environment).data());
+  posix_spawn_file_actions_destroy(&actions);
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+}  // namespace
+
+Handler::~Handler() {
+  if (pid_ > 0) {
+    Signal(SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  CloseFd(&pid_fd_);
+  CloseFd(&payload_fd_);
+  CloseFd(&error_fd_);
+}
+
+void Handler::CloseFd(int* fd) {
+  if (*fd >= 0) {
+    close(*fd);
+    *fd = -1;
+  }
+}
+
+Status Handler::Start(const std::vector<std::string>& command,
+                      const std::vector<std::string>& extra_environment,
+                      std::string payload) {
+  Pipe input;
+  Pipe errors;
+  if (!input.Open() || !errors.Open()) {
+    return Unavailable("cannot open pipes for the handler: " + ErrnoText(errno));
+  }
+  const int error = Spawn(&pid_, command, extra_environment, input.read, errors.write);
+  if (error != 0) {
+    pid_ = -1;
+    return InvalidArgument("cannot run " + protocol::Quoted(command.front()) + ": " +
+                           ErrnoText(error) + "; check its path and rights");
+  }
+  // The wrapper of glibc 2.36 has C++ linkage by mistake and does not link.
+  pid_fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  if (pid_fd_ < 0) {
+    return Internal("pidfd_open: " + ErrnoText(errno) + "; Linux 5.3 or later is needed");
+  }
+  payload_fd_ = Pipe::Release(&input.write);
+  error_fd_ = Pipe::Release(&errors.read);
+  payload_ = std::move(payload);
+  FeedPayload();
+  return OkStatus();
+}
+
+void Handler::FeedPayload() {
+  while (payload_fd_ >= 0 && payload_written_ < payload_.size()) {
+    const ssize_t count =
+        write(payload_fd_, payload_.data() + payload_written_, payload_.size() - payload_written_);
+    if (count < 0 && errno == EAGAIN) {
+      return;
+    }
+    if (count < 0 && errno != EINTR) {
+      // It closed its stdin, or is gone: it knows what it needs.
+      break;
+    }
+    payload_written_ += count > 0 ? static_cast<size_t>(count) : 0;
+  }
+  CloseFd(&payload_fd_);
+}
+
+void Handler::DrainErrors() {
+  std::array<char, 4096> buffer{};
+  while (error_fd_ >= 0) {
+    const ssize_t count = read(error_fd_, buffer.data(), buffer.size());
+    if (count < 0 && errno == EINTR) {
+      continue;
+    }
+    if (count < 0 && errno == EAGAIN) {
+      return;
+    }
+    if (count <= 0) {
+      CloseFd(&error_fd_);
+      return;
+    }
+    // Passed on as it comes: the worker's log is where people look first.
+    size_t written = 0;
+    while (written < static_cast<size_t>(count)) {
+      const ssize_t passed =
+          write(STDERR_FILENO, buffer.data() + written, static_cast<size_t>(count) - written);
+      if (passed <= 0) {
+        break;
+      }
+      written += static_cast<size_t>(passed);
+    }
+    error_tail_.append(buffer.data(), static_cast<size_t>(count));
+    if (error_tail_.size() > kErrorTailBytes) {
+      error_tail_.erase(0, error_tail_.size() - kErrorTailBytes);
+    }
+  }
+}
+
+void Handler::Reap() {
+  int status = 0;
+  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  if (WIFEXITED(status)) {
+    exit_code_ = WEXITSTATUS(status);
+  } else {
+    term_signal_ = WTERMSIG(status);
+  }
+  // What it wrote before it went; children that outlive it may hold the pipe open.
+  DrainErrors();
+  CloseFd(&error_fd_);
+  CloseFd(&payload_fd_);
+}
+
+Handler::Event Handler::Wait(BootTime until, int wake_fd) {
+  const SystemClock clock;
+  for (;;) {
+    const int64_t left = std::max<int64_t>(0, (until - clock.Sample().boot).count());
+    std::array<pollfd, 4> entries{{{pid_fd_, POLLIN, 0},
+                                   {wake_fd, POLLIN, 0},
+                                   {payload_fd_, POLLOUT, 0},
+                                   {error_fd_, POLLIN, 0}}};
+    const int ready =
+        poll(entries.data(),
+             entries.size(),
+             static_cast<int>(std::min<int64_t>(left, std::numeric_limits<int>::max())));
+    if (ready < 0) {
+      continue;
+    }
+    if (entries[2].revents != 0) {
+      FeedPayload();
+    }
+    if (entries[3].revents != 0) {
+      DrainErrors();
+    }
+    if (entries[0].revents != 0) {
+      Reap();
+      return Event::kExited;
+    }
+    if (entries[1].revents != 0) {
+      return Event::kWoken;
+    }
+    if (clock.Sample().boot >= until) {
+      return Event::kDeadline;
+    }
+  }
+}
+
+void Handler::Signal(int signal) {
+  if (pid_ > 0) {
+    kill(-pid_, signal);
+  }
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,65 @@
+// cli/handler.h — one run of a worker's command: a process group of its own, the payload on its
+// stdin, the end of its stderr kept.
+//
+// Errors:  Start answers with why the command could not be run. What it did is its exit.
+// Threads: one owner. Set SIGPIPE to be ignored before: a handler may not read its payload.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time.h"
+
+#include <sys/types.h>
+
+namespace delayd::cli {
+
+class Handler {
+ public:
+  enum class Event : uint8_t { kExited, kDeadline, kWoken };
+
+  Handler() = default;
+  ~Handler();
+  Handler(const Handler&) = delete;
+  Handler& operator=(const Handler&) = delete;
+
+  // No shell: `command` is the program, looked up in PATH, and its arguments. `extra_environment`
+  // is "NAME=value" on top of our own.
+  Status Start(const std::vector<std::string>& command,
+               const std::vector<std::string>& extra_environment,
+               std::string payload);
+
+  // Feeds and drains the process until it exits, the time comes, or `wake_fd` can be read.
+  Event Wait(BootTime until, int wake_fd);
+
+  // To the whole group.
+  void Signal(int signal);
+
+  // After kExited: -1 if a signal ended it.
+  int exit_code() const { return exit_code_; }
+
+  int term_signal() const { return term_signal_; }
+
+  // The last of what it wrote to stderr.
+  const std::string& error_tail() const { return error_tail_; }
+
+ private:
+  void FeedPayload();
+  void DrainErrors();
+  void Reap();
+  static void CloseFd(int* fd);
+
+  pid_t pid_ = -1;
+  int pid_fd_ = -1;
+  int payload_fd_ = -1;
+  int error_fd_ = -1;
+  std::string payload_;
+  size_t payload_written_ = 0;
+  std::string error_tail_;
+  int exit_code_ = -1;
+  int term_signal_ = 0;
+};
+
+}  // namespace delayd::cli

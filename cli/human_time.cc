@@ -1,0 +1,52 @@
+#include "cli/human_time.h"
+
+#include <array>
+#include <string_view>
+
+namespace delayd::cli {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  int64_t millis;
+};
+
+constexpr std::array<Unit, 4> kUnits = {
+    {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}}};
+
+}  // namespace
+
+std::string RoughDuration(Millis duration) {
+  int64_t rest = duration.count() < 0 ? -duration.count() : duration.count();
+  const std::string sign = duration.count() < 0 ? "-" : "";
+  if (rest < 1000) {
+    return sign + std::to_string(rest) + "ms";
+  }
+  size_t largest = 0;
+  while (rest < kUnits[largest].millis) {
+    ++largest;
+  }
+  // To the nearest of the second unit: what was asked for as 2h is not to read 1h 59m.
+  const int64_t precision = largest + 1 < kUnits.size() ? kUnits[largest + 1].millis : 1000;
+  rest = (rest + precision / 2) / precision * precision;
+  std::string out;
+  int parts = 0;
+  for (const Unit& unit : kUnits) {
+    const int64_t count = rest / unit.millis;
+    rest %= unit.millis;
+    if (count != 0 && parts < 2) {
+      out += (out.empty() ? "" : " ") + std::to_string(count) + std::string(unit.name);
+    }
+    parts += out.empty() ? 0 : 1;
+  }
+  return sign + out;
+}
+
+std::string FromNow(WallTime time, WallTime now) {
+  if (time == now) {
+    return "now";
+  }
+  return time > now ? "in " + RoughDuration(time - now) : RoughDuration(now - time) + " ago";
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,17 @@
+// cli/human_time.h — how long something is away, as people say it.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <string>
+
+#include "base/time.h"
+
+namespace delayd::cli {
+
+// The two largest units, rounded: "2d 3h", "12m 4s", "7s", "350ms"; "-5s" for what has passed.
+std::string RoughDuration(Millis duration);
+// "in 12m 4s", "now" or "5s ago".
+std::string FromNow(WallTime time, WallTime now);
+
+}  // namespace delayd::cli

@@ -1,0 +1,178 @@
+#include "cli/importer.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+#include "cli/human_time.h"
+
+namespace delayd::cli {
+namespace {
+
+constexpr Millis kBackoffFirst{100};
+constexpr Millis kBackoffMax{2000};
+
+std::string LineName(uint64_t number) {
+  return "line " + std::to_string(number);
+}
+
+// The daemon may answer otherwise in a while.
+bool IsPassing(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kUnavailable:
+    case StatusCode::kUnknown:
+    case StatusCode::kDeadlineExceeded:
+      return true;
+    case StatusCode::kResourceExhausted:
+      return status.reason() == "resource_exhausted";
+    case StatusCode::kOk:
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
+    case StatusCode::kAlreadyExists:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kDataLoss:
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kInternal:
+      return false;
+  }
+  return false;
+}
+
+// The daemon found fault with what was sent, not with itself.
+bool IsAboutALine(const Status& status) {
+  return status.code() == StatusCode::kInvalidArgument ||
+         status.code() == StatusCode::kAlreadyExists ||
+         status.code() == StatusCode::kFailedPrecondition ||
+         status.reason() == "payload_too_large" || status.reason() == "body_too_large";
+}
+
+}  // namespace
+
+Status Importer::AddLine(uint64_t number, std::string_view text) {
+  if (text.find_first_not_of(" \t\r") == std::string_view::npos) {
+    if (pending_.empty()) {
+      counts_.settled_line = number;
+    }
+    return OkStatus();
+  }
+  StatusOr<JobSpec> spec = protocol::ParseExportedJob(text, limits::kPayloadBytesHardMax);
+  if (!spec.ok()) {
+    return AddBadLine(number, spec.status());
+  }
+  Line line{
+      .number = number, .json = protocol::JobSpecToJson(*spec), .has_key = !spec->key.empty()};
+  if (pending_bytes_ + line.json.size() > options_.batch_bytes) {
+    DELAYD_RETURN_IF_ERROR(Flush());
+  }
+  pending_bytes_ += line.json.size() + 1;
+  pending_.push_back(std::move(line));
+  return pending_.size() >= options_.batch_jobs ? Flush() : OkStatus();
+}
+
+Status Importer::AddBadLine(uint64_t number, const Status& why) {
+  // What stands before it is enqueued first: that is what the message will say.
+  DELAYD_RETURN_IF_ERROR(Flush());
+  const Status status = why.WithContext(LineName(number));
+  if (!options_.keep_going) {
+    counts_.settled_line = number - 1;
+    return status;
+  }
+  ++counts_.bad_lines;
+  counts_.settled_line = number;
+  hooks_.bad_line(status);
+  return OkStatus();
+}
+
+Status Importer::Flush() {
+  const std::vector<Line> lines = std::move(pending_);
+  pending_.clear();
+  pending_bytes_ = 0;
+  return lines.empty() ? OkStatus() : Send(lines);
+}
+
+Status Importer::Send(const std::vector<Line>& lines) {
+  std::string body;
+  for (const Line& line : lines) {
+    body += line.json;
+    body += '\n';
+  }
+  BootTime give_up{};
+  for (int tries = 1;; ++tries) {
+    const StatusOr<std::vector<protocol::EnqueuedJob>> jobs =
+        api_->EnqueueLines(body, lines.size());
+    if (jobs.ok()) {
+      return Record(lines, *jobs);
+    }
+    if (IsPassing(jobs.status())) {
+      DELAYD_RETURN_IF_ERROR(Retry(lines, jobs.status(), tries, &give_up));
+      continue;
+    }
+    return Refused(lines, jobs.status());
+  }
+}
+
+Status Importer::Retry(const std::vector<Line>& lines,
+                       const Status& why,
+                       int tries,
+                       BootTime* give_up) {
+  const bool keyed =
+      std::all_of(lines.begin(), lines.end(), [](const Line& line) { return line.has_key; });
+  const std::string range = lines.size() == 1 ? LineName(lines.front().number)
+                                              : "lines " + std::to_string(lines.front().number) +
+                                                    " to " + std::to_string(lines.back().number);
+  if (why.code() == StatusCode::kUnknown && !keyed) {
+    return Unknown(why.message() + "; " + range +
+                       " may or may not be enqueued, and were not sent again because not all of "
+                       "them have a key; look with delayctl list, then resume with --skip " +
+                       std::to_string(lines.back().number) + " if they are there, or --skip " +
+                       std::to_string(counts_.settled_line),
+                   why.reason());
+  }
+  const BootTime now = clock_->Sample().boot;
+  if (tries == 1) {
+    *give_up = now + options_.retry_for;
+    hooks_.say(why.message() + "; trying again for " + RoughDuration(options_.retry_for));
+  }
+  if (now >= *give_up) {
+    return why.WithContext(range);
+  }
+  const Millis backoff = std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries - 1, 10)));
+  hooks_.sleep(std::min<Millis>(backoff, *give_up - now));
+  return OkStatus();
+}
+
+Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {
+  if (!IsAboutALine(why)) {
+    return why;
+  }
+  if (lines.size() > 1) {
+    return SendOneByOne(lines);
+  }
+  const uint64_t number = lines.front().number;
+  // The daemon counts within the request.
+  const std::string own_count = "line 1: ";
+  const Status status =
+      why.message().starts_with(own_count)
+          ? Status(why.code(), why.message().substr(own_count.size()), why.reason())
+          : why;
+  return AddBadLine(number, status);
+}
+
+Status Importer::SendOneByOne(const std::vector<Line>& lines) {
+  for (const Line& line : lines) {
+    DELAYD_RETURN_IF_ERROR(Send({line}));
+  }
+  return OkStatus();
+}
+
+Status Importer::Record(const std::vector<Line>& lines,
+                        const std::vector<protocol::EnqueuedJob>& jobs) {
+  for (size_t i = 0; i < lines.size(); ++i) {
+    ++counts_.imported;
+    counts_.existed += jobs[i].existed ? 1U : 0U;
+    DELAYD_RETURN_IF_ERROR(hooks_.acknowledged(lines[i].number, jobs[i]));
+  }
+  counts_.settled_line = lines.back().number;
+  return hooks_.batch_done();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,87 @@
+// cli/importer.h — JSON Lines of jobs into the daemon, batch by batch, so that at any moment it can
+// be said what is enqueued.
+//
+// What:    lines are checked here, gathered, and sent; a batch is all or nothing. A batch that the
+// daemon refuses is sent again line by line, to find the line. When an answer is lost, the batch is
+// sent again if that is safe: nothing had been sent, or every line has a key.
+// Errors:  a bad line is its Status with "line 7: " in front, after everything before it has been
+// sent; with keep_going it is reported and counted instead. An unknown outcome names its lines.
+// Threads: one owner.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "cli/api.h"
+
+namespace delayd::cli {
+
+struct ImportOptions {
+  size_t batch_jobs = 500;
+  size_t batch_bytes = size_t{8} << 20;
+  bool keep_going = false;
+  // How long a daemon that is away is waited for.
+  Millis retry_for{30'000};
+};
+
+struct ImportCounts {
+  uint64_t imported = 0;  // existed ones included
+  uint64_t existed = 0;
+  uint64_t bad_lines = 0;
+  // Every line up to this one is enqueued, or was reported as bad: where to resume.
+  uint64_t settled_line = 0;
+};
+
+class Importer {
+ public:
+  struct Hooks {
+    std::function<void(Millis)> sleep;
+    std::function<void(const Status&)> bad_line;
+    std::function<void(const std::string&)> say;
+    // Called for each job once it is acknowledged; an error ends the import.
+    std::function<Status(uint64_t line, const protocol::EnqueuedJob& job)> acknowledged;
+    // After each batch of them.
+    std::function<Status()> batch_done;
+  };
+
+  Importer(Api* api, const Clock* clock, const ImportOptions& options, Hooks hooks)
+      : api_(api), clock_(clock), options_(options), hooks_(std::move(hooks)) {}
+
+  Status AddLine(uint64_t number, std::string_view text);
+  // A line that could not even be read.
+  Status AddBadLine(uint64_t number, const Status& why);
+  // Sends what is gathered.
+  Status Flush();
+
+  const ImportCounts& counts() const { return counts_; }
+
+ private:
+  struct Line {
+    uint64_t number = 0;
+    std::string json;
+    bool has_key = false;
+  };
+
+  Status Send(const std::vector<Line>& lines);
+  Status SendOneByOne(const std::vector<Line>& lines);
+  Status Record(const std::vector<Line>& lines, const std::vector<protocol::EnqueuedJob>& jobs);
+  Status Refused(const std::vector<Line>& lines, const Status& why);
+  // OK: it was slept, try again.
+  Status Retry(const std::vector<Line>& lines, const Status& why, int tries, BootTime* give_up);
+
+  Api* api_;
+  const Clock* clock_;
+  ImportOptions options_;
+  Hooks hooks_;
+  ImportCounts counts_;
+  std::vector<Line> pending_;
+  size_t pending_bytes_ = 0;
+};
+
+}  // namespace delayd::cli

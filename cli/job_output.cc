@@ -1,0 +1,138 @@
+#include "cli/job_output.h"
+
+#include "cli/human_time.h"
+#include "cli/table.h"
+#include "protocol/duration.h"
+#include "protocol/job_json.h"
+#include "protocol/json_writer.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::cli {
+namespace {
+
+using protocol::FormatDuration;
+using protocol::FormatTimestamp;
+
+std::string LeftOf(const JobView& job, WallTime now) {
+  const bool waits = job.state == JobState::kScheduled || job.state == JobState::kReady;
+  return waits ? RoughDuration(job.due - now) : "";
+}
+
+std::string AttemptOf(const JobView& job) {
+  const std::string attempt = std::to_string(job.attempt);
+  return job.max_attempts == 0 ? attempt : attempt + "/" + std::to_string(job.max_attempts);
+}
+
+class Card {
+ public:
+  explicit Card(Console* console) : console_(console) {}
+
+  void Line(std::string name, const std::string& value) {
+    if (value.empty()) {
+      return;
+    }
+    name.resize(15, ' ');
+    console_->out() << console_->Bold(name) << EscapeControls(value, false) << '\n';
+  }
+
+ private:
+  Console* console_;
+};
+
+}  // namespace
+
+void PrintCard(const JobView& job, Context* context) {
+  const WallTime now = context->clock.Sample().wall;
+  Card card(&context->console);
+  card.Line("id", std::to_string(ToInt(job.id)));
+  card.Line("queue", job.queue);
+  card.Line("key", job.key);
+  card.Line("state", std::string(JobStateName(job.state)));
+  card.Line("due",
+            FormatTimestamp(job.due) + " (" + FromNow(job.due, now) +
+                (job.due_kind == DueKind::kRelative ? ", counted from enqueue)" : ", wall clock)"));
+  card.Line("created", FormatTimestamp(job.created));
+  card.Line("priority", std::to_string(job.priority));
+  card.Line("lease", FormatDuration(job.lease));
+  card.Line("attempt", AttemptOf(job));
+  if (job.expires_after.has_value()) {
+    card.Line("expires after", FormatDuration(*job.expires_after));
+  }
+  if (job.lease_token.has_value()) {
+    card.Line("lease token", FormatLeaseToken(*job.lease_token));
+  }
+  if (job.lease_expires.has_value()) {
+    card.Line("lease ends",
+              FormatTimestamp(*job.lease_expires) + " (" + FromNow(*job.lease_expires, now) + ")");
+  }
+  if (job.lateness.has_value()) {
+    card.Line("late", FormatDuration(*job.lateness));
+  }
+  card.Line("last error", job.last_error);
+  if (job.finished.has_value()) {
+    card.Line("finished", FormatTimestamp(*job.finished));
+  }
+  card.Line("outcome", job.outcome);
+  card.Line("payload", std::to_string(job.payload_bytes) + " bytes");
+  if (job.payload.has_value() && !job.payload->empty()) {
+    context->console.out() << EscapeControls(*job.payload, true) << '\n';
+  }
+}
+
+struct JobListPrinter::Columns {
+  Table table{{"ID", "QUEUE", "KEY", "STATE", "DUE", "LEFT", "ATTEMPT"}};
+};
+
+JobListPrinter::JobListPrinter(Context* context)
+    : context_(context), columns_(std::make_unique<Columns>()) {
+  if (!context_->globals.quiet && context_->globals.output == OutputFormat::kJson) {
+    context_->console.out() << "{\"jobs\":[";
+  }
+}
+
+JobListPrinter::~JobListPrinter() = default;
+
+void JobListPrinter::Print(const std::vector<JobView>& jobs) {
+  std::ostream& out = context_->console.out();
+  const WallTime now = context_->clock.Sample().wall;
+  for (const JobView& job : jobs) {
+    if (context_->globals.quiet) {
+      out << ToInt(job.id) << '\n';
+      continue;
+    }
+    switch (context_->globals.output) {
+      case OutputFormat::kTable:
+        columns_->table.Add({std::to_string(ToInt(job.id)),
+                             job.queue,
+                             job.key,
+                             std::string(JobStateName(job.state)),
+                             FormatTimestamp(job.due),
+                             LeftOf(job, now),
+                             AttemptOf(job)});
+        break;
+      case OutputFormat::kJson:
+        out << (first_ ? "" : ",\n") << protocol::JobToJson(job);
+        break;
+      case OutputFormat::kJsonl:
+        out << protocol::JobToJson(job) << '\n';
+        break;
+    }
+    first_ = false;
+  }
+  if (!context_->globals.quiet && context_->globals.output == OutputFormat::kTable) {
+    columns_->table.Flush(&context_->console);
+  }
+}
+
+void JobListPrinter::Finish(const std::string& next_cursor) {
+  if (context_->globals.quiet || context_->globals.output != OutputFormat::kJson) {
+    return;
+  }
+  context_->console.out() << ']';
+  if (!next_cursor.empty()) {
+    context_->console.out() << ",\"next_cursor\":" << protocol::JsonString(next_cursor);
+  }
+  context_->console.out() << "}\n";
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,37 @@
+// cli/job_output.h — jobs as delayctl shows them, in each output format.
+//
+// Threads: one owner.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/job.h"
+#include "cli/context.h"
+
+namespace delayd::cli {
+
+// One job as a card of names and values.
+void PrintCard(const JobView& job, Context* context);
+
+// A list of jobs that comes in pieces: {"jobs": [...]}, one object a line, a table, or ids.
+class JobListPrinter {
+ public:
+  explicit JobListPrinter(Context* context);
+  ~JobListPrinter();
+  JobListPrinter(const JobListPrinter&) = delete;
+  JobListPrinter& operator=(const JobListPrinter&) = delete;
+
+  void Print(const std::vector<JobView>& jobs);
+  // Ends the list; `next_cursor` is shown in JSON when there is one.
+  void Finish(const std::string& next_cursor = {});
+
+ private:
+  struct Columns;
+
+  Context* context_;
+  std::unique_ptr<Columns> columns_;
+  bool first_ = true;
+};
+
+}  // namespace delayd::cli

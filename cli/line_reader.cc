@@ -1,0 +1,57 @@
+#include "cli/line_reader.h"
+
+#include <algorithm>
+
+namespace delayd::cli {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+
+}  // namespace
+
+bool LineReader::Fill() {
+  in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+  begin_ = 0;
+  end_ = static_cast<size_t>(in_.gcount());
+  return end_ > 0;
+}
+
+StatusOr<std::optional<std::string>> LineReader::Next() {
+  std::string line;
+  bool too_long = false;
+  bool any = false;
+  bool complete = false;
+  while (!complete && (begin_ < end_ || Fill())) {
+    any = true;
+    const char* from = buffer_.data() + begin_;
+    const char* to = buffer_.data() + end_;
+    const char* newline = std::find(from, to, '\n');
+    complete = newline != to;
+    const auto count = static_cast<size_t>(newline - from);
+    too_long = too_long || line.size() + count > line_bytes_max_;
+    if (!too_long) {
+      line.append(from, count);
+    }
+    begin_ += count + (complete ? 1 : 0);
+    bytes_read_ += count + (complete ? 1 : 0);
+  }
+  if (in_.bad()) {
+    return DataLoss("line " + std::to_string(number_ + 1) +
+                    ": the input cannot be read; check the file or pipe");
+  }
+  if (!any) {
+    return std::optional<std::string>();
+  }
+  ++number_;
+  if (too_long) {
+    return ResourceExhausted(
+        "the line has more than " + std::to_string(line_bytes_max_) + " bytes; is this JSON Lines?",
+        "body_too_large");
+  }
+  if (number_ == 1 && line.starts_with(kByteOrderMark)) {
+    line.erase(0, kByteOrderMark.size());
+  }
+  return std::optional<std::string>(std::move(line));
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,51 @@
+// delayctl: the command line of delayd.
+#include <locale.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "cli/console.h"
+#include "cli/run.h"
+
+#include <sys/ioctl.h>
+
+namespace {
+
+std::string Environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+delayd::cli::Console::Traits TerminalTraits() {
+  delayd::cli::Console::Traits traits;
+  traits.out_is_terminal = isatty(STDOUT_FILENO) != 0;
+  traits.err_is_terminal = isatty(STDERR_FILENO) != 0;
+  traits.color =
+      traits.out_is_terminal && Environment("NO_COLOR").empty() && Environment("TERM") != "dumb";
+  winsize size{};
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    traits.width = size.ws_col;
+  }
+  return traits;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  // Widths of characters only; numbers and messages stay as they are.
+  setlocale(LC_CTYPE, "C.UTF-8");
+  const delayd::SystemClock clock;
+  delayd::cli::Console console(std::cout, std::cerr, TerminalTraits());
+  const std::vector<std::string> args(argv + 1, argv + argc);
+  return delayd::cli::RunDelayctl(args,
+                                  {.console = console,
+                                   .clock = clock,
+                                   .in = std::cin,
+                                   .in_is_terminal = isatty(STDIN_FILENO) != 0,
+                                   .server = Environment("DELAYCTL_SERVER")});
+}

@@ -1,0 +1,108 @@
+#include "cli/options.h"
+
+#include <charconv>
+
+#include "protocol/duration.h"
+#include "protocol/nearest.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::cli {
+
+Status UsageError(std::string message) {
+  return InvalidArgument(std::move(message), "usage");
+}
+
+Status CheckTimeOrDuration(std::string_view text) {
+  const StatusOr<Millis> duration = protocol::ParseDuration(text);
+  if (duration.ok() || protocol::ParseTimestamp(text).ok()) {
+    return OkStatus();
+  }
+  // Times begin with a year; whatever else was meant as a duration.
+  return text.size() > 4 && text[4] == '-' ? protocol::ParseTimestamp(text).status()
+                                           : duration.status();
+}
+
+void Options::Flag(std::string names, bool* out, std::string help) {
+  options_.push_back({std::move(names), "", std::move(help), false, [out](const std::string&) {
+                        *out = true;
+                        return OkStatus();
+                      }});
+}
+
+void Options::Text(std::string names,
+                   std::string metavar,
+                   std::optional<std::string>* out,
+                   std::string help) {
+  options_.push_back({std::move(names),
+                      std::move(metavar),
+                      std::move(help),
+                      false,
+                      [out](const std::string& text) {
+                        *out = text;
+                        return OkStatus();
+                      }});
+}
+
+void Options::Duration(std::string names, std::optional<Millis>* out, std::string help) {
+  options_.push_back({std::move(names),
+                      "DURATION",
+                      std::move(help),
+                      false,
+                      [out](const std::string& text) -> Status {
+                        DELAYD_ASSIGN_OR_RETURN(*out, protocol::ParseDuration(text));
+                        return OkStatus();
+                      }});
+}
+
+void Options::Time(std::string names, std::optional<WallTime>* out, std::string help) {
+  options_.push_back(
+      {std::move(names), "TIME", std::move(help), false, [out](const std::string& text) -> Status {
+         DELAYD_ASSIGN_OR_RETURN(*out, protocol::ParseTimestamp(text));
+         return OkStatus();
+       }});
+}
+
+void Options::Number(std::string names,
+                     uint64_t max,
+                     std::optional<uint64_t>* out,
+                     std::string help) {
+  options_.push_back(
+      {std::move(names), "N", std::move(help), false, [out, max](const std::string& text) {
+         uint64_t number = 0;
+         const char* end = text.data() + text.size();
+         const auto [stop, error] = std::from_chars(text.data(), end, number);
+         if (error != std::errc() || stop != end || number > max) {
+           return UsageError(protocol::Quoted(text) + " is no whole number from 0 to " +
+                             std::to_string(max));
+         }
+         *out = number;
+         return OkStatus();
+       }});
+}
+
+void Options::Positional(std::string name, std::optional<std::string>* out, std::string help) {
+  Text(std::move(name), "TEXT", out, std::move(help));
+}
+
+void Options::Positionals(std::string name, std::vector<std::string>* out, std::string help) {
+  options_.push_back(
+      {std::move(name), "TEXT", std::move(help), true, [out](const std::string& text) {
+         out->push_back(text);
+         return OkStatus();
+       }});
+}
+
+void Options::Rest(std::string name,
+                   std::string metavar,
+                   std::vector<std::string>* out,
+                   std::string help) {
+  rest_name_ = name;
+  rest_ = out;
+  // Declared for the help text; its words never reach the parser.
+  options_.push_back(
+      {std::move(name), std::move(metavar), std::move(help), false, [](const std::string&) {
+         return OkStatus();
+       }});
+}
+
+}  // namespace delayd::cli

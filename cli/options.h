@@ -1,0 +1,63 @@
+// cli/options.h — what a verb takes on the command line, declared as data.
+//
+// What:    a verb declares its options with where their values go; cli/command_line.cc hands them
+// to the option parser and fills them in. So no verb includes the parser.
+// Errors:  a value that cannot be read is kInvalidArgument "usage" that begins with the option's
+// name.
+// Threads: one owner. The places pointed at outlive the Options.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time.h"
+
+namespace delayd::cli {
+
+struct Option {
+  std::string names;    // "-f,--file"; a positional has no dash
+  std::string metavar;  // empty: a flag
+  std::string help;
+  bool many = false;  // positionals: takes all of them
+  std::function<Status(const std::string&)> set;
+};
+
+class Options {
+ public:
+  void Flag(std::string names, bool* out, std::string help);
+  void Text(std::string names,
+            std::string metavar,
+            std::optional<std::string>* out,
+            std::string help);
+  void Duration(std::string names, std::optional<Millis>* out, std::string help);
+  void Time(std::string names, std::optional<WallTime>* out, std::string help);
+  void Number(std::string names, uint64_t max, std::optional<uint64_t>* out, std::string help);
+  void Positional(std::string name, std::optional<std::string>* out, std::string help);
+  void Positionals(std::string name, std::vector<std::string>* out, std::string help);
+  // This flag and every word behind it: a command with its own options.
+  void Rest(std::string name, std::string metavar, std::vector<std::string>* out, std::string help);
+
+  const std::vector<Option>& all() const { return options_; }
+
+  const std::string& rest_name() const { return rest_name_; }
+
+  std::vector<std::string>* rest() const { return rest_; }
+
+ private:
+  std::vector<Option> options_;
+  std::string rest_name_;
+  std::vector<std::string>* rest_ = nullptr;
+};
+
+// A mistake in how the command was called; its cure is the verb's --help.
+Status UsageError(std::string message);
+
+// A due time as filters take it: RFC 3339, or a duration meaning from now.
+Status CheckTimeOrDuration(std::string_view text);
+
+}  // namespace delayd::cli

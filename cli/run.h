@@ -1,0 +1,33 @@
+// cli/run.h — delayctl without its process: arguments in, exit code out.
+//
+// Errors:  printed as one line on stderr; the exit code says which kind.
+// Threads: one owner.
+#pragma once
+
+#include <functional>
+#include <istream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "cli/console.h"
+#include "protocol/client.h"
+
+namespace delayd::cli {
+
+struct Environment {
+  using Connect = std::function<StatusOr<std::unique_ptr<protocol::Client>>(const std::string&)>;
+
+  Console& console;
+  const Clock& clock;
+  std::istream& in;
+  bool in_is_terminal = false;
+  std::string server;  // DELAYCTL_SERVER; empty: unset
+  Connect connect = [](const std::string& address) { return protocol::Client::Create(address); };
+};
+
+int RunDelayctl(const std::vector<std::string>& args, const Environment& environment);
+
+}  // namespace delayd::cli

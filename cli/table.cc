@@ -1,0 +1,67 @@
+#include "cli/table.h"
+
+#include <wchar.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/check.h"
+
+namespace delayd::cli {
+
+size_t DisplayWidth(std::string_view text) {
+  size_t width = 0;
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t length = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    uint32_t point = length == 1 ? lead : lead & (0xffU >> (length + 1));
+    for (size_t j = 1; j < length && i + j < text.size(); ++j) {
+      point = point << 6U | (static_cast<unsigned char>(text[i + j]) & 0x3fU);
+    }
+    // Unknown to the locale: one column is the best guess.
+    const int columns = wcwidth(static_cast<wchar_t>(point));
+    width += columns < 0 ? 1 : static_cast<size_t>(columns);
+    i += length;
+  }
+  return width;
+}
+
+Table::Table(std::vector<std::string> header) : header_(std::move(header)) {
+  for (const std::string& name : header_) {
+    widths_.push_back(DisplayWidth(name));
+  }
+}
+
+void Table::Add(std::vector<std::string> row) {
+  DELAYD_CHECK(row.size() == header_.size());
+  for (size_t i = 0; i < row.size(); ++i) {
+    row[i] = row[i].empty() ? "-" : EscapeControls(row[i]);
+    widths_[i] = std::max(widths_[i], DisplayWidth(row[i]));
+  }
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::Line(const std::vector<std::string>& row) const {
+  std::string line;
+  for (size_t i = 0; i < row.size(); ++i) {
+    line += row[i];
+    // No spaces at the end of a line.
+    if (i + 1 < row.size()) {
+      line.append(widths_[i] - DisplayWidth(row[i]) + 2, ' ');
+    }
+  }
+  return line;
+}
+
+void Table::Flush(Console* console) {
+  if (!header_printed_) {
+    console->out() << console->Bold(Line(header_)) << '\n';
+    header_printed_ = true;
+  }
+  for (const std::vector<std::string>& row : rows_) {
+    console->out() << Line(row) << '\n';
+  }
+  rows_.clear();
+}
+
+}  // namespace delayd::cli

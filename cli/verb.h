@@ -1,0 +1,29 @@
+// cli/verb.h — one word of delayctl: what it takes, and what it does.
+//
+// Threads: one owner.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "cli/context.h"
+#include "cli/exit_code.h"
+#include "cli/options.h"
+
+namespace delayd::cli {
+
+class Verb {
+ public:
+  virtual ~Verb() = default;
+  virtual std::string_view name() const = 0;
+  // One line, for the list of verbs.
+  virtual std::string_view summary() const = 0;
+  // Examples and what there is to know, below the options in --help.
+  virtual std::string_view details() const = 0;
+
+  virtual void Declare(Options* options) = 0;
+  virtual ExitCode Run(Context* context) = 0;
+};
+
+}  // namespace delayd::cli

@@ -1,0 +1,54 @@
+#include "cli/human_time.h"
+#include "cli/verbs/job_refs.h"
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+class CancelVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "cancel"; }
+
+  std::string_view summary() const override { return "Take jobs back before they are handed out"; }
+
+  std::string_view details() const override {
+    return "Once it says cancelled, the job is never handed out. Exit code 4: a worker has it.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl cancel 4711 4712\n"
+           "  delayctl cancel --queue orders --key order:1001";
+  }
+
+  void Declare(Options* options) override { refs_.Declare(options); }
+
+  ExitCode Run(Context* context) override {
+    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
+    if (!jobs.ok()) {
+      return context->Fail(jobs.status());
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    return ForEachJob(
+        *jobs,
+        [&](const JobRef& ref) { return (*api)->Cancel(ref); },
+        [&](const JobView& job) {
+          const WallTime now = context->clock.Sample().wall;
+          context->console.out() << "cancelled job " << ToInt(job.id) << " in queue " << job.queue
+                                 << ", it was due " << FromNow(job.due, now) << '\n';
+        },
+        context);
+  }
+
+ private:
+  JobRefs refs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeCancel() {
+  return std::make_unique<CancelVerb>();
+}
+
+}  // namespace delayd::cli

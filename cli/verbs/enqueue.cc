@@ -1,0 +1,161 @@
+#include <fstream>
+#include <iterator>
+
+#include "base/limits.h"
+#include "cli/human_time.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/job_json.h"
+#include "protocol/nearest.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::cli {
+namespace {
+
+constexpr uint64_t kUint32Max = 0xffffffff;
+
+class EnqueueVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "enqueue"; }
+
+  std::string_view summary() const override { return "Add a job that is due later"; }
+
+  std::string_view details() const override {
+    return "Prints the job's id once it is on disk. Without --in or --at it is due at once.\n"
+           "With --key, doing it again gives the same job instead of a second one.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl enqueue --in 30m --queue orders --key order:1001 '{\"order_id\":1001}'\n"
+           "  delayctl enqueue --at 2027-01-01T09:00:00Z -q - < payload";
+  }
+
+  void Declare(Options* options) override {
+    options->Positional("PAYLOAD", &payload_, "the payload; - reads it from stdin");
+    options->Text("-f,--file", "FILE", &file_, "read the payload from this file");
+    options->Duration("--in", &in_, "due this long from now, on real time (30m)");
+    options->Time("--at", &at_, "due at this wall-clock time (RFC 3339)");
+    options->Text("--queue", "QUEUE", &queue_, "the queue (default)");
+    options->Text(
+        "-k,--key", "KEY", &key_, "your own key: names the job, and makes this repeatable");
+    options->Number("--priority", kUint32Max, &priority_, "smaller is handed out first (1024)");
+    options->Duration("--lease", &lease_, "how long a worker may hold it unheard of (60s)");
+    options->Number("--max-attempts",
+                    kUint32Max,
+                    &max_attempts_,
+                    "hand-outs before it is dead (25; 0: no limit)");
+    options->Duration(
+        "--expires-after", &expires_after_, "dead, if not handed out this long after it was due");
+  }
+
+  ExitCode Run(Context* context) override {
+    StatusOr<JobSpec> spec = MakeSpec(context);
+    if (!spec.ok()) {
+      return context->Fail(spec.status());
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    const StatusOr<protocol::EnqueuedJob> job = (*api)->Enqueue(*spec);
+    if (!job.ok()) {
+      Status status = job.status();
+      if (status.code() == StatusCode::kUnknown && key_.has_value()) {
+        status = Status(status.code(),
+                        status.message() + " (it has a key, so repeating it is safe)",
+                        status.reason());
+      }
+      return context->Fail(status);
+    }
+    Print(*job, context);
+    return kExitOk;
+  }
+
+ private:
+  StatusOr<std::string> ReadPayload(Context* context) const {
+    if (file_.has_value() && payload_.has_value()) {
+      return UsageError("both PAYLOAD and --file are given; keep one");
+    }
+    std::ifstream file;
+    std::istream* in = &context->in;
+    if (file_.has_value() && *file_ != "-") {
+      file.open(*file_, std::ios::binary);
+      if (!file) {
+        return InvalidArgument("cannot read payload file " + protocol::Quoted(*file_) +
+                               "; check its name and rights");
+      }
+      in = &file;
+    } else if (!file_.has_value() && payload_ != "-") {
+      return payload_.value_or("");
+    }
+    std::string payload{std::istreambuf_iterator<char>(*in), std::istreambuf_iterator<char>()};
+    if (in->bad() || (file.is_open() && file.fail() && !file.eof())) {
+      return InvalidArgument("cannot read the payload; check the file");
+    }
+    return payload;
+  }
+
+  StatusOr<JobSpec> MakeSpec(Context* context) const {
+    if (in_.has_value() && at_.has_value()) {
+      return UsageError(
+          "both --in and --at are given; a job is due after a delay or at a time, keep one");
+    }
+    JobSpec spec;
+    spec.queue = queue_.value_or(spec.queue);
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(spec.queue));
+    if (key_.has_value()) {
+      DELAYD_RETURN_IF_ERROR(ValidateKey(*key_));
+      spec.key = *key_;
+    }
+    if (at_.has_value()) {
+      spec.due = DueAt{*at_};
+    } else {
+      spec.due = DueAfter{in_.value_or(Millis(0))};
+    }
+    if (priority_.has_value()) {
+      spec.priority = static_cast<uint32_t>(*priority_);
+    }
+    if (max_attempts_.has_value()) {
+      spec.max_attempts = static_cast<uint32_t>(*max_attempts_);
+    }
+    spec.lease = lease_;
+    spec.expires_after = expires_after_;
+    DELAYD_ASSIGN_OR_RETURN(spec.payload, ReadPayload(context));
+    return spec;
+  }
+
+  static void Print(const protocol::EnqueuedJob& enqueued, Context* context) {
+    const JobView& job = enqueued.job;
+    if (!context->globals.quiet && context->globals.output != OutputFormat::kTable) {
+      context->console.out() << protocol::EnqueuedToJson(enqueued) << '\n';
+      return;
+    }
+    context->console.out() << ToInt(job.id) << '\n' << std::flush;
+    // Words for whoever watches; scripts get the id alone.
+    if (context->console.traits().err_is_terminal) {
+      const WallTime now = context->clock.Sample().wall;
+      const std::string id = std::to_string(ToInt(job.id));
+      context->console.Say("job " + id + " in queue " + job.queue +
+                           (enqueued.existed ? " was there already, " : ", ") + "due " +
+                           FromNow(job.due, now) + " (" + protocol::FormatTimestamp(job.due) +
+                           "); take it back with: delayctl cancel " + id);
+    }
+  }
+
+  std::optional<std::string> payload_;
+  std::optional<std::string> file_;
+  std::optional<Millis> in_;
+  std::optional<WallTime> at_;
+  std::optional<std::string> queue_;
+  std::optional<std::string> key_;
+  std::optional<uint64_t> priority_;
+  std::optional<Millis> lease_;
+  std::optional<uint64_t> max_attempts_;
+  std::optional<Millis> expires_after_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeEnqueue() {
+  return std::make_unique<EnqueueVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,83 @@
+#include "base/limits.h"
+#include "cli/verbs/list_filter.h"
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+class ExportVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "export"; }
+
+  std::string_view summary() const override { return "Write pending jobs as JSON Lines"; }
+
+  std::string_view details() const override {
+    return "One job a line, payload included, soonest first; import takes the lines as they are.\n"
+           "Jobs that come, go or move meanwhile may be missing or stand as they were.\n"
+           "\n"
+           "Example:\n"
+           "  delayctl export --queue orders > orders.jsonl";
+  }
+
+  void Declare(Options* options) override { filter_.Declare(options); }
+
+  ExitCode Run(Context* context) override {
+    StatusOr<ListQuery> query = filter_.Resolve();
+    if (!query.ok()) {
+      return context->Fail(query.status());
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    query->limit = limits::kListLimitMax;
+    uint64_t written = 0;
+    do {
+      const StatusOr<protocol::JobPage> page = (*api)->List(*query);
+      Status status = page.status();
+      if (status.ok()) {
+        status = WritePage(**api, page->jobs, context, &written);
+      }
+      if (!status.ok()) {
+        context->console.Say("export stopped after " + std::to_string(written) + " jobs");
+        return context->Fail(status);
+      }
+      query->cursor = page->next_cursor;
+    } while (!query->cursor.empty());
+    if (context->console.traits().err_is_terminal) {
+      context->console.Say("exported " + std::to_string(written) + " jobs");
+    }
+    return kExitOk;
+  }
+
+ private:
+  static Status WritePage(Api& api,
+                          const std::vector<JobView>& jobs,
+                          Context* context,
+                          uint64_t* written) {
+    for (const JobView& listed : jobs) {
+      // Lists carry no payloads.
+      const StatusOr<JobView> job = api.Show(listed.id);
+      if (job.status().code() == StatusCode::kNotFound ||
+          (job.ok() && job->state == JobState::kFinished)) {
+        continue;
+      }
+      if (!job.ok()) {
+        return job.status();
+      }
+      context->console.out() << protocol::JobToJson(*job) << '\n';
+      ++*written;
+    }
+    return OkStatus();
+  }
+
+  ListFilter filter_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeExport() {
+  return std::make_unique<ExportVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,280 @@
+#include <signal.h>
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include "base/limits.h"
+#include "cli/human_time.h"
+#include "cli/importer.h"
+#include "cli/line_reader.h"
+#include "cli/progress.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/json_writer.h"
+#include "protocol/nearest.h"
+
+#include <sys/stat.h>
+
+namespace delayd::cli {
+namespace {
+
+// A batch of large jobs on a slow disk takes longer than one job.
+constexpr Millis kImportTimeout{30'000};
+
+// Set by the first SIGINT or SIGTERM; the second one ends the process at once.
+volatile sig_atomic_t interrupted = 0;  // NOLINT: written by a signal handler
+
+class InterruptGuard {
+ public:
+  InterruptGuard() {
+    interrupted = 0;
+
+    struct sigaction action {};
+
+    action.sa_handler = [](int) { interrupted = 1; };
+    action.sa_flags = static_cast<int>(SA_RESETHAND);
+    sigaction(SIGINT, &action, &old_interrupt_);
+    sigaction(SIGTERM, &action, &old_terminate_);
+  }
+
+  ~InterruptGuard() {
+    sigaction(SIGINT, &old_interrupt_, nullptr);
+    sigaction(SIGTERM, &old_terminate_, nullptr);
+  }
+
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  struct sigaction old_interrupt_ {};
+
+  struct sigaction old_terminate_ {};
+};
+
+uint64_t FileBytes(const std::string& path) {
+  struct stat info {};
+
+  return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)
+             ? static_cast<uint64_t>(info.st_size)
+             : 0;
+}
+
+class ImportVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "import"; }
+
+  std::string_view summary() const override { return "Enqueue jobs from JSON Lines"; }
+
+  std::string_view details() const override {
+    return "Each line is a job: queue, delay or due, payload or payload_base64, key, priority, "
+           "lease,\n"
+           "max_attempts, expires_after. Lines that export wrote are taken as they are.\n"
+           "It stops at the first bad line, with everything before it safely enqueued, and says "
+           "how\n"
+           "to resume. Lines with keys may be imported again without harm, and are sent again by\n"
+           "themselves when the connection breaks.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl import orders.jsonl\n"
+           "  delayctl import --continue --skip 5000 - < orders.jsonl";
+  }
+
+  void Declare(Options* options) override {
+    options->Positional("FILE", &file_, "the file; - or nothing reads stdin");
+    options->Number("--batch", limits::kEnqueueBatchJobsMax, &batch_, "jobs in one request (500)");
+    options->Flag("--continue", &keep_going_, "report bad lines and go on; exit code 1");
+    options->Number("--skip", UINT64_MAX, &skip_, "begin behind this many lines");
+    options->Duration("--retry-for", &retry_for_, "wait this long for a daemon that is away (30s)");
+    options->Text(
+        "--ack-log", "FILE", &ack_log_path_, "append a JSON line per job that was acknowledged");
+  }
+
+  ExitCode Run(Context* context) override {
+    Status status = Open(context);
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kImportTimeout);
+    if (status.ok()) {
+      status = api.status();
+    }
+    if (!status.ok()) {
+      return context->Fail(status);
+    }
+    const bool from_file = file_.has_value() && *file_ != "-";
+    Progress progress(
+        &context->console, &context->clock, "jobs", from_file ? FileBytes(*file_) : 0);
+    LineReader reader(from_file ? input_ : context->in);
+    Importer importer(
+        api->get(), &context->clock, ImportOptionsOf(), MakeHooks(context, &progress));
+    const InterruptGuard guard;
+    status = Pump(&reader, &importer, &progress);
+    progress.Clear();
+    return Conclude(status, importer.counts(), progress.elapsed(), context);
+  }
+
+ private:
+  Status Open(Context* context) {
+    if (batch_ == uint64_t{0}) {
+      return UsageError("--batch: a batch of 0 jobs goes nowhere; give at least 1");
+    }
+    if (!file_.has_value() && context->in_is_terminal) {
+      return UsageError("no FILE is given and stdin is a terminal; name a file, or - to type");
+    }
+    if (file_.has_value() && *file_ != "-") {
+      input_.open(*file_, std::ios::binary);
+      if (!input_) {
+        return InvalidArgument("cannot read " + protocol::Quoted(*file_) +
+                               "; check its name and rights");
+      }
+    }
+    if (ack_log_path_.has_value()) {
+      ack_log_.open(*ack_log_path_, std::ios::binary | std::ios::app);
+      if (!ack_log_) {
+        return InvalidArgument("cannot write the ack log " + protocol::Quoted(*ack_log_path_) +
+                               "; check its directory and rights");
+      }
+    }
+    return OkStatus();
+  }
+
+  ImportOptions ImportOptionsOf() const {
+    ImportOptions options;
+    options.batch_jobs = static_cast<size_t>(batch_.value_or(options.batch_jobs));
+    options.keep_going = keep_going_;
+    options.retry_for = retry_for_.value_or(options.retry_for);
+    return options;
+  }
+
+  Importer::Hooks MakeHooks(Context* context, Progress* progress) {
+    Importer::Hooks hooks;
+    hooks.sleep = [](Millis time) { std::this_thread::sleep_for(time); };
+    hooks.bad_line = [context, progress](const Status& status) {
+      progress->Clear();
+      context->console.Error(status);
+    };
+    hooks.say = [context, progress](const std::string& words) {
+      progress->Clear();
+      context->console.Say(words);
+    };
+    hooks.acknowledged = [this, context](uint64_t line, const protocol::EnqueuedJob& job) {
+      if (context->globals.quiet) {
+        context->console.out() << ToInt(job.job.id) << '\n';
+      }
+      return LogAck(line, job);
+    };
+    hooks.batch_done = [this] {
+      ack_log_.flush();
+      return CheckAckLog();
+    };
+    return hooks;
+  }
+
+  Status LogAck(uint64_t line, const protocol::EnqueuedJob& job) {
+    if (!ack_log_path_.has_value()) {
+      return OkStatus();
+    }
+    protocol::JsonObjectWriter writer;
+    writer.Number("line", line);
+    writer.Number("id", ToInt(job.job.id));
+    writer.String("key", job.job.key);
+    writer.Bool("existed", job.existed);
+    ack_log_ << writer.Take() << '\n';
+    return CheckAckLog();
+  }
+
+  Status CheckAckLog() {
+    if (ack_log_path_.has_value() && !ack_log_.good()) {
+      return Internal("cannot write the ack log " + protocol::Quoted(*ack_log_path_) +
+                      "; is the disk full?");
+    }
+    return OkStatus();
+  }
+
+  Status Pump(LineReader* reader, Importer* importer, Progress* progress) {
+    for (;;) {
+      if (interrupted != 0) {
+        // The gathered lines are not sent: who interrupts wants it to end.
+        return OkStatus();
+      }
+      const StatusOr<std::optional<std::string>> line = reader->Next();
+      if (!line.ok() && line.status().code() != StatusCode::kResourceExhausted) {
+        DELAYD_RETURN_IF_ERROR(importer->Flush());
+        return line.status();
+      }
+      if (line.ok() && !line->has_value()) {
+        return importer->Flush();
+      }
+      const uint64_t number = reader->number();
+      if (number <= skip_.value_or(0)) {
+        continue;
+      }
+      DELAYD_RETURN_IF_ERROR(line.ok() ? importer->AddLine(number, **line)
+                                       : importer->AddBadLine(number, line.status()));
+      progress->Update(importer->counts().imported, reader->bytes_read());
+    }
+  }
+
+  std::string Summary(const ImportCounts& counts, Millis elapsed) const {
+    std::string text = "imported " + std::to_string(counts.imported) + " jobs";
+    if (counts.existed > 0) {
+      text += " (" + std::to_string(counts.existed) + " were there already)";
+    }
+    text += " in " + RoughDuration(elapsed) + ", " + Rate(counts.imported, elapsed);
+    if (counts.bad_lines > 0) {
+      text += "; bad lines left out: " + std::to_string(counts.bad_lines);
+    }
+    return text;
+  }
+
+  ExitCode Conclude(const Status& status,
+                    const ImportCounts& counts,
+                    Millis elapsed,
+                    Context* context) const {
+    if (!context->globals.quiet && context->globals.output != OutputFormat::kTable) {
+      protocol::JsonObjectWriter writer;
+      writer.Number("imported", counts.imported);
+      writer.Number("existed", counts.existed);
+      writer.Number("bad_lines", counts.bad_lines);
+      writer.Number("elapsed_ms", static_cast<uint64_t>(elapsed.count()));
+      writer.Number("settled_line", std::max(counts.settled_line, skip_.value_or(0)));
+      context->console.out() << writer.Take() << '\n';
+    }
+    context->console.Say(Summary(counts, elapsed));
+    const std::string settled = std::to_string(std::max(counts.settled_line, skip_.value_or(0)));
+    if (interrupted != 0) {
+      context->console.Error(Status(StatusCode::kUnavailable,
+                                    "interrupted; the lines up to " + settled +
+                                        " are enqueued, resume with --skip " + settled,
+                                    "interrupted"));
+      return kExitInterrupted;
+    }
+    if (!status.ok()) {
+      // An unknown outcome has said how to resume already.
+      const bool explained = status.code() == StatusCode::kUnknown;
+      context->console.Error(
+          explained
+              ? status
+              : Status(status.code(),
+                       status.message() + " (the lines before are enqueued; resume with --skip " +
+                           settled + ")",
+                       status.reason()));
+      return ExitCodeOf(status);
+    }
+    return counts.bad_lines > 0 ? kExitFailed : kExitOk;
+  }
+
+  std::optional<std::string> file_;
+  std::optional<uint64_t> batch_;
+  bool keep_going_ = false;
+  std::optional<uint64_t> skip_;
+  std::optional<Millis> retry_for_;
+  std::optional<std::string> ack_log_path_;
+  std::ifstream input_;
+  std::ofstream ack_log_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeImport() {
+  return std::make_unique<ImportVerb>();
+}
+
+}  // namespace delayd::cli

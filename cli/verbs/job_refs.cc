@@ -1,0 +1,83 @@
+#include "cli/verbs/job_refs.h"
+
+#include <charconv>
+
+#include "base/limits.h"
+#include "protocol/job_json.h"
+#include "protocol/nearest.h"
+
+namespace delayd::cli {
+
+StatusOr<JobId> ParseJobId(std::string_view text) {
+  uint64_t id = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, id);
+  if (error != std::errc() || stop != end || id > limits::kJobIdMax) {
+    return UsageError("job id " + protocol::Quoted(text) +
+                      " is no number; for a key, give --queue and --key");
+  }
+  return JobId{id};
+}
+
+void JobRefs::Declare(Options* options) {
+  options->Positionals("ID", &ids_, "job ids");
+  options->Text("--queue", "QUEUE", &queue_, "with --key: the job's queue (default)");
+  options->Text("-k,--key", "KEY", &key_, "the job's key, in place of its id");
+}
+
+StatusOr<std::vector<JobRef>> JobRefs::Resolve() const {
+  if (key_.has_value()) {
+    if (!ids_.empty()) {
+      return UsageError("ids and --key are both given; name the jobs one way");
+    }
+    const std::string queue = queue_.value_or("default");
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(queue));
+    DELAYD_RETURN_IF_ERROR(ValidateKey(*key_));
+    return std::vector<JobRef>{KeyRef{queue, *key_}};
+  }
+  if (queue_.has_value()) {
+    return UsageError("--queue goes with --key; an id needs no queue");
+  }
+  if (ids_.empty()) {
+    return UsageError("no job is named; give its ID, or --queue QUEUE --key KEY");
+  }
+  std::vector<JobRef> jobs;
+  for (const std::string& id : ids_) {
+    DELAYD_ASSIGN_OR_RETURN(const JobId job, ParseJobId(id));
+    jobs.emplace_back(job);
+  }
+  return jobs;
+}
+
+ExitCode ForEachJob(const std::vector<JobRef>& jobs,
+                    const std::function<StatusOr<JobView>(const JobRef&)>& call,
+                    const std::function<void(const JobView&)>& say,
+                    Context* context) {
+  std::ostream& out = context->console.out();
+  ExitCode code = kExitOk;
+  bool first = true;
+  for (const JobRef& ref : jobs) {
+    const StatusOr<JobView> job = call(ref);
+    code = Combine(code, ExitCodeOf(job.status()), first);
+    first = false;
+    if (!job.ok()) {
+      context->console.Error(job.status());
+      // Nobody there: the others would only say the same.
+      if (job.status().code() == StatusCode::kUnavailable) {
+        return jobs.size() == 1 ? code : ExitCodeOf(job.status());
+      }
+      continue;
+    }
+    if (context->globals.quiet) {
+      out << ToInt(job->id) << '\n';
+    } else if (context->globals.output == OutputFormat::kTable) {
+      say(*job);
+    } else {
+      // One document a job, in both JSON formats: each answer stands as soon as it is there.
+      out << protocol::JobToJson(*job) << '\n';
+    }
+  }
+  return code;
+}
+
+}  // namespace delayd::cli

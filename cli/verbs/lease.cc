@@ -1,0 +1,102 @@
+#include "base/limits.h"
+#include "cli/table.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/duration.h"
+
+namespace delayd::cli {
+namespace {
+
+class LeaseVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "lease"; }
+
+  std::string_view summary() const override { return "Take due jobs to work on them by hand"; }
+
+  std::string_view details() const override {
+    return "Ack, nack or bury each by its token before the lease ends. -q prints the tokens.\n"
+           "Exit code 6: no job was ready in time.\n"
+           "\n"
+           "Example:\n"
+           "  delayctl lease --queue orders --wait 20s -o jsonl";
+  }
+
+  void Declare(Options* options) override {
+    options->Text("--queue", "QUEUE", &queue_, "the queue (default)");
+    options->Number("-n,--count", limits::kLeaseCountMax, &count_, "at most so many (1)");
+    options->Duration("--wait", &wait_, "wait this long for a job (0)");
+    options->Duration("--lease", &lease_, "how long they are yours (the job's own)");
+  }
+
+  ExitCode Run(Context* context) override {
+    const std::string queue = queue_.value_or("default");
+    Status status = ValidateQueueName(queue);
+    if (status.ok() && count_ == uint64_t{0}) {
+      status = UsageError("--count: 0 jobs are nothing to wait for; give at least 1");
+    }
+    if (!status.ok()) {
+      return context->Fail(status);
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    protocol::LeaseRequest request;
+    request.count = static_cast<uint32_t>(count_.value_or(1));
+    request.wait = wait_.value_or(Millis(0));
+    request.lease = lease_;
+    const StatusOr<std::vector<JobView>> jobs = (*api)->Lease(queue, request);
+    if (!jobs.ok()) {
+      return context->Fail(jobs.status());
+    }
+    Print(*jobs, context);
+    if (jobs->empty()) {
+      return context->Fail(DeadlineExceeded("no job in queue " + queue + " was ready within " +
+                                            protocol::FormatDuration(request.wait) +
+                                            "; wait longer with --wait"));
+    }
+    return kExitOk;
+  }
+
+ private:
+  static void Print(const std::vector<JobView>& jobs, Context* context) {
+    std::ostream& out = context->console.out();
+    if (!context->globals.quiet && context->globals.output == OutputFormat::kJson) {
+      out << protocol::JobPageToJson({.jobs = jobs, .next_cursor = {}}) << '\n';
+      return;
+    }
+    Table table({"ID", "KEY", "ATTEMPT", "LATE", "TOKEN", "PAYLOAD"});
+    for (const JobView& job : jobs) {
+      const std::string token =
+          job.lease_token.has_value() ? FormatLeaseToken(*job.lease_token) : "";
+      if (context->globals.quiet) {
+        out << token << '\n';
+      } else if (context->globals.output == OutputFormat::kJsonl) {
+        out << protocol::JobToJson(job) << '\n';
+      } else {
+        table.Add({std::to_string(ToInt(job.id)),
+                   job.key,
+                   std::to_string(job.attempt),
+                   protocol::FormatDuration(job.lateness.value_or(Millis(0))),
+                   token,
+                   job.payload.value_or("")});
+      }
+    }
+    if (!context->globals.quiet && context->globals.output == OutputFormat::kTable &&
+        !jobs.empty()) {
+      table.Flush(&context->console);
+    }
+  }
+
+  std::optional<std::string> queue_;
+  std::optional<uint64_t> count_;
+  std::optional<Millis> wait_;
+  std::optional<Millis> lease_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeLease() {
+  return std::make_unique<LeaseVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,117 @@
+// ack, nack, bury and extend: what can be done with a lease.
+#include "cli/human_time.h"
+#include "cli/verbs/job_refs.h"
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+class LeaseChangeVerb : public Verb {
+ public:
+  LeaseChangeVerb(std::string_view name,
+                  std::string_view summary,
+                  std::string_view details,
+                  std::string_view done)
+      : name_(name), summary_(summary), details_(details), done_(done) {}
+
+  std::string_view name() const override { return name_; }
+
+  std::string_view summary() const override { return summary_; }
+
+  std::string_view details() const override { return details_; }
+
+  void Declare(Options* options) override {
+    options->Positionals("TOKEN", &tokens_, "lease tokens, as lease printed them");
+    if (name_ == "nack") {
+      options->Duration("--delay", &delay_, "hand it out again after this long (backoff)");
+    }
+    if (name_ == "nack" || name_ == "bury") {
+      options->Text("--error", "TEXT", &error_, "why; kept as the job's last error");
+    }
+    if (name_ == "extend") {
+      options->Duration("--lease", &lease_, "ends this long from now (the job's own lease)");
+    }
+  }
+
+  ExitCode Run(Context* context) override {
+    if (tokens_.empty()) {
+      return context->Fail(UsageError("no lease is named; give the TOKEN that lease printed"));
+    }
+    for (const std::string& token : tokens_) {
+      const StatusOr<LeaseToken> parsed = ParseLeaseToken(token);
+      if (!parsed.ok()) {
+        return context->Fail(parsed.status());
+      }
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    protocol::LeaseChange change;
+    change.delay = delay_;
+    change.lease = lease_;
+    change.error = error_.value_or("");
+    // The refs only count the calls: a lease is named by its token.
+    const std::vector<JobRef> refs(tokens_.size(), JobId{});
+    size_t next = 0;
+    return ForEachJob(
+        refs,
+        [&](const JobRef&) { return (*api)->ChangeLease(tokens_[next++], name_, change); },
+        [&](const JobView& job) {
+          context->console.out() << done_ << " job " << ToInt(job.id) << " in queue " << job.queue;
+          if (job.state == JobState::kScheduled) {
+            context->console.out()
+                << ", due again " << FromNow(job.due, context->clock.Sample().wall);
+          } else if (job.state == JobState::kDead) {
+            context->console.out() << ", it is dead";
+          }
+          context->console.out() << '\n';
+        },
+        context);
+  }
+
+ private:
+  std::string_view name_;
+  std::string_view summary_;
+  std::string_view details_;
+  std::string_view done_;
+  std::vector<std::string> tokens_;
+  std::optional<Millis> delay_;
+  std::optional<Millis> lease_;
+  std::optional<std::string> error_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeAck() {
+  return std::make_unique<LeaseChangeVerb>("ack",
+                                           "Finish leased jobs: their work is done",
+                                           "Example:\n  delayctl ack 4711-3-1f",
+                                           "acked");
+}
+
+std::unique_ptr<Verb> MakeNack() {
+  return std::make_unique<LeaseChangeVerb>(
+      "nack",
+      "Give leased jobs back to be tried again",
+      "A job whose attempts are used up becomes dead.\n\nExample:\n"
+      "  delayctl nack 4711-3-1f --delay 5m --error 'shop is down'",
+      "nacked");
+}
+
+std::unique_ptr<Verb> MakeBury() {
+  return std::make_unique<LeaseChangeVerb>(
+      "bury",
+      "Declare leased jobs dead, whatever attempts are left",
+      "Example:\n  delayctl bury 4711-3-1f --error 'no such order'",
+      "buried");
+}
+
+std::unique_ptr<Verb> MakeExtend() {
+  return std::make_unique<LeaseChangeVerb>("extend",
+                                           "Keep leased jobs for longer",
+                                           "Example:\n  delayctl extend 4711-3-1f --lease 5m",
+                                           "extended the lease of");
+}
+
+}  // namespace delayd::cli

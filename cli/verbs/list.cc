@@ -1,0 +1,88 @@
+#include <algorithm>
+
+#include "base/limits.h"
+#include "cli/job_output.h"
+#include "cli/verbs/list_filter.h"
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+class ListVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "list"; }
+
+  std::string_view summary() const override { return "List jobs, soonest first"; }
+
+  std::string_view details() const override {
+    return "Payloads are not listed: see show and export.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl list --queue orders --due-before 1h -o jsonl\n"
+           "  delayctl list --state dead --all -q";
+  }
+
+  void Declare(Options* options) override {
+    filter_.Declare(options);
+    options->Number("-n,--limit", UINT64_MAX, &limit_, "at most so many (100)");
+    options->Flag("-a,--all", &all_, "all that match");
+  }
+
+  ExitCode Run(Context* context) override {
+    StatusOr<ListQuery> query = filter_.Resolve();
+    if (query.ok() && all_ && limit_.has_value()) {
+      query = UsageError("--all and --limit contradict each other; keep one");
+    }
+    if (!query.ok()) {
+      return context->Fail(query.status());
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    return Page(**api, *query, context);
+  }
+
+ private:
+  ExitCode Page(Api& api, ListQuery query, Context* context) const {
+    uint64_t left = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
+    std::optional<JobListPrinter> printer;
+    while (left > 0) {
+      query.limit = std::min<uint64_t>(left, limits::kListLimitMax);
+      StatusOr<protocol::JobPage> page = api.List(query);
+      if (!page.ok()) {
+        return context->Fail(page.status());
+      }
+      // Begun only now, so that a failure leaves stdout empty.
+      if (!printer.has_value()) {
+        printer.emplace(context);
+      }
+      printer->Print(page->jobs);
+      left -= std::min<uint64_t>(left, page->jobs.size());
+      // A page may be empty and have a next one: the daemon looks at a bounded number of rows.
+      query.cursor = page->next_cursor;
+      if (query.cursor.empty()) {
+        break;
+      }
+    }
+    if (printer.has_value()) {
+      printer->Finish(query.cursor);
+    }
+    if (!query.cursor.empty() && context->console.traits().err_is_terminal) {
+      context->console.Say("there are more; give --limit N or --all");
+    }
+    return kExitOk;
+  }
+
+  ListFilter filter_;
+  std::optional<uint64_t> limit_;
+  bool all_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeList() {
+  return std::make_unique<ListVerb>();
+}
+
+}  // namespace delayd::cli

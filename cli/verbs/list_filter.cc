@@ -1,0 +1,42 @@
+#include "cli/verbs/list_filter.h"
+
+#include "base/job.h"
+#include "protocol/nearest.h"
+
+namespace delayd::cli {
+void ListFilter::Declare(Options* options) {
+  options->Text("--queue", "QUEUE", &query_.queue, "only this queue");
+  options->Text("--state",
+                "STATE",
+                &query_.state,
+                "scheduled, ready, leased, dead or finished (the first three)");
+  options->Text("--due-before",
+                "TIME",
+                &query_.due_before,
+                "due before this time, or this duration from now");
+  options->Text(
+      "--due-after", "TIME", &query_.due_after, "due after this time, or this duration from now");
+  options->Text("--key-prefix", "TEXT", &query_.key_prefix, "only keys that begin so");
+}
+
+StatusOr<ListQuery> ListFilter::Resolve() const {
+  if (query_.queue.has_value()) {
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(*query_.queue));
+  }
+  if (query_.state.has_value() && !ParseJobState(*query_.state).has_value()) {
+    return UsageError("--state: " + protocol::Quoted(*query_.state) +
+                      " is no state; use scheduled, ready, leased, dead or finished");
+  }
+  for (const auto& [name, value] : {std::pair("--due-before", &query_.due_before),
+                                    std::pair("--due-after", &query_.due_after)}) {
+    if (value->has_value()) {
+      const Status status = CheckTimeOrDuration(**value);
+      if (!status.ok()) {
+        return status.WithContext(name);
+      }
+    }
+  }
+  return query_;
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,83 @@
+#include "cli/table.h"
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+class QueuesVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "queues"; }
+
+  std::string_view summary() const override { return "List queues with their counts"; }
+
+  std::string_view details() const override {
+    return "Examples:\n"
+           "  delayctl queues\n"
+           "  delayctl queues orders -o json";
+  }
+
+  void Declare(Options* options) override {
+    options->Positional("QUEUE", &queue_, "only this queue");
+  }
+
+  ExitCode Run(Context* context) override {
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    StatusOr<std::vector<protocol::QueueCounts>> queues = Ask(**api);
+    if (!queues.ok()) {
+      return context->Fail(queues.status());
+    }
+    Print(*queues, context);
+    return kExitOk;
+  }
+
+ private:
+  StatusOr<std::vector<protocol::QueueCounts>> Ask(Api& api) const {
+    if (!queue_.has_value()) {
+      return api.Queues();
+    }
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(*queue_));
+    DELAYD_ASSIGN_OR_RETURN(protocol::QueueCounts queue, api.Queue(*queue_));
+    return std::vector<protocol::QueueCounts>{std::move(queue)};
+  }
+
+  void Print(const std::vector<protocol::QueueCounts>& queues, Context* context) const {
+    std::ostream& out = context->console.out();
+    if (!context->globals.quiet && context->globals.output == OutputFormat::kJson) {
+      out << (queue_.has_value() ? protocol::QueueToJson(queues.front())
+                                 : protocol::QueuesToJson(queues))
+          << '\n';
+      return;
+    }
+    Table table({"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "PAUSED"});
+    for (const protocol::QueueCounts& queue : queues) {
+      if (context->globals.quiet) {
+        out << queue.name << '\n';
+      } else if (context->globals.output == OutputFormat::kJsonl) {
+        out << protocol::QueueToJson(queue) << '\n';
+      } else {
+        table.Add({queue.name,
+                   std::to_string(queue.scheduled),
+                   std::to_string(queue.ready),
+                   std::to_string(queue.leased),
+                   std::to_string(queue.dead),
+                   queue.paused ? "yes" : "no"});
+      }
+    }
+    if (!context->globals.quiet && context->globals.output == OutputFormat::kTable) {
+      table.Flush(&context->console);
+    }
+  }
+
+  std::optional<std::string> queue_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeQueues() {
+  return std::make_unique<QueuesVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,86 @@
+#include "cli/human_time.h"
+#include "cli/verbs/job_refs.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::cli {
+namespace {
+
+class RescheduleVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "reschedule"; }
+
+  std::string_view summary() const override { return "Move jobs to another due time or priority"; }
+
+  std::string_view details() const override {
+    return "Examples:\n"
+           "  delayctl reschedule 4711 --in 10m\n"
+           "  delayctl reschedule --queue orders --key order:1001 --at 2027-01-01T09:00:00Z";
+  }
+
+  void Declare(Options* options) override {
+    refs_.Declare(options);
+    options->Duration("--in", &in_, "due this long from now");
+    options->Time("--at", &at_, "due at this wall-clock time (RFC 3339)");
+    options->Number("--priority", 0xffffffff, &priority_, "smaller is handed out first");
+  }
+
+  ExitCode Run(Context* context) override {
+    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
+    if (!jobs.ok()) {
+      return context->Fail(jobs.status());
+    }
+    const StatusOr<protocol::RescheduleRequest> request = MakeRequest();
+    if (!request.ok()) {
+      return context->Fail(request.status());
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    return ForEachJob(
+        *jobs,
+        [&](const JobRef& ref) { return (*api)->Reschedule(ref, *request); },
+        [&](const JobView& job) {
+          const WallTime now = context->clock.Sample().wall;
+          context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue
+                                 << " is due " << FromNow(job.due, now) << " ("
+                                 << protocol::FormatTimestamp(job.due) << "), priority "
+                                 << job.priority << '\n';
+        },
+        context);
+  }
+
+ private:
+  StatusOr<protocol::RescheduleRequest> MakeRequest() const {
+    if (in_.has_value() && at_.has_value()) {
+      return UsageError("both --in and --at are given; keep one");
+    }
+    protocol::RescheduleRequest request;
+    if (in_.has_value()) {
+      request.due = DueAfter{*in_};
+    } else if (at_.has_value()) {
+      request.due = DueAt{*at_};
+    }
+    if (priority_.has_value()) {
+      request.priority = static_cast<uint32_t>(*priority_);
+    }
+    if (!request.due.has_value() && !request.priority.has_value()) {
+      return UsageError("nothing to change; give --in, --at or --priority");
+    }
+    return request;
+  }
+
+  JobRefs refs_;
+  std::optional<Millis> in_;
+  std::optional<WallTime> at_;
+  std::optional<uint64_t> priority_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeReschedule() {
+  return std::make_unique<RescheduleVerb>();
+}
+
+}  // namespace delayd::cli

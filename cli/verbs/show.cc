@@ -1,0 +1,68 @@
+#include "cli/job_output.h"
+#include "cli/verbs/job_refs.h"
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+class ShowVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "show"; }
+
+  std::string_view summary() const override { return "Show jobs with their payloads"; }
+
+  std::string_view details() const override {
+    return "Examples:\n"
+           "  delayctl show 4711\n"
+           "  delayctl show --queue orders --key order:1001 --payload | jq .";
+  }
+
+  void Declare(Options* options) override {
+    refs_.Declare(options);
+    options->Flag("-p,--payload", &payload_only_, "print the payload's bytes and nothing else");
+  }
+
+  ExitCode Run(Context* context) override {
+    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
+    if (!jobs.ok()) {
+      return context->Fail(jobs.status());
+    }
+    if (payload_only_ && jobs->size() > 1) {
+      return context->Fail(UsageError("--payload takes one job; its bytes would run together"));
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    if (payload_only_) {
+      const StatusOr<JobView> job = (*api)->Show(jobs->front());
+      if (!job.ok()) {
+        return context->Fail(job.status());
+      }
+      context->console.Bytes(job->payload.value_or(""));
+      return kExitOk;
+    }
+    bool first = true;
+    return ForEachJob(
+        *jobs,
+        [&](const JobRef& ref) { return (*api)->Show(ref); },
+        [&](const JobView& job) {
+          context->console.out() << (first ? "" : "\n");
+          first = false;
+          PrintCard(job, context);
+        },
+        context);
+  }
+
+ private:
+  JobRefs refs_;
+  bool payload_only_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeShow() {
+  return std::make_unique<ShowVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,52 @@
+#include "cli/table.h"
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+class StatsVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "stats"; }
+
+  std::string_view summary() const override { return "Show the daemon's counters"; }
+
+  std::string_view details() const override {
+    return "Counts of jobs are exact; counters of events begin with the daemon's start.\n"
+           "\n"
+           "Example:\n"
+           "  delayctl stats -o json";
+  }
+
+  void Declare(Options* /*options*/) override {}
+
+  ExitCode Run(Context* context) override {
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    const StatusOr<std::vector<protocol::Stat>> stats = (*api)->Stats();
+    if (!stats.ok()) {
+      return context->Fail(stats.status());
+    }
+    if (context->globals.output != OutputFormat::kTable) {
+      context->console.out() << protocol::StatsToJson(*stats) << '\n';
+      return kExitOk;
+    }
+    Table table({"COUNTER", "VALUE"});
+    for (const protocol::Stat& stat : *stats) {
+      const auto* number = std::get_if<uint64_t>(&stat.value);
+      table.Add({stat.name,
+                 number != nullptr ? std::to_string(*number) : std::get<std::string>(stat.value)});
+    }
+    table.Flush(&context->console);
+    return kExitOk;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeStats() {
+  return std::make_unique<StatsVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,168 @@
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <thread>
+
+#include "base/check.h"
+#include "cli/verbs/verbs.h"
+#include "cli/worker.h"
+#include "protocol/nearest.h"
+
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+
+namespace delayd::cli {
+namespace {
+
+constexpr uint64_t kConcurrencyMax = 1000;
+
+// Whether the command can be run at all, so that a typo costs no job an attempt.
+bool IsRunnable(const std::string& command) {
+  if (command.find('/') != std::string::npos) {
+    return access(command.c_str(), X_OK) == 0;
+  }
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
+  while (!rest.empty()) {
+    const std::string_view directory = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
+    if (access((std::string(directory) + "/" + command).c_str(), X_OK) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Takes SIGINT and SIGTERM out of the threads and hands them to the worker, one call each.
+class SignalRelay {
+ public:
+  explicit SignalRelay(Worker* worker) : done_fd_(eventfd(0, EFD_CLOEXEC)) {
+    DELAYD_CHECK(done_fd_ >= 0);
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGINT);
+    sigaddset(&wanted, SIGTERM);
+    // Before any thread is started, so that all inherit it.
+    pthread_sigmask(SIG_BLOCK, &wanted, &old_mask_);
+    signal_fd_ = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    DELAYD_CHECK(signal_fd_ >= 0);
+    thread_ = std::thread([this, worker] { Relay(worker); });
+  }
+
+  ~SignalRelay() {
+    const uint64_t one = 1;
+    const ssize_t written = write(done_fd_, &one, sizeof one);
+    static_cast<void>(written);
+    thread_.join();
+    close(signal_fd_);
+    close(done_fd_);
+    pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+  }
+
+  SignalRelay(const SignalRelay&) = delete;
+  SignalRelay& operator=(const SignalRelay&) = delete;
+
+ private:
+  void Relay(Worker* worker) const {
+    std::array<pollfd, 2> entries{{{signal_fd_, POLLIN, 0}, {done_fd_, POLLIN, 0}}};
+    while (entries[1].revents == 0) {
+      if (poll(entries.data(), entries.size(), -1) < 0) {
+        entries[1].revents = 0;
+        continue;
+      }
+      signalfd_siginfo info{};
+      if (entries[0].revents != 0 && read(signal_fd_, &info, sizeof info) == sizeof info) {
+        worker->Stop();
+      }
+    }
+  }
+
+  int done_fd_;
+  int signal_fd_ = -1;
+  sigset_t old_mask_{};
+  std::thread thread_;
+};
+
+class WorkVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "work"; }
+
+  std::string_view summary() const override { return "Run a command for each due job"; }
+
+  std::string_view details() const override {
+    return "The command is run without a shell, with the payload on its stdin and DELAYD_JOB_ID,\n"
+           "DELAYD_QUEUE, DELAYD_KEY, DELAYD_ATTEMPT, DELAYD_DUE and DELAYD_LATENESS_MS in its\n"
+           "environment. Exit 0 acks; 75 asks for a retry; 100 buries; any other is a failed\n"
+           "attempt, with the end of its stderr as the job's last error. The lease is extended\n"
+           "while it runs. SIGTERM or Ctrl-C lets running commands finish; a second one ends them\n"
+           "and gives their jobs back. A daemon that restarts is waited for.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl work --queue orders --exec ./cancel-order\n"
+           "  delayctl work --queue mail --concurrency 8 --handler-timeout 1m --exec send-mail "
+           "--html";
+  }
+
+  void Declare(Options* options) override {
+    options->Text("--queue", "QUEUE", &queue_, "the queue (default)");
+    options->Rest(
+        "--exec", "CMD [ARGS...]", &work_.command, "the command; all words behind it are its own");
+    options->Number("-j,--concurrency", kConcurrencyMax, &concurrency_, "jobs at a time (1)");
+    options->Duration("--lease", &work_.lease, "lease of each job (the job's own)");
+    options->Duration(
+        "--handler-timeout", &work_.handler_timeout, "end a command after this long (never)");
+    options->Number("-n,--count", UINT64_MAX, &work_.count, "stop after so many jobs");
+    options->Flag("--drain", &work_.drain, "stop when no job is ready");
+  }
+
+  ExitCode Run(Context* context) override {
+    const Status status = Check();
+    if (!status.ok()) {
+      return context->Fail(status);
+    }
+    Worker worker(context, work_);
+    Status done;
+    {
+      const SignalRelay relay(&worker);
+      done = worker.Run();
+    }
+    if (!done.ok()) {
+      return context->Fail(done);
+    }
+    return worker.abandoning() ? kExitInterrupted : kExitOk;
+  }
+
+ private:
+  Status Check() {
+    work_.queue = queue_.value_or(work_.queue);
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(work_.queue));
+    if (work_.command.empty()) {
+      return UsageError("no command is given; end the line with --exec CMD [ARGS...]");
+    }
+    if (!IsRunnable(work_.command.front())) {
+      return InvalidArgument("cannot run " + protocol::Quoted(work_.command.front()) +
+                             ": there is no such program; check its path and rights");
+    }
+    if (concurrency_ == uint64_t{0}) {
+      return UsageError("--concurrency: 0 workers do nothing; give at least 1");
+    }
+    work_.concurrency = static_cast<size_t>(concurrency_.value_or(1));
+    return OkStatus();
+  }
+
+  WorkOptions work_;
+  std::optional<std::string> queue_;
+  std::optional<uint64_t> concurrency_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeWork() {
+  return std::make_unique<WorkVerb>();
+}
+
+}  // namespace delayd::cli

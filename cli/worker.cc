@@ -1,0 +1,346 @@
+#include "cli/worker.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+#include "base/check.h"
+#include "cli/handler.h"
+#include "cli/human_time.h"
+#include "protocol/duration.h"
+#include "protocol/timestamp.h"
+
+#include <sys/eventfd.h>
+
+namespace delayd::cli {
+namespace {
+
+// What a handler's exit status means; 75 is EX_TEMPFAIL of sysexits.h.
+constexpr int kExitRetry = 75;
+constexpr int kExitBury = 100;
+
+constexpr Millis kBackoffFirst{100};
+constexpr Millis kBackoffMax{5000};
+constexpr Millis kExtendRetry{1000};
+constexpr Millis kExtendEveryMin{100};
+constexpr int kFinishTriesWhenStopping = 3;
+
+Millis Backoff(int tries) {
+  return std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries, 10)));
+}
+
+bool IsPassing(const Status& status) {
+  return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kUnknown ||
+         status.code() == StatusCode::kDeadlineExceeded || status.reason() == "resource_exhausted";
+}
+
+std::vector<std::string> JobEnvironment(const JobView& job) {
+  return {"DELAYD_JOB_ID=" + std::to_string(ToInt(job.id)),
+          "DELAYD_QUEUE=" + job.queue,
+          "DELAYD_KEY=" + job.key,
+          "DELAYD_ATTEMPT=" + std::to_string(job.attempt),
+          "DELAYD_DUE=" + protocol::FormatTimestamp(job.due),
+          "DELAYD_LATENESS_MS=" + std::to_string(job.lateness.value_or(Millis(0)).count())};
+}
+
+std::string Trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
+    text.pop_back();
+  }
+  return text;
+}
+
+// How a handler's run is answered: which call, and with which words.
+struct Verdict {
+  std::string_view action;
+  std::string error;
+  std::optional<Millis> delay;
+};
+
+Verdict VerdictOf(const Handler& handler) {
+  const std::string tail = Trimmed(handler.error_tail());
+  const auto with_tail = [&](const std::string& what) {
+    return tail.empty() ? what : what + ": " + tail;
+  };
+  if (handler.term_signal() != 0) {
+    return {"nack", with_tail("killed by signal " + std::to_string(handler.term_signal())), {}};
+  }
+  switch (handler.exit_code()) {
+    case 0:
+      return {"ack", "", {}};
+    case kExitRetry:
+      return {"nack", with_tail("asked for a retry (exit 75)"), {}};
+    case kExitBury:
+      return {"bury", with_tail("asked to be buried (exit 100)"), {}};
+    default:
+      return {"nack", with_tail("exit " + std::to_string(handler.exit_code())), {}};
+  }
+}
+
+}  // namespace
+
+// One thread's share: its connection and the job it has in hand.
+class Worker::Slot {
+ public:
+  Slot(Worker* worker, std::unique_ptr<Api> api)
+      : worker_(*worker), options_(worker->options_), api_(std::move(api)) {}
+
+  void Run() {
+    while (!worker_.stopping() && worker_.TakeTurn()) {
+      const std::optional<JobView> job = LeaseOne();
+      if (!job.has_value()) {
+        worker_.GiveTurnBack();
+        if (options_.drain && drained_) {
+          return;
+        }
+        continue;
+      }
+      Work(*job);
+      ++worker_.jobs_done_;
+    }
+  }
+
+ private:
+  BootTime Now() const { return worker_.context_->clock.Sample().boot; }
+
+  std::optional<JobView> LeaseOne() {
+    protocol::LeaseRequest request;
+    request.wait = options_.drain ? Millis(0) : options_.poll;
+    request.lease = options_.lease;
+    const BootTime asked = Now();
+    StatusOr<std::vector<JobView>> jobs = api_->Lease(options_.queue, request);
+    drained_ = jobs.ok() && jobs->empty();
+    if (!jobs.ok()) {
+      if (!IsPassing(jobs.status())) {
+        worker_.Fatal(jobs.status());
+        return std::nullopt;
+      }
+      worker_.ReportOutage(jobs.status());
+      worker_.Pause(Backoff(lease_tries_++));
+      return std::nullopt;
+    }
+    lease_tries_ = 0;
+    worker_.ReportBack();
+    if (!jobs->empty() && jobs->front().lease_token.has_value()) {
+      return std::move(jobs->front());
+    }
+    // An answer that came at once (a paused queue, say) must not become a busy loop.
+    if (!options_.drain && Now() - asked < options_.poll / 2) {
+      worker_.Pause(kBackoffFirst);
+    }
+    return std::nullopt;
+  }
+
+  void Work(const JobView& job) {
+    const BootTime started = Now();
+    Handler handler;
+    Verdict verdict;
+    const Status start =
+        handler.Start(options_.command, JobEnvironment(job), job.payload.value_or(""));
+    if (!start.ok()) {
+      verdict = {"nack", start.message(), {}};
+    } else if (std::optional<Verdict> early = Watch(job, &handler); early.has_value()) {
+      verdict = std::move(*early);
+    } else {
+      verdict = VerdictOf(handler);
+    }
+    const std::string outcome = verdict.action.empty() ? verdict.error : Finish(job, verdict);
+    worker_.context_->console.Say("job " + std::to_string(ToInt(job.id)) +
+                                  (job.key.empty() ? "" : " " + EscapeControls(job.key)) +
+                                  " attempt " + std::to_string(job.attempt) + ": " + outcome +
+                                  " after " + RoughDuration(Now() - started) + ", handed out " +
+                                  RoughDuration(job.lateness.value_or(Millis(0))) + " late");
+  }
+
+  // Waits for the handler, keeping the lease. A verdict only if it was ended before its time.
+  std::optional<Verdict> Watch(const JobView& job, Handler* handler) {
+    const Millis extend_every = std::max(kExtendEveryMin, options_.lease.value_or(job.lease) / 2);
+    BootTime extend_at = Now() + extend_every;
+    const BootTime kill_at =
+        options_.handler_timeout.has_value() ? Now() + *options_.handler_timeout : BootTime::max();
+    for (;;) {
+      switch (handler->Wait(std::min(extend_at, kill_at), worker_.abandon_fd_)) {
+        case Handler::Event::kExited:
+          return std::nullopt;
+        case Handler::Event::kWoken:
+          End(handler);
+          // Back at once: the job did nothing wrong.
+          return Verdict{"nack", "the worker was stopped", Millis(0)};
+        case Handler::Event::kDeadline:
+          break;
+      }
+      if (Now() >= kill_at) {
+        End(handler);
+        return Verdict{
+            "nack",
+            "handler timed out after " + protocol::FormatDuration(*options_.handler_timeout),
+            {}};
+      }
+      const Status extended = Extend(job);
+      if (extended.ok()) {
+        extend_at = Now() + extend_every;
+      } else if (IsPassing(extended)) {
+        worker_.ReportOutage(extended);
+        extend_at = Now() + std::min(kExtendRetry, extend_every);
+      } else {
+        End(handler);
+        return Verdict{"", "lease lost, handler stopped (" + extended.message() + ")", {}};
+      }
+    }
+  }
+
+  Status Extend(const JobView& job) {
+    protocol::LeaseChange change;
+    change.lease = options_.lease;
+    const Status status =
+        api_->ChangeLease(FormatLeaseToken(*job.lease_token), "extend", change).status();
+    if (status.ok()) {
+      worker_.ReportBack();
+    }
+    return status;
+  }
+
+  // SIGTERM to the group, time to tidy up, then SIGKILL.
+  void End(Handler* handler) {
+    handler->Signal(SIGTERM);
+    if (handler->Wait(Now() + options_.grace, -1) != Handler::Event::kExited) {
+      handler->Signal(SIGKILL);
+      handler->Wait(BootTime::max(), -1);
+    }
+  }
+
+  // Tells the daemon, again and again while it is away: the work is done and must not be forgotten.
+  // The lease fences, so that a repeated ack cannot harm.
+  std::string Finish(const JobView& job, const Verdict& verdict) {
+    protocol::LeaseChange change;
+    change.error = verdict.error;
+    change.delay = verdict.delay;
+    bool answer_lost = false;
+    for (int tries = 0;; ++tries) {
+      const Status status =
+          api_->ChangeLease(FormatLeaseToken(*job.lease_token), verdict.action, change).status();
+      const std::string said =
+          std::string(verdict.action) +
+          (verdict.error.empty() ? "" : " (" + EscapeControls(verdict.error) + ")");
+      if (status.ok()) {
+        worker_.ReportBack();
+        return said;
+      }
+      if (!IsPassing(status)) {
+        return answer_lost ? said + ", its answer was lost (" + status.message() + ")"
+                           : said + " refused: " + status.message();
+      }
+      answer_lost = answer_lost || status.code() == StatusCode::kUnknown;
+      worker_.ReportOutage(status);
+      if (worker_.stopping() && tries >= kFinishTriesWhenStopping) {
+        return said + " not delivered: " + status.message();
+      }
+      const timespec nap{.tv_sec = 0, .tv_nsec = 200'000'000};
+      if (worker_.stopping()) {
+        nanosleep(&nap, nullptr);
+      } else {
+        worker_.Pause(Backoff(tries));
+      }
+    }
+  }
+
+  Worker& worker_;
+  const WorkOptions& options_;
+  std::unique_ptr<Api> api_;
+  int lease_tries_ = 0;
+  bool drained_ = false;
+};
+
+Worker::Worker(Context* context, WorkOptions options)
+    : context_(context),
+      options_(std::move(options)),
+      stop_fd_(eventfd(0, EFD_CLOEXEC)),
+      abandon_fd_(eventfd(0, EFD_CLOEXEC)) {
+  DELAYD_CHECK(stop_fd_ >= 0);
+  DELAYD_CHECK(abandon_fd_ >= 0);
+  // A handler may end without reading its payload.
+  signal(SIGPIPE, SIG_IGN);
+}
+
+Worker::~Worker() {
+  close(stop_fd_);
+  close(abandon_fd_);
+}
+
+Status Worker::Run() {
+  std::vector<std::unique_ptr<Slot>> slots;
+  for (size_t i = 0; i < options_.concurrency; ++i) {
+    DELAYD_ASSIGN_OR_RETURN(std::unique_ptr<Api> api, context_->OpenApi());
+    slots.push_back(std::make_unique<Slot>(this, std::move(api)));
+  }
+  std::vector<std::thread> threads;
+  threads.reserve(slots.size());
+  for (const auto& slot : slots) {
+    threads.emplace_back([&slot] { slot->Run(); });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  const std::lock_guard lock(fatal_mutex_);
+  return fatal_;
+}
+
+void Worker::Stop() {
+  const int stops = ++stops_;
+  const uint64_t one = 1;
+  ssize_t written = write(stop_fd_, &one, sizeof one);
+  if (stops > 1) {
+    written = write(abandon_fd_, &one, sizeof one);
+  }
+  static_cast<void>(written);
+}
+
+bool Worker::TakeTurn() {
+  if (!options_.count.has_value()) {
+    return true;
+  }
+  if (turns_taken_.fetch_add(1) < *options_.count) {
+    return true;
+  }
+  turns_taken_.fetch_sub(1);
+  return false;
+}
+
+void Worker::GiveTurnBack() {
+  if (options_.count.has_value()) {
+    turns_taken_.fetch_sub(1);
+  }
+}
+
+void Worker::Fatal(const Status& status) {
+  const std::lock_guard lock(fatal_mutex_);
+  if (fatal_.ok()) {
+    fatal_ = status;
+  }
+  if (!stopping()) {
+    Stop();
+  }
+}
+
+void Worker::Pause(Millis time) const {
+  pollfd entry{.fd = stop_fd_, .events = POLLIN, .revents = 0};
+  poll(&entry, 1, static_cast<int>(time.count()));
+}
+
+void Worker::ReportOutage(const Status& status) {
+  if (!outage_.exchange(true)) {
+    context_->console.Say(status.message() + "; waiting for delayd");
+  }
+}
+
+void Worker::ReportBack() {
+  if (outage_.exchange(false)) {
+    context_->console.Say("delayd answers again");
+  }
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,174 @@
+#include "daemon/command_line.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "daemon/exit_codes.h"
+#include "protocol/nearest.h"
+
+#include <CLI/CLI.hpp>
+#include <sys/stat.h>
+
+namespace delayd {
+
+namespace {
+
+constexpr std::string_view kConfigEnvironment = "DELAYD_CONFIG";
+constexpr off_t kConfigBytesMax = off_t{1} << 20;
+
+struct Flags {
+  std::string config;
+  std::map<std::string, std::string> settings;  // by name of key
+  bool check_config = false;
+  bool version = false;
+  bool help = false;
+};
+
+void Declare(CLI::App* app, Flags* flags) {
+  app->set_help_flag();
+  app->add_flag("-h,--help", flags->help, "Show this and exit");
+  app->add_flag("--version", flags->version, "Show the version and exit");
+  app->add_flag("--check-config", flags->check_config, "Check the configuration and exit");
+  app->add_option("--config", flags->config, "Configuration file")->type_name("FILE");
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (!key.flag.empty()) {
+      app->add_option(std::string(key.flag), flags->settings[std::string(key.name)])
+          ->description(std::string(key.what))
+          ->type_name(std::string(key.kind));
+    }
+  }
+}
+
+std::string Help(const CLI::App& app) {
+  std::ostringstream help;
+  help << app.help() << "\nKeys of the configuration file (default " << kConfigPathDefault
+       << "):\n";
+  for (const ConfigKey& key : ConfigKeys()) {
+    help << "  " << key.name << " " << key.kind;
+    const size_t width = key.name.size() + key.kind.size() + 1;
+    help << std::string(width < 34 ? 34 - width : 1, ' ') << key.what << "\n";
+  }
+  help << "\nA flag goes before the environment variable of its key (log.level: "
+       << EnvironmentName("log.level") << "),\nthat before the file, that before the default.\n\n"
+       << kExitCodesHelp;
+  return help.str();
+}
+
+// CLI11 lists all it did not expect, in an order of its own; the first flag among them is the
+// cause, and a near flag is most likely what was meant.
+std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> rest = app.remaining();
+  if (rest.empty()) {
+    return "delayd: " + std::string(error.what()) + "; 'delayd --help' lists the flags";
+  }
+  const auto flag = std::find_if(
+      rest.begin(), rest.end(), [](const std::string& text) { return text.starts_with('-'); });
+  const std::string unknown = flag == rest.end() ? rest.front() : flag->substr(0, flag->find('='));
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    names.push_back("--" + option->get_single_name());
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  const std::string hint = protocol::DidYouMean(unknown, known);
+  return "delayd: unknown argument " + protocol::Quoted(unknown) +
+         (hint.empty() ? "; 'delayd --help' lists the flags" : hint);
+}
+
+// False with `cause` when there is none to read.
+bool ReadWholeFile(const std::string& path, std::string* text, std::string* cause) {
+  struct stat info {};
+
+  if (::stat(path.c_str(), &info) != 0) {
+    *cause = std::generic_category().message(errno);
+    return false;
+  }
+  if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)) {
+    *cause = "it is not a file";
+    return false;
+  }
+  if (info.st_size > kConfigBytesMax) {
+    *cause = "it is larger than 1 MiB";
+    return false;
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream content;
+  content << file.rdbuf();
+  if (!file.is_open() || file.bad()) {
+    *cause = std::generic_category().message(errno);
+    return false;
+  }
+  *text = content.str();
+  return true;
+}
+
+void ReadConfigFile(const std::string& named, ConfigReader* reader, CommandLine* result) {
+  const std::string path = named.empty() ? std::string(kConfigPathDefault) : named;
+  std::string text;
+  std::string cause;
+  if (ReadWholeFile(path, &text, &cause)) {
+    result->config_file = path;
+    reader->ReadFile(path, text);
+    return;
+  }
+  const bool absent = cause == std::generic_category().message(ENOENT);
+  if (!named.empty() || !absent) {
+    result->errors.push_back(path + ": cannot read the configuration: " + cause +
+                             "; check the path and its permissions");
+  }
+}
+
+}  // namespace
+
+CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment& environment) {
+  CommandLine result;
+  Flags flags;
+  CLI::App app("delayd keeps jobs until they are due and hands them to workers.", "delayd");
+  Declare(&app, &flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    result.action = CommandLine::Action::kRefuse;
+    result.errors.push_back(DescribeUsageError(app, error));
+    return result;
+  }
+  if (flags.help || flags.version) {
+    result.action = CommandLine::Action::kPrint;
+    result.text = flags.help ? Help(app) : "delayd " + std::string(Version()) + "\n";
+    return result;
+  }
+  if (const char* named = environment(std::string(kConfigEnvironment));
+      named != nullptr && flags.config.empty()) {
+    flags.config = named;
+  }
+  ConfigReader reader;
+  ReadConfigFile(flags.config, &reader, &result);
+  for (const ConfigKey& key : ConfigKeys()) {
+    const std::string variable = EnvironmentName(key.name);
+    if (const char* text = environment(variable); text != nullptr) {
+      reader.Set(key, text, variable);
+    }
+    if (!key.flag.empty() && app.count(std::string(key.flag)) != 0) {
+      reader.Set(key, flags.settings[std::string(key.name)], std::string(key.flag));
+    }
+  }
+  reader.Finish();
+  result.errors.insert(result.errors.end(), reader.errors().begin(), reader.errors().end());
+  result.config = reader.config();
+  if (!result.errors.empty()) {
+    result.action = CommandLine::Action::kRefuse;
+  } else if (flags.check_config) {
+    result.action = CommandLine::Action::kCheckConfig;
+  }
+  return result;
+}
+
+std::string_view Version() {
+  return DELAYD_VERSION;
+}
+
+}  // namespace delayd

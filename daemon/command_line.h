@@ -1,0 +1,36 @@
+// daemon/command_line.h — what was asked of the program: flags, environment and file as one.
+//
+// What:    a flag goes before its DELAYD_ environment variable, that before the file, that before
+//          the default. A file that was named must exist; the one at the default path need not.
+// Errors:  all of them, one line each, ready to print.
+// Threads: before any other thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/config.h"
+
+namespace delayd {
+
+struct CommandLine {
+  enum class Action : uint8_t { kRun, kCheckConfig, kPrint, kRefuse };
+
+  Action action = Action::kRun;
+  Config config;
+  std::string config_file;          // the one that was read; empty: none
+  std::string text;                 // kPrint: help or version
+  std::vector<std::string> errors;  // kRefuse
+};
+
+// Null for a variable that is not set.
+using Environment = std::function<const char*(const std::string& name)>;
+
+CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment& environment);
+
+std::string_view Version();  // "0.1.0"
+
+}  // namespace delayd

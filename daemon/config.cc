@@ -1,0 +1,311 @@
+#include "daemon/config.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "daemon/config_values.h"
+#include "protocol/duration.h"
+
+#include <sys/un.h>
+
+namespace delayd {
+
+namespace {
+
+constexpr Millis kMillisecond{1};
+constexpr Millis kSecond{1000};
+constexpr Millis kDay{std::chrono::hours(24)};
+
+Status SetPath(std::string_view text, std::string* path) {
+  if (text.empty()) {
+    return InvalidArgument("expected a path, found nothing");
+  }
+  *path = text;
+  return OkStatus();
+}
+
+// The kernel keeps the path of a socket in a fixed array.
+Status SetSocketPath(std::string_view text, std::string* path) {
+  constexpr size_t kPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
+  if (text.size() > kPathBytesMax) {
+    return InvalidArgument("a socket path has at most " + std::to_string(kPathBytesMax) +
+                           " bytes, this one has " + std::to_string(text.size()) +
+                           "; choose a shorter one");
+  }
+  *path = text;
+  return OkStatus();
+}
+
+Status SetListen(std::string_view text, std::string* listen) {
+  if (!text.empty()) {
+    DELAYD_RETURN_IF_ERROR(ParseListenAddress(text).status());
+  }
+  *listen = text;
+  return OkStatus();
+}
+
+Status SetDuration(std::string_view text, Millis min, Millis max, Millis* duration) {
+  const StatusOr<Millis> parsed = protocol::ParseDuration(text);
+  DELAYD_RETURN_IF_ERROR(parsed.status());
+  if (*parsed < min || *parsed > max) {
+    return InvalidArgument("expected a duration from " + protocol::FormatDuration(min) + " to " +
+                           protocol::FormatDuration(max) + ", found '" + std::string(text) + "'");
+  }
+  *duration = *parsed;
+  return OkStatus();
+}
+
+Status SetSize(std::string_view text, uint64_t min, uint64_t max, uint64_t* size) {
+  const StatusOr<uint64_t> parsed = ParseSize(text, min, max);
+  DELAYD_RETURN_IF_ERROR(parsed.status());
+  *size = *parsed;
+  return OkStatus();
+}
+
+Status SetCount(std::string_view text, uint32_t min, uint32_t max, uint32_t* count) {
+  const StatusOr<uint64_t> parsed = ParseCount(text, min, max);
+  DELAYD_RETURN_IF_ERROR(parsed.status());
+  *count = static_cast<uint32_t>(*parsed);
+  return OkStatus();
+}
+
+Status SetLogLevel(std::string_view text, log::Level* level) {
+  constexpr std::array<std::pair<std::string_view, log::Level>, 4> kLevels = {
+      {{"debug", log::Level::kDebug},
+       {"info", log::Level::kInfo},
+       {"warn", log::Level::kWarn},
+       {"error", log::Level::kError}}};
+  for (const auto& [name, value] : kLevels) {
+    if (name == text) {
+      *level = value;
+      return OkStatus();
+    }
+  }
+  return InvalidArgument("expected debug, info, warn or error, found '" + std::string(text) + "'");
+}
+
+Status SetLogFormat(std::string_view text, log::Format* format) {
+  if (text != "text" && text != "json") {
+    return InvalidArgument("expected text or json, found '" + std::string(text) + "'");
+  }
+  *format = text == "json" ? log::Format::kJson : log::Format::kText;
+  return OkStatus();
+}
+
+Status SetBackoffFactor(std::string_view text, double* factor) {
+  const StatusOr<double> parsed = ParseFactor(text, 1, 100);
+  DELAYD_RETURN_IF_ERROR(parsed.status());
+  *factor = *parsed;
+  return OkStatus();
+}
+
+// The order is the order of config/delayd.yaml and of --help.
+constexpr std::array kKeys = std::to_array<ConfigKey>({
+    {"data_dir",
+     "--data-dir",
+     "PATH",
+     "where the jobs are stored",
+     [](std::string_view text, Config* c) { return SetPath(text, &c->data_dir); }},
+    {"api.socket",
+     "--api-socket",
+     "PATH",
+     "Unix socket of the HTTP API; empty: off",
+     [](std::string_view text, Config* c) { return SetSocketPath(text, &c->api.socket); }},
+    {"api.listen",
+     "--api-listen",
+     "ADDRESS:PORT",
+     "TCP address of the HTTP API, loopback only; empty: off",
+     [](std::string_view text, Config* c) { return SetListen(text, &c->api.listen); }},
+    {"beanstalk.listen",
+     "--beanstalk-listen",
+     "ADDRESS:PORT",
+     "TCP address for beanstalk clients; not built yet, must be empty",
+     [](std::string_view text, Config* c) { return SetListen(text, &c->beanstalk.listen); }},
+    {"beanstalk.socket",
+     "",
+     "PATH",
+     "Unix socket for beanstalk clients; not built yet, must be empty",
+     [](std::string_view text, Config* c) { return SetSocketPath(text, &c->beanstalk.socket); }},
+    {"log.level",
+     "--log-level",
+     "LEVEL",
+     "debug, info, warn or error",
+     [](std::string_view text, Config* c) { return SetLogLevel(text, &c->log.level); }},
+    {"log.format",
+     "",
+     "FORMAT",
+     "text or json",
+     [](std::string_view text, Config* c) { return SetLogFormat(text, &c->log.format); }},
+    {"memory.horizon",
+     "",
+     "DURATION",
+     "jobs due later than this from now stay on disk only",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kSecond, 366 * kDay, &c->memory.horizon);
+     }},
+    {"memory.budget",
+     "",
+     "SIZE",
+     "memory for jobs that are due soon",
+     [](std::string_view text, Config* c) {
+       return SetSize(text, uint64_t{16} << 20, uint64_t{1} << 40, &c->memory.budget);
+     }},
+    {"limits.payload",
+     "",
+     "SIZE",
+     "largest payload of one job",
+     [](std::string_view text, Config* c) {
+       return SetSize(text, 1, limits::kPayloadBytesHardMax, &c->limits.payload);
+     }},
+    {"limits.request_line",
+     "",
+     "SIZE",
+     "longest request line of HTTP",
+     [](std::string_view text, Config* c) {
+       return SetSize(text, 1024, 64 * 1024, &c->limits.request_line);
+     }},
+    {"limits.request_header",
+     "",
+     "SIZE",
+     "largest head of a request, its line included",
+     [](std::string_view text, Config* c) {
+       return SetSize(text, 2048, 256 * 1024, &c->limits.request_header);
+     }},
+    {"limits.request_body",
+     "",
+     "SIZE",
+     "largest body of a request, many jobs at once included",
+     [](std::string_view text, Config* c) {
+       return SetSize(text, 64 * 1024, uint64_t{256} << 20, &c->limits.request_body);
+     }},
+    {"limits.connections",
+     "",
+     "COUNT",
+     "connections open at once",
+     [](std::string_view text, Config* c) {
+       return SetCount(text, 1, 1'000'000, &c->limits.connections);
+     }},
+    {"limits.idle",
+     "",
+     "DURATION",
+     "a connection without requests is closed after this",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kSecond, kDay, &c->limits.idle);
+     }},
+    {"defaults.lease",
+     "",
+     "DURATION",
+     "how long a worker has for a job that does not say",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kSecond, Millis(limits::kLeaseMsMax), &c->defaults.lease);
+     }},
+    {"defaults.max_attempts",
+     "",
+     "COUNT",
+     "hand-outs before a job is dead; 0: no limit",
+     [](std::string_view text, Config* c) {
+       return SetCount(text, 0, 1'000'000, &c->defaults.max_attempts);
+     }},
+    {"defaults.key_retention",
+     "",
+     "DURATION",
+     "how long the key of a finished job still answers with that job",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, Millis(0), 366 * kDay, &c->defaults.key_retention);
+     }},
+    {"defaults.backoff.initial",
+     "",
+     "DURATION",
+     "wait before the second attempt",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kMillisecond, kDay, &c->defaults.backoff_initial);
+     }},
+    {"defaults.backoff.factor",
+     "",
+     "NUMBER",
+     "each further wait is this many times longer",
+     [](std::string_view text, Config* c) {
+       return SetBackoffFactor(text, &c->defaults.backoff_factor);
+     }},
+    {"defaults.backoff.max",
+     "",
+     "DURATION",
+     "longest wait between two attempts",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kMillisecond, 366 * kDay, &c->defaults.backoff_max);
+     }},
+});
+
+}  // namespace
+
+std::span<const ConfigKey> ConfigKeys() {
+  return kKeys;
+}
+
+const ConfigKey* FindConfigKey(std::string_view name) {
+  const auto* found = std::find_if(
+      kKeys.begin(), kKeys.end(), [&](const ConfigKey& key) { return key.name == name; });
+  return found == kKeys.end() ? nullptr : found;
+}
+
+std::string EnvironmentName(std::string_view key) {
+  std::string name = "DELAYD_";
+  for (const char c : key) {
+    name += c == '.' ? '_' : (c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
+  }
+  return name;
+}
+
+void ConfigReader::Set(const ConfigKey& key, std::string_view text, std::string where) {
+  if (const Status status = key.set(text, &config_); !status.ok()) {
+    // A flag's own name says which key it is; a place in a file does not.
+    const bool names_key = where == key.flag || where == EnvironmentName(key.name);
+    Fail(where, names_key ? status.message() : std::string(key.name) + ": " + status.message());
+  }
+  origins_.insert_or_assign(std::string(key.name), std::move(where));
+}
+
+void ConfigReader::Finish() {
+  for (const auto& [name, value] : {std::pair("beanstalk.listen", &config_.beanstalk.listen),
+                                    std::pair("beanstalk.socket", &config_.beanstalk.socket)}) {
+    if (!value->empty()) {
+      Fail(Where(name),
+           std::string(name) + ": the beanstalk protocol is not built yet in this version; leave " +
+               "it empty and use the HTTP API");
+    }
+  }
+  if (config_.api.socket.empty() && config_.api.listen.empty()) {
+    Fail(Where("api.socket"),
+         "api.socket: both api.socket and api.listen are empty, so nobody could reach the daemon; "
+         "set one of them");
+  }
+  if (config_.defaults.backoff_initial > config_.defaults.backoff_max) {
+    Fail(Where("defaults.backoff.initial"),
+         "defaults.backoff.initial: must not exceed defaults.backoff.max, which is " +
+             protocol::FormatDuration(config_.defaults.backoff_max));
+  }
+  if (config_.limits.request_line > config_.limits.request_header) {
+    Fail(Where("limits.request_line"),
+         "limits.request_line: must not exceed limits.request_header, which is " +
+             FormatSize(config_.limits.request_header));
+  }
+  // Base64 makes four bytes of three, and the job around the payload needs room too.
+  const uint64_t body_min = config_.limits.payload / 3 * 4 + 16 * 1024;
+  if (config_.limits.request_body < body_min) {
+    Fail(Where("limits.request_body"),
+         "limits.request_body: a job with the largest payload in base64 needs " +
+             std::to_string(body_min) + " bytes; raise it, or lower limits.payload");
+  }
+}
+
+void ConfigReader::Fail(std::string_view where, std::string_view message) {
+  errors_.push_back(std::string(where) + ": " + std::string(message));
+}
+
+std::string ConfigReader::Where(std::string_view key) const {
+  const auto found = origins_.find(key);
+  return found == origins_.end() ? "defaults" : found->second;
+}
+
+}  // namespace delayd

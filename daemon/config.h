@@ -1,0 +1,107 @@
+// daemon/config.h — every setting of the daemon, and the one table that knows their names.
+//
+// What:    a setting comes from its flag, else from its environment variable, else from the file,
+//          else it is the default that stands here. The same table feeds the file reader, the
+//          flags and the help, so that the three cannot drift apart.
+// Units:   durations as "30s" or "1h30m", sizes as "64KiB" or "512MiB"; in memory Millis and bytes.
+// Errors:  all of them at once, each "where: what is wrong; what to do", where `where` is
+//          file:line:column, a flag, or an environment variable.
+// Threads: values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/limits.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "daemon/log.h"
+
+namespace delayd {
+
+inline constexpr std::string_view kConfigPathDefault = "/etc/delayd/delayd.yaml";
+
+struct Config {
+  std::string data_dir = "/var/lib/delayd";
+
+  struct {
+    std::string socket = "/run/delayd/delayd.sock";  // empty: off
+    std::string listen;                              // "127.0.0.1:11380"; empty: off
+  } api;
+
+  struct {
+    std::string listen;
+    std::string socket;
+  } beanstalk;
+
+  log::Options log;
+
+  struct {
+    Millis horizon{std::chrono::minutes(10)};
+    uint64_t budget = uint64_t{512} << 20;
+  } memory;
+
+  struct {
+    uint64_t payload = limits::kPayloadBytesDefaultMax;
+    uint64_t request_line = limits::kRequestLineBytesMax;
+    uint64_t request_header = limits::kRequestHeaderBytesMax;
+    uint64_t request_body = limits::kRequestBodyBytesMax;
+    uint32_t connections = 1024;
+    Millis idle{std::chrono::minutes(5)};
+  } limits;
+
+  struct {
+    Millis lease{limits::kLeaseMsDefault};
+    uint32_t max_attempts = limits::kMaxAttemptsDefault;
+    Millis key_retention{limits::kKeyRetentionMsDefault};
+    Millis backoff_initial{std::chrono::seconds(1)};
+    double backoff_factor = 2.0;
+    Millis backoff_max{std::chrono::hours(1)};
+  } defaults;
+};
+
+// One row of the table of known keys.
+struct ConfigKey {
+  std::string_view name;  // "log.level"
+  std::string_view flag;  // "--log-level", or empty: file and environment only
+  std::string_view kind;  // "PATH", "DURATION", ...
+  std::string_view what;
+  Status (*set)(std::string_view text, Config* config);
+};
+
+std::span<const ConfigKey> ConfigKeys();
+const ConfigKey* FindConfigKey(std::string_view name);
+// "log.level" -> "DELAYD_LOG_LEVEL".
+std::string EnvironmentName(std::string_view key);
+
+// Gathers settings from their sources, the weakest first, and every error on the way.
+class ConfigReader {
+ public:
+  // The whole file; `name` is what errors call it. Defined in config_file.cc.
+  void ReadFile(const std::string& name, const std::string& yaml);
+  // One setting from elsewhere; `where` is "--log-level" or "DELAYD_LOG_LEVEL".
+  void Set(const ConfigKey& key, std::string_view text, std::string where);
+  // Checks what no key can check alone. Call last.
+  void Finish();
+
+  const Config& config() const { return config_; }
+
+  const std::vector<std::string>& errors() const { return errors_; }
+
+ private:
+  friend class ConfigFileWalk;
+  void Fail(std::string_view where, std::string_view message);
+  // Where the value of `key` came from, or its name when it is the default.
+  std::string Where(std::string_view key) const;
+
+  Config config_;
+  std::map<std::string, std::string, std::less<>> origins_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace delayd

@@ -1,0 +1,108 @@
+// The YAML side of the configuration. yaml-cpp tells where a node stands, but takes a key twice and
+// a key it has never heard of without a word; the walk below does not.
+#include <set>
+
+#include <yaml-cpp/yaml.h>
+
+#include "daemon/config.h"
+#include "protocol/nearest.h"
+
+namespace delayd {
+
+class ConfigFileWalk {
+ public:
+  ConfigFileWalk(const std::string& file, ConfigReader* reader) : file_(file), reader_(reader) {
+    for (const ConfigKey& key : ConfigKeys()) {
+      names_.push_back(key.name);
+      for (size_t dot = key.name.find('.'); dot != std::string_view::npos;
+           dot = key.name.find('.', dot + 1)) {
+        sections_.insert(key.name.substr(0, dot));
+      }
+    }
+    names_.insert(names_.end(), sections_.begin(), sections_.end());
+  }
+
+  void Document(const std::string& yaml) {
+    try {
+      const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
+      if (documents.size() > 1) {
+        Fail(documents[1].Mark(), "a second document begins; put all settings into one");
+      }
+      if (!documents.empty() && !documents[0].IsNull()) {
+        Section(documents[0], "");
+      }
+    } catch (const YAML::Exception& error) {
+      Fail(error.mark, error.msg);
+    }
+  }
+
+ private:
+  void Section(const YAML::Node& node, const std::string& prefix) {
+    if (!node.IsMap()) {
+      Fail(node.Mark(),
+           prefix.empty() ? "expected 'key: value' lines"
+                          : prefix + ": expected a section with keys of its own, found " +
+                                (node.IsScalar() ? "'" + node.Scalar() + "'" : "a list"));
+      return;
+    }
+    std::set<std::string> seen;
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar()) {
+        Fail(entry.first.Mark(), "expected a plain key");
+        continue;
+      }
+      const std::string name =
+          prefix.empty() ? entry.first.Scalar() : prefix + "." + entry.first.Scalar();
+      if (!seen.insert(name).second) {
+        Fail(entry.first.Mark(), "'" + name + "' is set a second time; remove one of the two");
+        continue;
+      }
+      Entry(name, entry.first, entry.second);
+    }
+  }
+
+  void Entry(const std::string& name, const YAML::Node& key, const YAML::Node& value) {
+    if (sections_.contains(name)) {
+      if (!value.IsNull()) {
+        Section(value, name);
+      }
+      return;
+    }
+    const ConfigKey* known = FindConfigKey(name);
+    if (known == nullptr) {
+      const std::string hint = protocol::DidYouMean(name, names_);
+      Fail(key.Mark(),
+           "unknown key " + protocol::Quoted(name) +
+               (hint.empty() ? "; 'delayd --help' lists the known ones" : hint));
+      return;
+    }
+    if (!value.IsScalar()) {
+      // A value that is missing has no place of its own: its key has.
+      Fail(value.IsNull() ? key.Mark() : value.Mark(),
+           name + ": expected one value (" + std::string(known->kind) + "), found " +
+               (value.IsNull() ? "nothing" : (value.IsMap() ? "a section" : "a list")));
+      return;
+    }
+    reader_->Set(*known, value.Scalar(), At(value.Mark()));
+  }
+
+  std::string At(const YAML::Mark& mark) const {
+    if (mark.is_null()) {
+      return file_;
+    }
+    return file_ + ":" + std::to_string(mark.line + 1) + ":" + std::to_string(mark.column + 1);
+  }
+
+  void Fail(const YAML::Mark& mark, std::string_view message) { reader_->Fail(At(mark), message); }
+
+  const std::string& file_;
+  ConfigReader* reader_;
+  std::set<std::string_view> sections_;
+  std::vector<std::string_view> names_;
+};
+
+void ConfigReader::ReadFile(const std::string& name, const std::string& yaml) {
+  ConfigFileWalk(name, this).Document(yaml);
+}
+
+}  // namespace delayd

@@ -1,0 +1,30 @@
+// daemon/config_values.h — single settings as people write them.
+//
+// Units:   sizes in bytes, written "4096", "64KiB", "512MiB", "1GiB".
+// Errors:  kInvalidArgument that quotes what was read and says what is meant.
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace delayd {
+
+StatusOr<uint64_t> ParseSize(std::string_view text, uint64_t min, uint64_t max);
+StatusOr<uint64_t> ParseCount(std::string_view text, uint64_t min, uint64_t max);
+StatusOr<double> ParseFactor(std::string_view text, double min, double max);
+// "512MiB": the largest unit that is exact.
+std::string FormatSize(uint64_t bytes);
+
+struct ListenAddress {
+  std::string host;  // a literal address, without brackets
+  uint16_t port = 0;
+};
+
+// "127.0.0.1:11380" or "[::1]:11380". Loopback only: the interface has no login.
+StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
+
+}  // namespace delayd

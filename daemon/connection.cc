@@ -1,0 +1,157 @@
+#include "daemon/connection.h"
+
+#include <poll.h>
+
+#include <cerrno>
+#include <utility>
+
+#include <sys/socket.h>
+
+namespace delayd {
+
+namespace {
+
+bool WouldBlock(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+}  // namespace
+
+Connection::Connection(boost::asio::io_context* io,
+                       UniqueFd fd,
+                       std::unique_ptr<Session> session,
+                       const ConnectionTimeouts* timeouts,
+                       BootTime now)
+    : stream_(*io, fd.Release()),
+      session_(std::move(session)),
+      timeouts_(timeouts),
+      phase_since_(now),
+      active_(now),
+      output_since_(now) {}
+
+void Connection::ArmRead(const Ready& ready) {
+  if (read_armed_ || gone_ || input_ended_) {
+    return;
+  }
+  read_armed_ = true;
+  stream_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                     [self = shared_from_this(), &ready](const boost::system::error_code& error) {
+                       self->read_armed_ = false;
+                       if (!error && !self->gone_) {
+                         ready(self);
+                       }
+                     });
+}
+
+void Connection::ArmWrite(const Ready& ready) {
+  if (write_armed_ || gone_) {
+    return;
+  }
+  write_armed_ = true;
+  stream_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
+                     [self = shared_from_this(), &ready](const boost::system::error_code& error) {
+                       self->write_armed_ = false;
+                       if (!error && !self->gone_) {
+                         ready(self);
+                       }
+                     });
+}
+
+void Connection::Read(std::span<char> buffer) {
+  const ssize_t got = ::recv(stream_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
+  if (got > 0) {
+    received_ = true;
+    if (!lingering_) {
+      session_->Receive({buffer.data(), static_cast<size_t>(got)});
+    }
+  } else if (got == 0) {
+    input_ended_ = true;
+    // Who ended only its sending side still reads; who closed does not, and a Unix socket tells.
+    pollfd state{.fd = stream_.native_handle(), .events = 0, .revents = 0};
+    hung_up_ = ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;
+  } else if (!WouldBlock(errno)) {
+    Fail();
+  }
+}
+
+bool Connection::Write() {
+  const std::string_view output = session_->output();
+  if (gone_ || output.empty()) {
+    return true;
+  }
+  const ssize_t sent =
+      ::send(stream_.native_handle(), output.data(), output.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (sent >= 0) {
+    sent_ = true;
+    session_->Sent(static_cast<size_t>(sent));
+    return session_->output().empty();
+  }
+  if (!WouldBlock(errno)) {
+    Fail();
+  }
+  return gone_;
+}
+
+std::optional<SessionRequest> Connection::NextRequest(const Now& now) {
+  std::optional<SessionRequest> request = session_->Next(now);
+  took_request_ = took_request_ || request.has_value();
+  return request;
+}
+
+void Connection::BeginLinger() {
+  if (!lingering_) {
+    lingering_ = true;
+    ::shutdown(stream_.native_handle(), SHUT_WR);
+  }
+}
+
+void Connection::Close() {
+  gone_ = true;
+  boost::system::error_code ignored;
+  stream_.close(ignored);  // NOLINT(bugprone-unused-return-value)
+}
+
+void Connection::NoteTime(BootTime now) {
+  const Session::Phase phase = session_->phase();
+  if (phase != phase_ || took_request_) {
+    phase_since_ = now;
+  }
+  if (received_ || sent_ || took_request_ || phase != phase_) {
+    active_ = now;
+  }
+  const bool output_waits = !session_->output().empty();
+  if (sent_ || output_waits != output_waits_) {
+    output_since_ = now;
+  }
+  any_request_ = any_request_ || took_request_;
+  phase_ = phase;
+  output_waits_ = output_waits;
+  received_ = sent_ = took_request_ = false;
+}
+
+std::optional<BootTime> Connection::deadline() const {
+  if (lingering_) {
+    return output_since_ + timeouts_->linger;
+  }
+  if (output_waits_) {
+    return output_since_ + timeouts_->write;
+  }
+  switch (phase_) {
+    case Session::Phase::kIdle:
+      return any_request_ ? active_ + timeouts_->idle : phase_since_ + timeouts_->head;
+    case Session::Phase::kHead:
+      return phase_since_ + timeouts_->head;
+    case Session::Phase::kBody:
+      return active_ + timeouts_->body;
+    case Session::Phase::kWorking:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+void Connection::Fail() {
+  input_ended_ = true;
+  Close();
+}
+
+}  // namespace delayd

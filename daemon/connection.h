@@ -1,0 +1,115 @@
+// daemon/connection.h — one client's socket and session. Internal to the server.
+//
+// What:    moves bytes between the two, once each way a turn, and knows when the client has been
+//          too slow. Asio only tells when the socket is ready; the reading and writing is ours, so
+//          that one buffer serves all connections and an idle one costs next to nothing.
+// Units:   base/time.h, on the boot clock.
+// Errors:  a broken connection is a state (gone()), nobody's failure.
+// Threads: the core thread.
+// Cost:    one recv(2) and one send(2) a turn.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/time.h"
+#include "daemon/engine/command.h"
+#include "daemon/session.h"
+#include "daemon/unique_fd.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+
+namespace delayd {
+
+struct ConnectionTimeouts {
+  Millis idle{std::chrono::minutes(5)};
+  Millis head{std::chrono::seconds(10)};   // from the first byte of a request, or the connection's
+  Millis body{std::chrono::seconds(30)};   // without a byte of the body
+  Millis write{std::chrono::seconds(30)};  // without the client taking a byte of the answer
+  Millis linger{std::chrono::seconds(2)};  // for the client to close behind the last answer
+};
+
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Ready = std::function<void(const std::shared_ptr<Connection>&)>;
+
+  Connection(boost::asio::io_context* io,
+             UniqueFd fd,
+             std::unique_ptr<Session> session,
+             const ConnectionTimeouts* timeouts,
+             BootTime now);
+
+  // Each calls `ready` once, as a handler, when the socket can be read or written.
+  void ArmRead(const Ready& ready);
+  void ArmWrite(const Ready& ready);
+
+  // Reads what fits into `buffer` and hands it to the session.
+  void Read(std::span<char> buffer);
+  // Sends what the session has to say. True: the socket took all of it.
+  bool Write();
+
+  // The next request of the session; keeps the time of it for the timeouts.
+  std::optional<SessionRequest> NextRequest(const Now& now);
+
+  // No more input will come, but answers may still be read.
+  bool input_ended() const { return input_ended_; }
+
+  // No more input will come, and nobody will read an answer.
+  bool hung_up() const { return hung_up_; }
+
+  // Broken or closed.
+  bool gone() const { return gone_; }
+
+  bool read_armed() const { return read_armed_; }
+
+  // Says to the client that nothing follows, and waits for it to close.
+  void BeginLinger();
+
+  bool lingering() const { return lingering_; }
+
+  void Close();
+
+  // Looked at the end of a turn.
+  void NoteTime(BootTime now);
+  std::optional<BootTime> deadline() const;
+
+  Session& session() { return *session_; }
+
+  // ---- Kept by the server ----
+  std::vector<engine::RequestId> pending;  // its requests that have no answer yet
+  bool touched = false;                    // in the list of those to look at in this turn
+  bool held_back = false;                  // has requests that wait for room
+  std::optional<BootTime> queued_deadline;
+
+ private:
+  void Fail();
+
+  boost::asio::posix::stream_descriptor stream_;
+  std::unique_ptr<Session> session_;
+  const ConnectionTimeouts* timeouts_;
+  bool read_armed_ = false;
+  bool write_armed_ = false;
+  bool input_ended_ = false;
+  bool hung_up_ = false;
+  bool gone_ = false;
+  bool lingering_ = false;
+
+  // What has happened since NoteTime was last called.
+  bool received_ = false;
+  bool sent_ = false;
+  bool took_request_ = false;
+
+  bool any_request_ = false;
+  Session::Phase phase_ = Session::Phase::kIdle;
+  bool output_waits_ = false;
+  BootTime phase_since_;
+  BootTime active_;
+  BootTime output_since_;
+};
+
+}  // namespace delayd

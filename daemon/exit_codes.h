@@ -1,0 +1,30 @@
+// daemon/exit_codes.h — how the daemon tells a service manager or a script why it ended.
+//
+// Source:  docs/decisions/0042-exit-codes-of-the-daemon.md; delayd --help lists them too.
+#pragma once
+
+#include <string_view>
+
+namespace delayd {
+
+enum ExitCode : int {
+  kExitOk = 0,
+  kExitFailed = 1,
+  kExitUsage = 2,
+  kExitDataDir = 3,
+  kExitNewerSchema = 4,
+  kExitDamaged = 5,
+  kExitCommitFailed = 6,
+};
+
+inline constexpr std::string_view kExitCodesHelp =
+    "Exit codes:\n"
+    "  0  ended in order\n"
+    "  1  failed, as the last line on stderr says\n"
+    "  2  usage or configuration error\n"
+    "  3  the data directory is in use or cannot be opened\n"
+    "  4  the data was written by a newer version\n"
+    "  5  the data is damaged\n"
+    "  6  the storage failed while running; nothing acknowledged is lost, start again\n";
+
+}  // namespace delayd

@@ -1,0 +1,41 @@
+// daemon/http/http_message.h — a request as the router sees it, and a response as it is written.
+//
+// Errors:  a response with status 400 or more has a problem document (protocol/problem.h) as body.
+// Threads: values; pure functions.
+// Source:  RFC 9110 and 9112.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace delayd::http {
+
+struct Request {
+  std::string method;
+  std::string target;        // as it came: "/v1/jobs?queue=a%2Fb"
+  std::string content_type;  // media type in lower case, without parameters; empty: none
+  std::string body;
+  bool keep_alive = true;
+};
+
+struct Response {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  uint64_t commit_sequence = 0;  // 0: no Delayd-Commit header
+  std::string location;
+  std::string allow;  // of a 405
+};
+
+// A refusal with the HTTP status that its code stands for.
+Response ProblemResponse(const Status& status);
+// A refusal on the level of HTTP itself, where no status code of ours says enough.
+Response ProblemResponse(int http_status, const Status& status);
+
+// With its head. `head_only` answers HEAD: the length is told, the body is not sent.
+void AppendResponse(const Response& response, bool head_only, bool close, std::string* out);
+
+}  // namespace delayd::http

@@ -1,0 +1,357 @@
+#include "daemon/http/http_reader.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "protocol/nearest.h"
+
+#include <boost/beast/core/buffers_range.hpp>
+#include <boost/beast/http/fields.hpp>
+#include <boost/beast/http/parser.hpp>
+
+namespace delayd::http {
+
+namespace {
+
+namespace beast = boost::beast;
+using beast::http::error;
+using beast::http::field;
+
+// Beast's string_body reserves what Content-Length promises; this one takes what comes.
+struct GrowingBody {
+  using value_type = std::string;
+
+  class reader {
+   public:
+    template <bool kIsRequest, class Fields>
+    reader(beast::http::header<kIsRequest, Fields>&, value_type& body) : body_(body) {}
+
+    void init(const boost::optional<uint64_t>&, beast::error_code& code) { code = {}; }
+
+    template <class Buffers>
+    size_t put(const Buffers& buffers, beast::error_code& code) {
+      code = {};
+      size_t bytes = 0;
+      for (const boost::asio::const_buffer buffer : beast::buffers_range_ref(buffers)) {
+        body_.append(static_cast<const char*>(buffer.data()), buffer.size());
+        bytes += buffer.size();
+      }
+      return bytes;
+    }
+
+    void finish(beast::error_code& code) { code = {}; }
+
+   private:
+    value_type& body_;
+  };
+};
+
+std::string_view ToStd(beast::string_view text) {
+  return {text.data(), text.size()};
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return lower;
+}
+
+std::string MediaType(std::string_view content_type) {
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) {
+    type.remove_suffix(1);
+  }
+  return Lower(type);
+}
+
+// "[::1]:8080" -> "::1", "localhost:80" -> "localhost".
+std::string HostWithoutPort(std::string_view host) {
+  if (!host.empty() && host.front() == '[') {
+    return Lower(host.substr(1, host.find(']') - 1));
+  }
+  return Lower(host.substr(0, host.find(':')));
+}
+
+// Beast calls every line without a version it knows a bad version; to most clients that is noise.
+bool NamesOtherVersion(std::string_view unread) {
+  const std::string_view line = unread.substr(0, unread.find('\n'));
+  const size_t at = line.rfind(" HTTP/");
+  return at != std::string_view::npos && !line.substr(at + 6).starts_with("1.1") &&
+         !line.substr(at + 6).starts_with("1.0");
+}
+
+}  // namespace
+
+struct HttpReader::Parser {
+  std::optional<beast::http::request_parser<GrowingBody>> request;
+  beast::error_code code;
+
+  size_t Put(std::string_view bytes) {
+    return request->put(boost::asio::const_buffer(bytes.data(), bytes.size()), code);
+  }
+};
+
+HttpReader::HttpReader(const ReaderOptions& options)
+    : options_(options), parser_(std::make_unique<Parser>()) {}
+
+HttpReader::~HttpReader() = default;
+
+void HttpReader::Append(std::string_view bytes) {
+  if (phase_ != Phase::kRefused) {
+    buffer_.append(bytes);
+  }
+}
+
+HttpReader::Event HttpReader::Next() {
+  if (phase_ == Phase::kIdle) {
+    // RFC 9112 section 2.2: empty lines before a request are to be overlooked.
+    while (unread().starts_with("\r\n")) {
+      Consume(2);
+    }
+    if (unread().empty() || unread() == "\r") {
+      return Event::kNeedMore;
+    }
+    phase_ = Phase::kHead;
+    parser_->request.emplace();
+    parser_->request->eager(false);  // stop behind the head: it is judged before the body is read
+    parser_->request->header_limit(static_cast<uint32_t>(options_.head_bytes_max));
+    parser_->request->body_limit(boost::none);
+    head_bytes_ = 0;
+    line_checked_ = false;
+    continue_wanted_ = false;
+  }
+  switch (phase_) {
+    case Phase::kHead:
+      return ReadHead();
+    case Phase::kBody:
+      return ReadBody();
+    case Phase::kIdle:
+    case Phase::kRefused:
+      break;
+  }
+  return phase_ == Phase::kRefused ? Event::kRefused : Event::kNeedMore;
+}
+
+HttpReader::Event HttpReader::ReadHead() {
+  if (!line_checked_ && !CheckLineLength()) {
+    return phase_ == Phase::kRefused ? Event::kRefused : Event::kNeedMore;
+  }
+  const size_t used = parser_->Put(unread());
+  Consume(used);
+  head_bytes_ += used;
+  if (parser_->code && parser_->code != error::need_more) {
+    return RefuseParseError();
+  }
+  // Beast counts its limit anew after each line; the sum is ours to watch.
+  const bool done = parser_->request->is_header_done();
+  if (head_bytes_ + (done ? 0 : unread().size()) > options_.head_bytes_max) {
+    return Refuse(431,
+                  InvalidArgument("the head of the request exceeds " +
+                                      std::to_string(options_.head_bytes_max) +
+                                      " bytes; send fewer or shorter header fields",
+                                  "header_too_large"));
+  }
+  if (!done) {
+    return Event::kNeedMore;
+  }
+  if (!CheckHead()) {
+    return Event::kRefused;
+  }
+  phase_ = Phase::kBody;
+  parser_->request->eager(true);
+  if (continue_wanted_ && !parser_->request->is_done() && unread().empty()) {
+    return Event::kContinue;
+  }
+  return ReadBody();
+}
+
+HttpReader::Event HttpReader::ReadBody() {
+  while (!parser_->request->is_done()) {
+    if (unread().empty()) {
+      return Event::kNeedMore;
+    }
+    Consume(parser_->Put(unread()));
+    if (parser_->code == error::need_more) {
+      // What is left are the beginnings of a chunk's head or of trailers, nothing else.
+      if (unread().size() > options_.head_bytes_max) {
+        return Refuse(431,
+                      InvalidArgument("a chunk header or trailer exceeds " +
+                                          std::to_string(options_.head_bytes_max) + " bytes",
+                                      "header_too_large"));
+      }
+      return Event::kNeedMore;
+    }
+    if (parser_->code) {
+      return RefuseParseError();
+    }
+  }
+  return Event::kRequest;
+}
+
+Request HttpReader::TakeRequest() {
+  auto& message = parser_->request->get();
+  Request request{.method = std::string(ToStd(message.method_string())),
+                  .target = std::string(ToStd(message.target())),
+                  .content_type = MediaType(ToStd(message[field::content_type])),
+                  .body = std::move(message.body()),
+                  .keep_alive = parser_->request->keep_alive()};
+  parser_->request.reset();
+  phase_ = Phase::kIdle;
+  return request;
+}
+
+bool HttpReader::CheckLineLength() {
+  const std::string_view line = unread().substr(0, options_.line_bytes_max);
+  if (line.find('\n') != std::string_view::npos) {
+    line_checked_ = true;
+    return true;
+  }
+  if (unread().size() >= options_.line_bytes_max) {
+    Refuse(414,
+           InvalidArgument(
+               "the request line exceeds " + std::to_string(options_.line_bytes_max) + " bytes",
+               "uri_too_long"));
+  }
+  return false;
+}
+
+bool HttpReader::CheckHead() {
+  const auto& message = parser_->request->get();
+  if (std::distance(message.begin(), message.end()) >
+      static_cast<std::ptrdiff_t>(options_.fields_max)) {
+    Refuse(431,
+           InvalidArgument(
+               "more than " + std::to_string(options_.fields_max) + " header fields; send fewer",
+               "header_too_large"));
+    return false;
+  }
+  if (!CheckHost() || !CheckFraming()) {
+    return false;
+  }
+  if (message.count(field::origin) != 0) {
+    Refuse(403,
+           PermissionDenied("requests of web pages (header Origin) are refused; use a program",
+                            "origin_refused"));
+    return false;
+  }
+  if (const auto coding = message[field::content_encoding];
+      !coding.empty() && !beast::iequals(coding, "identity")) {
+    Refuse(415,
+           InvalidArgument("Content-Encoding " + protocol::Quoted(ToStd(coding)) +
+                               " is not supported; send the body as it is",
+                           "unsupported_media_type"));
+    return false;
+  }
+  if (const auto expect = message[field::expect]; !expect.empty()) {
+    if (!beast::iequals(expect, "100-continue")) {
+      Refuse(417,
+             InvalidArgument("only 'Expect: 100-continue' is supported", "expectation_failed"));
+      return false;
+    }
+    continue_wanted_ = message.version() >= 11;
+  }
+  return true;
+}
+
+bool HttpReader::CheckHost() {
+  const auto& message = parser_->request->get();
+  const size_t count = message.count(field::host);
+  if (count > 1 || (count == 0 && message.version() >= 11)) {
+    Refuse(400, InvalidArgument("a request needs exactly one Host header", "bad_request"));
+    return false;
+  }
+  if (options_.hosts.empty()) {
+    return true;
+  }
+  const std::string host = HostWithoutPort(ToStd(message[field::host]));
+  if (std::find(options_.hosts.begin(), options_.hosts.end(), host) == options_.hosts.end()) {
+    Refuse(421,
+           InvalidArgument("Host " + protocol::Quoted(host) +
+                               " is not this server; use the address that api.listen names",
+                           "host_refused"));
+    return false;
+  }
+  return true;
+}
+
+// Everything that two readers of the same bytes could understand in two ways.
+bool HttpReader::CheckFraming() {
+  const auto& message = parser_->request->get();
+  const size_t codings = message.count(field::transfer_encoding);
+  if (codings != 0) {
+    if (message.count(field::content_length) != 0 || message.version() < 11) {
+      Refuse(400,
+             InvalidArgument("Transfer-Encoding must not stand beside Content-Length, nor in a "
+                             "request of HTTP/1.0",
+                             "bad_request"));
+      return false;
+    }
+    if (codings > 1 || !beast::iequals(message[field::transfer_encoding], "chunked")) {
+      Refuse(501,
+             InvalidArgument("the only transfer coding that is supported is 'chunked'",
+                             "unsupported_transfer_coding"));
+      return false;
+    }
+  }
+  const size_t body_max = options_.body_bytes_max ? options_.body_bytes_max(ToStd(message.target()))
+                                                  : limits::kRequestBodyBytesMax;
+  if (parser_->request->content_length().value_or(0) > body_max) {
+    parser_->code = error::body_limit;
+    RefuseParseError();
+    return false;
+  }
+  parser_->request->body_limit(body_max);
+  return true;
+}
+
+HttpReader::Event HttpReader::Refuse(int http_status, Status status) {
+  phase_ = Phase::kRefused;
+  refusal_ = ProblemResponse(http_status, status);
+  buffer_ = std::string();
+  read_ = 0;
+  return Event::kRefused;
+}
+
+HttpReader::Event HttpReader::RefuseParseError() {
+  const beast::error_code code = parser_->code;
+  if (code == error::header_limit) {
+    return Refuse(431,
+                  InvalidArgument("the head of the request exceeds " +
+                                      std::to_string(options_.head_bytes_max) +
+                                      " bytes; send fewer or shorter header fields",
+                                  "header_too_large"));
+  }
+  if (code == error::body_limit) {
+    return Refuse(413,
+                  ResourceExhausted("the body of the request is larger than this route takes; send "
+                                    "less at once, or raise limits.request_body",
+                                    "body_too_large"));
+  }
+  if (code == error::bad_version && NamesOtherVersion(unread())) {
+    return Refuse(505,
+                  InvalidArgument("only HTTP/1.1 and HTTP/1.0 are spoken here",
+                                  "http_version_not_supported"));
+  }
+  return Refuse(
+      400, InvalidArgument("this is not a request of HTTP/1.1: " + code.message(), "bad_request"));
+}
+
+void HttpReader::Consume(size_t bytes) {
+  read_ += bytes;
+  if (read_ == buffer_.size()) {
+    buffer_.clear();
+    read_ = 0;
+    // A large request must not hold its buffer for the rest of the connection.
+    if (constexpr size_t kKeep = size_t{256} * 1024; buffer_.capacity() > kKeep) {
+      buffer_.shrink_to_fit();
+    }
+  } else if (constexpr size_t kCompact = size_t{16} * 1024; read_ > kCompact) {
+    buffer_.erase(0, read_);
+    read_ = 0;
+  }
+}
+
+}  // namespace delayd::http

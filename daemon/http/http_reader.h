@@ -1,0 +1,91 @@
+// daemon/http/http_reader.h — HTTP/1.1 requests out of bytes, however they are cut.
+//
+// What:    one request after another from one connection, pipelined ones included; each either
+//          whole and within the limits, or refused, after which nothing more is read.
+// Units:   limits in bytes.
+// Errors:  a refusal is a response: 400 malformed or ambiguous framing (both Content-Length and
+//          Transfer-Encoding, another transfer coding than chunked, no Host), 403 Origin, 413, 414,
+//          415 Content-Encoding, 417, 421 foreign Host, 431, 501, 505.
+// Threads: one.
+// Cost:    every byte is looked at once or twice; memory grows with what has arrived, never with
+//          what a header promises.
+// Source:  RFC 9112; the grammar is Boost.Beast's, whose headers stay in the .cc file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/limits.h"
+#include "daemon/http/http_message.h"
+
+namespace delayd::http {
+
+struct ReaderOptions {
+  size_t line_bytes_max = limits::kRequestLineBytesMax;
+  size_t head_bytes_max = limits::kRequestHeaderBytesMax;
+  size_t fields_max = 64;
+  // The largest body for a target; empty: limits::kRequestBodyBytesMax.
+  std::function<size_t(std::string_view target)> body_bytes_max;
+  // Hosts that a request may name, without ports; empty: any. What listens on TCP must name its
+  // own, or a web page whose name was rebound to this address could speak to it.
+  std::vector<std::string> hosts;
+};
+
+class HttpReader {
+ public:
+  enum class Event : uint8_t {
+    kNeedMore,
+    kContinue,  // the client waits for "100 Continue" before it sends the body; told once
+    kRequest,   // TakeRequest has it
+    kRefused,   // refusal() has the answer; the connection is to be closed behind it
+  };
+
+  enum class Phase : uint8_t { kIdle, kHead, kBody, kRefused };
+
+  explicit HttpReader(const ReaderOptions& options);  // `options` must outlive the reader
+  ~HttpReader();
+  HttpReader(const HttpReader&) = delete;
+  HttpReader& operator=(const HttpReader&) = delete;
+
+  void Append(std::string_view bytes);
+  Event Next();
+  Request TakeRequest();
+
+  const Response& refusal() const { return refusal_; }
+
+  Phase phase() const { return phase_; }
+
+ private:
+  struct Parser;
+
+  Event ReadHead();
+  Event ReadBody();
+  // Whether the head may stand; else Refuse has been called.
+  bool CheckHead();
+  bool CheckHost();
+  bool CheckFraming();
+  bool CheckLineLength();
+  Event Refuse(int http_status, Status status);
+  Event RefuseParseError();
+
+  std::string_view unread() const { return std::string_view(buffer_).substr(read_); }
+
+  void Consume(size_t bytes);
+
+  const ReaderOptions& options_;
+  std::unique_ptr<Parser> parser_;
+  std::string buffer_;
+  size_t read_ = 0;  // the part of buffer_ that was consumed
+  size_t head_bytes_ = 0;
+  Phase phase_ = Phase::kIdle;
+  bool line_checked_ = false;
+  bool continue_wanted_ = false;
+  Response refusal_;
+};
+
+}  // namespace delayd::http

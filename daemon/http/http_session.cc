@@ -1,0 +1,141 @@
+#include "daemon/http/http_session.h"
+
+#include <optional>
+#include <utility>
+#include <variant>
+
+namespace delayd::http {
+
+HttpSession::HttpSession(const ReaderOptions& reader, const Router& router)
+    : reader_(reader), router_(router) {}
+
+void HttpSession::Receive(std::string_view bytes) {
+  if (!ended_) {
+    reader_.Append(bytes);
+  }
+}
+
+std::optional<SessionRequest> HttpSession::Next(const Now& now) {
+  while (!ended_ && !full()) {
+    switch (reader_.Next()) {
+      case HttpReader::Event::kNeedMore:
+        return std::nullopt;
+      case HttpReader::Event::kContinue:
+        continue_due_ = true;
+        Flush();
+        return std::nullopt;
+      case HttpReader::Event::kRefused:
+        Refuse(reader_.refusal());
+        return std::nullopt;
+      case HttpReader::Event::kRequest:
+        break;
+    }
+    continue_due_ = false;
+    const Request request = reader_.TakeRequest();
+    slots_.push_back({.head_only = request.method == "HEAD", .close = !request.keep_alive});
+    ended_ = !request.keep_alive;
+    std::variant<Order, Response> routed = router_.Route(request, now);
+    if (auto* order = std::get_if<Order>(&routed)) {
+      slots_.back().form = order->form;
+      return SessionRequest{first_tag_ + slots_.size() - 1, std::move(order->command)};
+    }
+    AnswerLast(std::get<Response>(routed));
+  }
+  return std::nullopt;
+}
+
+void HttpSession::Answer(uint64_t tag, const engine::Reply& reply) {
+  DELAYD_CHECK(tag >= first_tag_);
+  DELAYD_CHECK(tag - first_tag_ < slots_.size());
+  Slot& slot = slots_[static_cast<size_t>(tag - first_tag_)];
+  DELAYD_CHECK(!slot.answered);
+  Fill(&slot, Router::Render(slot.form, reply));
+  Flush();
+}
+
+void HttpSession::Stop() {
+  ended_ = true;
+  continue_due_ = false;
+  if (!slots_.empty() && !slots_.back().answered) {
+    slots_.back().close = true;
+  }
+}
+
+void HttpSession::TimeOut() {
+  if (!ended_) {
+    Refuse(ProblemResponse(408,
+                           DeadlineExceeded("the request did not arrive in time; send it at once",
+                                            "request_timeout")));
+  }
+}
+
+bool HttpSession::wants_input() const {
+  return ended_ || !full();
+}
+
+std::string_view HttpSession::output() const {
+  return std::string_view(output_).substr(sent_);
+}
+
+void HttpSession::Sent(size_t bytes) {
+  sent_ += bytes;
+  DELAYD_CHECK(sent_ <= output_.size());
+  if (sent_ == output_.size()) {
+    output_.clear();
+    sent_ = 0;
+    if (constexpr size_t kKeep = size_t{64} * 1024; output_.capacity() > kKeep) {
+      output_.shrink_to_fit();
+    }
+  }
+}
+
+bool HttpSession::finished() const {
+  return ended_ && slots_.empty();
+}
+
+Session::Phase HttpSession::phase() const {
+  if (!slots_.empty() || !output().empty()) {
+    return Phase::kWorking;
+  }
+  switch (reader_.phase()) {
+    case HttpReader::Phase::kHead:
+      return Phase::kHead;
+    case HttpReader::Phase::kBody:
+      return Phase::kBody;
+    case HttpReader::Phase::kIdle:
+    case HttpReader::Phase::kRefused:
+      break;
+  }
+  return Phase::kIdle;
+}
+
+void HttpSession::Fill(Slot* slot, const Response& response) {
+  AppendResponse(response, slot->head_only, slot->close, &slot->text);
+  slot->answered = true;
+}
+
+void HttpSession::AnswerLast(const Response& response) {
+  Fill(&slots_.back(), response);
+  Flush();
+}
+
+// An answer goes out only behind the answers of all requests before it.
+void HttpSession::Flush() {
+  while (!slots_.empty() && slots_.front().answered) {
+    output_.append(slots_.front().text);
+    slots_.pop_front();
+    ++first_tag_;
+  }
+  if (continue_due_ && slots_.empty()) {
+    output_.append("HTTP/1.1 100 Continue\r\n\r\n");
+    continue_due_ = false;
+  }
+}
+
+void HttpSession::Refuse(const Response& response) {
+  ended_ = true;
+  slots_.push_back({.close = true});
+  AnswerLast(response);
+}
+
+}  // namespace delayd::http

@@ -1,0 +1,73 @@
+// daemon/http/http_session.h — one HTTP/1.1 connection without its socket.
+//
+// What:    requests may be pipelined: all that have arrived run at once, and the answers go out in
+//          the order of the requests, whichever is ready first. A refused request ends the
+//          connection behind its answer; so does "Connection: close".
+// Units:   bytes.
+// Errors:  none; see daemon/session.h.
+// Threads: the core thread.
+// Cost:    at most kRequestsMax answers are waited for, and kOutputBytesMax are kept for a client
+//          that does not read; then input is left in the socket.
+// Source:  RFC 9112, section 9.3.2.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "daemon/http/http_reader.h"
+#include "daemon/http/router.h"
+#include "daemon/session.h"
+
+namespace delayd::http {
+
+class HttpSession final : public Session {
+ public:
+  static constexpr size_t kRequestsMax = 256;
+  static constexpr size_t kOutputBytesMax = size_t{1} << 20;
+
+  // Both must outlive the session.
+  HttpSession(const ReaderOptions& reader, const Router& router);
+
+  void Receive(std::string_view bytes) override;
+  std::optional<SessionRequest> Next(const Now& now) override;
+  void Answer(uint64_t tag, const engine::Reply& reply) override;
+  void Stop() override;
+  void TimeOut() override;
+
+  bool wants_input() const override;
+  std::string_view output() const override;
+  void Sent(size_t bytes) override;
+  bool finished() const override;
+  Phase phase() const override;
+
+ private:
+  // The place of an answer in the order of answers.
+  struct Slot {
+    ReplyForm form{};
+    bool head_only = false;
+    bool close = false;
+    bool answered = false;
+    std::string text;  // once answered
+  };
+
+  bool full() const { return slots_.size() >= kRequestsMax || output().size() >= kOutputBytesMax; }
+
+  void Fill(Slot* slot, const Response& response);
+  void AnswerLast(const Response& response);
+  void Flush();
+  void Refuse(const Response& response);
+
+  HttpReader reader_;
+  const Router& router_;
+  std::deque<Slot> slots_;
+  uint64_t first_tag_ = 0;  // of slots_.front()
+  bool ended_ = false;      // the last request has been taken
+  bool continue_due_ = false;
+  std::string output_;
+  size_t sent_ = 0;  // the part of output_ that is gone
+};
+
+}  // namespace delayd::http

@@ -1,0 +1,264 @@
+#include "daemon/http/route_handlers.h"
+
+#include <charconv>
+#include <optional>
+
+#include "protocol/duration.h"
+#include "protocol/job_json.h"
+#include "protocol/nearest.h"
+#include "protocol/stats_json.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::http {
+
+namespace {
+
+// "42", or "orders" and "order:1001" of a by-key path.
+StatusOr<JobRef> JobRefOf(const RouteInput& input) {
+  if (input.captures.size() == 2) {
+    return JobRef(KeyRef{input.captures[0], input.captures[1]});
+  }
+  const std::string& text = input.captures[0];
+  uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc() || end != text.data() + text.size() || id == 0 ||
+      id > limits::kJobIdMax) {
+    return InvalidArgument("a job's id is a positive whole number, not " + protocol::Quoted(text),
+                           "invalid_job_id");
+  }
+  return JobRef(JobId{id});
+}
+
+// "2027-01-01T09:00:00Z" or "1h" from now on.
+StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now) {
+  if (const StatusOr<Millis> duration = protocol::ParseDuration(text); duration.ok()) {
+    return now.wall + *duration;
+  }
+  if (StatusOr<WallTime> time = protocol::ParseTimestamp(text); time.ok()) {
+    return time;
+  }
+  return InvalidArgument(
+      "expected a time such as 2027-01-01T09:00:00Z or a duration from now such "
+      "as 30m, found " +
+          protocol::Quoted(text),
+      "invalid_time");
+}
+
+StatusOr<JobState> ParseStateName(const std::string& text) {
+  if (const std::optional<JobState> state = ParseJobState(text)) {
+    return *state;
+  }
+  return InvalidArgument("expected scheduled, ready, leased, dead or finished, found " +
+                         protocol::Quoted(text));
+}
+
+StatusOr<uint32_t> ParseLimit(const std::string& text) {
+  uint32_t limit = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (error != std::errc() || end != text.data() + text.size() || limit == 0 ||
+      limit > limits::kListLimitMax) {
+    return InvalidArgument("expected a whole number from 1 to " +
+                           std::to_string(limits::kListLimitMax) + ", found " +
+                           protocol::Quoted(text));
+  }
+  return limit;
+}
+
+template <typename T, typename Field>
+Status Take(StatusOr<T> parsed, Field* field) {
+  DELAYD_RETURN_IF_ERROR(parsed.status());
+  *field = *std::move(parsed);
+  return OkStatus();
+}
+
+Status SetListParameter(const std::string& name,
+                        const std::string& value,
+                        const Now& now,
+                        engine::List* list) {
+  if (name == "state") {
+    return Take(ParseStateName(value), &list->state);
+  }
+  if (name == "due_before") {
+    return Take(ParseMoment(value, now), &list->due_before);
+  }
+  if (name == "due_after") {
+    return Take(ParseMoment(value, now), &list->due_after);
+  }
+  if (name == "limit") {
+    return Take(ParseLimit(value), &list->limit);
+  }
+  if (name == "queue") {
+    list->queue = value;
+    return ValidateQueueName(value);
+  }
+  if (name == "key_prefix") {
+    list->key_prefix = value;
+  } else {
+    list->cursor = value;
+  }
+  return OkStatus();
+}
+
+struct LeaseCall {
+  LeaseToken token;
+  protocol::LeaseChange change;
+};
+
+// The token in the path and the members in the body; `takes` names those that mean something here.
+StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input, std::string_view takes) {
+  LeaseCall call;
+  DELAYD_RETURN_IF_ERROR(Take(ParseLeaseToken(input.captures[0]), &call.token));
+  if (!input.request.body.empty()) {
+    DELAYD_RETURN_IF_ERROR(Take(protocol::ParseLeaseChange(input.request.body), &call.change));
+  }
+  const auto refuse = [&](std::string_view member, bool given) -> Status {
+    if (!given || takes.find(member) != std::string_view::npos) {
+      return OkStatus();
+    }
+    return InvalidArgument("member '" + std::string(member) + "' means nothing here; leave it out",
+                           "unknown_member");
+  };
+  DELAYD_RETURN_IF_ERROR(refuse("delay", call.change.delay.has_value()));
+  DELAYD_RETURN_IF_ERROR(refuse("lease", call.change.lease.has_value()));
+  DELAYD_RETURN_IF_ERROR(refuse("error", !call.change.error.empty()));
+  return call;
+}
+
+Response Plain(std::string body) {
+  return {.body = std::move(body)};
+}
+
+}  // namespace
+
+Routed EnqueueJobs(const RouteInput& input) {
+  engine::Enqueue enqueue;
+  if (input.request.content_type == kLinesType) {
+    StatusOr<std::vector<JobSpec>> jobs = protocol::ParseJobSpecLines(
+        input.request.body, input.payload_bytes_max, limits::kEnqueueBatchJobsMax);
+    if (!jobs.ok()) {
+      return ProblemResponse(jobs.status());
+    }
+    enqueue.jobs = *std::move(jobs);
+    if (enqueue.jobs.empty()) {
+      return ProblemResponse(InvalidArgument("the body holds no job; send one job a line"));
+    }
+    return Order{std::move(enqueue), ReplyForm::kEnqueuedLines};
+  }
+  StatusOr<JobSpec> job = protocol::ParseJobSpec(input.request.body, input.payload_bytes_max);
+  if (!job.ok()) {
+    return ProblemResponse(job.status());
+  }
+  enqueue.jobs.push_back(*std::move(job));
+  return Order{std::move(enqueue), ReplyForm::kEnqueuedOne};
+}
+
+Routed ListJobs(const RouteInput& input) {
+  engine::List list;
+  for (const auto& [name, value] : input.query) {
+    const Status status = SetListParameter(name, value, input.now, &list);
+    if (!status.ok()) {
+      return ProblemResponse(status.WithContext("query parameter '" + name + "'"));
+    }
+  }
+  return Order{std::move(list), ReplyForm::kJobList};
+}
+
+Routed ShowJob(const RouteInput& input) {
+  StatusOr<JobRef> job = JobRefOf(input);
+  if (!job.ok()) {
+    return ProblemResponse(job.status());
+  }
+  return Order{engine::Show{*std::move(job)}, ReplyForm::kOneJob};
+}
+
+Routed CancelJob(const RouteInput& input) {
+  StatusOr<JobRef> job = JobRefOf(input);
+  if (!job.ok()) {
+    return ProblemResponse(job.status());
+  }
+  return Order{engine::Cancel{*std::move(job)}, ReplyForm::kOneJob};
+}
+
+Routed RescheduleJob(const RouteInput& input) {
+  StatusOr<JobRef> job = JobRefOf(input);
+  if (!job.ok()) {
+    return ProblemResponse(job.status());
+  }
+  const StatusOr<protocol::RescheduleRequest> change =
+      protocol::ParseRescheduleRequest(input.request.body);
+  if (!change.ok()) {
+    return ProblemResponse(change.status());
+  }
+  return Order{engine::Reschedule{*std::move(job), change->due, change->priority},
+               ReplyForm::kOneJob};
+}
+
+Routed LeaseJobs(const RouteInput& input) {
+  const StatusOr<protocol::LeaseRequest> wish = protocol::ParseLeaseRequest(input.request.body);
+  if (!wish.ok()) {
+    return ProblemResponse(wish.status());
+  }
+  engine::Lease lease;
+  lease.queues.push_back(input.captures[0]);
+  lease.count = wish->count;
+  lease.wait = wish->wait;
+  lease.lease = wish->lease;
+  return Order{std::move(lease), ReplyForm::kLeased};
+}
+
+Routed AckLease(const RouteInput& input) {
+  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "");
+  if (!call.ok()) {
+    return ProblemResponse(call.status());
+  }
+  return Order{engine::Ack{call->token}, ReplyForm::kOneJob};
+}
+
+Routed NackLease(const RouteInput& input) {
+  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "delay error");
+  if (!call.ok()) {
+    return ProblemResponse(call.status());
+  }
+  return Order{engine::Nack{call->token, call->change.delay, call->change.error},
+               ReplyForm::kOneJob};
+}
+
+Routed BuryLease(const RouteInput& input) {
+  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "error");
+  if (!call.ok()) {
+    return ProblemResponse(call.status());
+  }
+  return Order{engine::Bury{call->token, call->change.error}, ReplyForm::kOneJob};
+}
+
+Routed ExtendLease(const RouteInput& input) {
+  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "lease");
+  if (!call.ok()) {
+    return ProblemResponse(call.status());
+  }
+  return Order{engine::Extend{call->token, call->change.lease}, ReplyForm::kOneJob};
+}
+
+Routed ListQueues(const RouteInput&) {
+  return Order{engine::ListQueues{}, ReplyForm::kQueueList};
+}
+
+Routed ShowQueue(const RouteInput& input) {
+  return Order{engine::ListQueues{input.captures[0]}, ReplyForm::kOneQueue};
+}
+
+Routed ShowStats(const RouteInput&) {
+  return Order{engine::GetStats{}, ReplyForm::kStats};
+}
+
+// Alive: the core thread turns.
+Routed ShowHealth(const RouteInput& input) {
+  return Plain(protocol::HealthToJson({"ok", std::string(input.version)}));
+}
+
+// The sockets open only when the timers are loaded, and close before the daemon stops serving.
+Routed ShowReadiness(const RouteInput& input) {
+  return Plain(protocol::HealthToJson({"ready", std::string(input.version)}));
+}
+
+}  // namespace delayd::http

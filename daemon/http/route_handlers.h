@@ -1,0 +1,51 @@
+// daemon/http/route_handlers.h — one function a route: its request as a command.
+//
+// Errors:  what cannot be understood is answered with a response, most often 400.
+// Threads: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/time.h"
+#include "daemon/http/http_message.h"
+#include "daemon/http/router.h"
+
+namespace delayd::http {
+
+inline constexpr std::string_view kLinesType = "application/x-ndjson";
+
+// A request whose path, query names and content type have been checked against its route.
+struct RouteInput {
+  const Request& request;
+  const std::vector<std::string>& captures;  // the segments where the route has '*'
+  const std::vector<std::pair<std::string, std::string>>& query;
+  const Now& now;
+  size_t payload_bytes_max;
+  std::string_view version;
+};
+
+using Routed = std::variant<Order, Response>;
+using Handler = Routed (*)(const RouteInput& input);
+
+Routed EnqueueJobs(const RouteInput& input);
+Routed ListJobs(const RouteInput& input);
+Routed ShowJob(const RouteInput& input);
+Routed CancelJob(const RouteInput& input);
+Routed RescheduleJob(const RouteInput& input);
+Routed LeaseJobs(const RouteInput& input);
+Routed AckLease(const RouteInput& input);
+Routed NackLease(const RouteInput& input);
+Routed BuryLease(const RouteInput& input);
+Routed ExtendLease(const RouteInput& input);
+Routed ListQueues(const RouteInput& input);
+Routed ShowQueue(const RouteInput& input);
+Routed ShowStats(const RouteInput& input);
+Routed ShowHealth(const RouteInput& input);
+Routed ShowReadiness(const RouteInput& input);
+
+}  // namespace delayd::http

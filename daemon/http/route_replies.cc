@@ -1,0 +1,133 @@
+// The other half of the router: the engine's replies as responses.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/http/route_handlers.h"
+#include "daemon/http/router.h"
+#include "protocol/job_json.h"
+#include "protocol/stats_json.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::http {
+
+namespace {
+
+std::string JobPath(JobId id) {
+  return "/v1/jobs/" + std::to_string(ToInt(id));
+}
+
+Response RenderEnqueuedOne(const engine::Enqueued& enqueued) {
+  DELAYD_CHECK(enqueued.items.size() == 1);
+  const engine::Enqueued::Item& item = enqueued.items.front();
+  return {.status = item.existed ? 200 : 201,
+          .body = protocol::JobToJson(item.job),
+          .location = JobPath(item.job.id)};
+}
+
+Response RenderEnqueuedLines(const engine::Enqueued& enqueued) {
+  Response response{.status = 200, .content_type = std::string(kLinesType)};
+  for (const engine::Enqueued::Item& item : enqueued.items) {
+    response.status = item.existed ? response.status : 201;
+    response.body += protocol::EnqueuedToJson({item.job, item.existed});
+    response.body += '\n';
+  }
+  return response;
+}
+
+protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
+  return {.name = queue.name,
+          .scheduled = queue.scheduled,
+          .ready = queue.ready,
+          .leased = queue.leased,
+          .dead = queue.dead,
+          .paused = queue.paused};
+}
+
+Response RenderOneQueue(const engine::QueueList& list) {
+  if (list.queues.empty()) {
+    return ProblemResponse(
+        NotFound("there is no queue of this name; a queue begins with its "
+                 "first job"));
+  }
+  return {.body = protocol::QueueToJson(CountsOf(list.queues.front()))};
+}
+
+Response RenderQueueList(const engine::QueueList& list) {
+  std::vector<protocol::QueueCounts> queues;
+  queues.reserve(list.queues.size());
+  for (const engine::QueueView& queue : list.queues) {
+    queues.push_back(CountsOf(queue));
+  }
+  return {.body = protocol::QueuesToJson(queues)};
+}
+
+Response RenderStats(const engine::StatsView& stats) {
+  std::vector<protocol::Stat> figures = {{"scheduled", stats.scheduled},
+                                         {"ready", stats.ready},
+                                         {"leased", stats.leased},
+                                         {"dead", stats.dead},
+                                         {"queues", stats.queues},
+                                         {"waiting", stats.waiting},
+                                         {"enqueued", stats.enqueued},
+                                         {"existed", stats.existed},
+                                         {"cancelled", stats.cancelled},
+                                         {"rescheduled", stats.rescheduled},
+                                         {"fired", stats.fired},
+                                         {"handed_out", stats.handed_out},
+                                         {"acked", stats.acked},
+                                         {"nacked", stats.nacked},
+                                         {"buried", stats.buried},
+                                         {"lease_expired", stats.lease_expired},
+                                         {"died", stats.died},
+                                         {"damaged", stats.damaged},
+                                         {"commits", stats.commits},
+                                         {"epoch", stats.epoch},
+                                         {"commit_sequence", stats.commit_sequence}};
+  if (stats.next_due) {
+    figures.push_back({"next_due", protocol::FormatTimestamp(*stats.next_due)});
+  }
+  return {.body = protocol::StatsToJson(figures)};
+}
+
+Response RenderBody(ReplyForm form, const engine::Reply& reply) {
+  switch (form) {
+    case ReplyForm::kEnqueuedOne:
+      return RenderEnqueuedOne(std::get<engine::Enqueued>(reply.body));
+    case ReplyForm::kEnqueuedLines:
+      return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body));
+    case ReplyForm::kOneJob:
+      return {.body = protocol::JobToJson(std::get<engine::OneJob>(reply.body).job)};
+    case ReplyForm::kLeased:
+      return {.body = protocol::JobPageToJson({std::get<engine::Leased>(reply.body).jobs, ""})};
+    case ReplyForm::kJobList: {
+      const auto& list = std::get<engine::JobList>(reply.body);
+      return {.body = protocol::JobPageToJson({list.jobs, list.next_cursor})};
+    }
+    case ReplyForm::kOneQueue:
+      return RenderOneQueue(std::get<engine::QueueList>(reply.body));
+    case ReplyForm::kQueueList:
+      return RenderQueueList(std::get<engine::QueueList>(reply.body));
+    case ReplyForm::kStats:
+      return RenderStats(std::get<engine::StatsView>(reply.body));
+  }
+  DELAYD_CHECK(false);
+}
+
+}  // namespace
+
+Response Router::Render(ReplyForm form, const engine::Reply& reply) {
+  Response response;
+  if (reply.status.ok()) {
+    response = RenderBody(form, reply);
+  } else if (reply.status.code() == StatusCode::kUnknown) {
+    // The server is going down over it: 503, so that clients wait and ask again.
+    response = ProblemResponse(503, reply.status);
+  } else {
+    response = ProblemResponse(reply.status);
+  }
+  response.commit_sequence = reply.sequence;
+  return response;
+}
+
+}  // namespace delayd::http

@@ -1,0 +1,177 @@
+#include "daemon/http/router.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/http/route_handlers.h"
+#include "daemon/http/target.h"
+#include "protocol/nearest.h"
+
+namespace delayd::http {
+
+namespace {
+
+enum class BodyRule : uint8_t { kNone, kJson, kJobs };
+
+struct RouteEntry {
+  std::string_view method;
+  std::string_view path;  // '*' stands for one segment
+  BodyRule body;
+  std::string_view query;  // known parameters, separated by blanks
+  Handler handler;
+};
+
+constexpr std::string_view kListQuery = "queue state due_before due_after key_prefix limit cursor";
+
+constexpr auto kRoutes = std::to_array<RouteEntry>({
+    {"POST", "v1/jobs", BodyRule::kJobs, "", EnqueueJobs},
+    {"GET", "v1/jobs", BodyRule::kNone, kListQuery, ListJobs},
+    {"GET", "v1/jobs/*", BodyRule::kNone, "", ShowJob},
+    {"DELETE", "v1/jobs/*", BodyRule::kNone, "", CancelJob},
+    {"PATCH", "v1/jobs/*", BodyRule::kJson, "", RescheduleJob},
+    {"GET", "v1/queues/*/jobs/by-key/*", BodyRule::kNone, "", ShowJob},
+    {"DELETE", "v1/queues/*/jobs/by-key/*", BodyRule::kNone, "", CancelJob},
+    {"PATCH", "v1/queues/*/jobs/by-key/*", BodyRule::kJson, "", RescheduleJob},
+    {"POST", "v1/queues/*/lease", BodyRule::kJson, "", LeaseJobs},
+    {"POST", "v1/leases/*/ack", BodyRule::kJson, "", AckLease},
+    {"POST", "v1/leases/*/nack", BodyRule::kJson, "", NackLease},
+    {"POST", "v1/leases/*/bury", BodyRule::kJson, "", BuryLease},
+    {"POST", "v1/leases/*/extend", BodyRule::kJson, "", ExtendLease},
+    {"GET", "v1/queues", BodyRule::kNone, "", ListQueues},
+    {"GET", "v1/queues/*", BodyRule::kNone, "", ShowQueue},
+    {"GET", "v1/stats", BodyRule::kNone, "", ShowStats},
+    {"GET", "healthz", BodyRule::kNone, "", ShowHealth},
+    {"GET", "readyz", BodyRule::kNone, "", ShowReadiness},
+});
+
+std::vector<std::string_view> Words(std::string_view text, char separator) {
+  std::vector<std::string_view> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find(separator), text.size());
+    words.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+// Fills `captures` with the segments that stand where the path has '*'.
+bool Matches(std::string_view path,
+             const std::vector<std::string>& segments,
+             std::vector<std::string>* captures) {
+  captures->clear();
+  size_t index = 0;
+  while (!path.empty()) {
+    const size_t end = std::min(path.find('/'), path.size());
+    const std::string_view part = path.substr(0, end);
+    if (index == segments.size()) {
+      return false;
+    }
+    if (part == "*") {
+      captures->push_back(segments[index]);
+    } else if (part != segments[index]) {
+      return false;
+    }
+    ++index;
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return index == segments.size();
+}
+
+Status CheckQuery(const RouteEntry& route, const Target& target) {
+  const std::vector<std::string_view> known = Words(route.query, ' ');
+  for (const auto& [name, value] : target.query) {
+    if (std::find(known.begin(), known.end(), name) == known.end()) {
+      return InvalidArgument("unknown query parameter " + protocol::Quoted(name) +
+                                 (known.empty() ? std::string("; this route takes none")
+                                                : protocol::DidYouMean(name, known)),
+                             "unknown_parameter");
+    }
+  }
+  return OkStatus();
+}
+
+// Which types of body a route takes, or an empty response when this one is right.
+std::optional<Response> CheckBody(BodyRule rule, const Request& request) {
+  if (request.body.empty() && rule != BodyRule::kJobs) {
+    return std::nullopt;
+  }
+  if (rule == BodyRule::kNone) {
+    return ProblemResponse(
+        400, InvalidArgument("this request takes no body; send it without one", "unexpected_body"));
+  }
+  const bool lines = rule == BodyRule::kJobs && request.content_type == kLinesType;
+  if (request.content_type == "application/json" || lines) {
+    return std::nullopt;
+  }
+  return ProblemResponse(
+      415,
+      InvalidArgument(
+          "Content-Type " + protocol::Quoted(request.content_type) +
+              " is not taken here; send application/json" +
+              (rule == BodyRule::kJobs ? ", or application/x-ndjson for many jobs" : ""),
+          "unsupported_media_type"));
+}
+
+Response NotAllowed(const Request& request, const std::string& allow) {
+  Response response =
+      ProblemResponse(405,
+                      InvalidArgument("method " + protocol::Quoted(request.method) +
+                                          " is not for this path; it " + "takes " + allow,
+                                      "method_not_allowed"));
+  response.allow = allow;
+  return response;
+}
+
+}  // namespace
+
+std::variant<Order, Response> Router::Route(const Request& request, const Now& now) const {
+  const StatusOr<Target> target = ParseTarget(request.target);
+  if (!target.ok()) {
+    return ProblemResponse(target.status());
+  }
+  const bool is_head = request.method == "HEAD";
+  const std::string_view method = is_head ? std::string_view("GET") : request.method;
+  std::vector<std::string> captures;
+  std::string allow;
+  for (const RouteEntry& route : kRoutes) {
+    if (!Matches(route.path, target->segments, &captures)) {
+      continue;
+    }
+    if (route.method != method) {
+      allow += (allow.empty() ? "" : ", ") + std::string(route.method);
+      allow += route.method == "GET" ? ", HEAD" : "";
+      continue;
+    }
+    if (const Status status = CheckQuery(route, *target); !status.ok()) {
+      return ProblemResponse(status);
+    }
+    if (std::optional<Response> refused = CheckBody(route.body, request)) {
+      return *std::move(refused);
+    }
+    return route.handler({.request = request,
+                          .captures = captures,
+                          .query = target->query,
+                          .now = now,
+                          .payload_bytes_max = options_.payload_bytes_max,
+                          .version = options_.version});
+  }
+  if (!allow.empty()) {
+    return NotAllowed(request, allow);
+  }
+  return ProblemResponse(
+      404,
+      NotFound("there is nothing at " + protocol::Quoted(request.target) + "; the API begins at " +
+                   "/v1/jobs, /v1/queues, /v1/leases and /v1/stats",
+               "no_such_route"));
+}
+
+size_t Router::BodyBytesMax(std::string_view target) const {
+  constexpr size_t kSmall = size_t{64} * 1024;
+  return target.substr(0, target.find('?')) == "/v1/jobs" ? options_.body_bytes_max : kSmall;
+}
+
+}  // namespace delayd::http

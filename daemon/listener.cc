@@ -1,0 +1,186 @@
+#include "daemon/listener.h"
+
+#include <fcntl.h>
+
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "daemon/config_values.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+namespace delayd {
+
+namespace {
+
+constexpr int kBacklog = 1024;
+
+std::string ErrnoText(int error) {
+  return std::generic_category().message(error);
+}
+
+Status InUse(const std::string& path) {
+  return FailedPrecondition("socket " + path +
+                                " is in use by another daemon; stop it, or choose another "
+                                "api.socket",
+                            "socket_in_use");
+}
+
+Status CannotOpen(const std::string& what, int error, const std::string& cure) {
+  const std::string message = "cannot listen on " + what + ": " + ErrnoText(error) + "; " + cure;
+  return error == EACCES || error == EPERM ? PermissionDenied(message) : Unavailable(message);
+}
+
+UniqueFd NewSocket(int family) {
+  return UniqueFd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+sockaddr_un UnixAddress(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  DELAYD_CHECK(path.size() < sizeof address.sun_path);
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  return address;
+}
+
+// Holds off another daemon that starts with the same socket at the same moment. The file stays: a
+// lock on a file that may vanish is no lock.
+StatusOr<UniqueFd> LockBeside(const std::string& path) {
+  const std::string name = path + ".lock";
+  UniqueFd lock(::open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock.valid()) {
+    return CannotOpen(path,
+                      errno,
+                      "the directory must exist and be writable for the daemon; create it or set "
+                      "api.socket");
+  }
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    return InUse(path);
+  }
+  return lock;
+}
+
+// A socket file that nobody answers on goes away; anything else stays and is an error.
+Status RemoveStale(const std::string& path) {
+  struct stat info {};
+
+  if (::lstat(path.c_str(), &info) != 0) {
+    return errno == ENOENT ? OkStatus() : CannotOpen(path, errno, "check the path");
+  }
+  if (!S_ISSOCK(info.st_mode)) {
+    return FailedPrecondition(path + " exists and is not a socket; move it away, or choose " +
+                              "another api.socket");
+  }
+  const sockaddr_un address = UnixAddress(path);
+  const UniqueFd probe = NewSocket(AF_UNIX);
+  if (!probe.valid()) {
+    return CannotOpen(path, errno, "raise the limit of open files");
+  }
+  const int result =
+      ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  // Only a refusal says that nobody is there; a full backlog (EAGAIN) is somebody who is busy.
+  if (result == 0 || errno != ECONNREFUSED) {
+    return InUse(path);
+  }
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return CannotOpen(path, errno, "remove the old socket by hand");
+  }
+  return OkStatus();
+}
+
+struct TcpAddress {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+};
+
+TcpAddress ToSockaddr(const ListenAddress& address) {
+  TcpAddress result;
+  sockaddr_in v4{};
+  if (::inet_pton(AF_INET, address.host.c_str(), &v4.sin_addr) == 1) {
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(address.port);
+    std::memcpy(&result.storage, &v4, sizeof v4);
+    result.length = sizeof v4;
+    return result;
+  }
+  sockaddr_in6 v6{};
+  DELAYD_CHECK(::inet_pton(AF_INET6, address.host.c_str(), &v6.sin6_addr) == 1);
+  v6.sin6_family = AF_INET6;
+  v6.sin6_port = htons(address.port);
+  std::memcpy(&result.storage, &v6, sizeof v6);
+  result.length = sizeof v6;
+  return result;
+}
+
+uint16_t BoundPort(int fd) {
+  sockaddr_storage bound{};
+  socklen_t length = sizeof bound;
+  DELAYD_CHECK(::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) == 0);
+  // The port stands at the same place in both families.
+  static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+  in_port_t port = 0;
+  std::memcpy(
+      &port, reinterpret_cast<const char*>(&bound) + offsetof(sockaddr_in, sin_port), sizeof port);
+  return ntohs(port);
+}
+
+}  // namespace
+
+StatusOr<Listener> Listener::OpenUnix(const std::string& path) {
+  StatusOr<UniqueFd> lock = LockBeside(path);
+  DELAYD_RETURN_IF_ERROR(lock.status());
+  DELAYD_RETURN_IF_ERROR(RemoveStale(path));
+  Listener listener;
+  listener.lock_ = std::move(lock).value();
+  listener.fd_ = NewSocket(AF_UNIX);
+  const sockaddr_un address = UnixAddress(path);
+  // The process' umask (0077, set in main) makes the socket ours alone until chmod opens it to the
+  // group: at no moment is it open to others.
+  if (!listener.fd_.valid() ||
+      ::bind(listener.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return CannotOpen(path, errno, "check the directory, or choose another api.socket");
+  }
+  listener.path_ = path;
+  listener.name_ = "unix:" + path;
+  if (::chmod(path.c_str(), 0660) != 0 || ::listen(listener.fd(), kBacklog) != 0) {
+    return CannotOpen(path, errno, "check the directory, or choose another api.socket");
+  }
+  return listener;
+}
+
+StatusOr<Listener> Listener::OpenTcp(std::string_view address) {
+  const StatusOr<ListenAddress> parsed = ParseListenAddress(address);
+  DELAYD_RETURN_IF_ERROR(parsed.status());
+  const TcpAddress target = ToSockaddr(*parsed);
+  Listener listener;
+  listener.fd_ = NewSocket(target.storage.ss_family);
+  const int on = 1;
+  if (!listener.fd_.valid() ||
+      ::setsockopt(listener.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      ::bind(listener.fd(), reinterpret_cast<const sockaddr*>(&target.storage), target.length) !=
+          0 ||
+      ::listen(listener.fd(), kBacklog) != 0) {
+    return CannotOpen(
+        std::string(address), errno, "stop whoever uses the port, or choose another api.listen");
+  }
+  const bool v6 = target.storage.ss_family == AF_INET6;
+  listener.name_ = "http://" + (v6 ? "[" + parsed->host + "]" : parsed->host) + ":" +
+                   std::to_string(BoundPort(listener.fd()));
+  return listener;
+}
+
+Listener::~Listener() {
+  if (fd_.valid() && !path_.empty()) {
+    ::unlink(path_.c_str());
+  }
+}
+
+}  // namespace delayd

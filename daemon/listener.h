@@ -1,0 +1,47 @@
+// daemon/listener.h — the sockets that the daemon listens on.
+//
+// What:    a Unix socket with mode 0660, or a TCP socket on loopback. A socket file that a dead
+//          daemon left is replaced; one that somebody answers on never is. Two starts at the same
+//          moment are kept apart by a lock file beside the socket.
+// Errors:  kFailedPrecondition "socket_in_use", or what bind(2) says, each with the path or address
+//          and the cure.
+// Threads: the core thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "daemon/unique_fd.h"
+
+namespace delayd {
+
+class Listener {
+ public:
+  static StatusOr<Listener> OpenUnix(const std::string& path);
+  // `address` as ParseListenAddress (daemon/config_values.h) takes it; port 0 is any free one.
+  static StatusOr<Listener> OpenTcp(std::string_view address);
+
+  Listener(Listener&&) noexcept = default;
+  Listener& operator=(Listener&&) = delete;
+  ~Listener();  // removes the socket file
+
+  // Non-blocking.
+  int fd() const { return fd_.get(); }
+
+  bool is_tcp() const { return path_.empty(); }
+
+  // "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380", with the port that was got.
+  const std::string& name() const { return name_; }
+
+ private:
+  Listener() = default;
+
+  UniqueFd fd_;
+  UniqueFd lock_;
+  std::string path_;
+  std::string name_;
+};
+
+}  // namespace delayd

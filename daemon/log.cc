@@ -1,0 +1,173 @@
+#include "daemon/log.h"
+
+#include <array>
+#include <cstdlib>
+#include <memory>
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+namespace delayd::log {
+
+namespace {
+
+struct State {
+  Options options;
+  bool journal = false;
+  std::unique_ptr<spdlog::logger> logger;
+};
+
+// Lives as long as the process: the last line may come from a thread that outlives main's locals.
+State& Global() {
+  static auto* const state = new State;
+  return *state;
+}
+
+std::string_view LevelName(Level level) {
+  constexpr std::array<std::string_view, 4> kNames = {"debug", "info", "warn", "error"};
+  return kNames[static_cast<size_t>(level)];
+}
+
+spdlog::level::level_enum ToSpdlog(Level level) {
+  constexpr std::array kLevels = {
+      spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err};
+  return kLevels[static_cast<size_t>(level)];
+}
+
+// Of syslog(3): error 3, warning 4, info 6, debug 7.
+std::string_view JournalPrefix(Level level) {
+  constexpr std::array<std::string_view, 4> kPrefixes = {"<7>", "<6>", "<4>", "<3>"};
+  return kPrefixes[static_cast<size_t>(level)];
+}
+
+void AppendEscaped(std::string* out, std::string_view text) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      *out += '\\';
+      *out += c;
+    } else if (c == '\n') {
+      *out += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      *out += "\\u00";
+      *out += kHex[byte >> 4];
+      *out += kHex[byte & 15];
+    } else {
+      *out += c;
+    }
+  }
+}
+
+void AppendQuoted(std::string* out, std::string_view text) {
+  *out += '"';
+  AppendEscaped(out, text);
+  *out += '"';
+}
+
+bool NeedsQuotes(std::string_view text) {
+  if (text.empty()) {
+    return true;
+  }
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) <= 0x20 || c == '"' || c == '\\' || c == '=' || c == 0x7f) {
+      return true;
+    }
+  }
+  return false;
+}
+
+void AppendValue(std::string* out, Format format, const Field& field) {
+  if (const auto* number = std::get_if<int64_t>(&field.value)) {
+    *out += std::to_string(*number);
+    return;
+  }
+  const auto text = std::get<std::string_view>(field.value);
+  if (format == Format::kJson || NeedsQuotes(text)) {
+    AppendQuoted(out, text);
+  } else {
+    *out += text;
+  }
+}
+
+void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
+  const State& state = Global();
+  if (state.logger == nullptr || level < state.options.level) {
+    return;
+  }
+  std::string line = FormatLine(state.options.format, level, message, fields);
+  if (state.journal) {
+    line.insert(0, JournalPrefix(level));
+  } else if (state.options.format == Format::kJson) {
+    line.erase(0, 1);  // the pattern opens the object, so that the time comes first
+  }
+  state.logger->log(ToSpdlog(level), spdlog::string_view_t(line.data(), line.size()));
+}
+
+}  // namespace
+
+void Start(const Options& options) {
+  State& state = Global();
+  state.options = options;
+  state.logger =
+      std::make_unique<spdlog::logger>("delayd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  state.logger->set_level(spdlog::level::trace);             // Write has looked already
+  state.journal = std::getenv("JOURNAL_STREAM") != nullptr;  // NOLINT(concurrency-mt-unsafe)
+  std::string pattern = "%v";                                // the journal has the time already
+  if (!state.journal) {
+    pattern = options.format == Format::kJson ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ",%v)"
+                                              : "%Y-%m-%dT%H:%M:%S.%eZ %v";
+  }
+  state.logger->set_pattern(pattern, spdlog::pattern_time_type::utc);
+}
+
+void Debug(std::string_view message, std::initializer_list<Field> fields) {
+  Write(Level::kDebug, message, fields);
+}
+
+void Info(std::string_view message, std::initializer_list<Field> fields) {
+  Write(Level::kInfo, message, fields);
+}
+
+void Warn(std::string_view message, std::initializer_list<Field> fields) {
+  Write(Level::kWarn, message, fields);
+}
+
+void Error(std::string_view message, std::initializer_list<Field> fields) {
+  Write(Level::kError, message, fields);
+}
+
+std::string FormatLine(Format format,
+                       Level level,
+                       std::string_view message,
+                       std::initializer_list<Field> fields) {
+  std::string line;
+  if (format == Format::kJson) {
+    line += "{\"level\":";
+    AppendQuoted(&line, LevelName(level));
+    line += ",\"message\":";
+    AppendQuoted(&line, message);
+  } else {
+    line += LevelName(level);
+    line += ' ';
+    AppendEscaped(&line, message);
+  }
+  for (const Field& field : fields) {
+    if (format == Format::kJson) {
+      line += ',';
+      AppendQuoted(&line, field.name);
+      line += ':';
+    } else {
+      line += ' ';
+      line += field.name;
+      line += '=';
+    }
+    AppendValue(&line, format, field);
+  }
+  if (format == Format::kJson) {
+    line += '}';
+  }
+  return line;
+}
+
+}  // namespace delayd::log

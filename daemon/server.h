@@ -1,0 +1,78 @@
+// daemon/server.h — the turn: wait, read, execute, advance, commit, answer.
+//
+// What:    one thread owns the engine and all sessions. A turn runs every handler that is ready,
+//          reads the clock once, after the reads, executes what has arrived, lets the engine's time
+//          go on, hands a batch to the committer when none is in flight, and sends the answers that
+//          rest on nothing that is not durable. It sleeps until the engine's next event, with no
+//          ticking in between.
+// Units:   base/time.h.
+// Errors:  Run returns the status of the commit that failed, or the engine's fatal(): the process
+//          must end then. Requests whose outcome is unknown have been told so.
+// Threads: the thread that calls Run; a committer thread inside.
+// Cost:    a turn costs the system calls of its connections and what the engine does.
+// Source:  Redis' beforeSleep: commands first, one fsync for all of them, then the answers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "daemon/engine/engine.h"
+#include "daemon/listener.h"
+#include "daemon/session.h"
+#include "storage/job_store.h"
+
+namespace delayd {
+
+struct ServerOptions {
+  uint32_t connections_max = 1024;
+  Millis idle_timeout{std::chrono::minutes(5)};
+  Millis head_timeout{std::chrono::seconds(10)};
+  // Above this no request is taken until a commit has made room.
+  size_t uncommitted_bytes_max = size_t{16} << 20;
+  // How long a stop waits for clients that do not read their answers.
+  Millis stop_grace{std::chrono::seconds(5)};
+  // Called at least this often while the turn goes round; for a service manager's watchdog.
+  std::optional<Millis> heartbeat_interval;
+  std::function<void()> heartbeat;
+  // Called once when a stop begins.
+  std::function<void()> stopping;
+};
+
+class Server {
+ public:
+  using SessionFactory = std::function<std::unique_ptr<Session>()>;
+
+  // All three must outlive the server. The engine's first batch, which makes its epoch durable,
+  // has been committed by the caller.
+  Server(const ServerOptions& options,
+         engine::Engine* engine,
+         storage::JobStore* store,
+         const Clock* clock);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Takes connections from `listener`; each gets a session of `factory`. Above the cap it gets the
+  // bytes `no_room` instead, and is closed.
+  void Listen(Listener listener, SessionFactory factory, std::string no_room);
+
+  // Until SIGTERM, SIGINT or Stop, then until what was under way is answered and durable. A second
+  // signal ends the process at once.
+  Status Run();
+  // As the first signal. From the thread of Run.
+  void Stop();
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+}  // namespace delayd

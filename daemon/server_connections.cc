@@ -1,0 +1,185 @@
+// The server's dealings with clients as such: who comes, who is too slow, who goes.
+#include <fcntl.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "daemon/log.h"
+#include "daemon/server_loop.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+namespace delayd {
+
+void Server::Loop::Listen(Listener listener, SessionFactory factory, std::string no_room) {
+  const int copy = ::fcntl(listener.fd(), F_DUPFD_CLOEXEC, 0);
+  DELAYD_CHECK(copy >= 0);
+  doors_.push_back(
+      std::make_unique<Door>(Door{.listener = std::move(listener),
+                                  .factory = std::move(factory),
+                                  .no_room = std::move(no_room),
+                                  .waiter = boost::asio::posix::stream_descriptor(io_, copy),
+                                  .pause = boost::asio::steady_timer(io_)}));
+  WaitForClients(doors_.back().get());
+}
+
+void Server::Loop::WaitForClients(Door* door) {
+  door->waiter.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                          [this, door](const boost::system::error_code& error) {
+                            if (!error) {
+                              AcceptFrom(door);
+                            }
+                          });
+}
+
+void Server::Loop::AcceptFrom(Door* door) {
+  constexpr int kPerTurn = 64;
+  for (int i = 0; i < kPerTurn; ++i) {
+    UniqueFd client(::accept4(door->listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client.valid()) {
+      if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+        log::Warn(
+            "cannot accept a connection; trying again in a second",
+            {{"listen", door->listener.name()}, {"cause", std::generic_category().message(errno)}});
+        door->pause.expires_after(std::chrono::seconds(1));
+        door->pause.async_wait([this, door](const boost::system::error_code& error) {
+          if (!error) {
+            WaitForClients(door);
+          }
+        });
+        return;
+      }
+      break;
+    }
+    if (connections_.size() >= options_.connections_max) {
+      // One try: so little fits any socket's buffer.
+      [[maybe_unused]] const ssize_t sent = ::send(
+          client.get(), door->no_room.data(), door->no_room.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      continue;
+    }
+    if (door->listener.is_tcp()) {
+      const int on = 1;
+      ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    }
+    const auto connection = std::make_shared<Connection>(
+        &io_, std::move(client), door->factory(), &timeouts_, clock_->Sample().boot);
+    connections_.emplace(connection.get(), connection);
+    Touch(connection);
+  }
+  WaitForClients(door);
+}
+
+void Server::Loop::Touch(const ConnectionPtr& connection) {
+  if (!connection->touched) {
+    connection->touched = true;
+    touched_.push_back(connection);
+  }
+}
+
+// Its lease requests that still wait must not be given a job. To a client that only closed its
+// sending side the answer is: none.
+void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
+  const std::vector<engine::RequestId> requests = connection->pending;
+  for (const engine::RequestId id : requests) {
+    const auto found = pending_.find(id);
+    DELAYD_CHECK(found != pending_.end());
+    if (!found->second.is_lease) {
+      continue;
+    }
+    engine_->Execute(next_request_++, engine::Abandon{id}, now);
+    engine::Reply none;
+    none.request = id;
+    none.body = engine::Leased{};
+    connection->session().Answer(found->second.tag, none);
+    std::erase(connection->pending, id);
+    pending_.erase(found);
+  }
+}
+
+void Server::Loop::Drop(const ConnectionPtr& connection, const Now& now) {
+  GiveUpLeases(connection.get(), now);
+  // Their changes happen all the same; there is nobody to tell.
+  for (const engine::RequestId id : connection->pending) {
+    pending_.erase(id);
+  }
+  connection->pending.clear();
+  connection->Close();
+  connections_.erase(connection.get());
+}
+
+// One entry a connection, pushed again only when its deadline came nearer: a busy connection costs
+// nothing here.
+void Server::Loop::QueueDeadline(const ConnectionPtr& connection) {
+  const std::optional<BootTime> deadline = connection->deadline();
+  if (deadline && (!connection->queued_deadline || *deadline < *connection->queued_deadline)) {
+    connection->queued_deadline = deadline;
+    deadlines_.emplace(*deadline, connection);
+  }
+}
+
+void Server::Loop::CheckDeadlines(const Now& now) {
+  while (!deadlines_.empty() && deadlines_.top().first <= now.boot) {
+    const auto [time, weak] = deadlines_.top();
+    deadlines_.pop();
+    const ConnectionPtr connection = weak.lock();
+    if (connection == nullptr || connection->gone() || connection->queued_deadline != time) {
+      continue;
+    }
+    connection->queued_deadline.reset();
+    const std::optional<BootTime> deadline = connection->deadline();
+    if (!deadline || *deadline > now.boot) {
+      QueueDeadline(connection);
+      continue;
+    }
+    const Session::Phase phase = connection->session().phase();
+    if (phase == Session::Phase::kHead || phase == Session::Phase::kBody) {
+      connection->session().TimeOut();
+      Touch(connection);
+    } else {
+      Drop(connection, now);
+    }
+  }
+}
+
+void Server::Loop::WaitForSignal() {
+  boost::system::error_code error;
+  signals_.add(SIGTERM, error);  // NOLINT(bugprone-unused-return-value)
+  DELAYD_CHECK(!error);
+  signals_.add(SIGINT, error);  // NOLINT(bugprone-unused-return-value)
+  DELAYD_CHECK(!error);
+  signals_.async_wait([this](const boost::system::error_code& cancelled, int) {
+    if (cancelled) {
+      return;
+    }
+    Stop();
+    signals_.async_wait([](const boost::system::error_code& again, int) {
+      if (!again) {
+        // Nothing acknowledged can be lost by this; the next start reads what is durable.
+        std::_Exit(EXIT_FAILURE);
+      }
+    });
+  });
+}
+
+void Server::Loop::BeginStop(const Now& now) {
+  stopping_ = true;
+  stop_deadline_ = now.boot + options_.stop_grace;
+  log::Info("stopping: answering what is under way", {{"connections", connections_.size()}});
+  if (options_.stopping) {
+    options_.stopping();
+  }
+  doors_.clear();
+  for (const auto& [key, connection] : connections_) {
+    GiveUpLeases(connection.get(), now);
+    connection->session().Stop();
+    Touch(connection);
+  }
+}
+
+}  // namespace delayd

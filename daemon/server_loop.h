@@ -1,0 +1,129 @@
+// daemon/server_loop.h — the inside of Server. Internal: Asio must not leak through server.h.
+//
+// Threads: the core thread, but for the two fields behind the committer's post.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "daemon/committer.h"
+#include "daemon/connection.h"
+#include "daemon/server.h"
+#include "daemon/wake_timer.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+namespace delayd {
+
+class Server::Loop {
+ public:
+  Loop(const ServerOptions& options,
+       engine::Engine* engine,
+       storage::JobStore* store,
+       const Clock* clock);
+
+  void Listen(Listener listener, SessionFactory factory, std::string no_room);
+  Status Run();
+  void Stop();
+
+ private:
+  using ConnectionPtr = std::shared_ptr<Connection>;
+
+  struct Door {
+    Listener listener;
+    SessionFactory factory;
+    std::string no_room;
+    boost::asio::posix::stream_descriptor waiter;  // a duplicate: the listener owns the socket
+    boost::asio::steady_timer pause;
+  };
+
+  // A request that has been given to the engine.
+  struct Pending {
+    ConnectionPtr connection;
+    uint64_t tag = 0;
+    bool is_lease = false;
+    bool changes = false;  // its outcome is unknown when a commit fails
+  };
+
+  struct CommitResult {
+    uint64_t sequence = 0;
+    Status status;
+  };
+
+  // ---- The turn (server.cc) ----
+  void Wait();
+  Status Turn();
+  void Serve(const ConnectionPtr& connection, const Now& now);
+  void Submit(const Now& now);
+  void DeliverReplies();
+  void DeliverReply(const engine::Reply& reply);
+  void FinishTouched(const Now& now);
+  bool FinishOne(const ConnectionPtr& connection, const Now& now);
+  void LogIncidents();
+  std::optional<BootTime> NextWake(const Now& now) const;
+  bool under_pressure() const;
+  bool stop_complete(const Now& now) const;
+  Status FailAll(Status cause);
+
+  // ---- Connections (server_connections.cc) ----
+  void WaitForClients(Door* door);
+  void AcceptFrom(Door* door);
+  void Touch(const ConnectionPtr& connection);
+  void GiveUpLeases(Connection* connection, const Now& now);
+  void Drop(const ConnectionPtr& connection, const Now& now);
+  void QueueDeadline(const ConnectionPtr& connection);
+  void CheckDeadlines(const Now& now);
+  void WaitForSignal();
+  void BeginStop(const Now& now);
+
+  const ServerOptions options_;
+  const ConnectionTimeouts timeouts_;
+  engine::Engine* const engine_;
+  const Clock* const clock_;
+
+  boost::asio::io_context io_{1};
+  boost::asio::signal_set signals_;
+  WakeTimer wake_;
+  std::vector<std::unique_ptr<Door>> doors_;
+  const Connection::Ready on_readable_;
+  const Connection::Ready on_writable_;
+  std::vector<char> read_buffer_;
+
+  std::unordered_map<Connection*, ConnectionPtr> connections_;
+  std::vector<ConnectionPtr> touched_;
+  std::unordered_map<engine::RequestId, Pending> pending_;
+  engine::RequestId next_request_ = 1;
+
+  // The earliest first; an entry that is not its connection's queued_deadline any more is skipped.
+  using DeadlineEntry = std::pair<BootTime, std::weak_ptr<Connection>>;
+
+  struct Later {
+    bool operator()(const DeadlineEntry& a, const DeadlineEntry& b) const {
+      return a.first > b.first;
+    }
+  };
+
+  std::priority_queue<DeadlineEntry, std::vector<DeadlineEntry>, Later> deadlines_;
+
+  bool turn_again_ = false;  // there is work that nothing outside will wake us for
+  bool stop_wanted_ = false;
+  bool stopping_ = false;
+  BootTime stop_deadline_;
+  BootTime heartbeat_due_;
+  bool in_flight_ = false;
+  std::optional<CommitResult> commit_result_;
+
+  // Last: its thread must end before what it posts to is gone.
+  Committer committer_;
+};
+
+}  // namespace delayd

@@ -1,0 +1,43 @@
+#include "daemon/service_notify.h"
+
+#include <algorithm>
+#include <string>
+
+#include <systemd/sd-daemon.h>
+
+namespace delayd {
+
+namespace {
+
+void Tell(const std::string& state) {
+  // A service manager that does not listen is no reason to stop serving.
+  [[maybe_unused]] const int result = ::sd_notify(0, state.c_str());
+}
+
+}  // namespace
+
+void ServiceNotify::Loading(uint64_t timers) const {
+  Tell("STATUS=Loading timers: " + std::to_string(timers) + "\nEXTEND_TIMEOUT_USEC=60000000");
+}
+
+void ServiceNotify::Ready(uint64_t timers) const {
+  Tell("READY=1\nSTATUS=Serving; started with " + std::to_string(timers) + " timers");
+}
+
+void ServiceNotify::Stopping() const {
+  Tell("STOPPING=1\nSTATUS=Answering what is under way");
+}
+
+void ServiceNotify::Heartbeat() const {
+  Tell("WATCHDOG=1");
+}
+
+std::optional<Millis> ServiceNotify::HeartbeatInterval() const {
+  uint64_t microseconds = 0;
+  if (::sd_watchdog_enabled(0, &microseconds) <= 0) {
+    return std::nullopt;
+  }
+  return std::max(Millis(static_cast<int64_t>(microseconds / 2000)), Millis(1));
+}
+
+}  // namespace delayd

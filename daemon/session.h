@@ -1,0 +1,62 @@
+// daemon/session.h — one client's conversation, whatever its protocol: bytes in, commands out;
+// replies in, bytes out.
+//
+// What:    the server owns sockets, time and the engine; a session owns the order of requests and
+//          answers and every rule of its protocol. Without a socket it runs in simulation, in tests
+//          and under a fuzzer.
+// Units:   base/time.h.
+// Errors:  none come out: what a client does wrong is answered to the client.
+// Threads: the core thread.
+// Cost:    holds at most the input of one read, one request in parts, and bounded output: the
+//          server stops reading while wants_input() is false.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/time.h"
+#include "daemon/engine/command.h"
+
+namespace delayd {
+
+struct SessionRequest {
+  uint64_t tag = 0;  // the session's own; comes back with the answer
+  engine::Command command;
+};
+
+class Session {
+ public:
+  // What the client is doing, for the timeouts.
+  enum class Phase : uint8_t {
+    kIdle,     // between requests
+    kHead,     // has begun a request
+    kBody,     // is sending the body of a request
+    kWorking,  // waits for us
+  };
+
+  virtual ~Session() = default;
+
+  virtual void Receive(std::string_view bytes) = 0;
+  // The next request that is complete. `now` must have been read after the last Receive: what a
+  // client asks for relative to now counts from when it had asked.
+  virtual std::optional<SessionRequest> Next(const Now& now) = 0;
+  virtual void Answer(uint64_t tag, const engine::Reply& reply) = 0;
+
+  // No request will be taken any more; what is under way is answered. Idempotent.
+  virtual void Stop() = 0;
+  // The client was too slow with its request: tells it so, then ends.
+  virtual void TimeOut() = 0;
+
+  // False: input stays in the socket until answers have gone out. A session that takes no more
+  // requests still takes input and drops it, so that the end of the connection is noticed.
+  virtual bool wants_input() const = 0;
+  virtual std::string_view output() const = 0;
+  virtual void Sent(size_t bytes) = 0;
+  // Everything is said: close the connection once output() is empty.
+  virtual bool finished() const = 0;
+  virtual Phase phase() const = 0;
+};
+
+}  // namespace delayd

@@ -1,0 +1,42 @@
+// daemon/wake_timer.h — sleeps until a moment, and is woken when somebody sets the wall clock.
+//
+// What:    the deadline counts on CLOCK_BOOTTIME, so that it falls on the engine's own
+//          millisecond and goes on through a suspend. A second timer on CLOCK_REALTIME never
+//          expires; it is there to be cancelled by the kernel when the wall clock is set.
+// Units:   milliseconds of the boot clock.
+// Errors:  a kernel without timerfd is a failed check.
+// Threads: the core thread.
+// Cost:    one system call when the deadline changes, none otherwise.
+// Source:  timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/time.h"
+
+namespace boost::asio {
+class io_context;
+}  // namespace boost::asio
+
+namespace delayd {
+
+class WakeTimer {
+ public:
+  // `clock_set` runs as a handler of `io` each time the wall clock was set. The deadline itself
+  // calls nobody: it ends the wait, and the turn finds out what is due.
+  WakeTimer(boost::asio::io_context* io, std::function<void()> clock_set);
+  ~WakeTimer();
+  WakeTimer(const WakeTimer&) = delete;
+  WakeTimer& operator=(const WakeTimer&) = delete;
+
+  // None: sleep until something else happens.
+  void SetDeadline(std::optional<BootTime> deadline);
+
+ private:
+  struct Timers;
+  std::unique_ptr<Timers> timers_;
+};
+
+}  // namespace delayd

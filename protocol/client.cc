@@ -1,0 +1,161 @@
+#include "protocol/client.h"
+
+#include <array>
+
+#include "base/clock.h"
+#include "protocol/connection.h"
+#include "protocol/duration.h"
+#include "protocol/http_reader.h"
+#include "protocol/server_address.h"
+
+namespace delayd::protocol {
+namespace {
+
+constexpr size_t kReceiveBytes = size_t{64} * 1024;
+
+std::string RequestText(const ServerAddress& address,
+                        std::string_view method,
+                        std::string_view target,
+                        std::string_view content_type,
+                        std::string_view body) {
+  std::string text;
+  text.reserve(256 + body.size());
+  text.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: ");
+  text.append(HostHeader(address)).append("\r\nUser-Agent: delayctl\r\n");
+  if (!content_type.empty()) {
+    text.append("Content-Type: ").append(content_type).append("\r\n");
+  }
+  if (!content_type.empty() || method != "GET") {
+    text.append("Content-Length: ").append(std::to_string(body.size())).append("\r\n");
+  }
+  text.append("\r\n").append(body);
+  return text;
+}
+
+class SocketClient final : public Client {
+ public:
+  explicit SocketClient(ServerAddress address) : address_(std::move(address)) {}
+
+  StatusOr<HttpResponse> Call(std::string_view method,
+                              std::string_view target,
+                              std::string_view content_type,
+                              std::string_view body,
+                              Millis timeout) override;
+
+ private:
+  // How far one try got: what decides whether the daemon can have acted on it.
+  struct Try {
+    bool reused = false;
+    bool sent_all = false;
+    bool answered = false;
+  };
+
+  StatusOr<HttpResponse> Exchange(std::string_view request, BootTime deadline, Try* progress);
+  StatusOr<HttpResponse> ReadResponse(BootTime deadline, Try* progress);
+  Status Explain(const Status& status,
+                 std::string_view method,
+                 const Try& progress,
+                 Millis timeout);
+
+  ServerAddress address_;
+  Connection connection_;
+};
+
+StatusOr<HttpResponse> SocketClient::ReadResponse(BootTime deadline, Try* progress) {
+  HttpReader reader;
+  std::array<char, kReceiveBytes> buffer;  // NOLINT: filled by Receive
+  while (!reader.done()) {
+    DELAYD_ASSIGN_OR_RETURN(const size_t count,
+                            connection_.Receive(buffer.data(), buffer.size(), deadline));
+    if (count == 0) {
+      if (!progress->answered || !reader.FeedEnd().ok() || !reader.done()) {
+        return Unavailable("connection lost: the daemon closed it", "connection_lost");
+      }
+      break;
+    }
+    progress->answered = true;
+    DELAYD_RETURN_IF_ERROR(reader.Feed({buffer.data(), count}));
+  }
+  if (!reader.keep_alive()) {
+    connection_.Close();
+  }
+  return reader.Take();
+}
+
+StatusOr<HttpResponse> SocketClient::Exchange(std::string_view request,
+                                              BootTime deadline,
+                                              Try* progress) {
+  progress->reused = connection_.open() && connection_.Idle();
+  if (!progress->reused) {
+    DELAYD_RETURN_IF_ERROR(connection_.Open(address_, deadline));
+  }
+  size_t sent = 0;
+  const Status status = connection_.Send(request, deadline, &sent);
+  progress->sent_all = sent == request.size();
+  if (status.code() == StatusCode::kDeadlineExceeded) {
+    return status;
+  }
+  // A daemon that refuses a large body answers and closes before it has all been sent.
+  StatusOr<HttpResponse> response = ReadResponse(deadline, progress);
+  if (!status.ok()) {
+    connection_.Close();
+    return response.ok() ? std::move(response) : StatusOr<HttpResponse>(status);
+  }
+  return response;
+}
+
+Status SocketClient::Explain(const Status& status,
+                             std::string_view method,
+                             const Try& progress,
+                             Millis timeout) {
+  const bool timed_out = status.reason() == "timed_out";
+  const std::string what =
+      timed_out ? "no answer within " + FormatDuration(timeout) : std::string(status.message());
+  if (status.reason() != "connection_lost" && !timed_out) {
+    return status;
+  }
+  const std::string at = "delayd at " + address_.text + ": " + what;
+  if (method == "GET" || !progress.sent_all) {
+    return timed_out
+               ? DeadlineExceeded(at + "; try again, or give more time with --timeout", "timed_out")
+               : Unavailable(at + "; nothing was changed, try again", "connection_lost");
+  }
+  // The slug stays "timed_out" so that who gave the time can tell.
+  return Unknown(at + "; the request may have been carried out: look before you repeat it",
+                 timed_out ? "timed_out" : "outcome_unknown");
+}
+
+StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
+                                          std::string_view target,
+                                          std::string_view content_type,
+                                          std::string_view body,
+                                          Millis timeout) {
+  const SystemClock clock;
+  const BootTime deadline = clock.Sample().boot + timeout;
+  const std::string request = RequestText(address_, method, target, content_type, body);
+  for (;;) {
+    Try progress;
+    StatusOr<HttpResponse> response = Exchange(request, deadline, &progress);
+    if (response.ok()) {
+      return response;
+    }
+    connection_.Close();
+    // A kept connection may have been closed just as we wrote: once more on a fresh one, if the
+    // daemon cannot have acted on the first.
+    const bool harmless = method == "GET" || !progress.sent_all;
+    if (progress.reused && harmless && !progress.answered &&
+        response.status().reason() == "connection_lost") {
+      continue;
+    }
+    return Explain(response.status(), method, progress, timeout);
+  }
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Client>> Client::Create(std::string_view server) {
+  DELAYD_ASSIGN_OR_RETURN(ServerAddress address, ParseServerAddress(server));
+  return std::unique_ptr<Client>(std::make_unique<SocketClient>(std::move(address)));
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,203 @@
+#include "protocol/connection.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <netdb.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <system_error>
+
+#include "base/clock.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+namespace delayd::protocol {
+namespace {
+
+std::string ErrnoText(int error) {
+  return std::generic_category().message(error);
+}
+
+Status TimedOut() {
+  return DeadlineExceeded("timed out", "timed_out");
+}
+
+// Who would have to be let in, where the file system tells.
+std::string SocketGroup(const std::string& path) {
+  struct stat info {};
+
+  if (stat(path.c_str(), &info) != 0) {
+    return {};
+  }
+
+  struct group entry {};
+  struct group* found = nullptr;
+  char buffer[4096];
+  if (getgrgid_r(info.st_gid, &entry, buffer, sizeof buffer, &found) != 0 || found == nullptr) {
+    return {};
+  }
+  return found->gr_name;
+}
+
+Status Unreachable(const ServerAddress& address, int error) {
+  const std::string who = "cannot reach delayd at " + address.text + ": ";
+  if (error == EACCES || error == EPERM) {
+    const std::string group = SocketGroup(address.path);
+    const std::string cure =
+        group.empty() ? "run this as a user who may use the socket's directory, or with sudo"
+                      : "add yourself to its group (sudo usermod -aG " + group +
+                            " $USER, then log in again), or use sudo";
+    return PermissionDenied(who + "permission denied; " + cure);
+  }
+  std::string cause = ErrnoText(error);
+  if (!address.path.empty() && error == ENOENT) {
+    cause = "there is no such socket";
+  } else if (error == ECONNREFUSED) {
+    cause = "nothing listens there";
+  }
+  return Unavailable(
+      who + cause +
+          "; start delayd (systemctl start delayd), or give its address with --server or "
+          "DELAYCTL_SERVER",
+      "unreachable");
+}
+
+}  // namespace
+
+void Connection::Close() {
+  if (fd_ >= 0) {
+    close(fd_);
+    fd_ = -1;
+  }
+}
+
+bool Connection::Idle() const {
+  pollfd entry{.fd = fd_, .events = POLLIN, .revents = 0};
+  return poll(&entry, 1, 0) == 0;
+}
+
+Status Connection::Wait(short events, BootTime deadline) const {
+  const SystemClock clock;
+  for (;;) {
+    const int64_t left = std::max<int64_t>(0, (deadline - clock.Sample().boot).count());
+    const int timeout = static_cast<int>(std::min<int64_t>(left, std::numeric_limits<int>::max()));
+    pollfd entry{.fd = fd_, .events = events, .revents = 0};
+    const int ready = poll(&entry, 1, timeout);
+    if (ready > 0) {
+      return OkStatus();
+    }
+    if (ready < 0 && errno != EINTR) {
+      return Internal("poll: " + ErrnoText(errno));
+    }
+    if (ready == 0 && left <= timeout) {
+      return TimedOut();
+    }
+  }
+}
+
+int Connection::Connect(int fd, const void* address, size_t size, BootTime deadline) {
+  fd_ = fd;
+  if (connect(fd_, static_cast<const sockaddr*>(address), static_cast<socklen_t>(size)) == 0) {
+    return 0;
+  }
+  if (errno != EINPROGRESS && errno != EINTR) {
+    return errno;
+  }
+  if (!Wait(POLLOUT, deadline).ok()) {
+    return ETIMEDOUT;
+  }
+  int error = 0;
+  socklen_t length = sizeof error;
+  return getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
+}
+
+Status Connection::OpenUnix(const ServerAddress& address, BootTime deadline) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) {
+    return Unreachable(address, errno);
+  }
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::memcpy(static_cast<void*>(name.sun_path), address.path.data(), address.path.size());
+  const int error = Connect(fd, &name, sizeof name, deadline);
+  return error == 0 ? OkStatus() : Unreachable(address, error);
+}
+
+Status Connection::OpenTcp(const ServerAddress& address, BootTime deadline) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  const int error = getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found);
+  if (error != 0) {
+    return Unavailable("cannot reach delayd at " + address.text + ": " + gai_strerror(error) +
+                           "; check the host name",
+                       "unreachable");
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, freeaddrinfo);
+  int last_error = ECONNREFUSED;
+  for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
+    const int fd = socket(entry->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+      last_error = errno;
+      continue;
+    }
+    last_error = Connect(fd, entry->ai_addr, entry->ai_addrlen, deadline);
+    if (last_error == 0) {
+      const int on = 1;
+      setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      return OkStatus();
+    }
+    Close();
+  }
+  return Unreachable(address, last_error);
+}
+
+Status Connection::Open(const ServerAddress& address, BootTime deadline) {
+  Close();
+  const Status status =
+      address.path.empty() ? OpenTcp(address, deadline) : OpenUnix(address, deadline);
+  if (!status.ok()) {
+    Close();
+  }
+  return status;
+}
+
+Status Connection::Send(std::string_view bytes, BootTime deadline, size_t* sent) {
+  *sent = 0;
+  while (*sent < bytes.size()) {
+    const ssize_t count = send(fd_, bytes.data() + *sent, bytes.size() - *sent, MSG_NOSIGNAL);
+    if (count >= 0) {
+      *sent += static_cast<size_t>(count);
+    } else if (errno == EAGAIN) {
+      DELAYD_RETURN_IF_ERROR(Wait(POLLOUT, deadline));
+    } else if (errno != EINTR) {
+      return Unavailable("connection lost: " + ErrnoText(errno), "connection_lost");
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<size_t> Connection::Receive(char* buffer, size_t size, BootTime deadline) {
+  for (;;) {
+    const ssize_t count = recv(fd_, buffer, size, 0);
+    if (count >= 0) {
+      return static_cast<size_t>(count);
+    }
+    if (errno == EAGAIN) {
+      DELAYD_RETURN_IF_ERROR(Wait(POLLIN, deadline));
+    } else if (errno != EINTR) {
+      return Unavailable("connection lost: " + ErrnoText(errno), "connection_lost");
+    }
+  }
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,85 @@
+#include "protocol/http_reader.h"
+
+#include <charconv>
+#include <string>
+
+#include "base/limits.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+
+namespace delayd::protocol {
+
+namespace http = boost::beast::http;
+
+namespace {
+
+constexpr std::string_view kCommitHeader = "Delayd-Commit";
+// Room for a page of large jobs; the bound is against a server gone wild.
+constexpr uint64_t kBodyBytesMax = uint64_t{1} << 30;
+
+Status Malformed(const boost::system::error_code& error) {
+  return Internal("the answer is no HTTP (" + error.message() +
+                      "); is something other than delayd listening there?",
+                  "invalid_response");
+}
+
+}  // namespace
+
+struct HttpReader::Parser {
+  http::response_parser<http::string_body> beast;
+  std::string unread;
+};
+
+HttpReader::HttpReader() : parser_(std::make_unique<Parser>()) {
+  parser_->beast.eager(true);
+  parser_->beast.body_limit(kBodyBytesMax);
+}
+
+HttpReader::~HttpReader() = default;
+
+Status HttpReader::Feed(std::string_view bytes) {
+  parser_->unread += bytes;
+  boost::system::error_code error;
+  while (!parser_->unread.empty() && !parser_->beast.is_done()) {
+    const size_t used = parser_->beast.put(boost::asio::buffer(parser_->unread), error);
+    parser_->unread.erase(0, used);
+    if (error == http::error::need_more) {
+      return OkStatus();
+    }
+    if (error) {
+      return Malformed(error);
+    }
+    if (used == 0) {
+      break;
+    }
+  }
+  return OkStatus();
+}
+
+Status HttpReader::FeedEnd() {
+  boost::system::error_code error;
+  parser_->beast.put_eof(error);
+  return error ? Malformed(error) : OkStatus();
+}
+
+bool HttpReader::done() const {
+  return parser_->beast.is_done();
+}
+
+bool HttpReader::keep_alive() const {
+  return parser_->beast.keep_alive() && parser_->unread.empty();
+}
+
+HttpResponse HttpReader::Take() {
+  auto message = parser_->beast.release();
+  HttpResponse response;
+  response.status = static_cast<int>(message.result_int());
+  const auto commit = message[kCommitHeader];
+  std::from_chars(commit.data(), commit.data() + commit.size(), response.commit_sequence);
+  response.body = std::move(message.body());
+  return response;
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,230 @@
+#include <algorithm>
+#include <array>
+
+#include "base/limits.h"
+#include "protocol/base64.h"
+#include "protocol/duration.h"
+#include "protocol/job_json.h"
+#include "protocol/json_members.h"
+#include "protocol/json_reader.h"
+#include "protocol/json_writer.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::protocol {
+namespace {
+
+constexpr std::array<std::string_view, 10> kMembers = {"queue",
+                                                       "delay",
+                                                       "due",
+                                                       "payload",
+                                                       "payload_base64",
+                                                       "key",
+                                                       "priority",
+                                                       "lease",
+                                                       "max_attempts",
+                                                       "expires_after"};
+
+// Written by JobToJson and of no meaning to an enqueue.
+constexpr std::array<std::string_view, 14> kReadOnlyMembers = {"id",
+                                                               "state",
+                                                               "created",
+                                                               "attempt",
+                                                               "due_kind",
+                                                               "payload_bytes",
+                                                               "last_error",
+                                                               "finished",
+                                                               "outcome",
+                                                               "lease_token",
+                                                               "lease_expires",
+                                                               "lateness_ms",
+                                                               "existed",
+                                                               "line"};
+
+// The spec while its members come in, in any order.
+struct Draft {
+  JobSpec spec;
+  std::optional<Millis> delay;
+  std::optional<WallTime> due;
+  bool has_payload = false;
+};
+
+Status TooLarge(size_t bytes, size_t bytes_max) {
+  return ResourceExhausted("payload has " + std::to_string(bytes) + " bytes and the limit is " +
+                               std::to_string(bytes_max) +
+                               "; store it elsewhere and send a reference",
+                           "payload_too_large");
+}
+
+Status SetPayload(std::string_view name,
+                  const JsonValue& value,
+                  size_t payload_bytes_max,
+                  Draft* draft) {
+  if (draft->has_payload) {
+    return InMember(name,
+                    InvalidArgument("stands beside the other payload member; give either payload "
+                                    "or payload_base64",
+                                    "invalid_member"));
+  }
+  draft->has_payload = true;
+  std::string bytes;
+  if (name == "payload") {
+    bytes = value.text;
+  } else {
+    const StatusOr<std::string> text = JsonToString(value);
+    if (!text.ok()) {
+      return InMember(name, text.status());
+    }
+    StatusOr<std::string> decoded = DecodeBase64(*text);
+    if (!decoded.ok()) {
+      return InMember(name, decoded.status());
+    }
+    bytes = std::move(decoded).value();
+  }
+  if (bytes.size() > payload_bytes_max) {
+    return InMember(name, TooLarge(bytes.size(), payload_bytes_max));
+  }
+  draft->spec.payload = std::move(bytes);
+  return OkStatus();
+}
+
+Status SetName(std::string_view name,
+               const JsonValue& value,
+               Status (*validate)(std::string_view),
+               std::string* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  DELAYD_RETURN_IF_ERROR(SetString(name, value, out));
+  return InMember(name, validate(*out));
+}
+
+Status SetMember(std::string_view name,
+                 const JsonValue& value,
+                 size_t payload_bytes_max,
+                 Draft* draft) {
+  if (name == "queue") {
+    return SetName(name, value, ValidateQueueName, &draft->spec.queue);
+  }
+  if (name == "key") {
+    return SetName(name, value, ValidateKey, &draft->spec.key);
+  }
+  if (name == "delay") {
+    return SetDuration(name, value, &draft->delay);
+  }
+  if (name == "due") {
+    return SetTime(name, value, &draft->due);
+  }
+  if (name == "payload" || name == "payload_base64") {
+    return SetPayload(name, value, payload_bytes_max, draft);
+  }
+  if (name == "priority") {
+    return SetUint32(name, value, &draft->spec.priority);
+  }
+  if (name == "lease") {
+    return SetDuration(name, value, &draft->spec.lease);
+  }
+  if (name == "max_attempts") {
+    return SetUint32(name, value, &draft->spec.max_attempts);
+  }
+  if (name == "expires_after") {
+    return SetDuration(name, value, &draft->spec.expires_after);
+  }
+  return UnknownMember(name, kMembers);
+}
+
+StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool exported) {
+  Draft draft;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (exported && std::find(kReadOnlyMembers.begin(), kReadOnlyMembers.end(), name) !=
+                            kReadOnlyMembers.end()) {
+          return OkStatus();
+        }
+        return SetMember(name, value, payload_bytes_max, &draft);
+      }));
+  if (draft.delay.has_value() && draft.due.has_value()) {
+    return InvalidArgument(
+        "members 'delay' and 'due': both are given; a job is due after a delay or at a time, keep "
+        "one",
+        "invalid_member");
+  }
+  if (draft.due.has_value()) {
+    draft.spec.due = DueAt{*draft.due};
+  } else if (draft.delay.has_value()) {
+    draft.spec.due = DueAfter{*draft.delay};
+  }
+  return std::move(draft.spec);
+}
+
+bool IsBlank(std::string_view line) {
+  return line.find_first_not_of(" \t\r") == std::string_view::npos;
+}
+
+}  // namespace
+
+StatusOr<JobSpec> ParseJobSpec(std::string_view json, size_t payload_bytes_max) {
+  return Parse(json, payload_bytes_max, false);
+}
+
+StatusOr<JobSpec> ParseExportedJob(std::string_view json, size_t payload_bytes_max) {
+  return Parse(json, payload_bytes_max, true);
+}
+
+StatusOr<std::vector<JobSpec>> ParseJobSpecLines(std::string_view ndjson,
+                                                 size_t payload_bytes_max,
+                                                 size_t jobs_max) {
+  std::vector<JobSpec> specs;
+  size_t number = 0;
+  while (!ndjson.empty()) {
+    const std::string_view line = ndjson.substr(0, ndjson.find('\n'));
+    ndjson.remove_prefix(std::min(line.size() + 1, ndjson.size()));
+    ++number;
+    if (IsBlank(line)) {
+      continue;
+    }
+    if (specs.size() == jobs_max) {
+      return ResourceExhausted("line " + std::to_string(number) + ": the request has more than " +
+                                   std::to_string(jobs_max) + " jobs; split it",
+                               "body_too_large");
+    }
+    StatusOr<JobSpec> spec = ParseJobSpec(line, payload_bytes_max);
+    if (!spec.ok()) {
+      return spec.status().WithContext("line " + std::to_string(number));
+    }
+    specs.push_back(std::move(spec).value());
+  }
+  return specs;
+}
+
+std::string JobSpecToJson(const JobSpec& spec) {
+  JsonObjectWriter writer;
+  writer.String("queue", spec.queue);
+  if (const auto* at = std::get_if<DueAt>(&spec.due)) {
+    writer.String("due", FormatTimestamp(at->at));
+  } else if (const Millis delay = std::get<DueAfter>(spec.due).delay; delay > Millis(0)) {
+    writer.String("delay", FormatDuration(delay));
+  }
+  if (!spec.key.empty()) {
+    writer.String("key", spec.key);
+  }
+  if (spec.priority.has_value()) {
+    writer.Number("priority", *spec.priority);
+  }
+  if (spec.lease.has_value()) {
+    writer.String("lease", FormatDuration(*spec.lease));
+  }
+  if (spec.max_attempts.has_value()) {
+    writer.Number("max_attempts", *spec.max_attempts);
+  }
+  if (spec.expires_after.has_value()) {
+    writer.String("expires_after", FormatDuration(*spec.expires_after));
+  }
+  if (IsUtf8(spec.payload)) {
+    writer.String("payload", spec.payload);
+  } else {
+    writer.String("payload_base64", EncodeBase64(spec.payload));
+  }
+  return writer.Take();
+}
+
+}  // namespace delayd::protocol

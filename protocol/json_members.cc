@@ -1,0 +1,116 @@
+#include "protocol/json_members.h"
+
+#include <limits>
+
+#include "protocol/duration.h"
+#include "protocol/nearest.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::protocol {
+
+Status InMember(std::string_view name, const Status& status) {
+  return status.WithContext("member " + Quoted(name));
+}
+
+Status UnknownMember(std::string_view name, std::span<const std::string_view> known) {
+  std::string advice = DidYouMean(name, known);
+  if (advice.empty()) {
+    advice = "; the members are";
+    for (const std::string_view member : known) {
+      advice += (member == known.front() ? " " : ", ") + std::string(member);
+    }
+  }
+  return InvalidArgument("member " + Quoted(name) + ": is unknown" + advice, "unknown_member");
+}
+
+Status SetString(std::string_view name, const JsonValue& value, std::string* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  StatusOr<std::string> text = JsonToString(value);
+  if (!text.ok()) {
+    return InMember(name, text.status());
+  }
+  *out = std::move(text).value();
+  return OkStatus();
+}
+
+Status SetUint64(std::string_view name, const JsonValue& value, uint64_t max, uint64_t* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  const StatusOr<uint64_t> number = JsonToUint(value, max);
+  if (!number.ok()) {
+    return InMember(name, number.status());
+  }
+  *out = *number;
+  return OkStatus();
+}
+
+Status SetUint32(std::string_view name, const JsonValue& value, uint32_t* out) {
+  uint64_t number = *out;
+  DELAYD_RETURN_IF_ERROR(SetUint64(name, value, std::numeric_limits<uint32_t>::max(), &number));
+  *out = static_cast<uint32_t>(number);
+  return OkStatus();
+}
+
+Status SetUint32(std::string_view name, const JsonValue& value, std::optional<uint32_t>* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  return SetUint32(name, value, &out->emplace());
+}
+
+Status SetDuration(std::string_view name, const JsonValue& value, Millis* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  if (value.kind == JsonKind::kNumber) {
+    return InMember(name,
+                    InvalidArgument("is the number " + std::string(value.text.substr(0, 40)) +
+                                        "; write a string with a unit, like \"90s\" or \"30m\"",
+                                    "invalid_duration"));
+  }
+  const StatusOr<std::string> text = JsonToString(value);
+  if (!text.ok()) {
+    return InMember(name, text.status());
+  }
+  const StatusOr<Millis> duration = ParseDuration(*text);
+  if (!duration.ok()) {
+    return InMember(name, duration.status());
+  }
+  *out = *duration;
+  return OkStatus();
+}
+
+Status SetDuration(std::string_view name, const JsonValue& value, std::optional<Millis>* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  return SetDuration(name, value, &out->emplace());
+}
+
+Status SetTime(std::string_view name, const JsonValue& value, WallTime* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  const StatusOr<std::string> text = JsonToString(value);
+  if (!text.ok()) {
+    return InMember(name, text.status());
+  }
+  const StatusOr<WallTime> time = ParseTimestamp(*text);
+  if (!time.ok()) {
+    return InMember(name, time.status());
+  }
+  *out = *time;
+  return OkStatus();
+}
+
+Status SetTime(std::string_view name, const JsonValue& value, std::optional<WallTime>* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  return SetTime(name, value, &out->emplace());
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,30 @@
+// protocol/json_members.h — one member of an object into one field, with its name in the error.
+//
+// Private to the room. Null leaves the field as it is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/time.h"
+#include "protocol/json_reader.h"
+
+namespace delayd::protocol {
+
+Status InMember(std::string_view name, const Status& status);
+Status UnknownMember(std::string_view name, std::span<const std::string_view> known);
+
+Status SetString(std::string_view name, const JsonValue& value, std::string* out);
+Status SetUint64(std::string_view name, const JsonValue& value, uint64_t max, uint64_t* out);
+Status SetUint32(std::string_view name, const JsonValue& value, uint32_t* out);
+Status SetUint32(std::string_view name, const JsonValue& value, std::optional<uint32_t>* out);
+Status SetDuration(std::string_view name, const JsonValue& value, Millis* out);
+Status SetDuration(std::string_view name, const JsonValue& value, std::optional<Millis>* out);
+Status SetTime(std::string_view name, const JsonValue& value, WallTime* out);
+Status SetTime(std::string_view name, const JsonValue& value, std::optional<WallTime>* out);
+
+}  // namespace delayd::protocol

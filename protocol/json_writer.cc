@@ -1,0 +1,80 @@
+#include "protocol/json_writer.h"
+
+#include <simdjson.h>
+
+#include <boost/json/serialize.hpp>
+
+namespace delayd::protocol {
+namespace {
+
+constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+
+std::string_view::size_type SequenceLength(std::string_view text) {
+  for (size_t length = 1; length <= 4 && length <= text.size(); ++length) {
+    if (IsUtf8(text.substr(0, length))) {
+      return length;
+    }
+  }
+  return 0;
+}
+
+std::string ReplaceBadBytes(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const size_t length = SequenceLength(text);
+    out += length == 0 ? kReplacement : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool IsUtf8(std::string_view bytes) {
+  return simdjson::validate_utf8(bytes.data(), bytes.size());
+}
+
+std::string JsonString(std::string_view text) {
+  if (!IsUtf8(text)) {
+    return JsonString(ReplaceBadBytes(text));
+  }
+  return boost::json::serialize(boost::json::string_view(text.data(), text.size()));
+}
+
+void JsonObjectWriter::Name(std::string_view name) {
+  if (text_.size() > 1) {
+    text_ += ',';
+  }
+  text_ += '"';
+  text_ += name;
+  text_ += "\":";
+}
+
+void JsonObjectWriter::String(std::string_view name, std::string_view value) {
+  Name(name);
+  text_ += JsonString(value);
+}
+
+void JsonObjectWriter::Number(std::string_view name, uint64_t value) {
+  Name(name);
+  text_ += std::to_string(value);
+}
+
+void JsonObjectWriter::Bool(std::string_view name, bool value) {
+  Name(name);
+  text_ += value ? "true" : "false";
+}
+
+void JsonObjectWriter::Raw(std::string_view name, std::string_view json) {
+  Name(name);
+  text_ += json;
+}
+
+std::string JsonObjectWriter::Take() {
+  std::string out = std::move(text_);
+  out += '}';
+  text_ = "{";
+  return out;
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,36 @@
+// protocol/json_writer.h — JSON objects written member by member, in the order they are given.
+//
+// Errors:  none. Text that is not UTF-8 is written with U+FFFD for its bad bytes: the output is
+// JSON whatever comes in. Payloads go through "payload_base64" instead.
+// Threads: values.
+// Cost:    Boost.JSON does the escaping; it stays out of this header.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace delayd::protocol {
+
+bool IsUtf8(std::string_view bytes);
+// With its quotes.
+std::string JsonString(std::string_view text);
+
+class JsonObjectWriter {
+ public:
+  void String(std::string_view name, std::string_view value);
+  void Number(std::string_view name, uint64_t value);
+  void Bool(std::string_view name, bool value);
+  // `json` is JSON already.
+  void Raw(std::string_view name, std::string_view json);
+
+  // The object. The writer is empty afterwards.
+  std::string Take();
+
+ private:
+  void Name(std::string_view name);
+
+  std::string text_ = "{";
+};
+
+}  // namespace delayd::protocol

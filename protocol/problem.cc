@@ -1,0 +1,184 @@
+#include "protocol/problem.h"
+
+#include <array>
+
+#include "protocol/json_reader.h"
+#include "protocol/json_writer.h"
+#include "protocol/nearest.h"
+
+namespace delayd::protocol {
+namespace {
+
+constexpr std::string_view kUnexplained = "the server gave no explanation";
+
+struct Known {
+  std::string_view reason;
+  StatusCode code;
+  int http_status;
+};
+
+// Reasons that say more than their code does. A reason that is missing here still travels, and is
+// read back as its code's own.
+constexpr std::array<Known, 25> kReasons = {{
+    {"already_finished", StatusCode::kFailedPrecondition, 409},
+    {"body_too_large", StatusCode::kResourceExhausted, 413},
+    {"clock_suspect", StatusCode::kUnavailable, 503},
+    {"dead", StatusCode::kFailedPrecondition, 409},
+    {"disk_full", StatusCode::kResourceExhausted, 507},
+    {"duplicate_member", StatusCode::kInvalidArgument, 400},
+    {"finished", StatusCode::kFailedPrecondition, 409},
+    {"header_too_large", StatusCode::kResourceExhausted, 431},
+    {"invalid_base64", StatusCode::kInvalidArgument, 400},
+    {"invalid_cursor", StatusCode::kInvalidArgument, 400},
+    {"invalid_duration", StatusCode::kInvalidArgument, 400},
+    {"invalid_json", StatusCode::kInvalidArgument, 400},
+    {"invalid_key", StatusCode::kInvalidArgument, 400},
+    {"invalid_lease_token", StatusCode::kInvalidArgument, 400},
+    {"invalid_member", StatusCode::kInvalidArgument, 400},
+    {"invalid_queue", StatusCode::kInvalidArgument, 400},
+    {"invalid_target", StatusCode::kInvalidArgument, 400},
+    {"invalid_time", StatusCode::kInvalidArgument, 400},
+    {"key_conflict", StatusCode::kAlreadyExists, 409},
+    {"lease_lost", StatusCode::kFailedPrecondition, 409},
+    {"leased", StatusCode::kFailedPrecondition, 409},
+    {"method_not_allowed", StatusCode::kInvalidArgument, 405},
+    {"payload_too_large", StatusCode::kResourceExhausted, 413},
+    {"unknown_member", StatusCode::kInvalidArgument, 400},
+    {"unsupported_media_type", StatusCode::kInvalidArgument, 415},
+}};
+
+constexpr std::array<Known, 11> kCodes = {{
+    {"invalid_argument", StatusCode::kInvalidArgument, 400},
+    {"not_found", StatusCode::kNotFound, 404},
+    {"already_exists", StatusCode::kAlreadyExists, 409},
+    {"failed_precondition", StatusCode::kFailedPrecondition, 409},
+    {"resource_exhausted", StatusCode::kResourceExhausted, 429},
+    {"unavailable", StatusCode::kUnavailable, 503},
+    {"outcome_unknown", StatusCode::kUnknown, 500},
+    {"data_loss", StatusCode::kDataLoss, 500},
+    {"permission_denied", StatusCode::kPermissionDenied, 403},
+    {"deadline_exceeded", StatusCode::kDeadlineExceeded, 504},
+    {"internal", StatusCode::kInternal, 500},
+}};
+
+const Known* FindReason(std::string_view reason) {
+  for (const Known& known : kReasons) {
+    if (known.reason == reason) {
+      return &known;
+    }
+  }
+  for (const Known& known : kCodes) {
+    if (known.reason == reason) {
+      return &known;
+    }
+  }
+  return nullptr;
+}
+
+std::string_view TitleOf(int http_status) {
+  switch (http_status) {
+    case 400:
+      return "Bad Request";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Content Too Large";
+    case 415:
+      return "Unsupported Media Type";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 507:
+      return "Insufficient Storage";
+    default:
+      return "Internal Server Error";
+  }
+}
+
+StatusCode CodeOfHttp(int http_status) {
+  switch (http_status) {
+    case 401:
+    case 403:
+      return StatusCode::kPermissionDenied;
+    case 404:
+      return StatusCode::kNotFound;
+    case 408:
+    case 504:
+      return StatusCode::kDeadlineExceeded;
+    case 409:
+    case 412:
+      return StatusCode::kFailedPrecondition;
+    case 413:
+    case 429:
+    case 431:
+    case 507:
+      return StatusCode::kResourceExhausted;
+    case 502:
+    case 503:
+      return StatusCode::kUnavailable;
+    default:
+      return http_status >= 400 && http_status < 500 ? StatusCode::kInvalidArgument
+                                                     : StatusCode::kInternal;
+  }
+}
+
+}  // namespace
+
+int HttpStatusOf(const Status& status) {
+  if (const Known* known = FindReason(status.reason());
+      known != nullptr && known->code == status.code()) {
+    return known->http_status;
+  }
+  for (const Known& known : kCodes) {
+    if (known.code == status.code()) {
+      return known.http_status;
+    }
+  }
+  return 500;
+}
+
+std::string ProblemToJson(const Status& status) {
+  const int http_status = HttpStatusOf(status);
+  JsonObjectWriter writer;
+  writer.String("type", "about:blank");
+  writer.String("title", TitleOf(http_status));
+  writer.Number("status", static_cast<uint64_t>(http_status));
+  writer.String("code", status.reason());
+  writer.String("detail", status.message());
+  return writer.Take();
+}
+
+Status ParseProblem(int http_status, std::string_view body) {
+  std::string code;
+  std::string detail;
+  const Status read = ReadJsonObject(body, [&](std::string_view name, const JsonValue& value) {
+    if (name == "code" && value.kind == JsonKind::kString) {
+      code = value.text;
+    } else if (name == "detail" && value.kind == JsonKind::kString) {
+      detail = value.text;
+    }
+    return OkStatus();
+  });
+  if (!read.ok() || detail.empty()) {
+    // Not from delayd: a proxy, or another server on this address.
+    detail = "HTTP " + std::to_string(http_status) + ": " +
+             (body.empty() ? std::string(kUnexplained) : Quoted(body));
+  }
+  if (const Known* known = FindReason(code)) {
+    return {known->code, std::move(detail), known->reason};
+  }
+  return {CodeOfHttp(http_status), std::move(detail)};
+}
+
+}  // namespace delayd::protocol

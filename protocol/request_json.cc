@@ -1,0 +1,138 @@
+#include <array>
+
+#include "protocol/duration.h"
+#include "protocol/job_json.h"
+#include "protocol/json_members.h"
+#include "protocol/json_reader.h"
+#include "protocol/json_writer.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::protocol {
+namespace {
+
+constexpr std::array<std::string_view, 3> kRescheduleMembers = {"delay", "due", "priority"};
+constexpr std::array<std::string_view, 3> kLeaseMembers = {"count", "wait", "lease"};
+constexpr std::array<std::string_view, 3> kLeaseChangeMembers = {"delay", "lease", "error"};
+
+bool IsBlank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+}  // namespace
+
+StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json) {
+  RescheduleRequest request;
+  std::optional<Millis> delay;
+  std::optional<WallTime> due;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "delay") {
+          return SetDuration(name, value, &delay);
+        }
+        if (name == "due") {
+          return SetTime(name, value, &due);
+        }
+        if (name == "priority") {
+          return SetUint32(name, value, &request.priority);
+        }
+        return UnknownMember(name, kRescheduleMembers);
+      }));
+  if (delay.has_value() && due.has_value()) {
+    return InvalidArgument(
+        "members 'delay' and 'due': both are given; a job is due after a delay or at a time, keep "
+        "one",
+        "invalid_member");
+  }
+  if (delay.has_value()) {
+    request.due = DueAfter{*delay};
+  } else if (due.has_value()) {
+    request.due = DueAt{*due};
+  }
+  if (!request.due.has_value() && !request.priority.has_value()) {
+    return InvalidArgument("nothing to change; give delay, due or priority", "invalid_member");
+  }
+  return request;
+}
+
+std::string RescheduleRequestToJson(const RescheduleRequest& request) {
+  JsonObjectWriter writer;
+  if (request.due.has_value()) {
+    if (const auto* at = std::get_if<DueAt>(&*request.due)) {
+      writer.String("due", FormatTimestamp(at->at));
+    } else {
+      writer.String("delay", FormatDuration(std::get<DueAfter>(*request.due).delay));
+    }
+  }
+  if (request.priority.has_value()) {
+    writer.Number("priority", *request.priority);
+  }
+  return writer.Take();
+}
+
+StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json) {
+  LeaseRequest request;
+  if (IsBlank(json)) {
+    return request;
+  }
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "count") {
+          return SetUint32(name, value, &request.count);
+        }
+        if (name == "wait") {
+          return SetDuration(name, value, &request.wait);
+        }
+        if (name == "lease") {
+          return SetDuration(name, value, &request.lease);
+        }
+        return UnknownMember(name, kLeaseMembers);
+      }));
+  return request;
+}
+
+std::string LeaseRequestToJson(const LeaseRequest& request) {
+  JsonObjectWriter writer;
+  writer.Number("count", request.count);
+  writer.String("wait", FormatDuration(request.wait));
+  if (request.lease.has_value()) {
+    writer.String("lease", FormatDuration(*request.lease));
+  }
+  return writer.Take();
+}
+
+StatusOr<LeaseChange> ParseLeaseChange(std::string_view json) {
+  LeaseChange change;
+  if (IsBlank(json)) {
+    return change;
+  }
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "delay") {
+          return SetDuration(name, value, &change.delay);
+        }
+        if (name == "lease") {
+          return SetDuration(name, value, &change.lease);
+        }
+        if (name == "error") {
+          return SetString(name, value, &change.error);
+        }
+        return UnknownMember(name, kLeaseChangeMembers);
+      }));
+  return change;
+}
+
+std::string LeaseChangeToJson(const LeaseChange& change) {
+  JsonObjectWriter writer;
+  if (change.delay.has_value()) {
+    writer.String("delay", FormatDuration(*change.delay));
+  }
+  if (change.lease.has_value()) {
+    writer.String("lease", FormatDuration(*change.lease));
+  }
+  if (!change.error.empty()) {
+    writer.String("error", change.error);
+  }
+  return writer.Take();
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,95 @@
+#include "protocol/server_address.h"
+
+#include <charconv>
+#include <cstdint>
+
+#include "protocol/nearest.h"
+
+#include <sys/un.h>
+
+namespace delayd::protocol {
+namespace {
+
+constexpr std::string_view kUnix = "unix:";
+constexpr std::string_view kHttp = "http://";
+
+Status Refuse(std::string_view text, const std::string& why) {
+  return InvalidArgument("server address " + Quoted(text) + " " + why, "invalid_server");
+}
+
+bool IsPort(std::string_view text) {
+  uint16_t port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  return error == std::errc() && end == text.data() + text.size() && port != 0;
+}
+
+StatusOr<ServerAddress> ParseUnix(std::string_view text) {
+  ServerAddress address{.text = std::string(text), .path = {}, .host = {}, .port = {}};
+  address.path = text.substr(kUnix.size());
+  if (address.path.empty()) {
+    return Refuse(text, "has no path; write it like unix:/run/delayd/delayd.sock");
+  }
+  if (address.path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return Refuse(text,
+                  "has a path of " + std::to_string(address.path.size()) +
+                      " bytes; a socket's path may have at most " +
+                      std::to_string(sizeof(sockaddr_un::sun_path) - 1));
+  }
+  return address;
+}
+
+StatusOr<ServerAddress> ParseHttp(std::string_view text) {
+  std::string_view rest = text.substr(kHttp.size());
+  if (rest.ends_with('/')) {
+    rest.remove_suffix(1);
+  }
+  ServerAddress address{
+      .text = std::string(text), .path = {}, .host = {}, .port = std::string(kDefaultPort)};
+  const bool bracketed = rest.starts_with('[');
+  const size_t host_end = bracketed ? rest.find(']') : rest.find(':');
+  if (bracketed && host_end == std::string_view::npos) {
+    return Refuse(text, "has no ']' after the address");
+  }
+  address.host = bracketed ? rest.substr(1, host_end - 1) : rest.substr(0, host_end);
+  std::string_view behind =
+      host_end == std::string_view::npos ? "" : rest.substr(bracketed ? host_end + 1 : host_end);
+  if (address.host.empty() || address.host.find_first_of("/?#@") != std::string::npos) {
+    return Refuse(text, "is not understood; write it like http://127.0.0.1:11380");
+  }
+  if (!behind.empty()) {
+    if (behind.front() != ':' || !IsPort(behind.substr(1))) {
+      return Refuse(text, "has no good port; write it like http://127.0.0.1:11380");
+    }
+    address.port = behind.substr(1);
+  }
+  return address;
+}
+
+}  // namespace
+
+StatusOr<ServerAddress> ParseServerAddress(std::string_view text) {
+  if (text.starts_with(kUnix)) {
+    return ParseUnix(text);
+  }
+  if (text.starts_with(kHttp)) {
+    return ParseHttp(text);
+  }
+  if (text.starts_with("https://")) {
+    return Refuse(text, "asks for TLS, which is not there yet; use unix: or http:// on loopback");
+  }
+  if (text.starts_with('/')) {
+    return Refuse(text, "lacks its kind; write unix:" + std::string(text));
+  }
+  return Refuse(text,
+                "is not understood; write unix:/run/delayd/delayd.sock or http://127.0.0.1:11380");
+}
+
+std::string HostHeader(const ServerAddress& address) {
+  if (!address.path.empty()) {
+    return "localhost";
+  }
+  const bool is_ipv6 = address.host.find(':') != std::string::npos;
+  return (is_ipv6 ? "[" + address.host + "]" : address.host) + ":" + address.port;
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,29 @@
+// protocol/server_address.h — where a daemon listens, as users write it.
+//
+// Errors:  kInvalidArgument "invalid_server" with the two forms there are.
+// Threads: pure functions.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace delayd::protocol {
+
+inline constexpr std::string_view kDefaultServer = "unix:/run/delayd/delayd.sock";
+inline constexpr std::string_view kDefaultPort = "11380";
+
+struct ServerAddress {
+  std::string text;  // as given
+  std::string path;  // of a Unix socket; empty: TCP
+  std::string host;  // without brackets
+  std::string port;
+};
+
+// "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380".
+StatusOr<ServerAddress> ParseServerAddress(std::string_view text);
+// What goes into the Host header.
+std::string HostHeader(const ServerAddress& address);
+
+}  // namespace delayd::protocol

@@ -1,0 +1,129 @@
+#include "protocol/stats_json.h"
+
+#include <limits>
+
+#include "protocol/json_members.h"
+#include "protocol/json_reader.h"
+#include "protocol/json_writer.h"
+
+namespace delayd::protocol {
+namespace {
+
+constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
+
+}  // namespace
+
+std::string QueueToJson(const QueueCounts& queue) {
+  JsonObjectWriter writer;
+  writer.String("name", queue.name);
+  writer.Number("scheduled", queue.scheduled);
+  writer.Number("ready", queue.ready);
+  writer.Number("leased", queue.leased);
+  writer.Number("dead", queue.dead);
+  writer.Bool("paused", queue.paused);
+  return writer.Take();
+}
+
+StatusOr<QueueCounts> ParseQueue(std::string_view json) {
+  QueueCounts queue;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "name") {
+          return SetString(name, value, &queue.name);
+        }
+        if (name == "scheduled") {
+          return SetUint64(name, value, kCountMax, &queue.scheduled);
+        }
+        if (name == "ready") {
+          return SetUint64(name, value, kCountMax, &queue.ready);
+        }
+        if (name == "leased") {
+          return SetUint64(name, value, kCountMax, &queue.leased);
+        }
+        if (name == "dead") {
+          return SetUint64(name, value, kCountMax, &queue.dead);
+        }
+        if (name == "paused") {
+          DELAYD_ASSIGN_OR_RETURN(queue.paused, JsonToBool(value));
+        }
+        return OkStatus();
+      }));
+  return queue;
+}
+
+std::string QueuesToJson(const std::vector<QueueCounts>& queues) {
+  std::string array = "[";
+  for (const QueueCounts& queue : queues) {
+    array += array.size() > 1 ? "," : "";
+    array += QueueToJson(queue);
+  }
+  JsonObjectWriter writer;
+  writer.Raw("queues", array + "]");
+  return writer.Take();
+}
+
+StatusOr<std::vector<QueueCounts>> ParseQueues(std::string_view json) {
+  std::vector<QueueCounts> queues;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name != "queues") {
+          return OkStatus();
+        }
+        return ReadJsonArray(value.text, [&](const JsonValue& element) -> Status {
+          DELAYD_ASSIGN_OR_RETURN(QueueCounts queue, ParseQueue(element.text));
+          queues.push_back(std::move(queue));
+          return OkStatus();
+        });
+      }));
+  return queues;
+}
+
+std::string StatsToJson(const std::vector<Stat>& stats) {
+  JsonObjectWriter writer;
+  for (const Stat& stat : stats) {
+    if (const auto* number = std::get_if<uint64_t>(&stat.value)) {
+      writer.Number(stat.name, *number);
+    } else {
+      writer.String(stat.name, std::get<std::string>(stat.value));
+    }
+  }
+  return writer.Take();
+}
+
+StatusOr<std::vector<Stat>> ParseStats(std::string_view json) {
+  std::vector<Stat> stats;
+  DELAYD_RETURN_IF_ERROR(ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) {
+    const StatusOr<uint64_t> number = JsonToUint(value, kCountMax);
+    if (number.ok()) {
+      stats.push_back({std::string(name), *number});
+    } else {
+      stats.push_back({std::string(name), std::string(value.text)});
+    }
+    return OkStatus();
+  }));
+  return stats;
+}
+
+std::string HealthToJson(const Health& health) {
+  JsonObjectWriter writer;
+  writer.String("status", health.status);
+  writer.String("version", health.version);
+  return writer.Take();
+}
+
+StatusOr<Health> ParseHealth(std::string_view json) {
+  Health health;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "status") {
+          return SetString(name, value, &health.status);
+        }
+        if (name == "version") {
+          return SetString(name, value, &health.version);
+        }
+        return OkStatus();
+      }));
+  return health;
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,51 @@
+// protocol/stats_json.h — queues, counters and health as JSON, in both directions.
+//
+// Errors:  kInvalidArgument that names the member; unknown members are skipped, so that a newer
+// daemon can say more.
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+
+namespace delayd::protocol {
+
+struct QueueCounts {
+  std::string name;
+  uint64_t scheduled = 0;
+  uint64_t ready = 0;
+  uint64_t leased = 0;
+  uint64_t dead = 0;
+  bool paused = false;
+};
+
+std::string QueueToJson(const QueueCounts& queue);
+StatusOr<QueueCounts> ParseQueue(std::string_view json);
+std::string QueuesToJson(const std::vector<QueueCounts>& queues);  // {"queues": [...]}
+StatusOr<std::vector<QueueCounts>> ParseQueues(std::string_view json);
+
+// GET /v1/stats: one member a figure, in the order given. Text is for what is no count, such as
+// "next_due" and "version".
+struct Stat {
+  std::string name;
+  std::variant<uint64_t, std::string> value;
+};
+
+std::string StatsToJson(const std::vector<Stat>& stats);
+StatusOr<std::vector<Stat>> ParseStats(std::string_view json);
+
+// GET /healthz and /readyz: {"status": "ok", "version": "0.1.0"}.
+struct Health {
+  std::string status;
+  std::string version;
+};
+
+std::string HealthToJson(const Health& health);
+StatusOr<Health> ParseHealth(std::string_view json);
+
+}  // namespace delayd::protocol

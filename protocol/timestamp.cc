@@ -1,0 +1,111 @@
+#include "protocol/timestamp.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include "base/limits.h"
+#include "protocol/nearest.h"
+
+#include <cctz/time_zone.h>
+
+namespace delayd::protocol {
+namespace {
+
+Status Refuse(std::string_view text, const std::string& why) {
+  return InvalidArgument("time " + Quoted(text) + " " + why, "invalid_time");
+}
+
+// Digits where the pattern has a '0', else the very character. cctz alone would take years of any
+// length and fields of one digit.
+bool HasShape(std::string_view text, std::string_view pattern) {
+  if (text.size() != pattern.size()) {
+    return false;
+  }
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool digit = text[i] >= '0' && text[i] <= '9';
+    if (pattern[i] == '0' ? !digit : text[i] != pattern[i]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+constexpr std::string_view kDatePattern = "0000-00-00";
+constexpr std::string_view kClockPattern = "00:00:00";
+constexpr size_t kSecondsEnd = kDatePattern.size() + 1 + kClockPattern.size();
+
+bool IsZone(std::string_view zone) {
+  return zone == "Z" || zone == "z" || HasShape(zone, "+00:00") || HasShape(zone, "-00:00");
+}
+
+// The digits behind the point in milliseconds, rounded up.
+int64_t FractionMillis(std::string_view digits) {
+  int64_t millis = 0;
+  for (size_t i = 0; i < 3; ++i) {
+    millis = millis * 10 + (i < digits.size() ? digits[i] - '0' : 0);
+  }
+  const bool finer = digits.find_first_not_of('0', 3) != std::string_view::npos;
+  return finer ? millis + 1 : millis;
+}
+
+}  // namespace
+
+StatusOr<WallTime> ParseTimestamp(std::string_view text) {
+  const Status malformed =
+      Refuse(text, "is not understood; write it like 2027-01-01T09:00:00Z or with +08:00");
+  const std::string_view separators = "Tt ";
+  if (text.size() < kSecondsEnd || !HasShape(text.substr(0, kDatePattern.size()), kDatePattern) ||
+      separators.find(text[kDatePattern.size()]) == std::string_view::npos ||
+      !HasShape(text.substr(kDatePattern.size() + 1, kClockPattern.size()), kClockPattern)) {
+    return malformed;
+  }
+  std::string_view zone = text.substr(kSecondsEnd);
+  std::string_view fraction;
+  if (zone.starts_with('.')) {
+    const size_t end = std::min(zone.find_first_not_of("0123456789", 1), zone.size());
+    fraction = zone.substr(1, end - 1);
+    zone.remove_prefix(end);
+    if (fraction.empty()) {
+      return malformed;
+    }
+  }
+  if (zone.empty()) {
+    return Refuse(text, "has no zone; end it with Z for UTC or an offset like +08:00");
+  }
+  if (!IsZone(zone)) {
+    return malformed;
+  }
+  // cctz wants the separator it is told to expect, and Z in upper case.
+  std::string seconds(text.substr(0, kSecondsEnd));
+  seconds[kDatePattern.size()] = 'T';
+  seconds += zone == "z" ? "Z" : zone;
+  cctz::time_point<cctz::seconds> point;
+  if (!cctz::parse("%Y-%m-%dT%H:%M:%S%Ez", seconds, cctz::utc_time_zone(), &point)) {
+    return Refuse(text, "names no day or hour that exists; check the calendar");
+  }
+  const int64_t millis = point.time_since_epoch().count() * 1000 + FractionMillis(fraction);
+  if (millis < 0 || millis > limits::kWallMsMax) {
+    return Refuse(text, "is out of range; use 1970-01-01T00:00:00Z to 2286-11-20T17:46:39Z");
+  }
+  return WallFromMillis(millis);
+}
+
+std::string FormatTimestamp(WallTime time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const std::chrono::hh_mm_ss<Millis> clock(time - day);
+  char text[48];
+  std::snprintf(text,
+                sizeof text,
+                "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
+                static_cast<int>(date.year()),
+                static_cast<unsigned>(date.month()),
+                static_cast<unsigned>(date.day()),
+                static_cast<int>(clock.hours().count()),
+                static_cast<int>(clock.minutes().count()),
+                static_cast<int>(clock.seconds().count()),
+                static_cast<int>(clock.subseconds().count()));
+  return text;
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,77 @@
+#include "storage/batch_floor.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <optional>
+
+#include "base/coding.h"
+#include "storage/data_dir.h"
+#include "storage/posix_error.h"
+
+namespace delayd::storage {
+namespace {
+
+// "batch 00000000000000012345 crc 89abcdef\n": always as long, so that it is overwritten in place,
+// within one sector.
+std::string Line(uint64_t number) {
+  char text[64];
+  int size = std::snprintf(text, sizeof text, "batch %020" PRIu64, number);
+  const uint32_t crc = Crc32c({text, static_cast<size_t>(size)});
+  size += std::snprintf(text + size, sizeof text - static_cast<size_t>(size), " crc %08x\n", crc);
+  return {text, static_cast<size_t>(size)};
+}
+
+}  // namespace
+
+BatchFloor::~BatchFloor() {
+  if (fd_ >= 0) {
+    ::close(fd_);
+  }
+}
+
+uint64_t BatchFloor::Read() const {
+  const StatusOr<std::optional<std::string>> text = ReadSmallFile(path_);
+  if (!text.ok() || !text->has_value()) {
+    return 0;
+  }
+  uint64_t number = 0;
+  if (std::sscanf((*text)->c_str(), "batch %" SCNu64, &number) != 1 || **text != Line(number)) {
+    return 0;
+  }
+  return number;
+}
+
+void BatchFloor::Raise(uint64_t number) {
+  if (number >= written_ + kBatchFloorStep) {
+    // A floor that could not be written stays where it was, which is still true.
+    (void)Write(number);
+  }
+}
+
+Status BatchFloor::Set(uint64_t number) {
+  DELAYD_RETURN_IF_ERROR(Write(number));
+  if (::fdatasync(fd_) != 0) {
+    return PosixError("cannot fsync", path_);
+  }
+  return OkStatus();
+}
+
+Status BatchFloor::Write(uint64_t number) {
+  if (fd_ < 0) {
+    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  }
+  if (fd_ < 0) {
+    return PosixError("cannot open", path_);
+  }
+  const std::string line = Line(number);
+  if (::pwrite(fd_, line.data(), line.size(), 0) != static_cast<ssize_t>(line.size())) {
+    return PosixError("cannot write", path_);
+  }
+  written_ = number;
+  return OkStatus();
+}
+
+}  // namespace delayd::storage

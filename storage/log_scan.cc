@@ -1,0 +1,185 @@
+#include "storage/log_scan.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/coding.h"
+#include "storage/posix_error.h"
+
+#include <sys/stat.h>
+
+namespace delayd::storage {
+namespace {
+
+constexpr size_t kBlockBytes = 32768;
+constexpr size_t kHeaderBytes = 7;
+
+enum PieceType : uint8_t { kFull = 1, kFirst = 2, kMiddle = 3, kLast = 4 };
+
+struct Piece {
+  uint8_t type = 0;
+  std::string_view payload;
+};
+
+uint32_t Little(std::string_view bytes) {
+  uint32_t value = 0;
+  for (size_t i = bytes.size(); i > 0; --i) {
+    value = value << 8 | static_cast<unsigned char>(bytes[i - 1]);
+  }
+  return value;
+}
+
+uint32_t Mask(uint32_t crc) {
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8;
+}
+
+// The piece that begins at `at`, when a valid one does.
+std::optional<Piece> PieceAt(std::string_view log, size_t at) {
+  const size_t block_end = std::min(log.size(), at / kBlockBytes * kBlockBytes + kBlockBytes);
+  if (at + kHeaderBytes > block_end) {
+    return std::nullopt;
+  }
+  const uint8_t type = static_cast<uint8_t>(log[at + 6]);
+  const size_t length = Little(log.substr(at + 4, 2));
+  if (type < kFull || type > kLast || at + kHeaderBytes + length > block_end) {
+    return std::nullopt;
+  }
+  // The crc covers the type and the payload.
+  if (Mask(Crc32c(log.substr(at + 6, 1 + length))) != Little(log.substr(at, 4))) {
+    return std::nullopt;
+  }
+  return Piece{.type = type, .payload = log.substr(at + kHeaderBytes, length)};
+}
+
+bool OnlyZeroes(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
+
+// What is left of a block that is too short for a header is filled with zeroes.
+bool IsBlockTrailer(std::string_view log, size_t at) {
+  const size_t left = kBlockBytes - at % kBlockBytes;
+  return left < kHeaderBytes && OnlyZeroes(log.substr(at, left));
+}
+
+class Scanner {
+ public:
+  Scanner(std::string_view log, const LogScanOptions& options) : log_(log), options_(options) {
+    scan_.bytes = log.size();
+    if (options.all_is_lost) {
+      scan_.damaged_at = 0;
+    }
+  }
+
+  LogScan Run() {
+    size_t at = 0;
+    while (at < log_.size()) {
+      const std::optional<Piece> piece = PieceAt(log_, at);
+      if (piece.has_value()) {
+        Take(*piece, at);
+        at += kHeaderBytes + piece->payload.size();
+        continue;
+      }
+      if (IsBlockTrailer(log_, at)) {
+        at = std::min(log_.size(), at / kBlockBytes * kBlockBytes + kBlockBytes);
+        continue;
+      }
+      if (!scan_.damaged_at.has_value() && OnlyZeroes(log_.substr(at))) {
+        break;
+      }
+      Damaged();
+      // The length cannot be trusted: look for the next valid piece at every byte.
+      ++at;
+    }
+    if (in_record_) {
+      Damaged();
+    }
+    return scan_;
+  }
+
+ private:
+  void Damaged() {
+    in_record_ = false;
+    if (!scan_.damaged_at.has_value()) {
+      scan_.damaged_at = record_end_;
+    }
+  }
+
+  void Take(const Piece& piece, size_t at) {
+    const bool starts = piece.type == kFull || piece.type == kFirst;
+    // A start inside of a record, or a piece that continues nothing.
+    if (starts == in_record_) {
+      Damaged();
+    }
+    if (starts) {
+      record_.clear();
+      in_record_ = true;
+    }
+    if (!in_record_) {
+      return;
+    }
+    if (scan_.damaged_at.has_value()) {
+      record_ += piece.payload;
+    }
+    if (piece.type == kFull || piece.type == kLast) {
+      in_record_ = false;
+      Finish(at + kHeaderBytes + piece.payload.size());
+    }
+  }
+
+  void Finish(size_t end) {
+    if (!scan_.damaged_at.has_value()) {
+      ++scan_.records;
+      record_end_ = end;
+      return;
+    }
+    ++scan_.records_behind;
+    if (options_.visit_lost) {
+      options_.visit_lost(record_);
+    }
+  }
+
+  std::string_view log_;
+  const LogScanOptions& options_;
+  LogScan scan_;
+  bool in_record_ = false;
+  size_t record_end_ = 0;  // of the last whole record before the damage
+  std::string record_;     // the pieces so far, kept behind the damage only
+};
+
+}  // namespace
+
+LogScan ScanLog(std::string_view log, const LogScanOptions& options) {
+  return Scanner(log, options).Run();
+}
+
+StatusOr<LogScan> ScanLogFile(const std::string& path, const LogScanOptions& options) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    return PosixError("cannot open", path);
+  }
+
+  struct stat info {};
+
+  if (::fstat(fd, &info) != 0) {
+    const Status error = PosixError("cannot read", path);
+    ::close(fd);
+    return error;
+  }
+  std::string log(static_cast<size_t>(info.st_size), '\0');
+  size_t size = 0;
+  while (size < log.size()) {
+    const ssize_t got = ::pread(fd, log.data() + size, log.size() - size, static_cast<off_t>(size));
+    if (got <= 0) {
+      const Status error = PosixError("cannot read", path);
+      ::close(fd);
+      return error;
+    }
+    size += static_cast<size_t>(got);
+  }
+  ::close(fd);
+  return ScanLog(log, options);
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,48 @@
+// storage/log_scan.h — reads a RocksDB log (a write-ahead log or a MANIFEST) and says where it
+// stops making sense, and whether anything whole stands behind that place.
+//
+// Why not leave it to RocksDB: its strict mode refuses a torn last record that sectors were lost
+// of, though nobody was told it was stored; and it takes a damaged length field near the end of a
+// log for an unfinished write, and drops, without a word, acknowledged records that stand behind
+// it. A batch is written only when the one before it is durable. So a whole record behind the
+// damage proves that what is damaged had been acknowledged; and if there is none, only the last,
+// unanswered write can be concerned (or the last answered one: docs/storage-format.md, "What stays
+// unseen").
+//
+// Errors:  kUnavailable when the file cannot be read; damage is a result, not an error.
+// Cost:    one pass at the speed of crc32c and of the disk; memory for one file.
+// Source:  RocksDB's log format: 32 KiB blocks of records [masked crc32c u32 | length u16 | type
+// u8],
+//          little-endian; a record that crosses a block is first, middle..., last.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace delayd::storage {
+
+struct LogScan {
+  uint64_t bytes = 0;           // of the file
+  uint64_t records = 0;         // whole ones before the damage, or all
+  uint64_t records_behind = 0;  // whole ones behind it
+  // Where the first bytes stand that are no record: the end of the last whole one. Zeroes up to the
+  // end of the file are no damage: space that was allocated ahead.
+  std::optional<uint64_t> damaged_at;
+};
+
+struct LogScanOptions {
+  // Called with every whole record behind the damage.
+  std::function<void(std::string_view record)> visit_lost = nullptr;
+  // An earlier log is damaged: what stands here is behind that damage from the first byte on.
+  bool all_is_lost = false;
+};
+
+LogScan ScanLog(std::string_view log, const LogScanOptions& options = {});
+StatusOr<LogScan> ScanLogFile(const std::string& path, const LogScanOptions& options = {});
+
+}  // namespace delayd::storage

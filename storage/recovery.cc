@@ -1,0 +1,248 @@
+#include "storage/recovery.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <rocksdb/write_batch.h>
+
+#include "storage/batch.h"
+#include "storage/data_dir.h"
+#include "storage/keys.h"
+#include "storage/log_scan.h"
+#include "storage/posix_error.h"
+
+#include <sys/stat.h>
+
+namespace delayd::storage {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kCopyDirectory = "damaged";
+
+struct ScannedLog {
+  std::string name;
+  LogScan scan;
+};
+
+// Picks the ids of new timers out of lost batches. Column families were made in the order of Table,
+// so their numbers are the tables'.
+class JobIdCollector final : public rocksdb::WriteBatch::Handler {
+ public:
+  explicit JobIdCollector(std::vector<JobId>* ids) : ids_(ids) {}
+
+  rocksdb::Status PutCF(uint32_t family,
+                        const rocksdb::Slice& key,
+                        const rocksdb::Slice& /*value*/) override {
+    const auto parts = ParseTimerKey({key.data(), key.size()});
+    if (family == static_cast<uint32_t>(Table::kTimers) && parts.ok() &&
+        ids_->size() < kLostJobsMax) {
+      ids_->push_back(parts->id);
+    }
+    return rocksdb::Status::OK();
+  }
+
+  rocksdb::Status DeleteCF(uint32_t /*family*/, const rocksdb::Slice& /*key*/) override {
+    return rocksdb::Status::OK();
+  }
+
+ private:
+  std::vector<JobId>* ids_;
+};
+
+Status Damaged(const std::string& directory, const std::string& what, bool loss_can_be_accepted) {
+  return DataLoss("data directory " + directory + " is damaged: " + what +
+                      (loss_can_be_accepted
+                           ? "; restore a backup, or give up what is lost with delayctl recover "
+                             "--accept-loss"
+                           : "; restore a backup"),
+                  "damaged_store");
+}
+
+// "000012.log" is 12; nothing for what is no log.
+std::optional<uint64_t> LogNumber(const std::string& name) {
+  const size_t digits = name.find_first_not_of("0123456789");
+  if (digits == 0 || digits == std::string::npos || name.substr(digits) != ".log") {
+    return std::nullopt;
+  }
+  return std::stoull(name);
+}
+
+StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
+  std::vector<std::pair<uint64_t, std::string>> logs;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const std::optional<uint64_t> number = LogNumber(name);
+    if (number.has_value()) {
+      logs.emplace_back(*number, name);
+    }
+  }
+  if (error) {
+    return Unavailable("cannot read directory " + directory + ": " + error.message(), "storage_io");
+  }
+  std::ranges::sort(logs);
+  std::vector<std::string> names;
+  for (auto& [number, name] : logs) {
+    names.push_back(std::move(name));
+  }
+  return names;
+}
+
+class Recovery {
+ public:
+  Recovery(const std::string& directory, bool accept_loss, RecoveryReport* report)
+      : directory_(directory), accept_loss_(accept_loss), report_(report) {}
+
+  Status RecoverManifest() {
+    DELAYD_ASSIGN_OR_RETURN(const std::optional<std::string> current,
+                            ReadSmallFile(directory_ + "/CURRENT"));
+    if (!current.has_value()) {
+      return OkStatus();
+    }
+    const std::string name = current->substr(0, current->find('\n'));
+    if (!name.starts_with("MANIFEST-") || current->size() != name.size() + 1) {
+      return Damaged(directory_, "CURRENT names no MANIFEST", false);
+    }
+    if (!fs::exists(directory_ + "/" + name)) {
+      return Damaged(directory_, name + " is missing", false);
+    }
+    DELAYD_ASSIGN_OR_RETURN(const LogScan scan, ScanLogFile(directory_ + "/" + name));
+    if (!scan.damaged_at.has_value()) {
+      return OkStatus();
+    }
+    // CURRENT points to a MANIFEST only after its first record is durable.
+    if (scan.records == 0 || scan.records_behind > 0) {
+      return Damaged(directory_, Describe(name, scan), false);
+    }
+    return Cut({.name = name, .scan = scan}, 0);
+  }
+
+  Status RecoverWal() {
+    std::vector<ScannedLog> damaged;  // the first damaged log and every later one
+    uint64_t lost = 0;
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, LogNames(directory_));
+    for (const std::string& name : names) {
+      DELAYD_ASSIGN_OR_RETURN(const LogScan scan, Scan(name, !damaged.empty()));
+      if (!damaged.empty() || scan.damaged_at.has_value()) {
+        lost += scan.records_behind;
+        damaged.push_back({.name = name, .scan = scan});
+      }
+    }
+    if (damaged.empty()) {
+      return OkStatus();
+    }
+    report_->lost_batches = lost;
+    if (lost > 0 && !accept_loss_) {
+      return Damaged(directory_,
+                     Describe(damaged.front().name, damaged.front().scan) + "; " +
+                         std::to_string(lost) + " acknowledged batches stand behind it",
+                     true);
+    }
+    // From the newest back, so that a crash in between leaves the damage to be found again.
+    for (auto log = damaged.rbegin(); log != damaged.rend(); ++log) {
+      DELAYD_RETURN_IF_ERROR(Cut(*log, log->scan.records_behind));
+    }
+    std::ranges::reverse(report_->cuts);
+    return OkStatus();
+  }
+
+ private:
+  static std::string Describe(const std::string& name, const LogScan& scan) {
+    return name + " makes no sense from byte " + std::to_string(scan.damaged_at.value_or(0)) +
+           " of " + std::to_string(scan.bytes) + " on";
+  }
+
+  // With `all_is_lost` the records before the damage are counted as lost too.
+  StatusOr<LogScan> Scan(const std::string& name, bool all_is_lost) {
+    const std::string path = directory_ + "/" + name;
+    const auto collect = [this](std::string_view record) {
+      JobIdCollector collector(&report_->lost_jobs);
+      rocksdb::WriteBatch(std::string(record)).Iterate(&collector).PermitUncheckedError();
+    };
+    return ScanLogFile(path, {.visit_lost = collect, .all_is_lost = all_is_lost});
+  }
+
+  // Copies the log aside and cuts it at the damage.
+  Status Cut(const ScannedLog& log, uint64_t batches_lost) {
+    const std::string path = directory_ + "/" + log.name;
+    const uint64_t offset = *log.scan.damaged_at;
+    if (offset == log.scan.bytes) {
+      return OkStatus();
+    }
+    const std::string copy =
+        std::string(kCopyDirectory) + "/" + log.name + "." + std::to_string(offset);
+    DELAYD_RETURN_IF_ERROR(
+        CopyDurably(path, directory_ + "/" + std::string(kCopyDirectory), directory_ + "/" + copy));
+    if (::truncate(path.c_str(), static_cast<off_t>(offset)) != 0) {
+      return PosixError("cannot cut", path);
+    }
+    DELAYD_RETURN_IF_ERROR(SyncFile(path));
+    report_->cuts.push_back({.file = log.name,
+                             .offset = offset,
+                             .bytes = log.scan.bytes - offset,
+                             .batches_lost = batches_lost,
+                             .copy = copy});
+    return OkStatus();
+  }
+
+  static Status CopyDurably(const std::string& from,
+                            const std::string& directory,
+                            const std::string& to) {
+    std::error_code error;
+    fs::create_directory(directory, error);
+    if (!error) {
+      fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+    }
+    if (error) {
+      return Unavailable(
+          "cannot copy " + from + " to " + to + ": " + error.message() + "; nothing was changed",
+          "storage_io");
+    }
+    DELAYD_RETURN_IF_ERROR(SyncFile(to));
+    return SyncFile(directory);
+  }
+
+  const std::string& directory_;
+  bool accept_loss_;
+  RecoveryReport* report_;
+};
+
+}  // namespace
+
+Status RecoverLogs(const std::string& directory, bool accept_loss, RecoveryReport* report) {
+  Recovery recovery(directory, accept_loss, report);
+  DELAYD_RETURN_IF_ERROR(recovery.RecoverManifest());
+  return recovery.RecoverWal();
+}
+
+std::vector<std::string> RecoveryReport::Lines() const {
+  std::vector<std::string> lines;
+  for (const Cut& cut : cuts) {
+    std::string line = cut.file + ": cut " + std::to_string(cut.bytes) + " bytes at byte " +
+                       std::to_string(cut.offset);
+    line += cut.batches_lost == 0
+                ? std::string(", the unanswered write that the last stop tore")
+                : ", with " + std::to_string(cut.batches_lost) + " acknowledged batches";
+    lines.push_back(line + "; the file as it was is " + cut.copy);
+  }
+  if (lost_batches > 0) {
+    std::string line = "lost by the operator's word: " + std::to_string(lost_batches) +
+                       " acknowledged batches, which wrote " + std::to_string(lost_jobs.size()) +
+                       (lost_jobs.size() == kLostJobsMax ? " or more" : "") + " jobs";
+    lines.push_back(std::move(line));
+  }
+  if (batch_number < batch_number_floor) {
+    lines.push_back("the store had reached batch " + std::to_string(batch_number_floor) +
+                    " and is at batch " + std::to_string(batch_number));
+  }
+  return lines;
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,326 @@
+#include "storage/verify.h"
+
+#include <set>
+#include <utility>
+
+#include "storage/verify_tables.h"
+
+namespace delayd::storage {
+namespace {
+
+class Verifier {
+ public:
+  Verifier(const JobReader& store, const VerifyProgress& progress)
+      : store_(store), findings_(progress) {}
+
+  StatusOr<VerifyReport> Run() {
+    DELAYD_RETURN_IF_ERROR(ReadMeta());
+    DELAYD_RETURN_IF_ERROR(ReadQueues());
+    DELAYD_RETURN_IF_ERROR(ReadJobs(Table::kTimers));
+    DELAYD_RETURN_IF_ERROR(ReadJobs(Table::kDead));
+    DELAYD_RETURN_IF_ERROR(ReadIndex());
+    DELAYD_RETURN_IF_ERROR(ReadByQueue());
+    DELAYD_RETURN_IF_ERROR(ReadBig());
+    DELAYD_RETURN_IF_ERROR(ReadKeys());
+    DELAYD_RETURN_IF_ERROR(ReadDone());
+    CompareCounts();
+    DELAYD_RETURN_IF_ERROR(NameJobsWithoutRows());
+    DELAYD_RETURN_IF_ERROR(NameRowsWithoutJobs());
+    return std::move(findings_.report);
+  }
+
+ private:
+  using RowVisitor = std::function<void(std::string_view key, std::string_view value)>;
+
+  // Two sides of one agreement, as tallies.
+  struct Pair {
+    Tally of_jobs;
+    Tally of_rows;
+
+    bool agrees() const { return of_jobs == of_rows; }
+  };
+
+  // Scans a whole table. Damage ends the scan of this table and is a finding; other errors end all.
+  Status ForEach(Table table, const RowVisitor& visit) {
+    // Not from the low-water mark: what lies below it is what is looked for.
+    const std::string from(1, '\0');
+    const Status status = store_.Scan(table, from, {}, [&](auto key, auto value) {
+      findings_.Row(table);
+      visit(key, value);
+      return true;
+    });
+    if (status.code() == StatusCode::kDataLoss) {
+      findings_.Add(table, status.message());
+      return OkStatus();
+    }
+    return status;
+  }
+
+  void Damage(Table table, const Status& status) { findings_.Add(table, status.message()); }
+
+  Status ReadMeta() {
+    return ForEach(Table::kMeta, [this](std::string_view key, std::string_view value) {
+      if (key.starts_with(kQueueCountsPrefix)) {
+        const auto queue = ParseQueueCountsKey(key);
+        const auto counts = DecodeQueueCounts(key, value);
+        if (!queue.ok() || !counts.ok()) {
+          Damage(Table::kMeta, queue.ok() ? counts.status() : queue.status());
+        } else {
+          stored_counts_[*queue] = *counts;
+        }
+        return;
+      }
+      if (key == kClockKey) {
+        const auto clock = DecodeClockRecord(key, value);
+        if (!clock.ok()) {
+          Damage(Table::kMeta, clock.status());
+        }
+        return;
+      }
+      const auto number = DecodeNumber(key, value);
+      if (!number.ok()) {
+        Damage(Table::kMeta, number.status());
+      } else if (key == kLowWaterMarkKey) {
+        low_water_mark_ = WallFromMillis(static_cast<int64_t>(*number));
+      } else if (key == kDoneLowWaterMarkKey) {
+        done_low_water_mark_ = WallFromMillis(static_cast<int64_t>(*number));
+      } else if (key == kIdHighWaterMarkKey) {
+        id_high_water_mark_ = *number;
+      }
+    });
+  }
+
+  Status ReadQueues() {
+    return ForEach(Table::kQueues, [this](std::string_view name, std::string_view value) {
+      const auto record = DecodeQueueRecord(name, value);
+      if (!record.ok()) {
+        Damage(Table::kQueues, record.status());
+      } else if (!queues_.emplace(record->id, name).second) {
+        findings_.Add(
+            Table::kQueues,
+            "queue " + std::string(name) + ": it has the number of queue " + queues_[record->id]);
+      }
+    });
+  }
+
+  Status ReadJobs(Table table) {
+    return ForEach(table, [this, table](std::string_view key, std::string_view value) {
+      const auto job = DecodeJobRow(table, key, value);
+      if (!job.ok()) {
+        Damage(table, job.status());
+        return;
+      }
+      CheckJob(*job);
+      TallyJob(*job);
+    });
+  }
+
+  void CheckJob(const JobRow& job) {
+    const std::string name = JobName(job.record.id);
+    QueueCounts& counts = found_counts_[job.record.queue];
+    if (job.table == Table::kTimers) {
+      ++counts.pending;
+      ++findings_.report.pending;
+      if (job.at < low_water_mark_) {
+        findings_.Add(Table::kTimers,
+                      name + ": it lies below the low-water mark, where no start looks");
+      }
+    } else {
+      ++counts.dead;
+      ++findings_.report.dead;
+      const auto parts = ParseDeadKey(job.key);
+      if (parts.ok() && parts->queue != job.record.queue) {
+        findings_.Add(Table::kDead, name + ": it lies in another queue than its record says");
+      }
+    }
+    if (!queues_.contains(job.record.queue)) {
+      findings_.Add(
+          job.table,
+          name + ": queue number " + std::to_string(ToInt(job.record.queue)) + " is not known");
+    }
+    if (ToInt(job.record.id) >= id_high_water_mark_) {
+      findings_.Add(Table::kMeta,
+                    name + ": its id lies above id_hwm " + std::to_string(id_high_water_mark_) +
+                        " and would be given out again");
+    }
+  }
+
+  void TallyJob(const JobRow& job) {
+    const std::string index_key = IndexKey(job.record.id);
+    index_.of_jobs.Add(index_key + EncodeIndexRecord(index_key, job.Place()));
+    if (job.table == Table::kTimers) {
+      by_queue_.of_jobs.Add(ByQueueKey(job.record.queue, job.at, job.record.id));
+    }
+    if (job.record.payload_is_big) {
+      big_.of_jobs.Add(index_key + std::to_string(job.record.payload_bytes));
+    }
+    if (!job.record.key.empty()) {
+      keys_.of_jobs.Add(ClientKey(job.record.queue, job.record.key) + index_key);
+    }
+  }
+
+  Status ReadIndex() {
+    return ForEach(Table::kIndex, [this](std::string_view key, std::string_view value) {
+      // The bytes themselves: damage shows as a difference and is named then.
+      index_.of_rows.Add(std::string(key) + std::string(value));
+    });
+  }
+
+  Status ReadByQueue() {
+    return ForEach(Table::kByQueue, [this](std::string_view key, std::string_view) {
+      const auto parts = ParseByQueueKey(key);
+      if (!parts.ok()) {
+        Damage(Table::kByQueue, parts.status());
+      }
+      by_queue_.of_rows.Add(key);
+    });
+  }
+
+  Status ReadBig() {
+    return ForEach(Table::kBig, [this](std::string_view key, std::string_view value) {
+      const auto payload = DecodeBigPayload(key, value);
+      if (!payload.ok()) {
+        Damage(Table::kBig, payload.status());
+        return;
+      }
+      big_.of_rows.Add(std::string(key) + std::to_string(payload->size()));
+    });
+  }
+
+  Status ReadKeys() {
+    return ForEach(Table::kKeys, [this](std::string_view key, std::string_view value) {
+      const auto record = DecodeKeyRecord(key, value);
+      if (!record.ok()) {
+        Damage(Table::kKeys, record.status());
+        return;
+      }
+      if (!record->finished.has_value()) {
+        keys_.of_rows.Add(std::string(key) + IndexKey(record->id));
+        return;
+      }
+      std::string done;
+      if (!store_.Get(Table::kDone, DoneKey(*record->finished, record->id), &done).ok()) {
+        findings_.AddSuperfluous(Table::kKeys,
+                                 "key " + std::string(ParseClientKey(key)->key) + " of finished " +
+                                     JobName(record->id) +
+                                     ": its row in done is missing, so it would stay for ever",
+                                 key);
+      }
+    });
+  }
+
+  Status ReadDone() {
+    return ForEach(Table::kDone, [this](std::string_view key, std::string_view value) {
+      const auto parts = ParseDoneKey(key);
+      const auto record = DecodeDoneRecord(key, value);
+      if (!record.ok()) {
+        Damage(Table::kDone, record.status());
+      } else if (parts.ok() && parts->key_due < done_low_water_mark_) {
+        findings_.AddSuperfluous(
+            Table::kDone,
+            "finished " + JobName(parts->id) + ": it lies below done_lwm, where nothing looks",
+            key);
+      }
+    });
+  }
+
+  void CompareCounts() {
+    std::set<QueueId> queues;
+    for (const auto& [queue, counts] : stored_counts_) {
+      queues.insert(queue);
+    }
+    for (const auto& [queue, counts] : found_counts_) {
+      queues.insert(queue);
+    }
+    for (const QueueId queue : queues) {
+      const QueueCounts stored = stored_counts_[queue];
+      const QueueCounts found = found_counts_[queue];
+      if (stored.pending == found.pending && stored.dead == found.dead) {
+        continue;
+      }
+      const std::string key = QueueCountsKey(queue);
+      const auto name = queues_.find(queue);
+      findings_.AddRepairable(
+          Table::kMeta,
+          "queue " + (name != queues_.end() ? name->second : std::to_string(ToInt(queue))) +
+              ": it counts " + std::to_string(stored.pending) + " pending and " +
+              std::to_string(stored.dead) + " dead jobs, and holds " +
+              std::to_string(found.pending) + " and " + std::to_string(found.dead),
+          key,
+          EncodeQueueCounts(key, found));
+    }
+  }
+
+  Status NameJobsWithoutRows() {
+    if (index_.agrees() && by_queue_.agrees() && big_.agrees() && keys_.agrees()) {
+      return OkStatus();
+    }
+    PairCheck check(store_, &findings_);
+    for (const Table table : {Table::kTimers, Table::kDead}) {
+      DELAYD_RETURN_IF_ERROR(ForEach(table, [&](std::string_view key, std::string_view value) {
+        const auto job = DecodeJobRow(table, key, value);
+        if (!job.ok()) {
+          return;  // named by the first scan
+        }
+        if (!index_.agrees()) {
+          check.IndexOfJob(*job);
+        }
+        if (!by_queue_.agrees() && table == Table::kTimers) {
+          check.ByQueueOfJob(*job);
+        }
+        if (!big_.agrees() && job->record.payload_is_big) {
+          check.BigOfJob(*job);
+        }
+        if (!keys_.agrees() && !job->record.key.empty()) {
+          check.KeyOfJob(*job);
+        }
+      }));
+    }
+    return OkStatus();
+  }
+
+  Status NameRowsWithoutJobs() {
+    PairCheck check(store_, &findings_);
+    if (!index_.agrees()) {
+      DELAYD_RETURN_IF_ERROR(
+          ForEach(Table::kIndex, [&](auto key, auto value) { check.JobOfIndex(key, value); }));
+    }
+    if (!by_queue_.agrees()) {
+      DELAYD_RETURN_IF_ERROR(
+          ForEach(Table::kByQueue, [&](auto key, auto) { check.JobOfByQueue(key); }));
+    }
+    if (!big_.agrees()) {
+      DELAYD_RETURN_IF_ERROR(ForEach(Table::kBig, [&](auto key, auto) { check.JobOfBig(key); }));
+    }
+    if (!keys_.agrees()) {
+      DELAYD_RETURN_IF_ERROR(ForEach(Table::kKeys, [&](auto key, auto value) {
+        const auto record = DecodeKeyRecord(key, value);
+        if (record.ok() && !record->finished.has_value()) {
+          check.JobOfKey(key, *record);
+        }
+      }));
+    }
+    return OkStatus();
+  }
+
+  const JobReader& store_;
+  Findings findings_;
+  WallTime low_water_mark_;
+  WallTime done_low_water_mark_;
+  uint64_t id_high_water_mark_ = 0;
+  std::map<QueueId, std::string> queues_;
+  std::map<QueueId, QueueCounts> stored_counts_;
+  std::map<QueueId, QueueCounts> found_counts_;
+  Pair index_;
+  Pair by_queue_;
+  Pair big_;
+  Pair keys_;
+};
+
+}  // namespace
+
+StatusOr<VerifyReport> VerifyStore(const JobReader& store, const VerifyProgress& progress) {
+  return Verifier(store, progress).Run();
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,250 @@
+// Names the rows that two tables do not agree about.
+#include <utility>
+
+#include "base/coding.h"
+#include "storage/verify_tables.h"
+
+namespace delayd::storage {
+namespace {
+
+constexpr uint64_t kProgressRows = 8192;
+
+std::string PlaceName(const IndexRecord& place) {
+  return (place.place == IndexRecord::Place::kTimers ? std::string("timers") : "dead") +
+         " of queue number " + std::to_string(ToInt(place.queue)) + " at " +
+         std::to_string(ToMillis(place.at));
+}
+
+std::string KeyName(std::string_view client_key) {
+  const auto parts = ParseClientKey(client_key);
+  return parts.ok() ? "key " + std::string(parts->key) + " in queue number " +
+                          std::to_string(ToInt(parts->queue))
+                    : std::string("a key");
+}
+
+}  // namespace
+
+void Tally::Add(std::string_view row) {
+  // FNV alone is too regular for a sum; the finish is splitmix64's.
+  uint64_t hash = Fingerprint(row) + 0x9e3779b97f4a7c15;
+  hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;
+  hash = (hash ^ (hash >> 27)) * 0x94d049bb133111eb;
+  sum_ += hash ^ (hash >> 31);
+  ++rows_;
+}
+
+IndexRecord JobRow::Place() const {
+  return {
+      .place = table == Table::kTimers ? IndexRecord::Place::kTimers : IndexRecord::Place::kDead,
+      .queue = record.queue,
+      .at = at};
+}
+
+StatusOr<JobRow> DecodeJobRow(Table table, std::string_view key, std::string_view value) {
+  JobRow job{.table = table, .key = std::string(key)};
+  if (table == Table::kTimers) {
+    DELAYD_ASSIGN_OR_RETURN(const TimerKeyParts parts, ParseTimerKey(key));
+    job.at = parts.key_due;
+  } else {
+    DELAYD_ASSIGN_OR_RETURN(const DeadKeyParts parts, ParseDeadKey(key));
+    job.at = parts.died;
+  }
+  DELAYD_ASSIGN_OR_RETURN(job.record, DecodeJobRecord(table, key, value));
+  return job;
+}
+
+std::string JobName(JobId id) {
+  return "job " + std::to_string(ToInt(id));
+}
+
+void Findings::Row(Table table) {
+  if (++report.rows % kProgressRows == 0 && progress_) {
+    progress_(table, report.rows);
+  }
+}
+
+bool Findings::Note(Table table, std::string what, bool repairable) {
+  if (++report.disagreement_count > kDisagreementsMax) {
+    return false;
+  }
+  report.disagreements.push_back(
+      {.table = table, .what = std::move(what), .repairable = repairable});
+  return true;
+}
+
+void Findings::Add(Table table, std::string what) {
+  (void)Note(table, std::move(what), false);
+}
+
+void Findings::AddRepairable(Table table,
+                             std::string what,
+                             std::string_view key,
+                             std::string_view value) {
+  if (Note(table, std::move(what), true)) {
+    report.repair.Put(table, key, value);
+  }
+}
+
+void Findings::AddSuperfluous(Table table, std::string what, std::string_view key) {
+  if (Note(table, std::move(what), true)) {
+    report.repair.Delete(table, key);
+  }
+}
+
+void PairCheck::IndexOfJob(const JobRow& job) {
+  const std::string key = IndexKey(job.record.id);
+  const std::string should_be = EncodeIndexRecord(key, job.Place());
+  std::string value;
+  if (!store_.Get(Table::kIndex, key, &value).ok()) {
+    findings_->AddRepairable(
+        Table::kIndex, JobName(job.record.id) + ": its index row is missing", key, should_be);
+    return;
+  }
+  const auto place = DecodeIndexRecord(key, value);
+  if (!place.ok()) {
+    findings_->AddRepairable(Table::kIndex, place.status().message(), key, should_be);
+  } else if (*place != job.Place()) {
+    // Which of the two places is right cannot be derived when both hold a record.
+    const std::string what = JobName(job.record.id) + ": its record is in " +
+                             PlaceName(job.Place()) + ", and its index row says " +
+                             PlaceName(*place);
+    if (Find(job.record.id).has_value()) {
+      findings_->Add(Table::kIndex, what + ", where there is another");
+    } else {
+      findings_->AddRepairable(Table::kIndex, what, key, should_be);
+    }
+  }
+}
+
+void PairCheck::ByQueueOfJob(const JobRow& job) {
+  const std::string key = ByQueueKey(job.record.queue, job.at, job.record.id);
+  std::string value;
+  if (!store_.Get(Table::kByQueue, key, &value).ok()) {
+    findings_->AddRepairable(
+        Table::kByQueue, JobName(job.record.id) + ": its by_queue row is missing", key, {});
+  }
+}
+
+void PairCheck::BigOfJob(const JobRow& job) {
+  const std::string key = IndexKey(job.record.id);
+  std::string value;
+  if (!store_.Get(Table::kBig, key, &value).ok()) {
+    findings_->Add(Table::kBig, JobName(job.record.id) + ": its payload is missing");
+    return;
+  }
+  const auto payload = DecodeBigPayload(key, value);
+  if (payload.ok() && payload->size() != job.record.payload_bytes) {
+    findings_->Add(Table::kBig,
+                   JobName(job.record.id) + ": its payload has " + std::to_string(payload->size()) +
+                       " bytes and should have " + std::to_string(job.record.payload_bytes));
+  }
+}
+
+void PairCheck::KeyOfJob(const JobRow& job) {
+  const std::string key = ClientKey(job.record.queue, job.record.key);
+  const std::string should_be =
+      EncodeKeyRecord(key, {.id = job.record.id, .fingerprint = job.record.fingerprint});
+  std::string value;
+  if (!store_.Get(Table::kKeys, key, &value).ok()) {
+    findings_->AddRepairable(
+        Table::kKeys,
+        JobName(job.record.id) + ": the row of its " + KeyName(key) + " is missing",
+        key,
+        should_be);
+    return;
+  }
+  const auto holder = DecodeKeyRecord(key, value);
+  if (holder.ok() && holder->id != job.record.id) {
+    findings_->Add(
+        Table::kKeys,
+        JobName(job.record.id) + ": its " + KeyName(key) + " belongs to " + JobName(holder->id));
+  } else if (holder.ok() && holder->finished.has_value()) {
+    findings_->AddRepairable(
+        Table::kKeys,
+        JobName(job.record.id) + ": its " + KeyName(key) + " says that it has finished",
+        key,
+        should_be);
+  }
+}
+
+void PairCheck::JobOfIndex(std::string_view key, std::string_view value) {
+  const auto id = ParseIndexKey(key);
+  const auto place = DecodeIndexRecord(key, value);
+  if (!id.ok() || !place.ok() || Find(*id).has_value()) {
+    return;
+  }
+  findings_->Add(Table::kTimers,
+                 JobName(*id) + ": its index row leads to " + PlaceName(*place) +
+                     ", where no whole record of it is");
+}
+
+void PairCheck::JobOfByQueue(std::string_view key) {
+  const auto parts = ParseByQueueKey(key);
+  if (!parts.ok()) {
+    return;
+  }
+  const IndexRecord place{
+      .place = IndexRecord::Place::kTimers, .queue = parts->queue, .at = parts->key_due};
+  const std::optional<JobRow> job = Find(parts->id);
+  if (job.has_value() && job->Place() == place) {
+    return;
+  }
+  // While the index too leads here, a record is missing, and the row is what is left of it.
+  const std::string index_key = IndexKey(parts->id);
+  std::string value;
+  if (store_.Get(Table::kIndex, index_key, &value).ok()) {
+    const auto index = DecodeIndexRecord(index_key, value);
+    if (!index.ok() || *index == place) {
+      findings_->Add(Table::kTimers,
+                     JobName(parts->id) + ": its by_queue row leads to " + PlaceName(place) +
+                         ", where no whole record of it is");
+      return;
+    }
+  }
+  findings_->AddSuperfluous(
+      Table::kByQueue,
+      JobName(parts->id) + ": a by_queue row leads to " + PlaceName(place) + ", where it is not",
+      key);
+}
+
+void PairCheck::JobOfBig(std::string_view key) {
+  const auto id = ParseIndexKey(key);
+  if (!id.ok()) {
+    return;
+  }
+  const std::optional<JobRow> job = Find(*id);
+  if (!job.has_value() || !job->record.payload_is_big) {
+    findings_->Add(Table::kBig, "payload of " + JobName(*id) + ": no such job needs it");
+  }
+}
+
+void PairCheck::JobOfKey(std::string_view key, const KeyRecord& record) {
+  const std::optional<JobRow> job = Find(record.id);
+  if (!job.has_value() || ClientKey(job->record.queue, job->record.key) != key) {
+    findings_->Add(Table::kKeys,
+                   KeyName(key) + ": it belongs to " + JobName(record.id) +
+                       ", which is not there or has another key");
+  }
+}
+
+std::optional<JobRow> PairCheck::Find(JobId id) const {
+  const std::string index_key = IndexKey(id);
+  std::string value;
+  if (!store_.Get(Table::kIndex, index_key, &value).ok()) {
+    return std::nullopt;
+  }
+  const auto place = DecodeIndexRecord(index_key, value);
+  if (!place.ok()) {
+    return std::nullopt;
+  }
+  const bool is_timer = place->place == IndexRecord::Place::kTimers;
+  const Table table = is_timer ? Table::kTimers : Table::kDead;
+  const std::string key = is_timer ? TimerKey(place->at, id) : DeadKey(place->queue, place->at, id);
+  if (!store_.Get(table, key, &value).ok()) {
+    return std::nullopt;
+  }
+  StatusOr<JobRow> job = DecodeJobRow(table, key, value);
+  return job.ok() && job->Place() == *place ? std::optional(*job) : std::nullopt;
+}
+
+}  // namespace delayd::storage

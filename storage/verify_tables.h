@@ -1,0 +1,86 @@
+// storage/verify_tables.h — what the two halves of VerifyStore share. Private to the room.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "storage/verify.h"
+
+namespace delayd::storage {
+
+// A multiset of rows as a number: equal sets have equal tallies, others almost certainly not.
+class Tally {
+ public:
+  void Add(std::string_view row);
+
+  friend bool operator==(const Tally&, const Tally&) = default;
+
+ private:
+  uint64_t rows_ = 0;
+  uint64_t sum_ = 0;
+};
+
+// One row of timers or dead.
+struct JobRow {
+  Table table = Table::kTimers;
+  std::string key;
+  WallTime at;  // key_due, or when it died
+  JobRecord record;
+
+  IndexRecord Place() const;
+};
+
+StatusOr<JobRow> DecodeJobRow(Table table, std::string_view key, std::string_view value);
+
+std::string JobName(JobId id);
+
+// Gathers the report.
+class Findings {
+ public:
+  explicit Findings(VerifyProgress progress) : progress_(std::move(progress)) {}
+
+  void Row(Table table);
+  void Add(Table table, std::string what);
+  // With the one operation that puts it right.
+  void AddRepairable(Table table, std::string what, std::string_view key, std::string_view value);
+  void AddSuperfluous(Table table, std::string what, std::string_view key);
+
+  VerifyReport report;
+
+ private:
+  bool Note(Table table, std::string what, bool repairable);
+
+  VerifyProgress progress_;
+};
+
+// Looks rows up one by one, to name those that a differing tally is about.
+class PairCheck {
+ public:
+  PairCheck(const JobReader& store, Findings* findings) : store_(store), findings_(findings) {}
+
+  // From the job to the row that should be there.
+  void IndexOfJob(const JobRow& job);
+  void ByQueueOfJob(const JobRow& job);
+  void BigOfJob(const JobRow& job);
+  void KeyOfJob(const JobRow& job);
+
+  // From the row to the job that should be there.
+  void JobOfIndex(std::string_view key, std::string_view value);
+  void JobOfByQueue(std::string_view key);
+  void JobOfBig(std::string_view key);
+  void JobOfKey(std::string_view key, const KeyRecord& record);
+
+ private:
+  // The job that the index leads to, when it does and it is whole.
+  std::optional<JobRow> Find(JobId id) const;
+
+  const JobReader& store_;
+  Findings* findings_;
+};
+
+}  // namespace delayd::storage

@@ -1,0 +1,12 @@
+// Cases of WheelSmallPages; a translation unit of its own keeps each compilation small.
+#include "tests/bench/wheel_bench/cases.h"
+#include "tests/bench/wheel_bench/own_structures.h"
+#include "tests/bench/wheel_bench/register.h"
+
+namespace delayd::bench {
+
+void RegisterWheelSmallPages() {
+  RegisterSizes<WheelSmallPages>("wheel4k");
+}
+
+}  // namespace delayd::bench

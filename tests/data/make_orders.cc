@@ -1,0 +1,135 @@
+// Writes the sample orders: job specs as JSON Lines for `delayctl import`, the same bytes on every
+// machine.
+//
+//   make_orders > tests/data/orders.jsonl
+//   make_orders --count 100 --from-ms 1000 --to-ms 2000
+//
+// Each line cancels one order that was not paid in time: its key is the order's, its payload the
+// order itself, 100 bytes to 4 KB, with names and notes beyond ASCII.
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace {
+
+// splitmix64: small, and the same everywhere.
+class Random {
+ public:
+  explicit Random(uint64_t seed) : state_(seed) {}
+
+  uint64_t Below(uint64_t bound) {
+    state_ += 0x9e3779b97f4a7c15;
+    uint64_t mixed = state_;
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
+    return (mixed ^ mixed >> 31) % bound;
+  }
+
+  template <size_t N>
+  std::string_view Of(const std::array<std::string_view, N>& choices) {
+    return choices[Below(N)];
+  }
+
+ private:
+  uint64_t state_;
+};
+
+constexpr std::array<std::string_view, 16> kCustomers = {"Ada Obi",
+                                                         "Zoë Müller",
+                                                         "李明",
+                                                         "Łukasz Żak",
+                                                         "Ελένη Παππά",
+                                                         "Jón Þórsson",
+                                                         "Amélie Noël",
+                                                         "佐藤 花子",
+                                                         "Иван Петров",
+                                                         "Noor Haddad",
+                                                         "سارة علي",
+                                                         "Björn Åkesson",
+                                                         "O'Neil & Son",
+                                                         "Nguyễn Thị Lan",
+                                                         "김민준",
+                                                         "María José Núñez"};
+constexpr std::array<std::string_view, 12> kItems = {"espresso cups",
+                                                     "desk lamp",
+                                                     "crème brûlée set",
+                                                     "notebook A5",
+                                                     "USB cable 2 m",
+                                                     "chaise longue",
+                                                     "抹茶 tea",
+                                                     "wool socks",
+                                                     "jalapeño seeds",
+                                                     "bicycle bell",
+                                                     "piñata",
+                                                     "rain jacket"};
+constexpr std::array<std::string_view, 10> kWords = {
+    "please", "ring", "twice", "leave", "at", "the", "door", "☕", "grüße", "ありがとう"};
+
+std::string Notes(Random* random, size_t bytes) {
+  std::string notes;
+  while (notes.size() < bytes) {
+    notes += random->Of(kWords);
+    notes += ' ';
+  }
+  return notes;
+}
+
+std::string Order(Random* random, uint64_t id) {
+  std::string order = R"({"event":"order_unpaid","order_id":)" + std::to_string(id) +
+                      R"(,"customer":")" + std::string(random->Of(kCustomers)) +
+                      R"(","amount_cents":)" + std::to_string(100 + random->Below(500'000)) +
+                      R"(,"items":[)";
+  const uint64_t items = 1 + random->Below(4);
+  for (uint64_t i = 0; i < items; ++i) {
+    order += std::string(i == 0 ? "" : ",") + R"({"name":")" + std::string(random->Of(kItems)) +
+             R"(","quantity":)" + std::to_string(1 + random->Below(9)) + "}";
+  }
+  order += "]";
+  // Most orders are small, a few carry long notes.
+  const uint64_t kind = random->Below(100);
+  const uint64_t notes = kind < 80 ? 0 : kind < 95 ? random->Below(600) : 700 + random->Below(2900);
+  if (notes > 0) {
+    order += R"(,"notes":")" + Notes(random, notes) + "\"";
+  }
+  return order + "}";
+}
+
+uint64_t Number(const char* text) {
+  return std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  uint64_t count = 10'000;
+  uint64_t from_ms = 5'000;
+  uint64_t to_ms = 25'000;
+  for (int i = 1; i < argc; i += 2) {
+    if (i + 1 == argc ||
+        (std::strcmp(argv[i], "--count") != 0 && std::strcmp(argv[i], "--from-ms") != 0 &&
+         std::strcmp(argv[i], "--to-ms") != 0)) {
+      std::fprintf(stderr, "usage: make_orders [--count N] [--from-ms MS] [--to-ms MS]\n");
+      return 2;
+    }
+    uint64_t& option = argv[i][2] == 'c' ? count : argv[i][2] == 'f' ? from_ms : to_ms;
+    option = Number(argv[i + 1]);
+  }
+  if (to_ms <= from_ms) {
+    std::fprintf(stderr, "make_orders: --to-ms must be greater than --from-ms\n");
+    return 2;
+  }
+  Random random(20'261'121);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t id = 20'001 + i;
+    const uint64_t delay_ms = from_ms + random.Below(to_ms - from_ms);
+    const std::string line = R"({"queue":"orders","key":"order:)" + std::to_string(id) +
+                             R"(","delay":")" + std::to_string(delay_ms) + R"(ms","payload":)" +
+                             Order(&random, id) + "}\n";
+    std::fwrite(line.data(), 1, line.size(), stdout);
+  }
+  return 0;
+}

@@ -1,0 +1,127 @@
+// A user's day: enqueue, look, change, work, restart.
+#include <gtest/gtest.h>
+
+#include "tests/support/daemon.h"
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::Test;
+
+TEST(LifecycleTest, AJobGoesAllTheWay) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue",
+                                       "--in",
+                                       "200ms",
+                                       "--queue",
+                                       "orders",
+                                       "--key",
+                                       "order:1001",
+                                       R"({"order_id":1001})"});
+  EXPECT_NE(daemon.CtlOk({"show", id, "-o", "json"}).find("\"scheduled\""), std::string::npos);
+  EXPECT_NE(daemon.CtlOk({"list", "--queue", "orders"}).find("order:1001"), std::string::npos);
+  const std::string leased =
+      daemon.CtlOk({"lease", "--queue", "orders", "--wait", "10s", "-o", "json"});
+  EXPECT_NE(leased.find(R"(\"order_id\":1001)"), std::string::npos) << leased;
+  const size_t at = leased.find("\"lease_token\"");
+  ASSERT_NE(at, std::string::npos);
+  const size_t begin = leased.find('"', leased.find(':', at)) + 1;
+  const std::string token = leased.substr(begin, leased.find('"', begin) - begin);
+  daemon.CtlOk({"extend", token, "--lease", "5m"});
+  daemon.CtlOk({"ack", token});
+  EXPECT_EQ(daemon.Ctl({"ack", token}).exit_code, 4);
+  EXPECT_EQ(daemon.Ctl({"cancel", id}).exit_code, 3);
+  EXPECT_EQ(daemon.Ctl({"cancel", "--queue", "orders", "--key", "order:1001"}).exit_code, 4);
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
+TEST(LifecycleTest, CancelAndRescheduleByIdAndKey) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string a = daemon.CtlOk({"enqueue", "--in", "1h", "a"});
+  daemon.CtlOk({"enqueue", "--in", "1h", "--key", "k", "b"});
+  daemon.CtlOk({"reschedule", a, "--in", "2h"});
+  daemon.CtlOk({"reschedule", "--key", "k", "--queue", "default", "--at", "2100-01-01T00:00:00Z"});
+  EXPECT_NE(daemon.CtlOk({"show", "--queue", "default", "--key", "k", "-o", "json"})
+                .find("2100-01-01T00:00:00.000Z"),
+            std::string::npos);
+  daemon.CtlOk({"cancel", a});
+  daemon.CtlOk({"cancel", "--queue", "default", "--key", "k"});
+  EXPECT_EQ(daemon.CtlOk({"list", "-q"}), "");
+  EXPECT_EQ(daemon.Ctl({"cancel", a}).exit_code, 3);
+}
+
+// The state that a restart must keep, as a user sees it.
+std::string Snapshot(Daemon* daemon) {
+  return daemon->CtlOk({"list", "--all", "-o", "jsonl"}) + daemon->CtlOk({"queues", "-o", "json"});
+}
+
+void FillWithEverything(Daemon* daemon) {
+  for (int i = 0; i < 20; ++i) {
+    daemon->CtlOk(
+        {"enqueue", "--in", std::to_string(i + 1) + "h", "--queue", i % 2 == 0 ? "a" : "b", "far"});
+  }
+  const std::string moved =
+      daemon->CtlOk({"enqueue", "--in", "1h", "--queue", "a", "--key", "moved", "x"});
+  daemon->CtlOk({"reschedule", moved, "--in", "30h"});
+  daemon->CtlOk({"cancel", daemon->CtlOk({"enqueue", "--in", "1h", "--queue", "a", "gone"})});
+  daemon->CtlOk({"enqueue", "--queue", "b", "ready"});
+  daemon->CtlOk({"enqueue", "--queue", "big", "-"}, std::string(200'000, 'z'));
+}
+
+TEST(RestartTest, ACleanStopAndAKillEndInTheSameState) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  FillWithEverything(&daemon);
+  const std::string before = Snapshot(&daemon);
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(Snapshot(&daemon), before);
+  daemon.Kill();
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(Snapshot(&daemon), before);
+}
+
+TEST(RestartTest, LeasedJobsAreHandedOutAgainAndTheOldLeaseIsRefused) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "work"});
+  const std::string first = daemon.CtlOk({"lease", "--queue", "default", "-q"});
+  daemon.Kill();
+  ASSERT_TRUE(daemon.Start());
+  const std::string second = daemon.CtlOk({"lease", "--queue", "default", "-q"});
+  EXPECT_NE(first, second);
+  EXPECT_EQ(daemon.Ctl({"ack", first}).exit_code, 4);
+  daemon.CtlOk({"ack", second});
+}
+
+TEST(ExportTest, ExportedJobsImportAsTheyWere) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  FillWithEverything(&daemon);
+  const std::string exported = daemon.CtlOk({"export"});
+  Daemon other;
+  ASSERT_TRUE(other.Start());
+  other.CtlOk({"import", "-"}, exported + "\n");
+  const auto without_ids = [](std::string text) {
+    std::string kept;
+    size_t at = 0;
+    while (at < text.size()) {
+      const size_t end = text.find('\n', at);
+      std::string line = text.substr(at, end - at);
+      for (const char* member : {"\"id\":", "\"created\":", "\"due_kind\":"}) {
+        if (const size_t from = line.find(member); from != std::string::npos) {
+          line.erase(from, line.find(',', from) + 1 - from);
+        }
+      }
+      kept += line + "\n";
+      at = end == std::string::npos ? text.size() : end + 1;
+    }
+    return kept;
+  };
+  EXPECT_EQ(without_ids(other.CtlOk({"export"})), without_ids(exported));
+}
+
+}  // namespace
+}  // namespace delayd::testing

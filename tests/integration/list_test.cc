@@ -1,0 +1,42 @@
+// Many pending jobs, seen page by page.
+#include <set>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "protocol/client.h"
+#include "tests/support/daemon.h"
+
+namespace delayd::testing {
+namespace {
+
+TEST(ListTest, AHundredThousandPendingJobsPageWithoutDoublesOrHoles) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  auto client = protocol::Client::Create("unix:" + daemon.socket());
+  ASSERT_TRUE(client.ok());
+  for (int batch = 0; batch < 100; ++batch) {
+    std::string lines;
+    for (int i = 0; i < 1000; ++i) {
+      const int number = batch * 1000 + i;
+      lines += R"({"queue":")" + std::string(number % 10 == 0 ? "few" : "many") + R"(","delay":")" +
+               std::to_string(60 + number * 7919 % 3600) + R"(s","payload":")" +
+               std::to_string(number) + "\"}\n";
+    }
+    const auto response =
+        (*client)->Call("POST", "/v1/jobs", "application/x-ndjson", lines, Millis(30'000));
+    ASSERT_TRUE(response.ok()) << response.status().message();
+    ASSERT_EQ(response->status, 201) << response->body;
+  }
+  for (const auto& [queue, expected] : {std::pair("few", 10'000U), std::pair("many", 90'000U)}) {
+    std::istringstream ids(daemon.CtlOk({"list", "--queue", queue, "--all", "-q"}));
+    std::set<std::string> seen;
+    for (std::string id; std::getline(ids, id);) {
+      EXPECT_TRUE(seen.insert(id).second) << id;
+    }
+    EXPECT_EQ(seen.size(), expected);
+  }
+}
+
+}  // namespace
+}  // namespace delayd::testing

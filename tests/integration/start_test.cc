@@ -1,0 +1,76 @@
+// Starts that must be refused: one line that says why and what to do, a code of its own, and
+// nothing lost.
+#include <algorithm>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/daemon.h"
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+void ExpectRefusal(const ProcessResult& result, int exit_code, const std::string& what) {
+  EXPECT_EQ(result.exit_code, exit_code) << result.err;
+  EXPECT_THAT(result.err, HasSubstr(what));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
+TEST(StartTest, ADataDirectoryInUseIsRefused) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  ExpectRefusal(
+      daemon.StartExpectingFailure({"--api-socket", daemon.Path("other.sock")}), 3, "in use");
+  EXPECT_NE(daemon.CtlOk({"list", "-q"}), "") << "the first daemon does not notice";
+}
+
+TEST(StartTest, AnUnknownConfigKeyIsNamedWithItsPlace) {
+  Daemon daemon;
+  const std::string path = daemon.Path("delayd.yaml");
+  std::ofstream(path) << "log:\n  levle: info\n";
+  ExpectRefusal(daemon.StartExpectingFailure({"--config", path}), 2, path + ":2:3");
+}
+
+TEST(StartTest, AMissingConfigFileIsAnError) {
+  Daemon daemon;
+  ExpectRefusal(
+      daemon.StartExpectingFailure({"--config", daemon.Path("nowhere.yaml")}), 2, "nowhere.yaml");
+}
+
+TEST(StartTest, AWrongFlagGetsAHint) {
+  Daemon daemon;
+  const ProcessResult result = daemon.StartExpectingFailure({"--data-dri", "x"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--data-dri"));
+}
+
+TEST(StartTest, OtherThanLoopbackIsRefused) {
+  Daemon daemon;
+  ExpectRefusal(
+      daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:11380"}), 2, "listen on 127.0.0.1");
+}
+
+TEST(StartTest, ASocketOfARunningDaemonIsNotTaken) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const ProcessResult result =
+      daemon.StartExpectingFailure({"--data-dir", daemon.Path("other-data")});
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr(daemon.socket()));
+  daemon.CtlOk({"ping"});
+}
+
+TEST(StartTest, TheSocketOfAKilledDaemonIsReplaced) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.Kill();
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"ping"});
+}
+
+}  // namespace
+}  // namespace delayd::testing

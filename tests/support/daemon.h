@@ -1,0 +1,57 @@
+// tests/support/daemon.h — a real delayd on a directory of its own, and a real delayctl that talks
+// to it.
+//
+// What:    Start waits for the READY=1 that systemd would get, not for a time. Kill is kill -9,
+// Stop is SIGTERM. Errors:  test failures, with the daemon's log. Threads: one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace delayd::testing {
+
+std::string DelaydPath();
+std::string DelayctlPath();
+
+class Daemon {
+ public:
+  Daemon();
+  ~Daemon();
+
+  // False, with a test failure, when it ends before it is ready.
+  bool Start(const std::vector<std::string>& flags = {});
+  // Starts one that is expected to refuse, and gives what it said.
+  ProcessResult StartExpectingFailure(const std::vector<std::string>& flags = {});
+  void Kill();
+  ProcessResult Stop();
+
+  bool running() { return process_ != nullptr && !process_->HasEnded(); }
+
+  // delayctl with this daemon as its server.
+  ProcessResult Ctl(const std::vector<std::string>& args, const std::string& stdin_text = "");
+  ProcessOptions CtlOptions(const std::vector<std::string>& args,
+                            const std::string& stdin_text = "") const;
+  // The same, and a test failure when its exit code is not 0; gives its output without the last
+  // newline.
+  std::string CtlOk(const std::vector<std::string>& args, const std::string& stdin_text = "");
+
+  std::string Path(const std::string& name) const { return dir_.Sub(name); }
+
+  std::string data_dir() const { return dir_.Sub("data"); }
+
+  std::string socket() const { return dir_.Sub("d.sock"); }
+
+  std::string log() const { return ReadFile(dir_.Sub("log")); }
+
+ private:
+  ProcessOptions Options(const std::vector<std::string>& flags) const;
+
+  TempDir dir_;
+  std::unique_ptr<Process> process_;
+};
+
+}  // namespace delayd::testing

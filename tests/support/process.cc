@@ -1,0 +1,157 @@
+#include "tests/support/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "base/check.h"
+
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+extern char** environ;
+
+namespace delayd::testing {
+namespace {
+
+std::string MakeTempFile(const std::string& text) {
+  std::string path = "/tmp/delayd-test-XXXXXX";
+  const int fd = ::mkstemp(path.data());
+  DELAYD_CHECK(fd >= 0);
+  DELAYD_CHECK(::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  ::close(fd);
+  return path;
+}
+
+std::vector<std::string> Environment(const std::map<std::string, std::string>& extra) {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text(*entry);
+    if (!extra.contains(text.substr(0, text.find('=')))) {
+      all.push_back(text);
+    }
+  }
+  for (const auto& [name, value] : extra) {
+    all.push_back(name + "=" + value);
+  }
+  return all;
+}
+
+std::vector<char*> Pointers(std::vector<std::string>* texts) {
+  std::vector<char*> pointers;
+  for (std::string& text : *texts) {
+    pointers.push_back(text.data());
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+}  // namespace
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Process::Process(const ProcessOptions& options) {
+  const auto file_or_own = [this](const std::string& path) {
+    if (path.empty()) {
+      own_files_.push_back(MakeTempFile(""));
+    }
+    return path.empty() ? own_files_.back() : path;
+  };
+  stdout_path_ = file_or_own(options.stdout_path);
+  stderr_path_ = file_or_own(options.stderr_path);
+  own_files_.push_back(MakeTempFile(options.stdin_text));
+  const std::string stdin_path = own_files_.back();
+
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 0, stdin_path.c_str(), O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(
+      &actions, 1, stdout_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_addopen(
+      &actions, 2, stderr_path_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+  std::vector<std::string> argv = options.argv;
+  std::vector<std::string> env = Environment(options.env);
+  const int spawned = ::posix_spawnp(
+      &pid_, argv[0].c_str(), &actions, nullptr, Pointers(&argv).data(), Pointers(&env).data());
+  posix_spawn_file_actions_destroy(&actions);
+  DELAYD_CHECK(spawned == 0);
+  pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  DELAYD_CHECK(pidfd_ >= 0);
+}
+
+Process::~Process() {
+  if (!result_) {
+    Signal(SIGKILL);
+    Wait();
+  }
+  ::close(pidfd_);
+  for (const std::string& path : own_files_) {
+    ::unlink(path.c_str());
+  }
+}
+
+void Process::Signal(int signal) const {
+  if (!result_) {
+    ::kill(pid_, signal);
+  }
+}
+
+void Process::Reap(int status) {
+  ProcessResult result;
+  if (WIFEXITED(status)) {
+    result.exit_code = WEXITSTATUS(status);
+  } else {
+    result.signal = WTERMSIG(status);
+  }
+  result.out = ReadFile(stdout_path_);
+  result.err = ReadFile(stderr_path_);
+  result_ = std::move(result);
+}
+
+bool Process::HasEnded() {
+  if (result_) {
+    return true;
+  }
+  int status = 0;
+  if (::waitpid(pid_, &status, WNOHANG) != pid_) {
+    return false;
+  }
+  Reap(status);
+  return true;
+}
+
+ProcessResult Process::Wait(std::chrono::seconds limit) {
+  if (!result_) {
+    pollfd ready{.fd = pidfd_, .events = POLLIN, .revents = 0};
+    const int timeout = static_cast<int>(std::chrono::milliseconds(limit).count());
+    if (::poll(&ready, 1, timeout) == 0) {
+      Signal(SIGKILL);
+    }
+    int status = 0;
+    DELAYD_CHECK(::waitpid(pid_, &status, 0) == pid_);
+    Reap(status);
+  }
+  return *result_;
+}
+
+std::string Process::err() const {
+  return ReadFile(stderr_path_);
+}
+
+ProcessResult RunProcess(const ProcessOptions& options, std::chrono::seconds limit) {
+  Process process(options);
+  return process.Wait(limit);
+}
+
+}  // namespace delayd::testing

@@ -1,0 +1,38 @@
+#include "base/status.h"
+
+#include <gtest/gtest.h>
+
+namespace delayd {
+namespace {
+
+StatusOr<int> Half(int number) {
+  if (number % 2 != 0) {
+    return InvalidArgument("odd", "odd_number");
+  }
+  return number / 2;
+}
+
+StatusOr<int> Quarter(int number) {
+  DELAYD_ASSIGN_OR_RETURN(const int half, Half(number));
+  return Half(half);
+}
+
+TEST(StatusTest, TheReasonDefaultsToTheName) {
+  EXPECT_EQ(NotFound("x").reason(), "not_found");
+  EXPECT_EQ(NotFound("x", "no_queue").reason(), "no_queue");
+  EXPECT_TRUE(OkStatus().ok());
+}
+
+TEST(StatusTest, ContextStandsInFront) {
+  EXPECT_EQ(NotFound("x").WithContext("line 7").message(), "line 7: x");
+  EXPECT_TRUE(OkStatus().WithContext("line 7").ok());
+}
+
+TEST(StatusOrTest, ErrorsPassThroughTheMacro) {
+  EXPECT_EQ(*Quarter(8), 2);
+  EXPECT_EQ(Quarter(6).status().reason(), "odd_number");
+  EXPECT_EQ(Quarter(5).status().reason(), "odd_number");
+}
+
+}  // namespace
+}  // namespace delayd

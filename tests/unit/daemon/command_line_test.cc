@@ -1,0 +1,133 @@
+#include "daemon/command_line.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace delayd {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class CommandLineTest : public testing::Test {
+ protected:
+  CommandLineTest()
+      : file_(testing::TempDir() + "delayd_" + std::to_string(::getpid()) + ".yaml") {}
+
+  ~CommandLineTest() override { std::remove(file_.c_str()); }
+
+  void WriteFile(const std::string& yaml) { std::ofstream(file_) << yaml; }
+
+  CommandLine Read(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "delayd");
+    return ReadCommandLine(static_cast<int>(arguments.size()),
+                           arguments.data(),
+                           [this](const std::string& name) -> const char* {
+                             const auto found = environment_.find(name);
+                             return found == environment_.end() ? nullptr : found->second.c_str();
+                           });
+  }
+
+  const std::string file_;
+  std::map<std::string, std::string> environment_;
+};
+
+TEST_F(CommandLineTest, FlagGoesBeforeEnvironmentBeforeFileBeforeDefault) {
+  WriteFile("data_dir: /file\nlog: { level: warn, format: json }\n");
+  environment_["DELAYD_CONFIG"] = file_;
+  EXPECT_EQ(Read({}).config.data_dir, "/file");
+  environment_["DELAYD_DATA_DIR"] = "/environment";
+  EXPECT_EQ(Read({}).config.data_dir, "/environment");
+  const CommandLine line = Read({"--data-dir", "/flag"});
+  EXPECT_EQ(line.action, CommandLine::Action::kRun);
+  EXPECT_EQ(line.config.data_dir, "/flag");
+  EXPECT_EQ(line.config.log.level, log::Level::kWarn);
+  EXPECT_EQ(line.config.log.format, log::Format::kJson);
+  EXPECT_EQ(line.config.api.socket, "/run/delayd/delayd.sock");
+}
+
+TEST_F(CommandLineTest, EmptyValueOfAFlagTurnsASocketOff) {
+  const CommandLine line = Read({"--api-socket", "", "--api-listen=127.0.0.1:0"});
+  EXPECT_THAT(line.errors, IsEmpty());
+  EXPECT_EQ(line.config.api.socket, "");
+}
+
+TEST_F(CommandLineTest, NamedFileThatDoesNotExistIsAnError) {
+  const CommandLine line = Read({"--config", "/nonexistent/delayd.yaml"});
+  EXPECT_EQ(line.action, CommandLine::Action::kRefuse);
+  EXPECT_THAT(line.errors,
+              ElementsAre("/nonexistent/delayd.yaml: cannot read the configuration: No such file "
+                          "or directory; check the path and its permissions"));
+}
+
+TEST_F(CommandLineTest, DirectoryIsNoConfiguration) {
+  EXPECT_THAT(Read({"--config", "/"}).errors, ElementsAre(HasSubstr("it is not a file")));
+}
+
+TEST_F(CommandLineTest, ErrorsOfAllSourcesAreTold) {
+  WriteFile("log: { level: loud }\n");
+  environment_["DELAYD_MEMORY_HORIZON"] = "soon";
+  const CommandLine line = Read({"--config", file_.c_str(), "--api-listen", "nowhere"});
+  EXPECT_EQ(line.action, CommandLine::Action::kRefuse);
+  EXPECT_THAT(line.errors,
+              ElementsAre(StartsWith(file_ + ":1:15: log.level: "),
+                          StartsWith("--api-listen: expected ADDRESS:PORT"),
+                          StartsWith("DELAYD_MEMORY_HORIZON: ")));
+}
+
+TEST_F(CommandLineTest, CheckConfigChecksAndDoesNotRun) {
+  EXPECT_EQ(Read({"--check-config"}).action, CommandLine::Action::kCheckConfig);
+  EXPECT_EQ(Read({"--check-config", "--log-level", "loud"}).action, CommandLine::Action::kRefuse);
+}
+
+TEST_F(CommandLineTest, UnknownFlagIsRefusedWithTheNearestOne) {
+  const CommandLine line = Read({"--data-dri", "/x"});
+  EXPECT_EQ(line.action, CommandLine::Action::kRefuse);
+  EXPECT_THAT(line.errors,
+              ElementsAre("delayd: unknown argument '--data-dri'; did you mean '--data-dir'?"));
+}
+
+TEST_F(CommandLineTest, HelpNamesEveryKeyAndEveryExitCode) {
+  const CommandLine line = Read({"--help"});
+  EXPECT_EQ(line.action, CommandLine::Action::kPrint);
+  for (const ConfigKey& key : ConfigKeys()) {
+    EXPECT_THAT(line.text, HasSubstr(std::string(key.name)));
+  }
+  EXPECT_THAT(line.text, HasSubstr("--check-config"));
+  EXPECT_THAT(line.text, HasSubstr("  6  "));
+  EXPECT_THAT(Read({"--version"}).text, StartsWith("delayd "));
+}
+
+// The file that is shipped shows every key with its default.
+TEST_F(CommandLineTest, ShippedFileHoldsTheDefaultsAndEveryKey) {
+  const std::string shipped = std::string(DELAYD_SOURCE_DIR) + "/config/delayd.yaml";
+  const CommandLine line = Read({"--config", shipped.c_str()});
+  EXPECT_THAT(line.errors, IsEmpty());
+  EXPECT_EQ(line.config.memory.budget, Config().memory.budget);
+  EXPECT_EQ(line.config.limits.idle, Config().limits.idle);
+  EXPECT_EQ(line.config.limits.request_body, Config().limits.request_body);
+  EXPECT_EQ(line.config.defaults.key_retention, Config().defaults.key_retention);
+  std::ifstream file(shipped);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  for (const ConfigKey& key : ConfigKeys()) {
+    const std::string_view leaf = key.name.substr(key.name.rfind('.') + 1);
+    EXPECT_THAT(text,
+                HasSubstr("\n" +
+                          std::string(2 * static_cast<size_t>(
+                                              std::count(key.name.begin(), key.name.end(), '.')),
+                                      ' ') +
+                          std::string(leaf) + ":"))
+        << key.name;
+  }
+}
+
+}  // namespace
+}  // namespace delayd

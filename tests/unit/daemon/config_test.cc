@@ -1,0 +1,175 @@
+#include "daemon/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/config_values.h"
+
+namespace delayd {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+std::vector<std::string> ErrorsOf(const std::string& yaml) {
+  ConfigReader reader;
+  reader.ReadFile("delayd.yaml", yaml);
+  reader.Finish();
+  return reader.errors();
+}
+
+TEST(ConfigTest, EmptyFileMeansDefaults) {
+  EXPECT_THAT(ErrorsOf(""), IsEmpty());
+  EXPECT_THAT(ErrorsOf("# nothing but a comment\n"), IsEmpty());
+  EXPECT_THAT(ErrorsOf("api:\nlog:\n"), IsEmpty());
+}
+
+TEST(ConfigTest, EveryValueOfTheFileArrives) {
+  ConfigReader reader;
+  reader.ReadFile("delayd.yaml",
+                  "data_dir: /srv/delayd\n"
+                  "api: { socket: /srv/d.sock, listen: '127.0.0.1:11380' }\n"
+                  "log: { level: debug, format: json }\n"
+                  "memory: { horizon: 5m, budget: 1GiB }\n"
+                  "limits: { payload: 64KiB, connections: 10, idle: 1m }\n"
+                  "defaults:\n"
+                  "  lease: 30s\n"
+                  "  max_attempts: 0\n"
+                  "  backoff: { initial: 2s, factor: 1.5, max: 10m }\n");
+  reader.Finish();
+  EXPECT_THAT(reader.errors(), IsEmpty());
+  const Config& config = reader.config();
+  EXPECT_EQ(config.data_dir, "/srv/delayd");
+  EXPECT_EQ(config.api.listen, "127.0.0.1:11380");
+  EXPECT_EQ(config.log.level, log::Level::kDebug);
+  EXPECT_EQ(config.log.format, log::Format::kJson);
+  EXPECT_EQ(config.memory.horizon, std::chrono::minutes(5));
+  EXPECT_EQ(config.memory.budget, uint64_t{1} << 30);
+  EXPECT_EQ(config.limits.payload, 65536U);
+  EXPECT_EQ(config.limits.connections, 10U);
+  EXPECT_EQ(config.defaults.max_attempts, 0U);
+  EXPECT_EQ(config.defaults.backoff_factor, 1.5);
+  EXPECT_EQ(config.defaults.backoff_max, std::chrono::minutes(10));
+}
+
+TEST(ConfigTest, UnknownKeyIsAnErrorWithItsPlaceAndTheNearestName) {
+  EXPECT_THAT(ErrorsOf("log:\n  levle: info\n"),
+              ElementsAre("delayd.yaml:2:3: unknown key 'log.levle'; did you mean 'log.level'?"));
+  EXPECT_THAT(ErrorsOf("data_dri: /x\n"),
+              ElementsAre("delayd.yaml:1:1: unknown key 'data_dri'; did you mean 'data_dir'?"));
+  EXPECT_THAT(ErrorsOf("zzzzzzzz: 1\n"),
+              ElementsAre("delayd.yaml:1:1: unknown key 'zzzzzzzz'; 'delayd --help' lists the "
+                          "known ones"));
+}
+
+TEST(ConfigTest, DuplicateKeyIsAnErrorAtTheSecondPlace) {
+  EXPECT_THAT(ErrorsOf("data_dir: /a\ndata_dir: /b\n"),
+              ElementsAre("delayd.yaml:2:1: 'data_dir' is set a second time; remove one of the "
+                          "two"));
+  EXPECT_THAT(ErrorsOf("log: { level: info, level: warn }\n"),
+              ElementsAre(StartsWith("delayd.yaml:1:21: 'log.level' is set a second time")));
+}
+
+TEST(ConfigTest, WrongTypesAreErrorsAtTheValue) {
+  EXPECT_THAT(ErrorsOf("log: info\n"),
+              ElementsAre("delayd.yaml:1:6: log: expected a section with keys of its own, found "
+                          "'info'"));
+  EXPECT_THAT(ErrorsOf("data_dir: [a, b]\n"),
+              ElementsAre("delayd.yaml:1:11: data_dir: expected one value (PATH), found a list"));
+  EXPECT_THAT(ErrorsOf("data_dir:\n"),
+              ElementsAre("delayd.yaml:1:1: data_dir: expected one value (PATH), found nothing"));
+  EXPECT_THAT(ErrorsOf("- data_dir\n"),
+              ElementsAre("delayd.yaml:1:1: expected 'key: value' lines"));
+}
+
+TEST(ConfigTest, ValuesOutOfRangeAreErrorsAtTheValue) {
+  EXPECT_THAT(ErrorsOf("limits:\n  connections: 0\n"),
+              ElementsAre("delayd.yaml:2:16: limits.connections: expected a whole number from 1 to "
+                          "1000000, found '0'"));
+  EXPECT_THAT(ErrorsOf("limits: { payload: 65MiB }\n"),
+              ElementsAre(StartsWith("delayd.yaml:1:20: limits.payload: expected a size from 1B "
+                                     "to 64MiB")));
+  EXPECT_THAT(ErrorsOf("memory: { horizon: 10 }\n"),
+              ElementsAre(StartsWith("delayd.yaml:1:20: memory.horizon: ")));
+  EXPECT_THAT(ErrorsOf("log: { level: verbose }\n"),
+              ElementsAre("delayd.yaml:1:15: log.level: expected debug, info, warn or error, found "
+                          "'verbose'"));
+}
+
+TEST(ConfigTest, AllErrorsAreToldAtOnce) {
+  EXPECT_THAT(ErrorsOf("log: { level: loud }\nnope: 1\nmemory: { budget: lots }\n"),
+              ElementsAre(StartsWith("delayd.yaml:1:15: "),
+                          StartsWith("delayd.yaml:2:1: "),
+                          StartsWith("delayd.yaml:3:19: ")));
+}
+
+TEST(ConfigTest, SyntaxErrorNamesItsPlace) {
+  EXPECT_THAT(ErrorsOf("log: { level: info\n"), ElementsAre(StartsWith("delayd.yaml:2:1: ")));
+  EXPECT_THAT(ErrorsOf("data_dir: /a\n\tlog: x\n"), ElementsAre(StartsWith("delayd.yaml:2:")));
+}
+
+TEST(ConfigTest, SecondDocumentIsAnErrorAndNotSilentlyDropped) {
+  EXPECT_THAT(ErrorsOf("data_dir: /a\n---\nlog: { level: info }\n"),
+              ElementsAre(HasSubstr("a second document begins")));
+}
+
+TEST(ConfigTest, BeanstalkIsRefusedClearlyAsLongAsItIsNotBuilt) {
+  EXPECT_THAT(ErrorsOf("beanstalk:\n  listen: 127.0.0.1:11300\n"),
+              ElementsAre("delayd.yaml:2:11: beanstalk.listen: the beanstalk protocol is not built "
+                          "yet in this version; leave it empty and use the HTTP API"));
+  EXPECT_THAT(ErrorsOf("beanstalk: { listen: '', socket: '' }\n"), IsEmpty());
+}
+
+TEST(ConfigTest, ListeningBeyondLoopbackIsRefused) {
+  EXPECT_THAT(ErrorsOf("api: { listen: '0.0.0.0:11380' }\n"),
+              ElementsAre(HasSubstr("'0.0.0.0' can be reached from other machines")));
+  EXPECT_THAT(ErrorsOf("api: { listen: '[::]:11380' }\n"),
+              ElementsAre(HasSubstr("can be reached from other machines")));
+  EXPECT_THAT(ErrorsOf("api: { listen: '[::1]:11380' }\n"), IsEmpty());
+  EXPECT_THAT(ErrorsOf("api: { listen: 'localhost:11380' }\n"), IsEmpty());
+  EXPECT_THAT(ErrorsOf("api: { listen: '11380' }\n"),
+              ElementsAre(HasSubstr("expected ADDRESS:PORT")));
+}
+
+TEST(ConfigTest, RelationsBetweenKeysAreChecked) {
+  EXPECT_THAT(ErrorsOf("api: { socket: '' }\n"),
+              ElementsAre(HasSubstr("both api.socket and api.listen are empty")));
+  EXPECT_THAT(
+      ErrorsOf("defaults: { backoff: { initial: 2h } }\n"),
+      ElementsAre(StartsWith("delayd.yaml:1:33: defaults.backoff.initial: must not exceed")));
+  EXPECT_THAT(ErrorsOf("limits: { payload: 64MiB }\n"),
+              ElementsAre(HasSubstr("limits.request_body: a job with the largest payload")));
+}
+
+TEST(ConfigTest, SocketPathThatTheKernelCannotHoldIsRefused) {
+  EXPECT_THAT(ErrorsOf("api: { socket: /" + std::string(107, 'a') + " }\n"),
+              ElementsAre(HasSubstr("a socket path has at most 107 bytes, this one has 108")));
+}
+
+TEST(ConfigValuesTest, SizesReadWhatTheyWrite) {
+  for (const uint64_t size : {uint64_t{1}, uint64_t{1024}, uint64_t{1536}, uint64_t{3} << 30}) {
+    const StatusOr<uint64_t> read = ParseSize(FormatSize(size), 0, uint64_t{1} << 50);
+    ASSERT_TRUE(read.ok());
+    EXPECT_EQ(*read, size);
+  }
+}
+
+TEST(ConfigValuesTest, SizeThatOverflowsIsOutOfRange) {
+  EXPECT_FALSE(ParseSize("18446744073709551615TiB", 0, ~uint64_t{0}).ok());
+  EXPECT_FALSE(ParseSize("99999999999999999999", 0, ~uint64_t{0}).ok());
+  EXPECT_FALSE(ParseSize("-1", 0, 10).ok());
+  EXPECT_FALSE(ParseSize("", 0, 10).ok());
+  EXPECT_FALSE(ParseSize("10MB", 0, ~uint64_t{0}).ok());
+}
+
+TEST(ConfigValuesTest, FactorIsAFiniteNumberInRange) {
+  EXPECT_TRUE(ParseFactor("2", 1, 100).ok());
+  EXPECT_FALSE(ParseFactor("nan", 1, 100).ok());
+  EXPECT_FALSE(ParseFactor("inf", 1, 100).ok());
+  EXPECT_FALSE(ParseFactor("0.5", 1, 100).ok());
+}
+
+}  // namespace
+}  // namespace delayd

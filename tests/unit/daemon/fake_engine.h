@@ -1,0 +1,97 @@
+// tests/unit/daemon/fake_engine.h — an engine that does as the test says and remembers what it was
+// asked.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "daemon/engine/engine.h"
+
+namespace delayd {
+
+// Each enqueue goes into a batch, and its reply waits until that is committed; a lease waits until
+// it is abandoned, unless job_ready; GetStats is answered at once.
+class FakeEngine final : public engine::Engine {
+ public:
+  struct Asked {
+    engine::RequestId request;
+    engine::Command command;
+    Now now;
+  };
+
+  void Execute(engine::RequestId request, engine::Command command, const Now& now) override {
+    engine::Reply reply;
+    reply.request = request;
+    if (std::holds_alternative<engine::Enqueue>(command)) {
+      reply.body = engine::Enqueued{{{{.id = JobId{request}, .queue = "q"}, false}}};
+      gathered_.push_back(std::move(reply));
+    } else if (std::holds_alternative<engine::GetStats>(command)) {
+      reply.body = engine::StatsView{};
+      replies_.push_back(std::move(reply));
+    } else if (std::holds_alternative<engine::Lease>(command) && job_ready) {
+      reply.body = engine::Leased{{{.id = JobId{7}, .queue = "q"}}};
+      replies_.push_back(std::move(reply));
+    } else if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
+      abandoned.push_back(abandon->waiting);
+    }
+    asked.push_back({request, std::move(command), now});
+    if (on_execute) {
+      on_execute();
+    }
+  }
+
+  bool Advance(const Now&) override { return false; }
+
+  std::optional<Millis> UntilNextEvent(const Now&) const override { return std::nullopt; }
+
+  std::optional<engine::SealedBatch> Seal(const Now&) override {
+    if (gathered_.empty()) {
+      return std::nullopt;
+    }
+    const uint64_t sequence = ++sealed;
+    batch_sizes.push_back(gathered_.size());
+    for (engine::Reply& reply : gathered_) {
+      reply.sequence = sequence;
+    }
+    in_flight_[sequence] = std::exchange(gathered_, {});
+    auto batch = std::make_shared<storage::Batch>();
+    batch->Put(storage::Table::kMeta, "batch", "x");
+    return engine::SealedBatch{sequence, std::move(batch)};
+  }
+
+  void Committed(uint64_t sequence) override {
+    for (engine::Reply& reply : in_flight_[sequence]) {
+      replies_.push_back(std::move(reply));
+    }
+    in_flight_.erase(sequence);
+  }
+
+  std::vector<engine::Reply> TakeReplies() override { return std::exchange(replies_, {}); }
+
+  size_t uncommitted_bytes() const override { return gathered_.size() + in_flight_.size(); }
+
+  const Status& fatal() const override { return fatal_status; }
+
+  std::vector<Status> TakeIncidents() override { return {}; }
+
+  engine::StatsView stats() const override { return {}; }
+
+  std::vector<Asked> asked;
+  std::vector<engine::RequestId> abandoned;
+  std::vector<size_t> batch_sizes;
+  uint64_t sealed = 0;
+  Status fatal_status;
+  bool job_ready = false;
+  std::function<void()> on_execute;
+
+ private:
+  std::vector<engine::Reply> gathered_;
+  std::map<uint64_t, std::vector<engine::Reply>> in_flight_;
+  std::vector<engine::Reply> replies_;
+};
+
+}  // namespace delayd

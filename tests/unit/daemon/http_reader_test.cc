@@ -1,0 +1,215 @@
+#include "daemon/http/http_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace delayd::http {
+namespace {
+
+using testing::HasSubstr;
+using Event = HttpReader::Event;
+
+class HttpReaderTest : public testing::Test {
+ protected:
+  // The status of the refusal, or 0 when the bytes are a whole request.
+  int StatusOf(const std::string& bytes) {
+    HttpReader reader(options_);
+    reader.Append(bytes);
+    const Event event = reader.Next();
+    if (event == Event::kRefused) {
+      EXPECT_THAT(reader.refusal().body, HasSubstr("\"detail\""));
+      return reader.refusal().status;
+    }
+    EXPECT_EQ(event, Event::kRequest) << bytes;
+    return 0;
+  }
+
+  ReaderOptions options_;
+};
+
+constexpr std::string_view kPost =
+    "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: Application/JSON; charset=utf-8\r\n"
+    "Content-Length: 5\r\n\r\nhello";
+
+constexpr std::string_view kChunked =
+    "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n"
+    "3\r\nhel\r\n2;ext=1\r\nlo\r\n0\r\nX-Trailer: 1\r\n\r\n";
+
+TEST_F(HttpReaderTest, RequestArrivesWholeHoweverItIsCut) {
+  for (const std::string_view bytes : {kPost, kChunked}) {
+    for (size_t step = 1; step <= bytes.size(); ++step) {
+      HttpReader reader(options_);
+      Event event = Event::kNeedMore;
+      for (size_t at = 0; at < bytes.size(); at += step) {
+        ASSERT_EQ(event, Event::kNeedMore) << "step " << step << " at " << at;
+        reader.Append(bytes.substr(at, step));
+        event = reader.Next();
+      }
+      ASSERT_EQ(event, Event::kRequest) << "step " << step;
+      const Request request = reader.TakeRequest();
+      EXPECT_EQ(request.method, "POST");
+      EXPECT_EQ(request.target, "/v1/jobs");
+      EXPECT_EQ(request.body, "hello");
+      EXPECT_TRUE(request.keep_alive);
+      EXPECT_EQ(reader.phase(), HttpReader::Phase::kIdle);
+    }
+  }
+}
+
+TEST_F(HttpReaderTest, PipelinedRequestsComeOneAfterTheOther) {
+  HttpReader reader(options_);
+  reader.Append(std::string(kPost) + std::string(kChunked) + "\r\n" + std::string(kPost));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(reader.Next(), Event::kRequest);
+    EXPECT_EQ(reader.TakeRequest().body, "hello");
+  }
+  EXPECT_EQ(reader.Next(), Event::kNeedMore);
+}
+
+TEST_F(HttpReaderTest, MediaTypeComesInLowerCaseWithoutParameters) {
+  HttpReader reader(options_);
+  reader.Append(kPost);
+  ASSERT_EQ(reader.Next(), Event::kRequest);
+  EXPECT_EQ(reader.TakeRequest().content_type, "application/json");
+}
+
+TEST_F(HttpReaderTest, AmbiguousFramingIsRefused) {
+  const std::string post = "POST / HTTP/1.1\r\nHost: d\r\n";
+  EXPECT_EQ(StatusOf(post + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf(post + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf(post + "Content-Length: 3\r\nTransfer-Encoding: identity\r\n\r\nabc"), 400);
+  EXPECT_EQ(StatusOf(post + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd"), 400);
+  EXPECT_EQ(StatusOf(post + "Content-Length: 3, 4\r\n\r\nabcd"), 400);
+  EXPECT_EQ(StatusOf(post + "Content-Length: -1\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf(post + "Content-Length: +3\r\n\r\nabc"), 400);
+  EXPECT_EQ(StatusOf(post + "Content-Length: 0x3\r\n\r\nabc"), 400);
+  EXPECT_EQ(StatusOf(post + "Content-Length: 18446744073709551617\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf(post + "Content-Length : 3\r\n\r\nabc"), 400);
+  EXPECT_EQ(StatusOf(post + "Transfer-Encoding: gzip\r\n\r\n"), 501);
+  EXPECT_EQ(StatusOf(post + "Transfer-Encoding: gzip, chunked\r\n\r\n"), 501);
+  EXPECT_EQ(StatusOf(post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            400);
+  EXPECT_EQ(StatusOf("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), 400);
+}
+
+TEST_F(HttpReaderTest, BadChunksAreRefused) {
+  const std::string post = "POST / HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n";
+  EXPECT_EQ(StatusOf(post + "zz\r\nabc\r\n0\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf(post + "-1\r\nabc\r\n0\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf(post + "3\r\nabcd\r\n0\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf(post + "10000000000000000\r\n"), 400);
+  EXPECT_EQ(StatusOf(post + "3\nabc\n0\n\n\r\n\r\n"), 400);
+}
+
+TEST_F(HttpReaderTest, NoiseAndOtherProtocolsAreRefused) {
+  EXPECT_EQ(StatusOf("put 0 0 60 5\r\nhello\r\n"), 400);
+  EXPECT_EQ(StatusOf("\x16\x03\x01\x02\n"), 400);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\nHost: d\n\n\r\n\r\n"), 400);  // bare line feeds
+  EXPECT_EQ(StatusOf("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), 505);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: d\r\nA\x01: b\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: d\r\nA: b\x01\r\n\r\n"), 400);
+}
+
+TEST_F(HttpReaderTest, ExactlyOneHostIsNeeded) {
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.0\r\n\r\n"), 0);
+}
+
+TEST_F(HttpReaderTest, OnTcpOnlyItsOwnNamesAreTaken) {
+  options_.hosts = {"localhost", "127.0.0.1", "::1"};
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: evil.example:11380\r\n\r\n"), 421);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n"), 421);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.0\r\n\r\n"), 421);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: [\r\n\r\n"), 421);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: LocalHost:11380\r\n\r\n"), 0);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: [::1]:11380\r\n\r\n"), 0);
+}
+
+TEST_F(HttpReaderTest, WebPagesAreRefused) {
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: d\r\nOrigin: https://evil.example\r\n\r\n"), 403);
+}
+
+TEST_F(HttpReaderTest, EncodedBodiesAndOtherExpectationsAreRefused) {
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: d\r\nContent-Encoding: gzip\r\n\r\n"), 415);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: d\r\nExpect: tea\r\n\r\n"), 417);
+}
+
+TEST_F(HttpReaderTest, TooLongLineIsRefusedBeforeItEnds) {
+  options_.line_bytes_max = 100;
+  EXPECT_EQ(StatusOf("GET /" + std::string(200, 'a')), 414);
+  EXPECT_EQ(StatusOf("GET /" + std::string(200, 'a') + " HTTP/1.1\r\nHost: d\r\n\r\n"), 414);
+}
+
+TEST_F(HttpReaderTest, TooLargeHeadIsRefusedHoweverItIsCut) {
+  options_.head_bytes_max = 1000;
+  std::string head = "GET / HTTP/1.1\r\nHost: d\r\n";
+  for (int i = 0; i < 30; ++i) {
+    head += "X-" + std::to_string(i) + ": " + std::string(40, 'a') + "\r\n";
+  }
+  EXPECT_EQ(StatusOf(head), 431);
+  HttpReader reader(options_);
+  Event event = Event::kNeedMore;
+  size_t fed = 0;
+  for (; fed < head.size() && event == Event::kNeedMore; ++fed) {
+    reader.Append(head.substr(fed, 1));
+    event = reader.Next();
+  }
+  EXPECT_EQ(event, Event::kRefused);
+  EXPECT_EQ(reader.refusal().status, 431);
+  EXPECT_LE(fed, 1001U);
+}
+
+TEST_F(HttpReaderTest, TooManyFieldsAreRefused) {
+  options_.fields_max = 3;
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: d\r\nA: 1\r\nB: 2\r\n\r\n"), 0);
+  EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: d\r\nA: 1\r\nB: 2\r\nC: 3\r\n\r\n"), 431);
+}
+
+TEST_F(HttpReaderTest, TooLargeBodyIsRefusedByItsHeadAlone) {
+  options_.body_bytes_max = [](std::string_view target) -> size_t {
+    return target == "/big" ? 100 : 10;
+  };
+  EXPECT_EQ(StatusOf("POST /big HTTP/1.1\r\nHost: d\r\nContent-Length: 101\r\n\r\n"), 413);
+  EXPECT_EQ(StatusOf("POST /small HTTP/1.1\r\nHost: d\r\nContent-Length: 11\r\n\r\n"), 413);
+  EXPECT_EQ(StatusOf("POST /big HTTP/1.1\r\nHost: d\r\nContent-Length: 11\r\n\r\nhello world"), 0);
+  EXPECT_EQ(StatusOf("POST /small HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n"
+                     "6\r\nhello \r\n6\r\nworld!\r\n"),
+            413);
+}
+
+TEST_F(HttpReaderTest, EndlessChunkExtensionIsRefused) {
+  HttpReader reader(options_);
+  reader.Append("POST / HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n1;");
+  Event event = reader.Next();
+  for (int i = 0; i < 100 && event == Event::kNeedMore; ++i) {
+    reader.Append(std::string(1000, 'a'));
+    event = reader.Next();
+  }
+  EXPECT_EQ(event, Event::kRefused);
+}
+
+TEST_F(HttpReaderTest, NothingIsReadBehindARefusal) {
+  HttpReader reader(options_);
+  reader.Append("BAD\r\n\r\n" + std::string(kPost));
+  EXPECT_EQ(reader.Next(), Event::kRefused);
+  reader.Append(kPost);
+  EXPECT_EQ(reader.Next(), Event::kRefused);
+}
+
+TEST_F(HttpReaderTest, ContinueIsToldOnceAndOnlyWhenTheBodyIsAwaited) {
+  const std::string head =
+      "POST / HTTP/1.1\r\nHost: d\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+  HttpReader reader(options_);
+  reader.Append(head);
+  EXPECT_EQ(reader.Next(), Event::kContinue);
+  EXPECT_EQ(reader.Next(), Event::kNeedMore);
+  reader.Append("ab");
+  EXPECT_EQ(reader.Next(), Event::kRequest);
+  reader.TakeRequest();
+  reader.Append(head + "ab");
+  EXPECT_EQ(reader.Next(), Event::kRequest);
+}
+
+}  // namespace
+}  // namespace delayd::http

@@ -1,0 +1,178 @@
+#include "daemon/http/http_session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace delayd::http {
+namespace {
+
+using testing::EndsWith;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
+
+std::string Get(const std::string& target, const std::string& fields = "") {
+  return "GET " + target + " HTTP/1.1\r\nHost: d\r\n" + fields + "\r\n";
+}
+
+class HttpSessionTest : public testing::Test {
+ protected:
+  // Feeds bytes and takes the requests that come of them.
+  void Feed(std::string_view bytes) {
+    session_.Receive(bytes);
+    TakeRequests();
+  }
+
+  void TakeRequests() {
+    while (std::optional<SessionRequest> request = session_.Next(kNow)) {
+      requests_.push_back(*std::move(request));
+    }
+  }
+
+  void Answer(size_t index) {
+    engine::Reply reply;
+    reply.body = engine::OneJob{
+        {.id = std::get<JobId>(std::get<engine::Show>(requests_.at(index).command).job)}};
+    session_.Answer(requests_[index].tag, reply);
+  }
+
+  std::string TakeOutput() {
+    std::string output(session_.output());
+    session_.Sent(output.size());
+    return output;
+  }
+
+  const ReaderOptions options_;
+  const Router router_{RouterOptions{}};
+  HttpSession session_{options_, router_};
+  std::vector<SessionRequest> requests_;
+};
+
+TEST_F(HttpSessionTest, AnswersGoOutInTheOrderOfTheRequests) {
+  Feed(Get("/v1/jobs/1") + Get("/v1/jobs/2") + Get("/nowhere") + Get("/v1/jobs/3"));
+  ASSERT_EQ(requests_.size(), 3U);
+  Answer(2);
+  Answer(1);
+  EXPECT_EQ(TakeOutput(), "");
+  EXPECT_EQ(session_.phase(), Session::Phase::kWorking);
+  Answer(0);
+  const std::string output = TakeOutput();
+  const size_t first = output.find("\"id\":1");
+  const size_t second = output.find("\"id\":2");
+  const size_t missing = output.find(" 404 ");
+  const size_t third = output.find("\"id\":3");
+  EXPECT_LT(first, second);
+  EXPECT_LT(second, missing);
+  EXPECT_LT(missing, third);
+  EXPECT_NE(third, std::string::npos);
+  EXPECT_EQ(session_.phase(), Session::Phase::kIdle);
+  EXPECT_FALSE(session_.finished());
+}
+
+TEST_F(HttpSessionTest, HeadTellsTheLengthAndSendsNoBody) {
+  Feed("HEAD /v1/jobs/7 HTTP/1.1\r\nHost: d\r\n\r\n");
+  Answer(0);
+  const std::string output = TakeOutput();
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(output, EndsWith("\r\n\r\n"));
+  EXPECT_THAT(output, Not(HasSubstr("Content-Length: 0\r\n")));
+}
+
+TEST_F(HttpSessionTest, CloseEndsBehindItsAnswer) {
+  Feed(Get("/v1/jobs/1", "Connection: close\r\n") + Get("/v1/jobs/2"));
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_FALSE(session_.finished());
+  Answer(0);
+  EXPECT_THAT(TakeOutput(), HasSubstr("Connection: close\r\n"));
+  EXPECT_TRUE(session_.finished());
+}
+
+TEST_F(HttpSessionTest, OldClientsAreClosedUnlessTheyAskOtherwise) {
+  Feed("GET /v1/jobs/1 HTTP/1.0\r\n\r\n");
+  Answer(0);
+  EXPECT_TRUE(session_.finished());
+}
+
+TEST_F(HttpSessionTest, RefusedRequestIsAnsweredBehindTheOnesBeforeIt) {
+  Feed(Get("/v1/jobs/1") + "NONSENSE\r\n\r\n" + Get("/v1/jobs/2"));
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_EQ(TakeOutput(), "");
+  Answer(0);
+  const std::string output = TakeOutput();
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(output, HasSubstr("HTTP/1.1 400 Bad Request\r\n"));
+  EXPECT_TRUE(session_.finished());
+}
+
+TEST_F(HttpSessionTest, ContinueWaitsForTheAnswersBeforeIt) {
+  Feed(Get("/v1/jobs/1") +
+       "PATCH /v1/jobs/2 HTTP/1.1\r\nHost: d\r\nExpect: 100-continue\r\n"
+       "Content-Type: application/json\r\nContent-Length: 14\r\n\r\n");
+  EXPECT_EQ(TakeOutput(), "");
+  Answer(0);
+  EXPECT_THAT(TakeOutput(), EndsWith("HTTP/1.1 100 Continue\r\n\r\n"));
+  Feed(R"({"priority":1})");
+  EXPECT_EQ(requests_.size(), 2U);
+}
+
+TEST_F(HttpSessionTest, TooManyUnansweredRequestsHoldBackTheRest) {
+  std::string bytes;
+  for (size_t i = 0; i < HttpSession::kRequestsMax + 5; ++i) {
+    bytes += Get("/v1/jobs/1");
+  }
+  Feed(bytes);
+  EXPECT_EQ(requests_.size(), HttpSession::kRequestsMax);
+  EXPECT_FALSE(session_.wants_input());
+  Answer(0);
+  EXPECT_TRUE(session_.wants_input());
+  TakeRequests();
+  EXPECT_EQ(requests_.size(), HttpSession::kRequestsMax + 1);
+}
+
+TEST_F(HttpSessionTest, ClientThatDoesNotReadIsNotReadFrom) {
+  Feed(Get("/v1/jobs/1"));
+  engine::Reply reply;
+  reply.body = engine::OneJob{
+      {.payload = std::string(HttpSession::kOutputBytesMax, 'x'), .payload_bytes = 1}};
+  session_.Answer(requests_[0].tag, reply);
+  EXPECT_FALSE(session_.wants_input());
+  Feed(Get("/v1/jobs/2"));
+  EXPECT_EQ(requests_.size(), 1U);
+  TakeOutput();
+  EXPECT_TRUE(session_.wants_input());
+  TakeRequests();
+  EXPECT_EQ(requests_.size(), 2U);
+}
+
+TEST_F(HttpSessionTest, StopAnswersWhatIsUnderWayAndNoMore) {
+  Feed(Get("/v1/jobs/1"));
+  session_.Stop();
+  Feed(Get("/v1/jobs/2"));
+  EXPECT_EQ(requests_.size(), 1U);
+  EXPECT_FALSE(session_.finished());
+  Answer(0);
+  EXPECT_THAT(TakeOutput(), HasSubstr("Connection: close\r\n"));
+  EXPECT_TRUE(session_.finished());
+}
+
+TEST_F(HttpSessionTest, SlowRequestIsToldSoAndEnds) {
+  Feed("GET /v1/jo");
+  EXPECT_EQ(session_.phase(), Session::Phase::kHead);
+  session_.TimeOut();
+  EXPECT_THAT(TakeOutput(), StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
+  EXPECT_TRUE(session_.finished());
+}
+
+TEST_F(HttpSessionTest, CommitIsTold) {
+  Feed(Get("/v1/jobs/1"));
+  engine::Reply reply;
+  reply.sequence = 77;
+  reply.body = engine::OneJob{{.id = JobId{1}}};
+  session_.Answer(requests_[0].tag, reply);
+  EXPECT_THAT(TakeOutput(), HasSubstr("\r\nDelayd-Commit: 77\r\n"));
+}
+
+}  // namespace
+}  // namespace delayd::http

@@ -1,0 +1,108 @@
+#include "daemon/listener.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/daemon/socket_client.h"
+
+#include <sys/stat.h>
+
+namespace delayd {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class ListenerTest : public testing::Test {
+ protected:
+  ListenerTest() {
+    std::string pattern = testing::TempDir() + "delayd_XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    path_ = directory_ + "/d.sock";
+  }
+
+  ~ListenerTest() override {
+    ::unlink(path_.c_str());
+    ::unlink((path_ + ".lock").c_str());
+    ::rmdir(directory_.c_str());
+  }
+
+  std::string directory_;
+  std::string path_;
+};
+
+TEST_F(ListenerTest, SocketIsForOwnerAndGroup) {
+  const mode_t before = ::umask(0077);
+  const StatusOr<Listener> listener = Listener::OpenUnix(path_);
+  ::umask(before);
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
+
+  struct stat info {};
+
+  ASSERT_EQ(::stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0660U);
+  EXPECT_TRUE(SocketClient(path_).connected());
+  EXPECT_EQ(listener->name(), "unix:" + path_);
+}
+
+TEST_F(ListenerTest, SocketOfALivingDaemonIsLeftAlone) {
+  const StatusOr<Listener> first = Listener::OpenUnix(path_);
+  ASSERT_TRUE(first.ok());
+  const StatusOr<Listener> second = Listener::OpenUnix(path_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(second.status().reason(), "socket_in_use");
+  // Even without the lock: somebody answers on it.
+  ::unlink((path_ + ".lock").c_str());
+  EXPECT_EQ(Listener::OpenUnix(path_).status().reason(), "socket_in_use");
+  EXPECT_TRUE(SocketClient(path_).connected());
+}
+
+TEST_F(ListenerTest, SocketOfADeadDaemonIsReplaced) {
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+  ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::close(fd);
+  const StatusOr<Listener> listener = Listener::OpenUnix(path_);
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
+  EXPECT_TRUE(SocketClient(path_).connected());
+}
+
+TEST_F(ListenerTest, FileThatIsNoSocketIsNeverRemoved) {
+  std::ofstream(path_) << "precious";
+  const StatusOr<Listener> listener = Listener::OpenUnix(path_);
+  ASSERT_FALSE(listener.ok());
+  EXPECT_THAT(listener.status().message(), HasSubstr("is not a socket"));
+  EXPECT_EQ(::access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(ListenerTest, MissingDirectoryIsNamedWithTheCure) {
+  const StatusOr<Listener> listener = Listener::OpenUnix(directory_ + "/none/d.sock");
+  ASSERT_FALSE(listener.ok());
+  EXPECT_THAT(listener.status().message(), HasSubstr("/none/d.sock"));
+  EXPECT_THAT(listener.status().message(), HasSubstr("create it"));
+}
+
+TEST_F(ListenerTest, SocketFileGoesWithItsListener) {
+  { ASSERT_TRUE(Listener::OpenUnix(path_).ok()); }
+  EXPECT_NE(::access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(ListenerTest, TcpListensOnLoopbackOnly) {
+  const StatusOr<Listener> listener = Listener::OpenTcp("127.0.0.1:0");
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
+  EXPECT_THAT(listener->name(), StartsWith("http://127.0.0.1:"));
+  EXPECT_NE(listener->name(), "http://127.0.0.1:0");
+  EXPECT_FALSE(Listener::OpenTcp("0.0.0.0:0").ok());
+  EXPECT_FALSE(Listener::OpenTcp("8.8.8.8:80").ok());
+}
+
+}  // namespace
+}  // namespace delayd

@@ -1,0 +1,223 @@
+#include "daemon/http/router.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace delayd::http {
+namespace {
+
+using testing::HasSubstr;
+
+const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
+
+class RouterTest : public testing::Test {
+ protected:
+  std::variant<Order, Response> Route(const std::string& method,
+                                      const std::string& target,
+                                      const std::string& body = "",
+                                      const std::string& type = "application/json") {
+    return router_.Route({.method = method,
+                          .target = target,
+                          .content_type = body.empty() ? "" : type,
+                          .body = body},
+                         kNow);
+  }
+
+  template <typename Command>
+  Command CommandOf(const std::string& method,
+                    const std::string& target,
+                    const std::string& body = "",
+                    const std::string& type = "application/json") {
+    auto routed = Route(method, target, body, type);
+    const Order* order = std::get_if<Order>(&routed);
+    EXPECT_NE(order, nullptr) << std::get<Response>(routed).body;
+    if (order == nullptr || !std::holds_alternative<Command>(order->command)) {
+      ADD_FAILURE() << method << " " << target << " is another command";
+      return {};
+    }
+    return std::get<Command>(order->command);
+  }
+
+  Response RefusalOf(const std::string& method,
+                     const std::string& target,
+                     const std::string& body = "",
+                     const std::string& type = "application/json") {
+    auto routed = Route(method, target, body, type);
+    EXPECT_TRUE(std::holds_alternative<Response>(routed)) << method << " " << target;
+    return std::holds_alternative<Response>(routed) ? std::get<Response>(routed) : Response{};
+  }
+
+  Router router_{RouterOptions{.version = "1.2.3"}};
+};
+
+TEST_F(RouterTest, JobRoutesBecomeCommands) {
+  EXPECT_EQ(CommandOf<engine::Enqueue>("POST", "/v1/jobs", R"({"queue":"a"})").jobs.size(), 1U);
+  EXPECT_EQ(std::get<JobId>(CommandOf<engine::Show>("GET", "/v1/jobs/42").job), JobId{42});
+  EXPECT_EQ(std::get<JobId>(CommandOf<engine::Cancel>("DELETE", "/v1/jobs/42").job), JobId{42});
+  const auto change = CommandOf<engine::Reschedule>("PATCH", "/v1/jobs/42", R"({"priority":7})");
+  EXPECT_EQ(std::get<JobId>(change.job), JobId{42});
+  EXPECT_EQ(change.priority, 7U);
+}
+
+TEST_F(RouterTest, KeysAndQueuesAreDecodedPerSegment) {
+  const auto show =
+      CommandOf<engine::Show>("GET", "/v1/queues/a%2Fb/jobs/by-key/order%3A1%2F%C3%A9");
+  const auto& ref = std::get<KeyRef>(show.job);
+  EXPECT_EQ(ref.queue, "a/b");
+  EXPECT_EQ(ref.key, "order:1/\xC3\xA9");
+}
+
+TEST_F(RouterTest, LinesBecomeOneBatch) {
+  const std::string lines = "{\"queue\":\"a\"}\n\n{\"queue\":\"b\"}\n";
+  const auto enqueue =
+      CommandOf<engine::Enqueue>("POST", "/v1/jobs", lines, "application/x-ndjson");
+  ASSERT_EQ(enqueue.jobs.size(), 2U);
+  EXPECT_EQ(enqueue.jobs[1].queue, "b");
+  EXPECT_THAT(RefusalOf("POST", "/v1/jobs", "{}\n{\"quue\":1}\n", "application/x-ndjson").body,
+              HasSubstr("line 2"));
+  EXPECT_EQ(RefusalOf("POST", "/v1/jobs", "\n\n", "application/x-ndjson").status, 400);
+}
+
+TEST_F(RouterTest, LeaseRoutesBecomeCommands) {
+  const auto lease = CommandOf<engine::Lease>(
+      "POST", "/v1/queues/orders/lease", R"({"count":10,"wait":"20s","lease":"1m"})");
+  EXPECT_THAT(lease.queues, testing::ElementsAre("orders"));
+  EXPECT_EQ(lease.count, 10U);
+  EXPECT_EQ(lease.wait, std::chrono::seconds(20));
+  EXPECT_EQ(lease.lease, Millis(60'000));
+  EXPECT_EQ(CommandOf<engine::Lease>("POST", "/v1/queues/orders/lease").count, 1U);
+
+  const LeaseToken token{JobId{42}, 3, 255};
+  const std::string path = "/v1/leases/" + FormatLeaseToken(token);
+  EXPECT_EQ(CommandOf<engine::Ack>("POST", path + "/ack").token, token);
+  EXPECT_EQ(CommandOf<engine::Nack>("POST", path + "/nack", R"({"delay":"5s","error":"no"})").delay,
+            Millis(5000));
+  EXPECT_EQ(CommandOf<engine::Bury>("POST", path + "/bury", R"({"error":"no"})").error, "no");
+  EXPECT_EQ(CommandOf<engine::Extend>("POST", path + "/extend").lease, std::nullopt);
+}
+
+TEST_F(RouterTest, MembersThatMeanNothingToALeaseCallAreRefused) {
+  const std::string path = "/v1/leases/" + FormatLeaseToken({JobId{42}, 3, 255});
+  EXPECT_THAT(RefusalOf("POST", path + "/ack", R"({"error":"x"})").body, HasSubstr("'error'"));
+  EXPECT_THAT(RefusalOf("POST", path + "/bury", R"({"delay":"1s"})").body, HasSubstr("'delay'"));
+  EXPECT_EQ(RefusalOf("POST", "/v1/leases/nonsense/ack").status, 400);
+}
+
+TEST_F(RouterTest, ListReadsEveryParameter) {
+  const auto list = CommandOf<engine::List>(
+      "GET",
+      "/v1/jobs?queue=orders&state=dead&due_before=1h&due_after=2027-01-01T09:00:00+08:00"
+      "&key_prefix=order%3A&limit=5&cursor=abc");
+  EXPECT_EQ(list.queue, "orders");
+  EXPECT_EQ(list.state, JobState::kDead);
+  EXPECT_EQ(list.due_before, kNow.wall + std::chrono::hours(1));
+  EXPECT_EQ(ToMillis(*list.due_after), 1'798'765'200'000);
+  EXPECT_EQ(list.key_prefix, "order:");
+  EXPECT_EQ(list.limit, 5U);
+  EXPECT_EQ(list.cursor, "abc");
+}
+
+TEST_F(RouterTest, BadParametersAreNamed) {
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?quue=a").body,
+              HasSubstr("unknown query parameter 'quue'; did you mean 'queue'?"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs/1?x=1").body, HasSubstr("'x'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?limit=0").body, HasSubstr("'limit'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?limit=1001").body, HasSubstr("'limit'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?state=happy").body, HasSubstr("'state'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?due_before=soon").body, HasSubstr("'due_before'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?queue=a%20b").body, HasSubstr("'queue'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?queue=a&queue=b").body, HasSubstr("given twice"));
+  EXPECT_EQ(RefusalOf("GET", "/v1/jobs?queue=%zz").status, 400);
+}
+
+TEST_F(RouterTest, BadIdsAreRefused) {
+  for (const char* id : {"abc", "0", "-1", "9007199254740992", "1x", "99999999999999999999"}) {
+    EXPECT_EQ(RefusalOf("GET", std::string("/v1/jobs/") + id).status, 400) << id;
+  }
+}
+
+TEST_F(RouterTest, UnknownPathsAndMethodsAreTold) {
+  EXPECT_EQ(RefusalOf("GET", "/").status, 404);
+  EXPECT_EQ(RefusalOf("GET", "/v1/jobs/").status, 400);
+  EXPECT_EQ(RefusalOf("GET", "/v1/jobs/1/2").status, 404);
+  const Response refused = RefusalOf("PUT", "/v1/jobs/1");
+  EXPECT_EQ(refused.status, 405);
+  EXPECT_EQ(refused.allow, "GET, HEAD, DELETE, PATCH");
+  EXPECT_EQ(RefusalOf("GET", "http://d/v1/jobs").status, 400);
+}
+
+TEST_F(RouterTest, OtherBodiesThanJsonAreRefused) {
+  EXPECT_EQ(RefusalOf("POST", "/v1/jobs", "a=1", "application/x-www-form-urlencoded").status, 415);
+  EXPECT_EQ(RefusalOf("POST", "/v1/jobs").status, 415);
+  EXPECT_EQ(RefusalOf("PATCH", "/v1/jobs/1", "{}", "application/x-ndjson").status, 415);
+  EXPECT_EQ(RefusalOf("DELETE", "/v1/jobs/1", "{}").status, 400);
+}
+
+TEST_F(RouterTest, HealthNeedsNoEngine) {
+  EXPECT_THAT(RefusalOf("GET", "/healthz").body, HasSubstr("\"ok\""));
+  EXPECT_THAT(RefusalOf("HEAD", "/readyz").body, HasSubstr("1.2.3"));
+}
+
+TEST_F(RouterTest, OnlyJobsMayComeInBulk) {
+  EXPECT_EQ(router_.BodyBytesMax("/v1/jobs"), limits::kRequestBodyBytesMax);
+  EXPECT_EQ(router_.BodyBytesMax("/v1/jobs?x=1"), limits::kRequestBodyBytesMax);
+  EXPECT_EQ(router_.BodyBytesMax("/v1/queues/a/lease"), 65536U);
+}
+
+JobView Job(uint64_t id) {
+  return {.id = JobId{id}, .queue = "orders"};
+}
+
+TEST(RouterRenderTest, NewJobIs201AndExistingOneIs200) {
+  engine::Reply reply;
+  reply.sequence = 9;
+  reply.body = engine::Enqueued{{{Job(42), false}}};
+  Response response = Router::Render(ReplyForm::kEnqueuedOne, reply);
+  EXPECT_EQ(response.status, 201);
+  EXPECT_EQ(response.location, "/v1/jobs/42");
+  EXPECT_EQ(response.commit_sequence, 9U);
+  reply.body = engine::Enqueued{{{Job(42), true}}};
+  EXPECT_EQ(Router::Render(ReplyForm::kEnqueuedOne, reply).status, 200);
+}
+
+TEST(RouterRenderTest, LinesAnswerOneLineAJob) {
+  engine::Reply reply;
+  reply.body = engine::Enqueued{{{Job(1), true}, {Job(2), false}}};
+  const Response response = Router::Render(ReplyForm::kEnqueuedLines, reply);
+  EXPECT_EQ(response.status, 201);
+  EXPECT_EQ(response.content_type, "application/x-ndjson");
+  EXPECT_EQ(std::count(response.body.begin(), response.body.end(), '\n'), 2);
+}
+
+TEST(RouterRenderTest, LeaseWithoutAJobIsAnEmptyList) {
+  engine::Reply reply;
+  reply.body = engine::Leased{};
+  const Response response = Router::Render(ReplyForm::kLeased, reply);
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, R"({"jobs":[]})");
+}
+
+TEST(RouterRenderTest, EveryFailureIsAProblemWithItsCode) {
+  engine::Reply reply;
+  reply.sequence = 3;
+  reply.status = FailedPrecondition("job 42: the lease has ended", "lease_lost");
+  Response response = Router::Render(ReplyForm::kOneJob, reply);
+  EXPECT_EQ(response.status, 409);
+  EXPECT_EQ(response.content_type, "application/problem+json");
+  EXPECT_THAT(response.body, HasSubstr("\"lease_lost\""));
+  EXPECT_EQ(response.commit_sequence, 3U);
+  reply.status = Unknown("it may have happened", "outcome_unknown");
+  response = Router::Render(ReplyForm::kEnqueuedOne, reply);
+  EXPECT_EQ(response.status, 503);
+  EXPECT_THAT(response.body, HasSubstr("\"outcome_unknown\""));
+}
+
+TEST(RouterRenderTest, QueueThatIsNotThereIs404) {
+  engine::Reply reply;
+  reply.body = engine::QueueList{};
+  EXPECT_EQ(Router::Render(ReplyForm::kOneQueue, reply).status, 404);
+  EXPECT_EQ(Router::Render(ReplyForm::kQueueList, reply).body, R"({"queues":[]})");
+}
+
+}  // namespace
+}  // namespace delayd::http

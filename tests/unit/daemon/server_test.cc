@@ -1,0 +1,315 @@
+#include "daemon/server.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <future>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/http/http_session.h"
+#include "storage/memory_job_store.h"
+#include "tests/unit/daemon/fake_engine.h"
+#include "tests/unit/daemon/socket_client.h"
+
+namespace delayd {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::string kEnqueue =
+    "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+    "Content-Length: 13\r\n\r\n{\"queue\":\"q\"}";
+const std::string kStats = "GET /v1/stats HTTP/1.1\r\nHost: d\r\n\r\n";
+const std::string kLease =
+    "POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+    "Content-Length: 14\r\n\r\n{\"wait\":\"30s\"}";
+
+// Commits wait until the test lets them go.
+class GatedStore final : public storage::JobStore {
+ public:
+  Status Get(storage::Table table, std::string_view key, std::string* value) const override {
+    return inner.Get(table, key, value);
+  }
+
+  Status Scan(storage::Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    return inner.Scan(table, from, to, visit);
+  }
+
+  Status Commit(const storage::Batch& batch) override {
+    if (gated) {
+      gate.get_future().wait();
+      gated = false;
+    }
+    return inner.Commit(batch);
+  }
+
+  Status Close() override { return inner.Close(); }
+
+  storage::MemoryJobStore inner;
+  std::promise<void> gate;
+  std::atomic<bool> gated{false};
+};
+
+class ServerTest : public testing::Test {
+ protected:
+  ServerTest() {
+    std::string pattern = testing::TempDir() + "delayd_XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    path_ = directory_ + "/d.sock";
+  }
+
+  ~ServerTest() override {
+    if (thread_.joinable()) {
+      EXPECT_TRUE(Stop().ok());
+    }
+    ::unlink((path_ + ".lock").c_str());
+    ::rmdir(directory_.c_str());
+  }
+
+  void Start() {
+    std::promise<void> listening;
+    thread_ = std::thread([this, &listening] {
+      Server server(options_, &engine_, &store_, &clock_);
+      StatusOr<Listener> listener = Listener::OpenUnix(path_);
+      EXPECT_TRUE(listener.ok()) << listener.status().message();
+      server.Listen(
+          std::move(listener).value(),
+          [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); },
+          "no room");
+      listening.set_value();
+      result_ = server.Run();
+    });
+    listening.get_future().wait();
+  }
+
+  // By the signal, as a service manager does it. Its handler stands before anybody is served.
+  Status Stop() {
+    ::kill(::getpid(), SIGTERM);
+    thread_.join();
+    return result_;
+  }
+
+  // Once this returns, everything sent before by other clients has been executed too.
+  void PassATurn() {
+    SocketClient client(path_);
+    client.Send(kStats);
+    client.ReadUntil("commit_sequence");
+  }
+
+  ServerOptions options_;
+  const http::ReaderOptions reader_options_;
+  const http::Router router_{http::RouterOptions{}};
+  FakeEngine engine_;
+  GatedStore store_;
+  const SystemClock clock_;
+  std::string directory_;
+  std::string path_;
+  std::thread thread_;
+  Status result_;
+};
+
+TEST_F(ServerTest, RequestIsAnsweredWhenItsChangeIsDurable) {
+  store_.gated = true;
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  PassATurn();
+  PassATurn();
+  // Executed, but not answered: the commit is held.
+  client.Send(kStats);
+  PassATurn();
+  store_.gate.set_value();
+  const std::string output = client.ReadUntil("commit_sequence");
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 201 Created"));
+  EXPECT_THAT(output, HasSubstr("Delayd-Commit: 1"));
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ServerTest, WhatComesDuringACommitShareTheNextOne) {
+  store_.gated = true;
+  Start();
+  SocketClient first(path_);
+  first.Send(kEnqueue);
+  PassATurn();
+  SocketClient second(path_);
+  SocketClient third(path_);
+  second.Send(kEnqueue + kEnqueue);
+  third.Send(kEnqueue);
+  PassATurn();
+  PassATurn();
+  store_.gate.set_value();
+  EXPECT_THAT(third.ReadUntil("\"id\""), HasSubstr("Delayd-Commit: 2"));
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(1, 3));
+}
+
+TEST_F(ServerTest, ClockIsReadAfterTheRequestHasArrived) {
+  Start();
+  PassATurn();  // the server now sleeps
+  const Now before = clock_.Sample();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  EXPECT_THAT(client.ReadUntil("\"id\""), HasSubstr("201"));
+  EXPECT_TRUE(Stop().ok());
+  for (const FakeEngine::Asked& asked : engine_.asked) {
+    if (std::holds_alternative<engine::Enqueue>(asked.command)) {
+      EXPECT_GE(asked.now.boot, before.boot);
+    }
+  }
+}
+
+TEST_F(ServerTest, FailedCommitIsToldAsUnknownAndEndsTheServer) {
+  store_.inner.FailNextCommit(false);
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  const std::string output = client.ReadAll();
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 503 Service Unavailable"));
+  EXPECT_THAT(output, HasSubstr("outcome_unknown"));
+  thread_.join();
+  EXPECT_FALSE(result_.ok());
+}
+
+TEST_F(ServerTest, FatalEngineEndsTheServer) {
+  engine_.on_execute = [this] { engine_.fatal_status = DataLoss("job 1: damaged"); };
+  Start();
+  SocketClient client(path_);
+  client.Send(kLease);
+  EXPECT_THAT(client.ReadAll(), HasSubstr("503"));
+  thread_.join();
+  EXPECT_EQ(result_.code(), StatusCode::kDataLoss);
+}
+
+TEST_F(ServerTest, WaitingLeaseOfAClientThatWentIsAbandoned) {
+  std::promise<void> abandoned;
+  engine_.on_execute = [this, &abandoned] {
+    if (!engine_.abandoned.empty()) {
+      abandoned.set_value();
+      engine_.on_execute = {};
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send(kLease);
+  PassATurn();
+  client.Close();
+  abandoned.get_future().wait();
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(engine_.abandoned.size(), 1U);
+  EXPECT_TRUE(
+      std::holds_alternative<engine::Lease>(engine_.asked.at(engine_.abandoned[0] - 1).command));
+}
+
+TEST_F(ServerTest, ClientThatOnlyEndedSendingIsStillAnswered) {
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue + kLease);
+  client.EndSending();
+  const std::string output = client.ReadAll();
+  EXPECT_THAT(output, HasSubstr("201 Created"));
+  EXPECT_THAT(output, HasSubstr(R"({"jobs":[]})"));
+}
+
+TEST_F(ServerTest, ClientThatOnlyEndedSendingGetsTheJobThatIsThere) {
+  engine_.job_ready = true;
+  Start();
+  SocketClient client(path_);
+  client.Send(kLease);
+  client.EndSending();
+  EXPECT_THAT(client.ReadAll(), HasSubstr("\"id\":7"));
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_TRUE(engine_.abandoned.empty());
+}
+
+TEST_F(ServerTest, RequestOfAClientThatDoesNotWaitForTheAnswerIsExecuted) {
+  std::promise<void> executed;
+  engine_.on_execute = [this, &executed] {
+    executed.set_value();
+    engine_.on_execute = {};
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  client.Close();
+  executed.get_future().wait();
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(engine_.sealed, 1U);
+}
+
+TEST_F(ServerTest, StopAnswersWaitingLeasesWithNothingAndCommitsTheRest) {
+  store_.gated = true;
+  Start();
+  SocketClient writer(path_);
+  writer.Send(kEnqueue);
+  SocketClient worker(path_);
+  worker.Send(kLease);
+  PassATurn();
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_THAT(worker.ReadAll(), HasSubstr(R"({"jobs":[]})"));
+  store_.gate.set_value();
+  EXPECT_THAT(writer.ReadAll(), HasSubstr("201 Created"));
+  thread_.join();
+  EXPECT_TRUE(result_.ok());
+  EXPECT_FALSE(SocketClient(path_).connected());
+}
+
+TEST_F(ServerTest, RequestsAboveTheBoundWaitForACommitAndAreAllAnswered) {
+  options_.uncommitted_bytes_max = 3;  // of the fake engine: three changes
+  store_.gated = true;
+  Start();
+  SocketClient client(path_);
+  std::string bytes;
+  for (int i = 0; i < 50; ++i) {
+    bytes += kEnqueue;
+  }
+  client.Send(bytes + "GET /v1/stats HTTP/1.1\r\nHost: d\r\nConnection: close\r\n\r\n");
+  store_.gate.set_value();
+  const std::string output = client.ReadAll();
+  size_t created = 0;
+  for (size_t at = output.find("201 Created"); at != std::string::npos;
+       at = output.find("201 Created", at + 1)) {
+    ++created;
+  }
+  EXPECT_EQ(created, 50U);
+  EXPECT_THAT(output, HasSubstr("commit_sequence"));
+  EXPECT_TRUE(Stop().ok());
+  for (const size_t size : engine_.batch_sizes) {
+    EXPECT_LE(size, 4U);
+  }
+}
+
+TEST_F(ServerTest, ConnectionsAboveTheCapAreTurnedAway) {
+  options_.connections_max = 2;
+  Start();
+  SocketClient first(path_);
+  SocketClient second(path_);
+  first.Send(kStats);
+  first.ReadUntil("commit_sequence");
+  second.Send(kStats);
+  second.ReadUntil("commit_sequence");
+  EXPECT_EQ(SocketClient(path_).ReadAll(), "no room");
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ServerTest, ConnectionThatNeverSpeaksIsClosed) {
+  options_.head_timeout = Millis(1);
+  Start();
+  EXPECT_EQ(SocketClient(path_).ReadAll(), "");
+  SocketClient slow(path_);
+  slow.Send("GET /v1/st");
+  EXPECT_THAT(slow.ReadAll(), testing::AnyOf("", StartsWith("HTTP/1.1 408")));
+  EXPECT_TRUE(Stop().ok());
+}
+
+}  // namespace
+}  // namespace delayd

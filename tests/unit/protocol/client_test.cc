@@ -1,0 +1,148 @@
+#include "protocol/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/protocol/scripted_server.h"
+
+namespace delayd::protocol {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr Millis kLong{20'000};
+
+std::string Ok(const std::string& body, const std::string& headers = "") {
+  return "HTTP/1.1 200 OK\r\n" + headers + "Content-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
+std::unique_ptr<Client> Connect(const ScriptedServer& server) {
+  return std::move(Client::Create(server.address())).value();
+}
+
+TEST(ClientTest, OneConnectionCarriesManyRequests) {
+  const ScriptedServer server({[](int fd) {
+    for (const size_t body_bytes : {size_t{2}, size_t{0}}) {
+      const std::string request = ScriptedServer::ReadRequest(fd, body_bytes);
+      ScriptedServer::Write(fd, Ok(request, "Delayd-Commit: 77\r\n"));
+    }
+  }});
+  const auto client = Connect(server);
+  const auto one = client->Call("POST", "/v1/jobs", "application/json", "{}", kLong);
+  ASSERT_TRUE(one.ok()) << one.status().message();
+  EXPECT_THAT(one->body, StartsWith("POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\n"));
+  EXPECT_THAT(one->body,
+              HasSubstr("Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"));
+  EXPECT_EQ(one->commit_sequence, 77U);
+  EXPECT_THAT(client->Call("GET", "/v1/jobs/1", "", "", kLong)->body,
+              StartsWith("GET /v1/jobs/1 HTTP/1.1"));
+}
+
+TEST(ClientTest, AResponseMayComeInPiecesAndChunks) {
+  const ScriptedServer server({[](int fd) {
+    ScriptedServer::ReadRequest(fd);
+    for (const char c :
+         std::string("HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"
+                     "2\r\nde\r\n0\r\n\r\n")) {
+      ScriptedServer::Write(fd, std::string(1, c));
+    }
+  }});
+  const auto response = Connect(server)->Call("GET", "/", "", "", kLong);
+  ASSERT_TRUE(response.ok()) << response.status().message();
+  EXPECT_EQ(response->status, 404);
+  EXPECT_EQ(response->body, "abcde");
+  EXPECT_EQ(response->commit_sequence, 0U);
+}
+
+TEST(ClientTest, AnIdleConnectionThatWasClosedIsOpenedAgain) {
+  const ScriptedServer server({[](int fd) {
+                                 ScriptedServer::ReadRequest(fd);
+                                 ScriptedServer::Write(fd, Ok("one"));
+                               },
+                               [](int fd) {
+                                 ScriptedServer::ReadRequest(fd);
+                                 ScriptedServer::Write(fd, Ok("two"));
+                               }});
+  const auto client = Connect(server);
+  EXPECT_EQ(client->Call("GET", "/", "", "", kLong)->body, "one");
+  EXPECT_EQ(client->Call("GET", "/", "", "", kLong)->body, "two");
+}
+
+TEST(ClientTest, ALostAnswerToAChangeIsUnknown) {
+  const ScriptedServer server({[](int fd) { ScriptedServer::ReadRequest(fd, 2); }});
+  const auto response = Connect(server)->Call("POST", "/v1/jobs", "application/json", "{}", kLong);
+  EXPECT_EQ(response.status().code(), StatusCode::kUnknown);
+  EXPECT_EQ(response.status().reason(), "outcome_unknown");
+  EXPECT_THAT(response.status().message(), HasSubstr("may have been carried out"));
+}
+
+TEST(ClientTest, ACutAnswerToAChangeIsUnknown) {
+  const ScriptedServer server({[](int fd) {
+    ScriptedServer::ReadRequest(fd);
+    ScriptedServer::Write(fd, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf");
+  }});
+  EXPECT_EQ(Connect(server)->Call("DELETE", "/v1/jobs/1", "", "", kLong).status().code(),
+            StatusCode::kUnknown);
+}
+
+TEST(ClientTest, ALostAnswerToAQuestionIsUnavailable) {
+  const ScriptedServer server({[](int fd) { ScriptedServer::ReadRequest(fd); }});
+  const auto response = Connect(server)->Call("GET", "/", "", "", kLong);
+  EXPECT_EQ(response.status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(response.status().reason(), "connection_lost");
+}
+
+TEST(ClientTest, AQuestionThatIsNotAnsweredInTimeSaysSo) {
+  const ScriptedServer server({[](int fd) { ScriptedServer::AwaitEnd(fd); }});
+  const auto response = Connect(server)->Call("GET", "/", "", "", Millis(20));
+  EXPECT_EQ(response.status().code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(response.status().message(), HasSubstr("no answer within 20ms"));
+}
+
+TEST(ClientTest, AChangeThatIsNotAnsweredInTimeIsUnknown) {
+  const ScriptedServer server({[](int fd) { ScriptedServer::AwaitEnd(fd); }});
+  const auto response = Connect(server)->Call("POST", "/", "", "", Millis(20));
+  EXPECT_EQ(response.status().code(), StatusCode::kUnknown);
+  EXPECT_EQ(response.status().reason(), "timed_out");
+}
+
+TEST(ClientTest, AnAnswerBeforeTheBodyWasReadIsTaken) {
+  const ScriptedServer server({[](int fd) {
+    ScriptedServer::ReadRequest(fd);
+    ScriptedServer::Write(
+        fd, "HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno");
+    shutdown(fd, SHUT_RDWR);
+  }});
+  const auto response = Connect(server)->Call(
+      "POST", "/v1/jobs", "application/json", std::string(8 << 20, 'x'), kLong);
+  ASSERT_TRUE(response.ok()) << response.status().message();
+  EXPECT_EQ(response->status, 413);
+}
+
+TEST(ClientTest, WhatIsNoHttpIsSaidToBeSo) {
+  const ScriptedServer server({[](int fd) {
+    ScriptedServer::ReadRequest(fd);
+    ScriptedServer::Write(fd, "220 mail.example ESMTP\r\n\r\n");
+  }});
+  const auto response = Connect(server)->Call("GET", "/", "", "", kLong);
+  EXPECT_EQ(response.status().reason(), "invalid_response");
+}
+
+TEST(ClientTest, NobodyThereIsUnreachableWithTheCure) {
+  const auto client = std::move(Client::Create("unix:/nonexistent/d.sock")).value();
+  const Status status = client->Call("GET", "/", "", "", kLong).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(status.reason(), "unreachable");
+  EXPECT_EQ(
+      status.message(),
+      "cannot reach delayd at unix:/nonexistent/d.sock: there is no such socket; start delayd "
+      "(systemctl start delayd), or give its address with --server or DELAYCTL_SERVER");
+  const auto tcp = std::move(Client::Create("http://127.0.0.1:1")).value();
+  EXPECT_THAT(tcp->Call("GET", "/", "", "", kLong).status().message(),
+              HasSubstr("nothing listens there"));
+}
+
+}  // namespace
+}  // namespace delayd::protocol

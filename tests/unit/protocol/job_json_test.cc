@@ -1,0 +1,255 @@
+#include "protocol/job_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/limits.h"
+#include "tests/unit/protocol/seeded.h"
+
+namespace delayd::protocol {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr size_t kPayloadMax = 1000;
+
+JobSpec Parse(std::string_view json) {
+  StatusOr<JobSpec> spec = ParseJobSpec(json, kPayloadMax);
+  EXPECT_TRUE(spec.ok()) << json << ": " << spec.status().message();
+  return spec.ok() ? std::move(spec).value() : JobSpec{};
+}
+
+Status Refused(std::string_view json) {
+  return ParseJobSpec(json, kPayloadMax).status();
+}
+
+TEST(JobSpecJsonTest, AnEmptyObjectIsAnEmptyJobDueNow) {
+  const JobSpec spec = Parse("{}");
+  EXPECT_EQ(spec.queue, "default");
+  EXPECT_EQ(std::get<DueAfter>(spec.due).delay, Millis(0));
+  EXPECT_EQ(spec.payload, "");
+  EXPECT_EQ(spec.key, "");
+  EXPECT_FALSE(spec.priority.has_value());
+}
+
+TEST(JobSpecJsonTest, ReadsEveryMember) {
+  const JobSpec spec = Parse(
+      R"({"queue":"orders","delay":"30m","payload":"x","key":"order:1","priority":7,"lease":"60s",)"
+      R"("max_attempts":3,"expires_after":"1h"})");
+  EXPECT_EQ(spec.queue, "orders");
+  EXPECT_EQ(std::get<DueAfter>(spec.due).delay, std::chrono::minutes(30));
+  EXPECT_EQ(spec.payload, "x");
+  EXPECT_EQ(spec.key, "order:1");
+  EXPECT_EQ(spec.priority, 7U);
+  EXPECT_EQ(spec.lease, Millis(60'000));
+  EXPECT_EQ(spec.max_attempts, 3U);
+  EXPECT_EQ(spec.expires_after, std::chrono::hours(1));
+}
+
+TEST(JobSpecJsonTest, DueIsAbsolute) {
+  const JobSpec spec = Parse(R"({"due":"2027-01-01T09:00:00+08:00"})");
+  EXPECT_EQ(ToMillis(std::get<DueAt>(spec.due).at), 1'798'765'200'000);
+}
+
+TEST(JobSpecJsonTest, NullIsAsGoodAsAbsent) {
+  const JobSpec spec = Parse(
+      R"({"queue":null,"delay":"5s","due":null,"key":null,"priority":null,"lease":null,"max_attempts":null})");
+  EXPECT_EQ(spec.queue, "default");
+  EXPECT_EQ(std::get<DueAfter>(spec.due).delay, Millis(5000));
+  EXPECT_FALSE(spec.priority.has_value());
+  EXPECT_FALSE(spec.lease.has_value());
+}
+
+TEST(JobSpecJsonTest, APayloadThatIsNoStringIsItsOwnText) {
+  EXPECT_EQ(Parse(R"({"payload": {"order_id": 1001, "big": 12345678901234567890123} })").payload,
+            R"({"order_id": 1001, "big": 12345678901234567890123})");
+  EXPECT_EQ(Parse(R"({"payload":[1, 2]})").payload, "[1, 2]");
+  EXPECT_EQ(Parse(R"({"payload":1.50})").payload, "1.50");
+  EXPECT_EQ(Parse(R"({"payload":null})").payload, "null");
+  EXPECT_EQ(Parse(R"({"payload":"{\"a\":1}"})").payload, R"({"a":1})");
+  EXPECT_EQ(Parse(R"({"payload":"a\u0000b"})").payload, std::string("a\0b", 3));
+}
+
+TEST(JobSpecJsonTest, WrongMembersAreNamedWithTheCure) {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"({"dealy":"5s"})", "member 'dealy': is unknown; did you mean 'delay'?"},
+      {R"({"topic":"a"})", "member 'topic': is unknown; the members are queue, delay, due"},
+      {R"({"delay":"5s","due":"2027-01-01T09:00:00Z"})",
+       "members 'delay' and 'due': both are given"},
+      {R"({"delay":"5s","delay":"6s"})", "member 'delay': stands twice"},
+      {R"({"delay":90})", "member 'delay': is the number 90; write a string with a unit"},
+      {R"({"delay":"90"})", "member 'delay': duration '90' has no unit"},
+      {R"({"delay":true})", "member 'delay': is true or false; write a string"},
+      {R"({"due":"tomorrow"})", "member 'due': time 'tomorrow' is not understood"},
+      {R"({"due":17})", "member 'due': is a number; write a string"},
+      {R"({"priority":-1})", "member 'priority': is -1; write a whole number from 0 to 4294967295"},
+      {R"({"priority":"7"})", "member 'priority': is a string"},
+      {R"({"max_attempts":4294967296})", "member 'max_attempts': is 4294967296"},
+      {R"({"key":7})", "member 'key': is a number; write a string"},
+      {R"({"key":""})", "member 'key': key has 0 bytes"},
+      {R"({"key":"a\nb"})", "member 'key': key 'a\\x0ab' has control characters"},
+      {R"({"queue":"a b"})", "member 'queue': queue name 'a b' is not allowed"},
+      {R"({"queue":["a"]})", "member 'queue': is an array"},
+      {R"({"payload":"a","payload_base64":"YQ=="})", "payload or payload_base64"},
+      {R"({"payload_base64":"Y"})", "member 'payload_base64': base64 text"},
+      {R"({"payload_base64":7})", "member 'payload_base64': is a number"},
+      {R"([])", "malformed JSON: it is an array, not an object"},
+      {R"({"payload":)", "malformed JSON"}};
+  for (const auto& [json, message] : cases) {
+    const Status status = Refused(json);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << json;
+    EXPECT_THAT(status.message(), HasSubstr(message));
+  }
+}
+
+TEST(JobSpecJsonTest, APayloadAtTheLimitPassesAndOneByteMoreIsRefused) {
+  EXPECT_EQ(Parse("{\"payload\":\"" + std::string(kPayloadMax, 'x') + "\"}").payload.size(),
+            kPayloadMax);
+  const Status status = Refused("{\"payload\":\"" + std::string(kPayloadMax + 1, 'x') + "\"}");
+  EXPECT_EQ(status.reason(), "payload_too_large");
+  EXPECT_THAT(status.message(), HasSubstr("payload has 1001 bytes and the limit is 1000"));
+}
+
+TEST(JobSpecJsonTest, AnySpecReadsBack) {
+  std::mt19937_64 random = SeededRandom();
+  for (int i = 0; i < 2000; ++i) {
+    JobSpec spec;
+    spec.queue = "q" + std::to_string(random() % 10);
+    spec.payload = RandomBytes(&random, 60);
+    if (random() % 2 == 0) {
+      spec.key = "key \xc3\xa4 \"" + std::to_string(random());
+      spec.due = DueAt{WallFromMillis(static_cast<int64_t>(random() % limits::kWallMsMax))};
+      spec.priority = static_cast<uint32_t>(random());
+    } else {
+      spec.due = DueAfter{Millis(static_cast<int64_t>(random() % limits::kDelayMsMax))};
+      spec.lease = Millis(random() % 100'000);
+      spec.max_attempts = static_cast<uint32_t>(random());
+      spec.expires_after = Millis(random() % 100'000);
+    }
+    const std::string json = JobSpecToJson(spec);
+    const JobSpec read = Parse(json);
+    EXPECT_EQ(read.payload, spec.payload);
+    EXPECT_EQ(read.key, spec.key);
+    EXPECT_EQ(read.priority, spec.priority);
+    EXPECT_EQ(read.due.index(), spec.due.index());
+    EXPECT_EQ(JobSpecToJson(read), json);
+  }
+}
+
+TEST(JobSpecLinesTest, BlankLinesAreSkippedButCounted) {
+  const auto specs =
+      ParseJobSpecLines("{\"key\":\"a\"}\n\n  \r\n{\"key\":\"b\"}\r\n", kPayloadMax, 10);
+  ASSERT_TRUE(specs.ok()) << specs.status().message();
+  ASSERT_EQ(specs->size(), 2U);
+  EXPECT_EQ((*specs)[1].key, "b");
+  EXPECT_THAT(ParseJobSpecLines("{}\n\n{}\n{\"x\":1}", kPayloadMax, 10).status().message(),
+              HasSubstr("line 4: member 'x': is unknown"));
+}
+
+TEST(JobSpecLinesTest, TooManyJobsAreRefused) {
+  EXPECT_TRUE(ParseJobSpecLines("{}\n{}\n", kPayloadMax, 2).ok());
+  const auto specs = ParseJobSpecLines("{}\n{}\n{}", kPayloadMax, 2);
+  EXPECT_EQ(specs.status().code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(specs.status().message(), HasSubstr("line 3: the request has more than 2 jobs"));
+  EXPECT_TRUE(ParseJobSpecLines("", kPayloadMax, 2)->empty());
+}
+
+JobView WholeJob() {
+  JobView job;
+  job.id = JobId{limits::kJobIdMax};
+  job.queue = "orders";
+  job.key = "order:1001";
+  job.state = JobState::kLeased;
+  job.due_kind = DueKind::kAbsolute;
+  job.due = WallFromMillis(1'798'794'000'007);
+  job.created = WallFromMillis(1'798'793'000'000);
+  job.priority = 1024;
+  job.lease = Millis(60'000);
+  job.attempt = 2;
+  job.max_attempts = 25;
+  job.expires_after = std::chrono::hours(1);
+  job.last_error = "exit 1\nno such order";
+  job.payload = std::string("\xff\0x", 3);
+  job.payload_bytes = 3;
+  job.lease_token = LeaseToken{job.id, 3, 255};
+  job.lease_expires = WallFromMillis(1'798'794'060'000);
+  job.lateness = Millis(12);
+  return job;
+}
+
+TEST(JobJsonTest, WritesTheMembersOfTheDesign) {
+  EXPECT_EQ(
+      JobToJson(WholeJob()),
+      R"({"id":9007199254740991,"queue":"orders","key":"order:1001","state":"leased",)"
+      R"("due":"2027-01-01T09:00:00.007Z","due_kind":"absolute","created":"2027-01-01T08:43:20.000Z",)"
+      R"("priority":1024,"lease":"1m","attempt":2,"max_attempts":25,"expires_after":"1h",)"
+      R"("payload_base64":"/wB4","payload_bytes":3,"last_error":"exit 1\nno such order",)"
+      R"("lease_token":"9007199254740991-3-ff","lease_expires":"2027-01-01T09:01:00.000Z","lateness_ms":12})");
+}
+
+TEST(JobJsonTest, AJobReadsBack) {
+  for (const bool bare : {false, true}) {
+    const JobView job = bare ? JobView{} : WholeJob();
+    const std::string json = JobToJson(job);
+    const auto read = ParseJob(json);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(JobToJson(*read), json);
+    EXPECT_EQ(read->payload, job.payload);
+  }
+}
+
+TEST(JobJsonTest, AFinishedJobSaysWhenAndHow) {
+  JobView job;
+  job.state = JobState::kFinished;
+  job.finished = WallFromMillis(0);
+  job.outcome = "acked";
+  const auto read = ParseJob(JobToJson(job));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->state, JobState::kFinished);
+  EXPECT_EQ(read->finished, WallFromMillis(0));
+  EXPECT_EQ(read->outcome, "acked");
+}
+
+TEST(JobJsonTest, MembersOfANewerDaemonAreSkipped) {
+  EXPECT_EQ(ToInt(ParseJob(R"({"id":7,"tags":{"a":[1]},"shade":"blue"})")->id), 7U);
+}
+
+TEST(JobJsonTest, WrongAnswersAreNamed) {
+  EXPECT_THAT(ParseJob(R"({"id":9007199254740992})").status().message(), HasSubstr("member 'id'"));
+  EXPECT_THAT(ParseJob(R"({"state":"asleep"})").status().message(), HasSubstr("no state of a job"));
+  EXPECT_THAT(ParseJob(R"({"lease_token":"x"})").status().message(),
+              HasSubstr("member 'lease_token'"));
+}
+
+TEST(JobJsonTest, PagesReadBack) {
+  JobPage page;
+  page.jobs = {WholeJob(), JobView{}};
+  page.next_cursor = "c\"1";
+  const auto read = ParseJobPage(JobPageToJson(page));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->jobs.size(), 2U);
+  EXPECT_EQ(JobToJson(read->jobs[0]), JobToJson(page.jobs[0]));
+  EXPECT_EQ(read->next_cursor, "c\"1");
+  EXPECT_EQ(JobPageToJson({}), R"({"jobs":[]})");
+}
+
+TEST(JobJsonTest, EnqueuedJobsSayWhetherTheyExisted) {
+  for (const bool existed : {false, true}) {
+    const auto read = ParseEnqueued(EnqueuedToJson({WholeJob(), existed}));
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read->existed, existed);
+    EXPECT_EQ(JobToJson(read->job), JobToJson(WholeJob()));
+  }
+}
+
+TEST(JobJsonTest, WhatIsExportedCanBeImported) {
+  const auto spec = ParseExportedJob(JobToJson(WholeJob()), kPayloadMax);
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  EXPECT_EQ(spec->key, "order:1001");
+  EXPECT_EQ(spec->payload, std::string("\xff\0x", 3));
+  EXPECT_EQ(std::get<DueAt>(spec->due).at, WholeJob().due);
+  EXPECT_FALSE(ParseExportedJob(R"({"dealy":"1s"})", kPayloadMax).ok());
+}
+
+}  // namespace
+}  // namespace delayd::protocol

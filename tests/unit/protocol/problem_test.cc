@@ -1,0 +1,56 @@
+#include "protocol/problem.h"
+
+#include <gtest/gtest.h>
+
+namespace delayd::protocol {
+namespace {
+
+TEST(ProblemTest, EveryCodeHasAnHttpStatusAndComesBack) {
+  const std::pair<Status, int> cases[] = {{InvalidArgument("a"), 400},
+                                          {InvalidArgument("a", "unknown_member"), 400},
+                                          {InvalidArgument("a", "method_not_allowed"), 405},
+                                          {InvalidArgument("a", "unsupported_media_type"), 415},
+                                          {NotFound("a"), 404},
+                                          {AlreadyExists("a", "key_conflict"), 409},
+                                          {FailedPrecondition("a", "lease_lost"), 409},
+                                          {FailedPrecondition("a", "leased"), 409},
+                                          {ResourceExhausted("a"), 429},
+                                          {ResourceExhausted("a", "payload_too_large"), 413},
+                                          {ResourceExhausted("a", "disk_full"), 507},
+                                          {Unavailable("a"), 503},
+                                          {Unknown("a"), 500},
+                                          {DataLoss("a"), 500},
+                                          {PermissionDenied("a"), 403},
+                                          {DeadlineExceeded("a"), 504},
+                                          {Internal("a"), 500}};
+  for (const auto& [status, http_status] : cases) {
+    EXPECT_EQ(HttpStatusOf(status), http_status) << status.reason();
+    const Status read = ParseProblem(http_status, ProblemToJson(status));
+    EXPECT_EQ(read.code(), status.code()) << status.reason();
+    EXPECT_EQ(read.reason(), status.reason());
+    EXPECT_EQ(read.message(), "a");
+  }
+}
+
+TEST(ProblemTest, WritesAllFiveMembers) {
+  EXPECT_EQ(ProblemToJson(NotFound("job 42 is \"gone\"")),
+            R"({"type":"about:blank","title":"Not Found","status":404,"code":"not_found",)"
+            R"("detail":"job 42 is \"gone\""})");
+}
+
+TEST(ProblemTest, AnUnknownReasonFallsBackToTheHttpStatus) {
+  const Status read = ParseProblem(409, R"({"code": "from_the_future", "detail": "no"})");
+  EXPECT_EQ(read.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(read.message(), "no");
+}
+
+TEST(ProblemTest, ABodyThatIsNoProblemStillMakesAStatus) {
+  EXPECT_EQ(ParseProblem(502, "<html>\nBad Gateway").code(), StatusCode::kUnavailable);
+  EXPECT_EQ(ParseProblem(502, "<html>\nBad Gateway").message(),
+            "HTTP 502: '<html>\\x0aBad Gateway'");
+  EXPECT_EQ(ParseProblem(404, "").code(), StatusCode::kNotFound);
+  EXPECT_EQ(ParseProblem(500, "[1]").code(), StatusCode::kInternal);
+}
+
+}  // namespace
+}  // namespace delayd::protocol

@@ -1,0 +1,71 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/job_json.h"
+
+namespace delayd::protocol {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(RescheduleRequestTest, ReadsBack) {
+  RescheduleRequest request;
+  request.due = DueAfter{Millis(1500)};
+  request.priority = 3;
+  auto read = ParseRescheduleRequest(RescheduleRequestToJson(request));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(std::get<DueAfter>(*read->due).delay, Millis(1500));
+  EXPECT_EQ(read->priority, 3U);
+
+  request.due = DueAt{WallFromMillis(7)};
+  read = ParseRescheduleRequest(RescheduleRequestToJson(request));
+  EXPECT_EQ(std::get<DueAt>(*read->due).at, WallFromMillis(7));
+}
+
+TEST(RescheduleRequestTest, ChangingNothingOrTwiceIsRefused) {
+  EXPECT_THAT(ParseRescheduleRequest("{}").status().message(), HasSubstr("nothing to change"));
+  EXPECT_THAT(
+      ParseRescheduleRequest(R"({"delay":"1s","due":"2027-01-01T09:00:00Z"})").status().message(),
+      HasSubstr("both are given"));
+  EXPECT_THAT(ParseRescheduleRequest(R"({"prioriti":1})").status().message(),
+              HasSubstr("did you mean 'priority'"));
+}
+
+TEST(RescheduleRequestTest, AZeroDelayIsAChange) {
+  EXPECT_TRUE(ParseRescheduleRequest(R"({"delay":"0"})")->due.has_value());
+}
+
+TEST(LeaseRequestTest, ReadsBackAndHasDefaults) {
+  LeaseRequest request;
+  request.count = 10;
+  request.wait = Millis(20'000);
+  request.lease = Millis(60'000);
+  const auto read = ParseLeaseRequest(LeaseRequestToJson(request));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->count, 10U);
+  EXPECT_EQ(read->wait, Millis(20'000));
+  EXPECT_EQ(read->lease, Millis(60'000));
+  for (const char* body : {"", " \r\n", "{}"}) {
+    EXPECT_EQ(ParseLeaseRequest(body)->count, 1U);
+    EXPECT_FALSE(ParseLeaseRequest(body)->lease.has_value());
+  }
+  EXPECT_FALSE(ParseLeaseRequest(R"({"wait":20})").ok());
+}
+
+TEST(LeaseChangeTest, ReadsBackAndMayBeEmpty) {
+  LeaseChange change;
+  change.delay = Millis(5000);
+  change.lease = Millis(1);
+  change.error = "exit 1: \xc3\xa4";
+  const auto read = ParseLeaseChange(LeaseChangeToJson(change));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->delay, change.delay);
+  EXPECT_EQ(read->lease, change.lease);
+  EXPECT_EQ(read->error, change.error);
+  EXPECT_TRUE(ParseLeaseChange("")->error.empty());
+  EXPECT_THAT(ParseLeaseChange(R"({"eror":"x"})").status().message(),
+              HasSubstr("did you mean 'error'"));
+}
+
+}  // namespace
+}  // namespace delayd::protocol

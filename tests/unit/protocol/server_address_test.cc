@@ -1,0 +1,48 @@
+#include "protocol/server_address.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace delayd::protocol {
+namespace {
+
+TEST(ServerAddressTest, ReadsBothForms) {
+  EXPECT_EQ(ParseServerAddress("unix:/run/delayd/delayd.sock")->path, "/run/delayd/delayd.sock");
+  EXPECT_EQ(ParseServerAddress("unix:./var/d.sock")->path, "./var/d.sock");
+  const std::pair<const char*, const char*> cases[] = {{"http://127.0.0.1:80", "127.0.0.1:80"},
+                                                       {"http://localhost", "localhost:11380"},
+                                                       {"http://localhost:1/", "localhost:1"},
+                                                       {"http://[::1]:99", "[::1]:99"},
+                                                       {"http://[::1]", "[::1]:11380"}};
+  for (const auto& [text, host] : cases) {
+    const auto address = ParseServerAddress(text);
+    ASSERT_TRUE(address.ok()) << address.status().message();
+    EXPECT_EQ(HostHeader(*address), host);
+  }
+  EXPECT_TRUE(ParseServerAddress(kDefaultServer).ok());
+}
+
+TEST(ServerAddressTest, RefusesTheRestWithTheCure) {
+  const std::pair<const char*, const char*> cases[] = {{"", "is not understood"},
+                                                       {"unix:", "has no path"},
+                                                       {"/run/d.sock", "write unix:/run/d.sock"},
+                                                       {"localhost:80", "is not understood"},
+                                                       {"https://localhost", "asks for TLS"},
+                                                       {"http://", "is not understood"},
+                                                       {"http://a/b", "is not understood"},
+                                                       {"http://a:0", "no good port"},
+                                                       {"http://a:65536", "no good port"},
+                                                       {"http://a:x", "no good port"},
+                                                       {"http://[::1", "no ']'"},
+                                                       {"http://[::1]x", "no good port"}};
+  for (const auto& [text, why] : cases) {
+    const auto address = ParseServerAddress(text);
+    ASSERT_FALSE(address.ok()) << text;
+    EXPECT_THAT(address.status().message(), testing::HasSubstr(why));
+  }
+  EXPECT_THAT(ParseServerAddress("unix:/" + std::string(200, 'x')).status().message(),
+              testing::HasSubstr("at most 107"));
+}
+
+}  // namespace
+}  // namespace delayd::protocol

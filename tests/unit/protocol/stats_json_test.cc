@@ -1,0 +1,37 @@
+#include "protocol/stats_json.h"
+
+#include <gtest/gtest.h>
+
+namespace delayd::protocol {
+namespace {
+
+TEST(StatsJsonTest, QueuesReadBack) {
+  const QueueCounts orders{
+      .name = "orders", .scheduled = 1, .ready = 2, .leased = 3, .dead = 4, .paused = true};
+  EXPECT_EQ(QueueToJson(orders),
+            R"({"name":"orders","scheduled":1,"ready":2,"leased":3,"dead":4,"paused":true})");
+  const auto read = ParseQueues(QueuesToJson({orders, {}}));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->size(), 2U);
+  EXPECT_EQ(QueueToJson((*read)[0]), QueueToJson(orders));
+  EXPECT_EQ(QueuesToJson({}), R"({"queues":[]})");
+}
+
+TEST(StatsJsonTest, StatsKeepTheirOrder) {
+  const std::string json = StatsToJson(
+      {{"scheduled", uint64_t{7}}, {"acked", UINT64_MAX}, {"next_due", std::string("x")}});
+  EXPECT_EQ(json, R"({"scheduled":7,"acked":18446744073709551615,"next_due":"x"})");
+  const auto read = ParseStats(json);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(StatsToJson(*read), json);
+}
+
+TEST(StatsJsonTest, HealthReadsBack) {
+  const auto read = ParseHealth(HealthToJson({"ok", "0.1.0"}));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->status, "ok");
+  EXPECT_EQ(read->version, "0.1.0");
+}
+
+}  // namespace
+}  // namespace delayd::protocol

@@ -1,0 +1,396 @@
+// Every kind of disagreement between two tables is planted, and has to be found and named.
+#include "storage/verify.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/keys.h"
+#include "storage/memory_job_store.h"
+#include "storage/record.h"
+
+namespace delayd::storage {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kDue = 1'700'000'000'000;
+constexpr QueueId kOrders{1};
+constexpr QueueId kMails{2};
+
+JobRecord Record(uint64_t id, QueueId queue) {
+  JobRecord record;
+  record.id = JobId{id};
+  record.queue = queue;
+  record.due_kind = DueKind::kAbsolute;
+  record.due = WallFromMillis(kDue + static_cast<int64_t>(id));
+  record.payload = "payload of " + std::to_string(id);
+  return record;
+}
+
+WallTime At(uint64_t id) {
+  return WallFromMillis(kDue + static_cast<int64_t>(id));
+}
+
+void PutIndex(Batch* batch, uint64_t id, IndexRecord::Place place, QueueId queue, WallTime at) {
+  const std::string key = IndexKey(JobId{id});
+  batch->Put(
+      Table::kIndex, key, EncodeIndexRecord(key, {.place = place, .queue = queue, .at = at}));
+}
+
+void PutTimer(Batch* batch, const JobRecord& record) {
+  const uint64_t id = ToInt(record.id);
+  const std::string key = TimerKey(At(id), record.id);
+  batch->Put(Table::kTimers, key, EncodeJobRecord(Table::kTimers, key, record));
+  batch->Put(Table::kByQueue, ByQueueKey(record.queue, At(id), record.id), {});
+  PutIndex(batch, id, IndexRecord::Place::kTimers, record.queue, At(id));
+}
+
+void PutNumber(Batch* batch, std::string_view key, uint64_t number) {
+  batch->Put(Table::kMeta, key, EncodeNumber(key, number));
+}
+
+void PutCounts(Batch* batch, QueueId queue, const QueueCounts& counts) {
+  const std::string key = QueueCountsKey(queue);
+  batch->Put(Table::kMeta, key, EncodeQueueCounts(key, counts));
+}
+
+// Job 10: plain. 11: with a key. 12: with a big payload, in the other queue. 13: dead, with a key.
+// And a key whose job has finished.
+Batch WholeStore() {
+  Batch batch;
+  PutNumber(&batch, kSchemaKey, kSchemaVersion);
+  PutNumber(&batch, kLowWaterMarkKey, kDue);
+  PutNumber(&batch, kDoneLowWaterMarkKey, kDue - 1000);
+  PutNumber(&batch, kIdHighWaterMarkKey, 1000);
+  for (const auto& [name, id] : {std::pair("orders", kOrders), std::pair("mails", kMails)}) {
+    batch.Put(Table::kQueues, name, EncodeQueueRecord(name, {.id = id}));
+  }
+  PutTimer(&batch, Record(10, kOrders));
+  JobRecord keyed = Record(11, kOrders);
+  keyed.key = "order:11";
+  PutTimer(&batch, keyed);
+  const std::string key = ClientKey(kOrders, "order:11");
+  batch.Put(Table::kKeys, key, EncodeKeyRecord(key, {.id = JobId{11}}));
+  JobRecord big = Record(12, kMails);
+  big.payload.clear();
+  big.payload_is_big = true;
+  big.payload_bytes = 5000;
+  PutTimer(&batch, big);
+  batch.Put(Table::kBig,
+            IndexKey(JobId{12}),
+            EncodeBigPayload(IndexKey(JobId{12}), std::string(5000, 'x')));
+  JobRecord dead = Record(13, kOrders);
+  dead.key = "order:13";
+  const std::string dead_key = DeadKey(kOrders, At(13), JobId{13});
+  batch.Put(Table::kDead, dead_key, EncodeJobRecord(Table::kDead, dead_key, dead));
+  PutIndex(&batch, 13, IndexRecord::Place::kDead, kOrders, At(13));
+  const std::string key13 = ClientKey(kOrders, "order:13");
+  batch.Put(Table::kKeys, key13, EncodeKeyRecord(key13, {.id = JobId{13}}));
+  const std::string done_key = DoneKey(At(0), JobId{9});
+  batch.Put(
+      Table::kDone, done_key, EncodeDoneRecord(done_key, {.queue = kOrders, .key = "order:9"}));
+  const std::string key9 = ClientKey(kOrders, "order:9");
+  batch.Put(Table::kKeys,
+            key9,
+            EncodeKeyRecord(key9, {.id = JobId{9}, .expiry = At(500), .finished = At(0)}));
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1});
+  PutCounts(&batch, kMails, {.pending = 1, .dead = 0});
+  return batch;
+}
+
+class VerifyTest : public ::testing::Test {
+ protected:
+  VerifyTest() { EXPECT_TRUE(store_.Commit(WholeStore()).ok()); }
+
+  void Plant(const Batch& batch) { ASSERT_TRUE(store_.Commit(batch).ok()); }
+
+  VerifyReport Verify() {
+    auto report = VerifyStore(store_);
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    return std::move(report).value();
+  }
+
+  // Exactly one disagreement, with this text.
+  void ExpectOne(const std::string& what, bool repairable) {
+    const VerifyReport report = Verify();
+    ASSERT_EQ(report.disagreements.size(), 1U) << ::testing::PrintToString(Texts(report));
+    EXPECT_THAT(report.disagreements[0].what, HasSubstr(what));
+    EXPECT_EQ(report.disagreements[0].repairable, repairable);
+    Plant(report.repair);
+    EXPECT_EQ(Verify().ok(), repairable) << "after the repair";
+  }
+
+  static std::vector<std::string> Texts(const VerifyReport& report) {
+    std::vector<std::string> texts;
+    for (const Disagreement& disagreement : report.disagreements) {
+      texts.push_back(disagreement.what);
+    }
+    return texts;
+  }
+
+  std::string Value(Table table, const std::string& key) {
+    std::string value;
+    EXPECT_TRUE(store_.Get(table, key, &value).ok());
+    return value;
+  }
+
+  void Flip(Table table, const std::string& key) {
+    std::string value = Value(table, key);
+    value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 1);
+    Batch batch;
+    batch.Put(table, key, value);
+    Plant(batch);
+  }
+
+  void Drop(Table table, const std::string& key) {
+    Batch batch;
+    batch.Delete(table, key);
+    Plant(batch);
+  }
+
+  MemoryJobStore store_;
+};
+
+const std::string kTimer10 = TimerKey(At(10), JobId{10});
+
+TEST_F(VerifyTest, WholeStoreHasNothingToSay) {
+  const VerifyReport report = Verify();
+  EXPECT_TRUE(report.ok()) << ::testing::PrintToString(Texts(report));
+  EXPECT_EQ(report.pending, 3U);
+  EXPECT_EQ(report.dead, 1U);
+  EXPECT_TRUE(report.repair.empty());
+}
+
+TEST_F(VerifyTest, P9DamagedRecordIsNamed) {
+  Flip(Table::kTimers, kTimer10);
+  const VerifyReport report = Verify();
+  EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("job 10: record checksum")));
+  // What leads to it says so too, and is not swept away.
+  EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("job 10: its index row leads to")));
+}
+
+TEST_F(VerifyTest, P9LostRecordIsNamedByWhatIsLeftOfIt) {
+  Drop(Table::kTimers, kTimer10);
+  const VerifyReport report = Verify();
+  EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("job 10: its index row leads to")));
+  EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("job 10: its by_queue row leads to")));
+  for (const Disagreement& disagreement : report.disagreements) {
+    EXPECT_EQ(disagreement.repairable, disagreement.table == Table::kMeta)
+        << "only the counts may follow: " << disagreement.what;
+  }
+}
+
+TEST_F(VerifyTest, MissingIndexRowIsRebuilt) {
+  Drop(Table::kIndex, IndexKey(JobId{10}));
+  ExpectOne("job 10: its index row is missing", true);
+}
+
+TEST_F(VerifyTest, IndexRowThatLeadsNowhereIsRebuilt) {
+  Batch batch;
+  PutIndex(&batch, 10, IndexRecord::Place::kTimers, kOrders, At(11));
+  Plant(batch);
+  const VerifyReport report = Verify();
+  EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("job 10: its record is in timers")));
+  Plant(report.repair);
+  EXPECT_TRUE(Verify().ok());
+}
+
+TEST_F(VerifyTest, DamagedIndexRowIsRebuilt) {
+  Flip(Table::kIndex, IndexKey(JobId{13}));
+  ExpectOne("index of job 13", true);
+}
+
+TEST_F(VerifyTest, IndexRowWithoutAJobIsNamed) {
+  Batch batch;
+  PutIndex(&batch, 77, IndexRecord::Place::kTimers, kOrders, At(77));
+  Plant(batch);
+  ExpectOne("job 77: its index row leads to timers", false);
+}
+
+TEST_F(VerifyTest, JobThatIsThereTwiceIsNamed) {
+  JobRecord record = Record(10, kOrders);
+  const std::string key = TimerKey(At(99), JobId{10});
+  Batch batch;
+  batch.Put(Table::kTimers, key, EncodeJobRecord(Table::kTimers, key, record));
+  Plant(batch);
+  EXPECT_THAT(Texts(Verify()), ::testing::Contains(HasSubstr("where there is another")));
+}
+
+TEST_F(VerifyTest, MissingByQueueRowIsRebuilt) {
+  Drop(Table::kByQueue, ByQueueKey(kOrders, At(10), JobId{10}));
+  ExpectOne("job 10: its by_queue row is missing", true);
+}
+
+TEST_F(VerifyTest, SuperfluousByQueueRowIsSweptAway) {
+  Batch batch;
+  batch.Put(Table::kByQueue, ByQueueKey(kOrders, At(5), JobId{10}), {});
+  Plant(batch);
+  ExpectOne("job 10: a by_queue row leads to", true);
+}
+
+TEST_F(VerifyTest, MissingBigPayloadIsNamed) {
+  Drop(Table::kBig, IndexKey(JobId{12}));
+  ExpectOne("job 12: its payload is missing", false);
+}
+
+TEST_F(VerifyTest, BigPayloadOfAnotherSizeIsNamed) {
+  Batch batch;
+  const std::string key = IndexKey(JobId{12});
+  batch.Put(Table::kBig, key, EncodeBigPayload(key, "short"));
+  Plant(batch);
+  ExpectOne("job 12: its payload has 5 bytes and should have 5000", false);
+}
+
+TEST_F(VerifyTest, P9DamagedBigPayloadIsNamed) {
+  Flip(Table::kBig, IndexKey(JobId{12}));
+  EXPECT_THAT(Texts(Verify()),
+              ::testing::Contains(HasSubstr("payload of job 12: record checksum")));
+}
+
+TEST_F(VerifyTest, BigPayloadWithoutAJobIsNamed) {
+  Batch batch;
+  const std::string key = IndexKey(JobId{10});
+  batch.Put(Table::kBig, key, EncodeBigPayload(key, "nobody's"));
+  Plant(batch);
+  ExpectOne("payload of job 10: no such job needs it", false);
+}
+
+TEST_F(VerifyTest, MissingKeyRowIsRebuilt) {
+  Drop(Table::kKeys, ClientKey(kOrders, "order:11"));
+  ExpectOne("job 11: the row of its key order:11 in queue number 1 is missing", true);
+}
+
+TEST_F(VerifyTest, KeyOfALiveJobThatSaysFinishedIsRebuilt) {
+  Batch batch;
+  const std::string key = ClientKey(kOrders, "order:13");
+  batch.Put(Table::kKeys,
+            key,
+            EncodeKeyRecord(key, {.id = JobId{13}, .expiry = At(500), .finished = At(0)}));
+  const std::string done = DoneKey(At(0), JobId{13});
+  batch.Put(Table::kDone, done, EncodeDoneRecord(done, {.queue = kOrders, .key = "order:13"}));
+  Plant(batch);
+  ExpectOne("job 13: its key order:13 in queue number 1 says that it has finished", true);
+}
+
+TEST_F(VerifyTest, KeyOfAnotherJobIsNamed) {
+  Batch batch;
+  const std::string key = ClientKey(kOrders, "order:11");
+  batch.Put(Table::kKeys, key, EncodeKeyRecord(key, {.id = JobId{10}}));
+  Plant(batch);
+  const auto texts = Texts(Verify());
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("job 11: its key order:11")));
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("it belongs to job 10")));
+}
+
+TEST_F(VerifyTest, P9DamagedKeyRowIsNamed) {
+  Flip(Table::kKeys, ClientKey(kOrders, "order:9"));
+  ExpectOne("key order:9 in queue number 1: record checksum", false);
+}
+
+TEST_F(VerifyTest, FinishedKeyThatNothingWouldForgetIsSweptAway) {
+  Drop(Table::kDone, DoneKey(At(0), JobId{9}));
+  ExpectOne("key order:9 of finished job 9", true);
+}
+
+TEST_F(VerifyTest, DoneRowBelowItsMarkIsSweptAway) {
+  const std::string key = DoneKey(WallFromMillis(5), JobId{3});
+  Batch batch;
+  batch.Put(Table::kDone, key, EncodeDoneRecord(key, {.queue = kOrders}));
+  Plant(batch);
+  ExpectOne("finished job 3: it lies below done_lwm", true);
+}
+
+TEST_F(VerifyTest, P9DamagedDoneRowIsNamed) {
+  Flip(Table::kDone, DoneKey(At(0), JobId{9}));
+  ExpectOne("finished job 9: record checksum", false);
+}
+
+TEST_F(VerifyTest, WrongCountsAreRebuilt) {
+  Batch batch;
+  PutCounts(&batch, kOrders, {.pending = 3, .dead = 1});
+  Plant(batch);
+  ExpectOne("queue orders: it counts 3 pending and 1 dead jobs, and holds 2 and 1", true);
+}
+
+TEST_F(VerifyTest, MissingCountsAreRebuilt) {
+  Drop(Table::kMeta, QueueCountsKey(kMails));
+  ExpectOne("queue mails: it counts 0 pending", true);
+}
+
+TEST_F(VerifyTest, JobBelowTheLowWaterMarkIsNamed) {
+  Batch batch;
+  PutNumber(&batch, kLowWaterMarkKey, kDue + 11);
+  Plant(batch);
+  ExpectOne("job 10: it lies below the low-water mark", false);
+}
+
+TEST_F(VerifyTest, IdThatWouldBeGivenOutAgainIsNamed) {
+  Batch batch;
+  PutNumber(&batch, kIdHighWaterMarkKey, 13);
+  Plant(batch);
+  ExpectOne("job 13: its id lies above id_hwm", false);
+}
+
+TEST_F(VerifyTest, JobOfAnUnknownQueueIsNamed) {
+  Drop(Table::kQueues, "mails");
+  ExpectOne("job 12: queue number 2 is not known", false);
+}
+
+TEST_F(VerifyTest, TwoQueuesWithOneNumberAreNamed) {
+  Batch batch;
+  batch.Put(Table::kQueues, "twin", EncodeQueueRecord("twin", {.id = kMails}));
+  Plant(batch);
+  ExpectOne("queue twin: it has the number of queue mails", false);
+}
+
+TEST_F(VerifyTest, P9DamagedMetaAndQueueRowsAreNamed) {
+  for (const auto& [table, key] : {std::pair(Table::kMeta, std::string(kSchemaKey)),
+                                   std::pair(Table::kMeta, QueueCountsKey(kMails)),
+                                   std::pair(Table::kQueues, std::string("orders"))}) {
+    Flip(table, key);
+  }
+  const auto texts = Texts(Verify());
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("meta schema: record checksum")));
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("counts of queue number 2")));
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("queue orders: record checksum")));
+}
+
+TEST_F(VerifyTest, KeyOfTheWrongLengthIsNamed) {
+  Batch batch;
+  batch.Put(Table::kTimers, "short", "value");
+  Plant(batch);
+  EXPECT_THAT(Texts(Verify()), ::testing::Contains(HasSubstr("timer key: 5 bytes")));
+}
+
+TEST_F(VerifyTest, ManyDisagreementsAreCountedAndTheFirstNamed) {
+  Batch batch;
+  for (uint64_t id = 100; id < 100 + 2 * kDisagreementsMax; ++id) {
+    PutIndex(&batch, id, IndexRecord::Place::kTimers, kOrders, At(id));
+  }
+  Plant(batch);
+  const VerifyReport report = Verify();
+  EXPECT_EQ(report.disagreement_count, 2 * kDisagreementsMax);
+  EXPECT_EQ(report.disagreements.size(), kDisagreementsMax);
+}
+
+TEST_F(VerifyTest, ProgressRisesToTheNumberOfRows) {
+  Batch batch;
+  for (uint64_t i = 0; i < 20'000; ++i) {
+    const std::string key = DoneKey(At(1000 + i), JobId{500});
+    batch.Put(Table::kDone, key, EncodeDoneRecord(key, {.queue = kOrders}));
+  }
+  Plant(batch);
+  uint64_t last = 0;
+  const auto report = VerifyStore(store_, [&](Table, uint64_t rows) {
+    EXPECT_GT(rows, last);
+    last = rows;
+  });
+  EXPECT_GT(last, 0U);
+  EXPECT_LE(last, report->rows);
+}
+
+}  // namespace
+}  // namespace delayd::storage

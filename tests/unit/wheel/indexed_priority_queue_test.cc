@@ -1,0 +1,113 @@
+// The heap against a sorted set, and its claims one by one.
+#include "wheel/indexed_priority_queue.h"
+
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/wheel/random_source.h"
+
+namespace delayd::wheel {
+namespace {
+
+TEST(IndexedPriorityQueueTest, PopsInOrder) {
+  IndexedPriorityQueue<int> queue;
+  for (const int value : {5, 3, 9, 1, 7, 1}) {
+    queue.Add(value);
+  }
+  std::vector<int> popped;
+  while (!queue.empty()) {
+    popped.push_back(queue.Pop());
+  }
+  EXPECT_EQ(popped, (std::vector<int>{1, 1, 3, 5, 7, 9}));
+}
+
+TEST(IndexedPriorityQueueTest, HandleFindsItsElementWhereverItMoved) {
+  IndexedPriorityQueue<int> queue;
+  std::vector<IndexedPriorityQueue<int>::Handle> handles;
+  for (int value = 100; value > 0; --value) {
+    handles.push_back(queue.Add(value));
+  }
+  EXPECT_EQ(queue.Get(handles[0]), 100);
+  EXPECT_EQ(queue.Get(handles[99]), 1);
+  queue.Update(handles[0], -5);
+  EXPECT_EQ(queue.Top(), -5);
+  EXPECT_EQ(queue.TopHandle(), handles[0]);
+  EXPECT_EQ(queue.Remove(handles[0]), -5);
+  EXPECT_EQ(queue.Top(), 1);
+}
+
+TEST(IndexedPriorityQueueTest, HoldsWhatCanOnlyBeMoved) {
+  struct Less {
+    bool operator()(const std::unique_ptr<int>& a, const std::unique_ptr<int>& b) const {
+      return *a < *b;
+    }
+  };
+
+  IndexedPriorityQueue<std::unique_ptr<int>, Less> queue;
+  queue.Add(std::make_unique<int>(2));
+  const auto handle = queue.Add(std::make_unique<int>(3));
+  queue.Modify(handle, [](std::unique_ptr<int>& value) { *value = 1; });
+  EXPECT_EQ(*queue.Pop(), 1);
+  EXPECT_EQ(*queue.Pop(), 2);
+}
+
+TEST(IndexedPriorityQueueDeathTest, UnknownHandleStopsTheProgram) {
+  IndexedPriorityQueue<int> queue;
+  const auto handle = queue.Add(1);
+  queue.Add(2);
+  queue.Remove(handle);
+  EXPECT_DEATH(queue.Remove(handle), "check failed");
+  EXPECT_DEATH(queue.Get(77), "check failed");
+}
+
+TEST(IndexedPriorityQueueTest, SaysWhatASortedSetSays) {
+  using Element = std::pair<uint64_t, uint64_t>;  // key, id: all different
+  RandomSource random(TestSeed());
+  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(TestSeed()));
+  IndexedPriorityQueue<Element> queue;
+  std::set<Element> naive;
+  std::vector<std::pair<uint32_t, Element>> known;
+  uint64_t id = 0;
+  for (uint64_t i = 0; i < Scaled(1'000'000); ++i) {
+    const uint64_t dice = random.Below(100);
+    if (known.empty() || dice < 40) {
+      const Element element{random.Below(1000), id++};
+      known.emplace_back(queue.Add(element), element);
+      naive.insert(element);
+    } else if (dice < 60) {
+      const size_t at = random.Below(known.size());
+      ASSERT_EQ(queue.Remove(known[at].first), known[at].second);
+      naive.erase(known[at].second);
+      known[at] = known.back();
+      known.pop_back();
+    } else if (dice < 80) {
+      auto& [handle, element] = known[random.Below(known.size())];
+      naive.erase(element);
+      element.first = random.Below(1000);
+      naive.insert(element);
+      queue.Update(handle, element);
+    } else if (dice < 99) {
+      ASSERT_EQ(queue.Top(), *naive.begin());
+    } else {
+      ASSERT_EQ(queue.Pop(), *naive.begin());
+      std::erase_if(known, [&](const auto& each) { return each.second == *naive.begin(); });
+      naive.erase(naive.begin());
+    }
+    ASSERT_EQ(queue.size(), naive.size());
+    if (random.OneIn(10'000)) {
+      queue.CheckInvariants();
+    }
+    if (queue.size() > 2000) {
+      queue.Clear();
+      naive.clear();
+      known.clear();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace delayd::wheel

@@ -1,0 +1,50 @@
+// wheel/callback_timers.h — the wheel as an in-process timer: run this function after that delay.
+//
+// Units:   ticks (wheel/timer.h); the owner says what time it is.
+// Errors:  none; a timer that ran or was stopped is answered with false. Callbacks must not throw.
+// Threads: one owner, who also runs the callbacks, from RunDue. A callback may start, stop and
+// reset
+//          timers, itself excepted: when it runs, its own timer is over.
+// Cost:    that of the wheel, and one std::function a timer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "wheel/timing_wheel.h"
+
+namespace delayd::wheel {
+
+class CallbackTimers {
+ public:
+  using Callback = std::function<void()>;
+
+  explicit CallbackTimers(Tick now = 0, WheelOptions options = {})
+      : wheel_(now, std::move(options)) {}
+
+  // kNoTimer, and the callback is dropped, if the options' levels do not reach so far.
+  TimerHandle RunAfter(Tick now, Tick delay, Callback callback);
+
+  // True if the callback will not run any more because of this call.
+  bool Stop(TimerHandle handle);
+
+  // Runs `delay` after `now` instead of when it would have.
+  bool Reset(TimerHandle handle, Tick now, Tick delay);
+
+  // Runs what is due, in order of due tick, and returns how many ran. Always ends, even if a
+  // callback starts another without delay each time: at most as many run as there were timers at
+  // the call.
+  size_t RunDue(Tick now);
+
+  Tick NextExpiration() const { return wheel_.NextExpiration(); }
+
+  size_t size() const { return wheel_.size(); }
+
+ private:
+  TimingWheel wheel_;
+  std::vector<Callback> callbacks_;  // by the id the wheel holds
+  std::vector<uint64_t> free_ids_;
+};
+
+}  // namespace delayd::wheel
