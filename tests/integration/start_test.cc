@@ -51,7 +51,7 @@ TEST(StartTest, AWrongFlagGetsAHint) {
 TEST(StartTest, OtherThanLoopbackIsRefused) {
   Daemon daemon;
   ExpectRefusal(
-      daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:11380"}), 2, "listen on 127.0.0.1");
+      daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:11380"}), 2, "loopback");
 }
 
 TEST(StartTest, ASocketOfARunningDaemonIsNotTaken) {
