@@ -6,9 +6,9 @@
 namespace delayd::cli {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(CommandLineTest, BareItPrintsHelpWithTwoExamples) {
   const Outcome outcome = Ctl({});

@@ -9,7 +9,7 @@
 namespace delayd::cli {
 namespace {
 
-class HandlerTest : public testing::Test {
+class HandlerTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { signal(SIGPIPE, SIG_IGN); }
 

@@ -13,7 +13,7 @@
 namespace delayd::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Answer Accept(const Request& request) {
   std::string body;

@@ -8,9 +8,9 @@
 namespace delayd::cli {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 size_t CountLines(const std::string& body) {
   return static_cast<size_t>(std::count(body.begin(), body.end(), '\n'));
@@ -25,7 +25,7 @@ Answer Accept(const Request& request) {
   return Ok(body, 201);
 }
 
-class ImporterTest : public testing::Test {
+class ImporterTest : public ::testing::Test {
  protected:
   void Start(FakeDaemon::Function answer, const ImportOptions& options = {}) {
     daemon_ = std::make_unique<FakeDaemon>(std::move(answer));

@@ -9,7 +9,7 @@
 namespace delayd::cli {
 namespace {
 
-class TableTest : public testing::Test {
+class TableTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { setlocale(LC_CTYPE, "C.UTF-8"); }
 

@@ -11,9 +11,9 @@ namespace {
 using protocol::EnqueuedToJson;
 using protocol::JobPageToJson;
 using protocol::JobToJson;
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 FakeDaemon::Function Always(const Answer& answer) {
   return [answer](const Request&) { return answer; };

@@ -12,15 +12,15 @@
 namespace delayd::cli {
 namespace {
 
-using testing::Contains;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 // A queue of jobs behind the API, and what was done with their leases.
-class WorkerTest : public testing::Test {
+class WorkerTest : public ::testing::Test {
  protected:
   void AddJob(uint64_t id) {
     JobView job = SomeJob(id);
