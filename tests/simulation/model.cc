@@ -77,18 +77,17 @@ void Model::SetDue(ModelJob* job, const DueSpec& due) const {
     job->on_boot_clock = false;
     return;
   }
-  // The clocks are read rounded down, so a delay ends one millisecond later than they say.
   const Millis delay = std::get<DueAfter>(due).delay;
-  const Millis wait = delay > Millis(0) ? delay + Millis(1) : delay;
   job->due_kind = DueKind::kRelative;
-  job->due = now_.wall + wait;
-  job->boot_id = options_.boot_id;
-  job->boot_due = now_.boot + wait;
+  job->due = now_.wall + delay;
+  job->boot_id = BootId();
+  job->boot_due = now_.boot + delay + Millis(delay > Millis(0) ? 1 : 0);
   job->on_boot_clock = true;
 }
 
 void Model::Place(ModelJob* job) {
   job->timer_rank = next_rank_++;
+  job->waits_again = false;
   if (IsDue(*job, now_)) {
     MakeReady(job);
   } else {
@@ -287,7 +286,7 @@ std::optional<Millis> Model::UntilNextEvent(const Now& now) const {
   };
   for (const auto& [id, job] : jobs_) {
     if (job.state == JobState::kScheduled) {
-      consider(job.on_boot_clock ? job.boot_due - now.boot : job.due - now.wall);
+      consider(job.on_boot_clock ? job.boot_due - now.boot : WallDue(job) - now.wall);
     } else if (job.state == JobState::kLeased) {
       consider(job.lease_end - now.boot);
     }
@@ -311,12 +310,12 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   }
   gone_.clear();
   next_id_ = next_id;
+  ++epoch;
   lease_sequence_ = 0;
   counters_ = {};
   std::vector<ModelJob*> pending;
   for (auto& [id, job] : jobs_) {
-    job.on_boot_clock =
-        job.due_kind == DueKind::kRelative && job.boot_id == options.boot_id && job.boot_id != 0;
+    job.on_boot_clock = job.due_kind == DueKind::kRelative && job.boot_id == BootId();
     if (job.state != JobState::kDead) {
       pending.push_back(&job);
     }

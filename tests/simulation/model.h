@@ -40,6 +40,7 @@ struct ModelJob {
   BootTime boot_due;
   uint64_t boot_id = 0;
   bool on_boot_clock = false;  // which clock the promise counts on now
+  bool waits_again = false;    // it had fired when the wall clock was set back
   WallTime created;
   uint32_t priority = 0;
   uint32_t attempts = 0;
@@ -102,6 +103,8 @@ class Model {
   // ---- transitions; each appends the answers it causes to `answers` ----
   void Execute(engine::RequestId request, const engine::Command& command, const Now& now);
   void Advance(const Now& now);
+  // These hand-outs were never seen by anybody: the jobs are ready again, no attempt is used.
+  void TakeBack(const engine::Leased& leased);
   // The process ended and starts again, on what this model holds.
   void Restart(const engine::EngineOptions& options, uint64_t next_id, const Now& now);
 
@@ -120,8 +123,14 @@ class Model {
 
   const engine::StatsView& counters() const { return counters_; }
 
-  bool IsDue(const ModelJob& job, const Now& now) const {
-    return job.on_boot_clock ? job.boot_due <= now.boot : job.due <= now.wall;
+  // What the timer waits for. A delay ends a millisecond later than the clocks say, for they are
+  // read rounded down; a job that waits again after a step back may do so too.
+  static WallTime WallDue(const ModelJob& job) {
+    return job.due + Millis(job.due_kind == DueKind::kRelative || job.waits_again ? 1 : 0);
+  }
+
+  static bool IsDue(const ModelJob& job, const Now& now) {
+    return job.on_boot_clock ? job.boot_due <= now.boot : WallDue(job) <= now.wall;
   }
 
   engine::StatsView Stats() const;
@@ -173,6 +182,12 @@ class Model {
   const ModelKey* FindKey(const std::string& queue, const std::string& key) const;
   uint64_t BatchOfRef(const JobRef& ref) const;
   void SetDue(ModelJob* job, const DueSpec& due) const;
+
+  // A kernel that does not tell its boots apart: then each run has a boot clock of its own.
+  uint64_t BootId() const {
+    return options_.boot_id != 0 ? options_.boot_id : epoch | uint64_t{1} << 63;
+  }
+
   void Place(ModelJob* job);
   void MakeReady(ModelJob* job);
   void Finish(const ModelJob& job, bool cancelled);

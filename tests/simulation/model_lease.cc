@@ -35,11 +35,11 @@ engine::Leased Model::HandOut(const engine::Lease& command, uint64_t* batch) {
       break;
     }
     // Right before the hand-out: never early (P2), whatever the wall clock did since it fired.
-    if (!IsDue(*job, now_)) {
+    const Millis late = job->on_boot_clock ? now_.boot - job->boot_due : now_.wall - job->due;
+    if (late < Millis(0)) {
       Place(job);
       continue;
     }
-    const Millis late = job->on_boot_clock ? now_.boot - job->boot_due : now_.wall - job->due;
     if (job->spec->expires_after && late > *job->spec->expires_after) {
       Die(job, "expired: nobody took it within expires_after");
       *batch = open_batch;
@@ -103,6 +103,15 @@ void Model::Do(RequestId, const engine::Abandon& command) {
   for (const auto& [id, waiter] : waiters_) {
     if (waiter.request == command.waiting) {
       return RemoveWaiter(id);
+    }
+  }
+}
+
+void Model::TakeBack(const engine::Leased& leased) {
+  for (const JobView& view : leased.jobs) {
+    if (ModelJob* job = Holding(*view.lease_token)) {
+      MakeReady(job);
+      --counters_.handed_out;
     }
   }
 }
@@ -226,7 +235,7 @@ void Model::FireDue() {
   std::vector<Due> due;
   for (const auto& [id, job] : jobs_) {
     if (job.state == JobState::kScheduled && IsDue(job, now_)) {
-      const int64_t tick = job.on_boot_clock ? ToMillis(job.boot_due) : ToMillis(job.due);
+      const int64_t tick = job.on_boot_clock ? ToMillis(job.boot_due) : ToMillis(WallDue(job));
       due.push_back({!job.on_boot_clock, tick, job.timer_rank, id, 0});
     } else if (job.state == JobState::kLeased && job.lease_end <= now_.boot) {
       due.push_back({false, ToMillis(job.lease_end), job.timer_rank, id, 0});
@@ -257,8 +266,11 @@ void Model::Advance(const Now& now) {
   now_ = now;
   if (now.wall < hand_) {
     for (auto& [id, job] : jobs_) {
-      if (job.state == JobState::kReady && !IsDue(job, now)) {
+      const bool fired = job.state == JobState::kReady && !job.on_boot_clock;
+      if (fired && job.place > now.wall && job.due + Millis(1) > now.wall) {
         job.state = JobState::kScheduled;
+        job.waits_again = true;
+        job.timer_rank = next_rank_++;
       }
     }
   }

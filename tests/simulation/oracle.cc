@@ -34,9 +34,12 @@ void Oracle::Executed(RequestId request, const engine::Command& command, const N
   }
   if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
     names_.erase(request);
-    // A request that was answered in the meantime keeps its answer.
-    if (!expected_.contains(abandon->waiting)) {
+    const auto chosen = expected_.find(abandon->waiting);
+    if (chosen == expected_.end()) {
       names_.erase(abandon->waiting);
+    } else if (auto* leased = std::get_if<engine::Leased>(&chosen->second.reply.body);
+               leased != nullptr && chosen->second.batch > committed_) {
+      model_.TakeBack(std::exchange(*leased, {}));
     }
   }
   model_.Execute(request, command, now);
@@ -130,7 +133,6 @@ void Oracle::Restarted(const engine::EngineOptions& options,
          " and there is job " + std::to_string(ToInt(jobs.rbegin()->first)));
   }
   model_.Restart(options, next_id, now);
-  ++model_.epoch;
   model_.open_batch = committed_ + 1;
 }
 
