@@ -273,7 +273,8 @@ TEST(TimingWheelTest, SleepingOwnerFindsNothingLeftToCascadeWhenASlotBegins) {
   }
   EXPECT_LT(wakes, kTimers / 1000);
   for (const TimingWheel::SlotView& slot : wheel.Slots()) {
-    EXPECT_EQ(slot.level, 1U);
+    // Level 0 is the run of the first slot, when a timer falls into it.
+    EXPECT_LT(slot.level, 2U);
   }
   wheel.CheckInvariants();
 }
