@@ -405,6 +405,45 @@ TEST(TimingWheelTest, MovingOneTimerForeverNeedsNoMemory) {
   wheel.CheckInvariants();
 }
 
+TEST(TimingWheelTest, EntryWhoseVersionCameRoundDoesNotFireItsTimerEarly) {
+  constexpr int kVersions = 256;
+  for (const Tick delay : {Tick{100}, Tick{5000}}) {  // popped from level 0, from a run
+    TimingWheel wheel(kNow);
+    const TimerHandle handle = wheel.Add(kNow + delay, 1);
+    for (int i = 1; i < kVersions; ++i) {
+      ASSERT_TRUE(wheel.Move(handle, kNow + delay + 1));
+    }
+    // The first entry now agrees with the node in version and in its 24 bits of the due tick.
+    const Tick due = kNow + delay + (Tick{1} << 24);
+    ASSERT_TRUE(wheel.Move(handle, due));
+    EXPECT_EQ(PopIds(wheel, due - 1), Ids{});
+    EXPECT_EQ(PopIds(wheel, due), Ids{1});
+  }
+}
+
+TEST(TimingWheelTest, TickHalfPoppedSurvivesASweepOfItsSlot) {
+  constexpr uint64_t kTimers = 2000;
+  for (size_t popped_first = 1; popped_first < 64; popped_first += 7) {
+    TimingWheel wheel(kNow);
+    std::vector<TimerHandle> handles;
+    for (uint64_t id = 0; id < kTimers; ++id) {
+      handles.push_back(wheel.Add(kNow, id));
+    }
+    Ids all = PopIds(wheel, kNow, popped_first);
+    // The last thousand move within the tick until their old entries have to be swept.
+    for (int round = 0; round < 8; ++round) {
+      for (uint64_t id = kTimers / 2; id < kTimers; ++id) {
+        ASSERT_TRUE(wheel.Move(handles[id], kNow));
+      }
+      wheel.CheckInvariants();
+    }
+    const Ids rest = PopIds(wheel, kNow, kTimers);
+    all.insert(all.end(), rest.begin(), rest.end());
+    ASSERT_EQ(all.size(), kTimers);
+    EXPECT_TRUE(std::is_sorted(all.begin(), all.end()));
+  }
+}
+
 TEST(TimingWheelTest, WheelCanBeMovedElsewhere) {
   TimingWheel wheel(kNow);
   const TimerHandle handle = wheel.Add(kNow + 5, 1);
