@@ -22,20 +22,22 @@ std::string RoughDuration(Millis duration) {
   if (rest < 1000) {
     return sign + std::to_string(rest) + "ms";
   }
+  size_t largest = 0;
+  while (rest < kUnits[largest].millis) {
+    ++largest;
+  }
+  // To the nearest of the second unit: what was asked for as 2h is not to read 1h 59m.
+  const int64_t precision = largest + 1 < kUnits.size() ? kUnits[largest + 1].millis : 1000;
+  rest = (rest + precision / 2) / precision * precision;
   std::string out;
   int parts = 0;
   for (const Unit& unit : kUnits) {
     const int64_t count = rest / unit.millis;
     rest %= unit.millis;
-    if (parts == 0 && count == 0) {
-      continue;
-    }
-    if (count != 0) {
+    if (count != 0 && parts < 2) {
       out += (out.empty() ? "" : " ") + std::to_string(count) + std::string(unit.name);
     }
-    if (++parts == 2) {
-      break;
-    }
+    parts += out.empty() ? 0 : 1;
   }
   return sign + out;
 }

@@ -9,7 +9,7 @@
 
 namespace delayd::cli {
 
-// The two largest units, cut off: "2d 3h", "12m 4s", "7s", "350ms"; "-5s" for what has passed.
+// The two largest units, rounded: "2d 3h", "12m 4s", "7s", "350ms"; "-5s" for what has passed.
 std::string RoughDuration(Millis duration);
 // "in 12m 4s", "now" or "5s ago".
 std::string FromNow(WallTime time, WallTime now);

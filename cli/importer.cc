@@ -130,14 +130,18 @@ Status Importer::Retry(const std::vector<Line>& lines,
   const BootTime now = clock_->Sample().boot;
   if (tries == 1) {
     *give_up = now + options_.retry_for;
-    hooks_.say(why.message() + "; trying again for " + RoughDuration(options_.retry_for));
+    const std::string what =
+        why.code() == StatusCode::kUnknown
+            ? "the daemon's answer was lost; every line has a key, so it is safe"
+              " to send them again"
+            : why.message();
+    hooks_.say(what + "; trying for " + RoughDuration(options_.retry_for));
   }
   if (now >= *give_up) {
     return why.WithContext(range);
   }
   const Millis backoff = std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries - 1, 10)));
-  hooks_.sleep(std::min<Millis>(backoff, *give_up - now));
-  return OkStatus();
+  return hooks_.sleep(std::min<Millis>(backoff, *give_up - now));
 }
 
 Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {

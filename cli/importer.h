@@ -41,7 +41,8 @@ struct ImportCounts {
 class Importer {
  public:
   struct Hooks {
-    std::function<void(Millis)> sleep;
+    // Not OK: stop waiting, and stop.
+    std::function<Status(Millis)> sleep;
     std::function<void(const Status&)> bad_line;
     std::function<void(const std::string&)> say;
     // Called for each job once it is acknowledged; an error ends the import.

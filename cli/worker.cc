@@ -333,7 +333,10 @@ void Worker::Pause(Millis time) const {
 
 void Worker::ReportOutage(const Status& status) {
   if (!outage_.exchange(true)) {
-    context_->console.Say(status.message() + "; waiting for delayd");
+    // What it says of an unknown outcome is for whoever would repeat a request; here leases fence.
+    const std::string what = status.code() == StatusCode::kUnknown ? "the daemon's answer was lost"
+                                                                   : std::string(status.message());
+    context_->console.Say(what + "; waiting for delayd");
   }
 }
 

@@ -1,5 +1,6 @@
 #include "daemon/command_line.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <map>
@@ -33,6 +34,8 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_flag("-h,--help", flags->help, "Show this and exit");
   app->add_flag("--version", flags->version, "Show the version and exit");
   app->add_flag("--check-config", flags->check_config, "Check the configuration and exit");
+  // Whoever adds a flag behind others means it: the last one wins.
+  app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app->add_option("--config", flags->config, "Configuration file")->type_name("FILE");
   for (const ConfigKey& key : ConfigKeys()) {
     if (!key.flag.empty()) {
@@ -58,20 +61,23 @@ std::string Help(const CLI::App& app) {
   return help.str();
 }
 
-// CLI11 names the first argument it does not know; a near flag is most likely what was meant.
+// CLI11 lists all it did not expect, in an order of its own; the first flag among them is the
+// cause, and a near flag is most likely what was meant.
 std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error) {
-  std::string hint;
+  const std::vector<std::string> rest = app.remaining();
+  if (rest.empty()) {
+    return "delayd: " + std::string(error.what()) + "; 'delayd --help' lists the flags";
+  }
+  const auto flag = std::find_if(
+      rest.begin(), rest.end(), [](const std::string& text) { return text.starts_with('-'); });
+  const std::string unknown = flag == rest.end() ? rest.front() : flag->substr(0, flag->find('='));
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
     names.push_back("--" + option->get_single_name());
   }
   const std::vector<std::string_view> known(names.begin(), names.end());
-  for (const std::string& argument : app.remaining()) {
-    if (hint.empty()) {
-      hint = protocol::DidYouMean(argument.substr(0, argument.find('=')), known);
-    }
-  }
-  return "delayd: " + std::string(error.what()) +
+  const std::string hint = protocol::DidYouMean(unknown, known);
+  return "delayd: unknown argument " + protocol::Quoted(unknown) +
          (hint.empty() ? "; 'delayd --help' lists the flags" : hint);
 }
 

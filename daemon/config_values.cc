@@ -121,7 +121,7 @@ StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   if (!IsLoopback(address.host)) {
     return InvalidArgument(Quoted(address.host) +
                            " can be reached from other machines, and this interface has no login; "
-                           "listen on 127.0.0.1 or [::1]");
+                           "listen on a loopback address, 127.0.0.1 or [::1]");
   }
   return address;
 }

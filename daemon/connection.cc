@@ -1,5 +1,7 @@
 #include "daemon/connection.h"
 
+#include <poll.h>
+
 #include <cerrno>
 #include <utility>
 
@@ -64,6 +66,9 @@ void Connection::Read(std::span<char> buffer) {
     }
   } else if (got == 0) {
     input_ended_ = true;
+    // Who ended only its sending side still reads; who closed does not, and a Unix socket tells.
+    pollfd state{.fd = stream_.native_handle(), .events = 0, .revents = 0};
+    hung_up_ = ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;
   } else if (!WouldBlock(errno)) {
     Fail();
   }

@@ -59,7 +59,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // No more input will come, but answers may still be read.
   bool input_ended() const { return input_ended_; }
 
-  // Nobody is there any more.
+  // No more input will come, and nobody will read an answer.
+  bool hung_up() const { return hung_up_; }
+
+  // Broken or closed.
   bool gone() const { return gone_; }
 
   bool read_armed() const { return read_armed_; }
@@ -92,6 +95,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool read_armed_ = false;
   bool write_armed_ = false;
   bool input_ended_ = false;
+  bool hung_up_ = false;
   bool gone_ = false;
   bool lingering_ = false;
 

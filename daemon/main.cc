@@ -1,4 +1,6 @@
 // delayd: the daemon. Opens the store, loads the engine, listens, and turns until told to stop.
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "daemon/service_notify.h"
 #include "storage/rocks_job_store.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 namespace delayd {
@@ -151,8 +154,29 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
   return status.ok() ? kExitOk : kExitCommitFailed;  // Run has logged why
 }
 
+// Connections and RocksDB's files share one limit, whose soft value is often 1024.
+void RaiseFileLimit(const Config& config) {
+  constexpr rlim_t kOtherFiles = 1024;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return;
+  }
+  const rlim_t wanted = config.limits.connections + kOtherFiles;
+  if (limit.rlim_cur < wanted) {
+    limit.rlim_cur = std::min(wanted, limit.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  if (limit.rlim_cur < wanted) {
+    log::Warn("the limit of open files is low; raise it or lower limits.connections",
+              {{"limit", limit.rlim_cur}, {"wanted", wanted}});
+  }
+}
+
 int RunDaemon(const Config& config) {
   log::Start(config.log);
+  // A reader of the log that goes away must not take the daemon along.
+  std::signal(SIGPIPE, SIG_IGN);
+  RaiseFileLimit(config);
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
   StatusOr<std::unique_ptr<storage::JobStore>> store =

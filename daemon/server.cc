@@ -148,9 +148,10 @@ void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
   }
   connection->held_back = under_pressure() || !connection->session().wants_input();
   if (connection->input_ended() && !connection->held_back) {
-    // Who has closed its side will not work on a job that comes later.
-    GiveUpLeases(connection.get(), now);
     connection->session().Stop();
+    if (connection->hung_up()) {
+      GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
+    }
   }
 }
 
@@ -196,6 +197,10 @@ void Server::Loop::FinishTouched(const Now& now) {
 
 // Sends, waits for more, or lets go. True: look at it again in the next turn.
 bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
+  if (connection->input_ended() && !connection->held_back) {
+    // It gets what is there now; a client that asks nothing more does not wait for later jobs.
+    GiveUpLeases(connection.get(), now);
+  }
   const bool all_sent = connection->Write();
   Session& session = connection->session();
   const bool done = session.finished() && all_sent;

@@ -1,6 +1,10 @@
 #include "protocol/problem.h"
 
+#include <algorithm>
 #include <array>
+#include <mutex>
+#include <set>
+#include <string>
 
 #include "protocol/json_reader.h"
 #include "protocol/json_writer.h"
@@ -17,8 +21,8 @@ struct Known {
   int http_status;
 };
 
-// Reasons that say more than their code does. A reason that is missing here still travels, and is
-// read back as its code's own.
+// Reasons whose code is known for sure. One that is missing here still travels: its code is then
+// guessed from the HTTP status.
 constexpr std::array<Known, 25> kReasons = {{
     {"already_finished", StatusCode::kFailedPrecondition, 409},
     {"body_too_large", StatusCode::kResourceExhausted, 413},
@@ -133,6 +137,31 @@ StatusCode CodeOfHttp(int http_status) {
   }
 }
 
+constexpr size_t kReasonBytesMax = 64;
+constexpr size_t kKeptReasonsMax = 256;
+
+// A Status borrows its reason, so one that is not ours has to be kept. Bounded, because it comes
+// from whoever answers; beyond the bound it is empty, which takes the code's own.
+std::string_view KeepReason(const std::string& reason) {
+  const bool is_slug = !reason.empty() && reason.size() <= kReasonBytesMax &&
+                       std::all_of(reason.begin(), reason.end(), [](char c) {
+                         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+                       });
+  if (!is_slug) {
+    return {};
+  }
+  static std::mutex mutex;
+  // Never freed: a Status may outlive anything that is destroyed at the end.
+  static auto& kept = *new std::set<std::string>();
+  const std::lock_guard lock(mutex);
+  const auto found = kept.find(reason);
+  if (found != kept.end()) {
+    return *found;
+  }
+  return kept.size() < kKeptReasonsMax ? std::string_view(*kept.insert(reason).first)
+                                       : std::string_view();
+}
+
 }  // namespace
 
 int HttpStatusOf(const Status& status) {
@@ -178,7 +207,7 @@ Status ParseProblem(int http_status, std::string_view body) {
   if (const Known* known = FindReason(code)) {
     return {known->code, std::move(detail), known->reason};
   }
-  return {CodeOfHttp(http_status), std::move(detail)};
+  return {CodeOfHttp(http_status), std::move(detail), KeepReason(code)};
 }
 
 }  // namespace delayd::protocol

@@ -16,8 +16,8 @@ namespace delayd::protocol {
 // 400, 404, 409, 413/429/507, 503 ... for a status that is not OK.
 int HttpStatusOf(const Status& status);
 std::string ProblemToJson(const Status& status);
-// The Status that a server meant: by its code if it is known, else by the HTTP status. `body` may
-// be anything.
+// The Status that a server meant: by its code if it is known, else by the HTTP status, with the
+// server's own reason. `body` may be anything.
 Status ParseProblem(int http_status, std::string_view body);
 
 }  // namespace delayd::protocol

@@ -13,24 +13,21 @@ uint32_t ChunkPool::AllocateChunk() {
   if (segments_.empty() || high_water_ == segments_.size() * kSegmentChunks) {
     DELAYD_CHECK(segments_.size() < (size_t{1} << 27) / kSegmentChunks - 1);
     constexpr size_t kBytes = kSegmentWords * sizeof(Entry);
-    // As in the slab, the first segment stays on small pages.
-    PageBlock block = AllocatePages(kBytes, huge_pages_ && !segments_.empty() ? kBytes : 0);
+    PageBlock block = AllocatePages(kBytes, 0);
     auto* words = reinterpret_cast<Entry*>(block.get());
     segments_.push_back({words, std::move(block)});
   }
   return high_water_++;
 }
 
-bool ChunkPool::Extend(EntryList& list) {
+void ChunkPool::Extend(EntryList& list) {
   const uint32_t chunk = AllocateChunk();
-  const bool was_empty = list.empty();
-  if (was_empty) {
+  if (list.empty()) {
     list.head = chunk;
   } else {
     *At(list.tail - kChunkWords) = {chunk, kChunkEntries};
   }
   list.tail = chunk * kChunkWords + 1;
-  return was_empty;
 }
 
 bool ChunkPool::SpliceFront(EntryList& front, EntryList& list) {

@@ -1,14 +1,15 @@
 // wheel/entry_list.h — what a slot holds: 8-byte entries in 256-byte chunks, appended at a hot
 // tail.
 //
-// An entry points at a node by index and carries the node's tag of the moment it was written and
-// the low 24 bits of the due tick. So a slot is sorted or moved down a level without touching a
-// node, and an entry whose tag differs is stale: its timer was cancelled, moved or fired.
+// An entry points at a node by index and carries the node's version of the moment it was written
+// and the low 24 bits of the due tick. So a slot is sorted or moved down a level without touching a
+// node, and an entry that differs from its node in either is stale: the timer was cancelled, moved
+// or fired.
 //
 // Units:   a position is chunk * 32 + word; word 0 of a chunk is its header.
 // Errors:  more than 2^27 chunks (4 thousand million entries) is a DELAYD_CHECK.
 // Threads: one owner.
-// Cost:    Append and PopFrontChunk O(1); memory 256 bytes a chunk, kept for reuse until
+// Cost:    Append and PopFront O(1); memory 256 bytes a chunk, kept for reuse until
 // destruction.
 #pragma once
 
@@ -25,17 +26,15 @@ constexpr uint32_t kEntryLowMask = (uint32_t{1} << kEntryLowBits) - 1;
 
 struct Entry {
   uint32_t index;
-  uint32_t tag_low;  // tag in the high 8 bits, low bits of the due tick below
+  uint32_t stamp;  // version in the high 8 bits, low bits of the due tick below
 
-  uint8_t tag() const { return static_cast<uint8_t>(tag_low >> kEntryLowBits); }
-
-  uint32_t low() const { return tag_low & kEntryLowMask; }
+  uint32_t low() const { return stamp & kEntryLowMask; }
 };
 
 static_assert(sizeof(Entry) == 8);
 
-inline Entry MakeEntry(uint32_t index, uint8_t tag, uint64_t due) {
-  return {index, (uint32_t{tag} << kEntryLowBits) | (static_cast<uint32_t>(due) & kEntryLowMask)};
+inline uint32_t MakeStamp(uint8_t version, uint64_t due) {
+  return (uint32_t{version} << kEntryLowBits) | (static_cast<uint32_t>(due) & kEntryLowMask);
 }
 
 // A queue of chunks. `tail` is the position of the next entry; it stands on a chunk boundary when
@@ -52,16 +51,14 @@ class ChunkPool {
   static constexpr uint32_t kChunkWords = 32;
   static constexpr uint32_t kChunkEntries = kChunkWords - 1;
 
-  explicit ChunkPool(bool huge_pages) : huge_pages_(huge_pages) {}
-
-  // True if the list was empty before.
+  // True if a chunk was added for it.
   bool Append(EntryList& list, Entry entry) {
-    bool first = false;
-    if (list.tail % kChunkWords == 0) {
-      first = Extend(list);
+    const bool extend = list.tail % kChunkWords == 0;
+    if (extend) [[unlikely]] {
+      Extend(list);
     }
     *At(list.tail++) = entry;
-    return first;
+    return extend;
   }
 
   // The entries of one chunk; valid until the chunk is freed.
@@ -76,7 +73,7 @@ class ChunkPool {
   Chunk ChunkAt(const EntryList& list, uint32_t chunk) const {
     const uint32_t last = list.tail - 1;
     const Entry* words = At(chunk * kChunkWords);
-    return {chunk, chunk == last / kChunkWords ? last % kChunkWords : words->tag_low, words + 1};
+    return {chunk, chunk == last / kChunkWords ? last % kChunkWords : words->stamp, words + 1};
   }
 
   // The chunk after this one; 0 after the last.
@@ -124,7 +121,8 @@ class ChunkPool {
   size_t memory_bytes() const;
 
  private:
-  static constexpr uint32_t kSegmentChunks = uint32_t{1} << 13;  // 2 MiB
+  static constexpr uint32_t kSegmentChunks = uint32_t{1} << 13;  // 2 MiB, of small pages: the call
+  // that stages a slot takes new chunks, and zeroing a huge page would hold it up for 0.2 ms
   static constexpr uint32_t kSegmentWords = kSegmentChunks * kChunkWords;
 
   struct Segment {
@@ -136,11 +134,10 @@ class ChunkPool {
     return segments_[position / kSegmentWords].words + position % kSegmentWords;
   }
 
-  // Links a fresh chunk behind a full (or no) tail. True if the list was empty.
-  bool Extend(EntryList& list);
+  // Links a fresh chunk behind a full (or no) tail.
+  void Extend(EntryList& list);
   uint32_t AllocateChunk();
 
-  bool huge_pages_;
   uint32_t free_head_ = 0;
   uint32_t high_water_ = 1;
   uint32_t used_ = 0;

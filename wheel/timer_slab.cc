@@ -5,7 +5,7 @@ namespace delayd::wheel {
 
 void TimerSlab::AddSegment() {
   constexpr size_t kNodeBytes = kSegmentNodes * sizeof(TimerNode);
-  constexpr size_t kBytes = kNodeBytes + kSegmentNodes * (sizeof(uint8_t) + sizeof(uint32_t));
+  constexpr size_t kBytes = kNodeBytes + kSegmentNodes * sizeof(uint32_t);
   constexpr size_t kSegmentsMax = (size_t{1} << 32) / kSegmentNodes - 1;
   DELAYD_CHECK(segments_.size() < kSegmentsMax);
   // The first segment stays on small pages: a wheel of ten timers shall cost a few pages.
@@ -16,7 +16,7 @@ void TimerSlab::AddSegment() {
 }
 
 size_t TimerSlab::memory_bytes() const {
-  return high_water_ * (sizeof(TimerNode) + sizeof(uint8_t)) + (free_count_ * sizeof(uint32_t)) +
+  return high_water_ * sizeof(TimerNode) + free_count_ * sizeof(uint32_t) +
          segments_.capacity() * sizeof(Segment);
 }
 

@@ -1,17 +1,18 @@
 // wheel/timer_slab.h — where timers live: 16-byte nodes in segments, found by index + generation.
 //
-// A node holds the caller's id and one word: generation (22 bits), kind (2), payload (40). Beside
-// the nodes lie two arrays that are read without touching them: an 8-bit tag per node, which
-// changes whenever an entry that points at the node goes stale, and a stack of free indices.
+// A node holds the caller's id and one word: generation (22 bits), kind (2), version (8), payload
+// (32). The generation tells a handle's timer from those that had the node before; the version,
+// which also changes when a timer is moved, tells the node's entry from stale ones
+// (wheel/entry_list.h).
 //
-// Units:   indices below 2^32 - 2.
+// Units:   indices below 2^32 - 2^17.
 // Errors:  more timers than indices is a DELAYD_CHECK.
 // Threads: one owner.
-// Cost:    Allocate, Free and Find O(1); 17 bytes a timer at its highest number, 4 more per free
-// one.
-//          Memory is not given back before destruction. A node whose 4 million generations are used
-//          up is retired instead of reused, so that a stale handle is always told from a live one:
-//          16 bytes for every 4 million timers that passed through one node.
+// Cost:    Allocate, Free and Contains O(1); 16 bytes a timer at their highest number, 4 more per
+// free
+//          node. Memory is not given back before destruction. A node whose 4 million generations
+//          are used up is retired instead of reused, so that a stale handle is always told from a
+//          live one: 16 bytes for every 4 million timers that passed through one node.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ namespace delayd::wheel {
 
 enum class NodeKind : uint8_t {
   kFree = 0,
-  kNear = 1,     // payload: the low 40 bits of the due tick
+  kNear = 1,     // payload: the low 32 bits of the due tick
   kFar = 2,      // payload: index of the whole due tick in a side table
   kOverdue = 3,  // payload: handle in the heap of timers added after their due tick
 };
@@ -37,21 +38,30 @@ struct TimerNode {
 
 static_assert(sizeof(TimerNode) == 16);
 
-constexpr unsigned kPayloadBits = 40;
+constexpr unsigned kPayloadBits = 32;
 constexpr uint64_t kPayloadMask = (uint64_t{1} << kPayloadBits) - 1;
-constexpr unsigned kGenerationShift = kPayloadBits + 2;
-constexpr uint64_t kGenerationMax = (uint64_t{1} << (64 - kGenerationShift)) - 1;
+constexpr unsigned kVersionBits = 8;
+constexpr uint64_t kVersionMask = ((uint64_t{1} << kVersionBits) - 1) << kPayloadBits;
+constexpr unsigned kKindShift = kPayloadBits + kVersionBits;
+constexpr unsigned kGenerationShift = kKindShift + 2;
+constexpr uint64_t kGenerationMask = ~uint64_t{0} << kGenerationShift;
 
 inline NodeKind KindOf(uint64_t word) {
-  return static_cast<NodeKind>((word >> kPayloadBits) & 3);
+  return static_cast<NodeKind>((word >> kKindShift) & 3);
 }
 
 inline uint64_t GenerationOf(uint64_t word) {
   return word >> kGenerationShift;
 }
 
-inline uint64_t MakeWord(uint64_t generation, NodeKind kind, uint64_t payload) {
-  return (generation << kGenerationShift) | (static_cast<uint64_t>(kind) << kPayloadBits) | payload;
+inline uint8_t VersionOf(uint64_t word) {
+  return static_cast<uint8_t>(word >> kPayloadBits);
+}
+
+// The word of the same timer, filed anew: what was written about it before is stale.
+inline uint64_t Refiled(uint64_t word, NodeKind kind, uint64_t payload) {
+  const uint64_t version = (word + (uint64_t{1} << kPayloadBits)) & kVersionMask;
+  return (word & kGenerationMask) | (static_cast<uint64_t>(kind) << kKindShift) | version | payload;
 }
 
 inline TimerHandle MakeHandle(uint32_t index, uint64_t generation) {
@@ -75,38 +85,34 @@ class TimerSlab {
       AddSegment();
     }
     const uint32_t index = high_water_++;
-    NodeAt(index).word = MakeWord(1, NodeKind::kFree, 0);
-    TagAt(index) = 0;
+    NodeAt(index).word = uint64_t{1} << kGenerationShift;
     return index;
   }
 
   // Makes every handle and every entry that names the node stale.
-  void Free(uint32_t index) {
-    TimerNode& node = NodeAt(index);
-    const uint64_t generation = GenerationOf(node.word);
-    ++TagAt(index);
-    if (generation == kGenerationMax) [[unlikely]] {
-      node.word = 0;
+  void Free(uint32_t index) { Free(NodeAt(index), index); }
+
+  void Free(TimerNode& node, uint32_t index) {
+    // Without its kind the version's carry has somewhere to go, and the sum is the next generation.
+    constexpr uint64_t kKept = kGenerationMask | kVersionMask;
+    constexpr uint64_t kNext = (uint64_t{1} << kGenerationShift) + (uint64_t{1} << kPayloadBits);
+    const uint64_t word = ((node.word & kKept) + kNext) & kKept;
+    node.word = word;
+    if (GenerationOf(word) == 0) [[unlikely]] {
       ++retired_count_;
       return;
     }
-    node.word = MakeWord(generation + 1, NodeKind::kFree, 0);
     FreeStackAt(free_count_++) = index;
   }
 
-  // The node a handle names, nullptr if the timer is gone.
-  TimerNode* Find(TimerHandle handle) {
-    const uint32_t index = IndexOf(handle);
-    if (index >= high_water_) {
-      return nullptr;
+  // Whether a timer still has this handle.
+  bool Contains(TimerHandle handle) const {
+    if (IndexOf(handle) >= high_water_) {
+      return false;
     }
-    TimerNode& node = NodeAt(index);
-    const bool same = GenerationOf(node.word) == static_cast<uint64_t>(handle) >> 32;
-    return same && KindOf(node.word) != NodeKind::kFree ? &node : nullptr;
-  }
-
-  const TimerNode* Find(TimerHandle handle) const {
-    return const_cast<TimerSlab*>(this)->Find(handle);
+    const uint64_t word = NodeAt(IndexOf(handle)).word;
+    const bool same = GenerationOf(word) == static_cast<uint64_t>(handle) >> 32;
+    return same && KindOf(word) != NodeKind::kFree;
   }
 
   TimerNode& NodeAt(uint32_t index) {
@@ -117,20 +123,10 @@ class TimerSlab {
     return segments_[index / kSegmentNodes].nodes[index % kSegmentNodes];
   }
 
-  uint8_t& TagAt(uint32_t index) {
-    return TagsOf(segments_[index / kSegmentNodes])[index % kSegmentNodes];
-  }
-
-  uint8_t TagAt(uint32_t index) const {
-    return TagsOf(segments_[index / kSegmentNodes])[index % kSegmentNodes];
-  }
-
   // Brings what the next look at the node needs nearer. Always inlined: g++ 12 takes a function
   // that only prefetches for one without effect and deletes the call.
   [[gnu::always_inline]] void Prefetch(uint32_t index) const {
-    const Segment& segment = segments_[index / kSegmentNodes];
-    __builtin_prefetch(&segment.nodes[index % kSegmentNodes], 1);
-    __builtin_prefetch(&TagsOf(segment)[index % kSegmentNodes], 1);
+    __builtin_prefetch(&NodeAt(index), 1);
   }
 
   // The same for a handle that may be stale or made up.
@@ -150,6 +146,9 @@ class TimerSlab {
   // One past the highest index ever given.
   uint32_t high_water() const { return high_water_; }
 
+  // How many nodes are in use.
+  uint32_t live_count() const { return high_water_ - free_count_ - retired_count_; }
+
   uint32_t free_count() const { return free_count_; }
 
   uint32_t retired_count() const { return retired_count_; }
@@ -161,16 +160,12 @@ class TimerSlab {
   static constexpr uint32_t kSegmentNodes = uint32_t{1} << 17;
 
   struct Segment {
-    TimerNode* nodes;  // followed by the tags, then the free indices
+    TimerNode* nodes;  // followed by the free indices
     PageBlock block;
   };
 
-  static uint8_t* TagsOf(const Segment& segment) {
-    return reinterpret_cast<uint8_t*>(segment.nodes + kSegmentNodes);
-  }
-
   static uint32_t* FreeStackOf(const Segment& segment) {
-    return reinterpret_cast<uint32_t*>(TagsOf(segment) + kSegmentNodes);
+    return reinterpret_cast<uint32_t*>(segment.nodes + kSegmentNodes);
   }
 
   uint32_t& FreeStackAt(uint32_t position) {

@@ -3,7 +3,6 @@
 #include "wheel/timing_wheel.h"
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "base/check.h"
@@ -14,14 +13,15 @@ namespace {
 
 constexpr uint64_t kNearTicks = uint64_t{1} << kPayloadBits;
 
-// How many commands ahead Apply prefetches: enough to cover a miss, few enough for the fill
-// buffers.
-constexpr size_t kPrefetchAhead = 12;
+// How many commands ahead Apply fetches nodes and the tails of slots: enough to cover a miss, few
+// enough for the fill buffers. Measured.
+constexpr size_t kNodesAhead = 16;
+constexpr size_t kSlotsAhead = 8;
 
 }  // namespace
 
 TimingWheel::TimingWheel(Tick start, WheelOptions options)
-    : current_(start), chunks_(options.huge_pages), slab_(options.huge_pages) {
+    : current_(start), slab_(options.huge_pages) {
   DELAYD_CHECK(!options.level_bits.empty());
   unsigned shift = 0;
   for (const unsigned bits : options.level_bits) {
@@ -34,105 +34,121 @@ TimingWheel::TimingWheel(Tick start, WheelOptions options)
     levels_.push_back(std::move(level));
     shift = std::min(64U, shift + bits);
   }
-  unsigned level = 0;
-  for (unsigned width = 0; width <= 64; ++width) {
-    while (level < level_count() && width > levels_[level].shift + levels_[level].bits) {
-      ++level;
-    }
-    level_of_width_[width] = static_cast<uint8_t>(level);
-  }
+  reach_ = shift < 64 ? Tick{1} << shift : 0;
   epoch_mask_ = (Tick{1} << levels_[0].bits) - 1;
   run_counts_.resize(size_t{1} << levels_[0].bits);
+  open_last_.assign(levels_.size() + 1, kNever);
+  OpenLevels();
 }
 
 TimingWheel::~TimingWheel() = default;
 TimingWheel::TimingWheel(TimingWheel&&) noexcept = default;
 TimingWheel& TimingWheel::operator=(TimingWheel&&) noexcept = default;
 
-// The lowest level that may hold `due`; level_count() if none reaches so far. A level holds the
-// turn it is in and the turn after. The turn after is open to newcomers only when the slot above,
-// which holds what came earlier for it, has been staged to the last entry: or first in, first out
-// would end.
-unsigned TimingWheel::LevelFor(Tick due) const {
-  unsigned level = level_of_width_[std::bit_width(due ^ current_)];
-  while (level > 0) {
-    if (level < level_count()) {
-      const Level& above = levels_[level];
-      if (above.NumberOf(due) - above.NumberOf(current_) != 1) {
-        break;
-      }
-      if (!above.slots.empty() && above.occupied.Contains(above.RingOf(due))) {
-        break;
-      }
-    } else {
-      const Level& top = levels_.back();
-      const unsigned shift = top.shift + top.bits;
-      if (shift >= 64 || (due >> shift) - (current_ >> shift) != 1) {
-        break;
-      }
-      // A wheel of n ticks takes what is due within n ticks; the ring could hold more at times, but
-      // a limit that depends on the moment is no use to a caller.
-      if (due - current_ >= Tick{1} << shift) {
-        break;
-      }
+// Which ticks each level takes: the turn it is in, and the turn after if the slot above that stands
+// for it, and those above that, are empty. Who comes for that turn while older timers wait in the
+// slot above joins them there, or first in, first out would end.
+//
+// To be called whenever a slot opens or has been staged to its end. In between, a slot above can
+// only be emptied by a sweep, and then keeping its turn closed is harmless.
+void TimingWheel::OpenLevels() {
+  bool above_open = true;
+  for (unsigned level = level_count(); level-- > 0;) {
+    const unsigned turn_shift = levels_[level].shift + levels_[level].bits;
+    if (turn_shift >= 64) {
+      open_last_[level] = kNever;
+      continue;
     }
-    --level;
+    const Tick turn = current_ >> turn_shift;
+    const Tick turn_mask = (Tick{1} << turn_shift) - 1;
+    bool next_open = turn < (kNever >> turn_shift);
+    if (level + 1 < level_count()) {
+      const Level& above = levels_[level + 1];
+      const Tick next = (turn + 1) << turn_shift;
+      // The turn after may belong to a turn of the level above that is not open either.
+      above_open = next <= open_last_[level + 1];
+      next_open = next_open && above_open &&
+                  (above.slots.empty() || !above.occupied.Contains(above.RingOf(next)));
+    }
+    open_last_[level] = ((turn + (next_open ? 1 : 0)) << turn_shift) | turn_mask;
   }
-  return level;
 }
 
-void TimingWheel::AppendTo(unsigned level, Entry entry, Tick due) const {
+// A level's first timer makes its slots. Out of line, so that AppendTo needs no stack.
+void TimingWheel::MakeSlots(Level& level) {
+  level.slots.resize(size_t{2} << level.bits);
+  level.occupied = SlotSet(level.slots.size());
+}
+
+// True if the slot took a new chunk for it.
+bool TimingWheel::AppendTo(unsigned level, Entry entry, Tick due) const {
   Level& target = levels_[level];
   if (target.slots.empty()) [[unlikely]] {
-    target.slots.resize(size_t{2} << target.bits);
-    target.occupied = SlotSet(target.slots.size());
+    MakeSlots(target);
   }
   const size_t ring = target.RingOf(due);
-  if (chunks_.Append(target.slots[ring], entry)) {
+  const bool extended = chunks_.Append(target.slots[ring], entry);
+  if (extended) [[unlikely]] {
     target.occupied.Insert(ring);
   }
+  return extended;
 }
 
-// Files a node whose generation is set under `due`. `level` is LevelFor(due) unless it is overdue.
-void TimingWheel::Enter(uint32_t index, Tick due, unsigned level) {
-  TimerNode& node = slab_.NodeAt(index);
-  const uint64_t generation = GenerationOf(node.word);
-  if (due < current_) [[unlikely]] {
-    const auto handle = overdue_.Add({due, overdue_sequence_++, index});
-    node.word = MakeWord(generation, NodeKind::kOverdue, handle);
-    return;
+// Fetches the tail that an Add or Move to `due` will append to.
+inline void TimingWheel::PrefetchSlot(Tick due) const {
+  const unsigned level = due < current_ ? level_count() : LevelFor(due);
+  if (level < level_count() && !levels_[level].slots.empty()) {
+    chunks_.PrefetchTail(levels_[level].slots[levels_[level].RingOf(due)]);
   }
-  if (due - current_ < kNearTicks) [[likely]] {
-    node.word = MakeWord(generation, NodeKind::kNear, due & kPayloadMask);
-  } else {
-    uint32_t far = static_cast<uint32_t>(far_due_.size());
-    if (far_free_.empty()) {
-      far_due_.push_back(due);
-    } else {
-      far = far_free_.back();
-      far_free_.pop_back();
-      far_due_[far] = due;
+}
+
+// Files a node under `due`. `level` is LevelFor(due) unless it is overdue.
+inline void TimingWheel::Enter(TimerNode& node, uint32_t index, Tick due, unsigned level) {
+  if (due - current_ >= kNearTicks) [[unlikely]] {  // also if due < current_
+    EnterRare(node, index, due);
+    if (due < current_) {
+      return;
     }
-    node.word = MakeWord(generation, NodeKind::kFar, far);
+  } else {
+    node.word = Refiled(node.word, NodeKind::kNear, due & kPayloadMask);
   }
   ++entry_count_;
-  AppendTo(level, MakeEntry(index, slab_.TagAt(index), due), due);
+  if (AppendTo(level, {index, MakeStamp(VersionOf(node.word), due)}, due)) [[unlikely]] {
+    SweepIfCrowded();
+  }
 }
 
-// Undoes what Enter did outside the slots; the entry in its slot goes stale with the node's tag.
-void TimingWheel::Leave(const TimerNode& node) {
-  switch (KindOf(node.word)) {
-    case NodeKind::kNear:
-      break;
-    case NodeKind::kFar:
-      far_free_.push_back(static_cast<uint32_t>(node.word & kPayloadMask));
-      break;
-    case NodeKind::kOverdue:
-      overdue_.Remove(static_cast<uint32_t>(node.word & kPayloadMask));
-      break;
-    case NodeKind::kFree:
-      DELAYD_CHECK(false);
+void TimingWheel::EnterRare(TimerNode& node, uint32_t index, Tick due) {
+  if (due < current_) {
+    const auto handle = overdue_.Add({due, overdue_sequence_++, index});
+    node.word = Refiled(node.word, NodeKind::kOverdue, handle);
+    return;
   }
+  uint32_t far = static_cast<uint32_t>(far_due_.size());
+  if (far_free_.empty()) {
+    far_due_.push_back(due);
+  } else {
+    far = far_free_.back();
+    far_free_.pop_back();
+    far_due_[far] = due;
+  }
+  node.word = Refiled(node.word, NodeKind::kFar, far);
+}
+
+// Undoes what EnterRare did outside the slots; the entry in its slot goes stale with the node's
+// word.
+void TimingWheel::LeaveRare(uint64_t word) {
+  const auto payload = static_cast<uint32_t>(word & kPayloadMask);
+  if (KindOf(word) == NodeKind::kFar) {
+    far_free_.push_back(payload);
+  } else if (KindOf(word) == NodeKind::kOverdue) {
+    overdue_.Remove(payload);
+  }
+}
+
+bool TimingWheel::IsLiveFar(uint64_t word, Entry entry) const {
+  return KindOf(word) == NodeKind::kFar &&
+         MakeStamp(VersionOf(word), far_due_[word & kPayloadMask]) == entry.stamp;
 }
 
 TimerHandle TimingWheel::Add(Tick due, uint64_t id) {
@@ -141,28 +157,40 @@ TimerHandle TimingWheel::Add(Tick due, uint64_t id) {
     return kNoTimer;
   }
   const uint32_t index = slab_.Allocate();
-  slab_.NodeAt(index).id = id;
-  Enter(index, due, level);
-  ++live_count_;
-  return MakeHandle(index, GenerationOf(slab_.NodeAt(index).word));
+  TimerNode& node = slab_.NodeAt(index);
+  node.id = id;
+  Enter(node, index, due, level);
+  return MakeHandle(index, GenerationOf(node.word));
 }
 
+// Short, and the rare half elsewhere: single cancels are bound by how many of them fit into the
+// processor's window while each waits for its node.
 bool TimingWheel::Cancel(TimerHandle handle) {
-  TimerNode* node = slab_.Find(handle);
-  if (node == nullptr) {
+  const uint32_t index = IndexOf(handle);
+  if (index >= slab_.high_water()) {
     return false;
   }
-  const uint32_t index = IndexOf(handle);
-  Leave(*node);
-  slab_.Free(index);
-  --live_count_;
-  CountStale();
+  TimerNode& node = slab_.NodeAt(index);
+  const uint64_t near =
+      (static_cast<uint64_t>(handle) >> 32 << 2) | static_cast<uint64_t>(NodeKind::kNear);
+  if (node.word >> kKindShift != near) [[unlikely]] {
+    return CancelRare(handle);
+  }
+  slab_.Free(node, index);
+  return true;
+}
+
+bool TimingWheel::CancelRare(TimerHandle handle) {
+  if (!slab_.Contains(handle)) {
+    return false;
+  }
+  LeaveRare(slab_.NodeAt(IndexOf(handle)).word);
+  slab_.Free(IndexOf(handle));
   return true;
 }
 
 bool TimingWheel::Move(TimerHandle handle, Tick due) {
-  TimerNode* node = slab_.Find(handle);
-  if (node == nullptr) {
+  if (!slab_.Contains(handle)) {
     return false;
   }
   const unsigned level = due < current_ ? 0 : LevelFor(due);
@@ -170,36 +198,46 @@ bool TimingWheel::Move(TimerHandle handle, Tick due) {
     return false;
   }
   const uint32_t index = IndexOf(handle);
-  Leave(*node);
-  ++slab_.TagAt(index);
-  Enter(index, due, level);
-  CountStale();
+  TimerNode& node = slab_.NodeAt(index);
+  if (KindOf(node.word) != NodeKind::kNear) [[unlikely]] {
+    LeaveRare(node.word);
+  }
+  Enter(node, index, due, level);
   return true;
 }
 
 void TimingWheel::Apply(std::span<TimerCommand> commands) {
-  uint32_t adds_ahead = 0;  // between this command and the one being prefetched
-  for (size_t i = 0; i < commands.size(); ++i) {
-    if (i + kPrefetchAhead < commands.size()) {
-      const TimerCommand& ahead = commands[i + kPrefetchAhead];
-      if (ahead.kind == TimerCommand::Kind::kAdd) {
+  using Kind = TimerCommand::Kind;
+  const size_t count = commands.size();
+  uint32_t adds_ahead = 0;  // between this command and the one whose node is being fetched
+  for (size_t i = 0; i < count; ++i) {
+    if (i + kNodesAhead < count) {
+      const TimerCommand& ahead = commands[i + kNodesAhead];
+      if (ahead.kind == Kind::kAdd) {
         slab_.PrefetchFree(adds_ahead++);
       } else {
         slab_.Prefetch(ahead.handle);
       }
     }
+    if (i + kSlotsAhead < count && commands[i + kSlotsAhead].kind != Kind::kCancel) {
+      PrefetchSlot(commands[i + kSlotsAhead].due);
+    }
     TimerCommand& command = commands[i];
+    bool done = true;
     switch (command.kind) {
-      case TimerCommand::Kind::kAdd:
+      case Kind::kAdd:
         adds_ahead -= adds_ahead > 0 ? 1 : 0;
         command.handle = Add(command.due, command.id);
         break;
-      case TimerCommand::Kind::kCancel:
-        command.handle = Cancel(command.handle) ? command.handle : kNoTimer;
+      case Kind::kCancel:
+        done = Cancel(command.handle);
         break;
-      case TimerCommand::Kind::kMove:
-        command.handle = Move(command.handle, command.due) ? command.handle : kNoTimer;
+      case Kind::kMove:
+        done = Move(command.handle, command.due);
         break;
+    }
+    if (!done) {
+      command.handle = kNoTimer;
     }
   }
 }
@@ -221,13 +259,17 @@ Tick TimingWheel::DueOf(const TimerNode& node) const {
 }
 
 std::optional<Tick> TimingWheel::Due(TimerHandle handle) const {
-  const TimerNode* node = slab_.Find(handle);
-  return node == nullptr ? std::nullopt : std::optional<Tick>(DueOf(*node));
+  if (!slab_.Contains(handle)) {
+    return std::nullopt;
+  }
+  return DueOf(slab_.NodeAt(IndexOf(handle)));
 }
 
 std::optional<uint64_t> TimingWheel::Id(TimerHandle handle) const {
-  const TimerNode* node = slab_.Find(handle);
-  return node == nullptr ? std::nullopt : std::optional<uint64_t>(node->id);
+  if (!slab_.Contains(handle)) {
+    return std::nullopt;
+  }
+  return slab_.NodeAt(IndexOf(handle)).id;
 }
 
 void TimingWheel::Clear() {
@@ -245,7 +287,6 @@ void TimingWheel::Drain(const std::function<void(uint64_t id, Tick due)>& visit)
   overdue_.Clear();
   far_due_.clear();
   far_free_.clear();
-  live_count_ = 0;
   DropRun();
   for (unsigned level = 0; level < level_count(); ++level) {
     Level& each = levels_[level];

@@ -7,8 +7,8 @@
 //          generation is never used twice. Running out of 2^32 timers is a DELAYD_CHECK.
 // Threads: one owner. No locks, no clock, no allocation per timer.
 // Cost:    Add, Cancel, Move O(1); PopDue O(popped + cascaded + levels) however far `now` jumped;
-//          NextExpiration O(levels). About 25.5 bytes a timer; 2.7 times the entries of the live
-//          timers at most stay behind after cancels. Memory is kept for reuse, never given back.
+//          NextExpiration O(levels). About 24.5 bytes a timer; cancelled ones leave at most 3 stale
+//          entries of 8 bytes for each live timer. Memory is kept for reuse, never given back.
 // Source:  Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7, with the
 //          expiry queue of non-empty slots of Kafka's purgatory. What was changed and why:
 //          docs/decisions/0010-wheel-run-wheel.md.
@@ -58,24 +58,27 @@ struct TimerCommand {
   uint64_t id = 0;  // kAdd
 };
 
-// How it works, on a small wheel: level 0 has 4 slots of 1 tick, level 1 has 4 slots of 4 ticks,
-// level 2 has 4 slots of 16. Timers A to E are added at tick 0; each box is a slot, named by its
-// first tick.
+// How it works, on a small wheel: level 0 has slots of 1 tick, level 1 of 4 ticks, level 2 of 16.
+// Four slots make a turn; the ring of each level is two turns long, the one being served and the
+// one after. Timers A to E are due at 1, 5, 8, 10 and 37. [8..11] is the slot of these ticks.
 //
-//   at tick 0   level 0  [1: A]
-//               level 1  [4: B]  [8: C D]      a slot holds what is due in its 4 ticks, unsorted
-//               level 2  [16: E]
-//   PopDue(3)   A fires. Nothing is looked at for the empty slots: the set of non-empty slots says
-//               that the next one is [4].
-//   PopDue(4)   [4] falls due. It is not spread over level 0 but sorted into a run: B.
-//   PopDue(8)   [8] falls due: the run is C D. A timer added now for tick 9 goes to level 0 and is
-//               merged with the run, behind what the run holds for the same tick.
-//   meanwhile   the slot [16] after the current 16 ticks is staged: each PopDue moves a few of its
-//               entries to level 1, whose ring is twice as long as its turn, so that tick 16 brings
-//               no storm. E is in level 1 as [20: E] before tick 16.
-//   PopDue(4000000000)   jumps from non-empty slot to non-empty slot, here one.
+//   at tick 0   level 0   [1] A   [5] B        B is in the turn after, ticks 4 to 7
+//               level 1   [8..11] C D          unsorted
+//               level 2   [32..47] E
+//   tick 1, 5   A and B fire. The ticks between cost nothing: the set of non-empty slots says where
+//               the next one is.
+//   tick 8      [8..11] opens. It is not spread over level 0 but sorted into a run, C before D; a
+//   timer
+//               added now for tick 9 goes to level 0 and is merged with the run, behind what the
+//               run holds for the same tick. C fires, at tick 10 D.
+//   tick 16     [32..47] is the next slot of level 2. From now on each PopDue stages a few of its
+//   entries:
+//               moves them to level 1, whose second turn covers the same ticks, so that at tick 32
+//               there is nothing left to do. E is now in [36..39].
+//   tick 36     [36..39] becomes the run; tick 37, E fires.
 //
-// tests/examples/simulate prints this table for a live wheel.
+// A PopDue(4000000000) at tick 0 does the same, jumping from non-empty slot to non-empty slot.
+// tests/examples/simulate prints this for a live wheel.
 class TimingWheel {
  public:
   // The wheel starts at tick `start`: timers due before it are served first, in order of due tick,
@@ -114,14 +117,14 @@ class TimingWheel {
 
   // The tick at which to call PopDue next: never later than the first live timer's due tick, kNever
   // if no timer is left. Exact within the slot that is being served and for slots of a few entries;
-  // else it may be the first tick of a slot that has to be sorted or moved down a level (a cascade
-  // moment: PopDue may then return 0). Cancelled timers are never the reason for a moment.
+  // else it may be a tick at which a slot has to be sorted or staged (PopDue may then return 0):
+  // one in 1024 ticks at most. Cancelled timers are never the reason for a moment.
   Tick NextExpiration() const;
 
   // How many timers are live.
-  size_t size() const { return live_count_; }
+  size_t size() const { return slab_.live_count(); }
 
-  bool empty() const { return live_count_ == 0; }
+  bool empty() const { return size() == 0; }
 
   // The tick served last. Timers due before it go to the heap of the overdue.
   Tick current_tick() const { return current_; }
@@ -185,14 +188,40 @@ class TimingWheel {
 
   unsigned level_count() const { return static_cast<unsigned>(levels_.size()); }
 
-  unsigned LevelFor(Tick due) const;
-  void Enter(uint32_t index, Tick due, unsigned level);
-  void Leave(const TimerNode& node);
-  void AppendTo(unsigned level, Entry entry, Tick due) const;
+  // The lowest level that takes `due`, which is not before current_; level_count() if none does.
+  unsigned LevelFor(Tick due) const {
+    if (reach_ != 0 && due - current_ >= reach_) [[unlikely]] {
+      return level_count();
+    }
+    unsigned level = 0;
+    while (due > open_last_[level]) {
+      ++level;
+    }
+    return level;
+  }
+
+  void OpenLevels();
+  void PrefetchSlot(Tick due) const;
+  void Enter(TimerNode& node, uint32_t index, Tick due, unsigned level);
+  void EnterRare(TimerNode& node, uint32_t index, Tick due);
+  void LeaveRare(uint64_t word);
+  [[gnu::noinline]] bool CancelRare(TimerHandle handle);
+  [[gnu::noinline]] static void MakeSlots(Level& level);
+  bool AppendTo(unsigned level, Entry entry, Tick due) const;
   Tick DueOf(const TimerNode& node) const;
   Tick DueOf(Entry entry, const Level& level, Tick slot_number) const;
 
-  bool IsLive(Entry entry) const { return slab_.TagAt(entry.index) == entry.tag(); }
+  // Whether the entry still speaks for its node. After 256 changes of the node it may do so
+  // wrongly: then the node is due at the same tick modulo 2^24, and IsDueAt has the last word.
+  bool IsLive(Entry entry) const {
+    const uint64_t word = slab_.NodeAt(entry.index).word;
+    if (KindOf(word) != NodeKind::kNear) [[unlikely]] {
+      return IsLiveFar(word, entry);
+    }
+    return MakeStamp(VersionOf(word), word) == entry.stamp;
+  }
+
+  bool IsLiveFar(uint64_t word, Entry entry) const;
 
   size_t PopOverdue(Tick now, std::span<Expired> out);
   size_t PopEpoch(Tick last, std::span<Expired> out);
@@ -214,11 +243,12 @@ class TimingWheel {
   Tick NextInEpoch() const;
   Tick NextInLevel(unsigned level) const;
   bool PruneFront(unsigned level, size_t ring) const;
-  Tick EarliestIn(const Level& level, Tick slot_number, const EntryList& list) const;
+  Tick EarliestIn(unsigned level, Tick slot_number) const;
 
   void EndSweepOf(unsigned level, size_t ring) const;
-  void CountStale();
-  void SweepSome();
+  void SweepIfCrowded();
+  void SweepSome(uint32_t entries);
+  void FetchForSweep(const EntryList& rest) const;
   bool PickSweepSlot();
   void FinishSweepSlot() const;
 
@@ -230,10 +260,9 @@ class TimingWheel {
 
   Tick current_ = 0;
   Tick epoch_mask_ = 0;
-  uint8_t level_of_width_[65] =
-      {};  // by bit width of (due ^ current): the level whose turn both share
-  size_t live_count_ = 0;
-  unsigned sweep_countdown_ = 0;
+  Tick reach_ = 0;  // what is due so many ticks ahead is refused; 0: nothing is
+  // The last tick each level takes at the moment, and at the end one for "no level".
+  std::vector<Tick> open_last_;
 
   // NextExpiration drops the cancelled entries it meets, so that it meets them once.
   mutable size_t entry_count_ = 0;  // in slots and run, stale ones included
@@ -241,8 +270,8 @@ class TimingWheel {
   mutable ChunkPool chunks_;
   mutable Sweep sweep_;
   mutable size_t run_position_ = 0;
-  mutable uint32_t slot_offset_ =
-      0;  // entries of the front chunk of the current tick's slot already popped
+  // How many entries of the front chunk of the current tick's slot were popped.
+  mutable uint32_t slot_offset_ = 0;
 
   TimerSlab slab_;
   std::vector<Entry> run_;  // entries of the current level-1 slot, by tick

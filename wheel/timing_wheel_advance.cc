@@ -19,6 +19,10 @@ constexpr uint32_t kSearchChunks = 2;
 constexpr Tick kTicksPerStagedChunk = 16;
 constexpr Tick kStagedChunksMax = 64;
 
+// An owner who sleeps is woken this often while a slot is being staged: 64 chunks or 2000 entries
+// at a time, 8 million in a turn of level 1, instead of all of them when the slot begins.
+constexpr Tick kStagingTicks = kTicksPerStagedChunk * kStagedChunksMax;
+
 // Up to this many entries are sorted by comparison; counting 1024 ticks would cost more.
 constexpr size_t kInsertionSortMax = 32;
 
@@ -128,14 +132,14 @@ size_t TimingWheel::PopSlot(std::span<Expired> out) {
   return count;
 }
 
-// The tag has 8 bits and comes round; that a timer is due now is only believed when its node says
+// The version has 8 bits and comes round; that a timer is due now is believed when its node says
 // so.
 bool TimingWheel::IsDueAt(const TimerNode& node, Tick due) const {
-  const uint64_t generation = GenerationOf(node.word);
-  if (node.word == MakeWord(generation, NodeKind::kNear, due & kPayloadMask)) [[likely]] {
-    return true;
+  const uint64_t payload = node.word & kPayloadMask;
+  if (KindOf(node.word) == NodeKind::kNear) [[likely]] {
+    return payload == (due & kPayloadMask);
   }
-  return KindOf(node.word) == NodeKind::kFar && far_due_[node.word & kPayloadMask] == due;
+  return KindOf(node.word) == NodeKind::kFar && far_due_[payload] == due;
 }
 
 Expired TimingWheel::Release(uint32_t index, Tick due) {
@@ -145,7 +149,6 @@ Expired TimingWheel::Release(uint32_t index, Tick due) {
   }
   const Expired expired{node.id, due};
   slab_.Free(index);
-  --live_count_;
   return expired;
 }
 
@@ -185,11 +188,15 @@ void TimingWheel::Advance(Tick tick) {
       MoveSlotDown(level, number);
     }
   }
+  if ((tick ^ before) > epoch_mask_) {
+    OpenLevels();
+  }
 }
 
 // Moves a few entries of each level's next slot into the second turn of the level below, so that
 // when the slot begins there is nothing left to do.
 void TimingWheel::Stage(Tick elapsed) {
+  bool finished = false;
   for (unsigned level = level_count() - 1; level >= 2; --level) {
     const Level& each = levels_[level];
     if (each.slots.empty()) {
@@ -201,7 +208,11 @@ void TimingWheel::Stage(Tick elapsed) {
     while (chunks > 0 && each.occupied.Contains(ring)) {
       MoveChunkDown(level, next);
       --chunks;
+      finished = finished || !each.occupied.Contains(ring);
     }
+  }
+  if (finished) {
+    OpenLevels();
   }
 }
 
@@ -225,13 +236,14 @@ void TimingWheel::MoveChunkDown(unsigned level, Tick slot_number) {
   chunks_.PrefetchChunk(list.head);
   for (uint32_t i = 0; i < chunk.count; ++i) {
     const Entry entry = chunk.entries[i];
-    if (!IsLive(entry)) {
+    // Near the ground the entry says where it goes, and whether it is stale will be seen there.
+    if (from.shift > kEntryLowBits && !IsLive(entry)) {
       --entry_count_;
       continue;
     }
     const Tick due = DueOf(entry, from, slot_number);
     if (from.NumberOf(due) != slot_number) [[unlikely]] {
-      --entry_count_;  // a tag that came round: the node is another timer's by now
+      --entry_count_;  // a version that came round: the node is another timer's by now
       continue;
     }
     AppendTo(level - 1, entry, due);
@@ -261,13 +273,7 @@ void TimingWheel::SortIntoRun(Tick slot_number) {
     const ChunkPool::Chunk chunk = chunks_.Front(list);
     chunks_.PopFront(list);
     chunks_.PrefetchChunk(list.head);
-    for (uint32_t i = 0; i < chunk.count; ++i) {
-      if (IsLive(chunk.entries[i])) {
-        scratch_.push_back(chunk.entries[i]);
-      } else {
-        --entry_count_;
-      }
-    }
+    scratch_.insert(scratch_.end(), chunk.entries, chunk.entries + chunk.count);
     chunks_.Free(chunk.number);
   }
   from.occupied.Erase(ring);
@@ -301,7 +307,7 @@ void TimingWheel::DropRun() {
 }
 
 Tick TimingWheel::NextExpiration() const {
-  if (live_count_ == 0) {
+  if (empty()) {
     return kNever;
   }
   if (!overdue_.empty()) {
@@ -344,7 +350,7 @@ Tick TimingWheel::NextInLevel(unsigned level) const {
     const Tick number = each.NumberOf(current_) + distance;
     const size_t ring = number & (each.slots.size() - 1);
     if (PruneFront(level, ring)) {
-      return level == 0 ? number : EarliestIn(each, number, each.slots[ring]);
+      return level == 0 ? number : EarliestIn(level, number);
     }
   }
 }
@@ -372,17 +378,26 @@ bool TimingWheel::PruneFront(unsigned level, size_t ring) const {
   return false;
 }
 
-Tick TimingWheel::EarliestIn(const Level& level, Tick slot_number, const EntryList& list) const {
+// A slot of few entries is searched for its first timer. Another is announced by its first tick,
+// or, if it has to be moved down a level, early enough to be staged by then.
+Tick TimingWheel::EarliestIn(unsigned level, Tick slot_number) const {
+  const Level& each = levels_[level];
+  const EntryList& list = each.slots[slot_number & (each.slots.size() - 1)];
+  const Tick first_tick = slot_number << each.shift;
   Tick earliest = kNever;
   uint32_t chunk_number = list.head;
   for (uint32_t searched = 0; chunk_number != 0; ++searched) {
     if (searched == kSearchChunks) {
-      return slot_number << level.shift;
+      const Tick staging_begins = (slot_number - 1) << each.shift;
+      if (level < 2 || first_tick - current_ <= kStagingTicks) {
+        return first_tick;
+      }
+      return std::max(staging_begins, current_ + kStagingTicks);
     }
     const ChunkPool::Chunk chunk = chunks_.ChunkAt(list, chunk_number);
     for (uint32_t i = 0; i < chunk.count; ++i) {
       if (IsLive(chunk.entries[i])) {
-        earliest = std::min(earliest, DueOf(chunk.entries[i], level, slot_number));
+        earliest = std::min(earliest, DueOf(chunk.entries[i], each, slot_number));
       }
     }
     chunk_number = chunks_.NextOf(list, chunk_number);

@@ -50,7 +50,7 @@ void TimingWheel::CheckNodes(const std::vector<uint8_t>& seen) const {
     live += alive ? 1U : 0U;
     far += KindOf(node.word) == NodeKind::kFar ? 1U : 0U;
   }
-  DELAYD_CHECK(live == live_count_);
+  DELAYD_CHECK(live == size());
   DELAYD_CHECK(live + slab_.free_count() + slab_.retired_count() == slab_.high_water());
   DELAYD_CHECK(far + far_free_.size() == far_due_.size());
 }
@@ -70,7 +70,7 @@ size_t TimingWheel::CheckList(unsigned level,
     for (uint32_t i = 0; i < chunk.count; ++i) {
       const Entry entry = chunk.entries[i];
       const Tick due = DueOf(slab_.NodeAt(entry.index));
-      // Stale, or its tag came round and the node is another timer's.
+      // Stale, or its version came round and the node is another timer's.
       if (!IsLive(entry) || due < current_ || each.RingOf(due) != ring ||
           each.NumberOf(due) - each.NumberOf(current_) >= each.slots.size() ||
           (due & kEntryLowMask) != entry.low()) {

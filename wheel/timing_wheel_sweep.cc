@@ -1,8 +1,13 @@
 // Clearing away the entries that cancels and moves leave behind.
 //
-// A cancel touches only its node; the entry in the slot is recognised as stale later by its tag. So
-// that "later" comes whatever the caller does, every few cancels pay for looking at one chunk of a
-// roving slot while there are more stale entries than live timers.
+// A cancel touches only its node; the entry in the slot is recognised as stale later, by
+// comparison. What must not happen is that stale entries take ever more memory. Memory grows by
+// chunks; so whoever needs a new chunk first has two or more old ones of a roving slot looked
+// through, while there are more than two stale entries to a live timer. Cancels cost nothing extra,
+// whatever their pattern.
+#include <algorithm>
+#include <array>
+
 #include "base/check.h"
 #include "wheel/timing_wheel.h"
 
@@ -10,28 +15,26 @@ namespace delayd::wheel {
 
 namespace {
 
-// One chunk of 31 entries every 8 cancels: about 4 entries looked at for one left behind, so that
-// even if all that is met first is live, stale ones stay below 1.7 times the live
-// (docs/decisions/0012).
-constexpr unsigned kCancelsPerSweep = 8;
+// Two thirds of the entries being stale, two chunks looked through free more than the one taken. If
+// live ones are met first and it gets worse, four do even if only a third is stale.
+constexpr uint32_t kChunksPerSweep = 2;
+constexpr uint32_t kChunksPerSweepLate = 6;
 constexpr size_t kStaleMin = 256;
 constexpr unsigned kSlotsPerSweep = 4;
 
 }  // namespace
 
-void TimingWheel::CountStale() {
-  if (++sweep_countdown_ < kCancelsPerSweep) {
-    return;
-  }
-  sweep_countdown_ = 0;
-  if (entry_count_ > 2 * live_count_ + kStaleMin) {
-    SweepSome();
+// Entries may be three to a live timer, or one to each node there ever was: nodes are kept anyway.
+void TimingWheel::SweepIfCrowded() {
+  const size_t bound = std::max<size_t>(3 * size(), slab_.high_water()) + kStaleMin;
+  if (entry_count_ > bound) {
+    const bool late = entry_count_ > bound + bound / 8;
+    SweepSome((late ? kChunksPerSweepLate : kChunksPerSweep) * ChunkPool::kChunkEntries);
   }
 }
 
-void TimingWheel::SweepSome() {
+void TimingWheel::SweepSome(uint32_t entries_left) {
   unsigned slots_left = kSlotsPerSweep;
-  uint32_t entries_left = ChunkPool::kChunkEntries;
   while (slots_left > 0) {
     if (!sweep_.active && !PickSweepSlot()) {
       return;
@@ -50,16 +53,34 @@ void TimingWheel::SweepSome() {
         sweep_.level == 0 && sweep_.ring == levels_[0].RingOf(current_) ? slot_offset_ : 0;
     slot_offset_ -= skip;
     chunks_.PopFront(rest);
+    // Without a branch on what is live: in a slot full of cancelled timers it could not be
+    // predicted.
+    std::array<Entry, ChunkPool::kChunkEntries> kept;
+    uint32_t kept_count = 0;
     for (uint32_t i = skip; i < chunk.count; ++i) {
-      if (IsLive(chunk.entries[i])) {
-        chunks_.Append(sweep_.swept, chunk.entries[i]);
-      } else {
-        --entry_count_;
-      }
+      kept[kept_count] = chunk.entries[i];
+      kept_count += IsLive(chunk.entries[i]) ? 1U : 0U;
     }
+    entry_count_ -= chunk.count - skip - kept_count;
     chunks_.Free(chunk.number);
+    for (uint32_t i = 0; i < kept_count; ++i) {
+      chunks_.Append(sweep_.swept, kept[i]);
+    }
+    FetchForSweep(rest);
     entries_left -= entries_left < chunk.count ? entries_left : chunk.count;
   }
+}
+
+// The nodes the next step will read, and the chunk the step after that will.
+void TimingWheel::FetchForSweep(const EntryList& rest) const {
+  if (rest.empty()) {
+    return;
+  }
+  const ChunkPool::Chunk next = chunks_.Front(rest);
+  for (uint32_t i = 0; i < next.count; ++i) {
+    slab_.Prefetch(next.entries[i].index);
+  }
+  chunks_.PrefetchChunk(chunks_.NextOf(rest, next.number));
 }
 
 // The next non-empty slot after the last one swept, level by level, round and round.

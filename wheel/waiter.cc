@@ -85,7 +85,8 @@ void TimerFdWaiter::BeginTurn() {
 void TimerFdWaiter::Arm(Tick due) {
   const std::lock_guard lock(mutex_);
   in_turn_ = false;
-  SetTimer(std::min(due, earliest_));
+  // What arrived during the turn wakes the owner now: he has not filed it yet.
+  SetTimer(earliest_ < due ? 0 : due);
 }
 
 void TimerFdWaiter::Arrive(Tick due) {

@@ -1,5 +1,5 @@
+#include <array>
 #include <fstream>
-#include <iterator>
 
 #include "base/limits.h"
 #include "cli/human_time.h"
@@ -86,9 +86,21 @@ class EnqueueVerb final : public Verb {
     } else if (!file_.has_value() && payload_ != "-") {
       return payload_.value_or("");
     }
-    std::string payload{std::istreambuf_iterator<char>(*in), std::istreambuf_iterator<char>()};
-    if (in->bad() || (file.is_open() && file.fail() && !file.eof())) {
-      return InvalidArgument("cannot read the payload; check the file");
+    // Bounded, so that an endless pipe ends too.
+    std::string payload;
+    std::array<char, 65536> chunk;  // NOLINT: filled by read
+    while (payload.size() <= limits::kPayloadBytesHardMax && *in) {
+      in->read(chunk.data(), chunk.size());
+      payload.append(chunk.data(), static_cast<size_t>(in->gcount()));
+    }
+    if (in->bad()) {
+      return InvalidArgument("cannot read the payload; check the file or pipe");
+    }
+    if (payload.size() > limits::kPayloadBytesHardMax) {
+      return ResourceExhausted("the payload has more than " +
+                                   std::to_string(limits::kPayloadBytesHardMax) +
+                                   " bytes; store it elsewhere and send a reference",
+                               "payload_too_large");
     }
     return payload;
   }

@@ -1,8 +1,7 @@
 #include <signal.h>
+#include <time.h>
 
-#include <chrono>
 #include <fstream>
-#include <thread>
 
 #include "base/limits.h"
 #include "cli/human_time.h"
@@ -50,6 +49,13 @@ class InterruptGuard {
 
   struct sigaction old_terminate_ {};
 };
+
+// Ends early by a signal.
+Status Nap(Millis time) {
+  const timespec nap{.tv_sec = time.count() / 1000, .tv_nsec = time.count() % 1000 * 1'000'000};
+  nanosleep(&nap, nullptr);
+  return interrupted == 0 ? OkStatus() : Unavailable("interrupted", "interrupted");
+}
 
 uint64_t FileBytes(const std::string& path) {
   struct stat info {};
@@ -145,7 +151,7 @@ class ImportVerb final : public Verb {
 
   Importer::Hooks MakeHooks(Context* context, Progress* progress) {
     Importer::Hooks hooks;
-    hooks.sleep = [](Millis time) { std::this_thread::sleep_for(time); };
+    hooks.sleep = Nap;
     hooks.bad_line = [context, progress](const Status& status) {
       progress->Clear();
       context->console.Error(status);
@@ -219,7 +225,7 @@ class ImportVerb final : public Verb {
     }
     text += " in " + RoughDuration(elapsed) + ", " + Rate(counts.imported, elapsed);
     if (counts.bad_lines > 0) {
-      text += "; " + std::to_string(counts.bad_lines) + " bad lines left out";
+      text += "; bad lines left out: " + std::to_string(counts.bad_lines);
     }
     return text;
   }

@@ -33,6 +33,9 @@ class ListVerb final : public Verb {
     if (query.ok() && all_ && limit_.has_value()) {
       query = UsageError("--all and --limit contradict each other; keep one");
     }
+    if (query.ok() && limit_ == uint64_t{0}) {
+      query = UsageError("--limit: 0 lists nothing; give at least 1, or --all");
+    }
     if (!query.ok()) {
       return context->Fail(query.status());
     }

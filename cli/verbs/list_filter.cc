@@ -6,8 +6,10 @@
 namespace delayd::cli {
 void ListFilter::Declare(Options* options) {
   options->Text("--queue", "QUEUE", &query_.queue, "only this queue");
-  options->Text(
-      "--state", "STATE", &query_.state, "only scheduled, ready, leased or dead (all but dead)");
+  options->Text("--state",
+                "STATE",
+                &query_.state,
+                "scheduled, ready, leased, dead or finished (the first three)");
   options->Text("--due-before",
                 "TIME",
                 &query_.due_before,
@@ -23,7 +25,7 @@ StatusOr<ListQuery> ListFilter::Resolve() const {
   }
   if (query_.state.has_value() && !ParseJobState(*query_.state).has_value()) {
     return UsageError("--state: " + protocol::Quoted(*query_.state) +
-                      " is no state; use scheduled, ready, leased or dead");
+                      " is no state; use scheduled, ready, leased, dead or finished");
   }
   for (const auto& [name, value] : {std::pair("--due-before", &query_.due_before),
                                     std::pair("--due-after", &query_.due_after)}) {

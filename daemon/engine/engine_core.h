@@ -18,6 +18,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -38,6 +39,11 @@
 namespace delayd::engine {
 
 using Body = decltype(Reply::body);
+
+// Clocks are read rounded down: a relative job waits this much longer, or it could fire a fraction
+// of a millisecond early. The due time that clients see is without it, so that "in 30m" is shown as
+// exactly that.
+inline constexpr Millis kClockRounding{1};
 
 class EngineCore final : public Engine {
  public:
@@ -184,6 +190,8 @@ class EngineCore final : public Engine {
   void Fire(uint64_t timer_id);
   size_t PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t bound);
   void RebuildWallWheel();
+  void WaitAgain(Slot slot);
+  WallTime DueOfEntry(const JobEntry& entry) const;
   void TrimFinished();
   Status TrimPage();
   void ScheduleTrim(WallTime oldest_finished);
@@ -213,6 +221,9 @@ class EngineCore final : public Engine {
   std::vector<wheel::Expired> popped_;
 
   WallTime low_water_mark_;
+  // What readers of durable rows start from: the mark as far as its batch is committed.
+  WallTime durable_low_water_mark_;
+  std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
   FiredKeys fired_;
   size_t fired_count_ = 0;  // ready and leased
   // The least that the wall clock was ahead of the boot clock when a relative job got its due time.
@@ -222,11 +233,14 @@ class EngineCore final : public Engine {
   uint64_t id_high_water_mark_ = 1;
   uint64_t written_id_high_water_mark_ = 1;
   uint64_t epoch_ = 0;
+  uint64_t boot_id_ = 0;  // never 0 once loaded: equal ids mean one boot clock
   uint64_t lease_sequence_ = 0;
   uint64_t next_waiter_ = 1;
   size_t open_jobs_ = 0;  // jobs changed in the open batch
   std::vector<QueueId> counts_changed_;
   WallTime done_low_water_mark_;
+  // (batch, earliest finish) of the rows of kDone under way, which a scan does not see yet.
+  std::deque<std::pair<uint64_t, WallTime>> finishing_;
   std::optional<BootTime> next_trim_;  // none: nothing is kept of any finished job
 
   std::deque<Reply> parked_;  // wait for the commit of their sequence

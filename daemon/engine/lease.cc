@@ -67,8 +67,13 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const std::optional<Millis>
           .place = IndexRecord::Place::kTimers, .queue = entry.queue(), .at = entry.key_due()}};
   DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
   DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
-  const bool by_boot = record.due_kind == DueKind::kRelative && record.boot_id == options_.boot_id;
-  const Millis late = by_boot ? now_.boot - record.boot_due : now_.wall - record.due;
+  const Millis late = entry.on_boot_clock() ? now_.boot - record.boot_due : now_.wall - record.due;
+  if (late < Millis(0)) {
+    // The wall clock was set back after the job had fired: it waits again (P2).
+    Unplace(slot);
+    Place(slot, record);
+    return NotFound("not due");
+  }
   if (record.expires_after.count() > 0 && late > record.expires_after) {
     DELAYD_RETURN_IF_ERROR(MoveToDead(slot, "expired: nobody took it within expires_after"));
     return NotFound("expired");
@@ -88,7 +93,7 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const std::optional<Millis>
   view.payload = std::move(record.payload);
   view.lease_token = LeaseToken{.job = record.id, .epoch = epoch_, .sequence = info.sequence};
   view.lease_expires = now_.wall + (info.expires - now_.boot);
-  view.lateness = std::max(late, Millis(0));
+  view.lateness = late;
   record.payload.clear();
   info.record = std::make_unique<JobRecord>(std::move(record));
   leases_.insert_or_assign(slot, std::move(info));
@@ -114,7 +119,7 @@ std::optional<JobView> EngineCore::HandOutBest(const Lease& command) {
       return std::move(view).value();
     }
     if (view.status().code() == StatusCode::kNotFound) {
-      continue;  // it expired, and is among the dead now
+      continue;  // it expired and is among the dead now, or waits again
     }
     if (view.status().code() != StatusCode::kDataLoss) {
       Die(view.status());
@@ -174,7 +179,7 @@ void EngineCore::ServeQueue(Queue& queue) {
     pending_.BeginAccess();
     Leased leased = HandOut(found->second.command);
     if (leased.jobs.empty()) {
-      continue;  // what was ready had expired or is damaged; the loop ends when nothing is left
+      continue;  // what was ready had expired, waits again or is damaged; at last nothing is left
     }
     const RequestId request = found->second.request;
     RemoveWaiter(id);

@@ -67,6 +67,7 @@ Status EngineCore::LoadMeta() {
   DELAYD_ASSIGN_OR_RETURN(const uint64_t done_mark,
                           ReadMetaNumber(store_, storage::kDoneLowWaterMarkKey));
   low_water_mark_ = WallFromMillis(static_cast<int64_t>(mark));
+  durable_low_water_mark_ = low_water_mark_;
   done_low_water_mark_ = WallFromMillis(static_cast<int64_t>(done_mark));
   DELAYD_ASSIGN_OR_RETURN(id_high_water_mark_,
                           ReadMetaNumber(store_, storage::kIdHighWaterMarkKey));
@@ -76,6 +77,8 @@ Status EngineCore::LoadMeta() {
   next_id_ = id_high_water_mark_;
   DELAYD_ASSIGN_OR_RETURN(epoch_, ReadMetaNumber(store_, storage::kEpochKey));
   ++epoch_;
+  // A kernel that does not tell its boots apart: then no boot clock but this run's own is trusted.
+  boot_id_ = options_.boot_id != 0 ? options_.boot_id : epoch_ | uint64_t{1} << 63;
   return OkStatus();
 }
 
@@ -116,9 +119,7 @@ Status EngineCore::LoadTimer(std::string_view key, std::string_view value) {
   JobEntry entry(parts.id, head.queue, parts.key_due, head.priority);
   entry.set_phase(Phase::kScheduled);
   const Slot slot = jobs_.Add(entry);
-  // Without a known boot the wall time stands in.
-  const DueKind kind = options_.boot_id == 0 ? DueKind::kAbsolute : head.due_kind;
-  Place(slot, kind, head.due, head.boot_id, head.boot_due);
+  Place(slot, head.due_kind, head.due, head.boot_id, head.boot_due);
   ++queues_[head.queue].loaded;
   return OkStatus();
 }

@@ -150,8 +150,15 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
     return left_out;  // it ends with a commit that is under way
   }
   DELAYD_RETURN_IF_ERROR(located.status());
-  if (located->index.place != IndexRecord::Place::kTimers || located->index.at != key_due) {
-    return left_out;  // it moves with a commit that is under way, and is listed where it goes
+  if (located->index.place != IndexRecord::Place::kTimers) {
+    return left_out;  // it dies with a commit that is under way
+  }
+  // A job that moves with a commit under way has only its old row yet: it is listed there, as it
+  // will be, or not at all when the filter leaves the new due time out.
+  if (located->index.at != key_due &&
+      ((command.due_after && located->index.at < *command.due_after) ||
+       (command.due_before && located->index.at >= *command.due_before))) {
+    return left_out;
   }
   if (command.state && located->state != *command.state) {
     return left_out;
@@ -182,7 +189,7 @@ StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) 
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   const WallTime first =
-      std::max({low_water_mark_, command.due_after.value_or(WallTime()), after.at});
+      std::max({durable_low_water_mark_, command.due_after.value_or(WallTime()), after.at});
   const JobId first_id = first == after.at ? after.id : JobId{};
   std::string from;
   std::string to;

@@ -22,13 +22,10 @@ void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) const {
     return;
   }
   const Millis delay = std::get<DueAfter>(due).delay;
-  // Both clocks are read rounded down: without the extra millisecond a delay could end a fraction
-  // too early.
-  const Millis wait = delay.count() == 0 ? delay : delay + Millis(1);
   record->due_kind = DueKind::kRelative;
-  record->due = now_.wall + wait;
-  record->boot_id = options_.boot_id;
-  record->boot_due = now_.boot + wait;
+  record->due = now_.wall + delay;
+  record->boot_id = boot_id_;
+  record->boot_due = now_.boot + delay + (delay.count() == 0 ? Millis(0) : kClockRounding);
 }
 
 void EngineCore::PutIndex(JobId id, const storage::IndexRecord& place) {
@@ -130,6 +127,10 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
                                          .expiry = finished + options_.key_retention,
                                          .finished = finished,
                                          .cancelled = cancelled}));
+  if (finishing_.empty() || finishing_.back().first != pending_.open_sequence()) {
+    finishing_.emplace_back(pending_.open_sequence(), finished);
+  }
+  finishing_.back().second = std::min(finishing_.back().second, finished);
   const std::string done_key = storage::DoneKey(finished, record.id);
   pending_.Put(Table::kDone,
                done_key,
@@ -173,9 +174,10 @@ WallTime EngineCore::ComputeLowWaterMark() {
   if (const auto fired = fired_.Min(fired_count_, is_live)) {
     mark = std::min(mark, *fired);
   }
-  // A job in the wall wheel is keyed at its due time or later.
+  // A job in the wall wheel is keyed at its due time or later, and waits there a rounding longer at
+  // most.
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
-    mark = std::min(mark, WallFromMillis(static_cast<int64_t>(next)));
+    mark = std::min(mark, WallFromMillis(static_cast<int64_t>(next)) - kClockRounding);
   }
   // A job in the boot wheel is keyed at its due time on the wall clock of the moment it was
   // promised: at least this.
@@ -193,6 +195,7 @@ void EngineCore::CloseBatch() {
   };
   if (const WallTime mark = ComputeLowWaterMark(); mark > low_water_mark_) {
     low_water_mark_ = mark;
+    marks_underway_.emplace_back(pending_.open_sequence(), mark);
     put_number(storage::kLowWaterMarkKey, static_cast<uint64_t>(ToMillis(mark)));
   }
   for (const QueueId id : counts_changed_) {
@@ -206,12 +209,12 @@ void EngineCore::CloseBatch() {
     put_number(storage::kIdHighWaterMarkKey, id_high_water_mark_);
     written_id_high_water_mark_ = id_high_water_mark_;
   }
-  pending_.Put(Table::kMeta,
-               storage::kClockKey,
-               storage::EncodeClockRecord(storage::kClockKey,
-                                          {.wall = std::max(now_.wall, wall_hand_),
-                                           .boot_id = options_.boot_id,
-                                           .boot = now_.boot}));
+  pending_.Put(
+      Table::kMeta,
+      storage::kClockKey,
+      storage::EncodeClockRecord(
+          storage::kClockKey,
+          {.wall = std::max(now_.wall, wall_hand_), .boot_id = boot_id_, .boot = now_.boot}));
   put_number(storage::kBatchNumberKey, pending_.open_sequence());
   pending_.Close();
   open_jobs_ = 0;

@@ -1,5 +1,6 @@
 // Time and turns: what fires, where jobs are placed, when batches are sealed and answers released.
 #include <algorithm>
+#include <utility>
 
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
@@ -61,11 +62,13 @@ void EngineCore::Place(Slot slot, const storage::JobRecord& record) {
 
 void EngineCore::Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, BootTime boot_due) {
   JobEntry& entry = jobs_[slot];
-  const bool on_boot_clock = kind == DueKind::kRelative && boot_id == options_.boot_id;
+  const bool on_boot_clock = kind == DueKind::kRelative && boot_id == boot_id_;
   entry.set_on_boot_clock(on_boot_clock);
   if (on_boot_clock) {
-    wall_offset_min_ =
-        std::min(wall_offset_min_, due.time_since_epoch() - boot_due.time_since_epoch());
+    const Millis offset = due.time_since_epoch() - boot_due.time_since_epoch();
+    wall_offset_min_ = std::min(wall_offset_min_, offset);
+  } else if (kind == DueKind::kRelative) {
+    due += kClockRounding;  // as its boot_due has
   }
   if (on_boot_clock ? boot_due <= now_.boot : due <= now_.wall) {
     MakeReady(slot);
@@ -188,19 +191,50 @@ bool EngineCore::Advance(const Now& now) {
 }
 
 // The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
-// over.
+// over, and with them the jobs that fired and are due no longer (P2).
 void EngineCore::RebuildWallWheel() {
-  wall_wheel_ = wheel::TimingWheel(static_cast<wheel::Tick>(ToMillis(now_.wall)));
+  const wheel::TimingWheel old =
+      std::exchange(wall_wheel_, wheel::TimingWheel(static_cast<wheel::Tick>(ToMillis(now_.wall))));
   for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
     JobEntry& entry = jobs_[slot];
-    if (entry.phase() != Phase::kScheduled || entry.on_boot_clock()) {
+    if (entry.on_boot_clock()) {
       continue;
     }
-    // key_due is never before the due time, and equal to it but for a job that was late when it
-    // came.
-    entry.handle = static_cast<uint64_t>(
-        wall_wheel_.Add(static_cast<wheel::Tick>(ToMillis(entry.key_due())), TimerIdOfJob(slot)));
+    if (entry.phase() == Phase::kScheduled) {
+      const auto due = old.Due(static_cast<wheel::TimerHandle>(entry.handle));
+      DELAYD_CHECK(due.has_value());
+      entry.handle = static_cast<uint64_t>(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
+    } else if (entry.phase() == Phase::kReady && entry.key_due() > now_.wall) {
+      WaitAgain(slot);
+    }
   }
+}
+
+void EngineCore::WaitAgain(Slot slot) {
+  JobEntry& entry = jobs_[slot];
+  const WallTime due = DueOfEntry(entry) + kClockRounding;
+  if (due <= now_.wall) {
+    return;
+  }
+  Unplace(slot);
+  entry.set_phase(Phase::kScheduled);
+  const auto tick = static_cast<wheel::Tick>(ToMillis(due));
+  entry.handle = static_cast<uint64_t>(wall_wheel_.Add(tick, TimerIdOfJob(slot)));
+}
+
+// The due time on the wall clock. key_due is never before it, and later only where the low-water
+// mark was ahead of it: then the record is asked. One that cannot be read is noticed at hand-out.
+WallTime EngineCore::DueOfEntry(const JobEntry& entry) const {
+  if (entry.key_due() > low_water_mark_) {
+    return entry.key_due();
+  }
+  const std::string key = storage::TimerKey(entry.key_due(), entry.id());
+  std::string value;
+  if (!pending_.Get(Table::kTimers, key, &value).ok()) {
+    return entry.key_due();
+  }
+  const auto head = storage::DecodeTimerHead(key, value);
+  return head.ok() ? head->due : entry.key_due();
 }
 
 std::optional<Millis> EngineCore::UntilNextTimer(const Now& now) const {
@@ -243,6 +277,13 @@ std::optional<SealedBatch> EngineCore::Seal(const Now& now) {
 void EngineCore::Committed(uint64_t sequence) {
   pending_.Committed(sequence);
   ++counters_.commits;
+  while (!marks_underway_.empty() && marks_underway_.front().first <= sequence) {
+    durable_low_water_mark_ = marks_underway_.front().second;
+    marks_underway_.pop_front();
+  }
+  while (!finishing_.empty() && finishing_.front().first <= sequence) {
+    finishing_.pop_front();
+  }
   std::deque<Reply> still_parked;
   for (Reply& reply : parked_) {
     if (reply.sequence <= sequence) {
@@ -279,10 +320,16 @@ void EngineCore::TrimFinished() {
 
 // Forgets finished jobs whose retention has passed, and their keys.
 Status EngineCore::TrimPage() {
-  const WallTime end = now_.wall - options_.key_retention;
+  WallTime end = now_.wall - options_.key_retention;
   size_t rows = 0;
   std::vector<std::pair<std::string, std::string>> over;
   std::optional<WallTime> next;
+  // The mark must not pass a row that is not durable yet: after a step back of the wall clock it
+  // may lie before rows that are. It is trimmed when it can be seen.
+  for (const auto& [batch, finished] : finishing_) {
+    end = std::min(end, finished - Millis(1));
+    next = std::min(next.value_or(finished), finished);
+  }
   DELAYD_RETURN_IF_ERROR(pending_.Scan(Table::kDone,
                                        storage::DoneKey(done_low_water_mark_, JobId{}),
                                        {},
@@ -290,7 +337,8 @@ Status EngineCore::TrimPage() {
                                          const auto parts = storage::ParseDoneKey(key);
                                          if (!parts.ok() || parts->key_due > end ||
                                              ++rows > limits::kTrimRowsMax) {
-                                           next = parts.ok() ? parts->key_due : end;
+                                           const WallTime at = parts.ok() ? parts->key_due : end;
+                                           next = std::min(next.value_or(at), at);
                                            return false;
                                          }
                                          over.emplace_back(key, value);

@@ -67,7 +67,7 @@ TEST_F(BadInputTest, ImportNamesTheBadLineAndLosesNothingBeforeIt) {
                     : "{\"delay\":\"1h\",\"payload\":\"" + std::to_string(i) + "\"}\n";
   }
   const ProcessResult stopped = daemon_.Ctl({"import", "-"}, lines);
-  EXPECT_EQ(stopped.exit_code, 1) << stopped.err;
+  EXPECT_EQ(stopped.exit_code, 2) << stopped.err;
   EXPECT_THAT(stopped.err, HasSubstr("line 7"));
   const std::string ids = daemon_.CtlOk({"list", "-q"});
   EXPECT_EQ(std::count(ids.begin(), ids.end(), '\n') + 1, 6) << "the six lines before it are safe";

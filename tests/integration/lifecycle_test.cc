@@ -21,7 +21,8 @@ TEST(LifecycleTest, AJobGoesAllTheWay) {
                                        R"({"order_id":1001})"});
   EXPECT_NE(daemon.CtlOk({"show", id, "-o", "json"}).find("\"scheduled\""), std::string::npos);
   EXPECT_NE(daemon.CtlOk({"list", "--queue", "orders"}).find("order:1001"), std::string::npos);
-  const std::string leased = daemon.CtlOk({"lease", "orders", "--wait", "10s", "-o", "json"});
+  const std::string leased =
+      daemon.CtlOk({"lease", "--queue", "orders", "--wait", "10s", "-o", "json"});
   EXPECT_NE(leased.find(R"(\"order_id\":1001)"), std::string::npos) << leased;
   const size_t at = leased.find("\"lease_token\"");
   ASSERT_NE(at, std::string::npos);
@@ -86,10 +87,10 @@ TEST(RestartTest, LeasedJobsAreHandedOutAgainAndTheOldLeaseIsRefused) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   daemon.CtlOk({"enqueue", "work"});
-  const std::string first = daemon.CtlOk({"lease", "default", "-q"});
+  const std::string first = daemon.CtlOk({"lease", "--queue", "default", "-q"});
   daemon.Kill();
   ASSERT_TRUE(daemon.Start());
-  const std::string second = daemon.CtlOk({"lease", "default", "-q"});
+  const std::string second = daemon.CtlOk({"lease", "--queue", "default", "-q"});
   EXPECT_NE(first, second);
   EXPECT_EQ(daemon.Ctl({"ack", first}).exit_code, 4);
   daemon.CtlOk({"ack", second});

@@ -4,7 +4,7 @@
 //
 // Leases from the queue "orders", writes one line for each job before and after its ack, and goes
 // on over restarts of the daemon until SIGTERM:
-//   received ID KEY TOKEN ATTEMPT AT_MS DUE_MS FINGERPRINT
+//   received ID KEY TOKEN ATTEMPT BOOT_MS FINGERPRINT
 //   acked|refused|unknown ID KEY TOKEN
 #include <poll.h>
 
@@ -48,13 +48,12 @@ void Work(delayd::protocol::Client* client, std::FILE* record) {
   for (const JobView& job : page->jobs) {
     const std::string token = delayd::FormatLeaseToken(*job.lease_token);
     std::fprintf(record,
-                 "received %llu %s %s %u %lld %lld %llu\n",
+                 "received %llu %s %s %u %lld %llu\n",
                  static_cast<unsigned long long>(ToInt(job.id)),
                  job.key.c_str(),
                  token.c_str(),
                  job.attempt,
-                 static_cast<long long>(ToMillis(clock.Sample().wall)),
-                 static_cast<long long>(ToMillis(job.due)),
+                 static_cast<long long>(delayd::ToMillis(clock.Sample().boot)),
                  static_cast<unsigned long long>(delayd::Fingerprint(*job.payload)));
     std::fflush(record);
     const auto acked = client->Call("POST", "/v1/leases/" + token + "/ack", "", "", Millis(5000));

@@ -50,7 +50,8 @@ TEST(StartTest, AWrongFlagGetsAHint) {
 
 TEST(StartTest, OtherThanLoopbackIsRefused) {
   Daemon daemon;
-  ExpectRefusal(daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:11380"}), 2, "loopback");
+  ExpectRefusal(
+      daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:11380"}), 2, "loopback");
 }
 
 TEST(StartTest, ASocketOfARunningDaemonIsNotTaken) {

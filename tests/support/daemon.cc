@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -78,8 +79,15 @@ Daemon::~Daemon() = default;
 
 ProcessOptions Daemon::Options(const std::vector<std::string>& flags) const {
   ProcessOptions options;
-  options.argv = {DelaydPath(), "--data-dir", data_dir(), "--api-socket", socket()};
+  options.argv = {DelaydPath()};
   options.argv.insert(options.argv.end(), flags.begin(), flags.end());
+  const auto add_default = [&](const std::string& flag, const std::string& value) {
+    if (std::find(flags.begin(), flags.end(), flag) == flags.end()) {
+      options.argv.insert(options.argv.end(), {flag, value});
+    }
+  };
+  add_default("--data-dir", data_dir());
+  add_default("--api-socket", socket());
   return options;
 }
 
@@ -97,7 +105,7 @@ bool Daemon::Start(const std::vector<std::string>& flags) {
 }
 
 ProcessResult Daemon::StartExpectingFailure(const std::vector<std::string>& flags) {
-  return Run(Options(flags));
+  return RunProcess(Options(flags));
 }
 
 void Daemon::Kill() {
@@ -121,7 +129,7 @@ ProcessOptions Daemon::CtlOptions(const std::vector<std::string>& args,
 }
 
 ProcessResult Daemon::Ctl(const std::vector<std::string>& args, const std::string& stdin_text) {
-  return Run(CtlOptions(args, stdin_text));
+  return RunProcess(CtlOptions(args, stdin_text));
 }
 
 std::string Daemon::CtlOk(const std::vector<std::string>& args, const std::string& stdin_text) {

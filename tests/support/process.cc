@@ -149,7 +149,7 @@ std::string Process::err() const {
   return ReadFile(stderr_path_);
 }
 
-ProcessResult Run(const ProcessOptions& options, std::chrono::seconds limit) {
+ProcessResult RunProcess(const ProcessOptions& options, std::chrono::seconds limit) {
   Process process(options);
   return process.Wait(limit);
 }

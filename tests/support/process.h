@@ -59,8 +59,8 @@ class Process {
 };
 
 // Starts, waits, and gives what it printed.
-ProcessResult Run(const ProcessOptions& options,
-                  std::chrono::seconds limit = std::chrono::seconds(60));
+ProcessResult RunProcess(const ProcessOptions& options,
+                         std::chrono::seconds limit = std::chrono::seconds(60));
 
 std::string ReadFile(const std::string& path);
 

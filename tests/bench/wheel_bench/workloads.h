@@ -248,7 +248,7 @@ void MixedBatch(benchmark::State& state, Load load) {
     Random random(6);
     size_t operations = 0;
     std::vector<wheel::TimerCommand> commands;
-    std::vector<uint32_t> cancelled;
+    std::array<uint32_t, 4 * kTurn> chosen;
     const uint64_t start = ThreadTimeNs();
     for (Tick now = kStart; now < kStart + milliseconds; now += kTurn) {
       commands.clear();
@@ -257,8 +257,11 @@ void MixedBatch(benchmark::State& state, Load load) {
         filled.handles[id] = wheel::kNoTimer;
       });
       operations += commands.size();  // the pops
-      for (size_t i = 0; i < 4 * kTurn; ++i) {
-        const uint32_t at = random.Below(load.count);
+      for (uint32_t& at : chosen) {
+        at = random.Below(load.count);
+        __builtin_prefetch(&filled.handles[at], 1);
+      }
+      for (const uint32_t at : chosen) {
         if (filled.handles[at] == wheel::kNoTimer) {
           continue;  // on its way in already
         }
@@ -301,6 +304,7 @@ void Life90(benchmark::State& state, Load load) {
     const size_t jobs = load.count * 4;
     Random random(7);
     size_t done = 0;
+    size_t next_delay = 0;
     const uint64_t start = ThreadTimeNs();
     for (Tick now = kStart; done < jobs; ++now) {
       for (size_t i = 0; i < per_tick; ++i, ++done) {
@@ -308,7 +312,8 @@ void Life90(benchmark::State& state, Load load) {
         if (pending[at]) {
           timers.Cancel(handles[at]);
         }
-        handles[at] = timers.Add(now + delays[(at + done) % load.count], at);
+        handles[at] = timers.Add(now + delays[next_delay], at);
+        next_delay = next_delay + 1 == load.count ? 0 : next_delay + 1;
         pending[at] = true;
       }
       timers.Advance(now, [&](uint64_t id) { pending[id] = false; });

@@ -60,6 +60,10 @@ TEST_F(CommandLineTest, EmptyValueOfAFlagTurnsASocketOff) {
   EXPECT_EQ(line.config.api.socket, "");
 }
 
+TEST_F(CommandLineTest, LastOfARepeatedFlagWins) {
+  EXPECT_EQ(Read({"--data-dir", "/a", "--data-dir", "/b"}).config.data_dir, "/b");
+}
+
 TEST_F(CommandLineTest, NamedFileThatDoesNotExistIsAnError) {
   const CommandLine line = Read({"--config", "/nonexistent/delayd.yaml"});
   EXPECT_EQ(line.action, CommandLine::Action::kRefuse);
@@ -91,7 +95,8 @@ TEST_F(CommandLineTest, CheckConfigChecksAndDoesNotRun) {
 TEST_F(CommandLineTest, UnknownFlagIsRefusedWithTheNearestOne) {
   const CommandLine line = Read({"--data-dri", "/x"});
   EXPECT_EQ(line.action, CommandLine::Action::kRefuse);
-  EXPECT_THAT(line.errors, ElementsAre(HasSubstr("did you mean '--data-dir'?")));
+  EXPECT_THAT(line.errors,
+              ElementsAre("delayd: unknown argument '--data-dri'; did you mean '--data-dir'?"));
 }
 
 TEST_F(CommandLineTest, HelpNamesEveryKeyAndEveryExitCode) {

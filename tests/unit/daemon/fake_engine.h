@@ -13,8 +13,8 @@
 
 namespace delayd {
 
-// Each change goes into a batch, and its reply waits until that is committed; a lease waits until
-// it is abandoned; everything else is answered at once.
+// Each enqueue goes into a batch, and its reply waits until that is committed; a lease waits until
+// it is abandoned, unless job_ready; GetStats is answered at once.
 class FakeEngine final : public engine::Engine {
  public:
   struct Asked {
@@ -31,6 +31,9 @@ class FakeEngine final : public engine::Engine {
       gathered_.push_back(std::move(reply));
     } else if (std::holds_alternative<engine::GetStats>(command)) {
       reply.body = engine::StatsView{};
+      replies_.push_back(std::move(reply));
+    } else if (std::holds_alternative<engine::Lease>(command) && job_ready) {
+      reply.body = engine::Leased{{{.id = JobId{7}, .queue = "q"}}};
       replies_.push_back(std::move(reply));
     } else if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
       abandoned.push_back(abandon->waiting);
@@ -82,6 +85,7 @@ class FakeEngine final : public engine::Engine {
   std::vector<size_t> batch_sizes;
   uint64_t sealed = 0;
   Status fatal_status;
+  bool job_ready = false;
   std::function<void()> on_execute;
 
  private:

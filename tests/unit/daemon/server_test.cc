@@ -220,6 +220,32 @@ TEST_F(ServerTest, ClientThatOnlyEndedSendingIsStillAnswered) {
   EXPECT_THAT(output, HasSubstr(R"({"jobs":[]})"));
 }
 
+TEST_F(ServerTest, ClientThatOnlyEndedSendingGetsTheJobThatIsThere) {
+  engine_.job_ready = true;
+  Start();
+  SocketClient client(path_);
+  client.Send(kLease);
+  client.EndSending();
+  EXPECT_THAT(client.ReadAll(), HasSubstr("\"id\":7"));
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_TRUE(engine_.abandoned.empty());
+}
+
+TEST_F(ServerTest, RequestOfAClientThatDoesNotWaitForTheAnswerIsExecuted) {
+  std::promise<void> executed;
+  engine_.on_execute = [this, &executed] {
+    executed.set_value();
+    engine_.on_execute = {};
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  client.Close();
+  executed.get_future().wait();
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(engine_.sealed, 1U);
+}
+
 TEST_F(ServerTest, StopAnswersWaitingLeasesWithNothingAndCommitsTheRest) {
   store_.gated = true;
   Start();

@@ -43,7 +43,7 @@ TEST(EnqueueTest, TellsWhatItStored) {
   EXPECT_EQ(shown.queue, "orders");
   EXPECT_EQ(shown.key, "order:1");
   EXPECT_EQ(shown.state, JobState::kScheduled);
-  EXPECT_EQ(shown.due, harness.now().wall + Millis(1001));
+  EXPECT_EQ(shown.due, harness.now().wall + Millis(1000));
   EXPECT_EQ(shown.created, harness.now().wall);
   EXPECT_EQ(shown.priority, 7U);
   EXPECT_EQ(shown.lease, Millis(5000));
@@ -133,6 +133,45 @@ TEST(EnqueueTest, P7HoldsForTheRetentionAfterTheEndAndOverARestart) {
 
   harness.Wait(Millis(60'001));
   EXPECT_NE(harness.EnqueueOk(Keyed("k")).id, job.id);
+}
+
+size_t FinishedRows(EngineHarness* harness) {
+  size_t rows = 0;
+  const auto count = [&rows](std::string_view, std::string_view) {
+    ++rows;
+    return true;
+  };
+  EXPECT_TRUE(harness->store().Scan(storage::Table::kDone, std::string(1, '\0'), {}, count).ok());
+  return rows;
+}
+
+TEST(EnqueueTest, AJobThatFinishesDuringATrimIsForgottenInItsTime) {
+  EngineHarness harness({.key_retention = Millis(60'000)});
+  const JobView first = harness.EnqueueOk(Keyed("a", Millis(1000)));
+  const JobView second = harness.EnqueueOk(Keyed("b", Millis(1000)));
+  ASSERT_TRUE(harness.Call(Cancel{first.id}).status.ok());
+  harness.clock().Advance(Millis(59'999));
+  harness.Send(Cancel{second.id});
+  harness.Wait(Millis(1));  // trims the first; the second is not durable yet
+  EXPECT_EQ(FinishedRows(&harness), 1U);
+  ASSERT_TRUE(harness.engine().UntilNextEvent(harness.now()).has_value());
+  harness.Wait(Millis(60'000));
+  EXPECT_EQ(FinishedRows(&harness), 0U);
+}
+
+TEST(EnqueueTest, ATrimDoesNotPassAFinishedJobUnderWayAfterAStepBack) {
+  EngineHarness harness({.key_retention = Millis(60'000)});
+  const JobView first = harness.EnqueueOk(Keyed("a", Millis(1000)));
+  const JobView second = harness.EnqueueOk(Keyed("b", Millis(1000)));
+  harness.clock().StepWall(Millis(600'000));
+  ASSERT_TRUE(harness.Call(Cancel{first.id}).status.ok());
+  harness.clock().StepWall(Millis(-600'000));
+  harness.Send(Cancel{second.id});  // finished before the first, by the wall clock
+  harness.clock().StepWall(Millis(1'200'000));
+  harness.Wait(Millis(60'000));
+  harness.Wait(Millis(1000));
+  harness.Wait(Millis(1000));
+  EXPECT_EQ(FinishedRows(&harness), 0U);
 }
 
 TEST(EnqueueTest, OtherContentUnderAFinishedKeyIsANewJob) {

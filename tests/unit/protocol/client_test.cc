@@ -8,8 +8,8 @@
 namespace delayd::protocol {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr Millis kLong{20'000};
 

@@ -9,7 +9,7 @@
 namespace delayd::protocol {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr size_t kPayloadMax = 1000;
 

@@ -12,8 +12,8 @@
 namespace delayd::protocol {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Status ReadAll(std::string_view json) {
   return ReadJsonObject(json, [](std::string_view, const JsonValue&) { return OkStatus(); });

@@ -38,10 +38,19 @@ TEST(ProblemTest, WritesAllFiveMembers) {
             R"("detail":"job 42 is \"gone\""})");
 }
 
-TEST(ProblemTest, AnUnknownReasonFallsBackToTheHttpStatus) {
+TEST(ProblemTest, AReasonOfANewerDaemonTravelsAndItsCodeIsTheHttpStatus) {
   const Status read = ParseProblem(409, R"({"code": "from_the_future", "detail": "no"})");
   EXPECT_EQ(read.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(read.reason(), "from_the_future");
   EXPECT_EQ(read.message(), "no");
+}
+
+TEST(ProblemTest, AReasonThatIsNoSlugIsReplaced) {
+  for (const char* code : {"", "a b", "A", "\\u001b[2J"}) {
+    const Status read =
+        ParseProblem(404, R"({"code": ")" + std::string(code) + R"(", "detail": "no"})");
+    EXPECT_EQ(read.reason(), "not_found") << code;
+  }
 }
 
 TEST(ProblemTest, ABodyThatIsNoProblemStillMakesAStatus) {

@@ -1,22 +1,18 @@
-// tests/unit/protocol/seeded.h — a random source that says its seed and takes DELAYD_SEED.
+// tests/unit/protocol/seeded.h — random bytes for round trips, from the seed of the run.
 //
 // Threads: one owner.
 #pragma once
 
 #include <cstdint>
-#include <cstdlib>
-#include <iostream>
 #include <random>
 #include <string>
+
+#include "tests/support/seed.h"
 
 namespace delayd::protocol {
 
 inline std::mt19937_64 SeededRandom() {
-  const char* given = std::getenv("DELAYD_SEED");
-  const uint64_t seed =
-      given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
-  std::cout << "DELAYD_SEED=" << seed << "\n";
-  return std::mt19937_64(seed);
+  return std::mt19937_64(testing::Seed());
 }
 
 inline std::string RandomBytes(std::mt19937_64* random, size_t size_max) {

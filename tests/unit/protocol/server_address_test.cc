@@ -38,10 +38,10 @@ TEST(ServerAddressTest, RefusesTheRestWithTheCure) {
   for (const auto& [text, why] : cases) {
     const auto address = ParseServerAddress(text);
     ASSERT_FALSE(address.ok()) << text;
-    EXPECT_THAT(address.status().message(), testing::HasSubstr(why));
+    EXPECT_THAT(address.status().message(), ::testing::HasSubstr(why));
   }
   EXPECT_THAT(ParseServerAddress("unix:/" + std::string(200, 'x')).status().message(),
-              testing::HasSubstr("at most 107"));
+              ::testing::HasSubstr("at most 107"));
 }
 
 }  // namespace

@@ -257,6 +257,28 @@ TEST(TimingWheelTest, OwnerWhoSleepsUntilNextExpirationMissesNothing) {
   EXPECT_LT(wakes, 3100U);
 }
 
+TEST(TimingWheelTest, SleepingOwnerFindsNothingLeftToCascadeWhenASlotBegins) {
+  constexpr Tick kSlot = Tick{1} << 22;  // of level 2
+  constexpr size_t kTimers = 200'000;
+  RandomSource random(TestSeed());
+  const Tick first = (kNow / kSlot + 20) * kSlot;
+  TimingWheel wheel(kNow);
+  for (uint64_t id = 0; id < kTimers; ++id) {
+    wheel.Add(first + 1 + random.Below(kSlot - 1), id);
+  }
+  uint64_t wakes = 0;
+  for (Tick now = wheel.NextExpiration(); now <= first; now = wheel.NextExpiration()) {
+    ++wakes;
+    EXPECT_EQ(PopIds(wheel, now), Ids{});
+  }
+  EXPECT_LT(wakes, kTimers / 1000);
+  for (const TimingWheel::SlotView& slot : wheel.Slots()) {
+    // Level 0 is the run of the first slot, when a timer falls into it.
+    EXPECT_LT(slot.level, 2U);
+  }
+  wheel.CheckInvariants();
+}
+
 TEST(TimingWheelTest, ClearEmptiesAndMakesHandlesStale) {
   TimingWheel wheel(kNow);
   const TimerHandle near = wheel.Add(kNow + 5, 1);

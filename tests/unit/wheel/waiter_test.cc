@@ -46,6 +46,13 @@ TYPED_TEST(WaiterTest, ArrivalBeforeTheWaitIsRemembered) {
   EXPECT_EQ(waiter.WaitUntil(kNever), WakeReason::kArrival);
 }
 
+TYPED_TEST(WaiterTest, ArrivalBeforeTheWaitEndsItThoughFarAwayItself) {
+  TypeParam waiter;
+  waiter.WaitUntil(0);
+  waiter.Arrive(kNever - 2);
+  EXPECT_EQ(waiter.WaitUntil(kNever - 1), WakeReason::kArrival);
+}
+
 TYPED_TEST(WaiterTest, EarlierArrivalEndsTheWait) {
   TypeParam waiter;
   std::thread other([&] { waiter.Arrive(kNever - 2); });

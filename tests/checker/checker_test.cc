@@ -1,0 +1,235 @@
+#include "tests/checker/checker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace delayd::checker {
+namespace {
+
+using ::testing::IsEmpty;
+
+// The invariants that a history breaks, each once, in order of discovery.
+std::vector<std::string> Broken(const std::string& lines, const CheckOptions& options = {}) {
+  History history;
+  const Status parsed = ParseHistory(lines, &history);
+  EXPECT_TRUE(parsed.ok()) << parsed.message();
+  std::vector<std::string> names;
+  for (const Violation& violation : Check(std::move(history), options).violations) {
+    EXPECT_NE(violation.what, "");
+    if (std::ranges::find(names, violation.invariant) == names.end()) {
+      names.push_back(violation.invariant);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> Only(const char* invariant) {
+  return {invariant};
+}
+
+// Client 1 enqueues job 1, due 1000 ms after it was asked for.
+const std::string kEnqueued = R"(
+{"t":100,"proc":1,"n":1,"phase":"invoke","op":"enqueue","jobs":[{"payload":"a","delay":1000,"max_attempts":2}]}
+{"t":110,"proc":1,"n":1,"phase":"ok","seq":5,"jobs":[{"id":1}]}
+)";
+
+// Worker 2 gets it at 1200 with a lease of 500 ms.
+const std::string kLeased = R"(
+{"t":1200,"proc":2,"n":1,"phase":"invoke","op":"lease"}
+{"t":1210,"proc":2,"n":1,"phase":"ok","seq":5,"jobs":[{"id":1,"payload":"a","token":"1-1-1","attempt":1,"lease":500,"late":99}]}
+)";
+
+const std::string kAcked = R"(
+{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"ack","jobs":[{"id":1,"token":"1-1-1"}]}
+{"t":1310,"proc":2,"n":2,"phase":"ok","seq":6}
+)";
+
+const std::string kDrained = R"({"t":9000,"phase":"ok","op":"final","jobs":[]})";
+
+std::string LeaseAt(int t, const std::string& token, int attempt, const std::string& more = "") {
+  const std::string at = std::to_string(t);
+  return "{\"t\":" + at + ",\"proc\":3,\"n\":" + at + R"(,"phase":"invoke","op":"lease"})" +
+         "{\"t\":" + std::to_string(t + 1) + ",\"proc\":3,\"n\":" + at + R"(,"phase":"ok")" + more +
+         R"(,"jobs":[{"id":1,"payload":"a","token":")" + token + R"(","attempt":)" +
+         std::to_string(attempt) + R"(,"lease":500,"late":0}]})";
+}
+
+TEST(CheckerTest, AGoodHistoryHasNoViolation) {
+  EXPECT_THAT(Broken(kEnqueued + kLeased + kAcked + kDrained), IsEmpty());
+  // A second hand-out after the lease was over, and one after a kill, are explained.
+  EXPECT_THAT(Broken(kEnqueued + kLeased + LeaseAt(1800, "1-1-2", 2)), IsEmpty());
+  EXPECT_THAT(Broken(kEnqueued + kLeased + R"({"t":1250,"phase":"ok","op":"kill"})" +
+                     LeaseAt(1260, "1-2-1", 1)),
+              IsEmpty());
+}
+
+TEST(CheckerTest, I1ALostJobIsFound) {
+  EXPECT_EQ(Broken(kEnqueued + kDrained), Only("I1"));
+  EXPECT_EQ(Broken(kEnqueued + kLeased + kDrained), Only("I1"));
+}
+
+TEST(CheckerTest, I2AnEarlyHandOutIsFound) {
+  EXPECT_EQ(Broken(kEnqueued + LeaseAt(1000, "1-1-1", 1)), Only("I2"));
+  EXPECT_EQ(
+      Broken(
+          R"({"t":1,"w":500,"proc":1,"n":1,"phase":"invoke","op":"enqueue","jobs":[{"payload":"a","due":2000}]}
+{"t":2,"w":501,"proc":1,"n":1,"phase":"ok","jobs":[{"id":1}]}
+{"t":3,"w":502,"proc":1,"n":2,"phase":"invoke","op":"lease"}
+{"t":4,"w":1999,"proc":1,"n":2,"phase":"ok","jobs":[{"id":1,"payload":"a","token":"1-1-1","attempt":1}]})"),
+      Only("I2"));
+}
+
+TEST(CheckerTest, I3ADueJobThatNobodyGotIsFound) {
+  EXPECT_EQ(Broken(kEnqueued +
+                   R"({"t":9000,"phase":"ok","op":"final","jobs":[{"id":1,"state":"ready"}]})"),
+            Only("I3"));
+}
+
+TEST(CheckerTest, I4ALateHandOutIsFoundWhenThereIsABound) {
+  EXPECT_EQ(Broken(kEnqueued + kLeased, {.lateness_max_ms = 50}), Only("I4"));
+  EXPECT_THAT(Broken(kEnqueued + kLeased, {.lateness_max_ms = 100}), IsEmpty());
+}
+
+const std::string kCancelled = R"(
+{"t":500,"proc":1,"n":2,"phase":"invoke","op":"cancel","jobs":[{"id":1}]}
+{"t":510,"proc":1,"n":2,"phase":"ok","seq":7}
+)";
+
+TEST(CheckerTest, I5ACancelledJobThatIsHandedOutIsFound) {
+  EXPECT_EQ(Broken(kEnqueued + kCancelled + kLeased), Only("I5"));
+  EXPECT_THAT(Broken(kEnqueued + kCancelled + kDrained), IsEmpty());
+}
+
+TEST(CheckerTest, I5TheCommitSequenceDecidesWhereTimesOverlap) {
+  const std::string overlapping = R"(
+{"t":1200,"proc":1,"n":2,"phase":"invoke","op":"cancel","jobs":[{"id":1}]}
+{"t":1220,"proc":1,"n":2,"phase":"ok","seq":7}
+)";
+  EXPECT_EQ(Broken(kEnqueued + overlapping + LeaseAt(1205, "1-1-1", 1, R"(,"seq":8)")), Only("I5"));
+  EXPECT_THAT(Broken(kEnqueued + overlapping + LeaseAt(1205, "1-1-1", 1, R"(,"seq":6)")),
+              IsEmpty());
+}
+
+TEST(CheckerTest, I5AnAnswerThatIsNotDefiniteIsFound) {
+  const auto refused = [](const std::string& code) {
+    return kEnqueued + R"({"t":500,"proc":1,"n":2,"phase":"invoke","op":"cancel","jobs":[{"id":1}]}
+{"t":510,"proc":1,"n":2,"phase":"fail","code":")" +
+           code + R"("})";
+  };
+  EXPECT_EQ(Broken(refused("not_found")), Only("I5"));
+  EXPECT_EQ(Broken(refused("internal")), Only("I5"));
+  EXPECT_THAT(Broken(refused("leased")), IsEmpty());
+}
+
+TEST(CheckerTest, I6TwoLeasesAtATimeAreFound) {
+  EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1400, "1-1-2", 2)), Only("I6"));
+}
+
+TEST(CheckerTest, I7ARedeliveryWithoutANewAttemptIsFound) {
+  EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1800, "1-1-2", 1)), Only("I7"));
+}
+
+TEST(CheckerTest, I8AnAckedJobThatIsHandedOutIsFound) {
+  EXPECT_EQ(Broken(kEnqueued + kLeased + kAcked + LeaseAt(1800, "1-1-2", 2)), Only("I8"));
+  EXPECT_EQ(Broken(kEnqueued + kLeased + kAcked +
+                   R"({"t":9000,"phase":"ok","op":"final","jobs":[{"id":1,"state":"leased"}]})"),
+            Only("I8"));
+}
+
+TEST(CheckerTest, I9AStaleLeaseThatIsAcceptedIsFound) {
+  const std::string ack_of_the_first = R"(
+{"t":1900,"proc":2,"n":2,"phase":"invoke","op":"extend","jobs":[{"id":1,"token":"1-1-1","lease":900}]}
+{"t":1910,"proc":2,"n":2,"phase":"ok","seq":6}
+)";
+  EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1800, "1-1-2", 2) + ack_of_the_first), Only("I9"));
+  // And one of an earlier run of the daemon.
+  EXPECT_EQ(Broken(kEnqueued + kLeased + R"({"t":1250,"phase":"ok","op":"kill"})" + kAcked),
+            Only("I9"));
+}
+
+std::string Keyed(int t, const std::string& payload, int id) {
+  const std::string at = std::to_string(t);
+  return "{\"t\":" + at + ",\"proc\":4,\"n\":" + at +
+         R"(,"phase":"invoke","op":"enqueue","jobs":[{"queue":"q","key":"k","payload":")" +
+         payload + R"("}]})" + "{\"t\":" + std::to_string(t + 1) + ",\"proc\":4,\"n\":" + at +
+         R"(,"phase":"ok","jobs":[{"id":)" + std::to_string(id) + "}]}";
+}
+
+TEST(CheckerTest, I10TwoJobsUnderOneKeyAreFound) {
+  EXPECT_EQ(Broken(Keyed(1, "a", 1) + Keyed(5, "a", 2)), Only("I10"));
+  EXPECT_EQ(Broken(Keyed(1, "a", 1) + Keyed(5, "b", 2)), Only("I10"));
+  EXPECT_THAT(Broken(Keyed(1, "a", 1) + Keyed(5, "a", 1)), IsEmpty());
+  const std::string cancel = R"(
+{"t":3,"proc":1,"n":2,"phase":"invoke","op":"cancel","jobs":[{"queue":"q","key":"k"}]}
+{"t":4,"proc":1,"n":2,"phase":"ok"}
+)";
+  EXPECT_THAT(Broken(Keyed(1, "a", 1) + cancel + Keyed(5, "b", 2)), IsEmpty());
+  const std::string retention = R"({"t":0,"phase":"ok","op":"config","key_retention":1000})";
+  EXPECT_EQ(Broken(retention + Keyed(1, "a", 1) + cancel + Keyed(5, "a", 2)), Only("I10"));
+  EXPECT_THAT(Broken(retention + Keyed(1, "a", 1) + cancel + Keyed(2000, "a", 2)), IsEmpty());
+}
+
+TEST(CheckerTest, I11AJobThatNobodyEnqueuedIsFound) {
+  EXPECT_EQ(Broken(kLeased), Only("I11"));
+}
+
+TEST(CheckerTest, I11AnotherPayloadIsFound) {
+  EXPECT_EQ(Broken(kEnqueued + R"(
+{"t":1200,"proc":2,"n":1,"phase":"invoke","op":"lease"}
+{"t":1210,"proc":2,"n":1,"phase":"ok","jobs":[{"id":1,"payload":"b","token":"1-1-1","attempt":1}]})"),
+            Only("I11"));
+}
+
+TEST(CheckerTest, I12HalfABatchIsFound) {
+  const std::string unknown = R"(
+{"t":1,"proc":1,"n":1,"phase":"invoke","op":"enqueue","jobs":[{"payload":"a"},{"payload":"b"}]}
+{"t":2,"proc":1,"n":1,"phase":"unknown"}
+)";
+  const auto left = [](const std::string& jobs) {
+    return R"({"t":9000,"phase":"ok","op":"final","jobs":[)" + jobs + "]}";
+  };
+  const std::string a = R"({"id":1,"payload":"a","state":"dead"})";
+  const std::string b = R"({"id":2,"payload":"b","state":"dead"})";
+  EXPECT_EQ(Broken(unknown + left(a)), Only("I12"));
+  EXPECT_THAT(Broken(unknown + left(a + "," + b)), IsEmpty());
+  EXPECT_THAT(Broken(unknown + left("")), IsEmpty());
+}
+
+TEST(CheckerTest, I12ARefusedBatchThatIsThereIsFound) {
+  EXPECT_EQ(Broken(R"(
+{"t":1,"proc":1,"n":1,"phase":"invoke","op":"enqueue","jobs":[{"payload":"a"}]}
+{"t":2,"proc":1,"n":1,"phase":"fail","code":"key_conflict"}
+{"t":9000,"phase":"ok","op":"final","jobs":[{"id":1,"payload":"a","state":"dead"}]})"),
+            Only("I12"));
+}
+
+TEST(CheckerTest, I13MoreHandOutsThanAttemptsAreFound) {
+  EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1800, "1-1-2", 2) + LeaseAt(2400, "1-1-3", 3)),
+            Only("I13"));
+}
+
+TEST(CheckerTest, I13ABuriedJobThatComesAgainOrVanishesIsFound) {
+  const std::string buried = R"(
+{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"bury","jobs":[{"id":1,"token":"1-1-1"}]}
+{"t":1310,"proc":2,"n":2,"phase":"ok","seq":6}
+)";
+  EXPECT_EQ(Broken(kEnqueued + kLeased + buried + LeaseAt(1800, "1-1-2", 2)), Only("I13"));
+  EXPECT_EQ(Broken(kEnqueued + kLeased + buried + kDrained), Only("I13"));
+}
+
+TEST(CheckerTest, I16TheSameLeaseTwiceIsFound) {
+  EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1800, "1-1-1", 1)), Only("I16"));
+}
+
+TEST(CheckerTest, AnUnreadableLineIsNamed) {
+  History history;
+  EXPECT_THAT(ParseHistory("{\"t\":1}\n{\"tt\":1}", &history).message(),
+              ::testing::HasSubstr("line 2"));
+}
+
+TEST(CheckerTest, SeveralFilesAreOneHistoryWhateverTheirOrder) {
+  EXPECT_THAT(Broken(kAcked + kLeased + kEnqueued + kDrained), IsEmpty());
+}
+
+}  // namespace
+}  // namespace delayd::checker

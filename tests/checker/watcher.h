@@ -1,0 +1,117 @@
+// tests/checker/watcher.h — the state machines behind Check.
+//
+// An operation lies between its invoke and its answer; what it did happened somewhere in between.
+// `Before(a, b)` is true only when a was over before b began. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/checker/checker.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+namespace delayd::checker {
+
+// A moment by the shared clock, boot by boot.
+struct Moment {
+  uint32_t boot = 0;
+  int64_t t = 0;
+  friend auto operator<=>(const Moment&, const Moment&) = default;
+};
+
+// An end of a job that a client asked for: ack, cancel, bury.
+struct End {
+  std::optional<Moment> asked;  // the first time somebody sent it
+  std::optional<Moment> done;   // the first ok
+  uint64_t seq = 0;
+};
+
+struct Delivery {
+  Moment invoked;
+  Moment answered;
+  uint64_t seq = 0;
+  uint32_t attempt = 0;
+  int64_t lease_until = 0;  // at least, on the clock of invoked.boot
+  std::string token;
+  std::optional<Moment> given_back;  // ack, nack or bury of this token was sent
+};
+
+struct WatchedJob {
+  std::string payload;
+  uint64_t enqueue = 0;         // index of the request, 0: not known
+  std::optional<Moment> known;  // the ok of its enqueue
+  uint32_t max_attempts = 0;
+  // The promise: not before these.
+  std::optional<Moment> not_before;
+  int64_t not_before_wall = kNotSet;
+  End ack;
+  End cancel;
+  End bury;
+  uint64_t deliveries = 0;
+  uint32_t attempt_max = 0;
+  std::optional<Delivery> last;
+  std::string final_state;
+};
+
+struct WatchedKey {
+  uint64_t id = 0;
+  std::string content;
+  Moment answered;
+};
+
+// A request and, once it is there, its answer.
+struct Request {
+  Event event;
+  std::optional<Phase> answer;
+};
+
+class Watcher {
+ public:
+  explicit Watcher(const CheckOptions& options) : options_(options) {}
+
+  void See(Event event);
+  Verdict Finish();
+
+ private:
+  void Fail(const char* invariant, uint64_t line, std::string what);
+  void Invoked(Event event);
+  void Answered(const Event& event);
+  void Enqueued(Request* request, const Event& answer);
+  void CheckKey(const JobEntry& spec, uint64_t id, const Event& invoke, const Event& answer);
+  void Delivered(const Request& request, const Event& answer, const JobEntry& entry);
+  void CheckPromise(const WatchedJob& job, const Event& answer, const JobEntry& entry);
+  void CheckEnded(const WatchedJob& job, const Delivery& now, const Event& answer, uint64_t id);
+  void CheckRepeated(const WatchedJob& job, const Delivery& now, const Event& answer, uint64_t id);
+  void LeaseOpAnswered(const Request& request, const Event& answer);
+  void Ended(End* end, const WatchedJob& job, const Event& answer, const char* invariant);
+  void CancelAnswered(const Request& request, const Event& answer);
+  void Moved(WatchedJob* job, const JobEntry& spec, const Event& invoke);
+  void Final(const Event& event);
+  uint64_t IdOf(const JobEntry& entry) const;
+  void Sent(const Request& request);
+  bool KilledBetween(const Moment& from, const Moment& to) const;
+  WatchedJob* Surface(uint64_t id, const JobEntry& entry, uint64_t line);
+  void CheckBatches();
+  void CheckJobsAtEnd();
+
+  CheckOptions options_;
+  Verdict verdict_;
+  boost::unordered_flat_map<uint64_t, WatchedJob> jobs_;
+  boost::unordered_flat_map<uint64_t, uint64_t> open_;  // proc and n -> index of the request
+  std::vector<Request> requests_ = std::vector<Request>(1);
+  // By payload: the last request that enqueues it.
+  boost::unordered_flat_map<std::string, uint64_t> by_payload_;
+  std::map<std::pair<std::string, std::string>, WatchedKey> keys_;
+  std::vector<Moment> kills_;
+  std::vector<int64_t> lateness_;
+  int64_t key_retention_ = kNotSet;
+  uint64_t unknown_leases_ = 0;
+  bool final_ = false;
+};
+
+}  // namespace delayd::checker

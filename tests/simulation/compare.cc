@@ -1,0 +1,298 @@
+#include "tests/simulation/compare.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+namespace delayd::simulation {
+namespace {
+
+std::string Text(const std::string& value) {
+  return value.size() <= 40 ? "\"" + value + "\"" : "\"" + value.substr(0, 40) + "...\"";
+}
+
+std::string Text(uint64_t value) {
+  return std::to_string(value);
+}
+
+std::string Text(uint32_t value) {
+  return std::to_string(value);
+}
+
+std::string Text(bool value) {
+  return value ? "true" : "false";
+}
+
+std::string Text(JobId value) {
+  return std::to_string(ToInt(value));
+}
+
+std::string Text(Millis value) {
+  return std::to_string(value.count()) + " ms";
+}
+
+std::string Text(WallTime value) {
+  return std::to_string(ToMillis(value));
+}
+
+std::string Text(JobState value) {
+  return std::string(JobStateName(value));
+}
+
+std::string Text(DueKind value) {
+  return value == DueKind::kRelative ? "relative" : "absolute";
+}
+
+std::string Text(const LeaseToken& value) {
+  return FormatLeaseToken(value);
+}
+
+template <typename T>
+std::string Text(const std::optional<T>& value) {
+  return value ? Text(*value) : "none";
+}
+
+class Differences {
+ public:
+  template <typename T>
+  void Field(const char* name, const T& expected, const T& actual) {
+    if (!(expected == actual)) {
+      out_ += (out_.empty() ? "" : "; ") + std::string(name) + " should be " + Text(expected) +
+              " and is " + Text(actual);
+    }
+  }
+
+  std::string Take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+std::string BodyDifference(const engine::Enqueued& expected, const engine::Enqueued& actual) {
+  if (expected.items.size() != actual.items.size()) {
+    return "P8: a batch of " + Text(expected.items.size()) + " is answered with " +
+           Text(actual.items.size()) + " jobs";
+  }
+  for (size_t i = 0; i < expected.items.size(); ++i) {
+    Differences differences;
+    differences.Field("P7: existed", expected.items[i].existed, actual.items[i].existed);
+    std::string one = differences.Take() + Difference(expected.items[i].job, actual.items[i].job);
+    if (!one.empty()) {
+      return "job " + Text(i + 1) + " of the batch: " + one;
+    }
+  }
+  return {};
+}
+
+std::string BodyDifference(const engine::OneJob& expected, const engine::OneJob& actual) {
+  return Difference(expected.job, actual.job);
+}
+
+std::string BodyDifference(const engine::Leased& expected, const engine::Leased& actual) {
+  const size_t both = std::min(expected.jobs.size(), actual.jobs.size());
+  for (size_t i = 0; i < both; ++i) {
+    if (std::string one = Difference(expected.jobs[i], actual.jobs[i]); !one.empty()) {
+      return "hand-out " + Text(i + 1) + ": " + one;
+    }
+  }
+  if (expected.jobs.size() > both) {
+    return "P3: not handed out: " + Describe(expected.jobs[both]);
+  }
+  if (actual.jobs.size() > both) {
+    return "handed out and should not be: " + Describe(actual.jobs[both]);
+  }
+  return {};
+}
+
+std::string BodyDifference(const engine::QueueList& expected, const engine::QueueList& actual) {
+  std::vector<engine::QueueView> sorted = actual.queues;
+  std::ranges::sort(sorted, {}, &engine::QueueView::name);
+  if (expected.queues.size() != sorted.size()) {
+    return "there should be " + Text(expected.queues.size()) + " queues and there are " +
+           Text(sorted.size());
+  }
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    Differences differences;
+    differences.Field("name", expected.queues[i].name, sorted[i].name);
+    differences.Field("scheduled", expected.queues[i].scheduled, sorted[i].scheduled);
+    differences.Field("ready", expected.queues[i].ready, sorted[i].ready);
+    differences.Field("leased", expected.queues[i].leased, sorted[i].leased);
+    differences.Field("dead", expected.queues[i].dead, sorted[i].dead);
+    if (std::string one = differences.Take(); !one.empty()) {
+      return "queue " + sorted[i].name + ": " + one;
+    }
+  }
+  return {};
+}
+
+std::string BodyDifference(const engine::StatsView& expected, const engine::StatsView& actual) {
+  return Difference(expected, actual);
+}
+
+// Lists are checked by the oracle itself.
+std::string BodyDifference(const engine::JobList&, const engine::JobList&) {
+  return {};
+}
+
+std::string BodyDifference(const std::monostate&, const std::monostate&) {
+  return {};
+}
+
+}  // namespace
+
+std::string Difference(const JobView& expected, const JobView& actual) {
+  Differences differences;
+  differences.Field("id", expected.id, actual.id);
+  differences.Field("queue", expected.queue, actual.queue);
+  differences.Field("key", expected.key, actual.key);
+  differences.Field("state", expected.state, actual.state);
+  differences.Field("due kind", expected.due_kind, actual.due_kind);
+  differences.Field("due", expected.due, actual.due);
+  differences.Field("created", expected.created, actual.created);
+  differences.Field("priority", expected.priority, actual.priority);
+  differences.Field("lease", expected.lease, actual.lease);
+  differences.Field("attempt", expected.attempt, actual.attempt);
+  differences.Field("max_attempts", expected.max_attempts, actual.max_attempts);
+  differences.Field("expires_after", expected.expires_after, actual.expires_after);
+  differences.Field("last_error", expected.last_error, actual.last_error);
+  differences.Field("payload", expected.payload, actual.payload);
+  differences.Field("payload_bytes", expected.payload_bytes, actual.payload_bytes);
+  differences.Field("finished", expected.finished, actual.finished);
+  differences.Field("outcome", expected.outcome, actual.outcome);
+  differences.Field("lease_token", expected.lease_token, actual.lease_token);
+  differences.Field("lease_expires", expected.lease_expires, actual.lease_expires);
+  differences.Field("lateness", expected.lateness, actual.lateness);
+  std::string all = differences.Take();
+  return all.empty() ? all : "job " + Text(actual.id) + ": " + all;
+}
+
+std::string Difference(const engine::Reply& expected, const engine::Reply& actual) {
+  if (expected.status.code() != actual.status.code() ||
+      expected.status.reason() != actual.status.reason()) {
+    return "the answer should be " +
+           std::string(expected.status.ok() ? "ok" : expected.status.reason()) + " and is " +
+           std::string(actual.status.ok() ? "ok" : actual.status.reason()) + " (" +
+           actual.status.message() + ")";
+  }
+  if (expected.body.index() != actual.body.index()) {
+    return "the answer has a body of another kind";
+  }
+  return std::visit(
+      [&actual](const auto& body) {
+        return BodyDifference(body, std::get<std::decay_t<decltype(body)>>(actual.body));
+      },
+      expected.body);
+}
+
+std::string Difference(const engine::StatsView& expected, const engine::StatsView& actual) {
+  Differences differences;
+  differences.Field("scheduled", expected.scheduled, actual.scheduled);
+  differences.Field("ready", expected.ready, actual.ready);
+  differences.Field("leased", expected.leased, actual.leased);
+  differences.Field("dead", expected.dead, actual.dead);
+  differences.Field("queues", expected.queues, actual.queues);
+  differences.Field("waiting", expected.waiting, actual.waiting);
+  differences.Field("enqueued", expected.enqueued, actual.enqueued);
+  differences.Field("existed", expected.existed, actual.existed);
+  differences.Field("cancelled", expected.cancelled, actual.cancelled);
+  differences.Field("rescheduled", expected.rescheduled, actual.rescheduled);
+  differences.Field("handed_out", expected.handed_out, actual.handed_out);
+  differences.Field("acked", expected.acked, actual.acked);
+  differences.Field("nacked", expected.nacked, actual.nacked);
+  differences.Field("buried", expected.buried, actual.buried);
+  differences.Field("lease_expired", expected.lease_expired, actual.lease_expired);
+  differences.Field("died", expected.died, actual.died);
+  differences.Field("damaged", expected.damaged, actual.damaged);
+  differences.Field("epoch", expected.epoch, actual.epoch);
+  std::string all = differences.Take();
+  return all.empty() ? all : "counters: " + all;
+}
+
+std::string CommandName(const engine::Command& command) {
+  static constexpr std::array<const char*, 13> kNames = {"enqueue",
+                                                         "cancel",
+                                                         "reschedule",
+                                                         "lease",
+                                                         "ack",
+                                                         "nack",
+                                                         "bury",
+                                                         "extend",
+                                                         "show",
+                                                         "list",
+                                                         "queues",
+                                                         "stats",
+                                                         "abandon"};
+  static_assert(kNames.size() == std::variant_size_v<engine::Command>);
+  return kNames[command.index()];
+}
+
+std::string DescribeCommand(const engine::Command& command) {
+  std::ostringstream out;
+  out << CommandName(command);
+  if (const auto* enqueue = std::get_if<engine::Enqueue>(&command)) {
+    for (const JobSpec& spec : enqueue->jobs) {
+      const auto* at = std::get_if<DueAt>(&spec.due);
+      out << " [" << spec.queue << " key \"" << spec.key << "\" due "
+          << (at != nullptr ? "at " + std::to_string(ToMillis(at->at))
+                            : "in " + Text(std::get<DueAfter>(spec.due).delay))
+          << "]";
+    }
+  } else if (const auto* lease = std::get_if<engine::Lease>(&command)) {
+    out << " of " << lease->count << " from " << lease->queues.size() << " queues, wait "
+        << Text(lease->wait) << ", lease " << Text(lease->lease);
+  } else if (const auto* list = std::get_if<engine::List>(&command)) {
+    out << " of queue " << Text(list->queue) << " state "
+        << (list->state ? JobStateName(*list->state) : "any") << " due before "
+        << Text(list->due_before) << " due after " << Text(list->due_after) << " prefix \""
+        << list->key_prefix << "\" limit " << list->limit << " cursor " << list->cursor;
+  } else if (const auto* cancel = std::get_if<engine::Cancel>(&command)) {
+    out << " " << DescribeJobRef(cancel->job);
+  } else if (const auto* move = std::get_if<engine::Reschedule>(&command)) {
+    out << " " << DescribeJobRef(move->job);
+  } else if (const auto* show = std::get_if<engine::Show>(&command)) {
+    out << " " << DescribeJobRef(show->job);
+  } else if (const auto* ack = std::get_if<engine::Ack>(&command)) {
+    out << " " << FormatLeaseToken(ack->token);
+  } else if (const auto* nack = std::get_if<engine::Nack>(&command)) {
+    out << " " << FormatLeaseToken(nack->token) << " delay " << Text(nack->delay);
+  } else if (const auto* bury = std::get_if<engine::Bury>(&command)) {
+    out << " " << FormatLeaseToken(bury->token);
+  } else if (const auto* extend = std::get_if<engine::Extend>(&command)) {
+    out << " " << FormatLeaseToken(extend->token) << " by " << Text(extend->lease);
+  }
+  return out.str();
+}
+
+std::string Describe(const JobView& job) {
+  std::ostringstream out;
+  out << "job " << ToInt(job.id) << " in " << job.queue << " key \"" << job.key << "\" "
+      << JobStateName(job.state) << " due " << Text(job.due_kind) << " " << ToMillis(job.due)
+      << " created " << ToMillis(job.created) << " attempt " << job.attempt << " token "
+      << Text(job.lease_token) << " lateness " << Text(job.lateness);
+  return out.str();
+}
+
+std::string Describe(const engine::Reply& reply) {
+  std::ostringstream out;
+  out << reply.request << " at " << reply.sequence << " "
+      << (reply.status.ok() ? "ok" : reply.status.reason());
+  if (const auto* enqueued = std::get_if<engine::Enqueued>(&reply.body)) {
+    for (const auto& item : enqueued->items) {
+      out << " [" << Describe(item.job) << (item.existed ? " existed]" : "]");
+    }
+  } else if (const auto* one = std::get_if<engine::OneJob>(&reply.body)) {
+    out << " " << Describe(one->job);
+  } else if (const auto* leased = std::get_if<engine::Leased>(&reply.body)) {
+    for (const JobView& job : leased->jobs) {
+      out << " [" << Describe(job) << "]";
+    }
+  } else if (const auto* list = std::get_if<engine::JobList>(&reply.body)) {
+    for (const JobView& job : list->jobs) {
+      out << " [" << Describe(job) << "]";
+    }
+    out << " next " << list->next_cursor;
+  }
+  return out.str();
+}
+
+}  // namespace delayd::simulation

@@ -1,0 +1,87 @@
+// What goes wrong: the clock, the power, the process.
+#include <algorithm>
+
+#include "tests/simulation/simulation.h"
+
+namespace delayd::simulation {
+
+void Simulation::SetWallClock() {
+  int64_t by = choices_.Magnitude(choices_.OneIn(2) ? 14 : 33);
+  if (wall_steps_back_ && choices_.OneIn(2)) {
+    by = -std::min(by, ToMillis(now().wall) - 1);
+  }
+  clock_.StepWall(Millis(by));
+  ++result_.clock_steps;
+  Trace("wall clock set by " + std::to_string(by));
+  // Commands may come before the turn that notices.
+  if (choices_.OneIn(2)) {
+    Advance();
+  }
+}
+
+void Simulation::Suspend() {
+  const Millis by(choices_.Magnitude(30));
+  clock_.Advance(by);
+  result_.simulated += by;
+  ++result_.suspends;
+  Trace("suspended for " + std::to_string(by.count()));
+  if (choices_.OneIn(2)) {
+    Advance();
+  }
+}
+
+// The process is gone. In the middle of a commit the first batch under way may have reached the
+// disk; nothing else did.
+void Simulation::Kill(bool in_commit) {
+  size_t kept = 0;
+  if (in_commit && !sealed_.empty()) {
+    kept = choices_.Below(2);
+    store_.FailNextCommit(/*keep_batch=*/kept != 0);
+    const Status committed = store_.Commit(*sealed_.front().batch);
+    if (committed.ok()) {
+      result_.violation = "P1: a failed commit is reported as done";
+    }
+    store_.Reopen();
+  }
+  Trace(std::string("killed, batches kept: ") + std::to_string(kept));
+  ++result_.kills;
+  engine_.reset();
+  sealed_.clear();
+  workload_->Disconnected();
+  oracle_->Crashed(kept);
+}
+
+void Simulation::Crash() {
+  if (choices_.OneIn(2)) {
+    Seal();
+  }
+  Kill(choices_.OneIn(2));
+  oracle_->CheckRows(store_);
+  const Millis down(choices_.OneIn(3) ? choices_.Magnitude(28) : 0);
+  clock_.Advance(down);
+  result_.simulated += down;
+  Start();
+}
+
+void Simulation::Reboot() {
+  Kill(choices_.OneIn(2));
+  oracle_->CheckRows(store_);
+  const Millis off(choices_.Magnitude(31));
+  WallTime wall = now().wall + off;
+  if (choices_.OneIn(5)) {  // it comes up with a wrong clock
+    const int64_t wrong = choices_.Magnitude(38);
+    wall += Millis(wall_steps_back_ && choices_.OneIn(2)
+                       ? -std::min(wrong, ToMillis(wall) - 1)
+                       : std::min(wrong, 4'000'000'000'000 - ToMillis(wall)));
+    wall = std::max(wall, WallFromMillis(1));
+  }
+  clock_ = SimulatedClock({.wall = wall, .boot = BootFromMillis(choices_.Magnitude(20))});
+  result_.simulated += off;
+  ++result_.reboots;
+  ++boots_;
+  options_.boot_id = options_.boot_id == 0 ? 0 : boots_;
+  Trace("rebooted");
+  Start();
+}
+
+}  // namespace delayd::simulation

@@ -1,0 +1,330 @@
+// Finding jobs, cancel, reschedule, show; where a job's due time puts it; what a crash leaves.
+#include "tests/simulation/model.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/limits.h"
+
+namespace delayd::simulation {
+
+using engine::RequestId;
+
+void Model::Execute(RequestId request, const engine::Command& command, const Now& now) {
+  now_ = now;
+  std::visit([this, request](const auto& one) { Do(request, one); }, command);
+}
+
+void Model::Answer(RequestId request, Body body, uint64_t batch) {
+  Expected expected{.batch = batch, .decided = now_};
+  expected.reply.request = request;
+  expected.reply.body = std::move(body);
+  answers_.push_back(std::move(expected));
+}
+
+void Model::Refuse(RequestId request, StatusCode code, std::string_view reason, uint64_t batch) {
+  Expected expected{.batch = batch, .decided = now_};
+  expected.reply.request = request;
+  expected.reply.status = Status(code, "as predicted", reason);
+  answers_.push_back(std::move(expected));
+}
+
+const ModelKey* Model::FindKey(const std::string& queue, const std::string& key) const {
+  const auto found = keys_.find({queue, key});
+  if (found == keys_.end() || (found->second.finished && found->second.expiry <= now_.wall)) {
+    return nullptr;
+  }
+  return &found->second;
+}
+
+Model::Found Model::Locate(const JobRef& ref) const {
+  JobId id{};
+  if (const auto* by_key = std::get_if<KeyRef>(&ref)) {
+    const ModelKey* key = FindKey(by_key->queue, by_key->key);
+    if (key == nullptr) {
+      return {.error = "not_found", .code = StatusCode::kNotFound};
+    }
+    if (key->finished) {
+      return {.id = key->id, .finished = key};
+    }
+    id = key->id;
+  } else {
+    id = std::get<JobId>(ref);
+  }
+  if (!jobs_.contains(id)) {
+    return {.error = "not_found", .code = StatusCode::kNotFound};
+  }
+  return {.id = id};
+}
+
+// The batch that must be durable before the state of `ref` may be told: that of its last change.
+uint64_t Model::BatchOfRef(const JobRef& ref) const {
+  const Found found = Locate(ref);
+  if (found.error != nullptr) {
+    const auto* id = std::get_if<JobId>(&ref);
+    const auto gone = id == nullptr ? gone_.end() : gone_.find(*id);
+    return gone == gone_.end() ? 0 : gone->second;
+  }
+  return found.finished != nullptr ? found.finished->batch : jobs_.at(found.id).batch;
+}
+
+void Model::SetDue(ModelJob* job, const DueSpec& due) const {
+  if (const auto* at = std::get_if<DueAt>(&due)) {
+    job->due_kind = DueKind::kAbsolute;
+    job->due = at->at;
+    job->boot_id = 0;
+    job->boot_due = BootTime();
+    job->on_boot_clock = false;
+    return;
+  }
+  const Millis delay = std::get<DueAfter>(due).delay;
+  job->due_kind = DueKind::kRelative;
+  job->due = now_.wall + delay;
+  job->boot_id = BootId();
+  job->boot_due = now_.boot + delay + Millis(delay > Millis(0) ? 1 : 0);
+  job->on_boot_clock = true;
+}
+
+void Model::Place(ModelJob* job) {
+  job->timer_rank = next_rank_++;
+  job->waits_again = false;
+  if (IsDue(*job, now_)) {
+    MakeReady(job);
+  } else {
+    job->state = JobState::kScheduled;
+  }
+}
+
+void Model::MakeReady(ModelJob* job) {
+  job->state = JobState::kReady;
+  const std::string& queue = job->spec->queue;
+  if (!queues_[queue].waiters.empty() && std::ranges::find(to_serve_, queue) == to_serve_.end()) {
+    to_serve_.push_back(queue);
+  }
+}
+
+void Model::Finish(const ModelJob& job, bool cancelled) {
+  const JobId id = job.id;
+  const QueueKey queue_key{job.spec->queue, job.spec->key};
+  if (!job.spec->key.empty()) {
+    if (options_.key_retention.count() == 0) {
+      keys_.erase(queue_key);
+    } else {
+      ModelKey& key = keys_.at(queue_key);
+      key.batch = open_batch;
+      key.finished = true;
+      key.finished_at = std::max(now_.wall, done_mark);
+      key.expiry = key.finished_at + options_.key_retention;
+      done_[{key.finished_at, id}] = {.queue = job.spec->queue,
+                                      .key = job.spec->key,
+                                      .cancelled = cancelled,
+                                      .attempts = job.attempts,
+                                      .due = job.due,
+                                      .created = job.created,
+                                      .batch = open_batch};
+    }
+  }
+  gone_[id] = open_batch;
+  jobs_.erase(id);
+}
+
+void Model::Trimmed(const DoneKey& done) {
+  const auto found = done_.find(done);
+  if (found == done_.end()) {
+    return;
+  }
+  const auto key = keys_.find({found->second.queue, found->second.key});
+  if (key != keys_.end() && key->second.finished && key->second.id == done.second) {
+    keys_.erase(key);
+  }
+  done_.erase(found);
+}
+
+bool Model::HasRetentionOver() const {
+  return std::ranges::any_of(done_, [this](const auto& done) {
+    return done.first.first + options_.key_retention <= now_.wall;
+  });
+}
+
+void Model::Do(RequestId request, const engine::Cancel& command) {
+  const Found found = Locate(command.job);
+  const uint64_t batch = BatchOfRef(command.job);
+  if (found.error != nullptr) {
+    return Refuse(request, found.code, found.error, batch);
+  }
+  if (found.finished != nullptr) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "finished", batch);
+  }
+  ModelJob& job = jobs_.at(found.id);
+  if (job.state == JobState::kLeased) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "leased", 0);
+  }
+  JobView view = ViewOf(job, JobState::kFinished);
+  view.finished = now_.wall;
+  view.outcome = "cancelled";
+  ++counters_.cancelled;
+  Finish(job, /*cancelled=*/true);
+  Answer(request, engine::OneJob{std::move(view)}, open_batch);
+}
+
+void Model::Do(RequestId request, const engine::Reschedule& command) {
+  if (!command.due && !command.priority) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_reschedule", 0);
+  }
+  const Found found = Locate(command.job);
+  const uint64_t batch = BatchOfRef(command.job);
+  if (found.error != nullptr) {
+    return Refuse(request, found.code, found.error, batch);
+  }
+  if (found.finished != nullptr) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "finished", batch);
+  }
+  ModelJob& job = jobs_.at(found.id);
+  if (job.state == JobState::kLeased || job.state == JobState::kDead) {
+    return Refuse(request,
+                  StatusCode::kFailedPrecondition,
+                  JobStateName(job.state),
+                  job.state == JobState::kDead ? batch : 0);
+  }
+  if (command.due) {
+    SetDue(&job, *command.due);
+    job.place = std::max(job.due, mark);
+  }
+  job.priority = command.priority.value_or(job.priority);
+  job.batch = open_batch;
+  Place(&job);
+  ++counters_.rescheduled;
+  Answer(request, engine::OneJob{ViewOf(job, job.state)}, open_batch);
+}
+
+void Model::Do(RequestId request, const engine::Show& command) {
+  const Found found = Locate(command.job);
+  uint64_t batch = BatchOfRef(command.job);
+  if (found.error != nullptr) {
+    return Refuse(request, found.code, found.error, batch);
+  }
+  if (found.finished != nullptr) {
+    JobView view = FinishedView(*found.finished, &batch);
+    return Answer(request, engine::OneJob{std::move(view)}, batch);
+  }
+  const ModelJob& job = jobs_.at(found.id);
+  JobView view = ViewOf(job, job.state);
+  view.payload = job.spec->payload;
+  Answer(request, engine::OneJob{std::move(view)}, batch);
+}
+
+void Model::Do(RequestId request, const engine::GetStats&) {
+  Answer(request, Stats(), 0);
+}
+
+void Model::Do(RequestId request, const engine::ListQueues& command) {
+  engine::QueueList list;
+  for (const auto& [name, queue] : queues_) {
+    if (!queue.stored || (command.queue && *command.queue != name)) {
+      continue;
+    }
+    engine::QueueView view{.name = name};
+    for (const auto& [id, job] : jobs_) {
+      if (job.spec->queue == name) {
+        view.scheduled += job.state == JobState::kScheduled ? 1 : 0;
+        view.ready += job.state == JobState::kReady ? 1 : 0;
+        view.leased += job.state == JobState::kLeased ? 1 : 0;
+        view.dead += job.state == JobState::kDead ? 1 : 0;
+      }
+    }
+    list.queues.push_back(view);
+  }
+  if (command.queue && list.queues.empty()) {
+    return Refuse(request, StatusCode::kNotFound, "not_found", 0);
+  }
+  Answer(request, std::move(list), 0);
+}
+
+engine::StatsView Model::Stats() const {
+  engine::StatsView view = counters_;
+  for (const auto& [id, job] : jobs_) {
+    view.scheduled += job.state == JobState::kScheduled ? 1 : 0;
+    view.ready += job.state == JobState::kReady ? 1 : 0;
+    view.leased += job.state == JobState::kLeased ? 1 : 0;
+    view.dead += job.state == JobState::kDead ? 1 : 0;
+  }
+  for (const auto& [name, queue] : queues_) {
+    view.queues += queue.stored ? 1 : 0;
+  }
+  view.waiting = waiters_.size();
+  view.epoch = epoch;
+  return view;
+}
+
+JobView Model::ViewOf(const ModelJob& job, JobState state) const {
+  JobView view;
+  view.id = job.id;
+  view.queue = job.spec->queue;
+  view.key = job.spec->key;
+  view.state = state;
+  view.due_kind = job.due_kind;
+  view.due = job.due;
+  view.created = job.created;
+  view.priority = job.priority;
+  view.lease = job.lease;
+  view.attempt = job.attempts + (state == JobState::kLeased ? 1 : 0);
+  view.max_attempts = job.max_attempts;
+  view.expires_after = job.spec->expires_after;
+  view.last_error = job.last_error;
+  view.payload_bytes = job.spec->payload.size();
+  if (state == JobState::kLeased) {
+    view.lease_expires = now_.wall + (job.lease_end - now_.boot);
+  }
+  return view;
+}
+
+std::optional<Millis> Model::UntilNextEvent(const Now& now) const {
+  std::optional<Millis> wait;
+  const auto consider = [&wait](Millis until) {
+    const Millis bounded = std::max(until, Millis(0));
+    wait = wait ? std::min(*wait, bounded) : bounded;
+  };
+  for (const auto& [id, job] : jobs_) {
+    if (job.state == JobState::kScheduled) {
+      consider(job.on_boot_clock ? job.boot_due - now.boot : WallDue(job) - now.wall);
+    } else if (job.state == JobState::kLeased) {
+      consider(job.lease_end - now.boot);
+    }
+  }
+  for (const auto& [id, waiter] : waiters_) {
+    consider(waiter.end - now.boot);
+  }
+  return wait;
+}
+
+void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, const Now& now) {
+  options_ = options;
+  now_ = now;
+  hand_ = now.wall;
+  waiters_.clear();
+  to_serve_.clear();
+  answers_.clear();
+  std::erase_if(queues_, [](const auto& queue) { return !queue.second.stored; });
+  for (auto& [name, queue] : queues_) {
+    queue.waiters.clear();
+  }
+  gone_.clear();
+  next_id_ = next_id;
+  ++epoch;
+  lease_sequence_ = 0;
+  counters_ = {};
+  std::vector<ModelJob*> pending;
+  for (auto& [id, job] : jobs_) {
+    job.on_boot_clock = job.due_kind == DueKind::kRelative && job.boot_id == BootId();
+    if (job.state != JobState::kDead) {
+      pending.push_back(&job);
+    }
+  }
+  std::ranges::sort(
+      pending, {}, [](const ModelJob* job) { return std::pair(job->place, job->id); });
+  for (ModelJob* job : pending) {
+    Place(job);
+  }
+}
+
+}  // namespace delayd::simulation

@@ -1,0 +1,235 @@
+// tests/simulation/model.h — what delayd promises, as a program: plain maps, linear searches, no
+// disk.
+//
+// What:    executes the same commands as the engine, in the same order, and says what the answer
+// must be and which
+//          batch it must wait for. A copy of the model is the store as it must be at that moment;
+//          the oracle keeps one for every batch under way, so that after a crash it knows to the
+//          last job what must be there.
+// Learned, not predicted: the low-water marks and what retention trimmed. They are read from the
+//          sealed batches (oracle.cc), because when they move is the engine's own affair.
+// Errors:  none; the answers carry the status reasons that clients must get.
+// Threads: one. Cost: O(jobs) per command; meant for some hundred jobs.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/job.h"
+#include "daemon/engine/command.h"
+#include "daemon/engine/engine.h"
+
+namespace delayd::simulation {
+
+struct ModelJob {
+  JobId id{};
+  // As the client asked for it; never changed.
+  std::shared_ptr<const JobSpec> spec;
+  JobState state = JobState::kScheduled;  // never kFinished: such jobs leave the map
+  DueKind due_kind = DueKind::kRelative;
+  WallTime due;
+  BootTime boot_due;
+  uint64_t boot_id = 0;
+  bool on_boot_clock = false;  // which clock the promise counts on now
+  bool waits_again = false;    // it had fired when the wall clock was set back
+  WallTime created;
+  uint32_t priority = 0;
+  uint32_t attempts = 0;
+  uint32_t max_attempts = 0;
+  Millis lease{0};
+  std::string last_error;
+  WallTime place;           // key_due of a pending job, time of death of a dead one
+  uint64_t batch = 0;       // the batch of its last change
+  uint64_t timer_rank = 0;  // order among timers of the same millisecond
+  uint64_t lease_sequence = 0;
+  BootTime lease_end;
+};
+
+// What is known under a caller's key, and of its finished jobs.
+struct ModelKey {
+  JobId id{};
+  std::shared_ptr<const JobSpec> spec;
+  uint64_t batch = 0;
+  bool finished = false;
+  WallTime finished_at;
+  WallTime expiry;
+};
+
+struct ModelDone {
+  std::string queue;
+  std::string key;
+  bool cancelled = false;
+  uint32_t attempts = 0;
+  WallTime due;
+  WallTime created;
+  uint64_t batch = 0;
+};
+
+struct ModelQueue {
+  bool stored = false;  // else only waiting workers know it
+  std::vector<uint64_t> waiters;
+};
+
+struct ModelWaiter {
+  engine::RequestId request = 0;
+  engine::Lease command;
+  BootTime end;
+  uint64_t timer_rank = 0;
+};
+
+// A predicted answer: it may be given once `batch` is durable.
+struct Expected {
+  engine::Reply reply;
+  uint64_t batch = 0;
+  Now decided;
+};
+
+using QueueKey = std::pair<std::string, std::string>;
+using DoneKey = std::pair<WallTime, JobId>;
+
+class Model {
+ public:
+  explicit Model(const engine::EngineOptions& options) : options_(options) {}
+
+  // ---- transitions; each appends the answers it causes to `answers` ----
+  void Execute(engine::RequestId request, const engine::Command& command, const Now& now);
+  void Advance(const Now& now);
+  // These hand-outs were never seen by anybody: the jobs are ready again, no attempt is used.
+  void TakeBack(const engine::Leased& leased);
+  // The process ended and starts again, on what this model holds.
+  void Restart(const engine::EngineOptions& options, uint64_t next_id, const Now& now);
+
+  std::vector<Expected> TakeAnswers() { return std::exchange(answers_, {}); }
+
+  // ---- views ----
+  const std::map<JobId, ModelJob>& jobs() const { return jobs_; }
+
+  const std::map<QueueKey, ModelKey>& keys() const { return keys_; }
+
+  const std::map<DoneKey, ModelDone>& done() const { return done_; }
+
+  const std::map<std::string, ModelQueue>& queues() const { return queues_; }
+
+  const std::map<uint64_t, ModelWaiter>& waiters() const { return waiters_; }
+
+  const engine::StatsView& counters() const { return counters_; }
+
+  // What the timer waits for. A delay ends a millisecond later than the clocks say, for they are
+  // read rounded down; a job that waits again after a step back may do so too.
+  static WallTime WallDue(const ModelJob& job) {
+    return job.due + Millis(job.due_kind == DueKind::kRelative || job.waits_again ? 1 : 0);
+  }
+
+  static bool IsDue(const ModelJob& job, const Now& now) {
+    return job.on_boot_clock ? job.boot_due <= now.boot : WallDue(job) <= now.wall;
+  }
+
+  engine::StatsView Stats() const;
+  JobView ViewOf(const ModelJob& job, JobState state) const;
+  // The earliest event that the engine must not sleep through.
+  std::optional<Millis> UntilNextEvent(const Now& now) const;
+  bool HasRetentionOver() const;
+
+  // What the batch that is being sealed will change; set by the oracle.
+  uint64_t open_batch = 1;
+  WallTime mark;
+  WallTime done_mark;
+  uint64_t epoch = 0;
+  void Trimmed(const DoneKey& done);
+
+  // Every batch up to this one is durable.
+  void Committed(uint64_t batch) {
+    std::erase_if(gone_, [batch](const auto& gone) { return gone.second <= batch; });
+  }
+
+ private:
+  using Body = decltype(engine::Reply::body);
+
+  struct Found {
+    const char* error = nullptr;  // the reason slug of the refusal
+    StatusCode code = StatusCode::kOk;
+    JobId id{};
+    const ModelKey* finished = nullptr;
+  };
+
+  // model_enqueue.cc
+  void Do(engine::RequestId request, const engine::Enqueue& command);
+  const char* Validate(const JobSpec& spec, StatusCode* code) const;
+  JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id);
+  JobView FinishedView(const ModelKey& key, uint64_t* batch) const;
+
+  // model.cc
+  void Do(engine::RequestId request, const engine::Cancel& command);
+  void Do(engine::RequestId request, const engine::Reschedule& command);
+  void Do(engine::RequestId request, const engine::Show& command);
+  void Do(engine::RequestId request, const engine::ListQueues& command);
+  void Do(engine::RequestId request, const engine::GetStats& command);
+
+  // Checked by the oracle against two moments, not predicted.
+  void Do(engine::RequestId, const engine::List&) {}
+
+  void Do(engine::RequestId, const engine::Abandon& command);
+  Found Locate(const JobRef& ref) const;
+  const ModelKey* FindKey(const std::string& queue, const std::string& key) const;
+  uint64_t BatchOfRef(const JobRef& ref) const;
+  void SetDue(ModelJob* job, const DueSpec& due) const;
+
+  // A kernel that does not tell its boots apart: then each run has a boot clock of its own.
+  uint64_t BootId() const {
+    return options_.boot_id != 0 ? options_.boot_id : epoch | uint64_t{1} << 63;
+  }
+
+  void Place(ModelJob* job);
+  void MakeReady(ModelJob* job);
+  void Finish(const ModelJob& job, bool cancelled);
+  void Refuse(engine::RequestId request, StatusCode code, std::string_view reason, uint64_t batch);
+  void Answer(engine::RequestId request, Body body, uint64_t batch);
+
+  // model_lease.cc
+  void Do(engine::RequestId request, const engine::Lease& command);
+  void Do(engine::RequestId request, const engine::Ack& command);
+  void Do(engine::RequestId request, const engine::Nack& command);
+  void Do(engine::RequestId request, const engine::Bury& command);
+  void Do(engine::RequestId request, const engine::Extend& command);
+  ModelJob* Holding(const LeaseToken& token);
+  ModelJob* BestReady(const std::vector<std::string>& queues);
+  engine::Leased HandOut(const engine::Lease& command, uint64_t* batch);
+  void EndLease(ModelJob* job, std::optional<Millis> delay, std::string_view error);
+  void Die(ModelJob* job, std::string_view error);
+  Millis Backoff(const ModelJob& job) const;
+  void ServeQueue(const std::string& queue);
+  void RemoveWaiter(uint64_t waiter);
+  void FireDue();
+
+  engine::EngineOptions options_;
+  Now now_;
+  WallTime hand_;
+  std::map<JobId, ModelJob> jobs_;
+  std::map<QueueKey, ModelKey> keys_;
+  std::map<DoneKey, ModelDone> done_;
+  std::map<std::string, ModelQueue> queues_;
+  std::map<uint64_t, ModelWaiter> waiters_;
+  // Jobs that ended with a batch that is not durable yet.
+  std::map<JobId, uint64_t> gone_;
+  std::vector<std::string> to_serve_;
+  uint64_t next_id_ = 1;
+  uint64_t next_waiter_ = 1;
+  uint64_t next_rank_ = 1;
+  uint64_t lease_sequence_ = 0;
+  engine::StatsView counters_;
+  std::vector<Expected> answers_;
+};
+
+// Two requests under one key are the same request.
+bool SameContent(const JobSpec& a, const JobSpec& b);
+
+}  // namespace delayd::simulation

@@ -1,0 +1,137 @@
+// New jobs: what is refused, what a key makes the same, and that a batch is all or nothing.
+#include <algorithm>
+
+#include "base/limits.h"
+#include "tests/simulation/model.h"
+
+namespace delayd::simulation {
+
+using engine::RequestId;
+
+bool SameContent(const JobSpec& a, const JobSpec& b) {
+  const auto due_of = [](const JobSpec& spec) {
+    const auto* at = std::get_if<DueAt>(&spec.due);
+    return at != nullptr ? std::pair(true, ToMillis(at->at))
+                         : std::pair(false, int64_t{std::get<DueAfter>(spec.due).delay.count()});
+  };
+  return due_of(a) == due_of(b) && a.payload == b.payload && a.priority == b.priority &&
+         a.lease == b.lease && a.max_attempts == b.max_attempts &&
+         a.expires_after == b.expires_after;
+}
+
+const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
+  *code = StatusCode::kInvalidArgument;
+  if (spec.queue.empty() || spec.queue.size() > limits::kQueueNameBytesMax ||
+      spec.queue[0] == '-') {
+    return "invalid_queue";
+  }
+  if (spec.payload.size() > options_.payload_bytes_max) {
+    *code = StatusCode::kResourceExhausted;
+    return "payload_too_large";
+  }
+  if (const auto* after = std::get_if<DueAfter>(&spec.due)) {
+    if (after->delay.count() < 0 || after->delay.count() > limits::kDelayMsMax) {
+      return "invalid_delay";
+    }
+  } else if (const int64_t at = ToMillis(std::get<DueAt>(spec.due).at);
+             at < 0 || at > limits::kWallMsMax) {
+    return "invalid_due";
+  }
+  if (spec.lease && (spec.lease->count() < 1 || spec.lease->count() > limits::kLeaseMsMax)) {
+    return "invalid_lease";
+  }
+  return nullptr;
+}
+
+JobView Model::Create(const std::shared_ptr<const JobSpec>& spec, JobId id) {
+  ModelJob job;
+  job.id = id;
+  job.spec = spec;
+  SetDue(&job, spec->due);
+  job.created = now_.wall;
+  job.priority = spec->priority.value_or(limits::kPriorityDefault);
+  job.max_attempts = spec->max_attempts.value_or(options_.max_attempts_default);
+  job.lease = spec->lease.value_or(options_.lease_default);
+  job.place = std::max(job.due, mark);
+  job.batch = open_batch;
+  queues_[spec->queue].stored = true;
+  if (!spec->key.empty()) {
+    keys_[{spec->queue, spec->key}] = {.id = id, .spec = spec, .batch = open_batch};
+  }
+  ModelJob& placed = jobs_[id] = job;
+  Place(&placed);
+  ++counters_.enqueued;
+  return ViewOf(placed, placed.state);
+}
+
+JobView Model::FinishedView(const ModelKey& key, uint64_t* batch) const {
+  JobView view;
+  const ModelDone& done = done_.at({key.finished_at, key.id});
+  *batch = std::max(*batch, done.batch);
+  view.id = key.id;
+  view.queue = done.queue;
+  view.key = done.key;
+  view.state = JobState::kFinished;
+  view.due = done.due;
+  view.created = done.created;
+  view.attempt = done.attempts;
+  view.finished = key.finished_at;
+  view.outcome = done.cancelled ? "cancelled" : "acked";
+  return view;
+}
+
+void Model::Do(RequestId request, const engine::Enqueue& command) {
+  if (command.jobs.empty() || command.jobs.size() > limits::kEnqueueBatchJobsMax) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_batch", 0);
+  }
+  // What is refused is refused before anything is done: all or nothing (P8).
+  uint64_t batch = 0;
+  std::map<QueueKey, size_t> first_with_key;
+  std::vector<const ModelKey*> existing(command.jobs.size());
+  std::vector<std::optional<size_t>> same_as(command.jobs.size());
+  for (size_t i = 0; i < command.jobs.size(); ++i) {
+    const JobSpec& spec = command.jobs[i];
+    StatusCode code = StatusCode::kOk;
+    if (const char* reason = Validate(spec, &code)) {
+      return Refuse(request, code, reason, 0);
+    }
+    if (spec.key.empty()) {
+      continue;
+    }
+    const auto [first, is_first] = first_with_key.emplace(QueueKey{spec.queue, spec.key}, i);
+    if (!is_first) {
+      if (!SameContent(command.jobs[first->second], spec)) {
+        return Refuse(request, StatusCode::kAlreadyExists, "key_conflict", 0);
+      }
+      same_as[i] = first->second;
+    } else if (const ModelKey* key = FindKey(spec.queue, spec.key)) {
+      if (SameContent(*key->spec, spec)) {
+        existing[i] = key;
+        batch = std::max(batch, key->finished ? key->batch : jobs_.at(key->id).batch);
+      } else if (!key->finished) {
+        return Refuse(request, StatusCode::kAlreadyExists, "key_conflict", key->batch);
+      }
+    }
+  }
+  engine::Enqueued result;
+  for (size_t i = 0; i < command.jobs.size(); ++i) {
+    if (same_as[i]) {
+      result.items.push_back({.job = result.items[*same_as[i]].job, .existed = true});
+    } else if (existing[i] != nullptr) {
+      JobView view = existing[i]->finished
+                         ? FinishedView(*existing[i], &batch)
+                         : ViewOf(jobs_.at(existing[i]->id), jobs_.at(existing[i]->id).state);
+      result.items.push_back({.job = std::move(view), .existed = true});
+    } else {
+      batch = open_batch;
+      result.items.push_back(
+          {.job = Create(std::make_shared<const JobSpec>(command.jobs[i]), JobId{next_id_++}),
+           .existed = false});
+      continue;
+    }
+    ++counters_.existed;
+  }
+  Answer(request, std::move(result), batch);
+}
+
+}  // namespace delayd::simulation

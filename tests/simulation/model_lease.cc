@@ -1,0 +1,284 @@
+// Hand-out, waiting, how a lease ends, and the passing of time.
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "base/check.h"
+#include "base/coding.h"
+#include "base/limits.h"
+#include "tests/simulation/model.h"
+
+namespace delayd::simulation {
+
+using engine::RequestId;
+
+ModelJob* Model::BestReady(const std::vector<std::string>& queues) {
+  ModelJob* best = nullptr;
+  const auto order = [](const ModelJob& job) {
+    return std::tuple(job.priority, job.place, job.id);
+  };
+  for (auto& [id, job] : jobs_) {
+    if (job.state == JobState::kReady &&
+        std::ranges::find(queues, job.spec->queue) != queues.end() &&
+        (best == nullptr || order(job) < order(*best))) {
+      best = &job;
+    }
+  }
+  return best;
+}
+
+engine::Leased Model::HandOut(const engine::Lease& command, uint64_t* batch) {
+  engine::Leased leased;
+  while (leased.jobs.size() < command.count) {
+    ModelJob* job = BestReady(command.queues);
+    if (job == nullptr) {
+      break;
+    }
+    // Right before the hand-out: never early (P2), whatever the wall clock did since it fired.
+    const Millis late = job->on_boot_clock ? now_.boot - job->boot_due : now_.wall - job->due;
+    if (late < Millis(0)) {
+      Place(job);
+      continue;
+    }
+    if (job->spec->expires_after && late > *job->spec->expires_after) {
+      Die(job, "expired: nobody took it within expires_after");
+      *batch = open_batch;
+      continue;
+    }
+    job->state = JobState::kLeased;
+    job->lease_sequence = ++lease_sequence_;
+    job->lease_end = now_.boot + command.lease.value_or(job->lease);
+    job->timer_rank = next_rank_++;
+    *batch = std::max(*batch, job->batch);
+    ++counters_.handed_out;
+    JobView view = ViewOf(*job, JobState::kLeased);
+    view.payload = job->spec->payload;
+    view.lease_token = LeaseToken{.job = job->id, .epoch = epoch, .sequence = job->lease_sequence};
+    view.lateness = late;
+    leased.jobs.push_back(std::move(view));
+  }
+  return leased;
+}
+
+void Model::Do(RequestId request, const engine::Lease& command) {
+  if (command.queues.empty() || command.queues[0].empty()) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_queue", 0);
+  }
+  if (command.count < 1 || command.count > limits::kLeaseCountMax) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_count", 0);
+  }
+  if (command.wait.count() < 0 || command.wait.count() > limits::kLeaseWaitMsMax) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_wait", 0);
+  }
+  if (command.lease &&
+      (command.lease->count() < 1 || command.lease->count() > limits::kLeaseMsMax)) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_lease", 0);
+  }
+  for (const std::string& queue : command.queues) {
+    ServeQueue(queue);  // who has waited longer comes first
+  }
+  uint64_t batch = 0;
+  engine::Leased leased = HandOut(command, &batch);
+  if (!leased.jobs.empty() || command.wait.count() == 0) {
+    return Answer(request, std::move(leased), batch);
+  }
+  const uint64_t id = next_waiter_++;
+  for (const std::string& queue : command.queues) {
+    queues_[queue].waiters.push_back(id);
+  }
+  waiters_[id] = {.request = request,
+                  .command = command,
+                  .end = now_.boot + command.wait,
+                  .timer_rank = next_rank_++};
+}
+
+void Model::RemoveWaiter(uint64_t waiter) {
+  for (const std::string& queue : waiters_.at(waiter).command.queues) {
+    std::erase(queues_[queue].waiters, waiter);
+  }
+  waiters_.erase(waiter);
+}
+
+void Model::Do(RequestId, const engine::Abandon& command) {
+  for (const auto& [id, waiter] : waiters_) {
+    if (waiter.request == command.waiting) {
+      return RemoveWaiter(id);
+    }
+  }
+}
+
+void Model::TakeBack(const engine::Leased& leased) {
+  for (const JobView& view : leased.jobs) {
+    if (ModelJob* job = Holding(*view.lease_token)) {
+      MakeReady(job);
+      --counters_.handed_out;
+    }
+  }
+}
+
+void Model::ServeQueue(const std::string& queue) {
+  while (!queues_[queue].waiters.empty() && BestReady({queue}) != nullptr) {
+    const uint64_t id = queues_[queue].waiters.front();
+    uint64_t batch = 0;
+    engine::Leased leased = HandOut(waiters_.at(id).command, &batch);
+    if (leased.jobs.empty()) {
+      continue;  // all of it had expired or was not due
+    }
+    const RequestId request = waiters_.at(id).request;
+    RemoveWaiter(id);
+    Answer(request, std::move(leased), batch);
+  }
+}
+
+ModelJob* Model::Holding(const LeaseToken& token) {
+  const auto found = jobs_.find(token.job);
+  const bool held = found != jobs_.end() && token.epoch == epoch &&
+                    found->second.state == JobState::kLeased &&
+                    found->second.lease_sequence == token.sequence;
+  return held ? &found->second : nullptr;
+}
+
+void Model::Do(RequestId request, const engine::Ack& command) {
+  ModelJob* job = Holding(command.token);
+  if (job == nullptr) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
+  }
+  ++job->attempts;
+  JobView view = ViewOf(*job, JobState::kFinished);
+  view.finished = now_.wall;
+  view.outcome = "acked";
+  ++counters_.acked;
+  Finish(*job, /*cancelled=*/false);
+  Answer(request, engine::OneJob{std::move(view)}, open_batch);
+}
+
+void Model::Do(RequestId request, const engine::Nack& command) {
+  ModelJob* job = Holding(command.token);
+  if (job == nullptr) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
+  }
+  if (command.delay &&
+      (command.delay->count() < 0 || command.delay->count() > limits::kDelayMsMax)) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_delay", 0);
+  }
+  EndLease(job, command.delay, command.error);
+  ++counters_.nacked;
+  Answer(request, engine::OneJob{ViewOf(*job, job->state)}, open_batch);
+}
+
+void Model::Do(RequestId request, const engine::Bury& command) {
+  ModelJob* job = Holding(command.token);
+  if (job == nullptr) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
+  }
+  ++job->attempts;
+  Die(job, command.error);
+  ++counters_.buried;
+  Answer(request, engine::OneJob{ViewOf(*job, JobState::kDead)}, open_batch);
+}
+
+void Model::Do(RequestId request, const engine::Extend& command) {
+  ModelJob* job = Holding(command.token);
+  if (job == nullptr) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
+  }
+  if (command.lease &&
+      (command.lease->count() < 1 || command.lease->count() > limits::kLeaseMsMax)) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_lease", 0);
+  }
+  job->lease_end = now_.boot + command.lease.value_or(job->lease);
+  job->timer_rank = next_rank_++;
+  Answer(request, engine::OneJob{ViewOf(*job, JobState::kLeased)}, 0);
+}
+
+// initial * factor^(attempt - 1), at most max, less up to a tenth that depends on job and attempt.
+Millis Model::Backoff(const ModelJob& job) const {
+  const double wait = static_cast<double>(options_.backoff_initial.count()) *
+                      std::pow(options_.backoff_factor, static_cast<double>(job.attempts) - 1);
+  const double capped = std::min(wait, static_cast<double>(options_.backoff_max.count()));
+  std::string seed;
+  AppendU64(&seed, ToInt(job.id));
+  AppendU32(&seed, job.attempts);
+  const double jitter = static_cast<double>(Fingerprint(seed) % 1024) / 10240;
+  return Millis(static_cast<int64_t>(capped * (1 - jitter)));
+}
+
+void Model::EndLease(ModelJob* job, std::optional<Millis> delay, std::string_view error) {
+  ++job->attempts;
+  if (job->max_attempts != 0 && job->attempts >= job->max_attempts) {
+    return Die(job, error);
+  }
+  job->last_error = error.substr(0, limits::kLastErrorBytesMax);
+  SetDue(job, DueAfter{delay ? *delay : Backoff(*job)});
+  job->place = std::max(job->due, mark);
+  job->batch = open_batch;
+  Place(job);
+}
+
+void Model::Die(ModelJob* job, std::string_view error) {
+  job->last_error = error.substr(0, limits::kLastErrorBytesMax);
+  job->state = JobState::kDead;
+  job->place = now_.wall;
+  job->batch = open_batch;
+  ++counters_.died;
+}
+
+void Model::FireDue() {
+  struct Due {
+    bool on_wall_clock;
+    int64_t tick;
+    uint64_t rank;
+    JobId job;
+    uint64_t waiter;
+  };
+
+  std::vector<Due> due;
+  for (const auto& [id, job] : jobs_) {
+    if (job.state == JobState::kScheduled && IsDue(job, now_)) {
+      const int64_t tick = job.on_boot_clock ? ToMillis(job.boot_due) : ToMillis(WallDue(job));
+      due.push_back({!job.on_boot_clock, tick, job.timer_rank, id, 0});
+    } else if (job.state == JobState::kLeased && job.lease_end <= now_.boot) {
+      due.push_back({false, ToMillis(job.lease_end), job.timer_rank, id, 0});
+    }
+  }
+  for (const auto& [id, waiter] : waiters_) {
+    if (waiter.end <= now_.boot) {
+      due.push_back({false, ToMillis(waiter.end), waiter.timer_rank, JobId{}, id});
+    }
+  }
+  std::ranges::sort(
+      due, {}, [](const Due& one) { return std::tuple(one.on_wall_clock, one.tick, one.rank); });
+  for (const Due& one : due) {
+    if (one.waiter != 0) {
+      const RequestId request = waiters_.at(one.waiter).request;
+      RemoveWaiter(one.waiter);
+      Answer(request, engine::Leased{}, 0);
+    } else if (ModelJob& job = jobs_.at(one.job); job.state == JobState::kLeased) {
+      ++counters_.lease_expired;
+      EndLease(&job, Millis(0), "lease expired before an ack");
+    } else {
+      MakeReady(&job);
+    }
+  }
+}
+
+void Model::Advance(const Now& now) {
+  now_ = now;
+  if (now.wall < hand_) {
+    for (auto& [id, job] : jobs_) {
+      const bool fired = job.state == JobState::kReady && !job.on_boot_clock;
+      if (fired && job.place > now.wall && job.due + Millis(1) > now.wall) {
+        job.state = JobState::kScheduled;
+        job.waits_again = true;
+        job.timer_rank = next_rank_++;
+      }
+    }
+  }
+  hand_ = now.wall;
+  FireDue();
+  for (const std::string& queue : std::exchange(to_serve_, {})) {
+    ServeQueue(queue);
+  }
+}
+
+}  // namespace delayd::simulation

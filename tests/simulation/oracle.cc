@@ -1,0 +1,220 @@
+#include "tests/simulation/oracle.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "tests/simulation/compare.h"
+
+namespace delayd::simulation {
+
+using engine::RequestId;
+using storage::Table;
+
+void Oracle::Fail(std::string what) {
+  if (violation_.empty()) {
+    violation_ = std::move(what);
+  }
+}
+
+void Oracle::TakeAnswers() {
+  for (Expected& answer : model_.TakeAnswers()) {
+    const RequestId request = answer.reply.request;
+    expected_.insert_or_assign(request, std::move(answer));
+  }
+}
+
+void Oracle::Executed(RequestId request, const engine::Command& command, const Now& now) {
+  names_[request] = CommandName(command);
+  if (const auto* list = std::get_if<engine::List>(&command)) {
+    model_.Execute(request, command, now);
+    lists_.emplace(request, ListCheck{*list, durable_, model_});
+    return;
+  }
+  if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
+    names_.erase(request);
+    const auto chosen = expected_.find(abandon->waiting);
+    if (chosen == expected_.end()) {
+      names_.erase(abandon->waiting);
+    } else if (auto* leased = std::get_if<engine::Leased>(&chosen->second.reply.body);
+               leased != nullptr && chosen->second.batch > committed_) {
+      model_.TakeBack(std::exchange(*leased, {}));
+    }
+  }
+  model_.Execute(request, command, now);
+  TakeAnswers();
+}
+
+void Oracle::Advanced(const Now& now) {
+  model_.Advance(now);
+  TakeAnswers();
+}
+
+void Oracle::CheckMark(WallTime mark) {
+  if (mark < model_.mark) {
+    Fail("P10: the low-water mark went back to " + std::to_string(ToMillis(mark)));
+  }
+  for (const auto& [id, job] : model_.jobs()) {
+    if (job.state != JobState::kDead && job.place < mark) {
+      return Fail("P10: the low-water mark is " + std::to_string(ToMillis(mark)) + ", above job " +
+                  std::to_string(ToInt(id)) + " at " + std::to_string(ToMillis(job.place)) +
+                  ": a restart would not see it");
+    }
+  }
+  model_.mark = mark;
+}
+
+// What the engine decides for itself and writes down: its marks, and what retention trimmed.
+void Oracle::Learn(const storage::Batch::Op& op, const Now& now) {
+  if (op.table == Table::kMeta && op.key == storage::kLowWaterMarkKey) {
+    CheckMark(WallFromMillis(static_cast<int64_t>(*storage::DecodeNumber(op.key, op.value))));
+  } else if (op.table == Table::kMeta && op.key == storage::kDoneLowWaterMarkKey) {
+    model_.done_mark =
+        WallFromMillis(static_cast<int64_t>(*storage::DecodeNumber(op.key, op.value)));
+  } else if (op.table == Table::kMeta && op.key == storage::kBatchNumberKey) {
+    if (*storage::DecodeNumber(op.key, op.value) != model_.open_batch) {
+      Fail("a batch carries another number than its place in the order");
+    }
+  } else if (op.table == Table::kDone && op.is_delete) {
+    const auto parts = *storage::ParseDoneKey(op.key);
+    if (parts.key_due + options_.key_retention > now.wall) {
+      Fail("P7: job " + std::to_string(ToInt(parts.id)) +
+           " was forgotten before its retention was over");
+    }
+    model_.Trimmed({parts.key_due, parts.id});
+  }
+}
+
+void Oracle::Sealed(const engine::SealedBatch& sealed, const Now& now) {
+  if (sealed.sequence != model_.open_batch) {
+    return Fail("batch " + std::to_string(model_.open_batch) + " is numbered " +
+                std::to_string(sealed.sequence));
+  }
+  for (size_t i = 0; i < sealed.batch->size(); ++i) {
+    Learn(sealed.batch->op(i), now);
+  }
+  underway_.emplace_back(sealed.sequence, model_);
+  ++model_.open_batch;
+}
+
+void Oracle::Committed(uint64_t sequence) {
+  DELAYD_CHECK(!underway_.empty());
+  DELAYD_CHECK(underway_.front().first == sequence);
+  durable_ = std::move(underway_.front().second);
+  underway_.pop_front();
+  committed_ = sequence;
+  model_.Committed(sequence);
+}
+
+void Oracle::Crashed(size_t kept) {
+  for (size_t i = 0; i < kept; ++i) {
+    Committed(underway_.front().first);
+  }
+  underway_.clear();
+  expected_.clear();  // their outcome is unknown to the clients: it happened once or not at all
+  names_.clear();
+  lists_.clear();
+  model_ = durable_;
+}
+
+void Oracle::Restarted(const engine::EngineOptions& options,
+                       const storage::JobReader& store,
+                       const Now& now) {
+  options_ = options;
+  std::string value;
+  uint64_t next_id = 1;
+  if (store.Get(Table::kMeta, storage::kIdHighWaterMarkKey, &value).ok()) {
+    next_id = *storage::DecodeNumber(storage::kIdHighWaterMarkKey, value);
+  }
+  const auto& jobs = model_.jobs();
+  if (!jobs.empty() && ToInt(jobs.rbegin()->first) >= next_id) {
+    Fail("ids may be given twice: the stored mark is " + std::to_string(next_id) +
+         " and there is job " + std::to_string(ToInt(jobs.rbegin()->first)));
+  }
+  model_.Restart(options, next_id, now);
+  model_.open_batch = committed_ + 1;
+}
+
+void Oracle::Replied(const engine::Reply& reply) {
+  const auto name = names_.find(reply.request);
+  if (name == names_.end()) {
+    return Fail("an answer nobody waits for, or a second one: " + Describe(reply));
+  }
+  const std::string request = name->second + " (request " + std::to_string(reply.request) + ")";
+  names_.erase(name);
+  if (const auto list = lists_.find(reply.request); list != lists_.end()) {
+    const ListCheck check = std::move(list->second);
+    lists_.erase(list);
+    return CheckList(check, reply);
+  }
+  const auto found = expected_.find(reply.request);
+  if (found == expected_.end()) {
+    return Fail(request + " was answered too early: " + ExplainHandOut(reply));
+  }
+  const Expected expected = std::move(found->second);
+  expected_.erase(found);
+  if (std::string difference = Difference(expected.reply, reply); !difference.empty()) {
+    return Fail(request + ": " + difference + ExplainHandOut(reply));
+  }
+  if (expected.batch > committed_) {
+    return Fail("P1: " + request + " was answered before batch " + std::to_string(expected.batch) +
+                " was durable; the last durable one is " + std::to_string(committed_));
+  }
+  if (reply.sequence > committed_ || reply.sequence < expected.batch) {
+    Fail(request + ": the answer claims to rest on batch " + std::to_string(reply.sequence) +
+         " and rests on " + std::to_string(expected.batch));
+  }
+}
+
+// Which promise a hand-out breaks, for the message.
+std::string Oracle::ExplainHandOut(const engine::Reply& reply) const {
+  const auto* leased = std::get_if<engine::Leased>(&reply.body);
+  if (leased == nullptr) {
+    return {};
+  }
+  std::string out;
+  for (const JobView& view : leased->jobs) {
+    const auto found = model_.jobs().find(view.id);
+    out += "; " + Describe(view);
+    if (found == model_.jobs().end()) {
+      out += " [the model knows no such job: P4 if it was cancelled, P5 if acked]";
+    } else if (found->second.state == JobState::kScheduled) {
+      out += " [the model has it scheduled: P2]";
+    } else if (found->second.state == JobState::kDead) {
+      out += " [the model has it dead]";
+    }
+  }
+  return out;
+}
+
+void Oracle::CheckCounters(const engine::StatsView& stats) {
+  if (std::string difference = Difference(model_.Stats(), stats); !difference.empty()) {
+    Fail(difference);
+  }
+  if (stats.commit_sequence != committed_) {
+    Fail("counters: commit_sequence should be " + std::to_string(committed_));
+  }
+}
+
+void Oracle::CheckNextEvent(const std::optional<Millis>& until, const Now& now) {
+  const std::optional<Millis> needed = model_.UntilNextEvent(now);
+  if (needed && (!until || *until > *needed)) {
+    Fail("P3: something is due in " + std::to_string(needed->count()) +
+         " ms and the engine would sleep " +
+         (until ? std::to_string(until->count()) + " ms" : std::string("for ever")));
+  }
+}
+
+void Oracle::CheckNothingOwed() {
+  if (!expected_.empty()) {
+    const RequestId request = expected_.begin()->first;
+    Fail("everything is durable and " + names_[request] + " (request " + std::to_string(request) +
+         ") has no answer");
+  }
+  if (!lists_.empty()) {
+    Fail("everything is durable and a list has no answer");
+  }
+}
+
+}  // namespace delayd::simulation

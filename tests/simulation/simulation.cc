@@ -1,0 +1,339 @@
+#include "tests/simulation/simulation.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/coding.h"
+#include "tests/simulation/compare.h"
+
+namespace delayd::simulation {
+namespace {
+
+using std::chrono::hours;
+
+// How many steps without a look at all rows of the store, at most, on average.
+constexpr uint64_t kStepsPerAudit = 12;
+constexpr uint64_t kAuditsPerRebuild = 4;
+// Below this the engine closes no batch of its own accord (limits::kCommitOpsJobsMax), so that
+// every mark is seen before it counts.
+constexpr size_t kUnsealedBytesMax = 100'000;
+constexpr uint64_t kDrainTurnsMax = 20'000;
+
+Now StartOfTime(Choices* choices) {
+  // A dead battery, an old image, a far future, or a good clock.
+  static constexpr int64_t kWalls[] = {1'000, 980'000'000'000, 4'070'908'800'000};
+  const int64_t wall =
+      choices->OneIn(5) ? kWalls[choices->Below(3)] : 1'700'000'000'000 + choices->Magnitude(36);
+  return {.wall = WallFromMillis(wall), .boot = BootFromMillis(choices->Magnitude(28))};
+}
+
+}  // namespace
+
+void Result::Add(const Result& other) {
+  step += other.step;
+  trace = trace * 31 + other.trace;
+  simulated += other.simulated;
+  commands += other.commands;
+  answers += other.answers;
+  hand_outs += other.hand_outs;
+  commits += other.commits;
+  kills += other.kills;
+  reboots += other.reboots;
+  clock_steps += other.clock_steps;
+  suspends += other.suspends;
+}
+
+Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(&choices_)) {
+  static constexpr int64_t kRetentions[] = {0, 5'000, 3'600'000, 86'400'000};
+  options_.boot_id = choices_.OneIn(8) ? 0 : boots_;
+  options_.key_retention = Millis(kRetentions[choices_.Below(4)]);
+  options_.max_attempts_default = choices_.OneIn(2) ? 25 : 3;
+  options_.lease_default = Millis(choices_.OneIn(2) ? 60'000 : 500);
+  habits_.queues = 1 + choices_.Below(4);
+  habits_.keys = 2 + choices_.Below(10);
+  habits_.jobs_max = 10 + choices_.Below(100);
+  habits_.delay_bits = static_cast<unsigned>(12 + choices_.Below(20));
+  habits_.big_batches = choices_.OneIn(25);
+  // Who gets a job, of two workers that wait on several queues each, depends on the order of timers
+  // within one millisecond; a rebuilt wheel may change that order.
+  habits_.shared_waits = choices_.OneIn(3);
+  wall_steps_back_ = !habits_.shared_waits;
+  fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
+}
+
+void Simulation::Trace(const std::string& line) {
+  result_.trace = Fingerprint(line, result_.trace);
+  Print(line);
+}
+
+void Simulation::Print(const std::string& line) const {
+  if (verbose_) {
+    std::fprintf(stderr,
+                 "%llu wall %lld boot %lld: %s\n",
+                 static_cast<unsigned long long>(result_.step),
+                 static_cast<long long>(ToMillis(now().wall)),
+                 static_cast<long long>(ToMillis(now().boot)),
+                 line.c_str());
+  }
+}
+
+// Takes over what the oracle or the engine complains about.
+void Simulation::Note() {
+  if (failed()) {
+    return;
+  }
+  result_.violation = oracle_->violation();
+  if (engine_ == nullptr || failed()) {
+    return;
+  }
+  if (!engine_->fatal().ok()) {
+    result_.violation = "the engine gave up: " + engine_->fatal().message();
+  } else if (const auto incidents = engine_->TakeIncidents(); !incidents.empty()) {
+    result_.violation = "the engine found damage: " + incidents[0].message();
+  }
+}
+
+Result Simulation::Run(uint64_t steps) {
+  workload_ = std::make_unique<Workload>(habits_, &choices_);
+  oracle_ = std::make_unique<Oracle>(options_);
+  Start();
+  for (; result_.step < steps && !failed() && !choices_.Exhausted(); ++result_.step) {
+    Step();
+    Note();
+  }
+  if (!failed()) {
+    Drain();
+    Note();
+  }
+  return result_;
+}
+
+void Simulation::Start() {
+  for (;;) {
+    auto loaded = engine::Engine::Load(options_, store_, now());
+    if (!loaded.ok()) {
+      result_.violation = "P3: the store cannot be loaded: " + loaded.status().message();
+      return;
+    }
+    engine_ = std::move(loaded).value();
+    oracle_->Restarted(options_, store_, now());
+    // The epoch must be durable before anybody is served; it may take several tries.
+    const bool lost = choices_.Percent(fault_percent_) && choices_.OneIn(3);
+    if (!lost) {
+      CommitAll();
+      oracle_->CheckCounters(engine_->stats());
+      return Note();
+    }
+    Seal();
+    Kill(/*in_commit=*/true);
+  }
+}
+
+void Simulation::Step() {
+  if (fault_percent_ > 0 && choices_.Percent(fault_percent_)) {
+    switch (choices_.Below(6)) {
+      case 0:
+      case 1:
+        Crash();
+        break;
+      case 2:
+        Reboot();
+        break;
+      case 3:
+        Suspend();
+        break;
+      default:
+        SetWallClock();
+        break;
+    }
+    return;
+  }
+  const uint64_t kind = choices_.Below(100);
+  if (kind < 55) {
+    Command();
+  } else if (kind < 75) {
+    PassTime();
+  } else if (kind < 85) {
+    Seal();
+  } else if (kind < 95) {
+    CommitOne();
+  } else {
+    CommitAll();
+  }
+  Collect();
+  oracle_->CheckCounters(engine_->stats());
+  if (choices_.OneIn(kStepsPerAudit)) {
+    CheckQuiet();
+  }
+}
+
+void Simulation::Command() {
+  Execute(workload_->Next(now(), oracle_->model().jobs().size()));
+}
+
+void Simulation::Execute(engine::Command command) {
+  const engine::RequestId request = next_request_++;
+  ++result_.commands;
+  if (verbose_) {
+    Print("request " + std::to_string(request) + " " + DescribeCommand(command));
+  }
+  const auto* lease = std::get_if<engine::Lease>(&command);
+  if (lease != nullptr && lease->wait > Millis(0)) {
+    workload_->Waits(request);
+  }
+  oracle_->Executed(request, command, now());
+  engine_->Execute(request, std::move(command), now());
+  SealWhatMustBeSeen();
+}
+
+void Simulation::Advance() {
+  oracle_->Advanced(now());
+  while (engine_->Advance(now())) {
+  }
+  oracle_->CheckNextEvent(engine_->UntilNextEvent(now()), now());
+  SealWhatMustBeSeen();
+}
+
+void Simulation::PassTime() {
+  const Millis next = engine_->UntilNextEvent(now()).value_or(hours(24 * 30));
+  const Millis far_bound = hours(24 * 90);
+  Millis by(0);
+  switch (choices_.Below(6)) {
+    case 0:
+      break;  // a turn without any time in it
+    case 1:
+      by = Millis(choices_.Below(50));
+      break;
+    case 2:
+      by = std::max(next - Millis(1), Millis(0));
+      break;
+    case 3:
+      by = Millis(choices_.Magnitude(habits_.delay_bits));
+      break;
+    default:
+      by = next;
+      break;
+  }
+  by = std::min<Millis>(by, far_bound);
+  clock_.Advance(by);
+  result_.simulated += by;
+  Trace("passes " + std::to_string(by.count()));
+  Advance();
+}
+
+bool Simulation::Seal() {
+  const auto sealed = engine_->Seal(now());
+  if (!sealed) {
+    return false;
+  }
+  for (size_t i = 0; i < sealed->batch->size(); ++i) {
+    const storage::Batch::Op op = sealed->batch->op(i);
+    result_.trace = Fingerprint(op.key, Fingerprint(op.value, result_.trace + op.is_delete));
+  }
+  Trace("sealed batch " + std::to_string(sealed->sequence));
+  oracle_->Sealed(*sealed, now());
+  sealed_.push_back(*sealed);
+  return true;
+}
+
+// What the engine decides by itself (marks, trims) must be known before the next command.
+void Simulation::SealWhatMustBeSeen() {
+  size_t unsealed = engine_->uncommitted_bytes();
+  for (const engine::SealedBatch& sealed : sealed_) {
+    unsealed -= sealed.batch->bytes();
+  }
+  if (unsealed > kUnsealedBytesMax || oracle_->model().HasRetentionOver()) {
+    while (Seal()) {
+    }
+  }
+}
+
+bool Simulation::CommitOne() {
+  if (sealed_.empty() && !Seal()) {
+    return false;
+  }
+  const engine::SealedBatch sealed = sealed_.front();
+  sealed_.pop_front();
+  const Status committed = store_.Commit(*sealed.batch);
+  if (!committed.ok()) {
+    result_.violation = "the store fails unasked: " + committed.message();
+    return false;
+  }
+  engine_->Committed(sealed.sequence);
+  oracle_->Committed(sealed.sequence);
+  ++result_.commits;
+  Trace("committed batch " + std::to_string(sealed.sequence));
+  return true;
+}
+
+void Simulation::CommitAll() {
+  while (!failed() && CommitOne()) {
+  }
+}
+
+// Answers that are not taken when the process dies are lost: nobody knows what came of them.
+void Simulation::Collect() {
+  if (fault_percent_ > 0 && choices_.OneIn(3)) {
+    return;
+  }
+  for (const engine::Reply& reply : engine_->TakeReplies()) {
+    Trace("answer " + Describe(reply));
+    ++result_.answers;
+    if (const auto* leased = std::get_if<engine::Leased>(&reply.body)) {
+      result_.hand_outs += leased->jobs.size();
+    }
+    oracle_->Replied(reply);
+    workload_->Told(reply);
+  }
+}
+
+void Simulation::CheckQuiet() {
+  CommitAll();
+  for (int i = 0; i < 40; ++i) {
+    Collect();
+  }
+  oracle_->CheckNothingOwed();
+  oracle_->CheckRows(store_);
+  if (choices_.OneIn(kAuditsPerRebuild)) {
+    oracle_->CheckRebuild(store_, now());
+  }
+}
+
+// The end: no more faults, workers that do their work. Every job must come to its end (P3).
+void Simulation::Drain() {
+  fault_percent_ = 0;
+  for (uint64_t turn = 0; !failed(); ++turn) {
+    Advance();
+    CommitAll();
+    Collect();
+    Execute(engine::Lease{.queues = workload_->queues(), .count = 1000, .lease = hours(24)});
+    std::vector<engine::Command> ends;
+    for (const auto& [id, job] : oracle_->model().jobs()) {
+      if (job.state == JobState::kDead) {
+        ends.emplace_back(engine::Cancel{id});
+      } else if (job.state == JobState::kLeased) {
+        const uint64_t epoch = oracle_->model().epoch;
+        ends.emplace_back(engine::Ack{{.job = id, .epoch = epoch, .sequence = job.lease_sequence}});
+      }
+    }
+    for (engine::Command& end : ends) {
+      Execute(std::move(end));
+    }
+    CheckQuiet();
+    Collect();
+    Note();
+    const std::optional<Millis> next = engine_->UntilNextEvent(now());
+    if (oracle_->model().jobs().empty() && oracle_->model().done().empty()) {
+      return;
+    }
+    if (!next && oracle_->model().jobs().empty()) {
+      result_.violation = "finished jobs are kept for ever: no trim is planned";
+    } else if (turn == kDrainTurnsMax) {
+      result_.violation = "P3: jobs are left that are never handed out";
+    }
+    clock_.Advance(next.value_or(Millis(0)));
+    result_.simulated += next.value_or(Millis(0));
+  }
+}
+
+}  // namespace delayd::simulation

@@ -1,0 +1,98 @@
+// tests/simulation/simulation.h — one simulated daemon: engine, clocks, disk, clients, and
+// everything that can go wrong.
+//
+// What:    Run lives one run through, from one seed (or the bytes of a fuzzer). Time does not pass,
+// it is skipped: to the
+//          next event, just before it, or far beyond. Between any two calls of the engine the
+//          process may be killed, the machine rebooted or suspended, the wall clock set.
+// Errors:  Result::violation, empty when every check held; engine and oracle never disagree in
+// silence. Threads: one. The same source of choices gives the same run, to the bit.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "daemon/engine/engine.h"
+#include "storage/memory_job_store.h"
+#include "tests/simulation/choices.h"
+#include "tests/simulation/oracle.h"
+#include "tests/simulation/workload.h"
+
+namespace delayd::simulation {
+
+struct Result {
+  std::string violation;
+  uint64_t step = 0;   // of the violation, else the number of steps
+  uint64_t trace = 0;  // a hash of every batch and every answer
+  Millis simulated{0};
+  uint64_t commands = 0;
+  uint64_t answers = 0;
+  uint64_t hand_outs = 0;
+  uint64_t commits = 0;
+  uint64_t kills = 0;
+  uint64_t reboots = 0;
+  uint64_t clock_steps = 0;
+  uint64_t suspends = 0;
+
+  void Add(const Result& other);
+};
+
+class Simulation {
+ public:
+  explicit Simulation(Choices choices);
+
+  Result Run(uint64_t steps);
+
+  // Prints every input, fault and answer to stderr.
+  void set_verbose(bool verbose) { verbose_ = verbose; }
+
+ private:
+  void Step();
+  void Command();
+  void PassTime();
+  void SetWallClock();
+  void Suspend();
+  void Crash();
+  void Reboot();
+  void Start();
+  void Advance();
+  bool Seal();
+  bool CommitOne();
+  void CommitAll();
+  void SealWhatMustBeSeen();
+  void Collect();
+  void CheckQuiet();
+  void Drain();
+  void Execute(engine::Command command);
+  void Kill(bool in_commit);
+  // Into the hash; when verbose, to stderr too.
+  void Trace(const std::string& line);
+  void Print(const std::string& line) const;
+
+  Now now() const { return clock_.Sample(); }
+
+  bool failed() const { return !result_.violation.empty(); }
+
+  void Note();
+
+  Choices choices_;
+  engine::EngineOptions options_;
+  Habits habits_;
+  uint64_t fault_percent_ = 0;
+  bool wall_steps_back_ = true;
+  bool verbose_ = false;
+  SimulatedClock clock_;
+  storage::MemoryJobStore store_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::deque<engine::SealedBatch> sealed_;
+  std::unique_ptr<Workload> workload_;
+  std::unique_ptr<Oracle> oracle_;
+  engine::RequestId next_request_ = 1;
+  uint64_t boots_ = 1;
+  Result result_;
+};
+
+}  // namespace delayd::simulation

@@ -1,0 +1,266 @@
+#include "tests/simulation/workload.h"
+
+#include <algorithm>
+
+#include "base/limits.h"
+
+namespace delayd::simulation {
+
+using engine::Command;
+
+const std::vector<std::string>& Workload::queues() {
+  while (queues_.size() < habits_.queues) {
+    queues_.push_back("q" + std::to_string(queues_.size()));
+  }
+  return queues_;
+}
+
+std::string Workload::Queue() {
+  return queues()[choices_.Below(queues().size())];
+}
+
+std::string Workload::Key() {
+  return "key:" + std::to_string(choices_.Below(habits_.keys));
+}
+
+Millis Workload::Delay() {
+  switch (choices_.Below(4)) {
+    case 0:
+      return Millis(0);
+    case 1:
+      return Millis(choices_.Below(2000));
+    default:
+      return Millis(choices_.Magnitude(habits_.delay_bits));
+  }
+}
+
+DueSpec Workload::Due(const Now& now) {
+  if (choices_.Percent(60)) {
+    return DueAfter{Delay()};
+  }
+  // On the wall clock: mostly ahead, sometimes long past; often on the full second, so that many
+  // are due together.
+  const int64_t distance = choices_.OneIn(4) ? -Delay().count() : Delay().count();
+  int64_t at = std::clamp<int64_t>(ToMillis(now.wall) + distance, 0, limits::kWallMsMax);
+  if (choices_.OneIn(3)) {
+    at -= at % 1000;
+  }
+  return DueAt{WallFromMillis(at)};
+}
+
+JobSpec Workload::Spec(const Now& now) {
+  JobSpec spec;
+  spec.queue = Queue();
+  spec.due = Due(now);
+  spec.payload = "p" + std::to_string(choices_.Below(1'000'000));
+  if (choices_.OneIn(20)) {
+    spec.payload.append(choices_.Below(3000), 'x');  // inline and big ones
+  }
+  if (choices_.OneIn(3)) {
+    spec.priority = static_cast<uint32_t>(choices_.Below(4));
+  }
+  if (choices_.OneIn(3)) {
+    spec.lease = Millis(choices_.Magnitude(26));
+  }
+  if (choices_.OneIn(3)) {
+    spec.max_attempts = static_cast<uint32_t>(choices_.Below(4));
+  }
+  if (choices_.OneIn(6)) {
+    spec.expires_after = Millis(choices_.Magnitude(30));
+  }
+  if (choices_.OneIn(3)) {
+    spec.key = Key();
+  }
+  return spec;
+}
+
+JobRef Workload::Job() {
+  if (ids_.empty() || choices_.OneIn(4)) {
+    return KeyRef{.queue = Queue(), .key = Key()};
+  }
+  if (choices_.OneIn(20)) {
+    return JobId{choices_.Below(5'000'000)};
+  }
+  // Mostly a young one; an old one is most likely finished.
+  const size_t reach = choices_.OneIn(3) ? ids_.size() : std::min<size_t>(ids_.size(), 60);
+  return ids_[ids_.size() - 1 - choices_.Below(reach)];
+}
+
+LeaseToken Workload::Token() {
+  if (tokens_.empty()) {
+    return {.job = JobId{choices_.Below(100)}, .epoch = choices_.Below(4), .sequence = 1};
+  }
+  const size_t reach = choices_.OneIn(5) ? tokens_.size() : std::min<size_t>(tokens_.size(), 8);
+  LeaseToken token = tokens_[tokens_.size() - 1 - choices_.Below(reach)];
+  if (choices_.OneIn(30)) {
+    ++token.sequence;
+  }
+  return token;
+}
+
+Command Workload::NextEnqueue(const Now& now) {
+  engine::Enqueue command;
+  size_t count = choices_.OneIn(4) ? 1 + choices_.Below(6) : 1;
+  if (habits_.big_batches && choices_.OneIn(40)) {
+    count = limits::kEnqueueBatchJobsMax - choices_.Below(3);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!keyed_.empty() && choices_.OneIn(4)) {
+      // A retry of the same request, or the same key with something else.
+      JobSpec again =
+          keyed_[keyed_.size() - 1 - choices_.Below(std::min<size_t>(keyed_.size(), 12))];
+      if (choices_.OneIn(4)) {
+        again.payload += "'";
+      }
+      command.jobs.push_back(std::move(again));
+      continue;
+    }
+    command.jobs.push_back(Spec(now));
+    if (!command.jobs.back().key.empty()) {
+      keyed_.push_back(command.jobs.back());
+    }
+  }
+  return command;
+}
+
+Command Workload::NextLease() {
+  engine::Lease command;
+  command.queues.push_back(Queue());
+  command.count = choices_.OneIn(3) ? static_cast<uint32_t>(1 + choices_.Below(20)) : 1;
+  if (choices_.OneIn(3)) {
+    command.lease = Millis(choices_.Magnitude(26));
+  }
+  if (choices_.OneIn(3)) {
+    command.wait = Millis(choices_.Magnitude(21));
+  }
+  if ((command.wait.count() == 0 || habits_.shared_waits) && choices_.OneIn(3)) {
+    command.queues = queues();
+  }
+  return command;
+}
+
+Command Workload::NextList(const Now& now) {
+  if (!next_pages_.empty() && choices_.OneIn(2)) {
+    engine::List next = std::move(next_pages_.back());
+    next_pages_.pop_back();
+    return next;
+  }
+  engine::List command;
+  if (!choices_.OneIn(3)) {
+    command.queue = Queue();
+  }
+  if (choices_.OneIn(2)) {
+    command.state = static_cast<JobState>(1 + choices_.Below(5));
+  }
+  if (choices_.OneIn(4)) {
+    command.due_before = now.wall + Delay();
+  }
+  if (choices_.OneIn(4)) {
+    command.due_after = now.wall - Delay();
+  }
+  if (choices_.OneIn(6)) {
+    command.key_prefix = "key:1";
+  }
+  if (choices_.OneIn(2)) {
+    command.limit = static_cast<uint32_t>(1 + choices_.Below(10));
+  }
+  command.with_payload = choices_.OneIn(4);
+  last_list_ = command;
+  return command;
+}
+
+Command Workload::NextMistake(const Now& now) {
+  switch (choices_.Below(6)) {
+    case 0:
+      return engine::Enqueue{};
+    case 1: {
+      JobSpec spec = Spec(now);
+      spec.due = DueAfter{Millis(-1)};
+      JobSpec good = Spec(now);
+      return engine::Enqueue{{std::move(good), std::move(spec)}};
+    }
+    case 2:
+      return engine::Lease{.queues = {Queue()}, .count = 0};
+    case 3:
+      return engine::Lease{.queues = {Queue()}, .wait = Millis(limits::kLeaseWaitMsMax + 1)};
+    case 4:
+      return engine::Extend{.token = Token(), .lease = Millis(0)};
+    default:
+      return engine::Reschedule{.job = Job()};
+  }
+}
+
+Command Workload::Next(const Now& now, size_t live_jobs) {
+  const uint64_t kind = choices_.Below(100);
+  if (kind < 30) {
+    return live_jobs < habits_.jobs_max || choices_.OneIn(10) ? NextEnqueue(now) : NextLease();
+  }
+  if (kind < 50) {
+    return NextLease();
+  }
+  if (kind < 62) {
+    return engine::Ack{Token()};
+  }
+  if (kind < 68) {
+    return engine::Nack{.token = Token(),
+                        .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
+                        .error = "exit status " + std::to_string(choices_.Below(100))};
+  }
+  if (kind < 70) {
+    return engine::Bury{.token = Token(), .error = "no use"};
+  }
+  if (kind < 74) {
+    return engine::Extend{
+        .token = Token(),
+        .lease = choices_.OneIn(2) ? std::optional(Millis(choices_.Magnitude(26))) : std::nullopt};
+  }
+  if (kind < 80) {
+    return engine::Cancel{Job()};
+  }
+  if (kind < 86) {
+    engine::Reschedule command{.job = Job()};
+    if (!choices_.OneIn(3)) {
+      command.due = Due(now);
+    }
+    if (!command.due || choices_.OneIn(2)) {
+      command.priority = static_cast<uint32_t>(choices_.Below(4));
+    }
+    return command;
+  }
+  if (kind < 90) {
+    return engine::Show{Job()};
+  }
+  if (kind < 94) {
+    return NextList(now);
+  }
+  if (kind < 96) {
+    return engine::ListQueues{.queue = choices_.OneIn(2) ? std::optional(Queue()) : std::nullopt};
+  }
+  if (kind < 97) {
+    return engine::GetStats{};
+  }
+  if (kind < 98 && !waiting_.empty()) {
+    return engine::Abandon{waiting_[choices_.Below(waiting_.size())]};
+  }
+  return NextMistake(now);
+}
+
+void Workload::Told(const engine::Reply& reply) {
+  std::erase(waiting_, reply.request);
+  if (const auto* enqueued = std::get_if<engine::Enqueued>(&reply.body)) {
+    for (const auto& item : enqueued->items) {
+      ids_.push_back(item.job.id);
+    }
+  } else if (const auto* leased = std::get_if<engine::Leased>(&reply.body)) {
+    for (const JobView& job : leased->jobs) {
+      tokens_.push_back(*job.lease_token);
+    }
+  } else if (const auto* list = std::get_if<engine::JobList>(&reply.body)) {
+    if (!list->next_cursor.empty()) {
+      last_list_.cursor = list->next_cursor;
+      next_pages_.push_back(last_list_);
+    }
+  }
+}
+
+}  // namespace delayd::simulation

@@ -1,0 +1,151 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(CommandLineTest, BareItPrintsHelpWithTwoExamples) {
+  const Outcome outcome = Ctl({});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("delayctl enqueue --in 30m"),
+                    HasSubstr("delayctl work --queue"),
+                    HasSubstr("  cancel ")));
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(CommandLineTest, EveryVerbHasHelpWithAnExample) {
+  for (const char* verb : {"enqueue",
+                           "list",
+                           "show",
+                           "cancel",
+                           "reschedule",
+                           "import",
+                           "export",
+                           "work",
+                           "lease",
+                           "ack",
+                           "nack",
+                           "bury",
+                           "extend",
+                           "queues",
+                           "stats",
+                           "ping",
+                           "version"}) {
+    for (const auto& args :
+         {std::vector<std::string>{verb, "--help"}, {verb, "-h"}, {"help", verb}}) {
+      const Outcome outcome = Ctl(args);
+      EXPECT_EQ(outcome.code, 0) << verb;
+      EXPECT_THAT(outcome.out,
+                  AllOf(HasSubstr("Usage: delayctl " + std::string(verb)),
+                        HasSubstr("  delayctl " + std::string(verb))));
+      EXPECT_TRUE(outcome.requests.empty());
+    }
+  }
+}
+
+TEST(CommandLineTest, TheLongHelpTellsTheExitCodes) {
+  for (const auto& args : {std::vector<std::string>{"--help"}, {"-h"}, {"help"}}) {
+    EXPECT_THAT(Ctl(args).out, HasSubstr("Exit codes: 0 done"));
+  }
+}
+
+TEST(CommandLineTest, TheVersionHasManyNames) {
+  for (const auto& args : {std::vector<std::string>{"--version"}, {"-V"}, {"version"}}) {
+    EXPECT_THAT(Ctl(args).out, StartsWith("delayctl 0."));
+  }
+}
+
+TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
+  const std::pair<std::vector<std::string>, const char*> cases[] = {
+      {{"enqueu"}, "unknown verb 'enqueu'; did you mean 'enqueue'?"},
+      {{"frobnicate"}, "unknown verb 'frobnicate'; see: delayctl --help"},
+      {{"--foo"}, "no verb given"},
+      {{"list", "--limt", "3"}, "list: unknown option '--limt'; did you mean '--limit'?"},
+      {{"list", "--limt=3"}, "unknown option '--limt'; did you mean '--limit'?"},
+      {{"list", "-x"}, "unknown option '-x'"},
+      {{"list", "extra"}, "unexpected argument 'extra'"},
+      {{"list", "--limit"}, "--limit needs a value"},
+      {{"list", "--limit", "many"}, "--limit: 'many' is no whole number"},
+      {{"list", "--limit", "-1"}, "--limit: '-1' is no whole number"},
+      {{"list", "--limit", "1", "--limit", "2"}, "--limit is given twice"},
+      {{"list", "--all", "--limit", "2"}, "--all and --limit contradict"},
+      {{"list", "--limit", "0"}, "--limit: 0 lists nothing"},
+      {{"list", "--state", "asleep"}, "'asleep' is no state; use scheduled"},
+      {{"list", "--due-before", "soon"}, "--due-before: duration 'soon' is not understood"},
+      {{"list", "--due-before", "2027-02-30T00:00:00Z"},
+       "--due-before: time '2027-02-30T00:00:00Z' names no day"},
+      {{"list", "--queue", "a b"}, "queue name 'a b' is not allowed"},
+      {{"list", "-o", "xml"}, "--output: 'xml' is unknown; use table, json or jsonl"},
+      {{"list", "--timeout", "5"}, "--timeout: duration '5' has no unit"},
+      {{"enqueue", "--in", "90", "x"}, "--in: duration '90' has no unit"},
+      {{"enqueue", "--at", "tomorrow", "x"}, "--at: time 'tomorrow' is not understood"},
+      {{"enqueue", "--in", "1s", "--at", "2027-01-01T09:00:00Z"}, "both --in and --at"},
+      {{"enqueue", "--priority", "4294967296"}, "--priority: '4294967296' is no whole number"},
+      {{"enqueue", "--key", ""}, "key has 0 bytes"},
+      {{"enqueue", "--file", "/nonexistent"}, "cannot read payload file '/nonexistent'"},
+      {{"enqueue", "--file", "a", "b"}, "both PAYLOAD and --file"},
+      {{"cancel"}, "no job is named"},
+      {{"cancel", "order:1"}, "job id 'order:1' is no number"},
+      {{"cancel", "1", "--key", "k"}, "ids and --key are both given"},
+      {{"cancel", "--queue", "q"}, "--queue goes with --key"},
+      {{"show", "1", "2", "--payload"}, "--payload takes one job"},
+      {{"reschedule", "1"}, "nothing to change"},
+      {{"ack"}, "no lease is named"},
+      {{"ack", "42"}, "lease token '42' is malformed"},
+      {{"lease", "--count", "0"}, "--count"},
+      {{"work"}, "no command is given"},
+      {{"work", "--exec", "/nonexistent/x"}, "cannot run '/nonexistent/x'"},
+      {{"work", "--concurrency", "0", "--exec", "cat"}, "--concurrency"},
+      {{"import", "/nonexistent"}, "cannot read '/nonexistent'"},
+      {{"import", "--batch", "0"}, "--batch"},
+      {{"import", "--batch", "1001"}, "--batch: '1001' is no whole number from 0 to 1000"}};
+  for (const auto& [args, message] : cases) {
+    const Outcome outcome = Ctl(args);
+    EXPECT_EQ(outcome.code, 2) << args.front();
+    EXPECT_THAT(outcome.err, AllOf(StartsWith("delayctl: "), HasSubstr(message)));
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_TRUE(outcome.requests.empty()) << message;
+  }
+}
+
+TEST(CommandLineTest, GlobalOptionsStandBeforeOrBehindTheVerb) {
+  const auto daemon = [](const Request&) { return Ok(R"({"status":"ok","version":"9"})"); };
+  for (const auto& args : {std::vector<std::string>{"-o", "json", "--server", "unix:/x", "ping"},
+                           {"ping", "--server=unix:/x", "-ojson"},
+                           {"--server", "unix:/x", "ping", "--output", "json"}}) {
+    const Outcome outcome = Ctl(args, {.daemon = daemon});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.server, "unix:/x");
+    EXPECT_THAT(outcome.out, StartsWith(R"({"status":"ok","version":"9","round_trip_us":)"));
+  }
+}
+
+TEST(CommandLineTest, TheServerIsTheFlagThenTheEnvironmentThenTheDefault) {
+  EXPECT_EQ(Ctl({"ping", "-s", "unix:/flag"}, {.environment_server = "unix:/env"}).server,
+            "unix:/flag");
+  EXPECT_EQ(Ctl({"ping"}, {.environment_server = "unix:/env"}).server, "unix:/env");
+  EXPECT_EQ(Ctl({"ping"}).server, "unix:/run/delayd/delayd.sock");
+}
+
+TEST(CommandLineTest, TheTimeoutReachesTheClient) {
+  EXPECT_EQ(Ctl({"ping"}).requests.at(0).timeout, Millis(5000));
+  EXPECT_EQ(Ctl({"ping", "--timeout", "1s"}).requests.at(0).timeout, Millis(1000));
+}
+
+TEST(CommandLineTest, ErrorsAreProblemsWhereJsonWasAskedFor) {
+  const Outcome outcome = Ctl({"show", "7", "-o", "json"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr(R"("code":"not_found","detail":"no such thing")"));
+  EXPECT_EQ(outcome.out, "");
+}
+
+}  // namespace
+}  // namespace delayd::cli

@@ -1,0 +1,50 @@
+#include "cli/console.h"
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace delayd::cli {
+namespace {
+
+TEST(ConsoleTest, ControlBytesAreEscapedAndTextIsNot) {
+  EXPECT_EQ(EscapeControls("a\x1b[31m\n\x7f"), "a\\x1b[31m\\x0a\\x7f");
+  EXPECT_EQ(EscapeControls("a\nb\tc\r", true), "a\nb\tc\\x0d");
+  EXPECT_EQ(EscapeControls("gr\xc3\xbc\xc3\x9f \xe2\x98\x95 \xf0\x9f\x98\x80"),
+            "gr\xc3\xbc\xc3\x9f \xe2\x98\x95 \xf0\x9f\x98\x80");
+  EXPECT_EQ(EscapeControls("\xff\xc3"), "\\xff\\xc3");
+  // C1 controls: CSI as one code point.
+  EXPECT_EQ(EscapeControls("\xc2\x9b"), "\\xc2\\x9b");
+}
+
+TEST(ConsoleTest, PayloadBytesAreEscapedOnATerminalOnly) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Console pipe(out, err, {});
+  pipe.Bytes("\x1b[2J");
+  EXPECT_EQ(out.str(), "\x1b[2J");
+  out.str("");
+  Console terminal(out, err, {.out_is_terminal = true});
+  terminal.Bytes("\x1b[2J");
+  EXPECT_EQ(out.str(), "\\x1b[2J");
+}
+
+TEST(ConsoleTest, QuietTakesTheWordsButNotTheErrors) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Console console(out, err, {});
+  console.set_quiet(true);
+  console.Say("done");
+  console.Error(NotFound("job 7 is not known\nreally"));
+  EXPECT_EQ(err.str(), "delayctl: job 7 is not known\\x0areally\n");
+}
+
+TEST(ConsoleTest, ColourOnlyWhenAllowed) {
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(Console(out, err, {}).Bold("x"), "x");
+  EXPECT_EQ(Console(out, err, {.color = true}).Bold("x"), "\x1b[1mx\x1b[0m");
+}
+
+}  // namespace
+}  // namespace delayd::cli

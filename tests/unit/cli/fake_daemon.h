@@ -1,0 +1,140 @@
+// tests/unit/cli/fake_daemon.h — a delayctl whose daemon is a function, and whose terminal is a
+// string.
+//
+// Threads: the daemon function is called under a lock; work's threads may call at once.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/job.h"
+#include "cli/run.h"
+#include "protocol/client.h"
+#include "protocol/problem.h"
+
+namespace delayd::cli {
+
+struct Request {
+  std::string method;
+  std::string target;
+  std::string content_type;
+  std::string body;
+  Millis timeout{0};
+};
+
+using Answer = StatusOr<protocol::HttpResponse>;
+
+inline Answer Ok(std::string body, int status = 200) {
+  return protocol::HttpResponse{.status = status, .body = std::move(body), .commit_sequence = 1};
+}
+
+inline Answer Problem(const Status& status) {
+  return Ok(protocol::ProblemToJson(status), protocol::HttpStatusOf(status));
+}
+
+class FakeDaemon {
+ public:
+  using Function = std::function<Answer(const Request&)>;
+
+  explicit FakeDaemon(Function answer) : answer_(std::move(answer)) {}
+
+  std::unique_ptr<protocol::Client> Connect() { return std::make_unique<FakeClient>(this); }
+
+  std::vector<Request> requests() {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
+
+ private:
+  class FakeClient final : public protocol::Client {
+   public:
+    explicit FakeClient(FakeDaemon* daemon) : daemon_(*daemon) {}
+
+    Answer Call(std::string_view method,
+                std::string_view target,
+                std::string_view content_type,
+                std::string_view body,
+                Millis timeout) override {
+      const std::lock_guard lock(daemon_.mutex_);
+      daemon_.requests_.push_back({std::string(method),
+                                   std::string(target),
+                                   std::string(content_type),
+                                   std::string(body),
+                                   timeout});
+      return daemon_.answer_(daemon_.requests_.back());
+    }
+
+   private:
+    FakeDaemon& daemon_;
+  };
+
+  std::mutex mutex_;
+  Function answer_;
+  std::vector<Request> requests_;
+};
+
+// One run of delayctl.
+struct Outcome {
+  int code = 0;
+  std::string out;
+  std::string err;
+  std::vector<Request> requests;
+  std::string server;
+};
+
+inline constexpr int64_t kTestNow = 1'798'794'000'000;  // 2027-01-01T09:00:00Z
+
+struct CtlOptions {
+  FakeDaemon::Function daemon = [](const Request&) { return Problem(NotFound("no such thing")); };
+  std::string input = {};
+  bool in_is_terminal = false;
+  Console::Traits traits = {};
+  std::string environment_server = {};
+};
+
+inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}) {
+  Outcome outcome;
+  std::ostringstream out;
+  std::ostringstream err;
+  std::istringstream in(options.input);
+  Console console(out, err, options.traits);
+  const SimulatedClock clock({.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)});
+  FakeDaemon daemon(options.daemon);
+  outcome.code = RunDelayctl(
+      args,
+      {.console = console,
+       .clock = clock,
+       .in = in,
+       .in_is_terminal = options.in_is_terminal,
+       .server = options.environment_server,
+       .connect = [&](const std::string& server) -> StatusOr<std::unique_ptr<protocol::Client>> {
+         outcome.server = server;
+         return daemon.Connect();
+       }});
+  outcome.out = out.str();
+  outcome.err = err.str();
+  outcome.requests = daemon.requests();
+  return outcome;
+}
+
+// A job as the daemon would answer it.
+inline JobView SomeJob(uint64_t id = 42) {
+  JobView job;
+  job.id = JobId{id};
+  job.queue = "orders";
+  job.key = "order:1001";
+  job.due = WallFromMillis(kTestNow + 30 * 60 * 1000);
+  job.created = WallFromMillis(kTestNow);
+  job.priority = 1024;
+  job.lease = Millis(60'000);
+  job.max_attempts = 25;
+  job.payload = "{\"order_id\":1001}";
+  job.payload_bytes = job.payload->size();
+  return job;
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,91 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <iterator>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/job_json.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+Answer Accept(const Request& request) {
+  std::string body;
+  uint64_t id = 100;
+  for (const char c : request.body) {
+    if (c == '\n') {
+      body += protocol::EnqueuedToJson({SomeJob(id++), false}) + "\n";
+    }
+  }
+  return Ok(body, 201);
+}
+
+const std::string kThree = "{\"payload\":\"a\"}\n{\"payload\":\"b\"}\n{\"payload\":\"c\"}\n";
+
+TEST(ImportVerbTest, ReadsStdinAndSumsUp) {
+  const Outcome outcome = Ctl({"import"}, {.daemon = Accept, .input = kThree});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_THAT(outcome.err, HasSubstr("imported 3 jobs in 0ms"));
+}
+
+TEST(ImportVerbTest, JsonSumsUpOnStdout) {
+  const Outcome outcome = Ctl({"import", "-", "-o", "json"}, {.daemon = Accept, .input = kThree});
+  EXPECT_EQ(outcome.out,
+            "{\"imported\":3,\"existed\":0,\"bad_lines\":0,\"elapsed_ms\":0,\"settled_line\":3}\n");
+}
+
+TEST(ImportVerbTest, ABadLineSaysHowToResume) {
+  const Outcome outcome =
+      Ctl({"import"}, {.daemon = Accept, .input = kThree + "{\"delay\":90}\n" + kThree});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("delayctl: line 4: member 'delay': is the number 90"));
+  EXPECT_THAT(outcome.err, HasSubstr("resume with --skip 3"));
+  ASSERT_EQ(outcome.requests.size(), 1U);
+}
+
+TEST(ImportVerbTest, ContinueLeavesBadLinesOutAndExitsWith1) {
+  const Outcome outcome = Ctl({"import", "--continue"},
+                              {.daemon = Accept, .input = kThree + "{\"delay\":90}\n" + kThree});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("imported 6 jobs"));
+  EXPECT_THAT(outcome.err, HasSubstr("bad lines left out: 1"));
+}
+
+TEST(ImportVerbTest, SkipBeginsBehindThatManyLines) {
+  const Outcome outcome = Ctl({"import", "--skip", "2", "-q"}, {.daemon = Accept, .input = kThree});
+  EXPECT_EQ(outcome.out, "100\n");
+  EXPECT_THAT(outcome.requests.at(0).body, HasSubstr("\"payload\":\"c\""));
+}
+
+TEST(ImportVerbTest, ATerminalAsInputIsRefusedInsteadOfWaitedFor) {
+  const Outcome outcome = Ctl({"import"}, {.daemon = Accept, .in_is_terminal = true});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("stdin is a terminal"));
+}
+
+TEST(ImportVerbTest, TheAckLogHasALineForEachAcknowledgedJob) {
+  char path[] = "/tmp/delayctl-ack-XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  close(fd);
+  const Outcome outcome =
+      Ctl({"import", "--ack-log", path}, {.daemon = Accept, .input = kThree + "{"});
+  EXPECT_EQ(outcome.code, 2);
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(text,
+            "{\"line\":1,\"id\":100,\"key\":\"order:1001\",\"existed\":false}\n"
+            "{\"line\":2,\"id\":101,\"key\":\"order:1001\",\"existed\":false}\n"
+            "{\"line\":3,\"id\":102,\"key\":\"order:1001\",\"existed\":false}\n");
+  unlink(path);
+}
+
+}  // namespace
+}  // namespace delayd::cli

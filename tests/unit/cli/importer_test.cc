@@ -1,0 +1,196 @@
+#include "cli/importer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+size_t CountLines(const std::string& body) {
+  return static_cast<size_t>(std::count(body.begin(), body.end(), '\n'));
+}
+
+// Answers each line with a job.
+Answer Accept(const Request& request) {
+  std::string body;
+  for (size_t i = 0; i < CountLines(request.body); ++i) {
+    body += protocol::EnqueuedToJson({SomeJob(i + 1), false}) + "\n";
+  }
+  return Ok(body, 201);
+}
+
+class ImporterTest : public ::testing::Test {
+ protected:
+  void Start(FakeDaemon::Function answer, const ImportOptions& options = {}) {
+    daemon_ = std::make_unique<FakeDaemon>(std::move(answer));
+    api_ = std::make_unique<Api>(daemon_->Connect(), Millis(1000));
+    Importer::Hooks hooks;
+    hooks.sleep = [this](Millis time) {
+      slept_ += time;
+      clock_.Advance(time);
+      return OkStatus();
+    };
+    hooks.bad_line = [this](const Status& status) { bad_.push_back(status.message()); };
+    hooks.say = [this](const std::string& words) { said_.push_back(words); };
+    hooks.acknowledged = [this](uint64_t line, const protocol::EnqueuedJob&) {
+      acknowledged_.push_back(line);
+      return OkStatus();
+    };
+    hooks.batch_done = [] { return OkStatus(); };
+    importer_ = std::make_unique<Importer>(api_.get(), &clock_, options, std::move(hooks));
+  }
+
+  Status Feed(const std::vector<std::string>& lines) {
+    for (size_t i = 0; i < lines.size(); ++i) {
+      DELAYD_RETURN_IF_ERROR(importer_->AddLine(i + 1, lines[i]));
+    }
+    return importer_->Flush();
+  }
+
+  std::vector<size_t> BatchSizes() {
+    std::vector<size_t> sizes;
+    for (const Request& request : daemon_->requests()) {
+      sizes.push_back(CountLines(request.body));
+    }
+    return sizes;
+  }
+
+  SimulatedClock clock_{{.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(0)}};
+  std::unique_ptr<FakeDaemon> daemon_;
+  std::unique_ptr<Api> api_;
+  std::unique_ptr<Importer> importer_;
+  Millis slept_{0};
+  std::vector<std::string> bad_;
+  std::vector<std::string> said_;
+  std::vector<uint64_t> acknowledged_;
+};
+
+const std::string kPlain = R"({"payload":"x"})";
+const std::string kKeyed = R"({"payload":"x","key":"k"})";
+
+TEST_F(ImporterTest, SendsBatchesInOrderAndCountsBlankLines) {
+  Start(Accept, {.batch_jobs = 2});
+  EXPECT_TRUE(Feed({kPlain, "", kPlain, "  \r", kPlain}).ok());
+  EXPECT_THAT(BatchSizes(), ElementsAre(2, 1));
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 3, 5));
+  EXPECT_EQ(importer_->counts().imported, 3U);
+  EXPECT_EQ(importer_->counts().settled_line, 5U);
+}
+
+TEST_F(ImporterTest, BatchesAreBoundedInBytesToo) {
+  Start(Accept, {.batch_bytes = 100});
+  EXPECT_TRUE(Feed({kPlain, kPlain, kPlain, kPlain, kPlain}).ok());
+  EXPECT_THAT(BatchSizes(), ElementsAre(2, 2, 1));
+}
+
+TEST_F(ImporterTest, ABadLineIsNamedAfterEverythingBeforeItWasSent) {
+  Start(Accept);
+  const Status status = Feed({kPlain, kPlain, R"({"dealy":"1s"})", kPlain});
+  EXPECT_EQ(status.message(), "line 3: member 'dealy': is unknown; did you mean 'delay'?");
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
+  EXPECT_EQ(importer_->counts().settled_line, 2U);
+}
+
+TEST_F(ImporterTest, WithContinueBadLinesAreReportedAndLeftOut) {
+  Start(Accept, {.keep_going = true});
+  EXPECT_TRUE(Feed({kPlain, "{", kPlain, "[]"}).ok());
+  EXPECT_THAT(
+      bad_, ElementsAre(HasSubstr("line 2: malformed JSON"), HasSubstr("line 4: malformed JSON")));
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 3));
+  EXPECT_EQ(importer_->counts().bad_lines, 2U);
+  EXPECT_EQ(importer_->counts().settled_line, 4U);
+}
+
+TEST_F(ImporterTest, ABatchThatIsRefusedIsSentLineByLineToFindTheLine) {
+  const auto daemon = [](const Request& request) {
+    return request.body.find("conflict") == std::string::npos
+               ? Accept(request)
+               : Problem(AlreadyExists("line 1: key conflict", "key_conflict"));
+  };
+  const std::vector<std::string> lines = {kPlain, kPlain, R"({"key":"conflict"})", kPlain};
+  Start(daemon);
+  const Status status = Feed(lines);
+  EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(status.message(), "line 3: key conflict");
+  EXPECT_THAT(BatchSizes(), ElementsAre(4, 1, 1, 1));
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
+
+  acknowledged_.clear();
+  Start(daemon, {.keep_going = true});
+  EXPECT_TRUE(Feed(lines).ok());
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 2, 4));
+  EXPECT_THAT(bad_, ElementsAre("line 3: key conflict"));
+}
+
+TEST_F(ImporterTest, AnAbsentDaemonIsWaitedForWithOneMessage) {
+  int calls = 0;
+  Start([&](const Request& request) {
+    return ++calls <= 5 ? Answer(Unavailable("nobody there", "unreachable")) : Accept(request);
+  });
+  EXPECT_TRUE(Feed({kPlain, kPlain}).ok());
+  EXPECT_THAT(said_, ElementsAre("nobody there; trying for 30s"));
+  EXPECT_EQ(slept_, Millis(100 + 200 + 400 + 800 + 1600));
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
+}
+
+TEST_F(ImporterTest, AnAbsentDaemonIsGivenUpInTheEnd) {
+  Start([](const Request&) { return Answer(Unavailable("nobody there", "unreachable")); },
+        {.retry_for = Millis(5000)});
+  const Status status = Feed({kPlain, kPlain});
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(status.message(), "lines 1 to 2: nobody there");
+  EXPECT_EQ(slept_, Millis(5000));
+}
+
+TEST_F(ImporterTest, ALostAnswerIsRepeatedWhenEveryLineHasAKey) {
+  int calls = 0;
+  Start([&](const Request& request) {
+    return ++calls == 1 ? Answer(Unknown("lost", "outcome_unknown")) : Accept(request);
+  });
+  EXPECT_TRUE(Feed({kKeyed, kKeyed}).ok());
+  EXPECT_THAT(BatchSizes(), ElementsAre(2, 2));
+  EXPECT_THAT(said_,
+              ElementsAre(HasSubstr("every line has a key, so it is safe to send them again")));
+  EXPECT_EQ(importer_->counts().imported, 2U);
+}
+
+TEST_F(ImporterTest, ALostAnswerIsNeverRepeatedWhenALineHasNoKey) {
+  int calls = 0;
+  Start(
+      [&](const Request& request) {
+        return ++calls == 2 ? Answer(Unknown("lost", "outcome_unknown")) : Accept(request);
+      },
+      {.batch_jobs = 2});
+  const Status status = Feed({kPlain, kPlain, kKeyed, kPlain, kPlain});
+  EXPECT_EQ(status.code(), StatusCode::kUnknown);
+  EXPECT_THAT(status.message(), HasSubstr("lines 3 to 4 may or may not be enqueued"));
+  EXPECT_THAT(status.message(), HasSubstr("--skip 4 if they are there, or --skip 2"));
+  EXPECT_THAT(BatchSizes(), ElementsAre(2, 2));
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
+}
+
+TEST_F(ImporterTest, AFullDiskEndsItAtOnce) {
+  Start([](const Request&) { return Problem(ResourceExhausted("disk is full", "disk_full")); });
+  EXPECT_EQ(Feed({kPlain, kPlain}).message(), "disk is full");
+  EXPECT_THAT(BatchSizes(), ElementsAre(2));
+  EXPECT_THAT(acknowledged_, IsEmpty());
+}
+
+TEST_F(ImporterTest, ExportedLinesKeepTheirDueTime) {
+  Start(Accept);
+  EXPECT_TRUE(Feed({protocol::JobToJson(SomeJob())}).ok());
+  EXPECT_EQ(
+      daemon_->requests().at(0).body,
+      R"({"queue":"orders","due":"2027-01-01T09:30:00.000Z","key":"order:1001","priority":1024,)"
+      R"("lease":"1m","max_attempts":25,"payload":"{\"order_id\":1001}"})"
+      "\n");
+}
+
+}  // namespace
+}  // namespace delayd::cli

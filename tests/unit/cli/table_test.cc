@@ -1,0 +1,57 @@
+#include "cli/table.h"
+
+#include <locale.h>
+
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+namespace delayd::cli {
+namespace {
+
+class TableTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { setlocale(LC_CTYPE, "C.UTF-8"); }
+
+  std::ostringstream out_;
+  std::ostringstream err_;
+  Console console_{out_, err_, {}};
+};
+
+TEST_F(TableTest, ColumnsAreAsWideAsTheirWidestCell) {
+  Table table({"ID", "KEY", "DUE"});
+  table.Add({"1", "order:1", "now"});
+  table.Add({"100", "", "later"});
+  table.Flush(&console_);
+  EXPECT_EQ(out_.str(),
+            "ID   KEY      DUE\n"
+            "1    order:1  now\n"
+            "100  -        later\n");
+}
+
+TEST_F(TableTest, FurtherPagesHaveNoHeaderAndKeepTheWidths) {
+  Table table({"ID", "KEY"});
+  table.Add({"1000", "a"});
+  table.Flush(&console_);
+  table.Add({"1", "b"});
+  table.Flush(&console_);
+  EXPECT_EQ(out_.str(), "ID    KEY\n1000  a\n1     b\n");
+}
+
+TEST_F(TableTest, NoRowsLeaveTheHeader) {
+  Table({"ID", "KEY"}).Flush(&console_);
+  EXPECT_EQ(out_.str(), "ID  KEY\n");
+}
+
+TEST_F(TableTest, WideCharactersTakeTwoColumnsAndControlsAreEscaped) {
+  EXPECT_EQ(DisplayWidth("gr\xc3\xbc\xc3\x9f"), 4U);
+  EXPECT_EQ(DisplayWidth("\xe3\x81\x82"), 2U);
+  Table table({"KEY", "N"});
+  table.Add({"\xe3\x81\x82", "1"});
+  table.Add({"a\x1b", "2"});
+  table.Flush(&console_);
+  EXPECT_EQ(out_.str(), "KEY    N\n\xe3\x81\x82     1\na\\x1b  2\n");
+}
+
+}  // namespace
+}  // namespace delayd::cli

@@ -1,0 +1,327 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/job_json.h"
+#include "protocol/stats_json.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using protocol::EnqueuedToJson;
+using protocol::JobPageToJson;
+using protocol::JobToJson;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+FakeDaemon::Function Always(const Answer& answer) {
+  return [answer](const Request&) { return answer; };
+}
+
+const FakeDaemon::Function kCreates = Always(Ok(EnqueuedToJson({SomeJob(), false}), 201));
+
+TEST(EnqueueVerbTest, PrintsTheIdAndNothingElse) {
+  const Outcome outcome = Ctl({"enqueue",
+                               "--in",
+                               "30m",
+                               "--queue",
+                               "orders",
+                               "--key",
+                               "order:1001",
+                               R"({"order_id":1001})"},
+                              {.daemon = kCreates});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "42\n");
+  EXPECT_EQ(outcome.err, "");
+  ASSERT_EQ(outcome.requests.size(), 1U);
+  EXPECT_EQ(outcome.requests[0].method, "POST");
+  EXPECT_EQ(outcome.requests[0].target, "/v1/jobs");
+  EXPECT_EQ(outcome.requests[0].content_type, "application/json");
+  EXPECT_EQ(
+      outcome.requests[0].body,
+      R"({"queue":"orders","delay":"30m","key":"order:1001","payload":"{\"order_id\":1001}"})");
+}
+
+TEST(EnqueueVerbTest, SendsEveryOption) {
+  const Outcome outcome = Ctl({"enqueue",
+                               "--at",
+                               "2027-01-01T09:00:00+08:00",
+                               "--priority",
+                               "7",
+                               "--lease",
+                               "90s",
+                               "--max-attempts",
+                               "0",
+                               "--expires-after",
+                               "1h",
+                               "x"},
+                              {.daemon = kCreates});
+  EXPECT_EQ(outcome.requests.at(0).body,
+            R"({"queue":"default","due":"2027-01-01T01:00:00.000Z","priority":7,"lease":"1m30s",)"
+            R"("max_attempts":0,"expires_after":"1h","payload":"x"})");
+}
+
+TEST(EnqueueVerbTest, PayloadsThatLookLikeOptionsOrListsPassUnchanged) {
+  for (const char* payload : {"[1,2]", "[]", "{}", "a b", "'q'", "\"q\"", "--"}) {
+    const Outcome outcome = Ctl({"enqueue", "--", payload}, {.daemon = kCreates});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(protocol::ParseJobSpec(outcome.requests.at(0).body, 100)->payload, payload);
+  }
+  EXPECT_EQ(protocol::ParseJobSpec(
+                Ctl({"enqueue", "[1,2]"}, {.daemon = kCreates}).requests.at(0).body, 100)
+                ->payload,
+            "[1,2]");
+}
+
+TEST(EnqueueVerbTest, ADashReadsStdinByteForByte) {
+  const std::string bytes("\xff\0\n", 3);
+  const Outcome outcome = Ctl({"enqueue", "-"}, {.daemon = kCreates, .input = bytes});
+  EXPECT_EQ(protocol::ParseJobSpec(outcome.requests.at(0).body, 100)->payload, bytes);
+}
+
+TEST(EnqueueVerbTest, ATerminalIsToldHowToTakeItBack) {
+  const Outcome outcome =
+      Ctl({"enqueue", "x"}, {.daemon = kCreates, .traits = {.err_is_terminal = true}});
+  EXPECT_EQ(outcome.out, "42\n");
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("due in 30m"), HasSubstr("delayctl cancel 42")));
+}
+
+TEST(EnqueueVerbTest, AConflictIsRefusedWithExitCode4) {
+  const Outcome outcome =
+      Ctl({"enqueue", "--key", "k", "x"},
+          {.daemon = Always(Problem(AlreadyExists("key k: other content", "key_conflict")))});
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.err, "delayctl: key k: other content\n");
+}
+
+TEST(EnqueueVerbTest, AnUnknownOutcomeIsSafeToRepeatOnlyWithAKey) {
+  const auto lost = Always(Unknown("connection lost", "outcome_unknown"));
+  EXPECT_THAT(Ctl({"enqueue", "--key", "k", "x"}, {.daemon = lost}).err,
+              HasSubstr("repeating it is safe"));
+  const Outcome outcome = Ctl({"enqueue", "x"}, {.daemon = lost});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.err, "delayctl: connection lost\n");
+}
+
+// Two pages and an empty one between them, as a filtered list may answer.
+Answer ThreePages(const Request& request) {
+  if (request.target.find("cursor=c2") != std::string::npos) {
+    return Ok(JobPageToJson({.jobs = {SomeJob(3)}, .next_cursor = ""}));
+  }
+  if (request.target.find("cursor=c%2F1") != std::string::npos) {
+    return Ok(JobPageToJson({.jobs = {}, .next_cursor = "c2"}));
+  }
+  return Ok(JobPageToJson({.jobs = {SomeJob(1), SomeJob(2)}, .next_cursor = "c/1"}));
+}
+
+TEST(ListVerbTest, FollowsCursorsToTheEnd) {
+  const Outcome outcome = Ctl({"list", "--all", "-q"}, {.daemon = ThreePages});
+  EXPECT_EQ(outcome.out, "1\n2\n3\n");
+  EXPECT_EQ(outcome.requests.size(), 3U);
+  EXPECT_EQ(outcome.requests[0].target, "/v1/jobs?limit=1000");
+}
+
+TEST(ListVerbTest, StopsAtTheLimitAndSendsTheFilters) {
+  const Outcome outcome = Ctl({"list",
+                               "--queue",
+                               "orders",
+                               "--state",
+                               "ready",
+                               "--due-before",
+                               "1h",
+                               "--due-after",
+                               "2027-01-01T00:00:00+01:00",
+                               "--key-prefix",
+                               "order:",
+                               "-n",
+                               "2",
+                               "-q"},
+                              {.daemon = ThreePages});
+  EXPECT_EQ(outcome.out, "1\n2\n");
+  ASSERT_EQ(outcome.requests.size(), 1U);
+  EXPECT_EQ(
+      outcome.requests[0].target,
+      "/v1/jobs?queue=orders&state=ready&due_before=1h&due_after=2027-01-01T00%3A00%3A00%2B01%3A00"
+      "&key_prefix=order%3A&limit=2");
+}
+
+TEST(ListVerbTest, PrintsATable) {
+  const Outcome outcome = Ctl({"list", "-n", "2"}, {.daemon = ThreePages});
+  EXPECT_EQ(outcome.out,
+            "ID  QUEUE   KEY         STATE      DUE                       LEFT  ATTEMPT\n"
+            "1   orders  order:1001  scheduled  2027-01-01T09:30:00.000Z  30m   0/25\n"
+            "2   orders  order:1001  scheduled  2027-01-01T09:30:00.000Z  30m   0/25\n");
+}
+
+TEST(ListVerbTest, JsonIsOneDocumentOverAllPages) {
+  const Outcome outcome = Ctl({"list", "--all", "-o", "json"}, {.daemon = ThreePages});
+  const auto page = protocol::ParseJobPage(outcome.out);
+  ASSERT_TRUE(page.ok()) << page.status().message();
+  EXPECT_EQ(page->jobs.size(), 3U);
+  EXPECT_EQ(page->next_cursor, "");
+  EXPECT_EQ(
+      protocol::ParseJobPage(Ctl({"list", "-n", "2", "-o", "json"}, {.daemon = ThreePages}).out)
+          ->next_cursor,
+      "c/1");
+}
+
+TEST(ListVerbTest, NothingIsNotAnError) {
+  const auto empty = Always(Ok(R"({"jobs":[]})"));
+  EXPECT_EQ(Ctl({"list", "-o", "jsonl"}, {.daemon = empty}).out, "");
+  EXPECT_EQ(Ctl({"list", "-o", "json"}, {.daemon = empty}).out, "{\"jobs\":[]}\n");
+  EXPECT_EQ(Ctl({"list"}, {.daemon = empty}).code, 0);
+}
+
+TEST(ShowVerbTest, ShowsACardWithThePayloadEscaped) {
+  JobView job = SomeJob();
+  job.payload = "a\x1b[2J";
+  job.last_error = "line\nbreak";
+  const Outcome outcome = Ctl({"show", "42"}, {.daemon = Always(Ok(JobToJson(job)))});
+  EXPECT_EQ(outcome.requests.at(0).target, "/v1/jobs/42");
+  EXPECT_THAT(
+      outcome.out,
+      AllOf(HasSubstr("id             42\n"),
+            HasSubstr("due            2027-01-01T09:30:00.000Z (in 30m, counted from enqueue)\n"),
+            HasSubstr("last error     line\\x0abreak\n"),
+            HasSubstr("\na\\x1b[2J\n")));
+}
+
+TEST(ShowVerbTest, ByKeyAndPayloadOnlyGivesItsBytes) {
+  JobView job = SomeJob();
+  job.payload = std::string("\x1b\0\xff", 3);
+  const Outcome outcome = Ctl({"show", "--queue", "a/b", "--key", "k 1", "--payload"},
+                              {.daemon = Always(Ok(JobToJson(job)))});
+  EXPECT_EQ(outcome.requests.at(0).target, "/v1/queues/a%2Fb/jobs/by-key/k%201");
+  EXPECT_EQ(outcome.out, *job.payload);
+}
+
+TEST(CancelVerbTest, SaysWhatWasCancelled) {
+  const Outcome outcome = Ctl({"cancel", "42"}, {.daemon = Always(Ok(JobToJson(SomeJob())))});
+  EXPECT_EQ(outcome.requests.at(0).method, "DELETE");
+  EXPECT_EQ(outcome.out, "cancelled job 42 in queue orders, it was due in 30m\n");
+}
+
+TEST(CancelVerbTest, PartOfThemIsExitCode1AndAllOfThemTheirOwn) {
+  const auto daemon = [](const Request& request) {
+    return request.target == "/v1/jobs/1" ? Ok(JobToJson(SomeJob(1)))
+                                          : Problem(NotFound(request.target + " is not known"));
+  };
+  const Outcome some = Ctl({"cancel", "1", "2", "3", "-q"}, {.daemon = daemon});
+  EXPECT_EQ(some.code, 1);
+  EXPECT_EQ(some.out, "1\n");
+  EXPECT_EQ(some.err, "delayctl: /v1/jobs/2 is not known\ndelayctl: /v1/jobs/3 is not known\n");
+  EXPECT_EQ(Ctl({"cancel", "2", "3"}, {.daemon = daemon}).code, 3);
+}
+
+TEST(CancelVerbTest, ALeasedJobIsExitCode4) {
+  const auto daemon = Always(Problem(FailedPrecondition("job 42 is leased", "leased")));
+  EXPECT_EQ(Ctl({"cancel", "42"}, {.daemon = daemon}).code, 4);
+}
+
+TEST(CancelVerbTest, AnAbsentDaemonIsSaidOnce) {
+  const Outcome outcome =
+      Ctl({"cancel", "1", "2", "3"}, {.daemon = Always(Unavailable("nobody", "unreachable"))});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_EQ(outcome.err, "delayctl: nobody\n");
+}
+
+TEST(RescheduleVerbTest, SendsTheChange) {
+  const Outcome outcome = Ctl({"reschedule", "42", "--in", "10m", "--priority", "1"},
+                              {.daemon = Always(Ok(JobToJson(SomeJob())))});
+  EXPECT_EQ(outcome.requests.at(0).method, "PATCH");
+  EXPECT_EQ(outcome.requests.at(0).body, R"({"delay":"10m","priority":1})");
+  EXPECT_EQ(outcome.out,
+            "job 42 in queue orders is due in 30m (2027-01-01T09:30:00.000Z), priority 1024\n");
+}
+
+JobView LeasedJob() {
+  JobView job = SomeJob();
+  job.state = JobState::kLeased;
+  job.attempt = 1;
+  job.lease_token = LeaseToken{job.id, 3, 31};
+  job.lateness = Millis(4);
+  return job;
+}
+
+TEST(LeaseVerbTest, PrintsTokensAndWaitsLongerThanTheServer) {
+  const auto daemon = Always(Ok(JobPageToJson({.jobs = {LeasedJob()}, .next_cursor = ""})));
+  const Outcome outcome =
+      Ctl({"lease", "--queue", "orders", "--wait", "20s", "--count", "5", "--lease", "2m", "-q"},
+          {.daemon = daemon});
+  EXPECT_EQ(outcome.out, "42-3-1f\n");
+  EXPECT_EQ(outcome.requests.at(0).target, "/v1/queues/orders/lease");
+  EXPECT_EQ(outcome.requests.at(0).body, R"({"count":5,"wait":"20s","lease":"2m"})");
+  EXPECT_EQ(outcome.requests.at(0).timeout, Millis(25'000));
+  EXPECT_EQ(Ctl({"lease"}, {.daemon = daemon}).out,
+            "ID  KEY         ATTEMPT  LATE  TOKEN    PAYLOAD\n"
+            "42  order:1001  1        4ms   42-3-1f  {\"order_id\":1001}\n");
+}
+
+TEST(LeaseVerbTest, NoJobInTimeIsExitCode6) {
+  const Outcome outcome = Ctl({"lease", "--wait", "1s"}, {.daemon = Always(Ok(R"({"jobs":[]})"))});
+  EXPECT_EQ(outcome.code, 6);
+  EXPECT_THAT(outcome.err, HasSubstr("no job in queue default was ready within 1s"));
+  EXPECT_EQ(outcome.out, "");
+}
+
+TEST(LeaseVerbTest, EndsOfLeasesAreSentToTheirToken) {
+  const auto daemon = Always(Ok(JobToJson(SomeJob())));
+  const Outcome nack =
+      Ctl({"nack", "42-3-1f", "--delay", "5m", "--error", "down"}, {.daemon = daemon});
+  EXPECT_EQ(nack.requests.at(0).target, "/v1/leases/42-3-1f/nack");
+  EXPECT_EQ(nack.requests.at(0).body, R"({"delay":"5m","error":"down"})");
+  EXPECT_EQ(nack.out, "nacked job 42 in queue orders, due again in 30m\n");
+  EXPECT_EQ(Ctl({"extend", "42-3-1f", "--lease", "5m"}, {.daemon = daemon}).requests.at(0).body,
+            R"({"lease":"5m"})");
+  const Outcome ack = Ctl({"ack", "42-3-1f", "43-3-20"}, {.daemon = daemon});
+  EXPECT_EQ(ack.requests.at(1).target, "/v1/leases/43-3-20/ack");
+  const Outcome stale = Ctl({"bury", "42-3-1f"},
+                            {.daemon = Always(Problem(FailedPrecondition("over", "lease_lost")))});
+  EXPECT_EQ(stale.code, 4);
+}
+
+TEST(QueuesVerbTest, PrintsCountsAndTakesAName) {
+  const protocol::QueueCounts orders{
+      .name = "orders", .scheduled = 1, .ready = 2, .leased = 3, .dead = 4};
+  EXPECT_EQ(Ctl({"queues"}, {.daemon = Always(Ok(protocol::QueuesToJson({orders})))}).out,
+            "QUEUE   SCHEDULED  READY  LEASED  DEAD  PAUSED\n"
+            "orders  1          2      3       4     no\n");
+  const Outcome one = Ctl({"queues", "orders", "-o", "json"},
+                          {.daemon = Always(Ok(protocol::QueueToJson(orders)))});
+  EXPECT_EQ(one.requests.at(0).target, "/v1/queues/orders");
+  EXPECT_EQ(one.out, protocol::QueueToJson(orders) + "\n");
+}
+
+TEST(StatsVerbTest, PrintsNamesAndValues) {
+  const auto daemon = Always(Ok(R"({"scheduled":7,"next_due":"2027-01-01T09:00:00.000Z"})"));
+  EXPECT_EQ(Ctl({"stats"}, {.daemon = daemon}).out,
+            "COUNTER    VALUE\n"
+            "scheduled  7\n"
+            "next_due   2027-01-01T09:00:00.000Z\n");
+}
+
+TEST(PingVerbTest, AnAnswerThatIsNoneOfOursIsSaidToBeSo) {
+  const Outcome outcome = Ctl({"ping"}, {.daemon = Always(Ok("<html>"))});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("are delayctl and delayd of the same version?"));
+  EXPECT_EQ(Ctl({"ping"}, {.daemon = Always(Unavailable("nobody"))}).code, 5);
+}
+
+TEST(ExportVerbTest, WritesImportableLinesAndSkipsWhatHasGone) {
+  const auto daemon = [](const Request& request) {
+    if (request.target == "/v1/jobs/2") {
+      return Problem(NotFound("gone"));
+    }
+    if (request.target.starts_with("/v1/jobs/")) {
+      return Ok(JobToJson(SomeJob(std::stoull(request.target.substr(9)))));
+    }
+    return ThreePages(request);
+  };
+  const Outcome outcome = Ctl({"export"}, {.daemon = daemon});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, JobToJson(SomeJob(1)) + "\n" + JobToJson(SomeJob(3)) + "\n");
+}
+
+}  // namespace
+}  // namespace delayd::cli

@@ -1,0 +1,257 @@
+#include "cli/worker.h"
+
+#include <deque>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// A queue of jobs behind the API, and what was done with their leases.
+class WorkerTest : public ::testing::Test {
+ protected:
+  void AddJob(uint64_t id) {
+    JobView job = SomeJob(id);
+    job.state = JobState::kLeased;
+    job.attempt = 1;
+    job.lease_token = LeaseToken{job.id, 1, id};
+    job.lateness = Millis(3);
+    jobs_.push_back(std::move(job));
+  }
+
+  // Called under the lock of the fake daemon.
+  Answer Serve(const Request& request) {
+    if (outages_ > 0) {
+      --outages_;
+      return Unavailable("nobody there", "unreachable");
+    }
+    if (request.target == "/v1/queues/orders/lease") {
+      protocol::JobPage page;
+      if (!jobs_.empty()) {
+        page.jobs.push_back(jobs_.front());
+        jobs_.pop_front();
+      }
+      return Ok(protocol::JobPageToJson(page));
+    }
+    const std::string call = request.target.substr(std::string_view("/v1/leases/").size());
+    calls_.push_back(call + " " + request.body);
+    if (on_call_) {
+      return on_call_(call);
+    }
+    return Ok(protocol::JobToJson(SomeJob()));
+  }
+
+  Status RunWorker(WorkOptions options) {
+    options.queue = "orders";
+    options.poll = Millis(0);
+    options.grace = Millis(10'000);
+    Worker worker(&context_, std::move(options));
+    worker_ = &worker;
+    const Status status = worker.Run();
+    worker_ = nullptr;
+    jobs_done_ = worker.jobs_done();
+    return status;
+  }
+
+  static WorkOptions Drain(std::vector<std::string> command) {
+    WorkOptions options;
+    options.command = std::move(command);
+    options.drain = true;
+    return options;
+  }
+
+  std::deque<JobView> jobs_;
+  int outages_ = 0;
+  std::vector<std::string> calls_;
+  std::function<Answer(const std::string& call)> on_call_;
+  Worker* worker_ = nullptr;
+  uint64_t jobs_done_ = 0;
+
+  std::ostringstream out_;
+  std::ostringstream err_;
+  std::istringstream in_;
+  Console console_{out_, err_, {}};
+  SystemClock clock_;
+  FakeDaemon daemon_{[this](const Request& request) { return Serve(request); }};
+  Context context_{.globals = {},
+                   .console = console_,
+                   .clock = clock_,
+                   .in = in_,
+                   .in_is_terminal = false,
+                   .connect = [this]() -> StatusOr<std::unique_ptr<protocol::Client>> {
+                     return daemon_.Connect();
+                   }};
+};
+
+TEST_F(WorkerTest, ExitCodesDecideWhatBecomesOfTheJob) {
+  for (uint64_t id = 1; id <= 5; ++id) {
+    AddJob(id);
+  }
+  const Status status =
+      RunWorker(Drain({"sh",
+                       "-c",
+                       "case $DELAYD_JOB_ID in 1) exit 0;; 2) exit 75;; 3) echo why >&2; exit "
+                       "100;; 4) echo bad >&2; exit 3;; 5) kill -9 $$;; esac"}));
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_THAT(calls_,
+              ElementsAre("1-1-1/ack {}",
+                          R"x(2-1-2/nack {"error":"asked for a retry (exit 75)"})x",
+                          R"x(3-1-3/bury {"error":"asked to be buried (exit 100): why"})x",
+                          R"x(4-1-4/nack {"error":"exit 3: bad"})x",
+                          R"x(5-1-5/nack {"error":"killed by signal 9"})x"));
+  EXPECT_EQ(jobs_done_, 5U);
+  EXPECT_THAT(err_.str(), HasSubstr("job 1 order:1001 attempt 1: ack after "));
+  EXPECT_THAT(err_.str(), HasSubstr("handed out 3ms late\n"));
+}
+
+TEST_F(WorkerTest, CountIsAnUpperBoundWhateverTheConcurrency) {
+  for (uint64_t id = 1; id <= 10; ++id) {
+    AddJob(id);
+  }
+  WorkOptions options;
+  options.command = {"true"};
+  options.count = 4;
+  options.concurrency = 3;
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_THAT(calls_, SizeIs(4));
+  EXPECT_THAT(jobs_, SizeIs(6));
+}
+
+TEST_F(WorkerTest, AnOutageIsWaitedForWithOneMessage) {
+  AddJob(1);
+  outages_ = 2;
+  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  EXPECT_THAT(calls_, ElementsAre("1-1-1/ack {}"));
+  const std::string said = err_.str();
+  EXPECT_THAT(said, HasSubstr("nobody there; waiting for delayd\ndelayd answers again\n"));
+}
+
+TEST_F(WorkerTest, AnAckIsRepeatedUntilItIsAnswered) {
+  AddJob(1);
+  int calls = 0;
+  on_call_ = [&](const std::string&) {
+    return ++calls == 1 ? Answer(Unknown("lost", "outcome_unknown"))
+                        : Ok(protocol::JobToJson(SomeJob()));
+  };
+  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  EXPECT_THAT(calls_, SizeIs(2));
+}
+
+TEST_F(WorkerTest, ARefusedAckIsSaidAndNotRepeated) {
+  AddJob(1);
+  on_call_ = [](const std::string&) {
+    return Problem(FailedPrecondition("lease is over", "lease_lost"));
+  };
+  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  EXPECT_THAT(calls_, SizeIs(1));
+  EXPECT_THAT(err_.str(), HasSubstr("ack refused: lease is over"));
+}
+
+TEST_F(WorkerTest, TheLeaseIsExtendedWhileTheHandlerRuns) {
+  AddJob(1);
+  // The handler ends when the second extension has come, not after a time.
+  char path[] = "/tmp/delayctl-extend-XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  close(fd);
+  on_call_ = [&](const std::string& call) {
+    if (std::count_if(calls_.begin(), calls_.end(), [](const std::string& c) {
+          return c.find("/extend") != std::string::npos;
+        }) == 2) {
+      unlink(path);
+    }
+    static_cast<void>(call);
+    return Ok(protocol::JobToJson(SomeJob()));
+  };
+  WorkOptions options = Drain({"sh", "-c", "while [ -e \"$0\" ]; do sleep 0.01; done", path});
+  options.lease = Millis(200);
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_THAT(calls_, Contains(R"(1-1-1/extend {"lease":"200ms"})"));
+  EXPECT_EQ(calls_.back(), "1-1-1/ack {}");
+}
+
+TEST_F(WorkerTest, ALostLeaseStopsTheHandler) {
+  AddJob(1);
+  on_call_ = [](const std::string&) {
+    return Problem(FailedPrecondition("lease is over", "lease_lost"));
+  };
+  WorkOptions options = Drain({"sleep", "1000"});
+  options.lease = Millis(1);
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_THAT(calls_, ElementsAre(HasSubstr("/extend")));
+  EXPECT_THAT(err_.str(), HasSubstr("lease lost, handler stopped (lease is over)"));
+}
+
+TEST_F(WorkerTest, AHandlerThatTakesTooLongIsEndedWithItsGroup) {
+  AddJob(1);
+  WorkOptions options = Drain({"sh", "-c", "sleep 1000; exit 0"});
+  options.handler_timeout = Millis(20);
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_THAT(calls_, ElementsAre(R"(1-1-1/nack {"error":"handler timed out after 20ms"})"));
+}
+
+TEST_F(WorkerTest, TheFirstStopLetsHandlersFinish) {
+  AddJob(1);
+  AddJob(2);
+  char path[] = "/tmp/delayctl-stop-XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  close(fd);
+  // The lease is extended while it runs: then stop, then let it end.
+  on_call_ = [&](const std::string& call) {
+    if (call.find("/extend") != std::string::npos && !worker_->stopping()) {
+      worker_->Stop();
+      unlink(path);
+    }
+    return Ok(protocol::JobToJson(SomeJob()));
+  };
+  WorkOptions options;
+  options.command = {"sh", "-c", "while [ -e \"$0\" ]; do sleep 0.01; done", path};
+  options.lease = Millis(1);
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_EQ(calls_.back(), "1-1-1/ack {}");
+  EXPECT_THAT(jobs_, SizeIs(1));
+}
+
+TEST_F(WorkerTest, TheSecondStopEndsHandlersAndHandsTheJobsBack) {
+  AddJob(1);
+  on_call_ = [&](const std::string& call) {
+    if (call.find("/extend") != std::string::npos && !worker_->stopping()) {
+      worker_->Stop();
+      worker_->Stop();
+    }
+    return Ok(protocol::JobToJson(SomeJob()));
+  };
+  WorkOptions options;
+  options.command = {"sleep", "1000"};
+  options.lease = Millis(1);
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_EQ(calls_.back(), R"(1-1-1/nack {"delay":"0s","error":"the worker was stopped"})");
+}
+
+TEST_F(WorkerTest, WhatNoWaitingCuresEndsTheWork) {
+  FakeDaemon refusing([](const Request&) { return Problem(PermissionDenied("not yours")); });
+  context_.connect = [&]() -> StatusOr<std::unique_ptr<protocol::Client>> {
+    return refusing.Connect();
+  };
+  WorkOptions options;
+  options.command = {"true"};
+  options.concurrency = 2;
+  const Status status = RunWorker(options);
+  EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
+}
+
+}  // namespace
+}  // namespace delayd::cli
