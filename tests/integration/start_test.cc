@@ -6,6 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "storage/rocks_job_store.h"
 #include "tests/support/daemon.h"
 
 namespace delayd::testing {
@@ -26,6 +29,25 @@ TEST(StartTest, ADataDirectoryInUseIsRefused) {
   ExpectRefusal(
       daemon.StartExpectingFailure({"--api-socket", daemon.Path("other.sock")}), 3, "in use");
   EXPECT_NE(daemon.CtlOk({"list", "-q"}), "") << "the first daemon does not notice";
+}
+
+TEST(StartTest, ANewerSchemaIsRefusedAndLeftAlone) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  const auto set_schema = [&](uint64_t version) {
+    auto store = storage::OpenRocksJobStore({.path = daemon.data_dir()});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    storage::Batch batch;
+    batch.Put(storage::Table::kMeta,
+              storage::kSchemaKey,
+              storage::EncodeNumber(storage::kSchemaKey, version));
+    ASSERT_TRUE((*store)->Commit(batch).ok());
+    ASSERT_TRUE((*store)->Close().ok());
+  };
+  set_schema(storage::kSchemaVersion + 1);
+  ExpectRefusal(daemon.StartExpectingFailure(), 4, "schema");
 }
 
 TEST(StartTest, AnUnknownConfigKeyIsNamedWithItsPlace) {
@@ -50,8 +72,7 @@ TEST(StartTest, AWrongFlagGetsAHint) {
 
 TEST(StartTest, OtherThanLoopbackIsRefused) {
   Daemon daemon;
-  ExpectRefusal(
-      daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:11380"}), 2, "loopback");
+  ExpectRefusal(daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:11380"}), 2, "loopback");
 }
 
 TEST(StartTest, ASocketOfARunningDaemonIsNotTaken) {
