@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace delayd::simulation;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const Result result = Simulation{Choices(bytes)}.Run(300);
+  const Result result = Simulation{Choices(bytes)}.Run(100);
   if (!result.violation.empty()) {
     std::fprintf(stderr,
                  "VIOLATION: step %llu: %s\n",
