@@ -296,7 +296,7 @@ void Simulation::CheckQuiet() {
   Collect();
   oracle_->CheckNothingOwed();
   oracle_->CheckRows(store_);
-  if (choices_.OneIn(kAuditsPerRebuild)) {
+  if (choices_.OneIn(kAuditsPerRebuild) && !choices_.Exhausted()) {
     oracle_->CheckRebuild(store_, now());
   }
 }
