@@ -118,7 +118,8 @@ void Simulation::Start() {
     engine_ = std::move(loaded).value();
     oracle_->Restarted(options_, store_, now());
     // The epoch must be durable before anybody is served; it may take several tries.
-    const bool lost = choices_.Percent(fault_percent_) && choices_.OneIn(3);
+    const bool lost =
+        choices_.Percent(fault_percent_) && choices_.OneIn(3) && !choices_.Exhausted();
     if (!lost) {
       CommitAll();
       oracle_->CheckCounters(engine_->stats());
@@ -160,7 +161,7 @@ void Simulation::Step() {
   } else {
     CommitAll();
   }
-  Collect();
+  CollectOrNot();
   oracle_->CheckCounters(engine_->stats());
   if (choices_.OneIn(kStepsPerAudit)) {
     CheckQuiet();
@@ -272,10 +273,13 @@ void Simulation::CommitAll() {
 }
 
 // Answers that are not taken when the process dies are lost: nobody knows what came of them.
-void Simulation::Collect() {
-  if (fault_percent_ > 0 && choices_.OneIn(3)) {
-    return;
+void Simulation::CollectOrNot() {
+  if (fault_percent_ == 0 || !choices_.OneIn(3)) {
+    Collect();
   }
+}
+
+void Simulation::Collect() {
   for (const engine::Reply& reply : engine_->TakeReplies()) {
     Trace("answer " + Describe(reply));
     ++result_.answers;
@@ -289,12 +293,10 @@ void Simulation::Collect() {
 
 void Simulation::CheckQuiet() {
   CommitAll();
-  for (int i = 0; i < 40; ++i) {
-    Collect();
-  }
+  Collect();
   oracle_->CheckNothingOwed();
   oracle_->CheckRows(store_);
-  if (choices_.OneIn(kAuditsPerRebuild)) {
+  if (choices_.OneIn(kAuditsPerRebuild) && !choices_.Exhausted()) {
     oracle_->CheckRebuild(store_, now());
   }
 }

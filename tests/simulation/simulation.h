@@ -64,6 +64,7 @@ class Simulation {
   void CommitAll();
   void SealWhatMustBeSeen();
   void Collect();
+  void CollectOrNot();
   void CheckQuiet();
   void Drain();
   void Execute(engine::Command command);
