@@ -40,8 +40,11 @@ inline constexpr size_t kListPayloadBytesMax = size_t{8} << 20;
 
 // Timers popped from the wheel in one turn, so that a burst does not stall the sockets.
 inline constexpr size_t kFireBatchMax = 4096;
+// What a job in memory takes: its entry, its place in the index and in the wheel.
+inline constexpr size_t kMemoryBytesPerJob = 64;
+inline constexpr size_t kMemoryJobsDefaultMax = (size_t{512} << 20) / kMemoryBytesPerJob;
 // Rows read from the store in one page while timers are loaded.
-inline constexpr size_t kLoadPageRows = 10'000;
+inline constexpr size_t kLoadPageRows = 2'000;
 // Finished jobs whose retention has passed, forgotten in one step.
 inline constexpr size_t kTrimRowsMax = 1000;
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "daemon/command_line.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
@@ -16,6 +17,7 @@
 #include "daemon/log.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
+#include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
 #include <sys/resource.h>
@@ -43,6 +45,8 @@ engine::EngineOptions EngineOptionsOf(const Config& config) {
           .lease_default = config.defaults.lease,
           .max_attempts_default = config.defaults.max_attempts,
           .key_retention = config.defaults.key_retention,
+          .horizon = config.memory.horizon,
+          .memory_jobs_max = config.memory.budget / limits::kMemoryBytesPerJob,
           .backoff_initial = config.defaults.backoff_initial,
           .backoff_factor = config.defaults.backoff_factor,
           .backoff_max = config.defaults.backoff_max};
@@ -179,8 +183,12 @@ int RunDaemon(const Config& config) {
   RaiseFileLimit(config);
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
+  storage::RecoveryReport recovery;
   StatusOr<std::unique_ptr<storage::JobStore>> store =
-      storage::OpenRocksJobStore({.path = config.data_dir});
+      storage::OpenRocksJobStore({.path = config.data_dir}, &recovery);
+  for (const std::string& line : recovery.Lines()) {
+    log::Warn("recovery", {{"detail", line}});
+  }
   if (!store.ok()) {
     return Refuse("cannot open the data directory", store.status(), kExitDataDir);
   }

@@ -45,9 +45,9 @@ StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
   }
   DELAYD_RETURN_IF_ERROR(got);
   DELAYD_ASSIGN_OR_RETURN(located.index, storage::DecodeIndexRecord(key, value));
-  located.state = located.index.place == IndexRecord::Place::kDead ? JobState::kDead
-                  : located.index.at > now_.wall                   ? JobState::kScheduled
-                                                                   : JobState::kReady;
+  // On disk only: it has not fired, whatever the time.
+  located.state =
+      located.index.place == IndexRecord::Place::kDead ? JobState::kDead : JobState::kScheduled;
   return located;
 }
 
@@ -143,21 +143,8 @@ StatusOr<Body> EngineCore::Do(const Reschedule& command) {
   record.priority = command.priority.value_or(record.priority);
   const WallTime key_due = command.due ? KeyDue(record.due) : located.index.at;
   PutMovedRows(record, located.index.at, key_due);
-  Slot slot = 0;
-  if (located.slot) {
-    slot = *located.slot;
-    Unplace(slot);
-    jobs_[slot].set_key_due(key_due);
-    jobs_[slot].set_priority(record.priority);
-  } else {
-    JobEntry entry(record.id, record.queue, key_due, record.priority);
-    entry.set_phase(Phase::kScheduled);
-    slot = jobs_.Add(entry);
-  }
-  Place(slot, record);
+  const JobState state = Settle(record, key_due, located.slot);
   ++counters_.rescheduled;
-  const JobState state =
-      jobs_[slot].phase() == Phase::kReady ? JobState::kReady : JobState::kScheduled;
   return Body(OneJob{ViewOf(record, state)});
 }
 

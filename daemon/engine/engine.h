@@ -40,6 +40,9 @@ struct EngineOptions {
   Millis lease_default{limits::kLeaseMsDefault};
   uint32_t max_attempts_default = limits::kMaxAttemptsDefault;
   Millis key_retention{limits::kKeyRetentionMsDefault};
+  // Only jobs due within the horizon are kept in memory, and of those as many as the budget allows.
+  Millis horizon{std::chrono::minutes(10)};
+  size_t memory_jobs_max = limits::kMemoryJobsDefaultMax;
   // A nack without a delay waits initial * factor^(attempt - 1), at most max, less up to a tenth of
   // jitter.
   Millis backoff_initial{1000};

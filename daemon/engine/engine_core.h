@@ -1,11 +1,14 @@
 // daemon/engine/engine_core.h — the engine's insides, shared by the files that each hold one part
 // of a job's life.
 //
-// load.cc     rebuilds memory from the store            enqueue.cc  new jobs, keys, batches
-// change.cc   cancel and reschedule, by id or key       lease.cc    hand-out, waiting, ack, nack,
-// bury, extend read.cc     show, list, queues, stats                 turn.cc     time: fire, end
-// leases, seal, answer rows.cc     every put and delete: the one place that knows which rows a
-// change of state touches
+//   load.cc     rebuilds memory from the store
+//   enqueue.cc  new jobs, keys, batches
+//   change.cc   cancel and reschedule, by id or key
+//   lease.cc    hand-out, waiting, ack, nack, bury, extend
+//   read.cc     show, list, queues, stats
+//   turn.cc     time: fire, end leases, seal, answer
+//   horizon.cc  which jobs are in memory, and which on disk only
+//   rows.cc     every put and delete: which rows a change of state touches
 //
 // A change is decided on memory and applied to it at once; its rows go to the open batch, and every
 // answer that rests on them waits for that batch (PendingChanges::touched). A commit that fails
@@ -23,6 +26,7 @@
 #include <vector>
 
 #include "base/job.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "base/time.h"
 #include "daemon/engine/command.h"
@@ -44,6 +48,11 @@ using Body = decltype(Reply::body);
 // of a millisecond early. The due time that clients see is without it, so that "in 30m" is shown as
 // exactly that.
 inline constexpr Millis kClockRounding{1};
+
+inline constexpr WallTime kNothingFar = WallTime::max();
+
+// Far behind every offset between the clocks, and far from overflow.
+inline constexpr Millis kNoOffset{-limits::kWallMsMax};
 
 class EngineCore final : public Engine {
  public:
@@ -174,15 +183,49 @@ class EngineCore final : public Engine {
   void CountChanged(Queue& queue);
   Queue& QueueForNewJob(const std::string& name);
   WallTime KeyDue(WallTime due) const;
-  void SetDue(storage::JobRecord* record, const DueSpec& due) const;
+  void SetDue(storage::JobRecord* record, const DueSpec& due);
   void CloseBatch();
   WallTime ComputeLowWaterMark();
 
+  // What becomes of a job that is due already when it is placed.
+  enum class Overdue : uint8_t { kReadyAtOnce, kThroughTheWheel };
+
+  // ---- horizon.cc ----
+  // (key_due, id): where a job stands in the store's order of timers.
+  using Frontier = std::pair<WallTime, JobId>;
+
+  bool IsNear(WallTime key_due, JobId id) const { return Frontier(key_due, id) < frontier_; }
+
+  // A job's rows were put: into memory, or out of it, as its key says. Tells its state.
+  JobState Settle(const storage::JobRecord& record, WallTime key_due, std::optional<Slot> slot);
+  WallTime LatestKeyOfNow() const;
+  WallTime LatestKeyByClocks(const Now& now) const;
+  void SlideFrontier();
+  // One page, when the frontier is too near. Whether more is to be loaded right away.
+  bool LoadAhead();
+  Status LoadPage(WallTime target, Overdue overdue);
+  void DropFarthest();
+  std::optional<Millis> UntilLoad(const Now& now) const;
+
   // ---- turn.cc ----
   void Answer(RequestId request, StatusOr<Body> result);
+
+  // When a job is due, as a record or its head says.
+  struct DueTimes {
+    DueKind kind;
+    WallTime wall;
+    uint64_t boot_id;
+    BootTime boot;
+  };
+
+  template <typename RecordOrHead>
+  static DueTimes DueOf(const RecordOrHead& record) {
+    return {record.due_kind, record.due, record.boot_id, record.boot_due};
+  }
+
   // Puts a job that is in the table where its due time says: into a wheel, or among the ready ones.
   void Place(Slot slot, const storage::JobRecord& record);
-  void Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, BootTime boot_due);
+  void Place(Slot slot, const DueTimes& due, Overdue overdue);
   void MakeReady(Slot slot);
   // Takes a job out of wheel, ready heap or lease; its entry stays.
   void Unplace(Slot slot);
@@ -201,8 +244,8 @@ class EngineCore final : public Engine {
   // ---- load.cc ----
   Status LoadMeta();
   Status LoadQueues();
-  Status LoadTimers(const Progress& progress);
-  Status LoadTimer(std::string_view key, std::string_view value);
+  Status LoadWindow(const Progress& progress);
+  Status LoadTimer(std::string_view key, std::string_view value, Overdue overdue);
   Status CheckCounts();
 
   const EngineOptions options_;
@@ -225,7 +268,14 @@ class EngineCore final : public Engine {
   WallTime durable_low_water_mark_;
   std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
   FiredKeys fired_;
-  size_t fired_count_ = 0;  // ready and leased
+  size_t fired_count_ = 0;             // ready and leased
+  Frontier frontier_;                  // jobs at or behind it lie on disk only
+  WallTime far_begins_ = kNothingFar;  // none of them is keyed before this
+  bool loading_ = false;               // the frontier is on its way to the horizon
+  // The most that the wall clock was ahead of the boot clock when a relative job of this boot got
+  // its due time; and what of it is durable.
+  Millis wall_offset_max_ = kNoOffset;
+  Millis written_wall_offset_max_{0};
   // The least that the wall clock was ahead of the boot clock when a relative job got its due time.
   Millis wall_offset_min_{Millis::max()};
 

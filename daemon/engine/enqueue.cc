@@ -169,14 +169,8 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerpr
   record.payload = std::move(spec.payload);
   const WallTime key_due = KeyDue(record.due);
   PutNewRows(&record, key_due);
-
-  JobEntry entry(id, queue.id, key_due, record.priority);
-  entry.set_phase(Phase::kScheduled);
-  const Slot slot = jobs_.Add(entry);
-  Place(slot, record);
+  const JobState state = Settle(record, key_due, std::nullopt);
   ++counters_.enqueued;
-  const JobState state =
-      jobs_[slot].phase() == Phase::kReady ? JobState::kReady : JobState::kScheduled;
   return {.job = ViewOf(record, state), .existed = false};
 }
 

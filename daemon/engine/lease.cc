@@ -295,9 +295,7 @@ Status EngineCore::EndLease(Slot slot, std::optional<Millis> delay, std::string_
   SetDue(&record, DueAfter{delay ? *delay : Backoff(record.id, record.attempts)});
   const WallTime key_due = KeyDue(record.due);
   PutMovedRows(record, old_key_due, key_due);
-  Unplace(slot);
-  jobs_[slot].set_key_due(key_due);
-  Place(slot, record);
+  Settle(record, key_due, slot);
   return OkStatus();
 }
 

@@ -47,7 +47,7 @@ StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options,
 Status EngineCore::LoadAll(const Progress& progress) {
   DELAYD_RETURN_IF_ERROR(LoadMeta());
   DELAYD_RETURN_IF_ERROR(LoadQueues());
-  DELAYD_RETURN_IF_ERROR(LoadTimers(progress));
+  DELAYD_RETURN_IF_ERROR(LoadWindow(progress));
   DELAYD_RETURN_IF_ERROR(CheckCounts());
   DELAYD_RETURN_IF_ERROR(pending_.Scan(Table::kDone,
                                        storage::DoneKey(done_low_water_mark_, JobId{}),
@@ -79,6 +79,19 @@ Status EngineCore::LoadMeta() {
   ++epoch_;
   // A kernel that does not tell its boots apart: then no boot clock but this run's own is trusted.
   boot_id_ = options_.boot_id != 0 ? options_.boot_id : epoch_ | uint64_t{1} << 63;
+  std::string clock;
+  const Status got = store_.Get(Table::kMeta, storage::kClockKey, &clock);
+  if (got.ok()) {
+    DELAYD_ASSIGN_OR_RETURN(const auto last, storage::DecodeClockRecord(storage::kClockKey, clock));
+    if (last.boot_id == boot_id_) {
+      DELAYD_ASSIGN_OR_RETURN(const uint64_t offset,
+                              ReadMetaNumber(store_, storage::kWallOffsetMaxKey));
+      wall_offset_max_ = Millis(static_cast<int64_t>(offset));
+      written_wall_offset_max_ = wall_offset_max_;
+    }
+  } else if (got.code() != StatusCode::kNotFound) {
+    return got;
+  }
   return OkStatus();
 }
 
@@ -108,7 +121,7 @@ Status EngineCore::LoadQueues() {
   return failed;
 }
 
-Status EngineCore::LoadTimer(std::string_view key, std::string_view value) {
+Status EngineCore::LoadTimer(std::string_view key, std::string_view value, Overdue overdue) {
   DELAYD_ASSIGN_OR_RETURN(const auto parts, storage::ParseTimerKey(key));
   DELAYD_ASSIGN_OR_RETURN(const storage::TimerHead head, storage::DecodeTimerHead(key, value));
   if (!queues_.Has(head.queue)) {
@@ -116,46 +129,35 @@ Status EngineCore::LoadTimer(std::string_view key, std::string_view value) {
                     std::to_string(ToInt(head.queue)) +
                     ", which is not known; run 'delayctl verify'");
   }
+  if (jobs_.Find(parts.id)) {
+    return OkStatus();  // leased, or due when it came: in memory already
+  }
   JobEntry entry(parts.id, head.queue, parts.key_due, head.priority);
   entry.set_phase(Phase::kScheduled);
-  const Slot slot = jobs_.Add(entry);
-  Place(slot, head.due_kind, head.due, head.boot_id, head.boot_due);
+  Place(jobs_.Add(entry), DueOf(head), overdue);
   ++queues_[head.queue].loaded;
   return OkStatus();
 }
 
-Status EngineCore::LoadTimers(const Progress& progress) {
-  std::string from = storage::TimerKey(low_water_mark_, JobId{});
-  // A fresh scan for each page: a long-lived iterator would pin files and memtables.
-  for (bool more = true; more;) {
-    Status failed;
-    size_t rows = 0;
-    more = false;
-    std::string last;
-    DELAYD_RETURN_IF_ERROR(
-        store_.Scan(Table::kTimers, from, {}, [&](std::string_view key, std::string_view value) {
-          if (rows++ == limits::kLoadPageRows) {
-            more = true;
-            return false;
-          }
-          last.assign(key);
-          failed = LoadTimer(key, value);
-          return failed.ok();
-        }));
-    DELAYD_RETURN_IF_ERROR(failed);
-    // The least key behind the last one.
-    from = last + '\0';
+Status EngineCore::LoadWindow(const Progress& progress) {
+  frontier_ = Frontier(low_water_mark_, JobId{});
+  const WallTime target = LatestKeyOfNow() + options_.horizon;
+  while (frontier_ < Frontier(target, JobId{}) && jobs_.size() < options_.memory_jobs_max) {
+    DELAYD_RETURN_IF_ERROR(LoadPage(target, Overdue::kReadyAtOnce));
     if (progress) {
       progress(jobs_.size());
     }
   }
+  loading_ = frontier_ < Frontier(target, JobId{});
   return OkStatus();
 }
 
+// With every timer in memory the counters can be held against them. Else `delayctl verify` does it.
 Status EngineCore::CheckCounts() {
+  const bool all = far_begins_ == kNothingFar;
   Status failed;
   queues_.ForEach([&](Queue& queue) {
-    if (queue.loaded != queue.counts.pending) {
+    if (queue.loaded > queue.counts.pending || (all && queue.loaded != queue.counts.pending)) {
       failed = DataLoss("queue " + queue.name + " has " + std::to_string(queue.loaded) +
                         " pending jobs and its counter says " +
                         std::to_string(queue.counts.pending) + "; run 'delayctl verify'");

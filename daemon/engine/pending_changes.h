@@ -41,6 +41,19 @@ class PendingChanges final : public storage::JobReader {
               std::string_view from,
               std::string_view to,
               const Visitor& visit) const override;
+
+  // The rows of a table that will be there for changes under way, in no order. Not an access.
+  template <typename Visit>
+  void ForEachPut(storage::Table table, const Visit& visit) const {
+    for (const auto& [name, location] : changed_) {
+      if (name[0] == static_cast<char>(table)) {
+        if (const storage::Batch::Op op = location.batch->op(location.op); !op.is_delete) {
+          visit(op.key, op.value);
+        }
+      }
+    }
+  }
+
   // Whether a change of this row is on its way; counts as an access.
   bool IsChanging(storage::Table table, std::string_view key) const;
 

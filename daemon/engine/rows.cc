@@ -13,7 +13,7 @@ WallTime EngineCore::KeyDue(WallTime due) const {
   return std::max(due, low_water_mark_);
 }
 
-void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) const {
+void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) {
   if (const auto* at = std::get_if<DueAt>(&due)) {
     record->due_kind = DueKind::kAbsolute;
     record->due = at->at;
@@ -22,6 +22,8 @@ void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) const {
     return;
   }
   const Millis delay = std::get<DueAfter>(due).delay;
+  wall_offset_max_ =
+      std::max(wall_offset_max_, now_.wall.time_since_epoch() - now_.boot.time_since_epoch());
   record->due_kind = DueKind::kRelative;
   record->due = now_.wall + delay;
   record->boot_id = boot_id_;
@@ -166,7 +168,7 @@ Queue& EngineCore::QueueForNewJob(const std::string& name) {
 }
 
 WallTime EngineCore::ComputeLowWaterMark() {
-  WallTime mark = now_.wall;
+  WallTime mark = std::min(now_.wall, far_begins_);
   const auto is_live = [this](const FiredKeys::Key& key) {
     const std::optional<Slot> slot = jobs_.Find(key.second);
     return slot && jobs_[*slot].phase() != Phase::kScheduled && jobs_[*slot].key_due() == key.first;
@@ -208,6 +210,10 @@ void EngineCore::CloseBatch() {
   if (id_high_water_mark_ != written_id_high_water_mark_) {
     put_number(storage::kIdHighWaterMarkKey, id_high_water_mark_);
     written_id_high_water_mark_ = id_high_water_mark_;
+  }
+  if (wall_offset_max_ != written_wall_offset_max_) {
+    put_number(storage::kWallOffsetMaxKey, static_cast<uint64_t>(wall_offset_max_.count()));
+    written_wall_offset_max_ = wall_offset_max_;
   }
   pending_.Put(
       Table::kMeta,

@@ -17,6 +17,7 @@ void EngineCore::Execute(RequestId request, Command command, const Now& now) {
   }
   DELAYD_CHECK(now.boot >= now_.boot);
   now_ = now;
+  SlideFrontier();
   pending_.BeginAccess();
   if (auto* lease = std::get_if<Lease>(&command)) {
     DoLease(request, *lease);
@@ -57,25 +58,27 @@ void EngineCore::Answer(RequestId request, StatusOr<Body> result) {
 }
 
 void EngineCore::Place(Slot slot, const storage::JobRecord& record) {
-  Place(slot, record.due_kind, record.due, record.boot_id, record.boot_due);
+  Place(slot, DueOf(record), Overdue::kReadyAtOnce);
 }
 
-void EngineCore::Place(Slot slot, DueKind kind, WallTime due, uint64_t boot_id, BootTime boot_due) {
+void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
   JobEntry& entry = jobs_[slot];
-  const bool on_boot_clock = kind == DueKind::kRelative && boot_id == boot_id_;
+  const bool on_boot_clock = due.kind == DueKind::kRelative && due.boot_id == boot_id_;
   entry.set_on_boot_clock(on_boot_clock);
+  int64_t tick = ToMillis(due.wall);
   if (on_boot_clock) {
-    const Millis offset = due.time_since_epoch() - boot_due.time_since_epoch();
+    tick = ToMillis(due.boot);
+    const Millis offset = due.wall.time_since_epoch() - due.boot.time_since_epoch();
     wall_offset_min_ = std::min(wall_offset_min_, offset);
-  } else if (kind == DueKind::kRelative) {
-    due += kClockRounding;  // as its boot_due has
+  } else if (due.kind == DueKind::kRelative) {
+    tick += kClockRounding.count();  // as its boot_due has
   }
-  if (on_boot_clock ? boot_due <= now_.boot : due <= now_.wall) {
+  const int64_t now_tick = on_boot_clock ? ToMillis(now_.boot) : ToMillis(now_.wall);
+  if (tick <= now_tick && overdue == Overdue::kReadyAtOnce) {
     MakeReady(slot);
     return;
   }
   entry.set_phase(Phase::kScheduled);
-  const int64_t tick = on_boot_clock ? ToMillis(boot_due) : ToMillis(due);
   wheel::TimingWheel& wheel = on_boot_clock ? boot_wheel_ : wall_wheel_;
   entry.handle =
       static_cast<uint64_t>(wheel.Add(static_cast<wheel::Tick>(tick), TimerIdOfJob(slot)));
@@ -178,6 +181,8 @@ bool EngineCore::Advance(const Now& now) {
     RebuildWallWheel();
   }
   wall_hand_ = now.wall;
+  // Before the wheels: what is loaded late fires in the order of its due time, among the others.
+  const bool more_to_load = LoadAhead();
   size_t room = limits::kFireBatchMax;
   room -= PopDue(boot_wheel_, ToMillis(now.boot), room);
   if (room > 0) {
@@ -187,7 +192,7 @@ bool EngineCore::Advance(const Now& now) {
   if (next_trim_ && *next_trim_ <= now.boot) {
     TrimFinished();
   }
-  return room == 0;
+  return room == 0 || more_to_load;
 }
 
 // The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
@@ -254,6 +259,9 @@ std::optional<Millis> EngineCore::UntilNextTimer(const Now& now) const {
 
 std::optional<Millis> EngineCore::UntilNextEvent(const Now& now) const {
   std::optional<Millis> wait = UntilNextTimer(now);
+  if (const std::optional<Millis> load = UntilLoad(now)) {
+    wait = wait ? std::min(*wait, *load) : load;
+  }
   if (next_trim_) {
     const Millis until = std::max(*next_trim_ - now.boot, Millis(0));
     wait = wait ? std::min(*wait, until) : until;

@@ -45,8 +45,11 @@ void Result::Add(const Result& other) {
 
 Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(&choices_)) {
   static constexpr int64_t kRetentions[] = {0, 5'000, 3'600'000, 86'400'000};
+  // From nearly everything on disk to nearly everything in memory.
+  static constexpr int64_t kHorizons[] = {2, 1'000, 60'000, 600'000, 2'592'000'000};
   options_.boot_id = choices_.OneIn(8) ? 0 : boots_;
   options_.key_retention = Millis(kRetentions[choices_.Below(4)]);
+  options_.horizon = Millis(kHorizons[choices_.Below(5)]);
   options_.max_attempts_default = choices_.OneIn(2) ? 25 : 3;
   options_.lease_default = Millis(choices_.OneIn(2) ? 60'000 : 500);
   habits_.queues = 1 + choices_.Below(4);
@@ -55,8 +58,11 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   habits_.delay_bits = static_cast<unsigned>(12 + choices_.Below(20));
   habits_.big_batches = choices_.OneIn(25);
   // Who gets a job, of two workers that wait on several queues each, depends on the order of timers
-  // within one millisecond; a rebuilt wheel may change that order.
+  // within one millisecond; a rebuilt wheel, or a job loaded late, may change that order.
   habits_.shared_waits = choices_.OneIn(3);
+  if (habits_.shared_waits) {
+    options_.horizon = hours(24 * 3650);
+  }
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
 }

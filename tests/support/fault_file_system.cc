@@ -9,8 +9,6 @@
 #include <random>
 #include <utility>
 
-#include <rocksdb/system_clock.h>
-
 namespace delayd::testing {
 namespace {
 
@@ -580,37 +578,6 @@ IOStatus FaultFileSystem::LinkFile(const std::string& from,
                                    IODebugContext* debug) {
   const Disk::Verdict verdict = disk_->Enter(IoCall::kCreate, Normal(to));
   return verdict.status.ok() ? target()->LinkFile(from, to, options, debug) : verdict.status;
-}
-
-namespace {
-
-class ImpatientClock final : public rocksdb::SystemClockWrapper {
- public:
-  ImpatientClock() : SystemClockWrapper(rocksdb::SystemClock::Default()) {}
-
-  const char* Name() const override { return "ImpatientClock"; }
-
-  void SleepForMicroseconds(int /*micros*/) override {}
-};
-
-class FaultEnv final : public rocksdb::EnvWrapper {
- public:
-  explicit FaultEnv(const std::shared_ptr<FaultFileSystem>& file_system)
-      : EnvWrapper(rocksdb::NewCompositeEnv(file_system)) {
-    // What RocksDB really uses; the wrapper would go through its own adapters.
-    file_system_ = file_system;
-    system_clock_ = std::make_shared<ImpatientClock>();
-  }
-
-  const char* Name() const override { return "FaultEnv"; }
-
-  void SleepForMicroseconds(int /*micros*/) override {}
-};
-
-}  // namespace
-
-std::unique_ptr<rocksdb::Env> NewFaultEnv(const std::shared_ptr<FaultFileSystem>& file_system) {
-  return std::make_unique<FaultEnv>(file_system);
 }
 
 }  // namespace delayd::testing

@@ -115,7 +115,7 @@ TEST(TimeTest, JobsBelowTheMarkFireInTimeAfterASecondStepBack) {
 }
 
 TEST(TimeTest, WithoutABootIdTheBootClockOfAnEarlierRunIsNotTrusted) {
-  EngineHarness harness;
+  EngineHarness harness({.horizon = 24h});
   harness.Restart(/*boot_id=*/0);
   JobSpec spec = In(1h);
   spec.expires_after = 1h;

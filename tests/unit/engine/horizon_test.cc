@@ -1,0 +1,147 @@
+#include <set>
+
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Works everything that is ready, and tells how much it was.
+size_t WorkOff(EngineHarness* harness) {
+  size_t count = 0;
+  for (auto leased = harness->LeaseNow(5); !leased.empty(); leased = harness->LeaseNow(5)) {
+    for (const JobView& job : leased) {
+      EXPECT_TRUE(harness->Call(Ack{*job.lease_token}).status.ok());
+      ++count;
+    }
+  }
+  return count;
+}
+
+constexpr EngineOptions kOneMinute{.horizon = 1min};
+constexpr EngineOptions kTenJobs{.horizon = 1min, .memory_jobs_max = 10};
+
+TEST(HorizonTest, P10FarJobsFireInTheirTime) {
+  EngineHarness harness(kOneMinute);
+  for (const auto delay : {30s, 60s, 61s, 90s, 3600s, 86400s}) {
+    harness.EnqueueOk(In(delay));
+  }
+  harness.Wait(1ms);  // the rounding of the clocks
+  for (const auto step : {30s, 30s, 1s, 29s, 3510s, 82800s}) {
+    harness.Wait(step - 1ms);
+    EXPECT_EQ(WorkOff(&harness), 0U) << step.count();
+    harness.Wait(1ms);
+    EXPECT_EQ(WorkOff(&harness), 1U) << step.count();
+  }
+}
+
+TEST(HorizonTest, FarJobsAreShownMovedAndCancelled) {
+  EngineHarness harness(kOneMinute);
+  const JobView a = harness.EnqueueOk(Keyed("a", 1h));
+  const JobView b = harness.EnqueueOk(Keyed("b", 1h));
+  EXPECT_EQ(harness.ShowOk(a.id).state, JobState::kScheduled);
+  EXPECT_TRUE(harness.Call(Cancel{KeyRef{"default", "a"}}).status.ok());
+  EXPECT_TRUE(harness.Call(Reschedule{.job = b.id, .due = DueAfter{10s}}).status.ok());
+  harness.Wait(10s + 1ms);
+  EXPECT_EQ(WorkOff(&harness), 1U);
+  const JobView c = harness.EnqueueOk(In(10s));
+  EXPECT_TRUE(harness.Call(Reschedule{.job = c.id, .due = DueAfter{2h}}).status.ok());
+  harness.Wait(1h + 1s);
+  EXPECT_EQ(WorkOff(&harness), 0U);
+  harness.Wait(1h);
+  EXPECT_EQ(WorkOff(&harness), 1U);
+}
+
+TEST(HorizonTest, AStartWithFarJobsLoadsTheWindowOnly) {
+  EngineHarness harness(kOneMinute);
+  for (int i = 0; i < 100; ++i) {
+    harness.EnqueueOk(In(Millis(i * 10'000)));
+  }
+  harness.Restart();
+  EXPECT_EQ(harness.engine().stats().scheduled + harness.engine().stats().ready, 100U);
+  std::set<JobId> seen;
+  harness.Wait(1ms);  // the rounding of the clocks
+  for (int i = 0; i < 100; ++i) {
+    for (const JobView& job : harness.LeaseNow(10)) {
+      EXPECT_TRUE(seen.insert(job.id).second);
+      EXPECT_TRUE(harness.Call(Ack{*job.lease_token}).status.ok());
+    }
+    harness.Wait(10s);
+  }
+  EXPECT_EQ(seen.size(), 100U);
+}
+
+TEST(HorizonTest, P10AReadyBacklogBeyondTheBudgetStaysOnDiskAndComesOldestFirst) {
+  EngineHarness harness(kTenJobs);
+  for (int i = 0; i < 200; ++i) {
+    harness.Send(Enqueue{{In(Millis(i), std::to_string(i))}});
+  }
+  harness.Turn();
+  harness.Wait(1s);
+  harness.Restart();
+  int next = 0;
+  for (auto leased = harness.LeaseNow(4); !leased.empty(); leased = harness.LeaseNow(4)) {
+    for (const JobView& job : leased) {
+      EXPECT_EQ(job.payload, std::to_string(next++));
+      EXPECT_TRUE(harness.Call(Ack{*job.lease_token}).status.ok());
+    }
+  }
+  EXPECT_EQ(next, 200);
+}
+
+TEST(HorizonTest, ManyJobsDueInOneMillisecondPassTheBorderOneByOne) {
+  EngineHarness harness(kTenJobs);
+  for (int batch = 0; batch < 5; ++batch) {
+    harness.Send(Enqueue{std::vector<JobSpec>(20, In(5min))});
+  }
+  harness.Turn();
+  harness.Wait(5min + 1ms);
+  std::set<JobId> seen;
+  for (auto leased = harness.LeaseNow(7); !leased.empty(); leased = harness.LeaseNow(7)) {
+    for (const JobView& job : leased) {
+      EXPECT_TRUE(seen.insert(job.id).second);
+      EXPECT_TRUE(harness.Call(Ack{*job.lease_token}).status.ok());
+    }
+  }
+  EXPECT_EQ(seen.size(), 100U);
+}
+
+TEST(HorizonTest, RelativeJobsKeyedWhileTheWallClockWasAheadAreNotMissed) {
+  EngineHarness harness(kOneMinute);
+  harness.clock().StepWall(24h);
+  harness.EnqueueOk(In(10min));
+  harness.clock().StepWall(-24h);
+  harness.Turn();
+  harness.Restart();
+  harness.Wait(10min + 1ms);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(HorizonTest, AStepForwardFiresEverythingThatBecameDue) {
+  EngineHarness harness(kOneMinute);
+  for (int i = 1; i <= 5000; ++i) {
+    harness.Send(Enqueue{{{.due = DueAt{harness.now().wall + i * 1s}}}});
+  }
+  harness.Turn();
+  harness.clock().StepWall(3h);
+  harness.Turn();
+  EXPECT_EQ(harness.engine().stats().ready, 5000U);
+}
+
+TEST(HorizonTest, TheOwnerIsWokenToLoadAndOtherwiseNot) {
+  EngineHarness harness(kOneMinute);
+  EXPECT_FALSE(harness.engine().UntilNextEvent(harness.now()).has_value());
+  harness.EnqueueOk(In(1h));
+  ASSERT_TRUE(harness.engine().UntilNextEvent(harness.now()).has_value());
+  EXPECT_EQ(*harness.engine().UntilNextEvent(harness.now()), 1h - 30s + 1ms);
+  // From wake to wake, the job is there in time.
+  for (int wakes = 0; wakes < 1000 && harness.engine().stats().ready == 0; ++wakes) {
+    harness.Wait(std::max(*harness.engine().UntilNextEvent(harness.now()), 1ms));
+  }
+  EXPECT_EQ(harness.engine().stats().ready, 1U);
+  EXPECT_FALSE(harness.engine().UntilNextEvent(harness.now()).has_value());
+}
+
+}  // namespace
+}  // namespace delayd::engine
