@@ -58,7 +58,7 @@ constexpr std::array<Known, 11> kCodes = {{
     {"failed_precondition", StatusCode::kFailedPrecondition, 409},
     {"resource_exhausted", StatusCode::kResourceExhausted, 429},
     {"unavailable", StatusCode::kUnavailable, 503},
-    {"outcome_unknown", StatusCode::kUnknown, 500},
+    {"outcome_unknown", StatusCode::kUnknown, 503},
     {"data_loss", StatusCode::kDataLoss, 500},
     {"permission_denied", StatusCode::kPermissionDenied, 403},
     {"deadline_exceeded", StatusCode::kDeadlineExceeded, 504},

@@ -63,6 +63,9 @@ class PendingChanges final : public storage::JobReader {
   // The last batch, not yet durable, that an access since then read from or wrote to; 0: none.
   uint64_t touched() const { return touched_; }
 
+  // An access to everything: counters, which tell of all changes at once.
+  void TouchAll() { touched_ = open_ != nullptr ? open_sequence_ : open_sequence_ - 1; }
+
   bool open_is_empty() const { return open_ == nullptr; }
 
   size_t open_bytes() const { return open_ == nullptr ? 0 : open_->bytes(); }

@@ -316,6 +316,7 @@ QueueView ViewOfQueue(const Queue& queue) {
 
 StatusOr<Body> EngineCore::Do(const ListQueues& command) {
   QueueList list;
+  pending_.TouchAll();
   if (command.queue) {
     DELAYD_RETURN_IF_ERROR(ValidateQueueName(*command.queue));
     const Queue* queue = queues_.Find(*command.queue);
@@ -334,6 +335,7 @@ StatusOr<Body> EngineCore::Do(const ListQueues& command) {
 }
 
 StatusOr<Body> EngineCore::Do(const GetStats&) {
+  pending_.TouchAll();
   return Body(stats());
 }
 

@@ -118,14 +118,7 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
 
 Response Router::Render(ReplyForm form, const engine::Reply& reply) {
   Response response;
-  if (reply.status.ok()) {
-    response = RenderBody(form, reply);
-  } else if (reply.status.code() == StatusCode::kUnknown) {
-    // The server is going down over it: 503, so that clients wait and ask again.
-    response = ProblemResponse(503, reply.status);
-  } else {
-    response = ProblemResponse(reply.status);
-  }
+  response = reply.status.ok() ? RenderBody(form, reply) : ProblemResponse(reply.status);
   response.commit_sequence = reply.sequence;
   return response;
 }

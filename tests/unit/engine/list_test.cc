@@ -138,6 +138,19 @@ TEST(ListTest, NeverLooksBelowTheLowWaterMark) {
   EXPECT_EQ(ListAll(&harness, {}).size(), 1U);
 }
 
+TEST(QueuesTest, P1CountersWaitForTheCommitOfWhatTheyCount) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(1000)));
+  EXPECT_TRUE(harness.HasReply(harness.Send(ListQueues{})));
+  harness.Send(Enqueue{{In(Millis(1000))}});
+  const RequestId queues = harness.Send(ListQueues{});
+  const RequestId stats = harness.Send(GetStats{});
+  EXPECT_FALSE(harness.HasReply(queues));
+  EXPECT_FALSE(harness.HasReply(stats));
+  harness.CommitAll();
+  EXPECT_EQ(std::get<StatsView>(harness.Take(stats).body).scheduled, 2U);
+}
+
 TEST(QueuesTest, CountByState) {
   EngineHarness harness;
   harness.EnqueueOk({.queue = "q", .due = DueAfter{Millis(1000)}});

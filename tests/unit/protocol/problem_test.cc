@@ -18,7 +18,7 @@ TEST(ProblemTest, EveryCodeHasAnHttpStatusAndComesBack) {
                                           {ResourceExhausted("a", "payload_too_large"), 413},
                                           {ResourceExhausted("a", "disk_full"), 507},
                                           {Unavailable("a"), 503},
-                                          {Unknown("a"), 500},
+                                          {Unknown("a"), 503},
                                           {DataLoss("a"), 500},
                                           {PermissionDenied("a"), 403},
                                           {DeadlineExceeded("a"), 504},
