@@ -79,37 +79,6 @@ const Known* FindReason(std::string_view reason) {
   return nullptr;
 }
 
-std::string_view TitleOf(int http_status) {
-  switch (http_status) {
-    case 400:
-      return "Bad Request";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 409:
-      return "Conflict";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 429:
-      return "Too Many Requests";
-    case 431:
-      return "Request Header Fields Too Large";
-    case 503:
-      return "Service Unavailable";
-    case 504:
-      return "Gateway Timeout";
-    case 507:
-      return "Insufficient Storage";
-    default:
-      return "Internal Server Error";
-  }
-}
-
 StatusCode CodeOfHttp(int http_status) {
   switch (http_status) {
     case 401:
@@ -164,6 +133,55 @@ std::string_view KeepReason(const std::string& reason) {
 
 }  // namespace
 
+std::string_view HttpReasonPhrase(int status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 201:
+      return "Created";
+    case 400:
+      return "Bad Request";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 408:
+      return "Request Timeout";
+    case 409:
+      return "Conflict";
+    case 413:
+      return "Content Too Large";
+    case 414:
+      return "URI Too Long";
+    case 415:
+      return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 421:
+      return "Misdirected Request";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 501:
+      return "Not Implemented";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
+    case 507:
+      return "Insufficient Storage";
+    default:
+      return status < 500 ? "Refused" : "Failed";
+  }
+}
+
 int HttpStatusOf(const Status& status) {
   if (const Known* known = FindReason(status.reason());
       known != nullptr && known->code == status.code()) {
@@ -181,7 +199,7 @@ std::string ProblemToJson(const Status& status) {
   const int http_status = HttpStatusOf(status);
   JsonObjectWriter writer;
   writer.String("type", "about:blank");
-  writer.String("title", TitleOf(http_status));
+  writer.String("title", HttpReasonPhrase(http_status));
   writer.Number("status", static_cast<uint64_t>(http_status));
   writer.String("code", status.reason());
   writer.String("detail", status.message());

@@ -15,6 +15,8 @@ namespace delayd::protocol {
 
 // 400, 404, 409, 413/429/507, 503 ... for a status that is not OK.
 int HttpStatusOf(const Status& status);
+// What stands behind the number on a status line, and as a problem's title.
+std::string_view HttpReasonPhrase(int status);
 std::string ProblemToJson(const Status& status);
 // The Status that a server meant: by its code if it is known, else by the HTTP status, with the
 // server's own reason. `body` may be anything.
