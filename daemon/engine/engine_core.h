@@ -35,6 +35,7 @@
 #include "daemon/engine/low_water_mark.h"
 #include "daemon/engine/pending_changes.h"
 #include "daemon/engine/queue_table.h"
+#include "storage/keys.h"
 #include "storage/record.h"
 #include "wheel/timing_wheel.h"
 
@@ -245,7 +246,10 @@ class EngineCore final : public Engine {
   Status LoadMeta();
   Status LoadQueues();
   Status LoadWindow(const Progress& progress);
-  Status LoadTimer(std::string_view key, std::string_view value, Overdue overdue);
+  Status LoadTimer(const storage::TimerKeyParts& parts,
+                   std::string_view key,
+                   std::string_view value,
+                   Overdue overdue);
   Status CheckCounts();
 
   const EngineOptions options_;

@@ -87,20 +87,22 @@ Status EngineCore::LoadPage(WallTime target, Overdue overdue) {
   const size_t rows_max = std::min(limits::kLoadPageRows, std::max<size_t>(room, 1));
   const Frontier from = frontier_;
   Frontier next(target, JobId{});
-  std::vector<std::pair<std::string, std::string>> rows;
+  size_t rows = 0;
   WallTime first_behind = kNothingFar;
   Status failed;
   const auto take = [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
     failed = parts.status();
-    const bool ends_here = parts.ok() && (parts->key_due >= target || rows.size() == rows_max);
+    const bool ends_here = parts.ok() && (parts->key_due >= target || rows == rows_max);
     if (ends_here) {
       first_behind = parts->key_due;
       next = std::min(next, Frontier(parts->key_due, parts->id));
     } else if (failed.ok()) {
+      ++rows;
       // Where a change is under way, its outcome is what counts: see below.
-      const bool changing = pending_.IsChanging(Table::kTimers, key);
-      rows.emplace_back(key, changing ? std::string_view() : value);
+      if (!pending_.IsChanging(Table::kTimers, key)) {
+        failed = LoadTimer(*parts, key, value, overdue);
+      }
     }
     return failed.ok() && !ends_here;
   };
@@ -113,18 +115,13 @@ Status EngineCore::LoadPage(WallTime target, Overdue overdue) {
     const Frontier place(parts->key_due, parts->id);
     if (place >= next) {
       first_behind = std::min(first_behind, parts->key_due);
-    } else if (place >= from) {
-      rows.emplace_back(key, value);
+    } else if (place >= from && failed.ok()) {
+      failed = LoadTimer(*parts, key, value, overdue);
     }
   });
   frontier_ = next;
   far_begins_ = first_behind;
-  for (const auto& [key, value] : rows) {
-    if (!value.empty()) {
-      DELAYD_RETURN_IF_ERROR(LoadTimer(key, value, overdue));
-    }
-  }
-  return OkStatus();
+  return failed;
 }
 
 // Back to the budget, at the far end: what is dropped is on disk, and comes again when there is

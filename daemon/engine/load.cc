@@ -121,8 +121,10 @@ Status EngineCore::LoadQueues() {
   return failed;
 }
 
-Status EngineCore::LoadTimer(std::string_view key, std::string_view value, Overdue overdue) {
-  DELAYD_ASSIGN_OR_RETURN(const auto parts, storage::ParseTimerKey(key));
+Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
+                             std::string_view key,
+                             std::string_view value,
+                             Overdue overdue) {
   DELAYD_ASSIGN_OR_RETURN(const storage::TimerHead head, storage::DecodeTimerHead(key, value));
   if (!queues_.Has(head.queue)) {
     return DataLoss("job " + std::to_string(ToInt(parts.id)) + " is in queue number " +
