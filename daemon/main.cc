@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "daemon/http/http_session.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/passed_sockets.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
 #include "storage/recovery.h"
@@ -100,21 +102,31 @@ class HttpApi {
   std::string no_room_;
 };
 
-// Opens what the configuration names; `names` is for the log.
+// Takes what the service manager opened, opens what else the configuration names; `names` is for
+// the log.
 Status OpenListeners(const Config& config, const HttpApi& api, Server* server, std::string* names) {
-  const auto add = [&](StatusOr<Listener> listener) -> Status {
+  const auto add = [&](StatusOr<std::optional<Listener>> listener) -> Status {
     DELAYD_RETURN_IF_ERROR(listener.status());
-    *names += (names->empty() ? "" : " ") + listener->name();
-    api.ListenOn(std::move(listener).value(), server);
+    if (listener->has_value()) {
+      *names += (names->empty() ? "" : " ") + (*listener)->name();
+      api.ListenOn(std::move(**listener), server);
+    }
     return OkStatus();
   };
-  if (!config.api.socket.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenUnix(config.api.socket)));
-  }
-  if (!config.api.listen.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenTcp(config.api.listen)));
-  }
-  return OkStatus();
+  StatusOr<PassedSockets> passed = PassedSockets::FromEnvironment();
+  DELAYD_RETURN_IF_ERROR(passed.status());
+  DELAYD_RETURN_IF_ERROR(add(passed->Unix("api", {"api.socket", config.api.socket})));
+  DELAYD_RETURN_IF_ERROR(add(passed->Tcp("api", {"api.listen", config.api.listen})));
+  return passed->CheckAllTaken();
+}
+
+// SIGHUP. Says what it does, so that a reload is never taken for more than it is.
+void Reload(const ServiceNotify& notify) {
+  notify.Reloading();
+  log::Warn(
+      "reload: this version reads its configuration at the start only; restart it to apply "
+      "changes, clients wait or try again meanwhile");
+  notify.Reloaded("Serving; a changed configuration waits for a restart");
 }
 
 int Serve(const Config& config, storage::JobStore* store, const Clock& clock, BootTime started) {
@@ -136,6 +148,7 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
+                 .reload = [&notify] { Reload(notify); },
                  .stopping = [&notify] { notify.Stopping(); }},
                 engine->get(),
                 store,
@@ -180,6 +193,8 @@ int RunDaemon(const Config& config) {
   log::Start(config.log);
   // A reader of the log that goes away must not take the daemon along.
   std::signal(SIGPIPE, SIG_IGN);
+  // A reload that comes before there is anything to reload must not end the start.
+  std::signal(SIGHUP, SIG_IGN);
   RaiseFileLimit(config);
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;

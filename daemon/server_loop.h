@@ -83,6 +83,7 @@ class Server::Loop {
   void QueueDeadline(const ConnectionPtr& connection);
   void CheckDeadlines(const Now& now);
   void WaitForSignal();
+  void WaitForHangup();
   void BeginStop(const Now& now);
 
   const ServerOptions options_;
@@ -92,6 +93,7 @@ class Server::Loop {
 
   boost::asio::io_context io_{1};
   boost::asio::signal_set signals_;
+  boost::asio::signal_set hangups_;
   WakeTimer wake_;
   std::vector<std::unique_ptr<Door>> doors_;
   const Connection::Ready on_readable_;
