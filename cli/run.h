@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "cli/console.h"
+#include "cli/local_time.h"
 #include "protocol/client.h"
 
 namespace delayd::cli {
@@ -25,6 +26,7 @@ struct Environment {
   std::istream& in;
   bool in_is_terminal = false;
   std::string server;  // DELAYCTL_SERVER; empty: unset
+  cctz::time_zone zone = cctz::utc_time_zone();
   Connect connect = [](const std::string& address) { return protocol::Client::Create(address); };
 };
 

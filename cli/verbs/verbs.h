@@ -25,6 +25,9 @@ std::unique_ptr<Verb> MakeWork();
 std::unique_ptr<Verb> MakeQueues();
 std::unique_ptr<Verb> MakeStats();
 std::unique_ptr<Verb> MakePing();
+std::unique_ptr<Verb> MakeConfig();
+std::unique_ptr<Verb> MakeDoctor();
+std::unique_ptr<Verb> MakeCompletion();
 std::unique_ptr<Verb> MakeVersion();
 
 std::string_view BuildVersion();
