@@ -16,7 +16,7 @@ file(MAKE_DIRECTORY ${generated})
 file(WRITE ${generated}/changelog
   "delayd (${PROJECT_VERSION}-${DELAYD_PACKAGE_RELEASE}) bookworm; urgency=medium\n\n"
   "  * What changed: /usr/share/doc/delayd/changelog.gz.\n\n"
-  " -- delayd developers <delayd@localhost.localdomain>  ${changelog_date}\n")
+  " -- delayd developers <delayd@example.org>  ${changelog_date}\n")
 
 # Compressed without name and time, so that the same source gives the same bytes.
 add_custom_target(package_files ALL
@@ -71,7 +71,7 @@ endforeach()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME delayd)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
-set(CPACK_PACKAGE_CONTACT "delayd developers <delayd@localhost.localdomain>")
+set(CPACK_PACKAGE_CONTACT "delayd developers <delayd@example.org>")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_COMPONENTS_ALL delayd delayctl)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
@@ -88,9 +88,9 @@ set(CPACK_DEBIAN_DELAYD_PACKAGE_NAME delayd)
 set(CPACK_DEBIAN_DELAYD_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_DELAYD_DESCRIPTION
 "durable delayed jobs: hand it a job and a due time
- delayd hands each job to a worker at its due time, never before, through
- restarts, crashes and power cuts. Every answer comes after fsync. It has an
- HTTP/JSON API on a Unix socket; jobs lie in RocksDB.")
+delayd hands each job to a worker at its due time, never before, through
+restarts, crashes and power cuts. Every answer comes after fsync. It has an
+HTTP/JSON API on a Unix socket; jobs lie in RocksDB.")
 set(CPACK_DEBIAN_DELAYD_PACKAGE_DEPENDS "systemd | systemd-standalone-sysusers | systemd-sysusers, init-system-helpers (>= 1.52)")
 set(CPACK_DEBIAN_DELAYD_PACKAGE_RECOMMENDS "delayctl")
 set(CPACK_DEBIAN_DELAYD_PACKAGE_CONTROL_EXTRA ${control_delayd})
@@ -99,9 +99,9 @@ set(CPACK_DEBIAN_DELAYCTL_PACKAGE_NAME delayctl)
 set(CPACK_DEBIAN_DELAYCTL_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_DELAYCTL_DESCRIPTION
 "command line of delayd, the durable delayed-job store
- delayctl adds, lists, moves, cancels and works jobs of delayd, imports and
- exports them, and looks after the daemon. Its worker runs a command for each
- job that falls due.")
+delayctl adds, lists, moves, cancels and works jobs of delayd, imports and
+exports them, and looks after the daemon. Its worker runs a command for each
+job that falls due.")
 set(CPACK_DEBIAN_DELAYCTL_PACKAGE_SUGGESTS "delayd")
 set(CPACK_DEBIAN_DELAYCTL_PACKAGE_CONTROL_EXTRA ${control_delayctl})
 include(CPack)

@@ -194,8 +194,13 @@ StatusOr<Listener> Listener::OpenTcp(std::string_view address) {
       ::bind(listener.fd(), reinterpret_cast<const sockaddr*>(&target.storage), target.length) !=
           0 ||
       ::listen(listener.fd(), kBacklog) != 0) {
-    return CannotOpen(
-        std::string(address), errno, "stop whoever uses the port, or choose another api.listen");
+    const int error = errno;
+    return CannotOpen(std::string(address),
+                      error,
+                      error == EAFNOSUPPORT
+                          ? "the service unit allows the Unix socket only; install the drop-in "
+                            "delayd-tcp.conf, delayd(8) says how"
+                          : "stop whoever uses the port, or choose another api.listen");
   }
   listener.is_tcp_ = true;
   const bool v6 = target.storage.ss_family == AF_INET6;
