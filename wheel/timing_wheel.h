@@ -95,8 +95,8 @@ class TimingWheel {
 
   // False if the timer is gone: fired, cancelled or drained.
   //
-  // Inline and short, the rare half elsewhere: single cancels are bound by how many of them fit into
-  // the processor's window while each waits for its node.
+  // Inline and short, the rare half elsewhere: single cancels are bound by how many of them fit
+  // into the processor's window while each waits for its node.
   bool Cancel(TimerHandle handle) {
     const uint32_t index = IndexOf(handle);
     if (index >= slab_.high_water()) {
