@@ -15,8 +15,10 @@
 #include "daemon/http/http_session.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/offline.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
+#include "daemon/store_admin.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
@@ -136,7 +138,8 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
-                 .stopping = [&notify] { notify.Stopping(); }},
+                 .stopping = [&notify] { notify.Stopping(); },
+                 .admin = MakeStoreAdmin(store, &clock)},
                 engine->get(),
                 store,
                 &clock);
@@ -221,6 +224,10 @@ int Main(int argc, const char* const* argv) {
       std::printf("%s: the configuration is valid\n",
                   line.config_file.empty() ? "no file, all defaults" : line.config_file.c_str());
       return kExitOk;
+    case CommandLine::Action::kVerify:
+      return VerifyOffline(line.config.data_dir, line.repair);
+    case CommandLine::Action::kRecover:
+      return RecoverOffline(line.config.data_dir, line.accept_loss);
     case CommandLine::Action::kRun:
       break;
   }

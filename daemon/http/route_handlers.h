@@ -29,7 +29,7 @@ struct RouteInput {
   std::string_view version;
 };
 
-using Routed = std::variant<Order, Response>;
+using Routed = std::variant<Order, AdminOrder, Response>;
 using Handler = Routed (*)(const RouteInput& input);
 
 Routed EnqueueJobs(const RouteInput& input);
@@ -45,6 +45,8 @@ Routed ExtendLease(const RouteInput& input);
 Routed ListQueues(const RouteInput& input);
 Routed ShowQueue(const RouteInput& input);
 Routed ShowStats(const RouteInput& input);
+Routed VerifyNow(const RouteInput& input);
+Routed BackUpNow(const RouteInput& input);
 Routed ShowHealth(const RouteInput& input);
 Routed ShowReadiness(const RouteInput& input);
 

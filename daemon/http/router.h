@@ -16,6 +16,7 @@
 
 #include "base/limits.h"
 #include "base/time.h"
+#include "daemon/admin.h"
 #include "daemon/engine/command.h"
 #include "daemon/http/http_message.h"
 
@@ -44,14 +45,20 @@ struct Order {
   ReplyForm form{};
 };
 
+// Not for the engine: an operator's command to the store.
+struct AdminOrder {
+  AdminCommand command;
+};
+
 class Router {
  public:
   explicit Router(const RouterOptions& options) : options_(options) {}
 
   // `now`: what durations in the query ("due_before=1h") count from.
-  std::variant<Order, Response> Route(const Request& request, const Now& now) const;
+  std::variant<Order, AdminOrder, Response> Route(const Request& request, const Now& now) const;
 
   static Response Render(ReplyForm form, const engine::Reply& reply);
+  static Response RenderAdmin(const AdminAnswer& answer);
 
   // Only jobs may come in bulk; every other body is small.
   size_t BodyBytesMax(std::string_view target) const;
