@@ -60,12 +60,17 @@ Server::Loop::Loop(const ServerOptions& options,
       }),
       on_writable_([this](const ConnectionPtr& connection) { Touch(connection); }),
       read_buffer_(kReadBytes),
-      committer_(store,
-                 [this](uint64_t sequence, Status status) {
-                   boost::asio::post(io_, [this, sequence, status = std::move(status)]() mutable {
-                     commit_result_ = CommitResult{sequence, std::move(status)};
-                   });
-                 }),
+      committer_(
+          store,
+          [this](uint64_t sequence, Status status) {
+            boost::asio::post(io_, [this, sequence, status = std::move(status)]() mutable {
+              commit_result_ = CommitResult{sequence, std::move(status)};
+            });
+          },
+          DiskReserve(options.disk),
+          [this](Status refusal) {
+            boost::asio::post(io_, [this, refusal = std::move(refusal)] { DiskChanged(refusal); });
+          }),
       admin_worker_(options.admin, [this](AdminAnswer answer) {
         boost::asio::post(io_, [this, answer = std::move(answer)] { FinishAdmin(answer); });
       }) {}
@@ -160,6 +165,16 @@ void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
     if (connection->hung_up()) {
       GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
     }
+  }
+}
+
+void Server::Loop::DiskChanged(const Status& refusal) {
+  engine_->RefuseEnqueues(refusal);
+  if (refusal.ok()) {
+    log::Info("there is room on the disk again; new jobs are taken");
+  } else {
+    log::Error("the disk is nearly full; new jobs are refused",
+               {{"code", refusal.reason()}, {"detail", refusal.message()}});
   }
 }
 

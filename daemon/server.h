@@ -25,6 +25,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "daemon/admin.h"
+#include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "daemon/listener.h"
 #include "daemon/session.h"
@@ -45,6 +46,8 @@ struct ServerOptions {
   std::function<void()> heartbeat;
   // Called once when a stop begins.
   std::function<void()> stopping;
+  // Below it new jobs are refused; without a reserve the disk is not watched.
+  DiskReserveOptions disk;
   // What runs an operator's commands; empty: they are refused.
   AdminFunction admin;
 };

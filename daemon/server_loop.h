@@ -64,6 +64,7 @@ class Server::Loop {
   void Wait();
   Status Turn();
   void Serve(const ConnectionPtr& connection, const Now& now);
+  void DiskChanged(const Status& refusal);
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
   void FinishAdmin(const AdminAnswer& answer);
   void Submit(const Now& now);

@@ -282,6 +282,9 @@ Routed ShowHealth(const RouteInput& input) {
 
 // The sockets open only when the timers are loaded, and close before the daemon stops serving.
 Routed ShowReadiness(const RouteInput& input) {
+  if (!input.readiness.ok()) {
+    return ProblemResponse(503, input.readiness);
+  }
   return Plain(protocol::HealthToJson({"ready", std::string(input.version)}));
 }
 

@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/status.h"
 #include "base/time.h"
 #include "daemon/http/http_message.h"
 #include "daemon/http/router.h"
@@ -27,6 +28,7 @@ struct RouteInput {
   const Now& now;
   size_t payload_bytes_max;
   std::string_view version;
+  Status readiness;
 };
 
 using Routed = std::variant<Order, AdminOrder, Response>;

@@ -160,7 +160,8 @@ std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
                           .query = target->query,
                           .now = now,
                           .payload_bytes_max = options_.payload_bytes_max,
-                          .version = options_.version});
+                          .version = options_.version,
+                          .readiness = options_.readiness ? options_.readiness() : OkStatus()});
   }
   if (!allow.empty()) {
     return NotAllowed(request, allow);

@@ -10,11 +10,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "base/limits.h"
+#include "base/status.h"
 #include "base/time.h"
 #include "daemon/admin.h"
 #include "daemon/engine/command.h"
@@ -26,6 +28,8 @@ struct RouterOptions {
   size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
   size_t body_bytes_max = limits::kRequestBodyBytesMax;
   std::string version;  // of the daemon, for health
+  // OK, or why new jobs are refused; empty: always OK.
+  std::function<Status()> readiness;
 };
 
 // In which form the reply goes out.

@@ -171,6 +171,19 @@ TEST_F(RouterTest, AdminRoutesGoToTheStore) {
   EXPECT_EQ(RefusalOf("GET", "/v1/admin/verify").status, 405);
 }
 
+TEST(RouterReadinessTest, AFullDiskIsNotReadyAndAlive) {
+  Status readiness;
+  const Router router({.version = "1", .readiness = [&readiness] { return readiness; }});
+  const auto get = [&router](const char* target) {
+    return std::get<Response>(router.Route({.method = "GET", .target = target}, kNow));
+  };
+  EXPECT_EQ(get("/readyz").status, 200);
+  readiness = ResourceExhausted("no room", "disk_full");
+  EXPECT_EQ(get("/readyz").status, 503);
+  EXPECT_THAT(get("/readyz").body, HasSubstr("disk_full"));
+  EXPECT_EQ(get("/healthz").status, 200);
+}
+
 TEST_F(RouterTest, OnlyJobsMayComeInBulk) {
   EXPECT_EQ(router_.BodyBytesMax("/v1/jobs"), limits::kRequestBodyBytesMax);
   EXPECT_EQ(router_.BodyBytesMax("/v1/jobs?x=1"), limits::kRequestBodyBytesMax);
