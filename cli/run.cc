@@ -14,9 +14,10 @@ namespace {
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
   for (const auto make :
-       {MakeEnqueue, MakeList,  MakeShow,   MakeCancel, MakeReschedule, MakeImport, MakeExport,
-        MakeWork,    MakeLease, MakeAck,    MakeNack,   MakeBury,       MakeExtend, MakeQueues,
-        MakeStats,   MakePing,  MakeDoctor, MakeConfig, MakeCompletion, MakeVersion}) {
+       {MakeEnqueue, MakeList,   MakeShow,   MakeCancel,     MakeReschedule, MakeImport,
+        MakeExport,  MakeWork,   MakeLease,  MakeAck,        MakeNack,       MakeBury,
+        MakeExtend,  MakeQueues, MakeStats,  MakeVerify,     MakeRecover,    MakeBackup,
+        MakePing,    MakeDoctor, MakeConfig, MakeCompletion, MakeVersion}) {
     verbs.push_back(make());
   }
   return verbs;

@@ -2,9 +2,9 @@
 #include <spawn.h>
 #include <unistd.h>
 
-#include <climits>
 #include <cstdlib>
 
+#include "cli/store_tool.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/duration.h"
@@ -17,20 +17,6 @@ namespace delayd::cli {
 namespace {
 
 constexpr int kDaemonExitUsage = 2;
-
-// The daemon's program: from the same build, else as the package installs it.
-std::string DaemonProgram() {
-  char self[PATH_MAX];
-  const ssize_t size = readlink("/proc/self/exe", self, sizeof self);
-  if (size > 0) {
-    const std::string path(self, static_cast<size_t>(size));
-    const std::string beside = path.substr(0, path.rfind('/')) + "/delayd";
-    if (access(beside.c_str(), X_OK) == 0) {
-      return beside;
-    }
-  }
-  return "/usr/sbin/delayd";
-}
 
 class ConfigVerb final : public Verb {
  public:
@@ -111,13 +97,13 @@ class ConfigVerb final : public Verb {
   }
 
   ExitCode Check(Context* context) const {
-    std::string program = DaemonProgram();
+    std::string program = DelaydProgram();
     std::string check = "--check-config";
     std::string config = "--config";
     std::string file = file_.value_or("/etc/delayd/delayd.yaml");
     char* const argv[] = {program.data(), check.data(), config.data(), file.data(), nullptr};
     pid_t pid = -1;
-    const int error = posix_spawn(&pid, program.c_str(), nullptr, nullptr, argv, environ);
+    const int error = posix_spawnp(&pid, program.c_str(), nullptr, nullptr, argv, environ);
     if (error != 0) {
       return context->Fail(InvalidArgument("cannot run " + protocol::Quoted(program) +
                                            ", which reads the file; install the package delayd"));
