@@ -7,10 +7,13 @@
 namespace delayd::cli {
 namespace {
 
+// Nothing in it is markup, also not at the beginning of a line.
 std::string Plain(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (std::string_view("\\*_`#<>[]|").find(c) != std::string_view::npos) {
+    const bool begins_line = out.empty() || out.back() == '\n';
+    if (std::string_view("\\*_`#<>[]|").find(c) != std::string_view::npos ||
+        (begins_line && std::string_view("-.;").find(c) != std::string_view::npos)) {
       out += '\\';
     }
     out += c;

@@ -77,7 +77,7 @@ void Options::TimeOrDuration(std::string names, std::optional<std::string>* out,
                       false,
                       [out, clock = clock_](const std::string& text) -> Status {
                         const StatusOr<Millis> duration = protocol::ParseDuration(text);
-                        if (duration.ok()) {
+                        if (duration.ok() || protocol::ParseTimestamp(text).ok()) {
                           *out = text;
                           return OkStatus();
                         }

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "protocol/stats_json.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
