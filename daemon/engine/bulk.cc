@@ -76,12 +76,7 @@ StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::optional<std::stri
   if (!name) {
     return static_cast<const Queue*>(nullptr);
   }
-  DELAYD_RETURN_IF_ERROR(ValidateQueueName(*name));
-  const Queue* queue = queues_.Find(*name);
-  if (queue == nullptr || !queue->stored) {
-    return NotFound("queue " + *name + " is not known: no job was ever put into it");
-  }
-  return queue;
+  return FindStoredQueue(*name);
 }
 
 // Whether nothing is left to do for this job. A delay that is over by now cannot be met exactly:
