@@ -38,14 +38,14 @@ std::string FormatBulkCursor(const BulkCursor& cursor) {
 StatusOr<BulkCursor> ParseBulkCursor(std::string_view text) {
   BulkCursor cursor;
   const size_t at = text.find('@');
-  DELAYD_ASSIGN_OR_RETURN(cursor.after, ParseListCursor(text.substr(0, at)));
+  DELAYD_ASSIGN_OR_RETURN(cursor.after, ParseListCursor(at == 0 ? "@" : text.substr(0, at)));
   if (at != std::string_view::npos) {
     const std::string_view due = text.substr(at + 1);
     int64_t millis = -1;
     const auto [end, error] = std::from_chars(due.data(), due.data() + due.size(), millis, 16);
     if (error != std::errc() || end != due.data() + due.size() || millis < 0 ||
         millis > limits::kWallMsMax) {
-      return ParseListCursor("-").status();
+      return ParseListCursor("@").status();
     }
     cursor.due = WallFromMillis(millis);
   }

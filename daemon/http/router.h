@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/limits.h"
 #include "base/time.h"
@@ -37,6 +39,8 @@ enum class ReplyForm : uint8_t {
   kOneQueue,
   kQueueList,
   kStats,
+  kChangedMany,
+  kForecast,
 };
 
 struct Order {
@@ -52,6 +56,9 @@ class Router {
   std::variant<Order, Response> Route(const Request& request, const Now& now) const;
 
   static Response Render(ReplyForm form, const engine::Reply& reply);
+
+  // (method, path) of every route; '*' stands for one segment.
+  static std::vector<std::pair<std::string_view, std::string_view>> Routes();
 
   // Only jobs may come in bulk; every other body is small.
   size_t BodyBytesMax(std::string_view target) const;
