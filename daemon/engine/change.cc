@@ -97,6 +97,14 @@ Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) con
                             "finished");
 }
 
+void EngineCore::CancelLocated(const Located& located, const storage::JobRecord& record) {
+  PutFinishedRows(record, located.index, /*cancelled=*/true);
+  if (located.slot) {
+    Forget(*located.slot);
+  }
+  ++counters_.cancelled;
+}
+
 StatusOr<Body> EngineCore::Do(const Cancel& command) {
   DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
   if (located.state == JobState::kFinished) {
@@ -110,12 +118,22 @@ StatusOr<Body> EngineCore::Do(const Cancel& command) {
         "leased");
   }
   DELAYD_ASSIGN_OR_RETURN(const storage::JobRecord record, ReadRecord(located));
-  PutFinishedRows(record, located.index, /*cancelled=*/true);
-  if (located.slot) {
-    Forget(*located.slot);
-  }
-  ++counters_.cancelled;
+  CancelLocated(located, record);
   return Body(OneJob{FinishedView(record, /*cancelled=*/true)});
+}
+
+JobState EngineCore::MoveLocated(const Located& located,
+                                 storage::JobRecord* record,
+                                 const std::optional<DueSpec>& due,
+                                 std::optional<uint32_t> priority) {
+  if (due) {
+    SetDue(record, *due);
+  }
+  record->priority = priority.value_or(record->priority);
+  const WallTime key_due = due ? KeyDue(record->due) : located.index.at;
+  PutMovedRows(*record, located.index.at, key_due);
+  ++counters_.rescheduled;
+  return Settle(*record, key_due, located.slot);
 }
 
 StatusOr<Body> EngineCore::Do(const Reschedule& command) {
@@ -137,14 +155,7 @@ StatusOr<Body> EngineCore::Do(const Reschedule& command) {
                               JobStateName(located.state));
   }
   DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
-  if (command.due) {
-    SetDue(&record, *command.due);
-  }
-  record.priority = command.priority.value_or(record.priority);
-  const WallTime key_due = command.due ? KeyDue(record.due) : located.index.at;
-  PutMovedRows(record, located.index.at, key_due);
-  const JobState state = Settle(record, key_due, located.slot);
-  ++counters_.rescheduled;
+  const JobState state = MoveLocated(located, &record, command.due, command.priority);
   return Body(OneJob{ViewOf(record, state)});
 }
 

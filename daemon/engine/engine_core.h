@@ -132,6 +132,12 @@ class EngineCore final : public Engine {
   StatusOr<std::optional<storage::KeyRecord>> FindKey(const Queue& queue, std::string_view key);
   StatusOr<storage::JobRecord> ReadRecord(const Located& located);
   Status RefuseFinished(const Located& located, const JobRef& ref) const;
+  // The changes themselves, of a job whose state allows them.
+  void CancelLocated(const Located& located, const storage::JobRecord& record);
+  JobState MoveLocated(const Located& located,
+                       storage::JobRecord* record,
+                       const std::optional<DueSpec>& due,
+                       std::optional<uint32_t> priority);
 
   // ---- lease.cc ----
   void DoLease(RequestId request, Lease& command);
@@ -186,6 +192,11 @@ class EngineCore final : public Engine {
                                  std::optional<WallTime> due,
                                  JobId id,
                                  uint64_t* changed);
+  static bool MayChange(ChangeMany::Action action, JobState state);
+  void Change(const ChangeMany& command,
+              std::optional<WallTime> due,
+              const Located& located,
+              storage::JobRecord* record);
   bool IsAsAsked(const ChangeMany& command,
                  std::optional<WallTime> due,
                  const storage::JobRecord& record) const;
