@@ -40,7 +40,7 @@ inline constexpr size_t kListPayloadBytesMax = size_t{8} << 20;
 
 // One step of a change of many jobs: what matches, and what is looked at on the way. Other clients
 // wait for a step, so it is a matter of a few milliseconds.
-inline constexpr size_t kBulkJobsDefault = 250;
+inline constexpr size_t kBulkJobsDefault = 100;
 inline constexpr size_t kBulkJobsMax = 1000;
 inline constexpr size_t kBulkRowsMax = 1000;
 

@@ -11,11 +11,12 @@ namespace {
 // In the order of the help.
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
-  for (const auto make :
-       {MakeEnqueue, MakeList,   MakeShow,   MakeCancel, MakeReschedule, MakeRun,
-        MakeWait,    MakeImport, MakeExport, MakeWork,   MakeLease,      MakeAck,
-        MakeNack,    MakeBury,   MakeExtend, MakeQueues, MakeForecast,   MakeStatus,
-        MakeStats,   MakeTop,    MakePing,   MakeVersion}) {
+  for (const auto make : {
+           MakeEnqueue, MakeList,   MakeShow,     MakeCancel,  MakeReschedule, MakeRun,  MakeWait,
+           MakeImport,  MakeExport, MakeWork,     MakeLease,   MakeAck,        MakeNack, MakeBury,
+           MakeExtend,  MakeQueues, MakeForecast, MakeStatus,  MakeStats,      MakeTop,  MakeVerify,
+           MakeRecover, MakeBackup, MakePing,     MakeVersion,
+       }) {
     verbs.push_back(make());
   }
   return verbs;

@@ -76,6 +76,10 @@ class EngineCore final : public Engine {
   void Committed(uint64_t sequence) override;
   std::vector<Reply> TakeReplies() override;
 
+  void RefuseEnqueues(Status why) override { enqueue_refusal_ = std::move(why); }
+
+  const Status& enqueue_refusal() const override { return enqueue_refusal_; }
+
   size_t uncommitted_bytes() const override { return pending_.uncommitted_bytes(); }
 
   const Status& fatal() const override { return fatal_; }
@@ -337,6 +341,7 @@ class EngineCore final : public Engine {
   std::vector<Reply> ready_replies_;
   std::vector<Status> incidents_;
   Status fatal_;
+  Status enqueue_refusal_;  // OK: they are taken
   StatsView counters_;
 };
 
