@@ -39,6 +39,7 @@ struct Context {
   std::istream& in;
   bool in_is_terminal = false;
   Connect connect;
+  std::function<void(Millis)> sleep;
 
   StatusOr<std::unique_ptr<Api>> OpenApi(Millis timeout_default = kTimeoutDefault) const {
     DELAYD_ASSIGN_OR_RETURN(std::unique_ptr<protocol::Client> client, connect());

@@ -12,14 +12,18 @@ Status UsageError(std::string message) {
   return InvalidArgument(std::move(message), "usage");
 }
 
-Status CheckTimeOrDuration(std::string_view text) {
+StatusOr<WallTime> ParseTimeOrDuration(std::string_view text, WallTime now) {
   const StatusOr<Millis> duration = protocol::ParseDuration(text);
-  if (duration.ok() || protocol::ParseTimestamp(text).ok()) {
-    return OkStatus();
+  if (duration.ok()) {
+    return now + *duration;
   }
+  StatusOr<WallTime> time = protocol::ParseTimestamp(text);
   // Times begin with a year; whatever else was meant as a duration.
-  return text.size() > 4 && text[4] == '-' ? protocol::ParseTimestamp(text).status()
-                                           : duration.status();
+  return time.ok() || (text.size() > 4 && text[4] == '-') ? time : duration.status();
+}
+
+Status CheckTimeOrDuration(std::string_view text) {
+  return ParseTimeOrDuration(text, WallTime()).status();
 }
 
 void Options::Flag(std::string names, bool* out, std::string help) {

@@ -59,5 +59,6 @@ Status UsageError(std::string message);
 
 // A due time as filters take it: RFC 3339, or a duration meaning from now.
 Status CheckTimeOrDuration(std::string_view text);
+StatusOr<WallTime> ParseTimeOrDuration(std::string_view text, WallTime now);
 
 }  // namespace delayd::cli

@@ -11,26 +11,12 @@ namespace {
 // In the order of the help.
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
-  for (const auto make : {MakeEnqueue,
-                          MakeList,
-                          MakeShow,
-                          MakeCancel,
-                          MakeReschedule,
-                          MakeImport,
-                          MakeExport,
-                          MakeWork,
-                          MakeLease,
-                          MakeAck,
-                          MakeNack,
-                          MakeBury,
-                          MakeExtend,
-                          MakeQueues,
-                          MakeStats,
-                          MakeVerify,
-                          MakeRecover,
-                          MakeBackup,
-                          MakePing,
-                          MakeVersion}) {
+  for (const auto make : {
+           MakeEnqueue, MakeList,   MakeShow,     MakeCancel,  MakeReschedule, MakeRun,  MakeWait,
+           MakeImport,  MakeExport, MakeWork,     MakeLease,   MakeAck,        MakeNack, MakeBury,
+           MakeExtend,  MakeQueues, MakeForecast, MakeStatus,  MakeStats,      MakeTop,  MakeVerify,
+           MakeRecover, MakeBackup, MakePing,     MakeVersion,
+       }) {
     verbs.push_back(make());
   }
   return verbs;
@@ -65,9 +51,11 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                     .clock = environment.clock,
                     .in = environment.in,
                     .in_is_terminal = environment.in_is_terminal,
-                    .connect = [&environment, server = ChooseServer(globals, environment)] {
-                      return environment.connect(server);
-                    }};
+                    .connect =
+                        [&environment, server = ChooseServer(globals, environment)] {
+                          return environment.connect(server);
+                        },
+                    .sleep = environment.sleep};
     code = invocation->verb->Run(&context);
   }
   console.out().flush();

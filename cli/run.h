@@ -8,10 +8,12 @@
 #include <istream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "base/time.h"
 #include "cli/console.h"
 #include "protocol/client.h"
 
@@ -25,6 +27,8 @@ struct Environment {
   std::istream& in;
   bool in_is_terminal = false;
   std::string server;  // DELAYCTL_SERVER; empty: unset
+  // Between two looks of a verb that watches.
+  std::function<void(Millis)> sleep = [](Millis time) { std::this_thread::sleep_for(time); };
   Connect connect = [](const std::string& address) { return protocol::Client::Create(address); };
 };
 

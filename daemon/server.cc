@@ -17,6 +17,7 @@ bool ChangesJobs(const engine::Command& command) {
   return std::holds_alternative<engine::Enqueue>(command) ||
          std::holds_alternative<engine::Cancel>(command) ||
          std::holds_alternative<engine::Reschedule>(command) ||
+         std::holds_alternative<engine::ChangeMany>(command) ||
          std::holds_alternative<engine::Ack>(command) ||
          std::holds_alternative<engine::Nack>(command) ||
          std::holds_alternative<engine::Bury>(command);

@@ -146,6 +146,12 @@ class EngineCore final : public Engine {
   Status RefuseFinished(const Located& located, const JobRef& ref) const;
   // `why`: what would be right instead.
   static Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
+  // The changes themselves, of a job whose state allows them.
+  void CancelLocated(const Located& located, storage::JobRecord* record);
+  JobState MoveLocated(const Located& located,
+                       storage::JobRecord* record,
+                       const std::optional<DueSpec>& due,
+                       std::optional<uint32_t> priority);
 
   // ---- lease.cc ----
   void DoLease(RequestId request, Lease& command);
@@ -261,6 +267,11 @@ class EngineCore final : public Engine {
                                  std::optional<WallTime> due,
                                  JobId id,
                                  uint64_t* changed);
+  static bool MayChange(ChangeMany::Action action, JobState state);
+  void Change(const ChangeMany& command,
+              std::optional<WallTime> due,
+              const Located& located,
+              storage::JobRecord* record);
   bool IsAsAsked(const ChangeMany& command,
                  std::optional<WallTime> due,
                  const storage::JobRecord& record) const;
