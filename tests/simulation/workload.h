@@ -52,6 +52,7 @@ class Workload {
   engine::Command NextLease();
   engine::Command NextList(const Now& now);
   engine::Command NextMistake(const Now& now);
+  engine::Command NextOfTheRest();
   std::string Queue();
   std::string Key();
 
