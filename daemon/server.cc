@@ -12,6 +12,8 @@ namespace delayd {
 namespace {
 
 constexpr size_t kReadBytes = size_t{64} * 1024;
+// Requests of one connection in one turn; the others have theirs before it goes on.
+constexpr int kRequestsPerTurn = 256;
 
 bool ChangesJobs(const engine::Command& command) {
   return std::holds_alternative<engine::Enqueue>(command) ||
@@ -19,7 +21,16 @@ bool ChangesJobs(const engine::Command& command) {
          std::holds_alternative<engine::Reschedule>(command) ||
          std::holds_alternative<engine::Ack>(command) ||
          std::holds_alternative<engine::Nack>(command) ||
-         std::holds_alternative<engine::Bury>(command);
+         std::holds_alternative<engine::Bury>(command) ||
+         std::holds_alternative<engine::Kick>(command) ||
+         std::holds_alternative<engine::KickQueue>(command) ||
+         std::holds_alternative<engine::Pause>(command) ||
+         std::holds_alternative<engine::Resume>(command);
+}
+
+bool HandsOut(const engine::Command& command) {
+  return std::holds_alternative<engine::Lease>(command) ||
+         std::holds_alternative<engine::LeaseJob>(command);
 }
 
 }  // namespace
@@ -53,6 +64,7 @@ Server::Loop::Loop(const ServerOptions& options,
       engine_(engine),
       clock_(clock),
       signals_(io_),
+      drain_signal_(io_),
       wake_(&io_, [] { log::Info("the wall clock was set; absolute due times follow it"); }),
       on_readable_([this](const ConnectionPtr& connection) {
         connection->Read(read_buffer_);
@@ -68,6 +80,7 @@ Server::Loop::Loop(const ServerOptions& options,
 
 Status Server::Loop::Run() {
   WaitForSignal();
+  WaitForDrainSignal();
   heartbeat_due_ = clock_->Sample().boot;
   // What loading left to do comes first, then whatever wakes us.
   Status status = Turn();
@@ -128,11 +141,11 @@ Status Server::Loop::Turn() {
 // Gives the engine what the client has asked, as far as there is room.
 void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
   if (connection->gone()) {
-    GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
+    Leave(connection.get(), now);  // before Advance hands a job to nobody
     return;
   }
-  connection->held_back = false;
-  while (!under_pressure()) {
+  int taken = 0;
+  for (; taken < kRequestsPerTurn && !under_pressure(); ++taken) {
     std::optional<SessionRequest> request = connection->NextRequest(now);
     if (!request) {
       break;
@@ -141,14 +154,16 @@ void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
     pending_.emplace(id,
                      Pending{.connection = connection,
                              .tag = request->tag,
-                             .is_lease = std::holds_alternative<engine::Lease>(request->command),
+                             .is_lease = HandsOut(request->command),
                              .changes = ChangesJobs(request->command)});
     connection->pending.push_back(id);
     engine_->Execute(id, std::move(request->command), now);
   }
-  connection->held_back = under_pressure() || !connection->session().wants_input();
+  Session& session = connection->session();
+  connection->held_back =
+      taken == kRequestsPerTurn || under_pressure() || !session.wants_input() || session.has_more();
   if (connection->input_ended() && !connection->held_back) {
-    connection->session().Stop();
+    session.InputEnded();
     if (connection->hung_up()) {
       GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
     }
@@ -209,6 +224,7 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
     return false;
   }
   if (done) {
+    Leave(connection.get(), now);
     connection->BeginLinger();
   }
   if (!all_sent) {
@@ -224,8 +240,9 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   }
   connection->ArmRead(on_readable_);
   // There may be whole requests in the session's buffer, and no byte may follow to wake us.
-  turn_again_ = turn_again_ || connection->held_back;
-  return connection->held_back;
+  const bool again = connection->held_back || session.has_more();
+  turn_again_ = turn_again_ || again;
+  return again;
 }
 
 void Server::Loop::LogIncidents() {

@@ -147,6 +147,11 @@ struct ListQueues {
 
 struct GetStats {};
 
+// On: every Enqueue is refused as "draining"; all else goes on. Not durable. Answers StatsView.
+struct Drain {
+  bool on = true;
+};
+
 // The client of a lease request has gone before its answer: the request ends empty, and jobs that
 // were chosen for it but not handed out yet are ready again, with no attempt used. Has no reply;
 // neither has a request that was still waiting.
@@ -173,6 +178,7 @@ using Command = std::variant<Enqueue,
                              List,
                              ListQueues,
                              GetStats,
+                             Drain,
                              Abandon>;
 
 // ---- Replies ----
@@ -252,6 +258,8 @@ struct StatsView {
   uint64_t epoch = 0;
   uint64_t commit_sequence = 0;
   std::optional<WallTime> next_due;
+  uint64_t urgent = 0;  // of the ready ones: priority below limits::kPriorityDefault
+  bool draining = false;
 };
 
 struct Reply {

@@ -221,6 +221,7 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const List& command);
   StatusOr<Body> Do(const ListQueues& command);
   StatusOr<Body> Do(const GetStats& command);
+  StatusOr<Body> Do(const Drain& command);
   StatusOr<JobView> ShowLocated(const Located& located, bool with_payload);
   StatusOr<Body> ShowAfterChange(JobId id);
   StatusOr<Body> ListPending(const List& command, const Queue* queue);
@@ -376,6 +377,7 @@ class EngineCore final : public Engine {
   std::vector<Reply> ready_replies_;
   std::vector<Status> incidents_;
   Status fatal_;
+  bool draining_ = false;
   StatsView counters_;
 };
 
