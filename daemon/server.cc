@@ -112,6 +112,7 @@ Status Server::Loop::Turn() {
       return FailAll(result.status);
     }
     engine_->Committed(result.sequence);
+    DeliverReplies();  // before a client that has gone is asked what it holds
   }
   // After the reads: a delay must not count from a moment before its request had arrived.
   const Now now = clock_->Sample();
@@ -214,7 +215,7 @@ void Server::Loop::FinishTouched(const Now& now) {
 bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   if (connection->input_ended() && !connection->held_back) {
     // It gets what is there now; a client that asks nothing more does not wait for later jobs.
-    GiveUpLeases(connection.get(), now);
+    EndWaits(*connection, now);
   }
   const bool all_sent = connection->Write();
   Session& session = connection->session();
@@ -235,12 +236,13 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   if (under_pressure()) {
     return true;  // the commit that makes room wakes us
   }
-  if (!session.wants_input()) {
-    return false;  // an answer or the client's reading makes room, and touches it
+  const bool wants_input = session.wants_input();
+  if (wants_input) {
+    connection->ArmRead(on_readable_);
   }
-  connection->ArmRead(on_readable_);
-  // There may be whole requests in the session's buffer, and no byte may follow to wake us.
-  const bool again = connection->held_back || session.has_more();
+  // There may be whole requests in the session's buffer, and no byte may follow to wake us. Where
+  // there is no room, an answer or the client's reading makes it, and touches the connection.
+  const bool again = session.has_more() || (wants_input && connection->held_back);
   turn_again_ = turn_again_ || again;
   return again;
 }

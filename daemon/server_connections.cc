@@ -84,8 +84,17 @@ void Server::Loop::Touch(const ConnectionPtr& connection) {
   }
 }
 
-// Its lease requests that still wait must not be given a job. To a client that only closed its
-// sending side the answer is: none.
+// A client that only closed its sending side: what waits is answered, with what there is.
+void Server::Loop::EndWaits(const Connection& connection, const Now& now) {
+  for (const engine::RequestId id : connection.pending) {
+    if (pending_.at(id).is_lease) {
+      engine_->Execute(next_request_++, engine::EndWait{id}, now);
+      turn_again_ = true;  // to deliver the answer
+    }
+  }
+}
+
+// Its lease requests that still wait must not be given a job.
 void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
   const std::vector<engine::RequestId> requests = connection->pending;
   for (const engine::RequestId id : requests) {

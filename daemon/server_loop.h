@@ -79,6 +79,7 @@ class Server::Loop {
   void AcceptFrom(Door* door);
   void Touch(const ConnectionPtr& connection);
   void GiveUpLeases(Connection* connection, const Now& now);
+  void EndWaits(const Connection& connection, const Now& now);
   void Leave(Connection* connection, const Now& now);
   void Drop(const ConnectionPtr& connection, const Now& now);
   void QueueDeadline(const ConnectionPtr& connection);

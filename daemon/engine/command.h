@@ -159,6 +159,12 @@ struct Abandon {
   RequestId waiting = 0;
 };
 
+// The client of a lease request waits no longer, but reads on: a request that still waits is answered
+// with no job. Has no reply of its own.
+struct EndWait {
+  RequestId waiting = 0;
+};
+
 using Command = std::variant<Enqueue,
                              Cancel,
                              Reschedule,
@@ -178,8 +184,9 @@ using Command = std::variant<Enqueue,
                              List,
                              ListQueues,
                              GetStats,
-                             Drain,
-                             Abandon>;
+                             Abandon,
+                             EndWait,
+                             Drain>;
 
 // ---- Replies ----
 

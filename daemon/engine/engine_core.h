@@ -141,6 +141,7 @@ class EngineCore final : public Engine {
   // ---- lease.cc ----
   void DoLease(RequestId request, Lease& command);
   void DoAbandon(const Abandon& command);
+  void DoEndWait(const EndWait& command);
   void TakeBack(const LeaseToken& token);
   Leased HandOut(const Lease& command);
   std::optional<JobView> HandOutBest(const Lease& command);

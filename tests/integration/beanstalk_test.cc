@@ -144,11 +144,10 @@ TEST_F(BeanstalkTest, AStopAnswersWhoWaits) {
   BeanstalkClient other = Tcp();
   while (other.Call("stats").find("current-waiting: 1\n") == std::string::npos) {
   }
-  std::thread stop([this] { daemon_.Stop(); });
+  std::jthread stop([this] { daemon_.Stop(); });
   EXPECT_EQ(worker.ReadToEnd(), "TIMED_OUT\r\n");
   worker.Close();
   other.Close();
-  stop.join();
 }
 
 TEST_F(BeanstalkTest, AFlooderDoesNotKeepOthersFromBeingServed) {
@@ -157,7 +156,7 @@ TEST_F(BeanstalkTest, AFlooderDoesNotKeepOthersFromBeingServed) {
   for (int i = 0; i < 20000; ++i) {
     flood += "stats-tube default\r\n";  // long answers that nobody reads
   }
-  std::thread sender([&] { flooder.Send(flood); });
+  std::jthread sender([&] { flooder.Send(flood); });
   BeanstalkClient other = Tcp();
   for (int i = 1; i <= 20; ++i) {
     EXPECT_EQ(other.Call("put 0 0 600 1\r\nx"), "INSERTED " + std::to_string(i) + "\r\n");
@@ -165,7 +164,6 @@ TEST_F(BeanstalkTest, AFlooderDoesNotKeepOthersFromBeingServed) {
   for (int i = 0; i < 20000; ++i) {
     ASSERT_THAT(flooder.Read(), StartsWith("OK "));
   }
-  sender.join();
 }
 
 }  // namespace

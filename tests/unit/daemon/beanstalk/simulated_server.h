@@ -172,8 +172,15 @@ class SimulatedServer {
 
   bool Finish(Client* client, const Now& now) {
     BeanstalkSession& session = client->session;
+    bool more = false;
     if (client->input_ended && !session.has_more()) {
-      GiveUpLeases(client, now);
+      for (const engine::RequestId id : client->pending) {
+        const engine::Command& command = requests_.at(id).second.command;
+        if (std::holds_alternative<engine::Lease>(command)) {
+          engine_->Execute(next_request_++, engine::EndWait{id}, now);
+          more = true;
+        }
+      }
     }
     client->output += session.output();
     session.Sent(session.output().size());
@@ -186,7 +193,7 @@ class SimulatedServer {
       client->closed = client->closed || client->input_ended;
       last_words_ += client->output;
     }
-    return !client->closed && session.has_more();
+    return !client->closed && (more || session.has_more());
   }
 
   void GiveUpLeases(Client* client, const Now& now) {
