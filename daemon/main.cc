@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
@@ -19,6 +20,7 @@
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
 #include "daemon/store_admin.h"
+#include "protocol/beanstalk/reply_writer.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
@@ -103,19 +105,54 @@ class HttpApi {
   std::string no_room_;
 };
 
+// The beanstalk protocol on its sockets.
+class BeanstalkApi {
+ public:
+  BeanstalkApi(const Config& config, BootTime started)
+      : hub_({.job_bytes_max = config.limits.payload,
+              .version = std::string(Version()),
+              .started = started}) {}
+
+  void ListenOn(Listener listener, Server* server) {
+    server->Listen(
+        std::move(listener),
+        [this] { return std::make_unique<beanstalk::BeanstalkSession>(&hub_); },
+        std::string(beanstalk::reply::kOutOfMemory));
+  }
+
+ private:
+  beanstalk::Hub hub_;
+};
+
+// "http://127.0.0.1:80" or "unix:/path", and which protocol is spoken there when it is not HTTP.
+std::string NameOf(const Listener& listener, std::string_view protocol) {
+  constexpr std::string_view kHttp = "http://";
+  std::string name = listener.name();
+  if (!protocol.empty()) {
+    name = std::string(protocol) + ":" + (listener.is_tcp() ? name.substr(kHttp.size()) : name);
+  }
+  return name;
+}
+
 // Opens what the configuration names; `names` is for the log.
-Status OpenListeners(const Config& config, const HttpApi& api, Server* server, std::string* names) {
+template <typename Api>
+Status OpenListeners(const std::string& socket,
+                     const std::string& listen,
+                     std::string_view protocol,
+                     Api* api,
+                     Server* server,
+                     std::string* names) {
   const auto add = [&](StatusOr<Listener> listener) -> Status {
     DELAYD_RETURN_IF_ERROR(listener.status());
-    *names += (names->empty() ? "" : " ") + listener->name();
-    api.ListenOn(std::move(listener).value(), server);
+    *names += (names->empty() ? "" : " ") + NameOf(*listener, protocol);
+    api->ListenOn(std::move(listener).value(), server);
     return OkStatus();
   };
-  if (!config.api.socket.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenUnix(config.api.socket)));
+  if (!socket.empty()) {
+    DELAYD_RETURN_IF_ERROR(add(Listener::OpenUnix(socket)));
   }
-  if (!config.api.listen.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenTcp(config.api.listen)));
+  if (!listen.empty()) {
+    DELAYD_RETURN_IF_ERROR(add(Listener::OpenTcp(listen)));
   }
   return OkStatus();
 }
@@ -134,7 +171,8 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
   if (const Status status = CommitGathered(engine->get(), store, clock); !status.ok()) {
     return Refuse("cannot write to the store", status, kExitCommitFailed);
   }
-  const HttpApi api(config, engine->get());
+  HttpApi api(config, engine->get());
+  BeanstalkApi beanstalk(config, started);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
@@ -148,8 +186,13 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
                 store,
                 &clock);
   std::string names;
-  if (const Status status = OpenListeners(config, api, &server, &names); !status.ok()) {
-    return Refuse("cannot listen", status, kExitFailed);
+  Status listening = OpenListeners(config.api.socket, config.api.listen, "", &api, &server, &names);
+  if (listening.ok()) {
+    listening = OpenListeners(
+        config.beanstalk.socket, config.beanstalk.listen, "beanstalk", &beanstalk, &server, &names);
+  }
+  if (!listening.ok()) {
+    return Refuse("cannot listen", listening, kExitFailed);
   }
   const engine::StatsView stats = (*engine)->stats();
   const uint64_t timers = stats.scheduled + stats.ready;

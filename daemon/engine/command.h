@@ -178,10 +178,21 @@ struct Forecast {
 
 struct GetStats {};
 
+// On: every Enqueue is refused as "draining"; all else goes on. Not durable. Answers StatsView.
+struct Drain {
+  bool on = true;
+};
+
 // The client of a lease request has gone before its answer: the request ends empty, and jobs that
 // were chosen for it but not handed out yet are ready again, with no attempt used. Has no reply;
 // neither has a request that was still waiting.
 struct Abandon {
+  RequestId waiting = 0;
+};
+
+// The client of a lease request waits no longer, but reads on: a request that still waits is answered
+// with no job. Has no reply of its own.
+struct EndWait {
   RequestId waiting = 0;
 };
 
@@ -206,7 +217,9 @@ using Command = std::variant<Enqueue,
                              GetStats,
                              ChangeMany,
                              Forecast,
-                             Abandon>;
+                             Abandon,
+                             EndWait,
+                             Drain>;
 
 // ---- Replies ----
 
@@ -285,6 +298,8 @@ struct StatsView {
   uint64_t epoch = 0;
   uint64_t commit_sequence = 0;
   std::optional<WallTime> next_due;
+  uint64_t urgent = 0;  // of the ready ones: priority below limits::kPriorityDefault
+  bool draining = false;
 };
 
 struct ChangedMany {

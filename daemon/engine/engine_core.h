@@ -156,6 +156,7 @@ class EngineCore final : public Engine {
   // ---- lease.cc ----
   void DoLease(RequestId request, Lease& command);
   void DoAbandon(const Abandon& command);
+  void DoEndWait(const EndWait& command);
   void TakeBack(const LeaseToken& token);
   Leased HandOut(const Lease& command);
   std::optional<JobView> HandOutBest(const Lease& command);
@@ -236,6 +237,7 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const List& command);
   StatusOr<Body> Do(const ListQueues& command);
   StatusOr<Body> Do(const GetStats& command);
+  StatusOr<Body> Do(const Drain& command);
   StatusOr<JobView> ShowLocated(const Located& located, bool with_payload);
   StatusOr<Body> ShowAfterChange(JobId id);
   StatusOr<Body> ListPending(const List& command, const Queue* queue);
@@ -417,6 +419,7 @@ class EngineCore final : public Engine {
   std::vector<Status> incidents_;
   Status fatal_;
   Status enqueue_refusal_;  // OK: they are taken
+  bool draining_ = false;
   StatsView counters_;
 };
 

@@ -241,6 +241,15 @@ void EngineCore::DoAbandon(const Abandon& command) {
   }
 }
 
+void EngineCore::DoEndWait(const EndWait& command) {
+  for (const auto& [id, waiter] : waiters_) {
+    if (waiter.request == command.waiting) {
+      WaitOver(id);
+      return;
+    }
+  }
+}
+
 void EngineCore::TakeBack(const LeaseToken& token) {
   const StatusOr<Slot> slot = FindLease(token);
   if (slot.ok()) {

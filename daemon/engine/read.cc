@@ -48,6 +48,7 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
     if (lease != leases_.end()) {
       view.time_left = lease->second.expires - now_.boot;
       view.lease_expires = now_.wall + *view.time_left;
+      view.lease_ends = lease->second.expires;
     }
   }
   return view;
@@ -330,6 +331,11 @@ StatusOr<Body> EngineCore::Do(const GetStats&) {
   return Body(stats());
 }
 
+StatusOr<Body> EngineCore::Do(const Drain& command) {
+  draining_ = command.on;
+  return Body(stats());
+}
+
 StatsView EngineCore::stats() const {
   StatsView view = counters_;
   queues_.ForEach([&](const Queue& queue) {
@@ -338,9 +344,11 @@ StatsView EngineCore::stats() const {
     view.ready += one.ready;
     view.leased += one.leased;
     view.dead += one.dead;
+    view.urgent += one.urgent;
     view.queues += queue.stored ? 1 : 0;
   });
   view.waiting = waiters_.size();
+  view.draining = draining_;
   view.epoch = epoch_;
   view.commit_sequence = pending_.committed();
   if (const std::optional<Millis> wait = UntilNextTimer(now_)) {

@@ -23,11 +23,14 @@ void EngineCore::Execute(RequestId request, Command command, const Now& now) {
     DoLease(request, *lease);
   } else if (const auto* abandon = std::get_if<Abandon>(&command)) {
     DoAbandon(*abandon);
+  } else if (const auto* end = std::get_if<EndWait>(&command)) {
+    DoEndWait(*end);
   } else {
     std::visit(
         [this, request](auto& one) {
           using One = std::decay_t<decltype(one)>;
-          if constexpr (!std::is_same_v<One, Lease> && !std::is_same_v<One, Abandon>) {
+          if constexpr (!std::is_same_v<One, Lease> && !std::is_same_v<One, Abandon> &&
+                        !std::is_same_v<One, EndWait>) {
             Answer(request, Do(one));
           }
         },

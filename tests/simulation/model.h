@@ -214,6 +214,9 @@ class Model {
 
   // Checked by the oracle against two moments, not predicted.
   void Do(engine::RequestId, const engine::List&) {}
+  // No part of the workload.
+  void Do(engine::RequestId, const engine::Drain&) {}
+  void Do(engine::RequestId, const engine::EndWait&) {}
 
   void Do(engine::RequestId, const engine::Abandon& command);
   Found Locate(const JobRef& ref) const;
