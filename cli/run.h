@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "cli/console.h"
+#include "cli/local_time.h"
 #include "protocol/client.h"
 
 namespace delayd::cli {
@@ -29,6 +30,7 @@ struct Environment {
   std::string server;  // DELAYCTL_SERVER; empty: unset
   // Between two looks of a verb that watches.
   std::function<void(Millis)> sleep = [](Millis time) { std::this_thread::sleep_for(time); };
+  cctz::time_zone zone = cctz::utc_time_zone();
   Connect connect = [](const std::string& address) { return protocol::Client::Create(address); };
 };
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/offline.h"
+#include "daemon/passed_sockets.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
 #include "daemon/store_admin.h"
@@ -134,27 +136,59 @@ std::string NameOf(const Listener& listener, std::string_view protocol) {
   return name;
 }
 
-// Opens what the configuration names; `names` is for the log.
+// Takes what the service manager opened under `name`, opens what else the configuration names.
+// `names` is for the log.
 template <typename Api>
-Status OpenListeners(const std::string& socket,
-                     const std::string& listen,
-                     std::string_view protocol,
+Status OpenListeners(std::string_view name,
+                     const ListenSetting& socket,
+                     const ListenSetting& listen,
+                     PassedSockets* passed,
                      Api* api,
                      Server* server,
                      std::string* names) {
-  const auto add = [&](StatusOr<Listener> listener) -> Status {
+  const auto add = [&](StatusOr<std::optional<Listener>> listener) -> Status {
     DELAYD_RETURN_IF_ERROR(listener.status());
-    *names += (names->empty() ? "" : " ") + NameOf(*listener, protocol);
-    api->ListenOn(std::move(listener).value(), server);
+    if (listener->has_value()) {
+      *names += (names->empty() ? "" : " ") + NameOf(**listener, name == "api" ? "" : name);
+      api->ListenOn(std::move(**listener), server);
+    }
     return OkStatus();
   };
-  if (!socket.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenUnix(socket)));
-  }
-  if (!listen.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenTcp(listen)));
-  }
-  return OkStatus();
+  DELAYD_RETURN_IF_ERROR(add(passed->Unix(name, socket)));
+  return add(passed->Tcp(name, listen));
+}
+
+Status OpenAllListeners(const Config& config,
+                        HttpApi* api,
+                        BeanstalkApi* beanstalk,
+                        Server* server,
+                        std::string* names) {
+  StatusOr<PassedSockets> passed = PassedSockets::FromEnvironment();
+  DELAYD_RETURN_IF_ERROR(passed.status());
+  DELAYD_RETURN_IF_ERROR(OpenListeners("api",
+                                       {"api.socket", config.api.socket},
+                                       {"api.listen", config.api.listen},
+                                       &*passed,
+                                       api,
+                                       server,
+                                       names));
+  DELAYD_RETURN_IF_ERROR(OpenListeners("beanstalk",
+                                       {"beanstalk.socket", config.beanstalk.socket},
+                                       {"beanstalk.listen", config.beanstalk.listen},
+                                       &*passed,
+                                       beanstalk,
+                                       server,
+                                       names));
+  return passed->CheckAllTaken();
+}
+
+// SIGHUP. Says what it does, so that a reload is never taken for more than it is.
+void Reload(const ServiceNotify& notify) {
+  notify.Reloading();
+  log::Warn(
+      "reload: this version reads its configuration at the start only; restart it to apply "
+      "changes, clients wait or try again meanwhile");
+  notify.Reloaded("Serving; a changed configuration waits for a restart");
 }
 
 int Serve(const Config& config, storage::JobStore* store, const Clock& clock, BootTime started) {
@@ -177,6 +211,7 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
+                 .reload = [&notify] { Reload(notify); },
                  .stopping = [&notify] { notify.Stopping(); },
                  .disk = {.directory = config.data_dir,
                           .reserve = config.storage.reserve,
@@ -186,11 +221,7 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
                 store,
                 &clock);
   std::string names;
-  Status listening = OpenListeners(config.api.socket, config.api.listen, "", &api, &server, &names);
-  if (listening.ok()) {
-    listening = OpenListeners(
-        config.beanstalk.socket, config.beanstalk.listen, "beanstalk", &beanstalk, &server, &names);
-  }
+  const Status listening = OpenAllListeners(config, &api, &beanstalk, &server, &names);
   if (!listening.ok()) {
     return Refuse("cannot listen", listening, kExitFailed);
   }
@@ -230,6 +261,8 @@ int RunDaemon(const Config& config) {
   log::Start(config.log);
   // A reader of the log that goes away must not take the daemon along.
   std::signal(SIGPIPE, SIG_IGN);
+  // A reload that comes before there is anything to reload must not end the start.
+  std::signal(SIGHUP, SIG_IGN);
   RaiseFileLimit(config);
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;

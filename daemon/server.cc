@@ -1,6 +1,7 @@
 #include "daemon/server.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
@@ -66,6 +67,7 @@ Server::Loop::Loop(const ServerOptions& options,
       clock_(clock),
       signals_(io_),
       drain_signal_(io_),
+      hangups_(io_, SIGHUP),
       wake_(&io_, [] { log::Info("the wall clock was set; absolute due times follow it"); }),
       on_readable_([this](const ConnectionPtr& connection) {
         connection->Read(read_buffer_);
@@ -91,6 +93,7 @@ Server::Loop::Loop(const ServerOptions& options,
 Status Server::Loop::Run() {
   WaitForSignal();
   WaitForDrainSignal();
+  WaitForHangup();
   heartbeat_due_ = clock_->Sample().boot;
   // What loading left to do comes first, then whatever wakes us.
   Status status = Turn();

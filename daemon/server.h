@@ -44,6 +44,8 @@ struct ServerOptions {
   // Called at least this often while the turn goes round; for a service manager's watchdog.
   std::optional<Millis> heartbeat_interval;
   std::function<void()> heartbeat;
+  // Called on SIGHUP, between two turns.
+  std::function<void()> reload;
   // Called once when a stop begins.
   std::function<void()> stopping;
   // Below it new jobs are refused; without a reserve the disk is not watched.

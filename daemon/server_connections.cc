@@ -200,6 +200,18 @@ void Server::Loop::WaitForDrainSignal() {
   });
 }
 
+void Server::Loop::WaitForHangup() {
+  hangups_.async_wait([this](const boost::system::error_code& cancelled, int) {
+    if (cancelled) {
+      return;
+    }
+    if (options_.reload) {
+      options_.reload();
+    }
+    WaitForHangup();
+  });
+}
+
 void Server::Loop::BeginStop(const Now& now) {
   stopping_ = true;
   stop_deadline_ = now.boot + options_.stop_grace;

@@ -90,6 +90,7 @@ class Server::Loop {
   void CheckDeadlines(const Now& now);
   void WaitForSignal();
   void WaitForDrainSignal();
+  void WaitForHangup();
   void BeginStop(const Now& now);
 
   const ServerOptions options_;
@@ -100,6 +101,7 @@ class Server::Loop {
   boost::asio::io_context io_{1};
   boost::asio::signal_set signals_;
   boost::asio::signal_set drain_signal_;
+  boost::asio::signal_set hangups_;
   WakeTimer wake_;
   std::vector<std::unique_ptr<Door>> doors_;
   const Connection::Ready on_readable_;

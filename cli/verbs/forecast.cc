@@ -66,9 +66,10 @@ class ForecastVerb final : public Verb {
 
   void Declare(Options* options) override {
     options->Text("--queue", "QUEUE", &queue_, "only this queue");
-    options->Text("--from", "TIME", &from_, "begin at this time, or this duration from now (now)");
-    options->Text(
-        "--to", "TIME", &to_, "end at this time, or this duration from now (an hour after --from)");
+    options->TimeOrDuration(
+        "--from", &from_, "begin at this time, or this duration from now (now)");
+    options->TimeOrDuration(
+        "--to", &to_, "end at this time, or this duration from now (an hour after --from)");
     options->Duration("--step", &step_, "the length of a step (chosen for about 24 steps)");
     options->Flag("--chart", &chart_, "a bar for each step");
   }

@@ -33,6 +33,9 @@ std::unique_ptr<Verb> MakeVerify();
 std::unique_ptr<Verb> MakeRecover();
 std::unique_ptr<Verb> MakeBackup();
 std::unique_ptr<Verb> MakePing();
+std::unique_ptr<Verb> MakeConfig();
+std::unique_ptr<Verb> MakeDoctor();
+std::unique_ptr<Verb> MakeCompletion();
 std::unique_ptr<Verb> MakeVersion();
 
 std::string_view BuildVersion();
