@@ -115,6 +115,12 @@ TEST(ConfigTest, SecondDocumentIsAnErrorAndNotSilentlyDropped) {
               ElementsAre(HasSubstr("a second document begins")));
 }
 
+TEST(ConfigTest, ATextThatIsNoYamlIsRefusedAndReadToItsEnd) {
+  for (const std::string yaml : {",a", ",", "}", "]"}) {
+    EXPECT_THAT(ErrorsOf(yaml), ElementsAre(StartsWith("delayd.yaml:1:"))) << yaml;
+  }
+}
+
 TEST(ConfigTest, BeanstalkIsRefusedClearlyAsLongAsItIsNotBuilt) {
   EXPECT_THAT(ErrorsOf("beanstalk:\n  listen: 127.0.0.1:11300\n"),
               ElementsAre("delayd.yaml:2:11: beanstalk.listen: the beanstalk protocol is not built "
