@@ -115,6 +115,12 @@ TEST(ConfigTest, SecondDocumentIsAnErrorAndNotSilentlyDropped) {
               ElementsAre(HasSubstr("a second document begins")));
 }
 
+TEST(ConfigTest, ATextThatIsNoYamlIsRefusedAndReadToItsEnd) {
+  for (const std::string yaml : {",a", ",", "}", "]"}) {
+    EXPECT_THAT(ErrorsOf(yaml), ElementsAre(StartsWith("delayd.yaml:1:"))) << yaml;
+  }
+}
+
 TEST(ConfigTest, BeanstalkListensOnLoopbackOnly) {
   EXPECT_THAT(ErrorsOf("beanstalk: { listen: 127.0.0.1:11300, socket: /run/b.sock }\n"), IsEmpty());
   EXPECT_THAT(ErrorsOf("beanstalk:\n  listen: 0.0.0.0:11300\n"), ::testing::SizeIs(1));
