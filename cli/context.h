@@ -42,6 +42,7 @@ struct Context {
   std::istream& in;
   bool in_is_terminal = false;
   Connect connect;
+  std::function<void(Millis)> sleep;
   cctz::time_zone zone = cctz::utc_time_zone();
   // Where `connect` goes, and who said so.
   std::string server = {};

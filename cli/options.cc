@@ -13,6 +13,16 @@ Status UsageError(std::string message) {
   return InvalidArgument(std::move(message), "usage");
 }
 
+StatusOr<WallTime> ParseTimeOrDuration(std::string_view text, WallTime now) {
+  const StatusOr<Millis> duration = protocol::ParseDuration(text);
+  if (duration.ok()) {
+    return now + *duration;
+  }
+  StatusOr<WallTime> time = protocol::ParseTimestamp(text);
+  // Times begin with a year; whatever else was meant as a duration.
+  return time.ok() || (text.size() > 4 && text[4] == '-') ? time : duration.status();
+}
+
 const Option* Options::Find(std::string_view name) const {
   for (const Option& option : options_) {
     std::string_view names = option.names;

@@ -67,4 +67,7 @@ class Options {
 // A mistake in how the command was called; its cure is the verb's --help.
 Status UsageError(std::string message);
 
+// What an option declared with TimeOrDuration was given: a moment from `now`, or RFC 3339.
+StatusOr<WallTime> ParseTimeOrDuration(std::string_view text, WallTime now);
+
 }  // namespace delayd::cli

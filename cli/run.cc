@@ -13,11 +13,13 @@ namespace {
 // In the order of the help.
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
-  for (const auto make :
-       {MakeEnqueue, MakeList,   MakeShow,   MakeCancel,     MakeReschedule, MakeImport,
-        MakeExport,  MakeWork,   MakeLease,  MakeAck,        MakeNack,       MakeBury,
-        MakeExtend,  MakeQueues, MakeStats,  MakeVerify,     MakeRecover,    MakeBackup,
-        MakePing,    MakeDoctor, MakeConfig, MakeCompletion, MakeVersion}) {
+  for (const auto make : {
+           MakeEnqueue, MakeList,   MakeShow,       MakeCancel,  MakeReschedule, MakeRun,
+           MakeWait,    MakeImport, MakeExport,     MakeWork,    MakeLease,      MakeAck,
+           MakeNack,    MakeBury,   MakeExtend,     MakeQueues,  MakeForecast,   MakeStatus,
+           MakeStats,   MakeTop,    MakeVerify,     MakeRecover, MakeBackup,     MakePing,
+           MakeDoctor,  MakeConfig, MakeCompletion, MakeVersion,
+       }) {
     verbs.push_back(make());
   }
   return verbs;
@@ -96,6 +98,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                         [&environment, server = ChooseServer(globals, environment)] {
                           return environment.connect(server);
                         },
+                    .sleep = environment.sleep,
                     .zone = globals.utc ? cctz::utc_time_zone() : environment.zone,
                     .server = ChooseServer(globals, environment),
                     .server_origin = globals.server.has_value()   ? "--server"

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
@@ -21,6 +22,7 @@
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
 #include "daemon/store_admin.h"
+#include "protocol/beanstalk/reply_writer.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
@@ -105,21 +107,78 @@ class HttpApi {
   std::string no_room_;
 };
 
-// Takes what the service manager opened, opens what else the configuration names; `names` is for
-// the log.
-Status OpenListeners(const Config& config, const HttpApi& api, Server* server, std::string* names) {
+// The beanstalk protocol on its sockets.
+class BeanstalkApi {
+ public:
+  BeanstalkApi(const Config& config, BootTime started)
+      : hub_({.job_bytes_max = config.limits.payload,
+              .version = std::string(Version()),
+              .started = started}) {}
+
+  void ListenOn(Listener listener, Server* server) {
+    server->Listen(
+        std::move(listener),
+        [this] { return std::make_unique<beanstalk::BeanstalkSession>(&hub_); },
+        std::string(beanstalk::reply::kOutOfMemory));
+  }
+
+ private:
+  beanstalk::Hub hub_;
+};
+
+// "http://127.0.0.1:80" or "unix:/path", and which protocol is spoken there when it is not HTTP.
+std::string NameOf(const Listener& listener, std::string_view protocol) {
+  constexpr std::string_view kHttp = "http://";
+  std::string name = listener.name();
+  if (!protocol.empty()) {
+    name = std::string(protocol) + ":" + (listener.is_tcp() ? name.substr(kHttp.size()) : name);
+  }
+  return name;
+}
+
+// Takes what the service manager opened under `name`, opens what else the configuration names.
+// `names` is for the log.
+template <typename Api>
+Status OpenListeners(std::string_view name,
+                     const ListenSetting& socket,
+                     const ListenSetting& listen,
+                     PassedSockets* passed,
+                     Api* api,
+                     Server* server,
+                     std::string* names) {
   const auto add = [&](StatusOr<std::optional<Listener>> listener) -> Status {
     DELAYD_RETURN_IF_ERROR(listener.status());
     if (listener->has_value()) {
-      *names += (names->empty() ? "" : " ") + (*listener)->name();
-      api.ListenOn(std::move(**listener), server);
+      *names += (names->empty() ? "" : " ") + NameOf(**listener, name == "api" ? "" : name);
+      api->ListenOn(std::move(**listener), server);
     }
     return OkStatus();
   };
+  DELAYD_RETURN_IF_ERROR(add(passed->Unix(name, socket)));
+  return add(passed->Tcp(name, listen));
+}
+
+Status OpenAllListeners(const Config& config,
+                        HttpApi* api,
+                        BeanstalkApi* beanstalk,
+                        Server* server,
+                        std::string* names) {
   StatusOr<PassedSockets> passed = PassedSockets::FromEnvironment();
   DELAYD_RETURN_IF_ERROR(passed.status());
-  DELAYD_RETURN_IF_ERROR(add(passed->Unix("api", {"api.socket", config.api.socket})));
-  DELAYD_RETURN_IF_ERROR(add(passed->Tcp("api", {"api.listen", config.api.listen})));
+  DELAYD_RETURN_IF_ERROR(OpenListeners("api",
+                                       {"api.socket", config.api.socket},
+                                       {"api.listen", config.api.listen},
+                                       &*passed,
+                                       api,
+                                       server,
+                                       names));
+  DELAYD_RETURN_IF_ERROR(OpenListeners("beanstalk",
+                                       {"beanstalk.socket", config.beanstalk.socket},
+                                       {"beanstalk.listen", config.beanstalk.listen},
+                                       &*passed,
+                                       beanstalk,
+                                       server,
+                                       names));
   return passed->CheckAllTaken();
 }
 
@@ -146,7 +205,8 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
   if (const Status status = CommitGathered(engine->get(), store, clock); !status.ok()) {
     return Refuse("cannot write to the store", status, kExitCommitFailed);
   }
-  const HttpApi api(config, engine->get());
+  HttpApi api(config, engine->get());
+  BeanstalkApi beanstalk(config, started);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
@@ -161,8 +221,9 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
                 store,
                 &clock);
   std::string names;
-  if (const Status status = OpenListeners(config, api, &server, &names); !status.ok()) {
-    return Refuse("cannot listen", status, kExitFailed);
+  const Status listening = OpenAllListeners(config, &api, &beanstalk, &server, &names);
+  if (!listening.ok()) {
+    return Refuse("cannot listen", listening, kExitFailed);
   }
   const engine::StatsView stats = (*engine)->stats();
   const uint64_t timers = stats.scheduled + stats.ready;

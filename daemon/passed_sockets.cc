@@ -109,7 +109,7 @@ Status PassedSockets::CheckAllTaken() const {
     return OkStatus();
   }
   return Refuse("systemd passed a socket named " + protocol::Quoted(sockets_.front().name) +
-                " that nothing uses; set FileDescriptorName=api in its unit, with one "
+                " that nothing uses; set FileDescriptorName=api or beanstalk in its unit, with one "
                 "ListenStream= a kind");
 }
 

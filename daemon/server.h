@@ -72,6 +72,7 @@ class Server {
   // bytes `no_room` instead, and is closed.
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
 
+  // SIGUSR1: no new jobs are taken from then on (engine::Drain).
   // Until SIGTERM, SIGINT or Stop, then until what was under way is answered and durable. A second
   // signal ends the process at once.
   Status Run();

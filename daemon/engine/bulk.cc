@@ -38,14 +38,14 @@ std::string FormatBulkCursor(const BulkCursor& cursor) {
 StatusOr<BulkCursor> ParseBulkCursor(std::string_view text) {
   BulkCursor cursor;
   const size_t at = text.find('@');
-  DELAYD_ASSIGN_OR_RETURN(cursor.after, ParseListCursor(text.substr(0, at)));
+  DELAYD_ASSIGN_OR_RETURN(cursor.after, ParseListCursor(at == 0 ? "@" : text.substr(0, at)));
   if (at != std::string_view::npos) {
     const std::string_view due = text.substr(at + 1);
     int64_t millis = -1;
     const auto [end, error] = std::from_chars(due.data(), due.data() + due.size(), millis, 16);
     if (error != std::errc() || end != due.data() + due.size() || millis < 0 ||
         millis > limits::kWallMsMax) {
-      return ParseListCursor("-").status();
+      return ParseListCursor("@").status();
     }
     cursor.due = WallFromMillis(millis);
   }
@@ -76,12 +76,7 @@ StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::optional<std::stri
   if (!name) {
     return static_cast<const Queue*>(nullptr);
   }
-  DELAYD_RETURN_IF_ERROR(ValidateQueueName(*name));
-  const Queue* queue = queues_.Find(*name);
-  if (queue == nullptr || !queue->stored) {
-    return NotFound("queue " + *name + " is not known: no job was ever put into it");
-  }
-  return queue;
+  return FindStoredQueue(*name);
 }
 
 // Whether nothing is left to do for this job. A delay that is over by now cannot be met exactly:
@@ -117,7 +112,7 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
   if (filter.state ? located->state != *filter.state : located->state == JobState::kDead) {
     return false;
   }
-  const StatusOr<JobRecord> record = ReadRecord(*located);
+  StatusOr<JobRecord> record = ReadRecord(*located);
   if (record.status().code() == StatusCode::kDataLoss) {
     return filter.key_prefix.empty();  // counted, and not changed: nobody knows what it is
   }
@@ -126,24 +121,35 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
       IsAsAsked(command, due, *record)) {
     return false;
   }
-  if (command.dry_run) {
-    return true;
-  }
-  Status status;
-  if (command.action == ChangeMany::Action::kCancel) {
-    status = Do(Cancel{id}).status();
-  } else {
-    Reschedule one{.job = id, .due = command.due, .priority = command.priority};
-    if (due && std::holds_alternative<DueAfter>(*command.due)) {
-      one.due = DueAfter{std::max(*due - now_.wall, Millis(0))};
-    }
-    status = Do(one).status();
-  }
-  if (status.code() != StatusCode::kFailedPrecondition) {  // a worker has it, or it is dead
-    DELAYD_RETURN_IF_ERROR(status);
+  if (!command.dry_run && MayChange(command.action, located->state)) {
+    Change(command, due, *located, &*record);
     ++*changed;
   }
   return true;
+}
+
+bool EngineCore::MayChange(ChangeMany::Action action, JobState state) {
+  return state == JobState::kScheduled || state == JobState::kReady ||
+         (state == JobState::kDead && action == ChangeMany::Action::kCancel);
+}
+
+void EngineCore::Change(const ChangeMany& command,
+                        std::optional<WallTime> due,
+                        const Located& located,
+                        JobRecord* record) {
+  switch (command.action) {
+    case ChangeMany::Action::kCancel:
+      CancelLocated(located, record);
+      break;
+    case ChangeMany::Action::kReschedule: {
+      std::optional<DueSpec> spec = command.due;
+      if (due && std::holds_alternative<DueAfter>(*command.due)) {
+        spec = DueAfter{std::max(*due - now_.wall, Millis(0))};
+      }
+      MoveLocated(located, record, spec, command.priority);
+      break;
+    }
+  }
 }
 
 StatusOr<Body> EngineCore::Do(const ChangeMany& command) {

@@ -29,12 +29,26 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
   }
   view.last_error = record.last_error;
   view.payload_bytes = record.payload_bytes;
+  view.delay = storage::DelayOf(record);
+  view.timeouts = record.timeouts;
+  view.releases = record.releases;
+  view.buries = record.buries;
+  view.kicks = record.kicks;
+  view.reserves = record.timeouts + record.releases + record.buries;
+  if (state == JobState::kScheduled) {
+    const bool on_boot_clock = record.due_kind == DueKind::kRelative && record.boot_id == boot_id_;
+    const Millis left = on_boot_clock ? record.boot_due - now_.boot : record.due - now_.wall;
+    view.time_left = std::max(left, Millis(0));
+  }
   if (state == JobState::kLeased) {
+    ++view.reserves;
     ++view.attempt;
     const std::optional<Slot> slot = jobs_.Find(record.id);
     const auto lease = slot ? leases_.find(*slot) : leases_.end();
     if (lease != leases_.end()) {
-      view.lease_expires = now_.wall + (lease->second.expires - now_.boot);
+      view.time_left = lease->second.expires - now_.boot;
+      view.lease_expires = now_.wall + *view.time_left;
+      view.lease_ends = lease->second.expires;
     }
   }
   return view;
@@ -188,6 +202,21 @@ StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) 
   return Body(page.Take());
 }
 
+// The record of a dead job. One that is revived and dies again with commits under way has only its
+// old row yet: it is listed there, as it will be.
+StatusOr<JobRecord> EngineCore::DeadRecord(const storage::DeadKeyParts& parts,
+                                           std::string_view key,
+                                           std::string_view value) {
+  if (!pending_.IsChanging(Table::kDead, key)) {
+    return storage::DecodeJobRecord(Table::kDead, key, value);
+  }
+  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(parts.id));
+  if (located.index.place != IndexRecord::Place::kDead) {
+    return NotFound("dead no longer");
+  }
+  return ReadRecord(located);
+}
+
 StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   if (queue == nullptr) {
     return InvalidArgument("a list of dead jobs needs a queue; add queue=NAME", "queue_required");
@@ -202,11 +231,13 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
       [&](std::string_view key, std::string_view value) {
         const auto parts = storage::ParseDeadKey(key);
         failed = parts.status();
-        if (!failed.ok() || ListCursor{parts->died, parts->id} == after ||
-            pending_.IsChanging(Table::kDead, key)) {
+        if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
           return failed.ok();
         }
-        StatusOr<JobRecord> record = storage::DecodeJobRecord(Table::kDead, key, value);
+        StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
+        if (record.status().code() == StatusCode::kNotFound) {
+          return true;  // dead no longer, with a commit that is under way
+        }
         failed = record.status();
         if (!failed.ok()) {
           return false;
@@ -260,32 +291,34 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
   return Body(page.Take());
 }
 
-namespace {
-
-QueueView ViewOfQueue(const Queue& queue) {
+QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   QueueView view{.name = queue.name};
   view.ready = queue.ready.size() + queue.damaged;
   view.leased = queue.leased;
   view.scheduled = queue.counts.pending - view.ready - view.leased;
   view.dead = queue.counts.dead;
+  view.urgent = queue.urgent;
+  view.enqueued = queue.enqueued;
+  view.acked = queue.acked;
+  view.cancelled = queue.cancelled;
+  view.pauses = queue.pauses;
+  view.paused = queue.pause.has_value();
+  if (queue.pause && queue.pause->durable.timed) {
+    view.pause_length = queue.pause->durable.timed->length;
+    view.pause_left = std::max(queue.pause->end - now_.boot, Millis(0));
+  }
   return view;
 }
-
-}  // namespace
 
 StatusOr<Body> EngineCore::Do(const ListQueues& command) {
   QueueList list;
   pending_.TouchAll();
   if (command.queue) {
-    DELAYD_RETURN_IF_ERROR(ValidateQueueName(*command.queue));
-    const Queue* queue = queues_.Find(*command.queue);
-    if (queue == nullptr || !queue->stored) {
-      return NotFound("queue " + *command.queue + " is not known: no job was ever put into it");
-    }
+    DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(*command.queue));
     list.queues.push_back(ViewOfQueue(*queue));
     return Body(std::move(list));
   }
-  queues_.ForEach([&list](const Queue& queue) {
+  queues_.ForEach([&](const Queue& queue) {
     if (queue.stored) {
       list.queues.push_back(ViewOfQueue(queue));
     }
@@ -298,17 +331,24 @@ StatusOr<Body> EngineCore::Do(const GetStats&) {
   return Body(stats());
 }
 
+StatusOr<Body> EngineCore::Do(const Drain& command) {
+  draining_ = command.on;
+  return Body(stats());
+}
+
 StatsView EngineCore::stats() const {
   StatsView view = counters_;
-  queues_.ForEach([&view](const Queue& queue) {
+  queues_.ForEach([&](const Queue& queue) {
     const QueueView one = ViewOfQueue(queue);
     view.scheduled += one.scheduled;
     view.ready += one.ready;
     view.leased += one.leased;
     view.dead += one.dead;
+    view.urgent += one.urgent;
     view.queues += queue.stored ? 1 : 0;
   });
   view.waiting = waiters_.size();
+  view.draining = draining_;
   view.epoch = epoch_;
   view.commit_sequence = pending_.committed();
   if (const std::optional<Millis> wait = UntilNextTimer(now_)) {

@@ -124,6 +124,7 @@ ProcessOptions Daemon::CtlOptions(const std::vector<std::string>& args,
   options.argv = {DelayctlPath()};
   options.argv.insert(options.argv.end(), args.begin(), args.end());
   options.env["DELAYCTL_SERVER"] = "unix:" + socket();
+  options.env["TZ"] = "UTC";  // wherever the test runs, tables read the same
   options.stdin_text = stdin_text;
   return options;
 }

@@ -28,6 +28,7 @@ class Daemon {
   ProcessResult StartExpectingFailure(const std::vector<std::string>& flags = {});
   void Kill();
   ProcessResult Stop();
+  void Signal(int signal) { process_->Signal(signal); }
 
   bool running() { return process_ != nullptr && !process_->HasEnded(); }
 
@@ -44,6 +45,8 @@ class Daemon {
   std::string data_dir() const { return dir_.Sub("data"); }
 
   std::string socket() const { return dir_.Sub("d.sock"); }
+
+  pid_t pid() const { return process_->pid(); }
 
   std::string log() const { return ReadFile(dir_.Sub("log")); }
 

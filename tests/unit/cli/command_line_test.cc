@@ -21,9 +21,11 @@ TEST(CommandLineTest, BareItPrintsHelpWithTwoExamples) {
 }
 
 TEST(CommandLineTest, EveryVerbHasHelpWithAnExample) {
-  for (const char* verb : {"enqueue", "list",  "show",   "cancel", "reschedule", "import", "export",
-                           "work",    "lease", "ack",    "nack",   "bury",       "extend", "queues",
-                           "stats",   "ping",  "doctor", "config", "completion", "version"}) {
+  for (const char* verb :
+       {"enqueue",  "list",   "show",       "cancel", "reschedule", "run",   "wait",
+        "forecast", "status", "top",        "import", "export",     "work",  "lease",
+        "ack",      "nack",   "bury",       "extend", "queues",     "stats", "ping",
+        "doctor",   "config", "completion", "version"}) {
     for (const auto& args :
          {std::vector<std::string>{verb, "--help"}, {verb, "-h"}, {"help", verb}}) {
       const Outcome outcome = Ctl(args);
@@ -80,7 +82,9 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"cancel"}, "no job is named"},
       {{"cancel", "order:1"}, "job id 'order:1' is no number"},
       {{"cancel", "1", "--key", "k"}, "ids and --key are both given"},
-      {{"cancel", "--queue", "q"}, "--queue goes with --key"},
+      {{"cancel", "1", "--queue", "q"}, "--queue goes with --key"},
+      {{"cancel", "--queue", "q"}, "give --yes"},
+      {{"show", "--queue", "q"}, "--queue goes with --key"},
       {{"show", "1", "2", "--payload"}, "--payload takes one job"},
       {{"reschedule", "1"}, "nothing to change"},
       {{"ack"}, "no lease is named"},

@@ -97,13 +97,20 @@ struct CtlOptions {
   cctz::time_zone zone = cctz::utc_time_zone();
 };
 
+// A verb that watches is never done by itself: its daemon goes away.
+inline FakeDaemon::Function GoneAfter(int calls, FakeDaemon::Function answer) {
+  return [calls, answer = std::move(answer)](const Request& request) mutable {
+    return calls-- > 0 ? answer(request) : Problem(Unavailable("the daemon went away"));
+  };
+}
+
 inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}) {
   Outcome outcome;
   std::ostringstream out;
   std::ostringstream err;
   std::istringstream in(options.input);
   Console console(out, err, options.traits);
-  const SimulatedClock clock({.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)});
+  SimulatedClock clock({.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)});
   FakeDaemon daemon(options.daemon);
   outcome.code = RunDelayctl(
       args,
@@ -112,6 +119,7 @@ inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}
        .in = in,
        .in_is_terminal = options.in_is_terminal,
        .server = options.environment_server,
+       .sleep = [&clock](Millis time) { clock.Advance(time); },
        .zone = options.zone,
        .connect = [&](const std::string& server) -> StatusOr<std::unique_ptr<protocol::Client>> {
          outcome.server = server;
