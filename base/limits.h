@@ -17,6 +17,9 @@ inline constexpr uint64_t kJobIdBlock = 1'000'000;
 inline constexpr size_t kQueueNameBytesMax = 200;
 inline constexpr size_t kKeyBytesMax = 200;
 inline constexpr size_t kLastErrorBytesMax = 1024;
+// The latest steps of a job's story that its record keeps, and how much of each error.
+inline constexpr size_t kJobEventsMax = 10;
+inline constexpr size_t kEventErrorBytesMax = 200;
 inline constexpr size_t kPayloadBytesDefaultMax = size_t{1} << 20;
 inline constexpr size_t kPayloadBytesHardMax = size_t{64} << 20;
 // Longer payloads leave the timers table for the big table.
@@ -32,11 +35,26 @@ inline constexpr size_t kCommitOpsJobsMax = 1024;
 inline constexpr size_t kCommitBytesMax = size_t{1} << 20;
 
 inline constexpr size_t kLeaseCountMax = 1000;
+// Jobs kicked by one command, so that a turn stays short.
+inline constexpr size_t kKickCountMax = 1000;
+inline constexpr size_t kClientNameBytesMax = 200;
 inline constexpr size_t kListLimitDefault = 100;
 inline constexpr size_t kListLimitMax = 1000;
 // A filtered list answers with a cursor after looking at this many rows, however few matched.
 inline constexpr size_t kListScanRowsMax = 10'000;
 inline constexpr size_t kListPayloadBytesMax = size_t{8} << 20;
+
+// One step of a change of many jobs: what matches, and what is looked at on the way. Other clients
+// wait for a step, so it is a matter of a few milliseconds.
+inline constexpr size_t kBulkJobsDefault = 100;
+inline constexpr size_t kBulkJobsMax = 1000;
+inline constexpr size_t kBulkRowsMax = 1000;
+
+inline constexpr size_t kForecastStepsMax = 1000;
+// Looked at for one forecast: entries in memory, rows of the store, and extra places in it.
+inline constexpr size_t kForecastSlotsMax = size_t{1} << 18;
+inline constexpr size_t kForecastRowsMax = 16384;
+inline constexpr size_t kForecastSeeksMax = 512;
 
 // Timers popped from the wheel in one turn, so that a burst does not stall the sockets.
 inline constexpr size_t kFireBatchMax = 4096;
@@ -62,5 +80,8 @@ static_assert(kInlinePayloadBytesMax < kPayloadBytesDefaultMax);
 static_assert(kPayloadBytesDefaultMax < kRequestBodyBytesMax);
 static_assert(kPayloadBytesDefaultMax <= kPayloadBytesHardMax);
 static_assert(kListLimitMax <= kListScanRowsMax);
+// A step is one commit.
+static_assert(kBulkJobsMax <= kCommitOpsJobsMax);
+static_assert(kBulkJobsDefault <= kBulkJobsMax && kBulkJobsDefault <= kBulkRowsMax);
 
 }  // namespace delayd::limits

@@ -1,8 +1,12 @@
 #include "cli/api.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "base/limits.h"
+#include "protocol/duration.h"
 #include "protocol/problem.h"
+#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -124,6 +128,17 @@ StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
   return Understood(protocol::ParseJobPage(answer));
 }
 
+StatusOr<std::vector<JobView>> Api::ListUpTo(ListQuery query, uint64_t limit) {
+  std::vector<JobView> jobs;
+  do {
+    query.limit = std::min<uint64_t>(limit - jobs.size(), limits::kListLimitMax);
+    DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, List(query));
+    std::move(page.jobs.begin(), page.jobs.end(), std::back_inserter(jobs));
+    query.cursor = page.next_cursor;
+  } while (!query.cursor.empty() && jobs.size() < limit);
+  return jobs;
+}
+
 StatusOr<std::vector<JobView>> Api::Lease(std::string_view queue,
                                           const protocol::LeaseRequest& request) {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer,
@@ -142,6 +157,26 @@ StatusOr<JobView> Api::ChangeLease(std::string_view token,
   const std::string target =
       "/v1/leases/" + protocol::PercentEncode(token) + "/" + std::string(action);
   return CallForJob("POST", target, protocol::LeaseChangeToJson(change));
+}
+
+StatusOr<protocol::ChangedMany> Api::ChangeMany(std::string_view action,
+                                                const protocol::ChangeManyRequest& request) {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
+                          Call("POST",
+                               "/v1/jobs:" + std::string(action),
+                               kJson,
+                               protocol::ChangeManyRequestToJson(request)));
+  return Understood(protocol::ParseChangedMany(answer));
+}
+
+StatusOr<std::vector<protocol::ForecastStep>> Api::Forecast(const ForecastQuery& query) {
+  std::string target = "/v1/forecast";
+  AppendQuery("queue", query.queue, &target);
+  AppendQuery("from", protocol::FormatTimestamp(query.from), &target);
+  AppendQuery("to", protocol::FormatTimestamp(query.to), &target);
+  AppendQuery("step", protocol::FormatDuration(query.step), &target);
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
+  return Understood(protocol::ParseForecast(answer));
 }
 
 StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
@@ -174,6 +209,11 @@ StatusOr<protocol::BackupResult> Api::BackUp(const protocol::BackupRequest& requ
 
 StatusOr<protocol::Health> Api::Health() {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/healthz"));
+  return Understood(protocol::ParseHealth(answer));
+}
+
+StatusOr<protocol::Health> Api::Readiness() {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/readyz"));
   return Understood(protocol::ParseHealth(answer));
 }
 

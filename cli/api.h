@@ -14,6 +14,7 @@
 #include "base/job.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "protocol/bulk_json.h"
 #include "protocol/client.h"
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
@@ -31,6 +32,13 @@ struct ListQuery {
   std::string cursor;
 };
 
+struct ForecastQuery {
+  std::optional<std::string> queue;
+  WallTime from;
+  WallTime to;
+  Millis step{0};
+};
+
 class Api {
  public:
   Api(std::unique_ptr<protocol::Client> client, Millis timeout)
@@ -44,6 +52,8 @@ class Api {
   StatusOr<JobView> Cancel(const JobRef& job);
   StatusOr<JobView> Reschedule(const JobRef& job, const protocol::RescheduleRequest& request);
   StatusOr<protocol::JobPage> List(const ListQuery& query);
+  // The first `limit` jobs, page by page.
+  StatusOr<std::vector<JobView>> ListUpTo(ListQuery query, uint64_t limit);
 
   StatusOr<std::vector<JobView>> Lease(std::string_view queue,
                                        const protocol::LeaseRequest& request);
@@ -52,12 +62,18 @@ class Api {
                                 std::string_view action,
                                 const protocol::LeaseChange& change);
 
+  // One step; `action` is cancel, reschedule or kick.
+  StatusOr<protocol::ChangedMany> ChangeMany(std::string_view action,
+                                             const protocol::ChangeManyRequest& request);
+  StatusOr<std::vector<protocol::ForecastStep>> Forecast(const ForecastQuery& query);
+
   StatusOr<std::vector<protocol::QueueCounts>> Queues();
   StatusOr<protocol::QueueCounts> Queue(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> Stats();
   StatusOr<protocol::VerifyResult> Verify();
   StatusOr<protocol::BackupResult> BackUp(const protocol::BackupRequest& request);
   StatusOr<protocol::Health> Health();
+  StatusOr<protocol::Health> Readiness();
 
  private:
   StatusOr<std::string> Call(std::string_view method,

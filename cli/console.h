@@ -20,6 +20,7 @@ class Console {
     bool out_is_terminal = false;
     bool err_is_terminal = false;
     bool color = false;
+    bool utf8 = false;  // the terminal's locale can show more than ASCII
     size_t width = 80;
   };
 

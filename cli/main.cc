@@ -2,6 +2,8 @@
 #include <locale.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -20,12 +22,27 @@ std::string Environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+// As locale(7) has it: the first of these that is set counts.
+bool LocaleIsUtf8() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    std::string value = Environment(name);
+    if (!value.empty()) {
+      std::transform(value.begin(), value.end(), value.begin(), [](unsigned char c) {
+        return static_cast<char>(std::tolower(c));
+      });
+      return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
+    }
+  }
+  return false;
+}
+
 delayd::cli::Console::Traits TerminalTraits() {
   delayd::cli::Console::Traits traits;
   traits.out_is_terminal = isatty(STDOUT_FILENO) != 0;
   traits.err_is_terminal = isatty(STDERR_FILENO) != 0;
   traits.color =
       traits.out_is_terminal && Environment("NO_COLOR").empty() && Environment("TERM") != "dumb";
+  traits.utf8 = LocaleIsUtf8();
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     traits.width = size.ws_col;
@@ -47,5 +64,6 @@ int main(int argc, char** argv) {
                                    .clock = clock,
                                    .in = std::cin,
                                    .in_is_terminal = isatty(STDIN_FILENO) != 0,
-                                   .server = Environment("DELAYCTL_SERVER")});
+                                   .server = Environment("DELAYCTL_SERVER"),
+                                   .zone = cctz::local_time_zone()});
 }

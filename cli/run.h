@@ -8,11 +8,14 @@
 #include <istream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "base/time.h"
 #include "cli/console.h"
+#include "cli/local_time.h"
 #include "protocol/client.h"
 
 namespace delayd::cli {
@@ -25,6 +28,9 @@ struct Environment {
   std::istream& in;
   bool in_is_terminal = false;
   std::string server;  // DELAYCTL_SERVER; empty: unset
+  // Between two looks of a verb that watches.
+  std::function<void(Millis)> sleep = [](Millis time) { std::this_thread::sleep_for(time); };
+  cctz::time_zone zone = cctz::utc_time_zone();
   Connect connect = [](const std::string& address) { return protocol::Client::Create(address); };
 };
 

@@ -127,12 +127,12 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
     {"beanstalk.listen",
      "--beanstalk-listen",
      "ADDRESS:PORT",
-     "TCP address for beanstalk clients; not built yet, must be empty",
+     "TCP address for beanstalk clients, loopback only; empty: off",
      [](std::string_view text, Config* c) { return SetListen(text, &c->beanstalk.listen); }},
     {"beanstalk.socket",
      "",
      "PATH",
-     "Unix socket for beanstalk clients; not built yet, must be empty",
+     "Unix socket for beanstalk clients; empty: off",
      [](std::string_view text, Config* c) { return SetSocketPath(text, &c->beanstalk.socket); }},
     {"log.level",
      "--log-level",
@@ -274,14 +274,6 @@ void ConfigReader::Set(const ConfigKey& key, std::string_view text, std::string 
 }
 
 void ConfigReader::Finish() {
-  for (const auto& [name, value] : {std::pair("beanstalk.listen", &config_.beanstalk.listen),
-                                    std::pair("beanstalk.socket", &config_.beanstalk.socket)}) {
-    if (!value->empty()) {
-      Fail(Where(name),
-           std::string(name) + ": the beanstalk protocol is not built yet in this version; leave " +
-               "it empty and use the HTTP API");
-    }
-  }
   if (config_.api.socket.empty() && config_.api.listen.empty()) {
     Fail(Where("api.socket"),
          "api.socket: both api.socket and api.listen are empty, so nobody could reach the daemon; "

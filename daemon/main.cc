@@ -4,11 +4,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
@@ -16,9 +18,11 @@
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/offline.h"
+#include "daemon/passed_sockets.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
 #include "daemon/store_admin.h"
+#include "protocol/beanstalk/reply_writer.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
@@ -103,21 +107,88 @@ class HttpApi {
   std::string no_room_;
 };
 
-// Opens what the configuration names; `names` is for the log.
-Status OpenListeners(const Config& config, const HttpApi& api, Server* server, std::string* names) {
-  const auto add = [&](StatusOr<Listener> listener) -> Status {
+// The beanstalk protocol on its sockets.
+class BeanstalkApi {
+ public:
+  BeanstalkApi(const Config& config, BootTime started)
+      : hub_({.job_bytes_max = config.limits.payload,
+              .version = std::string(Version()),
+              .started = started}) {}
+
+  void ListenOn(Listener listener, Server* server) {
+    server->Listen(
+        std::move(listener),
+        [this] { return std::make_unique<beanstalk::BeanstalkSession>(&hub_); },
+        std::string(beanstalk::reply::kOutOfMemory));
+  }
+
+ private:
+  beanstalk::Hub hub_;
+};
+
+// "http://127.0.0.1:80" or "unix:/path", and which protocol is spoken there when it is not HTTP.
+std::string NameOf(const Listener& listener, std::string_view protocol) {
+  constexpr std::string_view kHttp = "http://";
+  std::string name = listener.name();
+  if (!protocol.empty()) {
+    name = std::string(protocol) + ":" + (listener.is_tcp() ? name.substr(kHttp.size()) : name);
+  }
+  return name;
+}
+
+// Takes what the service manager opened under `name`, opens what else the configuration names.
+// `names` is for the log.
+template <typename Api>
+Status OpenListeners(std::string_view name,
+                     const ListenSetting& socket,
+                     const ListenSetting& listen,
+                     PassedSockets* passed,
+                     Api* api,
+                     Server* server,
+                     std::string* names) {
+  const auto add = [&](StatusOr<std::optional<Listener>> listener) -> Status {
     DELAYD_RETURN_IF_ERROR(listener.status());
-    *names += (names->empty() ? "" : " ") + listener->name();
-    api.ListenOn(std::move(listener).value(), server);
+    if (listener->has_value()) {
+      *names += (names->empty() ? "" : " ") + NameOf(**listener, name == "api" ? "" : name);
+      api->ListenOn(std::move(**listener), server);
+    }
     return OkStatus();
   };
-  if (!config.api.socket.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenUnix(config.api.socket)));
-  }
-  if (!config.api.listen.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenTcp(config.api.listen)));
-  }
-  return OkStatus();
+  DELAYD_RETURN_IF_ERROR(add(passed->Unix(name, socket)));
+  return add(passed->Tcp(name, listen));
+}
+
+Status OpenAllListeners(const Config& config,
+                        HttpApi* api,
+                        BeanstalkApi* beanstalk,
+                        Server* server,
+                        std::string* names) {
+  StatusOr<PassedSockets> passed = PassedSockets::FromEnvironment();
+  DELAYD_RETURN_IF_ERROR(passed.status());
+  DELAYD_RETURN_IF_ERROR(OpenListeners("api",
+                                       {"api.socket", config.api.socket},
+                                       {"api.listen", config.api.listen},
+                                       &*passed,
+                                       api,
+                                       server,
+                                       names));
+  DELAYD_RETURN_IF_ERROR(OpenListeners("beanstalk",
+                                       {"beanstalk.socket", config.beanstalk.socket},
+                                       {"beanstalk.listen", config.beanstalk.listen},
+                                       &*passed,
+                                       beanstalk,
+                                       server,
+                                       names));
+  return passed->CheckAllTaken();
+}
+
+// SIGHUP. Says what it does, so that a reload is never taken for more than it is.
+void Reload(const ServiceNotify& notify) {
+  notify.Reloading();
+  log::Warn(
+      "reload: this version reads its configuration at the start only; restart it to apply "
+      "changes, clients wait or try again meanwhile");
+  notify.Reloaded("Serving; a changed configuration waits for a restart");
 }
 
 int Serve(const Config& config, storage::JobStore* store, const Clock& clock, BootTime started) {
@@ -134,11 +205,13 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
   if (const Status status = CommitGathered(engine->get(), store, clock); !status.ok()) {
     return Refuse("cannot write to the store", status, kExitCommitFailed);
   }
-  const HttpApi api(config, engine->get());
+  HttpApi api(config, engine->get());
+  BeanstalkApi beanstalk(config, started);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
+                 .reload = [&notify] { Reload(notify); },
                  .stopping = [&notify] { notify.Stopping(); },
                  .disk = {.directory = config.data_dir,
                           .reserve = config.storage.reserve,
@@ -148,8 +221,9 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
                 store,
                 &clock);
   std::string names;
-  if (const Status status = OpenListeners(config, api, &server, &names); !status.ok()) {
-    return Refuse("cannot listen", status, kExitFailed);
+  const Status listening = OpenAllListeners(config, &api, &beanstalk, &server, &names);
+  if (!listening.ok()) {
+    return Refuse("cannot listen", listening, kExitFailed);
   }
   const engine::StatsView stats = (*engine)->stats();
   const uint64_t timers = stats.scheduled + stats.ready;
@@ -187,6 +261,8 @@ int RunDaemon(const Config& config) {
   log::Start(config.log);
   // A reader of the log that goes away must not take the daemon along.
   std::signal(SIGPIPE, SIG_IGN);
+  // A reload that comes before there is anything to reload must not end the start.
+  std::signal(SIGHUP, SIG_IGN);
   RaiseFileLimit(config);
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;

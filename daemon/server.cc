@@ -1,6 +1,7 @@
 #include "daemon/server.h"
 
 #include <algorithm>
+#include <csignal>
 
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
@@ -12,14 +13,26 @@ namespace delayd {
 namespace {
 
 constexpr size_t kReadBytes = size_t{64} * 1024;
+// Requests of one connection in one turn; the others have theirs before it goes on.
+constexpr int kRequestsPerTurn = 256;
 
 bool ChangesJobs(const engine::Command& command) {
   return std::holds_alternative<engine::Enqueue>(command) ||
          std::holds_alternative<engine::Cancel>(command) ||
          std::holds_alternative<engine::Reschedule>(command) ||
+         std::holds_alternative<engine::ChangeMany>(command) ||
          std::holds_alternative<engine::Ack>(command) ||
          std::holds_alternative<engine::Nack>(command) ||
-         std::holds_alternative<engine::Bury>(command);
+         std::holds_alternative<engine::Bury>(command) ||
+         std::holds_alternative<engine::Kick>(command) ||
+         std::holds_alternative<engine::KickQueue>(command) ||
+         std::holds_alternative<engine::Pause>(command) ||
+         std::holds_alternative<engine::Resume>(command);
+}
+
+bool HandsOut(const engine::Command& command) {
+  return std::holds_alternative<engine::Lease>(command) ||
+         std::holds_alternative<engine::LeaseJob>(command);
 }
 
 }  // namespace
@@ -53,6 +66,8 @@ Server::Loop::Loop(const ServerOptions& options,
       engine_(engine),
       clock_(clock),
       signals_(io_),
+      drain_signal_(io_),
+      hangups_(io_, SIGHUP),
       wake_(&io_, [] { log::Info("the wall clock was set; absolute due times follow it"); }),
       on_readable_([this](const ConnectionPtr& connection) {
         connection->Read(read_buffer_);
@@ -77,6 +92,8 @@ Server::Loop::Loop(const ServerOptions& options,
 
 Status Server::Loop::Run() {
   WaitForSignal();
+  WaitForDrainSignal();
+  WaitForHangup();
   heartbeat_due_ = clock_->Sample().boot;
   // What loading left to do comes first, then whatever wakes us.
   Status status = Turn();
@@ -108,6 +125,7 @@ Status Server::Loop::Turn() {
       return FailAll(result.status);
     }
     engine_->Committed(result.sequence);
+    DeliverReplies();  // before a client that has gone is asked what it holds
   }
   // After the reads: a delay must not count from a moment before its request had arrived.
   const Now now = clock_->Sample();
@@ -137,11 +155,11 @@ Status Server::Loop::Turn() {
 // Gives the engine what the client has asked, as far as there is room.
 void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
   if (connection->gone()) {
-    GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
+    Leave(connection.get(), now);  // before Advance hands a job to nobody
     return;
   }
-  connection->held_back = false;
-  while (!under_pressure()) {
+  int taken = 0;
+  for (; taken < kRequestsPerTurn && !under_pressure(); ++taken) {
     std::optional<SessionRequest> request = connection->NextRequest(now);
     if (!request) {
       break;
@@ -154,14 +172,16 @@ void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
     pending_.emplace(id,
                      Pending{.connection = connection,
                              .tag = request->tag,
-                             .is_lease = std::holds_alternative<engine::Lease>(request->command),
+                             .is_lease = HandsOut(request->command),
                              .changes = ChangesJobs(request->command)});
     connection->pending.push_back(id);
     engine_->Execute(id, std::move(request->command), now);
   }
-  connection->held_back = under_pressure() || !connection->session().wants_input();
+  Session& session = connection->session();
+  connection->held_back =
+      taken == kRequestsPerTurn || under_pressure() || !session.wants_input() || session.has_more();
   if (connection->input_ended() && !connection->held_back) {
-    connection->session().Stop();
+    session.InputEnded();
     if (connection->hung_up()) {
       GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
     }
@@ -247,7 +267,7 @@ void Server::Loop::FinishTouched(const Now& now) {
 bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   if (connection->input_ended() && !connection->held_back) {
     // It gets what is there now; a client that asks nothing more does not wait for later jobs.
-    GiveUpLeases(connection.get(), now);
+    EndWaits(*connection, now);
   }
   const bool all_sent = connection->Write();
   Session& session = connection->session();
@@ -257,6 +277,7 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
     return false;
   }
   if (done) {
+    Leave(connection.get(), now);
     connection->BeginLinger();
   }
   if (!all_sent) {
@@ -267,13 +288,15 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   if (under_pressure()) {
     return true;  // the commit that makes room wakes us
   }
-  if (!session.wants_input()) {
-    return false;  // an answer or the client's reading makes room, and touches it
+  const bool wants_input = session.wants_input();
+  if (wants_input) {
+    connection->ArmRead(on_readable_);
   }
-  connection->ArmRead(on_readable_);
-  // There may be whole requests in the session's buffer, and no byte may follow to wake us.
-  turn_again_ = turn_again_ || connection->held_back;
-  return connection->held_back;
+  // There may be whole requests in the session's buffer, and no byte may follow to wake us. Where
+  // there is no room, an answer or the client's reading makes it, and touches the connection.
+  const bool again = session.has_more() || (wants_input && connection->held_back);
+  turn_again_ = turn_again_ || again;
+  return again;
 }
 
 void Server::Loop::LogIncidents() {

@@ -44,6 +44,8 @@ struct ServerOptions {
   // Called at least this often while the turn goes round; for a service manager's watchdog.
   std::optional<Millis> heartbeat_interval;
   std::function<void()> heartbeat;
+  // Called on SIGHUP, between two turns.
+  std::function<void()> reload;
   // Called once when a stop begins.
   std::function<void()> stopping;
   // Below it new jobs are refused; without a reserve the disk is not watched.
@@ -70,6 +72,7 @@ class Server {
   // bytes `no_room` instead, and is closed.
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
 
+  // SIGUSR1: no new jobs are taken from then on (engine::Drain).
   // Until SIGTERM, SIGINT or Stop, then until what was under way is answered and durable. A second
   // signal ends the process at once.
   Status Run();

@@ -83,10 +83,14 @@ class Server::Loop {
   void AcceptFrom(Door* door);
   void Touch(const ConnectionPtr& connection);
   void GiveUpLeases(Connection* connection, const Now& now);
+  void EndWaits(const Connection& connection, const Now& now);
+  void Leave(Connection* connection, const Now& now);
   void Drop(const ConnectionPtr& connection, const Now& now);
   void QueueDeadline(const ConnectionPtr& connection);
   void CheckDeadlines(const Now& now);
   void WaitForSignal();
+  void WaitForDrainSignal();
+  void WaitForHangup();
   void BeginStop(const Now& now);
 
   const ServerOptions options_;
@@ -96,6 +100,8 @@ class Server::Loop {
 
   boost::asio::io_context io_{1};
   boost::asio::signal_set signals_;
+  boost::asio::signal_set drain_signal_;
+  boost::asio::signal_set hangups_;
   WakeTimer wake_;
   std::vector<std::unique_ptr<Door>> doors_;
   const Connection::Ready on_readable_;

@@ -1,4 +1,5 @@
-// protocol/json_members.h — one member of an object into one field, with its name in the error.
+// protocol/json_members.h — one member of an object into one field, with its name in the error;
+// members that several objects have.
 //
 // Private to the room. Null leaves the field as it is.
 #pragma once
@@ -9,9 +10,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/job.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "protocol/job_json.h"
 #include "protocol/json_reader.h"
+#include "protocol/json_writer.h"
 
 namespace delayd::protocol {
 
@@ -26,5 +30,9 @@ Status SetDuration(std::string_view name, const JsonValue& value, Millis* out);
 Status SetDuration(std::string_view name, const JsonValue& value, std::optional<Millis>* out);
 Status SetTime(std::string_view name, const JsonValue& value, WallTime* out);
 Status SetTime(std::string_view name, const JsonValue& value, std::optional<WallTime>* out);
+
+// The due time that members "delay" and "due" give; an error when both are there.
+StatusOr<std::optional<DueSpec>> OneDue(std::optional<Millis> delay, std::optional<WallTime> due);
+void WriteReschedule(const RescheduleRequest& request, JsonObjectWriter* writer);
 
 }  // namespace delayd::protocol

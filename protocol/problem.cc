@@ -23,13 +23,15 @@ struct Known {
 
 // Reasons whose code is known for sure. One that is missing here still travels: its code is then
 // guessed from the HTTP status.
-constexpr std::array<Known, 25> kReasons = {{
+constexpr std::array<Known, 33> kReasons = {{
     {"already_finished", StatusCode::kFailedPrecondition, 409},
     {"body_too_large", StatusCode::kResourceExhausted, 413},
     {"clock_suspect", StatusCode::kUnavailable, 503},
     {"dead", StatusCode::kFailedPrecondition, 409},
     {"disk_full", StatusCode::kResourceExhausted, 507},
+    {"draining", StatusCode::kResourceExhausted, 503},
     {"duplicate_member", StatusCode::kInvalidArgument, 400},
+    {"empty_filter", StatusCode::kInvalidArgument, 400},
     {"finished", StatusCode::kFailedPrecondition, 409},
     {"header_too_large", StatusCode::kResourceExhausted, 431},
     {"invalid_base64", StatusCode::kInvalidArgument, 400},
@@ -40,6 +42,10 @@ constexpr std::array<Known, 25> kReasons = {{
     {"invalid_lease_token", StatusCode::kInvalidArgument, 400},
     {"invalid_member", StatusCode::kInvalidArgument, 400},
     {"invalid_queue", StatusCode::kInvalidArgument, 400},
+    {"invalid_limit", StatusCode::kInvalidArgument, 400},
+    {"invalid_range", StatusCode::kInvalidArgument, 400},
+    {"invalid_reschedule", StatusCode::kInvalidArgument, 400},
+    {"invalid_state", StatusCode::kInvalidArgument, 400},
     {"invalid_target", StatusCode::kInvalidArgument, 400},
     {"invalid_time", StatusCode::kInvalidArgument, 400},
     {"key_conflict", StatusCode::kAlreadyExists, 409},
@@ -47,6 +53,8 @@ constexpr std::array<Known, 25> kReasons = {{
     {"leased", StatusCode::kFailedPrecondition, 409},
     {"method_not_allowed", StatusCode::kInvalidArgument, 405},
     {"payload_too_large", StatusCode::kResourceExhausted, 413},
+    {"queue_required", StatusCode::kInvalidArgument, 400},
+    {"too_many_steps", StatusCode::kInvalidArgument, 400},
     {"unknown_member", StatusCode::kInvalidArgument, 400},
     {"unsupported_media_type", StatusCode::kInvalidArgument, 415},
 }};

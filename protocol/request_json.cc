@@ -20,6 +20,19 @@ bool IsBlank(std::string_view text) {
 
 }  // namespace
 
+StatusOr<std::optional<DueSpec>> OneDue(std::optional<Millis> delay, std::optional<WallTime> due) {
+  if (delay.has_value() && due.has_value()) {
+    return InvalidArgument(
+        "members 'delay' and 'due': both are given; a job is due after a delay or at a time, keep "
+        "one",
+        "invalid_member");
+  }
+  if (delay.has_value()) {
+    return std::optional<DueSpec>(DueAfter{*delay});
+  }
+  return due.has_value() ? std::optional<DueSpec>(DueAt{*due}) : std::nullopt;
+}
+
 StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json) {
   RescheduleRequest request;
   std::optional<Millis> delay;
@@ -37,35 +50,29 @@ StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json) {
         }
         return UnknownMember(name, kRescheduleMembers);
       }));
-  if (delay.has_value() && due.has_value()) {
-    return InvalidArgument(
-        "members 'delay' and 'due': both are given; a job is due after a delay or at a time, keep "
-        "one",
-        "invalid_member");
-  }
-  if (delay.has_value()) {
-    request.due = DueAfter{*delay};
-  } else if (due.has_value()) {
-    request.due = DueAt{*due};
-  }
+  DELAYD_ASSIGN_OR_RETURN(request.due, OneDue(delay, due));
   if (!request.due.has_value() && !request.priority.has_value()) {
     return InvalidArgument("nothing to change; give delay, due or priority", "invalid_member");
   }
   return request;
 }
 
-std::string RescheduleRequestToJson(const RescheduleRequest& request) {
-  JsonObjectWriter writer;
+void WriteReschedule(const RescheduleRequest& request, JsonObjectWriter* writer) {
   if (request.due.has_value()) {
     if (const auto* at = std::get_if<DueAt>(&*request.due)) {
-      writer.String("due", FormatTimestamp(at->at));
+      writer->String("due", FormatTimestamp(at->at));
     } else {
-      writer.String("delay", FormatDuration(std::get<DueAfter>(*request.due).delay));
+      writer->String("delay", FormatDuration(std::get<DueAfter>(*request.due).delay));
     }
   }
   if (request.priority.has_value()) {
-    writer.Number("priority", *request.priority);
+    writer->Number("priority", *request.priority);
   }
+}
+
+std::string RescheduleRequestToJson(const RescheduleRequest& request) {
+  JsonObjectWriter writer;
+  WriteReschedule(request, &writer);
   return writer.Take();
 }
 

@@ -1,5 +1,5 @@
 #include "cli/human_time.h"
-#include "cli/verbs/job_refs.h"
+#include "cli/verbs/job_selection.h"
 #include "cli/verbs/verbs.h"
 
 namespace delayd::cli {
@@ -13,16 +13,21 @@ class CancelVerb final : public Verb {
 
   std::string_view details() const override {
     return "Once it says cancelled, the job is never handed out. Exit code 4: a worker has it.\n"
+           "A filter in place of ids means all jobs that fit it.\n"
            "\n"
            "Examples:\n"
            "  delayctl cancel 4711 4712\n"
-           "  delayctl cancel --queue orders --key order:1001";
+           "  delayctl cancel --queue orders --key order:1001\n"
+           "  delayctl cancel --queue orders --state scheduled --key-prefix order: --dry-run";
   }
 
-  void Declare(Options* options) override { refs_.Declare(options); }
+  void Declare(Options* options) override { selection_.Declare(options); }
 
   ExitCode Run(Context* context) override {
-    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
+    if (selection_.IsFilter()) {
+      return selection_.ChangeMany("cancel", "cancelled", {}, context);
+    }
+    const StatusOr<std::vector<JobRef>> jobs = selection_.ResolveRefs();
     if (!jobs.ok()) {
       return context->Fail(jobs.status());
     }
@@ -42,7 +47,7 @@ class CancelVerb final : public Verb {
   }
 
  private:
-  JobRefs refs_;
+  JobSelection selection_;
 };
 
 }  // namespace

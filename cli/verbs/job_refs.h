@@ -20,6 +20,12 @@ class JobRefs {
   // The jobs that were named: at least one.
   StatusOr<std::vector<JobRef>> Resolve() const;
 
+  bool names_jobs() const { return !ids_.empty() || key_.has_value(); }
+
+  bool names_queue_only() const { return queue_.has_value() && !names_jobs(); }
+
+  const std::optional<std::string>& queue() const { return queue_; }
+
  private:
   std::vector<std::string> ids_;
   std::optional<std::string> queue_;

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "cli/job_output.h"
+#include "cli/job_watch.h"
 #include "cli/verbs/list_filter.h"
 #include "cli/verbs/verbs.h"
 
@@ -19,13 +20,17 @@ class ListVerb final : public Verb {
            "\n"
            "Examples:\n"
            "  delayctl list --queue orders --due-before 1h -o jsonl\n"
-           "  delayctl list --state dead --all -q";
+           "  delayctl list --state dead --queue orders --all -q\n"
+           "  delayctl list --queue orders --watch -o jsonl";
   }
 
   void Declare(Options* options) override {
     filter_.Declare(options);
     options->Number("-n,--limit", UINT64_MAX, &limit_, "at most so many (100)");
     options->Flag("-a,--all", &all_, "all that match");
+    options->Flag("-w,--watch",
+                  &watch_,
+                  "look again every second: redraw on a terminal, changes with -o jsonl");
   }
 
   ExitCode Run(Context* context) override {
@@ -36,6 +41,10 @@ class ListVerb final : public Verb {
     if (query.ok() && limit_ == uint64_t{0}) {
       query = UsageError("--limit: 0 lists nothing; give at least 1, or --all");
     }
+    if (query.ok() && watch_) {
+      const Status can_watch = CanWatch(*context);
+      query = can_watch.ok() ? query : can_watch;
+    }
     if (!query.ok()) {
       return context->Fail(query.status());
     }
@@ -43,7 +52,7 @@ class ListVerb final : public Verb {
     if (!api.ok()) {
       return context->Fail(api.status());
     }
-    return Page(**api, *query, context);
+    return watch_ ? Watch(**api, *query, context) : Page(**api, *query, context);
   }
 
  private:
@@ -77,9 +86,26 @@ class ListVerb final : public Verb {
     return kExitOk;
   }
 
+  // Until the daemon fails or the user ends it.
+  ExitCode Watch(Api& api, const ListQuery& query, Context* context) const {
+    const uint64_t limit = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
+    JobWatch watch(context);
+    for (;;) {
+      StatusOr<std::vector<JobView>> jobs = api.ListUpTo(query, limit);
+      if (!jobs.ok()) {
+        return context->Fail(jobs.status());
+      }
+      watch.Show(*std::move(jobs));
+      context->sleep(kWatchEvery);
+    }
+  }
+
+  static constexpr Millis kWatchEvery{1000};
+
   ListFilter filter_;
   std::optional<uint64_t> limit_;
   bool all_ = false;
+  bool watch_ = false;
 };
 
 }  // namespace

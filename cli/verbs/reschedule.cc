@@ -1,7 +1,6 @@
 #include "cli/human_time.h"
-#include "cli/verbs/job_refs.h"
+#include "cli/verbs/job_selection.h"
 #include "cli/verbs/verbs.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -13,26 +12,33 @@ class RescheduleVerb final : public Verb {
   std::string_view summary() const override { return "Move jobs to another due time or priority"; }
 
   std::string_view details() const override {
-    return "Examples:\n"
+    return "A filter in place of ids means all jobs that fit it; they get one due time.\n"
+           "\n"
+           "Examples:\n"
            "  delayctl reschedule 4711 --in 10m\n"
-           "  delayctl reschedule --queue orders --key order:1001 --at 2027-01-01T09:00:00Z";
+           "  delayctl reschedule --queue orders --key order:1001 --at 2027-01-01T09:00:00Z\n"
+           "  delayctl reschedule --queue orders --due-before 10m --in 1h --yes";
   }
 
   void Declare(Options* options) override {
-    refs_.Declare(options);
+    selection_.Declare(options);
     options->Duration("--in", &in_, "due this long from now");
-    options->Time("--at", &at_, "due at this wall-clock time (RFC 3339)");
+    options->Time(
+        "--at", &at_, "due at this wall-clock time ('tomorrow 09:00', 2027-01-01T09:00:00Z)");
     options->Number("--priority", 0xffffffff, &priority_, "smaller is handed out first");
   }
 
   ExitCode Run(Context* context) override {
-    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
-    if (!jobs.ok()) {
-      return context->Fail(jobs.status());
-    }
     const StatusOr<protocol::RescheduleRequest> request = MakeRequest();
     if (!request.ok()) {
       return context->Fail(request.status());
+    }
+    if (selection_.IsFilter()) {
+      return selection_.ChangeMany("reschedule", "rescheduled", *request, context);
+    }
+    const StatusOr<std::vector<JobRef>> jobs = selection_.ResolveRefs();
+    if (!jobs.ok()) {
+      return context->Fail(jobs.status());
     }
     StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
     if (!api.ok()) {
@@ -45,8 +51,8 @@ class RescheduleVerb final : public Verb {
           const WallTime now = context->clock.Sample().wall;
           context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue
                                  << " is due " << FromNow(job.due, now) << " ("
-                                 << protocol::FormatTimestamp(job.due) << "), priority "
-                                 << job.priority << '\n';
+                                 << context->TimeText(job.due) << "), priority " << job.priority
+                                 << '\n';
         },
         context);
   }
@@ -71,7 +77,7 @@ class RescheduleVerb final : public Verb {
     return request;
   }
 
-  JobRefs refs_;
+  JobSelection selection_;
   std::optional<Millis> in_;
   std::optional<WallTime> at_;
   std::optional<uint64_t> priority_;

@@ -175,6 +175,10 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerpr
 }
 
 StatusOr<Body> EngineCore::Do(Enqueue& command) {
+  if (draining_) {
+    return ResourceExhausted("the daemon is draining: it takes no new jobs until that is ended",
+                             "draining");
+  }
   std::vector<JobSpec>& specs = command.jobs;
   if (specs.empty() || specs.size() > limits::kEnqueueBatchJobsMax) {
     return InvalidArgument("a batch has " + std::to_string(specs.size()) + " jobs; send 1 to " +

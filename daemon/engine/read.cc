@@ -3,7 +3,6 @@
 
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
-#include "daemon/engine/list_page.h"
 #include "storage/keys.h"
 
 namespace delayd::engine {
@@ -30,12 +29,26 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
   }
   view.last_error = record.last_error;
   view.payload_bytes = record.payload_bytes;
+  view.delay = storage::DelayOf(record);
+  view.timeouts = record.timeouts;
+  view.releases = record.releases;
+  view.buries = record.buries;
+  view.kicks = record.kicks;
+  view.reserves = record.timeouts + record.releases + record.buries;
+  if (state == JobState::kScheduled) {
+    const bool on_boot_clock = record.due_kind == DueKind::kRelative && record.boot_id == boot_id_;
+    const Millis left = on_boot_clock ? record.boot_due - now_.boot : record.due - now_.wall;
+    view.time_left = std::max(left, Millis(0));
+  }
   if (state == JobState::kLeased) {
+    ++view.reserves;
     ++view.attempt;
     const std::optional<Slot> slot = jobs_.Find(record.id);
     const auto lease = slot ? leases_.find(*slot) : leases_.end();
     if (lease != leases_.end()) {
-      view.lease_expires = now_.wall + (lease->second.expires - now_.boot);
+      view.time_left = lease->second.expires - now_.boot;
+      view.lease_expires = now_.wall + *view.time_left;
+      view.lease_ends = lease->second.expires;
     }
   }
   return view;
@@ -123,14 +136,7 @@ StatusOr<Body> EngineCore::Do(const List& command) {
                                std::to_string(limits::kListLimitMax) + " and follow next_cursor",
                            "invalid_limit");
   }
-  const Queue* queue = nullptr;
-  if (command.queue) {
-    DELAYD_RETURN_IF_ERROR(ValidateQueueName(*command.queue));
-    queue = queues_.Find(*command.queue);
-    if (queue == nullptr || !queue->stored) {
-      return NotFound("queue " + *command.queue + " is not known: no job was ever put into it");
-    }
-  }
+  DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.queue));
   if (command.state == JobState::kDead) {
     return ListDead(command, queue);
   }
@@ -142,8 +148,7 @@ StatusOr<Body> EngineCore::Do(const List& command) {
 
 StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
                                                         WallTime key_due,
-                                                        JobId id,
-                                                        QueueId queue) {
+                                                        JobId id) {
   const std::optional<JobView> left_out;
   StatusOr<Located> located = LocateId(id);
   if (located.status().code() == StatusCode::kNotFound) {
@@ -153,13 +158,6 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   if (located->index.place != IndexRecord::Place::kTimers) {
     return left_out;  // it dies with a commit that is under way
   }
-  // A job that moves with a commit under way has only its old row yet: it is listed there, as it
-  // will be, or not at all when the filter leaves the new due time out.
-  if (located->index.at != key_due &&
-      ((command.due_after && located->index.at < *command.due_after) ||
-       (command.due_before && located->index.at >= *command.due_before))) {
-    return left_out;
-  }
   if (command.state && located->state != *command.state) {
     return left_out;
   }
@@ -167,14 +165,16 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   if (record.status().code() == StatusCode::kDataLoss) {
     JobView damaged;
     damaged.id = id;
-    damaged.queue = queues_[queue].name;
+    damaged.queue = queues_[located->index.queue].name;
     damaged.state = located->state;
     damaged.due = key_due;
     damaged.last_error = record.status().message();
     return std::optional(std::move(damaged));
   }
   DELAYD_RETURN_IF_ERROR(record.status());
-  if (!record->key.starts_with(command.key_prefix)) {
+  // A job that moves with a commit under way has only its old row yet: it is listed there, as it
+  // will be.
+  if (!record->key.starts_with(command.key_prefix) || !DueRangeOf(command).Holds(record->due)) {
     return left_out;
   }
   JobView view = ViewOf(*record, located->state);
@@ -188,47 +188,33 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
 StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
-  const WallTime first =
-      std::max({durable_low_water_mark_, command.due_after.value_or(WallTime()), after.at});
-  const JobId first_id = first == after.at ? after.id : JobId{};
-  std::string from;
-  std::string to;
-  if (queue != nullptr) {
-    from = storage::ByQueueKey(queue->id, first, first_id);
-    to = command.due_before
-             ? storage::ByQueueKey(queue->id, *command.due_before, JobId{})
-             : storage::ByQueueKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{});
-  } else {
-    from = storage::TimerKey(first, first_id);
-    to = command.due_before ? storage::TimerKey(*command.due_before, JobId{}) : std::string();
-  }
   Status failed;
-  const auto visit = [&](WallTime key_due, JobId id, QueueId queue_id) {
-    if (ListCursor{key_due, id} == after) {
-      return true;
-    }
-    StatusOr<std::optional<JobView>> view = ListedView(command, key_due, id, queue_id);
-    failed = view.status();
-    return failed.ok() && page.Add({key_due, id}, std::move(*view));
-  };
-  const Status scanned =
-      pending_.Scan(queue != nullptr ? Table::kByQueue : Table::kTimers,
-                    from,
-                    to,
-                    [&](std::string_view key, std::string_view value) {
-                      if (queue != nullptr) {
-                        const auto parts = storage::ParseByQueueKey(key);
-                        failed = parts.status();
-                        return failed.ok() && visit(parts->key_due, parts->id, parts->queue);
-                      }
-                      const auto parts = storage::ParseTimerKey(key);
-                      const auto head = storage::DecodeTimerHead(key, value);
-                      failed = parts.ok() ? head.status() : parts.status();
-                      return failed.ok() && visit(parts->key_due, parts->id, head->queue);
-                    });
-  DELAYD_RETURN_IF_ERROR(scanned);
+  DELAYD_RETURN_IF_ERROR(
+      ScanPending(DueRangeOf(command), queue, after, [&](const ListCursor& place) {
+        if (place == after) {
+          return true;
+        }
+        StatusOr<std::optional<JobView>> view = ListedView(command, place.at, place.id);
+        failed = view.status();
+        return failed.ok() && page.Add(place, std::move(*view));
+      }));
   DELAYD_RETURN_IF_ERROR(failed);
   return Body(page.Take());
+}
+
+// The record of a dead job. One that is revived and dies again with commits under way has only its
+// old row yet: it is listed there, as it will be.
+StatusOr<JobRecord> EngineCore::DeadRecord(const storage::DeadKeyParts& parts,
+                                           std::string_view key,
+                                           std::string_view value) {
+  if (!pending_.IsChanging(Table::kDead, key)) {
+    return storage::DecodeJobRecord(Table::kDead, key, value);
+  }
+  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(parts.id));
+  if (located.index.place != IndexRecord::Place::kDead) {
+    return NotFound("dead no longer");
+  }
+  return ReadRecord(located);
 }
 
 StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
@@ -245,16 +231,19 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
       [&](std::string_view key, std::string_view value) {
         const auto parts = storage::ParseDeadKey(key);
         failed = parts.status();
-        if (!failed.ok() || ListCursor{parts->died, parts->id} == after ||
-            pending_.IsChanging(Table::kDead, key)) {
+        if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
           return failed.ok();
         }
-        StatusOr<JobRecord> record = storage::DecodeJobRecord(Table::kDead, key, value);
+        StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
+        if (record.status().code() == StatusCode::kNotFound) {
+          return true;  // dead no longer, with a commit that is under way
+        }
         failed = record.status();
         if (!failed.ok()) {
           return false;
         }
-        if (!record->key.starts_with(command.key_prefix)) {
+        if (!record->key.starts_with(command.key_prefix) ||
+            !DueRangeOf(command).Holds(record->due)) {
           return page.Add({parts->died, parts->id}, std::nullopt);
         }
         JobView view = ViewOf(*record, JobState::kDead);
@@ -291,7 +280,8 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
           return false;
         }
         const bool wanted = (queue == nullptr || done->queue == queue->id) &&
-                            done->key.starts_with(command.key_prefix);
+                            done->key.starts_with(command.key_prefix) &&
+                            DueRangeOf(command).Holds(done->due);
         return page.Add(
             {parts->key_due, parts->id},
             wanted ? std::optional(DoneView(parts->id, parts->key_due, *done)) : std::nullopt);
@@ -301,32 +291,34 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
   return Body(page.Take());
 }
 
-namespace {
-
-QueueView ViewOfQueue(const Queue& queue) {
+QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   QueueView view{.name = queue.name};
   view.ready = queue.ready.size() + queue.damaged;
   view.leased = queue.leased;
   view.scheduled = queue.counts.pending - view.ready - view.leased;
   view.dead = queue.counts.dead;
+  view.urgent = queue.urgent;
+  view.enqueued = queue.enqueued;
+  view.acked = queue.acked;
+  view.cancelled = queue.cancelled;
+  view.pauses = queue.pauses;
+  view.paused = queue.pause.has_value();
+  if (queue.pause && queue.pause->durable.timed) {
+    view.pause_length = queue.pause->durable.timed->length;
+    view.pause_left = std::max(queue.pause->end - now_.boot, Millis(0));
+  }
   return view;
 }
-
-}  // namespace
 
 StatusOr<Body> EngineCore::Do(const ListQueues& command) {
   QueueList list;
   pending_.TouchAll();
   if (command.queue) {
-    DELAYD_RETURN_IF_ERROR(ValidateQueueName(*command.queue));
-    const Queue* queue = queues_.Find(*command.queue);
-    if (queue == nullptr || !queue->stored) {
-      return NotFound("queue " + *command.queue + " is not known: no job was ever put into it");
-    }
+    DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(*command.queue));
     list.queues.push_back(ViewOfQueue(*queue));
     return Body(std::move(list));
   }
-  queues_.ForEach([&list](const Queue& queue) {
+  queues_.ForEach([&](const Queue& queue) {
     if (queue.stored) {
       list.queues.push_back(ViewOfQueue(queue));
     }
@@ -339,17 +331,24 @@ StatusOr<Body> EngineCore::Do(const GetStats&) {
   return Body(stats());
 }
 
+StatusOr<Body> EngineCore::Do(const Drain& command) {
+  draining_ = command.on;
+  return Body(stats());
+}
+
 StatsView EngineCore::stats() const {
   StatsView view = counters_;
-  queues_.ForEach([&view](const Queue& queue) {
+  queues_.ForEach([&](const Queue& queue) {
     const QueueView one = ViewOfQueue(queue);
     view.scheduled += one.scheduled;
     view.ready += one.ready;
     view.leased += one.leased;
     view.dead += one.dead;
+    view.urgent += one.urgent;
     view.queues += queue.stored ? 1 : 0;
   });
   view.waiting = waiters_.size();
+  view.draining = draining_;
   view.epoch = epoch_;
   view.commit_sequence = pending_.committed();
   if (const std::optional<Millis> wait = UntilNextTimer(now_)) {

@@ -23,11 +23,14 @@ void EngineCore::Execute(RequestId request, Command command, const Now& now) {
     DoLease(request, *lease);
   } else if (const auto* abandon = std::get_if<Abandon>(&command)) {
     DoAbandon(*abandon);
+  } else if (const auto* end = std::get_if<EndWait>(&command)) {
+    DoEndWait(*end);
   } else {
     std::visit(
         [this, request](auto& one) {
           using One = std::decay_t<decltype(one)>;
-          if constexpr (!std::is_same_v<One, Lease> && !std::is_same_v<One, Abandon>) {
+          if constexpr (!std::is_same_v<One, Lease> && !std::is_same_v<One, Abandon> &&
+                        !std::is_same_v<One, EndWait>) {
             Answer(request, Do(one));
           }
         },
@@ -92,10 +95,8 @@ void EngineCore::MakeReady(Slot slot) {
       {.key_due = entry.key_due(), .id = entry.id(), .priority = entry.priority(), .slot = slot});
   fired_.Add(entry.key_due(), entry.id());
   ++fired_count_;
-  if (!queue.to_serve && !queue.waiters.empty()) {
-    queue.to_serve = true;
-    to_serve_.push_back(queue.id);
-  }
+  queue.urgent += entry.priority() < limits::kPriorityDefault ? 1U : 0U;
+  ServeSoon(queue);
 }
 
 void EngineCore::Unplace(Slot slot) {
@@ -111,6 +112,7 @@ void EngineCore::Unplace(Slot slot) {
       break;
     case Phase::kReady:
       queue.ready.Remove(static_cast<uint32_t>(entry.handle));
+      queue.urgent -= entry.priority() < limits::kPriorityDefault ? 1U : 0U;
       --fired_count_;
       break;
     case Phase::kLeased:
@@ -149,6 +151,10 @@ void EngineCore::Die(Status status) {
 void EngineCore::Fire(uint64_t timer_id) {
   if ((timer_id & kWaiterBit) != 0) {
     WaitOver(timer_id & ~kWaiterBit);
+    return;
+  }
+  if ((timer_id & kPauseBit) != 0) {
+    PauseOver(static_cast<QueueId>(timer_id & ~kPauseBit));
     return;
   }
   const auto slot = static_cast<Slot>(timer_id);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "protocol/http_chunks.h"
 #include "protocol/nearest.h"
 
 #include <boost/beast/core/buffers_range.hpp>
@@ -170,7 +171,8 @@ HttpReader::Event HttpReader::ReadHead() {
 
 HttpReader::Event HttpReader::ReadBody() {
   while (!parser_->request->is_done()) {
-    if (unread().empty()) {
+    const size_t least = parser_->request->chunked() ? protocol::kChunkedRestBytesMin : 1;
+    if (unread().size() < least) {
       return Event::kNeedMore;
     }
     Consume(parser_->Put(unread()));

@@ -7,6 +7,7 @@
 #include "protocol/job_json.h"
 #include "protocol/json_reader.h"
 #include "protocol/nearest.h"
+#include "protocol/openapi.h"
 #include "protocol/stats_json.h"
 #include "protocol/store_json.h"
 #include "protocol/timestamp.h"
@@ -29,29 +30,6 @@ StatusOr<JobRef> JobRefOf(const RouteInput& input) {
                            "invalid_job_id");
   }
   return JobRef(JobId{id});
-}
-
-// "2027-01-01T09:00:00Z" or "1h" from now on.
-StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now) {
-  if (const StatusOr<Millis> duration = protocol::ParseDuration(text); duration.ok()) {
-    return now.wall + *duration;
-  }
-  if (StatusOr<WallTime> time = protocol::ParseTimestamp(text); time.ok()) {
-    return time;
-  }
-  return InvalidArgument(
-      "expected a time such as 2027-01-01T09:00:00Z or a duration from now such "
-      "as 30m, found " +
-          protocol::Quoted(text),
-      "invalid_time");
-}
-
-StatusOr<JobState> ParseStateName(const std::string& text) {
-  if (const std::optional<JobState> state = ParseJobState(text)) {
-    return *state;
-  }
-  return InvalidArgument("expected scheduled, ready, leased, dead or finished, found " +
-                         protocol::Quoted(text));
 }
 
 StatusOr<uint32_t> ParseLimit(const std::string& text) {
@@ -131,6 +109,28 @@ Response Plain(std::string body) {
 }
 
 }  // namespace
+
+StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now) {
+  if (const StatusOr<Millis> duration = protocol::ParseDuration(text); duration.ok()) {
+    return now.wall + *duration;
+  }
+  if (StatusOr<WallTime> time = protocol::ParseTimestamp(text); time.ok()) {
+    return time;
+  }
+  return InvalidArgument(
+      "expected a time such as 2027-01-01T09:00:00Z or a duration from now such "
+      "as 30m, found " +
+          protocol::Quoted(text),
+      "invalid_time");
+}
+
+StatusOr<JobState> ParseStateName(const std::string& text) {
+  if (const std::optional<JobState> state = ParseJobState(text)) {
+    return *state;
+  }
+  return InvalidArgument("expected scheduled, ready, leased, dead or finished, found " +
+                         protocol::Quoted(text));
+}
 
 Routed EnqueueJobs(const RouteInput& input) {
   engine::Enqueue enqueue;
@@ -286,6 +286,10 @@ Routed ShowReadiness(const RouteInput& input) {
     return ProblemResponse(503, input.readiness);
   }
   return Plain(protocol::HealthToJson({"ready", std::string(input.version)}));
+}
+
+Routed ShowOpenApi(const RouteInput&) {
+  return Plain(std::string(protocol::OpenApiDocument()));
 }
 
 }  // namespace delayd::http

@@ -39,6 +39,9 @@ Routed ListJobs(const RouteInput& input);
 Routed ShowJob(const RouteInput& input);
 Routed CancelJob(const RouteInput& input);
 Routed RescheduleJob(const RouteInput& input);
+Routed CancelJobs(const RouteInput& input);
+Routed RescheduleJobs(const RouteInput& input);
+Routed ForecastJobs(const RouteInput& input);
 Routed LeaseJobs(const RouteInput& input);
 Routed AckLease(const RouteInput& input);
 Routed NackLease(const RouteInput& input);
@@ -51,5 +54,10 @@ Routed VerifyNow(const RouteInput& input);
 Routed BackUpNow(const RouteInput& input);
 Routed ShowHealth(const RouteInput& input);
 Routed ShowReadiness(const RouteInput& input);
+Routed ShowOpenApi(const RouteInput& input);
+
+// Shared by handlers: "2027-01-01T09:00:00Z" or "1h" from now on; a state by its name.
+StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now);
+StatusOr<JobState> ParseStateName(const std::string& text);
 
 }  // namespace delayd::http

@@ -5,6 +5,7 @@
 
 #include "daemon/http/route_handlers.h"
 #include "daemon/http/router.h"
+#include "protocol/bulk_json.h"
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
 #include "protocol/store_json.h"
@@ -91,6 +92,15 @@ Response RenderStats(const engine::StatsView& stats) {
   return {.body = protocol::StatsToJson(figures)};
 }
 
+Response RenderForecast(const engine::ForecastView& view) {
+  std::vector<protocol::ForecastStep> steps;
+  steps.reserve(view.steps.size());
+  for (const engine::ForecastView::Step& step : view.steps) {
+    steps.push_back({step.from, step.to, step.count, step.approximate});
+  }
+  return {.body = protocol::ForecastToJson(steps)};
+}
+
 Response RenderBody(ReplyForm form, const engine::Reply& reply) {
   switch (form) {
     case ReplyForm::kEnqueuedOne:
@@ -109,6 +119,13 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
       return RenderOneQueue(std::get<engine::QueueList>(reply.body));
     case ReplyForm::kQueueList:
       return RenderQueueList(std::get<engine::QueueList>(reply.body));
+    case ReplyForm::kChangedMany: {
+      const auto& changed = std::get<engine::ChangedMany>(reply.body);
+      return {.body = protocol::ChangedManyToJson(
+                  {changed.matched, changed.changed, changed.next_cursor})};
+    }
+    case ReplyForm::kForecast:
+      return RenderForecast(std::get<engine::ForecastView>(reply.body));
     case ReplyForm::kStats:
       return RenderStats(std::get<engine::StatsView>(reply.body));
   }

@@ -30,6 +30,8 @@ constexpr std::string_view kListQuery = "queue state due_before due_after key_pr
 constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"POST", "v1/jobs", BodyRule::kJobs, "", EnqueueJobs},
     {"GET", "v1/jobs", BodyRule::kNone, kListQuery, ListJobs},
+    {"POST", "v1/jobs:cancel", BodyRule::kJson, "", CancelJobs},
+    {"POST", "v1/jobs:reschedule", BodyRule::kJson, "", RescheduleJobs},
     {"GET", "v1/jobs/*", BodyRule::kNone, "", ShowJob},
     {"DELETE", "v1/jobs/*", BodyRule::kNone, "", CancelJob},
     {"PATCH", "v1/jobs/*", BodyRule::kJson, "", RescheduleJob},
@@ -43,11 +45,13 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"POST", "v1/leases/*/extend", BodyRule::kJson, "", ExtendLease},
     {"GET", "v1/queues", BodyRule::kNone, "", ListQueues},
     {"GET", "v1/queues/*", BodyRule::kNone, "", ShowQueue},
+    {"GET", "v1/forecast", BodyRule::kNone, "queue from to step", ForecastJobs},
     {"GET", "v1/stats", BodyRule::kNone, "", ShowStats},
     {"POST", "v1/admin/verify", BodyRule::kJson, "", VerifyNow},
     {"POST", "v1/admin/backup", BodyRule::kJson, "", BackUpNow},
     {"GET", "healthz", BodyRule::kNone, "", ShowHealth},
     {"GET", "readyz", BodyRule::kNone, "", ShowReadiness},
+    {"GET", "openapi.json", BodyRule::kNone, "", ShowOpenApi},
 });
 
 std::vector<std::string_view> Words(std::string_view text, char separator) {
@@ -171,6 +175,14 @@ std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
       NotFound("there is nothing at " + protocol::Quoted(request.target) + "; the API begins at " +
                    "/v1/jobs, /v1/queues, /v1/leases, /v1/stats and /v1/admin",
                "no_such_route"));
+}
+
+std::vector<std::pair<std::string_view, std::string_view>> Router::Routes() {
+  std::vector<std::pair<std::string_view, std::string_view>> routes;
+  for (const RouteEntry& route : kRoutes) {
+    routes.emplace_back(route.method, route.path);
+  }
+  return routes;
 }
 
 size_t Router::BodyBytesMax(std::string_view target) const {

@@ -13,7 +13,9 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
+#include <vector>
 
 #include "base/limits.h"
 #include "base/status.h"
@@ -42,6 +44,8 @@ enum class ReplyForm : uint8_t {
   kOneQueue,
   kQueueList,
   kStats,
+  kChangedMany,
+  kForecast,
 };
 
 struct Order {
@@ -63,6 +67,9 @@ class Router {
 
   static Response Render(ReplyForm form, const engine::Reply& reply);
   static Response RenderAdmin(const AdminAnswer& answer);
+
+  // (method, path) of every route; '*' stands for one segment.
+  static std::vector<std::pair<std::string_view, std::string_view>> Routes();
 
   // Only jobs may come in bulk; every other body is small.
   size_t BodyBytesMax(std::string_view target) const;

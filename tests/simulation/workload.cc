@@ -169,6 +169,59 @@ Command Workload::NextList(const Now& now) {
   return command;
 }
 
+Command Workload::NextMany(const Now& now) {
+  if (!next_steps_.empty() && choices_.OneIn(2)) {
+    last_many_ = std::move(next_steps_.back());
+    next_steps_.pop_back();
+    return last_many_;
+  }
+  engine::ChangeMany command;
+  if (choices_.OneIn(2)) {
+    command.action = engine::ChangeMany::Action::kReschedule;
+    if (!choices_.OneIn(4)) {
+      command.due = Due(now);
+    }
+    if (choices_.OneIn(3)) {
+      command.priority = static_cast<uint32_t>(choices_.Below(4));
+    }
+  }
+  engine::JobFilter& filter = command.filter;
+  if (!choices_.OneIn(4)) {
+    filter.queue = Queue();
+  }
+  if (choices_.OneIn(2)) {
+    filter.state = static_cast<JobState>(1 + choices_.Below(5));
+  }
+  if (choices_.OneIn(3)) {
+    filter.due_before = now.wall + Delay();
+  }
+  if (choices_.OneIn(3)) {
+    filter.due_after = now.wall - Delay();
+  }
+  if (choices_.OneIn(3)) {
+    filter.key_prefix = "key:1";
+  }
+  command.dry_run = choices_.OneIn(3);
+  command.limit = static_cast<uint32_t>(choices_.OneIn(8) ? 0 : 1 + choices_.Below(8));
+  last_many_ = command;
+  return command;
+}
+
+Command Workload::NextForecast(const Now& now) {
+  engine::Forecast command;
+  if (choices_.OneIn(2)) {
+    command.queue = Queue();
+  }
+  command.from = now.wall;
+  if (choices_.OneIn(4)) {
+    command.from += choices_.OneIn(2) ? Delay() : -Delay();
+  }
+  command.step = Millis(1 + choices_.Magnitude(habits_.delay_bits - 3));
+  command.to =
+      command.from + Millis(1 + choices_.Below(10 * static_cast<uint64_t>(command.step.count())));
+  return command;
+}
+
 Command Workload::NextMistake(const Now& now) {
   switch (choices_.Below(6)) {
     case 0:
@@ -191,7 +244,10 @@ Command Workload::NextMistake(const Now& now) {
 }
 
 Command Workload::Next(const Now& now, size_t live_jobs) {
-  const uint64_t kind = choices_.Below(100);
+  const uint64_t kind = choices_.Below(115);
+  if (kind >= 100) {
+    return NextOfTheRest();
+  }
   if (kind < 30) {
     return live_jobs < habits_.jobs_max || choices_.OneIn(10) ? NextEnqueue(now) : NextLease();
   }
@@ -202,12 +258,18 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     return engine::Ack{Token()};
   }
   if (kind < 68) {
-    return engine::Nack{.token = Token(),
-                        .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
-                        .error = "exit status " + std::to_string(choices_.Below(100))};
+    return engine::Nack{
+        .token = Token(),
+        .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
+        .error = "exit status " + std::to_string(choices_.Below(100)),
+        .priority = choices_.OneIn(4) ? std::optional<uint32_t>(choices_.Below(4)) : std::nullopt,
+        .counts_as_attempt = !choices_.OneIn(4)};
   }
   if (kind < 70) {
-    return engine::Bury{.token = Token(), .error = "no use"};
+    return engine::Bury{
+        .token = Token(),
+        .error = "no use",
+        .priority = choices_.OneIn(4) ? std::optional<uint32_t>(choices_.Below(4)) : std::nullopt};
   }
   if (kind < 74) {
     return engine::Extend{
@@ -227,8 +289,14 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     }
     return command;
   }
-  if (kind < 90) {
+  if (kind < 88) {
     return engine::Show{Job()};
+  }
+  if (kind < 89) {
+    return NextMany(now);
+  }
+  if (kind < 90) {
+    return NextForecast(now);
   }
   if (kind < 94) {
     return NextList(now);
@@ -245,6 +313,33 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
   return NextMistake(now);
 }
 
+Command Workload::NextOfTheRest() {
+  switch (choices_.Below(7)) {
+    case 0:
+      return engine::LeaseJob{.job = Job(),
+                              .lease = choices_.OneIn(2)
+                                           ? std::optional(Millis(choices_.Magnitude(20)))
+                                           : std::nullopt};
+    case 1:
+      return engine::GiveBack{Token()};
+    case 2:
+      return engine::Kick{Job()};
+    case 3:
+      return engine::KickQueue{.queue = Queue(), .count = static_cast<uint32_t>(choices_.Below(4))};
+    case 4:
+      return engine::Pause{.queue = Queue(),
+                           .duration = choices_.OneIn(4)
+                                           ? std::nullopt
+                                           : std::optional(Millis(choices_.Magnitude(18))),
+                           .create = choices_.OneIn(8)};
+    case 5:
+      return engine::Resume{.queue = Queue()};
+    default:
+      return engine::Peek{.queue = Queue(),
+                          .which = static_cast<engine::Peek::Which>(choices_.Below(3))};
+  }
+}
+
 void Workload::Told(const engine::Reply& reply) {
   std::erase(waiting_, reply.request);
   if (const auto* enqueued = std::get_if<engine::Enqueued>(&reply.body)) {
@@ -259,6 +354,11 @@ void Workload::Told(const engine::Reply& reply) {
     if (!list->next_cursor.empty()) {
       last_list_.cursor = list->next_cursor;
       next_pages_.push_back(last_list_);
+    }
+  } else if (const auto* many = std::get_if<engine::ChangedMany>(&reply.body)) {
+    if (!many->next_cursor.empty()) {
+      last_many_.cursor = many->next_cursor;
+      next_steps_.push_back(last_many_);
     }
   }
 }

@@ -21,23 +21,11 @@ TEST(CommandLineTest, BareItPrintsHelpWithTwoExamples) {
 }
 
 TEST(CommandLineTest, EveryVerbHasHelpWithAnExample) {
-  for (const char* verb : {"enqueue",
-                           "list",
-                           "show",
-                           "cancel",
-                           "reschedule",
-                           "import",
-                           "export",
-                           "work",
-                           "lease",
-                           "ack",
-                           "nack",
-                           "bury",
-                           "extend",
-                           "queues",
-                           "stats",
-                           "ping",
-                           "version"}) {
+  for (const char* verb :
+       {"enqueue",  "list",   "show",       "cancel", "reschedule", "run",   "wait",
+        "forecast", "status", "top",        "import", "export",     "work",  "lease",
+        "ack",      "nack",   "bury",       "extend", "queues",     "stats", "ping",
+        "doctor",   "config", "completion", "version"}) {
     for (const auto& args :
          {std::vector<std::string>{verb, "--help"}, {verb, "-h"}, {"help", verb}}) {
       const Outcome outcome = Ctl(args);
@@ -82,10 +70,10 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"list", "--due-before", "2027-02-30T00:00:00Z"},
        "--due-before: time '2027-02-30T00:00:00Z' names no day"},
       {{"list", "--queue", "a b"}, "queue name 'a b' is not allowed"},
-      {{"list", "-o", "xml"}, "--output: 'xml' is unknown; use table, json or jsonl"},
+      {{"list", "-o", "xml"}, "--output: 'xml' is unknown; use table, wide, json or jsonl"},
       {{"list", "--timeout", "5"}, "--timeout: duration '5' has no unit"},
       {{"enqueue", "--in", "90", "x"}, "--in: duration '90' has no unit"},
-      {{"enqueue", "--at", "tomorrow", "x"}, "--at: time 'tomorrow' is not understood"},
+      {{"enqueue", "--at", "tomorrow", "x"}, "--at: time 'tomorrow' has no hour"},
       {{"enqueue", "--in", "1s", "--at", "2027-01-01T09:00:00Z"}, "both --in and --at"},
       {{"enqueue", "--priority", "4294967296"}, "--priority: '4294967296' is no whole number"},
       {{"enqueue", "--key", ""}, "key has 0 bytes"},
@@ -94,13 +82,15 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"cancel"}, "no job is named"},
       {{"cancel", "order:1"}, "job id 'order:1' is no number"},
       {{"cancel", "1", "--key", "k"}, "ids and --key are both given"},
-      {{"cancel", "--queue", "q"}, "--queue goes with --key"},
+      {{"cancel", "1", "--queue", "q"}, "--queue goes with --key"},
+      {{"cancel", "--queue", "q"}, "give --yes"},
+      {{"show", "--queue", "q"}, "--queue goes with --key"},
       {{"show", "1", "2", "--payload"}, "--payload takes one job"},
       {{"reschedule", "1"}, "nothing to change"},
       {{"ack"}, "no lease is named"},
       {{"ack", "42"}, "lease token '42' is malformed"},
       {{"lease", "--count", "0"}, "--count"},
-      {{"work"}, "no command is given"},
+      {{"work"}, "nothing is said about handling jobs"},
       {{"work", "--exec", "/nonexistent/x"}, "cannot run '/nonexistent/x'"},
       {{"work", "--concurrency", "0", "--exec", "cat"}, "--concurrency"},
       {{"import", "/nonexistent"}, "cannot read '/nonexistent'"},

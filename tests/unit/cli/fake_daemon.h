@@ -94,7 +94,15 @@ struct CtlOptions {
   bool in_is_terminal = false;
   Console::Traits traits = {};
   std::string environment_server = {};
+  cctz::time_zone zone = cctz::utc_time_zone();
 };
+
+// A verb that watches is never done by itself: its daemon goes away.
+inline FakeDaemon::Function GoneAfter(int calls, FakeDaemon::Function answer) {
+  return [calls, answer = std::move(answer)](const Request& request) mutable {
+    return calls-- > 0 ? answer(request) : Problem(Unavailable("the daemon went away"));
+  };
+}
 
 inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}) {
   Outcome outcome;
@@ -102,7 +110,7 @@ inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}
   std::ostringstream err;
   std::istringstream in(options.input);
   Console console(out, err, options.traits);
-  const SimulatedClock clock({.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)});
+  SimulatedClock clock({.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)});
   FakeDaemon daemon(options.daemon);
   outcome.code = RunDelayctl(
       args,
@@ -111,6 +119,8 @@ inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}
        .in = in,
        .in_is_terminal = options.in_is_terminal,
        .server = options.environment_server,
+       .sleep = [&clock](Millis time) { clock.Advance(time); },
+       .zone = options.zone,
        .connect = [&](const std::string& server) -> StatusOr<std::unique_ptr<protocol::Client>> {
          outcome.server = server;
          return daemon.Connect();

@@ -1,5 +1,8 @@
+#include <map>
+#include <random>
 #include <set>
 
+#include "tests/support/seed.h"
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -35,6 +38,81 @@ TEST(ListTest, PagesHaveNoDoublesAndNoHoles) {
     EXPECT_EQ(ids.size(), 250U);
     EXPECT_EQ(ListAll(&harness, {.queue = "a", .limit = limit}).size(), 125U);
   }
+}
+
+Command MoveTo(JobId id, Millis delay) {
+  Reschedule command;
+  command.job = id;
+  command.due = DueAfter{delay};
+  return command;
+}
+
+// Others change the queue between any two pages: what they leave alone is listed exactly once.
+TEST(ListTest, PagesUnderConcurrentChangesHaveNoDoublesAndNoHoles) {
+  std::mt19937_64 random(testing::Seed());
+  for (int round = 0; round < 20; ++round) {
+    EngineHarness harness(EngineOptions{.horizon = Millis(2000)});
+    std::set<JobId> untouched;
+    std::vector<JobId> others;
+    const auto enqueue = [&] {
+      return harness.EnqueueOk({.queue = "q", .due = DueAfter{Millis(random() % 5000)}}).id;
+    };
+    for (int i = 0; i < 100; ++i) {
+      const JobId id = enqueue();
+      i % 2 == 0 ? static_cast<void>(untouched.insert(id)) : others.push_back(id);
+    }
+    List command{.limit = static_cast<uint32_t>(1 + random() % 9)};
+    if (round % 2 == 0) {
+      command.queue = "q";
+    }
+    std::map<JobId, int> listed;
+    std::set<JobId> moved;
+    do {
+      const auto page = std::get<JobList>(harness.Call(command).body);
+      for (const JobView& job : page.jobs) {
+        ++listed[job.id];
+      }
+      command.cursor = page.next_cursor;
+      const JobId victim = others[random() % others.size()];
+      switch (random() % 4) {
+        case 0:
+          others.push_back(enqueue());
+          break;
+        case 1:
+          harness.Send(Cancel{victim});
+          break;
+        case 2:
+          moved.insert(victim);
+          harness.Send(MoveTo(victim, Millis(random() % 5000)));
+          break;
+        default:
+          harness.Wait(Millis(random() % 50));
+          break;
+      }
+    } while (!command.cursor.empty());
+    for (const JobId id : untouched) {
+      EXPECT_EQ(listed[id], 1) << ToInt(id);
+    }
+    for (const auto& [id, times] : listed) {
+      EXPECT_TRUE(times <= 1 || moved.contains(id)) << ToInt(id);
+    }
+  }
+}
+
+TEST(ListTest, FiltersByTheTrueDueTimeOfJobsThatWereLateWhenTheyCame) {
+  EngineHarness harness;
+  // The low-water mark goes up to now, and what comes late is keyed there.
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_TRUE(harness.Call(Ack{*harness.LeaseNow().at(0).lease_token}).status.ok());
+  harness.Wait(Millis(5000));
+  harness.EnqueueOk(In(Millis(0)));
+  const WallTime hour_ago = harness.now().wall - std::chrono::hours(1);
+  const JobView late = harness.EnqueueOk({.due = DueAt{hour_ago}});
+  const auto before = ListAll(&harness, {.due_before = hour_ago + Millis(1)});
+  ASSERT_EQ(before.size(), 1U);
+  EXPECT_EQ(before[0].id, late.id);
+  EXPECT_EQ(ListAll(&harness, {.due_after = hour_ago + Millis(1)}).size(), 1U);
+  EXPECT_EQ(ListAll(&harness, {.queue = "default", .due_before = hour_ago + Millis(1)}).size(), 1U);
 }
 
 TEST(ListTest, ShowsSoonestFirst) {

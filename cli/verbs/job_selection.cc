@@ -1,0 +1,201 @@
+#include "cli/verbs/job_selection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/human_time.h"
+#include "cli/job_output.h"
+#include "cli/progress.h"
+#include "protocol/duration.h"
+#include "protocol/json_writer.h"
+#include "protocol/nearest.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::cli {
+namespace {
+
+constexpr uint64_t kDryRunJobsShown = 10;
+
+std::string Jobs(uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " job" : " jobs");
+}
+
+}  // namespace
+
+void JobSelection::Declare(Options* options) {
+  refs_.Declare(options);
+  options->Text("--state", "STATE", &state_, "all jobs that are scheduled, ready or dead");
+  options->Text("--key-prefix", "TEXT", &key_prefix_, "all jobs whose keys begin so");
+  options->TimeOrDuration(
+      "--due-before", &due_before_, "all jobs due before this time, or this duration from now");
+  options->TimeOrDuration(
+      "--due-after", &due_after_, "all jobs due at or after this time, or this duration from now");
+  options->Flag("-n,--dry-run", &dry_run_, "count the jobs, show the first, change nothing");
+  options->Flag("-y,--yes", &yes_, "do not ask before many jobs are changed");
+}
+
+bool JobSelection::IsFilter() const {
+  return state_.has_value() || key_prefix_.has_value() || due_before_.has_value() ||
+         due_after_.has_value() || refs_.names_queue_only();
+}
+
+StatusOr<std::vector<JobRef>> JobSelection::ResolveRefs() const {
+  if (dry_run_) {
+    return UsageError(
+        "--dry-run goes with a filter: --queue, --state, --key-prefix, --due-before "
+        "or --due-after");
+  }
+  return refs_.Resolve();
+}
+
+StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter(WallTime now) const {
+  if (refs_.names_jobs()) {
+    return UsageError("jobs are named and a filter is given; use one of them");
+  }
+  protocol::JobFilterText filter{
+      .queue = refs_.queue(), .state = state_, .key_prefix = key_prefix_};
+  if (filter.queue.has_value()) {
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(*filter.queue));
+  }
+  if (state_.has_value()) {
+    const std::optional<JobState> state = ParseJobState(*state_);
+    if (!state.has_value() || *state == JobState::kFinished || *state == JobState::kLeased) {
+      return UsageError("--state: " + protocol::Quoted(*state_) +
+                        " cannot be changed; use scheduled, ready or dead");
+    }
+  }
+  for (const auto& [name, text, out] :
+       {std::tuple("--due-before", &due_before_, &filter.due_before),
+        std::tuple("--due-after", &due_after_, &filter.due_after)}) {
+    if (text->has_value()) {
+      const StatusOr<WallTime> moment = ParseTimeOrDuration(**text, now);
+      if (!moment.ok()) {
+        return moment.status().WithContext(name);
+      }
+      *out = protocol::FormatTimestamp(*moment);
+    }
+  }
+  return filter;
+}
+
+JobSelection::Outcome JobSelection::RunSteps(Api* api,
+                                             std::string_view action,
+                                             protocol::ChangeManyRequest request,
+                                             uint64_t total,
+                                             Context* context) {
+  Outcome outcome;
+  Progress progress(&context->console, &context->clock, "jobs", total);
+  do {
+    const StatusOr<protocol::ChangedMany> step = api->ChangeMany(action, request);
+    if (!step.ok()) {
+      outcome.status = step.status();
+      break;
+    }
+    outcome.matched += step->matched;
+    outcome.changed += step->changed;
+    progress.Update(outcome.matched, outcome.matched);
+    request.cursor = step->next_cursor;
+  } while (!request.cursor.empty());
+  return outcome;
+}
+
+ExitCode JobSelection::TellDryRun(Api* api,
+                                  const protocol::JobFilterText& filter,
+                                  uint64_t matched,
+                                  Context* context) {
+  if (context->globals.output != OutputFormat::kTable) {
+    protocol::JsonObjectWriter writer;
+    writer.Number("matched", matched);
+    writer.Number("changed", 0);
+    context->console.out() << writer.Take() << '\n';
+    return kExitOk;
+  }
+  if (context->globals.quiet) {
+    context->console.out() << matched << '\n';
+    return kExitOk;
+  }
+  if (matched > 0) {
+    const StatusOr<std::vector<JobView>> first = api->ListUpTo({.queue = filter.queue,
+                                                                .state = filter.state,
+                                                                .due_before = filter.due_before,
+                                                                .due_after = filter.due_after,
+                                                                .key_prefix = filter.key_prefix},
+                                                               std::min(matched, kDryRunJobsShown));
+    if (!first.ok()) {
+      return context->Fail(first.status());
+    }
+    JobListPrinter(context).Print(*first);
+  }
+  context->console.out() << Jobs(matched) << (matched == 1 ? " matches" : " match")
+                         << "; nothing was changed\n";
+  return kExitOk;
+}
+
+bool JobSelection::Confirm(std::string_view action, uint64_t matched, Context* context) {
+  context->console.Draw(std::string(action) + " " + Jobs(matched) + "? [y/N] ");
+  std::string answer;
+  std::getline(context->in, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+ExitCode JobSelection::ChangeMany(std::string_view action,
+                                  std::string_view done,
+                                  const protocol::RescheduleRequest& change,
+                                  Context* context) const {
+  const StatusOr<protocol::JobFilterText> filter = ResolveFilter(context->clock.Sample().wall);
+  if (!filter.ok()) {
+    return context->Fail(filter.status());
+  }
+  const bool can_ask = context->in_is_terminal && context->console.traits().err_is_terminal;
+  if (!yes_ && !dry_run_ && !can_ask) {
+    return context->Fail(
+        UsageError("this changes every job that fits the filter, and there is no terminal to ask "
+                   "on; look with --dry-run, then give --yes"));
+  }
+  StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+  if (!api.ok()) {
+    return context->Fail(api.status());
+  }
+  protocol::ChangeManyRequest request{.filter = *filter, .change = change, .dry_run = true};
+  uint64_t total = 0;  // unknown
+  if (!yes_ || dry_run_) {
+    const Outcome counted = RunSteps(api->get(), action, request, 0, context);
+    if (!counted.status.ok()) {
+      return context->Fail(counted.status);
+    }
+    total = counted.matched;
+    if (dry_run_) {
+      return TellDryRun(api->get(), *filter, total, context);
+    }
+    if (total > 0 && !Confirm(action, total, context)) {
+      context->console.Say("nothing was changed");
+      return kExitFailed;
+    }
+  }
+  request.dry_run = false;
+  const BootTime start = context->clock.Sample().boot;
+  const Outcome outcome = RunSteps(api->get(), action, request, total, context);
+  if (!outcome.status.ok()) {
+    context->console.Say("stopped when " + Jobs(outcome.changed) + " had been " +
+                         std::string(done) + "; the same command does what is left");
+    return context->Fail(outcome.status);
+  }
+  const bool all = outcome.matched == outcome.changed;
+  if (context->globals.output != OutputFormat::kTable) {
+    context->console.out() << protocol::ChangedManyToJson({outcome.matched, outcome.changed, ""})
+                           << '\n';
+  } else if (context->globals.quiet) {
+    context->console.out() << outcome.changed << '\n';
+  } else {
+    const Millis took = context->clock.Sample().boot - start;
+    context->console.out() << done << ' ' << Jobs(outcome.changed) << " in " << RoughDuration(took)
+                           << '\n';
+  }
+  if (!all) {
+    context->console.Say(Jobs(outcome.matched - outcome.changed) +
+                         " could not be changed: a worker has them, or their records are damaged");
+  }
+  return all ? kExitOk : kExitFailed;
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,66 @@
+// cli/verbs/job_selection.h — the jobs that a change means: named one by one, or all that a filter
+// finds; and how a change of many is confirmed, carried out and told.
+//
+// What:    a change of many is a loop of steps, each one commit of the daemon. Stopped in the
+// middle, the same command does what is left.
+// Errors:  kInvalidArgument "usage" for contradictions, and for a filter without --yes where nobody
+// can be asked.
+// Threads: one owner.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cli/api.h"
+#include "cli/context.h"
+#include "cli/options.h"
+#include "cli/verbs/job_refs.h"
+#include "protocol/bulk_json.h"
+
+namespace delayd::cli {
+
+class JobSelection {
+ public:
+  void Declare(Options* options);
+
+  // Whether a filter was given, in place of ids or a key.
+  bool IsFilter() const;
+  StatusOr<std::vector<JobRef>> ResolveRefs() const;
+  // Times that count from now count from this moment, in every step.
+  StatusOr<protocol::JobFilterText> ResolveFilter(WallTime now) const;
+
+  // `action` is what stands behind "/v1/jobs:"; `done` says it: "cancelled".
+  ExitCode ChangeMany(std::string_view action,
+                      std::string_view done,
+                      const protocol::RescheduleRequest& change,
+                      Context* context) const;
+
+ private:
+  struct Outcome {
+    Status status;
+    uint64_t matched = 0;
+    uint64_t changed = 0;
+  };
+
+  static Outcome RunSteps(Api* api,
+                          std::string_view action,
+                          protocol::ChangeManyRequest request,
+                          uint64_t total,
+                          Context* context);
+  static ExitCode TellDryRun(Api* api,
+                             const protocol::JobFilterText& filter,
+                             uint64_t matched,
+                             Context* context);
+  static bool Confirm(std::string_view action, uint64_t matched, Context* context);
+
+  JobRefs refs_;
+  std::optional<std::string> state_;
+  std::optional<std::string> key_prefix_;
+  std::optional<std::string> due_before_;
+  std::optional<std::string> due_after_;
+  bool dry_run_ = false;
+  bool yes_ = false;
+};
+
+}  // namespace delayd::cli

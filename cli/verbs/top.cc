@@ -1,0 +1,217 @@
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "cli/bar_chart.h"
+#include "cli/human_time.h"
+#include "cli/table.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/json_writer.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::cli {
+namespace {
+
+constexpr size_t kQueuesShown = 20;
+constexpr Millis kMinute{60'000};
+constexpr Millis kForecastStep{2000};
+
+// What one look at the daemon has seen.
+struct Sample {
+  Now now;
+  std::vector<protocol::Stat> stats;
+  std::vector<protocol::QueueCounts> queues;
+  std::vector<protocol::ForecastStep> minute;
+  std::optional<Millis> late;  // the job that has waited longest for a worker
+
+  uint64_t Number(std::string_view name) const {
+    const auto found = std::ranges::find(stats, name, &protocol::Stat::name);
+    const auto* number = found == stats.end() ? nullptr : std::get_if<uint64_t>(&found->value);
+    return number == nullptr ? 0 : *number;
+  }
+};
+
+StatusOr<Sample> Look(Api& api, const Clock& clock) {
+  Sample sample{.now = clock.Sample()};
+  DELAYD_ASSIGN_OR_RETURN(sample.stats, api.Stats());
+  DELAYD_ASSIGN_OR_RETURN(sample.queues, api.Queues());
+  const WallTime now = sample.now.wall;
+  DELAYD_ASSIGN_OR_RETURN(
+      sample.minute,
+      api.Forecast(
+          {.queue = std::nullopt, .from = now, .to = now + kMinute, .step = kForecastStep}));
+  if (sample.Number("ready") > 0) {
+    DELAYD_ASSIGN_OR_RETURN(const protocol::JobPage oldest,
+                            api.List({.state = "ready", .limit = 1}));
+    if (!oldest.jobs.empty()) {
+      sample.late = std::max(now - oldest.jobs.front().due, Millis(0));
+    }
+  }
+  std::ranges::stable_sort(sample.queues, std::greater<>(), [](const protocol::QueueCounts& queue) {
+    return std::pair(queue.ready + queue.leased, queue.scheduled);
+  });
+  return sample;
+}
+
+std::string PerSecond(const Sample& before, const Sample& after, std::string_view name) {
+  const int64_t millis = std::max<int64_t>((after.now.boot - before.now.boot).count(), 1);
+  const uint64_t count = after.Number(name) - std::min(before.Number(name), after.Number(name));
+  char text[32];
+  std::snprintf(
+      text, sizeof text, "%.1f/s", static_cast<double>(count) * 1000 / static_cast<double>(millis));
+  return text;
+}
+
+class TopVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "top"; }
+
+  std::string_view summary() const override { return "Watch queues, rates and lateness live"; }
+
+  std::string_view details() const override {
+    return "Rates are of the last interval. Late is the job that has waited longest for a worker.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl top --interval 5s\n"
+           "  delayctl top --once";
+  }
+
+  void Declare(Options* options) override {
+    options->Duration("--interval", &interval_, "look this often (1s)");
+    options->Flag("--once", &once_, "print one view, after one interval, and end");
+  }
+
+  ExitCode Run(Context* context) override {
+    const Millis interval = interval_.value_or(Millis(1000));
+    if (interval < Millis(100)) {
+      return context->Fail(UsageError("--interval: shorter than 100ms only makes work"));
+    }
+    const bool stream = context->globals.output == OutputFormat::kJsonl;
+    if (!once_ && !stream && !context->console.traits().out_is_terminal) {
+      return context->Fail(
+          UsageError("top redraws a terminal, and stdout is none; give --once, or -o jsonl"));
+    }
+    if (!once_ && context->globals.output == OutputFormat::kJson) {
+      return context->Fail(UsageError("-o json is one document; give --once, or -o jsonl"));
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    StatusOr<Sample> before = Look(**api, context->clock);
+    if (!before.ok()) {
+      return context->Fail(before.status());
+    }
+    for (;;) {
+      context->sleep(interval);
+      StatusOr<Sample> after = Look(**api, context->clock);
+      if (!after.ok()) {
+        return context->Fail(after.status());
+      }
+      Print(*before, *after, context);
+      if (once_) {
+        return kExitOk;
+      }
+      *before = *std::move(after);
+    }
+  }
+
+ private:
+  void Print(const Sample& before, const Sample& after, Context* context) const {
+    std::ostream& out = context->console.out();
+    if (context->globals.output != OutputFormat::kTable) {
+      PrintJson(before, after, context);
+    } else {
+      out << (once_ ? "" : "\x1b[H\x1b[2J") << "delayd  "
+          << protocol::FormatTimestamp(after.now.wall) << (once_ ? "" : "  Ctrl-C ends") << "\n\n";
+      PrintHead(before, after, context);
+      PrintMinute(after, context);
+      PrintQueues(after, context);
+    }
+    out.flush();
+  }
+
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kRates = {
+      {{"enqueued", "enqueued"},
+       {"fired", "fired"},
+       {"handed out", "handed_out"},
+       {"acked", "acked"},
+       {"nacked", "nacked"}}};
+
+  static void PrintHead(const Sample& before, const Sample& after, Context* context) {
+    std::ostream& out = context->console.out();
+    out << "jobs    " << after.Number("scheduled") << " scheduled, " << after.Number("ready")
+        << " ready, " << after.Number("leased") << " leased, " << after.Number("dead") << " dead, "
+        << after.Number("waiting") << " workers waiting\n";
+    std::string rates;
+    for (const auto& [label, counter] : kRates) {
+      rates += (rates.empty() ? "" : ", ") + std::string(label) + " " +
+               PerSecond(before, after, counter);
+    }
+    out << "rates   " << rates << '\n'
+        << "late    " << (after.late.has_value() ? RoughDuration(*after.late) : "nothing waits")
+        << '\n';
+  }
+
+  static void PrintMinute(const Sample& sample, Context* context) {
+    std::vector<uint64_t> counts;
+    bool approximate = false;
+    for (const protocol::ForecastStep& step : sample.minute) {
+      counts.push_back(step.count);
+      approximate = approximate || step.approximate;
+    }
+    const uint64_t total = std::accumulate(counts.begin(), counts.end(), uint64_t{0});
+    context->console.out() << "minute  " << DrawSparkline(counts, context->console.traits().utf8)
+                           << "  " << (approximate ? "~" : "") << total
+                           << " due in the next 60s\n\n";
+  }
+
+  static void PrintQueues(const Sample& sample, Context* context) {
+    Table table({"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "PAUSED"});
+    for (size_t i = 0; i < std::min(sample.queues.size(), kQueuesShown); ++i) {
+      const protocol::QueueCounts& queue = sample.queues[i];
+      table.Add({queue.name,
+                 std::to_string(queue.scheduled),
+                 std::to_string(queue.ready),
+                 std::to_string(queue.leased),
+                 std::to_string(queue.dead),
+                 queue.paused ? "yes" : "no"});
+    }
+    table.Flush(&context->console);
+    if (sample.queues.size() > kQueuesShown) {
+      context->console.out() << "and " << sample.queues.size() - kQueuesShown
+                             << " more; see delayctl queues\n";
+    }
+  }
+
+  static void PrintJson(const Sample& before, const Sample& after, Context* context) {
+    protocol::JsonObjectWriter writer;
+    writer.String("time", protocol::FormatTimestamp(after.now.wall));
+    writer.Number("interval_ms", static_cast<uint64_t>((after.now.boot - before.now.boot).count()));
+    for (const auto& [label, counter] : kRates) {
+      writer.Number(
+          std::string(counter) + "_in_interval",
+          after.Number(counter) - std::min(before.Number(counter), after.Number(counter)));
+    }
+    if (after.late.has_value()) {
+      writer.Number("late_ms", static_cast<uint64_t>(after.late->count()));
+    }
+    writer.Raw("stats", protocol::StatsToJson(after.stats));
+    writer.Raw("queues", protocol::QueuesToJson(after.queues));
+    context->console.out() << writer.Take() << '\n';
+  }
+
+  std::optional<Millis> interval_;
+  bool once_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeTop() {
+  return std::make_unique<TopVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,117 @@
+#include <algorithm>
+
+#include "cli/human_time.h"
+#include "cli/verbs/job_refs.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/nearest.h"
+
+namespace delayd::cli {
+namespace {
+
+constexpr Millis kLookEvery{200};
+
+class WaitVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "wait"; }
+
+  std::string_view summary() const override { return "Wait until a job is finished or dead"; }
+
+  std::string_view details() const override {
+    return "Exit codes: 0 acked (or, with --for fired, due), 1 dead, 3 not known, 4 cancelled,\n"
+           "6 --wait is over. A job without a key is forgotten when it ends: that it is gone\n"
+           "counts as 0.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl wait 4711 --wait 1h && echo done\n"
+           "  delayctl wait --queue orders --key order:1001 --for fired";
+  }
+
+  void Declare(Options* options) override {
+    refs_.Declare(options);
+    options->Duration("--wait", &wait_, "give up after this long (never)");
+    options->Text(
+        "--for", "WHAT", &what_, "done (default), or fired: due, whether worked on or not");
+  }
+
+  ExitCode Run(Context* context) override {
+    StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
+    if (jobs.ok() && jobs->size() != 1) {
+      jobs = UsageError("wait takes one job; for many, wait for one after another");
+    }
+    if (jobs.ok() && what_.has_value() && what_ != "done" && what_ != "fired") {
+      jobs = UsageError("--for: " + protocol::Quoted(*what_) + " is unknown; use done or fired");
+    }
+    if (!jobs.ok()) {
+      return context->Fail(jobs.status());
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    return WaitFor(**api, jobs->front(), context);
+  }
+
+ private:
+  ExitCode WaitFor(Api& api, const JobRef& ref, Context* context) const {
+    const BootTime start = context->clock.Sample().boot;
+    std::optional<JobView> last;
+    for (;;) {
+      const StatusOr<JobView> job = api.Show(ref);
+      if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
+        Say(*last, "finished", context);
+        return kExitOk;
+      }
+      if (!job.ok()) {
+        return context->Fail(job.status());
+      }
+      if (const std::optional<ExitCode> code = Outcome(*job)) {
+        Say(*job, job->outcome.empty() ? JobStateName(job->state) : job->outcome, context);
+        return *code;
+      }
+      last = *job;
+      const Millis waited = context->clock.Sample().boot - start;
+      if (wait_.has_value() && waited >= *wait_) {
+        return context->Fail(DeadlineExceeded(DescribeJobRef(ref) + " is still " +
+                                              std::string(JobStateName(job->state)) + " after " +
+                                              RoughDuration(*wait_) + "; it is due " +
+                                              FromNow(job->due, context->clock.Sample().wall)));
+      }
+      context->sleep(wait_.has_value() ? std::min(kLookEvery, *wait_ - waited) : kLookEvery);
+    }
+  }
+
+  // None: it goes on.
+  std::optional<ExitCode> Outcome(const JobView& job) const {
+    if (job.state == JobState::kFinished) {
+      return job.outcome == "cancelled" ? kExitRefused : kExitOk;
+    }
+    if (job.state == JobState::kDead) {
+      return kExitFailed;
+    }
+    if (what_ == "fired" && job.state != JobState::kScheduled) {
+      return kExitOk;
+    }
+    return std::nullopt;
+  }
+
+  static void Say(const JobView& job, std::string_view outcome, Context* context) {
+    if (context->globals.output != OutputFormat::kTable) {
+      context->console.out() << protocol::JobToJson(job) << '\n';
+    } else if (!context->globals.quiet) {
+      context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << ": "
+                             << outcome << '\n';
+    }
+  }
+
+  JobRefs refs_;
+  std::optional<Millis> wait_;
+  std::optional<std::string> what_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeWait() {
+  return std::make_unique<WaitVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,212 @@
+#include "protocol/bulk_json.h"
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "protocol/duration.h"
+#include "protocol/json_members.h"
+#include "protocol/json_reader.h"
+#include "protocol/json_writer.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::protocol {
+namespace {
+
+constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
+constexpr std::array<std::string_view, 5> kFilterMembers = {
+    "queue", "state", "key_prefix", "due_before", "due_after"};
+constexpr std::array<std::string_view, 7> kRequestMembers = {
+    "filter", "delay", "due", "priority", "dry_run", "limit", "cursor"};
+
+Status SetText(std::string_view name, const JsonValue& value, std::optional<std::string>* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  return SetString(name, value, &out->emplace());
+}
+
+Status SetBool(std::string_view name, const JsonValue& value, bool* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  const StatusOr<bool> flag = JsonToBool(value);
+  if (!flag.ok()) {
+    return InMember(name, flag.status());
+  }
+  *out = *flag;
+  return OkStatus();
+}
+
+Status SetFilter(const JsonValue& value, JobFilterText* filter) {
+  if (value.kind != JsonKind::kObject) {
+    return InMember("filter",
+                    InvalidArgument("is " + std::string(JsonKindName(value.kind)) +
+                                        ", not an object such as {\"queue\": \"orders\"}",
+                                    "invalid_member"));
+  }
+  return ReadJsonObject(value.text, [&](std::string_view name, const JsonValue& member) -> Status {
+    if (name == "queue") {
+      return SetText(name, member, &filter->queue);
+    }
+    if (name == "state") {
+      return SetText(name, member, &filter->state);
+    }
+    if (name == "key_prefix") {
+      return SetText(name, member, &filter->key_prefix);
+    }
+    if (name == "due_before") {
+      return SetText(name, member, &filter->due_before);
+    }
+    if (name == "due_after") {
+      return SetText(name, member, &filter->due_after);
+    }
+    return UnknownMember(name, kFilterMembers);
+  });
+}
+
+std::string FilterToJson(const JobFilterText& filter) {
+  JsonObjectWriter writer;
+  for (const auto& [name, value] : {std::pair("queue", &filter.queue),
+                                    std::pair("state", &filter.state),
+                                    std::pair("key_prefix", &filter.key_prefix),
+                                    std::pair("due_before", &filter.due_before),
+                                    std::pair("due_after", &filter.due_after)}) {
+    if (value->has_value()) {
+      writer.String(name, **value);
+    }
+  }
+  return writer.Take();
+}
+
+}  // namespace
+
+StatusOr<ChangeManyRequest> ParseChangeManyRequest(std::string_view json) {
+  ChangeManyRequest request;
+  std::optional<Millis> delay;
+  std::optional<WallTime> due;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "filter") {
+          return SetFilter(value, &request.filter);
+        }
+        if (name == "delay") {
+          return SetDuration(name, value, &delay);
+        }
+        if (name == "due") {
+          return SetTime(name, value, &due);
+        }
+        if (name == "priority") {
+          return SetUint32(name, value, &request.change.priority);
+        }
+        if (name == "dry_run") {
+          return SetBool(name, value, &request.dry_run);
+        }
+        if (name == "limit") {
+          return SetUint32(name, value, &request.limit);
+        }
+        if (name == "cursor") {
+          return SetString(name, value, &request.cursor);
+        }
+        return UnknownMember(name, kRequestMembers);
+      }));
+  DELAYD_ASSIGN_OR_RETURN(request.change.due, OneDue(delay, due));
+  return request;
+}
+
+std::string ChangeManyRequestToJson(const ChangeManyRequest& request) {
+  JsonObjectWriter writer;
+  writer.Raw("filter", FilterToJson(request.filter));
+  WriteReschedule(request.change, &writer);
+  if (request.dry_run) {
+    writer.Bool("dry_run", true);
+  }
+  if (request.limit != 0) {
+    writer.Number("limit", request.limit);
+  }
+  if (!request.cursor.empty()) {
+    writer.String("cursor", request.cursor);
+  }
+  return writer.Take();
+}
+
+std::string ChangedManyToJson(const ChangedMany& changed) {
+  JsonObjectWriter writer;
+  writer.Number("matched", changed.matched);
+  writer.Number("changed", changed.changed);
+  if (!changed.next_cursor.empty()) {
+    writer.String("next_cursor", changed.next_cursor);
+  }
+  return writer.Take();
+}
+
+StatusOr<ChangedMany> ParseChangedMany(std::string_view json) {
+  ChangedMany changed;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "matched") {
+          return SetUint64(name, value, kCountMax, &changed.matched);
+        }
+        if (name == "changed") {
+          return SetUint64(name, value, kCountMax, &changed.changed);
+        }
+        if (name == "next_cursor") {
+          return SetString(name, value, &changed.next_cursor);
+        }
+        return OkStatus();
+      }));
+  return changed;
+}
+
+std::string ForecastStepToJson(const ForecastStep& step) {
+  JsonObjectWriter writer;
+  writer.String("from", FormatTimestamp(step.from));
+  writer.String("to", FormatTimestamp(step.to));
+  writer.Number("count", step.count);
+  if (step.approximate) {
+    writer.Bool("approximate", true);
+  }
+  return writer.Take();
+}
+
+std::string ForecastToJson(const std::vector<ForecastStep>& steps) {
+  std::string array = "[";
+  for (const ForecastStep& step : steps) {
+    array += array.size() > 1 ? "," : "";
+    array += ForecastStepToJson(step);
+  }
+  JsonObjectWriter writer;
+  writer.Raw("steps", array + "]");
+  return writer.Take();
+}
+
+StatusOr<std::vector<ForecastStep>> ParseForecast(std::string_view json) {
+  std::vector<ForecastStep> steps;
+  const auto set = [](std::string_view name, const JsonValue& value, ForecastStep* step) {
+    if (name == "from") {
+      return SetTime(name, value, &step->from);
+    }
+    if (name == "to") {
+      return SetTime(name, value, &step->to);
+    }
+    if (name == "count") {
+      return SetUint64(name, value, kCountMax, &step->count);
+    }
+    return name == "approximate" ? SetBool(name, value, &step->approximate) : OkStatus();
+  };
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name != "steps") {
+          return OkStatus();
+        }
+        return ReadJsonArray(value.text, [&](const JsonValue& element) {
+          ForecastStep& step = steps.emplace_back();
+          return ReadJsonObject(element.text, [&](std::string_view member, const JsonValue& what) {
+            return set(member, what, &step);
+          });
+        });
+      }));
+  return steps;
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,66 @@
+// protocol/bulk_json.h — changes of many jobs and forecasts as JSON, in both directions.
+//
+// Errors:  kInvalidArgument that names the member. Requests refuse members that they do not know;
+// answers skip them, so that a newer daemon can say more.
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time.h"
+#include "protocol/job_json.h"
+
+namespace delayd::protocol {
+
+// {"queue", "state", "key_prefix", "due_before", "due_after"}: what is set must fit. Times are as
+// in a query: RFC 3339, or a duration from now.
+struct JobFilterText {
+  std::optional<std::string> queue;
+  std::optional<std::string> state;
+  std::optional<std::string> key_prefix;
+  std::optional<std::string> due_before;
+  std::optional<std::string> due_after;
+};
+
+// POST /v1/jobs:cancel and so on: {"filter": {...}, "dry_run", "limit", "cursor"}, and for
+// :reschedule "delay" or "due", "priority".
+struct ChangeManyRequest {
+  JobFilterText filter;
+  RescheduleRequest change;
+  bool dry_run = false;
+  uint32_t limit = 0;  // 0: the daemon's choice
+  std::string cursor;
+};
+
+StatusOr<ChangeManyRequest> ParseChangeManyRequest(std::string_view json);
+std::string ChangeManyRequestToJson(const ChangeManyRequest& request);
+
+// {"matched": 250, "changed": 250, "next_cursor": "..."}: there is more as long as there is a
+// cursor.
+struct ChangedMany {
+  uint64_t matched = 0;
+  uint64_t changed = 0;
+  std::string next_cursor;
+};
+
+std::string ChangedManyToJson(const ChangedMany& changed);
+StatusOr<ChangedMany> ParseChangedMany(std::string_view json);
+
+// {"steps": [{"from", "to", "count", "approximate"}]}; "approximate" only where it is true.
+struct ForecastStep {
+  WallTime from;
+  WallTime to;
+  uint64_t count = 0;
+  bool approximate = false;
+};
+
+std::string ForecastToJson(const std::vector<ForecastStep>& steps);
+std::string ForecastStepToJson(const ForecastStep& step);
+StatusOr<std::vector<ForecastStep>> ParseForecast(std::string_view json);
+
+}  // namespace delayd::protocol

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""Holds protocol/openapi.json against a running daemon: every operation is called, and every answer must be
+what the description says of its status. Also: every problem code of the sources is described, and no other.
+
+    check_api.py DELAYD
+"""
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+
+from json_schema import breaches
+from problem_codes import problem_codes
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+JSON, LINES = "application/json", "application/x-ndjson"
+
+
+class UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("delayd")
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.connect(self.path)
+
+
+class Api:
+    def __init__(self, document, path):
+        self.document = document
+        self.connection = UnixConnection(path)
+        self.faults = []
+        self.seen = set()  # (method, path, status)
+
+    def example(self, name):
+        return self.document["components"]["schemas"][name]["example"]
+
+    def call(self, method, path, status, body=None, content_type=JSON, query="", **captures):
+        """Calls, checks the answer against its description, and gives it."""
+        target = path + query
+        for name, value in captures.items():
+            target = target.replace("{" + name + "}", str(value))
+        text = body if body is None or isinstance(body, str) else json.dumps(body)
+        self.connection.request(method, target, text, {"Content-Type": content_type} if text else {})
+        response = self.connection.getresponse()
+        raw = response.read().decode()
+        kind = response.headers.get_content_type()
+        where = f"{method} {target} -> {response.status}"
+        if response.status != status:
+            self.faults.append(f"{where}, not {status}: {raw}")
+            return {}
+        self.seen.add((method.lower(), path, str(response.status)))
+        responses = self.document["paths"][path][method.lower()]["responses"]
+        described = responses.get(str(response.status), responses["default"])
+        if "$ref" in described:
+            described = self.document["components"]["responses"]["Problem"]
+        if kind not in described["content"]:
+            self.faults.append(f"{where}: content type {kind} is not described")
+            return {}
+        if kind == LINES:
+            schema = self.document["components"]["schemas"]["EnqueuedJob"]
+            for line in raw.splitlines():
+                self.faults += [f"{where}: {fault}" for fault in
+                                breaches(self.document, schema, json.loads(line))]
+            return [json.loads(line) for line in raw.splitlines()]
+        answer = json.loads(raw)
+        schema = described["content"][kind]["schema"]
+        self.faults += [f"{where}: {fault}" for fault in breaches(self.document, schema, answer)]
+        return answer
+
+    def lease(self):
+        self.call("POST", "/v1/jobs", 201, {"queue": "work", "max_attempts": 2, "payload": "é"})
+        page = self.call("POST", "/v1/queues/{queue}/lease", 200, {"wait": "5s"}, queue="work")
+        return page["jobs"][0]["lease_token"]
+
+
+def walk(api):
+    """Every operation, with the examples of its own description."""
+    job = api.call("POST", "/v1/jobs", 201, api.example("NewJob"))
+    api.call("POST", "/v1/jobs", 200, api.example("NewJob"))
+    api.call("POST", "/v1/jobs", 409, dict(api.example("NewJob"), payload="other"))
+    api.call("POST", "/v1/jobs", 400, {"quue": "x"})
+    api.call("POST", "/v1/jobs", 415, "x", content_type="text/plain")
+    lines = json.dumps(api.example("NewJob")) + "\n"
+    api.call("POST", "/v1/jobs", 200, lines, content_type=LINES)
+    api.call("POST", "/v1/jobs", 201, lines + '{"delay":"1h","expires_after":"1m","payload_base64":"/w=="}\n',
+             content_type=LINES)
+    api.call("GET", "/v1/jobs/{id}", 200, id=job["id"])
+    api.call("GET", "/v1/jobs/{id}", 200, id=job["id"] + 1)
+    api.call("GET", "/v1/jobs/{id}", 404, id=999)
+    api.call("GET", "/v1/jobs/{id}", 400, id="zero")
+    api.call("PATCH", "/v1/jobs/{id}", 200, api.example("Reschedule"), id=job["id"])
+    key = {"queue": "orders", "key": "order%3A1001"}
+    by_key = "/v1/queues/{queue}/jobs/by-key/{key}"
+    api.call("GET", by_key, 200, **key)
+    api.call("PATCH", by_key, 200, api.example("Reschedule"), **key)
+    api.call("DELETE", by_key, 200, **key)
+    api.call("GET", by_key, 200, **key)  # finished, kept with its key
+    api.call("DELETE", by_key, 409, **key)
+    plain = api.call("POST", "/v1/jobs", 201, {"delay": "1h"})
+    api.call("DELETE", "/v1/jobs/{id}", 200, id=plain["id"])
+
+    token = api.lease()
+    api.call("POST", "/v1/leases/{token}/extend", 200, api.example("Extend"), token=token)
+    api.call("GET", "/v1/jobs", 200, query="?state=leased&queue=work")
+    api.call("POST", "/v1/leases/{token}/nack", 200, api.example("Nack"), token=token)
+    api.call("POST", "/v1/leases/{token}/nack", 409, token=token)
+    api.call("POST", "/v1/leases/{token}/ack", 200, token=api.lease())
+    api.call("POST", "/v1/leases/{token}/bury", 200, api.example("Bury"), token=api.lease())
+    api.call("POST", "/v1/queues/{queue}/lease", 200, queue="empty")
+    api.call("GET", "/v1/jobs", 200, query="?state=dead&queue=work")
+    api.call("GET", "/v1/jobs", 200, query="?state=finished")
+    api.call("GET", "/v1/jobs", 200, query="?limit=1&due_before=2h&due_after=2020-01-01T00:00:00Z")
+    api.call("GET", "/v1/jobs", 400, query="?stat=dead")
+
+    api.call("POST", "/v1/jobs:cancel", 200, api.example("CancelMany"))
+    api.call("POST", "/v1/jobs:cancel", 400, {"filter": {}})
+    api.call("POST", "/v1/jobs:reschedule", 200, api.example("RescheduleMany"))
+    api.call("POST", "/v1/jobs:cancel", 200, {"filter": {"due_before": "10h"}, "limit": 1})
+    api.call("GET", "/v1/queues", 200)
+    api.call("GET", "/v1/queues/{queue}", 200, queue="work")
+    api.call("GET", "/v1/queues/{queue}", 404, queue="nowhere")
+    api.call("GET", "/v1/forecast", 200, query="?queue=work&to=2h&step=10m")
+    api.call("GET", "/v1/forecast", 400, query="?step=0s")
+    for path in ("/v1/stats", "/healthz", "/readyz"):
+        api.call("GET", path, 200)
+    if api.call("GET", "/openapi.json", 200) != api.document:
+        api.faults.append("GET /openapi.json is not protocol/openapi.json")
+
+
+def unseen(api):
+    for path, operations in api.document["paths"].items():
+        for method, operation in operations.items():
+            for status in operation["responses"]:
+                if status != "default" and (method, path, status) not in api.seen:
+                    yield f"{method} {path} -> {status} is described and was never seen"
+
+
+def main():
+    with open(os.path.join(ROOT, "protocol", "openapi.json"), encoding="utf-8") as source:
+        document = json.load(source)
+    described = set(document["components"]["schemas"]["ProblemCode"]["enum"])
+    made = problem_codes(ROOT)
+    faults = [f"problem code {code} is not described" for code in sorted(made - described)]
+    faults += [f"problem code {code} is described and never sent" for code in sorted(described - made)]
+    with tempfile.TemporaryDirectory(prefix="delayd-api-") as directory:
+        path = os.path.join(directory, "d.sock")
+        ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        ready.bind(os.path.join(directory, "notify"))
+        ready.settimeout(60)
+        daemon = subprocess.Popen(
+            [sys.argv[1], "--data-dir", os.path.join(directory, "data"), "--api-socket", path],
+            env=dict(os.environ, NOTIFY_SOCKET=os.path.join(directory, "notify")),
+            stderr=subprocess.PIPE)
+        try:
+            while b"READY=1" not in ready.recv(4096):
+                pass
+            api = Api(document, path)
+            walk(api)
+            faults += api.faults + list(unseen(api))
+        finally:
+            daemon.terminate()
+            log = daemon.communicate()[1]
+    if faults:
+        sys.exit("\n".join(faults) + "\n" + log.decode())
+
+
+if __name__ == "__main__":
+    main()

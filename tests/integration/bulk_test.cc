@@ -1,0 +1,167 @@
+// Many jobs at once, and the verbs that look: through the real daemon and the real command line.
+#include <chrono>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/client.h"
+#include "tests/support/daemon.h"
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+void Import(Daemon* daemon, const std::string& queue, int count, const std::string& delay) {
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    lines += R"({"queue":")" + queue + R"(","delay":")" + delay + R"(","key":"order:)" +
+             std::to_string(i) + "\"}\n";
+  }
+  daemon->CtlOk({"import", "-"}, lines);
+}
+
+TEST(BulkTest, CancelsByFilterInSteps) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  Import(&daemon, "orders", 3000, "1h");
+  Import(&daemon, "mail", 10, "3h");
+  EXPECT_THAT(daemon.CtlOk({"cancel", "--queue", "orders", "--key-prefix", "order:1", "--dry-run"}),
+              AllOf(HasSubstr("order:1 "), HasSubstr("1111 jobs match; nothing was changed")));
+  const ProcessResult refused = daemon.Ctl({"cancel", "--queue", "orders"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("--yes"));
+  EXPECT_EQ(daemon.CtlOk({"cancel", "--due-before", "2h", "--yes", "-o", "json"}),
+            R"({"matched":3000,"changed":3000})");
+  EXPECT_EQ(daemon.CtlOk({"list", "--queue", "orders", "--all", "-q"}), "");
+  EXPECT_EQ(daemon.CtlOk({"cancel", "--state", "scheduled", "-y", "-q"}), "10");
+  EXPECT_EQ(daemon.Ctl({"cancel", "--queue", "nowhere", "-y"}).exit_code, 3);
+}
+
+TEST(BulkTest, AMassCancelThatAKillInterruptsIsFinishedByTheSameCommand) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  Import(&daemon, "orders", 2000, "1h");
+  auto client = protocol::Client::Create("unix:" + daemon.socket());
+  ASSERT_TRUE(client.ok());
+  const auto step = (*client)->Call("POST",
+                                    "/v1/jobs:cancel",
+                                    "application/json",
+                                    R"({"filter":{"queue":"orders"},"limit":500})",
+                                    Millis(10'000));
+  ASSERT_TRUE(step.ok()) << step.status().message();
+  EXPECT_THAT(step->body, HasSubstr(R"("changed":500,"next_cursor")"));
+  daemon.Kill();
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(daemon.CtlOk({"cancel", "--queue", "orders", "--yes", "-q"}), "1500");
+}
+
+TEST(BulkTest, ReschedulesByFilterToOneDueTime) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  Import(&daemon, "orders", 600, "1h");
+  EXPECT_EQ(daemon.CtlOk({"reschedule",
+                          "--queue",
+                          "orders",
+                          "--at",
+                          "2100-01-01T00:00:00Z",
+                          "--priority",
+                          "5",
+                          "--yes",
+                          "-q"}),
+            "600");
+  EXPECT_EQ(daemon.CtlOk({"list",
+                          "--due-after",
+                          "2100-01-01T00:00:00Z",
+                          "--due-before",
+                          "2100-01-01T00:00:00.001Z",
+                          "--key-prefix",
+                          "order:59",
+                          "-q",
+                          "--all"}),
+            daemon.CtlOk({"list", "--key-prefix", "order:59", "-q", "--all"}));
+  EXPECT_EQ(daemon.CtlOk({"reschedule", "--queue", "orders", "--in", "30m", "-y", "-q"}), "600");
+  EXPECT_EQ(daemon.CtlOk(
+                {"reschedule", "--queue", "orders", "--due-after", "2h", "--in", "1m", "-n", "-q"}),
+            "0");
+  EXPECT_EQ(daemon.Ctl({"reschedule", "--queue", "orders", "-y"}).exit_code, 2);
+}
+
+TEST(ForecastTest, CountsNearAndFarAndDraws) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  Import(&daemon, "soon", 7, "30s");
+  Import(&daemon, "late", 40, "5h30m");
+  EXPECT_EQ(daemon.CtlOk({"forecast", "--to", "6h", "--step", "3h", "-q"}), "7\n40");
+  EXPECT_EQ(daemon.CtlOk({"forecast", "--queue", "late", "--to", "6h", "--step", "3h", "-q"}),
+            "0\n40");
+  EXPECT_THAT(daemon.CtlOk({"forecast", "--from", "3h", "--to", "6h", "-o", "json"}),
+              HasSubstr("\"count\":40"));
+  EXPECT_THAT(daemon.CtlOk({"forecast", "-o", "jsonl"}), HasSubstr("\"count\":7"));
+  EXPECT_THAT(daemon.CtlOk({"forecast", "--to", "6h", "--step", "3h", "--chart"}),
+              AllOf(HasSubstr("  7  "), HasSubstr(" 40  ")));
+  EXPECT_EQ(daemon.Ctl({"forecast", "--to", "1000h", "--step", "1s"}).exit_code, 2);
+  EXPECT_EQ(daemon.Ctl({"forecast", "--queue", "nowhere"}).exit_code, 3);
+}
+
+TEST(WatchTest, ChangesAreStreamedUntilTheDaemonEnds) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  ProcessOptions options = daemon.CtlOptions({"list", "--watch", "-o", "jsonl"});
+  options.stdout_path = daemon.Path("watch");
+  Process watch(options);
+  const auto wait_for = [&](const std::string& text) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (ReadFile(daemon.Path("watch")).find(text) == std::string::npos) {
+      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << text;
+      std::this_thread::sleep_for(Millis(20));
+    }
+  };
+  wait_for("\"appeared\"");
+  daemon.CtlOk({"run", id});
+  wait_for("\"changed\"");
+  daemon.CtlOk({"cancel", id});
+  wait_for("\"gone\"");
+  daemon.Stop();
+  EXPECT_EQ(watch.Wait().exit_code, 5);
+  EXPECT_EQ(daemon.Ctl({"list", "--watch"}).exit_code, 2);  // its stdout is no terminal
+}
+
+TEST(WatchTest, WaitEndsWithTheJobAndTellsItsOutcome) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue", "--in", "1h", "--key", "k", "x"});
+  EXPECT_EQ(daemon.Ctl({"wait", id, "--wait", "10ms"}).exit_code, 6);
+  EXPECT_EQ(daemon.Ctl({"wait", "999"}).exit_code, 3);
+  Process fired(daemon.CtlOptions({"wait", id, "--for", "fired"}));
+  Process done(daemon.CtlOptions({"wait", "--key", "k", "--queue", "default"}));
+  daemon.CtlOk({"run", id});
+  EXPECT_EQ(fired.Wait().exit_code, 0);
+  daemon.CtlOk({"ack", daemon.CtlOk({"lease", "--queue", "default", "-q"})});
+  EXPECT_EQ(done.Wait().exit_code, 0);
+  EXPECT_EQ(daemon.Ctl({"run", "--key", "k"}).exit_code, 4);
+  daemon.CtlOk({"cancel", daemon.CtlOk({"enqueue", "--in", "1h", "--key", "c", "x"})});
+  EXPECT_EQ(daemon.Ctl({"wait", "--key", "c"}).exit_code, 4);
+}
+
+TEST(StatusTest, StatusAndTopShowWhatThereIs) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  Import(&daemon, "orders", 5, "30s");
+  EXPECT_THAT(daemon.CtlOk({"status"}), AllOf(HasSubstr(", ready"), HasSubstr("5 scheduled")));
+  EXPECT_THAT(daemon.CtlOk({"status", "-o", "json"}), HasSubstr("\"status\":\"ready\""));
+  EXPECT_THAT(
+      daemon.CtlOk({"top", "--once", "--interval", "100ms"}),
+      AllOf(HasSubstr("5 scheduled"), HasSubstr("orders"), HasSubstr("5 due in the next 60s")));
+  EXPECT_THAT(daemon.CtlOk({"top", "--once", "--interval", "100ms", "-o", "json"}),
+              HasSubstr("\"interval_ms\":"));
+  EXPECT_EQ(daemon.Ctl({"top"}).exit_code, 2);
+  daemon.Stop();
+  EXPECT_EQ(daemon.Ctl({"status"}).exit_code, 5);
+}
+
+}  // namespace
+}  // namespace delayd::testing

@@ -1,0 +1,161 @@
+// cancel and reschedule by filter, and forecast.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/bulk_json.h"
+#include "protocol/job_json.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using protocol::ChangedManyToJson;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr Console::Traits kTerminal = {.out_is_terminal = true, .err_is_terminal = true};
+
+// Two steps of jobs, the first with a cursor.
+Answer TwoSteps(const Request& request) {
+  if (request.method == "GET") {
+    return Ok(protocol::JobPageToJson({.jobs = {SomeJob()}, .next_cursor = ""}));
+  }
+  const bool dry = request.body.find("dry_run") != std::string::npos;
+  const bool second = request.body.find(R"("cursor":"1-2")") != std::string::npos;
+  return Ok(ChangedManyToJson(
+      {second ? 50U : 250U, dry ? 0U : (second ? 50U : 250U), second ? "" : "1-2"}));
+}
+
+TEST(CancelByFilterTest, FollowsTheCursorsAndSaysWhatItDid) {
+  const Outcome outcome =
+      Ctl({"cancel", "--queue", "orders", "--state", "scheduled", "--key-prefix", "o:", "--yes"},
+          {.daemon = TwoSteps});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("cancelled 300 jobs in "));
+  ASSERT_EQ(outcome.requests.size(), 2U);
+  EXPECT_EQ(outcome.requests[0].target, "/v1/jobs:cancel");
+  EXPECT_EQ(outcome.requests[0].body,
+            R"({"filter":{"queue":"orders","state":"scheduled","key_prefix":"o:"}})");
+}
+
+TEST(CancelByFilterTest, TimesFromNowAreOneMomentForAllSteps) {
+  const Outcome outcome = Ctl({"cancel", "--due-before", "1h", "--yes"}, {.daemon = TwoSteps});
+  EXPECT_THAT(outcome.requests.at(1).body, HasSubstr(R"("due_before":"2027-01-01T10:00:00.000Z")"));
+}
+
+TEST(CancelByFilterTest, ATerminalIsAskedWithTheCount) {
+  const Outcome no =
+      Ctl({"cancel", "--queue", "orders"},
+          {.daemon = TwoSteps, .input = "n\n", .in_is_terminal = true, .traits = kTerminal});
+  EXPECT_EQ(no.code, 1);
+  EXPECT_THAT(no.err, AllOf(HasSubstr("cancel 300 jobs? [y/N]"), HasSubstr("nothing was changed")));
+  EXPECT_EQ(no.requests.size(), 2U);  // the dry run
+  const Outcome yes =
+      Ctl({"cancel", "--queue", "orders"},
+          {.daemon = TwoSteps, .input = "y\n", .in_is_terminal = true, .traits = kTerminal});
+  EXPECT_EQ(yes.code, 0);
+  EXPECT_EQ(yes.requests.size(), 4U);
+}
+
+TEST(CancelByFilterTest, WhereNobodyCanBeAskedYesIsRequired) {
+  const Outcome outcome = Ctl({"cancel", "--queue", "orders"}, {.daemon = TwoSteps});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("--dry-run"), HasSubstr("--yes")));
+  EXPECT_TRUE(outcome.requests.empty());
+}
+
+TEST(CancelByFilterTest, ADryRunCountsAndShowsTheFirst) {
+  const Outcome outcome = Ctl({"cancel", "--queue", "orders", "--dry-run"}, {.daemon = TwoSteps});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("order:1001"), HasSubstr("300 jobs match; nothing was changed")));
+  EXPECT_EQ(Ctl({"cancel", "--queue", "orders", "-n", "-o", "json"}, {.daemon = TwoSteps}).out,
+            "{\"matched\":300,\"changed\":0}\n");
+  EXPECT_EQ(Ctl({"cancel", "--queue", "orders", "-n", "-q"}, {.daemon = TwoSteps}).out, "300\n");
+}
+
+TEST(CancelByFilterTest, JobsThatWorkersHaveMakeItPartOnly) {
+  const Outcome outcome = Ctl({"cancel", "--queue", "orders", "-y"}, {.daemon = [](const Request&) {
+                                return Ok(ChangedManyToJson({5, 4, ""}));
+                              }});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out, StartsWith("cancelled 4 jobs"));
+  EXPECT_THAT(outcome.err, HasSubstr("1 job could not be changed"));
+}
+
+TEST(CancelByFilterTest, AFailureSaysHowFarItCame) {
+  int calls = 0;
+  const Outcome outcome =
+      Ctl({"cancel", "--queue", "orders", "-y"}, {.daemon = [&](const Request& request) -> Answer {
+            return ++calls == 1 ? TwoSteps(request) : Answer(Unavailable("nobody there"));
+          }});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_THAT(outcome.err, HasSubstr("stopped when 250 jobs had been cancelled; the same command"));
+}
+
+TEST(CancelByFilterTest, ContradictionsAreUsageErrors) {
+  EXPECT_EQ(Ctl({"cancel", "7", "--state", "ready"}).code, 2);
+  EXPECT_EQ(Ctl({"cancel", "7", "--dry-run"}).code, 2);
+  EXPECT_EQ(Ctl({"cancel", "--state", "leased", "-y"}).code, 2);
+  EXPECT_EQ(Ctl({"cancel", "--due-before", "10", "-y"}).code, 2);
+  EXPECT_THAT(Ctl({"cancel", "--stat", "ready"}).err, HasSubstr("--state"));
+}
+
+TEST(RescheduleByFilterTest, SendsTheChangeWithTheFilter) {
+  const Outcome outcome =
+      Ctl({"reschedule", "--queue", "orders", "--in", "1h", "--priority", "3", "-y"},
+          {.daemon = TwoSteps});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, StartsWith("rescheduled 300 jobs"));
+  EXPECT_EQ(outcome.requests.at(0).target, "/v1/jobs:reschedule");
+  EXPECT_EQ(outcome.requests.at(0).body,
+            R"({"filter":{"queue":"orders"},"delay":"1h","priority":3})");
+}
+
+Answer SomeForecast(const Request&) {
+  return Ok(protocol::ForecastToJson(
+      {{WallFromMillis(kTestNow), WallFromMillis(kTestNow + 60'000), 12, false},
+       {WallFromMillis(kTestNow + 60'000), WallFromMillis(kTestNow + 120'000), 6, true}}));
+}
+
+TEST(ForecastVerbTest, AsksForTheRangeInRoundSteps) {
+  const Outcome outcome =
+      Ctl({"forecast", "--queue", "orders", "--to", "24h"}, {.daemon = SomeForecast});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.requests.at(0).target,
+            "/v1/forecast?queue=orders&from=2027-01-01T09%3A00%3A00.000Z"
+            "&to=2027-01-02T09%3A00%3A00.000Z&step=1h");
+  EXPECT_EQ(outcome.out,
+            "FROM                      TO                        BEGINS  DUE\n"
+            "2027-01-01T09:00:00.000Z  2027-01-01T09:01:00.000Z  now     12\n"
+            "2027-01-01T09:01:00.000Z  2027-01-01T09:02:00.000Z  in 1m   ~6\n");
+}
+
+TEST(ForecastVerbTest, DrawsAChartInTheWidthOfTheTerminal) {
+  EXPECT_EQ(Ctl({"forecast", "--chart"}, {.daemon = SomeForecast, .traits = {.width = 30}}).out,
+            "09:00:00  12  ###############\n"
+            "09:01:00  ~6  #######\n");
+  EXPECT_THAT(
+      Ctl({"forecast", "--chart"}, {.daemon = SomeForecast, .traits = {.utf8 = true, .width = 30}})
+          .out,
+      HasSubstr("███████▌\n"));
+}
+
+TEST(ForecastVerbTest, EveryOutputFormat) {
+  EXPECT_EQ(Ctl({"forecast", "-o", "json"}, {.daemon = SomeForecast}).out,
+            SomeForecast({})->body + "\n");
+  EXPECT_THAT(Ctl({"forecast", "-o", "jsonl"}, {.daemon = SomeForecast}).out,
+              HasSubstr("\"approximate\":true}\n"));
+  EXPECT_EQ(Ctl({"forecast", "-q"}, {.daemon = SomeForecast}).out, "12\n6\n");
+}
+
+TEST(ForecastVerbTest, WrongUseGivesAHint) {
+  EXPECT_THAT(Ctl({"forecast", "--from", "1h", "--to", "1m"}).err, HasSubstr("--to 24h"));
+  EXPECT_EQ(Ctl({"forecast", "--step", "0s"}).code, 2);
+  EXPECT_EQ(Ctl({"forecast", "--to", "tomorow"}).code, 2);
+  EXPECT_EQ(Ctl({"forecast", "--chart", "-o", "json"}).code, 2);
+}
+
+}  // namespace
+}  // namespace delayd::cli

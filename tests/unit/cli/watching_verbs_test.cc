@@ -1,0 +1,212 @@
+// list --watch, top, status, wait and run.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/bulk_json.h"
+#include "protocol/job_json.h"
+#include "protocol/stats_json.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using protocol::JobPageToJson;
+using protocol::JobToJson;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Console::Traits kTerminal = {.out_is_terminal = true, .err_is_terminal = true};
+
+JobView InState(JobState state, uint64_t id = 42) {
+  JobView job = SomeJob(id);
+  job.state = state;
+  return job;
+}
+
+// Answers the i-th request with the i-th body, the last one for ever.
+FakeDaemon::Function InTurn(std::vector<Answer> answers) {
+  return [answers = std::move(answers), i = size_t{0}](const Request&) mutable {
+    return answers[std::min(i++, answers.size() - 1)];
+  };
+}
+
+TEST(ListWatchTest, PrintsWhatChangedAsLines) {
+  const Outcome outcome =
+      Ctl({"list", "--watch", "-o", "jsonl"},
+          {.daemon = InTurn({Ok(JobPageToJson({{SomeJob(1), SomeJob(2)}, ""})),
+                             Ok(JobPageToJson({{SomeJob(1), SomeJob(2)}, ""})),
+                             Ok(JobPageToJson({{InState(JobState::kReady, 2), SomeJob(3)}, ""})),
+                             Problem(Unavailable("gone"))})});
+  EXPECT_EQ(outcome.code, 5);
+  std::vector<std::string> changes;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    changes.push_back(line.substr(0, line.find(",\"queue")));
+  }
+  EXPECT_THAT(changes,
+              ::testing::ElementsAre(R"({"change":"appeared","job":{"id":1)",
+                                     R"({"change":"appeared","job":{"id":2)",
+                                     R"({"change":"changed","job":{"id":2)",
+                                     R"({"change":"appeared","job":{"id":3)",
+                                     R"({"change":"gone","job":{"id":1)"));
+}
+
+TEST(ListWatchTest, ALeaseThatRunsOnIsNoChange) {
+  JobView job = InState(JobState::kLeased);
+  job.lease_expires = WallFromMillis(kTestNow);
+  JobView later = job;
+  later.lease_expires = WallFromMillis(kTestNow + 1);
+  const Outcome outcome = Ctl({"list", "-w", "-o", "jsonl"},
+                              {.daemon = InTurn({Ok(JobPageToJson({{job}, ""})),
+                                                 Ok(JobPageToJson({{later}, ""})),
+                                                 Problem(Unavailable("gone"))})});
+  EXPECT_THAT(outcome.out, Not(HasSubstr("changed")));
+}
+
+TEST(ListWatchTest, RedrawsATerminalAndRefusesWhatIsNone) {
+  const Outcome outcome = Ctl({"list", "--watch"},
+                              {.daemon = GoneAfter(2,
+                                                   [](const Request&) {
+                                                     return Ok(JobPageToJson({{SomeJob()}, ""}));
+                                                   }),
+                               .traits = kTerminal});
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("\x1b[H\x1b[2J"), HasSubstr("1 job; Ctrl-C ends")));
+  EXPECT_THAT(Ctl({"list", "--watch"}).err, HasSubstr("-o jsonl"));
+  EXPECT_EQ(Ctl({"list", "--watch", "-o", "json"}, {.traits = kTerminal}).code, 2);
+  EXPECT_EQ(Ctl({"list", "--watch", "-q"}, {.traits = kTerminal}).code, 2);
+}
+
+TEST(WaitVerbTest, ExitCodesTellTheOutcome) {
+  JobView acked = InState(JobState::kFinished);
+  acked.outcome = "acked";
+  JobView cancelled = acked;
+  cancelled.outcome = "cancelled";
+  const auto wait = [](const JobView& end) {
+    return Ctl({"wait", "42"},
+               {.daemon = InTurn(
+                    {Ok(JobToJson(SomeJob())), Ok(JobToJson(SomeJob())), Ok(JobToJson(end))})});
+  };
+  EXPECT_EQ(wait(acked).code, 0);
+  EXPECT_EQ(wait(acked).out, "job 42 in queue orders: acked\n");
+  EXPECT_EQ(wait(cancelled).code, 4);
+  EXPECT_EQ(wait(InState(JobState::kDead)).code, 1);
+}
+
+TEST(WaitVerbTest, AJobThatIsForgottenWhenItEndsIsFinished) {
+  const Outcome outcome =
+      Ctl({"wait", "42"},
+          {.daemon = InTurn({Ok(JobToJson(SomeJob())), Problem(NotFound("job 42 is not known"))})});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "job 42 in queue orders: finished\n");
+  EXPECT_EQ(Ctl({"wait", "42"}, {.daemon = InTurn({Problem(NotFound("no"))})}).code, 3);
+}
+
+TEST(WaitVerbTest, GivesUpWhenToldTo) {
+  const Outcome outcome =
+      Ctl({"wait", "42", "--wait", "1s"}, {.daemon = InTurn({Ok(JobToJson(SomeJob()))})});
+  EXPECT_EQ(outcome.code, 6);
+  EXPECT_THAT(outcome.err, HasSubstr("job 42 is still scheduled after 1s; it is due in"));
+  EXPECT_EQ(outcome.requests.size(), 6U);
+}
+
+TEST(WaitVerbTest, ForFiredEndsWhenTheJobIsDue) {
+  EXPECT_EQ(
+      Ctl({"wait", "42", "--for", "fired"},
+          {.daemon = InTurn({Ok(JobToJson(SomeJob())), Ok(JobToJson(InState(JobState::kReady)))})})
+          .code,
+      0);
+  EXPECT_EQ(Ctl({"wait", "42", "--for", "ever"}).code, 2);
+  EXPECT_EQ(Ctl({"wait", "42", "43"}).code, 2);
+}
+
+TEST(RunVerbTest, MovesTheJobToNow) {
+  const Outcome outcome =
+      Ctl({"run", "42"}, {.daemon = InTurn({Ok(JobToJson(InState(JobState::kReady)))})});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.requests.at(0).body, R"({"delay":"0s"})");
+  EXPECT_EQ(outcome.out, "job 42 in queue orders is ready\n");
+}
+
+// A daemon of which every counter rises by ten a look.
+FakeDaemon::Function Busy() {
+  return [count = uint64_t{0}](const Request& request) mutable {
+    if (request.target == "/v1/stats") {
+      count += 10;
+      return Ok(protocol::StatsToJson({{"scheduled", uint64_t{7}},
+                                       {"ready", uint64_t{1}},
+                                       {"leased", uint64_t{2}},
+                                       {"dead", uint64_t{0}},
+                                       {"queues", uint64_t{1}},
+                                       {"waiting", uint64_t{3}},
+                                       {"enqueued", count},
+                                       {"acked", 2 * count},
+                                       {"damaged", uint64_t{0}},
+                                       {"epoch", uint64_t{4}},
+                                       {"next_due", std::string("2027-01-01T09:00:30.000Z")}}));
+    }
+    if (request.target == "/v1/queues") {
+      return Ok(protocol::QueuesToJson({{"idle", 5, 0, 0, 0, false}, {"busy", 2, 1, 2, 0, true}}));
+    }
+    if (request.target == "/readyz") {
+      return Ok(protocol::HealthToJson({"ready", "1.2.3"}));
+    }
+    if (request.target.starts_with("/v1/forecast")) {
+      return Ok(protocol::ForecastToJson(
+          {{WallFromMillis(kTestNow), WallFromMillis(kTestNow + 2000), 3, false}}));
+    }
+    JobView late = InState(JobState::kReady);
+    late.due = WallFromMillis(kTestNow - 2000);
+    return Ok(JobPageToJson({{late}, ""}));
+  };
+}
+
+TEST(TopVerbTest, OnceShowsRatesLatenessAndTheBusiestQueuesFirst) {
+  const Outcome outcome = Ctl({"top", "--once"}, {.daemon = Busy()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("7 scheduled, 1 ready, 2 leased, 0 dead, 3 workers waiting"),
+                    HasSubstr("enqueued 10.0/s"),
+                    HasSubstr("acked 20.0/s"),
+                    HasSubstr("late    3s"),
+                    HasSubstr("3 due in the next 60s"),
+                    Not(HasSubstr("\x1b"))));
+  EXPECT_LT(outcome.out.find("busy"), outcome.out.find("idle"));
+}
+
+TEST(TopVerbTest, RedrawsATerminalUntilItEnds) {
+  const Outcome outcome =
+      Ctl({"top", "--interval", "5s"}, {.daemon = GoneAfter(10, Busy()), .traits = kTerminal});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("\x1b[H\x1b[2J"), HasSubstr("enqueued 2.0/s")));
+}
+
+TEST(TopVerbTest, StreamsJsonLines) {
+  const Outcome outcome = Ctl({"top", "-o", "jsonl"}, {.daemon = GoneAfter(8, Busy())});
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr(R"("interval_ms":1000,"enqueued_in_interval":10)"),
+                    HasSubstr(R"("late_ms":3000)"),
+                    HasSubstr(R"("queues":{"queues":[)")));
+}
+
+TEST(TopVerbTest, WrongUseGivesAHint) {
+  EXPECT_THAT(Ctl({"top"}).err, HasSubstr("--once"));
+  EXPECT_EQ(Ctl({"top", "-o", "json"}, {.traits = kTerminal}).code, 2);
+  EXPECT_EQ(Ctl({"top", "--once", "--interval", "1ms"}).code, 2);
+}
+
+TEST(StatusVerbTest, SaysWhatTheDaemonHolds) {
+  const Outcome outcome = Ctl({"status"}, {.daemon = Busy()});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "delayd      1.2.3, ready\n"
+            "jobs        7 scheduled, 1 ready, 2 leased, 0 dead, in 1 queues\n"
+            "workers     3 waiting for a job\n"
+            "next due    2027-01-01T09:00:30.000Z (in 30s)\n"
+            "starts      4\n");
+  EXPECT_THAT(Ctl({"status", "-o", "json"}, {.daemon = Busy()}).out,
+              HasSubstr(R"({"status":"ready","version":"1.2.3","stats":{"scheduled":7)"));
+}
+
+}  // namespace
+}  // namespace delayd::cli

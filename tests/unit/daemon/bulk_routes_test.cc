@@ -1,0 +1,86 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/http/router.h"
+
+namespace delayd::http {
+namespace {
+
+using testing::HasSubstr;
+
+const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
+
+std::variant<Order, Response> Route(const std::string& method,
+                                    const std::string& target,
+                                    const std::string& body = "") {
+  return Router(RouterOptions{})
+      .Route({.method = method,
+              .target = target,
+              .content_type = body.empty() ? "" : "application/json",
+              .body = body},
+             kNow);
+}
+
+template <typename Command>
+Command CommandOf(const std::string& method,
+                  const std::string& target,
+                  const std::string& body = "") {
+  auto routed = Route(method, target, body);
+  const Order* order = std::get_if<Order>(&routed);
+  EXPECT_NE(order, nullptr) << std::get<Response>(routed).body;
+  return order == nullptr ? Command() : std::get<Command>(order->command);
+}
+
+std::string RefusalOf(const std::string& method,
+                      const std::string& target,
+                      const std::string& body = "") {
+  auto routed = Route(method, target, body);
+  EXPECT_TRUE(std::holds_alternative<Response>(routed)) << target;
+  return std::holds_alternative<Response>(routed) ? std::get<Response>(routed).body : "";
+}
+
+TEST(BulkRoutesTest, FiltersAreReadIntoTheCommand) {
+  const auto cancel = CommandOf<engine::ChangeMany>(
+      "POST",
+      "/v1/jobs:cancel",
+      R"({"filter":{"queue":"a","state":"dead","key_prefix":"k","due_before":"1h"},)"
+      R"("dry_run":true,"limit":5,"cursor":"1-2"})");
+  EXPECT_EQ(cancel.action, engine::ChangeMany::Action::kCancel);
+  EXPECT_EQ(cancel.filter.queue, "a");
+  EXPECT_EQ(cancel.filter.state, JobState::kDead);
+  EXPECT_EQ(cancel.filter.key_prefix, "k");
+  EXPECT_EQ(cancel.filter.due_before, kNow.wall + Millis(3'600'000));
+  EXPECT_TRUE(cancel.dry_run);
+  EXPECT_EQ(cancel.limit, 5U);
+  EXPECT_EQ(cancel.cursor, "1-2");
+  const auto move = CommandOf<engine::ChangeMany>(
+      "POST", "/v1/jobs:reschedule", R"({"filter":{"queue":"a"},"delay":"1m","priority":2})");
+  EXPECT_EQ(std::get<DueAfter>(*move.due).delay, Millis(60'000));
+  EXPECT_EQ(move.priority, 2U);
+}
+
+TEST(BulkRoutesTest, WrongMembersAreNamed) {
+  EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"state":"gone"}})"),
+              HasSubstr("member 'state'"));
+  EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"due_after":"soon"}})"),
+              HasSubstr("member 'due_after'"));
+  EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"queue":"a"},"delay":"1m"})"),
+              HasSubstr("jobs:reschedule"));
+}
+
+TEST(BulkRoutesTest, AForecastHasDefaults) {
+  const auto forecast = CommandOf<engine::Forecast>("GET", "/v1/forecast");
+  EXPECT_EQ(forecast.from, kNow.wall);
+  EXPECT_EQ(forecast.to, kNow.wall + Millis(3'600'000));
+  EXPECT_EQ(forecast.step, Millis(60'000));
+  EXPECT_FALSE(forecast.queue.has_value());
+  const auto other =
+      CommandOf<engine::Forecast>("GET", "/v1/forecast?queue=a&from=1h&to=2h&step=10m");
+  EXPECT_EQ(other.from, kNow.wall + Millis(3'600'000));
+  EXPECT_EQ(other.step, Millis(600'000));
+  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?step=soon"), HasSubstr("query parameter 'step'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?form=1h"), HasSubstr("did you mean 'from'"));
+}
+
+}  // namespace
+}  // namespace delayd::http

@@ -1,0 +1,110 @@
+// The description of the API says what the router and the parsers do, no more and no less.
+#include "protocol/openapi.h"
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "daemon/http/router.h"
+#include "protocol/bulk_json.h"
+#include "protocol/job_json.h"
+#include "protocol/json_reader.h"
+#include "protocol/problem.h"
+#include "protocol/stats_json.h"
+
+namespace delayd::http {
+namespace {
+
+// The members of an object inside the document: name -> JSON text.
+std::map<std::string, std::string> Members(const std::string& json) {
+  std::map<std::string, std::string> members;
+  const Status read =
+      protocol::ReadJsonObject(json, [&](std::string_view name, const protocol::JsonValue& value) {
+        members.emplace(name, value.text);
+        return OkStatus();
+      });
+  EXPECT_TRUE(read.ok()) << read.message();
+  return members;
+}
+
+std::string Upper(std::string text) {
+  for (char& c : text) {
+    c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  }
+  return text;
+}
+
+// "/v1/jobs/{id}" as the router writes it: "v1/jobs/*".
+std::string RouterPath(std::string path) {
+  path.erase(0, 1);
+  for (size_t open = path.find('{'); open != std::string::npos; open = path.find('{')) {
+    path.replace(open, path.find('}', open) - open + 1, "*");
+  }
+  return path;
+}
+
+TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
+  std::set<std::string> described;
+  for (const auto& [path, operations] :
+       Members(Members(std::string(protocol::OpenApiDocument())).at("paths"))) {
+    for (const auto& [method, operation] : Members(operations)) {
+      described.insert(Upper(method) + " " + RouterPath(path));
+    }
+  }
+  std::set<std::string> routed;
+  for (const auto& [method, path] : Router::Routes()) {
+    routed.insert(std::string(method) + " " + std::string(path));
+  }
+  EXPECT_EQ(described, routed);
+}
+
+TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
+  using Parser = std::function<Status(const std::string&)>;
+  using namespace protocol;  // NOLINT(google-build-using-namespace)
+  const std::map<std::string, Parser> parsers = {
+      {"NewJob", [](const auto& json) { return ParseJobSpec(json, 1000).status(); }},
+      {"Job", [](const auto& json) { return ParseJob(json).status(); }},
+      {"EnqueuedJob", [](const auto& json) { return ParseEnqueued(json).status(); }},
+      {"JobPage", [](const auto& json) { return ParseJobPage(json).status(); }},
+      {"Reschedule", [](const auto& json) { return ParseRescheduleRequest(json).status(); }},
+      {"JobFilter",
+       [](const auto& json) {
+         return ParseChangeManyRequest("{\"filter\":" + json + "}").status();
+       }},
+      {"CancelMany", [](const auto& json) { return ParseChangeManyRequest(json).status(); }},
+      {"RescheduleMany", [](const auto& json) { return ParseChangeManyRequest(json).status(); }},
+      {"ChangedMany", [](const auto& json) { return ParseChangedMany(json).status(); }},
+      {"LeaseRequest", [](const auto& json) { return ParseLeaseRequest(json).status(); }},
+      {"Nack", [](const auto& json) { return ParseLeaseChange(json).status(); }},
+      {"Bury", [](const auto& json) { return ParseLeaseChange(json).status(); }},
+      {"Extend", [](const auto& json) { return ParseLeaseChange(json).status(); }},
+      {"Queue", [](const auto& json) { return ParseQueue(json).status(); }},
+      {"QueueList", [](const auto& json) { return ParseQueues(json).status(); }},
+      {"Forecast", [](const auto& json) { return ParseForecast(json).status(); }},
+      {"Stats", [](const auto& json) { return ParseStats(json).status(); }},
+      {"Health", [](const auto& json) { return ParseHealth(json).status(); }},
+      {"Problem", [](const auto& json) {
+         return ParseProblem(404, json).reason() == "not_found" ? OkStatus()
+                                                                : Internal("not understood");
+       }}};
+  size_t read = 0;
+  const auto components = Members(Members(std::string(OpenApiDocument())).at("components"));
+  for (const auto& [name, schema] : Members(components.at("schemas"))) {
+    const auto members = Members(schema);
+    if (members.at("type") != "object") {
+      continue;
+    }
+    ASSERT_TRUE(members.contains("example")) << name << " has no example";
+    ASSERT_TRUE(parsers.contains(name)) << name << " has no parser here";
+    const Status status = parsers.at(name)(members.at("example"));
+    EXPECT_TRUE(status.ok()) << name << ": " << status.message();
+    ++read;
+  }
+  EXPECT_EQ(read, parsers.size());
+}
+
+}  // namespace
+}  // namespace delayd::http

@@ -1,0 +1,172 @@
+#include <set>
+
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+struct Total {
+  uint64_t steps = 0;
+  uint64_t matched = 0;
+  uint64_t changed = 0;
+};
+
+// Follows the cursors to the end.
+Total RunAll(EngineHarness* harness, ChangeMany command) {
+  Total total;
+  do {
+    Reply reply = harness->Call(command);
+    EXPECT_TRUE(reply.status.ok()) << reply.status.message();
+    if (!reply.status.ok()) {
+      break;
+    }
+    const auto& done = std::get<ChangedMany>(reply.body);
+    total.matched += done.matched;
+    total.changed += done.changed;
+    command.cursor = done.next_cursor;
+  } while (!command.cursor.empty() && ++total.steps < 1000);
+  return total;
+}
+
+size_t CountListed(EngineHarness* harness, List command) {
+  command.limit = 1000;
+  return std::get<JobList>(harness->Call(command).body).jobs.size();
+}
+
+void EnqueueMany(EngineHarness* harness, const std::string& queue, int count, Millis first) {
+  Enqueue batch;
+  for (int i = 0; i < count; ++i) {
+    batch.jobs.push_back(
+        {.queue = queue, .due = DueAfter{first + Millis(i)}, .key = "order:" + std::to_string(i)});
+  }
+  ASSERT_TRUE(harness->Call(std::move(batch)).status.ok());
+}
+
+TEST(ChangeManyTest, P4CancelsWhatFitsTheFilterAndNothingElse) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 300, Millis(10'000));
+  EnqueueMany(&harness, "b", 50, Millis(10'000));
+  const Total total = RunAll(&harness, {.filter = {.queue = "a"}, .limit = 100});
+  EXPECT_EQ(total.changed, 300U);
+  EXPECT_EQ(total.matched, 300U);
+  EXPECT_EQ(CountListed(&harness, {.queue = "a"}), 0U);
+  EXPECT_EQ(CountListed(&harness, {.queue = "b"}), 50U);
+  harness.Wait(Millis(60'000));
+  EXPECT_TRUE(harness.LeaseNow(10, "a").empty());
+}
+
+TEST(ChangeManyTest, FiltersByStateKeyPrefixAndTrueDueTime) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 20, Millis(10'000));
+  EXPECT_EQ(RunAll(&harness, {.filter = {.key_prefix = "order:1"}, .dry_run = true}).matched, 11U);
+  EXPECT_EQ(RunAll(&harness,
+                   {.filter = {.due_before = harness.now().wall + Millis(10'005)}, .dry_run = true})
+                .matched,
+            5U);
+  EXPECT_EQ(RunAll(&harness,
+                   {.filter = {.due_after = harness.now().wall + Millis(10'005)}, .dry_run = true})
+                .matched,
+            15U);
+  EXPECT_EQ(RunAll(&harness, {.filter = {.state = JobState::kReady}, .dry_run = true}).matched, 0U);
+  EXPECT_EQ(CountListed(&harness, {.queue = "a"}), 20U);
+}
+
+TEST(ChangeManyTest, LeasedJobsMatchAndAreLeftToTheirWorkers) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 3, Millis(0));
+  harness.Wait(Millis(10));
+  ASSERT_EQ(harness.LeaseNow(1, "a").size(), 1U);
+  const Total total = RunAll(&harness, {.filter = {.queue = "a"}});
+  EXPECT_EQ(total.matched, 3U);
+  EXPECT_EQ(total.changed, 2U);
+}
+
+TEST(ChangeManyTest, P8AStepIsOneCommit) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 500, Millis(10'000));
+  harness.Send(ChangeMany{.filter = {.queue = "a"}, .limit = 500});
+  const auto sealed = harness.engine().Seal(harness.now());
+  ASSERT_TRUE(sealed.has_value());
+  EXPECT_FALSE(harness.engine().Seal(harness.now()).has_value());
+  harness.Restart();  // the commit never happened
+  EXPECT_EQ(CountListed(&harness, {.queue = "a"}), 500U);
+}
+
+TEST(ChangeManyTest, TheSameFilterDoesWhatACrashLeft) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 300, Millis(10'000));
+  EXPECT_EQ(
+      std::get<ChangedMany>(harness.Call(ChangeMany{.filter = {.queue = "a"}, .limit = 100}).body)
+          .changed,
+      100U);
+  harness.Restart();
+  EXPECT_EQ(RunAll(&harness, {.filter = {.queue = "a"}, .limit = 100}).changed, 200U);
+}
+
+TEST(ChangeManyTest, AMoveAheadOfTheScanEndsAndGivesAllOneDueTime) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 200, Millis(10'000));
+  const WallTime due = harness.now().wall + Millis(10'100);
+  ChangeMany command{.action = ChangeMany::Action::kReschedule,
+                     .filter = {.queue = "a"},
+                     .due = DueAfter{Millis(10'100)},
+                     .limit = 7};
+  Total total;
+  do {
+    const auto done = std::get<ChangedMany>(harness.Call(command).body);
+    total.changed += done.changed;
+    command.cursor = done.next_cursor;
+    harness.Wait(Millis(3));  // time goes on between the steps
+  } while (!command.cursor.empty() && ++total.steps < 1000);
+  EXPECT_EQ(total.changed, 199U);  // one was due then already
+  const Reply listed = harness.Call(List{.queue = "a", .limit = 1000});
+  for (const JobView& job : std::get<JobList>(listed.body).jobs) {
+    EXPECT_EQ(job.due, due);
+  }
+}
+
+TEST(ChangeManyTest, AMoveOfOverdueJobsToNowEnds) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 50, Millis(0));
+  harness.Wait(Millis(1000));
+  const Total total = RunAll(&harness,
+                             {.action = ChangeMany::Action::kReschedule,
+                              .filter = {.queue = "a"},
+                              .due = DueAfter{},
+                              .limit = 5});
+  EXPECT_EQ(total.changed, 50U);
+}
+
+TEST(ChangeManyTest, DeadJobsAreCancelledByQueue) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 2, Millis(0));
+  harness.Wait(Millis(10));
+  for (const JobView& job : harness.LeaseNow(2, "a")) {
+    ASSERT_TRUE(harness.Call(Bury{*job.lease_token, "bad"}).status.ok());
+  }
+  EXPECT_EQ(harness.ReasonOf(ChangeMany{.filter = {.state = JobState::kDead}}), "queue_required");
+  EXPECT_EQ(
+      RunAll(&harness, {.filter = {.queue = "a", .state = JobState::kDead}, .limit = 1}).changed,
+      2U);
+}
+
+TEST(ChangeManyTest, RefusesWhatWouldMeanEverythingOrNothing) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 1, Millis(1000));
+  EXPECT_EQ(harness.ReasonOf(ChangeMany{}), "empty_filter");
+  EXPECT_EQ(harness.ReasonOf(ChangeMany{.filter = {.state = JobState::kFinished}}),
+            "invalid_state");
+  EXPECT_EQ(harness.ReasonOf(ChangeMany{.filter = {.queue = "nowhere"}}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(ChangeMany{.filter = {.queue = "a"}, .limit = 1001}), "invalid_limit");
+  EXPECT_EQ(harness.ReasonOf(
+                ChangeMany{.action = ChangeMany::Action::kReschedule, .filter = {.queue = "a"}}),
+            "invalid_reschedule");
+  for (const char* cursor : {"zz", "1-2@", "1-2@-5", "1-2@zz", "@5"}) {
+    EXPECT_EQ(harness.ReasonOf(ChangeMany{.filter = {.queue = "a"}, .cursor = cursor}),
+              "invalid_cursor")
+        << cursor;
+  }
+}
+
+}  // namespace
+}  // namespace delayd::engine

@@ -1,0 +1,122 @@
+#include "base/limits.h"
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+std::vector<ForecastView::Step> Steps(EngineHarness* harness, const Forecast& command) {
+  Reply reply = harness->Call(command);
+  EXPECT_TRUE(reply.status.ok()) << reply.status.message();
+  return reply.status.ok() ? std::get<ForecastView>(reply.body).steps
+                           : std::vector<ForecastView::Step>();
+}
+
+Forecast From(const EngineHarness& harness, Millis length, Millis step) {
+  return {.from = harness.now().wall, .to = harness.now().wall + length, .step = step};
+}
+
+TEST(ForecastTest, CountsNearAndFarJobsOfEachStep) {
+  EngineHarness harness(EngineOptions{.horizon = Millis(60'000)});
+  for (int i = 0; i < 100; ++i) {
+    harness.EnqueueOk({.queue = i % 4 == 0 ? "a" : "b", .due = DueAfter{Millis(1 + i * 6000)}});
+  }
+  const auto all = Steps(&harness, From(harness, Millis(600'000), Millis(60'000)));
+  ASSERT_EQ(all.size(), 10U);
+  for (const auto& step : all) {
+    EXPECT_EQ(step.count, 10U);
+    EXPECT_FALSE(step.approximate);
+  }
+  Forecast one = From(harness, Millis(600'000), Millis(600'000));
+  one.queue = "a";
+  EXPECT_EQ(Steps(&harness, one).at(0).count, 25U);
+}
+
+TEST(ForecastTest, LeavesOutWhatIsDueAlready) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  harness.EnqueueOk(In(Millis(1000)));
+  EXPECT_EQ(Steps(&harness, From(harness, Millis(5000), Millis(5000))).at(0).count, 1U);
+}
+
+TEST(ForecastTest, TheLastStepEndsWithTheForecast) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(1000)));
+  const auto steps = Steps(&harness, From(harness, Millis(2500), Millis(1000)));
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_EQ(steps[2].to - steps[2].from, Millis(500));
+  EXPECT_EQ(steps[1].count, 1U);
+}
+
+TEST(ForecastTest, CountsWhatABatchUnderWayMovesOnce) {
+  EngineHarness harness(EngineOptions{.horizon = Millis(1000)});
+  const JobView job = harness.EnqueueOk(In(Millis(100'000)));
+  harness.Send(Reschedule{.job = job.id, .due = DueAfter{Millis(300'000)}});
+  harness.Send(Enqueue{{In(Millis(300'000))}});
+  const RequestId forecast = harness.Send(From(harness, Millis(400'000), Millis(200'000)));
+  EXPECT_FALSE(harness.HasReply(forecast));  // P1: it tells of what is not durable
+  harness.CommitAll();
+  const auto steps = std::get<ForecastView>(harness.Take(forecast).body).steps;
+  EXPECT_EQ(steps.at(0).count, 0U);
+  EXPECT_EQ(steps.at(1).count, 2U);
+}
+
+// Far more jobs than one turn may look at.
+class BigForecastTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kJobs = 200'000;
+
+  void Fill(const std::function<WallTime(uint64_t)>& due) {
+    for (uint64_t begin = 0; begin < kJobs; begin += 1000) {
+      Enqueue batch;
+      for (uint64_t i = begin; i < begin + 1000; ++i) {
+        batch.jobs.push_back({.due = DueAt{due(i)}});
+      }
+      harness_.Send(std::move(batch));
+      harness_.CommitAll();
+    }
+  }
+
+  static void ExpectNear(uint64_t count, uint64_t expected) {
+    EXPECT_GT(count, expected * 3 / 4);
+    EXPECT_LT(count, expected * 5 / 4);
+  }
+
+  EngineHarness harness_{EngineOptions{.horizon = Millis(1000)}};
+};
+
+TEST_F(BigForecastTest, EstimatesWhatItCannotCountAndSaysSo) {
+  const WallTime begin = harness_.now().wall + std::chrono::hours(1);
+  Fill([&](uint64_t i) { return begin + Millis(i * 7919 % 3'600'000); });
+  for (const auto& step :
+       Steps(&harness_,
+             {.from = begin, .to = begin + std::chrono::hours(1), .step = Millis(360'000)})) {
+    EXPECT_TRUE(step.approximate);
+    ExpectNear(step.count, kJobs / 10);
+  }
+}
+
+TEST_F(BigForecastTest, SeesThatAllAreDueAtOneMoment) {
+  const WallTime midnight = harness_.now().wall + std::chrono::hours(9);
+  Fill([&](uint64_t) { return midnight; });
+  const auto steps = Steps(
+      &harness_,
+      {.from = midnight - Millis(90'000), .to = midnight + Millis(90'000), .step = Millis(60'000)});
+  ASSERT_EQ(steps.size(), 3U);
+  EXPECT_EQ(steps[0].count, 0U);
+  ExpectNear(steps[1].count, kJobs);
+  EXPECT_EQ(steps[2].count, 0U);
+}
+
+TEST(ForecastTest, RefusesWhatCannotBeForeseen) {
+  EngineHarness harness;
+  EXPECT_EQ(harness.ReasonOf(From(harness, Millis(0), Millis(1))), "invalid_range");
+  EXPECT_EQ(harness.ReasonOf(From(harness, Millis(10), Millis(0))), "invalid_range");
+  EXPECT_EQ(harness.ReasonOf(From(harness, Millis(1001), Millis(1))), "too_many_steps");
+  EXPECT_TRUE(harness.Call(From(harness, Millis(1000), Millis(1))).status.ok());
+  Forecast nowhere = From(harness, Millis(10), Millis(1));
+  nowhere.queue = "nowhere";
+  EXPECT_EQ(harness.ReasonOf(nowhere), "not_found");
+}
+
+}  // namespace
+}  // namespace delayd::engine
