@@ -375,7 +375,7 @@ void Steady(uint64_t acks) {
       worst = std::max(worst, double(BytesBelow(service.path())) / (double(live) * kLiveBytes));
     }
   }
-  const std::string name = Text("%.0f M acks, jobs live 30 min: ", double(acked) / 1e6);
+  const std::string name = Text("%.1f M acks, jobs live 30 min: ", double(acked) / 1e6);
   Row(name + "in and out, durable",
       Text("%.0f jobs/s", double(acked) / SecondsSince(start)),
       "",
@@ -416,7 +416,7 @@ void CancelMany(uint64_t jobs) {
                   {.wall = WallFromMillis(1'800'000'000'000), .boot = BootFromMillis(5'000'000)});
   service.Load();
   Fill(&service, jobs, kHour, 24 * kHour);
-  const std::string name = Text("cancel of %.0f M far jobs: ", double(jobs) / 1e6);
+  const std::string name = Text("cancel of %.1f M far jobs: ", double(jobs) / 1e6);
   Latency before = Measure(&service);
   const auto start = SteadyClock::now();
   for (uint64_t id = 1; id <= jobs; ++id) {
