@@ -380,7 +380,10 @@ void Steady(uint64_t acks) {
       Text("%.0f jobs/s", double(acked) / SecondsSince(start)),
       "",
       true);
-  Row(name + "disk against live data, worst", Text("%.2f times", worst), "below 2", worst > 0 && worst < 2);
+  Row(name + "disk against live data, worst",
+      Text("%.2f times", worst),
+      "below 2",
+      worst > 0 && worst < 2);
   Row(name + "head read, p99",
       Text("%.3f ms", heads.Quantile(0.99)) + Text(" (p50 %.3f)", heads.Quantile(0.5)),
       "below 1 ms",
