@@ -74,6 +74,7 @@ Status RocksJobStore::Commit(const Batch& batch) {
   }
   batch_number_ = number;
   floor_.Raise(number);
+  sweeper_->NoteBatch(batch);
   return OkStatus();
 }
 
@@ -81,6 +82,7 @@ Status RocksJobStore::Close() {
   if (db_ == nullptr) {
     return OkStatus();
   }
+  sweeper_.reset();
   Status result = stop_->Check();
   if (result.ok()) {
     result = FromRocks(db_->Flush(rocksdb::FlushOptions(), families_), "flush at close");
@@ -97,6 +99,7 @@ Status RocksJobStore::Close() {
 }
 
 rocksdb::Status RocksJobStore::CloseDatabase() {
+  sweeper_.reset();
   for (rocksdb::ColumnFamilyHandle* handle : families_) {
     db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
   }

@@ -50,6 +50,9 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
   rocksdb::Status status =
       rocksdb::DB::Open(db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
   db_.reset(db);
+  if (status.ok()) {
+    sweeper_ = std::make_unique<TombstoneSweeper>(db_.get(), &families_, options.sweep_deletes_min);
+  }
   return status;
 }
 

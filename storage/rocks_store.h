@@ -21,6 +21,7 @@
 #include "storage/data_dir.h"
 #include "storage/rocks_job_store.h"
 #include "storage/rocks_status.h"
+#include "storage/tombstone_sweeper.h"
 
 namespace delayd::storage {
 
@@ -115,6 +116,9 @@ class RocksJobStore final : public JobStore {
   Status BackUpTo(const std::string& directory);
   StatusOr<std::unique_ptr<JobReader>> Snapshot() const;
 
+  // While it is open.
+  uint64_t sweeps_done() const { return sweeper_->sweeps_done(); }
+
  private:
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
@@ -133,6 +137,7 @@ class RocksJobStore final : public JobStore {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // by Table
   rocksdb::WriteBatch write_batch_;                     // kept for its memory
+  std::unique_ptr<TombstoneSweeper> sweeper_;           // while the database is open
 };
 
 // Has the store at least reached the batch that BATCH knows of? Its number goes into the report.

@@ -126,6 +126,12 @@ def walk(api):
     api.call("GET", "/v1/queues/{queue}", 404, queue="nowhere")
     api.call("GET", "/v1/forecast", 200, query="?queue=work&to=2h&step=10m")
     api.call("GET", "/v1/forecast", 400, query="?step=0s")
+    api.call("POST", "/v1/admin/verify", 200)
+    api.call("POST", "/v1/admin/verify", 400, {"repair": True})
+    with tempfile.TemporaryDirectory(prefix="delayd-api-") as directory:
+        api.call("POST", "/v1/admin/backup", 200, {"dir": os.path.join(directory, "copy")})
+        api.call("POST", "/v1/admin/backup", 409, {"dir": directory})
+    api.call("POST", "/v1/admin/backup", 400, {"dir": "copy"})
     for path in ("/v1/stats", "/healthz", "/readyz"):
         api.call("GET", path, 200)
     if api.call("GET", "/openapi.json", 200) != api.document:

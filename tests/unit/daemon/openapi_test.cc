@@ -14,6 +14,7 @@
 #include "protocol/json_reader.h"
 #include "protocol/problem.h"
 #include "protocol/stats_json.h"
+#include "protocol/store_json.h"
 
 namespace delayd::http {
 namespace {
@@ -85,6 +86,9 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
       {"QueueList", [](const auto& json) { return ParseQueues(json).status(); }},
       {"Forecast", [](const auto& json) { return ParseForecast(json).status(); }},
       {"Stats", [](const auto& json) { return ParseStats(json).status(); }},
+      {"VerifyResult", [](const auto& json) { return ParseVerifyResult(json).status(); }},
+      {"BackupRequest", [](const auto& json) { return ParseBackupRequest(json).status(); }},
+      {"BackupResult", [](const auto& json) { return ParseBackupResult(json).status(); }},
       {"Health", [](const auto& json) { return ParseHealth(json).status(); }},
       {"Problem", [](const auto& json) {
          return ParseProblem(404, json).reason() == "not_found" ? OkStatus()
