@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/crash_point.h"
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
 
@@ -64,10 +65,12 @@ Server::Loop::Loop(const ServerOptions& options,
         boost::asio::post(io_, [this, sequence, status = std::move(status)]() mutable {
           commit_result_ = CommitResult{sequence, std::move(status)};
         });
-      }) {}
+      }) {
+  // Not in Run: whoever is told that the daemon is ready may stop it at once.
+  WaitForSignal();
+}
 
 Status Server::Loop::Run() {
-  WaitForSignal();
   heartbeat_due_ = clock_->Sample().boot;
   // What loading left to do comes first, then whatever wakes us.
   Status status = Turn();
@@ -98,6 +101,7 @@ Status Server::Loop::Turn() {
     if (!result.status.ok()) {
       return FailAll(result.status);
     }
+    DELAYD_CRASH_POINT("server/committed");
     engine_->Committed(result.sequence);
   }
   // After the reads: a delay must not count from a moment before its request had arrived.
@@ -161,6 +165,7 @@ void Server::Loop::Submit(const Now& now) {
   }
   if (std::optional<engine::SealedBatch> batch = engine_->Seal(now)) {
     in_flight_ = true;
+    DELAYD_CRASH_POINT("server/sealed");
     committer_.Submit(*std::move(batch));
   }
 }
@@ -179,6 +184,7 @@ void Server::Loop::DeliverReply(const engine::Reply& reply) {
   const Pending pending = std::move(found->second);
   pending_.erase(found);
   std::erase(pending.connection->pending, reply.request);
+  DELAYD_CRASH_POINT("server/before_reply");
   pending.connection->session().Answer(pending.tag, reply);
   Touch(pending.connection);
 }
@@ -201,7 +207,9 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
     // It gets what is there now; a client that asks nothing more does not wait for later jobs.
     GiveUpLeases(connection.get(), now);
   }
+  DELAYD_CRASH_POINT("server/before_send");
   const bool all_sent = connection->Write();
+  DELAYD_CRASH_POINT("server/after_send");
   Session& session = connection->session();
   const bool done = session.finished() && all_sent;
   if (connection->gone() || (done && (connection->input_ended() || stopping_))) {

@@ -119,7 +119,7 @@ class RocksJobStore final : public JobStore {
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckSchema(bool create);
-  Status CheckBatchNumber(bool accept_loss, RecoveryReport* report);
+  Status CheckBatchNumber(bool was_complete, bool accept_loss, RecoveryReport* report);
   Status RefuseUnknownTables(const rocksdb::DBOptions& options) const;
   rocksdb::Status CloseDatabase();
 
