@@ -192,10 +192,10 @@ class Season {
     return false;
   }
 
-  // After a whole round a place without a death is a hole in the storm.
+  // After two whole rounds a place without a death is a hole in the storm.
   bool MissedPoints() const {
     bool missed = false;
-    if (flags_.point.empty() && next_case_ >= CrashPointCases().size()) {
+    if (flags_.point.empty() && next_case_ >= 2 * CrashPointCases().size()) {
       for (const CrashPointCase& point : CrashPointCases()) {
         if (point.when != Reached::kOnFirstStart && totals_.reached.at(point.name) == 0) {
           std::printf("NOT REACHED: %s\n", point.name);
