@@ -1,7 +1,7 @@
 // bit_rot: a stopped data directory with one bit flipped, one block zeroed, one file cut short or
 // gone. What was acknowledged must be handed out as it was, or be named; never another payload.
 //
-//   bit_rot [--count N] [--seconds S] [--seed N]
+//   bit_rot [--count N] [--seconds S] [--seed N] [--daemon]   --daemon: through the real delayd
 //   bit_rot --check DIR --file NAME --seed N [--killed]     a damaged copy again
 //
 // Exit code: 0 nothing was lost in silence, 1 a violation, 2 usage.
@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "storage/log_scan.h"
+#include "tests/storm/rot_daemon.h"
 #include "tests/storm/rot_store.h"
 #include "tests/support/temp_dir.h"
 
@@ -33,6 +34,7 @@ struct Flags {
   std::string check;
   std::string file;
   bool killed = false;
+  bool daemon = false;
 };
 
 struct Damage {
@@ -50,8 +52,8 @@ void OnAbort(int /*signal*/) {
 bool Parse(int argc, char** argv, Flags* flags) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    if (name == "--killed") {
-      flags->killed = true;
+    if (name == "--killed" || name == "--daemon") {
+      (name == "--killed" ? flags->killed : flags->daemon) = true;
       continue;
     }
     if (++i == argc) {
@@ -202,7 +204,9 @@ class Rot {
     // The damaged directory as it is before anybody repairs it.
     fs::remove_all(kept);
     fs::copy(copy, kept);
-    const RotFinding finding = CheckRottenStore(copy, damage.file, jobs_.at(in_order));
+    const RotFinding finding =
+        flags_.daemon ? CheckRottenDaemon(copy, damage.file, jobs_.at(in_order), dir_.path())
+                      : CheckRottenStore(copy, damage.file, jobs_.at(in_order));
     if (!finding.violation.empty() && !unseen) {
       std::printf("VIOLATION: case %llu, %s %s: %s\n",
                   static_cast<unsigned long long>(cases_),
@@ -251,7 +255,7 @@ int main(int argc, char** argv) {
   delayd::storm::Flags flags;
   if (!delayd::storm::Parse(argc, argv, &flags)) {
     std::fprintf(stderr,
-                 "usage: bit_rot [--count N] [--seconds S] [--seed N]\n"
+                 "usage: bit_rot [--count N] [--seconds S] [--seed N] [--daemon]\n"
                  "       bit_rot --check DIR --file NAME --seed N [--killed]\n");
     return 2;
   }
