@@ -342,7 +342,7 @@ void Storm::Finish() {
   for (const auto& client : clients_) {
     const testing::ProcessResult ended = client->Wait();
     // In a very short storm it may not have come to its signal handlers.
-    if (ended.exit_code != 0 && ended.signal != SIGTERM) {
+    if (ended.exit_code != 0 && ended.signal != SIGTERM && ended.signal != SIGUSR1) {
       Violation("a client has given up:\n" +
                 testing::ReadFile(options_.directory + "/clients.log"));
     }
