@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/limits.h"
 #include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
@@ -202,9 +203,11 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
   if (!engine.ok()) {
     return Refuse("cannot load the jobs", engine.status(), kExitFailed);
   }
+  DELAYD_CRASH_POINT("main/loaded");
   if (const Status status = CommitGathered(engine->get(), store, clock); !status.ok()) {
     return Refuse("cannot write to the store", status, kExitCommitFailed);
   }
+  DELAYD_CRASH_POINT("main/epoch_durable");
   HttpApi api(config, engine->get());
   BeanstalkApi beanstalk(config, started);
   Server server({.connections_max = config.limits.connections,
@@ -234,9 +237,18 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
              {"timers", timers},
              {"dead", stats.dead},
              {"start_ms", (clock.Sample().boot - started).count()}});
+  DELAYD_CRASH_POINT("main/before_ready");
   notify.Ready(timers);
   const Status status = server.Run();
   return status.ok() ? kExitOk : kExitCommitFailed;  // Run has logged why
+}
+
+storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
+  storage::RocksJobStoreOptions options{.path = config.data_dir};
+#ifdef DELAYD_CRASH_POINTS
+  options.wal_bytes_max = kCrashTestWalBytes;
+#endif
+  return options;
 }
 
 // Connections and RocksDB's files share one limit, whose soft value is often 1024.
@@ -268,7 +280,7 @@ int RunDaemon(const Config& config) {
   const BootTime started = clock.Sample().boot;
   storage::RecoveryReport recovery;
   StatusOr<std::unique_ptr<storage::JobStore>> store =
-      storage::OpenRocksJobStore({.path = config.data_dir}, &recovery);
+      storage::OpenRocksJobStore(StoreOptionsOf(config), &recovery);
   for (const std::string& line : recovery.Lines()) {
     log::Warn("recovery", {{"detail", line}});
   }
@@ -276,6 +288,7 @@ int RunDaemon(const Config& config) {
     return Refuse("cannot open the data directory", store.status(), kExitDataDir);
   }
   const int code = Serve(config, store->get(), clock, started);
+  DELAYD_CRASH_POINT("main/served");
   if (const Status status = (*store)->Close(); !status.ok() && code == kExitOk) {
     return Refuse("cannot close the store", status, kExitFailed);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/crash_point.h"
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
 
@@ -88,12 +89,14 @@ Server::Loop::Loop(const ServerOptions& options,
           }),
       admin_worker_(options.admin, [this](AdminAnswer answer) {
         boost::asio::post(io_, [this, answer = std::move(answer)] { FinishAdmin(answer); });
-      }) {}
-
-Status Server::Loop::Run() {
+      }) {
+  // Not in Run: whoever is told that the daemon is ready may stop it at once.
   WaitForSignal();
   WaitForDrainSignal();
   WaitForHangup();
+}
+
+Status Server::Loop::Run() {
   heartbeat_due_ = clock_->Sample().boot;
   // What loading left to do comes first, then whatever wakes us.
   Status status = Turn();
@@ -124,6 +127,7 @@ Status Server::Loop::Turn() {
     if (!result.status.ok()) {
       return FailAll(result.status);
     }
+    DELAYD_CRASH_POINT("server/committed");
     engine_->Committed(result.sequence);
     DeliverReplies();  // before a client that has gone is asked what it holds
   }
@@ -229,6 +233,7 @@ void Server::Loop::Submit(const Now& now) {
   }
   if (std::optional<engine::SealedBatch> batch = engine_->Seal(now)) {
     in_flight_ = true;
+    DELAYD_CRASH_POINT("server/sealed");
     committer_.Submit(*std::move(batch));
   }
 }
@@ -247,6 +252,7 @@ void Server::Loop::DeliverReply(const engine::Reply& reply) {
   const Pending pending = std::move(found->second);
   pending_.erase(found);
   std::erase(pending.connection->pending, reply.request);
+  DELAYD_CRASH_POINT("server/before_reply");
   pending.connection->session().Answer(pending.tag, reply);
   Touch(pending.connection);
 }
@@ -269,7 +275,9 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
     // It gets what is there now; a client that asks nothing more does not wait for later jobs.
     EndWaits(*connection, now);
   }
+  DELAYD_CRASH_POINT("server/before_send");
   const bool all_sent = connection->Write();
+  DELAYD_CRASH_POINT("server/after_send");
   Session& session = connection->session();
   const bool done = session.finished() && all_sent;
   if (connection->gone() || (done && (connection->input_ended() || stopping_))) {

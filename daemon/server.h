@@ -59,7 +59,7 @@ class Server {
   using SessionFactory = std::function<std::unique_ptr<Session>()>;
 
   // All three must outlive the server. The engine's first batch, which makes its epoch durable,
-  // has been committed by the caller.
+  // has been committed by the caller. From here on SIGTERM and SIGINT are a stop in order.
   Server(const ServerOptions& options,
          engine::Engine* engine,
          storage::JobStore* store,

@@ -1,6 +1,7 @@
 #include <rocksdb/perf_level.h>
 
 #include "base/check.h"
+#include "base/crash_point.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/rocks_store.h"
@@ -72,6 +73,7 @@ Status RocksJobStore::Commit(const Batch& batch) {
     stop_->Set(failed);
     return failed;
   }
+  DELAYD_CRASH_POINT("store/written");
   batch_number_ = number;
   floor_.Raise(number);
   sweeper_->NoteBatch(batch);
@@ -84,16 +86,20 @@ Status RocksJobStore::Close() {
   }
   sweeper_.reset();
   Status result = stop_->Check();
+  DELAYD_CRASH_POINT("close/before_flush");
   if (result.ok()) {
     result = FromRocks(db_->Flush(rocksdb::FlushOptions(), families_), "flush at close");
   }
+  DELAYD_CRASH_POINT("close/flushed");
   const Status closed = FromRocks(CloseDatabase(), "close");
   if (result.ok()) {
     result = closed;
   }
+  DELAYD_CRASH_POINT("close/before_floor");
   if (result.ok()) {
     result = floor_.Set(batch_number_);
   }
+  DELAYD_CRASH_POINT("close/after_floor");
   dir_.Unlock();
   return result;
 }

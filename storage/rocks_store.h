@@ -140,9 +140,11 @@ class RocksJobStore final : public JobStore {
   std::unique_ptr<TombstoneSweeper> sweeper_;           // while the database is open
 };
 
-// Has the store at least reached the batch that BATCH knows of? Its number goes into the report.
+// Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it
+// ever complete (HoldsStore)? Its number goes into the report.
 Status CheckBatchNumber(const JobReader& store,
                         const std::string& directory,
+                        bool was_complete,
                         bool accept_loss,
                         RecoveryReport* report);
 

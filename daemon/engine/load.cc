@@ -1,4 +1,5 @@
 // A start: memory is rebuilt from what is durable.
+#include "base/crash_point.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
@@ -149,6 +150,7 @@ Status EngineCore::LoadWindow(const Progress& progress) {
   const WallTime target = LatestKeyOfNow() + options_.horizon;
   while (frontier_ < Frontier(target, JobId{}) && jobs_.size() < options_.memory_jobs_max) {
     DELAYD_RETURN_IF_ERROR(LoadPage(target, Overdue::kReadyAtOnce));
+    DELAYD_CRASH_POINT("load/page");
     if (progress) {
       progress(jobs_.size());
     }
