@@ -160,6 +160,11 @@ StatusOr<std::vector<protocol::Stat>> Api::Stats() {
   return Understood(protocol::ParseStats(answer));
 }
 
+StatusOr<std::vector<protocol::Stat>> Api::AcceptClock() {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/clock/accept"));
+  return Understood(protocol::ParseStats(answer));
+}
+
 StatusOr<protocol::Health> Api::Health() {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/healthz"));
   return Understood(protocol::ParseHealth(answer));

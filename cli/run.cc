@@ -26,6 +26,7 @@ std::vector<std::unique_ptr<Verb>> AllVerbs() {
                           MakeExtend,
                           MakeQueues,
                           MakeStats,
+                          MakeClock,
                           MakePing,
                           MakeVersion}) {
     verbs.push_back(make());

@@ -151,6 +151,34 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      [](std::string_view text, Config* c) {
        return SetSize(text, uint64_t{16} << 20, uint64_t{1} << 40, &c->memory.budget);
      }},
+    {"clock.max_jump",
+     "",
+     "DURATION",
+     "a wall clock further ahead than it can be is held; 0s: never",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, Millis(0), 36600 * kDay, &c->clock.max_jump);
+     }},
+    {"clock.hold_max",
+     "",
+     "DURATION",
+     "after this a held clock is believed all the same",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kSecond, 366 * kDay, &c->clock.hold_max);
+     }},
+    {"metrics.queues",
+     "",
+     "COUNT",
+     "queues that metrics tell by name; the others are summed up as 'other'",
+     [](std::string_view text, Config* c) {
+       return SetCount(text, 0, 10'000, &c->metrics.queues);
+     }},
+    {"health.commit_stuck",
+     "",
+     "DURATION",
+     "a commit that takes longer makes /healthz and /readyz answer 503",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kSecond, kDay, &c->health.commit_stuck);
+     }},
     {"limits.payload",
      "",
      "SIZE",

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "daemon/engine/clock_watch.h"
 #include "daemon/log.h"
 
 namespace delayd {
@@ -45,6 +46,16 @@ struct Config {
     Millis horizon{std::chrono::minutes(10)};
     uint64_t budget = uint64_t{512} << 20;
   } memory;
+
+  engine::ClockWatchOptions clock;
+
+  struct {
+    uint32_t queues = 200;
+  } metrics;
+
+  struct {
+    Millis commit_stuck{std::chrono::seconds(30)};
+  } health;
 
   struct {
     uint64_t payload = limits::kPayloadBytesDefaultMax;

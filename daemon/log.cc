@@ -1,6 +1,7 @@
 #include "daemon/log.h"
 
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <memory>
 
@@ -14,6 +15,7 @@ namespace {
 struct State {
   Options options;
   bool journal = false;
+  std::array<std::atomic<uint64_t>, 4> counts{};
   std::unique_ptr<spdlog::logger> logger;
 };
 
@@ -91,7 +93,8 @@ void AppendValue(std::string* out, Format format, const Field& field) {
 }
 
 void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
-  const State& state = Global();
+  State& state = Global();
+  state.counts[static_cast<size_t>(level)].fetch_add(1, std::memory_order_relaxed);
   if (state.logger == nullptr || level < state.options.level) {
     return;
   }
@@ -119,6 +122,14 @@ void Start(const Options& options) {
                                               : "%Y-%m-%dT%H:%M:%S.%eZ %v";
   }
   state.logger->set_pattern(pattern, spdlog::pattern_time_type::utc);
+}
+
+std::array<uint64_t, 4> Counts() {
+  std::array<uint64_t, 4> counts{};
+  for (size_t level = 0; level < counts.size(); ++level) {
+    counts[level] = Global().counts[level].load(std::memory_order_relaxed);
+  }
+  return counts;
 }
 
 void Debug(std::string_view message, std::initializer_list<Field> fields) {

@@ -10,6 +10,7 @@
 //          sd-daemon(3) has it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -46,6 +47,9 @@ struct Field {
 };
 
 void Start(const Options& options);
+
+// Events since the start by level, also those below options.level.
+std::array<uint64_t, 4> Counts();
 
 void Debug(std::string_view message, std::initializer_list<Field> fields = {});
 void Info(std::string_view message, std::initializer_list<Field> fields = {});

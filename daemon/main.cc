@@ -15,8 +15,10 @@
 #include "daemon/http/http_session.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/monitor.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
+#include "daemon/trusted_clock.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
@@ -49,7 +51,8 @@ engine::EngineOptions EngineOptionsOf(const Config& config) {
           .memory_jobs_max = config.memory.budget / limits::kMemoryBytesPerJob,
           .backoff_initial = config.defaults.backoff_initial,
           .backoff_factor = config.defaults.backoff_factor,
-          .backoff_max = config.defaults.backoff_max};
+          .backoff_max = config.defaults.backoff_max,
+          .clock_note_interval = std::chrono::seconds(10)};
 }
 
 // The new epoch and whatever loading put right must be durable before the first request.
@@ -64,10 +67,12 @@ Status CommitGathered(engine::Engine* engine, storage::JobStore* store, const Cl
 // The HTTP interface on its sockets: what every connection shares.
 class HttpApi {
  public:
-  explicit HttpApi(const Config& config)
+  HttpApi(const Config& config, const http::ServiceReport* service, http::RequestCounts* counts)
       : router_({.payload_bytes_max = config.limits.payload,
                  .body_bytes_max = config.limits.request_body,
-                 .version = std::string(Version())}) {
+                 .version = std::string(Version()),
+                 .service = service,
+                 .counts = counts}) {
     unix_.line_bytes_max = config.limits.request_line;
     unix_.head_bytes_max = config.limits.request_header;
     unix_.body_bytes_max = [this](std::string_view target) { return router_.BodyBytesMax(target); };
@@ -117,9 +122,14 @@ Status OpenListeners(const Config& config, const HttpApi& api, Server* server, s
   return OkStatus();
 }
 
-int Serve(const Config& config, storage::JobStore* store, const Clock& clock, BootTime started) {
+int Serve(const Config& config, storage::JobStore* store, const Clock& machine, BootTime started) {
   const ServiceNotify notify;
   notify.Loading(0);
+  const StatusOr<std::optional<engine::ClockSeen>> seen = ReadClockSeen(*store);
+  if (!seen.ok()) {
+    return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
+  }
+  TrustedClock clock(&machine, config.clock, *seen, CurrentBootId());
   StatusOr<std::unique_ptr<engine::Engine>> engine =
       engine::Engine::Load(EngineOptionsOf(config), *store, clock.Sample(), [&](uint64_t timers) {
         notify.Loading(timers);
@@ -128,18 +138,35 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
   if (!engine.ok()) {
     return Refuse("cannot load the jobs", engine.status(), kExitFailed);
   }
+  // Without jobs there is nothing that a wrong clock could fire, and long idleness looks like a
+  // jump.
+  if (clock.state() == engine::ClockState::kHeld && (*engine)->stats().scheduled == 0) {
+    clock.Accept();
+  }
   if (const Status status = CommitGathered(engine->get(), store, clock); !status.ok()) {
     return Refuse("cannot write to the store", status, kExitCommitFailed);
   }
-  const HttpApi api(config);
+  http::RequestCounts counts(http::Router::RouteNames().size());
+  Monitor monitor(
+      {.version = std::string(Version()),
+       .queues_by_name = config.metrics.queues,
+       .connections_max = config.limits.connections,
+       .commit_stuck = config.health.commit_stuck},
+      engine->get(),
+      [store] { return storage::ReadRocksFigures(*store); },
+      &counts);
+  monitor.Watch(&clock);
+  const HttpApi api(config, &monitor, &counts);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
+                 .trusted_clock = &clock,
                  .stopping = [&notify] { notify.Stopping(); }},
                 engine->get(),
                 store,
                 &clock);
+  monitor.Watch(&server);
   std::string names;
   if (const Status status = OpenListeners(config, api, &server, &names); !status.ok()) {
     return Refuse("cannot listen", status, kExitFailed);

@@ -57,7 +57,9 @@ void Server::Loop::AcceptFrom(Door* door) {
       }
       break;
     }
+    ++figures_.accepted;
     if (connections_.size() >= options_.connections_max) {
+      ++figures_.refused;
       // One try: so little fits any socket's buffer.
       [[maybe_unused]] const ssize_t sent = ::send(
           client.get(), door->no_room.data(), door->no_room.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -137,6 +139,7 @@ void Server::Loop::CheckDeadlines(const Now& now) {
       QueueDeadline(connection);
       continue;
     }
+    ++figures_.timed_out;
     const Session::Phase phase = connection->session().phase();
     if (phase == Session::Phase::kHead || phase == Session::Phase::kBody) {
       connection->session().TimeOut();

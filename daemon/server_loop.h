@@ -3,6 +3,7 @@
 // Threads: the core thread, but for the two fields behind the committer's post.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +35,7 @@ class Server::Loop {
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
   Status Run();
   void Stop();
+  ServerFigures Figures(const Now& now) const;
 
  private:
   using ConnectionPtr = std::shared_ptr<Connection>;
@@ -57,15 +59,18 @@ class Server::Loop {
   struct CommitResult {
     uint64_t sequence = 0;
     Status status;
+    std::chrono::steady_clock::time_point at;
   };
 
   // ---- The turn (server.cc) ----
   void Wait();
   Status Turn();
-  void Serve(const ConnectionPtr& connection, const Now& now);
+  void TendClock(Now* now);
+  void Serve(const ConnectionPtr& connection, Now* moment);
   void Submit(const Now& now);
+  void NoteCommit(const CommitResult& result);
   void DeliverReplies();
-  void DeliverReply(const engine::Reply& reply);
+  void DeliverReply(engine::Reply reply);
   void FinishTouched(const Now& now);
   bool FinishOne(const ConnectionPtr& connection, const Now& now);
   void LogIncidents();
@@ -120,6 +125,9 @@ class Server::Loop {
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
   bool in_flight_ = false;
+  std::chrono::steady_clock::time_point submitted_;
+  BootTime submitted_boot_;
+  ServerFigures figures_;
   std::optional<CommitResult> commit_result_;
 
   // Last: its thread must end before what it posts to is gone.

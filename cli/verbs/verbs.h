@@ -24,6 +24,7 @@ std::unique_ptr<Verb> MakeExtend();
 std::unique_ptr<Verb> MakeWork();
 std::unique_ptr<Verb> MakeQueues();
 std::unique_ptr<Verb> MakeStats();
+std::unique_ptr<Verb> MakeClock();
 std::unique_ptr<Verb> MakePing();
 std::unique_ptr<Verb> MakeVersion();
 

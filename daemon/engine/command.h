@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -92,6 +93,9 @@ struct ListQueues {
 
 struct GetStats {};
 
+// The wall clock is right as it is now, whatever was seen before. Answered with the stats.
+struct AcceptClock {};
+
 // The client of a lease request has gone before its answer: the request ends empty, and jobs that
 // were chosen for it but not handed out yet are ready again, with no attempt used. Has no reply;
 // neither has a request that was still waiting.
@@ -111,6 +115,7 @@ using Command = std::variant<Enqueue,
                              List,
                              ListQueues,
                              GetStats,
+                             AcceptClock,
                              Abandon>;
 
 // ---- Replies ----
@@ -176,6 +181,7 @@ struct StatsView {
   uint64_t epoch = 0;
   uint64_t commit_sequence = 0;
   std::optional<WallTime> next_due;
+  std::string_view clock = "trusted";  // or what is wrong with it; the server's to know
 };
 
 struct Reply {

@@ -88,6 +88,7 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const std::optional<Millis>
   ++queues_[record.queue].leased;
   ++fired_count_;
   ++counters_.handed_out;
+  lateness_ms_.Observe(static_cast<uint64_t>(late.count()));
 
   JobView view = ViewOf(record, JobState::kLeased);
   view.payload = std::move(record.payload);

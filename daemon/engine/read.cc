@@ -301,9 +301,7 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
   return Body(page.Take());
 }
 
-namespace {
-
-QueueView ViewOfQueue(const Queue& queue) {
+QueueView EngineCore::ViewOfQueue(const Queue& queue) {
   QueueView view{.name = queue.name};
   view.ready = queue.ready.size() + queue.damaged;
   view.leased = queue.leased;
@@ -311,8 +309,6 @@ QueueView ViewOfQueue(const Queue& queue) {
   view.dead = queue.counts.dead;
   return view;
 }
-
-}  // namespace
 
 StatusOr<Body> EngineCore::Do(const ListQueues& command) {
   QueueList list;
@@ -335,6 +331,13 @@ StatusOr<Body> EngineCore::Do(const ListQueues& command) {
 }
 
 StatusOr<Body> EngineCore::Do(const GetStats&) {
+  pending_.TouchAll();
+  return Body(stats());
+}
+
+StatusOr<Body> EngineCore::Do(const AcceptClock&) {
+  highest_wall_ = now_.wall;
+  NoteClock();
   pending_.TouchAll();
   return Body(stats());
 }

@@ -34,7 +34,7 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
     const Request request = reader_.TakeRequest();
     slots_.push_back({.head_only = request.method == "HEAD", .close = !request.keep_alive});
     ended_ = !request.keep_alive;
-    std::variant<Order, Response> routed = router_.Route(request, now);
+    std::variant<Order, Response> routed = router_.Route(request, now, &slots_.back().route);
     if (auto* order = std::get_if<Order>(&routed)) {
       slots_.back().form = order->form;
       return SessionRequest{first_tag_ + slots_.size() - 1, std::move(order->command)};
@@ -110,6 +110,7 @@ Session::Phase HttpSession::phase() const {
 }
 
 void HttpSession::Fill(Slot* slot, const Response& response) {
+  router_.Count(slot->route, response.status);
   AppendResponse(response, slot->head_only, slot->close, &slot->text);
   slot->answered = true;
 }
@@ -134,7 +135,7 @@ void HttpSession::Flush() {
 
 void HttpSession::Refuse(const Response& response) {
   ended_ = true;
-  slots_.push_back({.close = true});
+  slots_.push_back({.route = Router::RouteNames().size(), .close = true});
   AnswerLast(response);
 }
 

@@ -46,6 +46,7 @@ class HttpSession final : public Session {
  private:
   // The place of an answer in the order of answers.
   struct Slot {
+    size_t route = 0;
     ReplyForm form{};
     bool head_only = false;
     bool close = false;

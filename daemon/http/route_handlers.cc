@@ -251,14 +251,28 @@ Routed ShowStats(const RouteInput&) {
   return Order{engine::GetStats{}, ReplyForm::kStats};
 }
 
+Routed AcceptClock(const RouteInput&) {
+  return Order{engine::AcceptClock{}, ReplyForm::kStats};
+}
+
 // Alive: the core thread turns.
 Routed ShowHealth(const RouteInput& input) {
-  return Plain(protocol::HealthToJson({"ok", std::string(input.version)}));
+  return input.service != nullptr
+             ? input.service->Health(input.now)
+             : Plain(protocol::HealthToJson({"ok", std::string(input.version)}));
 }
 
 // The sockets open only when the timers are loaded, and close before the daemon stops serving.
 Routed ShowReadiness(const RouteInput& input) {
-  return Plain(protocol::HealthToJson({"ready", std::string(input.version)}));
+  return input.service != nullptr
+             ? input.service->Readiness(input.now)
+             : Plain(protocol::HealthToJson({"ready", std::string(input.version)}));
+}
+
+Routed ShowMetrics(const RouteInput& input) {
+  return input.service != nullptr
+             ? input.service->Metrics(input.now)
+             : ProblemResponse(NotFound("this daemon has no metrics", "no_metrics"));
 }
 
 }  // namespace delayd::http

@@ -27,6 +27,7 @@ struct RouteInput {
   const Now& now;
   size_t payload_bytes_max;
   std::string_view version;
+  const ServiceReport* service;
 };
 
 using Routed = std::variant<Order, Response>;
@@ -45,7 +46,9 @@ Routed ExtendLease(const RouteInput& input);
 Routed ListQueues(const RouteInput& input);
 Routed ShowQueue(const RouteInput& input);
 Routed ShowStats(const RouteInput& input);
+Routed AcceptClock(const RouteInput& input);
 Routed ShowHealth(const RouteInput& input);
 Routed ShowReadiness(const RouteInput& input);
+Routed ShowMetrics(const RouteInput& input);
 
 }  // namespace delayd::http

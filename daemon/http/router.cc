@@ -44,8 +44,10 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"GET", "v1/queues", BodyRule::kNone, "", ListQueues},
     {"GET", "v1/queues/*", BodyRule::kNone, "", ShowQueue},
     {"GET", "v1/stats", BodyRule::kNone, "", ShowStats},
+    {"POST", "v1/clock/accept", BodyRule::kJson, "", AcceptClock},
     {"GET", "healthz", BodyRule::kNone, "", ShowHealth},
     {"GET", "readyz", BodyRule::kNone, "", ShowReadiness},
+    {"GET", "metrics", BodyRule::kNone, "", ShowMetrics},
 });
 
 std::vector<std::string_view> Words(std::string_view text, char separator) {
@@ -128,7 +130,23 @@ Response NotAllowed(const Request& request, const std::string& allow) {
 
 }  // namespace
 
-std::variant<Order, Response> Router::Route(const Request& request, const Now& now) const {
+const std::vector<RouteName>& Router::RouteNames() {
+  static const auto* const names = [] {
+    auto* all = new std::vector<RouteName>;
+    for (const RouteEntry& route : kRoutes) {
+      all->push_back({route.method, route.path});
+    }
+    return all;
+  }();
+  return *names;
+}
+
+std::variant<Order, Response> Router::Route(const Request& request,
+                                            const Now& now,
+                                            size_t* number) const {
+  size_t ignored = 0;
+  size_t& matched = number != nullptr ? *number : ignored;
+  matched = kRoutes.size();
   const StatusOr<Target> target = ParseTarget(request.target);
   if (!target.ok()) {
     return ProblemResponse(target.status());
@@ -146,6 +164,7 @@ std::variant<Order, Response> Router::Route(const Request& request, const Now& n
       allow += route.method == "GET" ? ", HEAD" : "";
       continue;
     }
+    matched = static_cast<size_t>(&route - kRoutes.data());
     if (const Status status = CheckQuery(route, *target); !status.ok()) {
       return ProblemResponse(status);
     }
@@ -157,7 +176,8 @@ std::variant<Order, Response> Router::Route(const Request& request, const Now& n
                           .query = target->query,
                           .now = now,
                           .payload_bytes_max = options_.payload_bytes_max,
-                          .version = options_.version});
+                          .version = options_.version,
+                          .service = options_.service});
   }
   if (!allow.empty()) {
     return NotAllowed(request, allow);

@@ -209,7 +209,7 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
 }
 
 std::string CommandName(const engine::Command& command) {
-  static constexpr std::array<const char*, 13> kNames = {"enqueue",
+  static constexpr std::array<const char*, 14> kNames = {"enqueue",
                                                          "cancel",
                                                          "reschedule",
                                                          "lease",
@@ -221,6 +221,7 @@ std::string CommandName(const engine::Command& command) {
                                                          "list",
                                                          "queues",
                                                          "stats",
+                                                         "accept clock",
                                                          "abandon"};
   static_assert(kNames.size() == std::variant_size_v<engine::Command>);
   return kNames[command.index()];

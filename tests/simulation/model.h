@@ -177,6 +177,11 @@ class Model {
   // Checked by the oracle against two moments, not predicted.
   void Do(engine::RequestId, const engine::List&) {}
 
+  // What it changes is seen in ClockWatch only, which the simulation lets accept by itself.
+  void Do(engine::RequestId request, const engine::AcceptClock&) {
+    Answer(request, Stats(), open_batch);
+  }
+
   void Do(engine::RequestId, const engine::Abandon& command);
   Found Locate(const JobRef& ref) const;
   const ModelKey* FindKey(const std::string& queue, const std::string& key) const;
