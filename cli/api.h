@@ -17,6 +17,7 @@
 #include "protocol/client.h"
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
+#include "protocol/store_json.h"
 
 namespace delayd::cli {
 
@@ -55,6 +56,8 @@ class Api {
   StatusOr<protocol::QueueCounts> Queue(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> Stats();
   StatusOr<std::vector<protocol::Stat>> AcceptClock();
+  StatusOr<protocol::VerifyResult> Verify();
+  StatusOr<protocol::BackupResult> BackUp(const protocol::BackupRequest& request);
   StatusOr<protocol::Health> Health();
 
  private:

@@ -14,8 +14,8 @@ namespace {
 using protocol::DidYouMean;
 using protocol::Quoted;
 
-constexpr std::array<std::string_view, 5> kGlobalsWithValue = {
-    "--server", "-s", "--output", "-o", "--timeout"};
+constexpr std::array<std::string_view, 6> kGlobalsWithValue = {
+    "--server", "-s", "--token-file", "--output", "-o", "--timeout"};
 
 struct Words {
   std::string verb;  // empty: none
@@ -44,6 +44,10 @@ void DeclareGlobals(Options* options, Globals* globals, std::optional<std::strin
                 "ADDRESS",
                 &globals->server,
                 "unix:/path/to.sock or http://host:port [DELAYCTL_SERVER]");
+  options->Text("--token-file",
+                "PATH",
+                &globals->token_file,
+                "file with the token to show [DELAYCTL_TOKEN_FILE]");
   options->Text("-o,--output", "FORMAT", output, "table, json or jsonl");
   options->Flag("-q,--quiet", &globals->quiet, "ids only, no words");
   options->Duration("--timeout", &globals->timeout, "give up on an answer after this long (5s)");

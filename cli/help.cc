@@ -21,6 +21,7 @@ constexpr std::string_view kGlobals =
     "Options of all verbs:\n"
     "  -s, --server ADDRESS   unix:/path/to.sock or http://host:port; else DELAYCTL_SERVER;\n"
     "                         else unix:/run/delayd/delayd.sock\n"
+    "      --token-file PATH  file with the token to show; else DELAYCTL_TOKEN_FILE\n"
     "  -o, --output FORMAT    table (default), json or jsonl\n"
     "  -q, --quiet            ids only, no words\n"
     "      --timeout DURATION give up on an answer after this long (5s)\n"

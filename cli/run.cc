@@ -2,6 +2,7 @@
 
 #include "cli/command_line.h"
 #include "cli/context.h"
+#include "cli/token_file.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/server_address.h"
 
@@ -11,24 +12,10 @@ namespace {
 // In the order of the help.
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
-  for (const auto make : {MakeEnqueue,
-                          MakeList,
-                          MakeShow,
-                          MakeCancel,
-                          MakeReschedule,
-                          MakeImport,
-                          MakeExport,
-                          MakeWork,
-                          MakeLease,
-                          MakeAck,
-                          MakeNack,
-                          MakeBury,
-                          MakeExtend,
-                          MakeQueues,
-                          MakeStats,
-                          MakeClock,
-                          MakePing,
-                          MakeVersion}) {
+  for (const auto make :
+       {MakeEnqueue, MakeList,  MakeShow,   MakeCancel,  MakeReschedule, MakeImport, MakeExport,
+        MakeWork,    MakeLease, MakeAck,    MakeNack,    MakeBury,       MakeExtend, MakeQueues,
+        MakeStats,   MakeClock, MakeVerify, MakeRecover, MakeBackup,     MakePing,   MakeVersion}) {
     verbs.push_back(make());
   }
   return verbs;
@@ -39,6 +26,21 @@ std::string ChooseServer(const Globals& globals, const Environment& environment)
     return *globals.server;
   }
   return environment.server.empty() ? std::string(protocol::kDefaultServer) : environment.server;
+}
+
+// A token is never a word of the command line, where everybody can read it.
+StatusOr<std::unique_ptr<protocol::Client>> Connect(const Globals& globals,
+                                                    const Environment& environment) {
+  StatusOr<std::unique_ptr<protocol::Client>> client =
+      environment.connect(ChooseServer(globals, environment));
+  const std::string path = globals.token_file.value_or(environment.token_file);
+  if (!client.ok() || path.empty()) {
+    return client;
+  }
+  StatusOr<std::string> token = ReadTokenFile(path);
+  DELAYD_RETURN_IF_ERROR(token.status());
+  (*client)->UseToken(*std::move(token));
+  return client;
 }
 
 }  // namespace
@@ -63,9 +65,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                     .clock = environment.clock,
                     .in = environment.in,
                     .in_is_terminal = environment.in_is_terminal,
-                    .connect = [&environment, server = ChooseServer(globals, environment)] {
-                      return environment.connect(server);
-                    }};
+                    .connect = [&environment, &globals] { return Connect(globals, environment); }};
     code = invocation->verb->Run(&context);
   }
   console.out().flush();

@@ -24,7 +24,8 @@ struct Environment {
   const Clock& clock;
   std::istream& in;
   bool in_is_terminal = false;
-  std::string server;  // DELAYCTL_SERVER; empty: unset
+  std::string server;        // DELAYCTL_SERVER; empty: unset
+  std::string token_file{};  // DELAYCTL_TOKEN_FILE; empty: unset
   Connect connect = [](const std::string& address) { return protocol::Client::Create(address); };
 };
 

@@ -20,6 +20,7 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "daemon/access.h"
 #include "daemon/engine/clock_watch.h"
 #include "daemon/log.h"
 
@@ -29,6 +30,10 @@ inline constexpr std::string_view kConfigPathDefault = "/etc/delayd/delayd.yaml"
 
 struct Config {
   std::string data_dir = "/var/lib/delayd";
+
+  struct {
+    uint64_t reserve = uint64_t{256} << 20;  // 0: off
+  } storage;
 
   struct {
     std::string socket = "/run/delayd/delayd.sock";  // empty: off
@@ -42,11 +47,18 @@ struct Config {
 
   log::Options log;
 
+  // What takes longer is worth a line in the log.
+  struct {
+    Millis turn{250};
+    Millis commit{1000};
+  } slow;
+
   struct {
     Millis horizon{std::chrono::minutes(10)};
     uint64_t budget = uint64_t{512} << 20;
   } memory;
 
+  AccessOptions access;
   engine::ClockWatchOptions clock;
 
   struct {

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
+#include "daemon/access.h"
 #include "daemon/command_line.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
@@ -16,8 +17,10 @@
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/monitor.h"
+#include "daemon/offline.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
+#include "daemon/store_admin.h"
 #include "daemon/trusted_clock.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
@@ -67,12 +70,16 @@ Status CommitGathered(engine::Engine* engine, storage::JobStore* store, const Cl
 // The HTTP interface on its sockets: what every connection shares.
 class HttpApi {
  public:
-  HttpApi(const Config& config, const http::ServiceReport* service, http::RequestCounts* counts)
+  HttpApi(const Config& config,
+          const Access& access,
+          const http::ServiceReport* service,
+          http::RequestCounts* counts)
       : router_({.payload_bytes_max = config.limits.payload,
                  .body_bytes_max = config.limits.request_body,
                  .version = std::string(Version()),
                  .service = service,
-                 .counts = counts}) {
+                 .counts = counts,
+                 .access = &access}) {
     unix_.line_bytes_max = config.limits.request_line;
     unix_.head_bytes_max = config.limits.request_header;
     unix_.body_bytes_max = [this](std::string_view target) { return router_.BodyBytesMax(target); };
@@ -125,6 +132,10 @@ Status OpenListeners(const Config& config, const HttpApi& api, Server* server, s
 int Serve(const Config& config, storage::JobStore* store, const Clock& machine, BootTime started) {
   const ServiceNotify notify;
   notify.Loading(0);
+  const StatusOr<Access> access = Access::Create(config.access);
+  if (!access.ok()) {
+    return Refuse("cannot tell who may do what", access.status(), kExitUsage);
+  }
   const StatusOr<std::optional<engine::ClockSeen>> seen = ReadClockSeen(*store);
   if (!seen.ok()) {
     return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
@@ -156,13 +167,19 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& machine, 
       [store] { return storage::ReadRocksFigures(*store); },
       &counts);
   monitor.Watch(&clock);
-  const HttpApi api(config, &monitor, &counts);
+  const HttpApi api(config, *access, &monitor, &counts);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
+                 .slow_turn = config.slow.turn,
+                 .slow_commit = config.slow.commit,
                  .trusted_clock = &clock,
-                 .stopping = [&notify] { notify.Stopping(); }},
+                 .stopping = [&notify] { notify.Stopping(); },
+                 .disk = {.directory = config.data_dir,
+                          .reserve = config.storage.reserve,
+                          .free_bytes = FreeBytes},
+                 .admin = MakeStoreAdmin(store, &machine)},
                 engine->get(),
                 store,
                 &clock);
@@ -248,6 +265,10 @@ int Main(int argc, const char* const* argv) {
       std::printf("%s: the configuration is valid\n",
                   line.config_file.empty() ? "no file, all defaults" : line.config_file.c_str());
       return kExitOk;
+    case CommandLine::Action::kVerify:
+      return VerifyOffline(line.config.data_dir, line.repair);
+    case CommandLine::Action::kRecover:
+      return RecoverOffline(line.config.data_dir, line.accept_loss);
     case CommandLine::Action::kRun:
       break;
   }

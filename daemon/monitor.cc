@@ -29,6 +29,9 @@ std::vector<Monitor::Finding> Monitor::Findings(const Now& now) const {
                         .ready = false,
                         .healthy = false});
   }
+  if (const Status refusal = engine_->enqueue_refusal(); !refusal.ok()) {
+    findings.push_back({.code = refusal.reason(), .detail = refusal.message(), .ready = false});
+  }
   if (clock_ != nullptr && clock_->state() != engine::ClockState::kTrusted) {
     // Everything else works: taking the daemon out of service would only make more of it late.
     findings.push_back({.code = "clock_suspect", .detail = clock_->Explain()});

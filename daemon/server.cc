@@ -89,21 +89,32 @@ Server::Loop::Loop(const ServerOptions& options,
       figures_{.commit_us = Histogram(kCommitBoundsUs),
                .commit_jobs = Histogram(kBatchBoundsJobs),
                .commit_bytes = Histogram(kBatchBoundsBytes)},
-      committer_(store, [this](uint64_t sequence, Status status) {
-        const auto at = std::chrono::steady_clock::now();
-        boost::asio::post(io_, [this, at, sequence, status = std::move(status)]() mutable {
-          commit_result_ = CommitResult{sequence, std::move(status), at};
-        });
-      }) {}
+      committer_(
+          store,
+          [this](uint64_t sequence, Status status) {
+            const auto at = std::chrono::steady_clock::now();
+            boost::asio::post(io_, [this, at, sequence, status = std::move(status)]() mutable {
+              commit_result_ = CommitResult{sequence, std::move(status), at};
+            });
+          },
+          DiskReserve(options.disk),
+          [this](Status refusal) {
+            boost::asio::post(io_, [this, refusal = std::move(refusal)] { DiskChanged(refusal); });
+          }),
+      admin_worker_(options.admin, [this](AdminAnswer answer) {
+        boost::asio::post(io_, [this, answer = std::move(answer)] { FinishAdmin(answer); });
+      }) {
+  // Here and not in Run: whoever is told that we are ready may stop us before it begins.
+  WaitForSignal();
+}
 
 Status Server::Loop::Run() {
-  WaitForSignal();
   heartbeat_due_ = clock_->Sample().boot;
   // What loading left to do comes first, then whatever wakes us.
-  Status status = Turn();
+  Status status = TimedTurn();
   while (status.ok() && !(stopping_ && stop_complete(clock_->Sample()))) {
     Wait();
-    status = Turn();
+    status = TimedTurn();
   }
   return status;
 }
@@ -118,6 +129,17 @@ void Server::Loop::Wait() {
   }
   // Ends: a socket that was read is waited for again only at the end of the turn.
   io_.poll();
+}
+
+Status Server::Loop::TimedTurn() {
+  const auto begin = std::chrono::steady_clock::now();
+  Status status = Turn();
+  const auto took = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - begin);
+  if (took > options_.slow_turn) {
+    ++figures_.slow_turns;
+    log::Warn("slow turn", {{"ms", took.count()}, {"connections", connections_.size()}});
+  }
+  return status;
 }
 
 Status Server::Loop::Turn() {
@@ -179,6 +201,10 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
     if (!request) {
       break;
     }
+    if (request->admin) {
+      StartAdmin(connection, request->tag, *std::move(request->admin));
+      continue;
+    }
     const engine::RequestId id = next_request_++;
     pending_.emplace(id,
                      Pending{.connection = connection,
@@ -202,6 +228,41 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
   }
 }
 
+void Server::Loop::DiskChanged(const Status& refusal) {
+  engine_->RefuseEnqueues(refusal);
+  if (refusal.ok()) {
+    log::Info("there is room on the disk again; new jobs are taken");
+  } else {
+    log::Error("the disk is nearly full; new jobs are refused",
+               {{"code", refusal.reason()}, {"detail", refusal.message()}});
+  }
+}
+
+void Server::Loop::StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command) {
+  if (!options_.admin || stopping_) {
+    connection->session().AnswerAdmin(
+        tag, Unavailable("this daemon takes no admin commands now; try again when it is back"));
+  } else if (admin_client_) {
+    connection->session().AnswerAdmin(
+        tag,
+        FailedPrecondition("another verify or backup is under way; try again when it has ended",
+                           "admin_busy"));
+  } else {
+    admin_client_ = AdminClient{.connection = connection, .tag = tag};
+    admin_worker_.Start(std::move(command));
+  }
+}
+
+void Server::Loop::FinishAdmin(const AdminAnswer& answer) {
+  DELAYD_CHECK(admin_client_.has_value());
+  const AdminClient client = *std::exchange(admin_client_, std::nullopt);
+  const ConnectionPtr connection = client.connection.lock();
+  if (connection != nullptr && !connection->gone()) {
+    connection->session().AnswerAdmin(client.tag, answer);
+    Touch(connection);
+  }
+}
+
 void Server::Loop::Submit(const Now& now) {
   if (in_flight_) {
     return;
@@ -219,6 +280,12 @@ void Server::Loop::Submit(const Now& now) {
 void Server::Loop::NoteCommit(const CommitResult& result) {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(result.at - submitted_);
   figures_.commit_us.Observe(static_cast<uint64_t>(took.count()));
+  if (took > options_.slow_commit) {
+    ++figures_.slow_commits;
+    log::Warn(
+        "slow commit",
+        {{"commit", result.sequence}, {"ms", std::chrono::duration_cast<Millis>(took).count()}});
+  }
 }
 
 ServerFigures Server::Loop::Figures(const Now& now) const {

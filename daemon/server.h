@@ -8,8 +8,8 @@
 // Units:   base/time.h.
 // Errors:  Run returns the status of the commit that failed, or the engine's fatal(): the process
 //          must end then. Requests whose outcome is unknown have been told so.
-// Threads: the thread that calls Run; a committer thread inside.
-// Cost:    a turn costs the system calls of its connections and what the engine does.
+// Threads: the thread that calls Run; inside, a committer thread and one for an operator's
+// commands. Cost:    a turn costs the system calls of its connections and what the engine does.
 // Source:  Redis' beforeSleep: commands first, one fsync for all of them, then the answers.
 #pragma once
 
@@ -25,6 +25,8 @@
 #include "base/histogram.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "daemon/admin.h"
+#include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "daemon/listener.h"
 #include "daemon/session.h"
@@ -60,10 +62,17 @@ struct ServerOptions {
   // Called at least this often while the turn goes round; for a service manager's watchdog.
   std::optional<Millis> heartbeat_interval;
   std::function<void()> heartbeat;
+  // What takes longer is logged and counted.
+  Millis slow_turn{250};
+  Millis slow_commit{1000};
   // Null, or the clock that the server was given: it is tended, and accepted when a client says so.
   TrustedClock* trusted_clock = nullptr;
   // Called once when a stop begins.
   std::function<void()> stopping;
+  // Below it new jobs are refused; without a reserve the disk is not watched.
+  DiskReserveOptions disk;
+  // What runs an operator's commands; empty: they are refused.
+  AdminFunction admin;
 };
 
 class Server {

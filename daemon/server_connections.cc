@@ -69,8 +69,10 @@ void Server::Loop::AcceptFrom(Door* door) {
       const int on = 1;
       ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     }
+    std::unique_ptr<Session> session = door->factory();
+    session->SetPeer(ReadPeer(client.get()));
     const auto connection = std::make_shared<Connection>(
-        &io_, std::move(client), door->factory(), &timeouts_, clock_->Sample().boot);
+        &io_, std::move(client), std::move(session), &timeouts_, clock_->Sample().boot);
     connections_.emplace(connection.get(), connection);
     Touch(connection);
   }
@@ -178,6 +180,7 @@ void Server::Loop::BeginStop(const Now& now) {
     options_.stopping();
   }
   doors_.clear();
+  admin_worker_.Stop();
   for (const auto& [key, connection] : connections_) {
     GiveUpLeases(connection.get(), now);
     connection->session().Stop();

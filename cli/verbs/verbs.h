@@ -25,6 +25,9 @@ std::unique_ptr<Verb> MakeWork();
 std::unique_ptr<Verb> MakeQueues();
 std::unique_ptr<Verb> MakeStats();
 std::unique_ptr<Verb> MakeClock();
+std::unique_ptr<Verb> MakeVerify();
+std::unique_ptr<Verb> MakeRecover();
+std::unique_ptr<Verb> MakeBackup();
 std::unique_ptr<Verb> MakePing();
 std::unique_ptr<Verb> MakeVersion();
 

@@ -91,6 +91,37 @@ struct ListQueues {
   std::optional<std::string> queue;  // none: all
 };
 
+// Which jobs a change of many jobs means: all members that are set must fit.
+struct JobFilter {
+  std::optional<std::string> queue;
+  std::optional<JobState> state;  // none: scheduled, ready and leased
+  std::optional<WallTime> due_before;
+  std::optional<WallTime> due_after;
+  std::string key_prefix;
+};
+
+// One step of a change of many jobs: looks at a bounded number of them, in one commit or not at
+// all. The reply's next_cursor leads to the next step. Nothing is remembered in between: after a
+// crash the same filter from the beginning does what is left.
+struct ChangeMany {
+  enum class Action : uint8_t { kCancel, kReschedule };
+  Action action = Action::kCancel;
+  JobFilter filter;
+  std::optional<DueSpec> due;  // kReschedule: at least one of the two
+  std::optional<uint32_t> priority;
+  bool dry_run = false;  // counts only
+  uint32_t limit = 0;    // jobs that match; 0: limits::kBulkJobsDefault
+  std::string cursor;    // of the step before; empty: the first step
+};
+
+// How many scheduled jobs fall due in each step from `from` to `to`; the last step may be shorter.
+struct Forecast {
+  std::optional<std::string> queue;  // none: all
+  WallTime from;
+  WallTime to;
+  Millis step{0};
+};
+
 struct GetStats {};
 
 // The wall clock is right as it is now, whatever was seen before. Answered with the stats.
@@ -116,6 +147,8 @@ using Command = std::variant<Enqueue,
                              ListQueues,
                              GetStats,
                              AcceptClock,
+                             ChangeMany,
+                             Forecast,
                              Abandon>;
 
 // ---- Replies ----
@@ -184,10 +217,36 @@ struct StatsView {
   std::string_view clock = "trusted";  // or what is wrong with it; the server's to know
 };
 
+struct ChangedMany {
+  uint64_t matched = 0;
+  uint64_t changed = 0;     // fewer when workers have some, or when it was a dry run
+  std::string next_cursor;  // empty: this was the last step
+};
+
+struct ForecastView {
+  struct Step {
+    WallTime from;
+    WallTime to;
+    uint64_t count = 0;
+    bool approximate = false;  // too many to be counted in one turn: an estimate
+  };
+
+  std::vector<Step> steps;
+};
+
 struct Reply {
   RequestId request = 0;
   Status status;
-  std::variant<std::monostate, Enqueued, OneJob, Leased, JobList, QueueList, StatsView> body;
+  std::variant<std::monostate,
+               Enqueued,
+               OneJob,
+               Leased,
+               JobList,
+               QueueList,
+               StatsView,
+               ChangedMany,
+               ForecastView>
+      body;
   // The commit that this answer rests on; orders all answers of one daemon run, and of all its
   // runs.
   uint64_t sequence = 0;

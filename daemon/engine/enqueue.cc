@@ -188,6 +188,13 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   // Everything that can be refused is refused here, before the first row is put: all or nothing
   // (P8).
   DELAYD_ASSIGN_OR_RETURN(std::vector<Plan> plans, PlanAll(specs));
+  const bool all_exist = std::ranges::all_of(plans, [](const Plan& plan) {
+    return plan.existing.has_value() || plan.same_as.has_value();
+  });
+  // A retry of what is stored already needs no room.
+  if (!all_exist) {
+    DELAYD_RETURN_IF_ERROR(enqueue_refusal_);
+  }
   Enqueued result;
   result.items.resize(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {

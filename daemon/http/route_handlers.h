@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/status.h"
 #include "base/time.h"
 #include "daemon/http/http_message.h"
 #include "daemon/http/router.h"
@@ -30,7 +31,7 @@ struct RouteInput {
   const ServiceReport* service;
 };
 
-using Routed = std::variant<Order, Response>;
+using Routed = std::variant<Order, AdminOrder, Response>;
 using Handler = Routed (*)(const RouteInput& input);
 
 Routed EnqueueJobs(const RouteInput& input);
@@ -47,6 +48,8 @@ Routed ListQueues(const RouteInput& input);
 Routed ShowQueue(const RouteInput& input);
 Routed ShowStats(const RouteInput& input);
 Routed AcceptClock(const RouteInput& input);
+Routed VerifyNow(const RouteInput& input);
+Routed BackUpNow(const RouteInput& input);
 Routed ShowHealth(const RouteInput& input);
 Routed ShowReadiness(const RouteInput& input);
 Routed ShowMetrics(const RouteInput& input);

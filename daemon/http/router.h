@@ -10,13 +10,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/limits.h"
+#include "base/status.h"
 #include "base/time.h"
+#include "daemon/admin.h"
 #include "daemon/engine/command.h"
 #include "daemon/http/http_message.h"
 #include "daemon/http/request_counts.h"
@@ -31,6 +34,8 @@ struct RouterOptions {
   // Both may be null; else they outlive the router.
   const ServiceReport* service = nullptr;
   RequestCounts* counts = nullptr;
+  // Null: everybody may do everything.
+  const Access* access = nullptr;
 };
 
 // "POST", "v1/queues/*/lease": '*' stands for one segment.
@@ -56,18 +61,27 @@ struct Order {
   ReplyForm form{};
 };
 
+// Not for the engine: an operator's command to the store.
+struct AdminOrder {
+  AdminCommand command;
+};
+
 class Router {
  public:
   explicit Router(const RouterOptions& options) : options_(options) {}
 
   // `now`: what durations in the query ("due_before=1h") count from. `route` gets the number of
   // the route that was meant.
-  std::variant<Order, Response> Route(const Request& request,
-                                      const Now& now,
-                                      size_t* route = nullptr) const;
+  std::variant<Order, AdminOrder, Response> Route(const Request& request,
+                                                  const Now& now,
+                                                  size_t* route = nullptr) const;
 
   // All routes, in order of their numbers. The number behind the last means none of them.
   static const std::vector<RouteName>& RouteNames();
+
+  // The role of who asks, by the kernel's word or the token; or the refusal of a token that is not
+  // known, or missing where there must be one.
+  std::variant<Role, Response> Admit(const Peer& peer, const Request& request) const;
 
   // An answer of this route goes out.
   void Count(size_t route, int status) const {
@@ -77,6 +91,7 @@ class Router {
   }
 
   static Response Render(ReplyForm form, const engine::Reply& reply);
+  static Response RenderAdmin(const AdminAnswer& answer);
 
   // Only jobs may come in bulk; every other body is small.
   size_t BodyBytesMax(std::string_view target) const;

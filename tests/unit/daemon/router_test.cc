@@ -12,10 +12,10 @@ const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
 
 class RouterTest : public testing::Test {
  protected:
-  std::variant<Order, Response> Route(const std::string& method,
-                                      const std::string& target,
-                                      const std::string& body = "",
-                                      const std::string& type = "application/json") {
+  std::variant<Order, AdminOrder, Response> Route(const std::string& method,
+                                                  const std::string& target,
+                                                  const std::string& body = "",
+                                                  const std::string& type = "application/json") {
     return router_.Route({.method = method,
                           .target = target,
                           .content_type = body.empty() ? "" : type,
@@ -158,6 +158,19 @@ TEST_F(RouterTest, HealthNeedsNoEngine) {
   EXPECT_THAT(RefusalOf("HEAD", "/readyz").body, HasSubstr("1.2.3"));
 }
 
+TEST_F(RouterTest, AdminRoutesGoToTheStore) {
+  EXPECT_TRUE(std::holds_alternative<VerifyCommand>(
+      std::get<AdminOrder>(Route("POST", "/v1/admin/verify")).command));
+  EXPECT_TRUE(std::holds_alternative<VerifyCommand>(
+      std::get<AdminOrder>(Route("POST", "/v1/admin/verify", "{}")).command));
+  const auto backup = Route("POST", "/v1/admin/backup", R"({"dir":"/b"})");
+  EXPECT_EQ(std::get<BackUpCommand>(std::get<AdminOrder>(backup).command).directory, "/b");
+  EXPECT_EQ(RefusalOf("POST", "/v1/admin/backup", R"({"dir":"b"})").status, 400);
+  EXPECT_EQ(RefusalOf("POST", "/v1/admin/backup").status, 400);
+  EXPECT_EQ(RefusalOf("POST", "/v1/admin/verify", R"({"repair":true})").status, 400);
+  EXPECT_EQ(RefusalOf("GET", "/v1/admin/verify").status, 405);
+}
+
 TEST_F(RouterTest, OnlyJobsMayComeInBulk) {
   EXPECT_EQ(router_.BodyBytesMax("/v1/jobs"), limits::kRequestBodyBytesMax);
   EXPECT_EQ(router_.BodyBytesMax("/v1/jobs?x=1"), limits::kRequestBodyBytesMax);
@@ -217,6 +230,56 @@ TEST(RouterRenderTest, QueueThatIsNotThereIs404) {
   reply.body = engine::QueueList{};
   EXPECT_EQ(Router::Render(ReplyForm::kOneQueue, reply).status, 404);
   EXPECT_EQ(Router::Render(ReplyForm::kQueueList, reply).body, R"({"queues":[]})");
+}
+
+class RouterAccessTest : public testing::Test {
+ protected:
+  static Access Make(Role others) {
+    StatusOr<Access> access = Access::Create({.others = others});
+    EXPECT_TRUE(access.ok());
+    return *std::move(access);
+  }
+
+  // The status of a request by a user who is in no list.
+  static int StatusFor(Role others, const std::string& method, const std::string& target) {
+    const Access access = Make(others);
+    const Router router({.access = &access});
+    Request request{.method = method, .target = target};
+    const auto admitted = router.Admit({.known = true, .uid = 4711, .groups = {}}, request);
+    request.role = std::get<Role>(admitted);
+    const auto routed = router.Route(request, kNow);
+    const auto* response = std::get_if<Response>(&routed);
+    return response != nullptr ? response->status : 0;
+  }
+};
+
+TEST_F(RouterAccessTest, EachRouteNeedsItsRole) {
+  EXPECT_EQ(StatusFor(Role::kNone, "GET", "/healthz"), 200);
+  EXPECT_EQ(StatusFor(Role::kNone, "GET", "/v1/stats"), 403);
+  EXPECT_EQ(StatusFor(Role::kNone, "GET", "/metrics"), 403);
+  EXPECT_EQ(StatusFor(Role::kRead, "GET", "/v1/stats"), 0) << "0: goes to the engine";
+  EXPECT_EQ(StatusFor(Role::kRead, "DELETE", "/v1/jobs/1"), 403);
+  EXPECT_EQ(StatusFor(Role::kEnqueue, "DELETE", "/v1/jobs/1"), 0);
+  EXPECT_EQ(StatusFor(Role::kEnqueue, "POST", "/v1/clock/accept"), 403);
+  EXPECT_EQ(StatusFor(Role::kEnqueue, "POST", "/v1/admin/verify"), 403);
+  EXPECT_EQ(StatusFor(Role::kAdmin, "POST", "/v1/clock/accept"), 0);
+}
+
+TEST_F(RouterAccessTest, ARefusalNamesTheRoleThatIsNeeded) {
+  const Router router(RouterOptions{});
+  const auto routed =
+      router.Route({.method = "DELETE", .target = "/v1/jobs/1", .role = Role::kRead}, kNow);
+  EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("needs the role enqueue"));
+  EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("role_needed"));
+}
+
+TEST_F(RouterAccessTest, AnUnknownTokenIsRefusedAlsoWhereNoneIsNeeded) {
+  const Access access = Make(Role::kEnqueue);
+  const Router router({.access = &access});
+  const auto admitted = router.Admit({.known = true, .uid = 0, .groups = {}},
+                                     {.target = "/v1/stats", .authorization = "Bearer nonsense"});
+  EXPECT_EQ(std::get<Response>(admitted).status, 401);
+  EXPECT_TRUE(std::get<Response>(admitted).ask_for_token);
 }
 
 }  // namespace

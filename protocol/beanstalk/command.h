@@ -1,0 +1,122 @@
+// protocol/beanstalk/command.h — one command of the beanstalk protocol, and how its line is read.
+//
+// What:    ParseCommandLine reads a line without its CR LF; the body of a put is not part of it.
+//          ParseBatch reads the body of our own put-batch. docs/protocol.md is the grammar.
+// Units:   delays and times to run in milliseconds, whatever unit the verb has on the wire.
+// Errors:  a refusal in the command: what is wrong with it, in the order in which it is checked.
+// Threads: values; the views point into what was parsed.
+// Cost:    no allocation.
+// Source:  the behaviour of beanstalkd 1.10 to 1.13, observed; where it differs by version, and
+//          where we differ, docs/protocol.md says so.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+
+namespace delayd::beanstalk {
+
+enum class Verb : uint8_t {
+  kPut,
+  kUse,
+  kReserve,
+  kReserveWithTimeout,
+  kReserveJob,
+  kDelete,
+  kRelease,
+  kBury,
+  kTouch,
+  kWatch,
+  kIgnore,
+  kPeek,
+  kPeekReady,
+  kPeekDelayed,
+  kPeekBuried,
+  kKick,
+  kKickJob,
+  kPauseTube,
+  kStats,
+  kStatsTube,
+  kStatsJob,
+  kListTubes,
+  kListTubeUsed,
+  kListTubesWatched,
+  kQuit,
+  // Ours: other servers answer UNKNOWN_COMMAND, by which a client can tell.
+  kPutMs,
+  kPutKey,
+  kPutBatch,
+  kDeleteKey,
+  kNone,  // the line names no verb
+};
+inline constexpr size_t kVerbCount = static_cast<size_t>(Verb::kNone);
+
+enum class Refusal : uint8_t {
+  kNone,
+  kUnknownCommand,
+  kBadFormat,
+  kJobTooBig,     // the body was skipped
+  kExpectedCrlf,  // the body was skipped
+};
+
+struct Command {
+  Verb verb = Verb::kNone;
+  Refusal refusal = Refusal::kNone;
+  uint64_t id = 0;
+  uint32_t priority = 0;
+  Millis delay{0};
+  Millis ttr{0};
+  uint64_t count = 0;       // the bound of kick, the seconds of a timeout, the jobs of a batch
+  uint64_t body_bytes = 0;  // of a put: without its CR LF
+  std::string_view name;    // a tube or a key
+  std::string_view body;
+};
+
+// Line lengths with CR LF.
+inline constexpr size_t kLineBytesMax = 224;
+// Only put-key may be longer: a key has up to 200 bytes, and numbers stand before it.
+inline constexpr size_t kLongLineBytesMax = 288;
+inline constexpr size_t kBatchJobsMax = 1000;
+inline constexpr size_t kBatchBytesMax = size_t{8} << 20;
+
+// 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with '-'.
+bool IsTubeName(std::string_view name);
+// 1 to 200 bytes without spaces and control characters.
+bool IsKey(std::string_view key);
+
+// Whether a body follows the line: a put that was not refused, or only for its size.
+inline bool HasBody(const Command& command) {
+  switch (command.verb) {
+    case Verb::kPut:
+    case Verb::kPutMs:
+    case Verb::kPutKey:
+    case Verb::kPutBatch:
+      return command.refusal == Refusal::kNone || command.refusal == Refusal::kJobTooBig;
+    default:
+      return false;
+  }
+}
+
+// `job_bytes_max`: a put above it is refused with kJobTooBig.
+Command ParseCommandLine(std::string_view line, size_t job_bytes_max);
+
+struct BatchJob {
+  uint32_t priority = 0;
+  Millis delay{0};
+  Millis ttr{0};
+  std::string_view key;  // empty: none
+  std::string_view body;
+};
+
+// The body of put-batch: exactly `count` jobs, each "<pri> <delay-ms> <ttr-ms> <bytes> [key]" CR LF
+// body CR LF.
+Refusal ParseBatch(std::string_view body,
+                   uint64_t count,
+                   size_t job_bytes_max,
+                   std::vector<BatchJob>* jobs);
+
+}  // namespace delayd::beanstalk

@@ -1,0 +1,58 @@
+// protocol/beanstalk/command_reader.h — the commands in a stream of bytes, however it is cut.
+//
+// What:    Append takes what has arrived, Next gives one command at a time, each with its body. A
+//          line that is too long and a body that is too big are skipped as they come, never kept.
+// Errors:  a refusal in the command that is wrong; the next one is read where it begins.
+// Threads: one.
+// Cost:    each byte is copied once; no allocation once the buffer has its size. Holds what was
+//          appended and not yet read: at most one line, or one body, more than one Append when Next
+//          is called until it gives none.
+// Source:  docs/protocol.md
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "protocol/beanstalk/command.h"
+
+namespace delayd::beanstalk {
+
+class CommandReader {
+ public:
+  explicit CommandReader(size_t job_bytes_max) : job_bytes_max_(job_bytes_max) {}
+
+  void Append(std::string_view bytes);
+  // None: more input is needed. The views of a command are good until the next call.
+  std::optional<Command> Next();
+
+  size_t buffered_bytes() const { return buffer_.size() - begin_; }
+
+  // An idle connection keeps no more than this.
+  static constexpr size_t kIdleBytesMax = 2048;
+
+ private:
+  enum class State : uint8_t { kLine, kLongLine, kBody, kBigBody };
+
+  std::string_view unread() const { return std::string_view(buffer_).substr(begin_); }
+
+  std::optional<Command> NextLine();
+  std::optional<Command> SkipLine();
+  std::optional<Command> NextBody();
+  std::optional<Command> SkipBody();
+  void Consume(size_t bytes);
+
+  const size_t job_bytes_max_;
+  std::string buffer_;
+  size_t begin_ = 0;  // the first byte that was not read
+  State state_ = State::kLine;
+  size_t searched_ = 0;      // no line ends before this, counted from begin_
+  size_t line_bytes_ = 0;    // of the put whose body is awaited; it is still in the buffer
+  uint64_t skip_bytes_ = 0;  // of a body that is too big
+  Command refused_;          // the put whose body is being skipped
+  uint64_t body_bytes_ = 0;
+};
+
+}  // namespace delayd::beanstalk

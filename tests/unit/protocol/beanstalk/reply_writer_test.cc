@@ -1,0 +1,44 @@
+#include "protocol/beanstalk/reply_writer.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace delayd::beanstalk {
+namespace {
+
+TEST(ReplyWriterTest, RepliesAreLinesAndBodies) {
+  std::string out;
+  AppendLine("INSERTED", uint64_t{18446744073709551615U}, &out);
+  AppendLine("USING", "a", &out);
+  AppendJob("RESERVED", 7, "x\r\ny", &out);
+  AppendOk("---\n- a\n", &out);
+  EXPECT_EQ(out,
+            "INSERTED 18446744073709551615\r\nUSING a\r\nRESERVED 7 4\r\nx\r\ny\r\n"
+            "OK 8\r\n---\n- a\n\r\n");
+}
+
+TEST(ReplyWriterTest, TextIsQuotedOnlyWhereYamlWouldReadSomethingElse) {
+  YamlMap map;
+  map.Add("number", 42);
+  map.Add("plain", "orders-2+a/b;c.d$_()");
+  map.Add("digits", "123");
+  map.Add("word", "Yes");
+  map.Add("null", "NULL");
+  map.Add("text", "#1 SMP \"x\": \\");
+  map.Add("empty", "");
+  map.AddWord("state", "ready");
+  EXPECT_EQ(map.text(),
+            "---\nnumber: 42\nplain: orders-2+a/b;c.d$_()\ndigits: \"123\"\nword: \"Yes\"\n"
+            "null: \"NULL\"\ntext: \"#1 SMP \\\"x\\\": \\\\\"\nempty: \"\"\nstate: ready\n");
+}
+
+TEST(ReplyWriterTest, AListNamesItsItems) {
+  YamlList list;
+  list.Add("default");
+  list.Add("orders");
+  EXPECT_EQ(list.text(), "---\n- default\n- orders\n");
+}
+
+}  // namespace
+}  // namespace delayd::beanstalk
