@@ -24,6 +24,7 @@ enum class OutputFormat : uint8_t { kTable, kJson, kJsonl };
 
 struct Globals {
   std::optional<std::string> server;
+  std::optional<std::string> token_file;
   OutputFormat output = OutputFormat::kTable;
   bool wide = false;  // a table with more columns
   bool quiet = false;

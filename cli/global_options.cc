@@ -10,6 +10,10 @@ void DeclareGlobals(Options* options, GlobalValues* values) {
                 "ADDRESS",
                 &globals->server,
                 "unix:/path/to.sock or http://host:port [DELAYCTL_SERVER]");
+  options->Text("--token-file",
+                "FILE",
+                &globals->token_file,
+                "holds the token to show [DELAYCTL_TOKEN_FILE]");
   options->Text("-o,--output", "FORMAT", &values->output, "table, wide, json or jsonl");
   options->Flag("-q,--quiet", &globals->quiet, "ids only, no words");
   options->Flag("--utc", &globals->utc, "read and show times in UTC, not in the local zone");

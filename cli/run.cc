@@ -4,6 +4,7 @@
 #include "cli/completion.h"
 #include "cli/context.h"
 #include "cli/manual.h"
+#include "cli/token_file.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/server_address.h"
 
@@ -14,11 +15,11 @@ namespace {
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
   for (const auto make : {
-           MakeEnqueue, MakeList,   MakeShow,       MakeCancel,  MakeReschedule, MakeRun,
-           MakeWait,    MakeImport, MakeExport,     MakeWork,    MakeLease,      MakeAck,
-           MakeNack,    MakeBury,   MakeExtend,     MakeQueues,  MakeForecast,   MakeStatus,
-           MakeStats,   MakeTop,    MakeVerify,     MakeRecover, MakeBackup,     MakePing,
-           MakeDoctor,  MakeConfig, MakeCompletion, MakeVersion,
+           MakeEnqueue, MakeList,   MakeShow,   MakeCancel,     MakeReschedule, MakeRun,
+           MakeWait,    MakeImport, MakeExport, MakeWork,       MakeLease,      MakeAck,
+           MakeNack,    MakeBury,   MakeExtend, MakeQueues,     MakeForecast,   MakeStatus,
+           MakeStats,   MakeTop,    MakeClock,  MakeVerify,     MakeRecover,    MakeBackup,
+           MakePing,    MakeDoctor, MakeConfig, MakeCompletion, MakeVersion,
        }) {
     verbs.push_back(make());
   }
@@ -30,6 +31,21 @@ std::string ChooseServer(const Globals& globals, const Environment& environment)
     return *globals.server;
   }
   return environment.server.empty() ? std::string(protocol::kDefaultServer) : environment.server;
+}
+
+// A token is never a word of the command line, where everybody can read it.
+StatusOr<std::unique_ptr<protocol::Client>> Connect(const Globals& globals,
+                                                    const Environment& environment) {
+  StatusOr<std::unique_ptr<protocol::Client>> client =
+      environment.connect(ChooseServer(globals, environment));
+  const std::string path = globals.token_file.value_or(environment.token_file);
+  if (!client.ok() || path.empty()) {
+    return client;
+  }
+  StatusOr<std::string> token = ReadTokenFile(path);
+  DELAYD_RETURN_IF_ERROR(token.status());
+  (*client)->UseToken(*std::move(token));
+  return client;
 }
 
 // Before the user has noticed that the shell waits.
@@ -54,7 +70,7 @@ int RunHidden(const std::vector<std::string>& args, const Environment& environme
       }
     }
     std::vector<std::string> names;
-    auto client = environment.connect(ChooseServer(globals, environment));
+    auto client = Connect(globals, environment);
     if (client.ok()) {
       const auto counts = Api(std::move(client).value(), kCompletionTimeout).Queues();
       for (const protocol::QueueCounts& queue :
@@ -94,10 +110,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                     .clock = environment.clock,
                     .in = environment.in,
                     .in_is_terminal = environment.in_is_terminal,
-                    .connect =
-                        [&environment, server = ChooseServer(globals, environment)] {
-                          return environment.connect(server);
-                        },
+                    .connect = [&environment, &globals] { return Connect(globals, environment); },
                     .sleep = environment.sleep,
                     .zone = globals.utc ? cctz::utc_time_zone() : environment.zone,
                     .server = ChooseServer(globals, environment),

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/limits.h"
+#include "daemon/access.h"
 #include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
 #include "daemon/engine/engine.h"
@@ -18,11 +19,13 @@
 #include "daemon/http/http_session.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/monitor.h"
 #include "daemon/offline.h"
 #include "daemon/passed_sockets.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
 #include "daemon/store_admin.h"
+#include "daemon/trusted_clock.h"
 #include "protocol/beanstalk/reply_writer.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
@@ -56,7 +59,8 @@ engine::EngineOptions EngineOptionsOf(const Config& config) {
           .memory_jobs_max = config.memory.budget / limits::kMemoryBytesPerJob,
           .backoff_initial = config.defaults.backoff_initial,
           .backoff_factor = config.defaults.backoff_factor,
-          .backoff_max = config.defaults.backoff_max};
+          .backoff_max = config.defaults.backoff_max,
+          .clock_note_interval = std::chrono::seconds(10)};
 }
 
 // The new epoch and whatever loading put right must be durable before the first request.
@@ -71,11 +75,16 @@ Status CommitGathered(engine::Engine* engine, storage::JobStore* store, const Cl
 // The HTTP interface on its sockets: what every connection shares.
 class HttpApi {
  public:
-  HttpApi(const Config& config, const engine::Engine* engine)
+  HttpApi(const Config& config,
+          const Access& access,
+          const http::ServiceReport* service,
+          http::RequestCounts* counts)
       : router_({.payload_bytes_max = config.limits.payload,
                  .body_bytes_max = config.limits.request_body,
                  .version = std::string(Version()),
-                 .readiness = [engine] { return engine->enqueue_refusal(); }}) {
+                 .service = service,
+                 .counts = counts,
+                 .access = &access}) {
     unix_.line_bytes_max = config.limits.request_line;
     unix_.head_bytes_max = config.limits.request_header;
     unix_.body_bytes_max = [this](std::string_view target) { return router_.BodyBytesMax(target); };
@@ -192,9 +201,18 @@ void Reload(const ServiceNotify& notify) {
   notify.Reloaded("Serving; a changed configuration waits for a restart");
 }
 
-int Serve(const Config& config, storage::JobStore* store, const Clock& clock, BootTime started) {
+int Serve(const Config& config, storage::JobStore* store, const Clock& machine, BootTime started) {
   const ServiceNotify notify;
   notify.Loading(0);
+  const StatusOr<Access> access = Access::Create(config.access);
+  if (!access.ok()) {
+    return Refuse("cannot tell who may do what", access.status(), kExitUsage);
+  }
+  const StatusOr<std::optional<engine::ClockSeen>> seen = ReadClockSeen(*store);
+  if (!seen.ok()) {
+    return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
+  }
+  TrustedClock clock(&machine, config.clock, *seen, CurrentBootId());
   StatusOr<std::unique_ptr<engine::Engine>> engine =
       engine::Engine::Load(EngineOptionsOf(config), *store, clock.Sample(), [&](uint64_t timers) {
         notify.Loading(timers);
@@ -204,25 +222,44 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
     return Refuse("cannot load the jobs", engine.status(), kExitFailed);
   }
   DELAYD_CRASH_POINT("main/loaded");
+  // Without jobs there is nothing that a wrong clock could fire, and long idleness looks like a
+  // jump.
+  if (clock.state() == engine::ClockState::kHeld && (*engine)->stats().scheduled == 0) {
+    clock.Accept();
+  }
   if (const Status status = CommitGathered(engine->get(), store, clock); !status.ok()) {
     return Refuse("cannot write to the store", status, kExitCommitFailed);
   }
   DELAYD_CRASH_POINT("main/epoch_durable");
-  HttpApi api(config, engine->get());
+  http::RequestCounts counts(http::Router::RouteNames().size());
+  Monitor monitor(
+      {.version = std::string(Version()),
+       .queues_by_name = config.metrics.queues,
+       .connections_max = config.limits.connections,
+       .commit_stuck = config.health.commit_stuck},
+      engine->get(),
+      [store] { return storage::ReadRocksFigures(*store); },
+      &counts);
+  monitor.Watch(&clock);
+  HttpApi api(config, *access, &monitor, &counts);
   BeanstalkApi beanstalk(config, started);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
                  .reload = [&notify] { Reload(notify); },
+                 .slow_turn = config.slow.turn,
+                 .slow_commit = config.slow.commit,
+                 .trusted_clock = &clock,
                  .stopping = [&notify] { notify.Stopping(); },
                  .disk = {.directory = config.data_dir,
                           .reserve = config.storage.reserve,
                           .free_bytes = FreeBytes},
-                 .admin = MakeStoreAdmin(store, &clock)},
+                 .admin = MakeStoreAdmin(store, &machine)},
                 engine->get(),
                 store,
                 &clock);
+  monitor.Watch(&server);
   std::string names;
   const Status listening = OpenAllListeners(config, &api, &beanstalk, &server, &names);
   if (!listening.ok()) {

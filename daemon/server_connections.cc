@@ -57,7 +57,9 @@ void Server::Loop::AcceptFrom(Door* door) {
       }
       break;
     }
+    ++figures_.accepted;
     if (connections_.size() >= options_.connections_max) {
+      ++figures_.refused;
       // One try: so little fits any socket's buffer.
       [[maybe_unused]] const ssize_t sent = ::send(
           client.get(), door->no_room.data(), door->no_room.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -69,8 +71,10 @@ void Server::Loop::AcceptFrom(Door* door) {
       // A worker may wait for hours: only the kernel notices that its machine is gone.
       ::setsockopt(client.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     }
+    std::unique_ptr<Session> session = door->factory();
+    session->SetPeer(ReadPeer(client.get()));
     const auto connection = std::make_shared<Connection>(
-        &io_, std::move(client), door->factory(), &timeouts_, clock_->Sample().boot);
+        &io_, std::move(client), std::move(session), &timeouts_, clock_->Sample().boot);
     connections_.emplace(connection.get(), connection);
     Touch(connection);
   }
@@ -156,6 +160,7 @@ void Server::Loop::CheckDeadlines(const Now& now) {
       QueueDeadline(connection);
       continue;
     }
+    ++figures_.timed_out;
     const Session::Phase phase = connection->session().phase();
     if (phase == Session::Phase::kHead || phase == Session::Phase::kBody) {
       connection->session().TimeOut();

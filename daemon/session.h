@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "base/time.h"
+#include "daemon/access.h"
 #include "daemon/admin.h"
 #include "daemon/engine/command.h"
 
@@ -42,6 +43,9 @@ class Session {
   };
 
   virtual ~Session() = default;
+
+  // Who is at the other end; told once, before anything is received.
+  virtual void SetPeer(Peer /*peer*/) {}
 
   virtual void Receive(std::string_view bytes) = 0;
   // The next request that is complete. `now` must have been read after the last Receive: what a

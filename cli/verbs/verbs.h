@@ -29,6 +29,7 @@ std::unique_ptr<Verb> MakeWait();
 std::unique_ptr<Verb> MakeStatus();
 std::unique_ptr<Verb> MakeTop();
 std::unique_ptr<Verb> MakeStats();
+std::unique_ptr<Verb> MakeClock();
 std::unique_ptr<Verb> MakeVerify();
 std::unique_ptr<Verb> MakeRecover();
 std::unique_ptr<Verb> MakeBackup();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -182,6 +183,8 @@ struct GetStats {};
 struct Drain {
   bool on = true;
 };
+// The wall clock is right as it is now, whatever was seen before. Answered with the stats.
+struct AcceptClock {};
 
 // The client of a lease request has gone before its answer: the request ends empty, and jobs that
 // were chosen for it but not handed out yet are ready again, with no attempt used. Has no reply;
@@ -215,6 +218,7 @@ using Command = std::variant<Enqueue,
                              List,
                              ListQueues,
                              GetStats,
+                             AcceptClock,
                              ChangeMany,
                              Forecast,
                              Abandon,
@@ -300,6 +304,7 @@ struct StatsView {
   std::optional<WallTime> next_due;
   uint64_t urgent = 0;  // of the ready ones: priority below limits::kPriorityDefault
   bool draining = false;
+  std::string_view clock = "trusted";  // or what is wrong with it; the server's to know
 };
 
 struct ChangedMany {

@@ -53,11 +53,15 @@ Status AtLine(const Status& status, size_t index, size_t count) {
 
 }  // namespace
 
-Status EngineCore::ValidateDue(const DueSpec& due) {
+Status EngineCore::ValidateDue(const DueSpec& due) const {
   if (const auto* after = std::get_if<DueAfter>(&due)) {
     if (after->delay.count() < 0 || after->delay.count() > limits::kDelayMsMax) {
       return InvalidArgument(OutOfRange("delay", after->delay, limits::kDelayMsMax),
                              "invalid_delay");
+    }
+    // Refused and not cut off: a job must not be due at another time than was asked for.
+    if (ToMillis(now_.wall) + after->delay.count() > limits::kWallMsMax) {
+      return InvalidArgument("the delay ends after 2286; use a shorter one", "invalid_delay");
     }
   } else {
     const int64_t at = ToMillis(std::get<DueAt>(due).at);

@@ -95,6 +95,7 @@ JobView EngineCore::Grant(Slot slot,
   ++queues_[record.queue].leased;
   ++fired_count_;
   ++counters_.handed_out;
+  lateness_ms_.Observe(static_cast<uint64_t>(late.count()));
   const LeaseToken token{.job = record.id, .epoch = epoch_, .sequence = info.sequence};
   std::string payload = std::exchange(record.payload, {});
   info.record = std::make_unique<JobRecord>(std::move(record));

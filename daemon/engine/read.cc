@@ -336,6 +336,13 @@ StatusOr<Body> EngineCore::Do(const Drain& command) {
   return Body(stats());
 }
 
+StatusOr<Body> EngineCore::Do(const AcceptClock&) {
+  highest_wall_ = now_.wall;
+  NoteClock();
+  pending_.TouchAll();
+  return Body(stats());
+}
+
 StatsView EngineCore::stats() const {
   StatsView view = counters_;
   queues_.ForEach([&](const Queue& queue) {

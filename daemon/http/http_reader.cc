@@ -199,7 +199,8 @@ Request HttpReader::TakeRequest() {
                   .target = std::string(ToStd(message.target())),
                   .content_type = MediaType(ToStd(message[field::content_type])),
                   .body = std::move(message.body()),
-                  .keep_alive = parser_->request->keep_alive()};
+                  .keep_alive = parser_->request->keep_alive(),
+                  .authorization = std::string(ToStd(message[field::authorization]))};
   parser_->request.reset();
   phase_ = Phase::kIdle;
   return request;

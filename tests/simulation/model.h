@@ -218,6 +218,11 @@ class Model {
   void Do(engine::RequestId, const engine::Drain&) {}
   void Do(engine::RequestId, const engine::EndWait&) {}
 
+  // What it changes is seen in ClockWatch only, which the simulation lets accept by itself.
+  void Do(engine::RequestId request, const engine::AcceptClock&) {
+    Answer(request, Stats(), open_batch);
+  }
+
   void Do(engine::RequestId, const engine::Abandon& command);
   Found Locate(const JobRef& ref) const;
   const ModelKey* FindKey(const std::string& queue, const std::string& key) const;

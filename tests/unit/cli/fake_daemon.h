@@ -54,6 +54,8 @@ class FakeDaemon {
    public:
     explicit FakeClient(FakeDaemon* daemon) : daemon_(*daemon) {}
 
+    void UseToken(std::string) override {}
+
     Answer Call(std::string_view method,
                 std::string_view target,
                 std::string_view content_type,

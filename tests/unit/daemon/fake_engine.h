@@ -89,6 +89,8 @@ class FakeEngine final : public engine::Engine {
 
   engine::StatsView stats() const override { return {}; }
 
+  engine::EngineFigures Figures(size_t) const override { return {}; }
+
   std::vector<Asked> asked;
   std::vector<engine::RequestId> abandoned;
   std::vector<size_t> batch_sizes;
