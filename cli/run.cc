@@ -16,6 +16,8 @@ std::vector<std::unique_ptr<Verb>> AllVerbs() {
                           MakeShow,
                           MakeCancel,
                           MakeReschedule,
+                          MakeTouch,
+                          MakeKick,
                           MakeImport,
                           MakeExport,
                           MakeWork,
@@ -25,6 +27,8 @@ std::vector<std::unique_ptr<Verb>> AllVerbs() {
                           MakeBury,
                           MakeExtend,
                           MakeQueues,
+                          MakePause,
+                          MakeResume,
                           MakeStats,
                           MakePing,
                           MakeVersion}) {

@@ -121,6 +121,10 @@ void Start(const Options& options) {
   state.logger->set_pattern(pattern, spdlog::pattern_time_type::utc);
 }
 
+void SetLevel(Level level) {
+  Global().options.level = level;
+}
+
 void Debug(std::string_view message, std::initializer_list<Field> fields) {
   Write(Level::kDebug, message, fields);
 }

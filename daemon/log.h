@@ -46,6 +46,8 @@ struct Field {
 };
 
 void Start(const Options& options);
+// From the thread that logs: the core's.
+void SetLevel(Level level);
 
 void Debug(std::string_view message, std::initializer_list<Field> fields = {});
 void Info(std::string_view message, std::initializer_list<Field> fields = {});

@@ -19,7 +19,12 @@ bool ChangesJobs(const engine::Command& command) {
          std::holds_alternative<engine::Reschedule>(command) ||
          std::holds_alternative<engine::Ack>(command) ||
          std::holds_alternative<engine::Nack>(command) ||
-         std::holds_alternative<engine::Bury>(command);
+         std::holds_alternative<engine::Bury>(command) ||
+         std::holds_alternative<engine::Touch>(command) ||
+         std::holds_alternative<engine::Kick>(command) ||
+         std::holds_alternative<engine::KickQueue>(command) ||
+         std::holds_alternative<engine::Pause>(command) ||
+         std::holds_alternative<engine::Resume>(command);
 }
 
 }  // namespace
@@ -53,6 +58,7 @@ Server::Loop::Loop(const ServerOptions& options,
       engine_(engine),
       clock_(clock),
       signals_(io_),
+      reload_signals_(io_),
       wake_(&io_, [] { log::Info("the wall clock was set; absolute due times follow it"); }),
       on_readable_([this](const ConnectionPtr& connection) {
         connection->Read(read_buffer_);
@@ -68,6 +74,7 @@ Server::Loop::Loop(const ServerOptions& options,
 
 Status Server::Loop::Run() {
   WaitForSignal();
+  WaitForReload();
   heartbeat_due_ = clock_->Sample().boot;
   // What loading left to do comes first, then whatever wakes us.
   Status status = Turn();
@@ -106,6 +113,11 @@ Status Server::Loop::Turn() {
     Serve(touched_[i], now);
   }
   CheckDeadlines(now);
+  if (std::exchange(reload_wanted_, false)) {
+    if (std::optional<engine::Configure> settings = options_.reload()) {
+      engine_->Execute(next_request_++, *std::move(settings), now);  // nobody waits for the reply
+    }
+  }
   if (stop_wanted_ && !stopping_) {
     BeginStop(now);
   }
@@ -141,7 +153,8 @@ void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
     pending_.emplace(id,
                      Pending{.connection = connection,
                              .tag = request->tag,
-                             .is_lease = std::holds_alternative<engine::Lease>(request->command),
+                             .is_lease = std::holds_alternative<engine::Lease>(request->command) ||
+                                         std::holds_alternative<engine::LeaseJob>(request->command),
                              .changes = ChangesJobs(request->command)});
     connection->pending.push_back(id);
     engine_->Execute(id, std::move(request->command), now);

@@ -44,6 +44,9 @@ struct ServerOptions {
   std::function<void()> heartbeat;
   // Called once when a stop begins.
   std::function<void()> stopping;
+  // Called for each SIGHUP, between two turns: the settings that the queues have from then on, or
+  // nothing to leave all as it is.
+  std::function<std::optional<engine::Configure>()> reload;
 };
 
 class Server {

@@ -167,6 +167,21 @@ void Server::Loop::WaitForSignal() {
   });
 }
 
+void Server::Loop::WaitForReload() {
+  if (!options_.reload) {
+    return;
+  }
+  boost::system::error_code error;
+  reload_signals_.add(SIGHUP, error);  // NOLINT(bugprone-unused-return-value)
+  DELAYD_CHECK(!error);
+  reload_signals_.async_wait([this](const boost::system::error_code& cancelled, int) {
+    if (!cancelled) {
+      reload_wanted_ = true;
+      WaitForReload();
+    }
+  });
+}
+
 void Server::Loop::BeginStop(const Now& now) {
   stopping_ = true;
   stop_deadline_ = now.boot + options_.stop_grace;

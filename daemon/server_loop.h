@@ -83,6 +83,7 @@ class Server::Loop {
   void QueueDeadline(const ConnectionPtr& connection);
   void CheckDeadlines(const Now& now);
   void WaitForSignal();
+  void WaitForReload();
   void BeginStop(const Now& now);
 
   const ServerOptions options_;
@@ -92,6 +93,7 @@ class Server::Loop {
 
   boost::asio::io_context io_{1};
   boost::asio::signal_set signals_;
+  boost::asio::signal_set reload_signals_;
   WakeTimer wake_;
   std::vector<std::unique_ptr<Door>> doors_;
   const Connection::Ready on_readable_;
@@ -116,6 +118,7 @@ class Server::Loop {
 
   bool turn_again_ = false;  // there is work that nothing outside will wake us for
   bool stop_wanted_ = false;
+  bool reload_wanted_ = false;
   bool stopping_ = false;
   BootTime stop_deadline_;
   BootTime heartbeat_due_;

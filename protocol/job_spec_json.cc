@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 10> kMembers = {"queue",
                                                        "expires_after"};
 
 // Written by JobToJson and of no meaning to an enqueue.
-constexpr std::array<std::string_view, 14> kReadOnlyMembers = {"id",
+constexpr std::array<std::string_view, 21> kReadOnlyMembers = {"id",
                                                                "state",
                                                                "created",
                                                                "attempt",
@@ -37,6 +37,13 @@ constexpr std::array<std::string_view, 14> kReadOnlyMembers = {"id",
                                                                "lease_token",
                                                                "lease_expires",
                                                                "lateness_ms",
+                                                               "client",
+                                                               "reserves",
+                                                               "timeouts",
+                                                               "releases",
+                                                               "buries",
+                                                               "kicks",
+                                                               "history",
                                                                "existed",
                                                                "line"};
 

@@ -23,7 +23,7 @@ struct Known {
 
 // Reasons whose code is known for sure. One that is missing here still travels: its code is then
 // guessed from the HTTP status.
-constexpr std::array<Known, 25> kReasons = {{
+constexpr std::array<Known, 27> kReasons = {{
     {"already_finished", StatusCode::kFailedPrecondition, 409},
     {"body_too_large", StatusCode::kResourceExhausted, 413},
     {"clock_suspect", StatusCode::kUnavailable, 503},
@@ -46,7 +46,9 @@ constexpr std::array<Known, 25> kReasons = {{
     {"lease_lost", StatusCode::kFailedPrecondition, 409},
     {"leased", StatusCode::kFailedPrecondition, 409},
     {"method_not_allowed", StatusCode::kInvalidArgument, 405},
+    {"no_delay", StatusCode::kFailedPrecondition, 409},
     {"payload_too_large", StatusCode::kResourceExhausted, 413},
+    {"ready", StatusCode::kFailedPrecondition, 409},
     {"unknown_member", StatusCode::kInvalidArgument, 400},
     {"unsupported_media_type", StatusCode::kInvalidArgument, 415},
 }};

@@ -20,6 +20,12 @@ class JobRefs {
   // The jobs that were named: at least one.
   StatusOr<std::vector<JobRef>> Resolve() const;
 
+  // The queue that was named without a key or ids: all of it is meant.
+  const std::optional<std::string>& whole_queue() const {
+    static const std::optional<std::string> kNone;
+    return key_.has_value() || !ids_.empty() ? kNone : queue_;
+  }
+
  private:
   std::vector<std::string> ids_;
   std::optional<std::string> queue_;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "cli/process_name.h"
 #include "cli/verbs/verbs.h"
 #include "cli/worker.h"
 #include "protocol/nearest.h"
@@ -139,6 +140,7 @@ class WorkVerb final : public Verb {
  private:
   Status Check() {
     work_.queue = queue_.value_or(work_.queue);
+    work_.client = ProcessName();
     DELAYD_RETURN_IF_ERROR(ValidateQueueName(work_.queue));
     if (work_.command.empty()) {
       return UsageError("no command is given; end the line with --exec CMD [ARGS...]");

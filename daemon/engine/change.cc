@@ -92,7 +92,8 @@ StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located) {
 Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) const {
   return FailedPrecondition(DescribeJobRef(ref) + " names job " +
                                 std::to_string(ToInt(located.id)) + ", which was " +
-                                (located.finished->cancelled ? "cancelled" : "acked") +
+                                (located.finished->cancelled ? "cancelled" : "acked") + " at " +
+                                FormatUtc(*located.finished->finished) +
                                 " and is finished; nothing was changed",
                             "finished");
 }
@@ -122,7 +123,31 @@ StatusOr<Body> EngineCore::Do(const Cancel& command) {
   }
   ++queues_[record.queue].cancelled;
   ++counters_.cancelled;
-  return Body(OneJob{FinishedView(record, /*cancelled=*/true)});
+  return BodyOf(FinishedView(record, /*cancelled=*/true));
+}
+
+StatusOr<Body> EngineCore::Do(const Touch& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+  if (located.state == JobState::kFinished) {
+    return RefuseFinished(located, command.job);
+  }
+  if (located.state == JobState::kLeased || located.state == JobState::kDead) {
+    return RefuseState(located, command.job, "only scheduled and ready jobs can be touched");
+  }
+  DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
+  const std::optional<Millis> delay = storage::DelayOf(record);
+  if (!delay) {
+    return FailedPrecondition(DescribeJobRef(command.job) +
+                                  " was enqueued with a due time and has no delay to repeat; "
+                                  "reschedule it instead",
+                              "no_delay");
+  }
+  MoveDue(&record, DueAfter{*delay});
+  const WallTime key_due = KeyDue(record.due);
+  PutMovedRows(record, located.index.at, key_due);
+  const JobState state = Settle(record, key_due, located.slot);
+  ++counters_.rescheduled;
+  return BodyOf(ViewOf(record, state));
 }
 
 StatusOr<Body> EngineCore::Do(const Reschedule& command) {
@@ -150,7 +175,7 @@ StatusOr<Body> EngineCore::Do(const Reschedule& command) {
   PutMovedRows(record, located.index.at, key_due);
   const JobState state = Settle(record, key_due, located.slot);
   ++counters_.rescheduled;
-  return Body(OneJob{ViewOf(record, state)});
+  return BodyOf(ViewOf(record, state));
 }
 
 }  // namespace delayd::engine

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -15,6 +16,7 @@
 #include "base/job.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "daemon/engine/queue_settings.h"
 
 namespace delayd::engine {
 
@@ -37,6 +39,19 @@ struct Reschedule {
   JobRef job;
   std::optional<DueSpec> due;
   std::optional<uint32_t> priority;
+};
+
+// Its due time is pushed out again by the delay it was enqueued with, counted from now. Scheduled
+// and ready jobs that were enqueued with a delay; others are refused by state or as "no_delay".
+struct Touch {
+  JobRef job;
+};
+
+// How the queues behave, from now on: a queue that is not named behaves as `defaults`. Not durable:
+// the configuration file holds it. Has no body in its reply.
+struct Configure {
+  QueueSettings defaults;
+  std::map<std::string, QueueSettings> queues;
 };
 
 // Answers as soon as one job is there, with at most `count`; with none when `wait` has passed.
@@ -157,6 +172,8 @@ struct Abandon {
 using Command = std::variant<Enqueue,
                              Cancel,
                              Reschedule,
+                             Touch,
+                             Configure,
                              Lease,
                              LeaseJob,
                              Ack,
@@ -186,7 +203,7 @@ struct Enqueued {
   std::vector<Item> items;  // in the order of the specs
 };
 
-// Cancel, Reschedule, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is now
+// Cancel, Reschedule, Touch, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is now
 // (Cancel and Ack: as finished).
 struct OneJob {
   JobView job;
@@ -215,6 +232,8 @@ struct QueueView {
   bool paused = false;
   std::optional<Millis> pause_length;  // of a timed pause
   std::optional<Millis> pause_left;
+  uint32_t concurrency = 0;  // the cap on leased jobs; 0: none
+  RateCap rate;
   // Since the start of the daemon.
   uint64_t enqueued = 0;
   uint64_t acked = 0;
@@ -238,7 +257,7 @@ struct StatsView {
   uint64_t enqueued = 0;
   uint64_t existed = 0;
   uint64_t cancelled = 0;
-  uint64_t rescheduled = 0;
+  uint64_t rescheduled = 0;  // touched ones included
   uint64_t fired = 0;
   uint64_t handed_out = 0;
   uint64_t acked = 0;

@@ -47,6 +47,7 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
     const std::optional<Slot> slot = jobs_.Find(record.id);
     const auto lease = slot ? leases_.find(*slot) : leases_.end();
     if (lease != leases_.end()) {
+      view.client = lease->second.client;
       view.time_left = lease->second.expires - now_.boot;
       view.lease_expires = now_.wall + *view.time_left;
     }
@@ -84,6 +85,7 @@ StatusOr<JobView> EngineCore::ShowLocated(const Located& located, bool with_payl
     DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
     JobView view = ViewOf(record, located.state);
     if (with_payload) {
+      view.history = record.events;
       DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
       view.payload = std::move(record.payload);
     }
@@ -119,14 +121,18 @@ JobView EngineCore::DoneView(JobId id, WallTime finished, const storage::DoneRec
 
 StatusOr<Body> EngineCore::Do(const Show& command) {
   DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+  return ShowWithPayload(located);
+}
+
+StatusOr<Body> EngineCore::ShowWithPayload(const Located& located) {
   DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(located, /*with_payload=*/true));
-  return Body(OneJob{std::move(view)});
+  return BodyOf(std::move(view));
 }
 
 StatusOr<Body> EngineCore::ShowAfterChange(JobId id) {
   DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(id));
   DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(located, /*with_payload=*/false));
-  return Body(OneJob{std::move(view)});
+  return BodyOf(std::move(view));
 }
 
 StatusOr<Body> EngineCore::Do(const List& command) {
@@ -338,6 +344,8 @@ QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   view.acked = queue.acked;
   view.cancelled = queue.cancelled;
   view.pauses = queue.pauses;
+  view.concurrency = queue.settings.concurrency;
+  view.rate = queue.settings.rate;
   view.paused = queue.pause.has_value();
   if (queue.pause && queue.pause->durable.timed) {
     view.pause_length = queue.pause->durable.timed->length;

@@ -5,6 +5,7 @@
 
 #include "daemon/http/route_handlers.h"
 #include "daemon/http/router.h"
+#include "protocol/duration.h"
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
 #include "protocol/timestamp.h"
@@ -41,7 +42,12 @@ protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
           .ready = queue.ready,
           .leased = queue.leased,
           .dead = queue.dead,
-          .paused = queue.paused};
+          .paused = queue.paused,
+          .pause_left = queue.pause_left,
+          .concurrency = queue.concurrency,
+          .rate = queue.rate.count == 0 ? std::string()
+                                        : std::to_string(queue.rate.count) + "/" +
+                                              protocol::FormatDuration(queue.rate.per)};
 }
 
 Response RenderOneQueue(const engine::QueueList& list) {
@@ -80,6 +86,7 @@ Response RenderStats(const engine::StatsView& stats) {
                                          {"buried", stats.buried},
                                          {"lease_expired", stats.lease_expired},
                                          {"died", stats.died},
+                                         {"kicked", stats.kicked},
                                          {"damaged", stats.damaged},
                                          {"commits", stats.commits},
                                          {"epoch", stats.epoch},
@@ -100,6 +107,8 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
       return {.body = protocol::JobToJson(std::get<engine::OneJob>(reply.body).job)};
     case ReplyForm::kLeased:
       return {.body = protocol::JobPageToJson({std::get<engine::Leased>(reply.body).jobs, ""})};
+    case ReplyForm::kKicked:
+      return {.body = protocol::KickedToJson(std::get<engine::Kicked>(reply.body).count)};
     case ReplyForm::kJobList: {
       const auto& list = std::get<engine::JobList>(reply.body);
       return {.body = protocol::JobPageToJson({list.jobs, list.next_cursor})};
