@@ -1,6 +1,7 @@
 #include "base/job.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdio>
 
@@ -116,6 +117,25 @@ Status ValidateQueueName(std::string_view name) {
         "invalid_queue");
   }
   return OkStatus();
+}
+
+namespace {
+
+constexpr std::array<std::string_view, 8> kEventNames = {
+    "nacked", "lease_expired", "buried", "died", "kicked", "moved", "acked", "cancelled"};
+
+}  // namespace
+
+std::string_view JobEventName(JobEvent::Kind kind) {
+  return kEventNames.at(static_cast<size_t>(kind) - 1);
+}
+
+std::optional<JobEvent::Kind> ParseJobEvent(std::string_view name) {
+  const auto found = std::find(kEventNames.begin(), kEventNames.end(), name);
+  if (found == kEventNames.end()) {
+    return std::nullopt;
+  }
+  return static_cast<JobEvent::Kind>(found - kEventNames.begin() + 1);
 }
 
 Status ValidateKey(std::string_view key) {

@@ -90,6 +90,30 @@ struct LeaseToken {
 std::string FormatLeaseToken(const LeaseToken& token);
 StatusOr<LeaseToken> ParseLeaseToken(std::string_view text);
 
+// One step in the story of a job.
+struct JobEvent {
+  // Embedded in records: append only, never renumber.
+  enum class Kind : uint8_t {
+    kNacked = 1,
+    kLeaseExpired = 2,
+    kBuried = 3,
+    kDied = 4,  // too late to be handed out
+    kKicked = 5,
+    kMoved = 6,
+    kAcked = 7,
+    kCancelled = 8,
+  };
+  Kind kind = Kind::kNacked;
+  WallTime at;
+  std::string who;   // the worker, when there was one and it told its name
+  std::string what;  // its error
+  friend bool operator==(const JobEvent&, const JobEvent&) = default;
+};
+
+// "nacked", "lease_expired" and so on.
+std::string_view JobEventName(JobEvent::Kind kind);
+std::optional<JobEvent::Kind> ParseJobEvent(std::string_view name);
+
 // What a client is told about a job.
 struct JobView {
   JobId id{};
@@ -119,6 +143,7 @@ struct JobView {
   uint32_t releases = 0;  // nacks
   uint32_t buries = 0;
   uint32_t kicks = 0;
+  std::vector<JobEvent> history;  // the latest, oldest first; absent in lists
 
   // Finished jobs.
   std::optional<WallTime> finished;
@@ -129,6 +154,7 @@ struct JobView {
   std::optional<WallTime> lease_expires;
   BootTime lease_ends;  // the same moment, on the clock that counts
   std::optional<Millis> lateness;
+  std::string client;  // who works on it, as it told
 };
 
 // 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with '-': what beanstalk

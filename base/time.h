@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace delayd {
 
@@ -48,5 +49,8 @@ constexpr WallTime WallFromMillis(int64_t ms) {
 constexpr BootTime BootFromMillis(int64_t ms) {
   return BootTime(Millis(ms));
 }
+
+// "2026-11-21T09:17:31.206Z", for messages.
+std::string FormatUtc(WallTime time);
 
 }  // namespace delayd

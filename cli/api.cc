@@ -113,6 +113,36 @@ StatusOr<JobView> Api::Reschedule(const JobRef& job, const protocol::RescheduleR
   return CallForJob("PATCH", JobTarget(job), protocol::RescheduleRequestToJson(request));
 }
 
+StatusOr<JobView> Api::Kick(const JobRef& job) {
+  return CallForJob("POST", JobTarget(job) + "/kick");
+}
+
+StatusOr<uint64_t> Api::KickQueue(std::string_view queue, uint32_t count) {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
+                          Call("POST",
+                               "/v1/queues/" + protocol::PercentEncode(queue) + "/kick",
+                               kJson,
+                               protocol::KickRequestToJson(count)));
+  return Understood(protocol::ParseKicked(answer));
+}
+
+StatusOr<protocol::QueueCounts> Api::Pause(std::string_view queue,
+                                           const protocol::PauseRequest& request) {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
+                          Call("POST",
+                               "/v1/queues/" + protocol::PercentEncode(queue) + "/pause",
+                               kJson,
+                               protocol::PauseRequestToJson(request)));
+  return Understood(protocol::ParseQueue(answer));
+}
+
+StatusOr<protocol::QueueCounts> Api::Resume(std::string_view queue) {
+  DELAYD_ASSIGN_OR_RETURN(
+      const std::string answer,
+      Call("POST", "/v1/queues/" + protocol::PercentEncode(queue) + "/resume"));
+  return Understood(protocol::ParseQueue(answer));
+}
+
 StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
   std::string target = "/v1/jobs";
   AppendQuery("queue", query.queue, &target);

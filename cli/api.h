@@ -51,6 +51,11 @@ class Api {
   StatusOr<JobView> Show(const JobRef& job);
   StatusOr<JobView> Cancel(const JobRef& job);
   StatusOr<JobView> Reschedule(const JobRef& job, const protocol::RescheduleRequest& request);
+  StatusOr<JobView> Kick(const JobRef& job);
+  StatusOr<uint64_t> KickQueue(std::string_view queue, uint32_t count);
+  StatusOr<protocol::QueueCounts> Pause(std::string_view queue,
+                                        const protocol::PauseRequest& request);
+  StatusOr<protocol::QueueCounts> Resume(std::string_view queue);
   StatusOr<protocol::JobPage> List(const ListQuery& query);
   // The first `limit` jobs, page by page.
   StatusOr<std::vector<JobView>> ListUpTo(ListQuery query, uint64_t limit);

@@ -72,6 +72,13 @@ void PrintCard(const JobView& job, Context* context) {
     card.Line("finished", context->TimeText(*job.finished));
   }
   card.Line("outcome", job.outcome);
+  card.Line("worker", job.client);
+  for (const JobEvent& event : job.history) {
+    std::string line = FormatTimestamp(event.at) + " " + std::string(JobEventName(event.kind));
+    line += event.who.empty() ? "" : " by " + event.who;
+    line += event.what.empty() ? "" : ": " + event.what;
+    card.Line("history", line);
+  }
   card.Line("payload", std::to_string(job.payload_bytes) + " bytes");
   if (job.payload.has_value() && !job.payload->empty()) {
     context->console.out() << EscapeControls(*job.payload, true) << '\n';

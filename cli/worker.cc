@@ -65,6 +65,7 @@ class Worker::Slot {
     protocol::LeaseRequest request;
     request.wait = options_.drain ? Millis(0) : options_.poll;
     request.lease = options_.lease;
+    request.client = options_.client;
     const BootTime asked = Now();
     StatusOr<std::vector<JobView>> jobs = api_->Lease(options_.queue, request);
     drained_ = jobs.ok() && jobs->empty();

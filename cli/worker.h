@@ -30,6 +30,7 @@ struct WorkOptions {
   size_t concurrency = 1;
   std::optional<Millis> lease;            // default: each job's own
   std::optional<uint64_t> count;          // stop after so many jobs
+  std::string client;                     // who works, for the jobs' history
   bool drain = false;                     // stop when no job is ready
   std::optional<Millis> handler_timeout;  // end it after this long
   // One lease request. Short, because stopping waits for it: an answer that nobody reads would

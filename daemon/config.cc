@@ -46,28 +46,10 @@ Status SetListen(std::string_view text, std::string* listen) {
   return OkStatus();
 }
 
-Status SetDuration(std::string_view text, Millis min, Millis max, Millis* duration) {
-  const StatusOr<Millis> parsed = protocol::ParseDuration(text);
-  DELAYD_RETURN_IF_ERROR(parsed.status());
-  if (*parsed < min || *parsed > max) {
-    return InvalidArgument("expected a duration from " + protocol::FormatDuration(min) + " to " +
-                           protocol::FormatDuration(max) + ", found '" + std::string(text) + "'");
-  }
-  *duration = *parsed;
-  return OkStatus();
-}
-
 Status SetSize(std::string_view text, uint64_t min, uint64_t max, uint64_t* size) {
   const StatusOr<uint64_t> parsed = ParseSize(text, min, max);
   DELAYD_RETURN_IF_ERROR(parsed.status());
   *size = *parsed;
-  return OkStatus();
-}
-
-Status SetCount(std::string_view text, uint32_t min, uint32_t max, uint32_t* count) {
-  const StatusOr<uint64_t> parsed = ParseCount(text, min, max);
-  DELAYD_RETURN_IF_ERROR(parsed.status());
-  *count = static_cast<uint32_t>(*parsed);
   return OkStatus();
 }
 
@@ -106,13 +88,6 @@ Status SetRole(std::string_view text, Role* role) {
                            "'");
   }
   *role = *parsed;
-  return OkStatus();
-}
-
-Status SetBackoffFactor(std::string_view text, double* factor) {
-  const StatusOr<double> parsed = ParseFactor(text, 1, 100);
-  DELAYD_RETURN_IF_ERROR(parsed.status());
-  *factor = *parsed;
   return OkStatus();
 }
 
@@ -283,60 +258,33 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      [](std::string_view text, Config* c) {
        return SetDuration(text, kSecond, kDay, &c->limits.idle);
      }},
-    {"defaults.lease",
-     "",
-     "DURATION",
-     "how long a worker has for a job that does not say",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, kSecond, Millis(limits::kLeaseMsMax), &c->defaults.lease);
-     }},
-    {"defaults.max_attempts",
-     "",
-     "COUNT",
-     "hand-outs before a job is dead; 0: no limit",
-     [](std::string_view text, Config* c) {
-       return SetCount(text, 0, 1'000'000, &c->defaults.max_attempts);
-     }},
-    {"defaults.key_retention",
-     "",
-     "DURATION",
-     "how long the key of a finished job still answers with that job",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, Millis(0), 366 * kDay, &c->defaults.key_retention);
-     }},
-    {"defaults.backoff.initial",
-     "",
-     "DURATION",
-     "wait before the second attempt",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, kMillisecond, kDay, &c->defaults.backoff_initial);
-     }},
-    {"defaults.backoff.factor",
-     "",
-     "NUMBER",
-     "each further wait is this many times longer",
-     [](std::string_view text, Config* c) {
-       return SetBackoffFactor(text, &c->defaults.backoff_factor);
-     }},
-    {"defaults.backoff.max",
-     "",
-     "DURATION",
-     "longest wait between two attempts",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, kMillisecond, 366 * kDay, &c->defaults.backoff_max);
-     }},
 });
 
 }  // namespace
 
 std::span<const ConfigKey> ConfigKeys() {
-  return kKeys;
+  static const std::vector<ConfigKey> all = [] {
+    std::vector<ConfigKey> keys(kKeys.begin(), kKeys.end());
+    for (const QueueKey& key : QueueKeys()) {
+      keys.push_back({.name = key.default_name,
+                      .flag = {},
+                      .kind = key.kind,
+                      .what = key.what,
+                      .set = nullptr,
+                      .of_queue = &key});
+    }
+    return keys;
+  }();
+  return all;
 }
 
 const ConfigKey* FindConfigKey(std::string_view name) {
-  const auto* found = std::find_if(
-      kKeys.begin(), kKeys.end(), [&](const ConfigKey& key) { return key.name == name; });
-  return found == kKeys.end() ? nullptr : found;
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (key.name == name) {
+      return &key;
+    }
+  }
+  return nullptr;
 }
 
 std::string EnvironmentName(std::string_view key) {
@@ -348,7 +296,9 @@ std::string EnvironmentName(std::string_view key) {
 }
 
 void ConfigReader::Set(const ConfigKey& key, std::string_view text, std::string where) {
-  if (const Status status = key.set(text, &config_); !status.ok()) {
+  const Status status = key.of_queue != nullptr ? key.of_queue->set(text, &config_.defaults)
+                                                : key.set(text, &config_);
+  if (!status.ok()) {
     // A flag's own name says which key it is; a place in a file does not.
     const bool names_key = where == key.flag || where == EnvironmentName(key.name);
     Fail(where, names_key ? status.message() : std::string(key.name) + ": " + status.message());
@@ -362,11 +312,7 @@ void ConfigReader::Finish() {
          "api.socket: both api.socket and api.listen are empty, so nobody could reach the daemon; "
          "set one of them");
   }
-  if (config_.defaults.backoff_initial > config_.defaults.backoff_max) {
-    Fail(Where("defaults.backoff.initial"),
-         "defaults.backoff.initial: must not exceed defaults.backoff.max, which is " +
-             protocol::FormatDuration(config_.defaults.backoff_max));
-  }
+  FinishQueues();
   if (config_.limits.request_line > config_.limits.request_header) {
     Fail(Where("limits.request_line"),
          "limits.request_line: must not exceed limits.request_header, which is " +

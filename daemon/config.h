@@ -22,6 +22,7 @@
 #include "base/time.h"
 #include "daemon/access.h"
 #include "daemon/engine/clock_watch.h"
+#include "daemon/engine/queue_settings.h"
 #include "daemon/log.h"
 
 namespace delayd {
@@ -78,15 +79,27 @@ struct Config {
     Millis idle{std::chrono::minutes(5)};
   } limits;
 
-  struct {
-    Millis lease{limits::kLeaseMsDefault};
-    uint32_t max_attempts = limits::kMaxAttemptsDefault;
-    Millis key_retention{limits::kKeyRetentionMsDefault};
-    Millis backoff_initial{std::chrono::seconds(1)};
-    double backoff_factor = 2.0;
-    Millis backoff_max{std::chrono::hours(1)};
-  } defaults;
+  engine::QueueSettings defaults;
+  // The defaults with what the file says about this queue. ConfigReader::Finish makes them.
+  std::map<std::string, engine::QueueSettings> queues;
 };
+
+// One setting of a queue, which is also the default of all queues.
+struct QueueKey {
+  std::string_view default_name;  // "defaults.backoff.initial"
+  std::string_view kind;
+  std::string_view what;
+  Status (*set)(std::string_view text, engine::QueueSettings* settings);
+
+  // "backoff.initial"
+  std::string_view name() const { return default_name.substr(sizeof "defaults." - 1); }
+};
+
+// In queue_config.cc, in the order of config/delayd.yaml.
+std::span<const QueueKey> QueueKeys();
+const QueueKey* FindQueueKey(std::string_view name);
+// What no setting can check alone.
+Status CheckQueueSettings(const engine::QueueSettings& settings);
 
 // One row of the table of known keys.
 struct ConfigKey {
@@ -95,6 +108,7 @@ struct ConfigKey {
   std::string_view kind;  // "PATH", "DURATION", ...
   std::string_view what;
   Status (*set)(std::string_view text, Config* config);
+  const QueueKey* of_queue = nullptr;  // a default of queues: its setter is the one
 };
 
 std::span<const ConfigKey> ConfigKeys();
@@ -109,6 +123,11 @@ class ConfigReader {
   void ReadFile(const std::string& name, const std::string& yaml);
   // One setting from elsewhere; `where` is "--log-level" or "DELAYD_LOG_LEVEL".
   void Set(const ConfigKey& key, std::string_view text, std::string where);
+  // One setting of one queue, in the file.
+  void SetOfQueue(const std::string& queue,
+                  const QueueKey& key,
+                  std::string_view text,
+                  std::string where);
   // Checks what no key can check alone. Call last.
   void Finish();
 
@@ -118,12 +137,22 @@ class ConfigReader {
 
  private:
   friend class ConfigFileWalk;
+
+  struct Override {
+    std::string queue;
+    const QueueKey* key;
+    std::string text;
+    std::string where;
+  };
+
+  void FinishQueues();
   void Fail(std::string_view where, std::string_view message);
   // Where the value of `key` came from, or its name when it is the default.
   std::string Where(std::string_view key) const;
 
   Config config_;
   std::map<std::string, std::string, std::less<>> origins_;
+  std::vector<Override> overrides_;  // in the order of the file
   std::vector<std::string> errors_;
 };
 

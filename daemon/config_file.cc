@@ -6,6 +6,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include "base/job.h"
 #include "daemon/config.h"
 #include "protocol/nearest.h"
 
@@ -60,6 +61,7 @@ class ConfigFileWalk {
       }
     }
     names_.insert(names_.end(), sections_.begin(), sections_.end());
+    names_.push_back("queues");
   }
 
   void Document(const std::string& yaml) {
@@ -115,7 +117,64 @@ class ConfigFileWalk {
     }
   }
 
+  // queues: { NAME: { lease: ..., backoff: { initial: ... } } }
+  void Queues(const YAML::Node& node) {
+    if (!node.IsMap()) {
+      Fail(node.Mark(), "queues: expected the names of queues, each with settings of its own");
+      return;
+    }
+    std::set<std::string> seen;
+    for (const auto& entry : node) {
+      const std::string queue = entry.first.IsScalar() ? entry.first.Scalar() : std::string();
+      if (const Status status = ValidateQueueName(queue); !status.ok()) {
+        Fail(entry.first.Mark(), "queues: " + status.message());
+      } else if (!seen.insert(queue).second) {
+        Fail(entry.first.Mark(),
+             "queue '" + queue + "' is set a second time; remove one of the two");
+      } else if (!entry.second.IsNull()) {
+        QueueSection(queue, entry.second, "");
+      }
+    }
+  }
+
+  void QueueSection(const std::string& queue, const YAML::Node& node, const std::string& prefix) {
+    const std::string place = "queues." + queue + (prefix.empty() ? "" : "." + prefix);
+    if (!node.IsMap()) {
+      Fail(node.Mark(), place + ": expected settings of its own");
+      return;
+    }
+    std::set<std::string> seen;
+    for (const auto& entry : node) {
+      const std::string last = entry.first.IsScalar() ? entry.first.Scalar() : std::string();
+      const std::string name = prefix.empty() ? last : prefix + "." + last;
+      const QueueKey* known = FindQueueKey(name);
+      if (!seen.insert(name).second) {
+        Fail(entry.first.Mark(), "'" + name + "' is set a second time; remove one of the two");
+      } else if (name == "backoff" && !entry.second.IsNull()) {
+        QueueSection(queue, entry.second, name);
+      } else if (known == nullptr) {
+        std::vector<std::string_view> names;
+        for (const QueueKey& key : QueueKeys()) {
+          names.push_back(key.name());
+        }
+        Fail(entry.first.Mark(),
+             place + ": unknown key " + protocol::Quoted(name) + protocol::DidYouMean(name, names));
+      } else if (!entry.second.IsScalar()) {
+        Fail(entry.first.Mark(),
+             place + ": " + name + ": expected one value (" + std::string(known->kind) + ")");
+      } else {
+        reader_->SetOfQueue(queue, *known, entry.second.Scalar(), At(entry.second.Mark()));
+      }
+    }
+  }
+
   void Entry(const std::string& name, const YAML::Node& key, const YAML::Node& value) {
+    if (name == "queues") {
+      if (!value.IsNull()) {
+        Queues(value);
+      }
+      return;
+    }
     if (sections_.contains(name)) {
       if (!value.IsNull()) {
         Section(value, name);

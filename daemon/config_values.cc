@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "protocol/duration.h"
 #include "protocol/nearest.h"
 
 #include <arpa/inet.h>
@@ -125,6 +126,24 @@ StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
                            "with TLS stand before it");
   }
   return address;
+}
+
+Status SetDuration(std::string_view text, Millis min, Millis max, Millis* duration) {
+  const StatusOr<Millis> parsed = protocol::ParseDuration(text);
+  DELAYD_RETURN_IF_ERROR(parsed.status());
+  if (*parsed < min || *parsed > max) {
+    return InvalidArgument("expected a duration from " + protocol::FormatDuration(min) + " to " +
+                           protocol::FormatDuration(max) + ", found '" + std::string(text) + "'");
+  }
+  *duration = *parsed;
+  return OkStatus();
+}
+
+Status SetCount(std::string_view text, uint32_t min, uint32_t max, uint32_t* count) {
+  const StatusOr<uint64_t> parsed = ParseCount(text, min, max);
+  DELAYD_RETURN_IF_ERROR(parsed.status());
+  *count = static_cast<uint32_t>(*parsed);
+  return OkStatus();
 }
 
 }  // namespace delayd

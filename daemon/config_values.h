@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "base/time.h"
 
 namespace delayd {
 
@@ -26,5 +27,9 @@ struct ListenAddress {
 
 // "127.0.0.1:11380" or "[::1]:11380". Loopback only: the interface has no login.
 StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
+
+// The value of a setting, within its bounds.
+Status SetDuration(std::string_view text, Millis min, Millis max, Millis* duration);
+Status SetCount(std::string_view text, uint32_t min, uint32_t max, uint32_t* count);
 
 }  // namespace delayd

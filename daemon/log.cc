@@ -185,6 +185,10 @@ std::array<uint64_t, 4> Counts() {
   return counts;
 }
 
+void SetLevel(Level level) {
+  Global().options.level = level;
+}
+
 void Debug(std::string_view message, std::initializer_list<Field> fields) {
   Write(Level::kDebug, message, fields);
 }

@@ -49,6 +49,8 @@ struct Field {
 };
 
 void Start(const Options& options);
+// From the thread that logs: the core's.
+void SetLevel(Level level);
 
 // Events since the start by level, also those below options.level.
 std::array<uint64_t, 4> Counts();

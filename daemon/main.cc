@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,14 +53,10 @@ int Refuse(std::string_view step, const Status& status, ExitCode otherwise) {
 engine::EngineOptions EngineOptionsOf(const Config& config) {
   return {.boot_id = CurrentBootId(),
           .payload_bytes_max = config.limits.payload,
-          .lease_default = config.defaults.lease,
-          .max_attempts_default = config.defaults.max_attempts,
-          .key_retention = config.defaults.key_retention,
+          .defaults = config.defaults,
+          .queues = config.queues,
           .horizon = config.memory.horizon,
           .memory_jobs_max = config.memory.budget / limits::kMemoryBytesPerJob,
-          .backoff_initial = config.defaults.backoff_initial,
-          .backoff_factor = config.defaults.backoff_factor,
-          .backoff_max = config.defaults.backoff_max,
           .clock_note_interval = std::chrono::seconds(10)};
 }
 
@@ -192,16 +189,35 @@ Status OpenAllListeners(const Config& config,
   return passed->CheckAllTaken();
 }
 
-// SIGHUP. Says what it does, so that a reload is never taken for more than it is.
-void Reload(const ServiceNotify& notify) {
-  notify.Reloading();
-  log::Warn(
-      "reload: this version reads its configuration at the start only; restart it to apply "
-      "changes, clients wait or try again meanwhile");
-  notify.Reloaded("Serving; a changed configuration waits for a restart");
+// Reads the configuration again, from the same sources.
+using ReadConfig = std::function<CommandLine()>;
+
+// What SIGHUP changes: the level of the log and the settings of queues. A file with a mistake
+// changes nothing.
+std::optional<engine::Configure> Reload(const ReadConfig& read_config, const Config& running) {
+  const CommandLine line = read_config();
+  if (line.action != CommandLine::Action::kRun) {
+    for (const std::string& error : line.errors) {
+      log::Error("the configuration was not reloaded; all goes on as before", {{"detail", error}});
+    }
+    return std::nullopt;
+  }
+  log::SetLevel(line.config.log.level);
+  log::Info(
+      "the configuration was reloaded: log level and queue settings; all else needs a restart",
+      {{"config", line.config_file}, {"queues", line.config.queues.size()}});
+  if (line.config.data_dir != running.data_dir || line.config.api.socket != running.api.socket ||
+      line.config.api.listen != running.api.listen) {
+    log::Warn("data_dir and api differ in the file; they change with a restart only");
+  }
+  return engine::Configure{.defaults = line.config.defaults, .queues = line.config.queues};
 }
 
-int Serve(const Config& config, storage::JobStore* store, const Clock& machine, BootTime started) {
+int Serve(const Config& config,
+          const ReadConfig& read_config,
+          storage::JobStore* store,
+          const Clock& machine,
+          BootTime started) {
   const ServiceNotify notify;
   notify.Loading(0);
   const StatusOr<Access> access = Access::Create(config.access);
@@ -247,7 +263,13 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& machine, 
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
-                 .reload = [&notify] { Reload(notify); },
+                 .reload =
+                     [&] {
+                       notify.Reloading();
+                       std::optional<engine::Configure> settings = Reload(read_config, config);
+                       notify.Reloaded("Serving");
+                       return settings;
+                     },
                  .slow_turn = config.slow.turn,
                  .slow_commit = config.slow.commit,
                  .trusted_clock = &clock,
@@ -306,7 +328,7 @@ void RaiseFileLimit(const Config& config) {
   }
 }
 
-int RunDaemon(const Config& config) {
+int RunDaemon(const Config& config, const ReadConfig& read_config) {
   log::Start(config.log);
   // A reader of the log that goes away must not take the daemon along.
   std::signal(SIGPIPE, SIG_IGN);
@@ -324,7 +346,7 @@ int RunDaemon(const Config& config) {
   if (!store.ok()) {
     return Refuse("cannot open the data directory", store.status(), kExitDataDir);
   }
-  const int code = Serve(config, store->get(), clock, started);
+  const int code = Serve(config, read_config, store->get(), clock, started);
   DELAYD_CRASH_POINT("main/served");
   if (const Status status = (*store)->Close(); !status.ok() && code == kExitOk) {
     return Refuse("cannot close the store", status, kExitFailed);
@@ -338,9 +360,12 @@ int RunDaemon(const Config& config) {
 int Main(int argc, const char* const* argv) {
   // Jobs are nobody else's business: files 0600, directories 0700, sockets opened by chmod.
   ::umask(0077);
-  const CommandLine line = ReadCommandLine(argc, argv, [](const std::string& name) {
-    return static_cast<const char*>(std::getenv(name.c_str()));  // NOLINT(concurrency-mt-unsafe)
-  });
+  const ReadConfig read_config = [argc, argv] {
+    return ReadCommandLine(argc, argv, [](const std::string& name) {
+      return static_cast<const char*>(std::getenv(name.c_str()));  // NOLINT(concurrency-mt-unsafe)
+    });
+  };
+  const CommandLine line = read_config();
   switch (line.action) {
     case CommandLine::Action::kPrint:
       std::fputs(line.text.c_str(), stdout);
@@ -361,7 +386,7 @@ int Main(int argc, const char* const* argv) {
     case CommandLine::Action::kRun:
       break;
   }
-  return RunDaemon(line.config);
+  return RunDaemon(line.config, read_config);
 }
 
 }  // namespace

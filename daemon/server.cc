@@ -46,6 +46,7 @@ bool ChangesJobs(const engine::Command& command) {
          std::holds_alternative<engine::Ack>(command) ||
          std::holds_alternative<engine::Nack>(command) ||
          std::holds_alternative<engine::Bury>(command) ||
+         std::holds_alternative<engine::Touch>(command) ||
          std::holds_alternative<engine::Kick>(command) ||
          std::holds_alternative<engine::KickQueue>(command) ||
          std::holds_alternative<engine::Pause>(command) ||
@@ -181,6 +182,11 @@ Status Server::Loop::Turn() {
     Serve(touched_[i], &now);
   }
   CheckDeadlines(now);
+  if (std::exchange(reload_wanted_, false)) {
+    if (std::optional<engine::Configure> settings = options_.reload()) {
+      engine_->Execute(next_request_++, *std::move(settings), now);  // nobody waits for the reply
+    }
+  }
   if (stop_wanted_ && !stopping_) {
     BeginStop(now);
   }

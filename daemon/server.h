@@ -62,8 +62,9 @@ struct ServerOptions {
   // Called at least this often while the turn goes round; for a service manager's watchdog.
   std::optional<Millis> heartbeat_interval;
   std::function<void()> heartbeat;
-  // Called on SIGHUP, between two turns.
-  std::function<void()> reload;
+  // Called for SIGHUP, in a turn: the settings that the queues have from then on, or nothing to
+  // leave all as it is.
+  std::function<std::optional<engine::Configure>()> reload;
   // What takes longer is logged and counted.
   Millis slow_turn{250};
   Millis slow_commit{1000};

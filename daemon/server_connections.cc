@@ -210,9 +210,7 @@ void Server::Loop::WaitForHangup() {
     if (cancelled) {
       return;
     }
-    if (options_.reload) {
-      options_.reload();
-    }
+    reload_wanted_ = options_.reload != nullptr;
     WaitForHangup();
   });
 }

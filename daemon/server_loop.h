@@ -132,6 +132,7 @@ class Server::Loop {
 
   bool turn_again_ = false;  // there is work that nothing outside will wake us for
   bool stop_wanted_ = false;
+  bool reload_wanted_ = false;
   bool stopping_ = false;
   BootTime stop_deadline_;
   BootTime heartbeat_due_;

@@ -58,8 +58,9 @@ struct EnqueuedJob {
 std::string EnqueuedToJson(const EnqueuedJob& job);
 StatusOr<EnqueuedJob> ParseEnqueued(std::string_view json);
 
-// PATCH /v1/jobs/{id}: {"delay" | "due", "priority"}.
+// PATCH /v1/jobs/{id}: {"delay" | "due", "priority"}, or {"touch": true} alone.
 struct RescheduleRequest {
+  bool touch = false;
   std::optional<DueSpec> due;
   std::optional<uint32_t> priority;
 };
@@ -67,11 +68,12 @@ struct RescheduleRequest {
 StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json);
 std::string RescheduleRequestToJson(const RescheduleRequest& request);
 
-// POST /v1/queues/{queue}/lease: {"count", "wait", "lease"}; an empty body takes the defaults.
+// POST /v1/queues/{queue}/lease: {"count", "wait", "lease", "client"}; an empty body takes the defaults.
 struct LeaseRequest {
   uint32_t count = 1;
   Millis wait{0};
   std::optional<Millis> lease;
+  std::string client;  // who works on it, for the job's history
 };
 
 StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json);
@@ -79,13 +81,32 @@ std::string LeaseRequestToJson(const LeaseRequest& request);
 
 // POST /v1/leases/{token}/nack | bury | extend: {"delay", "error"}, {"error"}, {"lease"}; an empty
 // body is allowed.
+// nack also takes {"priority"} and {"counts_as_attempt": false}, bury takes {"priority"}.
 struct LeaseChange {
   std::optional<Millis> delay;
   std::optional<Millis> lease;
   std::string error;
+  std::optional<uint32_t> priority;
+  bool counts_as_attempt = true;
 };
 
 StatusOr<LeaseChange> ParseLeaseChange(std::string_view json);
 std::string LeaseChangeToJson(const LeaseChange& change);
+
+// POST /v1/queues/{queue}/pause: {"for": "10m", "create": true}; an empty body pauses until it is
+// resumed.
+struct PauseRequest {
+  std::optional<Millis> duration;
+  bool create = false;
+};
+
+StatusOr<PauseRequest> ParsePauseRequest(std::string_view json);
+std::string PauseRequestToJson(const PauseRequest& request);
+
+// POST /v1/queues/{queue}/kick: {"count": 100}, answered with {"kicked": 7}.
+StatusOr<uint32_t> ParseKickRequest(std::string_view json);
+std::string KickRequestToJson(uint32_t count);
+std::string KickedToJson(uint64_t count);
+StatusOr<uint64_t> ParseKicked(std::string_view json);
 
 }  // namespace delayd::protocol

@@ -23,7 +23,7 @@ struct Known {
 
 // Reasons whose code is known for sure. One that is missing here still travels: its code is then
 // guessed from the HTTP status.
-constexpr std::array<Known, 33> kReasons = {{
+constexpr std::array<Known, 35> kReasons = {{
     {"already_finished", StatusCode::kFailedPrecondition, 409},
     {"body_too_large", StatusCode::kResourceExhausted, 413},
     {"clock_suspect", StatusCode::kUnavailable, 503},
@@ -40,9 +40,9 @@ constexpr std::array<Known, 33> kReasons = {{
     {"invalid_json", StatusCode::kInvalidArgument, 400},
     {"invalid_key", StatusCode::kInvalidArgument, 400},
     {"invalid_lease_token", StatusCode::kInvalidArgument, 400},
+    {"invalid_limit", StatusCode::kInvalidArgument, 400},
     {"invalid_member", StatusCode::kInvalidArgument, 400},
     {"invalid_queue", StatusCode::kInvalidArgument, 400},
-    {"invalid_limit", StatusCode::kInvalidArgument, 400},
     {"invalid_range", StatusCode::kInvalidArgument, 400},
     {"invalid_reschedule", StatusCode::kInvalidArgument, 400},
     {"invalid_state", StatusCode::kInvalidArgument, 400},
@@ -52,8 +52,10 @@ constexpr std::array<Known, 33> kReasons = {{
     {"lease_lost", StatusCode::kFailedPrecondition, 409},
     {"leased", StatusCode::kFailedPrecondition, 409},
     {"method_not_allowed", StatusCode::kInvalidArgument, 405},
+    {"no_delay", StatusCode::kFailedPrecondition, 409},
     {"payload_too_large", StatusCode::kResourceExhausted, 413},
     {"queue_required", StatusCode::kInvalidArgument, 400},
+    {"ready", StatusCode::kFailedPrecondition, 409},
     {"too_many_steps", StatusCode::kInvalidArgument, 400},
     {"unknown_member", StatusCode::kInvalidArgument, 400},
     {"unsupported_media_type", StatusCode::kInvalidArgument, 415},

@@ -10,9 +10,11 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr std::array<std::string_view, 3> kRescheduleMembers = {"delay", "due", "priority"};
-constexpr std::array<std::string_view, 3> kLeaseMembers = {"count", "wait", "lease"};
-constexpr std::array<std::string_view, 3> kLeaseChangeMembers = {"delay", "lease", "error"};
+constexpr std::array<std::string_view, 4> kRescheduleMembers = {
+    "delay", "due", "priority", "touch"};
+constexpr std::array<std::string_view, 4> kLeaseMembers = {"count", "wait", "lease", "client"};
+constexpr std::array<std::string_view, 5> kLeaseChangeMembers = {
+    "delay", "lease", "error", "priority", "counts_as_attempt"};
 
 bool IsBlank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
@@ -48,11 +50,24 @@ StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json) {
         if (name == "priority") {
           return SetUint32(name, value, &request.priority);
         }
+        if (name == "touch") {
+          DELAYD_ASSIGN_OR_RETURN(request.touch, JsonToBool(value));
+          return OkStatus();
+        }
         return UnknownMember(name, kRescheduleMembers);
       }));
   DELAYD_ASSIGN_OR_RETURN(request.due, OneDue(delay, due));
+  if (request.touch) {
+    if (request.due.has_value() || request.priority.has_value()) {
+      return InvalidArgument(
+          "member 'touch': repeats the job's own delay; leave delay, due and priority out",
+          "invalid_member");
+    }
+    return request;
+  }
   if (!request.due.has_value() && !request.priority.has_value()) {
-    return InvalidArgument("nothing to change; give delay, due or priority", "invalid_member");
+    return InvalidArgument("nothing to change; give delay, due, priority or touch",
+                           "invalid_member");
   }
   return request;
 }
@@ -67,6 +82,9 @@ void WriteReschedule(const RescheduleRequest& request, JsonObjectWriter* writer)
   }
   if (request.priority.has_value()) {
     writer->Number("priority", *request.priority);
+  }
+  if (request.touch) {
+    writer->Bool("touch", true);
   }
 }
 
@@ -92,6 +110,9 @@ StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json) {
         if (name == "lease") {
           return SetDuration(name, value, &request.lease);
         }
+        if (name == "client") {
+          return SetString(name, value, &request.client);
+        }
         return UnknownMember(name, kLeaseMembers);
       }));
   return request;
@@ -103,6 +124,9 @@ std::string LeaseRequestToJson(const LeaseRequest& request) {
   writer.String("wait", FormatDuration(request.wait));
   if (request.lease.has_value()) {
     writer.String("lease", FormatDuration(*request.lease));
+  }
+  if (!request.client.empty()) {
+    writer.String("client", request.client);
   }
   return writer.Take();
 }
@@ -123,6 +147,13 @@ StatusOr<LeaseChange> ParseLeaseChange(std::string_view json) {
         if (name == "error") {
           return SetString(name, value, &change.error);
         }
+        if (name == "priority") {
+          return SetUint32(name, value, &change.priority);
+        }
+        if (name == "counts_as_attempt") {
+          DELAYD_ASSIGN_OR_RETURN(change.counts_as_attempt, JsonToBool(value));
+          return OkStatus();
+        }
         return UnknownMember(name, kLeaseChangeMembers);
       }));
   return change;
@@ -138,6 +169,12 @@ std::string LeaseChangeToJson(const LeaseChange& change) {
   }
   if (!change.error.empty()) {
     writer.String("error", change.error);
+  }
+  if (change.priority.has_value()) {
+    writer.Number("priority", *change.priority);
+  }
+  if (!change.counts_as_attempt) {
+    writer.Bool("counts_as_attempt", false);
   }
   return writer.Take();
 }

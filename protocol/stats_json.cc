@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "protocol/duration.h"
 #include "protocol/json_members.h"
 #include "protocol/json_reader.h"
 #include "protocol/json_writer.h"
@@ -21,6 +22,15 @@ std::string QueueToJson(const QueueCounts& queue) {
   writer.Number("leased", queue.leased);
   writer.Number("dead", queue.dead);
   writer.Bool("paused", queue.paused);
+  if (queue.pause_left.has_value()) {
+    writer.String("pause_left", FormatDuration(*queue.pause_left));
+  }
+  if (queue.concurrency != 0) {
+    writer.Number("concurrency", queue.concurrency);
+  }
+  if (!queue.rate.empty()) {
+    writer.String("rate", queue.rate);
+  }
   return writer.Take();
 }
 
@@ -45,6 +55,15 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
         }
         if (name == "paused") {
           DELAYD_ASSIGN_OR_RETURN(queue.paused, JsonToBool(value));
+        }
+        if (name == "pause_left") {
+          return SetDuration(name, value, &queue.pause_left);
+        }
+        if (name == "concurrency") {
+          return SetUint32(name, value, &queue.concurrency);
+        }
+        if (name == "rate") {
+          return SetString(name, value, &queue.rate);
         }
         return OkStatus();
       }));

@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/status.h"
+#include "base/time.h"
 
 namespace delayd::protocol {
 
@@ -22,6 +24,9 @@ struct QueueCounts {
   uint64_t leased = 0;
   uint64_t dead = 0;
   bool paused = false;
+  std::optional<Millis> pause_left;  // of a timed pause
+  uint32_t concurrency = 0;          // the cap on leased jobs; 0: none
+  std::string rate;                  // "100/s"; empty: none
 };
 
 std::string QueueToJson(const QueueCounts& queue);

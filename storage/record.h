@@ -25,25 +25,7 @@ namespace delayd::storage {
 
 inline constexpr uint32_t kSchemaVersion = 1;
 
-// One step in the story of a job.
-struct JobEvent {
-  // On disk: append only, never renumber.
-  enum class Kind : uint8_t {
-    kNacked = 1,
-    kExpired = 2,  // the lease
-    kBuried = 3,
-    kDied = 4,  // attempts used up, or too late
-    kKicked = 5,
-    kMoved = 6,
-    kAcked = 7,
-    kCancelled = 8,
-  };
-  Kind kind = Kind::kNacked;
-  WallTime at;
-  std::string who;   // the worker, when there was one
-  std::string what;  // its error
-  friend bool operator==(const JobEvent&, const JobEvent&) = default;
-};
+using delayd::JobEvent;
 
 // The durable part of a job: the value in kTimers and, behind a died time and last error, in kDead.
 struct JobRecord {

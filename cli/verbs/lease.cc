@@ -1,5 +1,6 @@
 #include "base/limits.h"
 #include "cli/table.h"
+#include "cli/process_name.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/duration.h"
 
@@ -44,6 +45,7 @@ class LeaseVerb final : public Verb {
     request.count = static_cast<uint32_t>(count_.value_or(1));
     request.wait = wait_.value_or(Millis(0));
     request.lease = lease_;
+    request.client = ProcessName();
     const StatusOr<std::vector<JobView>> jobs = (*api)->Lease(queue, request);
     if (!jobs.ok()) {
       return context->Fail(jobs.status());

@@ -1,5 +1,6 @@
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
+#include "protocol/duration.h"
 
 namespace delayd::cli {
 namespace {
@@ -8,7 +9,7 @@ class QueuesVerb final : public Verb {
  public:
   std::string_view name() const override { return "queues"; }
 
-  std::string_view summary() const override { return "List queues with their counts"; }
+  std::string_view summary() const override { return "List queues with their counts, pauses and caps"; }
 
   std::string_view details() const override {
     return "Examples:\n"
@@ -43,6 +44,23 @@ class QueuesVerb final : public Verb {
     return std::vector<protocol::QueueCounts>{std::move(queue)};
   }
 
+  static std::string PauseOf(const protocol::QueueCounts& queue) {
+    if (queue.paused && queue.pause_left.has_value()) {
+      return protocol::FormatDuration(*queue.pause_left);
+    }
+    return queue.paused ? "yes" : "no";
+  }
+
+  // "5 leased, 100/1s", or nothing.
+  static std::string CapsOf(const protocol::QueueCounts& queue) {
+    std::string caps =
+        queue.concurrency == 0 ? std::string() : std::to_string(queue.concurrency) + " leased";
+    if (!queue.rate.empty()) {
+      caps += (caps.empty() ? "" : ", ") + queue.rate;
+    }
+    return caps;
+  }
+
   void Print(const std::vector<protocol::QueueCounts>& queues, Context* context) const {
     std::ostream& out = context->console.out();
     if (!context->globals.quiet && context->globals.output == OutputFormat::kJson) {
@@ -51,7 +69,7 @@ class QueuesVerb final : public Verb {
           << '\n';
       return;
     }
-    Table table({"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "PAUSED"});
+    Table table({"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "PAUSED", "CAPS"});
     for (const protocol::QueueCounts& queue : queues) {
       if (context->globals.quiet) {
         out << queue.name << '\n';
@@ -63,7 +81,8 @@ class QueuesVerb final : public Verb {
                    std::to_string(queue.ready),
                    std::to_string(queue.leased),
                    std::to_string(queue.dead),
-                   queue.paused ? "yes" : "no"});
+                   PauseOf(queue),
+                   CapsOf(queue)});
       }
     }
     if (!context->globals.quiet && context->globals.output == OutputFormat::kTable) {

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "cli/exec_handler.h"
+#include "cli/process_name.h"
 #include "cli/verbs/verbs.h"
 #include "cli/webhook_handler.h"
 #include "cli/webhook_signature.h"
@@ -165,6 +166,7 @@ class WorkVerb final : public Verb {
  private:
   Status Check() {
     work_.queue = queue_.value_or(work_.queue);
+    work_.client = ProcessName();
     DELAYD_RETURN_IF_ERROR(ValidateQueueName(work_.queue));
     DELAYD_RETURN_IF_ERROR(webhook_url_.has_value() ? CheckWebhook() : CheckExec());
     if (concurrency_ == uint64_t{0}) {

@@ -146,7 +146,7 @@ void EngineCore::Change(const ChangeMany& command,
       if (due && std::holds_alternative<DueAfter>(*command.due)) {
         spec = DueAfter{std::max(*due - now_.wall, Millis(0))};
       }
-      MoveLocated(located, record, spec, command.priority);
+      MoveLocated(located, record, spec, command.priority, Remembered::kYes);
       break;
     }
   }

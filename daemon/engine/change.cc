@@ -90,11 +90,11 @@ StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located) {
 }
 
 Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) const {
-  return FailedPrecondition(DescribeJobRef(ref) + " names job " +
-                                std::to_string(ToInt(located.id)) + ", which was " +
-                                (located.finished->cancelled ? "cancelled" : "acked") +
-                                " and is finished; nothing was changed",
-                            "finished");
+  return FailedPrecondition(
+      DescribeJobRef(ref) + " names job " + std::to_string(ToInt(located.id)) + ", which was " +
+          (located.finished->cancelled ? "cancelled" : "acked") + " at " +
+          FormatUtc(*located.finished->finished) + " and is finished; nothing was changed",
+      "finished");
 }
 
 Status EngineCore::RefuseState(const Located& located, const JobRef& ref, std::string_view why) {
@@ -126,16 +126,39 @@ StatusOr<Body> EngineCore::Do(const Cancel& command) {
   }
   DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
   CancelLocated(located, &record);
-  return Body(OneJob{FinishedView(record, /*cancelled=*/true)});
+  return BodyOf(FinishedView(record, /*cancelled=*/true));
+}
+
+StatusOr<Body> EngineCore::Do(const Touch& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+  if (located.state == JobState::kFinished) {
+    return RefuseFinished(located, command.job);
+  }
+  if (located.state == JobState::kLeased || located.state == JobState::kDead) {
+    return RefuseState(located, command.job, "only scheduled and ready jobs can be touched");
+  }
+  DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
+  const std::optional<Millis> delay = storage::DelayOf(record);
+  if (!delay) {
+    return FailedPrecondition(DescribeJobRef(command.job) +
+                                  " was enqueued with a due time and has no delay to repeat; "
+                                  "reschedule it instead",
+                              "no_delay");
+  }
+  const JobState state = MoveLocated(located, &record, DueAfter{*delay}, {}, Remembered::kNo);
+  return BodyOf(ViewOf(record, state));
 }
 
 JobState EngineCore::MoveLocated(const Located& located,
                                  storage::JobRecord* record,
                                  const std::optional<DueSpec>& due,
-                                 std::optional<uint32_t> priority) {
+                                 std::optional<uint32_t> priority,
+                                 Remembered remembered) {
   if (due) {
     MoveDue(record, *due);
-    AddEvent(record, storage::JobEvent::Kind::kMoved, {}, {});
+    if (remembered == Remembered::kYes) {
+      AddEvent(record, storage::JobEvent::Kind::kMoved, {}, {});
+    }
   }
   record->priority = priority.value_or(record->priority);
   const WallTime key_due = due ? KeyDue(record->due) : located.index.at;
@@ -160,8 +183,9 @@ StatusOr<Body> EngineCore::Do(const Reschedule& command) {
     return RefuseState(located, command.job, "only scheduled and ready jobs can be moved");
   }
   DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
-  const JobState state = MoveLocated(located, &record, command.due, command.priority);
-  return Body(OneJob{ViewOf(record, state)});
+  const JobState state =
+      MoveLocated(located, &record, command.due, command.priority, Remembered::kYes);
+  return BodyOf(ViewOf(record, state));
 }
 
 }  // namespace delayd::engine

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "base/job.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "daemon/engine/queue_settings.h"
 
 namespace delayd::engine {
 
@@ -38,6 +40,19 @@ struct Reschedule {
   JobRef job;
   std::optional<DueSpec> due;
   std::optional<uint32_t> priority;
+};
+
+// Its due time is pushed out again by the delay it was enqueued with, counted from now. Scheduled
+// and ready jobs that were enqueued with a delay; others are refused by state or as "no_delay".
+struct Touch {
+  JobRef job;
+};
+
+// How the queues behave, from now on: a queue that is not named behaves as `defaults`. Not durable:
+// the configuration file holds it. Has no body in its reply.
+struct Configure {
+  QueueSettings defaults;
+  std::map<std::string, QueueSettings> queues;
 };
 
 // Answers as soon as one job is there, with at most `count`; with none when `wait` has passed.
@@ -183,6 +198,7 @@ struct GetStats {};
 struct Drain {
   bool on = true;
 };
+
 // The wall clock is right as it is now, whatever was seen before. Answered with the stats.
 struct AcceptClock {};
 
@@ -193,8 +209,8 @@ struct Abandon {
   RequestId waiting = 0;
 };
 
-// The client of a lease request waits no longer, but reads on: a request that still waits is answered
-// with no job. Has no reply of its own.
+// The client of a lease request waits no longer, but reads on: a request that still waits is
+// answered with no job. Has no reply of its own.
 struct EndWait {
   RequestId waiting = 0;
 };
@@ -202,6 +218,8 @@ struct EndWait {
 using Command = std::variant<Enqueue,
                              Cancel,
                              Reschedule,
+                             Touch,
+                             Configure,
                              Lease,
                              LeaseJob,
                              Ack,
@@ -236,8 +254,8 @@ struct Enqueued {
   std::vector<Item> items;  // in the order of the specs
 };
 
-// Cancel, Reschedule, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is now
-// (Cancel and Ack: as finished).
+// Cancel, Reschedule, Touch, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is
+// now (Cancel and Ack: as finished).
 struct OneJob {
   JobView job;
 };
@@ -265,6 +283,8 @@ struct QueueView {
   bool paused = false;
   std::optional<Millis> pause_length;  // of a timed pause
   std::optional<Millis> pause_left;
+  uint32_t concurrency = 0;  // the cap on leased jobs; 0: none
+  RateCap rate;
   // Since the start of the daemon.
   uint64_t enqueued = 0;
   uint64_t acked = 0;
@@ -288,7 +308,7 @@ struct StatsView {
   uint64_t enqueued = 0;
   uint64_t existed = 0;
   uint64_t cancelled = 0;
-  uint64_t rescheduled = 0;
+  uint64_t rescheduled = 0;  // touched ones included
   uint64_t fired = 0;
   uint64_t handed_out = 0;
   uint64_t acked = 0;

@@ -21,8 +21,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/limits.h"
@@ -30,6 +32,7 @@
 #include "base/time.h"
 #include "daemon/engine/command.h"
 #include "daemon/engine/engine_figures.h"
+#include "daemon/engine/queue_settings.h"
 #include "storage/batch.h"
 #include "storage/job_store.h"
 
@@ -38,17 +41,12 @@ namespace delayd::engine {
 struct EngineOptions {
   uint64_t boot_id = 0;  // base/clock.h
   size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
-  Millis lease_default{limits::kLeaseMsDefault};
-  uint32_t max_attempts_default = limits::kMaxAttemptsDefault;
-  Millis key_retention{limits::kKeyRetentionMsDefault};
+  // Of queues that `queues` does not name. Configure changes both.
+  QueueSettings defaults;
+  std::map<std::string, QueueSettings> queues;
   // Only jobs due within the horizon are kept in memory, and of those as many as the budget allows.
   Millis horizon{std::chrono::minutes(10)};
   size_t memory_jobs_max = limits::kMemoryJobsDefaultMax;
-  // A nack without a delay waits initial * factor^(attempt - 1), at most max, less up to a tenth of
-  // jitter.
-  Millis backoff_initial{1000};
-  double backoff_factor = 2.0;
-  Millis backoff_max{std::chrono::hours(1)};
   // While jobs are pending, the highest wall time is written down at least this often; 0: only with
   // other changes.
   Millis clock_note_interval{0};

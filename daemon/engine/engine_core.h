@@ -7,6 +7,7 @@
 //   lease.cc      hand-out, waiting
 //   lease_end.cc  ack, nack, bury, extend, the end of a lease's time
 //   lease_job.cc  hand-out of one job by name, giving one back untouched
+//   configure.cc  settings of queues, caps
 //   kick.cc       dead and scheduled jobs become ready
 //   pause.cc      queues that hand nothing out
 //   peek.cc       the jobs of a queue that come next
@@ -57,6 +58,8 @@
 namespace delayd::engine {
 
 using Body = decltype(Reply::body);
+// OneJob. Out of line: where it is seen through, g++ 12 warns of members that are never there.
+Body BodyOf(JobView view);
 
 // Clocks are read rounded down: a relative job waits this much longer, or it could fire a fraction
 // of a millisecond early. The due time that clients see is without it, so that "in 30m" is shown as
@@ -162,6 +165,7 @@ class EngineCore final : public Engine {
   // ---- change.cc ----
   StatusOr<Body> Do(const Cancel& command);
   StatusOr<Body> Do(const Reschedule& command);
+  StatusOr<Body> Do(const Touch& command);
   StatusOr<Located> Locate(const JobRef& ref);
   StatusOr<Located> LocateId(JobId id);
   StatusOr<std::optional<storage::KeyRecord>> FindKey(const Queue& queue, std::string_view key);
@@ -171,10 +175,13 @@ class EngineCore final : public Engine {
   static Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
   // The changes themselves, of a job whose state allows them.
   void CancelLocated(const Located& located, storage::JobRecord* record);
+  // Whether its story tells of a move; a watchdog's touches would push out all else.
+  enum class Remembered : uint8_t { kYes, kNo };
   JobState MoveLocated(const Located& located,
                        storage::JobRecord* record,
                        const std::optional<DueSpec>& due,
-                       std::optional<uint32_t> priority);
+                       std::optional<uint32_t> priority,
+                       Remembered remembered);
 
   // ---- lease.cc ----
   void DoLease(RequestId request, Lease& command);
@@ -217,7 +224,7 @@ class EngineCore final : public Engine {
   void NoteLeaseEnd(storage::JobRecord* record, const LeaseEnd& end, std::string_view client);
   void LeaseExpired(Slot slot);
   void Expire(Slot slot, storage::JobRecord record);
-  Millis Backoff(JobId id, uint32_t attempts) const;
+  static Millis BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts);
 
   // ---- lease_job.cc ----
   StatusOr<Body> Do(const LeaseJob& command);
@@ -232,7 +239,6 @@ class EngineCore final : public Engine {
   // ---- pause.cc ----
   StatusOr<Body> Do(const Pause& command);
   StatusOr<Body> Do(const Resume& command);
-  bool MayHandOut(const Queue& queue) const;
   // Its waiting requests are looked at when the turn's time has come.
   void ServeSoon(Queue& queue);
   void PutQueueRow(const Queue& queue);
@@ -241,10 +247,21 @@ class EngineCore final : public Engine {
   void PauseOver(QueueId id);
   void RestorePause(Queue& queue, const storage::QueueRecord::Pause& pause);
 
+  // ---- configure.cc ----
+  StatusOr<Body> Do(Configure& command);
+  const QueueSettings& SettingsFor(const std::string& queue) const;
+  void ApplySettings(Queue& queue);
+  Queue& FindOrCreateQueue(const std::string& name);
+  bool MayHandOut(const Queue& queue) const;
+  void WatchRate(Queue& queue);
+  Millis LongestRetention() const;
+
   // ---- peek.cc ----
   StatusOr<Body> Do(const Peek& command);
   StatusOr<const Queue*> FindStoredQueue(const std::string& name) const;
   WallTime FirstScheduledKey() const;
+  // At most one.
+  StatusOr<std::vector<Located>> Next(const Queue& queue, Peek::Which which);
   // At most `count`, those that come first.
   StatusOr<std::vector<Located>> SoonestScheduled(const Queue& queue, size_t count);
   StatusOr<std::vector<Located>> OldestDead(const Queue& queue, size_t count);
@@ -263,6 +280,7 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const Drain& command);
   StatusOr<Body> Do(const AcceptClock& command);
   StatusOr<JobView> ShowLocated(const Located& located, bool with_payload);
+  StatusOr<Body> ShowWithPayload(const Located& located);
   StatusOr<Body> ShowAfterChange(JobId id);
   StatusOr<Body> ListPending(const List& command, const Queue* queue);
   StatusOr<storage::JobRecord> DeadRecord(const storage::DeadKeyParts& parts,
@@ -397,7 +415,7 @@ class EngineCore final : public Engine {
                    Overdue overdue);
   Status CheckCounts();
 
-  const EngineOptions options_;
+  EngineOptions options_;
   const storage::JobReader& store_;
   PendingChanges pending_;
   Now now_;

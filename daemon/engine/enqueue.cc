@@ -165,8 +165,8 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerpr
   SetDue(&record, spec.due);
   record.created = now_.wall;
   record.priority = spec.priority.value_or(limits::kPriorityDefault);
-  record.max_attempts = spec.max_attempts.value_or(options_.max_attempts_default);
-  record.lease = spec.lease.value_or(options_.lease_default);
+  record.max_attempts = spec.max_attempts.value_or(queue.settings.max_attempts);
+  record.lease = spec.lease.value_or(queue.settings.lease);
   record.expires_after = spec.expires_after.value_or(Millis(0));
   record.fingerprint = fingerprint;
   record.key = std::move(spec.key);

@@ -36,7 +36,7 @@ StatusOr<Body> EngineCore::Do(const Kick& command) {
   }
   DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
   const JobState state = KickLocated(located, &record);
-  return Body(OneJob{ViewOf(record, state)});
+  return BodyOf(ViewOf(record, state));
 }
 
 StatusOr<Body> EngineCore::Do(const KickQueue& command) {

@@ -76,6 +76,7 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const Lease& command) {
   }
   DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
   Unplace(slot);
+  queues_[record.queue].bucket.Take(now_.boot);
   return Grant(slot, std::move(record), late, command.lease, command.client);
 }
 
@@ -171,8 +172,9 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
   const uint64_t id = next_waiter_++;
   const BootTime end = now_.boot + command.wait;
   for (const std::string& name : command.queues) {
-    Queue* queue = queues_.Find(name);
-    (queue != nullptr ? *queue : queues_.Create(name)).waiters.push_back(id);
+    Queue& queue = FindOrCreateQueue(name);
+    queue.waiters.push_back(id);
+    WatchRate(queue);
   }
   Waiter waiter{.request = request, .command = std::move(command)};
   waiter.timeout = boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(end)), TimerIdOfWaiter(id));
@@ -193,6 +195,7 @@ void EngineCore::ServeQueue(Queue& queue) {
     RemoveWaiter(id);
     Answer(request, Body(std::move(leased)));
   }
+  WatchRate(queue);
 }
 
 void EngineCore::ServeAll() {

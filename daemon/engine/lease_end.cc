@@ -45,19 +45,19 @@ StatusOr<Body> EngineCore::Do(const Ack& command) {
   Forget(slot);
   ++queues_[record->queue].acked;
   ++counters_.acked;
-  return Body(OneJob{FinishedView(*record, /*cancelled=*/false)});
+  return BodyOf(FinishedView(*record, /*cancelled=*/false));
 }
 
-Millis EngineCore::Backoff(JobId id, uint32_t attempts) const {
-  const double wait = static_cast<double>(options_.backoff_initial.count()) *
-                      std::pow(options_.backoff_factor, static_cast<double>(attempts) - 1);
-  const double capped = std::min(wait, static_cast<double>(options_.backoff_max.count()));
+Millis EngineCore::BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts) {
+  const double wait = static_cast<double>(backoff.initial.count()) *
+                      std::pow(backoff.factor, static_cast<double>(attempts) - 1);
+  const double capped = std::min(wait, static_cast<double>(backoff.max.count()));
   // Jobs that failed together must not come back together. From id and attempt, so that a replay
   // gives the same.
   std::string seed;
   AppendU64(&seed, ToInt(id));
   AppendU32(&seed, attempts);
-  const double jitter = static_cast<double>(Fingerprint(seed) % 1024) / 10240;
+  const double jitter = backoff.jitter * static_cast<double>(Fingerprint(seed) % 1024) / 1024;
   return Millis(static_cast<int64_t>(capped * (1 - jitter)));
 }
 
@@ -75,7 +75,11 @@ Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
     ++counters_.died;
     return OkStatus();
   }
-  MoveDue(&record, DueAfter{end.delay ? *end.delay : Backoff(record.id, record.attempts)});
+  MoveDue(&record,
+          DueAfter{
+              end.delay
+                  ? *end.delay
+                  : BackoffOf(queues_[record.queue].settings.backoff, record.id, record.attempts)});
   const WallTime key_due = KeyDue(record.due);
   PutMovedRows(record, old_key_due, key_due);
   Settle(record, key_due, slot);
@@ -85,9 +89,9 @@ Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
 void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::string_view client) {
   record->last_error = end.error.substr(0, limits::kLastErrorBytesMax);
   record->priority = end.priority.value_or(record->priority);
-  uint32_t& count = end.how == JobEvent::Kind::kExpired  ? record->timeouts
-                    : end.how == JobEvent::Kind::kBuried ? record->buries
-                                                         : record->releases;
+  uint32_t& count = end.how == JobEvent::Kind::kLeaseExpired ? record->timeouts
+                    : end.how == JobEvent::Kind::kBuried     ? record->buries
+                                                             : record->releases;
   ++count;
   AddEvent(record, end.how, client, end.error);
 }
@@ -95,7 +99,7 @@ void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::strin
 void EngineCore::LeaseExpired(Slot slot) {
   ++counters_.lease_expired;
   const Status ended = EndLease(slot,
-                                {.how = JobEvent::Kind::kExpired,
+                                {.how = JobEvent::Kind::kLeaseExpired,
                                  .delay = Millis(0),
                                  .error = "lease expired before an ack"});
   if (ended.code() == StatusCode::kDataLoss) {
@@ -153,7 +157,7 @@ StatusOr<Body> EngineCore::Do(const Extend& command) {
   const bool moved = boot_wheel_.Move(static_cast<wheel::TimerHandle>(jobs_[slot].handle),
                                       static_cast<wheel::Tick>(ToMillis(info.expires)));
   DELAYD_CHECK(moved);
-  return Body(OneJob{ViewOf(*info.record, JobState::kLeased)});
+  return BodyOf(ViewOf(*info.record, JobState::kLeased));
 }
 
 }  // namespace delayd::engine

@@ -112,6 +112,7 @@ Status EngineCore::LoadQueues() {
       }));
   DELAYD_RETURN_IF_ERROR(failed);
   queues_.ForEach([&](Queue& queue) {
+    ApplySettings(queue);
     const std::string key = storage::QueueCountsKey(queue.id);
     std::string value;
     const Status got = store_.Get(Table::kMeta, key, &value);

@@ -19,10 +19,6 @@ void EngineCore::PutQueueRow(const Queue& queue) {
   pending_.Put(Table::kQueues, queue.name, storage::EncodeQueueRecord(queue.name, record));
 }
 
-bool EngineCore::MayHandOut(const Queue& queue) const {
-  return !queue.pause.has_value();
-}
-
 void EngineCore::ServeSoon(Queue& queue) {
   if (!queue.to_serve && !queue.waiters.empty()) {
     queue.to_serve = true;

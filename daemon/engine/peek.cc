@@ -139,31 +139,31 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
   return found;
 }
 
+StatusOr<std::vector<EngineCore::Located>> EngineCore::Next(const Queue& queue, Peek::Which which) {
+  switch (which) {
+    case Peek::Which::kReady:
+      break;
+    case Peek::Which::kDelayed:
+      return SoonestScheduled(queue, 1);
+    case Peek::Which::kBuried:
+      return OldestDead(queue, 1);
+  }
+  std::vector<Located> first;
+  if (!queue.ready.empty()) {
+    DELAYD_ASSIGN_OR_RETURN(Located located, LocateId(queue.ready.Top().id));
+    first.push_back(std::move(located));
+  }
+  return first;
+}
+
 StatusOr<Body> EngineCore::Do(const Peek& command) {
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.queue));
-  std::vector<Located> jobs;
-  switch (command.which) {
-    case Peek::Which::kReady:
-      if (!queue->ready.empty()) {
-        DELAYD_ASSIGN_OR_RETURN(Located first, LocateId(queue->ready.Top().id));
-        jobs.push_back(std::move(first));
-      }
-      break;
-    case Peek::Which::kDelayed: {
-      DELAYD_ASSIGN_OR_RETURN(jobs, SoonestScheduled(*queue, 1));
-      break;
-    }
-    case Peek::Which::kBuried: {
-      DELAYD_ASSIGN_OR_RETURN(jobs, OldestDead(*queue, 1));
-      break;
-    }
-  }
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<Located> jobs, Next(*queue, command.which));
   pending_.TouchAll();  // that it is the first rests on every change so far
   if (jobs.empty()) {
     return NotFound("queue " + command.queue + " has no such job");
   }
-  DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(jobs.front(), /*with_payload=*/true));
-  return Body(OneJob{std::move(view)});
+  return ShowWithPayload(jobs.front());
 }
 
 }  // namespace delayd::engine

@@ -20,6 +20,8 @@
 #include "base/job.h"
 #include "base/status.h"
 #include "daemon/engine/job_table.h"
+#include "daemon/engine/queue_settings.h"
+#include "daemon/engine/rate_bucket.h"
 #include "storage/record.h"
 #include "wheel/indexed_priority_queue.h"
 #include "wheel/timer.h"
@@ -58,6 +60,9 @@ struct Queue {
   uint64_t damaged = 0;  // pending, but their records cannot be read
   uint64_t loaded = 0;   // timers read at the start, to be held against counts.pending
   std::optional<QueuePause> pause;
+  QueueSettings settings;
+  RateBucket bucket;
+  std::optional<wheel::TimerHandle> rate_timer;  // somebody waits for the bucket
   // Since the start of the daemon.
   uint64_t enqueued = 0;
   uint64_t acked = 0;

@@ -46,6 +46,7 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
     const std::optional<Slot> slot = jobs_.Find(record.id);
     const auto lease = slot ? leases_.find(*slot) : leases_.end();
     if (lease != leases_.end()) {
+      view.client = lease->second.client;
       view.time_left = lease->second.expires - now_.boot;
       view.lease_expires = now_.wall + *view.time_left;
       view.lease_ends = lease->second.expires;
@@ -84,6 +85,7 @@ StatusOr<JobView> EngineCore::ShowLocated(const Located& located, bool with_payl
     DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
     JobView view = ViewOf(record, located.state);
     if (with_payload) {
+      view.history = record.events;
       DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
       view.payload = std::move(record.payload);
     }
@@ -119,14 +121,18 @@ JobView EngineCore::DoneView(JobId id, WallTime finished, const storage::DoneRec
 
 StatusOr<Body> EngineCore::Do(const Show& command) {
   DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+  return ShowWithPayload(located);
+}
+
+StatusOr<Body> EngineCore::ShowWithPayload(const Located& located) {
   DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(located, /*with_payload=*/true));
-  return Body(OneJob{std::move(view)});
+  return BodyOf(std::move(view));
 }
 
 StatusOr<Body> EngineCore::ShowAfterChange(JobId id) {
   DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(id));
   DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(located, /*with_payload=*/false));
-  return Body(OneJob{std::move(view)});
+  return BodyOf(std::move(view));
 }
 
 StatusOr<Body> EngineCore::Do(const List& command) {
@@ -224,35 +230,35 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   Status failed;
-  const Status scanned = pending_.Scan(
-      Table::kDead,
-      storage::DeadKey(queue->id, after.at, after.id),
-      storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
-      [&](std::string_view key, std::string_view value) {
-        const auto parts = storage::ParseDeadKey(key);
-        failed = parts.status();
-        if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
-          return failed.ok();
-        }
-        StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
-        if (record.status().code() == StatusCode::kNotFound) {
-          return true;  // dead no longer, with a commit that is under way
-        }
-        failed = record.status();
-        if (!failed.ok()) {
-          return false;
-        }
-        if (!record->key.starts_with(command.key_prefix) ||
-            !DueRangeOf(command).Holds(record->due)) {
-          return page.Add({parts->died, parts->id}, std::nullopt);
-        }
-        JobView view = ViewOf(*record, JobState::kDead);
-        if (command.with_payload) {
-          failed = ReadPayload(&*record);
-          view.payload = std::move(record->payload);
-        }
-        return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
-      });
+  const Status scanned =
+      pending_.Scan(Table::kDead,
+                    storage::DeadKey(queue->id, after.at, after.id),
+                    storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
+                    [&](std::string_view key, std::string_view value) {
+                      const auto parts = storage::ParseDeadKey(key);
+                      failed = parts.status();
+                      if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
+                        return failed.ok();
+                      }
+                      StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
+                      if (record.status().code() == StatusCode::kNotFound) {
+                        return true;  // dead no longer, with a commit that is under way
+                      }
+                      failed = record.status();
+                      if (!failed.ok()) {
+                        return false;
+                      }
+                      if (!record->key.starts_with(command.key_prefix) ||
+                          !DueRangeOf(command).Holds(record->due)) {
+                        return page.Add({parts->died, parts->id}, std::nullopt);
+                      }
+                      JobView view = ViewOf(*record, JobState::kDead);
+                      if (command.with_payload) {
+                        failed = ReadPayload(&*record);
+                        view.payload = std::move(record->payload);
+                      }
+                      return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
+                    });
   DELAYD_RETURN_IF_ERROR(scanned);
   DELAYD_RETURN_IF_ERROR(failed);
   return Body(page.Take());
@@ -302,6 +308,8 @@ QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   view.acked = queue.acked;
   view.cancelled = queue.cancelled;
   view.pauses = queue.pauses;
+  view.concurrency = queue.settings.concurrency;
+  view.rate = queue.settings.rate;
   view.paused = queue.pause.has_value();
   if (queue.pause && queue.pause->durable.timed) {
     view.pause_length = queue.pause->durable.timed->length;

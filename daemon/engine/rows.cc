@@ -134,7 +134,7 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
     return;
   }
   const std::string key = storage::ClientKey(record.queue, record.key);
-  if (options_.key_retention.count() == 0) {
+  if (queue.settings.key_retention.count() == 0) {
     pending_.Delete(Table::kKeys, key);
     return;
   }
@@ -145,7 +145,7 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
                storage::EncodeKeyRecord(key,
                                         {.id = record.id,
                                          .fingerprint = record.fingerprint,
-                                         .expiry = finished + options_.key_retention,
+                                         .expiry = finished + queue.settings.key_retention,
                                          .finished = finished,
                                          .cancelled = cancelled}));
   if (finishing_.empty() || finishing_.back().first != pending_.open_sequence()) {
@@ -175,16 +175,13 @@ void EngineCore::CountChanged(Queue& queue) {
 }
 
 Queue& EngineCore::QueueForNewJob(const std::string& name) {
-  Queue* queue = queues_.Find(name);
-  if (queue == nullptr) {
-    queue = &queues_.Create(name);
+  Queue& queue = FindOrCreateQueue(name);
+  if (!queue.stored) {
+    PutQueueRow(queue);
+    CountChanged(queue);
+    queue.stored = true;
   }
-  if (!queue->stored) {
-    PutQueueRow(*queue);
-    CountChanged(*queue);
-    queue->stored = true;
-  }
-  return *queue;
+  return queue;
 }
 
 WallTime EngineCore::ComputeLowWaterMark() {

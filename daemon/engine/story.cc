@@ -6,6 +6,10 @@ namespace delayd::engine {
 
 using storage::JobEvent;
 
+Body BodyOf(JobView view) {
+  return OneJob{std::move(view)};
+}
+
 void EngineCore::AddEvent(storage::JobRecord* record,
                           JobEvent::Kind kind,
                           std::string_view who,

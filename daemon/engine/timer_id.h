@@ -13,6 +13,8 @@ namespace delayd::engine {
 inline constexpr uint64_t kWaiterBit = uint64_t{1} << 63;
 // Or the end of a queue's pause.
 inline constexpr uint64_t kPauseBit = uint64_t{1} << 62;
+// Or the moment at which its rate cap lets it hand out again.
+inline constexpr uint64_t kRateBit = uint64_t{1} << 61;
 
 constexpr uint64_t TimerIdOfJob(Slot slot) {
   return slot;
@@ -24,6 +26,10 @@ constexpr uint64_t TimerIdOfWaiter(uint64_t waiter) {
 
 constexpr uint64_t TimerIdOfPause(QueueId queue) {
   return ToInt(queue) | kPauseBit;
+}
+
+constexpr uint64_t TimerIdOfRate(QueueId queue) {
+  return ToInt(queue) | kRateBit;
 }
 
 }  // namespace delayd::engine

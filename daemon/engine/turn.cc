@@ -144,6 +144,9 @@ void EngineCore::Unplace(Slot slot) {
       leases_.erase(slot);
       --queue.leased;
       --fired_count_;
+      if (queue.settings.concurrency != 0) {
+        ServeSoon(queue);
+      }
       break;
     case Phase::kDamaged:
       --queue.damaged;
@@ -179,6 +182,12 @@ void EngineCore::Fire(uint64_t timer_id) {
   }
   if ((timer_id & kPauseBit) != 0) {
     PauseOver(static_cast<QueueId>(timer_id & ~kPauseBit));
+    return;
+  }
+  if ((timer_id & kRateBit) != 0) {
+    Queue& queue = queues_[static_cast<QueueId>(timer_id & ~kRateBit)];
+    queue.rate_timer.reset();
+    ServeSoon(queue);
     return;
   }
   const auto slot = static_cast<Slot>(timer_id);
@@ -347,7 +356,7 @@ std::vector<Status> EngineCore::TakeIncidents() {
 }
 
 void EngineCore::ScheduleTrim(WallTime oldest_finished) {
-  const Millis until = oldest_finished + options_.key_retention - now_.wall;
+  const Millis until = oldest_finished + LongestRetention() - now_.wall;
   // At most once a second: what ends together is forgotten together.
   next_trim_ = now_.boot + std::max(until, Millis(1000));
 }
@@ -363,7 +372,7 @@ void EngineCore::TrimFinished() {
 
 // Forgets finished jobs whose retention has passed, and their keys.
 Status EngineCore::TrimPage() {
-  WallTime end = now_.wall - options_.key_retention;
+  WallTime end = now_.wall - LongestRetention();
   size_t rows = 0;
   std::vector<std::pair<std::string, std::string>> over;
   std::optional<WallTime> next;

@@ -16,22 +16,6 @@ namespace delayd::http {
 
 namespace {
 
-// "42", or "orders" and "order:1001" of a by-key path.
-StatusOr<JobRef> JobRefOf(const RouteInput& input) {
-  if (input.captures.size() == 2) {
-    return JobRef(KeyRef{input.captures[0], input.captures[1]});
-  }
-  const std::string& text = input.captures[0];
-  uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || end != text.data() + text.size() || id == 0 ||
-      id > limits::kJobIdMax) {
-    return InvalidArgument("a job's id is a positive whole number, not " + protocol::Quoted(text),
-                           "invalid_job_id");
-  }
-  return JobRef(JobId{id});
-}
-
 StatusOr<uint32_t> ParseLimit(const std::string& text) {
   uint32_t limit = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
@@ -101,6 +85,8 @@ StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input, std::string_view tak
   DELAYD_RETURN_IF_ERROR(refuse("delay", call.change.delay.has_value()));
   DELAYD_RETURN_IF_ERROR(refuse("lease", call.change.lease.has_value()));
   DELAYD_RETURN_IF_ERROR(refuse("error", !call.change.error.empty()));
+  DELAYD_RETURN_IF_ERROR(refuse("priority", call.change.priority.has_value()));
+  DELAYD_RETURN_IF_ERROR(refuse("counts_as_attempt", !call.change.counts_as_attempt));
   return call;
 }
 
@@ -130,6 +116,21 @@ StatusOr<JobState> ParseStateName(const std::string& text) {
   }
   return InvalidArgument("expected scheduled, ready, leased, dead or finished, found " +
                          protocol::Quoted(text));
+}
+
+StatusOr<JobRef> JobRefOf(const RouteInput& input) {
+  if (input.captures.size() == 2) {
+    return JobRef(KeyRef{input.captures[0], input.captures[1]});
+  }
+  const std::string& text = input.captures[0];
+  uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  if (error != std::errc() || end != text.data() + text.size() || id == 0 ||
+      id > limits::kJobIdMax) {
+    return InvalidArgument("a job's id is a positive whole number, not " + protocol::Quoted(text),
+                           "invalid_job_id");
+  }
+  return JobRef(JobId{id});
 }
 
 Routed EnqueueJobs(const RouteInput& input) {
@@ -191,6 +192,9 @@ Routed RescheduleJob(const RouteInput& input) {
   if (!change.ok()) {
     return ProblemResponse(change.status());
   }
+  if (change->touch) {
+    return Order{engine::Touch{*std::move(job)}, ReplyForm::kOneJob};
+  }
   return Order{engine::Reschedule{*std::move(job), change->due, change->priority},
                ReplyForm::kOneJob};
 }
@@ -205,6 +209,7 @@ Routed LeaseJobs(const RouteInput& input) {
   lease.count = wish->count;
   lease.wait = wish->wait;
   lease.lease = wish->lease;
+  lease.client = wish->client;
   return Order{std::move(lease), ReplyForm::kLeased};
 }
 
@@ -217,20 +222,25 @@ Routed AckLease(const RouteInput& input) {
 }
 
 Routed NackLease(const RouteInput& input) {
-  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "delay error");
+  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "delay error priority counts_as_attempt");
   if (!call.ok()) {
     return ProblemResponse(call.status());
   }
-  return Order{engine::Nack{call->token, call->change.delay, call->change.error},
+  return Order{engine::Nack{call->token,
+                            call->change.delay,
+                            call->change.error,
+                            call->change.priority,
+                            call->change.counts_as_attempt},
                ReplyForm::kOneJob};
 }
 
 Routed BuryLease(const RouteInput& input) {
-  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "error");
+  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "error priority");
   if (!call.ok()) {
     return ProblemResponse(call.status());
   }
-  return Order{engine::Bury{call->token, call->change.error}, ReplyForm::kOneJob};
+  return Order{engine::Bury{call->token, call->change.error, call->change.priority},
+               ReplyForm::kOneJob};
 }
 
 Routed ExtendLease(const RouteInput& input) {

@@ -47,6 +47,13 @@ Routed AckLease(const RouteInput& input);
 Routed NackLease(const RouteInput& input);
 Routed BuryLease(const RouteInput& input);
 Routed ExtendLease(const RouteInput& input);
+Routed KickJob(const RouteInput& input);
+Routed LeaseOneJob(const RouteInput& input);
+Routed PauseQueue(const RouteInput& input);
+Routed ResumeQueue(const RouteInput& input);
+Routed KickQueue(const RouteInput& input);
+// "42", or "orders" and "order:1001" of a by-key path.
+StatusOr<JobRef> JobRefOf(const RouteInput& input);
 Routed ListQueues(const RouteInput& input);
 Routed ShowQueue(const RouteInput& input);
 Routed ShowStats(const RouteInput& input);

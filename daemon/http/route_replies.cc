@@ -6,6 +6,7 @@
 #include "daemon/http/route_handlers.h"
 #include "daemon/http/router.h"
 #include "protocol/bulk_json.h"
+#include "protocol/duration.h"
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
 #include "protocol/store_json.h"
@@ -43,7 +44,12 @@ protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
           .ready = queue.ready,
           .leased = queue.leased,
           .dead = queue.dead,
-          .paused = queue.paused};
+          .paused = queue.paused,
+          .pause_left = queue.pause_left,
+          .concurrency = queue.concurrency,
+          .rate = queue.rate.count == 0 ? std::string()
+                                        : std::to_string(queue.rate.count) + "/" +
+                                              protocol::FormatDuration(queue.rate.per)};
 }
 
 Response RenderOneQueue(const engine::QueueList& list) {
@@ -65,27 +71,18 @@ Response RenderQueueList(const engine::QueueList& list) {
 }
 
 Response RenderStats(const engine::StatsView& stats) {
-  std::vector<protocol::Stat> figures = {{"scheduled", stats.scheduled},
-                                         {"ready", stats.ready},
-                                         {"leased", stats.leased},
-                                         {"dead", stats.dead},
-                                         {"queues", stats.queues},
-                                         {"waiting", stats.waiting},
-                                         {"enqueued", stats.enqueued},
-                                         {"existed", stats.existed},
-                                         {"cancelled", stats.cancelled},
-                                         {"rescheduled", stats.rescheduled},
-                                         {"fired", stats.fired},
-                                         {"handed_out", stats.handed_out},
-                                         {"acked", stats.acked},
-                                         {"nacked", stats.nacked},
-                                         {"buried", stats.buried},
-                                         {"lease_expired", stats.lease_expired},
-                                         {"died", stats.died},
-                                         {"damaged", stats.damaged},
-                                         {"commits", stats.commits},
-                                         {"epoch", stats.epoch},
-                                         {"commit_sequence", stats.commit_sequence}};
+  std::vector<protocol::Stat> figures = {
+      {"scheduled", stats.scheduled}, {"ready", stats.ready},
+      {"leased", stats.leased},       {"dead", stats.dead},
+      {"queues", stats.queues},       {"waiting", stats.waiting},
+      {"enqueued", stats.enqueued},   {"existed", stats.existed},
+      {"cancelled", stats.cancelled}, {"rescheduled", stats.rescheduled},
+      {"fired", stats.fired},         {"handed_out", stats.handed_out},
+      {"acked", stats.acked},         {"nacked", stats.nacked},
+      {"buried", stats.buried},       {"lease_expired", stats.lease_expired},
+      {"died", stats.died},           {"kicked", stats.kicked},
+      {"damaged", stats.damaged},     {"commits", stats.commits},
+      {"epoch", stats.epoch},         {"commit_sequence", stats.commit_sequence}};
   figures.push_back({"clock", std::string(stats.clock)});
   if (stats.next_due) {
     figures.push_back({"next_due", protocol::FormatTimestamp(*stats.next_due)});
@@ -112,6 +109,8 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
       return {.body = protocol::JobToJson(std::get<engine::OneJob>(reply.body).job)};
     case ReplyForm::kLeased:
       return {.body = protocol::JobPageToJson({std::get<engine::Leased>(reply.body).jobs, ""})};
+    case ReplyForm::kKicked:
+      return {.body = protocol::KickedToJson(std::get<engine::Kicked>(reply.body).count)};
     case ReplyForm::kJobList: {
       const auto& list = std::get<engine::JobList>(reply.body);
       return {.body = protocol::JobPageToJson({list.jobs, list.next_cursor})};

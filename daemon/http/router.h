@@ -51,6 +51,7 @@ enum class ReplyForm : uint8_t {
   kEnqueuedLines,
   kOneJob,
   kLeased,
+  kKicked,
   kJobList,
   kOneQueue,
   kQueueList,

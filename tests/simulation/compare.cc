@@ -126,6 +126,8 @@ std::string BodyDifference(const engine::QueueList& expected, const engine::Queu
     differences.Field("acked", expected.queues[i].acked, sorted[i].acked);
     differences.Field("cancelled", expected.queues[i].cancelled, sorted[i].cancelled);
     differences.Field("pauses", expected.queues[i].pauses, sorted[i].pauses);
+    differences.Field("concurrency", expected.queues[i].concurrency, sorted[i].concurrency);
+    differences.Field("rate", expected.queues[i].rate.count, sorted[i].rate.count);
     if (std::string one = differences.Take(); !one.empty()) {
       return "queue " + sorted[i].name + ": " + one;
     }
@@ -259,11 +261,11 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
 }
 
 std::string CommandName(const engine::Command& command) {
-  static constexpr std::array<const char*, 25> kNames = {
-      "enqueue",   "cancel",  "reschedule", "lease",  "lease job",  "ack",          "nack",
-      "give back", "bury",    "extend",     "kick",   "kick queue", "pause",        "resume",
-      "show",      "peek",    "list",       "queues", "stats",      "accept clock", "change-many",
-      "forecast",  "abandon", "end wait",   "drain"};
+  static constexpr std::array<const char*, 27> kNames = {
+      "enqueue",      "cancel",      "reschedule", "touch",   "configure", "lease",  "lease job",
+      "ack",          "nack",        "give back",  "bury",    "extend",    "kick",   "kick queue",
+      "pause",        "resume",      "show",       "peek",    "list",      "queues", "stats",
+      "accept clock", "change-many", "forecast",   "abandon", "end wait",  "drain"};
   static_assert(kNames.size() == std::variant_size_v<engine::Command>);
   return kNames[command.index()];
 }
@@ -301,6 +303,8 @@ std::string DescribeCommand(const engine::Command& command) {
     out << " " << DescribeJobRef(cancel->job);
   } else if (const auto* move = std::get_if<engine::Reschedule>(&command)) {
     out << " " << DescribeJobRef(move->job);
+  } else if (const auto* touch = std::get_if<engine::Touch>(&command)) {
+    out << " " << DescribeJobRef(touch->job);
   } else if (const auto* kick = std::get_if<engine::Kick>(&command)) {
     out << " " << DescribeJobRef(kick->job);
   } else if (const auto* one = std::get_if<engine::LeaseJob>(&command)) {

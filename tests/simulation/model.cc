@@ -104,14 +104,14 @@ void Model::Finish(const ModelJob& job, bool cancelled) {
   const JobId id = job.id;
   const QueueKey queue_key{job.spec->queue, job.spec->key};
   if (!job.spec->key.empty()) {
-    if (options_.key_retention.count() == 0) {
+    if (SettingsFor(job.spec->queue).key_retention.count() == 0) {
       keys_.erase(queue_key);
     } else {
       ModelKey& key = keys_.at(queue_key);
       key.batch = open_batch;
       key.finished = true;
       key.finished_at = std::max(now_.wall, done_mark);
-      key.expiry = key.finished_at + options_.key_retention;
+      key.expiry = key.finished_at + SettingsFor(job.spec->queue).key_retention;
       done_[{key.finished_at, id}] = {.queue = job.spec->queue,
                                       .key = job.spec->key,
                                       .cancelled = cancelled,
@@ -121,6 +121,7 @@ void Model::Finish(const ModelJob& job, bool cancelled) {
                                       .batch = open_batch};
     }
   }
+  RoomMade(job);
   gone_[id] = open_batch;
   jobs_.erase(id);
 }
@@ -139,7 +140,7 @@ void Model::Trimmed(const DoneKey& done) {
 
 bool Model::HasRetentionOver() const {
   return std::ranges::any_of(done_, [this](const auto& done) {
-    return done.first.first + options_.key_retention <= now_.wall;
+    return done.first.first + options_.defaults.key_retention <= now_.wall;
   });
 }
 
@@ -160,7 +161,7 @@ void Model::Do(RequestId request, const engine::Cancel& command) {
   view.finished = now_.wall;
   view.outcome = "cancelled";
   ++counters_.cancelled;
-  ++queues_[job.spec->queue].cancelled;
+  ++QueueOf(job.spec->queue).cancelled;
   Finish(job, /*cancelled=*/true);
   Answer(request, engine::OneJob{std::move(view)}, open_batch);
 }
@@ -189,6 +190,34 @@ void Model::Do(RequestId request, const engine::Reschedule& command) {
     job.place = std::max(job.due, mark);
   }
   job.priority = command.priority.value_or(job.priority);
+  job.batch = open_batch;
+  Place(&job);
+  ++counters_.rescheduled;
+  Answer(request, engine::OneJob{ViewOf(job, job.state)}, open_batch);
+}
+
+void Model::Do(RequestId request, const engine::Touch& command) {
+  const Found found = Locate(command.job);
+  const uint64_t batch = BatchOfRef(command.job);
+  if (found.error != nullptr) {
+    return Refuse(request, found.code, found.error, batch);
+  }
+  if (found.finished != nullptr) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "finished", batch);
+  }
+  ModelJob& job = jobs_.at(found.id);
+  if (job.state == JobState::kLeased || job.state == JobState::kDead) {
+    return Refuse(request,
+                  StatusCode::kFailedPrecondition,
+                  JobStateName(job.state),
+                  job.state == JobState::kDead ? batch : 0);
+  }
+  const auto* after = std::get_if<DueAfter>(&job.spec->due);
+  if (after == nullptr) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "no_delay", batch);
+  }
+  SetDue(&job, *after);
+  job.place = std::max(job.due, mark);
   job.batch = open_batch;
   Place(&job);
   ++counters_.rescheduled;
@@ -232,6 +261,8 @@ void Model::Do(RequestId request, const engine::ListQueues& command) {
 engine::QueueView Model::ViewOfQueue(const std::string& name) const {
   const ModelQueue& queue = queues_.at(name);
   engine::QueueView view{.name = name,
+                         .concurrency = SettingsFor(name).concurrency,
+                         .rate = SettingsFor(name).rate,
                          .enqueued = queue.enqueued,
                          .acked = queue.acked,
                          .cancelled = queue.cancelled,
@@ -326,6 +357,9 @@ std::optional<Millis> Model::UntilNextEvent(const Now& now) const {
     if (queue.pause && queue.pause->length) {
       consider(queue.pause->end - now.boot);
     }
+    if (queue.rate_timer) {
+      consider(*queue.rate_timer - now.boot);
+    }
   }
   return wait;
 }
@@ -344,6 +378,9 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
     queue.acked = 0;
     queue.cancelled = 0;
     queue.pauses = 0;
+    queue.rate_timer.reset();
+    queue.bucket = {};
+    queue.bucket.SetCap(SettingsFor(name).rate, now_.boot);
   }
   gone_.clear();
   next_id_ = next_id;

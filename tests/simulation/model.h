@@ -27,6 +27,7 @@
 #include "base/job.h"
 #include "daemon/engine/command.h"
 #include "daemon/engine/engine.h"
+#include "daemon/engine/rate_bucket.h"
 
 namespace delayd::simulation {
 
@@ -89,6 +90,9 @@ struct ModelPause {
 struct ModelQueue {
   bool stored = false;  // else only waiting workers know it
   std::optional<ModelPause> pause;
+  engine::RateBucket bucket;
+  std::optional<BootTime> rate_timer;
+  uint64_t rate_rank = 0;
   // Since the start.
   uint64_t enqueued = 0;
   uint64_t acked = 0;
@@ -198,6 +202,7 @@ class Model {
   // model.cc
   void Do(engine::RequestId request, const engine::Cancel& command);
   void Do(engine::RequestId request, const engine::Reschedule& command);
+  void Do(engine::RequestId request, const engine::Touch& command);
   void Do(engine::RequestId request, const engine::Show& command);
   void Do(engine::RequestId request, const engine::ListQueues& command);
   void Do(engine::RequestId request, const engine::GetStats& command);
@@ -252,7 +257,13 @@ class Model {
   // model_pause.cc
   void Do(engine::RequestId request, const engine::Pause& command);
   void Do(engine::RequestId request, const engine::Resume& command);
-  bool MayHandOut(const std::string& queue) const;
+  void Do(engine::RequestId request, const engine::Configure& command);
+  bool MayHandOut(const std::string& queue);
+  void WatchRate(const std::string& queue);
+  ModelQueue& QueueOf(const std::string& name);
+  const engine::QueueSettings& SettingsFor(const std::string& queue) const;
+  // The job is leased no longer: somebody may wait for the room that makes.
+  void RoomMade(const ModelJob& job);
   void ServeSoon(const std::string& queue);
   void RestorePauses();
 

@@ -50,12 +50,12 @@ JobView Model::Create(const std::shared_ptr<const JobSpec>& spec, JobId id) {
   SetDue(&job, spec->due);
   job.created = now_.wall;
   job.priority = spec->priority.value_or(limits::kPriorityDefault);
-  job.max_attempts = spec->max_attempts.value_or(options_.max_attempts_default);
-  job.lease = spec->lease.value_or(options_.lease_default);
+  job.max_attempts = spec->max_attempts.value_or(SettingsFor(spec->queue).max_attempts);
+  job.lease = spec->lease.value_or(SettingsFor(spec->queue).lease);
   job.place = std::max(job.due, mark);
   job.batch = open_batch;
-  queues_[spec->queue].stored = true;
-  ++queues_[spec->queue].enqueued;
+  QueueOf(spec->queue).stored = true;
+  ++QueueOf(spec->queue).enqueued;
   if (!spec->key.empty()) {
     keys_[{spec->queue, spec->key}] = {.id = id, .spec = spec, .batch = open_batch};
   }

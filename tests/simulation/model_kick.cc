@@ -53,6 +53,7 @@ void Model::Do(RequestId request, const engine::GiveBack& command) {
   if (job == nullptr) {
     return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
   }
+  RoomMade(*job);
   Place(job);
   Answer(request, engine::OneJob{ViewOf(*job, job->state)}, job->batch);
 }

@@ -46,6 +46,7 @@ engine::Leased Model::HandOut(const engine::Lease& command, uint64_t* batch) {
       continue;
     }
     *batch = std::max(*batch, job->batch);
+    QueueOf(job->spec->queue).bucket.Take(now_.boot);
     leased.jobs.push_back(Grant(job, command.lease, late));
   }
   return leased;
@@ -88,7 +89,8 @@ void Model::Do(RequestId request, const engine::Lease& command) {
   }
   const uint64_t id = next_waiter_++;
   for (const std::string& queue : command.queues) {
-    queues_[queue].waiters.push_back(id);
+    QueueOf(queue).waiters.push_back(id);
+    WatchRate(queue);
   }
   waiters_[id] = {.request = request,
                   .command = command,
@@ -98,7 +100,7 @@ void Model::Do(RequestId request, const engine::Lease& command) {
 
 void Model::RemoveWaiter(uint64_t waiter) {
   for (const std::string& queue : waiters_.at(waiter).command.queues) {
-    std::erase(queues_[queue].waiters, waiter);
+    std::erase(QueueOf(queue).waiters, waiter);
   }
   waiters_.erase(waiter);
 }
@@ -114,6 +116,7 @@ void Model::Do(RequestId, const engine::Abandon& command) {
 void Model::TakeBack(const engine::Leased& leased) {
   for (const JobView& view : leased.jobs) {
     if (ModelJob* job = Holding(*view.lease_token)) {
+      RoomMade(*job);
       Place(job);
       --counters_.handed_out;
     }
@@ -121,8 +124,8 @@ void Model::TakeBack(const engine::Leased& leased) {
 }
 
 void Model::ServeQueue(const std::string& queue) {
-  while (!queues_[queue].waiters.empty() && BestReady({queue}) != nullptr) {
-    const uint64_t id = queues_[queue].waiters.front();
+  while (!QueueOf(queue).waiters.empty() && BestReady({queue}) != nullptr) {
+    const uint64_t id = QueueOf(queue).waiters.front();
     uint64_t batch = 0;
     engine::Leased leased = HandOut(waiters_.at(id).command, &batch);
     if (leased.jobs.empty()) {
@@ -132,6 +135,7 @@ void Model::ServeQueue(const std::string& queue) {
     RemoveWaiter(id);
     Answer(request, std::move(leased), batch);
   }
+  WatchRate(queue);
 }
 
 ModelJob* Model::Holding(const LeaseToken& token) {
@@ -152,7 +156,7 @@ void Model::Do(RequestId request, const engine::Ack& command) {
   view.finished = now_.wall;
   view.outcome = "acked";
   ++counters_.acked;
-  ++queues_[job->spec->queue].acked;
+  ++QueueOf(job->spec->queue).acked;
   Finish(*job, /*cancelled=*/false);
   Answer(request, engine::OneJob{std::move(view)}, open_batch);
 }
@@ -200,15 +204,16 @@ void Model::Do(RequestId request, const engine::Extend& command) {
   Answer(request, engine::OneJob{ViewOf(*job, JobState::kLeased)}, 0);
 }
 
-// initial * factor^(attempt - 1), at most max, less up to a tenth that depends on job and attempt.
+// initial * factor^(attempt - 1), at most max, less a jitter that depends on job and attempt.
 Millis Model::Backoff(const ModelJob& job) const {
-  const double wait = static_cast<double>(options_.backoff_initial.count()) *
-                      std::pow(options_.backoff_factor, static_cast<double>(job.attempts) - 1);
-  const double capped = std::min(wait, static_cast<double>(options_.backoff_max.count()));
+  const engine::Backoff& backoff = SettingsFor(job.spec->queue).backoff;
+  const double wait = static_cast<double>(backoff.initial.count()) *
+                      std::pow(backoff.factor, static_cast<double>(job.attempts) - 1);
+  const double capped = std::min(wait, static_cast<double>(backoff.max.count()));
   std::string seed;
   AppendU64(&seed, ToInt(job.id));
   AppendU32(&seed, job.attempts);
-  const double jitter = static_cast<double>(Fingerprint(seed) % 1024) / 10240;
+  const double jitter = backoff.jitter * static_cast<double>(Fingerprint(seed) % 1024) / 1024;
   return Millis(static_cast<int64_t>(capped * (1 - jitter)));
 }
 
@@ -221,6 +226,7 @@ void Model::EndLease(ModelJob* job,
     return Die(job, error);
   }
   job->last_error = error.substr(0, limits::kLastErrorBytesMax);
+  RoomMade(*job);
   SetDue(job, DueAfter{delay ? *delay : Backoff(*job)});
   job->place = std::max(job->due, mark);
   job->batch = open_batch;
@@ -229,6 +235,7 @@ void Model::EndLease(ModelJob* job,
 
 void Model::Die(ModelJob* job, std::string_view error) {
   job->last_error = error.substr(0, limits::kLastErrorBytesMax);
+  RoomMade(*job);
   job->state = JobState::kDead;
   job->place = now_.wall;
   job->batch = open_batch;
@@ -243,6 +250,7 @@ void Model::FireDue() {
     JobId job;
     uint64_t waiter;
     std::string paused = {};
+    std::string rated = {};
   };
 
   std::vector<Due> due;
@@ -263,13 +271,19 @@ void Model::FireDue() {
     if (queue.pause && queue.pause->length && queue.pause->end <= now_.boot) {
       due.push_back({false, ToMillis(queue.pause->end), queue.pause->timer_rank, JobId{}, 0, name});
     }
+    if (queue.rate_timer && *queue.rate_timer <= now_.boot) {
+      due.push_back({false, ToMillis(*queue.rate_timer), queue.rate_rank, JobId{}, 0, {}, name});
+    }
   }
   std::ranges::sort(
       due, {}, [](const Due& one) { return std::tuple(one.on_wall_clock, one.tick, one.rank); });
   for (const Due& one : due) {
     if (!one.paused.empty()) {
-      queues_[one.paused].pause.reset();
+      QueueOf(one.paused).pause.reset();
       ServeSoon(one.paused);
+    } else if (!one.rated.empty()) {
+      QueueOf(one.rated).rate_timer.reset();
+      ServeSoon(one.rated);
     } else if (one.waiter != 0) {
       const RequestId request = waiters_.at(one.waiter).request;
       RemoveWaiter(one.waiter);

@@ -8,13 +8,59 @@ namespace delayd::simulation {
 
 using engine::RequestId;
 
-bool Model::MayHandOut(const std::string& queue) const {
-  const auto found = queues_.find(queue);
-  return found == queues_.end() || !found->second.pause;
+const engine::QueueSettings& Model::SettingsFor(const std::string& queue) const {
+  const auto named = options_.queues.find(queue);
+  return named != options_.queues.end() ? named->second : options_.defaults;
+}
+
+ModelQueue& Model::QueueOf(const std::string& name) {
+  const auto [queue, is_new] = queues_.try_emplace(name);
+  if (is_new) {
+    queue->second.bucket.SetCap(SettingsFor(name).rate, now_.boot);
+  }
+  return queue->second;
+}
+
+bool Model::MayHandOut(const std::string& name) {
+  const ModelQueue& queue = QueueOf(name);
+  const uint32_t cap = SettingsFor(name).concurrency;
+  const auto leased = std::ranges::count_if(jobs_, [&](const auto& job) {
+    return job.second.spec->queue == name && job.second.state == JobState::kLeased;
+  });
+  return !queue.pause && (cap == 0 || static_cast<uint64_t>(leased) < cap) &&
+         queue.bucket.MayTake(now_.boot);
+}
+
+void Model::RoomMade(const ModelJob& job) {
+  if (job.state == JobState::kLeased && SettingsFor(job.spec->queue).concurrency != 0) {
+    ServeSoon(job.spec->queue);
+  }
+}
+
+void Model::WatchRate(const std::string& name) {
+  ModelQueue& queue = QueueOf(name);
+  const bool any_ready = std::ranges::any_of(jobs_, [&](const auto& job) {
+    return job.second.spec->queue == name && job.second.state == JobState::kReady;
+  });
+  if (!queue.rate_timer && any_ready && !queue.waiters.empty() &&
+      !queue.bucket.MayTake(now_.boot)) {
+    queue.rate_timer = queue.bucket.NextTake(now_.boot);
+    queue.rate_rank = next_rank_++;
+  }
+}
+
+void Model::Do(RequestId request, const engine::Configure& command) {
+  options_.defaults = command.defaults;
+  options_.queues = command.queues;
+  for (auto& [name, queue] : queues_) {
+    queue.bucket.SetCap(SettingsFor(name).rate, now_.boot);
+    ServeSoon(name);
+  }
+  Answer(request, Body(), 0);
 }
 
 void Model::ServeSoon(const std::string& queue) {
-  if (!queues_[queue].waiters.empty() && std::ranges::find(to_serve_, queue) == to_serve_.end()) {
+  if (!QueueOf(queue).waiters.empty() && std::ranges::find(to_serve_, queue) == to_serve_.end()) {
     to_serve_.push_back(queue);
   }
 }
@@ -28,7 +74,7 @@ void Model::Do(RequestId request, const engine::Pause& command) {
   if (!command.create && (found == queues_.end() || !found->second.stored)) {
     return Refuse(request, StatusCode::kNotFound, "not_found", 0);
   }
-  ModelQueue& queue = queues_[command.queue];
+  ModelQueue& queue = QueueOf(command.queue);
   queue.stored = true;
   ModelPause& pause = queue.pause.emplace();
   pause.since = now_.wall;

@@ -87,7 +87,7 @@ void Oracle::Learn(const storage::Batch::Op& op, const Now& now) {
     }
   } else if (op.table == Table::kDone && op.is_delete) {
     const auto parts = *storage::ParseDoneKey(op.key);
-    if (parts.key_due + options_.key_retention > now.wall) {
+    if (parts.key_due + options_.defaults.key_retention > now.wall) {
       Fail("P7: job " + std::to_string(ToInt(parts.id)) +
            " was forgotten before its retention was over");
     }

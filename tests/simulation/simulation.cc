@@ -51,15 +51,15 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   // From nearly everything on disk to nearly everything in memory.
   static constexpr int64_t kHorizons[] = {2, 1'000, 60'000, 600'000, 2'592'000'000};
   options_.boot_id = choices_.OneIn(8) ? 0 : boots_;
-  options_.key_retention = Millis(kRetentions[choices_.Below(4)]);
+  options_.defaults.key_retention = Millis(kRetentions[choices_.Below(4)]);
   options_.horizon = Millis(kHorizons[choices_.Below(5)]);
   static constexpr int64_t kJumps[] = {0, 3'600'000, 86'400'000, 2'592'000'000};
   static constexpr int64_t kHolds[] = {1, 60'000, 3'600'000, 315'360'000'000};
   watch_options_ = {.max_jump = Millis(kJumps[choices_.Below(4)]),
                     .hold_max = Millis(kHolds[choices_.Below(4)])};
   options_.clock_note_interval = Millis(choices_.OneIn(3) ? 604'800'000 : 0);
-  options_.max_attempts_default = choices_.OneIn(2) ? 25 : 3;
-  options_.lease_default = Millis(choices_.OneIn(2) ? 60'000 : 500);
+  options_.defaults.max_attempts = choices_.OneIn(2) ? 25 : 3;
+  options_.defaults.lease = Millis(choices_.OneIn(2) ? 60'000 : 500);
   habits_.queues = 1 + choices_.Below(4);
   habits_.keys = 2 + choices_.Below(10);
   habits_.jobs_max = 10 + choices_.Below(100);
@@ -71,6 +71,7 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   if (habits_.shared_waits) {
     options_.horizon = hours(24 * 3650);
   }
+  habits_.defaults = options_.defaults;
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
 }
@@ -350,6 +351,7 @@ void Simulation::CheckQuiet() {
 // The end: no more faults, workers that do their work. Every job must come to its end (P3).
 void Simulation::Drain() {
   fault_percent_ = 0;
+  Execute(engine::Configure{.defaults = options_.defaults});
   for (const std::string& queue : workload_->queues()) {
     Execute(engine::Resume{.queue = queue});
   }

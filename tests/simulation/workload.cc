@@ -313,8 +313,32 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
   return NextMistake(now);
 }
 
+Command Workload::NextConfigure() {
+  engine::Configure command{.defaults = habits_.defaults};
+  for (const std::string& name : queues()) {
+    if (choices_.OneIn(2)) {
+      continue;
+    }
+    // Retentions stay: the oracle goes by one for all.
+    engine::QueueSettings& settings = command.queues[name] = habits_.defaults;
+    settings.lease = Millis(choices_.Magnitude(16));
+    settings.max_attempts = static_cast<uint32_t>(choices_.Below(5));
+    settings.backoff = {.initial = Millis(choices_.Magnitude(12)),
+                        .factor = 1.0 + static_cast<double>(choices_.Below(3)),
+                        .max = Millis(choices_.Magnitude(20)),
+                        .jitter = static_cast<double>(choices_.Below(3)) / 2};
+    settings.concurrency = choices_.OneIn(2) ? static_cast<uint32_t>(choices_.Below(4)) : 0;
+    if (choices_.OneIn(3)) {
+      settings.rate = {.count = static_cast<uint32_t>(1 + choices_.Below(10)),
+                       .per = Millis(choices_.Magnitude(14)),
+                       .burst = static_cast<uint32_t>(1 + choices_.Below(4))};
+    }
+  }
+  return command;
+}
+
 Command Workload::NextOfTheRest() {
-  switch (choices_.Below(7)) {
+  switch (choices_.Below(9)) {
     case 0:
       return engine::LeaseJob{.job = Job(),
                               .lease = choices_.OneIn(2)
@@ -334,6 +358,10 @@ Command Workload::NextOfTheRest() {
                            .create = choices_.OneIn(8)};
     case 5:
       return engine::Resume{.queue = Queue()};
+    case 6:
+      return engine::Touch{Job()};
+    case 7:
+      return NextConfigure();
     default:
       return engine::Peek{.queue = Queue(),
                           .which = static_cast<engine::Peek::Which>(choices_.Below(3))};

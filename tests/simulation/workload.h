@@ -25,6 +25,7 @@ struct Habits {
   unsigned delay_bits = 31;   // delays of up to 2^delay_bits milliseconds
   bool shared_waits = false;  // workers that wait on several queues at once
   bool big_batches = false;
+  engine::QueueSettings defaults;  // what the daemon begins with
 };
 
 class Workload {
@@ -55,6 +56,7 @@ class Workload {
   engine::Command NextForecast(const Now& now);
   engine::Command NextMistake(const Now& now);
   engine::Command NextOfTheRest();
+  engine::Command NextConfigure();
   std::string Queue();
   std::string Key();
 

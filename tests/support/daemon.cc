@@ -60,6 +60,17 @@ ProcessResult Daemon::Stop() {
   return process_->Wait();
 }
 
+void Daemon::WaitForLog(const std::string& text) const {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (log().find(text) == std::string::npos) {
+    if (std::chrono::steady_clock::now() > end) {
+      ADD_FAILURE() << "the log never said '" << text << "':\n" << log();
+      return;
+    }
+    ::poll(nullptr, 0, 10);
+  }
+}
+
 ProcessOptions Daemon::CtlOptions(const std::vector<std::string>& args,
                                   const std::string& stdin_text) const {
   ProcessOptions options;

@@ -50,8 +50,38 @@ TEST(ConfigTest, EveryValueOfTheFileArrives) {
   EXPECT_EQ(config.limits.payload, 65536U);
   EXPECT_EQ(config.limits.connections, 10U);
   EXPECT_EQ(config.defaults.max_attempts, 0U);
-  EXPECT_EQ(config.defaults.backoff_factor, 1.5);
-  EXPECT_EQ(config.defaults.backoff_max, std::chrono::minutes(10));
+  EXPECT_EQ(config.defaults.backoff.factor, 1.5);
+  EXPECT_EQ(config.defaults.backoff.max, std::chrono::minutes(10));
+}
+
+TEST(ConfigTest, AQueueHasTheDefaultsAndWhatItSaysItself) {
+  ConfigReader reader;
+  reader.ReadFile("delayd.yaml",
+                  "queues:\n"
+                  "  mail.out: { rate: 100/m, burst: 5, concurrency: 3, backoff: { jitter: 0.5 } }\n"
+                  "  orders:\n"
+                  "    lease: 10s\n"
+                  "defaults: { max_attempts: 7 }\n");
+  reader.Finish();
+  EXPECT_THAT(reader.errors(), IsEmpty());
+  const engine::QueueSettings& mail = reader.config().queues.at("mail.out");
+  EXPECT_EQ(mail.rate, (engine::RateCap{.count = 100, .per = Millis(60'000), .burst = 5}));
+  EXPECT_EQ(mail.concurrency, 3U);
+  EXPECT_EQ(mail.backoff.jitter, 0.5);
+  EXPECT_EQ(mail.max_attempts, 7U);
+  EXPECT_EQ(reader.config().queues.at("orders").lease, std::chrono::seconds(10));
+  EXPECT_EQ(reader.config().defaults.concurrency, 0U);
+}
+
+TEST(ConfigTest, MistakesInAQueueAreNamedWithTheirPlace) {
+  EXPECT_THAT(ErrorsOf("queues:\n  orders: { leese: 1m }\n"),
+              ElementsAre("delayd.yaml:2:13: queues.orders: unknown key 'leese'; did you mean "
+                          "'lease'?"));
+  EXPECT_THAT(ErrorsOf("queues:\n  orders: { rate: fast }\n"),
+              ElementsAre(HasSubstr("delayd.yaml:2:19: queues.orders.rate: expected a number of")));
+  EXPECT_THAT(ErrorsOf("queues:\n  -x: { lease: 1m }\n"), ElementsAre(HasSubstr("queue name")));
+  EXPECT_THAT(ErrorsOf("queues:\n  a: { backoff: { initial: 1h, max: 1m } }\n"),
+              ElementsAre(HasSubstr("backoff.initial: must not exceed backoff.max")));
 }
 
 TEST(ConfigTest, UnknownKeyIsAnErrorWithItsPlaceAndTheNearestName) {

@@ -117,7 +117,7 @@ TEST(EnqueueTest, P7HoldsWhileTheFirstIsNotYetCommitted) {
 }
 
 TEST(EnqueueTest, P7HoldsForTheRetentionAfterTheEndAndOverARestart) {
-  EngineHarness harness({.key_retention = Millis(60'000)});
+  EngineHarness harness({.defaults = {.key_retention = Millis(60'000)}});
   const JobView job = harness.EnqueueOk(Keyed("k"));
   const auto leased = harness.LeaseNow();
   ASSERT_EQ(leased.size(), 1U);
@@ -146,7 +146,7 @@ size_t FinishedRows(EngineHarness* harness) {
 }
 
 TEST(EnqueueTest, AJobThatFinishesDuringATrimIsForgottenInItsTime) {
-  EngineHarness harness({.key_retention = Millis(60'000)});
+  EngineHarness harness({.defaults = {.key_retention = Millis(60'000)}});
   const JobView first = harness.EnqueueOk(Keyed("a", Millis(1000)));
   const JobView second = harness.EnqueueOk(Keyed("b", Millis(1000)));
   ASSERT_TRUE(harness.Call(Cancel{first.id}).status.ok());
@@ -160,7 +160,7 @@ TEST(EnqueueTest, AJobThatFinishesDuringATrimIsForgottenInItsTime) {
 }
 
 TEST(EnqueueTest, ATrimDoesNotPassAFinishedJobUnderWayAfterAStepBack) {
-  EngineHarness harness({.key_retention = Millis(60'000)});
+  EngineHarness harness({.defaults = {.key_retention = Millis(60'000)}});
   const JobView first = harness.EnqueueOk(Keyed("a", Millis(1000)));
   const JobView second = harness.EnqueueOk(Keyed("b", Millis(1000)));
   harness.clock().StepWall(Millis(600'000));
@@ -185,7 +185,7 @@ TEST(EnqueueTest, OtherContentUnderAFinishedKeyIsANewJob) {
 }
 
 TEST(EnqueueTest, FinishedKeysAreForgottenAfterTheirRetention) {
-  EngineHarness harness({.key_retention = Millis(60'000)});
+  EngineHarness harness({.defaults = {.key_retention = Millis(60'000)}});
   for (int i = 0; i < 10; ++i) {
     harness.EnqueueOk(Keyed("k" + std::to_string(i), Millis(5000)));
     ASSERT_TRUE(harness.Call(Cancel{KeyRef{"default", "k" + std::to_string(i)}}).status.ok());

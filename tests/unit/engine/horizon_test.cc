@@ -19,8 +19,8 @@ size_t WorkOff(EngineHarness* harness) {
   return count;
 }
 
-constexpr EngineOptions kOneMinute{.horizon = 1min};
-constexpr EngineOptions kTenJobs{.horizon = 1min, .memory_jobs_max = 10};
+const EngineOptions kOneMinute{.horizon = 1min};
+const EngineOptions kTenJobs{.horizon = 1min, .memory_jobs_max = 10};
 
 TEST(HorizonTest, P10FarJobsFireInTheirTime) {
   EngineHarness harness(kOneMinute);

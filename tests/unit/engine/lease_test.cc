@@ -124,7 +124,7 @@ TEST(LeaseTest, NackComesBackAfterItsDelay) {
 
 TEST(LeaseTest, NackWithoutDelayBacksOffMoreEachTime) {
   EngineHarness harness(
-      {.backoff_initial = Millis(1000), .backoff_factor = 2, .backoff_max = Millis(3000)});
+      {.defaults = {.backoff = {.initial = Millis(1000), .factor = 2, .max = Millis(3000)}}});
   harness.EnqueueOk(In(Millis(0)));
   for (const int64_t longest : {1000, 2000, 3000, 3000}) {
     ASSERT_TRUE(harness.Call(Nack{.token = *harness.LeaseNow().at(0).lease_token}).status.ok());

@@ -1,0 +1,102 @@
+#include <algorithm>
+
+#include "base/limits.h"
+#include "cli/verbs/job_refs.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/job_json.h"
+
+namespace delayd::cli {
+namespace {
+
+class KickVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "kick"; }
+
+  std::string_view summary() const override { return "Make dead or scheduled jobs ready now"; }
+
+  std::string_view details() const override {
+    return "A dead job has all its attempts again. With a queue and a number: the jobs that are\n"
+           "dead for longest, or, when none is dead, the scheduled ones that are due soonest.\n"
+           "Exit code 4: the job is ready or leased already.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl kick 4711\n"
+           "  delayctl kick --queue orders --key order:1001\n"
+           "  delayctl kick --queue orders --count 100";
+  }
+
+  void Declare(Options* options) override {
+    refs_.Declare(options);
+    options->Number("-n,--count", UINT32_MAX, &count_, "with --queue alone: at most so many jobs");
+  }
+
+  ExitCode Run(Context* context) override {
+    if (count_.has_value() != refs_.names_queue_only()) {
+      return context->Fail(UsageError(
+          "--queue and --count go together; for single jobs give ids, or --queue and --key"));
+    }
+    if (count_.has_value()) {
+      return KickMany(context);
+    }
+    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
+    if (!jobs.ok()) {
+      return context->Fail(jobs.status());
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    return ForEachJob(
+        *jobs,
+        [&](const JobRef& ref) { return (*api)->Kick(ref); },
+        [&](const JobView& job) {
+          context->console.out() << "kicked job " << ToInt(job.id) << " in queue " << job.queue
+                                 << ", it is " << JobStateName(job.state) << '\n';
+        },
+        context);
+  }
+
+ private:
+  ExitCode KickMany(Context* context) const {
+    const std::string& queue = *refs_.queue();
+    if (const Status valid = ValidateQueueName(queue); !valid.ok()) {
+      return context->Fail(valid);
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    // The daemon takes so many at a time; a short answer means that there are no more.
+    uint64_t kicked = 0;
+    while (kicked < *count_) {
+      const auto wish = static_cast<uint32_t>(
+          std::min<uint64_t>(*count_ - kicked, limits::kKickCountMax));
+      const StatusOr<uint64_t> some = (*api)->KickQueue(queue, wish);
+      if (!some.ok()) {
+        return context->Fail(some.status());
+      }
+      kicked += *some;
+      if (*some < wish) {
+        break;
+      }
+    }
+    if (!context->globals.quiet && context->globals.output == OutputFormat::kTable) {
+      context->console.out() << "kicked " << kicked << (kicked == 1 ? " job" : " jobs")
+                             << " in queue " << queue << '\n';
+    } else if (!context->globals.quiet) {
+      context->console.out() << protocol::KickedToJson(kicked) << '\n';
+    }
+    return kExitOk;
+  }
+
+  JobRefs refs_;
+  std::optional<uint64_t> count_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeKick() {
+  return std::make_unique<KickVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,60 @@
+#include "cli/human_time.h"
+#include "cli/verbs/job_refs.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::cli {
+namespace {
+
+class TouchVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "touch"; }
+
+  std::string_view summary() const override { return "Start the delay of jobs again, from now"; }
+
+  std::string_view details() const override {
+    return "For watchdogs and debouncing: the job fires only when nobody has touched it for as\n"
+           "long as the delay it was enqueued with. Exit code 4: too late, a worker has it, or it\n"
+           "is finished; 3: no such job.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl enqueue --in 30s --queue alerts --key host:web1 'web1 is silent'\n"
+           "  delayctl touch --queue alerts --key host:web1";
+  }
+
+  void Declare(Options* options) override { refs_.Declare(options); }
+
+  ExitCode Run(Context* context) override {
+    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
+    if (!jobs.ok()) {
+      return context->Fail(jobs.status());
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    protocol::RescheduleRequest request;
+    request.touch = true;
+    return ForEachJob(
+        *jobs,
+        [&](const JobRef& ref) { return (*api)->Reschedule(ref, request); },
+        [&](const JobView& job) {
+          const WallTime now = context->clock.Sample().wall;
+          context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue
+                                 << " is due " << FromNow(job.due, now) << " ("
+                                 << protocol::FormatTimestamp(job.due) << ")\n";
+        },
+        context);
+  }
+
+ private:
+  JobRefs refs_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeTouch() {
+  return std::make_unique<TouchVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,72 @@
+// Settings of queues: applied to all of them at once, and their caps.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/engine/engine_core.h"
+#include "daemon/engine/timer_id.h"
+
+namespace delayd::engine {
+
+const QueueSettings& EngineCore::SettingsFor(const std::string& queue) const {
+  const auto named = options_.queues.find(queue);
+  return named != options_.queues.end() ? named->second : options_.defaults;
+}
+
+void EngineCore::ApplySettings(Queue& queue) {
+  queue.settings = SettingsFor(queue.name);
+  queue.bucket.SetCap(queue.settings.rate, now_.boot);
+}
+
+Queue& EngineCore::FindOrCreateQueue(const std::string& name) {
+  if (Queue* queue = queues_.Find(name)) {
+    return *queue;
+  }
+  Queue& queue = queues_.Create(name);
+  ApplySettings(queue);
+  return queue;
+}
+
+StatusOr<Body> EngineCore::Do(Configure& command) {
+  options_.defaults = command.defaults;
+  options_.queues = std::move(command.queues);
+  std::vector<Queue*> queues;
+  queues_.ForEach([&queues](Queue& queue) { queues.push_back(&queue); });
+  std::ranges::sort(queues, {}, [](const Queue* queue) { return std::string_view(queue->name); });
+  for (Queue* queue : queues) {
+    ApplySettings(*queue);
+    ServeSoon(*queue);  // a cap may be wider than before
+  }
+  if (next_trim_) {
+    next_trim_ = now_.boot;  // the retention may be shorter: look again
+  }
+  return Body();
+}
+
+bool EngineCore::MayHandOut(const Queue& queue) const {
+  const uint32_t cap = queue.settings.concurrency;
+  return !queue.pause.has_value() && (cap == 0 || queue.leased < cap) &&
+         queue.bucket.MayTake(now_.boot);
+}
+
+// Who waits for a queue that only its rate cap holds back is looked at when that lets go.
+void EngineCore::WatchRate(Queue& queue) {
+  if (queue.rate_timer || queue.ready.empty() || queue.waiters.empty() ||
+      queue.bucket.MayTake(now_.boot)) {
+    return;
+  }
+  const BootTime at = queue.bucket.NextTake(now_.boot);
+  queue.rate_timer =
+      boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(at)), TimerIdOfRate(queue.id));
+}
+
+// Of all queues: rows of finished jobs stay until none can want them, and each is forgotten by its
+// own time.
+Millis EngineCore::LongestRetention() const {
+  Millis longest = options_.defaults.key_retention;
+  for (const auto& [name, settings] : options_.queues) {
+    longest = std::max(longest, settings.key_retention);
+  }
+  return longest;
+}
+
+}  // namespace delayd::engine

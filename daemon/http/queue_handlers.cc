@@ -1,0 +1,74 @@
+// Routes that act on a whole queue, or on one job whatever its queue says.
+#include <optional>
+
+#include "daemon/http/route_handlers.h"
+#include "protocol/job_json.h"
+
+namespace delayd::http {
+
+namespace {
+
+// A body that says nothing here is a misunderstanding.
+std::optional<Response> RefuseMembers(const RouteInput& input) {
+  const std::string& body = input.request.body;
+  if (body.find_first_not_of(" \t\r\n{}") == std::string::npos) {
+    return std::nullopt;
+  }
+  return ProblemResponse(
+      InvalidArgument("this request takes no members; send {} or no body", "unknown_member"));
+}
+
+}  // namespace
+
+Routed KickJob(const RouteInput& input) {
+  StatusOr<JobRef> job = JobRefOf(input);
+  if (!job.ok()) {
+    return ProblemResponse(job.status());
+  }
+  if (std::optional<Response> refused = RefuseMembers(input)) {
+    return *std::move(refused);
+  }
+  return Order{engine::Kick{*std::move(job)}, ReplyForm::kOneJob};
+}
+
+Routed LeaseOneJob(const RouteInput& input) {
+  StatusOr<JobRef> job = JobRefOf(input);
+  if (!job.ok()) {
+    return ProblemResponse(job.status());
+  }
+  const StatusOr<protocol::LeaseRequest> wish = protocol::ParseLeaseRequest(input.request.body);
+  if (!wish.ok()) {
+    return ProblemResponse(wish.status());
+  }
+  if (wish->count != 1 || wish->wait.count() != 0) {
+    return ProblemResponse(InvalidArgument(
+        "one job is leased by name, at once; leave count and wait out", "unknown_member"));
+  }
+  return Order{engine::LeaseJob{*std::move(job), wish->lease, wish->client}, ReplyForm::kLeased};
+}
+
+Routed PauseQueue(const RouteInput& input) {
+  const StatusOr<protocol::PauseRequest> wish = protocol::ParsePauseRequest(input.request.body);
+  if (!wish.ok()) {
+    return ProblemResponse(wish.status());
+  }
+  return Order{engine::Pause{input.captures[0], wish->duration, wish->create},
+               ReplyForm::kOneQueue};
+}
+
+Routed ResumeQueue(const RouteInput& input) {
+  if (std::optional<Response> refused = RefuseMembers(input)) {
+    return *std::move(refused);
+  }
+  return Order{engine::Resume{input.captures[0]}, ReplyForm::kOneQueue};
+}
+
+Routed KickQueue(const RouteInput& input) {
+  const StatusOr<uint32_t> count = protocol::ParseKickRequest(input.request.body);
+  if (!count.ok()) {
+    return ProblemResponse(count.status());
+  }
+  return Order{engine::KickQueue{input.captures[0], *count}, ReplyForm::kKicked};
+}
+
+}  // namespace delayd::http

@@ -1,0 +1,133 @@
+// Queues and jobs under an operator's hand: kick, pause, resume, touch, caps, reload.
+#include <csignal>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/daemon.h"
+
+namespace delayd::testing {
+namespace {
+
+std::string TokenOf(const std::string& leased) {
+  const size_t at = leased.find("\"lease_token\"");
+  EXPECT_NE(at, std::string::npos) << leased;
+  const size_t begin = leased.find('"', leased.find(':', at)) + 1;
+  return leased.substr(begin, leased.find('"', begin) - begin);
+}
+
+std::string LeaseOne(Daemon* daemon, const std::string& queue) {
+  return TokenOf(daemon->CtlOk({"lease", "--queue", queue, "--wait", "10s", "-o", "json"}));
+}
+
+bool Contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(QueueLifeTest, KickRevivesDeadJobsAndHurriesScheduledOnes) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "--key", "k", "x"});
+  daemon.CtlOk({"bury", LeaseOne(&daemon, "q"), "--error", "no use"});
+  EXPECT_TRUE(Contains(daemon.CtlOk({"show", id, "-o", "json"}), R"("state":"dead")"));
+  EXPECT_TRUE(Contains(daemon.CtlOk({"kick", id}), "it is ready"));
+  EXPECT_EQ(daemon.Ctl({"kick", id}).exit_code, 4);
+  EXPECT_EQ(daemon.Ctl({"kick", "4711"}).exit_code, 3);
+  daemon.CtlOk({"bury", LeaseOne(&daemon, "q")});
+  daemon.CtlOk({"kick", "--queue", "q", "--key", "k"});
+  const std::string far = daemon.CtlOk({"enqueue", "--in", "5h", "--queue", "q", "y"});
+  EXPECT_TRUE(Contains(daemon.CtlOk({"kick", "--queue", "q", "--count", "10"}), "kicked 1 job "));
+  EXPECT_TRUE(Contains(daemon.CtlOk({"show", far, "-o", "json"}), R"("kicks":1)"));
+  EXPECT_TRUE(
+      Contains(daemon.CtlOk({"kick", "--queue", "q", "-n", "3000", "-o", "json"}), R"("kicked":0)"));
+  EXPECT_EQ(daemon.Ctl({"kick", "--queue", "q"}).exit_code, 2);
+}
+
+TEST(QueueLifeTest, APauseHoldsOverARestartUntilItIsResumed) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--queue", "q", "x"});
+  EXPECT_EQ(daemon.Ctl({"pause", "typo"}).exit_code, 3);
+  EXPECT_TRUE(Contains(daemon.CtlOk({"pause", "q"}), "paused until it is resumed"));
+  daemon.Kill();
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
+  EXPECT_TRUE(Contains(daemon.CtlOk({"queues", "q", "-o", "json"}), R"("paused":true)"));
+  EXPECT_TRUE(Contains(daemon.CtlOk({"resume", "q"}), "hands out again"));
+  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
+}
+
+TEST(QueueLifeTest, ATimedPauseEndsByItself) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"pause", "q", "--for", "1h", "--create"});
+  daemon.CtlOk({"enqueue", "--queue", "q", "x"});
+  EXPECT_TRUE(Contains(daemon.CtlOk({"queues", "q", "-o", "jsonl"}), R"("pause_left":"59m)"));
+  EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
+  EXPECT_TRUE(Contains(daemon.CtlOk({"pause", "q", "--for", "300ms", "-o", "json"}), "paused"));
+  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
+}
+
+TEST(QueueLifeTest, TouchStartsTheDelayAgainAndGivesDefiniteAnswers) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue", "--in", "1h", "--queue", "q", "--key", "k", "x"});
+  daemon.CtlOk({"reschedule", id, "--in", "1s"});
+  EXPECT_TRUE(Contains(daemon.CtlOk({"touch", "--queue", "q", "--key", "k"}), "is due in 59m"));
+  EXPECT_EQ(daemon.CtlOk({"touch", id, "-q"}), id);
+  const std::string at =
+      daemon.CtlOk({"enqueue", "--at", "2100-01-01T00:00:00Z", "--queue", "q", "y"});
+  EXPECT_EQ(daemon.Ctl({"touch", at}).exit_code, 4);
+  EXPECT_EQ(daemon.Ctl({"touch", "--queue", "q", "--key", "nobody"}).exit_code, 3);
+  daemon.CtlOk({"kick", id});
+  const std::string token = LeaseOne(&daemon, "q");
+  EXPECT_EQ(daemon.Ctl({"touch", id}).exit_code, 4);
+  daemon.CtlOk({"ack", token});
+  const ProcessResult finished = daemon.Ctl({"touch", "--queue", "q", "--key", "k"});
+  EXPECT_EQ(finished.exit_code, 4);
+  EXPECT_TRUE(Contains(finished.err, "was acked at 20")) << finished.err;
+}
+
+TEST(QueueLifeTest, ShowTellsTheStoryOfAJob) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "x"});
+  daemon.CtlOk({"nack", LeaseOne(&daemon, "q"), "--delay", "0s", "--error", "no connection"});
+  const std::string token = LeaseOne(&daemon, "q");
+  const std::string json = daemon.CtlOk({"show", id, "-o", "json"});
+  EXPECT_TRUE(Contains(json, R"("event":"nacked")")) << json;
+  EXPECT_TRUE(Contains(json, R"("error":"no connection")")) << json;
+  EXPECT_TRUE(Contains(json, R"("client":")")) << json;
+  const std::string card = daemon.CtlOk({"show", id});
+  EXPECT_TRUE(Contains(card, "nacked by ")) << card;
+  daemon.CtlOk({"ack", token});
+}
+
+void WriteConfig(const std::string& path, const std::string& text) {
+  std::ofstream(path) << text;
+}
+
+TEST(QueueLifeTest, AReloadAppliesCapsAndAMistakeChangesNothing) {
+  Daemon daemon;
+  const std::string path = daemon.Path("delayd.yaml");
+  WriteConfig(path, "queues: { q: { concurrency: 1 } }\n");
+  ASSERT_TRUE(daemon.Start({"--config", path}));
+  daemon.CtlOk({"enqueue", "--queue", "q", "a"});
+  daemon.CtlOk({"enqueue", "--queue", "q", "b"});
+  LeaseOne(&daemon, "q");
+  EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
+  EXPECT_TRUE(Contains(daemon.CtlOk({"queues"}), "1 leased"));
+
+  WriteConfig(path, "queues: { q: { concurrency: many } }\n");
+  daemon.Signal(SIGHUP);
+  daemon.WaitForLog("not reloaded");
+  EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
+
+  WriteConfig(path, "queues: { q: { concurrency: 2 } }\nlog: { level: debug }\n");
+  daemon.Signal(SIGHUP);
+  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace delayd::testing

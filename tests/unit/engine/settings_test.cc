@@ -1,0 +1,136 @@
+#include "daemon/engine/rate_bucket.h"
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+Configure Only(const QueueSettings& settings) {
+  return {.defaults = {}, .queues = {{"default", settings}}};
+}
+
+TEST(SettingsTest, AConcurrencyCapHoldsJobsBackUntilALeaseEnds) {
+  EngineHarness harness;
+  ASSERT_TRUE(harness.Call(Only({.concurrency = 2})).status.ok());
+  for (int i = 0; i < 3; ++i) {
+    harness.EnqueueOk(In(Millis(0)));
+  }
+  const auto leased = harness.LeaseNow(10);
+  ASSERT_EQ(leased.size(), 2U);
+  const RequestId waiting = harness.Send(Lease{.queues = {"default"}, .wait = Millis(60'000)});
+  harness.Turn();
+  EXPECT_FALSE(harness.HasReply(waiting));
+  ASSERT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
+  harness.Turn();
+  EXPECT_EQ(std::get<Leased>(harness.Take(waiting).body).jobs.size(), 1U);
+}
+
+TEST(SettingsTest, ARateCapHandsOutInItsOwnTimeAndTellsWhenToWake) {
+  EngineHarness harness;
+  ASSERT_TRUE(harness.Call(Only({.rate = {.count = 2, .per = Millis(1000)}})).status.ok());
+  for (int i = 0; i < 3; ++i) {
+    harness.EnqueueOk(In(Millis(0)));
+  }
+  EXPECT_EQ(harness.LeaseNow(10).size(), 1U);
+  const RequestId waiting = harness.Send(Lease{.queues = {"default"}, .wait = Millis(60'000)});
+  harness.Turn();
+  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), Millis(500));
+  harness.Wait(Millis(499));
+  EXPECT_FALSE(harness.HasReply(waiting));
+  harness.Wait(Millis(1));
+  EXPECT_EQ(std::get<Leased>(harness.Take(waiting).body).jobs.size(), 1U);
+}
+
+TEST(SettingsTest, AWiderCapServesWhoWaits) {
+  EngineHarness harness;
+  ASSERT_TRUE(harness.Call(Only({.concurrency = 1})).status.ok());
+  harness.EnqueueOk(In(Millis(0)));
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_EQ(harness.LeaseNow(10).size(), 1U);
+  const RequestId waiting = harness.Send(Lease{.queues = {"default"}, .wait = Millis(60'000)});
+  ASSERT_TRUE(harness.Call(Only({})).status.ok());
+  EXPECT_EQ(std::get<Leased>(harness.Take(waiting).body).jobs.size(), 1U);
+}
+
+TEST(SettingsTest, LeaseAndAttemptsOfNewJobsAreTheirQueuesOwn) {
+  EngineHarness harness;
+  ASSERT_TRUE(harness.Call(Only({.lease = Millis(1234), .max_attempts = 3})).status.ok());
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  EXPECT_EQ(job.lease, Millis(1234));
+  EXPECT_EQ(job.max_attempts, 3U);
+}
+
+TEST(RateBucketTest, NeverGivesMoreThanItsRateAndItsBurst) {
+  RateBucket bucket;
+  BootTime now = BootFromMillis(1'000'000);
+  bucket.SetCap({.count = 3, .per = Millis(7), .burst = 2}, now);
+  uint64_t taken = 0;
+  for (int ms = 0; ms <= 7000; ++ms) {
+    while (bucket.MayTake(now)) {
+      bucket.Take(now);
+      ++taken;
+    }
+    EXPECT_FALSE(bucket.MayTake(bucket.NextTake(now) - Millis(1)) &&
+                 bucket.NextTake(now) > now + Millis(1));
+    now += Millis(1);
+  }
+  EXPECT_EQ(taken, 3002U);
+}
+
+TEST(RateBucketTest, IsFullAfterALongRestAndNotMore) {
+  RateBucket bucket;
+  BootTime now = BootFromMillis(5);
+  bucket.SetCap({.count = 1'000'000, .per = Millis(86'400'000), .burst = 3}, now);
+  now += std::chrono::hours(24 * 36500);
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(bucket.MayTake(now));
+    bucket.Take(now);
+  }
+  EXPECT_FALSE(bucket.MayTake(now));
+}
+
+TEST(TouchTest, RepeatsTheDelayOfTheEnqueueWhateverMovedTheJobSince) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k", Millis(30'000)));
+  ASSERT_TRUE(harness.Call(Reschedule{.job = job.id, .due = DueAfter{Millis(500)}}).status.ok());
+  harness.Wait(Millis(400));
+  harness.Restart();
+  const Reply reply = harness.Call(Touch{KeyRef{"default", "k"}});
+  ASSERT_TRUE(reply.status.ok()) << reply.status.message();
+  EXPECT_EQ(std::get<OneJob>(reply.body).job.due, harness.now().wall + Millis(30'000));
+  harness.Wait(Millis(30'000));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(Millis(1));
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(TouchTest, GivesADefiniteAnswerWhenItCannot) {
+  EngineHarness harness;
+  const JobView at = harness.EnqueueOk({.due = DueAt{harness.now().wall + Millis(9000)}});
+  EXPECT_EQ(harness.ReasonOf(Touch{at.id}), "no_delay");
+  harness.EnqueueOk(Keyed("k", Millis(0)));
+  const auto leased = harness.LeaseNow();
+  EXPECT_EQ(harness.ReasonOf(Touch{KeyRef{"default", "k"}}), "leased");
+  ASSERT_TRUE(harness.Call(Ack{*leased.at(0).lease_token}).status.ok());
+  EXPECT_EQ(harness.ReasonOf(Touch{KeyRef{"default", "k"}}), "finished");
+  EXPECT_EQ(harness.ReasonOf(Touch{KeyRef{"default", "other"}}), "not_found");
+}
+
+TEST(StoryTest, ARecordRemembersTheLatestStepsAndWhoTookThem) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  for (int i = 0; i < 12; ++i) {
+    const Reply leased = harness.Call(Lease{.queues = {"default"}, .client = "worker:7"});
+    const LeaseToken token = *std::get<Leased>(leased.body).jobs.at(0).lease_token;
+    ASSERT_TRUE(harness.Call(Nack{.token = token, .delay = Millis(0), .error = std::to_string(i)})
+                    .status.ok());
+  }
+  harness.Restart();
+  const JobView shown = harness.ShowOk(job.id);
+  ASSERT_EQ(shown.history.size(), limits::kJobEventsMax);
+  EXPECT_EQ(shown.history.back().kind, JobEvent::Kind::kNacked);
+  EXPECT_EQ(shown.history.back().who, "worker:7");
+  EXPECT_EQ(shown.history.back().what, "11");
+}
+
+}  // namespace
+}  // namespace delayd::engine
