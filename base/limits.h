@@ -44,6 +44,18 @@ inline constexpr size_t kListLimitMax = 1000;
 inline constexpr size_t kListScanRowsMax = 10'000;
 inline constexpr size_t kListPayloadBytesMax = size_t{8} << 20;
 
+// One step of a change of many jobs: what matches, and what is looked at on the way. Other clients
+// wait for a step, so it is a matter of a few milliseconds.
+inline constexpr size_t kBulkJobsDefault = 250;
+inline constexpr size_t kBulkJobsMax = 1000;
+inline constexpr size_t kBulkRowsMax = 1000;
+
+inline constexpr size_t kForecastStepsMax = 1000;
+// Looked at for one forecast: entries in memory, rows of the store, and extra places in it.
+inline constexpr size_t kForecastSlotsMax = size_t{1} << 18;
+inline constexpr size_t kForecastRowsMax = 8192;
+inline constexpr size_t kForecastSeeksMax = 512;
+
 // Timers popped from the wheel in one turn, so that a burst does not stall the sockets.
 inline constexpr size_t kFireBatchMax = 4096;
 // What a job in memory takes: its entry, its place in the index and in the wheel.
@@ -68,5 +80,8 @@ static_assert(kInlinePayloadBytesMax < kPayloadBytesDefaultMax);
 static_assert(kPayloadBytesDefaultMax < kRequestBodyBytesMax);
 static_assert(kPayloadBytesDefaultMax <= kPayloadBytesHardMax);
 static_assert(kListLimitMax <= kListScanRowsMax);
+// A step is one commit.
+static_assert(kBulkJobsMax <= kCommitOpsJobsMax);
+static_assert(kBulkJobsDefault <= kBulkJobsMax && kBulkJobsDefault <= kBulkRowsMax);
 
 }  // namespace delayd::limits

@@ -160,6 +160,18 @@ StatusOr<std::vector<protocol::Stat>> Api::Stats() {
   return Understood(protocol::ParseStats(answer));
 }
 
+StatusOr<protocol::VerifyResult> Api::Verify() {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/admin/verify"));
+  return Understood(protocol::ParseVerifyResult(answer));
+}
+
+StatusOr<protocol::BackupResult> Api::BackUp(const protocol::BackupRequest& request) {
+  DELAYD_ASSIGN_OR_RETURN(
+      const std::string answer,
+      Call("POST", "/v1/admin/backup", kJson, protocol::BackupRequestToJson(request)));
+  return Understood(protocol::ParseBackupResult(answer));
+}
+
 StatusOr<protocol::Health> Api::Health() {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/healthz"));
   return Understood(protocol::ParseHealth(answer));

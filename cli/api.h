@@ -17,6 +17,7 @@
 #include "protocol/client.h"
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
+#include "protocol/store_json.h"
 
 namespace delayd::cli {
 
@@ -54,6 +55,8 @@ class Api {
   StatusOr<std::vector<protocol::QueueCounts>> Queues();
   StatusOr<protocol::QueueCounts> Queue(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> Stats();
+  StatusOr<protocol::VerifyResult> Verify();
+  StatusOr<protocol::BackupResult> BackUp(const protocol::BackupRequest& request);
   StatusOr<protocol::Health> Health();
 
  private:

@@ -26,6 +26,9 @@ std::vector<std::unique_ptr<Verb>> AllVerbs() {
                           MakeExtend,
                           MakeQueues,
                           MakeStats,
+                          MakeVerify,
+                          MakeRecover,
+                          MakeBackup,
                           MakePing,
                           MakeVersion}) {
     verbs.push_back(make());

@@ -9,19 +9,13 @@
 #include <thread>
 
 #include "base/check.h"
-#include "cli/handler.h"
 #include "cli/human_time.h"
 #include "protocol/duration.h"
-#include "protocol/timestamp.h"
 
 #include <sys/eventfd.h>
 
 namespace delayd::cli {
 namespace {
-
-// What a handler's exit status means; 75 is EX_TEMPFAIL of sysexits.h.
-constexpr int kExitRetry = 75;
-constexpr int kExitBury = 100;
 
 constexpr Millis kBackoffFirst{100};
 constexpr Millis kBackoffMax{5000};
@@ -38,56 +32,16 @@ bool IsPassing(const Status& status) {
          status.code() == StatusCode::kDeadlineExceeded || status.reason() == "resource_exhausted";
 }
 
-std::vector<std::string> JobEnvironment(const JobView& job) {
-  return {"DELAYD_JOB_ID=" + std::to_string(ToInt(job.id)),
-          "DELAYD_QUEUE=" + job.queue,
-          "DELAYD_KEY=" + job.key,
-          "DELAYD_ATTEMPT=" + std::to_string(job.attempt),
-          "DELAYD_DUE=" + protocol::FormatTimestamp(job.due),
-          "DELAYD_LATENESS_MS=" + std::to_string(job.lateness.value_or(Millis(0)).count())};
-}
-
-std::string Trimmed(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
-    text.pop_back();
-  }
-  return text;
-}
-
-// How a handler's run is answered: which call, and with which words.
-struct Verdict {
-  std::string_view action;
-  std::string error;
-  std::optional<Millis> delay;
-};
-
-Verdict VerdictOf(const Handler& handler) {
-  const std::string tail = Trimmed(handler.error_tail());
-  const auto with_tail = [&](const std::string& what) {
-    return tail.empty() ? what : what + ": " + tail;
-  };
-  if (handler.term_signal() != 0) {
-    return {"nack", with_tail("killed by signal " + std::to_string(handler.term_signal())), {}};
-  }
-  switch (handler.exit_code()) {
-    case 0:
-      return {"ack", "", {}};
-    case kExitRetry:
-      return {"nack", with_tail("asked for a retry (exit 75)"), {}};
-    case kExitBury:
-      return {"bury", with_tail("asked to be buried (exit 100)"), {}};
-    default:
-      return {"nack", with_tail("exit " + std::to_string(handler.exit_code())), {}};
-  }
-}
-
 }  // namespace
 
 // One thread's share: its connection and the job it has in hand.
 class Worker::Slot {
  public:
   Slot(Worker* worker, std::unique_ptr<Api> api)
-      : worker_(*worker), options_(worker->options_), api_(std::move(api)) {}
+      : worker_(*worker),
+        options_(worker->options_),
+        api_(std::move(api)),
+        handler_(worker->options_.make_handler()) {}
 
   void Run() {
     while (!worker_.stopping() && worker_.TakeTurn()) {
@@ -137,17 +91,9 @@ class Worker::Slot {
 
   void Work(const JobView& job) {
     const BootTime started = Now();
-    Handler handler;
-    Verdict verdict;
-    const Status start =
-        handler.Start(options_.command, JobEnvironment(job), job.payload.value_or(""));
-    if (!start.ok()) {
-      verdict = {"nack", start.message(), {}};
-    } else if (std::optional<Verdict> early = Watch(job, &handler); early.has_value()) {
-      verdict = std::move(*early);
-    } else {
-      verdict = VerdictOf(handler);
-    }
+    StatusOr<std::unique_ptr<JobRun>> run = handler_->Start(job);
+    const Verdict verdict =
+        run.ok() ? Watch(job, run->get()) : Verdict{"nack", std::string(run.status().message())};
     const std::string outcome = verdict.action.empty() ? verdict.error : Finish(job, verdict);
     worker_.context_->console.Say("job " + std::to_string(ToInt(job.id)) +
                                   (job.key.empty() ? "" : " " + EscapeControls(job.key)) +
@@ -156,29 +102,28 @@ class Worker::Slot {
                                   RoughDuration(job.lateness.value_or(Millis(0))) + " late");
   }
 
-  // Waits for the handler, keeping the lease. A verdict only if it was ended before its time.
-  std::optional<Verdict> Watch(const JobView& job, Handler* handler) {
+  // Waits for the handler, keeping the lease. Without an action: the lease is lost.
+  Verdict Watch(const JobView& job, JobRun* run) {
     const Millis extend_every = std::max(kExtendEveryMin, options_.lease.value_or(job.lease) / 2);
     BootTime extend_at = Now() + extend_every;
     const BootTime kill_at =
         options_.handler_timeout.has_value() ? Now() + *options_.handler_timeout : BootTime::max();
     for (;;) {
-      switch (handler->Wait(std::min(extend_at, kill_at), worker_.abandon_fd_)) {
-        case Handler::Event::kExited:
-          return std::nullopt;
-        case Handler::Event::kWoken:
-          End(handler);
+      switch (run->Wait(std::min(extend_at, kill_at), worker_.abandon_fd_)) {
+        case JobRun::Event::kDone:
+          return run->verdict();
+        case JobRun::Event::kWoken:
+          run->End(options_.grace);
           // Back at once: the job did nothing wrong.
           return Verdict{"nack", "the worker was stopped", Millis(0)};
-        case Handler::Event::kDeadline:
+        case JobRun::Event::kDeadline:
           break;
       }
       if (Now() >= kill_at) {
-        End(handler);
+        run->End(options_.grace);
         return Verdict{
             "nack",
-            "handler timed out after " + protocol::FormatDuration(*options_.handler_timeout),
-            {}};
+            "handler timed out after " + protocol::FormatDuration(*options_.handler_timeout)};
       }
       const Status extended = Extend(job);
       if (extended.ok()) {
@@ -187,8 +132,8 @@ class Worker::Slot {
         worker_.ReportOutage(extended);
         extend_at = Now() + std::min(kExtendRetry, extend_every);
       } else {
-        End(handler);
-        return Verdict{"", "lease lost, handler stopped (" + extended.message() + ")", {}};
+        run->End(options_.grace);
+        return Verdict{"", "lease lost, handler stopped (" + extended.message() + ")"};
       }
     }
   }
@@ -204,15 +149,6 @@ class Worker::Slot {
     return status;
   }
 
-  // SIGTERM to the group, time to tidy up, then SIGKILL.
-  void End(Handler* handler) {
-    handler->Signal(SIGTERM);
-    if (handler->Wait(Now() + options_.grace, -1) != Handler::Event::kExited) {
-      handler->Signal(SIGKILL);
-      handler->Wait(BootTime::max(), -1);
-    }
-  }
-
   // Tells the daemon, again and again while it is away: the work is done and must not be forgotten.
   // The lease fences, so that a repeated ack cannot harm.
   std::string Finish(const JobView& job, const Verdict& verdict) {
@@ -224,7 +160,7 @@ class Worker::Slot {
       const Status status =
           api_->ChangeLease(FormatLeaseToken(*job.lease_token), verdict.action, change).status();
       const std::string said =
-          std::string(verdict.action) +
+          verdict.action +
           (verdict.error.empty() ? "" : " (" + EscapeControls(verdict.error) + ")");
       if (status.ok()) {
         worker_.ReportBack();
@@ -251,6 +187,7 @@ class Worker::Slot {
   Worker& worker_;
   const WorkOptions& options_;
   std::unique_ptr<Api> api_;
+  std::unique_ptr<JobHandler> handler_;
   int lease_tries_ = 0;
   bool drained_ = false;
 };

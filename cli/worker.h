@@ -1,4 +1,4 @@
-// cli/worker.h — `delayctl work`: leases jobs, runs a command for each, and says how it went.
+// cli/worker.h — `delayctl work`: leases jobs, has each handled, and says how it went.
 //
 // What:    as many slots as --concurrency, a thread and a connection each: lease one job, run the
 // handler, keep the lease alive meanwhile, then ack, nack or bury. A daemon that is away is waited
@@ -20,17 +20,18 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "cli/context.h"
+#include "cli/job_handler.h"
 
 namespace delayd::cli {
 
 struct WorkOptions {
   std::string queue = "default";
-  std::vector<std::string> command;
+  MakeJobHandler make_handler;
   size_t concurrency = 1;
   std::optional<Millis> lease;            // default: each job's own
   std::optional<uint64_t> count;          // stop after so many jobs
   bool drain = false;                     // stop when no job is ready
-  std::optional<Millis> handler_timeout;  // kill it after this long
+  std::optional<Millis> handler_timeout;  // end it after this long
   // One lease request. Short, because stopping waits for it: an answer that nobody reads would
   // hold a job back for a whole lease.
   Millis poll{2000};

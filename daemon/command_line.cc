@@ -25,6 +25,10 @@ struct Flags {
   std::string config;
   std::map<std::string, std::string> settings;  // by name of key
   bool check_config = false;
+  bool verify = false;
+  bool repair = false;
+  bool recover = false;
+  bool accept_loss = false;
   bool version = false;
   bool help = false;
 };
@@ -34,6 +38,13 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_flag("-h,--help", flags->help, "Show this and exit");
   app->add_flag("--version", flags->version, "Show the version and exit");
   app->add_flag("--check-config", flags->check_config, "Check the configuration and exit");
+  app->add_flag("--verify", flags->verify, "Check the store in data_dir and exit; JSON lines");
+  app->add_flag("--repair", flags->repair, "With --verify: put right what can be derived");
+  app->add_flag(
+      "--recover", flags->recover, "Show what damage to the logs has cost and exit; JSON lines");
+  app->add_flag("--accept-loss",
+                flags->accept_loss,
+                "With --recover: give up what is lost, so that the store opens again");
   // Whoever adds a flag behind others means it: the last one wins.
   app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app->add_option("--config", flags->config, "Configuration file")->type_name("FILE");
@@ -79,6 +90,26 @@ std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error
   const std::string hint = protocol::DidYouMean(unknown, known);
   return "delayd: unknown argument " + protocol::Quoted(unknown) +
          (hint.empty() ? "; 'delayd --help' lists the flags" : hint);
+}
+
+// One thing at a time, and no flag that says nothing.
+void ChooseAction(const Flags& flags, CommandLine* result) {
+  if ((flags.check_config ? 1 : 0) + (flags.verify ? 1 : 0) + (flags.recover ? 1 : 0) > 1) {
+    result->errors.emplace_back("delayd: give one of --check-config, --verify and --recover");
+  }
+  if (flags.repair && !flags.verify) {
+    result->errors.emplace_back("delayd: --repair goes with --verify");
+  }
+  if (flags.accept_loss && !flags.recover) {
+    result->errors.emplace_back("delayd: --accept-loss goes with --recover");
+  }
+  result->repair = flags.repair;
+  result->accept_loss = flags.accept_loss;
+  result->action = !result->errors.empty() ? CommandLine::Action::kRefuse
+                   : flags.check_config    ? CommandLine::Action::kCheckConfig
+                   : flags.verify          ? CommandLine::Action::kVerify
+                   : flags.recover         ? CommandLine::Action::kRecover
+                                           : CommandLine::Action::kRun;
 }
 
 // False with `cause` when there is none to read.
@@ -161,11 +192,7 @@ CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment
   reader.Finish();
   result.errors.insert(result.errors.end(), reader.errors().begin(), reader.errors().end());
   result.config = reader.config();
-  if (!result.errors.empty()) {
-    result.action = CommandLine::Action::kRefuse;
-  } else if (flags.check_config) {
-    result.action = CommandLine::Action::kCheckConfig;
-  }
+  ChooseAction(flags, &result);
   return result;
 }
 

@@ -17,13 +17,22 @@
 namespace delayd {
 
 struct CommandLine {
-  enum class Action : uint8_t { kRun, kCheckConfig, kPrint, kRefuse };
+  enum class Action : uint8_t {
+    kRun,
+    kCheckConfig,
+    kVerify,   // daemon/offline.h
+    kRecover,  // the same
+    kPrint,
+    kRefuse,
+  };
 
   Action action = Action::kRun;
   Config config;
   std::string config_file;          // the one that was read; empty: none
   std::string text;                 // kPrint: help or version
   std::vector<std::string> errors;  // kRefuse
+  bool repair = false;              // kVerify
+  bool accept_loss = false;         // kRecover
 };
 
 // Null for a variable that is not set.

@@ -4,8 +4,19 @@
 
 namespace delayd {
 
-Committer::Committer(storage::JobStore* store, Done done)
-    : store_(store), done_(std::move(done)), thread_([this] { Run(); }) {}
+Committer::Committer(storage::JobStore* store,
+                     Done done,
+                     DiskReserve reserve,
+                     DiskChanged disk_changed)
+    : store_(store),
+      done_(std::move(done)),
+      reserve_(std::move(reserve)),
+      disk_changed_(std::move(disk_changed)) {
+  if (reserve_.watched()) {
+    LookAtDisk();
+  }
+  thread_ = std::thread([this] { Run(); });
+}
 
 Committer::~Committer() {
   {
@@ -26,13 +37,35 @@ void Committer::Submit(engine::SealedBatch batch) {
   wake_.notify_one();
 }
 
+void Committer::LookAtDisk() {
+  if (reserve_.Look()) {
+    disk_changed_(reserve_.refusal());
+  }
+  next_look_ = std::chrono::steady_clock::now() + reserve_.options().interval;
+}
+
+void Committer::WaitForBatch(std::unique_lock<std::mutex>* lock) {
+  const auto wanted = [this] { return next_.has_value() || stopping_; };
+  if (!reserve_.watched()) {
+    wake_.wait(*lock, wanted);
+    return;
+  }
+  // Also between the batches of a busy time, which never lets the wait run out.
+  while (!wake_.wait_until(*lock, next_look_, wanted) ||
+         (!stopping_ && std::chrono::steady_clock::now() >= next_look_)) {
+    lock->unlock();
+    LookAtDisk();
+    lock->lock();
+  }
+}
+
 void Committer::Run() {
   Status failed;
   while (true) {
     engine::SealedBatch batch;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return next_.has_value() || stopping_; });
+      WaitForBatch(&lock);
       if (!next_.has_value()) {
         return;
       }

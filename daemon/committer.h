@@ -1,7 +1,8 @@
 // daemon/committer.h — the thread that writes: one batch at a time, durable when it says so.
 //
 // What:    the engine gathers while a batch is being written; the next Submit takes all of that.
-//          No lock guards the engine, and no timer waits for more to come.
+//          No lock guards the engine, and no timer waits for more to come. Beside the commits it
+//          looks at the free space of the disk, once a second.
 // Units:   batches by their sequence.
 // Errors:  the store's, passed on with the batch's number. After the first one nothing is written
 //          any more: what the store holds is then unknown until it is opened again.
@@ -11,6 +12,7 @@
 // Source:  group commit, as DeWitt et al. 1984 have it; the queue is one batch long on purpose.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -18,6 +20,7 @@
 #include <thread>
 
 #include "base/status.h"
+#include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "storage/job_store.h"
 
@@ -26,9 +29,15 @@ namespace delayd {
 class Committer {
  public:
   using Done = std::function<void(uint64_t sequence, Status status)>;
+  // OK: there is room on the disk again.
+  using DiskChanged = std::function<void(Status refusal)>;
 
-  // The store must outlive the committer, and nobody else commits to it meanwhile.
-  Committer(storage::JobStore* store, Done done);
+  // The store must outlive the committer, and nobody else commits to it meanwhile. `disk_changed`
+  // is called as `done` is, and once from here when the disk is full already.
+  Committer(storage::JobStore* store,
+            Done done,
+            DiskReserve reserve = DiskReserve({}),
+            DiskChanged disk_changed = {});
   // Waits for the batch under way, whose `done` is still called.
   ~Committer();
   Committer(const Committer&) = delete;
@@ -39,9 +48,15 @@ class Committer {
 
  private:
   void Run();
+  void LookAtDisk();
+  // Returns when there is a batch, or when the committer ends; meanwhile it looks at the disk.
+  void WaitForBatch(std::unique_lock<std::mutex>* lock);
 
   storage::JobStore* const store_;
   const Done done_;
+  DiskReserve reserve_;
+  const DiskChanged disk_changed_;
+  std::chrono::steady_clock::time_point next_look_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::optional<engine::SealedBatch> next_;  // guarded by mutex_

@@ -107,6 +107,13 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "PATH",
      "where the jobs are stored",
      [](std::string_view text, Config* c) { return SetPath(text, &c->data_dir); }},
+    {"storage.reserve",
+     "",
+     "SIZE",
+     "below this much free space no new job is taken; 0: off",
+     [](std::string_view text, Config* c) {
+       return SetSize(text, 0, uint64_t{1} << 40, &c->storage.reserve);
+     }},
     {"api.socket",
      "--api-socket",
      "PATH",

@@ -30,6 +30,10 @@ struct Config {
   std::string data_dir = "/var/lib/delayd";
 
   struct {
+    uint64_t reserve = uint64_t{256} << 20;  // 0: off
+  } storage;
+
+  struct {
     std::string socket = "/run/delayd/delayd.sock";  // empty: off
     std::string listen;                              // "127.0.0.1:11380"; empty: off
   } api;

@@ -16,9 +16,11 @@
 #include "daemon/http/http_session.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/offline.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
 #include "protocol/beanstalk/reply_writer.h"
+#include "daemon/store_admin.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
@@ -66,10 +68,11 @@ Status CommitGathered(engine::Engine* engine, storage::JobStore* store, const Cl
 // The HTTP interface on its sockets: what every connection shares.
 class HttpApi {
  public:
-  explicit HttpApi(const Config& config)
+  HttpApi(const Config& config, const engine::Engine* engine)
       : router_({.payload_bytes_max = config.limits.payload,
                  .body_bytes_max = config.limits.request_body,
-                 .version = std::string(Version())}) {
+                 .version = std::string(Version()),
+                 .readiness = [engine] { return engine->enqueue_refusal(); }}) {
     unix_.line_bytes_max = config.limits.request_line;
     unix_.head_bytes_max = config.limits.request_header;
     unix_.body_bytes_max = [this](std::string_view target) { return router_.BodyBytesMax(target); };
@@ -168,13 +171,17 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
   if (const Status status = CommitGathered(engine->get(), store, clock); !status.ok()) {
     return Refuse("cannot write to the store", status, kExitCommitFailed);
   }
-  HttpApi api(config);
+  HttpApi api(config, engine->get());
   BeanstalkApi beanstalk(config, started);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
-                 .stopping = [&notify] { notify.Stopping(); }},
+                 .stopping = [&notify] { notify.Stopping(); },
+                 .disk = {.directory = config.data_dir,
+                          .reserve = config.storage.reserve,
+                          .free_bytes = FreeBytes},
+                 .admin = MakeStoreAdmin(store, &clock)},
                 engine->get(),
                 store,
                 &clock);
@@ -264,6 +271,10 @@ int Main(int argc, const char* const* argv) {
       std::printf("%s: the configuration is valid\n",
                   line.config_file.empty() ? "no file, all defaults" : line.config_file.c_str());
       return kExitOk;
+    case CommandLine::Action::kVerify:
+      return VerifyOffline(line.config.data_dir, line.repair);
+    case CommandLine::Action::kRecover:
+      return RecoverOffline(line.config.data_dir, line.accept_loss);
     case CommandLine::Action::kRun:
       break;
   }

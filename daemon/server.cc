@@ -25,7 +25,8 @@ bool ChangesJobs(const engine::Command& command) {
          std::holds_alternative<engine::Kick>(command) ||
          std::holds_alternative<engine::KickQueue>(command) ||
          std::holds_alternative<engine::Pause>(command) ||
-         std::holds_alternative<engine::Resume>(command);
+         std::holds_alternative<engine::Resume>(command) ||
+         std::holds_alternative<engine::ChangeMany>(command);
 }
 
 bool HandsOut(const engine::Command& command) {
@@ -72,10 +73,19 @@ Server::Loop::Loop(const ServerOptions& options,
       }),
       on_writable_([this](const ConnectionPtr& connection) { Touch(connection); }),
       read_buffer_(kReadBytes),
-      committer_(store, [this](uint64_t sequence, Status status) {
-        boost::asio::post(io_, [this, sequence, status = std::move(status)]() mutable {
-          commit_result_ = CommitResult{sequence, std::move(status)};
-        });
+      committer_(
+          store,
+          [this](uint64_t sequence, Status status) {
+            boost::asio::post(io_, [this, sequence, status = std::move(status)]() mutable {
+              commit_result_ = CommitResult{sequence, std::move(status)};
+            });
+          },
+          DiskReserve(options.disk),
+          [this](Status refusal) {
+            boost::asio::post(io_, [this, refusal = std::move(refusal)] { DiskChanged(refusal); });
+          }),
+      admin_worker_(options.admin, [this](AdminAnswer answer) {
+        boost::asio::post(io_, [this, answer = std::move(answer)] { FinishAdmin(answer); });
       }) {}
 
 Status Server::Loop::Run() {
@@ -151,6 +161,10 @@ void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
     if (!request) {
       break;
     }
+    if (request->admin) {
+      StartAdmin(connection, request->tag, *std::move(request->admin));
+      continue;
+    }
     const engine::RequestId id = next_request_++;
     pending_.emplace(id,
                      Pending{.connection = connection,
@@ -168,6 +182,41 @@ void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
     if (connection->hung_up()) {
       GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
     }
+  }
+}
+
+void Server::Loop::DiskChanged(const Status& refusal) {
+  engine_->RefuseEnqueues(refusal);
+  if (refusal.ok()) {
+    log::Info("there is room on the disk again; new jobs are taken");
+  } else {
+    log::Error("the disk is nearly full; new jobs are refused",
+               {{"code", refusal.reason()}, {"detail", refusal.message()}});
+  }
+}
+
+void Server::Loop::StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command) {
+  if (!options_.admin || stopping_) {
+    connection->session().AnswerAdmin(
+        tag, Unavailable("this daemon takes no admin commands now; try again when it is back"));
+  } else if (admin_client_) {
+    connection->session().AnswerAdmin(
+        tag,
+        FailedPrecondition("another verify or backup is under way; try again when it has ended",
+                           "admin_busy"));
+  } else {
+    admin_client_ = AdminClient{.connection = connection, .tag = tag};
+    admin_worker_.Start(std::move(command));
+  }
+}
+
+void Server::Loop::FinishAdmin(const AdminAnswer& answer) {
+  DELAYD_CHECK(admin_client_.has_value());
+  const AdminClient client = *std::exchange(admin_client_, std::nullopt);
+  const ConnectionPtr connection = client.connection.lock();
+  if (connection != nullptr && !connection->gone()) {
+    connection->session().AnswerAdmin(client.tag, answer);
+    Touch(connection);
   }
 }
 

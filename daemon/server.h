@@ -8,8 +8,8 @@
 // Units:   base/time.h.
 // Errors:  Run returns the status of the commit that failed, or the engine's fatal(): the process
 //          must end then. Requests whose outcome is unknown have been told so.
-// Threads: the thread that calls Run; a committer thread inside.
-// Cost:    a turn costs the system calls of its connections and what the engine does.
+// Threads: the thread that calls Run; inside, a committer thread and one for an operator's
+// commands. Cost:    a turn costs the system calls of its connections and what the engine does.
 // Source:  Redis' beforeSleep: commands first, one fsync for all of them, then the answers.
 #pragma once
 
@@ -24,6 +24,8 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "daemon/admin.h"
+#include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "daemon/listener.h"
 #include "daemon/session.h"
@@ -44,6 +46,10 @@ struct ServerOptions {
   std::function<void()> heartbeat;
   // Called once when a stop begins.
   std::function<void()> stopping;
+  // Below it new jobs are refused; without a reserve the disk is not watched.
+  DiskReserveOptions disk;
+  // What runs an operator's commands; empty: they are refused.
+  AdminFunction admin;
 };
 
 class Server {

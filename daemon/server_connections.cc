@@ -208,6 +208,7 @@ void Server::Loop::BeginStop(const Now& now) {
     options_.stopping();
   }
   doors_.clear();
+  admin_worker_.Stop();
   for (const auto& [key, connection] : connections_) {
     GiveUpLeases(connection.get(), now);
     connection->session().Stop();

@@ -1,6 +1,6 @@
 // daemon/server_loop.h — the inside of Server. Internal: Asio must not leak through server.h.
 //
-// Threads: the core thread, but for the two fields behind the committer's post.
+// Threads: the core thread; the committer and the admin worker post to it.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/admin_worker.h"
 #include "daemon/committer.h"
 #include "daemon/connection.h"
 #include "daemon/server.h"
@@ -63,6 +64,9 @@ class Server::Loop {
   void Wait();
   Status Turn();
   void Serve(const ConnectionPtr& connection, const Now& now);
+  void DiskChanged(const Status& refusal);
+  void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
+  void FinishAdmin(const AdminAnswer& answer);
   void Submit(const Now& now);
   void DeliverReplies();
   void DeliverReply(const engine::Reply& reply);
@@ -126,8 +130,17 @@ class Server::Loop {
   bool in_flight_ = false;
   std::optional<CommitResult> commit_result_;
 
-  // Last: its thread must end before what it posts to is gone.
+  // Who waits for the admin command under way; it may have gone.
+  struct AdminClient {
+    std::weak_ptr<Connection> connection;
+    uint64_t tag = 0;
+  };
+
+  std::optional<AdminClient> admin_client_;
+
+  // Last: their threads must end before what they post to is gone.
   Committer committer_;
+  AdminWorker admin_worker_;
 };
 
 }  // namespace delayd

@@ -17,7 +17,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
 #include "base/time.h"
+#include "daemon/admin.h"
 #include "daemon/engine/command.h"
 
 namespace delayd {
@@ -25,6 +27,8 @@ namespace delayd {
 struct SessionRequest {
   uint64_t tag = 0;  // the session's own; comes back with the answer
   engine::Command command;
+  // Set: this is for the store's operator, not for the engine, and `command` says nothing.
+  std::optional<AdminCommand> admin = std::nullopt;
 };
 
 class Session {
@@ -44,6 +48,9 @@ class Session {
   // client asks for relative to now counts from when it had asked.
   virtual std::optional<SessionRequest> Next(const Now& now) = 0;
   virtual void Answer(uint64_t tag, const engine::Reply& reply) = 0;
+
+  // To a request that was an admin command; sessions whose protocol has none are never asked.
+  virtual void AnswerAdmin(uint64_t /*tag*/, const AdminAnswer& /*answer*/) { DELAYD_CHECK(false); }
 
   // No request will be taken any more; what is under way is answered. Idempotent.
   virtual void Stop() = 0;

@@ -56,6 +56,19 @@ std::string ParentOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// A place where no directory can be, whatever the permissions.
+Status CannotBeThere(const std::string& path) {
+  const int error = errno;
+  const Status status = PosixError("cannot make the data directory", path);
+  if (error == EACCES || error == EPERM || error == EROFS || error == ENOSPC || error == EDQUOT) {
+    return status;  // says what to do already
+  }
+  return {
+      status.code(),
+      status.message() + "; set data_dir to a directory on a local disk, such as /var/lib/delayd",
+      status.reason()};
+}
+
 // Makes `path` and every missing directory above it, each durable in its parent.
 Status MakeDirectories(const std::string& path) {
   struct stat info {};
@@ -67,13 +80,13 @@ Status MakeDirectories(const std::string& path) {
     return OkStatus();
   }
   if (errno != ENOENT) {
-    return PosixError("cannot read the data directory", path);
+    return CannotBeThere(path);
   }
   const std::string parent = ParentOf(path);
   DELAYD_RETURN_IF_ERROR(MakeDirectories(parent));
   // Payloads are nobody else's business.
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return PosixError("cannot make the data directory", path);
+    return CannotBeThere(path);
   }
   return SyncFile(parent);
 }

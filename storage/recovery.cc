@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -32,29 +33,35 @@ struct ScannedLog {
   LogScan scan;
 };
 
-// Picks the ids of new timers out of lost batches. Column families were made in the order of Table,
-// so their numbers are the tables'.
+// Picks the ids of written and ended jobs out of lost batches. Column families were made in the
+// order of Table, so their numbers are the tables'.
 class JobIdCollector final : public rocksdb::WriteBatch::Handler {
  public:
-  explicit JobIdCollector(std::vector<JobId>* ids) : ids_(ids) {}
+  explicit JobIdCollector(RecoveryReport* report) : report_(report) {}
 
   rocksdb::Status PutCF(uint32_t family,
                         const rocksdb::Slice& key,
                         const rocksdb::Slice& /*value*/) override {
     const auto parts = ParseTimerKey({key.data(), key.size()});
     if (family == static_cast<uint32_t>(Table::kTimers) && parts.ok() &&
-        ids_->size() < kLostJobsMax) {
-      ids_->push_back(parts->id);
+        report_->lost_jobs.size() < kLostJobsMax) {
+      report_->lost_jobs.push_back(parts->id);
     }
     return rocksdb::Status::OK();
   }
 
-  rocksdb::Status DeleteCF(uint32_t /*family*/, const rocksdb::Slice& /*key*/) override {
+  // The index row of a job goes when the job ends, and only then.
+  rocksdb::Status DeleteCF(uint32_t family, const rocksdb::Slice& key) override {
+    const auto id = ParseIndexKey({key.data(), key.size()});
+    if (family == static_cast<uint32_t>(Table::kIndex) && id.ok() &&
+        report_->ended_jobs.size() < kLostJobsMax) {
+      report_->ended_jobs.push_back(*id);
+    }
     return rocksdb::Status::OK();
   }
 
  private:
-  std::vector<JobId>* ids_;
+  RecoveryReport* report_;
 };
 
 Status Damaged(const std::string& directory, const std::string& what, bool loss_can_be_accepted) {
@@ -181,7 +188,8 @@ class Recovery {
       return OkStatus();
     }
     report_->lost_batches = lost;
-    if (lost > 0 && repair_ != LogRepair::kAcceptLoss) {
+    const bool may_lose = repair_ == LogRepair::kAcceptLoss || repair_ == LogRepair::kShowLoss;
+    if (lost > 0 && !may_lose) {
       return Damaged(directory_,
                      Describe(damaged.front().name, damaged.front().scan) + "; " +
                          std::to_string(lost) + " acknowledged batches stand behind it",
@@ -205,7 +213,7 @@ class Recovery {
   StatusOr<LogScan> Scan(const std::string& name, bool all_is_lost) {
     const std::string path = directory_ + "/" + name;
     const auto collect = [this](std::string_view record) {
-      JobIdCollector collector(&report_->lost_jobs);
+      JobIdCollector collector(report_);
       rocksdb::WriteBatch(std::string(record)).Iterate(&collector).PermitUncheckedError();
     };
     return ScanLogFile(path, {.visit_lost = collect, .all_is_lost = all_is_lost});
@@ -222,7 +230,7 @@ class Recovery {
                             .offset = offset,
                             .bytes = log.scan.bytes - offset,
                             .batches_lost = batches_lost};
-    if (repair_ != LogRepair::kLookOnly) {
+    if (repair_ == LogRepair::kTornTails || repair_ == LogRepair::kAcceptLoss) {
       cut.copy = std::string(kCopyDirectory) + "/" + log.name + "." + std::to_string(offset);
       DELAYD_RETURN_IF_ERROR(CopyDurably(
           path, directory_ + "/" + std::string(kCopyDirectory), directory_ + "/" + cut.copy));
@@ -265,6 +273,33 @@ Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryRepor
   return recovery.RecoverWal();
 }
 
+StatusOr<LossByJob> SortLostJobs(const RecoveryReport& report, const JobReader& store) {
+  const auto is_there = [&store](JobId id) -> StatusOr<bool> {
+    std::string value;
+    const Status got = store.Get(Table::kIndex, IndexKey(id), &value);
+    if (got.code() == StatusCode::kNotFound) {
+      return false;
+    }
+    DELAYD_RETURN_IF_ERROR(got);
+    return true;
+  };
+  LossByJob loss;
+  const std::set<JobId> ended(report.ended_jobs.begin(), report.ended_jobs.end());
+  for (const JobId id : ended) {
+    DELAYD_ASSIGN_OR_RETURN(const bool there, is_there(id));
+    if (there) {
+      loss.revived.push_back(id);
+    }  // else it was enqueued in what was lost, too: nothing of it is left, and nothing is missed
+  }
+  for (const JobId id : std::set<JobId>(report.lost_jobs.begin(), report.lost_jobs.end())) {
+    if (!ended.contains(id)) {
+      DELAYD_ASSIGN_OR_RETURN(const bool there, is_there(id));
+      (there ? loss.older : loss.gone).push_back(id);
+    }
+  }
+  return loss;
+}
+
 std::vector<std::string> RecoveryReport::Lines() const {
   std::vector<std::string> lines;
   for (const Cut& cut : cuts) {
@@ -277,8 +312,11 @@ std::vector<std::string> RecoveryReport::Lines() const {
                     (cut.copy.empty() ? "; left as it is" : "; the file as it was is " + cut.copy));
   }
   if (lost_batches > 0) {
-    std::string line = "lost by the operator's word: " + std::to_string(lost_batches) +
-                       " acknowledged batches, which wrote " + std::to_string(lost_jobs.size()) +
+    const bool changed =
+        std::ranges::any_of(cuts, [](const Cut& cut) { return !cut.copy.empty(); });
+    std::string line = std::string(changed ? "lost by the operator's word: " : "would be lost: ") +
+                       std::to_string(lost_batches) + " acknowledged batches, which wrote " +
+                       std::to_string(lost_jobs.size()) +
                        (lost_jobs.size() == kLostJobsMax ? " or more" : "") + " jobs";
     lines.push_back(std::move(line));
   }

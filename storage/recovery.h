@@ -16,6 +16,7 @@
 
 #include "base/job.h"
 #include "base/status.h"
+#include "storage/job_store.h"
 
 namespace delayd::storage {
 
@@ -32,6 +33,8 @@ struct RecoveryReport {
   std::vector<Cut> cuts;
   // Jobs that the lost batches wrote, as far as they can be read; the first kLostJobsMax.
   std::vector<JobId> lost_jobs;
+  // Jobs that the lost batches ended (acked or cancelled); the first kLostJobsMax.
+  std::vector<JobId> ended_jobs;
   uint64_t lost_batches = 0;
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;
@@ -46,8 +49,19 @@ struct RecoveryReport {
 
 inline constexpr size_t kLostJobsMax = 10'000;
 
+// What the loss means for each job, by what is left in the store.
+struct LossByJob {
+  std::vector<JobId> gone;     // enqueued in what was lost: they are not there any more
+  std::vector<JobId> older;    // changed in what was lost: they are as they were before
+  std::vector<JobId> revived;  // acked or cancelled in what was lost: they are there again
+};
+
+// `store` is the store without what was lost. Each job stands in one list at most, by id.
+StatusOr<LossByJob> SortLostJobs(const RecoveryReport& report, const JobReader& store);
+
 enum class LogRepair : uint8_t {
   kLookOnly,    // a torn tail is reported, and left alone
+  kShowLoss,    // as kAcceptLoss would do it, and nothing is changed
   kTornTails,   // and cut
   kAcceptLoss,  // and so is damage to acknowledged batches, with all that stands behind it
 };

@@ -1,4 +1,7 @@
 // A copy of a running store, by RocksDB's checkpoint: table files are hard links where they can be.
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -15,6 +18,24 @@ namespace delayd::storage {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+Status CheckParent(const std::string& directory) {
+  const std::string parent = fs::path(directory).lexically_normal().parent_path().string();
+  if (::access(parent.c_str(), W_OK | X_OK) == 0) {
+    return OkStatus();
+  }
+  const std::string cause =
+      "cannot back up to " + directory + ": " + std::generic_category().message(errno);
+  if (errno == ENOENT || errno == ENOTDIR) {
+    return InvalidArgument(cause + "; make the directory " + parent + " first");
+  }
+  return PermissionDenied(cause + "; let the daemon write to " + parent +
+                          " (its owner and mode, and ReadWritePaths= of its service)");
+}
+
+}  // namespace
+
 Status RocksJobStore::BackUpTo(const std::string& directory) {
   if (db_ == nullptr) {
     return FailedPrecondition("the store is closed", "store_closed");
@@ -23,6 +44,7 @@ Status RocksJobStore::BackUpTo(const std::string& directory) {
   if (fs::exists(directory, error)) {
     return AlreadyExists("backup directory " + directory + " exists; name a new one");
   }
+  DELAYD_RETURN_IF_ERROR(CheckParent(directory));
   // Read before the copy is taken: the copy has reached at least this.
   uint64_t number = 0;
   std::string value;

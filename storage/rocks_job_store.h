@@ -47,7 +47,8 @@ StatusOr<std::unique_ptr<JobReader>> SnapshotRocksJobStore(const JobStore& store
 Status BackUpRocksJobStore(JobStore* store, const std::string& directory);
 
 // For `delayctl verify` on a directory that no daemon has open. Changes nothing but the lock file;
-// a torn tail is told in the report and left alone; damage is refused as by an open.
+// a torn tail is told in the report and left alone; damage is refused as by an open. With
+// accept_loss the store is read as it would be after the loss, and the loss is in the report.
 StatusOr<std::unique_ptr<JobReader>> OpenRocksJobReader(const RocksJobStoreOptions& options,
                                                         RecoveryReport* report = nullptr);
 

@@ -32,7 +32,9 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
   DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
   DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store));
-  DELAYD_RETURN_IF_ERROR(CheckBatchNumber(options.accept_loss, report));
+  DELAYD_RETURN_IF_ERROR(CheckBatchNumber(*this, dir_.path(), options.accept_loss, report));
+  batch_number_ = report->batch_number;
+  DELAYD_RETURN_IF_ERROR(floor_.Set(batch_number_));
   return holds_store ? OkStatus() : dir_.MarkComplete();
 }
 
@@ -122,26 +124,28 @@ Status RocksJobStore::CheckSchema(bool create) {
   return Commit(batch);
 }
 
-Status RocksJobStore::CheckBatchNumber(bool accept_loss, RecoveryReport* report) {
+Status CheckBatchNumber(const JobReader& store,
+                        const std::string& directory,
+                        bool accept_loss,
+                        RecoveryReport* report) {
   std::string value;
-  const Status found = Get(Table::kMeta, kBatchNumberKey, &value);
+  const Status found = store.Get(Table::kMeta, kBatchNumberKey, &value);
   if (found.ok()) {
-    DELAYD_ASSIGN_OR_RETURN(batch_number_, DecodeNumber(kBatchNumberKey, value));
+    DELAYD_ASSIGN_OR_RETURN(report->batch_number, DecodeNumber(kBatchNumberKey, value));
   } else if (found.code() != StatusCode::kNotFound) {
     return found;
   }
-  report->batch_number = batch_number_;
-  report->batch_number_floor = floor_.Read();
-  if (batch_number_ < report->batch_number_floor && !accept_loss) {
-    return DataLoss("data directory " + dir_.path() + " is damaged: batch " +
+  report->batch_number_floor = BatchFloor(directory).Read();
+  if (report->batch_number < report->batch_number_floor && !accept_loss) {
+    return DataLoss("data directory " + directory + " is damaged: batch " +
                         std::to_string(report->batch_number_floor) +
                         " had been acknowledged and the store ends at batch " +
-                        std::to_string(batch_number_) +
+                        std::to_string(report->batch_number) +
                         ", so its newest log was cut or lost; restore a backup, or give up what is "
                         "lost with delayctl recover --accept-loss",
                     "damaged_store");
   }
-  return floor_.Set(batch_number_);
+  return OkStatus();
 }
 
 StatusOr<std::unique_ptr<JobStore>> OpenRocksJobStore(const RocksJobStoreOptions& options,

@@ -56,7 +56,8 @@ class ReadOnlyStore final : public JobReader {
     if (!holds_store) {
       return NotFound("data directory " + dir_.path() + " holds no store");
     }
-    DELAYD_RETURN_IF_ERROR(RecoverLogs(dir_.path(), LogRepair::kLookOnly, report));
+    DELAYD_RETURN_IF_ERROR(RecoverLogs(
+        dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
     rocksdb::DBOptions db_options = MakeDbOptions(options);
     // The scan above has told a torn tail from damage; here the log is read as far as it is whole.
     db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
@@ -64,7 +65,8 @@ class ReadOnlyStore final : public JobReader {
     const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
         db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
     db_.reset(db);
-    return FromRocks(status, "cannot read data directory " + dir_.path());
+    DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot read data directory " + dir_.path()));
+    return CheckBatchNumber(*this, dir_.path(), options.accept_loss, report);
   }
 
   Status Get(Table table, std::string_view key, std::string* value) const override {

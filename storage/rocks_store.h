@@ -119,7 +119,6 @@ class RocksJobStore final : public JobStore {
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckSchema(bool create);
-  Status CheckBatchNumber(bool accept_loss, RecoveryReport* report);
   Status RefuseUnknownTables(const rocksdb::DBOptions& options) const;
   rocksdb::Status CloseDatabase();
 
@@ -135,6 +134,12 @@ class RocksJobStore final : public JobStore {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // by Table
   rocksdb::WriteBatch write_batch_;                     // kept for its memory
 };
+
+// Has the store at least reached the batch that BATCH knows of? Its number goes into the report.
+Status CheckBatchNumber(const JobReader& store,
+                        const std::string& directory,
+                        bool accept_loss,
+                        RecoveryReport* report);
 
 // `store` must have come from OpenRocksJobStore.
 inline RocksJobStore& AsRocks(JobStore& store) {

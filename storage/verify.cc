@@ -45,10 +45,12 @@ class Verifier {
     // Not from the low-water mark: what lies below it is what is looked for.
     const std::string from(1, '\0');
     const Status status = store_.Scan(table, from, {}, [&](auto key, auto value) {
-      findings_.Row(table);
       visit(key, value);
-      return true;
+      return findings_.Row(table);
     });
+    if (findings_.stopped()) {
+      return Unavailable("verify was stopped before it had read everything", "stopped");
+    }
     if (status.code() == StatusCode::kDataLoss) {
       findings_.Add(table, status.message());
       return OkStatus();
@@ -321,6 +323,23 @@ class Verifier {
 
 StatusOr<VerifyReport> VerifyStore(const JobReader& store, const VerifyProgress& progress) {
   return Verifier(store, progress).Run();
+}
+
+uint64_t EstimateRows(const JobReader& store) {
+  uint64_t rows = 0;
+  const std::string to(1, kQueueCountsPrefix.back() + 1);
+  const Status scanned =
+      store.Scan(Table::kMeta,
+                 kQueueCountsPrefix,
+                 std::string(kQueueCountsPrefix.substr(0, kQueueCountsPrefix.size() - 1)) + to,
+                 [&rows](std::string_view key, std::string_view value) {
+                   if (const auto counts = DecodeQueueCounts(key, value); counts.ok()) {
+                     // Timer, index and by_queue; dead and index.
+                     rows += counts->pending * 3 + counts->dead * 2;
+                   }
+                   return true;
+                 });
+  return scanned.ok() ? rows : 0;
 }
 
 }  // namespace delayd::storage

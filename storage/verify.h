@@ -14,7 +14,8 @@
 //
 // Errors:  a Status only when the store cannot be read at all; damage and disagreement are results.
 // Threads: any, on a reader that does not change meanwhile: a store nobody writes to, or a
-// snapshot. Cost:    one scan of every table; memory for the queues and the disagreements.
+//          snapshot.
+// Cost:    one scan of every table; memory for the queues and the disagreements.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +50,15 @@ struct VerifyReport {
 
 inline constexpr size_t kDisagreementsMax = 1000;
 
-// Called every some thousand rows with the table at hand and the rows of all tables so far.
-using VerifyProgress = std::function<void(Table table, uint64_t rows)>;
+// Called every some thousand rows with the table at hand and the rows of all tables so far. False
+// ends the work with kUnavailable "stopped".
+using VerifyProgress = std::function<bool(Table table, uint64_t rows)>;
 
 StatusOr<VerifyReport> VerifyStore(const JobReader& store,
                                    const VerifyProgress& progress = nullptr);
+
+// How many rows VerifyStore will read, by the counts of the queues: for a progress bar. An estimate
+// even in a whole store, 0 when the counts cannot be read.
+uint64_t EstimateRows(const JobReader& store);
 
 }  // namespace delayd::storage

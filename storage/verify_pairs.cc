@@ -57,10 +57,11 @@ std::string JobName(JobId id) {
   return "job " + std::to_string(ToInt(id));
 }
 
-void Findings::Row(Table table) {
+bool Findings::Row(Table table) {
   if (++report.rows % kProgressRows == 0 && progress_) {
-    progress_(table, report.rows);
+    stopped_ = stopped_ || !progress_(table, report.rows);
   }
+  return !stopped_;
 }
 
 bool Findings::Note(Table table, std::string what, bool repairable) {

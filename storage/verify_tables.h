@@ -44,7 +44,11 @@ class Findings {
  public:
   explicit Findings(VerifyProgress progress) : progress_(std::move(progress)) {}
 
-  void Row(Table table);
+  // False: the owner of the progress wants no more.
+  bool Row(Table table);
+
+  bool stopped() const { return stopped_; }
+
   void Add(Table table, std::string what);
   // With the one operation that puts it right.
   void AddRepairable(Table table, std::string what, std::string_view key, std::string_view value);
@@ -56,6 +60,7 @@ class Findings {
   bool Note(Table table, std::string what, bool repairable);
 
   VerifyProgress progress_;
+  bool stopped_ = false;
 };
 
 // Looks rows up one by one, to name those that a differing tally is about.

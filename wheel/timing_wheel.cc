@@ -163,23 +163,6 @@ TimerHandle TimingWheel::Add(Tick due, uint64_t id) {
   return MakeHandle(index, GenerationOf(node.word));
 }
 
-// Short, and the rare half elsewhere: single cancels are bound by how many of them fit into the
-// processor's window while each waits for its node.
-bool TimingWheel::Cancel(TimerHandle handle) {
-  const uint32_t index = IndexOf(handle);
-  if (index >= slab_.high_water()) {
-    return false;
-  }
-  TimerNode& node = slab_.NodeAt(index);
-  const uint64_t near =
-      (static_cast<uint64_t>(handle) >> 32 << 2) | static_cast<uint64_t>(NodeKind::kNear);
-  if (node.word >> kKindShift != near) [[unlikely]] {
-    return CancelRare(handle);
-  }
-  slab_.Free(node, index);
-  return true;
-}
-
 bool TimingWheel::CancelRare(TimerHandle handle) {
   if (!slab_.Contains(handle)) {
     return false;

@@ -94,7 +94,23 @@ class TimingWheel {
   TimerHandle Add(Tick due, uint64_t id);
 
   // False if the timer is gone: fired, cancelled or drained.
-  bool Cancel(TimerHandle handle);
+  //
+  // Inline and short, the rare half elsewhere: single cancels are bound by how many of them fit
+  // into the processor's window while each waits for its node.
+  bool Cancel(TimerHandle handle) {
+    const uint32_t index = IndexOf(handle);
+    if (index >= slab_.high_water()) {
+      return false;
+    }
+    TimerNode& node = slab_.NodeAt(index);
+    const uint64_t near =
+        (static_cast<uint64_t>(handle) >> 32 << 2) | static_cast<uint64_t>(NodeKind::kNear);
+    if (node.word >> kKindShift != near) [[unlikely]] {
+      return CancelRare(handle);
+    }
+    slab_.Free(node, index);
+    return true;
+  }
 
   // Changes the due tick, earlier or later; the timer goes behind those already due at that tick.
   // False, and nothing changed, if the timer is gone or the levels do not reach `due`.

@@ -24,6 +24,9 @@ std::unique_ptr<Verb> MakeExtend();
 std::unique_ptr<Verb> MakeWork();
 std::unique_ptr<Verb> MakeQueues();
 std::unique_ptr<Verb> MakeStats();
+std::unique_ptr<Verb> MakeVerify();
+std::unique_ptr<Verb> MakeRecover();
+std::unique_ptr<Verb> MakeBackup();
 std::unique_ptr<Verb> MakePing();
 std::unique_ptr<Verb> MakeVersion();
 

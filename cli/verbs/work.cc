@@ -3,12 +3,16 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <thread>
 
 #include "base/check.h"
+#include "cli/exec_handler.h"
 #include "cli/verbs/verbs.h"
+#include "cli/webhook_handler.h"
+#include "cli/webhook_signature.h"
 #include "cli/worker.h"
 #include "protocol/nearest.h"
 
@@ -19,6 +23,7 @@ namespace delayd::cli {
 namespace {
 
 constexpr uint64_t kConcurrencyMax = 1000;
+constexpr Millis kWebhookTimeout{std::chrono::seconds(30)};
 
 // Whether the command can be run at all, so that a typo costs no job an attempt.
 bool IsRunnable(const std::string& command) {
@@ -91,30 +96,51 @@ class WorkVerb final : public Verb {
  public:
   std::string_view name() const override { return "work"; }
 
-  std::string_view summary() const override { return "Run a command for each due job"; }
+  std::string_view summary() const override {
+    return "Run a command or call a webhook for each due job";
+  }
 
   std::string_view details() const override {
-    return "The command is run without a shell, with the payload on its stdin and DELAYD_JOB_ID,\n"
-           "DELAYD_QUEUE, DELAYD_KEY, DELAYD_ATTEMPT, DELAYD_DUE and DELAYD_LATENESS_MS in its\n"
-           "environment. Exit 0 acks; 75 asks for a retry; 100 buries; any other is a failed\n"
-           "attempt, with the end of its stderr as the job's last error. The lease is extended\n"
-           "while it runs. SIGTERM or Ctrl-C lets running commands finish; a second one ends them\n"
-           "and gives their jobs back. A daemon that restarts is waited for.\n"
+    return "--exec: the command is run without a shell, with the payload on its stdin and\n"
+           "DELAYD_JOB_ID, DELAYD_QUEUE, DELAYD_KEY, DELAYD_ATTEMPT, DELAYD_DUE and\n"
+           "DELAYD_LATENESS_MS in its environment. Exit 0 acks; 75 asks for a retry; 100 buries;\n"
+           "any other is a failed attempt, with the end of its stderr as the job's last error.\n"
+           "\n"
+           "--webhook: the payload is POSTed, signed after Standard Webhooks (webhook-id,\n"
+           "webhook-timestamp, webhook-signature). 2xx acks; 400, 405, 410, 411, 413, 414, 415,\n"
+           "422, 431, 451 and 501 bury; all else is a failed attempt; 429 and 503 may set its\n"
+           "delay with Retry-After. Redirects are not followed, and addresses of this machine and\n"
+           "of private networks are refused unless --allow-private is given.\n"
+           "\n"
+           "The lease is extended meanwhile. SIGTERM or Ctrl-C lets running handlers finish; a\n"
+           "second one ends them and gives their jobs back. A daemon that restarts is waited for.\n"
            "\n"
            "Examples:\n"
            "  delayctl work --queue orders --exec ./cancel-order\n"
            "  delayctl work --queue mail --concurrency 8 --handler-timeout 1m --exec send-mail "
-           "--html";
+           "--html\n"
+           "  delayctl work --queue orders --webhook https://shop.example/hooks/cancel "
+           "--secret-file hook.secret";
   }
 
   void Declare(Options* options) override {
     options->Text("--queue", "QUEUE", &queue_, "the queue (default)");
     options->Rest(
-        "--exec", "CMD [ARGS...]", &work_.command, "the command; all words behind it are its own");
+        "--exec", "CMD [ARGS...]", &command_, "the command; all words behind it are its own");
+    options->Text("--webhook", "URL", &webhook_url_, "POST each job to this URL");
+    options->Text("--secret-file",
+                  "FILE",
+                  &secret_file_,
+                  "sign calls with the whsec_ secrets in it, one a line, newest first");
+    options->Text("--content-type", "TYPE", &content_type_, "of calls (application/json)");
+    options->Flag("--allow-private",
+                  &webhook_.allow_private,
+                  "let calls go to this machine and to private networks");
     options->Number("-j,--concurrency", kConcurrencyMax, &concurrency_, "jobs at a time (1)");
     options->Duration("--lease", &work_.lease, "lease of each job (the job's own)");
-    options->Duration(
-        "--handler-timeout", &work_.handler_timeout, "end a command after this long (never)");
+    options->Duration("--handler-timeout",
+                      &work_.handler_timeout,
+                      "end a command (never) or a call (30s) after this long");
     options->Number("-n,--count", UINT64_MAX, &work_.count, "stop after so many jobs");
     options->Flag("--drain", &work_.drain, "stop when no job is ready");
   }
@@ -140,13 +166,7 @@ class WorkVerb final : public Verb {
   Status Check() {
     work_.queue = queue_.value_or(work_.queue);
     DELAYD_RETURN_IF_ERROR(ValidateQueueName(work_.queue));
-    if (work_.command.empty()) {
-      return UsageError("no command is given; end the line with --exec CMD [ARGS...]");
-    }
-    if (!IsRunnable(work_.command.front())) {
-      return InvalidArgument("cannot run " + protocol::Quoted(work_.command.front()) +
-                             ": there is no such program; check its path and rights");
-    }
+    DELAYD_RETURN_IF_ERROR(webhook_url_.has_value() ? CheckWebhook() : CheckExec());
     if (concurrency_ == uint64_t{0}) {
       return UsageError("--concurrency: 0 workers do nothing; give at least 1");
     }
@@ -154,7 +174,50 @@ class WorkVerb final : public Verb {
     return OkStatus();
   }
 
+  Status CheckExec() {
+    if (command_.empty()) {
+      return UsageError(
+          "nothing is said about handling jobs; give --webhook URL, or end the line with --exec "
+          "CMD [ARGS...]");
+    }
+    if (secret_file_.has_value() || content_type_.has_value() || webhook_.allow_private) {
+      return UsageError("--secret-file, --content-type and --allow-private belong to --webhook");
+    }
+    if (!IsRunnable(command_.front())) {
+      return InvalidArgument("cannot run " + protocol::Quoted(command_.front()) +
+                             ": there is no such program; check its path and rights");
+    }
+    work_.make_handler = ExecHandler(command_);
+    return OkStatus();
+  }
+
+  Status CheckWebhook() {
+    if (!command_.empty()) {
+      return UsageError("--webhook and --exec exclude each other; run two workers for two targets");
+    }
+    webhook_.url = *webhook_url_;
+    DELAYD_RETURN_IF_ERROR(CheckWebhookUrl(webhook_.url));
+    if (secret_file_.has_value()) {
+      DELAYD_ASSIGN_OR_RETURN(webhook_.keys, ReadWebhookSecrets(*secret_file_));
+    }
+    webhook_.content_type = content_type_.value_or(webhook_.content_type);
+    if (std::any_of(webhook_.content_type.begin(), webhook_.content_type.end(), [](char c) {
+          return c < ' ' || c > '~';
+        })) {
+      return UsageError("--content-type: " + protocol::Quoted(webhook_.content_type) +
+                        " is no media type; write it like application/json");
+    }
+    work_.handler_timeout = work_.handler_timeout.value_or(kWebhookTimeout);
+    work_.make_handler = WebhookHandler(webhook_);
+    return OkStatus();
+  }
+
   WorkOptions work_;
+  WebhookOptions webhook_;
+  std::vector<std::string> command_;
+  std::optional<std::string> webhook_url_;
+  std::optional<std::string> secret_file_;
+  std::optional<std::string> content_type_;
   std::optional<std::string> queue_;
   std::optional<uint64_t> concurrency_;
 };

@@ -145,6 +145,37 @@ struct ListQueues {
   std::optional<std::string> queue;  // none: all
 };
 
+// Which jobs a change of many jobs means: all members that are set must fit.
+struct JobFilter {
+  std::optional<std::string> queue;
+  std::optional<JobState> state;  // none: scheduled, ready and leased
+  std::optional<WallTime> due_before;
+  std::optional<WallTime> due_after;
+  std::string key_prefix;
+};
+
+// One step of a change of many jobs: looks at a bounded number of them, in one commit or not at
+// all. The reply's next_cursor leads to the next step. Nothing is remembered in between: after a
+// crash the same filter from the beginning does what is left.
+struct ChangeMany {
+  enum class Action : uint8_t { kCancel, kReschedule };
+  Action action = Action::kCancel;
+  JobFilter filter;
+  std::optional<DueSpec> due;  // kReschedule: at least one of the two
+  std::optional<uint32_t> priority;
+  bool dry_run = false;  // counts only
+  uint32_t limit = 0;    // jobs that match; 0: limits::kBulkJobsDefault
+  std::string cursor;    // of the step before; empty: the first step
+};
+
+// How many scheduled jobs fall due in each step from `from` to `to`; the last step may be shorter.
+struct Forecast {
+  std::optional<std::string> queue;  // none: all
+  WallTime from;
+  WallTime to;
+  Millis step{0};
+};
+
 struct GetStats {};
 
 // On: every Enqueue is refused as "draining"; all else goes on. Not durable. Answers StatsView.
@@ -184,6 +215,8 @@ using Command = std::variant<Enqueue,
                              List,
                              ListQueues,
                              GetStats,
+                             ChangeMany,
+                             Forecast,
                              Abandon,
                              EndWait,
                              Drain>;
@@ -269,10 +302,36 @@ struct StatsView {
   bool draining = false;
 };
 
+struct ChangedMany {
+  uint64_t matched = 0;
+  uint64_t changed = 0;     // fewer when workers have some, or when it was a dry run
+  std::string next_cursor;  // empty: this was the last step
+};
+
+struct ForecastView {
+  struct Step {
+    WallTime from;
+    WallTime to;
+    uint64_t count = 0;
+    bool approximate = false;  // too many to be counted in one turn: an estimate
+  };
+
+  std::vector<Step> steps;
+};
+
 struct Reply {
   RequestId request = 0;
   Status status;
-  std::variant<std::monostate, Enqueued, OneJob, Kicked, Leased, JobList, QueueList, StatsView>
+  std::variant<std::monostate,
+               Enqueued,
+               OneJob,
+               Kicked,
+               Leased,
+               JobList,
+               QueueList,
+               StatsView,
+               ChangedMany,
+               ForecastView>
       body;
   // The commit that this answer rests on; orders all answers of one daemon run, and of all its
   // runs.

@@ -88,6 +88,11 @@ class Engine {
 
   virtual std::vector<Reply> TakeReplies() = 0;
 
+  // From now on an Enqueue that would store a new job is answered with `why`; OK lifts it.
+  // Everything else goes on. For an owner whose disk is nearly full.
+  virtual void RefuseEnqueues(Status why) = 0;
+  virtual const Status& enqueue_refusal() const = 0;
+
   // Bytes gathered and not yet durable: the owner stops reading requests above a bound.
   virtual size_t uncommitted_bytes() const = 0;
   virtual const Status& fatal() const = 0;

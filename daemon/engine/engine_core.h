@@ -10,6 +10,8 @@
 //   kick.cc       dead and scheduled jobs become ready
 //   pause.cc      queues that hand nothing out
 //   peek.cc       the jobs of a queue that come next
+//   bulk.cc       one step of a change of many jobs
+//   forecast.cc   how many fall due, and when
 //   story.cc      what a record remembers of its job's life
 //   read.cc       show, list, queues, stats
 //   turn.cc       time: fire, end leases, seal, answer
@@ -23,6 +25,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,8 +39,10 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "daemon/engine/command.h"
+#include "daemon/engine/due_range.h"
 #include "daemon/engine/engine.h"
 #include "daemon/engine/job_table.h"
+#include "daemon/engine/list_page.h"
 #include "daemon/engine/low_water_mark.h"
 #include "daemon/engine/pending_changes.h"
 #include "daemon/engine/queue_table.h"
@@ -76,6 +81,10 @@ class EngineCore final : public Engine {
   std::optional<SealedBatch> Seal(const Now& now) override;
   void Committed(uint64_t sequence) override;
   std::vector<Reply> TakeReplies() override;
+
+  void RefuseEnqueues(Status why) override { enqueue_refusal_ = std::move(why); }
+
+  const Status& enqueue_refusal() const override { return enqueue_refusal_; }
 
   size_t uncommitted_bytes() const override { return pending_.uncommitted_bytes(); }
 
@@ -232,16 +241,36 @@ class EngineCore final : public Engine {
   StatusOr<Body> ListDead(const List& command, const Queue* queue);
   StatusOr<Body> ListFinished(const List& command, const Queue* queue);
   // A pending row as a list shows it; none when the filter leaves it out.
-  StatusOr<std::optional<JobView>> ListedView(const List& command,
-                                              WallTime key_due,
-                                              JobId id,
-                                              QueueId queue);
+  StatusOr<std::optional<JobView>> ListedView(const List& command, WallTime key_due, JobId id);
   JobView ViewOf(const storage::JobRecord& record, JobState state) const;
   QueueView ViewOfQueue(const Queue& queue) const;
   JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
   JobView DoneView(JobId id, WallTime finished, const storage::DoneRecord& done) const;
   std::optional<Millis> UntilNextTimer(const Now& now) const;
   Status ReadPayload(storage::JobRecord* record) const;
+
+  // ---- bulk.cc ----
+  StatusOr<Body> Do(const ChangeMany& command);
+  using VisitPlace = std::function<bool(const ListCursor& place)>;
+  Status ScanPending(const DueRange& range,
+                     const Queue* queue,
+                     const ListCursor& after,
+                     const VisitPlace& visit) const;
+  Status ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit) const;
+  StatusOr<const Queue*> FindStoredQueue(const std::optional<std::string>& name) const;
+  // Whether the job matches; where it does, it is changed unless it is a dry run.
+  StatusOr<bool> ChangeOneOfMany(const ChangeMany& command,
+                                 std::optional<WallTime> due,
+                                 JobId id,
+                                 uint64_t* changed);
+  bool IsAsAsked(const ChangeMany& command,
+                 std::optional<WallTime> due,
+                 const storage::JobRecord& record) const;
+
+  // ---- forecast.cc ----
+  StatusOr<Body> Do(const Forecast& command);
+  void ForecastNear(const Queue* queue, ForecastView* view) const;
+  Status ForecastFar(const Queue* queue, ForecastView* view) const;
 
   // ---- rows.cc ----
   // Each puts all rows of one change into the open batch and keeps the counts.
@@ -379,6 +408,7 @@ class EngineCore final : public Engine {
   std::vector<Status> incidents_;
   Status fatal_;
   bool draining_ = false;
+  Status enqueue_refusal_;  // OK: they are taken
   StatsView counters_;
 };
 

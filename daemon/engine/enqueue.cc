@@ -35,6 +35,9 @@ uint64_t FingerprintOf(const JobSpec& spec) {
                   static_cast<uint64_t>(spec.lease.value_or(Millis(0)).count()));
   append_optional(spec.expires_after.has_value(),
                   static_cast<uint64_t>(spec.expires_after.value_or(Millis(0)).count()));
+  if (spec.buried) {
+    AppendU8(&content, 1);
+  }
   return Fingerprint(spec.payload, Fingerprint(content));
 }
 
@@ -169,7 +172,13 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerpr
   record.payload = std::move(spec.payload);
   const WallTime key_due = KeyDue(record.due);
   PutNewRows(&record, key_due);
-  const JobState state = Settle(record, key_due, std::nullopt);
+  JobState state = JobState::kDead;
+  if (spec.buried) {
+    record.last_error = "enqueued as buried";
+    PutDeadRows(record, key_due, now_.wall);
+  } else {
+    state = Settle(record, key_due, std::nullopt);
+  }
   ++counters_.enqueued;
   return {.job = ViewOf(record, state), .existed = false};
 }
@@ -188,6 +197,13 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   // Everything that can be refused is refused here, before the first row is put: all or nothing
   // (P8).
   DELAYD_ASSIGN_OR_RETURN(std::vector<Plan> plans, PlanAll(specs));
+  const bool all_exist = std::ranges::all_of(plans, [](const Plan& plan) {
+    return plan.existing.has_value() || plan.same_as.has_value();
+  });
+  // A retry of what is stored already needs no room.
+  if (!all_exist) {
+    DELAYD_RETURN_IF_ERROR(enqueue_refusal_);
+  }
   Enqueued result;
   result.items.resize(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {

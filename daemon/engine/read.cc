@@ -3,7 +3,6 @@
 
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
-#include "daemon/engine/list_page.h"
 #include "storage/keys.h"
 
 namespace delayd::engine {
@@ -137,10 +136,7 @@ StatusOr<Body> EngineCore::Do(const List& command) {
                                std::to_string(limits::kListLimitMax) + " and follow next_cursor",
                            "invalid_limit");
   }
-  const Queue* queue = nullptr;
-  if (command.queue) {
-    DELAYD_ASSIGN_OR_RETURN(queue, FindStoredQueue(*command.queue));
-  }
+  DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.queue));
   if (command.state == JobState::kDead) {
     return ListDead(command, queue);
   }
@@ -152,8 +148,7 @@ StatusOr<Body> EngineCore::Do(const List& command) {
 
 StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
                                                         WallTime key_due,
-                                                        JobId id,
-                                                        QueueId queue) {
+                                                        JobId id) {
   const std::optional<JobView> left_out;
   StatusOr<Located> located = LocateId(id);
   if (located.status().code() == StatusCode::kNotFound) {
@@ -163,13 +158,6 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   if (located->index.place != IndexRecord::Place::kTimers) {
     return left_out;  // it dies with a commit that is under way
   }
-  // A job that moves with a commit under way has only its old row yet: it is listed there, as it
-  // will be, or not at all when the filter leaves the new due time out.
-  if (located->index.at != key_due &&
-      ((command.due_after && located->index.at < *command.due_after) ||
-       (command.due_before && located->index.at >= *command.due_before))) {
-    return left_out;
-  }
   if (command.state && located->state != *command.state) {
     return left_out;
   }
@@ -177,14 +165,16 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   if (record.status().code() == StatusCode::kDataLoss) {
     JobView damaged;
     damaged.id = id;
-    damaged.queue = queues_[queue].name;
+    damaged.queue = queues_[located->index.queue].name;
     damaged.state = located->state;
     damaged.due = key_due;
     damaged.last_error = record.status().message();
     return std::optional(std::move(damaged));
   }
   DELAYD_RETURN_IF_ERROR(record.status());
-  if (!record->key.starts_with(command.key_prefix)) {
+  // A job that moves with a commit under way has only its old row yet: it is listed there, as it
+  // will be.
+  if (!record->key.starts_with(command.key_prefix) || !DueRangeOf(command).Holds(record->due)) {
     return left_out;
   }
   JobView view = ViewOf(*record, located->state);
@@ -198,45 +188,16 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
 StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
-  const WallTime first =
-      std::max({durable_low_water_mark_, command.due_after.value_or(WallTime()), after.at});
-  const JobId first_id = first == after.at ? after.id : JobId{};
-  std::string from;
-  std::string to;
-  if (queue != nullptr) {
-    from = storage::ByQueueKey(queue->id, first, first_id);
-    to = command.due_before
-             ? storage::ByQueueKey(queue->id, *command.due_before, JobId{})
-             : storage::ByQueueKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{});
-  } else {
-    from = storage::TimerKey(first, first_id);
-    to = command.due_before ? storage::TimerKey(*command.due_before, JobId{}) : std::string();
-  }
   Status failed;
-  const auto visit = [&](WallTime key_due, JobId id, QueueId queue_id) {
-    if (ListCursor{key_due, id} == after) {
-      return true;
-    }
-    StatusOr<std::optional<JobView>> view = ListedView(command, key_due, id, queue_id);
-    failed = view.status();
-    return failed.ok() && page.Add({key_due, id}, std::move(*view));
-  };
-  const Status scanned =
-      pending_.Scan(queue != nullptr ? Table::kByQueue : Table::kTimers,
-                    from,
-                    to,
-                    [&](std::string_view key, std::string_view value) {
-                      if (queue != nullptr) {
-                        const auto parts = storage::ParseByQueueKey(key);
-                        failed = parts.status();
-                        return failed.ok() && visit(parts->key_due, parts->id, parts->queue);
-                      }
-                      const auto parts = storage::ParseTimerKey(key);
-                      const auto head = storage::DecodeTimerHead(key, value);
-                      failed = parts.ok() ? head.status() : parts.status();
-                      return failed.ok() && visit(parts->key_due, parts->id, head->queue);
-                    });
-  DELAYD_RETURN_IF_ERROR(scanned);
+  DELAYD_RETURN_IF_ERROR(
+      ScanPending(DueRangeOf(command), queue, after, [&](const ListCursor& place) {
+        if (place == after) {
+          return true;
+        }
+        StatusOr<std::optional<JobView>> view = ListedView(command, place.at, place.id);
+        failed = view.status();
+        return failed.ok() && page.Add(place, std::move(*view));
+      }));
   DELAYD_RETURN_IF_ERROR(failed);
   return Body(page.Take());
 }
@@ -263,34 +224,35 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   Status failed;
-  const Status scanned =
-      pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue->id, after.at, after.id),
-                    storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
-                    [&](std::string_view key, std::string_view value) {
-                      const auto parts = storage::ParseDeadKey(key);
-                      failed = parts.status();
-                      if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
-                        return failed.ok();
-                      }
-                      StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
-                      if (record.status().code() == StatusCode::kNotFound) {
-                        return true;  // dead no longer, with a commit that is under way
-                      }
-                      failed = record.status();
-                      if (!failed.ok()) {
-                        return false;
-                      }
-                      if (!record->key.starts_with(command.key_prefix)) {
-                        return page.Add({parts->died, parts->id}, std::nullopt);
-                      }
-                      JobView view = ViewOf(*record, JobState::kDead);
-                      if (command.with_payload) {
-                        failed = ReadPayload(&*record);
-                        view.payload = std::move(record->payload);
-                      }
-                      return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
-                    });
+  const Status scanned = pending_.Scan(
+      Table::kDead,
+      storage::DeadKey(queue->id, after.at, after.id),
+      storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
+      [&](std::string_view key, std::string_view value) {
+        const auto parts = storage::ParseDeadKey(key);
+        failed = parts.status();
+        if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
+          return failed.ok();
+        }
+        StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
+        if (record.status().code() == StatusCode::kNotFound) {
+          return true;  // dead no longer, with a commit that is under way
+        }
+        failed = record.status();
+        if (!failed.ok()) {
+          return false;
+        }
+        if (!record->key.starts_with(command.key_prefix) ||
+            !DueRangeOf(command).Holds(record->due)) {
+          return page.Add({parts->died, parts->id}, std::nullopt);
+        }
+        JobView view = ViewOf(*record, JobState::kDead);
+        if (command.with_payload) {
+          failed = ReadPayload(&*record);
+          view.payload = std::move(record->payload);
+        }
+        return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
+      });
   DELAYD_RETURN_IF_ERROR(scanned);
   DELAYD_RETURN_IF_ERROR(failed);
   return Body(page.Take());
@@ -318,7 +280,8 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
           return false;
         }
         const bool wanted = (queue == nullptr || done->queue == queue->id) &&
-                            done->key.starts_with(command.key_prefix);
+                            done->key.starts_with(command.key_prefix) &&
+                            DueRangeOf(command).Holds(done->due);
         return page.Add(
             {parts->key_due, parts->id},
             wanted ? std::optional(DoneView(parts->id, parts->key_due, *done)) : std::nullopt);

@@ -34,10 +34,14 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
     const Request request = reader_.TakeRequest();
     slots_.push_back({.head_only = request.method == "HEAD", .close = !request.keep_alive});
     ended_ = !request.keep_alive;
-    std::variant<Order, Response> routed = router_.Route(request, now);
+    std::variant<Order, AdminOrder, Response> routed = router_.Route(request, now);
     if (auto* order = std::get_if<Order>(&routed)) {
       slots_.back().form = order->form;
       return SessionRequest{first_tag_ + slots_.size() - 1, std::move(order->command)};
+    }
+    if (auto* order = std::get_if<AdminOrder>(&routed)) {
+      return SessionRequest{
+          .tag = first_tag_ + slots_.size() - 1, .command = {}, .admin = std::move(order->command)};
     }
     AnswerLast(std::get<Response>(routed));
   }
@@ -47,9 +51,19 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
 void HttpSession::Answer(uint64_t tag, const engine::Reply& reply) {
   DELAYD_CHECK(tag >= first_tag_);
   DELAYD_CHECK(tag - first_tag_ < slots_.size());
+  AnswerTag(tag, Router::Render(slots_[static_cast<size_t>(tag - first_tag_)].form, reply));
+}
+
+void HttpSession::AnswerAdmin(uint64_t tag, const AdminAnswer& answer) {
+  DELAYD_CHECK(tag >= first_tag_);
+  DELAYD_CHECK(tag - first_tag_ < slots_.size());
+  AnswerTag(tag, Router::RenderAdmin(answer));
+}
+
+void HttpSession::AnswerTag(uint64_t tag, const Response& response) {
   Slot& slot = slots_[static_cast<size_t>(tag - first_tag_)];
   DELAYD_CHECK(!slot.answered);
-  Fill(&slot, Router::Render(slot.form, reply));
+  Fill(&slot, response);
   Flush();
 }
 

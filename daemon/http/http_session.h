@@ -34,6 +34,7 @@ class HttpSession final : public Session {
   void Receive(std::string_view bytes) override;
   std::optional<SessionRequest> Next(const Now& now) override;
   void Answer(uint64_t tag, const engine::Reply& reply) override;
+  void AnswerAdmin(uint64_t tag, const AdminAnswer& answer) override;
   void Stop() override;
   void TimeOut() override;
 
@@ -55,6 +56,7 @@ class HttpSession final : public Session {
 
   bool full() const { return slots_.size() >= kRequestsMax || output().size() >= kOutputBytesMax; }
 
+  void AnswerTag(uint64_t tag, const Response& response);
   void Fill(Slot* slot, const Response& response);
   void AnswerLast(const Response& response);
   void Flush();

@@ -5,8 +5,10 @@
 
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
+#include "protocol/json_reader.h"
 #include "protocol/nearest.h"
 #include "protocol/stats_json.h"
+#include "protocol/store_json.h"
 #include "protocol/timestamp.h"
 
 namespace delayd::http {
@@ -251,6 +253,28 @@ Routed ShowStats(const RouteInput&) {
   return Order{engine::GetStats{}, ReplyForm::kStats};
 }
 
+Routed VerifyNow(const RouteInput& input) {
+  if (!input.request.body.empty()) {
+    const Status empty = protocol::ReadJsonObject(
+        input.request.body, [](std::string_view name, const protocol::JsonValue&) {
+          return InvalidArgument("unknown member " + protocol::Quoted(name) + "; verify takes none",
+                                 "unknown_member");
+        });
+    if (!empty.ok()) {
+      return ProblemResponse(empty);
+    }
+  }
+  return AdminOrder{VerifyCommand{}};
+}
+
+Routed BackUpNow(const RouteInput& input) {
+  StatusOr<protocol::BackupRequest> wish = protocol::ParseBackupRequest(input.request.body);
+  if (!wish.ok()) {
+    return ProblemResponse(wish.status());
+  }
+  return AdminOrder{BackUpCommand{std::move(wish->dir)}};
+}
+
 // Alive: the core thread turns.
 Routed ShowHealth(const RouteInput& input) {
   return Plain(protocol::HealthToJson({"ok", std::string(input.version)}));
@@ -258,6 +282,9 @@ Routed ShowHealth(const RouteInput& input) {
 
 // The sockets open only when the timers are loaded, and close before the daemon stops serving.
 Routed ShowReadiness(const RouteInput& input) {
+  if (!input.readiness.ok()) {
+    return ProblemResponse(503, input.readiness);
+  }
   return Plain(protocol::HealthToJson({"ready", std::string(input.version)}));
 }
 

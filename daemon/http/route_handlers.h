@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/status.h"
 #include "base/time.h"
 #include "daemon/http/http_message.h"
 #include "daemon/http/router.h"
@@ -27,9 +28,10 @@ struct RouteInput {
   const Now& now;
   size_t payload_bytes_max;
   std::string_view version;
+  Status readiness;
 };
 
-using Routed = std::variant<Order, Response>;
+using Routed = std::variant<Order, AdminOrder, Response>;
 using Handler = Routed (*)(const RouteInput& input);
 
 Routed EnqueueJobs(const RouteInput& input);
@@ -45,6 +47,8 @@ Routed ExtendLease(const RouteInput& input);
 Routed ListQueues(const RouteInput& input);
 Routed ShowQueue(const RouteInput& input);
 Routed ShowStats(const RouteInput& input);
+Routed VerifyNow(const RouteInput& input);
+Routed BackUpNow(const RouteInput& input);
 Routed ShowHealth(const RouteInput& input);
 Routed ShowReadiness(const RouteInput& input);
 

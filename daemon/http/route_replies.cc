@@ -7,6 +7,7 @@
 #include "daemon/http/router.h"
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
+#include "protocol/store_json.h"
 #include "protocol/timestamp.h"
 
 namespace delayd::http {
@@ -115,6 +116,16 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
 }
 
 }  // namespace
+
+Response Router::RenderAdmin(const AdminAnswer& answer) {
+  if (!answer.ok()) {
+    return ProblemResponse(answer.status());
+  }
+  if (const auto* verified = std::get_if<protocol::VerifyResult>(&*answer)) {
+    return {.body = protocol::VerifyResultToJson(*verified)};
+  }
+  return {.body = protocol::BackupResultToJson(std::get<protocol::BackupResult>(*answer))};
+}
 
 Response Router::Render(ReplyForm form, const engine::Reply& reply) {
   Response response;

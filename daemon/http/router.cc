@@ -44,6 +44,8 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"GET", "v1/queues", BodyRule::kNone, "", ListQueues},
     {"GET", "v1/queues/*", BodyRule::kNone, "", ShowQueue},
     {"GET", "v1/stats", BodyRule::kNone, "", ShowStats},
+    {"POST", "v1/admin/verify", BodyRule::kJson, "", VerifyNow},
+    {"POST", "v1/admin/backup", BodyRule::kJson, "", BackUpNow},
     {"GET", "healthz", BodyRule::kNone, "", ShowHealth},
     {"GET", "readyz", BodyRule::kNone, "", ShowReadiness},
 });
@@ -128,7 +130,8 @@ Response NotAllowed(const Request& request, const std::string& allow) {
 
 }  // namespace
 
-std::variant<Order, Response> Router::Route(const Request& request, const Now& now) const {
+std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
+                                                        const Now& now) const {
   const StatusOr<Target> target = ParseTarget(request.target);
   if (!target.ok()) {
     return ProblemResponse(target.status());
@@ -157,7 +160,8 @@ std::variant<Order, Response> Router::Route(const Request& request, const Now& n
                           .query = target->query,
                           .now = now,
                           .payload_bytes_max = options_.payload_bytes_max,
-                          .version = options_.version});
+                          .version = options_.version,
+                          .readiness = options_.readiness ? options_.readiness() : OkStatus()});
   }
   if (!allow.empty()) {
     return NotAllowed(request, allow);
@@ -165,7 +169,7 @@ std::variant<Order, Response> Router::Route(const Request& request, const Now& n
   return ProblemResponse(
       404,
       NotFound("there is nothing at " + protocol::Quoted(request.target) + "; the API begins at " +
-                   "/v1/jobs, /v1/queues, /v1/leases and /v1/stats",
+                   "/v1/jobs, /v1/queues, /v1/leases, /v1/stats and /v1/admin",
                "no_such_route"));
 }
 

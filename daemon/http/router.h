@@ -10,12 +10,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "base/limits.h"
+#include "base/status.h"
 #include "base/time.h"
+#include "daemon/admin.h"
 #include "daemon/engine/command.h"
 #include "daemon/http/http_message.h"
 
@@ -25,6 +28,8 @@ struct RouterOptions {
   size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
   size_t body_bytes_max = limits::kRequestBodyBytesMax;
   std::string version;  // of the daemon, for health
+  // OK, or why new jobs are refused; empty: always OK.
+  std::function<Status()> readiness;
 };
 
 // In which form the reply goes out.
@@ -44,14 +49,20 @@ struct Order {
   ReplyForm form{};
 };
 
+// Not for the engine: an operator's command to the store.
+struct AdminOrder {
+  AdminCommand command;
+};
+
 class Router {
  public:
   explicit Router(const RouterOptions& options) : options_(options) {}
 
   // `now`: what durations in the query ("due_before=1h") count from.
-  std::variant<Order, Response> Route(const Request& request, const Now& now) const;
+  std::variant<Order, AdminOrder, Response> Route(const Request& request, const Now& now) const;
 
   static Response Render(ReplyForm form, const engine::Reply& reply);
+  static Response RenderAdmin(const AdminAnswer& answer);
 
   // Only jobs may come in bulk; every other body is small.
   size_t BodyBytesMax(std::string_view target) const;

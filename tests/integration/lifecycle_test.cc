@@ -1,6 +1,10 @@
 // A user's day: enqueue, look, change, work, restart.
+#include <map>
+#include <sstream>
+
 #include <gtest/gtest.h>
 
+#include "protocol/job_json.h"
 #include "tests/support/daemon.h"
 
 namespace delayd::testing {
@@ -121,6 +125,73 @@ TEST(ExportTest, ExportedJobsImportAsTheyWere) {
     return kept;
   };
   EXPECT_EQ(without_ids(other.CtlOk({"export"})), without_ids(exported));
+}
+
+// What a job is asked to be comes back, field by field. Its id, its creation, its attempts and
+// whether its due time was told as a delay belong to the daemon it was in.
+TEST(ExportTest, EveryFieldOfAJobComesBack) {
+  std::string every_byte;
+  for (int byte = 0; byte < 256; ++byte) {
+    every_byte += static_cast<char>(byte);
+  }
+  const std::string big(300'000, 'b');
+  const std::vector<JobSpec> specs = {
+      {.queue = "plain", .payload = "text"},
+      {.queue = "empty", .due = DueAfter{Millis(3'600'000)}, .payload = ""},
+      {.queue = "bytes", .due = DueAfter{Millis(3'600'000)}, .payload = every_byte},
+      {.queue = "big", .due = DueAfter{Millis(3'600'000)}, .payload = big},
+      {.queue = "words",
+       .due = DueAfter{Millis(3'600'000)},
+       .payload = "\"\\\n\u00e9 \xf0\x9f\x95\x92"},
+      {.queue = "at", .due = DueAt{WallFromMillis(4'000'000'000'123)}, .payload = "x"},
+      {.queue = "key", .due = DueAfter{Millis(7'200'000)}, .payload = "x", .key = "k \"e\" y"},
+      {.queue = "first", .due = DueAfter{Millis(1'000'000)}, .payload = "x", .priority = 0},
+      {.queue = "last", .due = DueAfter{Millis(1'000'000)}, .payload = "x", .priority = 4294967295},
+      {.queue = "lease", .due = DueAfter{Millis(1'000'000)}, .payload = "x", .lease = Millis(1234)},
+      {.queue = "once", .due = DueAfter{Millis(1'000'000)}, .payload = "x", .max_attempts = 1},
+      {.queue = "ever", .due = DueAfter{Millis(1'000'000)}, .payload = "x", .max_attempts = 0},
+      {.queue = "expires",
+       .due = DueAfter{Millis(1'000'000)},
+       .payload = "x",
+       .expires_after = Millis(5678)},
+  };
+  std::string lines;
+  for (const JobSpec& spec : specs) {
+    lines += protocol::JobSpecToJson(spec) + "\n";
+  }
+  Daemon from;
+  Daemon to;
+  ASSERT_TRUE(from.Start());
+  ASSERT_TRUE(to.Start());
+  from.CtlOk({"import", "-"}, lines);
+  to.CtlOk({"import", "-"}, from.CtlOk({"export"}) + "\n");
+  const auto jobs_of = [](Daemon* daemon) {
+    std::map<std::string, JobView> jobs;
+    std::istringstream exported(daemon->CtlOk({"export"}));
+    for (std::string line; std::getline(exported, line);) {
+      auto job = protocol::ParseJob(line);
+      EXPECT_TRUE(job.ok()) << job.status().message();
+      jobs.emplace(job->queue, *std::move(job));
+    }
+    return jobs;
+  };
+  const auto before = jobs_of(&from);
+  const auto after = jobs_of(&to);
+  ASSERT_EQ(before.size(), specs.size());
+  ASSERT_EQ(after.size(), specs.size());
+  for (const JobSpec& spec : specs) {
+    SCOPED_TRACE(spec.queue);
+    const JobView& job = after.at(spec.queue);
+    EXPECT_EQ(job.payload, spec.payload);
+    EXPECT_EQ(job.payload_bytes, spec.payload.size());
+    EXPECT_EQ(job.key, spec.key);
+    EXPECT_EQ(job.due, before.at(spec.queue).due);
+    EXPECT_EQ(job.state, before.at(spec.queue).state);
+    EXPECT_EQ(job.priority, spec.priority.value_or(1024));
+    EXPECT_EQ(job.lease, spec.lease.value_or(Millis(60'000)));
+    EXPECT_EQ(job.max_attempts, spec.max_attempts.value_or(25));
+    EXPECT_EQ(job.expires_after, spec.expires_after);
+  }
 }
 
 }  // namespace

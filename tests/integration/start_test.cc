@@ -50,6 +50,18 @@ TEST(StartTest, ANewerSchemaIsRefusedAndLeftAlone) {
   ExpectRefusal(daemon.StartExpectingFailure(), 4, "schema");
 }
 
+TEST(StartTest, ADataDirectoryThatCannotBeIsToldWithACure) {
+  Daemon daemon;
+  std::ofstream(daemon.Path("file")) << "x";
+  for (const std::string& place : {std::string("/proc/nope"),
+                                   std::string("/dev/null"),
+                                   std::string("/dev/null/x"),
+                                   daemon.Path("file"),
+                                   daemon.Path(std::string(300, 'x'))}) {
+    ExpectRefusal(daemon.StartExpectingFailure({"--data-dir", place}), 3, "set data_dir to a");
+  }
+}
+
 TEST(StartTest, AnUnknownConfigKeyIsNamedWithItsPlace) {
   Daemon daemon;
   const std::string path = daemon.Path("delayd.yaml");

@@ -1,13 +1,19 @@
 // `delayctl work --exec`: a handler's exit code decides what becomes of its job.
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/daemon.h"
+#include "tests/support/http_receiver.h"
+
+#include <sys/stat.h>
 
 namespace delayd::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST(WorkTest, PayloadComesOnStdinAndTheRestInTheEnvironment) {
   Daemon daemon;
@@ -62,6 +68,66 @@ TEST(WorkTest, ALongHandlerKeepsItsLease) {
   daemon.CtlOk({"work", "--queue", "q", "--count", "1", "--exec", "sleep", "1"});
   EXPECT_THAT(daemon.CtlOk({"stats", "-o", "json"}), HasSubstr("\"lease_expired\":0"));
   EXPECT_EQ(daemon.CtlOk({"list", "--queue", "q", "-q"}), "");
+}
+
+TEST(WorkTest, AWebhookIsCalledSignedAndItsAnswerDecides) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  HttpReceiver receiver([](const ReceivedRequest& request) {
+    return request.body == "gone" ? HttpAnswer(410) : HttpAnswer(200);
+  });
+  const std::string secret = daemon.Path("secret");
+  std::ofstream(secret) << "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n";
+  ASSERT_EQ(chmod(secret.c_str(), 0600), 0);
+  const std::string taken = daemon.CtlOk({"enqueue", "--queue", "q", R"({"order":1001})"});
+  const std::string buried = daemon.CtlOk({"enqueue", "--queue", "q", "gone"});
+  daemon.CtlOk({"work",
+                "--queue",
+                "q",
+                "--drain",
+                "--webhook",
+                receiver.url(),
+                "--allow-private",
+                "--secret-file",
+                secret,
+                "--content-type",
+                "text/plain"});
+  const std::vector<ReceivedRequest> requests = receiver.requests();
+  ASSERT_EQ(requests.size(), 2U);
+  EXPECT_EQ(requests[0].body, R"({"order":1001})");
+  EXPECT_EQ(requests[0].headers.at("webhook-id"), "job_" + taken);
+  EXPECT_EQ(requests[0].headers.at("content-type"), "text/plain");
+  EXPECT_THAT(requests[0].headers.at("webhook-signature"), StartsWith("v1,"));
+  EXPECT_EQ(daemon.CtlOk({"list", "--queue", "q", "-q"}), "");
+  EXPECT_THAT(daemon.CtlOk({"show", buried, "-o", "json"}), HasSubstr("webhook answered 410"));
+}
+
+TEST(WorkTest, AWebhookInsideIsRefusedWithoutLosingTheJob) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(200); });
+  const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "x"});
+  daemon.CtlOk({"work", "--queue", "q", "--count", "1", "--webhook", receiver.url()});
+  EXPECT_TRUE(receiver.requests().empty());
+  const std::string shown = daemon.CtlOk({"show", id, "-o", "json"});
+  EXPECT_THAT(shown, HasSubstr("\"scheduled\""));
+  EXPECT_THAT(shown, HasSubstr("--allow-private"));
+}
+
+TEST(WorkTest, WrongUseGetsAHint) {
+  Daemon daemon;
+  const auto refused = [&](std::vector<std::string> flags, const std::string& hint) {
+    flags.insert(flags.begin(), "work");
+    const ProcessResult result = daemon.Ctl(flags);
+    EXPECT_EQ(result.exit_code, 2) << hint;
+    EXPECT_THAT(result.err, HasSubstr(hint));
+  };
+  refused({}, "give --webhook URL, or end the line with --exec");
+  refused({"--webhook", "ftp://x/"}, "neither http nor https");
+  refused({"--webhook", "https://a:b@x/"}, "--secret-file");
+  refused({"--webhook", "http://x/", "--exec", "true"}, "exclude each other");
+  refused({"--allow-private", "--exec", "true"}, "belong to --webhook");
+  refused({"--webhook", "http://x/", "--content-type", "a\nb: c"}, "no media type");
 }
 
 }  // namespace

@@ -148,6 +148,34 @@ std::string BodyDifference(const engine::JobList&, const engine::JobList&) {
   return {};
 }
 
+std::string BodyDifference(const engine::ChangedMany& expected, const engine::ChangedMany& actual) {
+  Differences differences;
+  differences.Field("matched", expected.matched, actual.matched);
+  differences.Field("changed", expected.changed, actual.changed);
+  differences.Field("next_cursor", expected.next_cursor, actual.next_cursor);
+  return differences.Take();
+}
+
+std::string BodyDifference(const engine::ForecastView& expected,
+                           const engine::ForecastView& actual) {
+  if (expected.steps.size() != actual.steps.size()) {
+    return "a forecast of " + Text(expected.steps.size()) + " steps is answered with " +
+           Text(actual.steps.size());
+  }
+  for (size_t i = 0; i < actual.steps.size(); ++i) {
+    Differences differences;
+    differences.Field("from", expected.steps[i].from, actual.steps[i].from);
+    differences.Field("to", expected.steps[i].to, actual.steps[i].to);
+    if (!actual.steps[i].approximate) {
+      differences.Field("count", expected.steps[i].count, actual.steps[i].count);
+    }
+    if (std::string one = differences.Take(); !one.empty()) {
+      return "step " + Text(i + 1) + " of the forecast: " + one;
+    }
+  }
+  return {};
+}
+
 std::string BodyDifference(const std::monostate&, const std::monostate&) {
   return {};
 }
@@ -231,10 +259,11 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
 }
 
 std::string CommandName(const engine::Command& command) {
-  static constexpr std::array<const char*, 20> kNames = {
+  static constexpr std::array<const char*, 24> kNames = {
       "enqueue",   "cancel", "reschedule", "lease",  "lease job",  "ack",    "nack",
       "give back", "bury",   "extend",     "kick",   "kick queue", "pause",  "resume",
-      "show",      "peek",   "list",       "queues", "stats",      "abandon"};
+      "show",      "peek",   "list",       "queues", "stats", "change-many", "forecast", "abandon",
+      "end wait",  "drain"};
   static_assert(kNames.size() == std::variant_size_v<engine::Command>);
   return kNames[command.index()];
 }
@@ -258,6 +287,16 @@ std::string DescribeCommand(const engine::Command& command) {
         << (list->state ? JobStateName(*list->state) : "any") << " due before "
         << Text(list->due_before) << " due after " << Text(list->due_after) << " prefix \""
         << list->key_prefix << "\" limit " << list->limit << " cursor " << list->cursor;
+  } else if (const auto* many = std::get_if<engine::ChangeMany>(&command)) {
+    out << (many->action == engine::ChangeMany::Action::kCancel ? " cancel" : " reschedule")
+        << (many->dry_run ? " dry run" : "") << " in queue " << Text(many->filter.queue)
+        << " state " << (many->filter.state ? JobStateName(*many->filter.state) : "any")
+        << " due before " << Text(many->filter.due_before) << " due after "
+        << Text(many->filter.due_after) << " prefix \"" << many->filter.key_prefix << "\" limit "
+        << many->limit << " cursor " << many->cursor;
+  } else if (const auto* forecast = std::get_if<engine::Forecast>(&command)) {
+    out << " of queue " << Text(forecast->queue) << " from " << Text(forecast->from) << " to "
+        << Text(forecast->to) << " by " << Text(forecast->step);
   } else if (const auto* cancel = std::get_if<engine::Cancel>(&command)) {
     out << " " << DescribeJobRef(cancel->job);
   } else if (const auto* move = std::get_if<engine::Reschedule>(&command)) {
@@ -312,6 +351,9 @@ std::string Describe(const engine::Reply& reply) {
       out << " [" << Describe(job) << "]";
     }
     out << " next " << list->next_cursor;
+  } else if (const auto* many = std::get_if<engine::ChangedMany>(&reply.body)) {
+    out << " matched " << many->matched << " changed " << many->changed << " next "
+        << many->next_cursor;
   }
   return out.str();
 }

@@ -164,6 +164,16 @@ class Model {
   uint64_t epoch = 0;
   void Trimmed(const DoneKey& done);
 
+  // The rows on disk, in order: what a change of many goes through. Set by the oracle before one.
+  struct Row {
+    WallTime place;
+    JobId id{};
+    bool dead = false;
+    std::string queue;
+  };
+
+  std::vector<Row> durable_rows;
+
   // Every batch up to this one is durable.
   void Committed(uint64_t batch) {
     std::erase_if(gone_, [batch](const auto& gone) { return gone.second <= batch; });
@@ -193,6 +203,14 @@ class Model {
   void Do(engine::RequestId request, const engine::GetStats& command);
 
   engine::QueueView ViewOfQueue(const std::string& name) const;
+
+  // model_bulk.cc
+  void Do(engine::RequestId request, const engine::ChangeMany& command);
+  void Do(engine::RequestId request, const engine::Forecast& command);
+  bool MatchesFilter(const engine::ChangeMany& command,
+                     std::optional<WallTime> due,
+                     JobId id) const;
+  bool ChangeOne(const engine::ChangeMany& command, std::optional<WallTime> due, JobId id);
 
   // Checked by the oracle against two moments, not predicted.
   void Do(engine::RequestId, const engine::List&) {}

@@ -42,7 +42,16 @@ void Oracle::Executed(RequestId request, const engine::Command& command, const N
       model_.TakeBack(std::exchange(*leased, {}));
     }
   }
+  if (std::holds_alternative<engine::ChangeMany>(command)) {
+    for (const auto& [id, job] : durable_.jobs()) {
+      model_.durable_rows.push_back({job.place, id, job.state == JobState::kDead, job.spec->queue});
+    }
+    std::ranges::sort(model_.durable_rows, {}, [](const Model::Row& row) {
+      return std::pair(row.place, row.id);
+    });
+  }
   model_.Execute(request, command, now);
+  model_.durable_rows.clear();
   TakeAnswers();
 }
 

@@ -15,12 +15,9 @@ bool Matches(const Model& model, const ModelJob& job, const engine::List& comman
          job.spec->key.starts_with(command.key_prefix) && model.queues().at(job.spec->queue).stored;
 }
 
-bool InRange(WallTime place, const engine::List& command) {
-  if (command.state == JobState::kDead || command.state == JobState::kFinished) {
-    return true;  // due times do not filter those
-  }
-  return (!command.due_after || place >= *command.due_after) &&
-         (!command.due_before || place < *command.due_before);
+bool InRange(WallTime due, const engine::List& command) {
+  return (!command.due_after || due >= *command.due_after) &&
+         (!command.due_before || due < *command.due_before);
 }
 
 }  // namespace
@@ -28,7 +25,7 @@ bool InRange(WallTime place, const engine::List& command) {
 std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
   std::map<JobId, Candidate> candidates;
   for (const auto& [id, job] : check.after.jobs()) {
-    if (!Matches(check.after, job, check.command)) {
+    if (!Matches(check.after, job, check.command) || !InRange(job.due, check.command)) {
       continue;
     }
     Candidate candidate{
@@ -41,8 +38,7 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
         before != check.before.jobs().end() &&
         (before->second.state == JobState::kDead) == (job.state == JobState::kDead);
     if (same_table) {
-      candidate.required =
-          InRange(job.place, check.command) && InRange(before->second.place, check.command);
+      candidate.required = InRange(before->second.due, check.command);
       candidate.moving = before->second.place != job.place;
       candidate.place.at = before->second.place;
     }
@@ -64,7 +60,7 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
     candidate.view.finished = place.first;
     candidate.view.outcome = done.cancelled ? "cancelled" : "acked";
     if ((!check.command.queue || done.queue == *check.command.queue) &&
-        done.key.starts_with(check.command.key_prefix)) {
+        done.key.starts_with(check.command.key_prefix) && InRange(done.due, check.command)) {
       candidates.emplace(place.second, std::move(candidate));
     }
   }

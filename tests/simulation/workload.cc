@@ -169,6 +169,59 @@ Command Workload::NextList(const Now& now) {
   return command;
 }
 
+Command Workload::NextMany(const Now& now) {
+  if (!next_steps_.empty() && choices_.OneIn(2)) {
+    last_many_ = std::move(next_steps_.back());
+    next_steps_.pop_back();
+    return last_many_;
+  }
+  engine::ChangeMany command;
+  if (choices_.OneIn(2)) {
+    command.action = engine::ChangeMany::Action::kReschedule;
+    if (!choices_.OneIn(4)) {
+      command.due = Due(now);
+    }
+    if (choices_.OneIn(3)) {
+      command.priority = static_cast<uint32_t>(choices_.Below(4));
+    }
+  }
+  engine::JobFilter& filter = command.filter;
+  if (!choices_.OneIn(4)) {
+    filter.queue = Queue();
+  }
+  if (choices_.OneIn(2)) {
+    filter.state = static_cast<JobState>(1 + choices_.Below(5));
+  }
+  if (choices_.OneIn(3)) {
+    filter.due_before = now.wall + Delay();
+  }
+  if (choices_.OneIn(3)) {
+    filter.due_after = now.wall - Delay();
+  }
+  if (choices_.OneIn(3)) {
+    filter.key_prefix = "key:1";
+  }
+  command.dry_run = choices_.OneIn(3);
+  command.limit = static_cast<uint32_t>(choices_.OneIn(8) ? 0 : 1 + choices_.Below(8));
+  last_many_ = command;
+  return command;
+}
+
+Command Workload::NextForecast(const Now& now) {
+  engine::Forecast command;
+  if (choices_.OneIn(2)) {
+    command.queue = Queue();
+  }
+  command.from = now.wall;
+  if (choices_.OneIn(4)) {
+    command.from += choices_.OneIn(2) ? Delay() : -Delay();
+  }
+  command.step = Millis(1 + choices_.Magnitude(habits_.delay_bits - 3));
+  command.to =
+      command.from + Millis(1 + choices_.Below(10 * static_cast<uint64_t>(command.step.count())));
+  return command;
+}
+
 Command Workload::NextMistake(const Now& now) {
   switch (choices_.Below(6)) {
     case 0:
@@ -236,8 +289,14 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     }
     return command;
   }
-  if (kind < 90) {
+  if (kind < 88) {
     return engine::Show{Job()};
+  }
+  if (kind < 89) {
+    return NextMany(now);
+  }
+  if (kind < 90) {
+    return NextForecast(now);
   }
   if (kind < 94) {
     return NextList(now);
@@ -295,6 +354,11 @@ void Workload::Told(const engine::Reply& reply) {
     if (!list->next_cursor.empty()) {
       last_list_.cursor = list->next_cursor;
       next_pages_.push_back(last_list_);
+    }
+  } else if (const auto* many = std::get_if<engine::ChangedMany>(&reply.body)) {
+    if (!many->next_cursor.empty()) {
+      last_many_.cursor = many->next_cursor;
+      next_steps_.push_back(last_many_);
     }
   }
 }

@@ -51,6 +51,8 @@ class Workload {
   engine::Command NextEnqueue(const Now& now);
   engine::Command NextLease();
   engine::Command NextList(const Now& now);
+  engine::Command NextMany(const Now& now);
+  engine::Command NextForecast(const Now& now);
   engine::Command NextMistake(const Now& now);
   engine::Command NextOfTheRest();
   std::string Queue();
@@ -65,6 +67,8 @@ class Workload {
   std::vector<engine::RequestId> waiting_;
   std::vector<engine::List> next_pages_;
   engine::List last_list_;
+  std::vector<engine::ChangeMany> next_steps_;
+  engine::ChangeMany last_many_;
 };
 
 }  // namespace delayd::simulation

@@ -46,6 +46,8 @@ class Daemon {
 
   std::string socket() const { return dir_.Sub("d.sock"); }
 
+  pid_t pid() const { return process_->pid(); }
+
   std::string log() const { return ReadFile(dir_.Sub("log")); }
 
  private:

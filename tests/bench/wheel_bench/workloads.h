@@ -71,6 +71,15 @@ struct Filled {
     }
   }
 
+  std::vector<typename S::Handle> ShuffledHandles(uint64_t seed) const {
+    std::vector<typename S::Handle> shuffled;
+    shuffled.reserve(handles.size());
+    for (const uint32_t i : Permutation(handles.size(), seed)) {
+      shuffled.push_back(handles[i]);
+    }
+    return shuffled;
+  }
+
   std::vector<uint32_t> delays;
   std::vector<typename S::Handle> handles;
   S timers;
@@ -110,14 +119,16 @@ void InsertWarm(benchmark::State& state, Load load) {
   }
 }
 
+// All of them in random order. The handles lie in the order of their use, here and where timers are
+// moved: looking one up would be a second random access, and the caller's.
 template <typename S>
 void Cancel(benchmark::State& state, Load load) {
   for (auto _ : state) {
     Filled<S> filled(load);
-    const auto order = Permutation(load.count, 2);
+    const auto handles = filled.ShuffledHandles(2);
     const Stretch stretch(state, load.count);
-    for (const uint32_t i : order) {
-      filled.timers.Cancel(filled.handles[i]);
+    for (const typename S::Handle handle : handles) {
+      filled.timers.Cancel(handle);
     }
   }
 }
@@ -127,13 +138,13 @@ void CancelBatch(benchmark::State& state, Load load) {
   using Kind = wheel::TimerCommand::Kind;
   for (auto _ : state) {
     Filled<S> filled(load);
-    const auto order = Permutation(load.count, 2);
+    const auto handles = filled.ShuffledHandles(2);
     std::array<wheel::TimerCommand, kBatch> commands;
     const Stretch stretch(state, load.count);
     for (size_t i = 0; i < load.count;) {
       const size_t size = std::min(kBatch, load.count - i);
       for (size_t k = 0; k < size; ++k) {
-        commands[k] = {.kind = Kind::kCancel, .handle = filled.handles[order[i + k]]};
+        commands[k] = {.kind = Kind::kCancel, .handle = handles[i + k]};
       }
       filled.timers.Apply({commands.data(), size});
       i += size;
@@ -146,11 +157,11 @@ template <typename S>
 void Reschedule(benchmark::State& state, Load load) {
   for (auto _ : state) {
     Filled<S> filled(load);
-    const auto order = Permutation(load.count, 3);
+    auto handles = filled.ShuffledHandles(3);
     const auto delays = Delays(load.count, load.mix, 4);
     const Stretch stretch(state, load.count);
     for (size_t i = 0; i < load.count; ++i) {
-      filled.timers.Move(filled.handles[order[i]], kStart + delays[i]);
+      filled.timers.Move(handles[i], kStart + delays[i]);
     }
   }
 }
@@ -160,15 +171,14 @@ void RescheduleBatch(benchmark::State& state, Load load) {
   using Kind = wheel::TimerCommand::Kind;
   for (auto _ : state) {
     Filled<S> filled(load);
-    const auto order = Permutation(load.count, 3);
+    const auto handles = filled.ShuffledHandles(3);
     const auto delays = Delays(load.count, load.mix, 4);
     std::array<wheel::TimerCommand, kBatch> commands;
     const Stretch stretch(state, load.count);
     for (size_t i = 0; i < load.count;) {
       const size_t size = std::min(kBatch, load.count - i);
       for (size_t k = 0; k < size; ++k, ++i) {
-        commands[k] = {
-            .kind = Kind::kMove, .handle = filled.handles[order[i]], .due = kStart + delays[i]};
+        commands[k] = {.kind = Kind::kMove, .handle = handles[i], .due = kStart + delays[i]};
       }
       filled.timers.Apply({commands.data(), size});
     }

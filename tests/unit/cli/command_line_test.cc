@@ -100,7 +100,7 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"ack"}, "no lease is named"},
       {{"ack", "42"}, "lease token '42' is malformed"},
       {{"lease", "--count", "0"}, "--count"},
-      {{"work"}, "no command is given"},
+      {{"work"}, "nothing is said about handling jobs"},
       {{"work", "--exec", "/nonexistent/x"}, "cannot run '/nonexistent/x'"},
       {{"work", "--concurrency", "0", "--exec", "cat"}, "--concurrency"},
       {{"import", "/nonexistent"}, "cannot read '/nonexistent'"},

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/exec_handler.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -67,7 +68,7 @@ class WorkerTest : public ::testing::Test {
 
   static WorkOptions Drain(std::vector<std::string> command) {
     WorkOptions options;
-    options.command = std::move(command);
+    options.make_handler = ExecHandler(std::move(command));
     options.drain = true;
     return options;
   }
@@ -121,7 +122,7 @@ TEST_F(WorkerTest, CountIsAnUpperBoundWhateverTheConcurrency) {
     AddJob(id);
   }
   WorkOptions options;
-  options.command = {"true"};
+  options.make_handler = ExecHandler({"true"});
   options.count = 4;
   options.concurrency = 3;
   EXPECT_TRUE(RunWorker(options).ok());
@@ -218,7 +219,8 @@ TEST_F(WorkerTest, TheFirstStopLetsHandlersFinish) {
     return Ok(protocol::JobToJson(SomeJob()));
   };
   WorkOptions options;
-  options.command = {"sh", "-c", "while [ -e \"$0\" ]; do sleep 0.01; done", path};
+  options.make_handler =
+      ExecHandler({"sh", "-c", "while [ -e \"$0\" ]; do sleep 0.01; done", path});
   options.lease = Millis(1);
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_EQ(calls_.back(), "1-1-1/ack {}");
@@ -235,7 +237,7 @@ TEST_F(WorkerTest, TheSecondStopEndsHandlersAndHandsTheJobsBack) {
     return Ok(protocol::JobToJson(SomeJob()));
   };
   WorkOptions options;
-  options.command = {"sleep", "1000"};
+  options.make_handler = ExecHandler({"sleep", "1000"});
   options.lease = Millis(1);
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_EQ(calls_.back(), R"(1-1-1/nack {"delay":"0s","error":"the worker was stopped"})");
@@ -247,7 +249,7 @@ TEST_F(WorkerTest, WhatNoWaitingCuresEndsTheWork) {
     return refusing.Connect();
   };
   WorkOptions options;
-  options.command = {"true"};
+  options.make_handler = ExecHandler({"true"});
   options.concurrency = 2;
   const Status status = RunWorker(options);
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);

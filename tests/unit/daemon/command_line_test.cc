@@ -92,6 +92,21 @@ TEST_F(CommandLineTest, CheckConfigChecksAndDoesNotRun) {
   EXPECT_EQ(Read({"--check-config", "--log-level", "loud"}).action, CommandLine::Action::kRefuse);
 }
 
+TEST_F(CommandLineTest, OfflineModesAreChosenOneAtATime) {
+  const CommandLine verify = Read({"--verify", "--repair", "--data-dir", "/d"});
+  EXPECT_EQ(verify.action, CommandLine::Action::kVerify);
+  EXPECT_TRUE(verify.repair);
+  EXPECT_EQ(verify.config.data_dir, "/d");
+  const CommandLine recover = Read({"--recover", "--accept-loss"});
+  EXPECT_EQ(recover.action, CommandLine::Action::kRecover);
+  EXPECT_TRUE(recover.accept_loss);
+  EXPECT_FALSE(Read({"--recover"}).accept_loss);
+  EXPECT_THAT(Read({"--repair"}).errors, ElementsAre(HasSubstr("--verify")));
+  EXPECT_THAT(Read({"--accept-loss"}).errors, ElementsAre(HasSubstr("--recover")));
+  EXPECT_THAT(Read({"--verify", "--recover"}).errors, ElementsAre(HasSubstr("one of")));
+  EXPECT_THAT(Read({"--verify", "--check-config"}).errors, ElementsAre(HasSubstr("one of")));
+}
+
 TEST_F(CommandLineTest, UnknownFlagIsRefusedWithTheNearestOne) {
   const CommandLine line = Read({"--data-dri", "/x"});
   EXPECT_EQ(line.action, CommandLine::Action::kRefuse);

@@ -1,5 +1,6 @@
 #include "daemon/committer.h"
 
+#include <atomic>
 #include <future>
 #include <mutex>
 #include <string>
@@ -86,6 +87,79 @@ TEST_F(CommitterTest, SecondBatchInFlightIsOurOwnMistake) {
         committer.Submit(BatchOf(3));
       },
       "check failed");
+}
+
+// A disk whose free space the test sets.
+class DiskTest : public testing::Test {
+ protected:
+  DiskReserve Reserve() {
+    return DiskReserve({.directory = "/d",
+                        .reserve = 1600,
+                        .interval = Millis(1),
+                        .free_bytes = [this](const std::string&) -> StatusOr<uint64_t> {
+                          if (broken_) {
+                            return Unavailable("no answer");
+                          }
+                          return free_.load();
+                        }});
+  }
+
+  std::atomic<uint64_t> free_ = 1600;
+  std::atomic<bool> broken_ = false;
+};
+
+TEST_F(DiskTest, TheVerdictChangesBelowTheReserveAndIsLiftedASixteenthAboveIt) {
+  DiskReserve reserve = Reserve();
+  EXPECT_FALSE(reserve.Look());
+  free_ = 1599;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_EQ(reserve.refusal().reason(), "disk_full");
+  EXPECT_THAT(reserve.refusal().message(), HasSubstr("free some space"));
+  for (const uint64_t still_low : {0U, 1600U, 1699U}) {
+    free_ = still_low;
+    EXPECT_FALSE(reserve.Look()) << still_low;
+    EXPECT_FALSE(reserve.refusal().ok());
+  }
+  free_ = 1700;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_TRUE(reserve.refusal().ok());
+}
+
+TEST_F(DiskTest, ADiskThatDoesNotAnswerChangesNothing) {
+  DiskReserve reserve = Reserve();
+  free_ = 0;
+  EXPECT_TRUE(reserve.Look());
+  broken_ = true;
+  EXPECT_FALSE(reserve.Look());
+  EXPECT_FALSE(reserve.refusal().ok());
+}
+
+TEST_F(DiskTest, TheCommitterTellsAtTheStartAndWhenItChanges) {
+  storage::MemoryJobStore store;
+  std::promise<Status> full;
+  std::promise<Status> room;
+  free_ = 0;
+  Committer committer(
+      &store,
+      [](uint64_t, const Status&) {},
+      Reserve(),
+      [&](Status status) { (status.ok() ? room : full).set_value(std::move(status)); });
+  EXPECT_EQ(full.get_future().get().reason(), "disk_full") << "before the first request";
+  free_ = 5000;
+  EXPECT_TRUE(room.get_future().get().ok());
+}
+
+TEST_F(DiskTest, CommitsGoOnOnAFullDisk) {
+  storage::MemoryJobStore store;
+  std::promise<Status> done;
+  free_ = 0;
+  Committer committer(
+      &store,
+      [&](uint64_t, Status status) { done.set_value(std::move(status)); },
+      Reserve(),
+      [](const Status&) {});
+  committer.Submit(BatchOf(1));
+  EXPECT_TRUE(done.get_future().get().ok());
 }
 
 }  // namespace

@@ -77,6 +77,10 @@ class FakeEngine final : public engine::Engine {
 
   std::vector<engine::Reply> TakeReplies() override { return std::exchange(replies_, {}); }
 
+  void RefuseEnqueues(Status why) override { refusal = std::move(why); }
+
+  const Status& enqueue_refusal() const override { return refusal; }
+
   size_t uncommitted_bytes() const override { return gathered_.size() + in_flight_.size(); }
 
   const Status& fatal() const override { return fatal_status; }
@@ -90,6 +94,7 @@ class FakeEngine final : public engine::Engine {
   std::vector<size_t> batch_sizes;
   uint64_t sealed = 0;
   Status fatal_status;
+  Status refusal;
   bool job_ready = false;
   std::function<void()> on_execute;
 

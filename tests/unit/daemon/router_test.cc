@@ -12,10 +12,10 @@ const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
 
 class RouterTest : public testing::Test {
  protected:
-  std::variant<Order, Response> Route(const std::string& method,
-                                      const std::string& target,
-                                      const std::string& body = "",
-                                      const std::string& type = "application/json") {
+  std::variant<Order, AdminOrder, Response> Route(const std::string& method,
+                                                  const std::string& target,
+                                                  const std::string& body = "",
+                                                  const std::string& type = "application/json") {
     return router_.Route({.method = method,
                           .target = target,
                           .content_type = body.empty() ? "" : type,
@@ -156,6 +156,32 @@ TEST_F(RouterTest, OtherBodiesThanJsonAreRefused) {
 TEST_F(RouterTest, HealthNeedsNoEngine) {
   EXPECT_THAT(RefusalOf("GET", "/healthz").body, HasSubstr("\"ok\""));
   EXPECT_THAT(RefusalOf("HEAD", "/readyz").body, HasSubstr("1.2.3"));
+}
+
+TEST_F(RouterTest, AdminRoutesGoToTheStore) {
+  EXPECT_TRUE(std::holds_alternative<VerifyCommand>(
+      std::get<AdminOrder>(Route("POST", "/v1/admin/verify")).command));
+  EXPECT_TRUE(std::holds_alternative<VerifyCommand>(
+      std::get<AdminOrder>(Route("POST", "/v1/admin/verify", "{}")).command));
+  const auto backup = Route("POST", "/v1/admin/backup", R"({"dir":"/b"})");
+  EXPECT_EQ(std::get<BackUpCommand>(std::get<AdminOrder>(backup).command).directory, "/b");
+  EXPECT_EQ(RefusalOf("POST", "/v1/admin/backup", R"({"dir":"b"})").status, 400);
+  EXPECT_EQ(RefusalOf("POST", "/v1/admin/backup").status, 400);
+  EXPECT_EQ(RefusalOf("POST", "/v1/admin/verify", R"({"repair":true})").status, 400);
+  EXPECT_EQ(RefusalOf("GET", "/v1/admin/verify").status, 405);
+}
+
+TEST(RouterReadinessTest, AFullDiskIsNotReadyAndAlive) {
+  Status readiness;
+  const Router router({.version = "1", .readiness = [&readiness] { return readiness; }});
+  const auto get = [&router](const char* target) {
+    return std::get<Response>(router.Route({.method = "GET", .target = target}, kNow));
+  };
+  EXPECT_EQ(get("/readyz").status, 200);
+  readiness = ResourceExhausted("no room", "disk_full");
+  EXPECT_EQ(get("/readyz").status, 503);
+  EXPECT_THAT(get("/readyz").body, HasSubstr("disk_full"));
+  EXPECT_EQ(get("/healthz").status, 200);
 }
 
 TEST_F(RouterTest, OnlyJobsMayComeInBulk) {

@@ -27,6 +27,8 @@ const std::string kEnqueue =
     "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
     "Content-Length: 13\r\n\r\n{\"queue\":\"q\"}";
 const std::string kStats = "GET /v1/stats HTTP/1.1\r\nHost: d\r\n\r\n";
+const std::string kVerify =
+    "POST /v1/admin/verify HTTP/1.1\r\nHost: d\r\nContent-Length: 0\r\n\r\n";
 const std::string kLease =
     "POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
     "Content-Length: 14\r\n\r\n{\"wait\":\"30s\"}";
@@ -286,6 +288,68 @@ TEST_F(ServerTest, RequestsAboveTheBoundWaitForACommitAndAreAllAnswered) {
   for (const size_t size : engine_.batch_sizes) {
     EXPECT_LE(size, 4U);
   }
+}
+
+TEST_F(ServerTest, AdminCommandHoldsUpNobodyAndTheNextIsRefusedMeanwhile) {
+  std::promise<void> begun;
+  std::promise<void> finish;
+  options_.admin = [&](const AdminCommand&, const std::atomic<bool>&) -> AdminAnswer {
+    begun.set_value();
+    finish.get_future().wait();
+    return AdminResult(protocol::VerifyResult{.rows = 4711});
+  };
+  Start();
+  SocketClient admin(path_);
+  admin.Send(kVerify);
+  begun.get_future().wait();
+  SocketClient other(path_);
+  other.Send(kEnqueue + kStats);
+  EXPECT_THAT(other.ReadUntil("commit_sequence"), HasSubstr("201 Created"));
+  other.Send(kVerify);
+  EXPECT_THAT(other.ReadUntil("admin_busy"), HasSubstr("409 Conflict"));
+  finish.set_value();
+  EXPECT_THAT(admin.ReadUntil("4711"), HasSubstr("200 OK"));
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ServerTest, AStopIsNotHeldUpByAnAdminCommandThatListens) {
+  std::promise<void> begun;
+  options_.admin = [&](const AdminCommand&, const std::atomic<bool>& stop) -> AdminAnswer {
+    begun.set_value();
+    while (!stop) {
+      std::this_thread::yield();
+    }
+    return Unavailable("stopped");
+  };
+  Start();
+  SocketClient admin(path_);
+  admin.Send(kVerify);
+  begun.get_future().wait();
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_THAT(admin.ReadAll(), HasSubstr("503 Service Unavailable"));
+  thread_.join();
+  EXPECT_TRUE(result_.ok());
+}
+
+TEST_F(ServerTest, AnAdminClientThatHasGoneIsForgotten) {
+  std::promise<void> begun;
+  std::promise<void> finish;
+  options_.admin = [&](const AdminCommand&, const std::atomic<bool>&) -> AdminAnswer {
+    begun.set_value();
+    finish.get_future().wait();
+    return AdminResult(protocol::VerifyResult{});
+  };
+  Start();
+  {
+    SocketClient admin(path_);
+    admin.Send(kVerify);
+    begun.get_future().wait();
+  }
+  finish.set_value();
+  SocketClient other(path_);
+  other.Send(kStats);
+  other.ReadUntil("commit_sequence");
+  EXPECT_TRUE(Stop().ok());
 }
 
 TEST_F(ServerTest, ConnectionsAboveTheCapAreTurnedAway) {

@@ -229,5 +229,42 @@ TEST(EnqueueTest, IdsAscendAndAreNeverUsedAgain) {
   }
 }
 
+TEST(EnqueueTest, OnAFullDiskOnlyNewJobsAreRefused) {
+  EngineHarness harness;
+  const JobSpec keyed{.due = DueAfter{Millis(0)}, .payload = "x", .key = "k"};
+  const JobView first = harness.EnqueueOk(keyed);
+  const JobView second = harness.EnqueueOk(In(Millis(0)));
+  const JobView third = harness.EnqueueOk(In(Millis(60'000)));
+  harness.engine().RefuseEnqueues(ResourceExhausted("full", "disk_full"));
+  const auto ask = [&harness](Command command) {
+    const RequestId request = harness.Send(std::move(command));
+    harness.CommitAll();
+    return harness.Take(request);
+  };
+  const auto lease = [&]() -> std::optional<JobView> {
+    harness.engine().Advance(harness.now());
+    const Reply reply = ask(Lease{.queues = {"default"}});
+    const auto& jobs = std::get<Leased>(reply.body).jobs;
+    return jobs.empty() ? std::nullopt : std::optional(jobs[0]);
+  };
+  EXPECT_EQ(ask(Enqueue{{In(Millis(0))}}).status.reason(), "disk_full");
+  EXPECT_EQ(ask(Enqueue{{keyed, In(Millis(0))}}).status.reason(), "disk_full");
+  const Reply retry = ask(Enqueue{{keyed}});
+  ASSERT_TRUE(retry.status.ok()) << "it is stored already";
+  EXPECT_EQ(std::get<Enqueued>(retry.body).items[0].job.id, first.id);
+  harness.Wait(Millis(10));
+  std::optional<JobView> job = lease();
+  ASSERT_TRUE(job.has_value());
+  EXPECT_TRUE(ask(Ack{*job->lease_token}).status.ok());
+  job = lease();
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ(job->id, second.id);
+  EXPECT_TRUE(ask(Nack{*job->lease_token, Millis(10), ""}).status.ok());
+  EXPECT_TRUE(ask(Reschedule{third.id, DueAfter{Millis(5)}, std::nullopt}).status.ok());
+  EXPECT_TRUE(ask(Cancel{third.id}).status.ok());
+  harness.engine().RefuseEnqueues(OkStatus());
+  EXPECT_TRUE(ask(Enqueue{{In(Millis(0))}}).status.ok());
+}
+
 }  // namespace
 }  // namespace delayd::engine

@@ -72,6 +72,20 @@ TEST(RecordGoldenTest, BigPayload) {
             "017061796c6f6164b602b9cb");
 }
 
+TEST(RecordGoldenTest, Index) {
+  const std::string key = IndexKey(JobId{kSampleId});
+  EXPECT_EQ(Hex(EncodeIndexRecord(key,
+                                  {.place = IndexRecord::Place::kTimers,
+                                   .queue = QueueId{3},
+                                   .at = WallFromMillis(1'700'000'060'000)})),
+            "010103c0c9b2fef9626cc1a879");
+  EXPECT_EQ(Hex(EncodeIndexRecord(key,
+                                  {.place = IndexRecord::Place::kDead,
+                                   .queue = QueueId{300},
+                                   .at = WallFromMillis(1'700'000'090'000)})),
+            "0102ac02a09eb6fef962627e569e");
+}
+
 TEST(RecordGoldenTest, Key) {
   const std::string key = ClientKey(QueueId{3}, "order:1001");
   EXPECT_EQ(Hex(EncodeKeyRecord(key, {.id = JobId{kSampleId}, .fingerprint = 0x0102030405060708})),

@@ -303,9 +303,26 @@ TEST_F(VerifyTest, ProgressRisesToTheNumberOfRows) {
   const auto report = VerifyStore(store_, [&](Table, uint64_t rows) {
     EXPECT_GT(rows, last);
     last = rows;
+    return true;
   });
   EXPECT_GT(last, 0U);
   EXPECT_LE(last, report->rows);
+}
+
+TEST_F(VerifyTest, CanBeStopped) {
+  Batch rows;
+  for (uint64_t i = 0; i < 50'000; ++i) {
+    rows.Put(Table::kMeta, "x" + std::to_string(i), "");
+  }
+  Plant(rows);
+  const auto report = VerifyStore(store_, [](Table, uint64_t) { return false; });
+  EXPECT_EQ(report.status().reason(), "stopped");
+}
+
+TEST_F(VerifyTest, RowsAreEstimatedFromTheCounts) {
+  const uint64_t rows = EstimateRows(store_);
+  EXPECT_GT(rows, 0U);
+  EXPECT_LE(rows, Verify().rows);
 }
 
 }  // namespace

@@ -1,0 +1,105 @@
+#include "cli/exec_handler.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include "base/clock.h"
+#include "cli/handler.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::cli {
+namespace {
+
+// What a handler's exit status means; 75 is EX_TEMPFAIL of sysexits.h.
+constexpr int kExitRetry = 75;
+constexpr int kExitBury = 100;
+
+std::vector<std::string> JobEnvironment(const JobView& job) {
+  return {"DELAYD_JOB_ID=" + std::to_string(ToInt(job.id)),
+          "DELAYD_QUEUE=" + job.queue,
+          "DELAYD_KEY=" + job.key,
+          "DELAYD_ATTEMPT=" + std::to_string(job.attempt),
+          "DELAYD_DUE=" + protocol::FormatTimestamp(job.due),
+          "DELAYD_LATENESS_MS=" + std::to_string(job.lateness.value_or(Millis(0)).count())};
+}
+
+std::string Trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) {
+    text.pop_back();
+  }
+  return text;
+}
+
+class ExecRun final : public JobRun {
+ public:
+  Status Start(const std::vector<std::string>& command, const JobView& job) {
+    return handler_.Start(command, JobEnvironment(job), job.payload.value_or(""));
+  }
+
+  Event Wait(BootTime until, int wake_fd) override {
+    switch (handler_.Wait(until, wake_fd)) {
+      case Handler::Event::kExited:
+        return Event::kDone;
+      case Handler::Event::kWoken:
+        return Event::kWoken;
+      case Handler::Event::kDeadline:
+        break;
+    }
+    return Event::kDeadline;
+  }
+
+  // SIGTERM to the group, time to tidy up, then SIGKILL.
+  void End(Millis grace) override {
+    handler_.Signal(SIGTERM);
+    if (handler_.Wait(SystemClock().Sample().boot + grace, -1) != Handler::Event::kExited) {
+      handler_.Signal(SIGKILL);
+      handler_.Wait(BootTime::max(), -1);
+    }
+  }
+
+  Verdict verdict() const override {
+    const std::string tail = Trimmed(handler_.error_tail());
+    const auto with_tail = [&](const std::string& what) {
+      return tail.empty() ? what : what + ": " + tail;
+    };
+    if (handler_.term_signal() != 0) {
+      return {"nack", with_tail("killed by signal " + std::to_string(handler_.term_signal()))};
+    }
+    switch (handler_.exit_code()) {
+      case 0:
+        return {"ack", ""};
+      case kExitRetry:
+        return {"nack", with_tail("asked for a retry (exit 75)")};
+      case kExitBury:
+        return {"bury", with_tail("asked to be buried (exit 100)")};
+      default:
+        return {"nack", with_tail("exit " + std::to_string(handler_.exit_code()))};
+    }
+  }
+
+ private:
+  Handler handler_;
+};
+
+class Exec final : public JobHandler {
+ public:
+  explicit Exec(std::vector<std::string> command) : command_(std::move(command)) {}
+
+  StatusOr<std::unique_ptr<JobRun>> Start(const JobView& job) override {
+    auto run = std::make_unique<ExecRun>();
+    DELAYD_RETURN_IF_ERROR(run->Start(command_, job));
+    return std::unique_ptr<JobRun>(std::move(run));
+  }
+
+ private:
+  const std::vector<std::string> command_;
+};
+
+}  // namespace
+
+MakeJobHandler ExecHandler(std::vector<std::string> command) {
+  return [command = std::move(command)] { return std::make_unique<Exec>(command); };
+}
+
+}  // namespace delayd::cli

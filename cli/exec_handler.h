@@ -1,0 +1,15 @@
+// cli/exec_handler.h — handles a job by running a command: payload on stdin, the rest in the
+// environment, and the exit status decides.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/job_handler.h"
+
+namespace delayd::cli {
+
+// Exit 0 acks, 75 (EX_TEMPFAIL) asks for a retry, 100 buries, anything else is a failed attempt.
+MakeJobHandler ExecHandler(std::vector<std::string> command);
+
+}  // namespace delayd::cli

@@ -1,0 +1,146 @@
+#include "cli/store_tool.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include <sys/wait.h>
+
+namespace delayd::cli {
+namespace {
+
+using protocol::StoreLine;
+
+std::string ErrnoText(int error) {
+  return std::generic_category().message(error);
+}
+
+std::string DelaydProgram() {
+  std::array<char, 4096> path{};
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  if (size > 0 && static_cast<size_t>(size) < path.size()) {
+    const std::string own(path.data(), static_cast<size_t>(size));
+    std::string beside = own.substr(0, own.rfind('/') + 1) + "delayd";
+    if (::access(beside.c_str(), X_OK) == 0) {
+      return beside;
+    }
+  }
+  return "delayd";
+}
+
+// A running delayd whose stdout is ours to read.
+class Tool {
+ public:
+  Tool() = default;
+  Tool(const Tool&) = delete;
+  Tool& operator=(const Tool&) = delete;
+
+  ~Tool() {
+    output_.reset();
+    if (pid_ > 0) {
+      ::waitpid(pid_, nullptr, 0);
+    }
+    std::free(line_);
+  }
+
+  Status Start(const std::vector<std::string>& flags) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+      return Internal("cannot open a pipe: " + ErrnoText(errno));
+    }
+    output_.reset(::fdopen(ends[0], "r"));
+    const std::string program = DelaydProgram();
+    std::vector<std::string> words = {program};
+    words.insert(words.end(), flags.begin(), flags.end());
+    std::vector<char*> argv;
+    for (std::string& word : words) {
+      argv.push_back(word.data());
+    }
+    argv.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    const int error =
+        posix_spawnp(&pid_, program.c_str(), &actions, nullptr, argv.data(), ::environ);
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(ends[1]);
+    if (error != 0) {
+      pid_ = -1;
+      return InvalidArgument("cannot run " + program + ": " + ErrnoText(error) +
+                             "; install delayd beside delayctl, or put it into PATH");
+    }
+    return OkStatus();
+  }
+
+  std::optional<std::string> NextLine() {
+    const ssize_t size = ::getline(&line_, &capacity_, output_.get());
+    if (size < 0) {
+      return std::nullopt;
+    }
+    return std::string(line_, static_cast<size_t>(size));
+  }
+
+  // How it ended, for when it said nothing.
+  std::string WaitForEnd() {
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    pid_ = -1;
+    return WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status))
+                               : "exit code " + std::to_string(WEXITSTATUS(status));
+  }
+
+ private:
+  struct Closer {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+
+  pid_t pid_ = -1;
+  std::unique_ptr<std::FILE, Closer> output_;
+  char* line_ = nullptr;
+  size_t capacity_ = 0;
+};
+
+}  // namespace
+
+StatusOr<StoreLine> RunStoreTool(const std::vector<std::string>& flags,
+                                 const StoreProgressHook& progress) {
+  Tool tool;
+  DELAYD_RETURN_IF_ERROR(tool.Start(flags));
+  std::optional<StoreLine> last;
+  while (const std::optional<std::string> text = tool.NextLine()) {
+    StatusOr<StoreLine> line = protocol::ParseStoreLine(*text);
+    if (!line.ok()) {
+      return Internal("delayd said what is not understood: " + line.status().message() +
+                          "; are delayctl and delayd of the same version?",
+                      "invalid_response");
+    }
+    if (const auto* step = std::get_if<protocol::StoreProgress>(&*line)) {
+      progress(*step);
+    } else {
+      last = *std::move(line);
+    }
+  }
+  const std::string end = tool.WaitForEnd();
+  if (!last.has_value()) {
+    // What it could not put into a line stands on stderr already.
+    return end == "exit code 2"
+               ? InvalidArgument("delayd refused to start; see its words above")
+               : Internal("delayd ended with " + end + " and gave no result; run it again");
+  }
+  if (const auto* problem = std::get_if<Status>(&*last)) {
+    return *problem;
+  }
+  return *std::move(last);
+}
+
+}  // namespace delayd::cli

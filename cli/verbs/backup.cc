@@ -1,0 +1,70 @@
+#include <cstdio>
+
+#include "cli/human_time.h"
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+// Across file systems every byte is copied.
+constexpr Millis kBackupTimeout{std::chrono::hours(1)};
+
+class BackupVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "backup"; }
+
+  std::string_view summary() const override { return "Copy the store of the running daemon"; }
+
+  std::string_view details() const override {
+    return "The daemon writes the copy, under its own user, and goes on serving. DIR is an "
+           "absolute path on\n"
+           "the daemon's machine that does not exist yet. Everything acknowledged before is in "
+           "it.\n"
+           "To restore: stop the daemon, put a copy of DIR in the place of its data directory, "
+           "start it.\n"
+           "\n"
+           "Example:\n"
+           "  delayctl backup /var/backups/delayd-1";
+  }
+
+  void Declare(Options* options) override {
+    options->Positional("dir", &dir_, "Absolute path that does not exist yet");
+  }
+
+  ExitCode Run(Context* context) override {
+    if (!dir_.has_value() || !dir_->starts_with('/')) {
+      return context->Fail(UsageError(
+          "backup needs an absolute path that does not exist yet, such as /var/backups/delayd-1"));
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kBackupTimeout);
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    const StatusOr<protocol::BackupResult> result = (*api)->BackUp({.dir = *dir_});
+    if (!result.ok()) {
+      return context->Fail(result.status());
+    }
+    if (context->globals.output != OutputFormat::kTable) {
+      context->console.out() << protocol::BackupResultToJson(*result) << '\n';
+    } else if (!context->globals.quiet) {
+      char size[32];
+      std::snprintf(size, sizeof size, "%.1f MiB", static_cast<double>(result->bytes) / (1 << 20));
+      context->console.out() << "backed up to " << EscapeControls(result->dir) << ": " << size
+                             << " in "
+                             << RoughDuration(Millis(static_cast<int64_t>(result->elapsed_ms)))
+                             << '\n';
+    }
+    return kExitOk;
+  }
+
+ private:
+  std::optional<std::string> dir_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeBackup() {
+  return std::make_unique<BackupVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,109 @@
+#include "cli/store_tool.h"
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+constexpr size_t kIdsShownMax = 20;
+
+class RecoverVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "recover"; }
+
+  std::string_view summary() const override { return "Open a damaged store, at a named loss"; }
+
+  std::string_view details() const override {
+    return "A daemon that finds acknowledged changes damaged refuses to start. This shows what "
+           "would be\n"
+           "lost, and changes nothing. With --accept-loss the damaged logs are copied to damaged/ "
+           "in the\n"
+           "data directory, cut, and the store opens again without them. A backup is better, if "
+           "there is\n"
+           "one. Exit code 1: there is damage, and nothing was changed.\n"
+           "\n"
+           "Example:\n"
+           "  delayctl recover --data-dir /var/lib/delayd";
+  }
+
+  void Declare(Options* options) override {
+    options->Text("--data-dir", "DIR", &data_dir_, "Data directory of a stopped daemon");
+    options->Flag("--accept-loss", &accept_loss_, "Give up what is lost");
+  }
+
+  ExitCode Run(Context* context) override {
+    if (!data_dir_.has_value()) {
+      return context->Fail(UsageError("recover needs --data-dir, and a stopped daemon"));
+    }
+    std::vector<std::string> flags = {"--recover", "--data-dir", *data_dir_};
+    if (accept_loss_) {
+      flags.emplace_back("--accept-loss");
+    }
+    const StatusOr<protocol::StoreLine> line =
+        RunStoreTool(flags, [](const protocol::StoreProgress&) {});
+    if (!line.ok()) {
+      return context->Fail(line.status());
+    }
+    const auto* result = std::get_if<protocol::RecoverResult>(&*line);
+    if (result == nullptr) {
+      return context->Fail(
+          Internal("delayd gave another result than was asked for", "invalid_response"));
+    }
+    Print(*result, context);
+    return result->damaged && !result->changed ? kExitFailed : kExitOk;
+  }
+
+ private:
+  void Print(const protocol::RecoverResult& result, Context* context) const {
+    std::ostream& out = context->console.out();
+    if (context->globals.output != OutputFormat::kTable) {
+      out << protocol::RecoverResultToJson(result) << '\n';
+      return;
+    }
+    if (context->globals.quiet) {
+      for (const JobId id : result.gone) {
+        out << ToInt(id) << '\n';
+      }
+      return;
+    }
+    for (const std::string& note : result.notes) {
+      out << EscapeControls(note) << '\n';
+    }
+    if (!result.damaged) {
+      out << "nothing acknowledged is lost"
+          << (result.notes.empty() ? "" : "; the next start repairs the rest by itself") << '\n';
+      return;
+    }
+    PrintIds(result.changed ? "jobs gone" : "jobs that would be gone", result.gone, out);
+    PrintIds("jobs as they were before a change", result.older, out);
+    PrintIds("jobs there again though acked or cancelled", result.revived, out);
+    if (!result.lists_complete) {
+      out << "there may be more: not all of what is lost can be read\n";
+    }
+    out << (result.changed ? "the store opens again; damaged/ has the logs as they were\n"
+                           : "nothing was changed; restore a backup, or give this up: delayctl "
+                             "recover --data-dir " +
+                                 *data_dir_ + " --accept-loss\n");
+  }
+
+  static void PrintIds(std::string_view what, const std::vector<JobId>& ids, std::ostream& out) {
+    if (ids.empty()) {
+      return;
+    }
+    out << what << " (" << ids.size() << "):";
+    for (size_t i = 0; i < std::min(ids.size(), kIdsShownMax); ++i) {
+      out << ' ' << ToInt(ids[i]);
+    }
+    out << (ids.size() > kIdsShownMax ? " ... (-o json names all)\n" : "\n");
+  }
+
+  std::optional<std::string> data_dir_;
+  bool accept_loss_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeRecover() {
+  return std::make_unique<RecoverVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,325 @@
+#include "cli/webhook_handler.h"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/limits.h"
+#include "cli/public_address.h"
+#include "cli/webhook_signature.h"
+#include "protocol/nearest.h"
+#include "protocol/timestamp.h"
+
+#include <curl/curl.h>
+#include <sys/socket.h>
+
+namespace delayd::cli {
+namespace {
+
+// What is read of an answer; its beginning becomes the job's last error.
+constexpr size_t kAnswerBytesMax = size_t{64} << 10;
+constexpr size_t kAnswerBytesKept = 512;
+// A receiver that asks for more is asked again after this.
+constexpr Millis kRetryAfterMax{std::chrono::hours(24)};
+
+constexpr std::array<long, 11> kPermanent{400, 405, 410, 411, 413, 414, 415, 422, 431, 451, 501};
+
+void InitCurl() {
+  static const CURLcode done = curl_global_init(CURL_GLOBAL_DEFAULT);
+  DELAYD_CHECK(done == CURLE_OK);
+}
+
+template <auto kFree>
+struct Freer {
+  template <typename T>
+  void operator()(T* handle) const {
+    kFree(handle);
+  }
+};
+
+using Multi = std::unique_ptr<CURLM, Freer<curl_multi_cleanup>>;
+using Easy = std::unique_ptr<CURL, Freer<curl_easy_cleanup>>;
+using Headers = std::unique_ptr<curl_slist, Freer<curl_slist_free_all>>;
+
+class HeaderList {
+ public:
+  void Add(const std::string& name, std::string_view value) {
+    const std::string line = name + ": " + std::string(value);
+    curl_slist* longer = curl_slist_append(list_.get(), line.c_str());
+    DELAYD_CHECK(longer != nullptr);
+    static_cast<void>(list_.release());
+    list_.reset(longer);
+  }
+
+  curl_slist* get() const { return list_.get(); }
+
+ private:
+  Headers list_;
+};
+
+class WebhookRun final : public JobRun {
+ public:
+  WebhookRun(CURLM* multi, const WebhookOptions& options) : multi_(multi), options_(options) {}
+
+  ~WebhookRun() override { Leave(); }
+
+  WebhookRun(const WebhookRun&) = delete;
+  WebhookRun& operator=(const WebhookRun&) = delete;
+
+  Status Start(const JobView& job) {
+    easy_.reset(curl_easy_init());
+    if (easy_ == nullptr) {
+      return Unavailable("cannot make a webhook call: out of memory");
+    }
+    payload_ = job.payload.value_or("");
+    MakeHeaders(job);
+    SetOptions();
+    if (const CURLMcode added = curl_multi_add_handle(multi_, easy_.get()); added != CURLM_OK) {
+      return Unavailable(std::string("cannot make a webhook call: ") + curl_multi_strerror(added));
+    }
+    in_multi_ = true;
+    return OkStatus();
+  }
+
+  Event Wait(BootTime until, int wake_fd) override {
+    const SystemClock clock;
+    for (;;) {
+      int running = 0;
+      CURLMcode code = curl_multi_perform(multi_, &running);
+      if (code != CURLM_OK || TakeResult()) {
+        result_ = code != CURLM_OK ? CURLE_FAILED_INIT : result_;
+        Leave();
+        return Event::kDone;
+      }
+      const BootTime now = clock.Sample().boot;
+      if (now >= until) {
+        return Event::kDeadline;
+      }
+      curl_waitfd wake{.fd = wake_fd, .events = CURL_WAIT_POLLIN, .revents = 0};
+      const int64_t left =
+          std::min<int64_t>((until - now).count(), std::numeric_limits<int>::max());
+      code = curl_multi_poll(
+          multi_, &wake, wake_fd >= 0 ? 1 : 0, static_cast<int>(left), /*numfds=*/nullptr);
+      if (code == CURLM_OK && wake.revents != 0) {
+        return Event::kWoken;
+      }
+    }
+  }
+
+  // The receiver sees the connection close; there is nothing to wait for.
+  void End(Millis /*grace*/) override { Leave(); }
+
+  Verdict verdict() const override {
+    if (!refused_.empty()) {
+      return {"nack",
+              "the webhook's address " + refused_ +
+                  " is not a public one; start the worker with --allow-private if it may be used"};
+    }
+    // An answer that is too long was still an answer.
+    if (result_ != CURLE_OK && !(result_ == CURLE_WRITE_ERROR && answer_full_)) {
+      return {"nack",
+              std::string("webhook: ") +
+                  (error_[0] != '\0' ? error_.data() : curl_easy_strerror(result_))};
+    }
+    return OfStatus();
+  }
+
+ private:
+  Verdict OfStatus() const {
+    if (status_ >= 200 && status_ < 300) {
+      return {"ack", ""};
+    }
+    const std::string said = "webhook answered " + std::to_string(status_);
+    if (status_ >= 300 && status_ < 400) {
+      return {"nack", said + ": a redirect, which is not followed; give the worker the new URL"};
+    }
+    const std::string error = answer_.empty() ? said : said + ": " + answer_;
+    if (std::find(kPermanent.begin(), kPermanent.end(), status_) != kPermanent.end()) {
+      return {"bury", error};
+    }
+    Verdict verdict{"nack", error};
+    if ((status_ == 429 || status_ == 503) && retry_after_seconds_ > 0) {
+      verdict.delay =
+          std::min<Millis>(kRetryAfterMax,
+                           std::chrono::seconds(std::min<curl_off_t>(
+                               retry_after_seconds_, std::numeric_limits<int32_t>::max())));
+    }
+    return verdict;
+  }
+
+  void MakeHeaders(const JobView& job) {
+    // The same over all attempts: the receiver's means to take a job once.
+    const std::string id = "job_" + std::to_string(ToInt(job.id));
+    const int64_t now =
+        std::chrono::floor<std::chrono::seconds>(SystemClock().Sample().wall.time_since_epoch())
+            .count();
+    headers_.Add("content-type", options_.content_type);
+    headers_.Add("webhook-id", id);
+    headers_.Add("webhook-timestamp", std::to_string(now));
+    if (!options_.keys.empty()) {
+      headers_.Add("webhook-signature", SignWebhook(options_.keys, id, now, payload_));
+    }
+    headers_.Add("delayd-queue", job.queue);
+    if (!job.key.empty()) {
+      headers_.Add("delayd-key", job.key);
+    }
+    headers_.Add("delayd-attempt", std::to_string(job.attempt));
+    headers_.Add("delayd-due", protocol::FormatTimestamp(job.due));
+    headers_.Add("user-agent", "delayctl");
+    // Without a value it is not sent: no waiting for "100 Continue".
+    headers_.Add("expect", "");
+  }
+
+  template <typename Value>
+  void Set(CURLoption option, Value value) {
+    const CURLcode set = curl_easy_setopt(easy_.get(), option, value);
+    DELAYD_CHECK(set == CURLE_OK);
+  }
+
+  void SetOptions() {
+    Set(CURLOPT_URL, options_.url.c_str());
+    Set(CURLOPT_PROTOCOLS_STR, "http,https");
+    Set(CURLOPT_FOLLOWLOCATION, 0L);
+    Set(CURLOPT_PROXY, "");
+    Set(CURLOPT_NOSIGNAL, 1L);
+    Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
+    Set(CURLOPT_POST, 1L);
+    Set(CURLOPT_POSTFIELDS, payload_.data());
+    Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(payload_.size()));
+    Set(CURLOPT_HTTPHEADER, headers_.get());
+    Set(CURLOPT_ERRORBUFFER, error_.data());
+    Set(CURLOPT_WRITEFUNCTION, &WebhookRun::OnAnswer);
+    Set(CURLOPT_WRITEDATA, this);
+    if (!options_.allow_private) {
+      Set(CURLOPT_OPENSOCKETFUNCTION, &WebhookRun::OnOpen);
+      Set(CURLOPT_OPENSOCKETDATA, this);
+    }
+  }
+
+  static size_t OnAnswer(char* bytes, size_t /*one*/, size_t size, void* self) {
+    auto& run = *static_cast<WebhookRun*>(self);
+    run.answer_.append(
+        bytes, std::min(size, kAnswerBytesKept - std::min(kAnswerBytesKept, run.answer_.size())));
+    run.answer_bytes_ += size;
+    run.answer_full_ = run.answer_bytes_ > kAnswerBytesMax;
+    return run.answer_full_ ? 0 : size;
+  }
+
+  static curl_socket_t OnOpen(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
+    if (!IsPublicAddress(&address->addr)) {
+      auto& run = *static_cast<WebhookRun*>(self);
+      std::array<char, 64> text{};
+      getnameinfo(
+          &address->addr, address->addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
+      run.refused_ = text.data();
+      return CURL_SOCKET_BAD;
+    }
+    auto& run = *static_cast<WebhookRun*>(self);
+    run.refused_.clear();
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  }
+
+  bool TakeResult() {
+    int left = 0;
+    while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+      if (message->msg == CURLMSG_DONE && message->easy_handle == easy_.get()) {
+        result_ = message->data.result;
+        curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status_);
+        curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after_seconds_);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void Leave() {
+    if (in_multi_) {
+      curl_multi_remove_handle(multi_, easy_.get());
+      in_multi_ = false;
+    }
+  }
+
+  CURLM* const multi_;
+  const WebhookOptions& options_;
+  Easy easy_;
+  bool in_multi_ = false;
+  HeaderList headers_;
+  std::string payload_;
+  std::array<char, CURL_ERROR_SIZE> error_{};
+  std::string refused_;  // the last address that was not allowed, if none was
+  std::string answer_;
+  size_t answer_bytes_ = 0;
+  bool answer_full_ = false;
+  CURLcode result_ = CURLE_OK;
+  long status_ = 0;
+  curl_off_t retry_after_seconds_ = 0;
+};
+
+class Webhook final : public JobHandler {
+ public:
+  explicit Webhook(const WebhookOptions& options) : options_(options) {
+    InitCurl();
+    multi_.reset(curl_multi_init());
+    DELAYD_CHECK(multi_ != nullptr);
+  }
+
+  StatusOr<std::unique_ptr<JobRun>> Start(const JobView& job) override {
+    auto run = std::make_unique<WebhookRun>(multi_.get(), options_);
+    DELAYD_RETURN_IF_ERROR(run->Start(job));
+    return std::unique_ptr<JobRun>(std::move(run));
+  }
+
+ private:
+  const WebhookOptions options_;
+  Multi multi_;  // keeps the connections
+};
+
+// One part of a URL; empty if it has none.
+std::string UrlPart(CURLU* url, CURLUPart part) {
+  char* text = nullptr;
+  if (curl_url_get(url, part, &text, 0) != CURLUE_OK) {
+    return "";
+  }
+  std::string copy(text);
+  curl_free(text);
+  return copy;
+}
+
+}  // namespace
+
+Status CheckWebhookUrl(const std::string& url) {
+  const auto refuse = [&](const std::string& why) {
+    return InvalidArgument("webhook URL " + protocol::Quoted(url) + " " + why, "usage");
+  };
+  const std::unique_ptr<CURLU, Freer<curl_url_cleanup>> parsed(curl_url());
+  DELAYD_CHECK(parsed != nullptr);
+  if (const CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0);
+      code != CURLUE_OK) {
+    return refuse(std::string("cannot be read (") + curl_url_strerror(code) +
+                  "); write it like https://shop.example/hooks/cancel");
+  }
+  const std::string scheme = UrlPart(parsed.get(), CURLUPART_SCHEME);
+  if (scheme != "http" && scheme != "https") {
+    return refuse("is neither http nor https");
+  }
+  if (!UrlPart(parsed.get(), CURLUPART_USER).empty() ||
+      !UrlPart(parsed.get(), CURLUPART_PASSWORD).empty()) {
+    return InvalidArgument(
+        "the webhook URL holds a user or a password, which every user of this machine can read; "
+        "sign the calls with --secret-file instead",
+        "usage");
+  }
+  return OkStatus();
+}
+
+MakeJobHandler WebhookHandler(WebhookOptions options) {
+  return [options = std::move(options)] { return std::make_unique<Webhook>(options); };
+}
+
+}  // namespace delayd::cli

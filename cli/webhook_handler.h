@@ -1,0 +1,37 @@
+// cli/webhook_handler.h — handles a job by POSTing its payload to a URL, signed.
+//
+// What:    the answer decides. 2xx acks. 400, 405, 410, 411, 413, 414, 415, 422, 431, 451 and 501
+//          say that this job will never be taken: it is buried. Anything else, no answer and a
+//          redirect (none is followed) is a failed attempt; a Retry-After of 429 and 503 sets its
+//          delay. The URL is the worker's, never the job's. Each connection's address is checked
+//          when it is opened, after the name was resolved, so that no name can point inside later.
+//          No proxy, no cookies, no environment.
+// Units:   base/time.h.
+// Errors:  CheckWebhookUrl names what is wrong with a URL.
+// Threads: as cli/job_handler.h. Connections are kept open between the jobs of one slot.
+// Source:  Standard Webhooks for the headers webhook-id, -timestamp and -signature.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "base/time.h"
+#include "cli/job_handler.h"
+
+namespace delayd::cli {
+
+struct WebhookOptions {
+  std::string url;
+  std::vector<std::string> keys;  // none: not signed
+  std::string content_type = "application/json";
+  bool allow_private = false;
+  Millis connect_timeout{5000};
+};
+
+// An http or https URL with a host and without a password.
+Status CheckWebhookUrl(const std::string& url);
+
+MakeJobHandler WebhookHandler(WebhookOptions options);
+
+}  // namespace delayd::cli

@@ -1,0 +1,34 @@
+// daemon/admin.h — what an operator may ask of a running daemon's store. It runs beside the turn,
+// on a thread of its own, and never touches the engine.
+//
+// Errors:  an answer's status.
+// Threads: values; an AdminFunction is called from the admin worker's thread.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <variant>
+
+#include "base/status.h"
+#include "protocol/store_json.h"
+
+namespace delayd {
+
+// Do the tables agree with each other? On a snapshot.
+struct VerifyCommand {};
+
+// A whole copy, in a directory that does not exist yet.
+struct BackUpCommand {
+  std::string directory;
+};
+
+using AdminCommand = std::variant<VerifyCommand, BackUpCommand>;
+using AdminResult = std::variant<protocol::VerifyResult, protocol::BackupResult>;
+using AdminAnswer = StatusOr<AdminResult>;
+
+// Gives up soon, with kUnavailable, once `stop` is true.
+using AdminFunction =
+    std::function<AdminAnswer(const AdminCommand& command, const std::atomic<bool>& stop)>;
+
+}  // namespace delayd

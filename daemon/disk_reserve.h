@@ -1,0 +1,51 @@
+// daemon/disk_reserve.h — is there still room on the disk? Below the reserve new jobs are refused,
+// so that acks and cancels can still be written.
+//
+// What:    Look compares the free space with the reserve and keeps the verdict. It is lifted a
+//          sixteenth above the reserve, so that it does not flap.
+// Units:   bytes.
+// Errors:  a disk that cannot be asked leaves the verdict as it was, and is told to the log once.
+// Threads: one.
+// Cost:    one statvfs(2) a look.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+#include "base/time.h"
+
+namespace delayd {
+
+struct DiskReserveOptions {
+  std::string directory;
+  uint64_t reserve = 0;  // 0: never refuse
+  Millis interval{1000};
+  // Bytes that the daemon may still write where `directory` is. Tests put their own disk here.
+  std::function<StatusOr<uint64_t>(const std::string& directory)> free_bytes;
+};
+
+StatusOr<uint64_t> FreeBytes(const std::string& directory);
+
+class DiskReserve {
+ public:
+  explicit DiskReserve(DiskReserveOptions options) : options_(std::move(options)) {}
+
+  const DiskReserveOptions& options() const { return options_; }
+
+  bool watched() const { return options_.reserve != 0; }
+
+  // True when refusal() has changed between OK and not.
+  bool Look();
+
+  // OK, or kResourceExhausted "disk_full" with what to do.
+  const Status& refusal() const { return refusal_; }
+
+ private:
+  DiskReserveOptions options_;
+  Status refusal_;
+  bool unreadable_ = false;
+};
+
+}  // namespace delayd

@@ -1,0 +1,251 @@
+// One step of a change of many jobs: the same functions that change one, for as many as a turn can
+// bear.
+#include <charconv>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "base/limits.h"
+#include "daemon/engine/due_range.h"
+#include "daemon/engine/engine_core.h"
+#include "daemon/engine/list_page.h"
+#include "storage/keys.h"
+
+namespace delayd::engine {
+
+using storage::JobRecord;
+using storage::Table;
+
+namespace {
+
+// Where the step before ended, and which due time it gave: a delay counts from the first step, so
+// that all jobs get one due time, and one that was moved is known when it is met again.
+struct BulkCursor {
+  ListCursor after;
+  std::optional<WallTime> due;
+};
+
+std::string FormatBulkCursor(const BulkCursor& cursor) {
+  std::string text = FormatListCursor(cursor.after);
+  if (cursor.due) {
+    char due[24];
+    std::snprintf(due, sizeof due, "@%llx", static_cast<unsigned long long>(ToMillis(*cursor.due)));
+    text += due;
+  }
+  return text;
+}
+
+StatusOr<BulkCursor> ParseBulkCursor(std::string_view text) {
+  BulkCursor cursor;
+  const size_t at = text.find('@');
+  DELAYD_ASSIGN_OR_RETURN(cursor.after, ParseListCursor(text.substr(0, at)));
+  if (at != std::string_view::npos) {
+    const std::string_view due = text.substr(at + 1);
+    int64_t millis = -1;
+    const auto [end, error] = std::from_chars(due.data(), due.data() + due.size(), millis, 16);
+    if (error != std::errc() || end != due.data() + due.size() || millis < 0 ||
+        millis > limits::kWallMsMax) {
+      return ParseListCursor("-").status();
+    }
+    cursor.due = WallFromMillis(millis);
+  }
+  return cursor;
+}
+
+Status ValidateFilter(const JobFilter& filter) {
+  if (!filter.queue && !filter.state && !filter.due_before && !filter.due_after &&
+      filter.key_prefix.empty()) {
+    return InvalidArgument(
+        "the filter is empty, which would mean every job; give a queue, state, key_prefix, "
+        "due_before or due_after",
+        "empty_filter");
+  }
+  if (filter.state == JobState::kFinished) {
+    return InvalidArgument("finished jobs cannot be changed; choose scheduled, ready or dead",
+                           "invalid_state");
+  }
+  if (filter.state == JobState::kDead && !filter.queue) {
+    return InvalidArgument("a change of dead jobs needs a queue", "queue_required");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::optional<std::string>& name) const {
+  if (!name) {
+    return static_cast<const Queue*>(nullptr);
+  }
+  return FindStoredQueue(*name);
+}
+
+// Whether nothing is left to do for this job. A delay that is over by now cannot be met exactly:
+// what it gave on the way is due between then and now.
+bool EngineCore::IsAsAsked(const ChangeMany& command,
+                           std::optional<WallTime> due,
+                           const JobRecord& record) const {
+  if (command.action != ChangeMany::Action::kReschedule) {
+    return false;
+  }
+  if (command.priority && record.priority != *command.priority) {
+    return false;
+  }
+  if (!due) {
+    return true;
+  }
+  const bool relative = std::holds_alternative<DueAfter>(*command.due);
+  const bool same_kind = (record.due_kind == DueKind::kRelative) == relative;
+  return same_kind &&
+         (record.due == *due || (relative && *due <= record.due && record.due <= now_.wall));
+}
+
+StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
+                                           std::optional<WallTime> due,
+                                           JobId id,
+                                           uint64_t* changed) {
+  const StatusOr<Located> located = LocateId(id);
+  if (located.status().code() == StatusCode::kNotFound) {
+    return false;  // it ends with a commit that is under way
+  }
+  DELAYD_RETURN_IF_ERROR(located.status());
+  const JobFilter& filter = command.filter;
+  if (filter.state ? located->state != *filter.state : located->state == JobState::kDead) {
+    return false;
+  }
+  const StatusOr<JobRecord> record = ReadRecord(*located);
+  if (record.status().code() == StatusCode::kDataLoss) {
+    return filter.key_prefix.empty();  // counted, and not changed: nobody knows what it is
+  }
+  DELAYD_RETURN_IF_ERROR(record.status());
+  if (!DueRangeOf(filter).Holds(record->due) || !record->key.starts_with(filter.key_prefix) ||
+      IsAsAsked(command, due, *record)) {
+    return false;
+  }
+  if (command.dry_run) {
+    return true;
+  }
+  Status status;
+  if (command.action == ChangeMany::Action::kCancel) {
+    status = Do(Cancel{id}).status();
+  } else {
+    Reschedule one{.job = id, .due = command.due, .priority = command.priority};
+    if (due && std::holds_alternative<DueAfter>(*command.due)) {
+      one.due = DueAfter{std::max(*due - now_.wall, Millis(0))};
+    }
+    status = Do(one).status();
+  }
+  if (status.code() != StatusCode::kFailedPrecondition) {  // a worker has it, or it is dead
+    DELAYD_RETURN_IF_ERROR(status);
+    ++*changed;
+  }
+  return true;
+}
+
+StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
+  pending_.TouchAll();
+  DELAYD_RETURN_IF_ERROR(ValidateFilter(command.filter));
+  if (command.limit > limits::kBulkJobsMax) {
+    return InvalidArgument("limit is out of range; use 1 to " +
+                               std::to_string(limits::kBulkJobsMax) + " and follow next_cursor",
+                           "invalid_limit");
+  }
+  if (command.action == ChangeMany::Action::kReschedule && !command.due && !command.priority) {
+    return InvalidArgument("nothing to change; give a delay, a due time or a priority",
+                           "invalid_reschedule");
+  }
+  if (command.due) {
+    DELAYD_RETURN_IF_ERROR(ValidateDue(*command.due));
+  }
+  DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.filter.queue));
+  DELAYD_ASSIGN_OR_RETURN(BulkCursor cursor, ParseBulkCursor(command.cursor));
+  if (command.due && !cursor.due) {
+    const auto* after = std::get_if<DueAfter>(&*command.due);
+    cursor.due = after != nullptr ? now_.wall + after->delay : std::get<DueAt>(*command.due).at;
+  }
+  const bool dead = command.filter.state == JobState::kDead;
+  const ListCursor after = cursor.after;
+  // Gathered first: a change may touch the very rows that are scanned.
+  std::vector<ListCursor> places;
+  bool more = false;
+  const auto take = [&](const ListCursor& place) {
+    if (place == after) {
+      return true;
+    }
+    more = places.size() == limits::kBulkRowsMax;
+    if (!more) {
+      places.push_back(place);
+    }
+    return !more;
+  };
+  DELAYD_RETURN_IF_ERROR(dead ? ScanDead(*queue, after, take)
+                              : ScanPending(DueRangeOf(command.filter), queue, after, take));
+  const size_t limit = command.limit == 0 ? limits::kBulkJobsDefault : command.limit;
+  ChangedMany done;
+  for (size_t i = 0; i < places.size(); ++i) {
+    DELAYD_ASSIGN_OR_RETURN(const bool matches,
+                            ChangeOneOfMany(command, cursor.due, places[i].id, &done.changed));
+    done.matched += matches ? 1 : 0;
+    cursor.after = places[i];
+    if (done.matched == limit) {
+      more = more || i + 1 < places.size();
+      break;
+    }
+  }
+  if (more) {
+    done.next_cursor = FormatBulkCursor(cursor);
+  }
+  return Body(std::move(done));
+}
+
+// The durable rows of pending jobs from `after` on, among which those due in `range` are, until
+// `visit` has enough.
+Status EngineCore::ScanPending(const DueRange& range,
+                               const Queue* queue,
+                               const ListCursor& after,
+                               const VisitPlace& visit) const {
+  const WallTime first =
+      std::max({durable_low_water_mark_, range.after.value_or(WallTime()), after.at});
+  const JobId first_id = first == after.at ? after.id : JobId{};
+  const std::optional<WallTime> end = range.EndOfKeys(low_water_mark_);
+  Status failed;
+  const auto see = [&](const auto& parts) {
+    failed = parts.status();
+    return failed.ok() && visit({parts->key_due, parts->id});
+  };
+  if (queue != nullptr) {
+    const std::string to =
+        end ? storage::ByQueueKey(queue->id, *end, JobId{})
+            : storage::ByQueueKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{});
+    DELAYD_RETURN_IF_ERROR(pending_.Scan(Table::kByQueue,
+                                         storage::ByQueueKey(queue->id, first, first_id),
+                                         to,
+                                         [&](std::string_view key, std::string_view) {
+                                           return see(storage::ParseByQueueKey(key));
+                                         }));
+    return failed;
+  }
+  DELAYD_RETURN_IF_ERROR(pending_.Scan(
+      Table::kTimers,
+      storage::TimerKey(first, first_id),
+      end ? storage::TimerKey(*end, JobId{}) : std::string(),
+      [&](std::string_view key, std::string_view) { return see(storage::ParseTimerKey(key)); }));
+  return failed;
+}
+
+Status EngineCore::ScanDead(const Queue& queue,
+                            const ListCursor& after,
+                            const VisitPlace& visit) const {
+  Status failed;
+  DELAYD_RETURN_IF_ERROR(
+      pending_.Scan(Table::kDead,
+                    storage::DeadKey(queue.id, after.at, after.id),
+                    storage::DeadKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
+                    [&](std::string_view key, std::string_view) {
+                      const auto parts = storage::ParseDeadKey(key);
+                      failed = parts.status();
+                      return failed.ok() && visit({parts->died, parts->id});
+                    }));
+  return failed;
+}
+
+}  // namespace delayd::engine

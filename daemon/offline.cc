@@ -1,0 +1,196 @@
+#include "daemon/offline.h"
+
+#include <grp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/clock.h"
+#include "daemon/exit_codes.h"
+#include "daemon/store_admin.h"
+#include "protocol/store_json.h"
+#include "storage/recovery.h"
+#include "storage/rocks_job_store.h"
+#include "storage/verify.h"
+
+#include <sys/stat.h>
+
+namespace delayd {
+namespace {
+
+using protocol::RecoverResult;
+using protocol::VerifyResult;
+
+// A verify names a bounded number of findings; what one round repairs may lay others open.
+constexpr int kRepairRoundsMax = 1000;
+
+void Print(const protocol::StoreLine& line) {
+  const std::string text = protocol::StoreLineToJson(line) + "\n";
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+int Refuse(const Status& status) {
+  Print(status);
+  if (status.code() == StatusCode::kDataLoss) {
+    return kExitDamaged;
+  }
+  return status.reason() == "newer_schema" ? kExitNewerSchema : kExitDataDir;
+}
+
+// A data directory that is there, and us as its owner.
+Status Enter(const std::string& data_dir) {
+  struct stat info {};
+
+  if (::stat(data_dir.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+    return InvalidArgument("there is no data directory at " + data_dir + "; check the path");
+  }
+  if (::geteuid() != 0 || info.st_uid == 0) {
+    return OkStatus();
+  }
+  if (::setgroups(0, nullptr) != 0 || ::setgid(info.st_gid) != 0 || ::setuid(info.st_uid) != 0) {
+    return PermissionDenied("cannot become the owner of " + data_dir + ": " +
+                            std::generic_category().message(errno) + "; run as that user");
+  }
+  return OkStatus();
+}
+
+storage::VerifyProgress PrintProgress(const storage::JobReader& store) {
+  return [total = storage::EstimateRows(store)](storage::Table table, uint64_t rows) {
+    Print(protocol::StoreProgress{
+        .table = std::string(storage::TableName(table)), .rows = rows, .rows_total = total});
+    return true;
+  };
+}
+
+StatusOr<VerifyResult> LookOnly(const std::string& data_dir) {
+  storage::RecoveryReport recovery;
+  DELAYD_ASSIGN_OR_RETURN(const auto store,
+                          storage::OpenRocksJobReader({.path = data_dir}, &recovery));
+  DELAYD_ASSIGN_OR_RETURN(const storage::VerifyReport report,
+                          storage::VerifyStore(*store, PrintProgress(*store)));
+  VerifyResult result = VerifyResultOf(report);
+  result.notes = recovery.Lines();
+  return result;
+}
+
+// The findings of the first round, and how many of all are gone after the last.
+StatusOr<VerifyResult> RepairAll(storage::JobStore* store) {
+  std::optional<VerifyResult> first;
+  uint64_t left = 0;
+  for (int round = 0; round < kRepairRoundsMax; ++round) {
+    DELAYD_ASSIGN_OR_RETURN(const storage::VerifyReport report,
+                            storage::VerifyStore(*store, PrintProgress(*store)));
+    left = report.disagreement_count;
+    if (!first.has_value()) {
+      first = VerifyResultOf(report);
+    }
+    if (report.repair.empty()) {
+      break;
+    }
+    DELAYD_RETURN_IF_ERROR(store->Commit(report.repair));
+  }
+  first->repaired = first->disagreements - std::min(left, first->disagreements);
+  return *std::move(first);
+}
+
+StatusOr<VerifyResult> Repair(const std::string& data_dir) {
+  storage::RecoveryReport recovery;
+  DELAYD_ASSIGN_OR_RETURN(const auto store,
+                          storage::OpenRocksJobStore({.path = data_dir}, &recovery));
+  DELAYD_ASSIGN_OR_RETURN(VerifyResult result, RepairAll(store.get()));
+  result.notes = recovery.Lines();
+  DELAYD_RETURN_IF_ERROR(store->Close());
+  return result;
+}
+
+bool IsDamaged(const storage::RecoveryReport& report) {
+  return report.lost_batches > 0 || report.batch_number < report.batch_number_floor;
+}
+
+Status Describe(const storage::RecoveryReport& report,
+                const storage::JobReader& store,
+                RecoverResult* result) {
+  result->damaged = IsDamaged(report);
+  result->lost_batches = report.lost_batches;
+  // Batches that are not in any log, nobody can name.
+  result->lists_complete = report.batch_number >= report.batch_number_floor &&
+                           report.lost_jobs.size() < storage::kLostJobsMax &&
+                           report.ended_jobs.size() < storage::kLostJobsMax;
+  result->notes = report.Lines();
+  DELAYD_ASSIGN_OR_RETURN(storage::LossByJob loss, storage::SortLostJobs(report, store));
+  result->gone = std::move(loss.gone);
+  result->older = std::move(loss.older);
+  result->revived = std::move(loss.revived);
+  return OkStatus();
+}
+
+StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
+  storage::RecoveryReport report;
+  RecoverResult result;
+  const auto store = storage::OpenRocksJobReader({.path = data_dir, .accept_loss = true}, &report);
+  if (store.ok()) {
+    DELAYD_RETURN_IF_ERROR(Describe(report, **store, &result));
+    return result;
+  }
+  if (report.lost_batches == 0) {
+    return store.status();
+  }
+  // The logs could be read and the rest cannot be read without them: then this much is known.
+  result = {.damaged = true,
+            .lost_batches = report.lost_batches,
+            .lists_complete = false,
+            .gone = report.lost_jobs,
+            .revived = report.ended_jobs,
+            .notes = report.Lines()};
+  return result;
+}
+
+StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
+  storage::RecoveryReport report;
+  RecoverResult result;
+  DELAYD_ASSIGN_OR_RETURN(
+      const auto store,
+      storage::OpenRocksJobStore({.path = data_dir, .accept_loss = true}, &report));
+  DELAYD_RETURN_IF_ERROR(Describe(report, *store, &result));
+  result.changed = true;
+  DELAYD_RETURN_IF_ERROR(store->Close());
+  return result;
+}
+
+}  // namespace
+
+int VerifyOffline(const std::string& data_dir, bool repair) {
+  if (const Status status = Enter(data_dir); !status.ok()) {
+    return Refuse(status);
+  }
+  const SystemClock clock;
+  const BootTime start = clock.Sample().boot;
+  StatusOr<VerifyResult> result = repair ? Repair(data_dir) : LookOnly(data_dir);
+  if (!result.ok()) {
+    return Refuse(result.status());
+  }
+  result->elapsed_ms = static_cast<uint64_t>((clock.Sample().boot - start).count());
+  Print(*result);
+  return result->whole() ? kExitOk : kExitFailed;
+}
+
+int RecoverOffline(const std::string& data_dir, bool accept_loss) {
+  if (const Status status = Enter(data_dir); !status.ok()) {
+    return Refuse(status);
+  }
+  const StatusOr<RecoverResult> result = accept_loss ? AcceptLoss(data_dir) : ShowLoss(data_dir);
+  if (!result.ok()) {
+    return Refuse(result.status());
+  }
+  Print(*result);
+  return result->damaged && !result->changed ? kExitFailed : kExitOk;
+}
+
+}  // namespace delayd

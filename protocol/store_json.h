@@ -1,0 +1,86 @@
+// protocol/store_json.h — verify, recover and backup as JSON, in both directions.
+//
+// What:    what POST /v1/admin/verify and /v1/admin/backup answer, and the lines that the offline
+//          modes of delayd write for delayctl: any number of {"progress": ...}, then one of
+//          {"verify": ...}, {"recover": ...} or a problem (protocol/problem.h).
+// Units:   rows, bytes, milliseconds.
+// Errors:  kInvalidArgument that names the member; unknown members are skipped in answers, so that
+//          a newer daemon can say more, and refused in requests.
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/job.h"
+#include "base/status.h"
+
+namespace delayd::protocol {
+
+struct StoreFinding {
+  std::string table;
+  std::string what;         // "job 42: its index row is missing"
+  bool repairable = false;  // it can be derived from other tables
+};
+
+struct VerifyResult {
+  uint64_t rows = 0;
+  uint64_t pending = 0;
+  uint64_t dead = 0;
+  uint64_t disagreements = 0;          // all of them
+  std::vector<StoreFinding> findings;  // the first ones
+  uint64_t repaired = 0;               // offline only
+  std::vector<std::string> notes;      // what the logs told, offline only
+  uint64_t elapsed_ms = 0;
+
+  // Nothing is wrong any more.
+  bool whole() const { return disagreements == repaired; }
+};
+
+// What damage to the logs has cost, or would cost.
+struct RecoverResult {
+  bool damaged = false;  // acknowledged changes are lost
+  bool changed = false;  // the loss was accepted: the store can be opened again
+  uint64_t lost_batches = 0;
+  bool lists_complete = true;  // the lists below name every job
+  std::vector<JobId> gone;     // enqueued in what was lost: not there any more
+  std::vector<JobId> older;    // changed in what was lost: as they were before
+  std::vector<JobId> revived;  // acked or cancelled in what was lost: there again
+  std::vector<std::string> notes;
+};
+
+struct BackupRequest {
+  std::string dir;
+};
+
+struct BackupResult {
+  std::string dir;
+  uint64_t bytes = 0;
+  uint64_t elapsed_ms = 0;
+};
+
+struct StoreProgress {
+  std::string table;
+  uint64_t rows = 0;
+  uint64_t rows_total = 0;  // an estimate; 0: unknown
+};
+
+std::string VerifyResultToJson(const VerifyResult& result);
+StatusOr<VerifyResult> ParseVerifyResult(std::string_view json);
+std::string RecoverResultToJson(const RecoverResult& result);
+StatusOr<RecoverResult> ParseRecoverResult(std::string_view json);
+std::string BackupRequestToJson(const BackupRequest& request);
+StatusOr<BackupRequest> ParseBackupRequest(std::string_view json);
+std::string BackupResultToJson(const BackupResult& result);
+StatusOr<BackupResult> ParseBackupResult(std::string_view json);
+
+// A line of an offline mode. A problem is the Status that it stands for.
+using StoreLine = std::variant<StoreProgress, VerifyResult, RecoverResult, Status>;
+std::string StoreLineToJson(const StoreLine& line);
+StatusOr<StoreLine> ParseStoreLine(std::string_view json);
+
+}  // namespace delayd::protocol

@@ -1,0 +1,134 @@
+// A disk that fills up and is freed again, under a real daemon: a file system of its own, so root
+// only.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/client.h"
+#include "tests/support/daemon.h"
+
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+
+namespace delayd::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr off_t kMiB = off_t{1} << 20;
+
+class SmallDisk {
+ public:
+  explicit SmallDisk(std::string path) : path_(std::move(path)) {
+    fs::create_directory(path_);
+    mounted_ = ::mount("tmpfs", path_.c_str(), "tmpfs", 0, "size=320m,mode=0700") == 0;
+    error_ = mounted_ ? "" : std::strerror(errno);  // NOLINT(concurrency-mt-unsafe)
+  }
+
+  ~SmallDisk() {
+    if (mounted_) {
+      ::umount2(path_.c_str(), MNT_DETACH);
+    }
+  }
+
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+
+  bool mounted() const { return mounted_; }
+
+  const std::string& error() const { return error_; }
+
+  // Takes all space but `left` bytes.
+  void Fill(off_t left) const {
+    struct statvfs info {};
+
+    ASSERT_EQ(::statvfs(path_.c_str(), &info), 0);
+    const auto free = static_cast<off_t>(info.f_bavail * info.f_frsize);
+    ASSERT_GT(free, left);
+    const int fd = ::open(Filler().c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    ASSERT_GE(fd, 0);
+    EXPECT_EQ(::posix_fallocate(fd, 0, free - left), 0);
+    ::close(fd);
+  }
+
+  void Free() const { fs::remove(Filler()); }
+
+ private:
+  std::string Filler() const { return path_ + "/filler"; }
+
+  std::string path_;
+  std::string error_;
+  bool mounted_ = false;
+};
+
+int StatusOf(const Daemon& daemon, const std::string& target) {
+  auto client = protocol::Client::Create("unix:" + daemon.socket());
+  EXPECT_TRUE(client.ok());
+  const auto response = (*client)->Call("GET", target, "", "", Millis(10'000));
+  EXPECT_TRUE(response.ok()) << response.status().message();
+  return response.ok() ? response->status : 0;
+}
+
+TEST(FullDiskTest, NewJobsAreRefusedBelowTheReserveAndEverythingElseGoesOn) {
+  Daemon daemon;
+  const SmallDisk disk(daemon.Path("disk"));
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "cannot mount a small tmpfs: " << disk.error();
+  }
+  const std::string config = daemon.Path("delayd.yaml");
+  std::ofstream(config) << "storage: { reserve: 64MiB }\n";
+  ASSERT_TRUE(daemon.Start({"--config", config, "--data-dir", daemon.Path("disk/data")}));
+  const std::string ready = daemon.CtlOk({"enqueue", "--in", "0s", "x"});
+  const std::string far = daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(StatusOf(daemon, "/readyz"), 200);
+
+  disk.Fill(32 * kMiB);
+  ProcessResult refused;
+  for (int tries = 0; tries < 10'000 && refused.exit_code != 1; ++tries) {
+    refused = daemon.Ctl({"enqueue", "--in", "1h", "x"});
+  }
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("storage.reserve"));
+  EXPECT_THAT(refused.err, HasSubstr("free some space"));
+  EXPECT_THAT(daemon.Ctl({"enqueue", "-o", "json", "x"}).err, HasSubstr("disk_full"));
+  EXPECT_EQ(StatusOf(daemon, "/readyz"), 503);
+  EXPECT_EQ(StatusOf(daemon, "/healthz"), 200);
+
+  daemon.CtlOk({"work", "--drain", "--exec", "/bin/true"});
+  EXPECT_EQ(daemon.Ctl({"show", ready}).exit_code, 3) << "it was acked";
+  daemon.CtlOk({"reschedule", far, "--in", "2h"});
+  daemon.CtlOk({"cancel", far});
+
+  disk.Free();
+  ProcessResult taken{.exit_code = 1};
+  for (int tries = 0; tries < 10'000 && taken.exit_code != 0; ++tries) {
+    taken = daemon.Ctl({"enqueue", "--in", "1h", "x"});
+  }
+  EXPECT_EQ(taken.exit_code, 0) << taken.err;
+  EXPECT_EQ(StatusOf(daemon, "/readyz"), 200);
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
+TEST(FullDiskTest, ADaemonThatStartsOnAFullDiskRefusesFromTheFirstRequestOn) {
+  Daemon daemon;
+  const std::string config = daemon.Path("delayd.yaml");
+  std::ofstream(config) << "storage: { reserve: 1TiB }\n";
+  ASSERT_TRUE(daemon.Start({"--config", config}));
+  const ProcessResult refused = daemon.Ctl({"enqueue", "--in", "1h", "x"});
+  if (refused.exit_code == 0) {
+    GTEST_SKIP() << "this disk has more than 1 TiB free";
+  }
+  EXPECT_THAT(refused.err, HasSubstr("storage.reserve"));
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
+}  // namespace
+}  // namespace delayd::testing

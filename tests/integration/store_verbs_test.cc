@@ -1,0 +1,309 @@
+// verify, recover, backup and restore as an operator does them: the real programs, no shortcut.
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/client.h"
+#include "protocol/store_json.h"
+#include "storage/keys.h"
+#include "storage/rocks_job_store.h"
+#include "tests/support/daemon.h"
+
+#include <sys/stat.h>
+
+namespace delayd::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// The daemon's newest log, without which nothing of the last life is there.
+fs::path NewestLog(const std::string& data_dir) {
+  fs::path newest;
+  for (const auto& file : fs::directory_iterator(data_dir)) {
+    if (file.path().extension() == ".log" && file.path() > newest) {
+      newest = file.path();
+    }
+  }
+  return newest;
+}
+
+void FlipByte(const fs::path& path, int64_t at) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(at);
+  const char byte = static_cast<char>(file.get() ^ 0x40);
+  file.seekp(at);
+  file.put(byte);
+  ASSERT_TRUE(file.good());
+}
+
+std::string Snapshot(const std::string& directory) {
+  std::map<std::string, std::string> files;
+  for (const auto& file : fs::recursive_directory_iterator(directory)) {
+    // The lock file holds who looked last, and RocksDB keeps a diary of every look.
+    const std::string name = file.path().filename();
+    if (file.is_regular_file() && !name.starts_with("LO")) {
+      files[file.path()] = ReadFile(file.path());
+    }
+  }
+  std::string all;
+  for (const auto& [name, content] : files) {
+    all += name + "\n" + content + "\n";
+  }
+  return all;
+}
+
+std::set<std::string> Ids(Daemon* daemon) {
+  std::istringstream lines(daemon->CtlOk({"list", "--all", "-q"}));
+  std::set<std::string> ids;
+  for (std::string id; std::getline(lines, id);) {
+    ids.insert(id);
+  }
+  return ids;
+}
+
+// A damaged index row: what verify can repair.
+void DropIndexRow(const std::string& data_dir, uint64_t id) {
+  auto store = storage::OpenRocksJobStore({.path = data_dir});
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  storage::Batch batch;
+  batch.Delete(storage::Table::kIndex, storage::IndexKey(JobId{id}));
+  ASSERT_TRUE((*store)->Commit(batch).ok());
+  ASSERT_TRUE((*store)->Close().ok());
+}
+
+TEST(VerifyVerbTest, P9ARunningDaemonFindsItsStoreWhole) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "--key", "k", "x"});
+  EXPECT_THAT(daemon.CtlOk({"verify"}), HasSubstr("the store is whole"));
+  const auto result = protocol::ParseVerifyResult(daemon.CtlOk({"verify", "-o", "json"}));
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->pending, 1U);
+  EXPECT_EQ(result->disagreements, 0U);
+  EXPECT_EQ(daemon.CtlOk({"verify", "-q"}), "");
+}
+
+TEST(VerifyVerbTest, P9ADisagreementIsNamedOnlineAndOfflineAndRepaired) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  DropIndexRow(daemon.data_dir(), std::stoull(id));
+
+  const std::string before = Snapshot(daemon.data_dir());
+  ProcessResult result = daemon.Ctl({"verify", "--data-dir", daemon.data_dir()});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("job " + id));
+  EXPECT_THAT(result.out, HasSubstr("--repair"));
+  EXPECT_EQ(Snapshot(daemon.data_dir()), before) << "verify alone changes nothing";
+
+  ASSERT_TRUE(daemon.Start());
+  result = daemon.Ctl({"verify"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("job " + id));
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+
+  result = daemon.Ctl({"verify", "--data-dir", daemon.data_dir(), "--repair", "-o", "json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto repaired = protocol::ParseVerifyResult(result.out);
+  ASSERT_TRUE(repaired.ok()) << result.out;
+  EXPECT_EQ(repaired->disagreements, 1U);
+  EXPECT_EQ(repaired->repaired, 1U);
+
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_THAT(daemon.CtlOk({"verify"}), HasSubstr("whole"));
+  daemon.CtlOk({"cancel", id});
+}
+
+TEST(VerifyVerbTest, UsageAndPlacesThatCannotBeAreToldWithACure) {
+  Daemon daemon;
+  ProcessResult result = daemon.Ctl({"verify", "--repair"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--data-dir"));
+  result = daemon.Ctl({"verify", "--data-dir", daemon.Path("nowhere")});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("nowhere"));
+  EXPECT_FALSE(fs::exists(daemon.Path("nowhere"))) << "a look makes no directory";
+  result = daemon.Ctl({"verify"});
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+}
+
+TEST(VerifyVerbTest, ADirectoryInUseIsRefused) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  for (const char* verb : {"verify", "recover"}) {
+    const ProcessResult result = daemon.Ctl({verb, "--data-dir", daemon.data_dir()});
+    EXPECT_EQ(result.exit_code, 4) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("in use"));
+  }
+}
+
+TEST(RecoverVerbTest, P9NothingToRecoverIsSaid) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  daemon.Kill();
+  const ProcessResult result = daemon.Ctl({"recover", "--data-dir", daemon.data_dir()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("nothing acknowledged is lost"));
+  EXPECT_EQ(daemon.Ctl({"recover"}).exit_code, 2);
+}
+
+TEST(RecoverVerbTest, P9DamageIsShownFirstAndGivenUpOnlyAtTheOperatorsWord) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string kept = daemon.CtlOk({"enqueue", "--in", "1h", "--key", "kept", "x"});
+  const std::string acked = daemon.CtlOk({"enqueue", "--in", "1h", "--key", "gone", "x"});
+  daemon.Kill();
+  ASSERT_TRUE(daemon.Start());
+  const std::string lost = daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  daemon.CtlOk({"cancel", acked});
+  daemon.CtlOk({"reschedule", kept, "--in", "2h"});
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  daemon.Kill();
+  const fs::path log = NewestLog(daemon.data_dir());
+  FlipByte(log, 60);
+
+  ProcessResult result = daemon.StartExpectingFailure();
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("delayctl recover"));
+  result = daemon.Ctl({"verify", "--data-dir", daemon.data_dir()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("damaged"));
+
+  const std::string before = Snapshot(daemon.data_dir());
+  result = daemon.Ctl({"recover", "--data-dir", daemon.data_dir(), "-o", "json"});
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  auto loss = protocol::ParseRecoverResult(result.out);
+  ASSERT_TRUE(loss.ok()) << result.out;
+  EXPECT_TRUE(loss->damaged);
+  EXPECT_FALSE(loss->changed);
+  EXPECT_GT(loss->lost_batches, 0U);
+  EXPECT_THAT(loss->gone, ::testing::Contains(JobId{std::stoull(lost)}));
+  EXPECT_THAT(loss->older, ::testing::Contains(JobId{std::stoull(kept)}));
+  EXPECT_THAT(loss->revived, ::testing::Contains(JobId{std::stoull(acked)}));
+  EXPECT_EQ(Snapshot(daemon.data_dir()), before) << "without --accept-loss nothing is changed";
+  EXPECT_EQ(daemon.StartExpectingFailure().exit_code, 5);
+
+  result = daemon.Ctl({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("jobs gone"));
+  EXPECT_THAT(result.out, HasSubstr(lost));
+  EXPECT_FALSE(fs::is_empty(daemon.data_dir() + "/damaged")) << "the log is copied aside";
+
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(Ids(&daemon), (std::set<std::string>{kept, acked}));
+  EXPECT_THAT(daemon.CtlOk({"verify"}), HasSubstr("whole"));
+}
+
+TEST(RecoverVerbTest, FilesOfAnotherOwnerStayTheirs) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root may act for another owner";
+  }
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(::chmod(fs::path(daemon.data_dir()).parent_path().c_str(), 0755), 0);
+  ASSERT_EQ(::chown(daemon.data_dir().c_str(), kNobody, kNobody), 0);
+  for (const auto& file : fs::directory_iterator(daemon.data_dir())) {
+    ASSERT_EQ(::chown(file.path().c_str(), kNobody, kNobody), 0);
+  }
+  daemon.CtlOk({"verify", "--data-dir", daemon.data_dir(), "--repair"});
+  daemon.CtlOk({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"});
+  for (const auto& file : fs::recursive_directory_iterator(daemon.data_dir())) {
+    struct stat info {};
+
+    ASSERT_EQ(::stat(file.path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_uid, kNobody) << file.path();
+  }
+}
+
+TEST(BackupVerbTest, P1EverythingAcknowledgedBeforeIsInABackupTakenUnderTraffic) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> last_acknowledged = 0;
+  std::thread traffic([&] {
+    auto client = protocol::Client::Create("unix:" + daemon.socket());
+    ASSERT_TRUE(client.ok());
+    while (!stop) {
+      const auto response = (*client)->Call("POST",
+                                            "/v1/jobs",
+                                            "application/json",
+                                            R"({"queue":"q","delay":"1h","payload":"x"})",
+                                            Millis(30'000));
+      ASSERT_TRUE(response.ok()) << response.status().message();
+      ASSERT_EQ(response->status, 201) << response->body;
+      ++last_acknowledged;  // ids are given in order
+    }
+  });
+  while (last_acknowledged < 200) {
+    std::this_thread::yield();
+  }
+  const uint64_t before = last_acknowledged;
+  const std::string copy = daemon.Path("copy");
+  EXPECT_THAT(daemon.CtlOk({"backup", copy}), HasSubstr("backed up to " + copy));
+  const uint64_t after = last_acknowledged;
+  while (last_acknowledged < after + 50) {
+    std::this_thread::yield();
+  }
+  stop = true;
+  traffic.join();
+  daemon.Kill();
+
+  EXPECT_EQ(fs::status(copy).permissions(), fs::perms::owner_all) << "payloads are in there";
+  EXPECT_THAT(daemon.CtlOk({"verify", "--data-dir", copy}), HasSubstr("whole"));
+  ASSERT_TRUE(daemon.Start({"--data-dir", copy}));
+  const std::set<std::string> ids = Ids(&daemon);
+  for (uint64_t id = 1; id <= before; ++id) {
+    EXPECT_TRUE(ids.contains(std::to_string(id))) << id;
+  }
+  EXPECT_GE(ids.size(), before);
+  EXPECT_THAT(daemon.CtlOk({"verify"}), HasSubstr("whole"));
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
+TEST(BackupVerbTest, PlacesThatCannotBeAreToldWithACure) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  ProcessResult result = daemon.Ctl({"backup", "relative/path"});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("absolute"));
+  EXPECT_EQ(daemon.Ctl({"backup"}).exit_code, 2);
+  result = daemon.Ctl({"backup", daemon.data_dir()});
+  EXPECT_EQ(result.exit_code, 4) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("exists"));
+  result = daemon.Ctl({"backup", daemon.Path("no/such/parent")});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("make the directory"));
+  result = daemon.Ctl({"backup", "/proc/copy"});
+  EXPECT_NE(result.exit_code, 0);
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0) << "no refused backup stops the daemon";
+  EXPECT_EQ(daemon.Ctl({"backup", daemon.Path("copy")}).exit_code, 5);
+}
+
+TEST(BackupVerbTest, ResultsComeAsJsonToo) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const auto result =
+      protocol::ParseBackupResult(daemon.CtlOk({"backup", daemon.Path("copy"), "-o", "json"}));
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->dir, daemon.Path("copy"));
+  EXPECT_GT(result->bytes, 0U);
+  EXPECT_EQ(daemon.CtlOk({"backup", daemon.Path("copy2"), "-q"}), "");
+}
+
+}  // namespace
+}  // namespace delayd::testing

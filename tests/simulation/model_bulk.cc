@@ -1,0 +1,170 @@
+// Changes of many jobs, and forecasts.
+#include <algorithm>
+#include <cstdio>
+
+#include "base/check.h"
+#include "base/limits.h"
+#include "tests/simulation/model.h"
+
+namespace delayd::simulation {
+
+using engine::ChangeMany;
+using engine::RequestId;
+
+namespace {
+
+// "TIME-ID" of the row that was looked at last, then "@DUE": all in hexadecimal.
+struct Cursor {
+  unsigned long long at = 0;
+  unsigned long long id = 0;
+  std::optional<WallTime> due;
+};
+
+Cursor ParseCursor(const std::string& text) {
+  Cursor cursor;
+  unsigned long long due = 0;
+  const int fields = std::sscanf(text.c_str(), "%llx-%llx@%llx", &cursor.at, &cursor.id, &due);
+  if (fields == 3) {
+    cursor.due = WallFromMillis(static_cast<int64_t>(due));
+  }
+  return cursor;
+}
+
+std::string FormatCursor(const Model::Row& row, std::optional<WallTime> due) {
+  char text[80];
+  std::snprintf(text,
+                sizeof text,
+                "%llx-%llx",
+                static_cast<unsigned long long>(ToMillis(row.place)),
+                static_cast<unsigned long long>(ToInt(row.id)));
+  std::string out = text;
+  if (due) {
+    std::snprintf(text, sizeof text, "@%llx", static_cast<unsigned long long>(ToMillis(*due)));
+    out += text;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool Model::MatchesFilter(const ChangeMany& command, std::optional<WallTime> due, JobId id) const {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) {
+    return false;
+  }
+  const ModelJob& job = found->second;
+  const engine::JobFilter& filter = command.filter;
+  const bool state_fits = filter.state ? job.state == *filter.state : job.state != JobState::kDead;
+  if (!state_fits || !job.spec->key.starts_with(filter.key_prefix) ||
+      (filter.due_after && job.due < *filter.due_after) ||
+      (filter.due_before && job.due >= *filter.due_before)) {
+    return false;
+  }
+  if (command.action == ChangeMany::Action::kCancel) {
+    return true;
+  }
+  if (command.priority && job.priority != *command.priority) {
+    return true;
+  }
+  if (!due) {
+    return false;
+  }
+  // One that is due as asked already is left alone.
+  const bool relative = std::holds_alternative<DueAfter>(*command.due);
+  if (relative != (job.due_kind == DueKind::kRelative)) {
+    return true;
+  }
+  return job.due != *due && !(relative && *due <= job.due && job.due <= now_.wall);
+}
+
+bool Model::ChangeOne(const ChangeMany& command, std::optional<WallTime> due, JobId id) {
+  if (command.action == ChangeMany::Action::kCancel) {
+    Do(RequestId{0}, engine::Cancel{id});
+  } else {
+    engine::Reschedule one{.job = id, .due = command.due, .priority = command.priority};
+    if (due && std::holds_alternative<DueAfter>(*command.due)) {
+      one.due = DueAfter{std::max(*due - now_.wall, Millis(0))};
+    }
+    Do(RequestId{0}, one);
+  }
+  const bool changed = answers_.back().reply.status.ok();
+  answers_.pop_back();
+  return changed;
+}
+
+void Model::Do(RequestId request, const ChangeMany& command) {
+  const engine::JobFilter& filter = command.filter;
+  const auto refuse = [&](const char* reason) {
+    Refuse(request, StatusCode::kInvalidArgument, reason, 0);
+  };
+  if (!filter.queue && !filter.state && !filter.due_before && !filter.due_after &&
+      filter.key_prefix.empty()) {
+    return refuse("empty_filter");
+  }
+  if (filter.state == JobState::kFinished) {
+    return refuse("invalid_state");
+  }
+  if (filter.state == JobState::kDead && !filter.queue) {
+    return refuse("queue_required");
+  }
+  if (command.action == ChangeMany::Action::kReschedule && !command.due && !command.priority) {
+    return refuse("invalid_reschedule");
+  }
+  const auto queue = filter.queue ? queues_.find(*filter.queue) : queues_.end();
+  if (filter.queue && (queue == queues_.end() || !queue->second.stored)) {
+    return Refuse(request, StatusCode::kNotFound, "not_found", 0);
+  }
+  const Cursor cursor = ParseCursor(command.cursor);
+  std::optional<WallTime> due = cursor.due;
+  if (command.due && !due) {
+    const auto* after = std::get_if<DueAfter>(&*command.due);
+    due = after != nullptr ? now_.wall + after->delay : std::get<DueAt>(*command.due).at;
+  }
+  const bool dead = filter.state == JobState::kDead;
+  const std::pair after(WallFromMillis(static_cast<int64_t>(cursor.at)), JobId{cursor.id});
+  std::vector<Row> rows;
+  for (const Row& row : durable_rows) {
+    const bool in_range =
+        dead ||
+        ((!filter.due_after || row.place >= *filter.due_after) &&
+         (!filter.due_before || row.place < std::max(*filter.due_before, mark + Millis(1))));
+    if (row.dead == dead && in_range && std::pair(row.place, row.id) > after &&
+        (!filter.queue || row.queue == *filter.queue)) {
+      rows.push_back(row);
+    }
+  }
+  const size_t limit = command.limit == 0 ? limits::kBulkJobsDefault : command.limit;
+  engine::ChangedMany done;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i == limits::kBulkRowsMax || done.matched == limit) {
+      done.next_cursor = FormatCursor(rows[i - 1], due);
+      break;
+    }
+    if (MatchesFilter(command, due, rows[i].id)) {
+      ++done.matched;
+      done.changed += !command.dry_run && ChangeOne(command, due, rows[i].id) ? 1U : 0U;
+    }
+  }
+  const uint64_t batch = done.changed > 0 ? open_batch : 0;
+  Answer(request, std::move(done), batch);
+}
+
+void Model::Do(RequestId request, const engine::Forecast& command) {
+  const auto queue = command.queue ? queues_.find(*command.queue) : queues_.end();
+  if (command.queue && (queue == queues_.end() || !queue->second.stored)) {
+    return Refuse(request, StatusCode::kNotFound, "not_found", 0);
+  }
+  engine::ForecastView view;
+  for (WallTime from = command.from; from < command.to; from += command.step) {
+    engine::ForecastView::Step step{.from = from, .to = std::min(from + command.step, command.to)};
+    step.count = static_cast<uint64_t>(std::ranges::count_if(jobs_, [&](const auto& entry) {
+      const ModelJob& job = entry.second;
+      return job.state == JobState::kScheduled && job.place >= step.from && job.place < step.to &&
+             (!command.queue || job.spec->queue == *command.queue);
+    }));
+    view.steps.push_back(step);
+  }
+  Answer(request, std::move(view), 0);
+}
+
+}  // namespace delayd::simulation

@@ -1,0 +1,205 @@
+#include "cli/webhook_handler.h"
+
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "cli/webhook_signature.h"
+#include "tests/support/http_receiver.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+#include <sys/eventfd.h>
+
+namespace delayd::cli {
+namespace {
+
+using delayd::testing::HttpAnswer;
+using delayd::testing::HttpReceiver;
+using delayd::testing::ReceivedRequest;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+JobView LeasedJob(uint64_t id, const std::string& payload) {
+  JobView job = SomeJob(id);
+  job.queue = "orders";
+  job.key = "order:1001";
+  job.attempt = 2;
+  job.payload = payload;
+  return job;
+}
+
+WebhookOptions Local(const HttpReceiver& receiver) {
+  WebhookOptions options;
+  options.url = receiver.url();
+  options.allow_private = true;
+  return options;
+}
+
+Verdict Handle(JobHandler* handler, const JobView& job) {
+  auto run = handler->Start(job);
+  EXPECT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ((*run)->Wait(BootTime::max(), -1), JobRun::Event::kDone);
+  return (*run)->verdict();
+}
+
+Verdict Handle(const WebhookOptions& options) {
+  return Handle(WebhookHandler(options)().get(), LeasedJob(7, "x"));
+}
+
+TEST(WebhookHandlerTest, PostsThePayloadAsItIsWithTheJobInHeaders) {
+  const std::string payload("{\"order\":\0 1001}", 16);
+  HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(204); });
+  const Verdict verdict = Handle(WebhookHandler(Local(receiver))().get(), LeasedJob(7, payload));
+  EXPECT_EQ(verdict.action, "ack");
+  ASSERT_THAT(receiver.requests(), SizeIs(1));
+  ReceivedRequest request = receiver.requests().front();
+  EXPECT_EQ(request.line, "POST /hook HTTP/1.1");
+  EXPECT_EQ(request.body, payload);
+  EXPECT_EQ(request.headers["content-type"], "application/json");
+  EXPECT_EQ(request.headers["webhook-id"], "job_7");
+  EXPECT_EQ(request.headers["delayd-queue"], "orders");
+  EXPECT_EQ(request.headers["delayd-key"], "order:1001");
+  EXPECT_EQ(request.headers["delayd-attempt"], "2");
+  EXPECT_EQ(request.headers.count("webhook-signature"), 0U);
+  EXPECT_EQ(request.headers.count("expect"), 0U);
+}
+
+TEST(WebhookHandlerTest, SignsIdTimeAndBody) {
+  HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(200); });
+  WebhookOptions options = Local(receiver);
+  options.keys = {std::string(32, 'k')};
+  Handle(options);
+  ReceivedRequest request = receiver.requests().front();
+  const int64_t at = std::stoll(request.headers["webhook-timestamp"]);
+  EXPECT_EQ(request.headers["webhook-signature"],
+            SignWebhook(options.keys, "job_7", at, request.body));
+}
+
+TEST(WebhookHandlerTest, TheStatusDecides) {
+  int status = 0;
+  HttpReceiver receiver(
+      [&](const ReceivedRequest&) { return HttpAnswer(status, "", "no such order"); });
+  for (const int ack : {200, 201, 202, 204, 299}) {
+    status = ack;
+    EXPECT_EQ(Handle(Local(receiver)).action, "ack") << ack;
+  }
+  for (const int bury : {400, 410, 413, 422, 501}) {
+    status = bury;
+    const Verdict verdict = Handle(Local(receiver));
+    EXPECT_EQ(verdict.action, "bury") << bury;
+    EXPECT_EQ(verdict.error, "webhook answered " + std::to_string(bury) + ": no such order");
+  }
+  for (const int nack : {401, 403, 404, 408, 409, 429, 500, 502, 503}) {
+    status = nack;
+    const Verdict verdict = Handle(Local(receiver));
+    EXPECT_EQ(verdict.action, "nack") << nack;
+    EXPECT_EQ(verdict.delay, std::nullopt) << nack;
+  }
+}
+
+TEST(WebhookHandlerTest, RetryAfterSetsTheDelay) {
+  for (const int status : {429, 503}) {
+    HttpReceiver receiver(
+        [&](const ReceivedRequest&) { return HttpAnswer(status, "retry-after: 90\r\n"); });
+    const Verdict verdict = Handle(Local(receiver));
+    EXPECT_EQ(verdict.action, "nack");
+    EXPECT_EQ(verdict.delay, Millis(90'000));
+  }
+  HttpReceiver forever(
+      [&](const ReceivedRequest&) { return HttpAnswer(503, "retry-after: 999999999999\r\n"); });
+  EXPECT_EQ(Handle(Local(forever)).delay, Millis(std::chrono::hours(24)));
+}
+
+TEST(WebhookHandlerTest, RedirectsAreNotFollowed) {
+  HttpReceiver receiver([](const ReceivedRequest& request) {
+    return request.line == "POST /hook HTTP/1.1" ? HttpAnswer(302, "location: /other\r\n")
+                                                 : HttpAnswer(200);
+  });
+  const Verdict verdict = Handle(Local(receiver));
+  EXPECT_EQ(verdict.action, "nack");
+  EXPECT_THAT(verdict.error, HasSubstr("redirect"));
+  EXPECT_THAT(receiver.requests(), SizeIs(1));
+}
+
+TEST(WebhookHandlerTest, PrivateAddressesAreRefusedUnlessAllowed) {
+  HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(200); });
+  WebhookOptions options = Local(receiver);
+  options.allow_private = false;
+  const Verdict verdict = Handle(options);
+  EXPECT_EQ(verdict.action, "nack");
+  EXPECT_THAT(verdict.error, HasSubstr("127.0.0.1 is not a public one"));
+  EXPECT_THAT(verdict.error, HasSubstr("--allow-private"));
+  EXPECT_THAT(receiver.requests(), IsEmpty());
+}
+
+TEST(WebhookHandlerTest, ANameThatPointsInsideIsRefused) {
+  HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(200); });
+  WebhookOptions options = Local(receiver);
+  options.allow_private = false;
+  options.url.replace(options.url.find("127.0.0.1"), 9, "localhost");
+  EXPECT_EQ(Handle(options).action, "nack");
+  EXPECT_THAT(receiver.requests(), IsEmpty());
+}
+
+TEST(WebhookHandlerTest, AnAnswerWithoutEndIsCutAndStillCounts) {
+  HttpReceiver receiver([](const ReceivedRequest&) {
+    return "HTTP/1.1 200 X\r\ncontent-length: 10000000\r\n\r\n" + std::string(100'000, 'a');
+  });
+  EXPECT_EQ(Handle(Local(receiver)).action, "ack");
+}
+
+TEST(WebhookHandlerTest, AConnectionThatBreaksIsAFailedAttempt) {
+  HttpReceiver receiver([](const ReceivedRequest&) { return ""; });
+  const Verdict verdict = Handle(Local(receiver));
+  EXPECT_EQ(verdict.action, "nack");
+  EXPECT_THAT(verdict.error, HasSubstr("webhook: "));
+}
+
+TEST(WebhookHandlerTest, TheConnectionIsKeptForTheNextJob) {
+  HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(200); });
+  const auto handler = WebhookHandler(Local(receiver))();
+  Handle(handler.get(), LeasedJob(1, "x"));
+  Handle(handler.get(), LeasedJob(2, "x"));
+  ASSERT_THAT(receiver.requests(), SizeIs(2));
+  EXPECT_EQ(receiver.requests()[1].connection, 1);
+}
+
+TEST(WebhookHandlerTest, WaitingEndsAtTheDeadlineAndWhenWoken) {
+  // Answers when the test has seen both.
+  const int gate = eventfd(0, EFD_CLOEXEC);
+  HttpReceiver receiver([&](const ReceivedRequest&) {
+    uint64_t count = 0;
+    EXPECT_EQ(read(gate, &count, sizeof count), static_cast<ssize_t>(sizeof count));
+    return HttpAnswer(200);
+  });
+  const auto handler = WebhookHandler(Local(receiver))();
+  auto run = handler->Start(LeasedJob(1, "x"));
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ((*run)->Wait(SystemClock().Sample().boot, -1), JobRun::Event::kDeadline);
+  const int wake = eventfd(1, EFD_CLOEXEC);
+  EXPECT_EQ((*run)->Wait(BootTime::max(), wake), JobRun::Event::kWoken);
+  const uint64_t one = 1;
+  EXPECT_EQ(write(gate, &one, sizeof one), static_cast<ssize_t>(sizeof one));
+  EXPECT_EQ((*run)->Wait(BootTime::max(), -1), JobRun::Event::kDone);
+  EXPECT_EQ((*run)->verdict().action, "ack");
+  close(wake);
+  close(gate);
+}
+
+TEST(WebhookHandlerTest, UrlsAreCheckedBeforeAnyJobIsTaken) {
+  EXPECT_TRUE(CheckWebhookUrl("https://shop.example/hooks/cancel").ok());
+  EXPECT_TRUE(CheckWebhookUrl("http://127.0.0.1:8080/").ok());
+  EXPECT_FALSE(CheckWebhookUrl("shop.example/hooks").ok());
+  EXPECT_FALSE(CheckWebhookUrl("").ok());
+  EXPECT_FALSE(CheckWebhookUrl("https://").ok());
+  EXPECT_THAT(CheckWebhookUrl("file:///etc/passwd").message(), HasSubstr("neither http nor https"));
+  const std::string with_password(CheckWebhookUrl("https://me:hunter2@shop.example/").message());
+  EXPECT_THAT(with_password, HasSubstr("--secret-file"));
+  EXPECT_THAT(with_password, ::testing::Not(HasSubstr("hunter2")));
+}
+
+}  // namespace
+}  // namespace delayd::cli
