@@ -66,6 +66,7 @@ struct JobSpec {
   std::optional<Millis> lease;
   std::optional<uint32_t> max_attempts;  // 0: no limit
   std::optional<Millis> expires_after;   // counted from the due time
+  bool buried = false;                   // begins among the dead, until it is kicked
 };
 
 // A job by its id or by its caller's key.

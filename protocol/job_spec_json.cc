@@ -13,7 +13,7 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr std::array<std::string_view, 10> kMembers = {"queue",
+constexpr std::array<std::string_view, 11> kMembers = {"queue",
                                                        "delay",
                                                        "due",
                                                        "payload",
@@ -22,7 +22,8 @@ constexpr std::array<std::string_view, 10> kMembers = {"queue",
                                                        "priority",
                                                        "lease",
                                                        "max_attempts",
-                                                       "expires_after"};
+                                                       "expires_after",
+                                                       "buried"};
 
 // Written by JobToJson and of no meaning to an enqueue.
 constexpr std::array<std::string_view, 21> kReadOnlyMembers = {
@@ -120,6 +121,9 @@ Status SetMember(std::string_view name,
   if (name == "expires_after") {
     return SetDuration(name, value, &draft->spec.expires_after);
   }
+  if (name == "buried") {
+    return SetBool(name, value, &draft->spec.buried);
+  }
   return UnknownMember(name, kMembers);
 }
 
@@ -209,6 +213,9 @@ std::string JobSpecToJson(const JobSpec& spec) {
   }
   if (spec.expires_after.has_value()) {
     writer.String("expires_after", FormatDuration(*spec.expires_after));
+  }
+  if (spec.buried) {
+    writer.Bool("buried", true);
   }
   if (IsUtf8(spec.payload)) {
     writer.String("payload", spec.payload);

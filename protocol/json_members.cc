@@ -54,6 +54,15 @@ Status SetUint32(std::string_view name, const JsonValue& value, uint32_t* out) {
   return OkStatus();
 }
 
+Status SetBool(std::string_view name, const JsonValue& value, bool* out) {
+  const StatusOr<bool> flag = JsonToBool(value);
+  if (!flag.ok()) {
+    return InMember(name, flag.status());
+  }
+  *out = *flag;
+  return OkStatus();
+}
+
 Status SetUint32(std::string_view name, const JsonValue& value, std::optional<uint32_t>* out) {
   if (value.kind == JsonKind::kNull) {
     return OkStatus();

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "base/limits.h"
+#include "cli/beanstalkd_import.h"
 #include "cli/human_time.h"
 #include "cli/importer.h"
 #include "cli/line_reader.h"
@@ -69,7 +70,9 @@ class ImportVerb final : public Verb {
  public:
   std::string_view name() const override { return "import"; }
 
-  std::string_view summary() const override { return "Enqueue jobs from JSON Lines"; }
+  std::string_view summary() const override {
+    return "Enqueue jobs from JSON Lines, or from a running beanstalkd";
+  }
 
   std::string_view details() const override {
     return "Each line is a job: queue, delay or due, payload or payload_base64, key, priority, "
@@ -80,9 +83,16 @@ class ImportVerb final : public Verb {
            "to resume. Lines with keys may be imported again without harm, and are sent again by\n"
            "themselves when the connection breaks.\n"
            "\n"
+           "With --from-beanstalkd the jobs of that server are moved here, with tube, priority, "
+           "time to\n"
+           "run and what is left of their delay; buried ones stay buried. Each is deleted there "
+           "only when\n"
+           "it is durable here: if anything dies on the way, run it again.\n"
+           "\n"
            "Examples:\n"
            "  delayctl import orders.jsonl\n"
-           "  delayctl import --continue --skip 5000 - < orders.jsonl";
+           "  delayctl import --continue --skip 5000 - < orders.jsonl\n"
+           "  delayctl import --from-beanstalkd 127.0.0.1:11300";
   }
 
   void Declare(Options* options) override {
@@ -92,10 +102,15 @@ class ImportVerb final : public Verb {
     options->Number("--skip", UINT64_MAX, &skip_, "begin behind this many lines");
     options->Duration("--retry-for", &retry_for_, "wait this long for a daemon that is away (30s)");
     options->Text(
+        "--from-beanstalkd", "ADDRESS", &beanstalkd_, "drain this server: HOST:PORT or unix:PATH");
+    options->Text(
         "--ack-log", "FILE", &ack_log_path_, "append a JSON line per job that was acknowledged");
   }
 
   ExitCode Run(Context* context) override {
+    if (beanstalkd_.has_value()) {
+      return RunFromBeanstalkd(context);
+    }
     Status status = Open(context);
     StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kImportTimeout);
     if (status.ok()) {
@@ -117,6 +132,66 @@ class ImportVerb final : public Verb {
   }
 
  private:
+  ExitCode RunFromBeanstalkd(Context* context) {
+    if (file_.has_value() || ack_log_path_.has_value() || skip_.has_value()) {
+      return context->Fail(
+          UsageError("--from-beanstalkd takes no FILE, --ack-log or --skip; leave them out"));
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kImportTimeout);
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    StatusOr<std::unique_ptr<beanstalk::Client>> source =
+        beanstalk::Client::Connect(*beanstalkd_, kImportTimeout);
+    if (!source.ok()) {
+      return context->Fail(source.status());
+    }
+    Progress progress(&context->console, &context->clock, "jobs", 0);
+    const InterruptGuard guard;
+    BeanstalkdImport import(
+        source->get(), api->get(), [&progress](const BeanstalkdImport::Counts& counts) {
+          progress.Update(counts.imported, 0);
+          return interrupted == 0 ? OkStatus() : Unavailable("interrupted", "interrupted");
+        });
+    const Status status = import.Run();
+    progress.Clear();
+    return ConcludeBeanstalkd(status, import.counts(), progress.elapsed(), context);
+  }
+
+  static ExitCode ConcludeBeanstalkd(const Status& status,
+                                     const BeanstalkdImport::Counts& counts,
+                                     Millis elapsed,
+                                     Context* context) {
+    std::string text = "imported " + std::to_string(counts.imported) + " jobs in " +
+                       RoughDuration(elapsed) + ", " + Rate(counts.imported, elapsed);
+    if (counts.existed > 0) {
+      text += "; " + std::to_string(counts.existed) + " of them were here already";
+    }
+    if (counts.taken > 0) {
+      text += "; " + std::to_string(counts.taken) +
+              " were taken by a worker there meanwhile and will be worked on twice";
+    }
+    context->console.Say(text);
+    if (interrupted != 0) {
+      context->console.Error(
+          Unavailable("interrupted; no job is lost, run it again for the rest", "interrupted"));
+      return kExitInterrupted;
+    }
+    if (!status.ok()) {
+      return context->Fail(Status(status.code(),
+                                  status.message() + "; no job is lost, run it again for the rest",
+                                  status.reason()));
+    }
+    if (counts.reserved > 0) {
+      return context->Fail(Status(StatusCode::kInternal,
+                                  std::to_string(counts.reserved) +
+                                      " jobs are reserved by workers there; run it again when "
+                                      "they are done",
+                                  "part_done"));
+    }
+    return kExitOk;
+  }
+
   Status Open(Context* context) {
     if (batch_ == uint64_t{0}) {
       return UsageError("--batch: a batch of 0 jobs goes nowhere; give at least 1");
@@ -272,6 +347,7 @@ class ImportVerb final : public Verb {
   bool keep_going_ = false;
   std::optional<uint64_t> skip_;
   std::optional<Millis> retry_for_;
+  std::optional<std::string> beanstalkd_;
   std::optional<std::string> ack_log_path_;
   std::ifstream input_;
   std::ofstream ack_log_;

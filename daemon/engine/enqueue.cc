@@ -35,6 +35,9 @@ uint64_t FingerprintOf(const JobSpec& spec) {
                   static_cast<uint64_t>(spec.lease.value_or(Millis(0)).count()));
   append_optional(spec.expires_after.has_value(),
                   static_cast<uint64_t>(spec.expires_after.value_or(Millis(0)).count()));
+  if (spec.buried) {
+    AppendU8(&content, 1);
+  }
   return Fingerprint(spec.payload, Fingerprint(content));
 }
 
@@ -173,7 +176,13 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerpr
   record.payload = std::move(spec.payload);
   const WallTime key_due = KeyDue(record.due);
   PutNewRows(&record, key_due);
-  const JobState state = Settle(record, key_due, std::nullopt);
+  JobState state = JobState::kDead;
+  if (spec.buried) {
+    record.last_error = "enqueued as buried";
+    PutDeadRows(record, key_due, now_.wall);
+  } else {
+    state = Settle(record, key_due, std::nullopt);
+  }
   ++counters_.enqueued;
   return {.job = ViewOf(record, state), .existed = false};
 }

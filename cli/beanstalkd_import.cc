@@ -1,0 +1,238 @@
+#include "cli/beanstalkd_import.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/limits.h"
+#include "protocol/job_json.h"
+
+namespace delayd::cli {
+namespace {
+
+// Reserved at a time: few enough to be done before a time to run of a second is over.
+constexpr size_t kBatchJobs = 200;
+constexpr size_t kRequestBytes = size_t{4} << 20;
+
+uint64_t Number(std::string_view text) {
+  uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+Millis Seconds(std::string_view text) {
+  return Millis(static_cast<int64_t>(Number(text)) * 1000);
+}
+
+Status Unexpected(std::string_view command, const beanstalk::ServerReply& reply) {
+  return Internal("the source answered " + std::string(command) + " with '" + reply.line +
+                  "'; is it a beanstalkd?");
+}
+
+}  // namespace
+
+Status BeanstalkdImport::Begin() {
+  DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Call("stats"));
+  instance_ = beanstalk::StatsField(stats.body, "id");
+  if (instance_.empty()) {
+    return Unexpected("stats", stats);
+  }
+  DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply list, source_->Call("list-tubes"));
+  std::string_view rest = list.body;
+  constexpr std::string_view kItem = "- ";
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (line.starts_with(kItem)) {
+      std::string_view name = line.substr(kItem.size());
+      if (name.size() >= 2 && name.front() == '"') {
+        name = name.substr(1, name.size() - 2);
+      }
+      tubes_.emplace_back(name);
+    }
+  }
+  for (const std::string& tube : tubes_) {
+    source_->Add("watch " + tube);
+  }
+  for (size_t i = 0; i < tubes_.size(); ++i) {
+    DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reply, source_->Read());
+    if (reply.word() != "WATCHING") {
+      return Unexpected("watch", reply);
+    }
+  }
+  return OkStatus();
+}
+
+Status BeanstalkdImport::Run() {
+  DELAYD_RETURN_IF_ERROR(Begin());
+  DELAYD_RETURN_IF_ERROR(DrainReady());
+  for (const std::string& tube : tubes_) {
+    // The ready ones of a tube that is paused are not given to a reserve.
+    for (const Which which : {Which::kReady, Which::kDelayed, Which::kBuried}) {
+      DELAYD_RETURN_IF_ERROR(DrainHeads(tube, which));
+    }
+  }
+  // What became ready meanwhile.
+  DELAYD_RETURN_IF_ERROR(DrainReady());
+  return CountReserved();
+}
+
+JobSpec BeanstalkdImport::SpecOf(uint64_t id, std::string_view stats, std::string body) const {
+  const auto field = [stats](std::string_view key) { return beanstalk::StatsField(stats, key); };
+  JobSpec spec;
+  spec.queue = field("tube");
+  spec.key = "beanstalkd:" + instance_ + ":" + std::to_string(id);
+  spec.priority = static_cast<uint32_t>(Number(field("pri")));
+  spec.lease = std::clamp(Seconds(field("ttr")), Millis(1000), Millis(limits::kLeaseMsMax));
+  spec.max_attempts = 0;
+  spec.payload = std::move(body);
+  const std::string_view state = field("state");
+  spec.buried = state == "buried";
+  if (state == "delayed") {
+    spec.due =
+        DueAfter{std::min(Seconds(field("time-left")) + Millis(1000), Millis(limits::kDelayMsMax))};
+  }
+  return spec;
+}
+
+Status BeanstalkdImport::DrainReady() {
+  for (;;) {
+    for (size_t i = 0; i < kBatchJobs; ++i) {
+      source_->Add("reserve-with-timeout 0");
+    }
+    std::vector<uint64_t> ids;
+    std::vector<std::string> bodies;
+    for (size_t i = 0; i < kBatchJobs; ++i) {
+      DELAYD_ASSIGN_OR_RETURN(beanstalk::ServerReply reply, source_->Read());
+      if (reply.word() == "RESERVED") {
+        ids.push_back(reply.number());
+        bodies.push_back(std::move(reply.body));
+      } else if (reply.word() != "TIMED_OUT" && reply.word() != "DEADLINE_SOON") {
+        return Unexpected("reserve-with-timeout", reply);
+      }
+    }
+    if (ids.empty()) {
+      return OkStatus();
+    }
+    for (const uint64_t id : ids) {
+      source_->Add("stats-job " + std::to_string(id));
+    }
+    std::vector<JobSpec> specs;
+    std::vector<uint64_t> found;
+    for (size_t i = 0; i < ids.size(); ++i) {
+      DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Read());
+      if (stats.word() == "OK") {  // else its time ran out, and it was worked on and deleted
+        specs.push_back(SpecOf(ids[i], stats.body, std::move(bodies[i])));
+        specs.back().due = DueAfter{};
+        specs.back().buried = false;
+        found.push_back(ids[i]);
+      }
+    }
+    DELAYD_RETURN_IF_ERROR(Move(specs, found));
+  }
+}
+
+Status BeanstalkdImport::DrainHeads(const std::string& tube, Which which) {
+  DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply used, source_->Call("use " + tube));
+  if (used.word() != "USING") {
+    return Unexpected("use", used);
+  }
+  for (;;) {
+    DELAYD_ASSIGN_OR_RETURN(const bool more, TakeHead(which));
+    if (!more) {
+      return OkStatus();
+    }
+  }
+}
+
+// The first of its kind. False: there is none.
+StatusOr<bool> BeanstalkdImport::TakeHead(Which which) {
+  constexpr std::string_view kPeek[] = {"peek-ready", "peek-delayed", "peek-buried"};
+  constexpr std::string_view kState[] = {"ready", "delayed", "buried"};
+  const auto kind = static_cast<size_t>(which);
+  DELAYD_ASSIGN_OR_RETURN(beanstalk::ServerReply head, source_->Call(kPeek[kind]));
+  if (head.word() == "NOT_FOUND") {
+    return false;
+  }
+  const uint64_t id = head.number();
+  if (head.word() != "FOUND") {
+    return Unexpected(kPeek[kind], head);
+  }
+  const std::string number = std::to_string(id);
+  DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Call("stats-job " + number));
+  if (beanstalk::StatsField(stats.body, "state") != kState[kind]) {
+    return true;  // it has moved on: look again
+  }
+  if (which == Which::kReady) {
+    // Of a paused tube: by name it can be had. A server that does not know how deletes it all the
+    // same.
+    DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reserved,
+                            source_->Call("reserve-job " + number));
+    if (reserved.word() == "NOT_FOUND") {
+      return true;
+    }
+  }
+  std::vector<JobSpec> specs;
+  specs.push_back(SpecOf(id, stats.body, std::move(head.body)));
+  DELAYD_RETURN_IF_ERROR(Move(specs, {id}));
+  return true;
+}
+
+// Here first, durably; then it is deleted there.
+Status BeanstalkdImport::Move(const std::vector<JobSpec>& specs, const std::vector<uint64_t>& ids) {
+  for (std::span<const JobSpec> rest = specs; !rest.empty();) {
+    DELAYD_ASSIGN_OR_RETURN(const size_t count, EnqueueSome(rest));
+    rest = rest.subspan(count);
+  }
+  for (const uint64_t id : ids) {
+    source_->Add("delete " + std::to_string(id));
+  }
+  for (size_t i = 0; i < ids.size(); ++i) {
+    DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reply, source_->Read());
+    counts_.taken += reply.word() == "DELETED" ? 0U : 1U;
+  }
+  return going_on_(counts_);
+}
+
+// As many of them as go into one request; tells how many.
+StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<const JobSpec> specs) {
+  std::string lines;
+  size_t count = 0;
+  for (; count < specs.size() && (count == 0 || lines.size() < kRequestBytes); ++count) {
+    lines += protocol::JobSpecToJson(specs[count]) + "\n";
+  }
+  const auto jobs = api_->EnqueueLines(lines, count);
+  if (jobs.ok()) {
+    counts_.imported += jobs->size();
+    for (const protocol::EnqueuedJob& job : *jobs) {
+      counts_.existed += job.existed ? 1U : 0U;
+    }
+    return count;
+  }
+  if (jobs.status().reason() != "key_conflict") {
+    return jobs.status();
+  }
+  for (const JobSpec& spec : specs.first(count)) {
+    DELAYD_RETURN_IF_ERROR(EnqueueOne(spec));
+  }
+  return count;
+}
+
+// A conflict is the job of an earlier run, whose delay had more left: the key names no other.
+Status BeanstalkdImport::EnqueueOne(const JobSpec& spec) {
+  const auto job = api_->EnqueueLines(protocol::JobSpecToJson(spec) + "\n", 1);
+  if (!job.ok() && job.status().reason() != "key_conflict") {
+    return job.status();
+  }
+  ++counts_.imported;
+  counts_.existed += !job.ok() || job->front().existed ? 1U : 0U;
+  return OkStatus();
+}
+
+Status BeanstalkdImport::CountReserved() {
+  DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Call("stats"));
+  counts_.reserved = Number(beanstalk::StatsField(stats.body, "current-jobs-reserved"));
+  return OkStatus();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,70 @@
+// cli/beanstalkd_import.h — drains a running beanstalkd into delayd, and loses no job when either
+// side, or this program, dies on the way.
+//
+// What:    a job is deleted there only after delayd has answered that it is durable. Each has a key
+//          made of the source's instance and the job's id there, so a second run finds what the
+//          first one had enqueued and only deletes it. Ready jobs are reserved in batches, so that
+//          no worker of the source gets them meanwhile. Delayed and buried ones are looked at,
+//          enqueued and deleted, never reserved: the source would make them ready if we died.
+//          Jobs keep tube, priority, time to run, what is left of their delay, and being buried.
+// Units:   the source tells what is left in whole seconds, rounded down; a second is added, so that
+//          no job is early.
+// Errors:  the status of the side that failed; run it again.
+// Threads: one owner.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/job.h"
+#include "base/status.h"
+#include "cli/api.h"
+#include "protocol/beanstalk/client.h"
+
+namespace delayd::cli {
+
+class BeanstalkdImport {
+ public:
+  struct Counts {
+    uint64_t imported = 0;  // existed ones included
+    uint64_t existed = 0;
+    uint64_t taken = 0;  // enqueued here, and taken by a worker there before they could be deleted
+    uint64_t reserved = 0;  // left there, in the hands of workers
+  };
+
+  // `going_on` is asked between batches; not OK ends the import there.
+  BeanstalkdImport(beanstalk::Client* source,
+                   Api* api,
+                   std::function<Status(const Counts&)> going_on)
+      : source_(source), api_(api), going_on_(std::move(going_on)) {}
+
+  Status Run();
+
+  const Counts& counts() const { return counts_; }
+
+ private:
+  enum class Which : uint8_t { kReady, kDelayed, kBuried };
+
+  Status Begin();
+  Status DrainReady();
+  Status DrainHeads(const std::string& tube, Which which);
+  StatusOr<bool> TakeHead(Which which);
+  Status Move(const std::vector<JobSpec>& specs, const std::vector<uint64_t>& ids);
+  StatusOr<size_t> EnqueueSome(std::span<const JobSpec> specs);
+  Status EnqueueOne(const JobSpec& spec);
+  Status CountReserved();
+  JobSpec SpecOf(uint64_t id, std::string_view stats, std::string body) const;
+
+  beanstalk::Client* source_;
+  Api* api_;
+  std::function<Status(const Counts&)> going_on_;
+  std::string instance_;
+  std::vector<std::string> tubes_;
+  Counts counts_;
+};
+
+}  // namespace delayd::cli

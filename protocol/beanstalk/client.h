@@ -1,0 +1,57 @@
+// protocol/beanstalk/client.h — a blocking connection to a beanstalk server, with pipelining.
+//
+// Errors:  kUnavailable when the server cannot be reached or has gone; kDeadlineExceeded when it
+// does not answer in time. What it answers, whatever it is, is a reply.
+// Threads: one owner.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "base/time.h"
+
+namespace delayd::protocol {
+class Connection;
+}
+
+namespace delayd::beanstalk {
+
+struct ServerReply {
+  std::string line;  // without CR LF
+  std::string body;
+
+  // "RESERVED 5 3": the word and the number behind it, or 0.
+  std::string_view word() const;
+  uint64_t number() const;
+};
+
+// The value of `key` in the YAML of a stats reply, without quotes; empty: there is none.
+std::string_view StatsField(std::string_view yaml, std::string_view key);
+
+class Client {
+ public:
+  // "127.0.0.1:11300" or "unix:/run/beanstalkd.sock".
+  static StatusOr<std::unique_ptr<Client>> Connect(std::string_view address, Millis timeout);
+  ~Client();
+
+  // Sent with the next Read.
+  void Add(std::string_view command);
+  StatusOr<ServerReply> Read();
+  StatusOr<ServerReply> Call(std::string_view command);
+
+ private:
+  Client(std::string address, Millis timeout);
+
+  Status Fill(BootTime deadline);
+
+  std::string address_;
+  Millis timeout_;
+  std::unique_ptr<protocol::Connection> connection_;
+  std::string out_;
+  std::string in_;
+  size_t read_ = 0;
+};
+
+}  // namespace delayd::beanstalk

@@ -1,0 +1,199 @@
+// delayctl import --from-beanstalkd: a real beanstalkd is drained, and each side is killed on the
+// way. Skipped where beanstalkd is not installed.
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/beanstalk_client.h"
+#include "tests/support/daemon.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr const char* kBeanstalkdPath = "/usr/bin/beanstalkd";
+
+class ImportTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (::access(kBeanstalkdPath, X_OK) != 0) {
+      GTEST_SKIP() << kBeanstalkdPath << " is not installed (scripts/install-packages test)";
+    }
+    ASSERT_TRUE(daemon_.Start());
+    StartSource();
+  }
+
+  // With its log, so that it comes back with its jobs.
+  void StartSource() {
+    ::unlink(SourcePath().c_str());
+    source_ = std::make_unique<Process>(ProcessOptions{
+        .argv = {kBeanstalkdPath, "-l", "unix:" + SourcePath(), "-f0", "-b", source_dir_.Sub("")}});
+    while (::access(SourcePath().c_str(), F_OK) != 0 && !source_->HasEnded()) {
+      std::this_thread::yield();
+    }
+  }
+
+  void KillSource() {
+    source_->Signal(SIGKILL);
+    source_->Wait();
+  }
+
+  std::string SourcePath() const { return socket_dir_.Sub("s.sock"); }
+
+  BeanstalkClient Source() const { return BeanstalkClient::Unix(SourcePath()); }
+
+  std::vector<std::string> ImportArgs() const {
+    return {"import", "--from-beanstalkd", "unix:" + SourcePath()};
+  }
+
+  void PutMany(int count) {
+    BeanstalkClient client = Source();
+    std::string commands = "use many\r\n";
+    for (int i = 0; i < count; ++i) {
+      const std::string body = "job " + std::to_string(i);
+      // Every third one waits.
+      commands += "put 5 " + std::string(i % 3 == 0 ? "3600" : "0") + " 60 " +
+                  std::to_string(body.size()) + "\r\n" + body + "\r\n";
+    }
+    client.Send(commands);
+    for (int i = 0; i <= count; ++i) {
+      client.Read();
+    }
+  }
+
+  // Payloads of all jobs here.
+  std::multiset<std::string> Payloads() {
+    std::multiset<std::string> payloads;
+    for (const char* state : {"scheduled", "ready"}) {
+      const std::string lines = daemon_.CtlOk({"export", "--queue", "many", "--state", state});
+      size_t at = 0;
+      const std::string member = "\"payload\":\"";
+      while ((at = lines.find(member, at)) != std::string::npos) {
+        at += member.size();
+        payloads.insert(lines.substr(at, lines.find('"', at) - at));
+      }
+    }
+    return payloads;
+  }
+
+  uint64_t LeftAtSource() const {
+    BeanstalkClient client = Source();
+    const std::string stats = client.Call("stats");
+    uint64_t left = 0;
+    for (const char* field : {"current-jobs-ready: ",
+                              "current-jobs-reserved: ",
+                              "current-jobs-delayed: ",
+                              "current-jobs-buried: "}) {
+      const size_t at = stats.find(field);
+      left += std::stoull(stats.substr(at + std::string(field).size()));
+    }
+    return left;
+  }
+
+  // Waits until something has been imported.
+  void WaitForSome() {
+    while (daemon_.Ctl({"queues", "-o", "jsonl"}).out.find("\"many\"") == std::string::npos) {
+    }
+  }
+
+  Daemon daemon_;
+  TempDir source_dir_;
+  TempDir socket_dir_;
+  std::unique_ptr<Process> source_;
+};
+
+TEST_F(ImportTest, JobsKeepWhatTheyAre) {
+  BeanstalkClient client = Source();
+  client.Call("use orders");
+  client.Call("put 7 3600 90 5\r\nlater");
+  client.Call("put 3 0 30 6\r\nb\r\nin\xff");
+  client.Call("put 1 0 60 4\r\ndead");
+  client.Call("watch orders");
+  EXPECT_THAT(client.Call("reserve"), HasSubstr("dead"));
+  client.Call("bury 3 9");
+  client.Call("use paused");
+  client.Call("put 2 0 60 4\r\nhere");
+  client.Call("pause-tube paused 3600");
+  client.Call("use work");
+  client.Call("put 0 0 60 4\r\nbusy");
+  client.Call("watch work");
+  EXPECT_THAT(client.Call("reserve"), HasSubstr("busy"));
+  const ProcessResult result = daemon_.Ctl(ImportArgs());
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.err,
+              ::testing::AllOf(HasSubstr("imported 4 jobs"),
+                               HasSubstr("1 jobs are reserved by workers there")));
+  const std::string all = daemon_.CtlOk({"export", "--queue", "orders"});
+  EXPECT_THAT(all,
+              ::testing::AllOf(HasSubstr(R"("priority":7)"),
+                               HasSubstr(R"("lease":"1m30s")"),
+                               HasSubstr(R"("payload":"later")"),
+                               HasSubstr(R"("payload_base64":"Yg0KaW7/")")));
+  EXPECT_THAT(daemon_.CtlOk({"list", "--queue", "orders", "--state", "dead", "-o", "jsonl"}),
+              HasSubstr(R"("priority":9)"));
+  EXPECT_THAT(daemon_.CtlOk({"list", "--queue", "paused", "-o", "jsonl"}),
+              HasSubstr(R"("state":"ready")"));
+  EXPECT_EQ(client.Call("delete 5"), "DELETED\r\n");
+  EXPECT_EQ(LeftAtSource(), 0U);
+}
+
+TEST_F(ImportTest, P3NoJobIsLostWhenTheSourceDies) {
+  constexpr int kJobs = 3000;
+  PutMany(kJobs);
+  Process import(daemon_.CtlOptions(ImportArgs()));
+  WaitForSome();
+  KillSource();
+  const ProcessResult died = import.Wait();
+  EXPECT_THAT(died.err, ::testing::AnyOf(HasSubstr("no job is lost"), HasSubstr("imported 3000")));
+  StartSource();
+  EXPECT_EQ(daemon_.Ctl(ImportArgs()).exit_code, 0);
+  EXPECT_EQ(LeftAtSource(), 0U);
+  // The source has another instance now: what it had handed over and not deleted is there twice.
+  const std::multiset<std::string> payloads = Payloads();
+  EXPECT_EQ(std::set<std::string>(payloads.begin(), payloads.end()).size(), size_t{kJobs});
+  EXPECT_LE(payloads.size(), size_t{kJobs} + 200);
+}
+
+TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenDelaydDies) {
+  constexpr int kJobs = 3000;
+  PutMany(kJobs);
+  Process import(daemon_.CtlOptions(ImportArgs()));
+  WaitForSome();
+  daemon_.Kill();
+  const ProcessResult died = import.Wait(std::chrono::seconds(120));
+  EXPECT_THAT(died.err, ::testing::AnyOf(HasSubstr("no job is lost"), HasSubstr("imported 3000")));
+  ASSERT_TRUE(daemon_.Start());
+  EXPECT_EQ(daemon_.Ctl(ImportArgs()).exit_code, 0);
+  EXPECT_EQ(LeftAtSource(), 0U);
+  const std::multiset<std::string> payloads = Payloads();
+  EXPECT_EQ(payloads.size(), size_t{kJobs});
+  EXPECT_EQ(std::set<std::string>(payloads.begin(), payloads.end()).size(), size_t{kJobs});
+}
+
+TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenTheImportDies) {
+  constexpr int kJobs = 3000;
+  PutMany(kJobs);
+  {
+    Process import(daemon_.CtlOptions(ImportArgs()));
+    WaitForSome();
+    import.Signal(SIGKILL);
+    import.Wait();
+  }
+  EXPECT_EQ(daemon_.Ctl(ImportArgs()).exit_code, 0);
+  EXPECT_EQ(LeftAtSource(), 0U);
+  const std::multiset<std::string> payloads = Payloads();
+  EXPECT_EQ(payloads.size(), size_t{kJobs});
+}
+
+}  // namespace
+}  // namespace delayd::testing
