@@ -11,27 +11,10 @@ namespace {
 // In the order of the help.
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
-  for (const auto make : {MakeEnqueue,
-                          MakeList,
-                          MakeShow,
-                          MakeCancel,
-                          MakeReschedule,
-                          MakeTouch,
-                          MakeKick,
-                          MakeImport,
-                          MakeExport,
-                          MakeWork,
-                          MakeLease,
-                          MakeAck,
-                          MakeNack,
-                          MakeBury,
-                          MakeExtend,
-                          MakeQueues,
-                          MakePause,
-                          MakeResume,
-                          MakeStats,
-                          MakePing,
-                          MakeVersion}) {
+  for (const auto make :
+       {MakeEnqueue, MakeList,   MakeShow,  MakeCancel, MakeReschedule, MakeTouch, MakeKick,
+        MakeImport,  MakeExport, MakeWork,  MakeLease,  MakeAck,        MakeNack,  MakeBury,
+        MakeExtend,  MakeQueues, MakePause, MakeResume, MakeStats,      MakePing,  MakeVersion}) {
     verbs.push_back(make());
   }
   return verbs;

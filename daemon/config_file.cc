@@ -75,7 +75,8 @@ class ConfigFileWalk {
       if (const Status status = ValidateQueueName(queue); !status.ok()) {
         Fail(entry.first.Mark(), "queues: " + status.message());
       } else if (!seen.insert(queue).second) {
-        Fail(entry.first.Mark(), "queue '" + queue + "' is set a second time; remove one of the two");
+        Fail(entry.first.Mark(),
+             "queue '" + queue + "' is set a second time; remove one of the two");
       } else if (!entry.second.IsNull()) {
         QueueSection(queue, entry.second, "");
       }

@@ -1,11 +1,11 @@
 // delayd: the daemon. Opens the store, loads the engine, listens, and turns until told to stop.
 #include <algorithm>
 #include <csignal>
-#include <optional>
-#include <functional>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -129,8 +129,9 @@ std::optional<engine::Configure> Reload(const ReadConfig& read_config, const Con
     return std::nullopt;
   }
   log::SetLevel(line.config.log.level);
-  log::Info("the configuration was reloaded: log level and queue settings; all else needs a restart",
-            {{"config", line.config_file}, {"queues", line.config.queues.size()}});
+  log::Info(
+      "the configuration was reloaded: log level and queue settings; all else needs a restart",
+      {{"config", line.config_file}, {"queues", line.config.queues.size()}});
   if (line.config.data_dir != running.data_dir || line.config.api.socket != running.api.socket ||
       line.config.api.listen != running.api.listen) {
     log::Warn("data_dir and api differ in the file; they change with a restart only");

@@ -36,8 +36,9 @@ Status SetRate(std::string_view text, engine::RateCap* rate) {
       protocol::ParseDuration(has_number ? std::string(unit) : "1" + std::string(unit));
   const StatusOr<uint64_t> count = ParseCount(text.substr(0, slash), 1, kCapMax);
   if (unit.empty() || !per.ok() || !count.ok() || *per < kMillisecond || *per > kDay) {
-    return InvalidArgument("expected a number of jobs and a time, such as 100/s, 5/m or 1/10m, or " +
-                           std::string("0 for no cap; found '") + std::string(text) + "'");
+    return InvalidArgument(
+        "expected a number of jobs and a time, such as 100/s, 5/m or 1/10m, or " +
+        std::string("0 for no cap; found '") + std::string(text) + "'");
   }
   rate->count = static_cast<uint32_t>(*count);
   rate->per = *per;

@@ -25,27 +25,11 @@ constexpr std::array<std::string_view, 10> kMembers = {"queue",
                                                        "expires_after"};
 
 // Written by JobToJson and of no meaning to an enqueue.
-constexpr std::array<std::string_view, 21> kReadOnlyMembers = {"id",
-                                                               "state",
-                                                               "created",
-                                                               "attempt",
-                                                               "due_kind",
-                                                               "payload_bytes",
-                                                               "last_error",
-                                                               "finished",
-                                                               "outcome",
-                                                               "lease_token",
-                                                               "lease_expires",
-                                                               "lateness_ms",
-                                                               "client",
-                                                               "reserves",
-                                                               "timeouts",
-                                                               "releases",
-                                                               "buries",
-                                                               "kicks",
-                                                               "history",
-                                                               "existed",
-                                                               "line"};
+constexpr std::array<std::string_view, 21> kReadOnlyMembers = {
+    "id",         "state",    "created",  "attempt",     "due_kind",      "payload_bytes",
+    "last_error", "finished", "outcome",  "lease_token", "lease_expires", "lateness_ms",
+    "client",     "reserves", "timeouts", "releases",    "buries",        "kicks",
+    "history",    "existed",  "line"};
 
 // The spec while its members come in, in any order.
 struct Draft {

@@ -90,12 +90,11 @@ StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located) {
 }
 
 Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) const {
-  return FailedPrecondition(DescribeJobRef(ref) + " names job " +
-                                std::to_string(ToInt(located.id)) + ", which was " +
-                                (located.finished->cancelled ? "cancelled" : "acked") + " at " +
-                                FormatUtc(*located.finished->finished) +
-                                " and is finished; nothing was changed",
-                            "finished");
+  return FailedPrecondition(
+      DescribeJobRef(ref) + " names job " + std::to_string(ToInt(located.id)) + ", which was " +
+          (located.finished->cancelled ? "cancelled" : "acked") + " at " +
+          FormatUtc(*located.finished->finished) + " and is finished; nothing was changed",
+      "finished");
 }
 
 Status EngineCore::RefuseState(const Located& located, const JobRef& ref, std::string_view why) {

@@ -203,8 +203,8 @@ struct Enqueued {
   std::vector<Item> items;  // in the order of the specs
 };
 
-// Cancel, Reschedule, Touch, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is now
-// (Cancel and Ack: as finished).
+// Cancel, Reschedule, Touch, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is
+// now (Cancel and Ack: as finished).
 struct OneJob {
   JobView job;
 };

@@ -75,7 +75,11 @@ Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
     ++counters_.died;
     return OkStatus();
   }
-  MoveDue(&record, DueAfter{end.delay ? *end.delay : BackoffOf(queues_[record.queue].settings.backoff, record.id, record.attempts)});
+  MoveDue(&record,
+          DueAfter{
+              end.delay
+                  ? *end.delay
+                  : BackoffOf(queues_[record.queue].settings.backoff, record.id, record.attempts)});
   const WallTime key_due = KeyDue(record.due);
   PutMovedRows(record, old_key_due, key_due);
   Settle(record, key_due, slot);
@@ -85,9 +89,9 @@ Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
 void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::string_view client) {
   record->last_error = end.error.substr(0, limits::kLastErrorBytesMax);
   record->priority = end.priority.value_or(record->priority);
-  uint32_t& count = end.how == JobEvent::Kind::kLeaseExpired  ? record->timeouts
-                    : end.how == JobEvent::Kind::kBuried ? record->buries
-                                                         : record->releases;
+  uint32_t& count = end.how == JobEvent::Kind::kLeaseExpired ? record->timeouts
+                    : end.how == JobEvent::Kind::kBuried     ? record->buries
+                                                             : record->releases;
   ++count;
   AddEvent(record, end.how, client, end.error);
 }

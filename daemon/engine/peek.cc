@@ -139,8 +139,7 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
   return found;
 }
 
-StatusOr<std::vector<EngineCore::Located>> EngineCore::Next(const Queue& queue,
-                                                            Peek::Which which) {
+StatusOr<std::vector<EngineCore::Located>> EngineCore::Next(const Queue& queue, Peek::Which which) {
   switch (which) {
     case Peek::Which::kReady:
       break;

@@ -237,7 +237,8 @@ Routed BuryLease(const RouteInput& input) {
   if (!call.ok()) {
     return ProblemResponse(call.status());
   }
-  return Order{engine::Bury{call->token, call->change.error, call->change.priority}, ReplyForm::kOneJob};
+  return Order{engine::Bury{call->token, call->change.error, call->change.priority},
+               ReplyForm::kOneJob};
 }
 
 Routed ExtendLease(const RouteInput& input) {

@@ -69,28 +69,18 @@ Response RenderQueueList(const engine::QueueList& list) {
 }
 
 Response RenderStats(const engine::StatsView& stats) {
-  std::vector<protocol::Stat> figures = {{"scheduled", stats.scheduled},
-                                         {"ready", stats.ready},
-                                         {"leased", stats.leased},
-                                         {"dead", stats.dead},
-                                         {"queues", stats.queues},
-                                         {"waiting", stats.waiting},
-                                         {"enqueued", stats.enqueued},
-                                         {"existed", stats.existed},
-                                         {"cancelled", stats.cancelled},
-                                         {"rescheduled", stats.rescheduled},
-                                         {"fired", stats.fired},
-                                         {"handed_out", stats.handed_out},
-                                         {"acked", stats.acked},
-                                         {"nacked", stats.nacked},
-                                         {"buried", stats.buried},
-                                         {"lease_expired", stats.lease_expired},
-                                         {"died", stats.died},
-                                         {"kicked", stats.kicked},
-                                         {"damaged", stats.damaged},
-                                         {"commits", stats.commits},
-                                         {"epoch", stats.epoch},
-                                         {"commit_sequence", stats.commit_sequence}};
+  std::vector<protocol::Stat> figures = {
+      {"scheduled", stats.scheduled}, {"ready", stats.ready},
+      {"leased", stats.leased},       {"dead", stats.dead},
+      {"queues", stats.queues},       {"waiting", stats.waiting},
+      {"enqueued", stats.enqueued},   {"existed", stats.existed},
+      {"cancelled", stats.cancelled}, {"rescheduled", stats.rescheduled},
+      {"fired", stats.fired},         {"handed_out", stats.handed_out},
+      {"acked", stats.acked},         {"nacked", stats.nacked},
+      {"buried", stats.buried},       {"lease_expired", stats.lease_expired},
+      {"died", stats.died},           {"kicked", stats.kicked},
+      {"damaged", stats.damaged},     {"commits", stats.commits},
+      {"epoch", stats.epoch},         {"commit_sequence", stats.commit_sequence}};
   if (stats.next_due) {
     figures.push_back({"next_due", protocol::FormatTimestamp(*stats.next_due)});
   }

@@ -234,9 +234,10 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
 
 std::string CommandName(const engine::Command& command) {
   static constexpr std::array<const char*, 22> kNames = {
-      "enqueue",   "cancel", "reschedule", "touch", "configure","lease",  "lease job",  "ack",    "nack",
-      "give back", "bury",   "extend",     "kick",   "kick queue", "pause",  "resume",
-      "show",      "peek",   "list",       "queues", "stats",      "abandon"};
+      "enqueue",   "cancel",     "reschedule", "touch",     "configure", "lease",
+      "lease job", "ack",        "nack",       "give back", "bury",      "extend",
+      "kick",      "kick queue", "pause",      "resume",    "show",      "peek",
+      "list",      "queues",     "stats",      "abandon"};
   static_assert(kNames.size() == std::variant_size_v<engine::Command>);
   return kNames[command.index()];
 }
