@@ -137,9 +137,8 @@ StatusOr<protocol::QueueCounts> Api::Pause(std::string_view queue,
 }
 
 StatusOr<protocol::QueueCounts> Api::Resume(std::string_view queue) {
-  DELAYD_ASSIGN_OR_RETURN(
-      const std::string answer,
-      Call("POST", "/v1/queues/" + protocol::PercentEncode(queue) + "/resume"));
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
+                          Call("POST", "/v1/queues/" + protocol::PercentEncode(queue) + "/resume"));
   return Understood(protocol::ParseQueue(answer));
 }
 

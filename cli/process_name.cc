@@ -1,8 +1,8 @@
 #include "cli/process_name.h"
 
-#include <array>
-
 #include <unistd.h>
+
+#include <array>
 
 namespace delayd::cli {
 

@@ -68,7 +68,8 @@ struct RescheduleRequest {
 StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json);
 std::string RescheduleRequestToJson(const RescheduleRequest& request);
 
-// POST /v1/queues/{queue}/lease: {"count", "wait", "lease", "client"}; an empty body takes the defaults.
+// POST /v1/queues/{queue}/lease: {"count", "wait", "lease", "client"}; an empty body takes the
+// defaults.
 struct LeaseRequest {
   uint32_t count = 1;
   Millis wait{0};

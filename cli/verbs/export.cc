@@ -57,7 +57,7 @@ class ExportVerb final : public Verb {
                           uint64_t* written) {
     for (const JobView& listed : jobs) {
       // Lists carry no payloads.
-      const StatusOr<JobView> job = api.Show(listed.id);
+      StatusOr<JobView> job = api.Show(listed.id);
       if (job.status().code() == StatusCode::kNotFound ||
           (job.ok() && job->state == JobState::kFinished)) {
         continue;
@@ -65,6 +65,7 @@ class ExportVerb final : public Verb {
       if (!job.ok()) {
         return job.status();
       }
+      job->history.clear();  // the life of this very job: an import begins another
       context->console.out() << protocol::JobToJson(*job) << '\n';
       ++*written;
     }

@@ -69,8 +69,8 @@ class KickVerb final : public Verb {
     // The daemon takes so many at a time; a short answer means that there are no more.
     uint64_t kicked = 0;
     while (kicked < *count_) {
-      const auto wish = static_cast<uint32_t>(
-          std::min<uint64_t>(*count_ - kicked, limits::kKickCountMax));
+      const auto wish =
+          static_cast<uint32_t>(std::min<uint64_t>(*count_ - kicked, limits::kKickCountMax));
       const StatusOr<uint64_t> some = (*api)->KickQueue(queue, wish);
       if (!some.ok()) {
         return context->Fail(some.status());

@@ -1,6 +1,6 @@
 #include "base/limits.h"
-#include "cli/table.h"
 #include "cli/process_name.h"
+#include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/duration.h"
 

@@ -87,9 +87,7 @@ class ResumeVerb final : public Verb {
            "  delayctl resume orders";
   }
 
-  void Declare(Options* options) override {
-    options->Positional("QUEUE", &queue_, "the queue");
-  }
+  void Declare(Options* options) override { options->Positional("QUEUE", &queue_, "the queue"); }
 
   ExitCode Run(Context* context) override {
     const StatusOr<std::string> queue = QueueOf(queue_);

@@ -9,7 +9,9 @@ class QueuesVerb final : public Verb {
  public:
   std::string_view name() const override { return "queues"; }
 
-  std::string_view summary() const override { return "List queues with their counts, pauses and caps"; }
+  std::string_view summary() const override {
+    return "List queues with their counts, pauses and caps";
+  }
 
   std::string_view details() const override {
     return "Examples:\n"

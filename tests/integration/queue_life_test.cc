@@ -38,8 +38,8 @@ TEST(QueueLifeTest, KickRevivesDeadJobsAndHurriesScheduledOnes) {
   const std::string far = daemon.CtlOk({"enqueue", "--in", "5h", "--queue", "q", "y"});
   EXPECT_TRUE(Contains(daemon.CtlOk({"kick", "--queue", "q", "--count", "10"}), "kicked 1 job "));
   EXPECT_TRUE(Contains(daemon.CtlOk({"show", far, "-o", "json"}), R"("kicks":1)"));
-  EXPECT_TRUE(
-      Contains(daemon.CtlOk({"kick", "--queue", "q", "-n", "3000", "-o", "json"}), R"("kicked":0)"));
+  EXPECT_TRUE(Contains(daemon.CtlOk({"kick", "--queue", "q", "-n", "3000", "-o", "json"}),
+                       R"("kicked":0)"));
   EXPECT_EQ(daemon.Ctl({"kick", "--queue", "q"}).exit_code, 2);
 }
 
@@ -73,7 +73,8 @@ TEST(QueueLifeTest, TouchStartsTheDelayAgainAndGivesDefiniteAnswers) {
   ASSERT_TRUE(daemon.Start());
   const std::string id = daemon.CtlOk({"enqueue", "--in", "1h", "--queue", "q", "--key", "k", "x"});
   daemon.CtlOk({"reschedule", id, "--in", "1s"});
-  EXPECT_TRUE(Contains(daemon.CtlOk({"touch", "--queue", "q", "--key", "k"}), "is due in 59m"));
+  const std::string touched = daemon.CtlOk({"touch", "--queue", "q", "--key", "k"});
+  EXPECT_TRUE(Contains(touched, "is due in 1h") || Contains(touched, "is due in 59m")) << touched;
   EXPECT_EQ(daemon.CtlOk({"touch", id, "-q"}), id);
   const std::string at =
       daemon.CtlOk({"enqueue", "--at", "2100-01-01T00:00:00Z", "--queue", "q", "y"});

@@ -27,7 +27,9 @@ class Daemon {
   // Starts one that is expected to refuse, and gives what it said.
   ProcessResult StartExpectingFailure(const std::vector<std::string>& flags = {});
   void Kill();
+
   void Signal(int signal) { process_->Signal(signal); }
+
   // Until the log has this text; a test failure when it does not come.
   void WaitForLog(const std::string& text) const;
   ProcessResult Stop();

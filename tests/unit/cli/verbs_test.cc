@@ -251,7 +251,9 @@ TEST(LeaseVerbTest, PrintsTokensAndWaitsLongerThanTheServer) {
           {.daemon = daemon});
   EXPECT_EQ(outcome.out, "42-3-1f\n");
   EXPECT_EQ(outcome.requests.at(0).target, "/v1/queues/orders/lease");
-  EXPECT_EQ(outcome.requests.at(0).body, R"({"count":5,"wait":"20s","lease":"2m"})");
+  // Behind it: which process asks, for the job's history.
+  EXPECT_THAT(outcome.requests.at(0).body,
+              StartsWith(R"({"count":5,"wait":"20s","lease":"2m","client":")"));
   EXPECT_EQ(outcome.requests.at(0).timeout, Millis(25'000));
   EXPECT_EQ(Ctl({"lease"}, {.daemon = daemon}).out,
             "ID  KEY         ATTEMPT  LATE  TOKEN    PAYLOAD\n"
@@ -281,12 +283,29 @@ TEST(LeaseVerbTest, EndsOfLeasesAreSentToTheirToken) {
   EXPECT_EQ(stale.code, 4);
 }
 
+TEST(KickVerbTest, AsksAgainUntilTheNumberIsReachedOrNoneIsLeft) {
+  const Outcome outcome = Ctl({"kick", "--queue", "orders", "-n", "2500"},
+                              {.daemon = Always(Ok(R"({"kicked":1000})"))});
+  EXPECT_EQ(outcome.requests.size(), 3U);
+  EXPECT_EQ(outcome.requests.at(0).target, "/v1/queues/orders/kick");
+  EXPECT_EQ(outcome.requests.at(2).body, R"({"count":500})");
+}
+
+TEST(PauseVerbTest, SaysHowLong) {
+  protocol::QueueCounts orders{.name = "orders", .ready = 2, .paused = true};
+  orders.pause_left = Millis(600'000);
+  const Outcome outcome = Ctl({"pause", "orders", "--for", "10m"},
+                              {.daemon = Always(Ok(protocol::QueueToJson(orders)))});
+  EXPECT_EQ(outcome.requests.at(0).body, R"({"for":"10m"})");
+  EXPECT_EQ(outcome.out, "queue orders is paused for 10m: 2 ready, 0 leased, 0 scheduled\n");
+}
+
 TEST(QueuesVerbTest, PrintsCountsAndTakesAName) {
   const protocol::QueueCounts orders{
       .name = "orders", .scheduled = 1, .ready = 2, .leased = 3, .dead = 4};
   EXPECT_EQ(Ctl({"queues"}, {.daemon = Always(Ok(protocol::QueuesToJson({orders})))}).out,
-            "QUEUE   SCHEDULED  READY  LEASED  DEAD  PAUSED\n"
-            "orders  1          2      3       4     no\n");
+            "QUEUE   SCHEDULED  READY  LEASED  DEAD  PAUSED  CAPS\n"
+            "orders  1          2      3       4     no      -\n");
   const Outcome one = Ctl({"queues", "orders", "-o", "json"},
                           {.daemon = Always(Ok(protocol::QueueToJson(orders)))});
   EXPECT_EQ(one.requests.at(0).target, "/v1/queues/orders");

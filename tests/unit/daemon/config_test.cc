@@ -56,12 +56,13 @@ TEST(ConfigTest, EveryValueOfTheFileArrives) {
 
 TEST(ConfigTest, AQueueHasTheDefaultsAndWhatItSaysItself) {
   ConfigReader reader;
-  reader.ReadFile("delayd.yaml",
-                  "queues:\n"
-                  "  mail.out: { rate: 100/m, burst: 5, concurrency: 3, backoff: { jitter: 0.5 } }\n"
-                  "  orders:\n"
-                  "    lease: 10s\n"
-                  "defaults: { max_attempts: 7 }\n");
+  reader.ReadFile(
+      "delayd.yaml",
+      "queues:\n"
+      "  mail.out: { rate: 100/m, burst: 5, concurrency: 3, backoff: { jitter: 0.5 } }\n"
+      "  orders:\n"
+      "    lease: 10s\n"
+      "defaults: { max_attempts: 7 }\n");
   reader.Finish();
   EXPECT_THAT(reader.errors(), IsEmpty());
   const engine::QueueSettings& mail = reader.config().queues.at("mail.out");
