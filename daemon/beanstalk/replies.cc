@@ -92,6 +92,8 @@ void BeanstalkSession::RenderFailed(const Slot& slot, const Status& status, std:
     text->append(reply::kJobReserved);
   } else if (IsPut(slot.verb) && status.reason() == "draining") {
     text->append(reply::kDraining);
+  } else if (slot.verb == Verb::kKick && status.code() == StatusCode::kNotFound) {
+    AppendLine("KICKED", uint64_t{0}, text);  // nothing was ever put into this tube
   } else {
     text->append(WordOf(status));
   }

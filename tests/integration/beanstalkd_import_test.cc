@@ -148,13 +148,13 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
 }
 
 TEST_F(ImportTest, P3NoJobIsLostWhenTheSourceDies) {
-  constexpr int kJobs = 3000;
+  constexpr int kJobs = 900;
   PutMany(kJobs);
   Process import(daemon_.CtlOptions(ImportArgs()));
   WaitForSome();
   KillSource();
   const ProcessResult died = import.Wait();
-  EXPECT_THAT(died.err, ::testing::AnyOf(HasSubstr("no job is lost"), HasSubstr("imported 3000")));
+  EXPECT_THAT(died.err, ::testing::AnyOf(HasSubstr("no job is lost"), HasSubstr("imported 900")));
   StartSource();
   EXPECT_EQ(daemon_.Ctl(ImportArgs()).exit_code, 0);
   EXPECT_EQ(LeftAtSource(), 0U);
@@ -165,13 +165,13 @@ TEST_F(ImportTest, P3NoJobIsLostWhenTheSourceDies) {
 }
 
 TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenDelaydDies) {
-  constexpr int kJobs = 3000;
+  constexpr int kJobs = 900;
   PutMany(kJobs);
   Process import(daemon_.CtlOptions(ImportArgs()));
   WaitForSome();
   daemon_.Kill();
   const ProcessResult died = import.Wait(std::chrono::seconds(120));
-  EXPECT_THAT(died.err, ::testing::AnyOf(HasSubstr("no job is lost"), HasSubstr("imported 3000")));
+  EXPECT_THAT(died.err, ::testing::AnyOf(HasSubstr("no job is lost"), HasSubstr("imported 900")));
   ASSERT_TRUE(daemon_.Start());
   EXPECT_EQ(daemon_.Ctl(ImportArgs()).exit_code, 0);
   EXPECT_EQ(LeftAtSource(), 0U);
@@ -181,7 +181,7 @@ TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenDelaydDies) {
 }
 
 TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenTheImportDies) {
-  constexpr int kJobs = 3000;
+  constexpr int kJobs = 900;
   PutMany(kJobs);
   {
     Process import(daemon_.CtlOptions(ImportArgs()));

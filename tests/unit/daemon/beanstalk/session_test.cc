@@ -270,6 +270,11 @@ TEST_F(BeanstalkSessionTest, ABuriedJobWaitsForAKick) {
   EXPECT_EQ(Stats("stats-job 1", "buries"), "1");
 }
 
+TEST_F(BeanstalkSessionTest, InATubeThatIsEmptyNothingIsKicked) {
+  EXPECT_EQ(Send("kick 5\r\nuse never-filled\r\nkick 5\r\n"),
+            "KICKED 0\r\nUSING never-filled\r\nKICKED 0\r\n");
+}
+
 TEST_F(BeanstalkSessionTest, KickJobTakesBuriedAndDelayedJobsOnly) {
   Send("put 0 0 9 1\r\na\r\nput 0 9 9 1\r\nb\r\nreserve\r\nbury 1 0\r\n");
   EXPECT_EQ(Send("kick-job 1\r\nkick-job 2\r\nkick-job 1\r\nkick-job 99\r\n"),
