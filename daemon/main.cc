@@ -117,10 +117,11 @@ class HttpApi {
 // The beanstalk protocol on its sockets.
 class BeanstalkApi {
  public:
-  BeanstalkApi(const Config& config, BootTime started)
+  BeanstalkApi(const Config& config, const Access& access, BootTime started)
       : hub_({.job_bytes_max = config.limits.payload,
               .version = std::string(Version()),
-              .started = started}) {}
+              .started = started,
+              .access = &access}) {}
 
   void ListenOn(Listener listener, Server* server) {
     server->Listen(
@@ -258,7 +259,7 @@ int Serve(const Config& config,
       &counts);
   monitor.Watch(&clock);
   HttpApi api(config, *access, &monitor, &counts);
-  BeanstalkApi beanstalk(config, started);
+  BeanstalkApi beanstalk(config, *access, started);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),

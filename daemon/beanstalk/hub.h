@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/time.h"
+#include "daemon/access.h"
 #include "protocol/beanstalk/command.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -34,6 +35,9 @@ struct HubOptions {
   size_t job_bytes_max = 65535;
   std::string version;
   BootTime started;
+  // Null: everybody may speak this protocol. It has no login, so that only the kernel's word counts:
+  // whoever is less than Role::kEnqueue, or would need a token, is hung up on.
+  const Access* access = nullptr;
 };
 
 class Hub {

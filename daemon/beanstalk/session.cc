@@ -51,6 +51,14 @@ BeanstalkSession::~BeanstalkSession() {
   hub_->workers -= is_worker_ ? 1 : 0;
 }
 
+void BeanstalkSession::SetPeer(Peer peer) {
+  const Access* access = hub_->options().access;
+  if (access != nullptr &&
+      (access->RoleOf(peer) < Role::kEnqueue || (!peer.known && access->has_tokens()))) {
+    Stop();
+  }
+}
+
 void BeanstalkSession::Receive(std::string_view bytes) {
   if (!ended()) {
     reader_.Append(bytes);

@@ -42,6 +42,7 @@ class BeanstalkSession final : public Session {
   BeanstalkSession(const BeanstalkSession&) = delete;
   BeanstalkSession& operator=(const BeanstalkSession&) = delete;
 
+  void SetPeer(Peer peer) override;
   void Receive(std::string_view bytes) override;
   std::optional<SessionRequest> Next(const Now& now) override;
   void Answer(uint64_t tag, const engine::Reply& reply) override;

@@ -499,5 +499,17 @@ TEST_F(BeanstalkSessionTest, StatsOfTubeAndJobHaveTheirFieldsInTheirOrder) {
                         "buries: 0\nkicks: 0\n"));
 }
 
+TEST(BeanstalkAccessTest, WhoMayNotEnqueueIsHungUpOn) {
+  const auto access = Access::Create({.others = Role::kRead});
+  ASSERT_TRUE(access.ok());
+  Hub hub({.access = &*access});
+  BeanstalkSession stranger(&hub);
+  stranger.SetPeer({.known = true, .uid = 4711, .groups = {}});
+  EXPECT_TRUE(stranger.finished());
+  BeanstalkSession root(&hub);
+  root.SetPeer({.known = true, .uid = 0, .groups = {}});
+  EXPECT_FALSE(root.finished());
+}
+
 }  // namespace
 }  // namespace delayd::beanstalk
