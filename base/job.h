@@ -107,6 +107,18 @@ struct JobView {
   std::string last_error;
   std::optional<std::string> payload;  // absent in lists
   uint64_t payload_bytes = 0;
+  std::optional<Millis> delay;  // as asked for at enqueue; none: a due time was asked for
+  // Until it is due, or until the lease ends, on the clock that was promised. Scheduled and leased
+  // jobs.
+  std::optional<Millis> time_left;
+
+  // How often in its life. A hand-out is counted when it ends, or while it runs: one that ended
+  // with the daemon is not.
+  uint32_t reserves = 0;
+  uint32_t timeouts = 0;  // leases that ran out
+  uint32_t releases = 0;  // nacks
+  uint32_t buries = 0;
+  uint32_t kicks = 0;
 
   // Finished jobs.
   std::optional<WallTime> finished;

@@ -17,6 +17,9 @@ inline constexpr uint64_t kJobIdBlock = 1'000'000;
 inline constexpr size_t kQueueNameBytesMax = 200;
 inline constexpr size_t kKeyBytesMax = 200;
 inline constexpr size_t kLastErrorBytesMax = 1024;
+// The latest steps of a job's story that its record keeps, and how much of each error.
+inline constexpr size_t kJobEventsMax = 10;
+inline constexpr size_t kEventErrorBytesMax = 200;
 inline constexpr size_t kPayloadBytesDefaultMax = size_t{1} << 20;
 inline constexpr size_t kPayloadBytesHardMax = size_t{64} << 20;
 // Longer payloads leave the timers table for the big table.
@@ -32,6 +35,9 @@ inline constexpr size_t kCommitOpsJobsMax = 1024;
 inline constexpr size_t kCommitBytesMax = size_t{1} << 20;
 
 inline constexpr size_t kLeaseCountMax = 1000;
+// Jobs kicked by one command, so that a turn stays short.
+inline constexpr size_t kKickCountMax = 1000;
+inline constexpr size_t kClientNameBytesMax = 200;
 inline constexpr size_t kListLimitDefault = 100;
 inline constexpr size_t kListLimitMax = 1000;
 // A filtered list answers with a cursor after looking at this many rows, however few matched.

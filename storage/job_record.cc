@@ -1,5 +1,6 @@
 // The record of a job, as docs/storage-format.md lays it out: kTimers, kDead and kBig.
 #include "base/check.h"
+#include "storage/job_events.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/seal.h"
@@ -13,15 +14,6 @@ constexpr uint8_t kHasKey = 0x04;
 constexpr uint8_t kPayloadIsBig = 0x08;
 constexpr uint8_t kHasError = 0x10;
 constexpr uint8_t kKnownFlags = 0x1f;
-
-// The distance of two times without overflow, whatever they are.
-int64_t Distance(int64_t from, int64_t to) {
-  return static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(from));
-}
-
-int64_t Back(int64_t to, int64_t distance) {
-  return static_cast<int64_t>(static_cast<uint64_t>(to) - static_cast<uint64_t>(distance));
-}
 
 uint8_t Flags(const JobRecord& record) {
   uint8_t flags = static_cast<uint8_t>(record.due_kind);
@@ -53,6 +45,58 @@ uint8_t ReadHead(SealReader* in, Record* record) {
   return flags;
 }
 
+// What version 2 has besides: which clock-free facts of a job's life came later than its schema.
+constexpr uint8_t kHasDelay = 0x01;
+constexpr uint8_t kHasCounters = 0x02;
+constexpr uint8_t kHasEvents = 0x04;
+constexpr uint8_t kKnownExtensions = 0x07;
+
+uint8_t Extensions(const JobRecord& record) {
+  const bool counted = (record.timeouts | record.releases | record.buries | record.kicks) != 0;
+  return static_cast<uint8_t>((record.delay ? kHasDelay : 0) | (counted ? kHasCounters : 0) |
+                              (record.events.empty() ? 0 : kHasEvents));
+}
+
+bool NeedsVersion2(const JobRecord& record) {
+  return Extensions(record) != 0;
+}
+
+void AppendExtension(std::string* out, const JobRecord& record) {
+  const uint8_t extensions = Extensions(record);
+  AppendU8(out, extensions);
+  if ((extensions & kHasDelay) != 0) {
+    AppendSigned(out, record.delay->count());
+  }
+  if ((extensions & kHasCounters) != 0) {
+    AppendVarint(out, record.timeouts);
+    AppendVarint(out, record.releases);
+    AppendVarint(out, record.buries);
+    AppendVarint(out, record.kicks);
+  }
+  if ((extensions & kHasEvents) != 0) {
+    AppendEvents(out, record.created, record.events);
+  }
+}
+
+void ReadExtension(SealReader* in, JobRecord* record) {
+  const uint8_t extensions = in->U8();
+  if (extensions == 0 || (extensions & ~kKnownExtensions) != 0) {
+    in->Reject();
+  }
+  if ((extensions & kHasDelay) != 0) {
+    record->delay = Millis(in->Signed());
+  }
+  if ((extensions & kHasCounters) != 0) {
+    record->timeouts = in->Varint32();
+    record->releases = in->Varint32();
+    record->buries = in->Varint32();
+    record->kicks = in->Varint32();
+  }
+  if ((extensions & kHasEvents) != 0) {
+    record->events = ReadEvents(in, record->created);
+  }
+}
+
 std::string Subject(JobId id) {
   return "job " + std::to_string(ToInt(id));
 }
@@ -69,9 +113,20 @@ StatusOr<JobId> IdOfKey(Table table, std::string_view key) {
 
 }  // namespace
 
+std::optional<Millis> DelayOf(const JobRecord& record) {
+  if (record.delay) {
+    return record.delay->count() < 0 ? std::nullopt : record.delay;
+  }
+  if (record.due_kind == DueKind::kRelative) {
+    return record.due - record.created;
+  }
+  return std::nullopt;
+}
+
 void AppendJobRecord(std::string* out, Table table, std::string_view key, const JobRecord& record) {
   const size_t begin = out->size();
-  AppendU8(out, kRecordVersion);
+  const bool extended = NeedsVersion2(record);
+  AppendU8(out, extended ? kRecordVersion2 : kRecordVersion);
   AppendU8(out, Flags(record));
   AppendVarint(out, ToInt(record.queue));
   AppendVarint(out, record.priority);
@@ -92,6 +147,9 @@ void AppendJobRecord(std::string* out, Table table, std::string_view key, const 
   if (!record.last_error.empty()) {
     AppendBytes(out, record.last_error);
   }
+  if (extended) {
+    AppendExtension(out, record);
+  }
   if (record.payload_is_big) {
     AppendVarint(out, record.payload_bytes);
   } else {
@@ -110,7 +168,7 @@ std::string EncodeJobRecord(Table table, std::string_view key, const JobRecord& 
 StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::string_view value) {
   JobRecord record;
   DELAYD_ASSIGN_OR_RETURN(record.id, IdOfKey(table, key));
-  SealReader in(table, key, value);
+  SealReader in(table, key, value, kRecordVersion2);
   const uint8_t flags = ReadHead(&in, &record);
   record.created = WallFromMillis(Back(ToMillis(record.due), in.Signed()));
   record.attempts = in.Varint32();
@@ -124,6 +182,9 @@ StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::stri
   if ((flags & kHasError) != 0) {
     record.last_error = in.Bytes();
   }
+  if (in.version() == kRecordVersion2) {
+    ReadExtension(&in, &record);
+  }
   if (record.payload_is_big) {
     record.payload_bytes = in.Varint();
   } else {
@@ -135,7 +196,7 @@ StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::stri
 }
 
 StatusOr<TimerHead> DecodeTimerHead(std::string_view key, std::string_view value) {
-  SealReader in(Table::kTimers, key, value);
+  SealReader in(Table::kTimers, key, value, kRecordVersion2);
   TimerHead head;
   head.has_key = (ReadHead(&in, &head) & kHasKey) != 0;
   const Status status = in.FinishHead();

@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/job.h"
 #include "base/status.h"
@@ -23,6 +24,26 @@
 namespace delayd::storage {
 
 inline constexpr uint32_t kSchemaVersion = 1;
+
+// One step in the story of a job.
+struct JobEvent {
+  // On disk: append only, never renumber.
+  enum class Kind : uint8_t {
+    kNacked = 1,
+    kExpired = 2,  // the lease
+    kBuried = 3,
+    kDied = 4,  // attempts used up, or too late
+    kKicked = 5,
+    kMoved = 6,
+    kAcked = 7,
+    kCancelled = 8,
+  };
+  Kind kind = Kind::kNacked;
+  WallTime at;
+  std::string who;   // the worker, when there was one
+  std::string what;  // its error
+  friend bool operator==(const JobEvent&, const JobEvent&) = default;
+};
 
 // The durable part of a job: the value in kTimers and, behind a died time and last error, in kDead.
 struct JobRecord {
@@ -41,10 +62,21 @@ struct JobRecord {
   uint64_t fingerprint = 0;  // of the request's content, when there is a key
   std::string key;
   std::string last_error;
+  // From here to the payload: record version 2, written when one of them is set.
+  std::optional<Millis> delay;  // as asked for at enqueue; negative: none was. See DelayOf.
+  uint32_t timeouts = 0;        // leases that ran out
+  uint32_t releases = 0;        // leases that were nacked
+  uint32_t buries = 0;
+  uint32_t kicks = 0;
+  std::vector<JobEvent> events;  // the latest, oldest first
+
   bool payload_is_big = false;  // it lies in kBig
   uint64_t payload_bytes = 0;
   std::string payload;  // empty when it is big
 };
+
+// The delay that was asked for at enqueue: until a job is moved, its due time tells it.
+std::optional<Millis> DelayOf(const JobRecord& record);
 
 // Of kTimers and kDead. The id is the key's, payload_bytes that of an inline payload its size.
 std::string EncodeJobRecord(Table table, std::string_view key, const JobRecord& record);
@@ -113,7 +145,23 @@ StatusOr<DoneRecord> DecodeDoneRecord(std::string_view key, std::string_view val
 
 // kQueues, under the queue's name.
 struct QueueRecord {
+  // A timed pause counts on the boot clock of its boot; on another one, from `since` on the wall
+  // clock.
+  struct Timed {
+    Millis length{0};
+    uint64_t boot_id = 0;
+    BootTime boot_end;
+    friend bool operator==(const Timed&, const Timed&) = default;
+  };
+
+  struct Pause {
+    WallTime since;
+    std::optional<Timed> timed = std::nullopt;  // none: until it is resumed
+    friend bool operator==(const Pause&, const Pause&) = default;
+  };
+
   QueueId id{};
+  std::optional<Pause> pause = std::nullopt;  // record version 2, written when it is set
 };
 
 std::string EncodeQueueRecord(std::string_view key, const QueueRecord& record);

@@ -26,11 +26,12 @@ void Seal(Table table, std::string_view key, size_t begin, std::string* out) {
   AppendU32(out, SealCrc(table, key, std::string_view(*out).substr(begin)));
 }
 
-SealReader::SealReader(Table table, std::string_view key, std::string_view value)
+SealReader::SealReader(Table table, std::string_view key, std::string_view value, uint8_t newest)
     : table_(table),
       key_(key),
       body_(value.substr(0, value.size() < kCrcBytes ? 0 : value.size() - kCrcBytes)),
       value_size_(value.size()),
+      newest_(newest),
       reader_(body_) {
   if (value.size() >= kCrcBytes) {
     stored_crc_ = ByteReader(value.substr(body_.size())).U32();
@@ -58,7 +59,7 @@ Status SealReader::Finish(std::string_view subject) const {
     return DataLoss(who + ": record checksum is " + Hex(crc) + " and should be " +
                     Hex(stored_crc_));
   }
-  if (version_ != kRecordVersion) {
+  if (!KnowsVersion()) {
     return DataLoss(who + ": record version " + std::to_string(version_) +
                     " is not known to this program; run the newer delayd that wrote it");
   }
@@ -69,7 +70,7 @@ Status SealReader::Finish(std::string_view subject) const {
 }
 
 Status SealReader::FinishHead() const {
-  if (version_ != kRecordVersion || !reader_.ok() || rejected_) {
+  if (!KnowsVersion() || !reader_.ok() || rejected_) {
     return DataLoss("record head malformed at byte " + std::to_string(reader_.position()) + " of " +
                     std::to_string(value_size_));
   }

@@ -19,6 +19,9 @@
 namespace delayd::storage {
 
 inline constexpr uint8_t kRecordVersion = 1;
+// Has what docs/storage-format.md lists under record version 2. A record is written in the oldest
+// version that can hold it.
+inline constexpr uint8_t kRecordVersion2 = 2;
 
 // Small for numbers near zero of either sign.
 constexpr uint64_t ZigZag(int64_t number) {
@@ -39,7 +42,13 @@ void Seal(Table table, std::string_view key, size_t begin, std::string* out);
 // Reads a sealed value field by field; what was read counts only after Finish said so.
 class SealReader {
  public:
-  SealReader(Table table, std::string_view key, std::string_view value);
+  // `newest`: the last version of this kind of record that is known.
+  SealReader(Table table,
+             std::string_view key,
+             std::string_view value,
+             uint8_t newest = kRecordVersion);
+
+  uint8_t version() const { return version_; }
 
   uint8_t U8() { return reader_.U8(); }
 
@@ -62,6 +71,8 @@ class SealReader {
   // `subject` names the object in the message: "job 42".
   Status Finish(std::string_view subject) const;
 
+  bool KnowsVersion() const { return version_ >= kRecordVersion && version_ <= newest_; }
+
   // For a reader that wants the first fields only: well formed so far, checksum unchecked.
   Status FinishHead() const;
 
@@ -72,6 +83,7 @@ class SealReader {
   uint32_t stored_crc_ = 0;
   size_t value_size_;
   uint8_t version_ = 0;
+  uint8_t newest_;
   bool rejected_ = false;
   ByteReader reader_;
 };

@@ -16,6 +16,10 @@ constexpr uint8_t kKeyKnownFlags = 0x07;
 constexpr uint8_t kDoneCancelled = 0x01;
 constexpr uint8_t kDoneKnownFlags = 0x01;
 
+// How a queue record of version 2 is paused.
+constexpr uint8_t kPaused = 1;
+constexpr uint8_t kPausedFor = 2;
+
 uint8_t ReadFlags(SealReader* in, uint8_t known) {
   const uint8_t flags = in->U8();
   if ((flags & ~known) != 0) {
@@ -119,16 +123,38 @@ StatusOr<DoneRecord> DecodeDoneRecord(std::string_view key, std::string_view val
 
 std::string EncodeQueueRecord(std::string_view key, const QueueRecord& record) {
   std::string out;
-  AppendU8(&out, kRecordVersion);
+  AppendU8(&out, record.pause ? kRecordVersion2 : kRecordVersion);
   AppendVarint(&out, ToInt(record.id));
+  if (record.pause) {
+    AppendU8(&out, record.pause->timed ? kPausedFor : kPaused);
+    AppendSigned(&out, ToMillis(record.pause->since));
+    if (const auto& timed = record.pause->timed) {
+      AppendSigned(&out, timed->length.count());
+      AppendU64(&out, timed->boot_id);
+      AppendSigned(&out, ToMillis(timed->boot_end));
+    }
+  }
   Seal(Table::kQueues, key, 0, &out);
   return out;
 }
 
 StatusOr<QueueRecord> DecodeQueueRecord(std::string_view key, std::string_view value) {
-  SealReader in(Table::kQueues, key, value);
+  SealReader in(Table::kQueues, key, value, kRecordVersion2);
   QueueRecord record;
   record.id = QueueId{in.Varint32()};
+  if (in.version() == kRecordVersion2) {
+    const uint8_t kind = in.U8();
+    if (kind != kPaused && kind != kPausedFor) {
+      in.Reject();
+    }
+    record.pause.emplace().since = WallFromMillis(in.Signed());
+    if (kind == kPausedFor) {
+      QueueRecord::Timed& timed = record.pause->timed.emplace();
+      timed.length = Millis(in.Signed());
+      timed.boot_id = in.U64();
+      timed.boot_end = BootFromMillis(in.Signed());
+    }
+  }
   DELAYD_RETURN_IF_ERROR(in.Finish("queue " + std::string(key)));
   return record;
 }

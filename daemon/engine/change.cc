@@ -97,12 +97,20 @@ Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) con
                             "finished");
 }
 
-void EngineCore::CancelLocated(const Located& located, const storage::JobRecord& record) {
-  PutFinishedRows(record, located.index, /*cancelled=*/true);
+void EngineCore::CancelLocated(const Located& located, storage::JobRecord* record) {
+  AddEvent(record, storage::JobEvent::Kind::kCancelled, {}, {});
+  PutFinishedRows(*record, located.index, /*cancelled=*/true);
   if (located.slot) {
     Forget(*located.slot);
   }
+  ++queues_[record->queue].cancelled;
   ++counters_.cancelled;
+}
+
+Status EngineCore::RefuseState(const Located& located, const JobRef& ref, std::string_view why) {
+  const std::string_view state = JobStateName(located.state);
+  return FailedPrecondition(
+      DescribeJobRef(ref) + " is " + std::string(state) + ": " + std::string(why), state);
 }
 
 StatusOr<Body> EngineCore::Do(const Cancel& command) {
@@ -111,14 +119,13 @@ StatusOr<Body> EngineCore::Do(const Cancel& command) {
     return RefuseFinished(located, command.job);
   }
   if (located.state == JobState::kLeased) {
-    return FailedPrecondition(
-        DescribeJobRef(command.job) +
-            " is leased: a worker has it, and only that worker can end it; try again when its "
-            "lease is over",
-        "leased");
+    return RefuseState(
+        located,
+        command.job,
+        "a worker has it, and only that worker can end it; try again when its lease is over");
   }
-  DELAYD_ASSIGN_OR_RETURN(const storage::JobRecord record, ReadRecord(located));
-  CancelLocated(located, record);
+  DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
+  CancelLocated(located, &record);
   return Body(OneJob{FinishedView(record, /*cancelled=*/true)});
 }
 
@@ -127,7 +134,8 @@ JobState EngineCore::MoveLocated(const Located& located,
                                  const std::optional<DueSpec>& due,
                                  std::optional<uint32_t> priority) {
   if (due) {
-    SetDue(record, *due);
+    MoveDue(record, *due);
+    AddEvent(record, storage::JobEvent::Kind::kMoved, {}, {});
   }
   record->priority = priority.value_or(record->priority);
   const WallTime key_due = due ? KeyDue(record->due) : located.index.at;
@@ -149,10 +157,7 @@ StatusOr<Body> EngineCore::Do(const Reschedule& command) {
     return RefuseFinished(located, command.job);
   }
   if (located.state == JobState::kLeased || located.state == JobState::kDead) {
-    return FailedPrecondition(DescribeJobRef(command.job) + " is " +
-                                  std::string(JobStateName(located.state)) +
-                                  "; only scheduled and ready jobs can be moved",
-                              JobStateName(located.state));
+    return RefuseState(located, command.job, "only scheduled and ready jobs can be moved");
   }
   DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
   const JobState state = MoveLocated(located, &record, command.due, command.priority);

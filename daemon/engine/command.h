@@ -45,6 +45,16 @@ struct Lease {
   uint32_t count = 1;
   Millis wait{0};
   std::optional<Millis> lease;  // default: the job's own
+  std::string client;           // who works on it, for the job's story; may be empty
+};
+
+// Hands out this very job, whatever its queue's pause or caps say: ready, scheduled (before its
+// time) or dead (pending again from then on). Answers Leased with the one job. Refused while it is
+// leased.
+struct LeaseJob {
+  JobRef job;
+  std::optional<Millis> lease;  // default: the job's own
+  std::string client;
 };
 
 struct Ack {
@@ -57,12 +67,22 @@ struct Nack {
   LeaseToken token;
   std::optional<Millis> delay;
   std::string error;
+  std::optional<uint32_t> priority;  // from now on
+  // False: attempts stay as they are, and the job is not dead however many it had.
+  bool counts_as_attempt = true;
+};
+
+// Give back untouched, as if it had not been handed out: no attempt is used, nothing is written,
+// and it is ready again unless its due time is still to come.
+struct GiveBack {
+  LeaseToken token;
 };
 
 // To the dead jobs at once, whatever attempts are left.
 struct Bury {
   LeaseToken token;
   std::string error;
+  std::optional<uint32_t> priority;  // from now on
 };
 
 // The lease ends this long from now (default: the job's own lease).
@@ -71,8 +91,43 @@ struct Extend {
   std::optional<Millis> lease;
 };
 
+// A dead job, or a scheduled one, is ready now. A dead one has all its attempts again.
+struct Kick {
+  JobRef job;
+};
+
+// The oldest dead jobs of the queue, or, if it has none, the scheduled ones that are due soonest.
+// At most limits::kKickCountMax at a time: ask again while Kicked says as many. Jobs whose records
+// cannot be read stay where they are.
+struct KickQueue {
+  std::string queue;
+  uint32_t count = 1;
+};
+
+// The queue hands nothing out until Resume, or for that long (1 ms to 100 years). Durable. Jobs
+// that are leased go on, and LeaseJob works.
+struct Pause {
+  std::string queue;
+  std::optional<Millis> duration;
+  bool create = false;  // a queue that no job was ever put into: else not found
+};
+
+struct Resume {
+  std::string queue;
+};
+
+// With its payload.
 struct Show {
   JobRef job;
+};
+
+// The job of this queue that would come next: the first to be handed out, the scheduled one that is
+// due soonest, or the one that is dead for longest. With its payload. Not found when there is none.
+struct Peek {
+  enum class Which : uint8_t { kReady, kDelayed, kBuried };
+
+  std::string queue;
+  Which which = Which::kReady;
 };
 
 struct List {
@@ -103,7 +158,7 @@ struct JobFilter {
 // all. The reply's next_cursor leads to the next step. Nothing is remembered in between: after a
 // crash the same filter from the beginning does what is left.
 struct ChangeMany {
-  enum class Action : uint8_t { kCancel, kReschedule };
+  enum class Action : uint8_t { kCancel, kReschedule, kKick };
   Action action = Action::kCancel;
   JobFilter filter;
   std::optional<DueSpec> due;  // kReschedule: at least one of the two
@@ -134,11 +189,18 @@ using Command = std::variant<Enqueue,
                              Cancel,
                              Reschedule,
                              Lease,
+                             LeaseJob,
                              Ack,
                              Nack,
+                             GiveBack,
                              Bury,
                              Extend,
+                             Kick,
+                             KickQueue,
+                             Pause,
+                             Resume,
                              Show,
+                             Peek,
                              List,
                              ListQueues,
                              GetStats,
@@ -157,10 +219,14 @@ struct Enqueued {
   std::vector<Item> items;  // in the order of the specs
 };
 
-// Cancel, Reschedule, Ack, Nack, Bury, Extend, Show: the job as it is now (Cancel and Ack: as
-// finished).
+// Cancel, Reschedule, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is now
+// (Cancel and Ack: as finished).
 struct OneJob {
   JobView job;
+};
+
+struct Kicked {
+  uint64_t count = 0;
 };
 
 struct Leased {
@@ -178,9 +244,18 @@ struct QueueView {
   uint64_t ready = 0;
   uint64_t leased = 0;
   uint64_t dead = 0;
+  uint64_t urgent = 0;  // of the ready ones: priority below limits::kPriorityDefault
   bool paused = false;
+  std::optional<Millis> pause_length;  // of a timed pause
+  std::optional<Millis> pause_left;
+  // Since the start of the daemon.
+  uint64_t enqueued = 0;
+  uint64_t acked = 0;
+  uint64_t cancelled = 0;
+  uint64_t pauses = 0;
 };
 
+// ListQueues; Pause and Resume: the one queue as it is now.
 struct QueueList {
   std::vector<QueueView> queues;
 };
@@ -204,6 +279,7 @@ struct StatsView {
   uint64_t buried = 0;
   uint64_t lease_expired = 0;
   uint64_t died = 0;
+  uint64_t kicked = 0;
   uint64_t damaged = 0;
   uint64_t commits = 0;
   uint64_t epoch = 0;
@@ -234,6 +310,7 @@ struct Reply {
   std::variant<std::monostate,
                Enqueued,
                OneJob,
+               Kicked,
                Leased,
                JobList,
                QueueList,

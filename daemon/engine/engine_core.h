@@ -1,16 +1,22 @@
 // daemon/engine/engine_core.h — the engine's insides, shared by the files that each hold one part
 // of a job's life.
 //
-//   load.cc     rebuilds memory from the store
-//   enqueue.cc  new jobs, keys, batches
-//   change.cc   cancel and reschedule, by id or key
-//   lease.cc    hand-out, waiting, ack, nack, bury, extend
-//   read.cc     show, list, queues, stats
-//   bulk.cc     one step of a change of many jobs
-//   forecast.cc how many fall due, and when
-//   turn.cc     time: fire, end leases, seal, answer
-//   horizon.cc  which jobs are in memory, and which on disk only
-//   rows.cc     every put and delete: which rows a change of state touches
+//   load.cc       rebuilds memory from the store
+//   enqueue.cc    new jobs, keys, batches
+//   change.cc     cancel and reschedule, by id or key
+//   lease.cc      hand-out, waiting
+//   lease_end.cc  ack, nack, bury, extend, the end of a lease's time
+//   lease_job.cc  hand-out of one job by name, giving one back untouched
+//   kick.cc       dead and scheduled jobs become ready
+//   pause.cc      queues that hand nothing out
+//   peek.cc       the jobs of a queue that come next
+//   story.cc      what a record remembers of its job's life
+//   bulk.cc       one step of a change of many jobs
+//   forecast.cc   how many fall due, and when
+//   read.cc       show, list, queues, stats
+//   turn.cc       time: fire, end leases, seal, answer
+//   horizon.cc    which jobs are in memory, and which on disk only
+//   rows.cc       every put and delete: which rows a change of state touches
 //
 // A change is decided on memory and applied to it at once; its rows go to the open batch, and every
 // answer that rests on them waits for that batch (PendingChanges::touched). A commit that fails
@@ -91,7 +97,9 @@ class EngineCore final : public Engine {
   // Who holds a leased job, and what an ack needs to know without reading the record again.
   struct LeaseInfo {
     uint64_t sequence = 0;
+    WallTime since;
     BootTime expires;
+    std::string client;
     std::unique_ptr<storage::JobRecord> record;  // without the payload
   };
 
@@ -137,32 +145,91 @@ class EngineCore final : public Engine {
   StatusOr<storage::JobRecord> ReadRecord(const Located& located);
   Status RefuseFinished(const Located& located, const JobRef& ref) const;
   // The changes themselves, of a job whose state allows them.
-  void CancelLocated(const Located& located, const storage::JobRecord& record);
+  void CancelLocated(const Located& located, storage::JobRecord* record);
   JobState MoveLocated(const Located& located,
                        storage::JobRecord* record,
                        const std::optional<DueSpec>& due,
                        std::optional<uint32_t> priority);
+  // `why`: what would be right instead.
+  static Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
 
   // ---- lease.cc ----
   void DoLease(RequestId request, Lease& command);
-  StatusOr<Body> Do(const Ack& command);
-  StatusOr<Body> Do(const Nack& command);
-  StatusOr<Body> Do(const Bury& command);
-  StatusOr<Body> Do(const Extend& command);
   void DoAbandon(const Abandon& command);
   void TakeBack(const LeaseToken& token);
   Leased HandOut(const Lease& command);
   std::optional<JobView> HandOutBest(const Lease& command);
-  StatusOr<JobView> HandOutSlot(Slot slot, const std::optional<Millis>& lease);
-  StatusOr<Slot> FindLease(const LeaseToken& token) const;
-  Status EndLease(Slot slot, std::optional<Millis> delay, std::string_view error);
-  Status MoveToDead(Slot slot, std::string_view error);
-  void LeaseExpired(Slot slot);
-  Millis Backoff(JobId id, uint32_t attempts) const;
+  StatusOr<JobView> HandOutSlot(Slot slot, const Lease& command);
+  // The lease of a job that is in the table and in no other place; `record` with its payload.
+  JobView Grant(Slot slot,
+                storage::JobRecord record,
+                Millis late,
+                const std::optional<Millis>& lease,
+                const std::string& client);
+  static Status ValidateLeaseCommand(const Lease& command);
+  static Status ValidateLease(const std::optional<Millis>& lease);
+  static Status ValidateClient(std::string_view client);
   void ServeQueue(Queue& queue);
   void ServeAll();
   void WaitOver(uint64_t waiter_id);
   void RemoveWaiter(uint64_t waiter_id);
+
+  // ---- lease_end.cc ----
+  // How a lease ends without an ack.
+  struct LeaseEnd {
+    storage::JobEvent::Kind how{};
+    std::optional<Millis> delay;  // none: the backoff
+    std::string_view error;
+    std::optional<uint32_t> priority;
+    bool counts_as_attempt = true;
+  };
+
+  StatusOr<Body> Do(const Ack& command);
+  StatusOr<Body> Do(const Nack& command);
+  StatusOr<Body> Do(const Bury& command);
+  StatusOr<Body> Do(const Extend& command);
+  StatusOr<Slot> FindLease(const LeaseToken& token) const;
+  Status EndLease(Slot slot, const LeaseEnd& end);
+  void NoteLeaseEnd(storage::JobRecord* record, const LeaseEnd& end, std::string_view client);
+  void LeaseExpired(Slot slot);
+  void Expire(Slot slot, storage::JobRecord record);
+  Millis Backoff(JobId id, uint32_t attempts) const;
+
+  // ---- lease_job.cc ----
+  StatusOr<Body> Do(const LeaseJob& command);
+  StatusOr<Body> Do(const GiveBack& command);
+  void ReturnUntouched(Slot slot);
+
+  // ---- kick.cc ----
+  StatusOr<Body> Do(const Kick& command);
+  StatusOr<Body> Do(const KickQueue& command);
+  JobState KickLocated(const Located& located, storage::JobRecord* record);
+
+  // ---- pause.cc ----
+  StatusOr<Body> Do(const Pause& command);
+  StatusOr<Body> Do(const Resume& command);
+  bool MayHandOut(const Queue& queue) const;
+  // Its waiting requests are looked at when the turn's time has come.
+  void ServeSoon(Queue& queue);
+  void PutQueueRow(const Queue& queue);
+  void StartPauseTimer(Queue& queue);
+  void EndPause(Queue& queue);
+  void PauseOver(QueueId id);
+  void RestorePause(Queue& queue, const storage::QueueRecord::Pause& pause);
+
+  // ---- peek.cc ----
+  StatusOr<Body> Do(const Peek& command);
+  StatusOr<const Queue*> FindStoredQueue(const std::string& name) const;
+  WallTime FirstScheduledKey() const;
+  // At most `count`, those that come first.
+  StatusOr<std::vector<Located>> SoonestScheduled(const Queue& queue, size_t count);
+  StatusOr<std::vector<Located>> OldestDead(const Queue& queue, size_t count);
+
+  // ---- story.cc ----
+  void AddEvent(storage::JobRecord* record,
+                storage::JobEvent::Kind kind,
+                std::string_view who,
+                std::string_view what) const;
 
   // ---- read.cc ----
   StatusOr<Body> Do(const Show& command);
@@ -172,11 +239,15 @@ class EngineCore final : public Engine {
   StatusOr<JobView> ShowLocated(const Located& located, bool with_payload);
   StatusOr<Body> ShowAfterChange(JobId id);
   StatusOr<Body> ListPending(const List& command, const Queue* queue);
+  StatusOr<storage::JobRecord> DeadRecord(const storage::DeadKeyParts& parts,
+                                          std::string_view key,
+                                          std::string_view value);
   StatusOr<Body> ListDead(const List& command, const Queue* queue);
   StatusOr<Body> ListFinished(const List& command, const Queue* queue);
   // A pending row as a list shows it; none when the filter leaves it out.
   StatusOr<std::optional<JobView>> ListedView(const List& command, WallTime key_due, JobId id);
   JobView ViewOf(const storage::JobRecord& record, JobState state) const;
+  QueueView ViewOfQueue(const Queue& queue) const;
   JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
   JobView DoneView(JobId id, WallTime finished, const storage::DoneRecord& done) const;
   std::optional<Millis> UntilNextTimer(const Now& now) const;
@@ -203,6 +274,7 @@ class EngineCore final : public Engine {
               storage::JobRecord* record);
   bool IsAsAsked(const ChangeMany& command,
                  std::optional<WallTime> due,
+                 JobState state,
                  const storage::JobRecord& record) const;
 
   // ---- forecast.cc ----
@@ -214,6 +286,8 @@ class EngineCore final : public Engine {
   // Each puts all rows of one change into the open batch and keeps the counts.
   void PutNewRows(storage::JobRecord* record, WallTime key_due);
   void PutMovedRows(const storage::JobRecord& record, WallTime old_key_due, WallTime key_due);
+  // Dead no longer.
+  void PutRevivedRows(const storage::JobRecord& record, WallTime died, WallTime key_due);
   void PutDeadRows(const storage::JobRecord& record, WallTime key_due, WallTime died);
   void PutFinishedRows(const storage::JobRecord& record,
                        const storage::IndexRecord& place,
@@ -225,6 +299,8 @@ class EngineCore final : public Engine {
   Queue& QueueForNewJob(const std::string& name);
   WallTime KeyDue(WallTime due) const;
   void SetDue(storage::JobRecord* record, const DueSpec& due);
+  // The same for a job that had a due time before.
+  void MoveDue(storage::JobRecord* record, const DueSpec& due);
   void CloseBatch();
   WallTime ComputeLowWaterMark();
 

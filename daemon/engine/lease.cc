@@ -1,8 +1,7 @@
-// Hand-out: leases, the requests that wait for one, and how a lease ends.
+// Hand-out: leases, and the requests that wait for one.
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
-#include "base/coding.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "daemon/engine/timer_id.h"
@@ -13,17 +12,16 @@ namespace delayd::engine {
 using storage::IndexRecord;
 using storage::JobRecord;
 
-namespace {
-
-Status LeaseLost(JobId id) {
-  return FailedPrecondition(
-      "the lease of job " + std::to_string(ToInt(id)) +
-          " is over: it ended, was given back, or belongs to an earlier run of the daemon; the "
-          "job may be handed out again",
-      "lease_lost");
+Status EngineCore::ValidateClient(std::string_view client) {
+  if (client.size() > limits::kClientNameBytesMax) {
+    return InvalidArgument("the client's name has " + std::to_string(client.size()) +
+                               " bytes; use at most " + std::to_string(limits::kClientNameBytesMax),
+                           "invalid_client");
+  }
+  return OkStatus();
 }
 
-Status ValidateLease(const std::optional<Millis>& lease) {
+Status EngineCore::ValidateLease(const std::optional<Millis>& lease) {
   if (lease && (lease->count() < 1 || lease->count() > limits::kLeaseMsMax)) {
     return InvalidArgument("lease of " + std::to_string(lease->count()) +
                                " ms is out of range; use 1 to " +
@@ -33,7 +31,7 @@ Status ValidateLease(const std::optional<Millis>& lease) {
   return OkStatus();
 }
 
-Status ValidateLeaseCommand(const Lease& command) {
+Status EngineCore::ValidateLeaseCommand(const Lease& command) {
   if (command.queues.empty()) {
     return InvalidArgument("no queue to lease from; name at least one", "invalid_queue");
   }
@@ -52,12 +50,11 @@ Status ValidateLeaseCommand(const Lease& command) {
                                std::to_string(limits::kLeaseWaitMsMax) + " ms",
                            "invalid_wait");
   }
+  DELAYD_RETURN_IF_ERROR(ValidateClient(command.client));
   return ValidateLease(command.lease);
 }
 
-}  // namespace
-
-StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const std::optional<Millis>& lease) {
+StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const Lease& command) {
   const JobEntry& entry = jobs_[slot];
   const Located located{
       .state = JobState::kReady,
@@ -66,7 +63,6 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const std::optional<Millis>
       .index = {
           .place = IndexRecord::Place::kTimers, .queue = entry.queue(), .at = entry.key_due()}};
   DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
-  DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
   const Millis late = entry.on_boot_clock() ? now_.boot - record.boot_due : now_.wall - record.due;
   if (late < Millis(0)) {
     // The wall clock was set back after the job had fired: it waits again (P2).
@@ -75,28 +71,39 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const std::optional<Millis>
     return NotFound("not due");
   }
   if (record.expires_after.count() > 0 && late > record.expires_after) {
-    DELAYD_RETURN_IF_ERROR(MoveToDead(slot, "expired: nobody took it within expires_after"));
+    Expire(slot, std::move(record));
     return NotFound("expired");
   }
+  DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
   Unplace(slot);
+  return Grant(slot, std::move(record), late, command.lease, command.client);
+}
+
+JobView EngineCore::Grant(Slot slot,
+                          JobRecord record,
+                          Millis late,
+                          const std::optional<Millis>& lease,
+                          const std::string& client) {
   LeaseInfo info;
   info.sequence = ++lease_sequence_;
+  info.since = now_.wall;
   info.expires = now_.boot + lease.value_or(record.lease);
+  info.client = client;
   jobs_[slot].set_phase(Phase::kLeased);
   jobs_[slot].handle = static_cast<uint64_t>(
       boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(info.expires)), TimerIdOfJob(slot)));
   ++queues_[record.queue].leased;
   ++fired_count_;
   ++counters_.handed_out;
-
-  JobView view = ViewOf(record, JobState::kLeased);
-  view.payload = std::move(record.payload);
-  view.lease_token = LeaseToken{.job = record.id, .epoch = epoch_, .sequence = info.sequence};
-  view.lease_expires = now_.wall + (info.expires - now_.boot);
-  view.lateness = late;
-  record.payload.clear();
+  const LeaseToken token{.job = record.id, .epoch = epoch_, .sequence = info.sequence};
+  std::string payload = std::exchange(record.payload, {});
   info.record = std::make_unique<JobRecord>(std::move(record));
-  leases_.insert_or_assign(slot, std::move(info));
+  const LeaseInfo& held = leases_.insert_or_assign(slot, std::move(info)).first->second;
+
+  JobView view = ViewOf(*held.record, JobState::kLeased);
+  view.payload = std::move(payload);
+  view.lease_token = token;
+  view.lateness = late;
   return view;
 }
 
@@ -105,7 +112,7 @@ std::optional<JobView> EngineCore::HandOutBest(const Lease& command) {
     Queue* best = nullptr;
     for (const std::string& name : command.queues) {
       Queue* queue = queues_.Find(name);
-      if (queue != nullptr && !queue->ready.empty() &&
+      if (queue != nullptr && !queue->ready.empty() && MayHandOut(*queue) &&
           (best == nullptr || queue->ready.Top() < best->ready.Top())) {
         best = queue;
       }
@@ -114,7 +121,7 @@ std::optional<JobView> EngineCore::HandOutBest(const Lease& command) {
       return std::nullopt;
     }
     const Slot slot = best->ready.Top().slot;
-    StatusOr<JobView> view = HandOutSlot(slot, command.lease);
+    StatusOr<JobView> view = HandOutSlot(slot, command);
     if (view.ok()) {
       return std::move(view).value();
     }
@@ -172,7 +179,7 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
 }
 
 void EngineCore::ServeQueue(Queue& queue) {
-  while (!queue.ready.empty() && !queue.waiters.empty() && fatal_.ok()) {
+  while (!queue.ready.empty() && !queue.waiters.empty() && MayHandOut(queue) && fatal_.ok()) {
     const uint64_t id = queue.waiters.front();
     const auto found = waiters_.find(id);
     DELAYD_CHECK(found != waiters_.end());
@@ -237,117 +244,9 @@ void EngineCore::DoAbandon(const Abandon& command) {
 void EngineCore::TakeBack(const LeaseToken& token) {
   const StatusOr<Slot> slot = FindLease(token);
   if (slot.ok()) {
-    Unplace(*slot);
-    MakeReady(*slot);
+    ReturnUntouched(*slot);
     --counters_.handed_out;
   }
-}
-
-StatusOr<Slot> EngineCore::FindLease(const LeaseToken& token) const {
-  const std::optional<Slot> slot = jobs_.Find(token.job);
-  if (!slot || token.epoch != epoch_ || jobs_[*slot].phase() != Phase::kLeased ||
-      leases_.at(*slot).sequence != token.sequence) {
-    return LeaseLost(token.job);
-  }
-  return *slot;
-}
-
-StatusOr<Body> EngineCore::Do(const Ack& command) {
-  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  const std::unique_ptr<JobRecord> record = std::move(leases_.at(slot).record);
-  ++record->attempts;
-  PutFinishedRows(
-      *record,
-      {.place = IndexRecord::Place::kTimers, .queue = record->queue, .at = jobs_[slot].key_due()},
-      /*cancelled=*/false);
-  Forget(slot);
-  ++counters_.acked;
-  return Body(OneJob{FinishedView(*record, /*cancelled=*/false)});
-}
-
-Millis EngineCore::Backoff(JobId id, uint32_t attempts) const {
-  const double wait = static_cast<double>(options_.backoff_initial.count()) *
-                      std::pow(options_.backoff_factor, static_cast<double>(attempts) - 1);
-  const double capped = std::min(wait, static_cast<double>(options_.backoff_max.count()));
-  // Jobs that failed together must not come back together. From id and attempt, so that a replay
-  // gives the same.
-  std::string seed;
-  AppendU64(&seed, ToInt(id));
-  AppendU32(&seed, attempts);
-  const double jitter = static_cast<double>(Fingerprint(seed) % 1024) / 10240;
-  return Millis(static_cast<int64_t>(capped * (1 - jitter)));
-}
-
-// The attempt is used up: back to the queue after `delay` (none: the backoff), or to the dead.
-Status EngineCore::EndLease(Slot slot, std::optional<Millis> delay, std::string_view error) {
-  const JobEntry& entry = jobs_[slot];
-  const WallTime old_key_due = entry.key_due();
-  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(entry.id()));
-  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
-  ++record.attempts;
-  record.last_error = error.substr(0, limits::kLastErrorBytesMax);
-  if (record.max_attempts != 0 && record.attempts >= record.max_attempts) {
-    PutDeadRows(record, old_key_due, now_.wall);
-    Forget(slot);
-    ++counters_.died;
-    return OkStatus();
-  }
-  SetDue(&record, DueAfter{delay ? *delay : Backoff(record.id, record.attempts)});
-  const WallTime key_due = KeyDue(record.due);
-  PutMovedRows(record, old_key_due, key_due);
-  Settle(record, key_due, slot);
-  return OkStatus();
-}
-
-Status EngineCore::MoveToDead(Slot slot, std::string_view error) {
-  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(jobs_[slot].id()));
-  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
-  if (located.state == JobState::kLeased) {
-    ++record.attempts;
-  }
-  record.last_error = error.substr(0, limits::kLastErrorBytesMax);
-  PutDeadRows(record, located.index.at, now_.wall);
-  Forget(slot);
-  ++counters_.died;
-  return OkStatus();
-}
-
-void EngineCore::LeaseExpired(Slot slot) {
-  ++counters_.lease_expired;
-  const Status ended = EndLease(slot, Millis(0), "lease expired before an ack");
-  if (ended.code() == StatusCode::kDataLoss) {
-    Damaged(slot, ended);
-  } else if (!ended.ok()) {
-    Die(ended);
-  }
-}
-
-StatusOr<Body> EngineCore::Do(const Nack& command) {
-  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  if (command.delay) {
-    DELAYD_RETURN_IF_ERROR(ValidateDue(DueAfter{*command.delay}));
-  }
-  DELAYD_RETURN_IF_ERROR(EndLease(slot, command.delay, command.error));
-  ++counters_.nacked;
-  return ShowAfterChange(command.token.job);
-}
-
-StatusOr<Body> EngineCore::Do(const Bury& command) {
-  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  DELAYD_RETURN_IF_ERROR(MoveToDead(slot, command.error));
-  ++counters_.buried;
-  return ShowAfterChange(command.token.job);
-}
-
-StatusOr<Body> EngineCore::Do(const Extend& command) {
-  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  DELAYD_RETURN_IF_ERROR(ValidateLease(command.lease));
-  LeaseInfo& info = leases_.at(slot);
-  info.expires = now_.boot + command.lease.value_or(info.record->lease);
-  const bool moved = boot_wheel_.Move(static_cast<wheel::TimerHandle>(jobs_[slot].handle),
-                                      static_cast<wheel::Tick>(ToMillis(info.expires)));
-  DELAYD_CHECK(moved);
-  return Body(OneJob{ViewOf(*info.record, JobState::kLeased)});
 }
 
 }  // namespace delayd::engine

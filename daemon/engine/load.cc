@@ -101,6 +101,9 @@ Status EngineCore::LoadQueues() {
       store_.Scan(Table::kQueues, {}, {}, [&](std::string_view name, std::string_view value) {
         const auto record = storage::DecodeQueueRecord(name, value);
         failed = record.ok() ? queues_.Restore(record->id, name) : record.status();
+        if (failed.ok() && record->pause) {
+          RestorePause(queues_[record->id], *record->pause);
+        }
         return failed.ok();
       }));
   DELAYD_RETURN_IF_ERROR(failed);

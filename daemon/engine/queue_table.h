@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -21,6 +22,7 @@
 #include "daemon/engine/job_table.h"
 #include "storage/record.h"
 #include "wheel/indexed_priority_queue.h"
+#include "wheel/timer.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -37,6 +39,13 @@ struct ReadyJob {
   }
 };
 
+// While it lasts the queue hands nothing out.
+struct QueuePause {
+  storage::QueueRecord::Pause durable;
+  BootTime end;                // of a timed one
+  wheel::TimerHandle timer{};  // of a timed one
+};
+
 struct Queue {
   QueueId id{};
   std::string name;
@@ -45,8 +54,15 @@ struct Queue {
       waiters;  // ids of waiting lease requests, first come first; ended ones linger
   storage::QueueCounts counts;  // pending and dead, as the store will have them
   uint64_t leased = 0;
-  uint64_t damaged = 0;         // pending, but their records cannot be read
-  uint64_t loaded = 0;          // timers read at the start, to be held against counts.pending
+  uint64_t urgent = 0;   // of the ready ones: priority below the default
+  uint64_t damaged = 0;  // pending, but their records cannot be read
+  uint64_t loaded = 0;   // timers read at the start, to be held against counts.pending
+  std::optional<QueuePause> pause;
+  // Since the start of the daemon.
+  uint64_t enqueued = 0;
+  uint64_t acked = 0;
+  uint64_t cancelled = 0;
+  uint64_t pauses = 0;
   bool stored = false;          // the store knows the name; else only a waiting worker does
   bool counts_changed = false;  // since the open batch began
   bool to_serve = false;        // has got ready jobs since its waiters were last looked at

@@ -29,12 +29,25 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
   }
   view.last_error = record.last_error;
   view.payload_bytes = record.payload_bytes;
+  view.delay = storage::DelayOf(record);
+  view.timeouts = record.timeouts;
+  view.releases = record.releases;
+  view.buries = record.buries;
+  view.kicks = record.kicks;
+  view.reserves = record.timeouts + record.releases + record.buries;
+  if (state == JobState::kScheduled) {
+    const bool on_boot_clock = record.due_kind == DueKind::kRelative && record.boot_id == boot_id_;
+    const Millis left = on_boot_clock ? record.boot_due - now_.boot : record.due - now_.wall;
+    view.time_left = std::max(left, Millis(0));
+  }
   if (state == JobState::kLeased) {
+    ++view.reserves;
     ++view.attempt;
     const std::optional<Slot> slot = jobs_.Find(record.id);
     const auto lease = slot ? leases_.find(*slot) : leases_.end();
     if (lease != leases_.end()) {
-      view.lease_expires = now_.wall + (lease->second.expires - now_.boot);
+      view.time_left = lease->second.expires - now_.boot;
+      view.lease_expires = now_.wall + *view.time_left;
     }
   }
   return view;
@@ -188,6 +201,21 @@ StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) 
   return Body(page.Take());
 }
 
+// The record of a dead job. One that is revived and dies again with commits under way has only its
+// old row yet: it is listed there, as it will be.
+StatusOr<JobRecord> EngineCore::DeadRecord(const storage::DeadKeyParts& parts,
+                                           std::string_view key,
+                                           std::string_view value) {
+  if (!pending_.IsChanging(Table::kDead, key)) {
+    return storage::DecodeJobRecord(Table::kDead, key, value);
+  }
+  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(parts.id));
+  if (located.index.place != IndexRecord::Place::kDead) {
+    return NotFound("dead no longer");
+  }
+  return ReadRecord(located);
+}
+
 StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   if (queue == nullptr) {
     return InvalidArgument("a list of dead jobs needs a queue; add queue=NAME", "queue_required");
@@ -195,33 +223,35 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   Status failed;
-  const Status scanned = pending_.Scan(
-      Table::kDead,
-      storage::DeadKey(queue->id, after.at, after.id),
-      storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
-      [&](std::string_view key, std::string_view value) {
-        const auto parts = storage::ParseDeadKey(key);
-        failed = parts.status();
-        if (!failed.ok() || ListCursor{parts->died, parts->id} == after ||
-            pending_.IsChanging(Table::kDead, key)) {
-          return failed.ok();
-        }
-        StatusOr<JobRecord> record = storage::DecodeJobRecord(Table::kDead, key, value);
-        failed = record.status();
-        if (!failed.ok()) {
-          return false;
-        }
-        if (!record->key.starts_with(command.key_prefix) ||
-            !DueRangeOf(command).Holds(record->due)) {
-          return page.Add({parts->died, parts->id}, std::nullopt);
-        }
-        JobView view = ViewOf(*record, JobState::kDead);
-        if (command.with_payload) {
-          failed = ReadPayload(&*record);
-          view.payload = std::move(record->payload);
-        }
-        return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
-      });
+  const Status scanned =
+      pending_.Scan(Table::kDead,
+                    storage::DeadKey(queue->id, after.at, after.id),
+                    storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
+                    [&](std::string_view key, std::string_view value) {
+                      const auto parts = storage::ParseDeadKey(key);
+                      failed = parts.status();
+                      if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
+                        return failed.ok();
+                      }
+                      StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
+                      if (record.status().code() == StatusCode::kNotFound) {
+                        return true;  // dead no longer, with a commit that is under way
+                      }
+                      failed = record.status();
+                      if (!failed.ok()) {
+                        return false;
+                      }
+                      if (!record->key.starts_with(command.key_prefix) ||
+                          !DueRangeOf(command).Holds(record->due)) {
+                        return page.Add({parts->died, parts->id}, std::nullopt);
+                      }
+                      JobView view = ViewOf(*record, JobState::kDead);
+                      if (command.with_payload) {
+                        failed = ReadPayload(&*record);
+                        view.payload = std::move(record->payload);
+                      }
+                      return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
+                    });
   DELAYD_RETURN_IF_ERROR(scanned);
   DELAYD_RETURN_IF_ERROR(failed);
   return Body(page.Take());
@@ -260,32 +290,34 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
   return Body(page.Take());
 }
 
-namespace {
-
-QueueView ViewOfQueue(const Queue& queue) {
+QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   QueueView view{.name = queue.name};
   view.ready = queue.ready.size() + queue.damaged;
   view.leased = queue.leased;
   view.scheduled = queue.counts.pending - view.ready - view.leased;
   view.dead = queue.counts.dead;
+  view.urgent = queue.urgent;
+  view.enqueued = queue.enqueued;
+  view.acked = queue.acked;
+  view.cancelled = queue.cancelled;
+  view.pauses = queue.pauses;
+  view.paused = queue.pause.has_value();
+  if (queue.pause && queue.pause->durable.timed) {
+    view.pause_length = queue.pause->durable.timed->length;
+    view.pause_left = std::max(queue.pause->end - now_.boot, Millis(0));
+  }
   return view;
 }
-
-}  // namespace
 
 StatusOr<Body> EngineCore::Do(const ListQueues& command) {
   QueueList list;
   pending_.TouchAll();
   if (command.queue) {
-    DELAYD_RETURN_IF_ERROR(ValidateQueueName(*command.queue));
-    const Queue* queue = queues_.Find(*command.queue);
-    if (queue == nullptr || !queue->stored) {
-      return NotFound("queue " + *command.queue + " is not known: no job was ever put into it");
-    }
+    DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(*command.queue));
     list.queues.push_back(ViewOfQueue(*queue));
     return Body(std::move(list));
   }
-  queues_.ForEach([&list](const Queue& queue) {
+  queues_.ForEach([&](const Queue& queue) {
     if (queue.stored) {
       list.queues.push_back(ViewOfQueue(queue));
     }
@@ -300,7 +332,7 @@ StatusOr<Body> EngineCore::Do(const GetStats&) {
 
 StatsView EngineCore::stats() const {
   StatsView view = counters_;
-  queues_.ForEach([&view](const Queue& queue) {
+  queues_.ForEach([&](const Queue& queue) {
     const QueueView one = ViewOfQueue(queue);
     view.scheduled += one.scheduled;
     view.ready += one.ready;

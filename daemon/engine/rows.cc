@@ -30,6 +30,14 @@ void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) {
   record->boot_due = now_.boot + delay + (delay.count() == 0 ? Millis(0) : kClockRounding);
 }
 
+void EngineCore::MoveDue(storage::JobRecord* record, const DueSpec& due) {
+  if (!record->delay) {
+    // Its due time was what told the delay that was asked for.
+    record->delay = storage::DelayOf(*record).value_or(Millis(-1));
+  }
+  SetDue(record, due);
+}
+
 void EngineCore::PutIndex(JobId id, const storage::IndexRecord& place) {
   const std::string key = storage::IndexKey(id);
   pending_.Put(Table::kIndex, key, storage::EncodeIndexRecord(key, place));
@@ -66,6 +74,7 @@ void EngineCore::PutNewRows(storage::JobRecord* record, WallTime key_due) {
   }
   Queue& queue = queues_[record->queue];
   ++queue.counts.pending;
+  ++queue.enqueued;
   CountChanged(queue);
   ++open_jobs_;
 }
@@ -77,6 +86,16 @@ void EngineCore::PutMovedRows(const storage::JobRecord& record,
     DeleteTimerRows(record, old_key_due);
   }
   PutTimerRows(record, key_due);
+  ++open_jobs_;
+}
+
+void EngineCore::PutRevivedRows(const storage::JobRecord& record, WallTime died, WallTime key_due) {
+  pending_.Delete(Table::kDead, storage::DeadKey(record.queue, died, record.id));
+  PutTimerRows(record, key_due);
+  Queue& queue = queues_[record.queue];
+  ++queue.counts.pending;
+  --queue.counts.dead;
+  CountChanged(queue);
   ++open_jobs_;
 }
 
@@ -161,7 +180,8 @@ Queue& EngineCore::QueueForNewJob(const std::string& name) {
     queue = &queues_.Create(name);
   }
   if (!queue->stored) {
-    pending_.Put(Table::kQueues, name, storage::EncodeQueueRecord(name, {.id = queue->id}));
+    PutQueueRow(*queue);
+    CountChanged(*queue);
     queue->stored = true;
   }
   return *queue;

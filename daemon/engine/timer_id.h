@@ -11,6 +11,8 @@ namespace delayd::engine {
 // A job's due time or the end of its lease, as its phase says; or the end of a lease request's
 // wait.
 inline constexpr uint64_t kWaiterBit = uint64_t{1} << 63;
+// Or the end of a queue's pause.
+inline constexpr uint64_t kPauseBit = uint64_t{1} << 62;
 
 constexpr uint64_t TimerIdOfJob(Slot slot) {
   return slot;
@@ -18,6 +20,10 @@ constexpr uint64_t TimerIdOfJob(Slot slot) {
 
 constexpr uint64_t TimerIdOfWaiter(uint64_t waiter) {
   return waiter | kWaiterBit;
+}
+
+constexpr uint64_t TimerIdOfPause(QueueId queue) {
+  return ToInt(queue) | kPauseBit;
 }
 
 }  // namespace delayd::engine

@@ -92,10 +92,8 @@ void EngineCore::MakeReady(Slot slot) {
       {.key_due = entry.key_due(), .id = entry.id(), .priority = entry.priority(), .slot = slot});
   fired_.Add(entry.key_due(), entry.id());
   ++fired_count_;
-  if (!queue.to_serve && !queue.waiters.empty()) {
-    queue.to_serve = true;
-    to_serve_.push_back(queue.id);
-  }
+  queue.urgent += entry.priority() < limits::kPriorityDefault ? 1U : 0U;
+  ServeSoon(queue);
 }
 
 void EngineCore::Unplace(Slot slot) {
@@ -111,6 +109,7 @@ void EngineCore::Unplace(Slot slot) {
       break;
     case Phase::kReady:
       queue.ready.Remove(static_cast<uint32_t>(entry.handle));
+      queue.urgent -= entry.priority() < limits::kPriorityDefault ? 1U : 0U;
       --fired_count_;
       break;
     case Phase::kLeased:
@@ -149,6 +148,10 @@ void EngineCore::Die(Status status) {
 void EngineCore::Fire(uint64_t timer_id) {
   if ((timer_id & kWaiterBit) != 0) {
     WaitOver(timer_id & ~kWaiterBit);
+    return;
+  }
+  if ((timer_id & kPauseBit) != 0) {
+    PauseOver(static_cast<QueueId>(timer_id & ~kPauseBit));
     return;
   }
   const auto slot = static_cast<Slot>(timer_id);

@@ -31,6 +31,7 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"POST", "v1/jobs", BodyRule::kJobs, "", EnqueueJobs},
     {"GET", "v1/jobs", BodyRule::kNone, kListQuery, ListJobs},
     {"POST", "v1/jobs:cancel", BodyRule::kJson, "", CancelJobs},
+    {"POST", "v1/jobs:kick", BodyRule::kJson, "", KickJobs},
     {"POST", "v1/jobs:reschedule", BodyRule::kJson, "", RescheduleJobs},
     {"GET", "v1/jobs/*", BodyRule::kNone, "", ShowJob},
     {"DELETE", "v1/jobs/*", BodyRule::kNone, "", CancelJob},

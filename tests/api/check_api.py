@@ -119,6 +119,11 @@ def walk(api):
 
     api.call("POST", "/v1/jobs:cancel", 200, api.example("CancelMany"))
     api.call("POST", "/v1/jobs:cancel", 400, {"filter": {}})
+    dead = api.call("POST", "/v1/jobs:kick", 200, {"filter": {"queue": "work"}})
+    if dead.get("changed", 0) == 0:
+        api.faults.append("jobs:kick found no dead job")
+    api.call("POST", "/v1/jobs:kick", 200, api.example("KickMany"))
+    api.call("POST", "/v1/jobs:kick", 400, {"filter": {"queue": "work", "state": "ready"}})
     api.call("POST", "/v1/jobs:reschedule", 200, api.example("RescheduleMany"))
     api.call("POST", "/v1/jobs:cancel", 200, {"filter": {"due_before": "10h"}, "limit": 1})
     api.call("GET", "/v1/queues", 200)
@@ -126,6 +131,12 @@ def walk(api):
     api.call("GET", "/v1/queues/{queue}", 404, queue="nowhere")
     api.call("GET", "/v1/forecast", 200, query="?queue=work&to=2h&step=10m")
     api.call("GET", "/v1/forecast", 400, query="?step=0s")
+    api.call("POST", "/v1/admin/verify", 200)
+    api.call("POST", "/v1/admin/verify", 400, {"repair": True})
+    with tempfile.TemporaryDirectory(prefix="delayd-api-") as directory:
+        api.call("POST", "/v1/admin/backup", 200, {"dir": os.path.join(directory, "copy")})
+        api.call("POST", "/v1/admin/backup", 409, {"dir": directory})
+    api.call("POST", "/v1/admin/backup", 400, {"dir": "copy"})
     for path in ("/v1/stats", "/healthz", "/readyz"):
         api.call("GET", path, 200)
     if api.call("GET", "/openapi.json", 200) != api.document:

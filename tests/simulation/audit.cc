@@ -85,10 +85,31 @@ class Audit {
         continue;
       }
       if (const auto value = Take(Table::kQueues, name, "queue " + name)) {
-        ids_[name] = storage::DecodeQueueRecord(name, *value)->id;
+        const auto record = *storage::DecodeQueueRecord(name, *value);
+        ids_[name] = record.id;
+        CheckPause(name, queue, record);
       } else {
         ids_[name] = QueueId{};
       }
+    }
+  }
+
+  void CheckPause(const std::string& name,
+                  const ModelQueue& queue,
+                  const storage::QueueRecord& record) {
+    // The end on the boot clock is that of the boot the pause began in: a later one only reckons.
+    const auto& pause = record.pause;
+    bool same = pause.has_value() == queue.pause.has_value();
+    if (same && pause) {
+      same = pause->since == queue.pause->since &&
+             pause->timed.has_value() == queue.pause->length.has_value();
+    }
+    if (same && pause && pause->timed) {
+      same = pause->timed->length == *queue.pause->length &&
+             pause->timed->boot_id == queue.pause->boot_id;
+    }
+    if (!same) {
+      Fail("the pause of queue " + name + " is not kept as it should be");
     }
   }
 
@@ -142,6 +163,11 @@ class Audit {
                                : std::nullopt;
     stored.last_error = record.last_error;
     stored.payload_bytes = record.payload_bytes;
+    stored.delay = storage::DelayOf(record);
+    stored.timeouts = record.timeouts;
+    stored.releases = record.releases;
+    stored.buries = record.buries;
+    stored.kicks = record.kicks;
     if (std::string difference = Difference(view, stored); !difference.empty()) {
       Fail(difference);
     }

@@ -118,11 +118,25 @@ std::string BodyDifference(const engine::QueueList& expected, const engine::Queu
     differences.Field("ready", expected.queues[i].ready, sorted[i].ready);
     differences.Field("leased", expected.queues[i].leased, sorted[i].leased);
     differences.Field("dead", expected.queues[i].dead, sorted[i].dead);
+    differences.Field("urgent", expected.queues[i].urgent, sorted[i].urgent);
+    differences.Field("paused", expected.queues[i].paused, sorted[i].paused);
+    differences.Field("pause_length", expected.queues[i].pause_length, sorted[i].pause_length);
+    differences.Field("pause_left", expected.queues[i].pause_left, sorted[i].pause_left);
+    differences.Field("enqueued", expected.queues[i].enqueued, sorted[i].enqueued);
+    differences.Field("acked", expected.queues[i].acked, sorted[i].acked);
+    differences.Field("cancelled", expected.queues[i].cancelled, sorted[i].cancelled);
+    differences.Field("pauses", expected.queues[i].pauses, sorted[i].pauses);
     if (std::string one = differences.Take(); !one.empty()) {
       return "queue " + sorted[i].name + ": " + one;
     }
   }
   return {};
+}
+
+std::string BodyDifference(const engine::Kicked& expected, const engine::Kicked& actual) {
+  Differences differences;
+  differences.Field("kicked", expected.count, actual.count);
+  return differences.Take();
 }
 
 std::string BodyDifference(const engine::StatsView& expected, const engine::StatsView& actual) {
@@ -185,6 +199,13 @@ std::string Difference(const JobView& expected, const JobView& actual) {
   differences.Field("last_error", expected.last_error, actual.last_error);
   differences.Field("payload", expected.payload, actual.payload);
   differences.Field("payload_bytes", expected.payload_bytes, actual.payload_bytes);
+  differences.Field("delay", expected.delay, actual.delay);
+  differences.Field("time_left", expected.time_left, actual.time_left);
+  differences.Field("reserves", expected.reserves, actual.reserves);
+  differences.Field("timeouts", expected.timeouts, actual.timeouts);
+  differences.Field("releases", expected.releases, actual.releases);
+  differences.Field("buries", expected.buries, actual.buries);
+  differences.Field("kicks", expected.kicks, actual.kicks);
   differences.Field("finished", expected.finished, actual.finished);
   differences.Field("outcome", expected.outcome, actual.outcome);
   differences.Field("lease_token", expected.lease_token, actual.lease_token);
@@ -230,6 +251,7 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
   differences.Field("buried", expected.buried, actual.buried);
   differences.Field("lease_expired", expected.lease_expired, actual.lease_expired);
   differences.Field("died", expected.died, actual.died);
+  differences.Field("kicked", expected.kicked, actual.kicked);
   differences.Field("damaged", expected.damaged, actual.damaged);
   differences.Field("epoch", expected.epoch, actual.epoch);
   std::string all = differences.Take();
@@ -237,21 +259,10 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
 }
 
 std::string CommandName(const engine::Command& command) {
-  static constexpr std::array<const char*, 15> kNames = {"enqueue",
-                                                         "cancel",
-                                                         "reschedule",
-                                                         "lease",
-                                                         "ack",
-                                                         "nack",
-                                                         "bury",
-                                                         "extend",
-                                                         "show",
-                                                         "list",
-                                                         "queues",
-                                                         "stats",
-                                                         "change-many",
-                                                         "forecast",
-                                                         "abandon"};
+  static constexpr std::array<const char*, 22> kNames = {
+      "enqueue", "cancel", "reschedule", "lease",       "lease job", "ack",    "nack", "give back",
+      "bury",    "extend", "kick",       "kick queue",  "pause",     "resume", "show", "peek",
+      "list",    "queues", "stats",      "change-many", "forecast",  "abandon"};
   static_assert(kNames.size() == std::variant_size_v<engine::Command>);
   return kNames[command.index()];
 }
@@ -276,7 +287,9 @@ std::string DescribeCommand(const engine::Command& command) {
         << Text(list->due_before) << " due after " << Text(list->due_after) << " prefix \""
         << list->key_prefix << "\" limit " << list->limit << " cursor " << list->cursor;
   } else if (const auto* many = std::get_if<engine::ChangeMany>(&command)) {
-    out << (many->action == engine::ChangeMany::Action::kCancel ? " cancel" : " reschedule")
+    out << (many->action == engine::ChangeMany::Action::kCancel ? " cancel"
+            : many->action == engine::ChangeMany::Action::kKick ? " kick"
+                                                                : " reschedule")
         << (many->dry_run ? " dry run" : "") << " in queue " << Text(many->filter.queue)
         << " state " << (many->filter.state ? JobStateName(*many->filter.state) : "any")
         << " due before " << Text(many->filter.due_before) << " due after "
@@ -289,6 +302,14 @@ std::string DescribeCommand(const engine::Command& command) {
     out << " " << DescribeJobRef(cancel->job);
   } else if (const auto* move = std::get_if<engine::Reschedule>(&command)) {
     out << " " << DescribeJobRef(move->job);
+  } else if (const auto* kick = std::get_if<engine::Kick>(&command)) {
+    out << " " << DescribeJobRef(kick->job);
+  } else if (const auto* one = std::get_if<engine::LeaseJob>(&command)) {
+    out << " " << DescribeJobRef(one->job) << " lease " << Text(one->lease);
+  } else if (const auto* kicks = std::get_if<engine::KickQueue>(&command)) {
+    out << " " << kicks->queue << " count " << kicks->count;
+  } else if (const auto* pause = std::get_if<engine::Pause>(&command)) {
+    out << " " << pause->queue << " for " << Text(pause->duration);
   } else if (const auto* show = std::get_if<engine::Show>(&command)) {
     out << " " << DescribeJobRef(show->job);
   } else if (const auto* ack = std::get_if<engine::Ack>(&command)) {

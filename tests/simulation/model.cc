@@ -97,10 +97,7 @@ void Model::Place(ModelJob* job) {
 
 void Model::MakeReady(ModelJob* job) {
   job->state = JobState::kReady;
-  const std::string& queue = job->spec->queue;
-  if (!queues_[queue].waiters.empty() && std::ranges::find(to_serve_, queue) == to_serve_.end()) {
-    to_serve_.push_back(queue);
-  }
+  ServeSoon(job->spec->queue);
 }
 
 void Model::Finish(const ModelJob& job, bool cancelled) {
@@ -163,6 +160,7 @@ void Model::Do(RequestId request, const engine::Cancel& command) {
   view.finished = now_.wall;
   view.outcome = "cancelled";
   ++counters_.cancelled;
+  ++queues_[job.spec->queue].cancelled;
   Finish(job, /*cancelled=*/true);
   Answer(request, engine::OneJob{std::move(view)}, open_batch);
 }
@@ -223,21 +221,38 @@ void Model::Do(RequestId request, const engine::ListQueues& command) {
     if (!queue.stored || (command.queue && *command.queue != name)) {
       continue;
     }
-    engine::QueueView view{.name = name};
-    for (const auto& [id, job] : jobs_) {
-      if (job.spec->queue == name) {
-        view.scheduled += job.state == JobState::kScheduled ? 1 : 0;
-        view.ready += job.state == JobState::kReady ? 1 : 0;
-        view.leased += job.state == JobState::kLeased ? 1 : 0;
-        view.dead += job.state == JobState::kDead ? 1 : 0;
-      }
-    }
-    list.queues.push_back(view);
+    list.queues.push_back(ViewOfQueue(name));
   }
   if (command.queue && list.queues.empty()) {
     return Refuse(request, StatusCode::kNotFound, "not_found", 0);
   }
   Answer(request, std::move(list), 0);
+}
+
+engine::QueueView Model::ViewOfQueue(const std::string& name) const {
+  const ModelQueue& queue = queues_.at(name);
+  engine::QueueView view{.name = name,
+                         .enqueued = queue.enqueued,
+                         .acked = queue.acked,
+                         .cancelled = queue.cancelled,
+                         .pauses = queue.pauses};
+  for (const auto& [id, job] : jobs_) {
+    if (job.spec->queue == name) {
+      view.scheduled += job.state == JobState::kScheduled ? 1 : 0;
+      view.ready += job.state == JobState::kReady ? 1 : 0;
+      view.urgent += job.state == JobState::kReady && job.priority < 1024 ? 1 : 0;
+      view.leased += job.state == JobState::kLeased ? 1 : 0;
+      view.dead += job.state == JobState::kDead ? 1 : 0;
+    }
+  }
+  if (queue.pause) {
+    view.paused = true;
+    view.pause_length = queue.pause->length;
+    if (queue.pause->length) {
+      view.pause_left = std::max(queue.pause->end - now_.boot, Millis(0));
+    }
+  }
+  return view;
 }
 
 engine::StatsView Model::Stats() const {
@@ -272,8 +287,21 @@ JobView Model::ViewOf(const ModelJob& job, JobState state) const {
   view.expires_after = job.spec->expires_after;
   view.last_error = job.last_error;
   view.payload_bytes = job.spec->payload.size();
+  if (const auto* after = std::get_if<DueAfter>(&job.spec->due)) {
+    view.delay = after->delay;
+  }
+  view.timeouts = job.timeouts;
+  view.releases = job.releases;
+  view.buries = job.buries;
+  view.kicks = job.kicks;
+  view.reserves = job.timeouts + job.releases + job.buries + (state == JobState::kLeased ? 1 : 0);
+  if (state == JobState::kScheduled) {
+    view.time_left =
+        std::max(job.on_boot_clock ? job.boot_due - now_.boot : job.due - now_.wall, Millis(0));
+  }
   if (state == JobState::kLeased) {
-    view.lease_expires = now_.wall + (job.lease_end - now_.boot);
+    view.time_left = job.lease_end - now_.boot;
+    view.lease_expires = now_.wall + *view.time_left;
   }
   return view;
 }
@@ -294,6 +322,11 @@ std::optional<Millis> Model::UntilNextEvent(const Now& now) const {
   for (const auto& [id, waiter] : waiters_) {
     consider(waiter.end - now.boot);
   }
+  for (const auto& [name, queue] : queues_) {
+    if (queue.pause && queue.pause->length) {
+      consider(queue.pause->end - now.boot);
+    }
+  }
   return wait;
 }
 
@@ -307,12 +340,17 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   std::erase_if(queues_, [](const auto& queue) { return !queue.second.stored; });
   for (auto& [name, queue] : queues_) {
     queue.waiters.clear();
+    queue.enqueued = 0;
+    queue.acked = 0;
+    queue.cancelled = 0;
+    queue.pauses = 0;
   }
   gone_.clear();
   next_id_ = next_id;
   ++epoch;
   lease_sequence_ = 0;
   counters_ = {};
+  RestorePauses();
   std::vector<ModelJob*> pending;
   for (auto& [id, job] : jobs_) {
     job.on_boot_clock = job.due_kind == DueKind::kRelative && job.boot_id == BootId();

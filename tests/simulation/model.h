@@ -45,6 +45,10 @@ struct ModelJob {
   uint32_t priority = 0;
   uint32_t attempts = 0;
   uint32_t max_attempts = 0;
+  uint32_t timeouts = 0;
+  uint32_t releases = 0;
+  uint32_t buries = 0;
+  uint32_t kicks = 0;
   Millis lease{0};
   std::string last_error;
   WallTime place;           // key_due of a pending job, time of death of a dead one
@@ -74,8 +78,22 @@ struct ModelDone {
   uint64_t batch = 0;
 };
 
+struct ModelPause {
+  WallTime since;
+  std::optional<Millis> length;
+  uint64_t boot_id = 0;
+  BootTime end;
+  uint64_t timer_rank = 0;
+};
+
 struct ModelQueue {
   bool stored = false;  // else only waiting workers know it
+  std::optional<ModelPause> pause;
+  // Since the start.
+  uint64_t enqueued = 0;
+  uint64_t acked = 0;
+  uint64_t cancelled = 0;
+  uint64_t pauses = 0;
   std::vector<uint64_t> waiters;
 };
 
@@ -191,6 +209,7 @@ class Model {
                      std::optional<WallTime> due,
                      JobId id) const;
   bool ChangeOne(const engine::ChangeMany& command, std::optional<WallTime> due, JobId id);
+  engine::QueueView ViewOfQueue(const std::string& name) const;
 
   // Checked by the oracle against two moments, not predicted.
   void Do(engine::RequestId, const engine::List&) {}
@@ -212,6 +231,22 @@ class Model {
   void Refuse(engine::RequestId request, StatusCode code, std::string_view reason, uint64_t batch);
   void Answer(engine::RequestId request, Body body, uint64_t batch);
 
+  // model_kick.cc
+  void Do(engine::RequestId request, const engine::LeaseJob& command);
+  void Do(engine::RequestId request, const engine::GiveBack& command);
+  void Do(engine::RequestId request, const engine::Kick& command);
+  void Do(engine::RequestId request, const engine::KickQueue& command);
+  void Do(engine::RequestId request, const engine::Peek& command);
+  void KickJob(ModelJob* job);
+  std::vector<ModelJob*> InState(const std::string& queue, JobState state);
+
+  // model_pause.cc
+  void Do(engine::RequestId request, const engine::Pause& command);
+  void Do(engine::RequestId request, const engine::Resume& command);
+  bool MayHandOut(const std::string& queue) const;
+  void ServeSoon(const std::string& queue);
+  void RestorePauses();
+
   // model_lease.cc
   void Do(engine::RequestId request, const engine::Lease& command);
   void Do(engine::RequestId request, const engine::Ack& command);
@@ -221,7 +256,8 @@ class Model {
   ModelJob* Holding(const LeaseToken& token);
   ModelJob* BestReady(const std::vector<std::string>& queues);
   engine::Leased HandOut(const engine::Lease& command, uint64_t* batch);
-  void EndLease(ModelJob* job, std::optional<Millis> delay, std::string_view error);
+  JobView Grant(ModelJob* job, std::optional<Millis> lease, Millis late);
+  void EndLease(ModelJob* job, std::optional<Millis> delay, std::string_view error, bool counts);
   void Die(ModelJob* job, std::string_view error);
   Millis Backoff(const ModelJob& job) const;
   void ServeQueue(const std::string& queue);

@@ -55,6 +55,7 @@ JobView Model::Create(const std::shared_ptr<const JobSpec>& spec, JobId id) {
   job.place = std::max(job.due, mark);
   job.batch = open_batch;
   queues_[spec->queue].stored = true;
+  ++queues_[spec->queue].enqueued;
   if (!spec->key.empty()) {
     keys_[{spec->queue, spec->key}] = {.id = id, .spec = spec, .batch = open_batch};
   }

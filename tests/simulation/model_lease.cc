@@ -18,7 +18,7 @@ ModelJob* Model::BestReady(const std::vector<std::string>& queues) {
     return std::tuple(job.priority, job.place, job.id);
   };
   for (auto& [id, job] : jobs_) {
-    if (job.state == JobState::kReady &&
+    if (job.state == JobState::kReady && MayHandOut(job.spec->queue) &&
         std::ranges::find(queues, job.spec->queue) != queues.end() &&
         (best == nullptr || order(job) < order(*best))) {
       best = &job;
@@ -45,19 +45,23 @@ engine::Leased Model::HandOut(const engine::Lease& command, uint64_t* batch) {
       *batch = open_batch;
       continue;
     }
-    job->state = JobState::kLeased;
-    job->lease_sequence = ++lease_sequence_;
-    job->lease_end = now_.boot + command.lease.value_or(job->lease);
-    job->timer_rank = next_rank_++;
     *batch = std::max(*batch, job->batch);
-    ++counters_.handed_out;
-    JobView view = ViewOf(*job, JobState::kLeased);
-    view.payload = job->spec->payload;
-    view.lease_token = LeaseToken{.job = job->id, .epoch = epoch, .sequence = job->lease_sequence};
-    view.lateness = late;
-    leased.jobs.push_back(std::move(view));
+    leased.jobs.push_back(Grant(job, command.lease, late));
   }
   return leased;
+}
+
+JobView Model::Grant(ModelJob* job, std::optional<Millis> lease, Millis late) {
+  job->state = JobState::kLeased;
+  job->lease_sequence = ++lease_sequence_;
+  job->lease_end = now_.boot + lease.value_or(job->lease);
+  job->timer_rank = next_rank_++;
+  ++counters_.handed_out;
+  JobView view = ViewOf(*job, JobState::kLeased);
+  view.payload = job->spec->payload;
+  view.lease_token = LeaseToken{.job = job->id, .epoch = epoch, .sequence = job->lease_sequence};
+  view.lateness = late;
+  return view;
 }
 
 void Model::Do(RequestId request, const engine::Lease& command) {
@@ -110,7 +114,7 @@ void Model::Do(RequestId, const engine::Abandon& command) {
 void Model::TakeBack(const engine::Leased& leased) {
   for (const JobView& view : leased.jobs) {
     if (ModelJob* job = Holding(*view.lease_token)) {
-      MakeReady(job);
+      Place(job);
       --counters_.handed_out;
     }
   }
@@ -148,6 +152,7 @@ void Model::Do(RequestId request, const engine::Ack& command) {
   view.finished = now_.wall;
   view.outcome = "acked";
   ++counters_.acked;
+  ++queues_[job->spec->queue].acked;
   Finish(*job, /*cancelled=*/false);
   Answer(request, engine::OneJob{std::move(view)}, open_batch);
 }
@@ -161,7 +166,9 @@ void Model::Do(RequestId request, const engine::Nack& command) {
       (command.delay->count() < 0 || command.delay->count() > limits::kDelayMsMax)) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_delay", 0);
   }
-  EndLease(job, command.delay, command.error);
+  ++job->releases;
+  job->priority = command.priority.value_or(job->priority);
+  EndLease(job, command.delay, command.error, command.counts_as_attempt);
   ++counters_.nacked;
   Answer(request, engine::OneJob{ViewOf(*job, job->state)}, open_batch);
 }
@@ -172,6 +179,8 @@ void Model::Do(RequestId request, const engine::Bury& command) {
     return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
   }
   ++job->attempts;
+  ++job->buries;
+  job->priority = command.priority.value_or(job->priority);
   Die(job, command.error);
   ++counters_.buried;
   Answer(request, engine::OneJob{ViewOf(*job, JobState::kDead)}, open_batch);
@@ -203,9 +212,12 @@ Millis Model::Backoff(const ModelJob& job) const {
   return Millis(static_cast<int64_t>(capped * (1 - jitter)));
 }
 
-void Model::EndLease(ModelJob* job, std::optional<Millis> delay, std::string_view error) {
-  ++job->attempts;
-  if (job->max_attempts != 0 && job->attempts >= job->max_attempts) {
+void Model::EndLease(ModelJob* job,
+                     std::optional<Millis> delay,
+                     std::string_view error,
+                     bool counts) {
+  job->attempts += counts ? 1 : 0;
+  if (counts && job->max_attempts != 0 && job->attempts >= job->max_attempts) {
     return Die(job, error);
   }
   job->last_error = error.substr(0, limits::kLastErrorBytesMax);
@@ -230,6 +242,7 @@ void Model::FireDue() {
     uint64_t rank;
     JobId job;
     uint64_t waiter;
+    std::string paused = {};
   };
 
   std::vector<Due> due;
@@ -246,16 +259,25 @@ void Model::FireDue() {
       due.push_back({false, ToMillis(waiter.end), waiter.timer_rank, JobId{}, id});
     }
   }
+  for (const auto& [name, queue] : queues_) {
+    if (queue.pause && queue.pause->length && queue.pause->end <= now_.boot) {
+      due.push_back({false, ToMillis(queue.pause->end), queue.pause->timer_rank, JobId{}, 0, name});
+    }
+  }
   std::ranges::sort(
       due, {}, [](const Due& one) { return std::tuple(one.on_wall_clock, one.tick, one.rank); });
   for (const Due& one : due) {
-    if (one.waiter != 0) {
+    if (!one.paused.empty()) {
+      queues_[one.paused].pause.reset();
+      ServeSoon(one.paused);
+    } else if (one.waiter != 0) {
       const RequestId request = waiters_.at(one.waiter).request;
       RemoveWaiter(one.waiter);
       Answer(request, engine::Leased{}, 0);
     } else if (ModelJob& job = jobs_.at(one.job); job.state == JobState::kLeased) {
       ++counters_.lease_expired;
-      EndLease(&job, Millis(0), "lease expired before an ack");
+      ++job.timeouts;
+      EndLease(&job, Millis(0), "lease expired before an ack", /*counts=*/true);
     } else {
       MakeReady(&job);
     }

@@ -310,6 +310,9 @@ void Simulation::CheckQuiet() {
 // The end: no more faults, workers that do their work. Every job must come to its end (P3).
 void Simulation::Drain() {
   fault_percent_ = 0;
+  for (const std::string& queue : workload_->queues()) {
+    Execute(engine::Resume{.queue = queue});
+  }
   for (uint64_t turn = 0; !failed(); ++turn) {
     Advance();
     CommitAll();

@@ -176,7 +176,9 @@ Command Workload::NextMany(const Now& now) {
     return last_many_;
   }
   engine::ChangeMany command;
-  if (choices_.OneIn(2)) {
+  if (choices_.OneIn(3)) {
+    command.action = engine::ChangeMany::Action::kKick;
+  } else if (choices_.OneIn(2)) {
     command.action = engine::ChangeMany::Action::kReschedule;
     if (!choices_.OneIn(4)) {
       command.due = Due(now);
@@ -244,7 +246,10 @@ Command Workload::NextMistake(const Now& now) {
 }
 
 Command Workload::Next(const Now& now, size_t live_jobs) {
-  const uint64_t kind = choices_.Below(100);
+  const uint64_t kind = choices_.Below(115);
+  if (kind >= 100) {
+    return NextOfTheRest();
+  }
   if (kind < 30) {
     return live_jobs < habits_.jobs_max || choices_.OneIn(10) ? NextEnqueue(now) : NextLease();
   }
@@ -255,12 +260,18 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     return engine::Ack{Token()};
   }
   if (kind < 68) {
-    return engine::Nack{.token = Token(),
-                        .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
-                        .error = "exit status " + std::to_string(choices_.Below(100))};
+    return engine::Nack{
+        .token = Token(),
+        .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
+        .error = "exit status " + std::to_string(choices_.Below(100)),
+        .priority = choices_.OneIn(4) ? std::optional<uint32_t>(choices_.Below(4)) : std::nullopt,
+        .counts_as_attempt = !choices_.OneIn(4)};
   }
   if (kind < 70) {
-    return engine::Bury{.token = Token(), .error = "no use"};
+    return engine::Bury{
+        .token = Token(),
+        .error = "no use",
+        .priority = choices_.OneIn(4) ? std::optional<uint32_t>(choices_.Below(4)) : std::nullopt};
   }
   if (kind < 74) {
     return engine::Extend{
@@ -302,6 +313,33 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     return engine::Abandon{waiting_[choices_.Below(waiting_.size())]};
   }
   return NextMistake(now);
+}
+
+Command Workload::NextOfTheRest() {
+  switch (choices_.Below(7)) {
+    case 0:
+      return engine::LeaseJob{.job = Job(),
+                              .lease = choices_.OneIn(2)
+                                           ? std::optional(Millis(choices_.Magnitude(20)))
+                                           : std::nullopt};
+    case 1:
+      return engine::GiveBack{Token()};
+    case 2:
+      return engine::Kick{Job()};
+    case 3:
+      return engine::KickQueue{.queue = Queue(), .count = static_cast<uint32_t>(choices_.Below(4))};
+    case 4:
+      return engine::Pause{.queue = Queue(),
+                           .duration = choices_.OneIn(4)
+                                           ? std::nullopt
+                                           : std::optional(Millis(choices_.Magnitude(18))),
+                           .create = choices_.OneIn(8)};
+    case 5:
+      return engine::Resume{.queue = Queue()};
+    default:
+      return engine::Peek{.queue = Queue(),
+                          .which = static_cast<engine::Peek::Which>(choices_.Below(3))};
+  }
 }
 
 void Workload::Told(const engine::Reply& reply) {

@@ -54,6 +54,7 @@ class Workload {
   engine::Command NextMany(const Now& now);
   engine::Command NextForecast(const Now& now);
   engine::Command NextMistake(const Now& now);
+  engine::Command NextOfTheRest();
   std::string Queue();
   std::string Key();
 

@@ -10,9 +10,9 @@ using testing::HasSubstr;
 
 const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
 
-std::variant<Order, Response> Route(const std::string& method,
-                                    const std::string& target,
-                                    const std::string& body = "") {
+std::variant<Order, AdminOrder, Response> Route(const std::string& method,
+                                                const std::string& target,
+                                                const std::string& body = "") {
   return Router(RouterOptions{})
       .Route({.method = method,
               .target = target,

@@ -14,6 +14,7 @@
 #include "protocol/json_reader.h"
 #include "protocol/problem.h"
 #include "protocol/stats_json.h"
+#include "protocol/store_json.h"
 
 namespace delayd::http {
 namespace {
@@ -75,6 +76,7 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
          return ParseChangeManyRequest("{\"filter\":" + json + "}").status();
        }},
       {"CancelMany", [](const auto& json) { return ParseChangeManyRequest(json).status(); }},
+      {"KickMany", [](const auto& json) { return ParseChangeManyRequest(json).status(); }},
       {"RescheduleMany", [](const auto& json) { return ParseChangeManyRequest(json).status(); }},
       {"ChangedMany", [](const auto& json) { return ParseChangedMany(json).status(); }},
       {"LeaseRequest", [](const auto& json) { return ParseLeaseRequest(json).status(); }},
@@ -85,6 +87,9 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
       {"QueueList", [](const auto& json) { return ParseQueues(json).status(); }},
       {"Forecast", [](const auto& json) { return ParseForecast(json).status(); }},
       {"Stats", [](const auto& json) { return ParseStats(json).status(); }},
+      {"VerifyResult", [](const auto& json) { return ParseVerifyResult(json).status(); }},
+      {"BackupRequest", [](const auto& json) { return ParseBackupRequest(json).status(); }},
+      {"BackupResult", [](const auto& json) { return ParseBackupResult(json).status(); }},
       {"Health", [](const auto& json) { return ParseHealth(json).status(); }},
       {"Problem", [](const auto& json) {
          return ParseProblem(404, json).reason() == "not_found" ? OkStatus()

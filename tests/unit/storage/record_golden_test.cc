@@ -41,6 +41,26 @@ TEST(RecordGoldenTest, JobWithBigPayload) {
             "0a6f726465723a313030310d657869742073746174757320318827f66ebac9");
 }
 
+TEST(RecordGoldenTest, JobOfVersion2) {
+  EXPECT_EQ(
+      Hex(EncodeJobRecord(Table::kTimers, kTimer, LivedRecord())),
+      "0215038008c0c9b2fef9620123456789abcdeff0a9985ec0a9070219c0a90780bab703fedcba9876543210"
+      "0a6f726465723a313030310d6578697420737461747573203107e0d403010200ac02020190b90707686f73"
+      "743a31370d65786974207374617475732031050100007b226f726465725f6964223a313030317d432345e0");
+}
+
+TEST(RecordGoldenTest, PausedQueue) {
+  const QueueRecord::Pause pause{.since = WallFromMillis(1'700'000'000'000)};
+  EXPECT_EQ(Hex(EncodeQueueRecord("orders", {.id = QueueId{3}, .pause = pause})),
+            "02030180a0abfef9623ec751af");
+  const QueueRecord::Pause timed{
+      .since = WallFromMillis(1'700'000'000'000),
+      .timed = QueueRecord::Timed{
+          .length = Millis(60'000), .boot_id = 5, .boot_end = BootFromMillis(98'765'432)}};
+  EXPECT_EQ(Hex(EncodeQueueRecord("orders", {.id = QueueId{3}, .pause = timed})),
+            "02030280a0abfef962c0a9070000000000000005f0a9985e38717cfc");
+}
+
 TEST(RecordGoldenTest, DeadJob) {
   const std::string key = DeadKey(QueueId{3}, WallFromMillis(1'700'000'090'000), JobId{kSampleId});
   EXPECT_EQ(Hex(EncodeJobRecord(Table::kDead, key, PlainRecord())),

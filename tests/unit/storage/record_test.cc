@@ -34,6 +34,12 @@ void ExpectEqual(const JobRecord& a, const JobRecord& b) {
   EXPECT_EQ(a.fingerprint, b.fingerprint);
   EXPECT_EQ(a.key, b.key);
   EXPECT_EQ(a.last_error, b.last_error);
+  EXPECT_EQ(a.delay, b.delay);
+  EXPECT_EQ(a.timeouts, b.timeouts);
+  EXPECT_EQ(a.releases, b.releases);
+  EXPECT_EQ(a.buries, b.buries);
+  EXPECT_EQ(a.kicks, b.kicks);
+  EXPECT_EQ(a.events, b.events);
   EXPECT_EQ(a.payload_is_big, b.payload_is_big);
   EXPECT_EQ(a.payload_bytes, b.payload_bytes);
   EXPECT_EQ(a.payload, b.payload);
@@ -157,6 +163,15 @@ std::vector<Sample> AllSamples() {
   samples.push_back(MakeSample("done", EncodeDoneRecord(done, done_record), [](auto value) {
     return DecodeDoneRecord(done, value);
   }));
+  for (const auto& pause :
+       {QueueRecord::Pause{.since = WallFromMillis(1'700'000'000'000)},
+        QueueRecord::Pause{.since = WallFromMillis(1'700'000'000'000),
+        .timed = QueueRecord::Timed{
+            .length = Millis(60'000), .boot_id = 5, .boot_end = BootFromMillis(9)}}}) {
+    samples.push_back(MakeSample("paused queue",
+                                 EncodeQueueRecord("orders", {.id = QueueId{3}, .pause = pause}),
+                                 [](auto value) { return DecodeQueueRecord("orders", value); }));
+  }
   samples.push_back(MakeSample("queue",
                                EncodeQueueRecord("orders", {.id = QueueId{3}}),
                                [](auto value) { return DecodeQueueRecord("orders", value); }));

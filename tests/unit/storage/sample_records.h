@@ -46,6 +46,21 @@ inline JobRecord BigRecord() {
   return record;
 }
 
+// Of record version 2.
+inline JobRecord LivedRecord() {
+  JobRecord record = FullRecord();
+  record.delay = Millis(30'000);
+  record.timeouts = 1;
+  record.releases = 2;
+  record.kicks = 300;
+  record.events = {{.kind = JobEvent::Kind::kNacked,
+                    .at = WallFromMillis(1'700'000'061'000),
+                    .who = "host:17",
+                    .what = "exit status 1"},
+                   {.kind = JobEvent::Kind::kKicked, .at = WallFromMillis(1'699'999'999'999)}};
+  return record;
+}
+
 inline std::vector<JobRecord> SampleJobRecords() {
   JobRecord odd = PlainRecord();
   odd.due = WallFromMillis(-5);
@@ -55,7 +70,9 @@ inline std::vector<JobRecord> SampleJobRecords() {
   odd.max_attempts = 0xffffffff;
   odd.payload.clear();
   odd.payload_bytes = 0;
-  return {PlainRecord(), FullRecord(), BigRecord(), odd};
+  JobRecord moved = PlainRecord();
+  moved.delay = Millis(-1);
+  return {PlainRecord(), FullRecord(), BigRecord(), odd, LivedRecord(), moved};
 }
 
 }  // namespace delayd::storage

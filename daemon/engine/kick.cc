@@ -1,0 +1,64 @@
+// Kick: dead and scheduled jobs become ready now.
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+
+namespace delayd::engine {
+
+using storage::JobEvent;
+using storage::JobRecord;
+
+JobState EngineCore::KickLocated(const Located& located, JobRecord* record) {
+  const bool dead = located.state == JobState::kDead;
+  MoveDue(record, DueAfter{});
+  ++record->kicks;
+  AddEvent(record, JobEvent::Kind::kKicked, {}, {});
+  const WallTime key_due = KeyDue(record->due);
+  if (dead) {
+    record->attempts = 0;  // or the next failure would bury it again at once
+    PutRevivedRows(*record, located.index.at, key_due);
+  } else {
+    PutMovedRows(*record, located.index.at, key_due);
+  }
+  ++counters_.kicked;
+  return Settle(*record, key_due, located.slot);
+}
+
+StatusOr<Body> EngineCore::Do(const Kick& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+  if (located.state == JobState::kFinished) {
+    return RefuseFinished(located, command.job);
+  }
+  if (located.state != JobState::kDead && located.state != JobState::kScheduled) {
+    return RefuseState(located, command.job, "only dead and scheduled jobs can be kicked");
+  }
+  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
+  const JobState state = KickLocated(located, &record);
+  return Body(OneJob{ViewOf(record, state)});
+}
+
+StatusOr<Body> EngineCore::Do(const KickQueue& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.queue));
+  const size_t count = std::min<size_t>(command.count, limits::kKickCountMax);
+  DELAYD_ASSIGN_OR_RETURN(std::vector<Located> jobs, OldestDead(*queue, count));
+  if (jobs.empty() && queue->counts.dead == 0) {
+    DELAYD_ASSIGN_OR_RETURN(jobs, SoonestScheduled(*queue, count));
+  }
+  pending_.TouchAll();  // that there are no others rests on every change so far
+  Kicked kicked;
+  for (const Located& located : jobs) {
+    StatusOr<JobRecord> record = ReadRecord(located);
+    if (record.status().code() == StatusCode::kDataLoss) {
+      incidents_.push_back(record.status());
+      continue;
+    }
+    DELAYD_RETURN_IF_ERROR(record.status());
+    KickLocated(located, &*record);
+    ++kicked.count;
+  }
+  return Body(kicked);
+}
+
+}  // namespace delayd::engine

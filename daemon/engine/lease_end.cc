@@ -1,0 +1,159 @@
+// How a lease ends: ack, nack, bury, or its time; and how it is made longer.
+#include <algorithm>
+#include <cmath>
+
+#include "base/coding.h"
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+
+namespace delayd::engine {
+
+using storage::IndexRecord;
+using storage::JobEvent;
+using storage::JobRecord;
+
+namespace {
+
+Status LeaseLost(JobId id) {
+  return FailedPrecondition(
+      "the lease of job " + std::to_string(ToInt(id)) +
+          " is over: it ended, was given back, or belongs to an earlier run of the daemon; the "
+          "job may be handed out again",
+      "lease_lost");
+}
+
+}  // namespace
+
+StatusOr<Slot> EngineCore::FindLease(const LeaseToken& token) const {
+  const std::optional<Slot> slot = jobs_.Find(token.job);
+  if (!slot || token.epoch != epoch_ || jobs_[*slot].phase() != Phase::kLeased ||
+      leases_.at(*slot).sequence != token.sequence) {
+    return LeaseLost(token.job);
+  }
+  return *slot;
+}
+
+StatusOr<Body> EngineCore::Do(const Ack& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
+  const std::unique_ptr<JobRecord> record = std::move(leases_.at(slot).record);
+  ++record->attempts;
+  AddEvent(record.get(), JobEvent::Kind::kAcked, leases_.at(slot).client, {});
+  PutFinishedRows(
+      *record,
+      {.place = IndexRecord::Place::kTimers, .queue = record->queue, .at = jobs_[slot].key_due()},
+      /*cancelled=*/false);
+  Forget(slot);
+  ++queues_[record->queue].acked;
+  ++counters_.acked;
+  return Body(OneJob{FinishedView(*record, /*cancelled=*/false)});
+}
+
+Millis EngineCore::Backoff(JobId id, uint32_t attempts) const {
+  const double wait = static_cast<double>(options_.backoff_initial.count()) *
+                      std::pow(options_.backoff_factor, static_cast<double>(attempts) - 1);
+  const double capped = std::min(wait, static_cast<double>(options_.backoff_max.count()));
+  // Jobs that failed together must not come back together. From id and attempt, so that a replay
+  // gives the same.
+  std::string seed;
+  AppendU64(&seed, ToInt(id));
+  AppendU32(&seed, attempts);
+  const double jitter = static_cast<double>(Fingerprint(seed) % 1024) / 10240;
+  return Millis(static_cast<int64_t>(capped * (1 - jitter)));
+}
+
+// Back to the queue, or to the dead when the attempt was the last one.
+Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
+  const JobEntry& entry = jobs_[slot];
+  const WallTime old_key_due = entry.key_due();
+  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(entry.id()));
+  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
+  NoteLeaseEnd(&record, end, leases_.at(slot).client);
+  record.attempts += end.counts_as_attempt ? 1 : 0;
+  if (end.counts_as_attempt && record.max_attempts != 0 && record.attempts >= record.max_attempts) {
+    PutDeadRows(record, old_key_due, now_.wall);
+    Forget(slot);
+    ++counters_.died;
+    return OkStatus();
+  }
+  MoveDue(&record, DueAfter{end.delay ? *end.delay : Backoff(record.id, record.attempts)});
+  const WallTime key_due = KeyDue(record.due);
+  PutMovedRows(record, old_key_due, key_due);
+  Settle(record, key_due, slot);
+  return OkStatus();
+}
+
+void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::string_view client) {
+  record->last_error = end.error.substr(0, limits::kLastErrorBytesMax);
+  record->priority = end.priority.value_or(record->priority);
+  uint32_t& count = end.how == JobEvent::Kind::kExpired  ? record->timeouts
+                    : end.how == JobEvent::Kind::kBuried ? record->buries
+                                                         : record->releases;
+  ++count;
+  AddEvent(record, end.how, client, end.error);
+}
+
+void EngineCore::LeaseExpired(Slot slot) {
+  ++counters_.lease_expired;
+  const Status ended = EndLease(slot,
+                                {.how = JobEvent::Kind::kExpired,
+                                 .delay = Millis(0),
+                                 .error = "lease expired before an ack"});
+  if (ended.code() == StatusCode::kDataLoss) {
+    Damaged(slot, ended);
+  } else if (!ended.ok()) {
+    Die(ended);
+  }
+}
+
+StatusOr<Body> EngineCore::Do(const Nack& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
+  if (command.delay) {
+    DELAYD_RETURN_IF_ERROR(ValidateDue(DueAfter{*command.delay}));
+  }
+  DELAYD_RETURN_IF_ERROR(EndLease(slot,
+                                  {.how = JobEvent::Kind::kNacked,
+                                   .delay = command.delay,
+                                   .error = command.error,
+                                   .priority = command.priority,
+                                   .counts_as_attempt = command.counts_as_attempt}));
+  ++counters_.nacked;
+  return ShowAfterChange(command.token.job);
+}
+
+StatusOr<Body> EngineCore::Do(const Bury& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
+  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(jobs_[slot].id()));
+  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
+  ++record.attempts;
+  NoteLeaseEnd(
+      &record,
+      {.how = JobEvent::Kind::kBuried, .error = command.error, .priority = command.priority},
+      leases_.at(slot).client);
+  PutDeadRows(record, located.index.at, now_.wall);
+  Forget(slot);
+  ++counters_.died;
+  ++counters_.buried;
+  return ShowAfterChange(command.token.job);
+}
+
+// A ready job whose time to be handed out is over.
+void EngineCore::Expire(Slot slot, JobRecord record) {
+  record.last_error = "expired: nobody took it within expires_after";
+  AddEvent(&record, JobEvent::Kind::kDied, {}, record.last_error);
+  PutDeadRows(record, jobs_[slot].key_due(), now_.wall);
+  Forget(slot);
+  ++counters_.died;
+}
+
+StatusOr<Body> EngineCore::Do(const Extend& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
+  DELAYD_RETURN_IF_ERROR(ValidateLease(command.lease));
+  LeaseInfo& info = leases_.at(slot);
+  info.expires = now_.boot + command.lease.value_or(info.record->lease);
+  const bool moved = boot_wheel_.Move(static_cast<wheel::TimerHandle>(jobs_[slot].handle),
+                                      static_cast<wheel::Tick>(ToMillis(info.expires)));
+  DELAYD_CHECK(moved);
+  return Body(OneJob{ViewOf(*info.record, JobState::kLeased)});
+}
+
+}  // namespace delayd::engine

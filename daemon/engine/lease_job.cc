@@ -1,0 +1,64 @@
+// Handing out one job by name, and giving one back as if it had not been handed out.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/engine/engine_core.h"
+
+namespace delayd::engine {
+
+using storage::JobRecord;
+
+StatusOr<Body> EngineCore::Do(const LeaseJob& command) {
+  DELAYD_RETURN_IF_ERROR(ValidateLease(command.lease));
+  DELAYD_RETURN_IF_ERROR(ValidateClient(command.client));
+  DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+  if (located.state == JobState::kFinished) {
+    return RefuseFinished(located, command.job);
+  }
+  if (located.state == JobState::kLeased) {
+    return RefuseState(located, command.job, "a worker has it; try again when its lease is over");
+  }
+  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
+  JobRecord with_payload = record;
+  DELAYD_RETURN_IF_ERROR(ReadPayload(&with_payload));
+  WallTime key_due = located.index.at;
+  if (located.state == JobState::kDead) {
+    // Pending again: a crash, or a lease that ends without an ack, finds it among the others.
+    MoveDue(&record, DueAfter{});
+    key_due = KeyDue(record.due);
+    PutRevivedRows(record, located.index.at, key_due);
+    record.payload = std::move(with_payload.payload);
+  } else {
+    record = std::move(with_payload);
+  }
+  Slot slot = 0;
+  if (located.slot) {
+    slot = *located.slot;
+    Unplace(slot);
+  } else {
+    JobEntry entry(record.id, record.queue, key_due, record.priority);
+    entry.set_phase(Phase::kLeased);
+    entry.set_on_boot_clock(record.due_kind == DueKind::kRelative && record.boot_id == boot_id_);
+    slot = jobs_.Add(entry);
+  }
+  fired_.Add(key_due, record.id);
+  const Millis late =
+      jobs_[slot].on_boot_clock() ? now_.boot - record.boot_due : now_.wall - record.due;
+  Leased leased;
+  leased.jobs.push_back(
+      Grant(slot, std::move(record), std::max(late, Millis(0)), command.lease, command.client));
+  return Body(std::move(leased));
+}
+
+void EngineCore::ReturnUntouched(Slot slot) {
+  const std::unique_ptr<JobRecord> record = std::move(leases_.at(slot).record);
+  Settle(*record, jobs_[slot].key_due(), slot);
+}
+
+StatusOr<Body> EngineCore::Do(const GiveBack& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
+  ReturnUntouched(slot);
+  return ShowAfterChange(command.token.job);
+}
+
+}  // namespace delayd::engine

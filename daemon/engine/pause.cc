@@ -1,0 +1,105 @@
+// Queues that hand nothing out for a while.
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+#include "daemon/engine/timer_id.h"
+
+namespace delayd::engine {
+
+using storage::QueueRecord;
+using storage::Table;
+
+void EngineCore::PutQueueRow(const Queue& queue) {
+  QueueRecord record{.id = queue.id};
+  if (queue.pause) {
+    record.pause = queue.pause->durable;
+  }
+  pending_.Put(Table::kQueues, queue.name, storage::EncodeQueueRecord(queue.name, record));
+}
+
+bool EngineCore::MayHandOut(const Queue& queue) const {
+  return !queue.pause.has_value();
+}
+
+void EngineCore::ServeSoon(Queue& queue) {
+  if (!queue.to_serve && !queue.waiters.empty()) {
+    queue.to_serve = true;
+    to_serve_.push_back(queue.id);
+  }
+}
+
+StatusOr<Body> EngineCore::Do(const Pause& command) {
+  DELAYD_RETURN_IF_ERROR(ValidateQueueName(command.queue));
+  if (command.duration &&
+      (command.duration->count() < 1 || command.duration->count() > limits::kDelayMsMax)) {
+    return InvalidArgument("a pause of " + std::to_string(command.duration->count()) +
+                               " ms is out of range; use 1 to " +
+                               std::to_string(limits::kDelayMsMax) +
+                               " ms, or none to pause until it is resumed",
+                           "invalid_duration");
+  }
+  if (!command.create) {
+    DELAYD_RETURN_IF_ERROR(FindStoredQueue(command.queue).status());
+  }
+  Queue& queue = QueueForNewJob(command.queue);
+  EndPause(queue);
+  QueuePause& pause = queue.pause.emplace();
+  pause.durable.since = now_.wall;
+  if (command.duration) {
+    pause.end = now_.boot + *command.duration;
+    pause.durable.timed =
+        QueueRecord::Timed{.length = *command.duration, .boot_id = boot_id_, .boot_end = pause.end};
+    StartPauseTimer(queue);
+  }
+  PutQueueRow(queue);
+  ++queue.pauses;
+  return Body(QueueList{{ViewOfQueue(queue)}});
+}
+
+StatusOr<Body> EngineCore::Do(const Resume& command) {
+  DELAYD_RETURN_IF_ERROR(FindStoredQueue(command.queue).status());
+  Queue& queue = *queues_.Find(command.queue);
+  pending_.TouchAll();
+  if (queue.pause) {
+    EndPause(queue);
+    PutQueueRow(queue);
+    ServeSoon(queue);
+  }
+  return Body(QueueList{{ViewOfQueue(queue)}});
+}
+
+void EngineCore::StartPauseTimer(Queue& queue) {
+  queue.pause->timer = boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(queue.pause->end)),
+                                       TimerIdOfPause(queue.id));
+}
+
+void EngineCore::EndPause(Queue& queue) {
+  if (queue.pause && queue.pause->durable.timed) {
+    boot_wheel_.Cancel(queue.pause->timer);
+  }
+  queue.pause.reset();
+}
+
+// Its time is over.
+void EngineCore::PauseOver(QueueId id) {
+  Queue& queue = queues_[id];
+  queue.pause.reset();
+  PutQueueRow(queue);
+  ServeSoon(queue);
+}
+
+// After a start: on the boot clock it began on, or, after a reboot, on the wall clock since then.
+void EngineCore::RestorePause(Queue& queue, const QueueRecord::Pause& pause) {
+  queue.pause.emplace().durable = pause;
+  if (!pause.timed) {
+    return;
+  }
+  const Millis passed = now_.wall - pause.since;
+  const Millis left = std::clamp(pause.timed->length - passed, Millis(0), pause.timed->length);
+  queue.pause->end = pause.timed->boot_id == boot_id_ ? pause.timed->boot_end : now_.boot + left;
+  StartPauseTimer(queue);
+}
+
+}  // namespace delayd::engine

@@ -1,0 +1,169 @@
+// The jobs of one queue that come next, in each state: for peek and for kicks by number.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+#include "storage/keys.h"
+
+namespace delayd::engine {
+
+using storage::IndexRecord;
+using storage::Table;
+
+namespace {
+
+// (key_due or time of death, id), in order; as rows on disk and rows of batches on their way say.
+using Places = std::set<std::pair<WallTime, JobId>>;
+
+void KeepFirst(Places* places, size_t count) {
+  while (places->size() > count) {
+    places->erase(std::prev(places->end()));
+  }
+}
+
+}  // namespace
+
+StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::string& name) const {
+  DELAYD_RETURN_IF_ERROR(ValidateQueueName(name));
+  const Queue* queue = queues_.Find(name);
+  if (queue == nullptr || !queue->stored) {
+    return NotFound("queue " + name + " is not known: no job was ever put into it");
+  }
+  return queue;
+}
+
+// Nothing that still waits is keyed before this: what a timer stands for is keyed at its due time
+// or later, and what is on disk only at far_begins_ or later.
+WallTime EngineCore::FirstScheduledKey() const {
+  WallTime first = far_begins_;
+  if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
+    first = std::min(first, WallFromMillis(static_cast<int64_t>(next)) - kClockRounding);
+  }
+  if (const wheel::Tick next = boot_wheel_.NextExpiration();
+      next != wheel::kNever && wall_offset_min_ != Millis::max()) {
+    first = std::min(first, WallFromMillis(static_cast<int64_t>(next)) + wall_offset_min_);
+  }
+  return std::max(first, durable_low_water_mark_);
+}
+
+StatusOr<std::vector<EngineCore::Located>> EngineCore::SoonestScheduled(const Queue& queue,
+                                                                        size_t count) {
+  std::vector<Located> found;
+  if (count == 0) {
+    return found;
+  }
+  Places places;
+  Status failed;
+  const auto consider = [&](WallTime key_due, JobId id) {
+    const StatusOr<Located> located = LocateId(id);
+    const bool here = located.ok() && located->state == JobState::kScheduled &&
+                      located->index.at == key_due && located->index.queue == queue.id;
+    if (here) {
+      places.emplace(key_due, id);
+      KeepFirst(&places, count);
+    } else if (!located.ok() && located.status().code() != StatusCode::kNotFound) {
+      failed = located.status();
+    }
+    return failed.ok();
+  };
+  pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view) {
+    if (const auto parts = storage::ParseTimerKey(key); parts.ok() && failed.ok()) {
+      consider(parts->key_due, parts->id);
+    }
+  });
+  DELAYD_RETURN_IF_ERROR(failed);
+  DELAYD_RETURN_IF_ERROR(
+      pending_.Scan(Table::kByQueue,
+                    storage::ByQueueKey(queue.id, FirstScheduledKey(), JobId{}),
+                    storage::ByQueueKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
+                    [&](std::string_view key, std::string_view) {
+                      const auto parts = storage::ParseByQueueKey(key);
+                      failed = parts.status();
+                      if (!failed.ok()) {
+                        return false;
+                      }
+                      const std::pair place(parts->key_due, parts->id);
+                      const bool enough = places.size() == count && place > *places.rbegin();
+                      return !enough && consider(parts->key_due, parts->id);
+                    }));
+  DELAYD_RETURN_IF_ERROR(failed);
+  for (const auto& [key_due, id] : places) {
+    DELAYD_ASSIGN_OR_RETURN(Located located, LocateId(id));
+    found.push_back(std::move(located));
+  }
+  return found;
+}
+
+StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& queue,
+                                                                  size_t count) {
+  std::vector<Located> found;
+  if (count == 0 || queue.counts.dead == 0) {
+    return found;
+  }
+  Places places;
+  pending_.ForEachPut(Table::kDead, [&](std::string_view key, std::string_view) {
+    if (const auto parts = storage::ParseDeadKey(key); parts.ok() && parts->queue == queue.id) {
+      places.emplace(parts->died, parts->id);
+      KeepFirst(&places, count);
+    }
+  });
+  Status failed;
+  DELAYD_RETURN_IF_ERROR(
+      pending_.Scan(Table::kDead,
+                    storage::DeadKey(queue.id, WallTime(), JobId{}),
+                    storage::DeadKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
+                    [&](std::string_view key, std::string_view) {
+                      const auto parts = storage::ParseDeadKey(key);
+                      failed = parts.status();
+                      if (!failed.ok()) {
+                        return false;
+                      }
+                      const std::pair place(parts->died, parts->id);
+                      if (places.size() == count && place > *places.rbegin()) {
+                        return false;
+                      }
+                      if (!pending_.IsChanging(Table::kDead, key)) {
+                        places.insert(place);
+                        KeepFirst(&places, count);
+                      }
+                      return true;
+                    }));
+  DELAYD_RETURN_IF_ERROR(failed);
+  for (const auto& [died, id] : places) {
+    found.push_back({.state = JobState::kDead,
+                     .id = id,
+                     .index = {.place = IndexRecord::Place::kDead, .queue = queue.id, .at = died}});
+  }
+  return found;
+}
+
+StatusOr<Body> EngineCore::Do(const Peek& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.queue));
+  std::vector<Located> jobs;
+  switch (command.which) {
+    case Peek::Which::kReady:
+      if (!queue->ready.empty()) {
+        DELAYD_ASSIGN_OR_RETURN(Located first, LocateId(queue->ready.Top().id));
+        jobs.push_back(std::move(first));
+      }
+      break;
+    case Peek::Which::kDelayed: {
+      DELAYD_ASSIGN_OR_RETURN(jobs, SoonestScheduled(*queue, 1));
+      break;
+    }
+    case Peek::Which::kBuried: {
+      DELAYD_ASSIGN_OR_RETURN(jobs, OldestDead(*queue, 1));
+      break;
+    }
+  }
+  pending_.TouchAll();  // that it is the first rests on every change so far
+  if (jobs.empty()) {
+    return NotFound("queue " + command.queue + " has no such job");
+  }
+  DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(jobs.front(), /*with_payload=*/true));
+  return Body(OneJob{std::move(view)});
+}
+
+}  // namespace delayd::engine

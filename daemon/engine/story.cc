@@ -1,0 +1,23 @@
+// What a job's record remembers of its life.
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+
+namespace delayd::engine {
+
+using storage::JobEvent;
+
+void EngineCore::AddEvent(storage::JobRecord* record,
+                          JobEvent::Kind kind,
+                          std::string_view who,
+                          std::string_view what) const {
+  auto& events = record->events;
+  if (events.size() >= limits::kJobEventsMax) {
+    events.erase(events.begin());
+  }
+  events.push_back({.kind = kind,
+                    .at = now_.wall,
+                    .who = std::string(who),
+                    .what = std::string(what.substr(0, limits::kEventErrorBytesMax))});
+}
+
+}  // namespace delayd::engine

@@ -1,0 +1,151 @@
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+JobId Buried(EngineHarness* harness, const std::string& payload = "p") {
+  const JobView job = harness->EnqueueOk(In(Millis(0), payload));
+  const LeaseToken token = *harness->LeaseNow().at(0).lease_token;
+  EXPECT_TRUE(harness->Call(Bury{.token = token, .error = "no use"}).status.ok());
+  harness->Wait(Millis(1));
+  return job.id;
+}
+
+uint64_t KickedCount(EngineHarness* harness, uint32_t count) {
+  const Reply reply = harness->Call(KickQueue{.queue = "default", .count = count});
+  EXPECT_TRUE(reply.status.ok()) << reply.status.message();
+  return std::get<Kicked>(reply.body).count;
+}
+
+TEST(KickTest, ADeadJobIsReadyAgainWithAllItsAttempts) {
+  EngineHarness harness;
+  const JobId id = Buried(&harness);
+  const Reply reply = harness.Call(Kick{id});
+  ASSERT_TRUE(reply.status.ok()) << reply.status.message();
+  const JobView& job = std::get<OneJob>(reply.body).job;
+  EXPECT_EQ(job.state, JobState::kReady);
+  EXPECT_EQ(job.attempt, 0U);
+  EXPECT_EQ(job.last_error, "no use");
+  EXPECT_EQ(job.kicks, 1U);
+  harness.Restart();
+  EXPECT_EQ(harness.LeaseNow().at(0).id, id);
+}
+
+TEST(KickTest, AScheduledJobIsReadyNow) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(std::chrono::hours(5)));
+  ASSERT_TRUE(harness.Call(Kick{job.id}).status.ok());
+  EXPECT_EQ(harness.LeaseNow().at(0).id, job.id);
+}
+
+TEST(KickTest, ReadyAndLeasedJobsAreRefusedByState) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  EXPECT_EQ(harness.ReasonOf(Kick{job.id}), "ready");
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  EXPECT_EQ(harness.ReasonOf(Kick{job.id}), "leased");
+  EXPECT_EQ(harness.ReasonOf(Kick{JobId{4711}}), "not_found");
+}
+
+TEST(KickTest, ByNumberTakesTheOldestDeadFirstAndLeavesScheduledOnesAlone) {
+  EngineHarness harness;
+  const JobId first = Buried(&harness);
+  Buried(&harness);
+  harness.EnqueueOk(In(std::chrono::hours(1)));
+  EXPECT_EQ(KickedCount(&harness, 1), 1U);
+  EXPECT_EQ(harness.LeaseNow(10).at(0).id, first);
+  EXPECT_EQ(KickedCount(&harness, 5), 1U);
+}
+
+TEST(KickTest, ByNumberTakesTheSoonestScheduledWhenNoneIsDead) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(std::chrono::hours(30)));
+  const JobView soon = harness.EnqueueOk(In(std::chrono::hours(20)));
+  EXPECT_EQ(KickedCount(&harness, 1), 1U);
+  const auto leased = harness.LeaseNow(10);
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].id, soon.id);
+}
+
+TEST(KickTest, ByNumberSeesChangesThatAreNotDurableYet) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(std::chrono::hours(3)));
+  const RequestId enqueue = harness.Send(Enqueue{{In(std::chrono::hours(2), "soonest")}});
+  const RequestId kick = harness.Send(KickQueue{.queue = "default", .count = 1});
+  EXPECT_FALSE(harness.HasReply(kick));
+  harness.Turn();
+  harness.Take(enqueue);
+  EXPECT_EQ(std::get<Kicked>(harness.Take(kick).body).count, 1U);
+  EXPECT_EQ(harness.LeaseNow().at(0).payload, "soonest");
+}
+
+TEST(PeekTest, ShowsTheNextOfEachStateWithItsPayload) {
+  EngineHarness harness;
+  const auto peek = [&](Peek::Which which) {
+    return harness.Call(Peek{.queue = "default", .which = which});
+  };
+  EXPECT_EQ(peek(Peek::Which::kReady).status.reason(), "not_found");
+  Buried(&harness, "dead");
+  harness.EnqueueOk({.due = DueAfter{}, .payload = "ready"});
+  harness.EnqueueOk({.due = DueAfter{}, .payload = "urgent", .priority = 1});
+  harness.EnqueueOk(In(std::chrono::hours(9), "later"));
+  harness.EnqueueOk(In(std::chrono::hours(8), "sooner"));
+  const auto payload = [&](Peek::Which which) {
+    return std::get<OneJob>(peek(which).body).job.payload;
+  };
+  EXPECT_EQ(payload(Peek::Which::kReady), "urgent");
+  EXPECT_EQ(payload(Peek::Which::kDelayed), "sooner");
+  EXPECT_EQ(payload(Peek::Which::kBuried), "dead");
+}
+
+TEST(LeaseJobTest, HandsOutThisVeryJobBeforeItsTime) {
+  EngineHarness harness({.horizon = Millis(1000)});
+  const JobView far = harness.EnqueueOk(In(std::chrono::hours(9), "far"));
+  const Reply reply = harness.Call(LeaseJob{.job = far.id});
+  ASSERT_TRUE(reply.status.ok()) << reply.status.message();
+  const JobView& job = std::get<Leased>(reply.body).jobs.at(0);
+  EXPECT_EQ(job.payload, "far");
+  EXPECT_EQ(harness.ReasonOf(LeaseJob{.job = far.id}), "leased");
+  EXPECT_TRUE(harness.Call(Ack{*job.lease_token}).status.ok());
+}
+
+TEST(LeaseJobTest, ADeadJobIsPendingFromThenOn) {
+  EngineHarness harness;
+  const JobId id = Buried(&harness);
+  const Reply reply = harness.Call(LeaseJob{.job = id});
+  ASSERT_TRUE(reply.status.ok()) << reply.status.message();
+  harness.Restart();
+  EXPECT_EQ(harness.ShowOk(id).state, JobState::kReady);
+}
+
+TEST(LeaseJobTest, P2AJobGivenBackBeforeItsTimeWaitsForIt) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(5000)));
+  const Reply reply = harness.Call(LeaseJob{.job = job.id});
+  const LeaseToken token = *std::get<Leased>(reply.body).jobs.at(0).lease_token;
+  ASSERT_TRUE(harness.Call(GiveBack{token}).status.ok());
+  EXPECT_EQ(harness.ShowOk(job.id).state, JobState::kScheduled);
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(Millis(5001));
+  EXPECT_EQ(harness.LeaseNow().at(0).attempt, 1U);
+  EXPECT_EQ(harness.ReasonOf(GiveBack{token}), "lease_lost");
+}
+
+TEST(NackTest, WithoutCountingNeverUsesTheAttemptsUp) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{}, .max_attempts = 1});
+  for (int i = 0; i < 3; ++i) {
+    const LeaseToken token = *harness.LeaseNow().at(0).lease_token;
+    const Reply reply = harness.Call(
+        Nack{.token = token, .delay = Millis(0), .priority = 7, .counts_as_attempt = false});
+    EXPECT_EQ(std::get<OneJob>(reply.body).job.state, JobState::kReady);
+    EXPECT_EQ(std::get<OneJob>(reply.body).job.priority, 7U);
+  }
+  const JobView job = harness.LeaseNow().at(0);
+  EXPECT_EQ(job.attempt, 1U);
+  EXPECT_EQ(job.releases, 3U);
+  EXPECT_EQ(job.reserves, 4U);
+}
+
+}  // namespace
+}  // namespace delayd::engine

@@ -1,0 +1,89 @@
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+QueueView Queue(EngineHarness* harness) {
+  const Reply reply = harness->Call(ListQueues{.queue = "default"});
+  EXPECT_TRUE(reply.status.ok()) << reply.status.message();
+  return std::get<QueueList>(reply.body).queues.at(0);
+}
+
+TEST(PauseTest, APausedQueueHandsNothingOutAndTellsSo) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default"}).status.ok());
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  EXPECT_TRUE(Queue(&harness).paused);
+  EXPECT_EQ(Queue(&harness).pause_left, std::nullopt);
+  EXPECT_EQ(Queue(&harness).ready, 1U);
+}
+
+TEST(PauseTest, SurvivesARestart) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default"}).status.ok());
+  harness.Restart();
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  ASSERT_TRUE(harness.Call(Resume{.queue = "default"}).status.ok());
+  harness.Restart();
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(PauseTest, P1IsAnsweredWhenItIsDurable) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  const RequestId pause = harness.Send(Pause{.queue = "default"});
+  EXPECT_FALSE(harness.HasReply(pause));
+  harness.Turn();
+  EXPECT_TRUE(harness.HasReply(pause));
+}
+
+TEST(PauseTest, ATimedPauseEndsByItselfAndServesWhoWaits) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default", .duration = Millis(5000)}).status.ok());
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}, .wait = Millis(60'000)});
+  harness.Wait(Millis(4999));
+  EXPECT_FALSE(harness.HasReply(lease));
+  EXPECT_EQ(Queue(&harness).pause_left, Millis(1));
+  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), Millis(1));
+  harness.Wait(Millis(1));
+  EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 1U);
+  EXPECT_FALSE(Queue(&harness).paused);
+}
+
+TEST(PauseTest, ATimedPauseGoesOnAfterARebootForWhatIsLeftOfIt) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default", .duration = Millis(5000)}).status.ok());
+  harness.Wait(Millis(2000));
+  harness.Restart(kBootId + 1);
+  EXPECT_EQ(Queue(&harness).pause_left, Millis(3000));
+  harness.Wait(Millis(3000));
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(PauseTest, ResumeServesWhoWaits) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default"}).status.ok());
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}, .wait = Millis(60'000)});
+  harness.Turn();
+  EXPECT_FALSE(harness.HasReply(lease));
+  ASSERT_TRUE(harness.Call(Resume{.queue = "default"}).status.ok());
+  EXPECT_TRUE(harness.HasReply(lease));
+}
+
+TEST(PauseTest, OfAnUnknownQueueIsRefusedUnlessItIsToBeCreated) {
+  EngineHarness harness;
+  EXPECT_EQ(harness.ReasonOf(Pause{.queue = "default"}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(Resume{.queue = "default"}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(Pause{.queue = "-"}), "invalid_queue");
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default", .create = true}).status.ok());
+  harness.EnqueueOk(In(Millis(0)));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+}
+
+}  // namespace
+}  // namespace delayd::engine
