@@ -127,6 +127,7 @@ struct JobView {
   // Leased jobs.
   std::optional<LeaseToken> lease_token;  // only in the answer to the lease request itself
   std::optional<WallTime> lease_expires;
+  BootTime lease_ends;  // the same moment, on the clock that counts
   std::optional<Millis> lateness;
 };
 

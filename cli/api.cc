@@ -195,6 +195,11 @@ StatusOr<std::vector<protocol::Stat>> Api::Stats() {
   return Understood(protocol::ParseStats(answer));
 }
 
+StatusOr<std::vector<protocol::Stat>> Api::AcceptClock() {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/clock/accept"));
+  return Understood(protocol::ParseStats(answer));
+}
+
 StatusOr<protocol::VerifyResult> Api::Verify() {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/admin/verify"));
   return Understood(protocol::ParseVerifyResult(answer));

@@ -70,6 +70,7 @@ class Api {
   StatusOr<std::vector<protocol::QueueCounts>> Queues();
   StatusOr<protocol::QueueCounts> Queue(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> Stats();
+  StatusOr<std::vector<protocol::Stat>> AcceptClock();
   StatusOr<protocol::VerifyResult> Verify();
   StatusOr<protocol::BackupResult> BackUp(const protocol::BackupRequest& request);
   StatusOr<protocol::Health> Health();

@@ -1,8 +1,8 @@
 #include "cli/command_line.h"
 
 #include <algorithm>
-#include <array>
 
+#include "cli/global_options.h"
 #include "cli/help.h"
 #include "protocol/nearest.h"
 
@@ -14,52 +14,8 @@ namespace {
 using protocol::DidYouMean;
 using protocol::Quoted;
 
-constexpr std::array<std::string_view, 5> kGlobalsWithValue = {
-    "--server", "-s", "--output", "-o", "--timeout"};
-
-struct Words {
-  std::string verb;  // empty: none
-  std::vector<std::string> others;
-};
-
-// The verb is the first word that is neither an option nor an option's value.
-Words SplitVerb(const std::vector<std::string>& args) {
-  Words words;
-  bool value = false;
-  for (const std::string& arg : args) {
-    const bool is_option = arg.size() > 1 && arg[0] == '-';
-    if (words.verb.empty() && !value && !is_option) {
-      words.verb = arg;
-      continue;
-    }
-    value = !value && std::find(kGlobalsWithValue.begin(), kGlobalsWithValue.end(), arg) !=
-                          kGlobalsWithValue.end();
-    words.others.push_back(arg);
-  }
-  return words;
-}
-
-void DeclareGlobals(Options* options, Globals* globals, std::optional<std::string>* output) {
-  options->Text("-s,--server",
-                "ADDRESS",
-                &globals->server,
-                "unix:/path/to.sock or http://host:port [DELAYCTL_SERVER]");
-  options->Text("-o,--output", "FORMAT", output, "table, json or jsonl");
-  options->Flag("-q,--quiet", &globals->quiet, "ids only, no words");
-  options->Duration("--timeout", &globals->timeout, "give up on an answer after this long (5s)");
-}
-
-StatusOr<OutputFormat> ParseOutput(const std::optional<std::string>& text) {
-  if (!text.has_value() || *text == "table") {
-    return OutputFormat::kTable;
-  }
-  if (*text == "json") {
-    return OutputFormat::kJson;
-  }
-  if (*text == "jsonl" || *text == "ndjson") {
-    return OutputFormat::kJsonl;
-  }
-  return UsageError("--output: " + Quoted(*text) + " is unknown; use table, json or jsonl");
+bool Contains(const std::vector<std::string>& words, std::string_view word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // Hands one group of options to the parser. The first bad value is kept in `error`.
@@ -160,12 +116,19 @@ void TakeRest(const Options& options, std::vector<std::string>* words) {
   }
 }
 
-Status ParseVerb(Verb* verb, std::vector<std::string> words, Invocation* invocation) {
-  Options own;
-  Options global;
-  std::optional<std::string> output;
+Status ParseVerb(Verb* verb,
+                 std::vector<std::string> words,
+                 LocalClock clock,
+                 Invocation* invocation) {
+  // Times are read while options are, so this one goes before.
+  if (Contains(words, "--utc")) {
+    clock.zone = cctz::utc_time_zone();
+  }
+  Options own(clock);
+  Options global(clock);
+  GlobalValues globals;
   verb->Declare(&own);
-  DeclareGlobals(&global, &invocation->globals, &output);
+  DeclareGlobals(&global, &globals);
   TakeRest(own, &words);
 
   CLI::App app(std::string(verb->summary()), "delayctl " + std::string(verb->name()));
@@ -176,7 +139,7 @@ Status ParseVerb(Verb* verb, std::vector<std::string> words, Invocation* invocat
   DELAYD_RETURN_IF_ERROR(
       RunParser(&app, std::move(words), LongNames(own, global), &invocation->help));
   DELAYD_RETURN_IF_ERROR(bad_value);
-  DELAYD_ASSIGN_OR_RETURN(invocation->globals.output, ParseOutput(output));
+  DELAYD_ASSIGN_OR_RETURN(invocation->globals, ApplyGlobals(globals));
   invocation->verb = invocation->help.empty() ? verb : nullptr;
   return OkStatus();
 }
@@ -188,10 +151,6 @@ Status UnknownVerb(const std::string& word, const std::vector<std::unique_ptr<Ve
   }
   return UsageError("unknown verb " + Quoted(word) + DidYouMean(word, names) +
                     (protocol::Nearest(word, names).empty() ? "; see: delayctl --help" : ""));
-}
-
-bool Contains(const std::vector<std::string>& words, std::string_view word) {
-  return std::find(words.begin(), words.end(), word) != words.end();
 }
 
 // Without a verb there is help, the version, or a mistake.
@@ -212,8 +171,28 @@ StatusOr<Invocation> WithoutVerb(const std::vector<std::string>& words,
 
 }  // namespace
 
+Words SplitVerb(const std::vector<std::string>& args) {
+  GlobalValues values;
+  Options globals;
+  DeclareGlobals(&globals, &values);
+  Words words;
+  bool value = false;
+  for (const std::string& arg : args) {
+    const bool is_option = arg.size() > 1 && arg[0] == '-';
+    if (words.verb.empty() && !value && !is_option) {
+      words.verb = arg;
+      continue;
+    }
+    const Option* option = value ? nullptr : globals.Find(arg);
+    value = option != nullptr && !option->metavar.empty();
+    words.others.push_back(arg);
+  }
+  return words;
+}
+
 StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
-                                      const std::vector<std::unique_ptr<Verb>>& verbs) {
+                                      const std::vector<std::unique_ptr<Verb>>& verbs,
+                                      const LocalClock& clock) {
   Words words = SplitVerb(args);
   if (words.verb.empty()) {
     return WithoutVerb(words.others, verbs);
@@ -229,7 +208,7 @@ StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
       continue;
     }
     Invocation invocation;
-    const Status status = ParseVerb(verb.get(), std::move(words.others), &invocation);
+    const Status status = ParseVerb(verb.get(), std::move(words.others), clock, &invocation);
     if (!status.ok()) {
       return UsageError(std::string(verb->name()) + ": " + status.message() + " (see: delayctl " +
                         std::string(verb->name()) + " --help)");

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "cli/context.h"
+#include "cli/local_time.h"
 #include "cli/verb.h"
 
 namespace delayd::cli {
@@ -23,8 +24,17 @@ struct Invocation {
   std::string help;
 };
 
-// `args` without the program's own name.
+struct Words {
+  std::string verb;  // empty: none
+  std::vector<std::string> others;
+};
+
+// The verb is the first word that is neither an option nor an option's value.
+Words SplitVerb(const std::vector<std::string>& args);
+
+// `args` without the program's own name; times without a zone are read by `clock`.
 StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
-                                      const std::vector<std::unique_ptr<Verb>>& verbs);
+                                      const std::vector<std::unique_ptr<Verb>>& verbs,
+                                      const LocalClock& clock);
 
 }  // namespace delayd::cli

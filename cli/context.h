@@ -15,6 +15,7 @@
 #include "cli/api.h"
 #include "cli/console.h"
 #include "cli/exit_code.h"
+#include "cli/local_time.h"
 #include "protocol/client.h"
 
 namespace delayd::cli {
@@ -23,8 +24,11 @@ enum class OutputFormat : uint8_t { kTable, kJson, kJsonl };
 
 struct Globals {
   std::optional<std::string> server;
+  std::optional<std::string> token_file;
   OutputFormat output = OutputFormat::kTable;
+  bool wide = false;  // a table with more columns
   bool quiet = false;
+  bool utc = false;
   std::optional<Millis> timeout;
 };
 
@@ -40,6 +44,13 @@ struct Context {
   bool in_is_terminal = false;
   Connect connect;
   std::function<void(Millis)> sleep;
+  cctz::time_zone zone = cctz::utc_time_zone();
+  // Where `connect` goes, and who said so.
+  std::string server = {};
+  std::string server_origin = {};
+
+  // A moment for people.
+  std::string TimeText(WallTime time) const { return FormatLocalTime(time, zone); }
 
   StatusOr<std::unique_ptr<Api>> OpenApi(Millis timeout_default = kTimeoutDefault) const {
     DELAYD_ASSIGN_OR_RETURN(std::unique_ptr<protocol::Client> client, connect());

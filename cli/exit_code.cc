@@ -4,6 +4,20 @@
 
 namespace delayd::cli {
 
+std::span<const ExitCodeMeaning> ExitCodeTable() {
+  static constexpr ExitCodeMeaning kTable[] = {
+      {kExitOk, "done"},
+      {kExitFailed, "failed or only part done"},
+      {kExitUsage, "wrong usage or unreadable input"},
+      {kExitNotFound, "no such job, key or queue"},
+      {kExitRefused, "refused by state (leased, already fired, key conflict)"},
+      {kExitUnreachable, "daemon unreachable or not ready"},
+      {kExitTimedOut, "timed out"},
+      {kExitNotAllowed, "not allowed"},
+      {kExitInterrupted, "interrupted"}};
+  return kTable;
+}
+
 ExitCode ExitCodeOf(const Status& status) {
   switch (status.code()) {
     case StatusCode::kOk:

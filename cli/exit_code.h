@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "base/status.h"
 
@@ -21,6 +23,14 @@ enum ExitCode : int {
   kExitNotAllowed = 7,
   kExitInterrupted = 130,
 };
+
+struct ExitCodeMeaning {
+  ExitCode code;
+  std::string_view meaning;
+};
+
+// For the help and the manual.
+std::span<const ExitCodeMeaning> ExitCodeTable();
 
 ExitCode ExitCodeOf(const Status& status);
 // Of a command over many objects: their common code, or kExitFailed when they differ.

@@ -1,5 +1,8 @@
 #include "cli/help.h"
 
+#include <algorithm>
+
+#include "cli/global_options.h"
 #include "cli/verbs/verbs.h"
 
 namespace delayd::cli {
@@ -16,23 +19,47 @@ constexpr std::string_view kMore =
     "\n"
     "Help on one verb: delayctl VERB --help. Options for all, and exit codes: delayctl --help.\n";
 
-constexpr std::string_view kGlobals =
-    "\n"
-    "Options of all verbs:\n"
-    "  -s, --server ADDRESS   unix:/path/to.sock or http://host:port; else DELAYCTL_SERVER;\n"
-    "                         else unix:/run/delayd/delayd.sock\n"
-    "  -o, --output FORMAT    table (default), json or jsonl\n"
-    "  -q, --quiet            ids only, no words\n"
-    "      --timeout DURATION give up on an answer after this long (5s)\n"
-    "  -h, --help             help\n"
-    "  -V, --version          version\n"
-    "\n"
-    "Durations: 500ms 90s 30m 1h30m 2d (1d is 24 h). Times: 2027-01-01T09:00:00Z, or +08:00.\n"
+constexpr std::string_view kConventions =
+    "Durations: 500ms 90s 30m 1h30m 2d (1d is 24 h). Times: 2027-01-01T09:00:00Z, or +08:00;\n"
+    "'2027-01-01 09:00', 'tomorrow 09:00', 'fri noon', 18:30 in the local zone, in UTC with "
+    "--utc;\n"
+    "+30m, @1800000000. Tables show local times with their offset; JSON is always UTC.\n"
     "Colour appears on a terminal only; NO_COLOR turns it off.\n"
-    "\n"
-    "Exit codes: 0 done, 1 failed or only part done, 2 wrong usage or unreadable input,\n"
-    "3 no such job, key or queue, 4 refused by state (leased, already fired, key conflict),\n"
-    "5 daemon unreachable or not ready, 6 timed out, 7 not allowed, 130 interrupted.\n";
+    "\n";
+
+std::string GlobalOptionsText() {
+  GlobalValues values;
+  Options options;
+  DeclareGlobals(&options, &values);
+  std::string text = "\nOptions of all verbs:\n";
+  const auto line = [&text](const std::string& names, const std::string& help) {
+    constexpr size_t kWidth = 25;
+    std::string left = "  " + std::string(names.starts_with("--") ? "    " : "") + names;
+    left.resize(std::max(kWidth, left.size() + 1), ' ');
+    text += left + help + "\n";
+  };
+  for (const Option& option : options.all()) {
+    std::string names = option.names;
+    if (const size_t comma = names.find(','); comma != std::string::npos) {
+      names.insert(comma + 1, " ");
+    }
+    line(names + (option.metavar.empty() ? "" : " " + option.metavar), option.help);
+  }
+  line("-h, --help", "help");
+  line("-V, --version", "version");
+  return text + "\n";
+}
+
+std::string ExitCodesText() {
+  std::string text = "Exit codes:";
+  for (const ExitCodeMeaning& row : ExitCodeTable()) {
+    const std::string item = " " + std::to_string(row.code) + " " + std::string(row.meaning) +
+                             (row.code == kExitInterrupted ? ".\n" : ",");
+    const size_t line = text.size() - std::min(text.size(), text.rfind('\n') + 1);
+    text += (line + item.size() > 90 ? "\n" + item.substr(1) : item);
+  }
+  return text;
+}
 
 }  // namespace
 
@@ -48,7 +75,7 @@ std::string ShortHelp(const std::vector<std::unique_ptr<Verb>>& verbs) {
 }
 
 std::string LongHelp(const std::vector<std::unique_ptr<Verb>>& verbs) {
-  return ShortHelp(verbs) + std::string(kGlobals);
+  return ShortHelp(verbs) + GlobalOptionsText() + std::string(kConventions) + ExitCodesText();
 }
 
 std::string VersionLine() {

@@ -5,13 +5,11 @@
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
 #include "protocol/json_writer.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
 
 using protocol::FormatDuration;
-using protocol::FormatTimestamp;
 
 std::string LeftOf(const JobView& job, WallTime now) {
   const bool waits = job.state == JobState::kScheduled || job.state == JobState::kReady;
@@ -49,9 +47,9 @@ void PrintCard(const JobView& job, Context* context) {
   card.Line("key", job.key);
   card.Line("state", std::string(JobStateName(job.state)));
   card.Line("due",
-            FormatTimestamp(job.due) + " (" + FromNow(job.due, now) +
+            context->TimeText(job.due) + " (" + FromNow(job.due, now) +
                 (job.due_kind == DueKind::kRelative ? ", counted from enqueue)" : ", wall clock)"));
-  card.Line("created", FormatTimestamp(job.created));
+  card.Line("created", context->TimeText(job.created));
   card.Line("priority", std::to_string(job.priority));
   card.Line("lease", FormatDuration(job.lease));
   card.Line("attempt", AttemptOf(job));
@@ -62,15 +60,16 @@ void PrintCard(const JobView& job, Context* context) {
     card.Line("lease token", FormatLeaseToken(*job.lease_token));
   }
   if (job.lease_expires.has_value()) {
-    card.Line("lease ends",
-              FormatTimestamp(*job.lease_expires) + " (" + FromNow(*job.lease_expires, now) + ")");
+    card.Line(
+        "lease ends",
+        context->TimeText(*job.lease_expires) + " (" + FromNow(*job.lease_expires, now) + ")");
   }
   if (job.lateness.has_value()) {
     card.Line("late", FormatDuration(*job.lateness));
   }
   card.Line("last error", job.last_error);
   if (job.finished.has_value()) {
-    card.Line("finished", FormatTimestamp(*job.finished));
+    card.Line("finished", context->TimeText(*job.finished));
   }
   card.Line("outcome", job.outcome);
   card.Line("payload", std::to_string(job.payload_bytes) + " bytes");
@@ -79,12 +78,45 @@ void PrintCard(const JobView& job, Context* context) {
   }
 }
 
+namespace {
+
+std::vector<std::string> Header(bool wide) {
+  std::vector<std::string> header = {"ID", "QUEUE", "KEY", "STATE", "DUE", "LEFT", "ATTEMPT"};
+  if (wide) {
+    header.insert(header.end(), {"PRIORITY", "LEASE", "CREATED", "BYTES", "LAST ERROR"});
+  }
+  return header;
+}
+
+}  // namespace
+
 struct JobListPrinter::Columns {
-  Table table{{"ID", "QUEUE", "KEY", "STATE", "DUE", "LEFT", "ATTEMPT"}};
+  explicit Columns(bool wide) : table(Header(wide)) {}
+
+  Table table;
 };
 
+void JobListPrinter::AddRow(const JobView& job, WallTime now) {
+  std::vector<std::string> row = {std::to_string(ToInt(job.id)),
+                                  job.queue,
+                                  job.key,
+                                  std::string(JobStateName(job.state)),
+                                  context_->TimeText(job.due),
+                                  LeftOf(job, now),
+                                  AttemptOf(job)};
+  if (context_->globals.wide) {
+    row.insert(row.end(),
+               {std::to_string(job.priority),
+                FormatDuration(job.lease),
+                context_->TimeText(job.created),
+                std::to_string(job.payload_bytes),
+                job.last_error});
+  }
+  columns_->table.Add(std::move(row));
+}
+
 JobListPrinter::JobListPrinter(Context* context)
-    : context_(context), columns_(std::make_unique<Columns>()) {
+    : context_(context), columns_(std::make_unique<Columns>(context->globals.wide)) {
   if (!context_->globals.quiet && context_->globals.output == OutputFormat::kJson) {
     context_->console.out() << "{\"jobs\":[";
   }
@@ -102,13 +134,7 @@ void JobListPrinter::Print(const std::vector<JobView>& jobs) {
     }
     switch (context_->globals.output) {
       case OutputFormat::kTable:
-        columns_->table.Add({std::to_string(ToInt(job.id)),
-                             job.queue,
-                             job.key,
-                             std::string(JobStateName(job.state)),
-                             FormatTimestamp(job.due),
-                             LeftOf(job, now),
-                             AttemptOf(job)});
+        AddRow(job, now);
         break;
       case OutputFormat::kJson:
         out << (first_ ? "" : ",\n") << protocol::JobToJson(job);

@@ -29,6 +29,8 @@ class JobListPrinter {
  private:
   struct Columns;
 
+  void AddRow(const JobView& job, WallTime now);
+
   Context* context_;
   std::unique_ptr<Columns> columns_;
   bool first_ = true;

@@ -6,7 +6,6 @@
 #include "cli/options.h"
 #include "protocol/job_json.h"
 #include "protocol/json_writer.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 
@@ -34,9 +33,8 @@ void JobWatch::Show(std::vector<JobView> jobs) {
 
 void JobWatch::Redraw(const std::vector<JobView>& jobs) {
   // From the top, then whatever was below.
-  context_->console.out() << "\x1b[H\x1b[2J"
-                          << protocol::FormatTimestamp(context_->clock.Sample().wall) << "  "
-                          << jobs.size() << (jobs.size() == 1 ? " job" : " jobs")
+  context_->console.out() << "\x1b[H\x1b[2J" << context_->TimeText(context_->clock.Sample().wall)
+                          << "  " << jobs.size() << (jobs.size() == 1 ? " job" : " jobs")
                           << "; Ctrl-C ends\n";
   JobListPrinter(context_).Print(jobs);
   context_->console.out().flush();

@@ -64,5 +64,7 @@ int main(int argc, char** argv) {
                                    .clock = clock,
                                    .in = std::cin,
                                    .in_is_terminal = isatty(STDIN_FILENO) != 0,
-                                   .server = Environment("DELAYCTL_SERVER")});
+                                   .server = Environment("DELAYCTL_SERVER"),
+                                   .token_file = Environment("DELAYCTL_TOKEN_FILE"),
+                                   .zone = cctz::local_time_zone()});
 }

@@ -1,5 +1,6 @@
 #include "cli/options.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "protocol/duration.h"
@@ -22,8 +23,18 @@ StatusOr<WallTime> ParseTimeOrDuration(std::string_view text, WallTime now) {
   return time.ok() || (text.size() > 4 && text[4] == '-') ? time : duration.status();
 }
 
-Status CheckTimeOrDuration(std::string_view text) {
-  return ParseTimeOrDuration(text, WallTime()).status();
+const Option* Options::Find(std::string_view name) const {
+  for (const Option& option : options_) {
+    std::string_view names = option.names;
+    while (!names.empty()) {
+      const size_t comma = std::min(names.find(','), names.size());
+      if (names.substr(0, comma) == name) {
+        return &option;
+      }
+      names.remove_prefix(std::min(comma + 1, names.size()));
+    }
+  }
+  return nullptr;
 }
 
 void Options::Flag(std::string names, bool* out, std::string help) {
@@ -59,11 +70,38 @@ void Options::Duration(std::string names, std::optional<Millis>* out, std::strin
 }
 
 void Options::Time(std::string names, std::optional<WallTime>* out, std::string help) {
-  options_.push_back(
-      {std::move(names), "TIME", std::move(help), false, [out](const std::string& text) -> Status {
-         DELAYD_ASSIGN_OR_RETURN(*out, protocol::ParseTimestamp(text));
-         return OkStatus();
-       }});
+  options_.push_back({std::move(names),
+                      "TIME",
+                      std::move(help),
+                      false,
+                      [out, clock = clock_](const std::string& text) -> Status {
+                        DELAYD_ASSIGN_OR_RETURN(*out, ParseLocalTime(text, clock));
+                        return OkStatus();
+                      }});
+}
+
+void Options::TimeOrDuration(std::string names, std::optional<std::string>* out, std::string help) {
+  options_.push_back({std::move(names),
+                      "TIME",
+                      std::move(help),
+                      false,
+                      [out, clock = clock_](const std::string& text) -> Status {
+                        const StatusOr<Millis> duration = protocol::ParseDuration(text);
+                        if (duration.ok() || protocol::ParseTimestamp(text).ok()) {
+                          *out = text;
+                          return OkStatus();
+                        }
+                        const StatusOr<WallTime> time = ParseLocalTime(text, clock);
+                        if (time.ok()) {
+                          *out = protocol::FormatTimestamp(*time);
+                          return OkStatus();
+                        }
+                        // Times have a colon, or begin with a year; whatever else was meant as a
+                        // duration.
+                        const bool meant_as_time = text.find(':') != std::string::npos ||
+                                                   (text.size() > 4 && text[4] == '-');
+                        return meant_as_time ? time.status() : duration.status();
+                      }});
 }
 
 void Options::Number(std::string names,

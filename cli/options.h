@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "base/time.h"
+#include "cli/local_time.h"
 
 namespace delayd::cli {
 
@@ -29,6 +30,9 @@ struct Option {
 
 class Options {
  public:
+  // `clock` reads the times that people write.
+  explicit Options(const LocalClock& clock = {}) : clock_(clock) {}
+
   void Flag(std::string names, bool* out, std::string help);
   void Text(std::string names,
             std::string metavar,
@@ -36,6 +40,8 @@ class Options {
             std::string help);
   void Duration(std::string names, std::optional<Millis>* out, std::string help);
   void Time(std::string names, std::optional<WallTime>* out, std::string help);
+  // For filters: a duration or RFC 3339 as it stands, or another time, as RFC 3339.
+  void TimeOrDuration(std::string names, std::optional<std::string>* out, std::string help);
   void Number(std::string names, uint64_t max, std::optional<uint64_t>* out, std::string help);
   void Positional(std::string name, std::optional<std::string>* out, std::string help);
   void Positionals(std::string name, std::vector<std::string>* out, std::string help);
@@ -44,11 +50,15 @@ class Options {
 
   const std::vector<Option>& all() const { return options_; }
 
+  // By "-f" or "--file", without a value; null: unknown.
+  const Option* Find(std::string_view name) const;
+
   const std::string& rest_name() const { return rest_name_; }
 
   std::vector<std::string>* rest() const { return rest_; }
 
  private:
+  LocalClock clock_;
   std::vector<Option> options_;
   std::string rest_name_;
   std::vector<std::string>* rest_ = nullptr;
@@ -57,8 +67,7 @@ class Options {
 // A mistake in how the command was called; its cure is the verb's --help.
 Status UsageError(std::string message);
 
-// A due time as filters take it: RFC 3339, or a duration meaning from now.
-Status CheckTimeOrDuration(std::string_view text);
+// What an option declared with TimeOrDuration was given: a moment from `now`, or RFC 3339.
 StatusOr<WallTime> ParseTimeOrDuration(std::string_view text, WallTime now);
 
 }  // namespace delayd::cli

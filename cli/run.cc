@@ -1,7 +1,10 @@
 #include "cli/run.h"
 
 #include "cli/command_line.h"
+#include "cli/completion.h"
 #include "cli/context.h"
+#include "cli/manual.h"
+#include "cli/token_file.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/server_address.h"
 
@@ -12,10 +15,11 @@ namespace {
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
   for (const auto make : {
-           MakeEnqueue, MakeList,   MakeShow,     MakeCancel,  MakeReschedule, MakeRun,  MakeWait,
-           MakeImport,  MakeExport, MakeWork,     MakeLease,   MakeAck,        MakeNack, MakeBury,
-           MakeExtend,  MakeQueues, MakeForecast, MakeStatus,  MakeStats,      MakeTop,  MakeVerify,
-           MakeRecover, MakeBackup, MakePing,     MakeVersion,
+           MakeEnqueue, MakeList,   MakeShow,   MakeCancel,     MakeReschedule, MakeRun,
+           MakeWait,    MakeImport, MakeExport, MakeWork,       MakeLease,      MakeAck,
+           MakeNack,    MakeBury,   MakeExtend, MakeQueues,     MakeForecast,   MakeStatus,
+           MakeStats,   MakeTop,    MakeClock,  MakeVerify,     MakeRecover,    MakeBackup,
+           MakePing,    MakeDoctor, MakeConfig, MakeCompletion, MakeVersion,
        }) {
     verbs.push_back(make());
   }
@@ -29,12 +33,67 @@ std::string ChooseServer(const Globals& globals, const Environment& environment)
   return environment.server.empty() ? std::string(protocol::kDefaultServer) : environment.server;
 }
 
+// A token is never a word of the command line, where everybody can read it.
+StatusOr<std::unique_ptr<protocol::Client>> Connect(const Globals& globals,
+                                                    const Environment& environment) {
+  StatusOr<std::unique_ptr<protocol::Client>> client =
+      environment.connect(ChooseServer(globals, environment));
+  const std::string path = globals.token_file.value_or(environment.token_file);
+  if (!client.ok() || path.empty()) {
+    return client;
+  }
+  StatusOr<std::string> token = ReadTokenFile(path);
+  DELAYD_RETURN_IF_ERROR(token.status());
+  (*client)->UseToken(*std::move(token));
+  return client;
+}
+
+// Before the user has noticed that the shell waits.
+constexpr Millis kCompletionTimeout{200};
+
+// What completion scripts and the build of the manual ask for; nobody else needs to know.
+int RunHidden(const std::vector<std::string>& args, const Environment& environment) {
+  const std::vector<std::unique_ptr<Verb>> verbs = AllVerbs();
+  std::ostream& out = environment.console.out();
+  const std::vector<std::string> words(args.begin() + 1, args.end());
+  if (args.front() == "__manual") {
+    const std::optional<std::string> part =
+        ManualPart(words.empty() ? "" : std::string_view(words.front()), verbs);
+    out << part.value_or("");
+    return part.has_value() && out.flush().good() ? kExitOk : kExitUsage;
+  }
+  const auto queues = [&]() -> std::vector<std::string> {
+    Globals globals;
+    for (size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i] == "-s" || words[i] == "--server") {
+        globals.server = words[i + 1];
+      }
+    }
+    std::vector<std::string> names;
+    auto client = Connect(globals, environment);
+    if (client.ok()) {
+      const auto counts = Api(std::move(client).value(), kCompletionTimeout).Queues();
+      for (const protocol::QueueCounts& queue :
+           counts.ok() ? *counts : std::vector<protocol::QueueCounts>()) {
+        names.push_back(queue.name);
+      }
+    }
+    return names;
+  };
+  out << CompletionText(Complete(words, verbs, queues)) << std::flush;
+  return kExitOk;
+}
+
 }  // namespace
 
 int RunDelayctl(const std::vector<std::string>& args, const Environment& environment) {
+  if (!args.empty() && (args.front() == "__complete" || args.front() == "__manual")) {
+    return RunHidden(args, environment);
+  }
   Console& console = environment.console;
   const std::vector<std::unique_ptr<Verb>> verbs = AllVerbs();
-  StatusOr<Invocation> invocation = ParseCommandLine(args, verbs);
+  StatusOr<Invocation> invocation = ParseCommandLine(
+      args, verbs, {.now = environment.clock.Sample().wall, .zone = environment.zone});
   if (!invocation.ok()) {
     console.Error(invocation.status());
     return kExitUsage;
@@ -51,11 +110,13 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                     .clock = environment.clock,
                     .in = environment.in,
                     .in_is_terminal = environment.in_is_terminal,
-                    .connect =
-                        [&environment, server = ChooseServer(globals, environment)] {
-                          return environment.connect(server);
-                        },
-                    .sleep = environment.sleep};
+                    .connect = [&environment, &globals] { return Connect(globals, environment); },
+                    .sleep = environment.sleep,
+                    .zone = globals.utc ? cctz::utc_time_zone() : environment.zone,
+                    .server = ChooseServer(globals, environment),
+                    .server_origin = globals.server.has_value()   ? "--server"
+                                     : environment.server.empty() ? "default"
+                                                                  : "DELAYCTL_SERVER"};
     code = invocation->verb->Run(&context);
   }
   console.out().flush();

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "cli/console.h"
+#include "cli/local_time.h"
 #include "protocol/client.h"
 
 namespace delayd::cli {
@@ -26,9 +27,11 @@ struct Environment {
   const Clock& clock;
   std::istream& in;
   bool in_is_terminal = false;
-  std::string server;  // DELAYCTL_SERVER; empty: unset
+  std::string server;        // DELAYCTL_SERVER; empty: unset
+  std::string token_file{};  // DELAYCTL_TOKEN_FILE; empty: unset
   // Between two looks of a verb that watches.
   std::function<void(Millis)> sleep = [](Millis time) { std::this_thread::sleep_for(time); };
+  cctz::time_zone zone = cctz::utc_time_zone();
   Connect connect = [](const std::string& address) { return protocol::Client::Create(address); };
 };
 

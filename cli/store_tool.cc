@@ -24,19 +24,6 @@ std::string ErrnoText(int error) {
   return std::generic_category().message(error);
 }
 
-std::string DelaydProgram() {
-  std::array<char, 4096> path{};
-  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
-  if (size > 0 && static_cast<size_t>(size) < path.size()) {
-    const std::string own(path.data(), static_cast<size_t>(size));
-    std::string beside = own.substr(0, own.rfind('/') + 1) + "delayd";
-    if (::access(beside.c_str(), X_OK) == 0) {
-      return beside;
-    }
-  }
-  return "delayd";
-}
-
 // A running delayd whose stdout is ours to read.
 class Tool {
  public:
@@ -111,6 +98,22 @@ class Tool {
 };
 
 }  // namespace
+
+std::string DelaydProgram() {
+  std::array<char, 4096> path{};
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  if (size > 0 && static_cast<size_t>(size) < path.size()) {
+    const std::string own(path.data(), static_cast<size_t>(size));
+    const std::string directory = own.substr(0, own.rfind('/') + 1);
+    // The package has it in sbin, which is not in everybody's PATH.
+    for (const char* name : {"delayd", "../sbin/delayd"}) {
+      if (::access((directory + name).c_str(), X_OK) == 0) {
+        return directory + name;
+      }
+    }
+  }
+  return "delayd";
+}
 
 StatusOr<StoreLine> RunStoreTool(const std::vector<std::string>& flags,
                                  const StoreProgressHook& progress) {

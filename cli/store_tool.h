@@ -1,7 +1,8 @@
 // cli/store_tool.h — work on a data directory without its daemon: runs the modes of delayd that do
 // it, and reads what they tell.
 //
-// What:    delayd is the one beside delayctl, else the one in PATH, so that both are of a version.
+// What:    delayd is the one beside delayctl or in the package's sbin, else the one in PATH, so that
+// both are of a version.
 // Errors:  the problem that delayd told; kInvalidArgument when there is no delayd to run, kInternal
 //          when it ends without a word.
 // Threads: one owner.
@@ -17,6 +18,9 @@
 namespace delayd::cli {
 
 using StoreProgressHook = std::function<void(const protocol::StoreProgress&)>;
+
+// The daemon's program, for posix_spawnp.
+std::string DelaydProgram();
 
 // `flags` as delayd takes them. The last line: a result, never progress or a problem.
 StatusOr<protocol::StoreLine> RunStoreTool(const std::vector<std::string>& flags,

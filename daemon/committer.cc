@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/crash_point.h"
+
 namespace delayd {
 
 Committer::Committer(storage::JobStore* store,
@@ -72,7 +74,9 @@ void Committer::Run() {
       batch = *std::exchange(next_, std::nullopt);
     }
     if (failed.ok()) {
+      DELAYD_CRASH_POINT("committer/before_write");
       failed = store_->Commit(*batch.batch);
+      DELAYD_CRASH_POINT("committer/after_write");
       if (!failed.ok()) {
         failed = failed.WithContext("commit " + std::to_string(batch.sequence));
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "daemon/config_values.h"
@@ -93,6 +94,21 @@ Status SetLogFormat(std::string_view text, log::Format* format) {
   return OkStatus();
 }
 
+Status SetText(std::string_view text, std::string* value) {
+  *value = text;
+  return OkStatus();
+}
+
+Status SetRole(std::string_view text, Role* role) {
+  const std::optional<Role> parsed = ParseRole(text);
+  if (!parsed) {
+    return InvalidArgument("expected none, read, enqueue or admin, found '" + std::string(text) +
+                           "'");
+  }
+  *role = *parsed;
+  return OkStatus();
+}
+
 Status SetBackoffFactor(std::string_view text, double* factor) {
   const StatusOr<double> parsed = ParseFactor(text, 1, 100);
   DELAYD_RETURN_IF_ERROR(parsed.status());
@@ -127,12 +143,12 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
     {"beanstalk.listen",
      "--beanstalk-listen",
      "ADDRESS:PORT",
-     "TCP address for beanstalk clients; not built yet, must be empty",
+     "TCP address for beanstalk clients, loopback only; empty: off",
      [](std::string_view text, Config* c) { return SetListen(text, &c->beanstalk.listen); }},
     {"beanstalk.socket",
      "",
      "PATH",
-     "Unix socket for beanstalk clients; not built yet, must be empty",
+     "Unix socket for beanstalk clients; empty: off",
      [](std::string_view text, Config* c) { return SetSocketPath(text, &c->beanstalk.socket); }},
     {"log.level",
      "--log-level",
@@ -144,6 +160,20 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "FORMAT",
      "text or json",
      [](std::string_view text, Config* c) { return SetLogFormat(text, &c->log.format); }},
+    {"log.slow_turn",
+     "",
+     "DURATION",
+     "a turn of the core thread that takes longer is logged",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kMillisecond, kDay, &c->slow.turn);
+     }},
+    {"log.slow_commit",
+     "",
+     "DURATION",
+     "a commit that takes longer is logged",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kMillisecond, kDay, &c->slow.commit);
+     }},
     {"memory.horizon",
      "",
      "DURATION",
@@ -157,6 +187,59 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "memory for jobs that are due soon",
      [](std::string_view text, Config* c) {
        return SetSize(text, uint64_t{16} << 20, uint64_t{1} << 40, &c->memory.budget);
+     }},
+    {"access.read",
+     "",
+     "LIST",
+     "users and @groups that may look at everything, and no more",
+     [](std::string_view text, Config* c) { return SetText(text, &c->access.read); }},
+    {"access.enqueue",
+     "",
+     "LIST",
+     "users and @groups that may also enqueue, cancel and work jobs",
+     [](std::string_view text, Config* c) { return SetText(text, &c->access.enqueue); }},
+    {"access.admin",
+     "",
+     "LIST",
+     "users and @groups that may do everything, as root and the daemon's own user may",
+     [](std::string_view text, Config* c) { return SetText(text, &c->access.admin); }},
+    {"access.others",
+     "",
+     "ROLE",
+     "who is in no list and can open a socket: none, read, enqueue or admin",
+     [](std::string_view text, Config* c) { return SetRole(text, &c->access.others); }},
+    {"access.token_file",
+     "",
+     "PATH",
+     "tokens, without which nothing is served over TCP; empty: none",
+     [](std::string_view text, Config* c) { return SetText(text, &c->access.token_file); }},
+    {"clock.max_jump",
+     "",
+     "DURATION",
+     "a wall clock further ahead than it can be is held; 0s: never",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, Millis(0), 36600 * kDay, &c->clock.max_jump);
+     }},
+    {"clock.hold_max",
+     "",
+     "DURATION",
+     "after this a held clock is believed all the same",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kSecond, 366 * kDay, &c->clock.hold_max);
+     }},
+    {"metrics.queues",
+     "",
+     "COUNT",
+     "queues that metrics tell by name; the others are summed up as 'other'",
+     [](std::string_view text, Config* c) {
+       return SetCount(text, 0, 10'000, &c->metrics.queues);
+     }},
+    {"health.commit_stuck",
+     "",
+     "DURATION",
+     "a commit that takes longer makes /healthz and /readyz answer 503",
+     [](std::string_view text, Config* c) {
+       return SetDuration(text, kSecond, kDay, &c->health.commit_stuck);
      }},
     {"limits.payload",
      "",
@@ -274,14 +357,6 @@ void ConfigReader::Set(const ConfigKey& key, std::string_view text, std::string 
 }
 
 void ConfigReader::Finish() {
-  for (const auto& [name, value] : {std::pair("beanstalk.listen", &config_.beanstalk.listen),
-                                    std::pair("beanstalk.socket", &config_.beanstalk.socket)}) {
-    if (!value->empty()) {
-      Fail(Where(name),
-           std::string(name) + ": the beanstalk protocol is not built yet in this version; leave " +
-               "it empty and use the HTTP API");
-    }
-  }
   if (config_.api.socket.empty() && config_.api.listen.empty()) {
     Fail(Where("api.socket"),
          "api.socket: both api.socket and api.listen are empty, so nobody could reach the daemon; "

@@ -20,6 +20,8 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "daemon/access.h"
+#include "daemon/engine/clock_watch.h"
 #include "daemon/log.h"
 
 namespace delayd {
@@ -45,10 +47,27 @@ struct Config {
 
   log::Options log;
 
+  // What takes longer is worth a line in the log.
+  struct {
+    Millis turn{250};
+    Millis commit{1000};
+  } slow;
+
   struct {
     Millis horizon{std::chrono::minutes(10)};
     uint64_t budget = uint64_t{512} << 20;
   } memory;
+
+  AccessOptions access;
+  engine::ClockWatchOptions clock;
+
+  struct {
+    uint32_t queues = 200;
+  } metrics;
+
+  struct {
+    Millis commit_stuck{std::chrono::seconds(30)};
+  } health;
 
   struct {
     uint64_t payload = limits::kPayloadBytesDefaultMax;

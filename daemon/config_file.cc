@@ -1,13 +1,53 @@
 // The YAML side of the configuration. yaml-cpp tells where a node stands, but takes a key twice and
 // a key it has never heard of without a word; the walk below does not.
 #include <set>
+#include <sstream>
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "daemon/config.h"
 #include "protocol/nearest.h"
 
 namespace delayd {
+
+namespace {
+
+// Where a document begins, and nothing of what it holds. YAML::LoadAll would build all of them, and
+// for a text such as ",a" there is no end of empty ones: the parser does not get past the comma.
+class DocumentStart final : public YAML::EventHandler {
+ public:
+  void OnDocumentStart(const YAML::Mark& where) override { mark = where; }
+
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+
+  void OnScalar(const YAML::Mark&,
+                const std::string&,
+                YAML::anchor_t,
+                const std::string&) override {}
+
+  void OnSequenceStart(const YAML::Mark&,
+                       const std::string&,
+                       YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+
+  void OnSequenceEnd() override {}
+
+  void OnMapStart(const YAML::Mark&,
+                  const std::string&,
+                  YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+
+  void OnMapEnd() override {}
+
+  YAML::Mark mark;
+};
+
+}  // namespace
 
 class ConfigFileWalk {
  public:
@@ -24,12 +64,12 @@ class ConfigFileWalk {
 
   void Document(const std::string& yaml) {
     try {
-      const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
-      if (documents.size() > 1) {
-        Fail(documents[1].Mark(), "a second document begins; put all settings into one");
+      if (!IsOneDocument(yaml)) {
+        return;
       }
-      if (!documents.empty() && !documents[0].IsNull()) {
-        Section(documents[0], "");
+      const YAML::Node document = YAML::Load(yaml);
+      if (!document.IsNull()) {
+        Section(document, "");
       }
     } catch (const YAML::Exception& error) {
       Fail(error.mark, error.msg);
@@ -37,6 +77,20 @@ class ConfigFileWalk {
   }
 
  private:
+  bool IsOneDocument(const std::string& yaml) {
+    std::istringstream stream(yaml);
+    YAML::Parser parser(stream);
+    DocumentStart first;
+    DocumentStart second;
+    if (!parser.HandleNextDocument(first) || !parser.HandleNextDocument(second)) {
+      return true;
+    }
+    Fail(second.mark,
+         second.mark.pos == first.mark.pos ? "expected 'key: value' lines"
+                                           : "a second document begins; put all settings into one");
+    return false;
+  }
+
   void Section(const YAML::Node& node, const std::string& prefix) {
     if (!node.IsMap()) {
       Fail(node.Mark(),

@@ -120,8 +120,9 @@ StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   }
   if (!IsLoopback(address.host)) {
     return InvalidArgument(Quoted(address.host) +
-                           " can be reached from other machines, and this interface has no login; "
-                           "listen on a loopback address, 127.0.0.1 or [::1]");
+                           " can be reached from other machines, and this interface has no TLS; "
+                           "listen on a loopback address, 127.0.0.1 or [::1], and let a proxy "
+                           "with TLS stand before it");
   }
   return address;
 }

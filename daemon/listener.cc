@@ -120,16 +120,42 @@ TcpAddress ToSockaddr(const ListenAddress& address) {
   return result;
 }
 
-uint16_t BoundPort(int fd) {
-  sockaddr_storage bound{};
-  socklen_t length = sizeof bound;
-  DELAYD_CHECK(::getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &length) == 0);
+TcpAddress BoundAddress(int fd) {
+  TcpAddress bound;
+  bound.length = sizeof bound.storage;
+  DELAYD_CHECK(::getsockname(fd, reinterpret_cast<sockaddr*>(&bound.storage), &bound.length) == 0);
+  return bound;
+}
+
+uint16_t PortOf(const sockaddr_storage& bound) {
   // The port stands at the same place in both families.
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   in_port_t port = 0;
   std::memcpy(
       &port, reinterpret_cast<const char*>(&bound) + offsetof(sockaddr_in, sin_port), sizeof port);
   return ntohs(port);
+}
+
+std::string HostOf(const sockaddr_storage& bound) {
+  char text[INET6_ADDRSTRLEN] = "";
+  if (bound.ss_family == AF_INET6) {
+    sockaddr_in6 v6{};
+    std::memcpy(&v6, &bound, sizeof v6);
+    ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
+    return "[" + std::string(text) + "]";
+  }
+  sockaddr_in v4{};
+  std::memcpy(&v4, &bound, sizeof v4);
+  ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
+  return text;
+}
+
+bool IsListeningStream(int fd) {
+  int type = 0;
+  int listening = 0;
+  socklen_t length = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM &&
+         ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &length) == 0 && listening != 0;
 }
 
 }  // namespace
@@ -168,12 +194,44 @@ StatusOr<Listener> Listener::OpenTcp(std::string_view address) {
       ::bind(listener.fd(), reinterpret_cast<const sockaddr*>(&target.storage), target.length) !=
           0 ||
       ::listen(listener.fd(), kBacklog) != 0) {
-    return CannotOpen(
-        std::string(address), errno, "stop whoever uses the port, or choose another api.listen");
+    const int error = errno;
+    return CannotOpen(std::string(address),
+                      error,
+                      error == EAFNOSUPPORT
+                          ? "the service unit allows the Unix socket only; install the drop-in "
+                            "delayd-tcp.conf, delayd(8) says how"
+                          : "stop whoever uses the port, or choose another api.listen");
   }
+  listener.is_tcp_ = true;
   const bool v6 = target.storage.ss_family == AF_INET6;
   listener.name_ = "http://" + (v6 ? "[" + parsed->host + "]" : parsed->host) + ":" +
-                   std::to_string(BoundPort(listener.fd()));
+                   std::to_string(PortOf(BoundAddress(listener.fd()).storage));
+  return listener;
+}
+
+StatusOr<Listener> Listener::Adopt(UniqueFd fd) {
+  if (!IsListeningStream(fd.get())) {
+    return FailedPrecondition(
+        "what systemd passed is no listening stream socket; its unit needs ListenStream= and "
+        "Accept=no",
+        "passed_socket");
+  }
+  const TcpAddress bound = BoundAddress(fd.get());
+  Listener listener;
+  if (bound.storage.ss_family == AF_UNIX) {
+    sockaddr_un address{};
+    std::memcpy(&address, &bound.storage, bound.length);
+    listener.name_ = "unix:" + std::string(address.sun_path);
+  } else {
+    const std::string text = HostOf(bound.storage) + ":" + std::to_string(PortOf(bound.storage));
+    DELAYD_RETURN_IF_ERROR(ParseListenAddress(text).status());
+    listener.is_tcp_ = true;
+    listener.name_ = "http://" + text;
+  }
+  const int flags = ::fcntl(fd.get(), F_GETFL);
+  DELAYD_CHECK(flags >= 0 && ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) == 0 &&
+               ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC) == 0);
+  listener.fd_ = std::move(fd);
   return listener;
 }
 

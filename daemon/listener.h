@@ -2,7 +2,8 @@
 //
 // What:    a Unix socket with mode 0660, or a TCP socket on loopback. A socket file that a dead
 //          daemon left is replaced; one that somebody answers on never is. Two starts at the same
-//          moment are kept apart by a lock file beside the socket.
+//          moment are kept apart by a lock file beside the socket. Or one that the service manager
+//          opened and passed: its file is the manager's, and stays.
 // Errors:  kFailedPrecondition "socket_in_use", or what bind(2) says, each with the path or address
 //          and the cure.
 // Threads: the core thread.
@@ -22,6 +23,8 @@ class Listener {
   static StatusOr<Listener> OpenUnix(const std::string& path);
   // `address` as ParseListenAddress (daemon/config_values.h) takes it; port 0 is any free one.
   static StatusOr<Listener> OpenTcp(std::string_view address);
+  // A listening stream socket that was passed to us: a Unix socket, or TCP on loopback.
+  static StatusOr<Listener> Adopt(UniqueFd fd);
 
   Listener(Listener&&) noexcept = default;
   Listener& operator=(Listener&&) = delete;
@@ -30,7 +33,7 @@ class Listener {
   // Non-blocking.
   int fd() const { return fd_.get(); }
 
-  bool is_tcp() const { return path_.empty(); }
+  bool is_tcp() const { return is_tcp_; }
 
   // "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380", with the port that was got.
   const std::string& name() const { return name_; }
@@ -40,7 +43,8 @@ class Listener {
 
   UniqueFd fd_;
   UniqueFd lock_;
-  std::string path_;
+  bool is_tcp_ = false;
+  std::string path_;  // of the file to remove in the end; empty: none is ours
   std::string name_;
 };
 

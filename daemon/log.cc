@@ -1,8 +1,15 @@
 #include "daemon/log.h"
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -11,10 +18,24 @@ namespace delayd::log {
 
 namespace {
 
+// Of one message at most so many lines a second: a client must not fill the log. Errors are not
+// limited, for each names something else that failed, and names it once.
+constexpr uint64_t kLinesPerSecond = 20;
+
+// How much of one message the present second has seen.
+struct Window {
+  std::chrono::steady_clock::time_point begin;
+  uint64_t lines = 0;
+  uint64_t left_out = 0;
+};
+
 struct State {
   Options options;
   bool journal = false;
+  std::array<std::atomic<uint64_t>, 4> counts{};
   std::unique_ptr<spdlog::logger> logger;
+  std::mutex mutex;
+  std::map<std::string, Window, std::less<>> windows;  // by message; guarded by mutex
 };
 
 // Lives as long as the process: the last line may come from a thread that outlives main's locals.
@@ -90,11 +111,29 @@ void AppendValue(std::string* out, Format format, const Field& field) {
   }
 }
 
-void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
-  const State& state = Global();
-  if (state.logger == nullptr || level < state.options.level) {
-    return;
+// Whether one more line of this message may be written, and how many were not since the last one.
+std::pair<bool, uint64_t> Admit(State* state, std::string_view message) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::scoped_lock lock(state->mutex);
+  auto found = state->windows.find(message);
+  if (found == state->windows.end()) {
+    found = state->windows.emplace(std::string(message), Window{.begin = now}).first;
   }
+  Window& window = found->second;
+  if (now - window.begin >= std::chrono::seconds(1)) {
+    window.begin = now;
+    window.lines = 0;
+  }
+  if (window.lines >= kLinesPerSecond) {
+    ++window.left_out;
+    return {false, 0};
+  }
+  ++window.lines;
+  return {true, std::exchange(window.left_out, 0)};
+}
+
+void Put(Level level, std::string_view message, std::initializer_list<Field> fields) {
+  const State& state = Global();
   std::string line = FormatLine(state.options.format, level, message, fields);
   if (state.journal) {
     line.insert(0, JournalPrefix(level));
@@ -102,6 +141,23 @@ void Write(Level level, std::string_view message, std::initializer_list<Field> f
     line.erase(0, 1);  // the pattern opens the object, so that the time comes first
   }
   state.logger->log(ToSpdlog(level), spdlog::string_view_t(line.data(), line.size()));
+}
+
+void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
+  State& state = Global();
+  state.counts[static_cast<size_t>(level)].fetch_add(1, std::memory_order_relaxed);
+  if (state.logger == nullptr || level < state.options.level) {
+    return;
+  }
+  const auto [admitted, left_out] =
+      level == Level::kError ? std::pair(true, uint64_t{0}) : Admit(&state, message);
+  if (!admitted) {
+    return;
+  }
+  if (left_out > 0) {
+    Put(level, "lines were left out", {{"message", message}, {"count", left_out}});
+  }
+  Put(level, message, fields);
 }
 
 }  // namespace
@@ -119,6 +175,14 @@ void Start(const Options& options) {
                                               : "%Y-%m-%dT%H:%M:%S.%eZ %v";
   }
   state.logger->set_pattern(pattern, spdlog::pattern_time_type::utc);
+}
+
+std::array<uint64_t, 4> Counts() {
+  std::array<uint64_t, 4> counts{};
+  for (size_t level = 0; level < counts.size(); ++level) {
+    counts[level] = Global().counts[level].load(std::memory_order_relaxed);
+  }
+  return counts;
 }
 
 void Debug(std::string_view message, std::initializer_list<Field> fields) {

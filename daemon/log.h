@@ -3,6 +3,8 @@
 // What:    one line an event: a message that is the same every time, and fields. Payloads, keys of
 //          clients and lease tokens are not logged.
 // Units:   times in UTC with milliseconds.
+//          Of one message, errors excepted, at most 20 lines a second are written; how many were
+//          left out is told with the next one.
 // Errors:  none; a line that cannot be written is lost.
 // Threads: Start once, before other threads exist; the rest from any thread.
 // Cost:    a line below the level costs one comparison; others one write(2).
@@ -10,6 +12,7 @@
 //          sd-daemon(3) has it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -46,6 +49,9 @@ struct Field {
 };
 
 void Start(const Options& options);
+
+// Events since the start by level, also those below options.level.
+std::array<uint64_t, 4> Counts();
 
 void Debug(std::string_view message, std::initializer_list<Field> fields = {});
 void Info(std::string_view message, std::initializer_list<Field> fields = {});

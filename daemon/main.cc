@@ -4,21 +4,29 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "base/limits.h"
+#include "daemon/access.h"
+#include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
 #include "daemon/http/http_session.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
+#include "daemon/monitor.h"
 #include "daemon/offline.h"
+#include "daemon/passed_sockets.h"
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
 #include "daemon/store_admin.h"
+#include "daemon/trusted_clock.h"
+#include "protocol/beanstalk/reply_writer.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
@@ -51,7 +59,8 @@ engine::EngineOptions EngineOptionsOf(const Config& config) {
           .memory_jobs_max = config.memory.budget / limits::kMemoryBytesPerJob,
           .backoff_initial = config.defaults.backoff_initial,
           .backoff_factor = config.defaults.backoff_factor,
-          .backoff_max = config.defaults.backoff_max};
+          .backoff_max = config.defaults.backoff_max,
+          .clock_note_interval = std::chrono::seconds(10)};
 }
 
 // The new epoch and whatever loading put right must be durable before the first request.
@@ -66,11 +75,16 @@ Status CommitGathered(engine::Engine* engine, storage::JobStore* store, const Cl
 // The HTTP interface on its sockets: what every connection shares.
 class HttpApi {
  public:
-  HttpApi(const Config& config, const engine::Engine* engine)
+  HttpApi(const Config& config,
+          const Access& access,
+          const http::ServiceReport* service,
+          http::RequestCounts* counts)
       : router_({.payload_bytes_max = config.limits.payload,
                  .body_bytes_max = config.limits.request_body,
                  .version = std::string(Version()),
-                 .readiness = [engine] { return engine->enqueue_refusal(); }}) {
+                 .service = service,
+                 .counts = counts,
+                 .access = &access}) {
     unix_.line_bytes_max = config.limits.request_line;
     unix_.head_bytes_max = config.limits.request_header;
     unix_.body_bytes_max = [this](std::string_view target) { return router_.BodyBytesMax(target); };
@@ -103,26 +117,102 @@ class HttpApi {
   std::string no_room_;
 };
 
-// Opens what the configuration names; `names` is for the log.
-Status OpenListeners(const Config& config, const HttpApi& api, Server* server, std::string* names) {
-  const auto add = [&](StatusOr<Listener> listener) -> Status {
-    DELAYD_RETURN_IF_ERROR(listener.status());
-    *names += (names->empty() ? "" : " ") + listener->name();
-    api.ListenOn(std::move(listener).value(), server);
-    return OkStatus();
-  };
-  if (!config.api.socket.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenUnix(config.api.socket)));
+// The beanstalk protocol on its sockets.
+class BeanstalkApi {
+ public:
+  BeanstalkApi(const Config& config, BootTime started)
+      : hub_({.job_bytes_max = config.limits.payload,
+              .version = std::string(Version()),
+              .started = started}) {}
+
+  void ListenOn(Listener listener, Server* server) {
+    server->Listen(
+        std::move(listener),
+        [this] { return std::make_unique<beanstalk::BeanstalkSession>(&hub_); },
+        std::string(beanstalk::reply::kOutOfMemory));
   }
-  if (!config.api.listen.empty()) {
-    DELAYD_RETURN_IF_ERROR(add(Listener::OpenTcp(config.api.listen)));
+
+ private:
+  beanstalk::Hub hub_;
+};
+
+// "http://127.0.0.1:80" or "unix:/path", and which protocol is spoken there when it is not HTTP.
+std::string NameOf(const Listener& listener, std::string_view protocol) {
+  constexpr std::string_view kHttp = "http://";
+  std::string name = listener.name();
+  if (!protocol.empty()) {
+    name = std::string(protocol) + ":" + (listener.is_tcp() ? name.substr(kHttp.size()) : name);
   }
-  return OkStatus();
+  return name;
 }
 
-int Serve(const Config& config, storage::JobStore* store, const Clock& clock, BootTime started) {
+// Takes what the service manager opened under `name`, opens what else the configuration names.
+// `names` is for the log.
+template <typename Api>
+Status OpenListeners(std::string_view name,
+                     const ListenSetting& socket,
+                     const ListenSetting& listen,
+                     PassedSockets* passed,
+                     Api* api,
+                     Server* server,
+                     std::string* names) {
+  const auto add = [&](StatusOr<std::optional<Listener>> listener) -> Status {
+    DELAYD_RETURN_IF_ERROR(listener.status());
+    if (listener->has_value()) {
+      *names += (names->empty() ? "" : " ") + NameOf(**listener, name == "api" ? "" : name);
+      api->ListenOn(std::move(**listener), server);
+    }
+    return OkStatus();
+  };
+  DELAYD_RETURN_IF_ERROR(add(passed->Unix(name, socket)));
+  return add(passed->Tcp(name, listen));
+}
+
+Status OpenAllListeners(const Config& config,
+                        HttpApi* api,
+                        BeanstalkApi* beanstalk,
+                        Server* server,
+                        std::string* names) {
+  StatusOr<PassedSockets> passed = PassedSockets::FromEnvironment();
+  DELAYD_RETURN_IF_ERROR(passed.status());
+  DELAYD_RETURN_IF_ERROR(OpenListeners("api",
+                                       {"api.socket", config.api.socket},
+                                       {"api.listen", config.api.listen},
+                                       &*passed,
+                                       api,
+                                       server,
+                                       names));
+  DELAYD_RETURN_IF_ERROR(OpenListeners("beanstalk",
+                                       {"beanstalk.socket", config.beanstalk.socket},
+                                       {"beanstalk.listen", config.beanstalk.listen},
+                                       &*passed,
+                                       beanstalk,
+                                       server,
+                                       names));
+  return passed->CheckAllTaken();
+}
+
+// SIGHUP. Says what it does, so that a reload is never taken for more than it is.
+void Reload(const ServiceNotify& notify) {
+  notify.Reloading();
+  log::Warn(
+      "reload: this version reads its configuration at the start only; restart it to apply "
+      "changes, clients wait or try again meanwhile");
+  notify.Reloaded("Serving; a changed configuration waits for a restart");
+}
+
+int Serve(const Config& config, storage::JobStore* store, const Clock& machine, BootTime started) {
   const ServiceNotify notify;
   notify.Loading(0);
+  const StatusOr<Access> access = Access::Create(config.access);
+  if (!access.ok()) {
+    return Refuse("cannot tell who may do what", access.status(), kExitUsage);
+  }
+  const StatusOr<std::optional<engine::ClockSeen>> seen = ReadClockSeen(*store);
+  if (!seen.ok()) {
+    return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
+  }
+  TrustedClock clock(&machine, config.clock, *seen, CurrentBootId());
   StatusOr<std::unique_ptr<engine::Engine>> engine =
       engine::Engine::Load(EngineOptionsOf(config), *store, clock.Sample(), [&](uint64_t timers) {
         notify.Loading(timers);
@@ -131,25 +221,49 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
   if (!engine.ok()) {
     return Refuse("cannot load the jobs", engine.status(), kExitFailed);
   }
+  DELAYD_CRASH_POINT("main/loaded");
+  // Without jobs there is nothing that a wrong clock could fire, and long idleness looks like a
+  // jump.
+  if (clock.state() == engine::ClockState::kHeld && (*engine)->stats().scheduled == 0) {
+    clock.Accept();
+  }
   if (const Status status = CommitGathered(engine->get(), store, clock); !status.ok()) {
     return Refuse("cannot write to the store", status, kExitCommitFailed);
   }
-  const HttpApi api(config, engine->get());
+  DELAYD_CRASH_POINT("main/epoch_durable");
+  http::RequestCounts counts(http::Router::RouteNames().size());
+  Monitor monitor(
+      {.version = std::string(Version()),
+       .queues_by_name = config.metrics.queues,
+       .connections_max = config.limits.connections,
+       .commit_stuck = config.health.commit_stuck},
+      engine->get(),
+      [store] { return storage::ReadRocksFigures(*store); },
+      &counts);
+  monitor.Watch(&clock);
+  HttpApi api(config, *access, &monitor, &counts);
+  BeanstalkApi beanstalk(config, started);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
+                 .reload = [&notify] { Reload(notify); },
+                 .slow_turn = config.slow.turn,
+                 .slow_commit = config.slow.commit,
+                 .trusted_clock = &clock,
                  .stopping = [&notify] { notify.Stopping(); },
                  .disk = {.directory = config.data_dir,
                           .reserve = config.storage.reserve,
                           .free_bytes = FreeBytes},
-                 .admin = MakeStoreAdmin(store, &clock)},
+                 .admin = MakeStoreAdmin(store, &machine)},
                 engine->get(),
                 store,
                 &clock);
+  monitor.Watch(&server);
   std::string names;
-  if (const Status status = OpenListeners(config, api, &server, &names); !status.ok()) {
-    return Refuse("cannot listen", status, kExitFailed);
+  const Status listening = OpenAllListeners(config, &api, &beanstalk, &server, &names);
+  if (!listening.ok()) {
+    return Refuse("cannot listen", listening, kExitFailed);
   }
   const engine::StatsView stats = (*engine)->stats();
   const uint64_t timers = stats.scheduled + stats.ready;
@@ -160,9 +274,18 @@ int Serve(const Config& config, storage::JobStore* store, const Clock& clock, Bo
              {"timers", timers},
              {"dead", stats.dead},
              {"start_ms", (clock.Sample().boot - started).count()}});
+  DELAYD_CRASH_POINT("main/before_ready");
   notify.Ready(timers);
   const Status status = server.Run();
   return status.ok() ? kExitOk : kExitCommitFailed;  // Run has logged why
+}
+
+storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
+  storage::RocksJobStoreOptions options{.path = config.data_dir};
+#ifdef DELAYD_CRASH_POINTS
+  options.wal_bytes_max = kCrashTestWalBytes;
+#endif
+  return options;
 }
 
 // Connections and RocksDB's files share one limit, whose soft value is often 1024.
@@ -187,12 +310,14 @@ int RunDaemon(const Config& config) {
   log::Start(config.log);
   // A reader of the log that goes away must not take the daemon along.
   std::signal(SIGPIPE, SIG_IGN);
+  // A reload that comes before there is anything to reload must not end the start.
+  std::signal(SIGHUP, SIG_IGN);
   RaiseFileLimit(config);
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
   storage::RecoveryReport recovery;
   StatusOr<std::unique_ptr<storage::JobStore>> store =
-      storage::OpenRocksJobStore({.path = config.data_dir}, &recovery);
+      storage::OpenRocksJobStore(StoreOptionsOf(config), &recovery);
   for (const std::string& line : recovery.Lines()) {
     log::Warn("recovery", {{"detail", line}});
   }
@@ -200,6 +325,7 @@ int RunDaemon(const Config& config) {
     return Refuse("cannot open the data directory", store.status(), kExitDataDir);
   }
   const int code = Serve(config, store->get(), clock, started);
+  DELAYD_CRASH_POINT("main/served");
   if (const Status status = (*store)->Close(); !status.ok() && code == kExitOk) {
     return Refuse("cannot close the store", status, kExitFailed);
   }

@@ -1,7 +1,10 @@
 #include "daemon/server.h"
 
 #include <algorithm>
+#include <array>
+#include <csignal>
 
+#include "base/crash_point.h"
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
 
@@ -12,6 +15,28 @@ namespace delayd {
 namespace {
 
 constexpr size_t kReadBytes = size_t{64} * 1024;
+// Requests of one connection in one turn; the others have theirs before it goes on.
+constexpr int kRequestsPerTurn = 256;
+
+constexpr std::array<uint64_t, 16> kCommitBoundsUs = {100,
+                                                      250,
+                                                      500,
+                                                      1'000,
+                                                      2'500,
+                                                      5'000,
+                                                      10'000,
+                                                      25'000,
+                                                      50'000,
+                                                      100'000,
+                                                      250'000,
+                                                      500'000,
+                                                      1'000'000,
+                                                      2'500'000,
+                                                      5'000'000,
+                                                      30'000'000};
+constexpr std::array<uint64_t, 11> kBatchBoundsJobs = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
+constexpr std::array<uint64_t, 8> kBatchBoundsBytes = {
+    256, 1024, 4096, 16384, 65536, 262'144, 1'048'576, 4'194'304};
 
 bool ChangesJobs(const engine::Command& command) {
   return std::holds_alternative<engine::Enqueue>(command) ||
@@ -20,7 +45,17 @@ bool ChangesJobs(const engine::Command& command) {
          std::holds_alternative<engine::ChangeMany>(command) ||
          std::holds_alternative<engine::Ack>(command) ||
          std::holds_alternative<engine::Nack>(command) ||
-         std::holds_alternative<engine::Bury>(command);
+         std::holds_alternative<engine::Bury>(command) ||
+         std::holds_alternative<engine::Kick>(command) ||
+         std::holds_alternative<engine::KickQueue>(command) ||
+         std::holds_alternative<engine::Pause>(command) ||
+         std::holds_alternative<engine::Resume>(command) ||
+         std::holds_alternative<engine::AcceptClock>(command);
+}
+
+bool HandsOut(const engine::Command& command) {
+  return std::holds_alternative<engine::Lease>(command) ||
+         std::holds_alternative<engine::LeaseJob>(command);
 }
 
 }  // namespace
@@ -45,6 +80,10 @@ void Server::Stop() {
   loop_->Stop();
 }
 
+ServerFigures Server::Figures(const Now& now) const {
+  return loop_->Figures(now);
+}
+
 Server::Loop::Loop(const ServerOptions& options,
                    engine::Engine* engine,
                    storage::JobStore* store,
@@ -54,6 +93,8 @@ Server::Loop::Loop(const ServerOptions& options,
       engine_(engine),
       clock_(clock),
       signals_(io_),
+      drain_signal_(io_),
+      hangups_(io_, SIGHUP),
       wake_(&io_, [] { log::Info("the wall clock was set; absolute due times follow it"); }),
       on_readable_([this](const ConnectionPtr& connection) {
         connection->Read(read_buffer_);
@@ -61,11 +102,15 @@ Server::Loop::Loop(const ServerOptions& options,
       }),
       on_writable_([this](const ConnectionPtr& connection) { Touch(connection); }),
       read_buffer_(kReadBytes),
+      figures_{.commit_us = Histogram(kCommitBoundsUs),
+               .commit_jobs = Histogram(kBatchBoundsJobs),
+               .commit_bytes = Histogram(kBatchBoundsBytes)},
       committer_(
           store,
           [this](uint64_t sequence, Status status) {
-            boost::asio::post(io_, [this, sequence, status = std::move(status)]() mutable {
-              commit_result_ = CommitResult{sequence, std::move(status)};
+            const auto at = std::chrono::steady_clock::now();
+            boost::asio::post(io_, [this, at, sequence, status = std::move(status)]() mutable {
+              commit_result_ = CommitResult{sequence, std::move(status), at};
             });
           },
           DiskReserve(options.disk),
@@ -74,16 +119,20 @@ Server::Loop::Loop(const ServerOptions& options,
           }),
       admin_worker_(options.admin, [this](AdminAnswer answer) {
         boost::asio::post(io_, [this, answer = std::move(answer)] { FinishAdmin(answer); });
-      }) {}
+      }) {
+  // Not in Run: whoever is told that the daemon is ready may stop it at once.
+  WaitForSignal();
+  WaitForDrainSignal();
+  WaitForHangup();
+}
 
 Status Server::Loop::Run() {
-  WaitForSignal();
   heartbeat_due_ = clock_->Sample().boot;
   // What loading left to do comes first, then whatever wakes us.
-  Status status = Turn();
+  Status status = TimedTurn();
   while (status.ok() && !(stopping_ && stop_complete(clock_->Sample()))) {
     Wait();
-    status = Turn();
+    status = TimedTurn();
   }
   return status;
 }
@@ -100,20 +149,36 @@ void Server::Loop::Wait() {
   io_.poll();
 }
 
+Status Server::Loop::TimedTurn() {
+  const auto begin = std::chrono::steady_clock::now();
+  Status status = Turn();
+  const auto took = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - begin);
+  if (took > options_.slow_turn) {
+    ++figures_.slow_turns;
+    log::Warn("slow turn", {{"ms", took.count()}, {"connections", connections_.size()}});
+  }
+  return status;
+}
+
 Status Server::Loop::Turn() {
   turn_again_ = false;
+  ++figures_.turns;
   if (commit_result_) {
     const CommitResult result = *std::exchange(commit_result_, std::nullopt);
     in_flight_ = false;
     if (!result.status.ok()) {
       return FailAll(result.status);
     }
+    NoteCommit(result);
+    DELAYD_CRASH_POINT("server/committed");
     engine_->Committed(result.sequence);
+    DeliverReplies();  // before a client that has gone is asked what it holds
   }
   // After the reads: a delay must not count from a moment before its request had arrived.
-  const Now now = clock_->Sample();
+  Now now = clock_->Sample();
+  TendClock(&now);
   for (size_t i = 0; i < touched_.size(); ++i) {
-    Serve(touched_[i], now);
+    Serve(touched_[i], &now);
   }
   CheckDeadlines(now);
   if (stop_wanted_ && !stopping_) {
@@ -135,14 +200,23 @@ Status Server::Loop::Turn() {
   return OkStatus();
 }
 
+// A clock that is suspect may be found right, and then the engine must know it as such.
+void Server::Loop::TendClock(Now* now) {
+  if (options_.trusted_clock != nullptr && options_.trusted_clock->Tend()) {
+    *now = clock_->Sample();
+    engine_->Execute(next_request_++, engine::AcceptClock{}, *now);
+  }
+}
+
 // Gives the engine what the client has asked, as far as there is room.
-void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
+void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
+  const Now& now = *moment;
   if (connection->gone()) {
-    GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
+    Leave(connection.get(), now);  // before Advance hands a job to nobody
     return;
   }
-  connection->held_back = false;
-  while (!under_pressure()) {
+  int taken = 0;
+  for (; taken < kRequestsPerTurn && !under_pressure(); ++taken) {
     std::optional<SessionRequest> request = connection->NextRequest(now);
     if (!request) {
       break;
@@ -155,14 +229,21 @@ void Server::Loop::Serve(const ConnectionPtr& connection, const Now& now) {
     pending_.emplace(id,
                      Pending{.connection = connection,
                              .tag = request->tag,
-                             .is_lease = std::holds_alternative<engine::Lease>(request->command),
+                             .is_lease = HandsOut(request->command),
                              .changes = ChangesJobs(request->command)});
     connection->pending.push_back(id);
+    if (options_.trusted_clock != nullptr &&
+        std::holds_alternative<engine::AcceptClock>(request->command)) {
+      options_.trusted_clock->Accept();
+      *moment = clock_->Sample();
+    }
     engine_->Execute(id, std::move(request->command), now);
   }
-  connection->held_back = under_pressure() || !connection->session().wants_input();
+  Session& session = connection->session();
+  connection->held_back =
+      taken == kRequestsPerTurn || under_pressure() || !session.wants_input() || session.has_more();
   if (connection->input_ended() && !connection->held_back) {
-    connection->session().Stop();
+    session.InputEnded();
     if (connection->hung_up()) {
       GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
     }
@@ -210,24 +291,55 @@ void Server::Loop::Submit(const Now& now) {
   }
   if (std::optional<engine::SealedBatch> batch = engine_->Seal(now)) {
     in_flight_ = true;
+    DELAYD_CRASH_POINT("server/sealed");
+    submitted_ = std::chrono::steady_clock::now();
+    submitted_boot_ = now.boot;
+    figures_.commit_jobs.Observe(batch->jobs);
+    figures_.commit_bytes.Observe(batch->batch->bytes());
     committer_.Submit(*std::move(batch));
   }
 }
 
-void Server::Loop::DeliverReplies() {
-  for (const engine::Reply& reply : engine_->TakeReplies()) {
-    DeliverReply(reply);
+void Server::Loop::NoteCommit(const CommitResult& result) {
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(result.at - submitted_);
+  figures_.commit_us.Observe(static_cast<uint64_t>(took.count()));
+  if (took > options_.slow_commit) {
+    ++figures_.slow_commits;
+    log::Warn(
+        "slow commit",
+        {{"commit", result.sequence}, {"ms", std::chrono::duration_cast<Millis>(took).count()}});
   }
 }
 
-void Server::Loop::DeliverReply(const engine::Reply& reply) {
+ServerFigures Server::Loop::Figures(const Now& now) const {
+  ServerFigures figures = figures_;
+  figures.connections = connections_.size();
+  figures.stopping = stopping_;
+  if (in_flight_) {
+    figures.commit_running = now.boot - submitted_boot_;
+  }
+  return figures;
+}
+
+void Server::Loop::DeliverReplies() {
+  for (engine::Reply& reply : engine_->TakeReplies()) {
+    DeliverReply(std::move(reply));
+  }
+}
+
+void Server::Loop::DeliverReply(engine::Reply reply) {
   const auto found = pending_.find(reply.request);
   if (found == pending_.end()) {
     return;  // its client has gone
   }
   const Pending pending = std::move(found->second);
   pending_.erase(found);
+  if (auto* stats = std::get_if<engine::StatsView>(&reply.body);
+      stats != nullptr && options_.trusted_clock != nullptr) {
+    stats->clock = engine::ClockStateName(options_.trusted_clock->state());
+  }
   std::erase(pending.connection->pending, reply.request);
+  DELAYD_CRASH_POINT("server/before_reply");
   pending.connection->session().Answer(pending.tag, reply);
   Touch(pending.connection);
 }
@@ -248,9 +360,11 @@ void Server::Loop::FinishTouched(const Now& now) {
 bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   if (connection->input_ended() && !connection->held_back) {
     // It gets what is there now; a client that asks nothing more does not wait for later jobs.
-    GiveUpLeases(connection.get(), now);
+    EndWaits(*connection, now);
   }
+  DELAYD_CRASH_POINT("server/before_send");
   const bool all_sent = connection->Write();
+  DELAYD_CRASH_POINT("server/after_send");
   Session& session = connection->session();
   const bool done = session.finished() && all_sent;
   if (connection->gone() || (done && (connection->input_ended() || stopping_))) {
@@ -258,6 +372,7 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
     return false;
   }
   if (done) {
+    Leave(connection.get(), now);
     connection->BeginLinger();
   }
   if (!all_sent) {
@@ -268,13 +383,15 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   if (under_pressure()) {
     return true;  // the commit that makes room wakes us
   }
-  if (!session.wants_input()) {
-    return false;  // an answer or the client's reading makes room, and touches it
+  const bool wants_input = session.wants_input();
+  if (wants_input) {
+    connection->ArmRead(on_readable_);
   }
-  connection->ArmRead(on_readable_);
-  // There may be whole requests in the session's buffer, and no byte may follow to wake us.
-  turn_again_ = turn_again_ || connection->held_back;
-  return connection->held_back;
+  // There may be whole requests in the session's buffer, and no byte may follow to wake us. Where
+  // there is no room, an answer or the client's reading makes it, and touches the connection.
+  const bool again = session.has_more() || (wants_input && connection->held_back);
+  turn_again_ = turn_again_ || again;
+  return again;
 }
 
 void Server::Loop::LogIncidents() {
@@ -292,6 +409,9 @@ std::optional<BootTime> Server::Loop::NextWake(const Now& now) const {
   }
   if (!deadlines_.empty()) {
     earlier(deadlines_.top().first);
+  }
+  if (options_.trusted_clock != nullptr && options_.trusted_clock->wake()) {
+    earlier(*options_.trusted_clock->wake());
   }
   if (options_.heartbeat_interval) {
     earlier(heartbeat_due_);

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/histogram.h"
 #include "base/status.h"
 #include "base/time.h"
 #include "daemon/admin.h"
@@ -29,9 +30,26 @@
 #include "daemon/engine/engine.h"
 #include "daemon/listener.h"
 #include "daemon/session.h"
+#include "daemon/trusted_clock.h"
 #include "storage/job_store.h"
 
 namespace delayd {
+
+// What the turn tells an operator's monitoring.
+struct ServerFigures {
+  Histogram commit_us;     // from the hand-over to the committer until the batch is durable
+  Histogram commit_jobs;   // jobs that a batch changes
+  Histogram commit_bytes;  // of a batch
+  std::optional<Millis> commit_running;  // how long the one in flight has been
+  uint64_t connections = 0;
+  uint64_t accepted = 0;
+  uint64_t refused = 0;    // above connections_max
+  uint64_t timed_out = 0;  // too slow, or idle for too long
+  uint64_t turns = 0;
+  uint64_t slow_turns = 0;
+  uint64_t slow_commits = 0;
+  bool stopping = false;
+};
 
 struct ServerOptions {
   uint32_t connections_max = 1024;
@@ -44,6 +62,13 @@ struct ServerOptions {
   // Called at least this often while the turn goes round; for a service manager's watchdog.
   std::optional<Millis> heartbeat_interval;
   std::function<void()> heartbeat;
+  // Called on SIGHUP, between two turns.
+  std::function<void()> reload;
+  // What takes longer is logged and counted.
+  Millis slow_turn{250};
+  Millis slow_commit{1000};
+  // Null, or the clock that the server was given: it is tended, and accepted when a client says so.
+  TrustedClock* trusted_clock = nullptr;
   // Called once when a stop begins.
   std::function<void()> stopping;
   // Below it new jobs are refused; without a reserve the disk is not watched.
@@ -57,7 +82,7 @@ class Server {
   using SessionFactory = std::function<std::unique_ptr<Session>()>;
 
   // All three must outlive the server. The engine's first batch, which makes its epoch durable,
-  // has been committed by the caller.
+  // has been committed by the caller. From here on SIGTERM and SIGINT are a stop in order.
   Server(const ServerOptions& options,
          engine::Engine* engine,
          storage::JobStore* store,
@@ -70,11 +95,14 @@ class Server {
   // bytes `no_room` instead, and is closed.
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
 
+  // SIGUSR1: no new jobs are taken from then on (engine::Drain).
   // Until SIGTERM, SIGINT or Stop, then until what was under way is answered and durable. A second
   // signal ends the process at once.
   Status Run();
   // As the first signal. From the thread of Run.
   void Stop();
+  // From the thread of Run.
+  ServerFigures Figures(const Now& now) const;
 
  private:
   class Loop;

@@ -57,7 +57,9 @@ void Server::Loop::AcceptFrom(Door* door) {
       }
       break;
     }
+    ++figures_.accepted;
     if (connections_.size() >= options_.connections_max) {
+      ++figures_.refused;
       // One try: so little fits any socket's buffer.
       [[maybe_unused]] const ssize_t sent = ::send(
           client.get(), door->no_room.data(), door->no_room.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -66,9 +68,13 @@ void Server::Loop::AcceptFrom(Door* door) {
     if (door->listener.is_tcp()) {
       const int on = 1;
       ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      // A worker may wait for hours: only the kernel notices that its machine is gone.
+      ::setsockopt(client.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     }
+    std::unique_ptr<Session> session = door->factory();
+    session->SetPeer(ReadPeer(client.get()));
     const auto connection = std::make_shared<Connection>(
-        &io_, std::move(client), door->factory(), &timeouts_, clock_->Sample().boot);
+        &io_, std::move(client), std::move(session), &timeouts_, clock_->Sample().boot);
     connections_.emplace(connection.get(), connection);
     Touch(connection);
   }
@@ -82,8 +88,17 @@ void Server::Loop::Touch(const ConnectionPtr& connection) {
   }
 }
 
-// Its lease requests that still wait must not be given a job. To a client that only closed its
-// sending side the answer is: none.
+// A client that only closed its sending side: what waits is answered, with what there is.
+void Server::Loop::EndWaits(const Connection& connection, const Now& now) {
+  for (const engine::RequestId id : connection.pending) {
+    if (pending_.at(id).is_lease) {
+      engine_->Execute(next_request_++, engine::EndWait{id}, now);
+      turn_again_ = true;  // to deliver the answer
+    }
+  }
+}
+
+// Its lease requests that still wait must not be given a job.
 void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
   const std::vector<engine::RequestId> requests = connection->pending;
   for (const engine::RequestId id : requests) {
@@ -102,8 +117,16 @@ void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
   }
 }
 
+// It has gone, or has nothing more to say: what it holds is given back.
+void Server::Loop::Leave(Connection* connection, const Now& now) {
+  GiveUpLeases(connection, now);
+  for (engine::Command& command : connection->session().Leave()) {
+    engine_->Execute(next_request_++, std::move(command), now);
+  }
+}
+
 void Server::Loop::Drop(const ConnectionPtr& connection, const Now& now) {
-  GiveUpLeases(connection.get(), now);
+  Leave(connection.get(), now);
   // Their changes happen all the same; there is nobody to tell.
   for (const engine::RequestId id : connection->pending) {
     pending_.erase(id);
@@ -137,6 +160,7 @@ void Server::Loop::CheckDeadlines(const Now& now) {
       QueueDeadline(connection);
       continue;
     }
+    ++figures_.timed_out;
     const Session::Phase phase = connection->session().phase();
     if (phase == Session::Phase::kHead || phase == Session::Phase::kBody) {
       connection->session().TimeOut();
@@ -164,6 +188,32 @@ void Server::Loop::WaitForSignal() {
         std::_Exit(EXIT_FAILURE);
       }
     });
+  });
+}
+
+void Server::Loop::WaitForDrainSignal() {
+  boost::system::error_code error;
+  drain_signal_.add(SIGUSR1, error);  // NOLINT(bugprone-unused-return-value)
+  DELAYD_CHECK(!error);
+  drain_signal_.async_wait([this](const boost::system::error_code& cancelled, int) {
+    if (cancelled) {
+      return;
+    }
+    log::Info("draining: no new jobs are taken; what is there is worked off");
+    engine_->Execute(next_request_++, engine::Drain{.on = true}, clock_->Sample());
+    WaitForDrainSignal();
+  });
+}
+
+void Server::Loop::WaitForHangup() {
+  hangups_.async_wait([this](const boost::system::error_code& cancelled, int) {
+    if (cancelled) {
+      return;
+    }
+    if (options_.reload) {
+      options_.reload();
+    }
+    WaitForHangup();
   });
 }
 

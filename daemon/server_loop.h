@@ -3,6 +3,7 @@
 // Threads: the core thread; the committer and the admin worker post to it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -35,6 +36,7 @@ class Server::Loop {
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
   Status Run();
   void Stop();
+  ServerFigures Figures(const Now& now) const;
 
  private:
   using ConnectionPtr = std::shared_ptr<Connection>;
@@ -58,18 +60,22 @@ class Server::Loop {
   struct CommitResult {
     uint64_t sequence = 0;
     Status status;
+    std::chrono::steady_clock::time_point at;
   };
 
   // ---- The turn (server.cc) ----
   void Wait();
+  Status TimedTurn();
   Status Turn();
-  void Serve(const ConnectionPtr& connection, const Now& now);
+  void TendClock(Now* now);
+  void Serve(const ConnectionPtr& connection, Now* moment);
   void DiskChanged(const Status& refusal);
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
   void FinishAdmin(const AdminAnswer& answer);
   void Submit(const Now& now);
+  void NoteCommit(const CommitResult& result);
   void DeliverReplies();
-  void DeliverReply(const engine::Reply& reply);
+  void DeliverReply(engine::Reply reply);
   void FinishTouched(const Now& now);
   bool FinishOne(const ConnectionPtr& connection, const Now& now);
   void LogIncidents();
@@ -83,10 +89,14 @@ class Server::Loop {
   void AcceptFrom(Door* door);
   void Touch(const ConnectionPtr& connection);
   void GiveUpLeases(Connection* connection, const Now& now);
+  void EndWaits(const Connection& connection, const Now& now);
+  void Leave(Connection* connection, const Now& now);
   void Drop(const ConnectionPtr& connection, const Now& now);
   void QueueDeadline(const ConnectionPtr& connection);
   void CheckDeadlines(const Now& now);
   void WaitForSignal();
+  void WaitForDrainSignal();
+  void WaitForHangup();
   void BeginStop(const Now& now);
 
   const ServerOptions options_;
@@ -96,6 +106,8 @@ class Server::Loop {
 
   boost::asio::io_context io_{1};
   boost::asio::signal_set signals_;
+  boost::asio::signal_set drain_signal_;
+  boost::asio::signal_set hangups_;
   WakeTimer wake_;
   std::vector<std::unique_ptr<Door>> doors_;
   const Connection::Ready on_readable_;
@@ -124,6 +136,9 @@ class Server::Loop {
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
   bool in_flight_ = false;
+  std::chrono::steady_clock::time_point submitted_;
+  BootTime submitted_boot_;
+  ServerFigures figures_;
   std::optional<CommitResult> commit_result_;
 
   // Who waits for the admin command under way; it may have gone.

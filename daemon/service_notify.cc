@@ -1,6 +1,9 @@
 #include "daemon/service_notify.h"
 
+#include <time.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include <systemd/sd-daemon.h>
@@ -22,6 +25,18 @@ void ServiceNotify::Loading(uint64_t timers) const {
 
 void ServiceNotify::Ready(uint64_t timers) const {
   Tell("READY=1\nSTATUS=Serving; started with " + std::to_string(timers) + " timers");
+}
+
+void ServiceNotify::Reloading() const {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  const int64_t microseconds = int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+  // systemd 253 and later match the moment with their own request.
+  Tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds));
+}
+
+void ServiceNotify::Reloaded(std::string_view result) const {
+  Tell("READY=1\nSTATUS=" + std::string(result));
 }
 
 void ServiceNotify::Stopping() const {

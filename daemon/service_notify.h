@@ -1,4 +1,5 @@
-// daemon/service_notify.h — what systemd is told: loading, ready, stopping, still turning.
+// daemon/service_notify.h — what systemd is told: loading, ready, reloading, stopping, still
+// turning.
 //
 // Errors:  none; without a service manager nothing happens.
 // Threads: the core thread.
@@ -7,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "base/time.h"
 
@@ -17,6 +19,9 @@ class ServiceNotify {
   // While the start reads the store; asks for more time too, so that a long one is not cut short.
   void Loading(uint64_t timers) const;
   void Ready(uint64_t timers) const;
+  // Around a reload of the configuration; `result` is what `systemctl status` shows afterwards.
+  void Reloading() const;
+  void Reloaded(std::string_view result) const;
   void Stopping() const;
   void Heartbeat() const;
   // Half of what the service manager waits; none when it does not watch.

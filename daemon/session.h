@@ -15,9 +15,11 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/check.h"
 #include "base/time.h"
+#include "daemon/access.h"
 #include "daemon/admin.h"
 #include "daemon/engine/command.h"
 
@@ -42,6 +44,9 @@ class Session {
 
   virtual ~Session() = default;
 
+  // Who is at the other end; told once, before anything is received.
+  virtual void SetPeer(Peer /*peer*/) {}
+
   virtual void Receive(std::string_view bytes) = 0;
   // The next request that is complete. `now` must have been read after the last Receive: what a
   // client asks for relative to now counts from when it had asked.
@@ -53,12 +58,18 @@ class Session {
 
   // No request will be taken any more; what is under way is answered. Idempotent.
   virtual void Stop() = 0;
+  // The client sends nothing more; what it has sent is served.
+  virtual void InputEnded() { Stop(); }
+  // The client has gone: what must be done about that. Nobody is told how it went.
+  virtual std::vector<engine::Command> Leave() { return {}; }
   // The client was too slow with its request: tells it so, then ends.
   virtual void TimeOut() = 0;
 
   // False: input stays in the socket until answers have gone out. A session that takes no more
   // requests still takes input and drops it, so that the end of the connection is noticed.
   virtual bool wants_input() const = 0;
+  // Next may give a request without more input.
+  virtual bool has_more() const { return false; }
   virtual std::string_view output() const = 0;
   virtual void Sent(size_t bytes) = 0;
   // Everything is said: close the connection once output() is empty.

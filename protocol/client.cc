@@ -17,11 +17,15 @@ std::string RequestText(const ServerAddress& address,
                         std::string_view method,
                         std::string_view target,
                         std::string_view content_type,
-                        std::string_view body) {
+                        std::string_view body,
+                        std::string_view token) {
   std::string text;
   text.reserve(256 + body.size());
   text.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: ");
   text.append(HostHeader(address)).append("\r\nUser-Agent: delayctl\r\n");
+  if (!token.empty()) {
+    text.append("Authorization: Bearer ").append(token).append("\r\n");
+  }
   if (!content_type.empty()) {
     text.append("Content-Type: ").append(content_type).append("\r\n");
   }
@@ -35,6 +39,8 @@ std::string RequestText(const ServerAddress& address,
 class SocketClient final : public Client {
  public:
   explicit SocketClient(ServerAddress address) : address_(std::move(address)) {}
+
+  void UseToken(std::string token) override { token_ = std::move(token); }
 
   StatusOr<HttpResponse> Call(std::string_view method,
                               std::string_view target,
@@ -58,6 +64,7 @@ class SocketClient final : public Client {
                  Millis timeout);
 
   ServerAddress address_;
+  std::string token_;
   Connection connection_;
 };
 
@@ -132,7 +139,7 @@ StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
                                           Millis timeout) {
   const SystemClock clock;
   const BootTime deadline = clock.Sample().boot + timeout;
-  const std::string request = RequestText(address_, method, target, content_type, body);
+  const std::string request = RequestText(address_, method, target, content_type, body, token_);
   for (;;) {
     Try progress;
     StatusOr<HttpResponse> response = Exchange(request, deadline, &progress);

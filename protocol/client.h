@@ -34,6 +34,9 @@ class Client {
   static StatusOr<std::unique_ptr<Client>> Create(std::string_view server);
   virtual ~Client() = default;
 
+  // Shown with every request from now on.
+  virtual void UseToken(std::string token) = 0;
+
   // `target` as on a request line, already percent-encoded; an empty content type means no body.
   virtual StatusOr<HttpResponse> Call(std::string_view method,
                                       std::string_view target,

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/limits.h"
+#include "protocol/http_chunks.h"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -43,6 +44,10 @@ Status HttpReader::Feed(std::string_view bytes) {
   parser_->unread += bytes;
   boost::system::error_code error;
   while (!parser_->unread.empty() && !parser_->beast.is_done()) {
+    if (parser_->beast.is_header_done() && parser_->beast.chunked() &&
+        parser_->unread.size() < kChunkedRestBytesMin) {
+      return OkStatus();
+    }
     const size_t used = parser_->beast.put(boost::asio::buffer(parser_->unread), error);
     parser_->unread.erase(0, used);
     if (error == http::error::need_more) {

@@ -292,6 +292,29 @@ Status CheckRoot(ondemand::document& document, ondemand::json_type wanted) {
   return OkStatus();
 }
 
+// One text and the array or object that it is; lives as long as it is read.
+template <typename Container>
+class Root {
+ public:
+  Status Open(std::string_view json, ondemand::json_type wanted) {
+    if (const auto error = frame_.Open(json, &document_); error != simdjson::SUCCESS) {
+      return FromSimdjson(error);
+    }
+    DELAYD_RETURN_IF_ERROR(CheckRoot(document_, wanted));
+    const auto error = document_.get(container_);
+    return error == simdjson::SUCCESS ? OkStatus() : FromSimdjson(error);
+  }
+
+  Container& container() { return container_; }
+
+  Status CheckEnd() { return protocol::CheckEnd(document_); }
+
+ private:
+  FrameLoan frame_;
+  ondemand::document document_;
+  Container container_;
+};
+
 }  // namespace
 
 std::string_view JsonKindName(JsonKind kind) {
@@ -313,18 +336,10 @@ std::string_view JsonKindName(JsonKind kind) {
 }
 
 Status ReadJsonObject(std::string_view json, const JsonMemberVisitor& visit) {
-  FrameLoan frame;
-  ondemand::document document;
-  if (const auto error = frame.Open(json, &document); error != simdjson::SUCCESS) {
-    return FromSimdjson(error);
-  }
-  DELAYD_RETURN_IF_ERROR(CheckRoot(document, ondemand::json_type::object));
-  ondemand::object object;
-  if (const auto error = document.get_object().get(object); error != simdjson::SUCCESS) {
-    return FromSimdjson(error);
-  }
+  Root<ondemand::object> root;
+  DELAYD_RETURN_IF_ERROR(root.Open(json, ondemand::json_type::object));
   std::vector<std::string_view> seen;
-  for (auto item : object) {
+  for (auto item : root.container()) {
     ondemand::field field;
     if (const auto error = std::move(item).get(field); error != simdjson::SUCCESS) {
       return FromSimdjson(error);
@@ -345,21 +360,13 @@ Status ReadJsonObject(std::string_view json, const JsonMemberVisitor& visit) {
     DELAYD_RETURN_IF_ERROR(ReadValue(field.value(), &value));
     DELAYD_RETURN_IF_ERROR(visit(name, value));
   }
-  return CheckEnd(document);
+  return root.CheckEnd();
 }
 
 Status ReadJsonArray(std::string_view json, const JsonElementVisitor& visit) {
-  FrameLoan frame;
-  ondemand::document document;
-  if (const auto error = frame.Open(json, &document); error != simdjson::SUCCESS) {
-    return FromSimdjson(error);
-  }
-  DELAYD_RETURN_IF_ERROR(CheckRoot(document, ondemand::json_type::array));
-  ondemand::array array;
-  if (const auto error = document.get_array().get(array); error != simdjson::SUCCESS) {
-    return FromSimdjson(error);
-  }
-  for (auto item : array) {
+  Root<ondemand::array> root;
+  DELAYD_RETURN_IF_ERROR(root.Open(json, ondemand::json_type::array));
+  for (auto item : root.container()) {
     ondemand::value element;
     if (const auto error = std::move(item).get(element); error != simdjson::SUCCESS) {
       return FromSimdjson(error);
@@ -368,7 +375,7 @@ Status ReadJsonArray(std::string_view json, const JsonElementVisitor& visit) {
     DELAYD_RETURN_IF_ERROR(ReadValue(element, &value));
     DELAYD_RETURN_IF_ERROR(visit(value));
   }
-  return CheckEnd(document);
+  return root.CheckEnd();
 }
 
 StatusOr<uint64_t> JsonToUint(const JsonValue& value, uint64_t max) {

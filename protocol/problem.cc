@@ -23,12 +23,13 @@ struct Known {
 
 // Reasons whose code is known for sure. One that is missing here still travels: its code is then
 // guessed from the HTTP status.
-constexpr std::array<Known, 32> kReasons = {{
+constexpr std::array<Known, 33> kReasons = {{
     {"already_finished", StatusCode::kFailedPrecondition, 409},
     {"body_too_large", StatusCode::kResourceExhausted, 413},
     {"clock_suspect", StatusCode::kUnavailable, 503},
     {"dead", StatusCode::kFailedPrecondition, 409},
     {"disk_full", StatusCode::kResourceExhausted, 507},
+    {"draining", StatusCode::kResourceExhausted, 503},
     {"duplicate_member", StatusCode::kInvalidArgument, 400},
     {"empty_filter", StatusCode::kInvalidArgument, 400},
     {"finished", StatusCode::kFailedPrecondition, 409},

@@ -108,6 +108,16 @@ std::string HealthToJson(const Health& health) {
   JsonObjectWriter writer;
   writer.String("status", health.status);
   writer.String("version", health.version);
+  if (!health.reasons.empty()) {
+    std::string array = "[";
+    for (const Health::Reason& reason : health.reasons) {
+      JsonObjectWriter one;
+      one.String("code", reason.code);
+      one.String("detail", reason.detail);
+      array += (array.size() > 1 ? "," : "") + one.Take();
+    }
+    writer.Raw("reasons", array + "]");
+  }
   return writer.Take();
 }
 

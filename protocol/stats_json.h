@@ -39,10 +39,17 @@ struct Stat {
 std::string StatsToJson(const std::vector<Stat>& stats);
 StatusOr<std::vector<Stat>> ParseStats(std::string_view json);
 
-// GET /healthz and /readyz: {"status": "ok", "version": "0.1.0"}.
+// GET /healthz and /readyz: {"status": "ok", "version": "0.1.0"}, and when something is not as it
+// should be {..., "reasons": [{"code": "commit_stuck", "detail": "..."}]}.
 struct Health {
+  struct Reason {
+    std::string code;
+    std::string detail;
+  };
+
   std::string status;
   std::string version;
+  std::vector<Reason> reasons{};  // not read back
 };
 
 std::string HealthToJson(const Health& health);

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/coding.h"
+#include "base/crash_point.h"
 #include "storage/data_dir.h"
 #include "storage/posix_error.h"
 
@@ -53,6 +54,7 @@ void BatchFloor::Raise(uint64_t number) {
 
 Status BatchFloor::Set(uint64_t number) {
   DELAYD_RETURN_IF_ERROR(Write(number));
+  DELAYD_CRASH_POINT("floor/before_sync");
   if (::fdatasync(fd_) != 0) {
     return PosixError("cannot fsync", path_);
   }

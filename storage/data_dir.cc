@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/crash_point.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
 
@@ -268,9 +269,11 @@ Status WriteFileDurably(const std::string& path, const std::string& content) {
       return PosixError("cannot fsync", temporary);
     }
   }
+  DELAYD_CRASH_POINT("file/before_rename");
   if (::rename(temporary.c_str(), path.c_str()) != 0) {
     return PosixError("cannot rename " + temporary + " to", path);
   }
+  DELAYD_CRASH_POINT("file/renamed");
   return SyncFile(ParentOf(path));
 }
 

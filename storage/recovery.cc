@@ -13,6 +13,7 @@
 #include <rocksdb/write_batch.h>
 
 #include "base/coding.h"
+#include "base/crash_point.h"
 #include "storage/batch.h"
 #include "storage/data_dir.h"
 #include "storage/keys.h"
@@ -151,11 +152,13 @@ class Recovery {
       return OkStatus();
     }
     const std::string name = current->substr(0, current->find('\n'));
-    if (!name.starts_with("MANIFEST-") || current->size() != name.size() + 1) {
+    constexpr std::string_view kManifest = "MANIFEST-";
+    if (!name.starts_with(kManifest) || current->size() != name.size() + 1 ||
+        name.find_first_not_of("0123456789", kManifest.size()) != std::string::npos) {
       return Damaged(directory_, "CURRENT names no MANIFEST", false);
     }
     if (!fs::exists(directory_ + "/" + name)) {
-      return Damaged(directory_, name + " is missing", false);
+      return Damaged(directory_, name + ", which CURRENT names, is missing", false);
     }
     const auto read = [this](std::string_view edit) {
       report_->oldest_log_needed =
@@ -234,9 +237,11 @@ class Recovery {
       cut.copy = std::string(kCopyDirectory) + "/" + log.name + "." + std::to_string(offset);
       DELAYD_RETURN_IF_ERROR(CopyDurably(
           path, directory_ + "/" + std::string(kCopyDirectory), directory_ + "/" + cut.copy));
+      DELAYD_CRASH_POINT("recovery/copied");
       if (::truncate(path.c_str(), static_cast<off_t>(offset)) != 0) {
         return PosixError("cannot cut", path);
       }
+      DELAYD_CRASH_POINT("recovery/cut");
       DELAYD_RETURN_IF_ERROR(SyncFile(path));
     }
     report_->cuts.push_back(std::move(cut));

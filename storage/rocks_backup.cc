@@ -7,6 +7,7 @@
 
 #include <rocksdb/utilities/checkpoint.h>
 
+#include "base/crash_point.h"
 #include "storage/keys.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
@@ -59,6 +60,7 @@ Status RocksJobStore::BackUpTo(const std::string& directory) {
     status = checkpoint->CreateCheckpoint(directory, 0);
   }
   DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot back up to " + directory));
+  DELAYD_CRASH_POINT("backup/copied");
   if (::chmod(directory.c_str(), 0700) != 0) {
     return PosixError("cannot protect", directory);
   }
@@ -69,6 +71,7 @@ Status RocksJobStore::BackUpTo(const std::string& directory) {
   if (error) {
     return Unavailable("cannot read " + directory + ": " + error.message(), "storage_io");
   }
+  DELAYD_CRASH_POINT("backup/synced");
   // Last: without it the copy is not taken for a store.
   return WriteFormatFile(directory);
 }

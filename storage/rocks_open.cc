@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/crash_point.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
@@ -24,17 +25,56 @@ std::optional<uint64_t> MissingLog(const rocksdb::Status& status) {
   return std::strtoull(message.c_str() + at + kText.size(), nullptr, 10);
 }
 
+#ifdef DELAYD_CRASH_POINTS
+// The storm's way into RocksDB's own threads.
+class CrashInBackground final : public rocksdb::EventListener {
+ public:
+  void OnMemTableSealed(const rocksdb::MemTableInfo& /*info*/) override {
+    DELAYD_CRASH_POINT("rocksdb/log_turned");
+  }
+
+  void OnFlushBegin(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
+    DELAYD_CRASH_POINT("rocksdb/flush_begins");
+  }
+
+  void OnTableFileCreated(const rocksdb::TableFileCreationInfo& /*info*/) override {
+    DELAYD_CRASH_POINT("rocksdb/table_written");
+  }
+
+  void OnFlushCompleted(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*info*/) override {
+    DELAYD_CRASH_POINT("rocksdb/flushed");
+  }
+
+  void OnCompactionBegin(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& /*info*/) override {
+    DELAYD_CRASH_POINT("rocksdb/compaction_begins");
+  }
+
+  void OnCompactionCompleted(rocksdb::DB* /*db*/,
+                             const rocksdb::CompactionJobInfo& /*info*/) override {
+    DELAYD_CRASH_POINT("rocksdb/compacted");
+  }
+
+  void OnTableFileDeleted(const rocksdb::TableFileDeletionInfo& /*info*/) override {
+    DELAYD_CRASH_POINT("rocksdb/table_deleted");
+  }
+};
+#endif
+
 }  // namespace
 
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
+  DELAYD_CRASH_POINT("open/logs_recovered");
   DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
+  DELAYD_CRASH_POINT("open/database_open");
   DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store));
-  DELAYD_RETURN_IF_ERROR(CheckBatchNumber(*this, dir_.path(), options.accept_loss, report));
+  DELAYD_RETURN_IF_ERROR(
+      CheckBatchNumber(*this, dir_.path(), holds_store, options.accept_loss, report));
   batch_number_ = report->batch_number;
   DELAYD_RETURN_IF_ERROR(floor_.Set(batch_number_));
+  DELAYD_CRASH_POINT("open/checked");
   return holds_store ? OkStatus() : dir_.MarkComplete();
 }
 
@@ -46,10 +86,16 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
   db_options.create_missing_column_families = create;
   db_options.track_and_verify_wals_in_manifest = verify_logs;
   db_options.listeners.push_back(std::make_shared<StopOnBackgroundError>(stop_));
+#ifdef DELAYD_CRASH_POINTS
+  db_options.listeners.push_back(std::make_shared<CrashInBackground>());
+#endif
   rocksdb::DB* db = nullptr;
   rocksdb::Status status =
       rocksdb::DB::Open(db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
   db_.reset(db);
+  if (status.ok()) {
+    sweeper_ = std::make_unique<TombstoneSweeper>(db_.get(), &families_, options.sweep_deletes_min);
+  }
   return status;
 }
 
@@ -126,6 +172,7 @@ Status RocksJobStore::CheckSchema(bool create) {
 
 Status CheckBatchNumber(const JobReader& store,
                         const std::string& directory,
+                        bool was_complete,
                         bool accept_loss,
                         RecoveryReport* report) {
   std::string value;
@@ -134,6 +181,14 @@ Status CheckBatchNumber(const JobReader& store,
     DELAYD_ASSIGN_OR_RETURN(report->batch_number, DecodeNumber(kBatchNumberKey, value));
   } else if (found.code() != StatusCode::kNotFound) {
     return found;
+  }
+  if (report->batch_number > 0 && !was_complete) {
+    return DataLoss("data directory " + directory +
+                        " is damaged: it holds jobs and its FORMAT file is missing, as in a backup "
+                        "that was not finished; use a finished backup, or, if nothing else is "
+                        "missing, write \"delayd-store schema " +
+                        std::to_string(kSchemaVersion) + "\" into FORMAT",
+                    "damaged_store");
   }
   report->batch_number_floor = BatchFloor(directory).Read();
   if (report->batch_number < report->batch_number_floor && !accept_loss) {

@@ -66,7 +66,7 @@ class ReadOnlyStore final : public JobReader {
         db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
     db_.reset(db);
     DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot read data directory " + dir_.path()));
-    return CheckBatchNumber(*this, dir_.path(), options.accept_loss, report);
+    return CheckBatchNumber(*this, dir_.path(), holds_store, options.accept_loss, report);
   }
 
   Status Get(Table table, std::string_view key, std::string* value) const override {

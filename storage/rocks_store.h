@@ -3,6 +3,7 @@
 // Threads: as storage/job_store.h says; RocksDB's own threads report errors through StopCause.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -19,8 +20,10 @@
 #include "base/check.h"
 #include "storage/batch_floor.h"
 #include "storage/data_dir.h"
+#include "storage/rocks_figures.h"
 #include "storage/rocks_job_store.h"
 #include "storage/rocks_status.h"
+#include "storage/tombstone_sweeper.h"
 
 namespace delayd::storage {
 
@@ -28,6 +31,22 @@ inline rocksdb::Slice ToSlice(std::string_view bytes) {
   // RocksDB asserts that a slice has an address, even an empty one.
   return bytes.empty() ? rocksdb::Slice("", 0) : rocksdb::Slice(bytes.data(), bytes.size());
 }
+
+inline constexpr std::array<uint64_t, 15> kFsyncBoundsUs = {50,
+                                                            100,
+                                                            250,
+                                                            500,
+                                                            1'000,
+                                                            2'500,
+                                                            5'000,
+                                                            10'000,
+                                                            25'000,
+                                                            50'000,
+                                                            100'000,
+                                                            250'000,
+                                                            500'000,
+                                                            1'000'000,
+                                                            5'000'000};
 
 // The first error of the store's life, from the committer or from RocksDB's own threads.
 class StopCause {
@@ -114,6 +133,10 @@ class RocksJobStore final : public JobStore {
 
   Status BackUpTo(const std::string& directory);
   StatusOr<std::unique_ptr<JobReader>> Snapshot() const;
+  RocksFigures Figures() const;  // rocks_figures.cc
+
+  // While it is open.
+  uint64_t sweeps_done() const { return sweeper_->sweeps_done(); }
 
  private:
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
@@ -133,11 +156,17 @@ class RocksJobStore final : public JobStore {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // by Table
   rocksdb::WriteBatch write_batch_;                     // kept for its memory
+  uint64_t commits_ = 0;
+  mutable std::mutex fsync_mutex_;
+  Histogram fsync_us_{kFsyncBoundsUs};  // guarded by fsync_mutex_
+  std::unique_ptr<TombstoneSweeper> sweeper_;           // while the database is open
 };
 
-// Has the store at least reached the batch that BATCH knows of? Its number goes into the report.
+// Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it
+// ever complete (HoldsStore)? Its number goes into the report.
 Status CheckBatchNumber(const JobReader& store,
                         const std::string& directory,
+                        bool was_complete,
                         bool accept_loss,
                         RecoveryReport* report);
 

@@ -6,7 +6,6 @@
 #include "cli/verbs/verbs.h"
 #include "protocol/job_json.h"
 #include "protocol/nearest.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -32,7 +31,8 @@ class EnqueueVerb final : public Verb {
     options->Positional("PAYLOAD", &payload_, "the payload; - reads it from stdin");
     options->Text("-f,--file", "FILE", &file_, "read the payload from this file");
     options->Duration("--in", &in_, "due this long from now, on real time (30m)");
-    options->Time("--at", &at_, "due at this wall-clock time (RFC 3339)");
+    options->Time(
+        "--at", &at_, "due at this wall-clock time ('tomorrow 09:00', 2027-01-01T09:00:00Z)");
     options->Text("--queue", "QUEUE", &queue_, "the queue (default)");
     options->Text(
         "-k,--key", "KEY", &key_, "your own key: names the job, and makes this repeatable");
@@ -147,7 +147,7 @@ class EnqueueVerb final : public Verb {
       const std::string id = std::to_string(ToInt(job.id));
       context->console.Say("job " + id + " in queue " + job.queue +
                            (enqueued.existed ? " was there already, " : ", ") + "due " +
-                           FromNow(job.due, now) + " (" + protocol::FormatTimestamp(job.due) +
+                           FromNow(job.due, now) + " (" + context->TimeText(job.due) +
                            "); take it back with: delayctl cancel " + id);
     }
   }

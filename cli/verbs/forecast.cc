@@ -9,7 +9,6 @@
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/bulk_json.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -37,10 +36,9 @@ Millis ChooseStep(Millis length) {
 }
 
 // "13:05:00", or "11-21 13:05" when a step is long or the forecast leaves the day.
-std::string ShortTime(WallTime time, WallTime from, WallTime to) {
-  const std::string text = protocol::FormatTimestamp(time);  // 2026-11-21T13:05:00.000Z
-  const bool one_day =
-      protocol::FormatTimestamp(from).substr(0, 10) == protocol::FormatTimestamp(to).substr(0, 10);
+std::string ShortTime(WallTime time, WallTime from, WallTime to, const Context& context) {
+  const std::string text = context.TimeText(time);  // 2026-11-21T13:05:00.000+01:00
+  const bool one_day = context.TimeText(from).substr(0, 10) == context.TimeText(to).substr(0, 10);
   return one_day ? text.substr(11, 8) : text.substr(5, 5) + " " + text.substr(11, 5);
 }
 
@@ -55,8 +53,7 @@ class ForecastVerb final : public Verb {
   std::string_view summary() const override { return "Show how many jobs fall due, and when"; }
 
   std::string_view details() const override {
-    return "Times are UTC. A count with ~ in front is an estimate: there are too many jobs in "
-           "that\n"
+    return "A count with ~ in front is an estimate: there are too many jobs in that\n"
            "step to count them without keeping others waiting; a shorter range counts them.\n"
            "\n"
            "Examples:\n"
@@ -66,9 +63,10 @@ class ForecastVerb final : public Verb {
 
   void Declare(Options* options) override {
     options->Text("--queue", "QUEUE", &queue_, "only this queue");
-    options->Text("--from", "TIME", &from_, "begin at this time, or this duration from now (now)");
-    options->Text(
-        "--to", "TIME", &to_, "end at this time, or this duration from now (an hour after --from)");
+    options->TimeOrDuration(
+        "--from", &from_, "begin at this time, or this duration from now (now)");
+    options->TimeOrDuration(
+        "--to", &to_, "end at this time, or this duration from now (an hour after --from)");
     options->Duration("--step", &step_, "the length of a step (chosen for about 24 steps)");
     options->Flag("--chart", &chart_, "a bar for each step");
   }
@@ -147,8 +145,8 @@ class ForecastVerb final : public Verb {
     const WallTime now = context->clock.Sample().wall;
     Table table({"FROM", "TO", "BEGINS", "DUE"});
     for (const protocol::ForecastStep& step : steps) {
-      table.Add({protocol::FormatTimestamp(step.from),
-                 protocol::FormatTimestamp(step.to),
+      table.Add({context->TimeText(step.from),
+                 context->TimeText(step.to),
                  FromNow(step.from, now),
                  CountText(step)});
     }
@@ -159,7 +157,7 @@ class ForecastVerb final : public Verb {
     std::vector<Bar> bars;
     bars.reserve(steps.size());
     for (const protocol::ForecastStep& step : steps) {
-      bars.push_back({.label = ShortTime(step.from, steps.front().from, steps.back().to),
+      bars.push_back({.label = ShortTime(step.from, steps.front().from, steps.back().to, *context),
                       .value = step.count,
                       .text = CountText(step)});
     }

@@ -26,14 +26,10 @@ void JobSelection::Declare(Options* options) {
   refs_.Declare(options);
   options->Text("--state", "STATE", &state_, "all jobs that are scheduled, ready or dead");
   options->Text("--key-prefix", "TEXT", &key_prefix_, "all jobs whose keys begin so");
-  options->Text("--due-before",
-                "TIME",
-                &due_before_,
-                "all jobs due before this time, or this duration from now");
-  options->Text("--due-after",
-                "TIME",
-                &due_after_,
-                "all jobs due at or after this time, or this duration from now");
+  options->TimeOrDuration(
+      "--due-before", &due_before_, "all jobs due before this time, or this duration from now");
+  options->TimeOrDuration(
+      "--due-after", &due_after_, "all jobs due at or after this time, or this duration from now");
   options->Flag("-n,--dry-run", &dry_run_, "count the jobs, show the first, change nothing");
   options->Flag("-y,--yes", &yes_, "do not ask before many jobs are changed");
 }

@@ -10,12 +10,10 @@ void ListFilter::Declare(Options* options) {
                 "STATE",
                 &query_.state,
                 "scheduled, ready, leased, dead or finished (the first three)");
-  options->Text("--due-before",
-                "TIME",
-                &query_.due_before,
-                "due before this time, or this duration from now");
-  options->Text(
-      "--due-after", "TIME", &query_.due_after, "due after this time, or this duration from now");
+  options->TimeOrDuration(
+      "--due-before", &query_.due_before, "due before this time, or this duration from now");
+  options->TimeOrDuration(
+      "--due-after", &query_.due_after, "due after this time, or this duration from now");
   options->Text("--key-prefix", "TEXT", &query_.key_prefix, "only keys that begin so");
 }
 
@@ -26,15 +24,6 @@ StatusOr<ListQuery> ListFilter::Resolve() const {
   if (query_.state.has_value() && !ParseJobState(*query_.state).has_value()) {
     return UsageError("--state: " + protocol::Quoted(*query_.state) +
                       " is no state; use scheduled, ready, leased, dead or finished");
-  }
-  for (const auto& [name, value] : {std::pair("--due-before", &query_.due_before),
-                                    std::pair("--due-after", &query_.due_after)}) {
-    if (value->has_value()) {
-      const Status status = CheckTimeOrDuration(**value);
-      if (!status.ok()) {
-        return status.WithContext(name);
-      }
-    }
   }
   return query_;
 }

@@ -1,7 +1,6 @@
 #include "cli/human_time.h"
 #include "cli/verbs/job_selection.h"
 #include "cli/verbs/verbs.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -24,7 +23,8 @@ class RescheduleVerb final : public Verb {
   void Declare(Options* options) override {
     selection_.Declare(options);
     options->Duration("--in", &in_, "due this long from now");
-    options->Time("--at", &at_, "due at this wall-clock time (RFC 3339)");
+    options->Time(
+        "--at", &at_, "due at this wall-clock time ('tomorrow 09:00', 2027-01-01T09:00:00Z)");
     options->Number("--priority", 0xffffffff, &priority_, "smaller is handed out first");
   }
 
@@ -51,8 +51,8 @@ class RescheduleVerb final : public Verb {
           const WallTime now = context->clock.Sample().wall;
           context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue
                                  << " is due " << FromNow(job.due, now) << " ("
-                                 << protocol::FormatTimestamp(job.due) << "), priority "
-                                 << job.priority << '\n';
+                                 << context->TimeText(job.due) << "), priority " << job.priority
+                                 << '\n';
         },
         context);
   }

@@ -1,5 +1,6 @@
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
+#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -36,10 +37,18 @@ class StatsVerb final : public Verb {
     for (const protocol::Stat& stat : *stats) {
       const auto* number = std::get_if<uint64_t>(&stat.value);
       table.Add({stat.name,
-                 number != nullptr ? std::to_string(*number) : std::get<std::string>(stat.value)});
+                 number != nullptr ? std::to_string(*number)
+                                   : Text(std::get<std::string>(stat.value), *context)});
     }
     table.Flush(&context->console);
     return kExitOk;
+  }
+
+ private:
+  // Moments as all tables show them.
+  static std::string Text(const std::string& text, const Context& context) {
+    const StatusOr<WallTime> time = protocol::ParseTimestamp(text);
+    return time.ok() ? context.TimeText(*time) : text;
   }
 };
 

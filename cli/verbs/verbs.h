@@ -29,10 +29,14 @@ std::unique_ptr<Verb> MakeWait();
 std::unique_ptr<Verb> MakeStatus();
 std::unique_ptr<Verb> MakeTop();
 std::unique_ptr<Verb> MakeStats();
+std::unique_ptr<Verb> MakeClock();
 std::unique_ptr<Verb> MakeVerify();
 std::unique_ptr<Verb> MakeRecover();
 std::unique_ptr<Verb> MakeBackup();
 std::unique_ptr<Verb> MakePing();
+std::unique_ptr<Verb> MakeConfig();
+std::unique_ptr<Verb> MakeDoctor();
+std::unique_ptr<Verb> MakeCompletion();
 std::unique_ptr<Verb> MakeVersion();
 
 std::string_view BuildVersion();

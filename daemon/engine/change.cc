@@ -97,6 +97,12 @@ Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) con
                             "finished");
 }
 
+Status EngineCore::RefuseState(const Located& located, const JobRef& ref, std::string_view why) {
+  const std::string_view state = JobStateName(located.state);
+  return FailedPrecondition(
+      DescribeJobRef(ref) + " is " + std::string(state) + ": " + std::string(why), state);
+}
+
 void EngineCore::CancelLocated(const Located& located, storage::JobRecord* record) {
   AddEvent(record, storage::JobEvent::Kind::kCancelled, {}, {});
   PutFinishedRows(*record, located.index, /*cancelled=*/true);
@@ -105,12 +111,6 @@ void EngineCore::CancelLocated(const Located& located, storage::JobRecord* recor
   }
   ++queues_[record->queue].cancelled;
   ++counters_.cancelled;
-}
-
-Status EngineCore::RefuseState(const Located& located, const JobRef& ref, std::string_view why) {
-  const std::string_view state = JobStateName(located.state);
-  return FailedPrecondition(
-      DescribeJobRef(ref) + " is " + std::string(state) + ": " + std::string(why), state);
 }
 
 StatusOr<Body> EngineCore::Do(const Cancel& command) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -178,10 +179,23 @@ struct Forecast {
 
 struct GetStats {};
 
+// On: every Enqueue is refused as "draining"; all else goes on. Not durable. Answers StatsView.
+struct Drain {
+  bool on = true;
+};
+// The wall clock is right as it is now, whatever was seen before. Answered with the stats.
+struct AcceptClock {};
+
 // The client of a lease request has gone before its answer: the request ends empty, and jobs that
 // were chosen for it but not handed out yet are ready again, with no attempt used. Has no reply;
 // neither has a request that was still waiting.
 struct Abandon {
+  RequestId waiting = 0;
+};
+
+// The client of a lease request waits no longer, but reads on: a request that still waits is answered
+// with no job. Has no reply of its own.
+struct EndWait {
   RequestId waiting = 0;
 };
 
@@ -204,9 +218,12 @@ using Command = std::variant<Enqueue,
                              List,
                              ListQueues,
                              GetStats,
+                             AcceptClock,
                              ChangeMany,
                              Forecast,
-                             Abandon>;
+                             Abandon,
+                             EndWait,
+                             Drain>;
 
 // ---- Replies ----
 
@@ -285,6 +302,9 @@ struct StatsView {
   uint64_t epoch = 0;
   uint64_t commit_sequence = 0;
   std::optional<WallTime> next_due;
+  uint64_t urgent = 0;  // of the ready ones: priority below limits::kPriorityDefault
+  bool draining = false;
+  std::string_view clock = "trusted";  // or what is wrong with it; the server's to know
 };
 
 struct ChangedMany {

@@ -29,6 +29,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "daemon/engine/command.h"
+#include "daemon/engine/engine_figures.h"
 #include "storage/batch.h"
 #include "storage/job_store.h"
 
@@ -48,12 +49,16 @@ struct EngineOptions {
   Millis backoff_initial{1000};
   double backoff_factor = 2.0;
   Millis backoff_max{std::chrono::hours(1)};
+  // While jobs are pending, the highest wall time is written down at least this often; 0: only with
+  // other changes.
+  Millis clock_note_interval{0};
 };
 
 // A batch on its way to the committer. The engine keeps reading it until Committed.
 struct SealedBatch {
   uint64_t sequence = 0;
   std::shared_ptr<const storage::Batch> batch;
+  size_t jobs = 0;  // how many jobs it changes
 };
 
 class Engine {
@@ -100,6 +105,8 @@ class Engine {
   virtual std::vector<Status> TakeIncidents() = 0;
   // What GetStats answers, without the way through a request.
   virtual StatsView stats() const = 0;
+  // For monitoring: everything that is counted, with `queues_max` queues by name. O(queues).
+  virtual EngineFigures Figures(size_t queues_max) const = 0;
 };
 
 }  // namespace delayd::engine

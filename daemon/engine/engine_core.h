@@ -16,6 +16,7 @@
 //   read.cc       show, list, queues, stats
 //   turn.cc       time: fire, end leases, seal, answer
 //   horizon.cc    which jobs are in memory, and which on disk only
+//   figures.cc    what monitoring is told
 //   rows.cc       every put and delete: which rows a change of state touches
 //
 // A change is decided on memory and applied to it at once; its rows go to the open batch, and every
@@ -23,6 +24,7 @@
 // ends the process, so memory is never undone.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -61,6 +63,26 @@ using Body = decltype(Reply::body);
 // exactly that.
 inline constexpr Millis kClockRounding{1};
 
+// From "as exact as the clock" to "the daemon or the workers were away".
+inline constexpr std::array<uint64_t, 18> kLatenessBoundsMs = {1,
+                                                               2,
+                                                               5,
+                                                               10,
+                                                               25,
+                                                               50,
+                                                               100,
+                                                               250,
+                                                               500,
+                                                               1'000,
+                                                               2'500,
+                                                               5'000,
+                                                               10'000,
+                                                               30'000,
+                                                               60'000,
+                                                               300'000,
+                                                               3'600'000,
+                                                               86'400'000};
+
 inline constexpr WallTime kNothingFar = WallTime::max();
 
 // Far behind every offset between the clocks, and far from overflow.
@@ -92,6 +114,7 @@ class EngineCore final : public Engine {
 
   std::vector<Status> TakeIncidents() override;
   StatsView stats() const override;
+  EngineFigures Figures(size_t queues_max) const override;
 
  private:
   // Who holds a leased job, and what an ack needs to know without reading the record again.
@@ -129,7 +152,7 @@ class EngineCore final : public Engine {
 
   StatusOr<Body> Do(Enqueue& command);
   Status Validate(const JobSpec& spec) const;
-  static Status ValidateDue(const DueSpec& due);
+  Status ValidateDue(const DueSpec& due) const;
   StatusOr<std::vector<Plan>> PlanAll(const std::vector<JobSpec>& specs);
   Status PlanKey(const JobSpec& spec, Plan* plan);
   StatusOr<Enqueued::Item> ExistingItem(const Located& located);
@@ -144,18 +167,19 @@ class EngineCore final : public Engine {
   StatusOr<std::optional<storage::KeyRecord>> FindKey(const Queue& queue, std::string_view key);
   StatusOr<storage::JobRecord> ReadRecord(const Located& located);
   Status RefuseFinished(const Located& located, const JobRef& ref) const;
+  // `why`: what would be right instead.
+  static Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
   // The changes themselves, of a job whose state allows them.
   void CancelLocated(const Located& located, storage::JobRecord* record);
   JobState MoveLocated(const Located& located,
                        storage::JobRecord* record,
                        const std::optional<DueSpec>& due,
                        std::optional<uint32_t> priority);
-  // `why`: what would be right instead.
-  static Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
 
   // ---- lease.cc ----
   void DoLease(RequestId request, Lease& command);
   void DoAbandon(const Abandon& command);
+  void DoEndWait(const EndWait& command);
   void TakeBack(const LeaseToken& token);
   Leased HandOut(const Lease& command);
   std::optional<JobView> HandOutBest(const Lease& command);
@@ -236,6 +260,8 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const List& command);
   StatusOr<Body> Do(const ListQueues& command);
   StatusOr<Body> Do(const GetStats& command);
+  StatusOr<Body> Do(const Drain& command);
+  StatusOr<Body> Do(const AcceptClock& command);
   StatusOr<JobView> ShowLocated(const Located& located, bool with_payload);
   StatusOr<Body> ShowAfterChange(JobId id);
   StatusOr<Body> ListPending(const List& command, const Queue* queue);
@@ -251,6 +277,7 @@ class EngineCore final : public Engine {
   JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
   JobView DoneView(JobId id, WallTime finished, const storage::DoneRecord& done) const;
   std::optional<Millis> UntilNextTimer(const Now& now) const;
+  static QueueView ViewOfQueue(const Queue& queue);
   Status ReadPayload(storage::JobRecord* record) const;
 
   // ---- bulk.cc ----
@@ -325,6 +352,9 @@ class EngineCore final : public Engine {
   std::optional<Millis> UntilLoad(const Now& now) const;
 
   // ---- turn.cc ----
+  void SetNow(const Now& now);
+  void NoteClock();
+  std::optional<Millis> UntilClockNote(const Now& now) const;
   void Answer(RequestId request, StatusOr<Body> result);
 
   // When a job is due, as a record or its head says.
@@ -372,6 +402,8 @@ class EngineCore final : public Engine {
   const storage::JobReader& store_;
   PendingChanges pending_;
   Now now_;
+  WallTime highest_wall_;  // that was ever the time, over all runs
+  BootTime clock_noted_;   // when it was last written down
 
   JobTable jobs_;
   QueueTable queues_;
@@ -418,7 +450,9 @@ class EngineCore final : public Engine {
   std::vector<Status> incidents_;
   Status fatal_;
   Status enqueue_refusal_;  // OK: they are taken
+  bool draining_ = false;
   StatsView counters_;
+  Histogram lateness_ms_{kLatenessBoundsMs};
 };
 
 }  // namespace delayd::engine

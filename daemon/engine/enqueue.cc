@@ -53,11 +53,15 @@ Status AtLine(const Status& status, size_t index, size_t count) {
 
 }  // namespace
 
-Status EngineCore::ValidateDue(const DueSpec& due) {
+Status EngineCore::ValidateDue(const DueSpec& due) const {
   if (const auto* after = std::get_if<DueAfter>(&due)) {
     if (after->delay.count() < 0 || after->delay.count() > limits::kDelayMsMax) {
       return InvalidArgument(OutOfRange("delay", after->delay, limits::kDelayMsMax),
                              "invalid_delay");
+    }
+    // Refused and not cut off: a job must not be due at another time than was asked for.
+    if (ToMillis(now_.wall) + after->delay.count() > limits::kWallMsMax) {
+      return InvalidArgument("the delay ends after 2286; use a shorter one", "invalid_delay");
     }
   } else {
     const int64_t at = ToMillis(std::get<DueAt>(due).at);
@@ -175,6 +179,10 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerpr
 }
 
 StatusOr<Body> EngineCore::Do(Enqueue& command) {
+  if (draining_) {
+    return ResourceExhausted("the daemon is draining: it takes no new jobs until that is ended",
+                             "draining");
+  }
   std::vector<JobSpec>& specs = command.jobs;
   if (specs.empty() || specs.size() > limits::kEnqueueBatchJobsMax) {
     return InvalidArgument("a batch has " + std::to_string(specs.size()) + " jobs; send 1 to " +

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/crash_point.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
@@ -77,6 +78,7 @@ bool EngineCore::LoadAhead() {
     return false;
   }
   loading_ = frontier_ < Frontier(target, JobId{});
+  DELAYD_CRASH_POINT("horizon/page");
   return loading_ && jobs_.size() < options_.memory_jobs_max;
 }
 

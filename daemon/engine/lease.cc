@@ -95,6 +95,7 @@ JobView EngineCore::Grant(Slot slot,
   ++queues_[record.queue].leased;
   ++fired_count_;
   ++counters_.handed_out;
+  lateness_ms_.Observe(static_cast<uint64_t>(late.count()));
   const LeaseToken token{.job = record.id, .epoch = epoch_, .sequence = info.sequence};
   std::string payload = std::exchange(record.payload, {});
   info.record = std::make_unique<JobRecord>(std::move(record));
@@ -237,6 +238,15 @@ void EngineCore::DoAbandon(const Abandon& command) {
         TakeBack(*job.lease_token);
       }
       reply.body = Leased{};
+    }
+  }
+}
+
+void EngineCore::DoEndWait(const EndWait& command) {
+  for (const auto& [id, waiter] : waiters_) {
+    if (waiter.request == command.waiting) {
+      WaitOver(id);
+      return;
     }
   }
 }

@@ -1,4 +1,5 @@
 // A start: memory is rebuilt from what is durable.
+#include "base/crash_point.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
@@ -29,6 +30,8 @@ EngineCore::EngineCore(const EngineOptions& options,
       store_(store),
       pending_(store, last_batch),
       now_(now),
+      highest_wall_(now.wall),
+      clock_noted_(now.boot),
       boot_wheel_(static_cast<wheel::Tick>(ToMillis(now.boot))),
       wall_wheel_(static_cast<wheel::Tick>(ToMillis(now.wall))),
       wall_hand_(now.wall) {}
@@ -83,6 +86,7 @@ Status EngineCore::LoadMeta() {
   const Status got = store_.Get(Table::kMeta, storage::kClockKey, &clock);
   if (got.ok()) {
     DELAYD_ASSIGN_OR_RETURN(const auto last, storage::DecodeClockRecord(storage::kClockKey, clock));
+    highest_wall_ = std::max(highest_wall_, last.wall);
     if (last.boot_id == boot_id_) {
       DELAYD_ASSIGN_OR_RETURN(const uint64_t offset,
                               ReadMetaNumber(store_, storage::kWallOffsetMaxKey));
@@ -149,6 +153,7 @@ Status EngineCore::LoadWindow(const Progress& progress) {
   const WallTime target = LatestKeyOfNow() + options_.horizon;
   while (frontier_ < Frontier(target, JobId{}) && jobs_.size() < options_.memory_jobs_max) {
     DELAYD_RETURN_IF_ERROR(LoadPage(target, Overdue::kReadyAtOnce));
+    DELAYD_CRASH_POINT("load/page");
     if (progress) {
       progress(jobs_.size());
     }

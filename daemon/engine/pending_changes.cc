@@ -100,9 +100,9 @@ bool PendingChanges::IsChanging(Table table, std::string_view key) const {
   return Find(table, key) != nullptr;
 }
 
-void PendingChanges::Close() {
+void PendingChanges::Close(size_t jobs) {
   DELAYD_CHECK(open_ != nullptr);
-  closed_.push_back({.sequence = open_sequence_, .batch = std::move(open_)});
+  closed_.push_back({.sequence = open_sequence_, .batch = std::move(open_), .jobs = jobs});
   open_.reset();
   ++open_sequence_;
 }

@@ -72,8 +72,8 @@ class PendingChanges final : public storage::JobReader {
 
   uint64_t open_sequence() const { return open_sequence_; }
 
-  // Ends the open batch; further changes go into the next.
-  void Close();
+  // Ends the open batch, which changes so many jobs; further changes go into the next.
+  void Close(size_t jobs);
   std::optional<SealedBatch> TakeClosed();
   void Committed(uint64_t sequence);
 

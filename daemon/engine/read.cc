@@ -48,6 +48,7 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
     if (lease != leases_.end()) {
       view.time_left = lease->second.expires - now_.boot;
       view.lease_expires = now_.wall + *view.time_left;
+      view.lease_ends = lease->second.expires;
     }
   }
   return view;
@@ -223,35 +224,35 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   Status failed;
-  const Status scanned =
-      pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue->id, after.at, after.id),
-                    storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
-                    [&](std::string_view key, std::string_view value) {
-                      const auto parts = storage::ParseDeadKey(key);
-                      failed = parts.status();
-                      if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
-                        return failed.ok();
-                      }
-                      StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
-                      if (record.status().code() == StatusCode::kNotFound) {
-                        return true;  // dead no longer, with a commit that is under way
-                      }
-                      failed = record.status();
-                      if (!failed.ok()) {
-                        return false;
-                      }
-                      if (!record->key.starts_with(command.key_prefix) ||
-                          !DueRangeOf(command).Holds(record->due)) {
-                        return page.Add({parts->died, parts->id}, std::nullopt);
-                      }
-                      JobView view = ViewOf(*record, JobState::kDead);
-                      if (command.with_payload) {
-                        failed = ReadPayload(&*record);
-                        view.payload = std::move(record->payload);
-                      }
-                      return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
-                    });
+  const Status scanned = pending_.Scan(
+      Table::kDead,
+      storage::DeadKey(queue->id, after.at, after.id),
+      storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
+      [&](std::string_view key, std::string_view value) {
+        const auto parts = storage::ParseDeadKey(key);
+        failed = parts.status();
+        if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
+          return failed.ok();
+        }
+        StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
+        if (record.status().code() == StatusCode::kNotFound) {
+          return true;  // dead no longer, with a commit that is under way
+        }
+        failed = record.status();
+        if (!failed.ok()) {
+          return false;
+        }
+        if (!record->key.starts_with(command.key_prefix) ||
+            !DueRangeOf(command).Holds(record->due)) {
+          return page.Add({parts->died, parts->id}, std::nullopt);
+        }
+        JobView view = ViewOf(*record, JobState::kDead);
+        if (command.with_payload) {
+          failed = ReadPayload(&*record);
+          view.payload = std::move(record->payload);
+        }
+        return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
+      });
   DELAYD_RETURN_IF_ERROR(scanned);
   DELAYD_RETURN_IF_ERROR(failed);
   return Body(page.Take());
@@ -330,6 +331,18 @@ StatusOr<Body> EngineCore::Do(const GetStats&) {
   return Body(stats());
 }
 
+StatusOr<Body> EngineCore::Do(const Drain& command) {
+  draining_ = command.on;
+  return Body(stats());
+}
+
+StatusOr<Body> EngineCore::Do(const AcceptClock&) {
+  highest_wall_ = now_.wall;
+  NoteClock();
+  pending_.TouchAll();
+  return Body(stats());
+}
+
 StatsView EngineCore::stats() const {
   StatsView view = counters_;
   queues_.ForEach([&](const Queue& queue) {
@@ -338,9 +351,11 @@ StatsView EngineCore::stats() const {
     view.ready += one.ready;
     view.leased += one.leased;
     view.dead += one.dead;
+    view.urgent += one.urgent;
     view.queues += queue.stored ? 1 : 0;
   });
   view.waiting = waiters_.size();
+  view.draining = draining_;
   view.epoch = epoch_;
   view.commit_sequence = pending_.committed();
   if (const std::optional<Millis> wait = UntilNextTimer(now_)) {

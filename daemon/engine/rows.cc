@@ -235,14 +235,9 @@ void EngineCore::CloseBatch() {
     put_number(storage::kWallOffsetMaxKey, static_cast<uint64_t>(wall_offset_max_.count()));
     written_wall_offset_max_ = wall_offset_max_;
   }
-  pending_.Put(
-      Table::kMeta,
-      storage::kClockKey,
-      storage::EncodeClockRecord(
-          storage::kClockKey,
-          {.wall = std::max(now_.wall, wall_hand_), .boot_id = boot_id_, .boot = now_.boot}));
+  NoteClock();
   put_number(storage::kBatchNumberKey, pending_.open_sequence());
-  pending_.Close();
+  pending_.Close(open_jobs_);
   open_jobs_ = 0;
 }
 

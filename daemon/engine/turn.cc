@@ -15,19 +15,21 @@ void EngineCore::Execute(RequestId request, Command command, const Now& now) {
   if (!fatal_.ok()) {
     return;
   }
-  DELAYD_CHECK(now.boot >= now_.boot);
-  now_ = now;
+  SetNow(now);
   SlideFrontier();
   pending_.BeginAccess();
   if (auto* lease = std::get_if<Lease>(&command)) {
     DoLease(request, *lease);
   } else if (const auto* abandon = std::get_if<Abandon>(&command)) {
     DoAbandon(*abandon);
+  } else if (const auto* end = std::get_if<EndWait>(&command)) {
+    DoEndWait(*end);
   } else {
     std::visit(
         [this, request](auto& one) {
           using One = std::decay_t<decltype(one)>;
-          if constexpr (!std::is_same_v<One, Lease> && !std::is_same_v<One, Abandon>) {
+          if constexpr (!std::is_same_v<One, Lease> && !std::is_same_v<One, Abandon> &&
+                        !std::is_same_v<One, EndWait>) {
             Answer(request, Do(one));
           }
         },
@@ -36,6 +38,31 @@ void EngineCore::Execute(RequestId request, Command command, const Now& now) {
   if (open_jobs_ >= limits::kCommitOpsJobsMax || pending_.open_bytes() >= limits::kCommitBytesMax) {
     CloseBatch();
   }
+}
+
+void EngineCore::SetNow(const Now& now) {
+  DELAYD_CHECK(now.boot >= now_.boot);
+  now_ = now;
+  highest_wall_ = std::max(highest_wall_, now.wall);
+}
+
+// Opens a batch; CloseBatch puts what it is about.
+void EngineCore::NoteClock() {
+  pending_.Put(
+      Table::kMeta,
+      storage::kClockKey,
+      storage::EncodeClockRecord(storage::kClockKey,
+                                 {.wall = highest_wall_, .boot_id = boot_id_, .boot = now_.boot}));
+  clock_noted_ = now_.boot;
+}
+
+// None while no job waits for its time: then a wrong clock can do no harm.
+std::optional<Millis> EngineCore::UntilClockNote(const Now& now) const {
+  if (options_.clock_note_interval == Millis(0) ||
+      (jobs_.size() == 0 && far_begins_ == kNothingFar)) {
+    return std::nullopt;
+  }
+  return std::max(clock_noted_ + options_.clock_note_interval - now.boot, Millis(0));
 }
 
 void EngineCore::Answer(RequestId request, StatusOr<Body> result) {
@@ -178,8 +205,10 @@ bool EngineCore::Advance(const Now& now) {
   if (!fatal_.ok()) {
     return false;
   }
-  DELAYD_CHECK(now.boot >= now_.boot);
-  now_ = now;
+  SetNow(now);
+  if (UntilClockNote(now) == Millis(0)) {
+    NoteClock();
+  }
   if (now.wall < wall_hand_) {
     RebuildWallWheel();
   }
@@ -265,6 +294,9 @@ std::optional<Millis> EngineCore::UntilNextEvent(const Now& now) const {
   if (const std::optional<Millis> load = UntilLoad(now)) {
     wait = wait ? std::min(*wait, *load) : load;
   }
+  if (const std::optional<Millis> note = UntilClockNote(now)) {
+    wait = wait ? std::min(*wait, *note) : note;
+  }
   if (next_trim_) {
     const Millis until = std::max(*next_trim_ - now.boot, Millis(0));
     wait = wait ? std::min(*wait, until) : until;
@@ -278,7 +310,7 @@ std::optional<SealedBatch> EngineCore::Seal(const Now& now) {
   }
   std::optional<SealedBatch> sealed = pending_.TakeClosed();
   if (!sealed && !pending_.open_is_empty()) {
-    now_ = now;
+    SetNow(now);
     CloseBatch();
     sealed = pending_.TakeClosed();
   }

@@ -41,6 +41,9 @@ void AppendResponse(const Response& response, bool head_only, bool close, std::s
   if (!response.allow.empty()) {
     header("Allow", response.allow);
   }
+  if (response.ask_for_token) {
+    header("WWW-Authenticate", "Bearer realm=\"delayd\"");
+  }
   if (response.status == 429 || response.status == 503) {
     header("Retry-After", "1");
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "daemon/access.h"
 
 namespace delayd::http {
 
@@ -19,6 +20,8 @@ struct Request {
   std::string content_type;  // media type in lower case, without parameters; empty: none
   std::string body;
   bool keep_alive = true;
+  std::string authorization;  // the header, as it came; never logged
+  Role role = Role::kAdmin;   // of who asks; the session knows
 };
 
 struct Response {
@@ -27,7 +30,8 @@ struct Response {
   std::string body;
   uint64_t commit_sequence = 0;  // 0: no Delayd-Commit header
   std::string location;
-  std::string allow;  // of a 405
+  std::string allow;           // of a 405
+  bool ask_for_token = false;  // of a 401
 };
 
 // A refusal with the HTTP status that its code stands for.

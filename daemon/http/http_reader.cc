@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "protocol/http_chunks.h"
 #include "protocol/nearest.h"
 
 #include <boost/beast/core/buffers_range.hpp>
@@ -170,7 +171,8 @@ HttpReader::Event HttpReader::ReadHead() {
 
 HttpReader::Event HttpReader::ReadBody() {
   while (!parser_->request->is_done()) {
-    if (unread().empty()) {
+    const size_t least = parser_->request->chunked() ? protocol::kChunkedRestBytesMin : 1;
+    if (unread().size() < least) {
       return Event::kNeedMore;
     }
     Consume(parser_->Put(unread()));
@@ -197,7 +199,8 @@ Request HttpReader::TakeRequest() {
                   .target = std::string(ToStd(message.target())),
                   .content_type = MediaType(ToStd(message[field::content_type])),
                   .body = std::move(message.body()),
-                  .keep_alive = parser_->request->keep_alive()};
+                  .keep_alive = parser_->request->keep_alive(),
+                  .authorization = std::string(ToStd(message[field::authorization]))};
   parser_->request.reset();
   phase_ = Phase::kIdle;
   return request;

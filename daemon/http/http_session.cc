@@ -31,12 +31,23 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
         break;
     }
     continue_due_ = false;
-    const Request request = reader_.TakeRequest();
+    Request request = reader_.TakeRequest();
     slots_.push_back({.head_only = request.method == "HEAD", .close = !request.keep_alive});
     ended_ = !request.keep_alive;
-    std::variant<Order, AdminOrder, Response> routed = router_.Route(request, now);
+    const std::variant<Role, Response> admitted = router_.Admit(peer_, request);
+    if (const auto* refusal = std::get_if<Response>(&admitted)) {
+      slots_.back().route = Router::RouteNames().size();
+      AnswerLast(*refusal);
+      continue;
+    }
+    request.role = std::get<Role>(admitted);
+    std::variant<Order, AdminOrder, Response> routed =
+        router_.Route(request, now, &slots_.back().route);
     if (auto* order = std::get_if<Order>(&routed)) {
       slots_.back().form = order->form;
+      slots_.back().large = std::holds_alternative<engine::Show>(order->command) ||
+                            std::holds_alternative<engine::List>(order->command);
+      large_ += slots_.back().large ? 1U : 0U;
       return SessionRequest{first_tag_ + slots_.size() - 1, std::move(order->command)};
     }
     if (auto* order = std::get_if<AdminOrder>(&routed)) {
@@ -63,6 +74,7 @@ void HttpSession::AnswerAdmin(uint64_t tag, const AdminAnswer& answer) {
 void HttpSession::AnswerTag(uint64_t tag, const Response& response) {
   Slot& slot = slots_[static_cast<size_t>(tag - first_tag_)];
   DELAYD_CHECK(!slot.answered);
+  large_ -= slot.large ? 1U : 0U;
   Fill(&slot, response);
   Flush();
 }
@@ -124,6 +136,7 @@ Session::Phase HttpSession::phase() const {
 }
 
 void HttpSession::Fill(Slot* slot, const Response& response) {
+  router_.Count(slot->route, response.status);
   AppendResponse(response, slot->head_only, slot->close, &slot->text);
   slot->answered = true;
 }
@@ -148,7 +161,7 @@ void HttpSession::Flush() {
 
 void HttpSession::Refuse(const Response& response) {
   ended_ = true;
-  slots_.push_back({.close = true});
+  slots_.push_back({.route = Router::RouteNames().size(), .close = true});
   AnswerLast(response);
 }
 

@@ -16,6 +16,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "daemon/http/http_reader.h"
 #include "daemon/http/router.h"
@@ -27,9 +28,13 @@ class HttpSession final : public Session {
  public:
   static constexpr size_t kRequestsMax = 256;
   static constexpr size_t kOutputBytesMax = size_t{1} << 20;
+  // Of requests whose answers may be large: their bytes are there only when all have been answered.
+  static constexpr size_t kLargeAnswersMax = 4;
 
   // Both must outlive the session.
   HttpSession(const ReaderOptions& reader, const Router& router);
+
+  void SetPeer(Peer peer) override { peer_ = std::move(peer); }
 
   void Receive(std::string_view bytes) override;
   std::optional<SessionRequest> Next(const Now& now) override;
@@ -47,14 +52,19 @@ class HttpSession final : public Session {
  private:
   // The place of an answer in the order of answers.
   struct Slot {
+    size_t route = 0;
     ReplyForm form{};
     bool head_only = false;
     bool close = false;
     bool answered = false;
+    bool large = false;
     std::string text;  // once answered
   };
 
-  bool full() const { return slots_.size() >= kRequestsMax || output().size() >= kOutputBytesMax; }
+  bool full() const {
+    return slots_.size() >= kRequestsMax || large_ >= kLargeAnswersMax ||
+           output().size() >= kOutputBytesMax;
+  }
 
   void AnswerTag(uint64_t tag, const Response& response);
   void Fill(Slot* slot, const Response& response);
@@ -64,8 +74,10 @@ class HttpSession final : public Session {
 
   HttpReader reader_;
   const Router& router_;
+  Peer peer_;
   std::deque<Slot> slots_;
   uint64_t first_tag_ = 0;  // of slots_.front()
+  size_t large_ = 0;        // large answers that are waited for
   bool ended_ = false;      // the last request has been taken
   bool continue_due_ = false;
   std::string output_;

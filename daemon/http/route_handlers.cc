@@ -253,6 +253,10 @@ Routed ShowStats(const RouteInput&) {
   return Order{engine::GetStats{}, ReplyForm::kStats};
 }
 
+Routed AcceptClock(const RouteInput&) {
+  return Order{engine::AcceptClock{}, ReplyForm::kStats};
+}
+
 Routed VerifyNow(const RouteInput& input) {
   if (!input.request.body.empty()) {
     const Status empty = protocol::ReadJsonObject(
@@ -277,15 +281,22 @@ Routed BackUpNow(const RouteInput& input) {
 
 // Alive: the core thread turns.
 Routed ShowHealth(const RouteInput& input) {
-  return Plain(protocol::HealthToJson({"ok", std::string(input.version)}));
+  return input.service != nullptr
+             ? input.service->Health(input.now)
+             : Plain(protocol::HealthToJson({"ok", std::string(input.version)}));
 }
 
 // The sockets open only when the timers are loaded, and close before the daemon stops serving.
 Routed ShowReadiness(const RouteInput& input) {
-  if (!input.readiness.ok()) {
-    return ProblemResponse(503, input.readiness);
-  }
-  return Plain(protocol::HealthToJson({"ready", std::string(input.version)}));
+  return input.service != nullptr
+             ? input.service->Readiness(input.now)
+             : Plain(protocol::HealthToJson({"ready", std::string(input.version)}));
+}
+
+Routed ShowMetrics(const RouteInput& input) {
+  return input.service != nullptr
+             ? input.service->Metrics(input.now)
+             : ProblemResponse(NotFound("this daemon has no metrics", "no_metrics"));
 }
 
 Routed ShowOpenApi(const RouteInput&) {

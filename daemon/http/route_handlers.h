@@ -28,7 +28,7 @@ struct RouteInput {
   const Now& now;
   size_t payload_bytes_max;
   std::string_view version;
-  Status readiness;
+  const ServiceReport* service;
 };
 
 using Routed = std::variant<Order, AdminOrder, Response>;
@@ -51,10 +51,12 @@ Routed ExtendLease(const RouteInput& input);
 Routed ListQueues(const RouteInput& input);
 Routed ShowQueue(const RouteInput& input);
 Routed ShowStats(const RouteInput& input);
+Routed AcceptClock(const RouteInput& input);
 Routed VerifyNow(const RouteInput& input);
 Routed BackUpNow(const RouteInput& input);
 Routed ShowHealth(const RouteInput& input);
 Routed ShowReadiness(const RouteInput& input);
+Routed ShowMetrics(const RouteInput& input);
 Routed ShowOpenApi(const RouteInput& input);
 
 // Shared by handlers: "2027-01-01T09:00:00Z" or "1h" from now on; a state by its name.

@@ -86,6 +86,7 @@ Response RenderStats(const engine::StatsView& stats) {
                                          {"commits", stats.commits},
                                          {"epoch", stats.epoch},
                                          {"commit_sequence", stats.commit_sequence}};
+  figures.push_back({"clock", std::string(stats.clock)});
   if (stats.next_due) {
     figures.push_back({"next_due", protocol::FormatTimestamp(*stats.next_due)});
   }

@@ -20,6 +20,7 @@ enum class BodyRule : uint8_t { kNone, kJson, kJobs };
 struct RouteEntry {
   std::string_view method;
   std::string_view path;  // '*' stands for one segment
+  Role role;              // who may, and all above
   BodyRule body;
   std::string_view query;  // known parameters, separated by blanks
   Handler handler;
@@ -28,31 +29,33 @@ struct RouteEntry {
 constexpr std::string_view kListQuery = "queue state due_before due_after key_prefix limit cursor";
 
 constexpr auto kRoutes = std::to_array<RouteEntry>({
-    {"POST", "v1/jobs", BodyRule::kJobs, "", EnqueueJobs},
-    {"GET", "v1/jobs", BodyRule::kNone, kListQuery, ListJobs},
-    {"POST", "v1/jobs:cancel", BodyRule::kJson, "", CancelJobs},
-    {"POST", "v1/jobs:kick", BodyRule::kJson, "", KickJobs},
-    {"POST", "v1/jobs:reschedule", BodyRule::kJson, "", RescheduleJobs},
-    {"GET", "v1/jobs/*", BodyRule::kNone, "", ShowJob},
-    {"DELETE", "v1/jobs/*", BodyRule::kNone, "", CancelJob},
-    {"PATCH", "v1/jobs/*", BodyRule::kJson, "", RescheduleJob},
-    {"GET", "v1/queues/*/jobs/by-key/*", BodyRule::kNone, "", ShowJob},
-    {"DELETE", "v1/queues/*/jobs/by-key/*", BodyRule::kNone, "", CancelJob},
-    {"PATCH", "v1/queues/*/jobs/by-key/*", BodyRule::kJson, "", RescheduleJob},
-    {"POST", "v1/queues/*/lease", BodyRule::kJson, "", LeaseJobs},
-    {"POST", "v1/leases/*/ack", BodyRule::kJson, "", AckLease},
-    {"POST", "v1/leases/*/nack", BodyRule::kJson, "", NackLease},
-    {"POST", "v1/leases/*/bury", BodyRule::kJson, "", BuryLease},
-    {"POST", "v1/leases/*/extend", BodyRule::kJson, "", ExtendLease},
-    {"GET", "v1/queues", BodyRule::kNone, "", ListQueues},
-    {"GET", "v1/queues/*", BodyRule::kNone, "", ShowQueue},
-    {"GET", "v1/forecast", BodyRule::kNone, "queue from to step", ForecastJobs},
-    {"GET", "v1/stats", BodyRule::kNone, "", ShowStats},
-    {"POST", "v1/admin/verify", BodyRule::kJson, "", VerifyNow},
-    {"POST", "v1/admin/backup", BodyRule::kJson, "", BackUpNow},
-    {"GET", "healthz", BodyRule::kNone, "", ShowHealth},
-    {"GET", "readyz", BodyRule::kNone, "", ShowReadiness},
-    {"GET", "openapi.json", BodyRule::kNone, "", ShowOpenApi},
+    {"POST", "v1/jobs", Role::kEnqueue, BodyRule::kJobs, "", EnqueueJobs},
+    {"GET", "v1/jobs", Role::kRead, BodyRule::kNone, kListQuery, ListJobs},
+    {"POST", "v1/jobs:cancel", Role::kEnqueue, BodyRule::kJson, "", CancelJobs},
+    {"POST", "v1/jobs:kick", Role::kEnqueue, BodyRule::kJson, "", KickJobs},
+    {"POST", "v1/jobs:reschedule", Role::kEnqueue, BodyRule::kJson, "", RescheduleJobs},
+    {"GET", "v1/jobs/*", Role::kRead, BodyRule::kNone, "", ShowJob},
+    {"DELETE", "v1/jobs/*", Role::kEnqueue, BodyRule::kNone, "", CancelJob},
+    {"PATCH", "v1/jobs/*", Role::kEnqueue, BodyRule::kJson, "", RescheduleJob},
+    {"GET", "v1/queues/*/jobs/by-key/*", Role::kRead, BodyRule::kNone, "", ShowJob},
+    {"DELETE", "v1/queues/*/jobs/by-key/*", Role::kEnqueue, BodyRule::kNone, "", CancelJob},
+    {"PATCH", "v1/queues/*/jobs/by-key/*", Role::kEnqueue, BodyRule::kJson, "", RescheduleJob},
+    {"POST", "v1/queues/*/lease", Role::kEnqueue, BodyRule::kJson, "", LeaseJobs},
+    {"POST", "v1/leases/*/ack", Role::kEnqueue, BodyRule::kJson, "", AckLease},
+    {"POST", "v1/leases/*/nack", Role::kEnqueue, BodyRule::kJson, "", NackLease},
+    {"POST", "v1/leases/*/bury", Role::kEnqueue, BodyRule::kJson, "", BuryLease},
+    {"POST", "v1/leases/*/extend", Role::kEnqueue, BodyRule::kJson, "", ExtendLease},
+    {"GET", "v1/queues", Role::kRead, BodyRule::kNone, "", ListQueues},
+    {"GET", "v1/queues/*", Role::kRead, BodyRule::kNone, "", ShowQueue},
+    {"GET", "v1/forecast", Role::kRead, BodyRule::kNone, "queue from to step", ForecastJobs},
+    {"GET", "v1/stats", Role::kRead, BodyRule::kNone, "", ShowStats},
+    {"POST", "v1/clock/accept", Role::kAdmin, BodyRule::kJson, "", AcceptClock},
+    {"POST", "v1/admin/verify", Role::kAdmin, BodyRule::kJson, "", VerifyNow},
+    {"POST", "v1/admin/backup", Role::kAdmin, BodyRule::kJson, "", BackUpNow},
+    {"GET", "healthz", Role::kNone, BodyRule::kNone, "", ShowHealth},
+    {"GET", "readyz", Role::kNone, BodyRule::kNone, "", ShowReadiness},
+    {"GET", "metrics", Role::kRead, BodyRule::kNone, "", ShowMetrics},
+    {"GET", "openapi.json", Role::kNone, BodyRule::kNone, "", ShowOpenApi},
 });
 
 std::vector<std::string_view> Words(std::string_view text, char separator) {
@@ -133,10 +136,69 @@ Response NotAllowed(const Request& request, const std::string& allow) {
   return response;
 }
 
+Response NotYourRole(Role has, Role needed) {
+  return ProblemResponse(
+      PermissionDenied("this needs the role " + std::string(RoleName(needed)) + ", and you have " +
+                           std::string(RoleName(has)) +
+                           "; the settings under 'access' of the daemon say who has which",
+                       "role_needed"));
+}
+
 }  // namespace
 
+const std::vector<RouteName>& Router::RouteNames() {
+  static const auto* const names = [] {
+    auto* all = new std::vector<RouteName>;
+    for (const RouteEntry& route : kRoutes) {
+      all->push_back({route.method, route.path});
+    }
+    return all;
+  }();
+  return *names;
+}
+
+std::variant<Role, Response> Router::Admit(const Peer& peer, const Request& request) const {
+  if (options_.access == nullptr) {
+    return Role::kAdmin;
+  }
+  const Access& access = *options_.access;
+  const auto refuse = [](const char* detail) {
+    Response response = ProblemResponse(401, PermissionDenied(detail, "token_needed"));
+    response.ask_for_token = true;
+    return response;
+  };
+  if (request.authorization.empty()) {
+    // Whether the daemon lives, monitoring may ask without one.
+    if (!peer.known && access.has_tokens() && request.target != "/healthz" &&
+        request.target != "/readyz") {
+      return refuse(
+          "this address needs a token: 'Authorization: Bearer TOKEN', or delayctl "
+          "--token-file");
+    }
+    return access.RoleOf(peer);
+  }
+  constexpr std::string_view kScheme = "bearer ";
+  std::string scheme = request.authorization.substr(0, kScheme.size());
+  std::transform(scheme.begin(), scheme.end(), scheme.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  const std::optional<Role> role =
+      scheme == kScheme
+          ? access.RoleOfToken(std::string_view(request.authorization).substr(kScheme.size()))
+          : std::nullopt;
+  if (!role) {
+    return refuse(
+        "this token is not known here; the daemon's access.token_file has those that are");
+  }
+  return peer.known ? std::max(*role, access.RoleOf(peer)) : *role;
+}
+
 std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
-                                                        const Now& now) const {
+                                                        const Now& now,
+                                                        size_t* number) const {
+  size_t ignored = 0;
+  size_t& matched = number != nullptr ? *number : ignored;
+  matched = kRoutes.size();
   const StatusOr<Target> target = ParseTarget(request.target);
   if (!target.ok()) {
     return ProblemResponse(target.status());
@@ -154,6 +216,10 @@ std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
       allow += route.method == "GET" ? ", HEAD" : "";
       continue;
     }
+    matched = static_cast<size_t>(&route - kRoutes.data());
+    if (request.role < route.role) {
+      return NotYourRole(request.role, route.role);
+    }
     if (const Status status = CheckQuery(route, *target); !status.ok()) {
       return ProblemResponse(status);
     }
@@ -166,7 +232,7 @@ std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
                           .now = now,
                           .payload_bytes_max = options_.payload_bytes_max,
                           .version = options_.version,
-                          .readiness = options_.readiness ? options_.readiness() : OkStatus()});
+                          .service = options_.service});
   }
   if (!allow.empty()) {
     return NotAllowed(request, allow);

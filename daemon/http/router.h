@@ -23,6 +23,8 @@
 #include "daemon/admin.h"
 #include "daemon/engine/command.h"
 #include "daemon/http/http_message.h"
+#include "daemon/http/request_counts.h"
+#include "daemon/http/service_report.h"
 
 namespace delayd::http {
 
@@ -30,8 +32,17 @@ struct RouterOptions {
   size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
   size_t body_bytes_max = limits::kRequestBodyBytesMax;
   std::string version;  // of the daemon, for health
-  // OK, or why new jobs are refused; empty: always OK.
-  std::function<Status()> readiness;
+  // Both may be null; else they outlive the router.
+  const ServiceReport* service = nullptr;
+  RequestCounts* counts = nullptr;
+  // Null: everybody may do everything.
+  const Access* access = nullptr;
+};
+
+// "POST", "v1/queues/*/lease": '*' stands for one segment.
+struct RouteName {
+  std::string_view method;
+  std::string_view path;
 };
 
 // In which form the reply goes out.
@@ -62,8 +73,25 @@ class Router {
  public:
   explicit Router(const RouterOptions& options) : options_(options) {}
 
-  // `now`: what durations in the query ("due_before=1h") count from.
-  std::variant<Order, AdminOrder, Response> Route(const Request& request, const Now& now) const;
+  // `now`: what durations in the query ("due_before=1h") count from. `route` gets the number of
+  // the route that was meant.
+  std::variant<Order, AdminOrder, Response> Route(const Request& request,
+                                                  const Now& now,
+                                                  size_t* route = nullptr) const;
+
+  // All routes, in order of their numbers. The number behind the last means none of them.
+  static const std::vector<RouteName>& RouteNames();
+
+  // The role of who asks, by the kernel's word or the token; or the refusal of a token that is not
+  // known, or missing where there must be one.
+  std::variant<Role, Response> Admit(const Peer& peer, const Request& request) const;
+
+  // An answer of this route goes out.
+  void Count(size_t route, int status) const {
+    if (options_.counts != nullptr) {
+      options_.counts->Add(route, status);
+    }
+  }
 
   static Response Render(ReplyForm form, const engine::Reply& reply);
   static Response RenderAdmin(const AdminAnswer& answer);

@@ -79,6 +79,50 @@ TEST(CheckerTest, I2AnEarlyHandOutIsFound) {
       Only("I2"));
 }
 
+std::string Reschedule(int t, int n, int delay) {
+  return "{\"t\":" + std::to_string(t) + ",\"proc\":1,\"n\":" + std::to_string(n) +
+         R"(,"phase":"invoke","op":"reschedule","jobs":[{"id":1,"delay":)" + std::to_string(delay) +
+         "}]}";
+}
+
+std::string Answer(int t, int n, const std::string& phase) {
+  return "{\"t\":" + std::to_string(t) + ",\"proc\":1,\"n\":" + std::to_string(n) +
+         ",\"phase\":\"" + phase + "\"}";
+}
+
+TEST(CheckerTest, I2ARescheduleThatMayHaveHappenedExplainsAnEarlyHandOut) {
+  // The hand-out is seen before the answer to the reschedule, or there is none.
+  EXPECT_THAT(
+      Broken(kEnqueued + Reschedule(200, 2, 10) + LeaseAt(300, "1-1-1", 1) + Answer(310, 2, "ok")),
+      IsEmpty());
+  EXPECT_THAT(Broken(kEnqueued + Reschedule(200, 2, 10) + Answer(250, 2, "unknown") +
+                     LeaseAt(300, "1-1-1", 1)),
+              IsEmpty());
+  // It does not explain everything.
+  EXPECT_EQ(Broken(kEnqueued + Reschedule(200, 2, 500) + Answer(250, 2, "unknown") +
+                   LeaseAt(600, "1-1-1", 1)),
+            Only("I2"));
+  EXPECT_EQ(Broken(kEnqueued + Reschedule(200, 2, 3000) + Answer(250, 2, "ok") +
+                   LeaseAt(2000, "1-1-1", 1)),
+            Only("I2"));
+}
+
+TEST(CheckerTest, I2OfTwoReschedulesAtOnceEitherMayCount) {
+  EXPECT_THAT(Broken(kEnqueued + Reschedule(200, 2, 10) + Reschedule(201, 3, 3000) +
+                     Answer(210, 3, "ok") + Answer(211, 2, "ok") + LeaseAt(300, "1-1-1", 1)),
+              IsEmpty());
+}
+
+TEST(CheckerTest, I2TheFirstOfSeveralTriesCountsForTheDueTime) {
+  const std::string tries = R"(
+{"t":100,"proc":1,"n":1,"phase":"invoke","op":"enqueue","jobs":[{"key":"k","payload":"a","delay":1000}]}
+{"t":110,"proc":1,"n":1,"phase":"unknown"}
+{"t":900,"proc":1,"n":2,"phase":"invoke","op":"enqueue","jobs":[{"key":"k","payload":"a","delay":1000}]}
+)";
+  EXPECT_THAT(Broken(tries + LeaseAt(1200, "1-1-1", 1)), IsEmpty());
+  EXPECT_EQ(Broken(tries + LeaseAt(1000, "1-1-1", 1)), Only("I2"));
+}
+
 TEST(CheckerTest, I3ADueJobThatNobodyGotIsFound) {
   EXPECT_EQ(Broken(kEnqueued +
                    R"({"t":9000,"phase":"ok","op":"final","jobs":[{"id":1,"state":"ready"}]})"),

@@ -47,7 +47,7 @@ void Watcher::CheckBatches() {
     const auto there = static_cast<size_t>(std::ranges::count_if(
         request.event.jobs, [&seen](const JobEntry& job) { return seen.contains(job.payload); }));
     const bool not_sent_again = std::ranges::all_of(request.event.jobs, [&](const JobEntry& job) {
-      return &requests_[by_payload_.at(job.payload)] == &request;
+      return &requests_[by_payload_.at(job.payload).last] == &request;
     });
     if (request.answer == Phase::kFail && there > 0 && not_sent_again) {
       Fail("I12", request.event.line, "a batch was refused and is there all the same");

@@ -18,6 +18,12 @@ std::string ContentOf(const JobEntry& spec) {
          std::to_string(spec.max_attempts);
 }
 
+// What gives a job another due time.
+bool IsMove(const Event& event) {
+  return event.op == Op::kReschedule ||
+         (event.op == Op::kNack && event.jobs.at(0).delay != kNotSet);
+}
+
 bool SeqAfter(uint64_t later, uint64_t earlier) {
   return later != 0 && earlier != 0 && later > earlier;
 }
@@ -65,7 +71,8 @@ void Watcher::Invoked(Event event) {
   open_[uint64_t{event.proc} << 40 | event.n] = index;
   if (event.op == Op::kEnqueue) {
     for (const JobEntry& spec : event.jobs) {
-      by_payload_[spec.payload] = index;
+      Senders& senders = by_payload_.try_emplace(spec.payload, Senders{index, index}).first->second;
+      senders.last = index;
     }
   }
   requests_.push_back({.event = std::move(event), .answer = std::nullopt});
@@ -84,6 +91,9 @@ void Watcher::Sent(const Request& request) {
     return;
   }
   WatchedJob& job = found->second;
+  if (IsMove(event)) {
+    MoveSent(&job, entry, event);
+  }
   End* end = event.op == Op::kAck      ? &job.ack
              : event.op == Op::kCancel ? &job.cancel
              : event.op == Op::kBury   ? &job.bury
@@ -133,13 +143,7 @@ void Watcher::Answered(const Event& event) {
     case Op::kCancel:
       return CancelAnswered(request, event);
     case Op::kReschedule:
-      if (event.phase == Phase::kOk) {
-        const auto found = jobs_.find(IdOf(request.event.jobs.at(0)));
-        if (found != jobs_.end()) {
-          Moved(&found->second, request.event.jobs[0], request.event);
-        }
-      }
-      return;
+      return MoveAnswered(request.event, event.phase);
     case Op::kNone:
     case Op::kKill:
     case Op::kFinal:
@@ -156,6 +160,32 @@ void Watcher::Moved(WatchedJob* job, const JobEntry& spec, const Event& invoke) 
   } else if (spec.delay != kNotSet) {
     job->not_before = Moment{invoke.boot, invoke.t + spec.delay};
   }
+}
+
+// From here on the weaker of both due times is promised, and of two kinds none.
+void Watcher::MoveSent(WatchedJob* job, const JobEntry& spec, const Event& invoke) {
+  job->moves_overlap = job->moves_overlap || job->moves_open > 0;
+  ++job->moves_open;
+  const std::optional<Moment> boot = job->not_before;
+  const int64_t wall = job->not_before_wall;
+  Moved(job, spec, invoke);
+  job->not_before = job->not_before && boot ? std::min(job->not_before, boot) : std::nullopt;
+  // kNotSet is less than every time.
+  job->not_before_wall = std::min(job->not_before_wall, wall);
+}
+
+// One that was never answered stays open: it may have been the last to take effect.
+void Watcher::MoveAnswered(const Event& invoke, Phase answer) {
+  const auto found = jobs_.find(IdOf(invoke.jobs.at(0)));
+  if (found == jobs_.end() || found->second.moves_open == 0) {
+    return;
+  }
+  WatchedJob& job = found->second;
+  if (answer == Phase::kOk && !job.moves_overlap) {
+    Moved(&job, invoke.jobs[0], invoke);
+  }
+  --job.moves_open;
+  job.moves_overlap = job.moves_overlap && job.moves_open > 0;
 }
 
 void Watcher::Enqueued(Request* request, const Event& answer) {
@@ -224,7 +254,7 @@ WatchedJob* Watcher::Surface(uint64_t id, const JobEntry& entry, uint64_t line) 
     if (sent == by_payload_.end()) {
       Fail("I11", line, Name(id) + " was never enqueued");
     } else {
-      const Event& invoke = requests_[sent->second].event;
+      const Event& invoke = requests_[sent->second.first].event;
       for (const JobEntry& spec : invoke.jobs) {
         if (spec.payload == entry.payload) {
           Moved(&job, spec, invoke);
@@ -325,6 +355,9 @@ void Watcher::CheckRepeated(const WatchedJob& job,
 }
 
 void Watcher::LeaseOpAnswered(const Request& request, const Event& answer) {
+  if (IsMove(request.event)) {
+    MoveAnswered(request.event, answer.phase);
+  }
   const JobEntry& entry = request.event.jobs.at(0);
   const auto found = jobs_.find(entry.id);
   if (found == jobs_.end() || answer.phase != Phase::kOk) {
@@ -343,8 +376,6 @@ void Watcher::LeaseOpAnswered(const Request& request, const Event& answer) {
     Ended(&job.ack, job, answer, "I8");
   } else if (request.event.op == Op::kBury) {
     Ended(&job.bury, job, answer, "I13");
-  } else if (request.event.op == Op::kNack && entry.delay != kNotSet) {
-    Moved(&job, entry, request.event);
   } else if (request.event.op == Op::kExtend && job.last && entry.lease != kNotSet) {
     job.last->lease_until = request.event.t + entry.lease;
   }

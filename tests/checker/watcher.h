@@ -46,9 +46,12 @@ struct WatchedJob {
   uint64_t enqueue = 0;         // index of the request, 0: not known
   std::optional<Moment> known;  // the ok of its enqueue
   uint32_t max_attempts = 0;
-  // The promise: not before these.
+  // The promise: not before these. None while requests that move it overlap: nobody can tell then
+  // which of them counts.
   std::optional<Moment> not_before;
   int64_t not_before_wall = kNotSet;
+  uint32_t moves_open = 0;  // sent and not answered
+  bool moves_overlap = false;
   End ack;
   End cancel;
   End bury;
@@ -91,6 +94,8 @@ class Watcher {
   void Ended(End* end, const WatchedJob& job, const Event& answer, const char* invariant);
   void CancelAnswered(const Request& request, const Event& answer);
   void Moved(WatchedJob* job, const JobEntry& spec, const Event& invoke);
+  void MoveSent(WatchedJob* job, const JobEntry& spec, const Event& invoke);
+  void MoveAnswered(const Event& invoke, Phase answer);
   void Final(const Event& event);
   uint64_t IdOf(const JobEntry& entry) const;
   void Sent(const Request& request);
@@ -104,8 +109,15 @@ class Watcher {
   boost::unordered_flat_map<uint64_t, WatchedJob> jobs_;
   boost::unordered_flat_map<uint64_t, uint64_t> open_;  // proc and n -> index of the request
   std::vector<Request> requests_ = std::vector<Request>(1);
-  // By payload: the last request that enqueues it.
-  boost::unordered_flat_map<std::string, uint64_t> by_payload_;
+
+  // By payload: the requests that enqueue it. The first counts for the promise: whichever of them
+  // took effect, none was sent earlier.
+  struct Senders {
+    uint64_t first = 0;
+    uint64_t last = 0;
+  };
+
+  boost::unordered_flat_map<std::string, Senders> by_payload_;
   std::map<std::pair<std::string, std::string>, WatchedKey> keys_;
   std::vector<Moment> kills_;
   std::vector<int64_t> lateness_;

@@ -259,10 +259,11 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
 }
 
 std::string CommandName(const engine::Command& command) {
-  static constexpr std::array<const char*, 22> kNames = {
-      "enqueue", "cancel", "reschedule", "lease",       "lease job", "ack",    "nack", "give back",
-      "bury",    "extend", "kick",       "kick queue",  "pause",     "resume", "show", "peek",
-      "list",    "queues", "stats",      "change-many", "forecast",  "abandon"};
+  static constexpr std::array<const char*, 25> kNames = {
+      "enqueue",   "cancel",  "reschedule", "lease",  "lease job",  "ack",          "nack",
+      "give back", "bury",    "extend",     "kick",   "kick queue", "pause",        "resume",
+      "show",      "peek",    "list",       "queues", "stats",      "accept clock", "change-many",
+      "forecast",  "abandon", "end wait",   "drain"};
   static_assert(kNames.size() == std::variant_size_v<engine::Command>);
   return kNames[command.index()];
 }

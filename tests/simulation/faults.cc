@@ -8,7 +8,7 @@ namespace delayd::simulation {
 void Simulation::SetWallClock() {
   int64_t by = choices_.Magnitude(choices_.OneIn(2) ? 14 : 33);
   if (wall_steps_back_ && choices_.OneIn(2)) {
-    by = -std::min(by, ToMillis(now().wall) - 1);
+    by = -std::min(by, ToMillis(clock_.Sample().wall) - 1);
   }
   clock_.StepWall(Millis(by));
   ++result_.clock_steps;
@@ -17,6 +17,13 @@ void Simulation::SetWallClock() {
   if (choices_.OneIn(2)) {
     Advance();
   }
+}
+
+// The operator, or the kernel: the clock is right.
+void Simulation::AcceptClock() {
+  Trace("clock accepted");
+  watch_->Accept(clock_.Sample());
+  Execute(engine::AcceptClock{});
 }
 
 void Simulation::Suspend() {
@@ -46,6 +53,8 @@ void Simulation::Kill(bool in_commit) {
   Trace(std::string("killed, batches kept: ") + std::to_string(kept));
   ++result_.kills;
   engine_.reset();
+  result_.clock_suspicions += watch_->suspicions();
+  watch_.reset();
   sealed_.clear();
   workload_->Disconnected();
   oracle_->Crashed(kept);

@@ -83,11 +83,13 @@ void PrintTotal(const Result& total, uint64_t seeds, double seconds) {
               number(total.answers),
               number(total.hand_outs),
               number(total.commits));
-  std::printf("%llu kills, %llu reboots, %llu settings of the clock, %llu suspends\n",
-              number(total.kills),
-              number(total.reboots),
-              number(total.clock_steps),
-              number(total.suspends));
+  std::printf(
+      "%llu kills, %llu reboots, %llu settings of the clock (%llu suspect), %llu suspends\n",
+      number(total.kills),
+      number(total.reboots),
+      number(total.clock_steps),
+      number(total.clock_suspicions),
+      number(total.suspends));
   std::printf("%.0f simulated years, %.0f per hour\n", years, years / seconds * 3600);
 }
 

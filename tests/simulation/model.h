@@ -202,6 +202,8 @@ class Model {
   void Do(engine::RequestId request, const engine::ListQueues& command);
   void Do(engine::RequestId request, const engine::GetStats& command);
 
+  engine::QueueView ViewOfQueue(const std::string& name) const;
+
   // model_bulk.cc
   void Do(engine::RequestId request, const engine::ChangeMany& command);
   void Do(engine::RequestId request, const engine::Forecast& command);
@@ -209,10 +211,17 @@ class Model {
                      std::optional<WallTime> due,
                      JobId id) const;
   bool ChangeOne(const engine::ChangeMany& command, std::optional<WallTime> due, JobId id);
-  engine::QueueView ViewOfQueue(const std::string& name) const;
 
   // Checked by the oracle against two moments, not predicted.
   void Do(engine::RequestId, const engine::List&) {}
+  // No part of the workload.
+  void Do(engine::RequestId, const engine::Drain&) {}
+  void Do(engine::RequestId, const engine::EndWait&) {}
+
+  // What it changes is seen in ClockWatch only, which the simulation lets accept by itself.
+  void Do(engine::RequestId request, const engine::AcceptClock&) {
+    Answer(request, Stats(), open_batch);
+  }
 
   void Do(engine::RequestId, const engine::Abandon& command);
   Found Locate(const JobRef& ref) const;

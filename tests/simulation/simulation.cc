@@ -4,6 +4,8 @@
 #include <cstdio>
 
 #include "base/coding.h"
+#include "storage/keys.h"
+#include "storage/record.h"
 #include "tests/simulation/compare.h"
 
 namespace delayd::simulation {
@@ -41,6 +43,7 @@ void Result::Add(const Result& other) {
   reboots += other.reboots;
   clock_steps += other.clock_steps;
   suspends += other.suspends;
+  clock_suspicions += other.clock_suspicions;
 }
 
 Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(&choices_)) {
@@ -50,6 +53,11 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   options_.boot_id = choices_.OneIn(8) ? 0 : boots_;
   options_.key_retention = Millis(kRetentions[choices_.Below(4)]);
   options_.horizon = Millis(kHorizons[choices_.Below(5)]);
+  static constexpr int64_t kJumps[] = {0, 3'600'000, 86'400'000, 2'592'000'000};
+  static constexpr int64_t kHolds[] = {1, 60'000, 3'600'000, 315'360'000'000};
+  watch_options_ = {.max_jump = Millis(kJumps[choices_.Below(4)]),
+                    .hold_max = Millis(kHolds[choices_.Below(4)])};
+  options_.clock_note_interval = Millis(choices_.OneIn(3) ? 604'800'000 : 0);
   options_.max_attempts_default = choices_.OneIn(2) ? 25 : 3;
   options_.lease_default = Millis(choices_.OneIn(2) ? 60'000 : 500);
   habits_.queues = 1 + choices_.Below(4);
@@ -88,7 +96,12 @@ void Simulation::Note() {
   if (failed()) {
     return;
   }
-  result_.violation = oracle_->violation();
+  if (watch_ != nullptr) {
+    CheckHold();
+  }
+  if (!failed()) {
+    result_.violation = oracle_->violation();
+  }
   if (engine_ == nullptr || failed()) {
     return;
   }
@@ -114,8 +127,32 @@ Result Simulation::Run(uint64_t steps) {
   return result_;
 }
 
+// What a start of the daemon does before it loads anything.
+void Simulation::WatchClock() {
+  std::optional<engine::ClockSeen> last;
+  std::string value;
+  if (store_.Get(storage::Table::kMeta, storage::kClockKey, &value).ok()) {
+    const auto record = storage::DecodeClockRecord(storage::kClockKey, value);
+    last = {.wall = record->wall, .boot_id = record->boot_id, .boot = record->boot};
+  }
+  watch_ =
+      std::make_unique<engine::ClockWatch>(watch_options_, last, options_.boot_id, clock_.Sample());
+}
+
+// A hold may not be ahead of the clock, nor be kept when the clock is where it can be.
+void Simulation::CheckHold() {
+  const WallTime raw = clock_.Sample().wall;
+  const WallTime wall = now().wall;
+  const bool held = watch_->state() == engine::ClockState::kHeld;
+  if (held ? raw - wall <= watch_options_.max_jump : wall != raw) {
+    result_.violation = "P2: the clock shows " + std::to_string(ToMillis(raw)) +
+                        " and is taken for " + std::to_string(ToMillis(wall));
+  }
+}
+
 void Simulation::Start() {
   for (;;) {
+    WatchClock();
     auto loaded = engine::Engine::Load(options_, store_, now());
     if (!loaded.ok()) {
       result_.violation = "P3: the store cannot be loaded: " + loaded.status().message();
@@ -138,7 +175,10 @@ void Simulation::Start() {
 
 void Simulation::Step() {
   if (fault_percent_ > 0 && choices_.Percent(fault_percent_)) {
-    switch (choices_.Below(6)) {
+    switch (choices_.Below(7)) {
+      case 6:
+        AcceptClock();
+        break;
       case 0:
       case 1:
         Crash();

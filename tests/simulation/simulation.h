@@ -15,6 +15,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "daemon/engine/clock_watch.h"
 #include "daemon/engine/engine.h"
 #include "storage/memory_job_store.h"
 #include "tests/simulation/choices.h"
@@ -36,6 +37,7 @@ struct Result {
   uint64_t reboots = 0;
   uint64_t clock_steps = 0;
   uint64_t suspends = 0;
+  uint64_t clock_suspicions = 0;
 
   void Add(const Result& other);
 };
@@ -54,6 +56,7 @@ class Simulation {
   void Command();
   void PassTime();
   void SetWallClock();
+  void AcceptClock();
   void Suspend();
   void Crash();
   void Reboot();
@@ -73,7 +76,11 @@ class Simulation {
   void Trace(const std::string& line);
   void Print(const std::string& line) const;
 
-  Now now() const { return clock_.Sample(); }
+  // The clocks as the daemon takes them: as they are, unless they are held.
+  Now now() const { return watch_ != nullptr ? watch_->Trust(clock_.Sample()) : clock_.Sample(); }
+
+  void WatchClock();
+  void CheckHold();
 
   bool failed() const { return !result_.violation.empty(); }
 
@@ -87,6 +94,8 @@ class Simulation {
   bool verbose_ = false;
   SimulatedClock clock_;
   storage::MemoryJobStore store_;
+  engine::ClockWatchOptions watch_options_;
+  std::unique_ptr<engine::ClockWatch> watch_;  // while a process runs
   std::unique_ptr<engine::Engine> engine_;
   std::deque<engine::SealedBatch> sealed_;
   std::unique_ptr<Workload> workload_;

@@ -1,71 +1,13 @@
 #include "tests/support/daemon.h"
 
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <cstring>
-#include <string_view>
 
 #include <gtest/gtest.h>
 
-#include "base/check.h"
-
-#include <sys/socket.h>
-#include <sys/un.h>
+#include "tests/support/notify_socket.h"
 
 namespace delayd::testing {
-namespace {
-
-// The receiving end of the service manager's notify socket.
-class NotifySocket {
- public:
-  explicit NotifySocket(const std::string& path)
-      : path_(path), fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    DELAYD_CHECK(path.size() < sizeof address.sun_path);
-    std::memcpy(address.sun_path, path.data(), path.size());
-    ::unlink(path.c_str());
-    DELAYD_CHECK(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  }
-
-  ~NotifySocket() {
-    ::close(fd_);
-    ::unlink(path_.c_str());
-  }
-
-  NotifySocket(const NotifySocket&) = delete;
-  NotifySocket& operator=(const NotifySocket&) = delete;
-
-  // Whether READY=1 came before the process ended, or a minute passed.
-  bool WaitForReady(Process* process) const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (std::chrono::steady_clock::now() < end) {
-      pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
-      if (::poll(&ready, 1, 50) == 1) {
-        char text[4096];
-        const ssize_t size = ::recv(fd_, text, sizeof text, 0);
-        if (size > 0 && std::string_view(text, static_cast<size_t>(size)).find("READY=1") !=
-                            std::string_view::npos) {
-          return true;
-        }
-      } else if (process->HasEnded()) {
-        return false;
-      }
-    }
-    return false;
-  }
-
- private:
-  std::string path_;
-  int fd_;
-};
-
-}  // namespace
-
 std::string DelaydPath() {
   return DELAYD_BIN_DIR "/delayd";
 }
@@ -124,6 +66,7 @@ ProcessOptions Daemon::CtlOptions(const std::vector<std::string>& args,
   options.argv = {DelayctlPath()};
   options.argv.insert(options.argv.end(), args.begin(), args.end());
   options.env["DELAYCTL_SERVER"] = "unix:" + socket();
+  options.env["TZ"] = "UTC";  // wherever the test runs, tables read the same
   options.stdin_text = stdin_text;
   return options;
 }

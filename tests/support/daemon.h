@@ -28,6 +28,7 @@ class Daemon {
   ProcessResult StartExpectingFailure(const std::vector<std::string>& flags = {});
   void Kill();
   ProcessResult Stop();
+  void Signal(int signal) { process_->Signal(signal); }
 
   bool running() { return process_ != nullptr && !process_->HasEnded(); }
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/split_mix.h"
+
 namespace delayd::bench {
 
 using Tick = uint64_t;
@@ -24,23 +26,12 @@ enum class Mix : uint8_t {
   kFar,          // 6 h to 24 h
 };
 
-class Random {
+class Random : public SplitMix {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-
-  uint64_t Next() {
-    state_ += 0x9e3779b97f4a7c15;
-    uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
+  using SplitMix::SplitMix;
 
   // In [0, bound), bound below 2^32, without a division.
   uint32_t Below(uint64_t bound) { return static_cast<uint32_t>(((Next() >> 32) * bound) >> 32); }
-
- private:
-  uint64_t state_;
 };
 
 inline uint32_t DrawDelay(Random& random, Mix mix) {

@@ -22,9 +22,10 @@ TEST(CommandLineTest, BareItPrintsHelpWithTwoExamples) {
 
 TEST(CommandLineTest, EveryVerbHasHelpWithAnExample) {
   for (const char* verb :
-       {"enqueue", "list",   "show",   "cancel", "reschedule", "run",    "wait", "forecast",
-        "status",  "top",    "import", "export", "work",       "lease",  "ack",  "nack",
-        "bury",    "extend", "queues", "stats",  "ping",       "version"}) {
+       {"enqueue",  "list",   "show",       "cancel", "reschedule", "run",   "wait",
+        "forecast", "status", "top",        "import", "export",     "work",  "lease",
+        "ack",      "nack",   "bury",       "extend", "queues",     "stats", "ping",
+        "doctor",   "config", "completion", "version"}) {
     for (const auto& args :
          {std::vector<std::string>{verb, "--help"}, {verb, "-h"}, {"help", verb}}) {
       const Outcome outcome = Ctl(args);
@@ -69,10 +70,10 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"list", "--due-before", "2027-02-30T00:00:00Z"},
        "--due-before: time '2027-02-30T00:00:00Z' names no day"},
       {{"list", "--queue", "a b"}, "queue name 'a b' is not allowed"},
-      {{"list", "-o", "xml"}, "--output: 'xml' is unknown; use table, json or jsonl"},
+      {{"list", "-o", "xml"}, "--output: 'xml' is unknown; use table, wide, json or jsonl"},
       {{"list", "--timeout", "5"}, "--timeout: duration '5' has no unit"},
       {{"enqueue", "--in", "90", "x"}, "--in: duration '90' has no unit"},
-      {{"enqueue", "--at", "tomorrow", "x"}, "--at: time 'tomorrow' is not understood"},
+      {{"enqueue", "--at", "tomorrow", "x"}, "--at: time 'tomorrow' has no hour"},
       {{"enqueue", "--in", "1s", "--at", "2027-01-01T09:00:00Z"}, "both --in and --at"},
       {{"enqueue", "--priority", "4294967296"}, "--priority: '4294967296' is no whole number"},
       {{"enqueue", "--key", ""}, "key has 0 bytes"},

@@ -54,6 +54,8 @@ class FakeDaemon {
    public:
     explicit FakeClient(FakeDaemon* daemon) : daemon_(*daemon) {}
 
+    void UseToken(std::string) override {}
+
     Answer Call(std::string_view method,
                 std::string_view target,
                 std::string_view content_type,
@@ -94,6 +96,7 @@ struct CtlOptions {
   bool in_is_terminal = false;
   Console::Traits traits = {};
   std::string environment_server = {};
+  cctz::time_zone zone = cctz::utc_time_zone();
 };
 
 // A verb that watches is never done by itself: its daemon goes away.
@@ -119,6 +122,7 @@ inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}
        .in_is_terminal = options.in_is_terminal,
        .server = options.environment_server,
        .sleep = [&clock](Millis time) { clock.Advance(time); },
+       .zone = options.zone,
        .connect = [&](const std::string& server) -> StatusOr<std::unique_ptr<protocol::Client>> {
          outcome.server = server;
          return daemon.Connect();

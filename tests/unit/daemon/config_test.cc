@@ -115,11 +115,15 @@ TEST(ConfigTest, SecondDocumentIsAnErrorAndNotSilentlyDropped) {
               ElementsAre(HasSubstr("a second document begins")));
 }
 
-TEST(ConfigTest, BeanstalkIsRefusedClearlyAsLongAsItIsNotBuilt) {
-  EXPECT_THAT(ErrorsOf("beanstalk:\n  listen: 127.0.0.1:11300\n"),
-              ElementsAre("delayd.yaml:2:11: beanstalk.listen: the beanstalk protocol is not built "
-                          "yet in this version; leave it empty and use the HTTP API"));
-  EXPECT_THAT(ErrorsOf("beanstalk: { listen: '', socket: '' }\n"), IsEmpty());
+TEST(ConfigTest, ATextThatIsNoYamlIsRefusedAndReadToItsEnd) {
+  for (const std::string yaml : {",a", ",", "}", "]"}) {
+    EXPECT_THAT(ErrorsOf(yaml), ElementsAre(StartsWith("delayd.yaml:1:"))) << yaml;
+  }
+}
+
+TEST(ConfigTest, BeanstalkListensOnLoopbackOnly) {
+  EXPECT_THAT(ErrorsOf("beanstalk: { listen: 127.0.0.1:11300, socket: /run/b.sock }\n"), IsEmpty());
+  EXPECT_THAT(ErrorsOf("beanstalk:\n  listen: 0.0.0.0:11300\n"), ::testing::SizeIs(1));
 }
 
 TEST(ConfigTest, ListeningBeyondLoopbackIsRefused) {

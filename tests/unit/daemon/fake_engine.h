@@ -37,6 +37,11 @@ class FakeEngine final : public engine::Engine {
       replies_.push_back(std::move(reply));
     } else if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
       abandoned.push_back(abandon->waiting);
+    } else if (const auto* end = std::get_if<engine::EndWait>(&command)) {
+      abandoned.push_back(end->waiting);
+      reply.request = end->waiting;
+      reply.body = engine::Leased{};
+      replies_.push_back(std::move(reply));
     }
     asked.push_back({request, std::move(command), now});
     if (on_execute) {
@@ -83,6 +88,8 @@ class FakeEngine final : public engine::Engine {
   std::vector<Status> TakeIncidents() override { return {}; }
 
   engine::StatsView stats() const override { return {}; }
+
+  engine::EngineFigures Figures(size_t) const override { return {}; }
 
   std::vector<Asked> asked;
   std::vector<engine::RequestId> abandoned;

@@ -117,15 +117,31 @@ TEST_F(HttpSessionTest, ContinueWaitsForTheAnswersBeforeIt) {
   EXPECT_EQ(requests_.size(), 2U);
 }
 
+TEST_F(HttpSessionTest, FewRequestsWithLargeAnswersAreUnderWayAtATime) {
+  std::string many;
+  for (int i = 0; i < 10; ++i) {
+    many += Get("/v1/jobs/1");
+  }
+  Feed(many);
+  EXPECT_EQ(requests_.size(), HttpSession::kLargeAnswersMax);
+  EXPECT_FALSE(session_.wants_input());
+  Answer(0);
+  EXPECT_TRUE(session_.wants_input());
+  TakeRequests();
+  EXPECT_EQ(requests_.size(), HttpSession::kLargeAnswersMax + 1);
+}
+
 TEST_F(HttpSessionTest, TooManyUnansweredRequestsHoldBackTheRest) {
   std::string bytes;
   for (size_t i = 0; i < HttpSession::kRequestsMax + 5; ++i) {
-    bytes += Get("/v1/jobs/1");
+    bytes += "DELETE /v1/jobs/1 HTTP/1.1\r\nHost: d\r\n\r\n";
   }
   Feed(bytes);
   EXPECT_EQ(requests_.size(), HttpSession::kRequestsMax);
   EXPECT_FALSE(session_.wants_input());
-  Answer(0);
+  engine::Reply reply;
+  reply.body = engine::OneJob{{.id = JobId{1}}};
+  session_.Answer(requests_[0].tag, reply);
   EXPECT_TRUE(session_.wants_input());
   TakeRequests();
   EXPECT_EQ(requests_.size(), HttpSession::kRequestsMax + 1);

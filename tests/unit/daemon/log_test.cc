@@ -23,5 +23,35 @@ TEST(LogTest, NoValueCanBeginANewLine) {
   EXPECT_EQ(line.find('\x1b'), std::string::npos);
 }
 
+size_t LinesWith(const std::string& text, const std::string& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(LogTest, AFloodOfOneMessageIsCutAndCountedAndOthersAreNot) {
+  ::testing::internal::CaptureStderr();
+  Start({.level = Level::kInfo});
+  const auto before = Counts();
+  for (int i = 0; i < 1000; ++i) {
+    Warn("flood", {{"n", i}});
+  }
+  Warn("something else");
+  for (int i = 0; i < 1000; ++i) {
+    Error("a job is damaged", {{"job", i}});
+  }
+  Debug("below the level");
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_LE(LinesWith(log, "warn flood"), 40U) << "two seconds at most";
+  EXPECT_EQ(LinesWith(log, "something else"), 1U);
+  EXPECT_EQ(LinesWith(log, "a job is damaged"), 1000U) << "each failure is named";
+  EXPECT_EQ(LinesWith(log, "below the level"), 0U);
+  const auto after = Counts();
+  EXPECT_EQ(after[2] - before[2], 1001U) << "metrics count what the log leaves out";
+  EXPECT_EQ(after[0] - before[0], 1U);
+}
+
 }  // namespace
 }  // namespace delayd::log

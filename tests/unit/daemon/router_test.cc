@@ -171,19 +171,6 @@ TEST_F(RouterTest, AdminRoutesGoToTheStore) {
   EXPECT_EQ(RefusalOf("GET", "/v1/admin/verify").status, 405);
 }
 
-TEST(RouterReadinessTest, AFullDiskIsNotReadyAndAlive) {
-  Status readiness;
-  const Router router({.version = "1", .readiness = [&readiness] { return readiness; }});
-  const auto get = [&router](const char* target) {
-    return std::get<Response>(router.Route({.method = "GET", .target = target}, kNow));
-  };
-  EXPECT_EQ(get("/readyz").status, 200);
-  readiness = ResourceExhausted("no room", "disk_full");
-  EXPECT_EQ(get("/readyz").status, 503);
-  EXPECT_THAT(get("/readyz").body, HasSubstr("disk_full"));
-  EXPECT_EQ(get("/healthz").status, 200);
-}
-
 TEST_F(RouterTest, OnlyJobsMayComeInBulk) {
   EXPECT_EQ(router_.BodyBytesMax("/v1/jobs"), limits::kRequestBodyBytesMax);
   EXPECT_EQ(router_.BodyBytesMax("/v1/jobs?x=1"), limits::kRequestBodyBytesMax);
@@ -243,6 +230,56 @@ TEST(RouterRenderTest, QueueThatIsNotThereIs404) {
   reply.body = engine::QueueList{};
   EXPECT_EQ(Router::Render(ReplyForm::kOneQueue, reply).status, 404);
   EXPECT_EQ(Router::Render(ReplyForm::kQueueList, reply).body, R"({"queues":[]})");
+}
+
+class RouterAccessTest : public testing::Test {
+ protected:
+  static Access Make(Role others) {
+    StatusOr<Access> access = Access::Create({.others = others});
+    EXPECT_TRUE(access.ok());
+    return *std::move(access);
+  }
+
+  // The status of a request by a user who is in no list.
+  static int StatusFor(Role others, const std::string& method, const std::string& target) {
+    const Access access = Make(others);
+    const Router router({.access = &access});
+    Request request{.method = method, .target = target};
+    const auto admitted = router.Admit({.known = true, .uid = 4711, .groups = {}}, request);
+    request.role = std::get<Role>(admitted);
+    const auto routed = router.Route(request, kNow);
+    const auto* response = std::get_if<Response>(&routed);
+    return response != nullptr ? response->status : 0;
+  }
+};
+
+TEST_F(RouterAccessTest, EachRouteNeedsItsRole) {
+  EXPECT_EQ(StatusFor(Role::kNone, "GET", "/healthz"), 200);
+  EXPECT_EQ(StatusFor(Role::kNone, "GET", "/v1/stats"), 403);
+  EXPECT_EQ(StatusFor(Role::kNone, "GET", "/metrics"), 403);
+  EXPECT_EQ(StatusFor(Role::kRead, "GET", "/v1/stats"), 0) << "0: goes to the engine";
+  EXPECT_EQ(StatusFor(Role::kRead, "DELETE", "/v1/jobs/1"), 403);
+  EXPECT_EQ(StatusFor(Role::kEnqueue, "DELETE", "/v1/jobs/1"), 0);
+  EXPECT_EQ(StatusFor(Role::kEnqueue, "POST", "/v1/clock/accept"), 403);
+  EXPECT_EQ(StatusFor(Role::kEnqueue, "POST", "/v1/admin/verify"), 403);
+  EXPECT_EQ(StatusFor(Role::kAdmin, "POST", "/v1/clock/accept"), 0);
+}
+
+TEST_F(RouterAccessTest, ARefusalNamesTheRoleThatIsNeeded) {
+  const Router router(RouterOptions{});
+  const auto routed =
+      router.Route({.method = "DELETE", .target = "/v1/jobs/1", .role = Role::kRead}, kNow);
+  EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("needs the role enqueue"));
+  EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("role_needed"));
+}
+
+TEST_F(RouterAccessTest, AnUnknownTokenIsRefusedAlsoWhereNoneIsNeeded) {
+  const Access access = Make(Role::kEnqueue);
+  const Router router({.access = &access});
+  const auto admitted = router.Admit({.known = true, .uid = 0, .groups = {}},
+                                     {.target = "/v1/stats", .authorization = "Bearer nonsense"});
+  EXPECT_EQ(std::get<Response>(admitted).status, 401);
+  EXPECT_TRUE(std::get<Response>(admitted).ask_for_token);
 }
 
 }  // namespace

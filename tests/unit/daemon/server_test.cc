@@ -265,6 +265,14 @@ TEST_F(ServerTest, StopAnswersWaitingLeasesWithNothingAndCommitsTheRest) {
   EXPECT_FALSE(SocketClient(path_).connected());
 }
 
+// Between "ready" and the first turn too: the signal must not end the process as it would by
+// itself.
+TEST_F(ServerTest, SignalBeforeTheFirstTurnIsAStopInOrder) {
+  Server server(options_, &engine_, &store_, &clock_);
+  ::raise(SIGTERM);
+  EXPECT_TRUE(server.Run().ok());
+}
+
 TEST_F(ServerTest, RequestsAboveTheBoundWaitForACommitAndAreAllAnswered) {
   options_.uncommitted_bytes_max = 3;  // of the fake engine: three changes
   store_.gated = true;

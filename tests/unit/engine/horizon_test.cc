@@ -143,5 +143,85 @@ TEST(HorizonTest, TheOwnerIsWokenToLoadAndOtherwiseNot) {
   EXPECT_FALSE(harness.engine().UntilNextEvent(harness.now()).has_value());
 }
 
+TEST(HorizonTest, NoneIsLostOnEitherSideOfTheFrontier) {
+  EngineHarness harness(kOneMinute);
+  for (int millis = 59'990; millis <= 60'010; ++millis) {
+    harness.EnqueueOk(In(Millis(millis)));
+  }
+  harness.Wait(60'010ms + 1ms);
+  EXPECT_EQ(WorkOff(&harness), 21U);
+}
+
+TEST(HorizonTest, AJobThatMovesAwayWhileItsPageIsLoadedDoesNotFireAtItsOldPlace) {
+  EngineHarness harness(kOneMinute);
+  const JobView job = harness.EnqueueOk(In(1h));
+  harness.clock().Advance(1h - 20s);
+  harness.Send(
+      Reschedule{.job = job.id, .due = DueAfter{1h}});  // under way, and the page is loaded
+  harness.Turn();
+  harness.Wait(20s + 1ms);
+  EXPECT_EQ(WorkOff(&harness), 0U);
+  EXPECT_TRUE(harness.engine().TakeIncidents().empty());
+  harness.Wait(1h - 20s);
+  EXPECT_EQ(WorkOff(&harness), 1U);
+}
+
+TEST(HorizonTest, AJobUnderWayWhileItsPageIsLoadedFires) {
+  EngineHarness harness(kOneMinute);
+  harness.EnqueueOk(In(1h + 10s));  // what brings the frontier on
+  harness.Send(Enqueue{{In(1h)}});
+  harness.clock().Advance(1h - 20s);
+  harness.Turn();
+  harness.Wait(20s + 1ms);
+  EXPECT_EQ(WorkOff(&harness), 1U);
+}
+
+TEST(HorizonTest, P10MemoryHoldsTheBudgetAndAQuarterMoreAtMost) {
+  EngineHarness harness(kTenJobs);
+  for (int i = 0; i < 200; ++i) {
+    harness.Send(Enqueue{{In(Millis(i))}});
+    harness.Turn();
+  }
+  harness.Wait(1s);
+  EXPECT_LE(harness.engine().stats().ready, 13U);
+  EXPECT_EQ(harness.engine().stats().ready + harness.engine().stats().scheduled, 200U);
+}
+
+TEST(HorizonTest, P10AStartLoadsNoMoreThanBudgetAndHorizonAllow) {
+  for (const EngineOptions& options : {kOneMinute, kTenJobs}) {
+    EngineHarness harness(options);
+    for (int i = 0; i < 100; ++i) {
+      harness.Send(Enqueue{{In(Millis(i))}});
+      harness.Send(Enqueue{{In(2min + Millis(i))}});
+    }
+    harness.Turn();
+    EngineOptions same_boot = options;
+    same_boot.boot_id = kBootId;
+    uint64_t most = 0;
+    ASSERT_TRUE(Engine::Load(same_boot, harness.store(), harness.now(), [&most](uint64_t loaded) {
+                  most = std::max(most, loaded);
+                }).ok());
+    EXPECT_EQ(most, options.memory_jobs_max == 10 ? 10U : 100U);
+  }
+}
+
+TEST(HorizonTest, TheLowWaterMarkStaysBelowABacklogOnDisk) {
+  EngineHarness harness(kTenJobs);
+  for (int i = 0; i < 40; ++i) {
+    harness.Send(Enqueue{{In(Millis(i))}});
+  }
+  harness.Turn();
+  harness.Wait(1s);
+  // Memory is empty for a moment, and a batch is closed in it.
+  const std::vector<JobView> leased = harness.LeaseNow(20);
+  ASSERT_LT(leased.size(), 20U);
+  for (const JobView& job : leased) {
+    harness.Send(Ack{*job.lease_token});
+  }
+  harness.CommitAll();
+  harness.Restart();
+  EXPECT_EQ(WorkOff(&harness), 40U - leased.size());
+}
+
 }  // namespace
 }  // namespace delayd::engine

@@ -79,6 +79,9 @@ TEST(KeysTest, EveryWrongLengthIsRefused) {
     EXPECT_EQ(ParseDeadKey(key).ok(), size == 20) << size;
     EXPECT_EQ(ParseClientKey(key).ok(), size >= 5) << size;
   }
+  const std::string counts = QueueCountsKey(QueueId{77});
+  EXPECT_FALSE(ParseQueueCountsKey(counts + "x").ok());
+  EXPECT_FALSE(ParseQueueCountsKey("other" + counts.substr(5)).ok());
   EXPECT_EQ(ParseTimerKey("short").status().code(), StatusCode::kDataLoss);
 }
 

@@ -9,6 +9,7 @@
 
 #include "sample_records.h"
 #include "storage/keys.h"
+#include "storage/seal.h"
 
 namespace delayd::storage {
 namespace {
@@ -227,6 +228,23 @@ TEST(RecordDamageTest, P9EveryTruncationIsFound) {
     }
     EXPECT_FALSE(sample.decode(sample.value + '\0').ok()) << sample.name;
   }
+}
+
+// What a newer program, or a faulty writer, would leave: the checksum is good.
+TEST(RecordDamageTest, P9WellSealedNonsenseIsRefused) {
+  const auto sealed = [](std::string body) {
+    Seal(Table::kMeta, kEpochKey, 0, &body);
+    return body;
+  };
+  const std::string good = EncodeNumber(kEpochKey, 7);
+  const std::string body = good.substr(0, good.size() - 4);
+  ASSERT_TRUE(DecodeNumber(kEpochKey, sealed(body)).ok());
+  EXPECT_THAT(DecodeNumber(kEpochKey, sealed("\x02" + body.substr(1))).status().message(),
+              HasSubstr("record version 2"));
+  EXPECT_THAT(DecodeNumber(kEpochKey, sealed(body + "x")).status().message(),
+              HasSubstr("malformed"));
+  EXPECT_THAT(DecodeNumber(kEpochKey, sealed(body.substr(0, 1))).status().message(),
+              HasSubstr("malformed"));
 }
 
 TEST(SmallRecordTest, DecodeToWhatWasEncoded) {

@@ -301,6 +301,18 @@ TEST_F(RecoveryTest, TornManifestTailIsCut) {
   EXPECT_EQ(report_.cuts.at(0).file, fs::path(file).filename().string());
 }
 
+TEST_F(RecoveryTest, P9CurrentThatNamesNoManifestIsRefused) {
+  Commit(1, 3);
+  const std::string whole = ReadFile(path() + "/CURRENT");
+  for (const std::string& text : {std::string(),
+                                  whole.substr(0, whole.size() - 1),
+                                  "X" + whole,
+                                  std::string("MANIFEST-999999\n")}) {
+    WriteFile(path() + "/CURRENT", text);
+    EXPECT_EQ(Open().status().reason(), "damaged_store") << text;
+  }
+}
+
 TEST_F(RecoveryTest, P9DamagedManifestIsRefused) {
   Commit(1, 3);
   const std::string current = ReadFile(path() + "/CURRENT");

@@ -215,6 +215,21 @@ TEST_F(RocksJobStoreTest, HalfMadeStoreIsMadeAgain) {
   EXPECT_TRUE(store.ok()) << store.status().message();
 }
 
+// A first batch is committed only after the mark: without it something was lost, or the directory
+// is a backup that was not finished.
+TEST_F(RocksJobStoreTest, P9JobsWithoutTheLastMarkAreDamage) {
+  {
+    auto store = Open();
+    ASSERT_TRUE(store.ok());
+    Batch batch;
+    batch.Put(Table::kMeta, kBatchNumberKey, EncodeNumber(kBatchNumberKey, 1));
+    ASSERT_TRUE((*store)->Commit(batch).ok());
+  }
+  std::filesystem::remove(path() + "/FORMAT");
+  EXPECT_EQ(Open().status().reason(), "damaged_store");
+  EXPECT_FALSE(std::filesystem::exists(path() + "/FORMAT"));
+}
+
 TEST_F(RocksJobStoreTest, StoreWithoutItsLastMarkIsMarkedAtTheNextOpen) {
   {
     auto store = Open();

@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/split_mix.h"
+
 namespace delayd::wheel {
 
 inline uint64_t TestSeed() {
@@ -36,18 +38,9 @@ inline uint64_t Scaled(uint64_t count) {
                           : count;
 }
 
-// splitmix64: small, fast, and the same on every machine.
-class RandomSource {
+class RandomSource : public SplitMix {
  public:
-  explicit RandomSource(uint64_t seed) : state_(seed) {}
-
-  uint64_t Next() {
-    state_ += 0x9e3779b97f4a7c15;
-    uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
+  using SplitMix::SplitMix;
 
   // In [0, bound).
   uint64_t Below(uint64_t bound) { return Next() % bound; }
@@ -59,9 +52,6 @@ class RandomSource {
 
   // Any magnitude up to `bits` bits is equally likely: near and far in one stream.
   uint64_t Magnitude(unsigned bits) { return Next() >> (63 - Below(bits)); }
-
- private:
-  uint64_t state_;
 };
 
 }  // namespace delayd::wheel

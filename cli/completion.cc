@@ -1,0 +1,250 @@
+#include "cli/completion.h"
+
+#include <algorithm>
+#include <array>
+
+#include "cli/command_line.h"
+#include "cli/console.h"
+#include "cli/global_options.h"
+
+namespace delayd::cli {
+namespace {
+
+// bash takes "--queue=or" apart at the sign; the others leave it whole.
+std::vector<std::string> JoinAtEqualSigns(const std::vector<std::string>& words, bool* split) {
+  std::vector<std::string> joined;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "=" && !joined.empty() && joined.back().starts_with("--")) {
+      joined.back() += '=';
+      if (i + 1 < words.size()) {
+        joined.back() += words[++i];
+      }
+      *split = i + 1 == words.size();
+      continue;
+    }
+    joined.push_back(words[i]);
+  }
+  return joined;
+}
+
+class Completer {
+ public:
+  Completer(const std::vector<std::unique_ptr<Verb>>& verbs,
+            const std::function<std::vector<std::string>()>& queues)
+      : verbs_(verbs), queues_(queues) {
+    DeclareGlobals(&globals_, &values_);
+  }
+
+  Completion Run(const std::vector<std::string>& words) {
+    bool split = false;
+    std::vector<std::string> before = JoinAtEqualSigns(words, &split);
+    current_ = before.empty() ? "" : before.back();
+    if (!before.empty()) {
+      before.pop_back();
+    }
+    const Words found = SplitVerb(before);
+    for (const auto& verb : verbs_) {
+      if (verb->name() == found.verb) {
+        verb_ = verb.get();
+        verb_->Declare(&own_);
+      }
+    }
+    if (IsBehindRest(before)) {
+      done_.files = true;
+    } else if (const Option* option = OptionWaiting(before)) {
+      Values(option->metavar, "");
+    } else if (const size_t equals = current_.find('=');
+               current_.starts_with("--") && equals != std::string::npos) {
+      const std::string name = current_.substr(0, equals);
+      const Option* joined = Find(name);
+      current_ = current_.substr(equals + 1);
+      if (joined != nullptr) {
+        Values(joined->metavar, split ? "" : name + "=");
+      }
+    } else if (current_.starts_with('-')) {
+      OptionNames();
+    } else if (found.verb.empty() || found.verb == "help") {
+      VerbNames(found.verb.empty());
+    } else if (verb_ != nullptr) {
+      Positional();
+    }
+    return std::move(done_);
+  }
+
+ private:
+  const Option* Find(std::string_view name) const {
+    const Option* own = own_.Find(name);
+    return own != nullptr ? own : globals_.Find(name);
+  }
+
+  // The option whose value is being typed, as a word of its own.
+  const Option* OptionWaiting(const std::vector<std::string>& before) const {
+    const Option* waiting = nullptr;
+    for (const std::string& word : before) {
+      const Option* option = waiting == nullptr ? Find(word) : nullptr;
+      waiting = option != nullptr && !option->metavar.empty() ? option : nullptr;
+    }
+    return waiting;
+  }
+
+  // Behind --exec stands somebody else's command.
+  bool IsBehindRest(const std::vector<std::string>& before) const {
+    return own_.rest() != nullptr &&
+           std::any_of(before.begin(), before.end(), [this](const std::string& word) {
+             return word == own_.rest_name() || word.starts_with(own_.rest_name() + "=");
+           });
+  }
+
+  void Offer(const std::string& text, std::string_view help, const std::string& prefix = "") {
+    if (text.starts_with(current_)) {
+      done_.candidates.push_back({prefix + text, std::string(help)});
+    }
+  }
+
+  void OfferAll(std::initializer_list<std::string_view> texts, const std::string& prefix) {
+    for (const std::string_view text : texts) {
+      Offer(std::string(text), "", prefix);
+    }
+  }
+
+  void Values(std::string_view kind, const std::string& prefix) {
+    if (kind == "QUEUE") {
+      for (const std::string& queue : queues_()) {
+        Offer(queue, "queue", prefix);
+      }
+    } else if (kind == "STATE") {
+      OfferAll({"scheduled", "ready", "leased", "dead", "finished"}, prefix);
+    } else if (kind == "FORMAT") {
+      OfferAll({"table", "wide", "json", "jsonl"}, prefix);
+    } else if (kind == "SHELL") {
+      OfferAll({"bash", "zsh", "fish"}, prefix);
+    } else if (kind == "FILE" || kind == "DIR") {
+      done_.files = true;
+    }
+  }
+
+  void OptionNames() {
+    const Options* const all[] = {&own_, &globals_};
+    for (const Options* options : all) {
+      for (const Option& option : options->all()) {
+        if (option.names[0] == '-') {
+          Offer(option.names.substr(option.names.rfind(',') + 1), option.help);
+        }
+      }
+    }
+    Offer("--help", "what this takes, with examples");
+  }
+
+  void VerbNames(bool with_help) {
+    for (const auto& verb : verbs_) {
+      Offer(std::string(verb->name()), verb->summary());
+    }
+    if (with_help) {
+      Offer("help", "Help on one verb");
+    }
+  }
+
+  void Positional() {
+    for (const Option& option : own_.all()) {
+      if (option.names[0] != '-') {
+        Values(option.names, "");
+      }
+    }
+  }
+
+  const std::vector<std::unique_ptr<Verb>>& verbs_;
+  const std::function<std::vector<std::string>()>& queues_;
+  GlobalValues values_;
+  Options globals_;
+  Options own_;
+  Verb* verb_ = nullptr;
+  std::string current_;
+  Completion done_;
+};
+
+constexpr std::string_view kBash =
+    R"script(# bash completion of delayctl; made by: delayctl completion bash
+_delayctl() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    if [[ $line == ':files' ]]; then
+      compopt -o default 2> /dev/null
+    else
+      COMPREPLY+=("${line%%$'\t'*}")
+    fi
+  done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
+}
+complete -F _delayctl delayctl
+)script";
+
+constexpr std::string_view kZsh = R"script(#compdef delayctl
+# zsh completion of delayctl; made by: delayctl completion zsh
+_delayctl() {
+  local line files
+  local -a candidates
+  while IFS= read -r line; do
+    if [[ $line == ':files' ]]; then
+      files=yes
+    else
+      candidates+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+    fi
+  done < <("${(Q)words[1]}" __complete "${(@Q)words[2,CURRENT]}" 2> /dev/null)
+  if (( ${#candidates} )); then
+    _describe -V delayctl candidates
+  fi
+  if [[ -n $files ]]; then
+    _files
+  fi
+}
+if [[ $funcstack[1] == _delayctl ]]; then
+  _delayctl "$@"
+else
+  compdef _delayctl delayctl
+fi
+)script";
+
+constexpr std::string_view kFish =
+    R"script(# fish completion of delayctl; made by: delayctl completion fish
+function __delayctl_complete
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    for line in (command $words[1] __complete $words[2..-1] "$current" 2> /dev/null)
+        if test "$line" = ':files'
+            __fish_complete_path "$current"
+        else
+            printf '%s\n' $line
+        end
+    end
+end
+complete -c delayctl -f -a '(__delayctl_complete)'
+)script";
+
+}  // namespace
+
+Completion Complete(const std::vector<std::string>& words,
+                    const std::vector<std::unique_ptr<Verb>>& verbs,
+                    const std::function<std::vector<std::string>()>& queues) {
+  return Completer(verbs, queues).Run(words);
+}
+
+std::string CompletionText(const Completion& completion) {
+  std::string text;
+  for (const Candidate& candidate : completion.candidates) {
+    text += EscapeControls(candidate.text) + "\t" + candidate.help + "\n";
+  }
+  return completion.files ? text + ":files\n" : text;
+}
+
+std::optional<std::string_view> CompletionScript(std::string_view shell) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kScripts = {
+      {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}}};
+  for (const auto& [name, script] : kScripts) {
+    if (name == shell) {
+      return script;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,40 @@
+// cli/completion.h — what could stand where the cursor is, and the scripts that ask for it.
+//
+// What:    the scripts know nothing about verbs: the shell calls `delayctl __complete WORDS...` at
+//          each TAB, and the answer comes from the verbs' own declarations and, for names of
+//          queues, from the daemon. So a script never gets old.
+// Errors:  none; a daemon that is not there has no queues.
+// Threads: one owner.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/verb.h"
+
+namespace delayd::cli {
+
+struct Candidate {
+  std::string text;
+  std::string help;
+};
+
+struct Completion {
+  std::vector<Candidate> candidates;
+  bool files = false;  // names of files too
+};
+
+// `words` without the program's name; the last one is being typed, and may be empty.
+Completion Complete(const std::vector<std::string>& words,
+                    const std::vector<std::unique_ptr<Verb>>& verbs,
+                    const std::function<std::vector<std::string>()>& queues);
+// "text<TAB>help" a line, and ":files".
+std::string CompletionText(const Completion& completion);
+// For bash, zsh or fish; none for another shell.
+std::optional<std::string_view> CompletionScript(std::string_view shell);
+
+}  // namespace delayd::cli

@@ -1,0 +1,39 @@
+#include "cli/global_options.h"
+
+#include "protocol/nearest.h"
+
+namespace delayd::cli {
+
+void DeclareGlobals(Options* options, GlobalValues* values) {
+  Globals* globals = &values->globals;
+  options->Text("-s,--server",
+                "ADDRESS",
+                &globals->server,
+                "unix:/path/to.sock or http://host:port [DELAYCTL_SERVER]");
+  options->Text("--token-file",
+                "FILE",
+                &globals->token_file,
+                "holds the token to show [DELAYCTL_TOKEN_FILE]");
+  options->Text("-o,--output", "FORMAT", &values->output, "table, wide, json or jsonl");
+  options->Flag("-q,--quiet", &globals->quiet, "ids only, no words");
+  options->Flag("--utc", &globals->utc, "read and show times in UTC, not in the local zone");
+  options->Duration("--timeout", &globals->timeout, "give up on an answer after this long (5s)");
+}
+
+StatusOr<Globals> ApplyGlobals(const GlobalValues& values) {
+  Globals globals = values.globals;
+  const std::string output = values.output.value_or("table");
+  if (output == "json") {
+    globals.output = OutputFormat::kJson;
+  } else if (output == "jsonl" || output == "ndjson") {
+    globals.output = OutputFormat::kJsonl;
+  } else if (output == "wide") {
+    globals.wide = true;
+  } else if (output != "table") {
+    return UsageError("--output: " + protocol::Quoted(output) +
+                      " is unknown; use table, wide, json or jsonl");
+  }
+  return globals;
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,24 @@
+// cli/global_options.h — the options that every verb takes.
+//
+// Errors:  kInvalidArgument "usage".
+// Threads: one owner.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/context.h"
+#include "cli/options.h"
+
+namespace delayd::cli {
+
+// Where their values go until ApplyGlobals has understood them.
+struct GlobalValues {
+  Globals globals;
+  std::optional<std::string> output;
+};
+
+void DeclareGlobals(Options* options, GlobalValues* values);
+StatusOr<Globals> ApplyGlobals(const GlobalValues& values);
+
+}  // namespace delayd::cli

@@ -1,0 +1,248 @@
+#include "cli/local_time.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "protocol/duration.h"
+#include "protocol/nearest.h"
+#include "protocol/timestamp.h"
+
+#include <cctz/civil_time.h>
+
+namespace delayd::cli {
+namespace {
+
+Status Refuse(std::string_view text, const std::string& why) {
+  return InvalidArgument("time " + protocol::Quoted(text) + " " + why, "invalid_time");
+}
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lower;
+}
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(' ');
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(begin, text.find_last_not_of(' ') - begin + 1);
+}
+
+// Takes `count` digits and what must follow them off the front.
+std::optional<int> TakeNumber(std::string_view* text, size_t count) {
+  int number = 0;
+  if (text->size() < count) {
+    return std::nullopt;
+  }
+  const auto [end, error] = std::from_chars(text->data(), text->data() + count, number);
+  if (error != std::errc() || end != text->data() + count) {
+    return std::nullopt;
+  }
+  text->remove_prefix(count);
+  return number;
+}
+
+bool TakeChar(std::string_view* text, std::string_view any_of) {
+  if (text->empty() || any_of.find(text->front()) == std::string_view::npos) {
+    return false;
+  }
+  text->remove_prefix(1);
+  return true;
+}
+
+struct ClockTime {
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+};
+
+// "09:00", "9:00", "09:00:30", "noon", "midnight".
+std::optional<ClockTime> ParseClock(std::string_view text) {
+  if (text == "noon" || text == "midnight") {
+    return ClockTime{.hour = text == "noon" ? 12 : 0};
+  }
+  const std::optional<int> hour = TakeNumber(&text, text.find(':') == 1 ? 1 : 2);
+  if (!hour || !TakeChar(&text, ":")) {
+    return std::nullopt;
+  }
+  const std::optional<int> minute = TakeNumber(&text, 2);
+  std::optional<int> second = 0;
+  if (TakeChar(&text, ":")) {
+    second = TakeNumber(&text, 2);
+  }
+  if (!minute || !second || !text.empty() || *hour > 23 || *minute > 59 || *second > 59) {
+    return std::nullopt;
+  }
+  return ClockTime{*hour, *minute, *second};
+}
+
+cctz::civil_second At(const cctz::civil_day& day, const ClockTime& clock) {
+  return cctz::civil_second(
+      day.year(), day.month(), day.day(), clock.hour, clock.minute, clock.second);
+}
+
+StatusOr<WallTime> Resolve(std::string_view text,
+                           const cctz::civil_second& civil,
+                           const cctz::time_zone& zone) {
+  const cctz::time_zone::civil_lookup found = zone.lookup(civil);
+  if (found.kind == cctz::time_zone::civil_lookup::SKIPPED) {
+    return Refuse(text,
+                  "does not exist in this zone: the clocks go forward over it; choose another");
+  }
+  if (found.kind == cctz::time_zone::civil_lookup::REPEATED) {
+    return Refuse(
+        text,
+        "comes twice in this zone, as the clocks go back; write it with an offset, like " +
+            FormatLocalTime(
+                WallTime(std::chrono::duration_cast<Millis>(found.pre.time_since_epoch())), zone));
+  }
+  const WallTime time(std::chrono::duration_cast<Millis>(found.pre.time_since_epoch()));
+  // The range and its words are the wire's.
+  return protocol::ParseTimestamp(protocol::FormatTimestamp(time));
+}
+
+cctz::civil_day Today(const LocalClock& clock) {
+  return cctz::civil_day(
+      cctz::convert(std::chrono::time_point_cast<cctz::seconds>(
+                        std::chrono::system_clock::time_point(clock.now.time_since_epoch())),
+                    clock.zone));
+}
+
+constexpr std::array<std::string_view, 7> kWeekdays = {
+    "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"};
+
+// The day that a word means, and whether it comes round every week.
+std::optional<cctz::civil_day> DayOf(std::string_view word,
+                                     const cctz::civil_day& today,
+                                     bool* weekly) {
+  if (word == "today" || word == "tomorrow" || word == "yesterday") {
+    return today + (word == "today" ? 0 : word == "tomorrow" ? 1 : -1);
+  }
+  for (size_t i = 0; i < kWeekdays.size(); ++i) {
+    if (word == kWeekdays[i] || (word.size() == 3 && kWeekdays[i].starts_with(word))) {
+      const int ahead = (static_cast<int>(i) - static_cast<int>(cctz::get_weekday(today)) + 7) % 7;
+      *weekly = true;
+      return today + ahead;
+    }
+  }
+  return std::nullopt;
+}
+
+// "tomorrow 09:00", "fri noon", "18:30".
+std::optional<StatusOr<WallTime>> ParseDayAndClock(std::string_view text,
+                                                   std::string_view lower,
+                                                   const LocalClock& clock) {
+  const size_t space = std::min(lower.find(' '), lower.size());
+  bool weekly = false;
+  const cctz::civil_day today = Today(clock);
+  const std::optional<cctz::civil_day> day = DayOf(lower.substr(0, space), today, &weekly);
+  std::string_view rest = day ? Trim(lower.substr(space)) : lower;
+  if (day && rest.empty()) {
+    return Refuse(text, "has no hour; write it like " + std::string(lower) + " 09:00");
+  }
+  if (day && rest.starts_with("at ")) {
+    rest = Trim(rest.substr(3));
+  }
+  const std::optional<ClockTime> when = ParseClock(rest);
+  if (!when) {
+    return std::nullopt;
+  }
+  const StatusOr<WallTime> time = Resolve(text, At(day.value_or(today), *when), clock.zone);
+  const bool comes_again = !day || weekly;
+  if (comes_again && time.ok() && *time <= clock.now) {
+    return Resolve(text, At(day.value_or(today) + (weekly ? 7 : 1), *when), clock.zone);
+  }
+  return time;
+}
+
+// "2027-01-01 09:00", with seconds or without: local.
+std::optional<StatusOr<WallTime>> ParseCivil(std::string_view text, const LocalClock& clock) {
+  std::string_view rest = text;
+  const std::optional<int> year = TakeNumber(&rest, 4);
+  if (!year || !TakeChar(&rest, "-")) {
+    return std::nullopt;
+  }
+  const std::optional<int> month = TakeNumber(&rest, 2);
+  if (!month || !TakeChar(&rest, "-")) {
+    return std::nullopt;
+  }
+  const std::optional<int> day_number = TakeNumber(&rest, 2);
+  if (!day_number) {
+    return std::nullopt;
+  }
+  const cctz::civil_day day(*year, *month, *day_number);
+  if (day.month() != *month || day.day() != *day_number) {
+    return Refuse(text, "names no day that exists; check the calendar");
+  }
+  if (rest.empty()) {
+    return Refuse(text, "has no hour; write it like " + std::string(text) + " 09:00");
+  }
+  const std::optional<ClockTime> when =
+      TakeChar(&rest, "Tt ") ? ParseClock(Trim(rest)) : std::nullopt;
+  if (!when) {
+    return std::nullopt;
+  }
+  return Resolve(text, At(day, *when), clock.zone);
+}
+
+StatusOr<WallTime> After(std::string_view text, const LocalClock& clock) {
+  DELAYD_ASSIGN_OR_RETURN(const Millis duration, protocol::ParseDuration(Trim(text)));
+  return clock.now + duration;
+}
+
+}  // namespace
+
+StatusOr<WallTime> ParseLocalTime(std::string_view text, const LocalClock& clock) {
+  StatusOr<WallTime> exact = protocol::ParseTimestamp(text);
+  if (exact.ok()) {
+    return exact;
+  }
+  const std::string lower = Lower(Trim(text));
+  std::string_view rest = lower;
+  if (rest.starts_with("now")) {
+    rest = Trim(rest.substr(3));
+    if (rest.empty()) {
+      return clock.now;
+    }
+  }
+  if (rest.starts_with('+')) {
+    return After(rest.substr(1), clock);
+  }
+  if (rest.starts_with('@')) {
+    int64_t seconds = 0;
+    const char* end = rest.data() + rest.size();
+    const auto [stop, error] = std::from_chars(rest.data() + 1, end, seconds);
+    if (error != std::errc() || stop != end || seconds < 0 || seconds > 9'999'999'999) {
+      return Refuse(text, "is no count of seconds since 1970; write it like @1800000000");
+    }
+    return WallFromMillis(seconds * 1000);
+  }
+  if (std::optional<StatusOr<WallTime>> time = ParseCivil(Trim(text), clock)) {
+    return *std::move(time);
+  }
+  if (std::optional<StatusOr<WallTime>> time = ParseDayAndClock(text, lower, clock)) {
+    return *std::move(time);
+  }
+  // What begins like a date was meant as one, and has a reason of its own.
+  if (text.size() > 4 && text[4] == '-') {
+    return exact;
+  }
+  return Refuse(text,
+                "is not understood; write it like 2027-01-01T09:00:00Z, '2027-01-01 09:00', "
+                "'tomorrow 09:00', 18:30 or +30m");
+}
+
+std::string FormatLocalTime(WallTime time, const cctz::time_zone& zone) {
+  const std::chrono::time_point<std::chrono::system_clock, Millis> point(time.time_since_epoch());
+  const auto found = zone.lookup(point);
+  const bool utc = found.offset == 0 && std::string_view(found.abbr) == "UTC";
+  return cctz::format(utc ? "%Y-%m-%dT%H:%M:%E3SZ" : "%Y-%m-%dT%H:%M:%E3S%Ez", point, zone);
+}
+
+}  // namespace delayd::cli

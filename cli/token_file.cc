@@ -1,0 +1,34 @@
+#include "cli/token_file.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <sys/stat.h>
+
+namespace delayd::cli {
+
+StatusOr<std::string> ReadTokenFile(const std::string& path) {
+  struct stat info {};
+
+  std::ifstream file(path);
+  if (!file || ::stat(path.c_str(), &info) != 0) {
+    return InvalidArgument("cannot read the token file " + path +
+                           "; give the path of a file with the token with --token-file");
+  }
+  if ((info.st_mode & S_IROTH) != 0) {
+    return PermissionDenied("the token file " + path +
+                            " can be read by everybody; run 'chmod o-r " + path +
+                            "' and have a new token made");
+  }
+  std::string token;
+  std::string more;
+  file >> token >> more;
+  const bool printable =
+      std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  if (token.empty() || !more.empty() || !printable) {
+    return InvalidArgument("the token file " + path + " must hold one token and nothing else");
+  }
+  return token;
+}
+
+}  // namespace delayd::cli

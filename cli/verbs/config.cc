@@ -1,0 +1,130 @@
+#include <errno.h>
+#include <spawn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "cli/store_tool.h"
+#include "cli/table.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/duration.h"
+#include "protocol/json_writer.h"
+#include "protocol/nearest.h"
+
+#include <sys/wait.h>
+
+namespace delayd::cli {
+namespace {
+
+constexpr int kDaemonExitUsage = 2;
+
+class ConfigVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "config"; }
+
+  std::string_view summary() const override {
+    return "Show what delayctl goes by, or check the daemon's file";
+  }
+
+  std::string_view details() const override {
+    return "Without words: delayctl's own settings, and where each comes from. `check` reads a\n"
+           "configuration of the daemon as the daemon would, and names every mistake by file, "
+           "line\n"
+           "and column; exit code 2 when there is one.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl config\n"
+           "  delayctl config check /etc/delayd/delayd.yaml";
+  }
+
+  void Declare(Options* options) override {
+    options->Positional("ACTION", &action_, "show (the default) or check");
+    options->Positional("FILE", &file_, "the file to check (/etc/delayd/delayd.yaml)");
+  }
+
+  ExitCode Run(Context* context) override {
+    const std::string action = action_.value_or("show");
+    if (action == "check") {
+      return Check(context);
+    }
+    if (action != "show" || file_.has_value()) {
+      return context->Fail(UsageError(
+          action == "show"
+              ? "show takes no file; did you mean: delayctl config check"
+              : protocol::Quoted(action) + " is unknown; use show, or check with a file"));
+    }
+    Show(context);
+    return kExitOk;
+  }
+
+ private:
+  static void Show(Context* context) {
+    const Globals& globals = context->globals;
+
+    const struct {
+      std::string name;
+      std::string value;
+      std::string origin;
+    } rows[] = {
+        {"server", context->server, context->server_origin},
+        {"timeout",
+         protocol::FormatDuration(globals.timeout.value_or(kTimeoutDefault)),
+         globals.timeout.has_value() ? "--timeout" : "default"},
+        {"zone",
+         context->zone.name(),
+         globals.utc ? "--utc" : (std::getenv("TZ") != nullptr ? "TZ" : "/etc/localtime")},
+        {"colour",
+         context->console.traits().color ? "yes" : "no",
+         std::getenv("NO_COLOR") != nullptr ? "NO_COLOR" : "terminal"},
+    };
+
+    std::ostream& out = context->console.out();
+    Table table({"SETTING", "VALUE", "FROM"});
+    for (const auto& row : rows) {
+      if (globals.output == OutputFormat::kTable) {
+        table.Add({row.name, row.value, row.origin});
+        continue;
+      }
+      protocol::JsonObjectWriter writer;
+      writer.String("setting", row.name);
+      writer.String("value", row.value);
+      writer.String("from", row.origin);
+      out << writer.Take() << '\n';
+    }
+    if (globals.output == OutputFormat::kTable) {
+      table.Flush(&context->console);
+    }
+  }
+
+  ExitCode Check(Context* context) const {
+    std::string program = DelaydProgram();
+    std::string check = "--check-config";
+    std::string config = "--config";
+    std::string file = file_.value_or("/etc/delayd/delayd.yaml");
+    char* const argv[] = {program.data(), check.data(), config.data(), file.data(), nullptr};
+    pid_t pid = -1;
+    const int error = posix_spawnp(&pid, program.c_str(), nullptr, nullptr, argv, environ);
+    if (error != 0) {
+      return context->Fail(InvalidArgument("cannot run " + protocol::Quoted(program) +
+                                           ", which reads the file; install the package delayd"));
+    }
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
+      return kExitOk;
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == kDaemonExitUsage ? kExitUsage : kExitFailed;
+  }
+
+  std::optional<std::string> action_;
+  std::optional<std::string> file_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeConfig() {
+  return std::make_unique<ConfigVerb>();
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,272 @@
+#include <errno.h>
+#include <grp.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <system_error>
+
+#include "cli/table.h"
+#include "cli/verbs/verbs.h"
+#include "protocol/json_writer.h"
+#include "protocol/server_address.h"
+
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/timex.h>
+
+namespace delayd::cli {
+namespace {
+
+enum class Verdict : uint8_t { kOk, kWarn, kFail };
+
+struct Finding {
+  std::string check;
+  Verdict verdict = Verdict::kOk;
+  std::string what;
+  std::string cure = {};
+};
+
+std::string_view Word(Verdict verdict) {
+  return verdict == Verdict::kOk ? "ok" : verdict == Verdict::kWarn ? "warn" : "FAIL";
+}
+
+std::string GroupName(gid_t gid) {
+  group entry{};
+  group* found = nullptr;
+  char buffer[4096];
+  if (getgrgid_r(gid, &entry, buffer, sizeof buffer, &found) == 0 && found != nullptr) {
+    return entry.gr_name;
+  }
+  return std::to_string(gid);
+}
+
+std::string Octal(mode_t mode) {
+  char text[8];
+  std::snprintf(text, sizeof text, "%04o", static_cast<unsigned>(mode & 07777));
+  return text;
+}
+
+Finding CheckSocket(const std::string& path) {
+  Finding finding{.check = "socket"};
+
+  struct stat info {};
+
+  if (stat(path.c_str(), &info) != 0) {
+    const bool denied = errno == EACCES;
+    finding.verdict = Verdict::kFail;
+    finding.what = path + ": " + std::generic_category().message(errno);
+    finding.cure = denied
+                       ? "its directory is closed to you: sudo usermod -aG delayd $USER, then log "
+                         "in again; or use sudo"
+                       : "start the daemon: systemctl start delayd; why it is down: journalctl "
+                         "-u delayd -n 20. Another socket: --server or DELAYCTL_SERVER";
+    return finding;
+  }
+  if (!S_ISSOCK(info.st_mode)) {
+    finding.verdict = Verdict::kFail;
+    finding.what = path + " is not a socket";
+    finding.cure = "check --server, DELAYCTL_SERVER and api.socket";
+    return finding;
+  }
+  const std::string group = GroupName(info.st_gid);
+  finding.what = path + ", group " + group + ", mode " + Octal(info.st_mode);
+  if (access(path.c_str(), R_OK | W_OK) != 0) {
+    finding.verdict = Verdict::kFail;
+    finding.what += ": you may not use it";
+    finding.cure = "sudo usermod -aG " + group + " $USER, then log in again; or use sudo";
+  } else if ((info.st_mode & S_IWOTH) != 0) {
+    finding.verdict = Verdict::kWarn;
+    finding.what += ": every user of this machine may use it";
+    finding.cure = "chmod 0660 " + path;
+  }
+  return finding;
+}
+
+Finding CheckDisk(const std::string& directory) {
+  constexpr uint64_t kMiB = uint64_t{1} << 20;
+  Finding finding{.check = "disk"};
+
+  struct statvfs info {};
+
+  if (statvfs(directory.c_str(), &info) != 0) {
+    finding.verdict = Verdict::kWarn;
+    finding.what = directory + ": " + std::generic_category().message(errno);
+    finding.cure = "name the daemon's data_dir with --data-dir";
+    return finding;
+  }
+  const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
+  const uint64_t whole = std::max<uint64_t>(uint64_t{info.f_blocks} * info.f_frsize, 1);
+  finding.what = directory + ": " + std::to_string(free / kMiB) + " MiB free of " +
+                 std::to_string(whole / kMiB) + " MiB";
+  const bool no_inodes = info.f_files != 0 && info.f_favail < 1000;
+  if (free < 256 * kMiB || no_inodes) {
+    finding.verdict = Verdict::kFail;
+    finding.what += no_inodes ? ", and hardly an inode" : "";
+    finding.cure = "make room now: a commit that cannot be written ends the daemon";
+  } else if (free < 2048 * kMiB || free * 20 < whole) {
+    finding.verdict = Verdict::kWarn;
+    finding.cure = "make room, or move data_dir to a larger disk";
+  }
+  return finding;
+}
+
+Finding CheckClock(WallTime now, const std::string& shown) {
+  // A machine whose clock was never set starts at its firmware's date.
+  constexpr int64_t kYear2024 = 1'704'067'200'000;
+  Finding finding{.check = "clock", .what = shown};
+  timex state{};
+  const int result = adjtimex(&state);
+  if (now < WallFromMillis(kYear2024)) {
+    finding.verdict = Verdict::kFail;
+    finding.what += ": the clock is not set; jobs with --at would wait for years";
+    finding.cure = "set it: timedatectl set-ntp true";
+  } else if (result == TIME_ERROR || (state.status & STA_UNSYNC) != 0) {
+    finding.verdict = Verdict::kWarn;
+    finding.what += ": nothing keeps the clock in step (jobs with --in do not mind)";
+    finding.cure = "install systemd-timesyncd or chrony, then: timedatectl set-ntp true";
+  }
+  return finding;
+}
+
+class DoctorVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "doctor"; }
+
+  std::string_view summary() const override { return "Look for what is wrong, and say the cure"; }
+
+  std::string_view details() const override {
+    return "Checks the socket and your rights, the daemon's answer, versions, its jobs, the disk "
+           "and\n"
+           "the clock. Changes nothing. Exit code 1 when a check fails; warnings do not count.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl doctor\n"
+           "  delayctl doctor --data-dir /srv/delayd -o jsonl";
+  }
+
+  void Declare(Options* options) override {
+    options->Text(
+        "--data-dir", "DIR", &data_dir_, "where the daemon's data lies (/var/lib/delayd)");
+  }
+
+  ExitCode Run(Context* context) override {
+    const StatusOr<protocol::ServerAddress> address = protocol::ParseServerAddress(context->server);
+    if (!address.ok()) {
+      return context->Fail(address.status());
+    }
+    const bool local = !address->path.empty();
+    if (local) {
+      findings_.push_back(CheckSocket(address->path));
+    }
+    CheckDaemon(context);
+    if (local) {
+      findings_.push_back(CheckDisk(data_dir_.value_or("/var/lib/delayd")));
+    }
+    const WallTime now = context->clock.Sample().wall;
+    findings_.push_back(CheckClock(now, context->TimeText(now)));
+    Print(context);
+    for (const Finding& finding : findings_) {
+      if (finding.verdict == Verdict::kFail) {
+        return kExitFailed;
+      }
+    }
+    return kExitOk;
+  }
+
+ private:
+  void Fail(std::string check, const Status& status) {
+    findings_.push_back({std::move(check), Verdict::kFail, status.message()});
+  }
+
+  void CheckDaemon(Context* context) {
+    const StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return Fail("daemon", api.status());
+    }
+    const StatusOr<protocol::Health> health = (*api)->Health();
+    if (!health.ok()) {
+      return Fail("daemon", health.status());
+    }
+    findings_.push_back({"daemon", Verdict::kOk, "answers: " + health->status});
+    Finding version{.check = "version", .what = "delayd and delayctl " + health->version};
+    if (health->version != BuildVersion()) {
+      version.verdict = Verdict::kWarn;
+      version.what =
+          "delayd is " + health->version + ", delayctl is " + std::string(BuildVersion());
+      version.cure = "upgrade the older one; restart the daemon if it still runs the old program";
+    }
+    findings_.push_back(std::move(version));
+    CheckJobs(api->get());
+  }
+
+  void CheckJobs(Api* api) {
+    const StatusOr<std::vector<protocol::Stat>> stats = api->Stats();
+    if (!stats.ok()) {
+      return Fail("jobs", stats.status());
+    }
+    const auto count = [&](std::string_view name) -> uint64_t {
+      for (const protocol::Stat& stat : *stats) {
+        if (stat.name == name && std::holds_alternative<uint64_t>(stat.value)) {
+          return std::get<uint64_t>(stat.value);
+        }
+      }
+      return 0;
+    };
+    Finding finding{.check = "jobs",
+                    .what = std::to_string(count("scheduled")) + " scheduled, " +
+                            std::to_string(count("ready")) + " ready, " +
+                            std::to_string(count("dead")) + " dead"};
+    if (count("damaged") != 0) {
+      finding.verdict = Verdict::kFail;
+      finding.what += ", " + std::to_string(count("damaged")) + " DAMAGED";
+      finding.cure =
+          "journalctl -u delayd -p err names them; check the disk, keep a copy of data_dir";
+    } else if (count("ready") != 0 && count("waiting") == 0 && count("leased") == 0) {
+      finding.verdict = Verdict::kWarn;
+      finding.what += "; jobs are due and no worker asks for them";
+      finding.cure = "start a worker: delayctl work --queue QUEUE --exec COMMAND";
+    } else if (count("dead") != 0) {
+      finding.verdict = Verdict::kWarn;
+      finding.cure = "look at them: delayctl list --state dead -o wide";
+    }
+    findings_.push_back(std::move(finding));
+  }
+
+  void Print(Context* context) const {
+    std::ostream& out = context->console.out();
+    for (const Finding& finding : findings_) {
+      if (context->globals.output != OutputFormat::kTable) {
+        protocol::JsonObjectWriter writer;
+        writer.String("check", finding.check);
+        writer.String("result", finding.verdict == Verdict::kFail ? "fail" : Word(finding.verdict));
+        writer.String("finding", finding.what);
+        writer.String("cure", finding.cure);
+        out << writer.Take() << '\n';
+        continue;
+      }
+      if (context->globals.quiet && finding.verdict == Verdict::kOk) {
+        continue;
+      }
+      std::string head(Word(finding.verdict));
+      head.resize(6, ' ');
+      std::string check = finding.check;
+      check.resize(9, ' ');
+      out << head << check << EscapeControls(finding.what) << '\n';
+      if (!finding.cure.empty()) {
+        out << "               do: " << EscapeControls(finding.cure) << '\n';
+      }
+    }
+  }
+
+  std::optional<std::string> data_dir_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeDoctor() {
+  return std::make_unique<DoctorVerb>();
+}
+
+}  // namespace delayd::cli

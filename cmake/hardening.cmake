@@ -1,0 +1,11 @@
+# Flags for what is shipped to others (-DDELAYD_HARDEN=ON, which the preset `package` sets). What each costs: docs/decisions/0072.
+option(DELAYD_HARDEN "Build with the flags of a distribution's security policy" OFF)
+if(DELAYD_HARDEN)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  add_compile_options(
+    -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
+    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS
+    # No paths of the machine that built it: the same source gives the same bytes.
+    -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+  add_link_options(-pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed)
+endif()

@@ -1,0 +1,249 @@
+#include "daemon/access.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <system_error>
+
+#include "daemon/unique_fd.h"
+#include "protocol/nearest.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+namespace delayd {
+
+namespace {
+
+using protocol::Quoted;
+
+constexpr size_t kTokenBytesMin = 16;
+constexpr size_t kTokenBytesMax = 512;
+constexpr size_t kTokenFileBytesMax = size_t{64} * 1024;
+constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles = {{{"none", Role::kNone},
+                                                                      {"read", Role::kRead},
+                                                                      {"enqueue", Role::kEnqueue},
+                                                                      {"admin", Role::kAdmin}}};
+
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+std::optional<uint32_t> ParseNumber(std::string_view text) {
+  uint32_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(number)
+                                                                  : std::nullopt;
+}
+
+StatusOr<uint32_t> UserId(const std::string& name) {
+  if (const std::optional<uint32_t> number = ParseNumber(name)) {
+    return *number;
+  }
+  const passwd* user = ::getpwnam(name.c_str());  // NOLINT(concurrency-mt-unsafe): at the start
+  if (user == nullptr) {
+    return InvalidArgument("there is no user " + Quoted(name) +
+                           " on this machine; write '@' before the name of a group");
+  }
+  return uint32_t{user->pw_uid};
+}
+
+StatusOr<uint32_t> GroupId(const std::string& name) {
+  if (const std::optional<uint32_t> number = ParseNumber(name)) {
+    return *number;
+  }
+  const group* found = ::getgrnam(name.c_str());  // NOLINT(concurrency-mt-unsafe): at the start
+  if (found == nullptr) {
+    return InvalidArgument("there is no group " + Quoted(name) + " on this machine");
+  }
+  return uint32_t{found->gr_gid};
+}
+
+// Looks at all of both, wherever they differ.
+bool SameInConstantTime(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < b.size(); ++i) {
+    const char other = i < a.size() ? a[i] : '\0';
+    difference |= static_cast<unsigned>(other) ^ static_cast<unsigned>(b[i]);
+  }
+  return difference == 0;
+}
+
+std::string ErrnoText() {
+  return std::generic_category().message(errno);
+}
+
+// The whole file, which nobody but its owner and group may be able to read.
+StatusOr<std::string> ReadSecret(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+
+  struct stat info {};
+
+  if (!file.valid() || ::fstat(file.get(), &info) != 0) {
+    return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText());
+  }
+  if ((info.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+    return PermissionDenied("the token file " + path +
+                            " can be read or written by everybody; run 'chmod o-rw " + path +
+                            "' and make new tokens");
+  }
+  std::string text(kTokenFileBytesMax + 1, '\0');
+  size_t size = 0;
+  for (ssize_t got = 1; got > 0 && size < text.size(); size += static_cast<size_t>(got)) {
+    got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got < 0) {
+      return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText());
+    }
+  }
+  if (size > kTokenFileBytesMax) {
+    return InvalidArgument("the token file " + path + " is larger than 64KiB");
+  }
+  text.resize(size);
+  return text;
+}
+
+}  // namespace
+
+std::string_view RoleName(Role role) {
+  return kRoles[static_cast<size_t>(role)].first;
+}
+
+std::optional<Role> ParseRole(std::string_view text) {
+  for (const auto& [name, role] : kRoles) {
+    if (name == text) {
+      return role;
+    }
+  }
+  return std::nullopt;
+}
+
+Peer ReadPeer(int fd) {
+  Peer peer;
+  ucred who{};
+  socklen_t size = sizeof who;
+  // On TCP the call succeeds and says nobody (pid 0).
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid == 0) {
+    return peer;
+  }
+  peer.known = true;
+  peer.uid = who.uid;
+  peer.groups.resize(64);
+  size = static_cast<socklen_t>(peer.groups.size() * sizeof(uint32_t));
+  int result = ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size);
+  if (result != 0 && errno == ERANGE) {  // `size` says how many there are
+    peer.groups.resize(size / sizeof(uint32_t));
+    result = ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size);
+  }
+  peer.groups.resize(result == 0 ? size / sizeof(uint32_t) : 0);
+  peer.groups.push_back(who.gid);
+  return peer;
+}
+
+StatusOr<Access> Access::Create(const AccessOptions& options) {
+  Access access;
+  access.others_ = options.others;
+  access.members_.push_back({.role = Role::kAdmin, .users = {0, uint32_t{::geteuid()}}});
+  for (const auto& [role, list] : {std::pair(Role::kAdmin, &options.admin),
+                                   std::pair(Role::kEnqueue, &options.enqueue),
+                                   std::pair(Role::kRead, &options.read)}) {
+    Members members{.role = role};
+    std::string_view rest = *list;
+    while (!rest.empty()) {
+      const size_t comma = std::min(rest.find(','), rest.size());
+      const std::string name(Trim(rest.substr(0, comma)));
+      rest.remove_prefix(std::min(comma + 1, rest.size()));
+      if (name.empty()) {
+        continue;
+      }
+      const bool is_group = name[0] == '@';
+      const StatusOr<uint32_t> id = is_group ? GroupId(name.substr(1)) : UserId(name);
+      if (!id.ok()) {
+        return id.status().WithContext("access." + std::string(RoleName(role)));
+      }
+      (is_group ? members.groups : members.users).push_back(*id);
+    }
+    access.members_.push_back(std::move(members));
+  }
+  if (!options.token_file.empty()) {
+    DELAYD_RETURN_IF_ERROR(access.ReadTokens(options.token_file));
+  }
+  return access;
+}
+
+// Lines such as "admin 6f1c0b...": a role and a token. '#' begins a comment.
+Status Access::ReadTokens(const std::string& path) {
+  DELAYD_ASSIGN_OR_RETURN(const std::string text, ReadSecret(path));
+  std::string_view rest = text;
+  for (size_t number = 1; !rest.empty(); ++number) {
+    const size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = Trim(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (!line.empty() && line[0] != '#') {
+      DELAYD_RETURN_IF_ERROR(ReadTokenLine(line, path + ":" + std::to_string(number)));
+    }
+  }
+  if (tokens_.empty()) {
+    return InvalidArgument("the token file " + path +
+                           " has no token; write lines such as 'read TOKEN', or set no token file");
+  }
+  return OkStatus();
+}
+
+// The message must not show what may be a token.
+Status Access::ReadTokenLine(std::string_view line, const std::string& where) {
+  const size_t blank = std::min(line.find_first_of(" \t"), line.size());
+  const std::optional<Role> role = ParseRole(line.substr(0, blank));
+  const std::string_view token = Trim(line.substr(blank));
+  if (!role || *role == Role::kNone) {
+    return InvalidArgument(where + ": a line is a role (read, enqueue or admin) and a token");
+  }
+  const bool printable =
+      std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
+  if (token.size() < kTokenBytesMin || token.size() > kTokenBytesMax || !printable) {
+    return InvalidArgument(where + ": a token has 16 to 512 printable characters without blanks; " +
+                           "'openssl rand -hex 32' makes a good one");
+  }
+  tokens_.push_back({.text = std::string(token), .role = *role});
+  return OkStatus();
+}
+
+Role Access::RoleOf(const Peer& peer) const {
+  if (!peer.known) {
+    return std::min(others_, Role::kEnqueue);
+  }
+  for (const Members& members : members_) {  // the highest role first
+    const bool is_member =
+        std::find(members.users.begin(), members.users.end(), peer.uid) != members.users.end() ||
+        std::find_first_of(
+            peer.groups.begin(), peer.groups.end(), members.groups.begin(), members.groups.end()) !=
+            peer.groups.end();
+    if (is_member) {
+      return members.role;
+    }
+  }
+  return others_;
+}
+
+std::optional<Role> Access::RoleOfToken(std::string_view token) const {
+  std::optional<Role> role;
+  for (const Token& known : tokens_) {  // all of them: the time must not tell which one it was
+    if (SameInConstantTime(token, known.text)) {
+      role = known.role;
+    }
+  }
+  return role;
+}
+
+}  // namespace delayd

@@ -1,0 +1,288 @@
+// What a command of the protocol asks of the engine.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/limits.h"
+#include "daemon/beanstalk/session.h"
+#include "protocol/beanstalk/reply_writer.h"
+
+namespace delayd::beanstalk {
+namespace {
+
+// A client is warned this long before it loses its job.
+constexpr Millis kDeadlineMargin{1000};
+constexpr Millis kReserveAskMax{limits::kLeaseWaitMsMax};
+
+// The protocol counts seconds up to 136 years; docs/protocol.md says what is done about more than
+// the engine takes.
+Millis DelayOf(Millis asked) {
+  return std::min(asked, Millis(limits::kDelayMsMax));
+}
+
+Millis LeaseOf(Millis ttr) {
+  return std::min(ttr, Millis(limits::kLeaseMsMax));
+}
+
+JobSpec SpecOf(const std::string& tube, uint32_t priority, Millis delay, Millis ttr) {
+  JobSpec spec;
+  spec.queue = tube;
+  spec.due = DueAfter{DelayOf(delay)};
+  spec.priority = priority;
+  spec.lease = LeaseOf(ttr);
+  spec.max_attempts = 0;  // this protocol never buries on its own
+  return spec;
+}
+
+// The engine's ids end at 2^53; a greater one is nobody's.
+JobId IdOf(uint64_t id) {
+  return JobId{std::min(id, limits::kJobIdMax + 1)};
+}
+
+}  // namespace
+
+std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
+                                                         const Now& now,
+                                                         std::string* text) {
+  switch (command.verb) {
+    case Verb::kPut:
+    case Verb::kPutMs:
+    case Verb::kPutKey:
+      BecomeProducer();
+      return OrderPut(command);
+    case Verb::kPutBatch:
+      BecomeProducer();
+      return OrderBatch(command, text);
+    case Verb::kReserve:
+    case Verb::kReserveWithTimeout:
+      BecomeWorker();
+      waiting_ = Waiting{.tag = last_tag()};
+      if (command.verb == Verb::kReserveWithTimeout) {
+        waiting_->until = now.boot + std::chrono::seconds(command.count);
+      }
+      return OrderReserve(now);
+    case Verb::kReserveJob:
+      BecomeWorker();
+      waiting_ = Waiting{.tag = last_tag()};
+      return engine::LeaseJob{.job = IdOf(command.id)};
+    case Verb::kDelete:
+      return OrderDelete(IdOf(command.id), now);
+    case Verb::kDeleteKey:
+      return engine::Cancel{KeyRef{.queue = used_->name, .key = std::string(command.name)}};
+    case Verb::kRelease:
+    case Verb::kBury:
+    case Verb::kTouch:
+      return OrderHeld(command, now, text);
+    case Verb::kKick:
+      if (command.count == 0) {
+        AppendLine("KICKED", uint64_t{0}, text);
+        return std::nullopt;
+      }
+      return engine::KickQueue{
+          .queue = used_->name,
+          .count = static_cast<uint32_t>(std::min<uint64_t>(command.count, limits::kKickCountMax))};
+    case Verb::kKickJob:
+      return engine::Kick{IdOf(command.id)};
+    case Verb::kPauseTube:
+      return OrderPause(command);
+    case Verb::kUse:
+    case Verb::kWatch:
+    case Verb::kIgnore:
+    case Verb::kListTubeUsed:
+    case Verb::kListTubesWatched:
+      DoLocally(command, text);
+      return std::nullopt;
+    default:
+      return OrderLook(command);
+  }
+}
+
+engine::Command BeanstalkSession::OrderPut(const Command& command) {
+  engine::Enqueue enqueue;
+  JobSpec& spec =
+      enqueue.jobs.emplace_back(SpecOf(used_->name, command.priority, command.delay, command.ttr));
+  spec.payload = command.body;
+  spec.key = command.name;  // of put-key; empty else
+  return enqueue;
+}
+
+std::optional<engine::Command> BeanstalkSession::OrderBatch(const Command& command,
+                                                            std::string* text) {
+  std::vector<BatchJob> jobs;
+  switch (ParseBatch(command.body, command.count, hub_->options().job_bytes_max, &jobs)) {
+    case Refusal::kNone:
+      break;
+    case Refusal::kJobTooBig:
+      text->append(reply::kJobTooBig);
+      return std::nullopt;
+    case Refusal::kExpectedCrlf:
+      text->append(reply::kExpectedCrlf);
+      return std::nullopt;
+    default:
+      text->append(reply::kBadFormat);
+      return std::nullopt;
+  }
+  engine::Enqueue enqueue;
+  enqueue.jobs.reserve(jobs.size());
+  for (const BatchJob& job : jobs) {
+    JobSpec& spec =
+        enqueue.jobs.emplace_back(SpecOf(used_->name, job.priority, job.delay, job.ttr));
+    spec.payload = job.body;
+    spec.key = job.key;
+  }
+  return enqueue;
+}
+
+// Waits for a job until the client's own time-out, until it must be warned of a deadline, or as
+// long as one request may wait, whichever is first.
+engine::Command BeanstalkSession::OrderReserve(const Now& now) {
+  Waiting& waiting = *waiting_;
+  Millis wait = kReserveAskMax;
+  waiting.on_empty = OnEmpty::kAskAgain;
+  const auto bound = [&](BootTime at, OnEmpty on_empty) {
+    const Millis left = std::max(at - now.boot, Millis(0));
+    if (left <= wait) {
+      wait = left;
+      waiting.on_empty = on_empty;
+    }
+  };
+  if (waiting.until) {
+    bound(*waiting.until, OnEmpty::kTimedOut);
+  }
+  if (const std::optional<BootTime> end = reservations_.SoonestEnd(now.boot)) {
+    bound(*end - kDeadlineMargin, OnEmpty::kDeadlineSoon);
+  }
+  if (input_ended_ || ended()) {
+    bound(now.boot, OnEmpty::kTimedOut);
+  }
+  engine::Lease lease;
+  lease.wait = wait;
+  lease.queues.reserve(watched_.size());
+  for (Tube* const tube : watched_) {
+    lease.queues.push_back(tube->name);
+    tube->waiting += waiting.is_counted ? 0 : 1;
+  }
+  hub_->waiting += waiting.is_counted ? 0 : 1;
+  waiting.is_counted = true;
+  return lease;
+}
+
+engine::Command BeanstalkSession::OrderDelete(JobId id, const Now& now) {
+  if (const std::optional<LeaseToken> token = reservations_.Take(id, now.boot)) {
+    return engine::Ack{*token};
+  }
+  return engine::Cancel{id};
+}
+
+// Only who reserved a job may do these.
+std::optional<engine::Command> BeanstalkSession::OrderHeld(const Command& command,
+                                                           const Now& now,
+                                                           std::string* text) {
+  const JobId id = IdOf(command.id);
+  const std::optional<LeaseToken> token = command.verb == Verb::kTouch
+                                              ? reservations_.Touch(id, now.boot)
+                                              : reservations_.Take(id, now.boot);
+  if (!token) {
+    text->append(reply::kNotFound);
+    return std::nullopt;
+  }
+  switch (command.verb) {
+    case Verb::kRelease:
+      return engine::Nack{
+          .token = *token, .delay = DelayOf(command.delay), .priority = command.priority};
+    case Verb::kBury:
+      return engine::Bury{.token = *token, .priority = command.priority};
+    default:
+      return engine::Extend{.token = *token};
+  }
+}
+
+engine::Command BeanstalkSession::OrderPause(const Command& command) {
+  std::string queue(command.name);
+  if (command.delay.count() == 0) {
+    return engine::Resume{.queue = std::move(queue)};
+  }
+  const bool create = hub_->Find(command.name) != nullptr || command.name == kDefaultTube;
+  return engine::Pause{
+      .queue = std::move(queue), .duration = DelayOf(command.delay), .create = create};
+}
+
+std::optional<engine::Command> BeanstalkSession::OrderLook(const Command& command) {
+  const auto peek = [this](engine::Peek::Which which) {
+    return engine::Peek{.queue = used_->name, .which = which};
+  };
+  switch (command.verb) {
+    case Verb::kPeek:
+    case Verb::kStatsJob:
+      return engine::Show{IdOf(command.id)};
+    case Verb::kPeekReady:
+      return peek(engine::Peek::Which::kReady);
+    case Verb::kPeekDelayed:
+      return peek(engine::Peek::Which::kDelayed);
+    case Verb::kPeekBuried:
+      return peek(engine::Peek::Which::kBuried);
+    case Verb::kStats:
+      return engine::GetStats{};
+    case Verb::kStatsTube:
+      slots_.back().text = command.name;
+      return engine::ListQueues{.queue = std::string(command.name)};
+    default:
+      return engine::ListQueues{};
+  }
+}
+
+void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
+  const auto watched = std::find_if(watched_.begin(), watched_.end(), [&](const Tube* tube) {
+    return tube->name == command.name;
+  });
+  switch (command.verb) {
+    case Verb::kUse: {
+      Tube* const before = used_;
+      used_ = hub_->Use(command.name);
+      hub_->Leave(before);
+      AppendLine("USING", used_->name, text);
+      break;
+    }
+    case Verb::kListTubeUsed:
+      AppendLine("USING", used_->name, text);
+      break;
+    case Verb::kWatch:
+      if (watched == watched_.end()) {
+        watched_.push_back(hub_->Watch(command.name));
+      }
+      AppendLine("WATCHING", watched_.size(), text);
+      break;
+    case Verb::kIgnore:
+      if (watched != watched_.end() && watched_.size() == 1) {
+        text->append(reply::kNotIgnored);
+        break;
+      }
+      if (watched != watched_.end()) {
+        Tube* const tube = *watched;
+        watched_.erase(watched);
+        hub_->Ignore(tube);
+      }
+      AppendLine("WATCHING", watched_.size(), text);
+      break;
+    default: {
+      YamlList list;
+      for (const Tube* const tube : watched_) {
+        list.Add(tube->name);
+      }
+      AppendOk(list.text(), text);
+    }
+  }
+}
+
+void BeanstalkSession::BecomeProducer() {
+  hub_->producers += is_producer_ ? 0 : 1;
+  is_producer_ = true;
+}
+
+void BeanstalkSession::BecomeWorker() {
+  hub_->workers += is_worker_ ? 0 : 1;
+  is_worker_ = true;
+}
+
+}  // namespace delayd::beanstalk

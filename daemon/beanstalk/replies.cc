@@ -1,0 +1,173 @@
+// What the engine's answer is in the words of the protocol.
+#include <utility>
+
+#include "daemon/beanstalk/session.h"
+#include "daemon/beanstalk/stats.h"
+#include "protocol/beanstalk/reply_writer.h"
+
+namespace delayd::beanstalk {
+namespace {
+
+// Of what was refused or failed, where the verb has no word of its own for it.
+std::string_view WordOf(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kNotFound:
+    case StatusCode::kFailedPrecondition:
+      return reply::kNotFound;
+    case StatusCode::kAlreadyExists:
+      return reply::kKeyConflict;
+    case StatusCode::kResourceExhausted:
+      return reply::kOutOfMemory;
+    case StatusCode::kInvalidArgument:
+      return reply::kBadFormat;
+    default:
+      return reply::kInternalError;
+  }
+}
+
+bool IsPut(Verb verb) {
+  return verb == Verb::kPut || verb == Verb::kPutMs || verb == Verb::kPutKey ||
+         verb == Verb::kPutBatch;
+}
+
+// "INSERTED id" or, when the key was taken by the same job, "EXISTS id".
+void AppendEnqueued(const engine::Enqueued::Item& item, std::string* text) {
+  AppendLine(item.existed ? "EXISTS" : "INSERTED", ToInt(item.job.id), text);
+}
+
+}  // namespace
+
+bool BeanstalkSession::Render(Slot* slot, const engine::Reply& reply, std::string* text) {
+  if (reply.status.code() == StatusCode::kUnknown) {
+    FallSilent();
+    return true;
+  }
+  switch (slot->verb) {
+    case Verb::kReserve:
+    case Verb::kReserveWithTimeout:
+    case Verb::kReserveJob:
+      return RenderReserved(reply, text);
+    case Verb::kStats:
+    case Verb::kStatsTube:
+    case Verb::kStatsJob:
+    case Verb::kListTubes:
+      RenderLook(slot, reply, text);
+      return true;
+    default:
+      break;
+  }
+  if (reply.status.ok()) {
+    RenderDone(*slot, reply, text);
+  } else {
+    RenderFailed(*slot, reply.status, text);
+  }
+  return true;
+}
+
+bool BeanstalkSession::RenderReserved(const engine::Reply& reply, std::string* text) {
+  const auto* leased = std::get_if<engine::Leased>(&reply.body);
+  if (!reply.status.ok()) {
+    text->append(WordOf(reply.status));
+  } else if (!leased->jobs.empty()) {
+    const JobView& job = leased->jobs.front();
+    reservations_.Add(*job.lease_token, job.lease_ends, job.lease);
+    AppendJob("RESERVED", ToInt(job.id), *job.payload, text);
+  } else if (slots_[static_cast<size_t>(waiting_->tag - first_tag_)].verb == Verb::kReserveJob) {
+    text->append(reply::kNotFound);  // the client went away meanwhile
+  } else if (input_ended_ || ended()) {
+    text->append(reply::kTimedOut);
+  } else if (waiting_->on_empty == OnEmpty::kAskAgain) {
+    waiting_->ask_again = true;
+    return false;
+  } else {
+    text->append(waiting_->on_empty == OnEmpty::kDeadlineSoon ? reply::kDeadlineSoon
+                                                              : reply::kTimedOut);
+  }
+  StopWaiting();
+  return true;
+}
+
+void BeanstalkSession::RenderFailed(const Slot& slot, const Status& status, std::string* text) {
+  if (slot.verb == Verb::kDeleteKey && status.reason() == "leased") {
+    text->append(reply::kJobReserved);
+  } else if (IsPut(slot.verb) && status.reason() == "draining") {
+    text->append(reply::kDraining);
+  } else {
+    text->append(WordOf(status));
+  }
+}
+
+void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, std::string* text) {
+  switch (slot.verb) {
+    case Verb::kPut:
+    case Verb::kPutMs:
+    case Verb::kPutKey:
+      AppendEnqueued(std::get<engine::Enqueued>(reply.body).items.front(), text);
+      break;
+    case Verb::kPutBatch: {
+      std::string lines;
+      for (const engine::Enqueued::Item& item : std::get<engine::Enqueued>(reply.body).items) {
+        AppendEnqueued(item, &lines);
+      }
+      AppendOk(lines, text);
+      break;
+    }
+    case Verb::kDelete:
+    case Verb::kDeleteKey:
+      text->append(reply::kDeleted);
+      break;
+    case Verb::kRelease: {
+      // A job of the HTTP API may have used up its attempts.
+      const bool died = std::get<engine::OneJob>(reply.body).job.state == JobState::kDead;
+      text->append(died ? reply::kBuried : reply::kReleased);
+      break;
+    }
+    case Verb::kBury:
+      text->append(reply::kBuried);
+      break;
+    case Verb::kTouch:
+      text->append(reply::kTouched);
+      break;
+    case Verb::kKick:
+      AppendLine("KICKED", std::get<engine::Kicked>(reply.body).count, text);
+      break;
+    case Verb::kKickJob:
+      text->append(reply::kKicked);
+      break;
+    case Verb::kPauseTube:
+      text->append(reply::kPaused);
+      break;
+    default: {
+      const JobView& job = std::get<engine::OneJob>(reply.body).job;
+      AppendJob("FOUND", ToInt(job.id), job.payload.value_or(std::string()), text);
+    }
+  }
+}
+
+void BeanstalkSession::RenderLook(Slot* slot, const engine::Reply& reply, std::string* text) {
+  const std::string name = std::exchange(slot->text, std::string());
+  if (!reply.status.ok() &&
+      (slot->verb != Verb::kStatsTube || reply.status.code() != StatusCode::kNotFound)) {
+    text->append(WordOf(reply.status));
+    return;
+  }
+  switch (slot->verb) {
+    case Verb::kStats:
+      AppendOk(StatsOf(*hub_, std::get<engine::StatsView>(reply.body), now_), text);
+      break;
+    case Verb::kStatsJob:
+      AppendOk(StatsOfJob(std::get<engine::OneJob>(reply.body).job, now_), text);
+      break;
+    case Verb::kStatsTube: {
+      const auto* queues = std::get_if<engine::QueueList>(&reply.body);
+      const engine::QueueView* queue = queues == nullptr ? nullptr : &queues->queues.front();
+      const std::optional<std::string> stats = StatsOfTube(*hub_, name, queue);
+      stats ? AppendOk(*stats, text) : static_cast<void>(text->append(reply::kNotFound));
+      break;
+    }
+    default:
+      AppendOk(ListOfTubes(*hub_, std::get<engine::QueueList>(reply.body)), text);
+  }
+}
+
+}  // namespace delayd::beanstalk

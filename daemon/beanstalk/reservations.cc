@@ -1,0 +1,51 @@
+#include "daemon/beanstalk/reservations.h"
+
+namespace delayd::beanstalk {
+
+void Reservations::Add(const LeaseToken& token, BootTime ends, Millis ttr) {
+  Drop(token.job);
+  held_.emplace(token.job,
+                Held{.token = token, .ttr = ttr, .end = ends_.Add({.at = ends, .id = token.job})});
+}
+
+void Reservations::Drop(JobId id) {
+  const auto found = held_.find(id);
+  if (found != held_.end()) {
+    ends_.Remove(found->second.end);
+    held_.erase(found);
+  }
+}
+
+std::optional<LeaseToken> Reservations::Take(JobId id, BootTime now) {
+  const std::optional<LeaseToken> token = Touch(id, now);
+  Drop(id);
+  return token;
+}
+
+std::optional<LeaseToken> Reservations::Touch(JobId id, BootTime now) {
+  const auto found = held_.find(id);
+  if (found == held_.end() || ends_.Get(found->second.end).at <= now) {
+    return std::nullopt;
+  }
+  ends_.Update(found->second.end, {.at = now + found->second.ttr, .id = id});
+  return found->second.token;
+}
+
+std::optional<BootTime> Reservations::SoonestEnd(BootTime now) {
+  while (!ends_.empty() && ends_.Top().at <= now) {
+    held_.erase(ends_.Pop().id);
+  }
+  return ends_.empty() ? std::nullopt : std::optional(ends_.Top().at);
+}
+
+std::vector<LeaseToken> Reservations::TakeAll() {
+  std::vector<LeaseToken> tokens;
+  for (const auto& [id, held] : held_) {
+    tokens.push_back(held.token);
+  }
+  held_.clear();
+  ends_ = Ends();
+  return tokens;
+}
+
+}  // namespace delayd::beanstalk

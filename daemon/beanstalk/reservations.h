@@ -1,0 +1,55 @@
+// daemon/beanstalk/reservations.h — the jobs that one connection has reserved, and when the first
+// of them is due back.
+//
+// Units:   the boot clock.
+// Errors:  none; a job that is not held is not found.
+// Threads: one.
+// Cost:    O(log n) in the jobs held; nothing while none is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/job.h"
+#include "base/time.h"
+#include "wheel/indexed_priority_queue.h"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+namespace delayd::beanstalk {
+
+class Reservations {
+ public:
+  void Add(const LeaseToken& token, BootTime ends, Millis ttr);
+  // No longer held, whatever becomes of the lease. None: it was not held, or its time is over.
+  std::optional<LeaseToken> Take(JobId id, BootTime now);
+  // Held on: its time to run begins anew at `now`.
+  std::optional<LeaseToken> Touch(JobId id, BootTime now);
+  // When the first lease ends that has not ended at `now`; those that have are forgotten.
+  std::optional<BootTime> SoonestEnd(BootTime now);
+  std::vector<LeaseToken> TakeAll();
+
+ private:
+  struct End {
+    BootTime at;
+    JobId id{};
+
+    friend bool operator<(const End& a, const End& b) { return a.at < b.at; }
+  };
+
+  using Ends = wheel::IndexedPriorityQueue<End>;
+
+  struct Held {
+    LeaseToken token;
+    Millis ttr{0};
+    Ends::Handle end{};
+  };
+
+  void Drop(JobId id);
+
+  boost::unordered_flat_map<JobId, Held> held_;
+  Ends ends_;
+};
+
+}  // namespace delayd::beanstalk

@@ -1,0 +1,204 @@
+#include "daemon/beanstalk/session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "protocol/beanstalk/reply_writer.h"
+
+namespace delayd::beanstalk {
+namespace {
+
+// What an idle connection keeps of its buffers.
+constexpr size_t kIdleOutputBytes = 2048;
+constexpr size_t kFirstSlots = 4;
+constexpr size_t kIdleSlots = 128;
+
+std::string_view TextOf(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kUnknownCommand:
+      return reply::kUnknownCommand;
+    case Refusal::kJobTooBig:
+      return reply::kJobTooBig;
+    case Refusal::kExpectedCrlf:
+      return reply::kExpectedCrlf;
+    case Refusal::kBadFormat:
+    case Refusal::kNone:
+      break;
+  }
+  return reply::kBadFormat;
+}
+
+}  // namespace
+
+BeanstalkSession::BeanstalkSession(Hub* hub)
+    : hub_(hub),
+      reader_(hub->options().job_bytes_max),
+      used_(hub->Use(kDefaultTube)),
+      watched_({hub->Watch(kDefaultTube)}) {
+  ++hub_->connections;
+  ++hub_->connections_total;
+}
+
+BeanstalkSession::~BeanstalkSession() {
+  StopWaiting();
+  hub_->Leave(used_);
+  for (Tube* const tube : watched_) {
+    hub_->Ignore(tube);
+  }
+  --hub_->connections;
+  hub_->producers -= is_producer_ ? 1 : 0;
+  hub_->workers -= is_worker_ ? 1 : 0;
+}
+
+void BeanstalkSession::Receive(std::string_view bytes) {
+  if (!ended()) {
+    reader_.Append(bytes);
+    starved_ = false;
+  }
+}
+
+std::optional<SessionRequest> BeanstalkSession::Next(const Now& now) {
+  now_ = now;
+  if (waiting_ && waiting_->ask_again) {
+    waiting_->ask_again = false;
+    return SessionRequest{waiting_->tag, OrderReserve(now)};
+  }
+  while (!ended() && !waiting_ && !full()) {
+    const std::optional<Command> command = reader_.Next();
+    if (!command) {
+      starved_ = true;
+      break;
+    }
+    if (std::optional<SessionRequest> request = Begin(*command, now)) {
+      return request;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<SessionRequest> BeanstalkSession::Begin(const Command& command, const Now& now) {
+  if (command.verb == Verb::kQuit && command.refusal == Refusal::kNone) {
+    quit_ = true;
+    return std::nullopt;
+  }
+  Slot* const slot = PushSlot(command.verb);
+  std::string* const text = TextOf(slot);
+  if (command.refusal != Refusal::kNone) {
+    text->append(delayd::beanstalk::TextOf(command.refusal));
+    Finish(slot);
+    return std::nullopt;
+  }
+  hub_->Count(command.verb);
+  if (std::optional<engine::Command> order = OrderOf(command, now, text)) {
+    return SessionRequest{last_tag(), std::move(*order)};
+  }
+  Finish(slot);
+  return std::nullopt;
+}
+
+BeanstalkSession::Slot* BeanstalkSession::PushSlot(Verb verb) {
+  if (slots_.full()) {
+    slots_.set_capacity(std::max(kFirstSlots, slots_.capacity() * 2));
+  }
+  slots_.push_back({.verb = verb});
+  return &slots_.back();
+}
+
+// Where the reply of this slot is written: straight into the output when nothing is before it.
+std::string* BeanstalkSession::TextOf(Slot* slot) {
+  return slot == &slots_.front() ? &output_ : &slot->text;
+}
+
+void BeanstalkSession::Finish(Slot* slot) {
+  slot->answered = true;
+  while (!slots_.empty() && slots_.front().answered) {
+    if (!silent_) {
+      output_.append(slots_.front().text);
+    }
+    slots_.pop_front();
+    ++first_tag_;
+  }
+}
+
+void BeanstalkSession::Answer(uint64_t tag, const engine::Reply& reply) {
+  DELAYD_CHECK(tag >= first_tag_);
+  DELAYD_CHECK(tag - first_tag_ < slots_.size());
+  Slot& slot = slots_[static_cast<size_t>(tag - first_tag_)];
+  DELAYD_CHECK(!slot.answered);
+  if (silent_ || Render(&slot, reply, TextOf(&slot))) {
+    Finish(&slot);
+  }
+}
+
+void BeanstalkSession::StopWaiting() {
+  if (waiting_ && waiting_->is_counted) {
+    --hub_->waiting;
+    for (Tube* const tube : watched_) {
+      --tube->waiting;
+    }
+  }
+  waiting_.reset();
+}
+
+// No reply means: unknown. What comes behind could be taken for the reply that is missing.
+void BeanstalkSession::FallSilent() {
+  silent_ = true;
+  quit_ = true;
+}
+
+void BeanstalkSession::Stop() {
+  stopped_ = true;
+}
+
+void BeanstalkSession::InputEnded() {
+  input_ended_ = true;
+}
+
+std::vector<engine::Command> BeanstalkSession::Leave() {
+  std::vector<engine::Command> commands;
+  for (const LeaseToken& token : reservations_.TakeAll()) {
+    commands.emplace_back(engine::GiveBack{token});
+  }
+  return commands;
+}
+
+bool BeanstalkSession::wants_input() const {
+  if (ended()) {
+    return true;  // and dropped
+  }
+  return !full() && (starved_ || reader_.buffered_bytes() < kWaitingInputMax);
+}
+
+bool BeanstalkSession::has_more() const {
+  if (waiting_ && waiting_->ask_again) {
+    return true;
+  }
+  return !ended() && !waiting_ && !full() && !starved_;
+}
+
+std::string_view BeanstalkSession::output() const {
+  return std::string_view(output_).substr(sent_);
+}
+
+void BeanstalkSession::Sent(size_t bytes) {
+  sent_ += bytes;
+  DELAYD_CHECK(sent_ <= output_.size());
+  if (sent_ < output_.size()) {
+    return;
+  }
+  output_.clear();
+  sent_ = 0;
+  if (output_.capacity() > kIdleOutputBytes) {
+    output_.shrink_to_fit();
+  }
+  if (slots_.empty() && slots_.capacity() > kIdleSlots) {
+    slots_.set_capacity(kFirstSlots);
+  }
+}
+
+bool BeanstalkSession::finished() const {
+  return slots_.empty() && (ended() || (input_ended_ && starved_));
+}
+
+}  // namespace delayd::beanstalk

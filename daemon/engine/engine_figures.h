@@ -1,0 +1,34 @@
+// daemon/engine/engine_figures.h — what the engine tells an operator's monitoring.
+//
+// What:    a copy of its counters as they are now. Unlike the answer to GetStats it does not wait
+//          for the commit of what it counts: a commit that fails ends the process and the figures
+//          with it.
+// Units:   base/time.h.
+// Threads: values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/histogram.h"
+#include "base/time.h"
+#include "daemon/engine/command.h"
+
+namespace delayd::engine {
+
+struct EngineFigures {
+  StatsView totals;
+  std::vector<QueueView> queues;  // the oldest ones, as many as were asked for
+  QueueView other;                // the sum of all others
+  Histogram lateness_ms;          // of every hand-out
+  size_t jobs_in_memory = 0;
+  size_t jobs_in_memory_max = 0;
+  bool all_in_memory = true;
+  Millis frontier_ahead{0};  // jobs due up to so far ahead are in memory
+  size_t uncommitted_bytes = 0;
+  size_t replies_parked = 0;  // answers that wait for their commit
+};
+
+}  // namespace delayd::engine

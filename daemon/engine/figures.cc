@@ -1,0 +1,49 @@
+// What the engine tells an operator's monitoring.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/engine/engine_core.h"
+#include "daemon/engine/engine_figures.h"
+
+namespace delayd::engine {
+
+namespace {
+
+// A queue that bears the name of the sum is part of it: two series of one name would be an error.
+constexpr std::string_view kOther = "other";
+
+void AddTo(QueueView* sum, const QueueView& one) {
+  sum->scheduled += one.scheduled;
+  sum->ready += one.ready;
+  sum->leased += one.leased;
+  sum->dead += one.dead;
+}
+
+}  // namespace
+
+EngineFigures EngineCore::Figures(size_t queues_max) const {
+  EngineFigures figures{.totals = stats(),
+                        .other = {.name = std::string(kOther)},
+                        .lateness_ms = lateness_ms_,
+                        .jobs_in_memory = jobs_.size(),
+                        .jobs_in_memory_max = options_.memory_jobs_max,
+                        .all_in_memory = far_begins_ == kNothingFar,
+                        .uncommitted_bytes = pending_.uncommitted_bytes(),
+                        .replies_parked = parked_.size()};
+  queues_.ForEach([&](const Queue& queue) {
+    if (!queue.stored) {
+      return;
+    }
+    QueueView view = ViewOfQueue(queue);
+    if (figures.queues.size() < queues_max && queue.name != kOther) {
+      figures.queues.push_back(std::move(view));
+    } else {
+      AddTo(&figures.other, view);
+    }
+  });
+  figures.frontier_ahead =
+      std::max(frontier_.first, std::min(far_begins_, now_.wall + options_.horizon)) - now_.wall;
+  return figures;
+}
+
+}  // namespace delayd::engine

@@ -1,0 +1,87 @@
+#include "daemon/monitor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/log.h"
+#include "protocol/duration.h"
+#include "protocol/stats_json.h"
+
+namespace delayd {
+
+Monitor::Monitor(MonitorOptions options,
+                 const engine::Engine* engine,
+                 std::function<storage::RocksFigures()> store,
+                 const http::RequestCounts* requests)
+    : options_(std::move(options)),
+      engine_(engine),
+      store_(std::move(store)),
+      requests_(requests) {}
+
+std::vector<Monitor::Finding> Monitor::Findings(const Now& now) const {
+  std::vector<Finding> findings;
+  const ServerFigures server = server_ != nullptr ? server_->Figures(now) : ServerFigures();
+  if (server.commit_running && *server.commit_running > options_.commit_stuck) {
+    findings.push_back({.code = "commit_stuck",
+                        .detail = "a commit has been under way for " +
+                                  protocol::FormatDuration(*server.commit_running) +
+                                  "; the disk does not answer: look at the kernel's log",
+                        .ready = false,
+                        .healthy = false});
+  }
+  if (const Status refusal = engine_->enqueue_refusal(); !refusal.ok()) {
+    findings.push_back({.code = refusal.reason(), .detail = refusal.message(), .ready = false});
+  }
+  if (clock_ != nullptr && clock_->state() != engine::ClockState::kTrusted) {
+    // Everything else works: taking the daemon out of service would only make more of it late.
+    findings.push_back({.code = "clock_suspect", .detail = clock_->Explain()});
+  }
+  if (server.stopping) {
+    findings.push_back(
+        {.code = "stopping", .detail = "the daemon is being stopped", .ready = false});
+  }
+  return findings;
+}
+
+http::Response Monitor::Metrics(const Now& now) const {
+  const std::vector<Finding> findings = Findings(now);
+  ServiceFigures figures{
+      .version = options_.version,
+      .engine = engine_->Figures(options_.queues_by_name),
+      .server = server_ != nullptr ? server_->Figures(now) : ServerFigures(),
+      .store = store_ ? store_() : storage::RocksFigures(),
+      .process = ReadProcessFigures(),
+      .log_lines = log::Counts(),
+      .requests = requests_,
+      .clock = clock_ != nullptr ? clock_->state() : engine::ClockState::kTrusted,
+      .clock_suspicions = clock_ != nullptr ? clock_->suspicions() : 0,
+      .connections_max = options_.connections_max,
+      .ready = std::all_of(
+          findings.begin(), findings.end(), [](const Finding& one) { return one.ready; })};
+  return {.content_type = kMetricsContentType, .body = MetricsText(figures)};
+}
+
+http::Response Monitor::Health(const Now& now) const {
+  return Report("ok", Findings(now), &Finding::healthy);
+}
+
+http::Response Monitor::Readiness(const Now& now) const {
+  return Report("ready", Findings(now), &Finding::ready);
+}
+
+http::Response Monitor::Report(std::string_view good,
+                               const std::vector<Finding>& findings,
+                               bool Finding::*verdict) const {
+  protocol::Health health{.status = std::string(good), .version = options_.version};
+  bool well = true;
+  for (const Finding& finding : findings) {
+    well = well && finding.*verdict;
+    health.reasons.push_back({std::string(finding.code), finding.detail});
+  }
+  if (!health.reasons.empty()) {
+    health.status = well ? "degraded" : "not " + std::string(good);
+  }
+  return {.status = well ? 200 : 503, .body = protocol::HealthToJson(health)};
+}
+
+}  // namespace delayd

@@ -1,0 +1,75 @@
+// daemon/monitor.h — the daemon's answers about itself: metrics, health, readiness.
+//
+// What:    gathers the figures of engine, turn, store and process when it is asked, never in
+//          between. A finding is something that is not as promised; what follows from it is in
+//          the table of docs/operations.md.
+// Units:   base/time.h.
+// Errors:  none.
+// Threads: the core thread.
+// Cost:    nothing until asked; a page of metrics costs some hundred microseconds.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/time.h"
+#include "daemon/engine/engine.h"
+#include "daemon/http/request_counts.h"
+#include "daemon/http/service_report.h"
+#include "daemon/metrics.h"
+#include "daemon/server.h"
+#include "daemon/trusted_clock.h"
+#include "storage/rocks_figures.h"
+
+namespace delayd {
+
+struct MonitorOptions {
+  std::string version;
+  uint32_t queues_by_name = 200;  // series of one queue each; the others are summed up
+  uint32_t connections_max = 0;
+  Millis commit_stuck{std::chrono::seconds(30)};
+};
+
+class Monitor final : public http::ServiceReport {
+ public:
+  // Something that is not as promised.
+  struct Finding {
+    std::string_view code;
+    std::string detail;  // for people: what it means, and what to do
+    bool ready = true;   // GET /readyz may answer 200 all the same
+    bool healthy = true;
+  };
+
+  // `engine` and `requests` must outlive the monitor.
+  Monitor(MonitorOptions options,
+          const engine::Engine* engine,
+          std::function<storage::RocksFigures()> store,
+          const http::RequestCounts* requests);
+
+  // The server that the figures of the turn come from; it is made after the monitor.
+  void Watch(const Server* server) { server_ = server; }
+
+  void Watch(const TrustedClock* clock) { clock_ = clock; }
+
+  http::Response Metrics(const Now& now) const override;
+  http::Response Health(const Now& now) const override;
+  http::Response Readiness(const Now& now) const override;
+
+  std::vector<Finding> Findings(const Now& now) const;
+
+ private:
+  http::Response Report(std::string_view good,
+                        const std::vector<Finding>& findings,
+                        bool Finding::*verdict) const;
+
+  const MonitorOptions options_;
+  const engine::Engine* const engine_;
+  const std::function<storage::RocksFigures()> store_;
+  const http::RequestCounts* const requests_;
+  const Server* server_ = nullptr;
+  const TrustedClock* clock_ = nullptr;
+};
+
+}  // namespace delayd

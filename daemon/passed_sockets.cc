@@ -1,0 +1,116 @@
+#include "daemon/passed_sockets.h"
+
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+#include "daemon/config_values.h"
+#include "protocol/nearest.h"
+
+#include <sys/socket.h>
+#include <systemd/sd-daemon.h>
+
+namespace delayd {
+
+namespace {
+
+bool IsOfKind(int fd, bool tcp) {
+  const int unix_socket = ::sd_is_socket(fd, AF_UNIX, SOCK_STREAM, -1);
+  return tcp ? unix_socket == 0 : unix_socket > 0;
+}
+
+Status Refuse(std::string message) {
+  return FailedPrecondition(std::move(message), "passed_socket");
+}
+
+// What is configured and what was passed must not contradict each other: whoever reads the file
+// believes it. `wanted` as Listener::name would have it; empty: anything.
+StatusOr<std::optional<Listener>> Agreed(StatusOr<Listener> listener,
+                                         const ListenSetting& setting,
+                                         const std::string& wanted) {
+  DELAYD_RETURN_IF_ERROR(listener.status());
+  if (!wanted.empty() && listener->name() != wanted) {
+    return Refuse("systemd passed the socket " + listener->name() + ", but " +
+                  std::string(setting.key) + " is " + protocol::Quoted(setting.value) +
+                  "; give both the same address, empty " + std::string(setting.key) +
+                  ", or turn the socket unit off");
+  }
+  return std::optional<Listener>(std::move(listener).value());
+}
+
+}  // namespace
+
+StatusOr<PassedSockets> PassedSockets::FromEnvironment() {
+  char** names = nullptr;
+  const int count = ::sd_listen_fds_with_names(1, &names);
+  if (count < 0) {
+    return Refuse(
+        "cannot take the sockets that were passed: " + std::generic_category().message(-count) +
+        "; check LISTEN_FDS in the environment");
+  }
+  std::vector<PassedSocket> sockets;
+  for (int i = 0; i < count; ++i) {
+    sockets.push_back({names[i], UniqueFd(SD_LISTEN_FDS_START + i)});
+    ::free(names[i]);  // NOLINT: allocated by sd-daemon
+  }
+  ::free(names);  // NOLINT: allocated by sd-daemon
+  return PassedSockets(std::move(sockets));
+}
+
+UniqueFd PassedSockets::Take(std::string_view name, bool tcp) {
+  for (auto socket = sockets_.begin(); socket != sockets_.end(); ++socket) {
+    if (socket->name == name && IsOfKind(socket->fd.get(), tcp)) {
+      UniqueFd fd = std::move(socket->fd);
+      sockets_.erase(socket);
+      return fd;
+    }
+  }
+  return UniqueFd();
+}
+
+StatusOr<std::optional<Listener>> PassedSockets::Unix(std::string_view name,
+                                                      const ListenSetting& setting) {
+  if (UniqueFd fd = Take(name, false); fd.valid()) {
+    return Agreed(Listener::Adopt(std::move(fd)),
+                  setting,
+                  setting.value.empty() ? "" : "unix:" + std::string(setting.value));
+  }
+  if (setting.value.empty()) {
+    return std::optional<Listener>();
+  }
+  StatusOr<Listener> listener = Listener::OpenUnix(std::string(setting.value));
+  DELAYD_RETURN_IF_ERROR(listener.status());
+  return std::optional<Listener>(std::move(listener).value());
+}
+
+StatusOr<std::optional<Listener>> PassedSockets::Tcp(std::string_view name,
+                                                     const ListenSetting& setting) {
+  if (UniqueFd fd = Take(name, true); fd.valid()) {
+    std::string wanted;
+    if (!setting.value.empty()) {
+      const StatusOr<ListenAddress> address = ParseListenAddress(setting.value);
+      DELAYD_RETURN_IF_ERROR(address.status());
+      const bool v6 = address->host.find(':') != std::string::npos;
+      wanted = "http://" + (v6 ? "[" + address->host + "]" : address->host) + ":" +
+               std::to_string(address->port);
+    }
+    return Agreed(Listener::Adopt(std::move(fd)), setting, wanted);
+  }
+  if (setting.value.empty()) {
+    return std::optional<Listener>();
+  }
+  StatusOr<Listener> listener = Listener::OpenTcp(setting.value);
+  DELAYD_RETURN_IF_ERROR(listener.status());
+  return std::optional<Listener>(std::move(listener).value());
+}
+
+Status PassedSockets::CheckAllTaken() const {
+  if (sockets_.empty()) {
+    return OkStatus();
+  }
+  return Refuse("systemd passed a socket named " + protocol::Quoted(sockets_.front().name) +
+                " that nothing uses; set FileDescriptorName=api or beanstalk in its unit, with one "
+                "ListenStream= a kind");
+}
+
+}  // namespace delayd

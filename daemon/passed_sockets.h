@@ -1,0 +1,54 @@
+// daemon/passed_sockets.h — sockets that the service manager opened for us (socket activation).
+//
+// What:    a socket unit passes listening sockets under names (FileDescriptorName=). Each takes the
+//          place of the address that the configuration has for that name and kind; the two must be
+//          the same, or the configured one empty. One that nothing asks for refuses the start.
+// Errors:  kFailedPrecondition "passed_socket" with what was passed, what was wanted, and the cure.
+// Threads: the core thread, before it turns.
+// Source:  sd_listen_fds_with_names(3), systemd.socket(5).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "daemon/listener.h"
+#include "daemon/unique_fd.h"
+
+namespace delayd {
+
+struct PassedSocket {
+  std::string name;  // as the socket unit calls it
+  UniqueFd fd;
+};
+
+// A setting that names where to listen.
+struct ListenSetting {
+  std::string_view key;  // "api.socket"
+  std::string_view value;
+};
+
+class PassedSockets {
+ public:
+  explicit PassedSockets(std::vector<PassedSocket> sockets) : sockets_(std::move(sockets)) {}
+
+  // What this process was given; they are no child's any more.
+  static StatusOr<PassedSockets> FromEnvironment();
+
+  // The socket passed under `name`, else one opened as the setting says; none when there is
+  // neither.
+  StatusOr<std::optional<Listener>> Unix(std::string_view name, const ListenSetting& setting);
+  StatusOr<std::optional<Listener>> Tcp(std::string_view name, const ListenSetting& setting);
+  // After all were asked for.
+  Status CheckAllTaken() const;
+
+ private:
+  // Negative when there is none.
+  UniqueFd Take(std::string_view name, bool tcp);
+
+  std::vector<PassedSocket> sockets_;
+};
+
+}  // namespace delayd

@@ -1,0 +1,76 @@
+#include "storage/rocks_figures.h"
+
+#include <string>
+
+#include <rocksdb/db.h>
+#include <rocksdb/transaction_log.h>
+
+#include "storage/rocks_store.h"
+
+namespace delayd::storage {
+
+namespace {
+
+uint64_t Property(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const std::string& name) {
+  uint64_t value = 0;
+  return db->GetIntProperty(family, name, &value) ? value : 0;
+}
+
+TableFigures ReadTable(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
+  using Names = rocksdb::DB::Properties;
+  TableFigures figures;
+  for (size_t level = 0; level < TableFigures::kLevels; ++level) {
+    std::string files;
+    if (db->GetProperty(family, Names::kNumFilesAtLevelPrefix + std::to_string(level), &files)) {
+      figures.files[level] = std::stoull(files);
+    }
+  }
+  figures.file_bytes = Property(db, family, Names::kTotalSstFilesSize);
+  figures.memtable_bytes = Property(db, family, Names::kCurSizeAllMemTables);
+  figures.pending_compaction_bytes = Property(db, family, Names::kEstimatePendingCompactionBytes);
+  figures.rows_estimate = Property(db, family, Names::kEstimateNumKeys);
+  return figures;
+}
+
+uint64_t WalBytes(rocksdb::DB* db) {
+  rocksdb::VectorLogPtr logs;
+  if (!db->GetSortedWalFiles(logs).ok()) {
+    return 0;
+  }
+  uint64_t bytes = 0;
+  for (const auto& log : logs) {
+    bytes += log->SizeFileBytes();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+RocksFigures RocksJobStore::Figures() const {
+  using Names = rocksdb::DB::Properties;
+  RocksFigures figures;
+  if (db_ == nullptr) {
+    return figures;
+  }
+  for (size_t table = 0; table < families_.size(); ++table) {
+    figures.tables[table] = ReadTable(db_.get(), families_[table]);
+  }
+  rocksdb::ColumnFamilyHandle* any = families_[0];
+  figures.block_cache_bytes = Property(db_.get(), any, Names::kBlockCacheUsage);
+  figures.block_cache_capacity_bytes = Property(db_.get(), any, Names::kBlockCacheCapacity);
+  figures.wal_bytes = WalBytes(db_.get());
+  figures.running_flushes = Property(db_.get(), any, Names::kNumRunningFlushes);
+  figures.running_compactions = Property(db_.get(), any, Names::kNumRunningCompactions);
+  figures.background_errors = Property(db_.get(), any, Names::kBackgroundErrors);
+  figures.write_stopped = Property(db_.get(), any, Names::kIsWriteStopped);
+  const std::scoped_lock lock(fsync_mutex_);
+  figures.fsync_us = fsync_us_;
+  return figures;
+}
+
+RocksFigures ReadRocksFigures(const JobStore& store) {
+  const auto* rocks = dynamic_cast<const RocksJobStore*>(&store);
+  return rocks == nullptr ? RocksFigures() : rocks->Figures();
+}
+
+}  // namespace delayd::storage

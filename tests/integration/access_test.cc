@@ -1,0 +1,108 @@
+// Who may do what on the real sockets.
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/client.h"
+#include "tests/support/daemon.h"
+
+#include <sys/stat.h>
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kReadToken = "r0123456789abcdef0123456789abcdef";
+const std::string kAdminToken = "a0123456789abcdef0123456789abcdef";
+
+// The address behind "http://" in the line that says what is listened on.
+std::string TcpAddress(Daemon& daemon) {
+  const std::string log = daemon.log();
+  const size_t at = log.find("http://");
+  return at == std::string::npos ? "" : log.substr(at, log.find_first_of("\" \n", at) - at);
+}
+
+class TokenTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Write("tokens", "read " + kReadToken + "\nadmin " + kAdminToken + "\n", 0600);
+    Write("read.token", kReadToken + "\n", 0600);
+    Write("admin.token", kAdminToken + "\n", 0600);
+    Write("config.yaml", "access: { token_file: " + daemon_.Path("tokens") + " }\n", 0600);
+    ASSERT_TRUE(
+        daemon_.Start({"--config", daemon_.Path("config.yaml"), "--api-listen", "127.0.0.1:0"}));
+    tcp_ = TcpAddress(daemon_);
+    ASSERT_NE(tcp_, "");
+  }
+
+  void Write(const std::string& name, const std::string& text, mode_t mode) {
+    std::ofstream(daemon_.Path(name)) << text;
+    ASSERT_EQ(::chmod(daemon_.Path(name).c_str(), mode), 0);
+  }
+
+  ProcessResult Ctl(const std::string& token, std::vector<std::string> args) {
+    args.insert(args.begin(), {"--server", tcp_});
+    if (!token.empty()) {
+      args.insert(args.begin(), {"--token-file", daemon_.Path(token)});
+    }
+    return daemon_.Ctl(args);
+  }
+
+  Daemon daemon_;
+  std::string tcp_;
+};
+
+TEST_F(TokenTest, WithoutATokenTcpAnswersWhetherItLivesAndNothingElse) {
+  EXPECT_EQ(Ctl("", {"ping"}).exit_code, 0);
+  const ProcessResult refused = Ctl("", {"stats"});
+  EXPECT_EQ(refused.exit_code, 7) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("--token-file"));
+  EXPECT_EQ(daemon_.Ctl({"stats"}).exit_code, 0) << "the kernel vouches for the Unix socket";
+}
+
+TEST_F(TokenTest, AReadTokenReadsAndChangesNothing) {
+  EXPECT_EQ(Ctl("read.token", {"stats"}).exit_code, 0);
+  const ProcessResult refused = Ctl("read.token", {"enqueue", "x"});
+  EXPECT_EQ(refused.exit_code, 7) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr("role enqueue"));
+  EXPECT_EQ(Ctl("read.token", {"clock", "accept"}).exit_code, 7);
+}
+
+TEST_F(TokenTest, AnAdminTokenMayDoEverything) {
+  EXPECT_EQ(Ctl("admin.token", {"enqueue", "x"}).exit_code, 0);
+  EXPECT_EQ(Ctl("admin.token", {"clock", "accept"}).out, "trusted\n");
+}
+
+TEST_F(TokenTest, NoTokenIsEverInTheLogOrAnAnswer) {
+  Write("wrong.token", "w0123456789abcdef0123456789abcdef", 0600);
+  const ProcessResult refused = Ctl("wrong.token", {"stats"});
+  EXPECT_EQ(refused.exit_code, 7);
+  EXPECT_THAT(refused.err, Not(HasSubstr("0123456789abcdef")));
+  EXPECT_THAT(daemon_.log(), Not(HasSubstr("0123456789abcdef")));
+}
+
+TEST_F(TokenTest, ATokenFileThatEverybodyCanReadIsNotUsedByEither) {
+  ASSERT_EQ(::chmod(daemon_.Path("read.token").c_str(), 0644), 0);
+  const ProcessResult refused = Ctl("read.token", {"stats"});
+  EXPECT_EQ(refused.exit_code, 7);
+  EXPECT_THAT(refused.err, HasSubstr("chmod"));
+  daemon_.Stop();
+  ASSERT_EQ(::chmod(daemon_.Path("tokens").c_str(), 0644), 0);
+  const ProcessResult start =
+      daemon_.StartExpectingFailure({"--config", daemon_.Path("config.yaml")});
+  EXPECT_EQ(start.exit_code, 2) << start.err;
+  EXPECT_THAT(start.err, HasSubstr("chmod o-rw"));
+}
+
+TEST(AccessTest, BeyondLoopbackTheDaemonDoesNotListen) {
+  Daemon daemon;
+  const ProcessResult start = daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:0"});
+  EXPECT_EQ(start.exit_code, 2);
+  EXPECT_THAT(start.err, HasSubstr("no TLS"));
+}
+
+}  // namespace
+}  // namespace delayd::testing

@@ -1,0 +1,202 @@
+// Clients that are slow, greedy, broken or many: they are refused within limits, the daemon's
+// memory stays where it was, and others are served meanwhile.
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/client.h"
+#include "tests/support/daemon.h"
+#include "tests/support/seed.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RawClient {
+ public:
+  explicit RawClient(const std::string& path)
+      : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    connected_ = fd_ >= 0 &&
+                 ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  }
+
+  ~RawClient() {
+    if (fd_ >= 0) {
+      ::close(fd_);
+    }
+  }
+
+  RawClient(RawClient&& other) noexcept : fd_(other.fd_), connected_(other.connected_) {
+    other.fd_ = -1;
+  }
+
+  RawClient& operator=(RawClient&&) = delete;
+
+  bool connected() const { return connected_; }
+
+  // As much as the other side takes without waiting.
+  void Send(const std::string& bytes) {
+    [[maybe_unused]] const ssize_t sent =
+        ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+
+  // Until the other side has closed.
+  std::string ReadAll() {
+    std::string text;
+    char buffer[4096];
+    for (;;) {
+      pollfd wait{.fd = fd_, .events = POLLIN, .revents = 0};
+      if (::poll(&wait, 1, 30'000) != 1) {
+        ADD_FAILURE() << "the daemon neither answers nor closes";
+        return text;
+      }
+      const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
+      if (got <= 0) {
+        return text;
+      }
+      text.append(buffer, static_cast<size_t>(got));
+    }
+  }
+
+ private:
+  int fd_;
+  bool connected_ = false;
+};
+
+class BadClientsTest : public ::testing::Test {
+ protected:
+  // The honest client, connected before the bad ones come.
+  void StartWith(const std::vector<std::string>& flags) {
+    ASSERT_TRUE(daemon_.Start(flags));
+    auto client = protocol::Client::Create("unix:" + daemon_.socket());
+    ASSERT_TRUE(client.ok());
+    honest_ = std::move(client).value();
+    memory_before_ = Memory();
+  }
+
+  double Memory() {
+    const auto page = honest_->Call("GET", "/metrics", "", "", Millis(30'000));
+    EXPECT_TRUE(page.ok()) << page.status().message();
+    const std::string name = "\nprocess_resident_memory_bytes ";
+    const size_t at = page.ok() ? page->body.find(name) : std::string::npos;
+    EXPECT_NE(at, std::string::npos);
+    return at == std::string::npos ? 0 : std::stod(page->body.substr(at + name.size()));
+  }
+
+  void ExpectServedWithin(double megabytes) {
+    const auto answer = honest_->Call(
+        "POST", "/v1/jobs", "application/json", R"({"payload":"x","delay":"1h"})", Millis(30'000));
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    EXPECT_EQ(answer->status, 201) << answer->body;
+    EXPECT_LT(Memory() - memory_before_, megabytes * 1e6);
+  }
+
+  Daemon daemon_;
+  std::unique_ptr<protocol::Client> honest_;
+  double memory_before_ = 0;
+};
+
+TEST_F(BadClientsTest, TenThousandConnectionsAreTurnedAwayAboveTheLimit) {
+  // Our own limit of files may allow fewer; whatever it allows is tried.
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const size_t wanted = std::min<size_t>(10'000, limit.rlim_cur - 100);
+  StartWith({});
+  std::vector<RawClient> crowd;
+  for (size_t i = 0; i < wanted; ++i) {
+    crowd.emplace_back(daemon_.socket());
+    ASSERT_TRUE(crowd.back().connected()) << i << ": " << std::strerror(errno);
+  }
+  EXPECT_THAT(crowd.back().ReadAll(), HasSubstr("too_many_connections"));
+  ExpectServedWithin(64);
+}
+
+TEST_F(BadClientsTest, HeadersWithoutEndAreCutOffAtTheLimit) {
+  StartWith({});
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 200; ++i) {
+    clients.emplace_back(daemon_.socket());
+    clients.back().Send("GET /v1/stats HTTP/1.1\r\nHost: d\r\nX: " + std::string(100'000, 'x'));
+  }
+  for (RawClient& client : clients) {
+    EXPECT_THAT(client.ReadAll(), HasSubstr(" 431 "));
+  }
+  ExpectServedWithin(32);
+}
+
+TEST_F(BadClientsTest, ABodyThatIsPromisedAndNeverSentCostsNothing) {
+  StartWith({});
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 500; ++i) {
+    clients.emplace_back(daemon_.socket());
+    clients.back().Send(
+        "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+        "Content-Length: 30000000\r\n\r\n{");
+  }
+  ExpectServedWithin(32);
+}
+
+TEST_F(BadClientsTest, ASlowHeadIsToldSoAndEnded) {
+  StartWith({});
+  RawClient slow(daemon_.socket());
+  slow.Send("GET /v1/st");
+  EXPECT_THAT(slow.ReadAll(), HasSubstr(" 408 "));
+  ExpectServedWithin(32);
+}
+
+TEST_F(BadClientsTest, GarbageIsRefusedAndTheConnectionClosed) {
+  StartWith({});
+  std::mt19937_64 random(Seed());
+  for (int i = 0; i < 300; ++i) {
+    RawClient client(daemon_.socket());
+    std::string bytes(1 + random() % 20'000, '\0');
+    std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random()); });
+    client.Send(bytes + "\r\n\r\n");
+    EXPECT_THAT(client.ReadAll(), ::testing::StartsWith("HTTP/1.1 4"));
+  }
+  ExpectServedWithin(32);
+}
+
+TEST_F(BadClientsTest, ClientsThatAskAndNeverReadAreBounded) {
+  StartWith({});
+  const auto big =
+      honest_->Call("POST",
+                    "/v1/jobs",
+                    "application/json",
+                    "{\"delay\":\"1h\",\"payload\":\"" + std::string(900'000, 'p') + "\"}",
+                    Millis(30'000));
+  ASSERT_TRUE(big.ok() && big->status == 201);
+  std::string requests;
+  for (int i = 0; i < 200; ++i) {
+    requests += "GET /v1/jobs/1 HTTP/1.1\r\nHost: d\r\n\r\n";
+  }
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.emplace_back(daemon_.socket());
+    clients.back().Send(requests);
+  }
+  ExpectServedWithin(128);  // twenty times: an answer or two, and the bytes of one more
+}
+
+}  // namespace
+}  // namespace delayd::testing

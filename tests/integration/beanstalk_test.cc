@@ -1,0 +1,170 @@
+// The real daemon and its beanstalk sockets: what needs a process, a disk or a kernel to be seen.
+#include <csignal>
+#include <fstream>
+#include <regex>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/beanstalk_client.h"
+#include "tests/support/daemon.h"
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class BeanstalkTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_TRUE(Start()); }
+
+  bool Start() {
+    std::ofstream(daemon_.Path("delayd.yaml"))
+        << "beanstalk: { socket: " << daemon_.Path("b.sock") << ", listen: 127.0.0.1:0 }\n";
+    return daemon_.Start({"--config", daemon_.Path("delayd.yaml")});
+  }
+
+  uint16_t Port() {
+    const std::string log = daemon_.log();
+    static const std::regex kPort("beanstalk:127\\.0\\.0\\.1:([0-9]+)");
+    uint16_t port = 0;
+    for (std::sregex_iterator it(log.begin(), log.end(), kPort), end; it != end; ++it) {
+      port = static_cast<uint16_t>(std::stoi((*it)[1]));  // the latest start's
+    }
+    return port;
+  }
+
+  BeanstalkClient Tcp() { return BeanstalkClient::Tcp(Port()); }
+
+  BeanstalkClient Unix() { return BeanstalkClient::Unix(daemon_.Path("b.sock")); }
+
+  Daemon daemon_;
+};
+
+TEST_F(BeanstalkTest, AJobOfThisProtocolIsAJobOfTheOther) {
+  BeanstalkClient tcp = Tcp();
+  BeanstalkClient local = Unix();
+  EXPECT_EQ(tcp.Call("use orders"), "USING orders\r\n");
+  EXPECT_EQ(tcp.Call("put 7 1800 60 5\r\nhello"), "INSERTED 1\r\n");
+  EXPECT_THAT(daemon_.CtlOk({"list", "-o", "jsonl"}),
+              ::testing::AllOf(HasSubstr(R"("queue":"orders")"),
+                               HasSubstr(R"("priority":7)"),
+                               HasSubstr(R"("state":"scheduled")")));
+  daemon_.CtlOk({"reschedule", "1", "--in", "0s"});
+  EXPECT_EQ(local.Call("watch orders"), "WATCHING 2\r\n");
+  EXPECT_EQ(local.Call("reserve"), "RESERVED 1 5\r\nhello\r\n");
+  EXPECT_EQ(daemon_.Ctl({"cancel", "1"}).exit_code, 4) << "it is being worked on";
+  EXPECT_EQ(local.Call("delete 1"), "DELETED\r\n");
+  EXPECT_EQ(daemon_.CtlOk({"enqueue", "-q", "--queue", "orders", "--in", "1h", "other"}), "2");
+  EXPECT_EQ(tcp.Call("peek-delayed"), "FOUND 2 5\r\nother\r\n");
+  EXPECT_EQ(tcp.Call("delete 2"), "DELETED\r\n");
+}
+
+TEST_F(BeanstalkTest, P1WhatWasAnsweredIsThereAfterAKill) {
+  {
+    BeanstalkClient client = Tcp();
+    std::string puts;
+    for (int i = 0; i < 1000; ++i) {
+      puts += "put 0 0 60 1\r\nx\r\n";
+    }
+    client.Send(puts);
+    for (int i = 1; i <= 1000; ++i) {
+      ASSERT_EQ(client.Read(), "INSERTED " + std::to_string(i) + "\r\n");
+    }
+    EXPECT_EQ(client.Call("reserve"), "RESERVED 1 1\r\nx\r\n");
+    EXPECT_EQ(client.Call("delete 1"), "DELETED\r\n");
+    EXPECT_EQ(client.Call("reserve"), "RESERVED 2 1\r\nx\r\n");
+    EXPECT_EQ(client.Call("bury 2 9"), "BURIED\r\n");
+    daemon_.Kill();
+  }
+  ASSERT_TRUE(Start());
+  BeanstalkClient client = Tcp();
+  EXPECT_THAT(client.Call("stats-tube default"),
+              ::testing::AllOf(HasSubstr("current-jobs-ready: 998\n"),
+                               HasSubstr("current-jobs-buried: 1\n")));
+  EXPECT_EQ(client.Call("peek-buried"), "FOUND 2 1\r\nx\r\n");
+  const std::string next = client.Call("put 0 0 60 1\r\nx");
+  ASSERT_THAT(next, StartsWith("INSERTED "));
+  EXPECT_GT(std::stoull(next.substr(9)), 1000U) << "ids are never used again";
+}
+
+TEST_F(BeanstalkTest, ByteByByteOverTheWire) {
+  BeanstalkClient client = Tcp();
+  for (const char byte : std::string("put 0 0 60 3\r\na\r\n\r\nreserve\r\n")) {
+    client.Send(std::string(1, byte));
+  }
+  EXPECT_EQ(client.Read(), "INSERTED 1\r\n");
+  EXPECT_EQ(client.Read(), "RESERVED 1 3\r\na\r\n\r\n");
+}
+
+TEST_F(BeanstalkTest, WhoOnlyClosesItsSendingSideIsServedToTheEnd) {
+  BeanstalkClient client = Tcp();
+  client.Send("put 0 0 60 1\r\nx\r\nreserve\r\ndelete 1\r\nreserve\r\nlist-tube-used\r\n");
+  client.HalfClose();
+  EXPECT_EQ(client.ReadToEnd(),
+            "INSERTED 1\r\nRESERVED 1 1\r\nx\r\nDELETED\r\nTIMED_OUT\r\nUSING default\r\n");
+}
+
+TEST_F(BeanstalkTest, ReservationsEndWithTheirConnection) {
+  BeanstalkClient worker = Tcp();
+  EXPECT_EQ(worker.Call("put 0 0 600 1\r\nx"), "INSERTED 1\r\n");
+  EXPECT_EQ(worker.Call("reserve"), "RESERVED 1 1\r\nx\r\n");
+  BeanstalkClient next = Unix();
+  next.Send("reserve\r\n");
+  worker.Close();
+  EXPECT_EQ(next.Read(), "RESERVED 1 1\r\nx\r\n");
+}
+
+TEST_F(BeanstalkTest, QuitClosesTheConnection) {
+  BeanstalkClient client = Tcp();
+  client.Send("use a\r\nquit\r\nuse b\r\n");
+  EXPECT_EQ(client.ReadToEnd(), "USING a\r\n");
+}
+
+TEST_F(BeanstalkTest, SigUsr1DrainsTheDaemon) {
+  BeanstalkClient client = Tcp();
+  EXPECT_EQ(client.Call("put 0 0 600 1\r\nx"), "INSERTED 1\r\n");
+  daemon_.Signal(SIGUSR1);
+  std::string reply;
+  do {  // signals are asynchronous
+    reply = client.Call("put 0 0 600 1\r\nx");
+  } while (reply.starts_with("INSERTED"));
+  EXPECT_EQ(reply, "DRAINING\r\n");
+  EXPECT_THAT(client.Call("stats"), HasSubstr("draining: true\n"));
+  EXPECT_NE(daemon_.Ctl({"enqueue", "x"}).exit_code, 0) << "not through the other door either";
+  EXPECT_THAT(client.Call("reserve"), StartsWith("RESERVED "));
+}
+
+TEST_F(BeanstalkTest, AStopAnswersWhoWaits) {
+  BeanstalkClient worker = Tcp();
+  worker.Send("reserve\r\n");
+  BeanstalkClient other = Tcp();
+  while (other.Call("stats").find("current-waiting: 1\n") == std::string::npos) {
+  }
+  std::jthread stop([this] { daemon_.Stop(); });
+  EXPECT_EQ(worker.ReadToEnd(), "TIMED_OUT\r\n");
+  worker.Close();
+  other.Close();
+}
+
+TEST_F(BeanstalkTest, AFlooderDoesNotKeepOthersFromBeingServed) {
+  BeanstalkClient flooder = Tcp();
+  std::string flood;
+  for (int i = 0; i < 20000; ++i) {
+    flood += "stats-tube default\r\n";  // long answers that nobody reads
+  }
+  std::jthread sender([&] { flooder.Send(flood); });
+  BeanstalkClient other = Tcp();
+  for (int i = 1; i <= 20; ++i) {
+    EXPECT_EQ(other.Call("put 0 0 600 1\r\nx"), "INSERTED " + std::to_string(i) + "\r\n");
+  }
+  for (int i = 0; i < 20000; ++i) {
+    ASSERT_THAT(flooder.Read(), StartsWith("OK "));
+  }
+}
+
+}  // namespace
+}  // namespace delayd::testing

@@ -1,0 +1,80 @@
+// A start with a clock that is far ahead of the last run's: the store is made to believe that it
+// was last used two months ago, which is the same.
+#include "base/clock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "storage/rocks_job_store.h"
+#include "tests/support/daemon.h"
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr Millis kTwoMonths = std::chrono::hours(24 * 60);
+
+void SetLastRun(const std::string& data_dir, WallTime wall) {
+  auto store = storage::OpenRocksJobStore({.path = data_dir});
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  storage::Batch batch;
+  batch.Put(storage::Table::kMeta,
+            storage::kClockKey,
+            storage::EncodeClockRecord(storage::kClockKey, {.wall = wall, .boot_id = 1}));
+  ASSERT_TRUE((*store)->Commit(batch).ok());
+  ASSERT_TRUE((*store)->Close().ok());
+}
+
+class HeldClockTest : public ::testing::Test {
+ protected:
+  // A job of the wall clock that is due, and a clock that cannot be right.
+  void SetUp() override {
+    ASSERT_TRUE(daemon_.Start());
+    daemon_.CtlOk({"enqueue", "--in", "1h", "far"});
+    job_ = daemon_.CtlOk({"enqueue", "--in", "1s", "--queue", "wall", "x"});
+    EXPECT_EQ(daemon_.Stop().exit_code, 0);
+    SetLastRun(daemon_.data_dir(), SystemClock().Sample().wall - kTwoMonths);
+    ASSERT_TRUE(daemon_.Start());
+  }
+
+  Daemon daemon_;
+  std::string job_;
+};
+
+TEST_F(HeldClockTest, ItIsToldAndEndsAtTheKernelsOrTheOperatorsWord) {
+  EXPECT_THAT(daemon_.log(), HasSubstr("clock_suspect"));
+  EXPECT_THAT(daemon_.log(), HasSubstr("delayctl clock accept"));
+  if (daemon_.CtlOk({"clock"}) == "held") {
+    EXPECT_EQ(daemon_.CtlOk({"clock", "accept"}), "trusted");
+  } else {
+    EXPECT_THAT(daemon_.log(), HasSubstr("synchronised")) << "the kernel knew better";
+  }
+  EXPECT_EQ(daemon_.CtlOk({"clock"}), "trusted");
+  EXPECT_EQ(daemon_.Stop().exit_code, 0);
+  const size_t before = daemon_.log().size();
+  ASSERT_TRUE(daemon_.Start());
+  EXPECT_THAT(daemon_.log().substr(before), Not(HasSubstr("clock_suspect")))
+      << "what was accepted stays accepted";
+}
+
+TEST_F(HeldClockTest, RelativeJobsOfThisBootAreExactMeanwhile) {
+  EXPECT_EQ(daemon_.Ctl({"lease", "--queue", "wall", "--wait", "10s"}).exit_code, 0);
+}
+
+TEST(ClockTest, AClockBehindTheLastRunIsToldAndServed) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  SetLastRun(daemon.data_dir(), SystemClock().Sample().wall + kTwoMonths);
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_THAT(daemon.log(), HasSubstr("behind"));
+  daemon.CtlOk({"enqueue", "--in", "1s", "x"});
+  EXPECT_EQ(daemon.Ctl({"lease", "--wait", "10s"}).exit_code, 0);
+}
+
+}  // namespace
+}  // namespace delayd::testing

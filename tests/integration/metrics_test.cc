@@ -1,0 +1,116 @@
+// What monitoring sees of a real daemon, and that nothing reads a metric which is not there.
+#include <unistd.h>
+
+#include <fstream>
+#include <regex>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/client.h"
+#include "tests/support/daemon.h"
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Get(Daemon& daemon, const std::string& target, int expected_status = 200) {
+  const auto client = protocol::Client::Create("unix:" + daemon.socket());
+  EXPECT_TRUE(client.ok());
+  const auto answer = (*client)->Call("GET", target, "", "", Millis(10'000));
+  EXPECT_TRUE(answer.ok()) << answer.status().message();
+  if (!answer.ok()) {
+    return "";
+  }
+  EXPECT_EQ(answer->status, expected_status) << answer->body;
+  return answer->body;
+}
+
+// A daemon that has done a bit of everything.
+void Exercise(Daemon& daemon) {
+  daemon.CtlOk({"enqueue", "--queue", "orders", "--in", "1h", "far"});
+  daemon.CtlOk({"enqueue", "--queue", "orders", "now"});
+  daemon.CtlOk({"work", "--queue", "orders", "--drain", "--exec", "true"});
+  daemon.Ctl({"show", "999"});
+}
+
+std::set<std::string> MetricNames(const std::string& page) {
+  std::set<std::string> names;
+  const std::regex type("# TYPE ([a-zA-Z_]+) (counter|gauge|histogram)");
+  for (std::sregex_iterator it(page.begin(), page.end(), type), end; it != end; ++it) {
+    names.insert((*it)[1]);
+  }
+  return names;
+}
+
+TEST(MetricsTest, CountWhatHasHappened) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  Exercise(daemon);
+  const std::string page = Get(daemon, "/metrics");
+  EXPECT_THAT(page, HasSubstr("delayd_jobs{queue=\"orders\",state=\"scheduled\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("delayd_jobs_enqueued_total 2\n"));
+  EXPECT_THAT(page, HasSubstr("delayd_jobs_acked_total 1\n"));
+  EXPECT_THAT(page, HasSubstr("delayd_job_lateness_seconds_count 1\n"));
+  EXPECT_THAT(page, HasSubstr("route=\"/v1/jobs/*\",code=\"404\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("delayd_ready 1\n"));
+  // Figures that come from elsewhere: RocksDB measured an fsync, /proc was read.
+  const std::regex fsyncs("delayd_fsync_duration_seconds_sum ([0-9.e+-]+)");
+  std::smatch match;
+  ASSERT_TRUE(std::regex_search(page, match, fsyncs));
+  EXPECT_GT(std::stod(match[1]), 0) << "RocksDB measured no fsync";
+  ASSERT_TRUE(
+      std::regex_search(page, match, std::regex("\nprocess_resident_memory_bytes ([0-9]+)")));
+  EXPECT_GT(std::stod(match[1]), 1e6);
+  ASSERT_TRUE(std::regex_search(page, match, std::regex("\ndelayd_store_wal_bytes ([0-9]+)")));
+  EXPECT_GT(std::stod(match[1]), 0);
+}
+
+TEST(MetricsTest, PromtoolHasNothingToSay) {
+  if (RunProcess({.argv = {"/bin/sh", "-c", "command -v promtool"}}).exit_code != 0) {
+    GTEST_SKIP() << "promtool is not installed; it is in Debian's package prometheus";
+  }
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  Exercise(daemon);
+  const ProcessResult result =
+      RunProcess({.argv = {"promtool", "check", "metrics"}, .stdin_text = Get(daemon, "/metrics")});
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_EQ(result.out + result.err, "");
+}
+
+TEST(MetricsTest, TheDashboardQueriesNothingThatIsNotThere) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::set<std::string> names = MetricNames(Get(daemon, "/metrics"));
+  const std::string dashboard = ReadFile(DELAYD_SOURCE_DIR "/config/grafana/delayd.json");
+  const std::regex metric("((delayd|process)_[a-z_]+)(?=[{)\\[,])");
+  size_t found = 0;
+  for (std::sregex_iterator it(dashboard.begin(), dashboard.end(), metric), end; it != end; ++it) {
+    const std::string name = std::regex_replace(it->str(), std::regex("_(bucket|sum|count)$"), "");
+    EXPECT_TRUE(names.contains(name)) << name;
+    ++found;
+  }
+  EXPECT_GT(found, 40U);
+}
+
+TEST(MetricsTest, EachIsExplainedInTheOperationsManual) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string manual = ReadFile(DELAYD_SOURCE_DIR "/docs/operations.md");
+  for (const std::string& name : MetricNames(Get(daemon, "/metrics"))) {
+    EXPECT_THAT(manual, HasSubstr("`" + name + "`"));
+  }
+}
+
+TEST(HealthTest, AQuietDaemonIsHealthyAndReady) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_THAT(Get(daemon, "/healthz"), HasSubstr(R"("status":"ok")"));
+  EXPECT_THAT(Get(daemon, "/readyz"), HasSubstr(R"("status":"ready")"));
+}
+
+}  // namespace
+}  // namespace delayd::testing

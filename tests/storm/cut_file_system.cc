@@ -1,0 +1,92 @@
+#include "tests/storm/cut_file_system.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "tests/support/process.h"
+
+#include <sys/ioctl.h>
+
+namespace delayd::storm {
+namespace {
+
+// linux/ext4.h is not among the headers that user space gets.
+constexpr unsigned long kExt4Shutdown = _IOR('X', 125, uint32_t);
+constexpr uint32_t kWithoutLogFlush = 2;
+
+// Empty, or what the program said.
+std::string Run(const std::vector<std::string>& argv) {
+  const testing::ProcessResult result = testing::RunProcess({.argv = argv});
+  return result.exit_code == 0 ? "" : argv[0] + ": " + result.err + result.out;
+}
+
+std::string ErrnoText(const std::string& what) {
+  return what + ": " + std::generic_category().message(errno);
+}
+
+}  // namespace
+
+CutFileSystem::CutFileSystem(const std::string& directory)
+    : image_(directory + "/ext4.img"), mount_(directory + "/ext4") {}
+
+CutFileSystem::~CutFileSystem() {
+  if (mounted_) {
+    Unmount();
+  }
+}
+
+std::string CutFileSystem::Make() {
+  if (::geteuid() != 0) {
+    return "it takes root to mount a file system";
+  }
+  if (::access("/dev/loop-control", R_OK | W_OK) != 0) {
+    return ErrnoText("/dev/loop-control");
+  }
+  constexpr off_t kBytes = off_t{512} << 20;
+  const int image = ::open(image_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (image < 0 || ::ftruncate(image, kBytes) != 0) {
+    return ErrnoText(image_);
+  }
+  ::close(image);
+  if (const std::string error = Run({"/sbin/mkfs.ext4", "-q", "-F", image_}); !error.empty()) {
+    return error;
+  }
+  std::filesystem::create_directory(mount_);
+  return Mount();
+}
+
+std::string CutFileSystem::Mount() {
+  std::string error = Run({"/bin/mount", "-o", "loop", image_, mount_});
+  mounted_ = error.empty();
+  return error;
+}
+
+std::string CutFileSystem::Unmount() {
+  std::string error = Run({"/bin/umount", mount_});
+  mounted_ = !error.empty();
+  return error;
+}
+
+std::string CutFileSystem::Cut() const {
+  const int root = ::open(mount_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (root < 0) {
+    return ErrnoText(mount_);
+  }
+  const int result = ::ioctl(root, kExt4Shutdown, &kWithoutLogFlush);
+  std::string error = result == 0 ? "" : ErrnoText("the shutdown ioctl of ext4");
+  ::close(root);
+  return error;
+}
+
+std::string CutFileSystem::MountAgain() {
+  std::string error = Unmount();
+  return error.empty() ? Mount() : error;
+}
+
+}  // namespace delayd::storm

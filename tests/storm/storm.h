@@ -1,0 +1,80 @@
+// tests/storm/storm.h — one data directory, a crowd of clients, and the daemon killed again and
+// again; at the end the clients' history must agree with the promises.
+//
+// Errors:  what is wrong is a line of text, gathered in violations(); the first one ends the storm.
+// Threads: one; the clients and the daemon are processes of their own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/checker/checker.h"
+#include "tests/storm/crash_points.h"
+#include "tests/storm/cut_file_system.h"
+#include "tests/storm/history_log.h"
+#include "tests/support/process.h"
+
+namespace delayd::storm {
+
+struct StormOptions {
+  uint64_t seed = 1;
+  std::string directory;  // history, logs and socket; exists
+  std::string data_dir;   // may be on another file system
+  uint32_t clients = 3;
+};
+
+class Storm {
+ public:
+  explicit Storm(const StormOptions& options);
+  ~Storm();
+
+  // An empty directory: the daemon dies at every place of a first start, then comes up.
+  void Begin();
+  // Each makes the daemon end in its way, and starts it again.
+  void KillAtRandom();
+  void StopInOrder();
+  // False: it did not come to that place.
+  bool CrashAt(const CrashPointCase& point, uint32_t hit);
+  // Cuts the power under the running daemon; then a new start on what the disk has kept.
+  void CutPower(CutFileSystem* disk);
+  // Drains, lists what is left, checks the history and the store.
+  void Finish();
+
+  bool ok() const { return violations_.empty(); }
+
+  const std::vector<std::string>& violations() const { return violations_; }
+
+  const checker::Verdict& verdict() const { return verdict_; }
+
+  std::string history_path() const { return options_.directory + "/history.jsonl"; }
+
+ private:
+  // Ready, or ended before it was.
+  bool TryStart(const std::string& crash_at);
+  void StartAgain();
+  void StartClients();
+  bool WaitForDeath(int milliseconds);
+  void NoteDeath();
+  void TearNewestLog();
+  void VerifyData();
+  void WaitUntilDrained();
+  void ListWhatIsLeft();
+
+  void Violation(const std::string& what) { violations_.push_back(what); }
+
+  std::string LastLogLines() const;
+
+  const StormOptions options_;
+  const std::string server_;
+  std::mt19937_64 random_;
+  HistoryLog history_;
+  std::unique_ptr<testing::Process> daemon_;
+  std::vector<std::unique_ptr<testing::Process>> clients_;
+  std::vector<std::string> violations_;
+  checker::Verdict verdict_;
+};
+
+}  // namespace delayd::storm

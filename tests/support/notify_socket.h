@@ -1,0 +1,67 @@
+// tests/support/notify_socket.h — the receiving end of the service manager's notify socket.
+//
+// Errors:  a failed check when the system refuses the socket.
+// Threads: one.
+#pragma once
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "tests/support/process.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+namespace delayd::testing {
+
+class NotifySocket {
+ public:
+  explicit NotifySocket(const std::string& path)
+      : path_(path), fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    DELAYD_CHECK(path.size() < sizeof address.sun_path);
+    std::memcpy(address.sun_path, path.data(), path.size());
+    ::unlink(path.c_str());
+    DELAYD_CHECK(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  }
+
+  ~NotifySocket() {
+    ::close(fd_);
+    ::unlink(path_.c_str());
+  }
+
+  NotifySocket(const NotifySocket&) = delete;
+  NotifySocket& operator=(const NotifySocket&) = delete;
+
+  // Whether READY=1 came before the process ended, or a minute passed.
+  bool WaitForReady(Process* process) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::chrono::steady_clock::now() < end) {
+      pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
+      if (::poll(&ready, 1, 5) == 1) {
+        char text[4096];
+        const ssize_t size = ::recv(fd_, text, sizeof text, 0);
+        if (size > 0 && std::string_view(text, static_cast<size_t>(size)).find("READY=1") !=
+                            std::string_view::npos) {
+          return true;
+        }
+      } else if (process->HasEnded()) {
+        return false;
+      }
+    }
+    return false;
+  }
+
+ private:
+  std::string path_;
+  int fd_;
+};
+
+}  // namespace delayd::testing

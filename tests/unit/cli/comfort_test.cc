@@ -1,0 +1,107 @@
+// What people get beside the verbs' own work: zones, wide tables, doctor, config.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/job_json.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+cctz::time_zone Tokyo() {
+  cctz::time_zone zone;
+  EXPECT_TRUE(cctz::load_time_zone("Asia/Tokyo", &zone));
+  return zone;
+}
+
+CtlOptions WithOneJob() {
+  return {.daemon =
+              [](const Request&) {
+                JobView job = SomeJob();
+                job.last_error = "exit code 1:\x1b[2J no such order";
+                return Ok("{\"jobs\":[" + protocol::JobToJson(job) + "]}");
+              },
+          .zone = Tokyo()};
+}
+
+TEST(ComfortTest, TablesShowLocalTimesAndUtcOnDemand) {
+  EXPECT_THAT(Ctl({"list"}, WithOneJob()).out, HasSubstr("2027-01-01T18:30:00.000+09:00"));
+  EXPECT_THAT(Ctl({"list", "--utc"}, WithOneJob()).out, HasSubstr("2027-01-01T09:30:00.000Z"));
+  EXPECT_THAT(Ctl({"list", "-o", "json"}, WithOneJob()).out, HasSubstr("2027-01-01T09:30:00.000Z"));
+}
+
+TEST(ComfortTest, TimesAreReadInTheLocalZone) {
+  const auto due_of = [](std::vector<std::string> args) {
+    const Outcome outcome = Ctl(args, {.zone = Tokyo()});
+    return outcome.requests.empty() ? outcome.err : outcome.requests.front().body;
+  };
+  // It is 18:00 in Tokyo.
+  EXPECT_THAT(due_of({"enqueue", "--at", "tomorrow 09:00", "x"}),
+              HasSubstr("2027-01-02T00:00:00.000Z"));
+  EXPECT_THAT(due_of({"enqueue", "--utc", "--at", "tomorrow 09:00", "x"}),
+              HasSubstr("2027-01-02T09:00:00.000Z"));
+  EXPECT_THAT(due_of({"enqueue", "--at", "18:30", "x"}), HasSubstr("2027-01-01T09:30:00.000Z"));
+  const Outcome filter = Ctl({"list", "--due-before", "tomorrow 09:00"}, WithOneJob());
+  EXPECT_THAT(filter.requests.front().target, HasSubstr("due_before=2027-01-02T00%3A00%3A00.000Z"));
+}
+
+TEST(ComfortTest, WideShowsMoreColumnsAndEscapesThem) {
+  const Outcome wide = Ctl({"list", "-o", "wide"}, WithOneJob());
+  EXPECT_THAT(wide.out,
+              AllOf(HasSubstr("PRIORITY"),
+                    HasSubstr("LAST ERROR"),
+                    HasSubstr("exit code 1:\\x1b[2J no such order"),
+                    Not(HasSubstr("\x1b"))));
+  EXPECT_THAT(Ctl({"list"}, WithOneJob()).out, Not(HasSubstr("PRIORITY")));
+}
+
+TEST(ComfortTest, ConfigTellsWhereEachSettingComesFrom) {
+  EXPECT_THAT(Ctl({"config"}, {.environment_server = "unix:/x.sock"}).out,
+              AllOf(HasSubstr("unix:/x.sock"), HasSubstr("DELAYCTL_SERVER")));
+  EXPECT_THAT(Ctl({"config", "-s", "unix:/y.sock", "--timeout", "9s"}).out,
+              AllOf(HasSubstr("unix:/y.sock"), HasSubstr("--server"), HasSubstr("--timeout")));
+  EXPECT_THAT(Ctl({"config", "-o", "jsonl"}).out, StartsWith("{\"setting\":\"server\""));
+  EXPECT_THAT(Ctl({"config", "chek"}).err, HasSubstr("'chek' is unknown"));
+}
+
+Answer Healthy(const Request& request) {
+  if (request.target == "/healthz") {
+    return Ok(R"({"status":"ok","version":"9.9.9"})");
+  }
+  return Ok(R"({"scheduled":1,"ready":3,"leased":0,"dead":2,"waiting":0,"damaged":0})");
+}
+
+TEST(ComfortTest, DoctorNamesEachTroubleWithItsCure) {
+  const Outcome outcome =
+      Ctl({"doctor", "-s", "unix:/nonexistent/d.sock", "--data-dir", "/"}, {.daemon = Healthy});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("FAIL  socket   /nonexistent/d.sock"),
+                    HasSubstr("do: start the daemon"),
+                    HasSubstr("warn  version  delayd is 9.9.9, delayctl is"),
+                    HasSubstr("no worker asks for them"),
+                    HasSubstr("disk     /: ")));
+}
+
+TEST(ComfortTest, DoctorPassesOverWarnings) {
+  const Outcome outcome =
+      Ctl({"doctor", "-s", "http://127.0.0.1:1", "-o", "jsonl"}, {.daemon = Healthy});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr(R"({"check":"version","result":"warn")"));
+}
+
+TEST(ComfortTest, DoctorFailsWithoutADaemon) {
+  const Outcome outcome = Ctl(
+      {"doctor", "-s", "http://127.0.0.1:1"},
+      {.daemon = [](const Request&) -> Answer { return Unavailable("nobody answers; start it"); }});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("FAIL  daemon   nobody answers; start it"));
+}
+
+}  // namespace
+}  // namespace delayd::cli

@@ -1,0 +1,119 @@
+#include "daemon/access.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+namespace delayd {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kToken = "0123456789abcdef0123456789abcdef";
+
+Access Make(const AccessOptions& options) {
+  StatusOr<Access> access = Access::Create(options);
+  EXPECT_TRUE(access.ok()) << access.status().message();
+  return *std::move(access);
+}
+
+Peer User(uint32_t uid, std::vector<uint32_t> groups = {}) {
+  return {.known = true, .uid = uid, .groups = std::move(groups)};
+}
+
+class TokenFileTest : public ::testing::Test {
+ protected:
+  std::string Write(const std::string& text, mode_t mode = 0600) {
+    const std::string path = dir_.Sub("tokens");
+    std::ofstream(path) << text;
+    EXPECT_EQ(::chmod(path.c_str(), mode), 0);
+    return path;
+  }
+
+  std::string ErrorOf(const std::string& text, mode_t mode = 0600) {
+    const StatusOr<Access> access = Access::Create({.token_file = Write(text, mode)});
+    EXPECT_FALSE(access.ok());
+    return access.ok() ? "" : access.status().message();
+  }
+
+  testing::TempDir dir_;
+};
+
+TEST(AccessTest, RootAndTheDaemonsOwnUserAreAdmins) {
+  const Access access = Make({.others = Role::kNone});
+  EXPECT_EQ(access.RoleOf(User(0)), Role::kAdmin);
+  EXPECT_EQ(access.RoleOf(User(::geteuid())), Role::kAdmin);
+  EXPECT_EQ(access.RoleOf(User(4711)), Role::kNone);
+}
+
+TEST(AccessTest, WhoCanOpenTheSocketMayUseJobsByDefault) {
+  EXPECT_EQ(Make({}).RoleOf(User(4711)), Role::kEnqueue);
+}
+
+TEST(AccessTest, AListedUserOrGroupGetsItsHighestRole) {
+  const Access access = Make({.read = "1001, @2002", .enqueue = "1001", .admin = "@3003"});
+  EXPECT_EQ(access.RoleOf(User(1001)), Role::kEnqueue);
+  EXPECT_EQ(access.RoleOf(User(5, {7, 2002})), Role::kRead) << "a list goes before the others";
+  EXPECT_EQ(access.RoleOf(User(5, {2002, 3003})), Role::kAdmin);
+  EXPECT_EQ(access.RoleOf(User(5, {7})), Role::kEnqueue);
+}
+
+TEST(AccessTest, NobodyUnknownIsAdmin) {
+  EXPECT_EQ(Make({.others = Role::kAdmin}).RoleOf({}), Role::kEnqueue);
+  EXPECT_EQ(Make({.others = Role::kRead}).RoleOf({}), Role::kRead);
+}
+
+TEST(AccessTest, NamesThatTheSystemDoesNotKnowAreErrors) {
+  EXPECT_THAT(Access::Create({.admin = "no-such-user"}).status().message(),
+              HasSubstr("access.admin: there is no user 'no-such-user'"));
+  EXPECT_THAT(Access::Create({.read = "@no-such-group"}).status().message(),
+              HasSubstr("access.read: there is no group"));
+}
+
+TEST(AccessTest, TheKernelTellsWhoIsOnAUnixSocket) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  const Peer peer = ReadPeer(pair[0]);
+  EXPECT_TRUE(peer.known);
+  EXPECT_EQ(peer.uid, ::geteuid());
+  EXPECT_THAT(peer.groups, ::testing::Contains(uint32_t{::getegid()}));
+  ::close(pair[0]);
+  ::close(pair[1]);
+  EXPECT_FALSE(ReadPeer(-1).known);
+}
+
+TEST_F(TokenFileTest, ATokenIsItsRole) {
+  const Access access =
+      Make({.token_file = Write("# who\nread " + kToken + "\n\nadmin " + kToken + "x\n")});
+  EXPECT_TRUE(access.has_tokens());
+  EXPECT_EQ(access.RoleOfToken(kToken), Role::kRead);
+  EXPECT_EQ(access.RoleOfToken(kToken + "x"), Role::kAdmin);
+  EXPECT_EQ(access.RoleOfToken(kToken + "y"), std::nullopt);
+  EXPECT_EQ(access.RoleOfToken(kToken.substr(1)), std::nullopt);
+  EXPECT_EQ(access.RoleOfToken(""), std::nullopt);
+}
+
+TEST_F(TokenFileTest, AFileThatEverybodyCanReadIsRefused) {
+  EXPECT_THAT(ErrorOf("read " + kToken, 0644), HasSubstr("chmod o-rw"));
+}
+
+TEST_F(TokenFileTest, ErrorsNameTheLineAndNeverTheToken) {
+  const std::string bad_role = ErrorOf("read " + kToken + "\nreed " + kToken + "\n");
+  EXPECT_THAT(bad_role, HasSubstr("tokens:2: "));
+  EXPECT_THAT(bad_role, Not(HasSubstr(kToken)));
+  EXPECT_THAT(ErrorOf("admin secret\n"), Not(HasSubstr("secret")));
+  EXPECT_THAT(ErrorOf("# nothing\n"), HasSubstr("no token"));
+  EXPECT_FALSE(Access::Create({.token_file = dir_.Sub("absent")}).ok());
+}
+
+}  // namespace
+}  // namespace delayd

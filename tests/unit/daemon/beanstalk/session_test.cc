@@ -1,0 +1,498 @@
+// The protocol, command by command, on a real engine.
+#include "daemon/beanstalk/session.h"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/daemon/beanstalk/simulated_server.h"
+
+namespace delayd::beanstalk {
+namespace {
+
+using ::testing::HasSubstr;
+
+class BeanstalkSessionTest : public ::testing::Test {
+ protected:
+  using Client = SimulatedServer::Client;
+
+  std::string Send(std::string_view bytes) { return server_.Send(client_, bytes); }
+
+  std::string Stats(std::string_view command, std::string_view field) {
+    observer_ = observer_ == nullptr ? server_.Connect() : observer_;
+    const std::string text = server_.Send(observer_, std::string(command) + "\r\n");
+    const size_t at = text.find("\n" + std::string(field) + ": ");
+    if (at == std::string::npos) {
+      return "no " + std::string(field) + " in " + text;
+    }
+    const size_t from = at + field.size() + 3;
+    return text.substr(from, text.find('\n', from) - from);
+  }
+
+  SimulatedServer server_;
+  Client* client_ = server_.Connect();
+  Client* observer_ = nullptr;
+};
+
+TEST_F(BeanstalkSessionTest, AJobIsPutReservedAndDeleted) {
+  EXPECT_EQ(Send("put 0 0 10 5\r\nhello\r\n"), "INSERTED 1\r\n");
+  EXPECT_EQ(Send("reserve\r\n"), "RESERVED 1 5\r\nhello\r\n");
+  EXPECT_EQ(Send("delete 1\r\n"), "DELETED\r\n");
+  EXPECT_EQ(Send("delete 1\r\n"), "NOT_FOUND\r\n");
+  EXPECT_EQ(Send("reserve-with-timeout 0\r\n"), "TIMED_OUT\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, P1NothingIsAnsweredBeforeItIsDurable) {
+  Send("put 0 0 10 1\r\na\r\nput 0 0 10 1\r\nb\r\nreserve\r\n");
+  server_.HoldCommits(true);
+  EXPECT_EQ(Send("put 0 0 10 1\r\nc\r\n"), "");
+  EXPECT_EQ(Send("delete 1\r\n"), "");
+  EXPECT_EQ(Send("delete 2\r\n"), "");
+  // Nothing overtakes them, though it needs no disk.
+  EXPECT_EQ(Send("use other\r\nlist-tube-used\r\n"), "");
+  server_.HoldCommits(false);
+  EXPECT_EQ(Send(""), "INSERTED 3\r\nDELETED\r\nDELETED\r\nUSING other\r\nUSING other\r\n");
+  const auto wait_for_disk = [this](std::string_view command, std::string_view reply) {
+    server_.HoldCommits(true);
+    EXPECT_EQ(Send(command), "") << command;
+    server_.HoldCommits(false);
+    EXPECT_EQ(Send(""), reply);
+  };
+  Send("use default\r\nreserve\r\n");
+  wait_for_disk("release 3 0 0\r\n", "RELEASED\r\n");
+  Send("reserve\r\n");
+  wait_for_disk("bury 3 0\r\n", "BURIED\r\n");
+  wait_for_disk("kick 1\r\n", "KICKED 1\r\n");
+  Send("reserve\r\nbury 3 0\r\n");
+  wait_for_disk("kick-job 3\r\n", "KICKED\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, P1ManyPutsInOneGoAreAnsweredInOrder) {
+  std::string commands;
+  std::string replies;
+  for (int i = 1; i <= 500; ++i) {
+    commands += "put 0 0 10 2\r\nxy\r\n";
+    replies += "INSERTED " + std::to_string(i) + "\r\n";
+  }
+  EXPECT_EQ(Send(commands), replies);
+}
+
+TEST_F(BeanstalkSessionTest, ByteByByteIsTheSame) {
+  const std::string conversation =
+      "put 5 0 10 3\r\nabc\r\nreserve\r\nbury 1 7\r\nkick 9\r\nreserve\r\nrelease 1 3 0\r\nfoo\r\n"
+      "peek 1\r\ndelete 1\r\n";
+  std::string slow;
+  for (const char byte : conversation) {
+    slow += Send(std::string(1, byte));
+  }
+  EXPECT_EQ(slow,
+            "INSERTED 1\r\nRESERVED 1 3\r\nabc\r\nBURIED\r\nKICKED 1\r\nRESERVED 1 3\r\nabc\r\n"
+            "RELEASED\r\nUNKNOWN_COMMAND\r\nFOUND 1 3\r\nabc\r\nDELETED\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, P2ADelayedJobComesAtItsTimeAndNotBefore) {
+  EXPECT_EQ(Send("put 0 2 10 1\r\nx\r\nreserve\r\n"), "INSERTED 1\r\n");
+  server_.Sleep(Millis(1999));
+  EXPECT_EQ(Send(""), "");
+  server_.Sleep(Millis(5));
+  EXPECT_EQ(Send(""), "RESERVED 1 1\r\nx\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, TheMostUrgentJobOfTheWatchedTubesIsFirst) {
+  Send("put 5 0 10 1\r\na\r\nuse b\r\nput 3 0 10 1\r\nb\r\nuse c\r\nput 1 0 10 1\r\nc\r\n");
+  Send("watch b\r\n");
+  EXPECT_EQ(Send("reserve\r\nreserve\r\nreserve-with-timeout 0\r\n"),
+            "RESERVED 2 1\r\nb\r\nRESERVED 1 1\r\na\r\nTIMED_OUT\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, AReserveHoldsUpWhatIsBehindIt) {
+  EXPECT_EQ(Send("reserve-with-timeout 5\r\nlist-tube-used\r\n"), "");
+  server_.Sleep(Millis(4999));
+  EXPECT_EQ(Send(""), "");
+  server_.Sleep(Millis(2));
+  EXPECT_EQ(Send(""), "TIMED_OUT\r\nUSING default\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, AReserveWaitsForHours) {
+  EXPECT_EQ(Send("reserve\r\n"), "");
+  server_.Sleep(std::chrono::hours(30));
+  EXPECT_EQ(Send(""), "");
+  Client* const producer = server_.Connect();
+  server_.Send(producer, "put 0 0 10 1\r\nx\r\n");
+  EXPECT_EQ(Send(""), "RESERVED 1 1\r\nx\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, WaitingConnectionsAreServedInTurn) {
+  Client* const second = server_.Connect();
+  Send("reserve\r\n");
+  server_.Send(second, "reserve\r\n");
+  server_.Send(server_.Connect(), "put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nb\r\n");
+  EXPECT_EQ(Send(""), "RESERVED 1 1\r\na\r\n");
+  EXPECT_EQ(server_.Send(second, ""), "RESERVED 2 1\r\nb\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, P5OnlyTheReserverMayEndAReservation) {
+  Send("put 0 0 10 1\r\nx\r\nreserve\r\n");
+  Client* const other = server_.Connect();
+  for (const char* command :
+       {"delete 1", "release 1 0 0", "bury 1 0", "touch 1", "reserve-job 1", "kick-job 1"}) {
+    EXPECT_EQ(server_.Send(other, std::string(command) + "\r\n"), "NOT_FOUND\r\n") << command;
+  }
+  EXPECT_EQ(Send("touch 1\r\ndelete 1\r\n"), "TOUCHED\r\nDELETED\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, AnyConnectionMayDeleteWhatIsNotReserved) {
+  Send("put 0 0 9 1\r\na\r\nput 0 9 9 1\r\nb\r\nput 0 0 9 1\r\nc\r\n");
+  Send("reserve\r\nbury 1 0\r\n");
+  EXPECT_EQ(server_.Send(server_.Connect(), "delete 1\r\ndelete 2\r\ndelete 3\r\n"),
+            "DELETED\r\nDELETED\r\nDELETED\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, WhenItsTimeIsOverAJobIsReadyForOthersAndTheHolderHasIt_NotFound) {
+  Send("put 0 0 2 1\r\nx\r\nreserve\r\n");
+  server_.Sleep(Millis(2001));
+  EXPECT_EQ(Send("touch 1\r\n"), "NOT_FOUND\r\n");
+  EXPECT_EQ(Send("bury 1 0\r\n"), "NOT_FOUND\r\n");
+  EXPECT_EQ(server_.Send(server_.Connect(), "reserve\r\n"), "RESERVED 1 1\r\nx\r\n");
+  EXPECT_EQ(Send("delete 1\r\n"), "NOT_FOUND\r\n");
+  EXPECT_EQ(Stats("stats", "job-timeouts"), "1");
+  EXPECT_EQ(Stats("stats-job 1", "timeouts"), "1");
+}
+
+TEST_F(BeanstalkSessionTest, AfterItsTimeAJobThatIsReadyIsDeletedByWhoeverAsks) {
+  Send("put 0 0 2 1\r\nx\r\nreserve\r\n");
+  server_.Sleep(Millis(2001));
+  EXPECT_EQ(Send("delete 1\r\ndelete 1\r\n"), "DELETED\r\nNOT_FOUND\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, TouchBeginsTheTimeToRunAnew) {
+  Send("put 0 0 3 1\r\nx\r\nreserve\r\n");
+  server_.Sleep(Millis(2500));
+  EXPECT_EQ(Send("touch 1\r\n"), "TOUCHED\r\n");
+  server_.Sleep(Millis(2500));
+  EXPECT_EQ(Send("delete 1\r\n"), "DELETED\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, AWaitingReserverIsWarnedASecondBeforeItsDeadline) {
+  Send("put 0 0 3 1\r\nx\r\nreserve\r\n");
+  EXPECT_EQ(Send("reserve-with-timeout 10\r\n"), "");
+  server_.Sleep(Millis(1999));
+  EXPECT_EQ(Send(""), "");
+  server_.Sleep(Millis(2));
+  EXPECT_EQ(Send(""), "DEADLINE_SOON\r\n");
+  EXPECT_EQ(Send("reserve\r\n"), "DEADLINE_SOON\r\n");
+  EXPECT_EQ(Send("touch 1\r\nreserve-with-timeout 0\r\n"), "TOUCHED\r\nTIMED_OUT\r\n");
+  server_.Sleep(Millis(3001));
+  EXPECT_EQ(Send("reserve\r\n"), "RESERVED 1 1\r\nx\r\n") << "it has run out, and is ready again";
+}
+
+TEST_F(BeanstalkSessionTest, AReadyJobGoesBeforeTheWarning) {
+  Send("put 0 0 1 1\r\nx\r\nput 0 0 9 1\r\ny\r\nreserve\r\n");
+  EXPECT_EQ(Send("reserve\r\nreserve\r\n"), "RESERVED 2 1\r\ny\r\nDEADLINE_SOON\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, AtTheSameMomentTheWarningGoesBeforeTheTimeout) {
+  Send("put 0 0 3 1\r\nx\r\nreserve\r\nreserve-with-timeout 2\r\n");
+  server_.Sleep(Millis(2001));
+  EXPECT_EQ(Send(""), "DEADLINE_SOON\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, ReservationsEndWithTheirConnectionAndUseNoAttempt) {
+  Client* const worker = server_.Connect();
+  Send("put 0 0 99 1\r\na\r\nput 0 0 99 1\r\nb\r\n");
+  server_.Send(worker, "reserve\r\nreserve\r\n");
+  EXPECT_EQ(Stats("stats", "current-jobs-reserved"), "2");
+  server_.Close(worker);
+  EXPECT_EQ(Stats("stats", "current-jobs-ready"), "2");
+  EXPECT_EQ(Stats("stats-job 1", "timeouts"), "0");
+  EXPECT_EQ(Stats("stats-job 1", "releases"), "0");
+  EXPECT_EQ(Send("reserve\r\n"), "RESERVED 1 1\r\na\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, WhoWentAwayWhileWaitingGetsNoJob) {
+  Client* const worker = server_.Connect();
+  server_.Send(worker, "reserve\r\n");
+  EXPECT_EQ(Stats("stats", "current-waiting"), "1");
+  server_.Close(worker);
+  EXPECT_EQ(Stats("stats", "current-waiting"), "0");
+  Send("put 0 0 99 1\r\na\r\n");
+  EXPECT_EQ(Stats("stats", "current-jobs-ready"), "1");
+}
+
+TEST_F(BeanstalkSessionTest, P1WhoWentAwayBeforeTheAnswerGetsNoJob) {
+  Client* const worker = server_.Connect();
+  server_.HoldCommits(true);
+  server_.Send(worker, "put 0 0 99 1\r\na\r\nreserve\r\n");
+  server_.Close(worker);
+  server_.HoldCommits(false);
+  server_.Settle();
+  EXPECT_EQ(Stats("stats", "current-jobs-ready"), "1");
+}
+
+TEST_F(BeanstalkSessionTest, AHalfClosedConnectionIsServedToItsEnd) {
+  Client* const worker = server_.Connect();
+  server_.Send(worker, "put 0 0 9 1\r\na\r\nreserve\r\nreserve\r\nuse b\r\nreserve\r\n");
+  server_.Receive(worker, "list-tube-used\r\ndelete 1\r\nincomplete");
+  EXPECT_EQ(server_.HalfClose(worker),
+            "TIMED_OUT\r\nUSING b\r\nTIMED_OUT\r\nUSING b\r\nDELETED\r\n");
+  EXPECT_EQ(Stats("stats", "current-jobs-ready"), "0");
+  EXPECT_EQ(Stats("stats", "current-connections"), "2");
+}
+
+TEST_F(BeanstalkSessionTest, QuitEndsTheConnectionBehindTheLastReply) {
+  EXPECT_EQ(Send("put 0 0 9 1\r\na\r\nreserve\r\nquit\r\nput 0 0 9 1\r\nb\r\n"),
+            "INSERTED 1\r\nRESERVED 1 1\r\na\r\n");
+  EXPECT_TRUE(client_->session.finished());
+  EXPECT_EQ(Stats("stats", "total-jobs"), "1");
+  EXPECT_EQ(Stats("stats", "current-jobs-ready"), "1");
+}
+
+TEST_F(BeanstalkSessionTest, AReleasedJobWaitsForItsDelayUnderItsNewPriority) {
+  Send("put 9 0 9 1\r\na\r\nreserve\r\n");
+  EXPECT_EQ(Send("release 1 4 2\r\n"), "RELEASED\r\n");
+  EXPECT_EQ(Stats("stats-job 1", "state"), "delayed");
+  EXPECT_EQ(Stats("stats-job 1", "pri"), "4");
+  EXPECT_EQ(Stats("stats-job 1", "releases"), "1");
+  server_.Sleep(Millis(2002));
+  EXPECT_EQ(Send("reserve\r\n"), "RESERVED 1 1\r\na\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, ABuriedJobWaitsForAKick) {
+  Send("put 9 0 9 1\r\na\r\nput 9 50 9 1\r\nb\r\nreserve\r\n");
+  EXPECT_EQ(Send("bury 1 2\r\npeek-buried\r\npeek-delayed\r\npeek-ready\r\n"),
+            "BURIED\r\nFOUND 1 1\r\na\r\nFOUND 2 1\r\nb\r\nNOT_FOUND\r\n");
+  EXPECT_EQ(Stats("stats-job 1", "state"), "buried");
+  EXPECT_EQ(Send("kick 10\r\n"), "KICKED 1\r\n") << "only the buried";
+  EXPECT_EQ(Send("peek-ready\r\n"), "FOUND 1 1\r\na\r\n");
+  EXPECT_EQ(Send("kick 10\r\nkick 10\r\nkick 0\r\n"), "KICKED 1\r\nKICKED 0\r\nKICKED 0\r\n");
+  EXPECT_EQ(Stats("stats-job 1", "kicks"), "1");
+  EXPECT_EQ(Stats("stats-job 1", "buries"), "1");
+}
+
+TEST_F(BeanstalkSessionTest, KickJobTakesBuriedAndDelayedJobsOnly) {
+  Send("put 0 0 9 1\r\na\r\nput 0 9 9 1\r\nb\r\nreserve\r\nbury 1 0\r\n");
+  EXPECT_EQ(Send("kick-job 1\r\nkick-job 2\r\nkick-job 1\r\nkick-job 99\r\n"),
+            "KICKED\r\nKICKED\r\nNOT_FOUND\r\nNOT_FOUND\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, ReserveJobTakesAnyJobThatIsNotReserved) {
+  Send("use far\r\nput 0 0 9 1\r\na\r\nput 0 9 9 1\r\nb\r\n");
+  EXPECT_EQ(Send("reserve-job 1\r\nbury 1 0\r\nreserve-job 1\r\nreserve-job 2\r\nreserve-job 2\r\n"
+                 "reserve-job 77\r\ndelete 1\r\ndelete 2\r\n"),
+            "RESERVED 1 1\r\na\r\nBURIED\r\nRESERVED 1 1\r\na\r\nRESERVED 2 1\r\nb\r\nNOT_FOUND\r\n"
+            "NOT_FOUND\r\nDELETED\r\nDELETED\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, APausedTubeGivesNothingUntilItsTimeIsOver) {
+  Send("put 0 0 9 1\r\na\r\n");
+  EXPECT_EQ(Send("pause-tube default 2\r\nreserve-with-timeout 0\r\npause-tube none 1\r\n"),
+            "PAUSED\r\nTIMED_OUT\r\nNOT_FOUND\r\n");
+  EXPECT_EQ(Stats("stats-tube default", "pause"), "2");
+  EXPECT_EQ(Stats("stats-tube default", "cmd-pause-tube"), "1");
+  EXPECT_EQ(Send("reserve\r\n"), "");
+  server_.Sleep(Millis(2002));
+  EXPECT_EQ(Send(""), "RESERVED 1 1\r\na\r\n");
+  Send("release 1 0 0\r\n");
+  EXPECT_EQ(Send("pause-tube default 60\r\npause-tube default 0\r\nreserve\r\n"),
+            "PAUSED\r\nPAUSED\r\nRESERVED 1 1\r\na\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, TubesAreUsedWatchedAndIgnored) {
+  EXPECT_EQ(Send("use a\r\nwatch b\r\nwatch b\r\nignore default\r\nignore b\r\nignore zzz\r\n"
+                 "list-tubes-watched\r\nlist-tube-used\r\n"),
+            "USING a\r\nWATCHING 2\r\nWATCHING 2\r\nWATCHING 1\r\nNOT_IGNORED\r\nWATCHING 1\r\n"
+            "OK 8\r\n---\n- b\n\r\nUSING a\r\n");
+  EXPECT_EQ(Send("list-tubes\r\n"), "OK 22\r\n---\n- default\n- a\n- b\n\r\n");
+  EXPECT_EQ(Send("stats-tube c\r\n"), "NOT_FOUND\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, WrongCommandsAreRefusedInTheirOrderAndTheConnectionStays) {
+  const std::string big(65536, 'b');
+  EXPECT_EQ(Send("put 0 0 1 65536 junk\r\n" + big + "\r\nput 0 0 1 2 junk\r\n" +
+                 "put 0 0 1 1\r\nabcfoo\r\nuse -\r\n"),
+            "JOB_TOO_BIG\r\nBAD_FORMAT\r\nEXPECTED_CRLF\r\nUNKNOWN_COMMAND\r\nBAD_FORMAT\r\n");
+  EXPECT_EQ(Send("list-tube-used\r\n"), "USING default\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, InDrainModeOnlyPutsAreRefused) {
+  Send("put 0 0 9 1\r\na\r\n");
+  server_.Ask(engine::Drain{.on = true});
+  EXPECT_EQ(Send("put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nabcreserve\r\ndelete 1\r\n"),
+            "DRAINING\r\nEXPECTED_CRLF\r\nRESERVED 1 1\r\na\r\nDELETED\r\n");
+  EXPECT_EQ(Stats("stats", "draining"), "true");
+  server_.Ask(engine::Drain{.on = false});
+  EXPECT_EQ(Send("put 0 0 9 1\r\na\r\n"), "INSERTED 2\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, PutMsCountsInMilliseconds) {
+  EXPECT_EQ(Send("put-ms 0 1500 2500 1\r\nx\r\nreserve\r\n"), "INSERTED 1\r\n");
+  server_.Sleep(Millis(1499));
+  EXPECT_EQ(Send(""), "");
+  server_.Sleep(Millis(3));
+  EXPECT_EQ(Send(""), "RESERVED 1 1\r\nx\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, P7PutKeyIsIdempotent) {
+  EXPECT_EQ(Send("put-key 0 60000 1000 1 order:1\r\nx\r\nput-key 0 60000 1000 1 order:1\r\nx\r\n"
+                 "put-key 0 60000 1000 1 order:1\r\ny\r\nput-key 0 60000 1000 1 order:2\r\ny\r\n"),
+            "INSERTED 1\r\nEXISTS 1\r\nKEY_CONFLICT\r\nINSERTED 2\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, P4DeleteKeyIsDefinite) {
+  Send("use q\r\nput-key 0 0 9000 1 k\r\nx\r\nwatch q\r\nreserve\r\n");
+  EXPECT_EQ(server_.Send(server_.Connect(), "use q\r\ndelete-key k\r\n"),
+            "USING q\r\nJOB_RESERVED\r\n");
+  Send("release 1 0 60\r\n");
+  EXPECT_EQ(Send("delete-key k\r\ndelete-key k\r\ndelete-key other\r\n"),
+            "DELETED\r\nNOT_FOUND\r\nNOT_FOUND\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, P8ABatchIsAllOrNothing) {
+  const std::string jobs = "0 0 1000 1 k1\r\na\r\n0 5 1000 2\r\nbb\r\n0 0 1000 1 k1\r\na\r\n";
+  EXPECT_EQ(Send("put-batch 3 " + std::to_string(jobs.size()) + "\r\n" + jobs + "\r\n"),
+            "OK 34\r\nINSERTED 1\r\nINSERTED 2\r\nEXISTS 1\r\n\r\n");
+  const std::string wrong = "0 0 1000 1\r\na\r\n0 0 1000 1 k1\r\nOTHER\r\n";
+  EXPECT_EQ(Send("put-batch 2 " + std::to_string(wrong.size()) + "\r\n" + wrong + "\r\n"),
+            "EXPECTED_CRLF\r\n");
+  const std::string conflict = "0 0 1000 1\r\na\r\n0 0 1000 1 k1\r\nb\r\n";
+  EXPECT_EQ(Send("put-batch 2 " + std::to_string(conflict.size()) + "\r\n" + conflict + "\r\n"),
+            "KEY_CONFLICT\r\n");
+  EXPECT_EQ(Stats("stats", "total-jobs"), "2");
+}
+
+TEST_F(BeanstalkSessionTest, AnIdThatNobodyCanHaveIsNotFound) {
+  EXPECT_EQ(Send("delete 18446744073709551615\r\npeek 9007199254740992\r\n"),
+            "NOT_FOUND\r\nNOT_FOUND\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, ReservedHereIsLeasedThereAndTheOtherWayRound) {
+  Send("put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nb\r\nreserve\r\n");
+  const engine::Reply shown = server_.Ask(engine::Show{JobId{1}});
+  EXPECT_EQ(std::get<engine::OneJob>(shown.body).job.state, JobState::kLeased);
+  EXPECT_EQ(server_.Ask(engine::Cancel{JobId{1}}).status.reason(), "leased");
+  const engine::Reply leased = server_.Ask(engine::Lease{.queues = {"default"}});
+  EXPECT_EQ(std::get<engine::Leased>(leased.body).jobs.size(), 1U);
+  EXPECT_EQ(Stats("stats-job 2", "state"), "reserved");
+  EXPECT_EQ(Send("delete 2\r\n"), "NOT_FOUND\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, AnUnknownOutcomeIsNoReplyAndTheEndOfTheConnection) {
+  BeanstalkSession session(&server_.hub());
+  session.Receive("put 0 0 1 1\r\nx\r\nput 0 0 1 1\r\nx\r\n");
+  const Now now{};
+  const uint64_t first = session.Next(now)->tag;
+  const uint64_t second = session.Next(now)->tag;
+  engine::Reply unknown;
+  unknown.status = Unknown("may have happened");
+  session.Answer(second, unknown);
+  session.Answer(first, unknown);
+  EXPECT_EQ(session.output(), "");
+  EXPECT_TRUE(session.finished());
+}
+
+TEST_F(BeanstalkSessionTest, AFlooderWaitsUntilItReads) {
+  BeanstalkSession session(&server_.hub());
+  const std::string flood(200, 'x');
+  size_t rounds = 0;
+  for (; session.wants_input() && rounds < 1'000'000; ++rounds) {
+    session.Receive(flood + "\r\n");
+    EXPECT_FALSE(session.Next({}).has_value());
+  }
+  EXPECT_LT(session.output().size(), 2 * BeanstalkSession::kOutputBytesMax);
+  session.Sent(session.output().size());
+  EXPECT_TRUE(session.wants_input());
+}
+
+TEST_F(BeanstalkSessionTest, WhatIsSentBehindAReserveIsBounded) {
+  BeanstalkSession session(&server_.hub());
+  session.Receive("reserve\r\n");
+  ASSERT_TRUE(session.Next({}).has_value());
+  size_t bytes = 0;
+  while (session.wants_input()) {
+    session.Receive("stats\r\n");
+    bytes += 7;
+    EXPECT_FALSE(session.Next({}).has_value());
+  }
+  EXPECT_LE(bytes, BeanstalkSession::kWaitingInputMax + 7);
+}
+
+TEST_F(BeanstalkSessionTest, StatsHaveTheirFieldsInTheirOrder) {
+  Send("put 5 0 9 1\r\na\r\nput 2000 0 9 1\r\nb\r\n");
+  const std::string stats = Send("stats\r\n");
+  const char* const fields[] = {"current-jobs-urgent: 1",
+                                "current-jobs-ready: 2",
+                                "current-jobs-reserved: 0",
+                                "current-jobs-delayed: 0",
+                                "current-jobs-buried: 0",
+                                "cmd-put: 2",
+                                "cmd-peek: 0",
+                                "cmd-peek-ready: 0",
+                                "cmd-peek-delayed: 0",
+                                "cmd-peek-buried: 0",
+                                "cmd-reserve: 0",
+                                "cmd-reserve-with-timeout: 0",
+                                "cmd-delete: 0",
+                                "cmd-release: 0",
+                                "cmd-use: 0",
+                                "cmd-watch: 0",
+                                "cmd-ignore: 0",
+                                "cmd-bury: 0",
+                                "cmd-kick: 0",
+                                "cmd-touch: 0",
+                                "cmd-stats: 1",
+                                "cmd-stats-job: 0",
+                                "cmd-stats-tube: 0",
+                                "cmd-list-tubes: 0",
+                                "cmd-list-tube-used: 0",
+                                "cmd-list-tubes-watched: 0",
+                                "cmd-pause-tube: 0",
+                                "job-timeouts: 0",
+                                "total-jobs: 2",
+                                "max-job-size: 65535",
+                                "current-tubes: ",
+                                "current-connections: 1",
+                                "current-producers: 1",
+                                "current-workers: 0",
+                                "current-waiting: 0",
+                                "total-connections: 1",
+                                "pid: ",
+                                "version: 1.2.3",
+                                "rusage-utime: ",
+                                "rusage-stime: ",
+                                "uptime: 0",
+                                "binlog-oldest-index: ",
+                                "binlog-current-index: ",
+                                "binlog-records-migrated: ",
+                                "binlog-records-written: ",
+                                "binlog-max-size: ",
+                                "draining: false",
+                                "id: ",
+                                "hostname: ",
+                                "os: ",
+                                "platform: "};
+  size_t at = 0;
+  for (const char* field : fields) {
+    const size_t found = stats.find("\n" + std::string(field), at);
+    ASSERT_NE(found, std::string::npos) << field << " in " << stats;
+    at = found + 1;
+  }
+}
+
+TEST_F(BeanstalkSessionTest, StatsOfTubeAndJobHaveTheirFieldsInTheirOrder) {
+  Send("use q\r\nput 5 0 9 1\r\na\r\nput 5 7 9 1\r\nb\r\ndelete 1\r\nput 5 0 9 1\r\nc\r\n");
+  server_.Sleep(Millis(3500));
+  EXPECT_THAT(Send("stats-tube q\r\n"),
+              HasSubstr("---\nname: q\ncurrent-jobs-urgent: 1\ncurrent-jobs-ready: 1\n"
+                        "current-jobs-reserved: 0\ncurrent-jobs-delayed: 1\n"
+                        "current-jobs-buried: 0\ntotal-jobs: 3\ncurrent-using: 1\n"
+                        "current-watching: 0\ncurrent-waiting: 0\ncmd-delete: 1\n"
+                        "cmd-pause-tube: 0\npause: 0\npause-time-left: 0\n"));
+  EXPECT_THAT(Send("stats-job 2\r\n"),
+              HasSubstr("---\nid: 2\ntube: q\nstate: delayed\npri: 5\nage: 3\ndelay: 7\nttr: 9\n"
+                        "time-left: 3\nfile: 0\nreserves: 0\ntimeouts: 0\nreleases: 0\n"
+                        "buries: 0\nkicks: 0\n"));
+}
+
+}  // namespace
+}  // namespace delayd::beanstalk

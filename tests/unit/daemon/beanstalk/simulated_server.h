@@ -1,0 +1,236 @@
+// tests/unit/daemon/beanstalk/simulated_server.h — beanstalk connections on a real engine, without
+// sockets, threads and clocks: what daemon/server.cc does in a turn, on a store in memory.
+//
+// Errors:  test failures, or a failed check of the engine.
+// Threads: one.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "daemon/beanstalk/session.h"
+#include "daemon/engine/engine.h"
+#include "storage/memory_job_store.h"
+
+namespace delayd::beanstalk {
+
+class SimulatedServer {
+ public:
+  class Client {
+   public:
+    explicit Client(Hub* hub) : session(hub) {}
+
+    BeanstalkSession session;
+    std::string output;
+    std::vector<engine::RequestId> pending;
+    bool input_ended = false;
+    bool closed = false;
+  };
+
+  explicit SimulatedServer(size_t job_bytes_max = 65535)
+      : clock_({.wall = WallFromMillis(1'800'000'000'000), .boot = BootFromMillis(1'000'000)}),
+        hub_(
+            {.job_bytes_max = job_bytes_max, .version = "1.2.3", .started = clock_.Sample().boot}) {
+    auto loaded = engine::Engine::Load({.boot_id = 7}, store_, clock_.Sample());
+    DELAYD_CHECK(loaded.ok());
+    engine_ = std::move(loaded).value();
+    Settle();
+  }
+
+  Client* Connect() {
+    clients_.push_back(std::make_unique<Client>(&hub_));
+    return clients_.back().get();
+  }
+
+  // What the client has sent arrives and is served; gives what it has got since it was last asked.
+  std::string Send(Client* client, std::string_view bytes) {
+    Receive(client, bytes);
+    Settle();
+    return Take(client);
+  }
+
+  void Receive(Client* client, std::string_view bytes) {
+    DELAYD_CHECK(!client->closed);
+    if (client->session.wants_input()) {
+      client->session.Receive(bytes);
+    }
+  }
+
+  static std::string Take(Client* client) { return std::exchange(client->output, std::string()); }
+
+  // It sends nothing more, but reads on.
+  std::string HalfClose(Client* client) {
+    client->input_ended = true;
+    last_words_.clear();
+    Settle();
+    return last_words_;
+  }
+
+  void Close(Client* client) {
+    client->closed = true;
+    Settle();
+  }
+
+  void Sleep(Millis time) {
+    const Now end = {clock_.Sample().wall + time, clock_.Sample().boot + time};
+    for (;;) {
+      Settle();
+      const Now now = clock_.Sample();
+      const auto wait = engine_->UntilNextEvent(now);
+      if (!wait || now.boot + *wait > end.boot) {
+        clock_.Advance(end.boot - now.boot);
+        break;
+      }
+      clock_.Advance(std::max(*wait, Millis(1)));
+    }
+    Settle();
+  }
+
+  // Turns until nothing is left to do.
+  void Settle() {
+    while (Turn()) {
+    }
+  }
+
+  // Commits are held back: what rests on them is not answered.
+  void HoldCommits(bool hold) { hold_commits_ = hold; }
+
+  engine::Reply Ask(engine::Command command) {
+    const engine::RequestId id = next_request_++;
+    engine_->Execute(id, std::move(command), clock_.Sample());
+    asked_ = id;
+    Settle();
+    return std::exchange(answer_, engine::Reply());
+  }
+
+  Hub& hub() { return hub_; }
+
+ private:
+  bool Turn() {
+    bool more = false;
+    const Now now = clock_.Sample();
+    for (const auto& client : clients_) {
+      more = Serve(client.get(), now) || more;
+    }
+    more = engine_->Advance(now) || more;
+    DELAYD_CHECK(engine_->fatal().ok());
+    if (!hold_commits_) {
+      while (const auto sealed = engine_->Seal(now)) {
+        DELAYD_CHECK(store_.Commit(*sealed->batch).ok());
+        engine_->Committed(sealed->sequence);
+      }
+    }
+    for (const engine::Reply& reply : engine_->TakeReplies()) {
+      Deliver(reply);
+    }
+    for (const auto& client : clients_) {
+      more = Finish(client.get(), now) || more;
+    }
+    std::erase_if(clients_, [](const auto& client) { return client->closed; });
+    return more;
+  }
+
+  bool Serve(Client* client, const Now& now) {
+    if (client->closed) {
+      Leave(client, now);
+      return false;
+    }
+    bool any = false;
+    while (std::optional<SessionRequest> request = client->session.Next(now)) {
+      any = true;
+      const engine::RequestId id = next_request_++;
+      requests_[id] = {client, *request};
+      client->pending.push_back(id);
+      engine_->Execute(id, std::move(request->command), now);
+    }
+    if (client->input_ended && !client->session.has_more()) {
+      client->session.InputEnded();
+    }
+    return any;
+  }
+
+  void Deliver(const engine::Reply& reply) {
+    if (reply.request == asked_) {
+      answer_ = reply;
+      return;
+    }
+    const auto found = requests_.find(reply.request);
+    if (found != requests_.end()) {
+      auto [client, request] = std::move(found->second);
+      requests_.erase(found);
+      std::erase(client->pending, reply.request);
+      client->session.Answer(request.tag, reply);
+    }
+  }
+
+  bool Finish(Client* client, const Now& now) {
+    BeanstalkSession& session = client->session;
+    bool more = false;
+    if (client->input_ended && !session.has_more()) {
+      for (const engine::RequestId id : client->pending) {
+        const engine::Command& command = requests_.at(id).second.command;
+        if (std::holds_alternative<engine::Lease>(command)) {
+          engine_->Execute(next_request_++, engine::EndWait{id}, now);
+          more = true;
+        }
+      }
+    }
+    client->output += session.output();
+    session.Sent(session.output().size());
+    if (session.finished() || client->closed) {
+      Leave(client, now);
+      for (const engine::RequestId id : client->pending) {
+        requests_.erase(id);
+      }
+      client->pending.clear();
+      client->closed = client->closed || client->input_ended;
+      last_words_ += client->output;
+    }
+    return !client->closed && (more || session.has_more());
+  }
+
+  void GiveUpLeases(Client* client, const Now& now) {
+    const std::vector<engine::RequestId> pending = client->pending;
+    for (const engine::RequestId id : pending) {
+      const auto found = requests_.find(id);
+      const engine::Command& command = found->second.second.command;
+      if (!std::holds_alternative<engine::Lease>(command) &&
+          !std::holds_alternative<engine::LeaseJob>(command)) {
+        continue;
+      }
+      engine_->Execute(next_request_++, engine::Abandon{id}, now);
+      engine::Reply none;
+      none.request = id;
+      none.body = engine::Leased{};
+      Deliver(none);
+    }
+  }
+
+  void Leave(Client* client, const Now& now) {
+    GiveUpLeases(client, now);
+    for (engine::Command& command : client->session.Leave()) {
+      engine_->Execute(next_request_++, std::move(command), now);
+    }
+  }
+
+  SimulatedClock clock_;
+  Hub hub_;
+  storage::MemoryJobStore store_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::vector<std::unique_ptr<Client>> clients_;
+  std::map<engine::RequestId, std::pair<Client*, SessionRequest>> requests_;
+  engine::RequestId next_request_ = 1;
+  engine::RequestId asked_ = 0;
+  engine::Reply answer_;
+  bool hold_commits_ = false;
+  std::string last_words_;  // of clients that have ended
+};
+
+}  // namespace delayd::beanstalk

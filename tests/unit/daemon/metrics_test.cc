@@ -1,0 +1,64 @@
+#include "daemon/metrics.h"
+
+#include <array>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/http/router.h"
+
+namespace delayd {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::array<uint64_t, 2> kBounds = {5, 100};
+
+TEST(MetricsTest, HistogramsAreCumulativeAndInBaseUnits) {
+  ServiceFigures figures;
+  figures.engine.lateness_ms = Histogram(kBounds);
+  for (const uint64_t ms : {1U, 50U, 5000U}) {
+    figures.engine.lateness_ms.Observe(ms);
+  }
+  const std::string text = MetricsText(figures);
+  EXPECT_THAT(text, HasSubstr("delayd_job_lateness_seconds_bucket{le=\"0.005\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_job_lateness_seconds_bucket{le=\"0.1\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_job_lateness_seconds_bucket{le=\"+Inf\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_job_lateness_seconds_count 3\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_job_lateness_seconds_sum 5.051\n"));
+}
+
+TEST(MetricsTest, QueuesThatAreNotNamedAreSummedUp) {
+  ServiceFigures figures;
+  figures.engine.queues = {{.name = "orders", .scheduled = 7}};
+  figures.engine.other = {.name = "other", .dead = 3};
+  const std::string text = MetricsText(figures);
+  EXPECT_THAT(text, HasSubstr("delayd_jobs{queue=\"orders\",state=\"scheduled\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_jobs{queue=\"other\",state=\"dead\"} 3\n"));
+}
+
+TEST(MetricsTest, RequestsAreCountedByRouteAndNotByTarget) {
+  http::RequestCounts requests(http::Router::RouteNames().size());
+  const http::Router router({.counts = &requests});
+  const Now now{};
+  size_t route = 0;
+  router.Route({.method = "GET", .target = "/v1/jobs/4711"}, now, &route);
+  router.Count(route, 200);
+  router.Route({.method = "GET", .target = "/nothing/here"}, now, &route);
+  router.Count(route, 404);
+  ServiceFigures figures;
+  figures.requests = &requests;
+  const std::string text = MetricsText(figures);
+  EXPECT_THAT(
+      text,
+      HasSubstr(
+          "delayd_http_requests_total{method=\"GET\",route=\"/v1/jobs/*\",code=\"200\"} 1\n"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("delayd_http_requests_total{method=\"other\",route=\"other\",code=\"404\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("4711")));
+}
+
+}  // namespace
+}  // namespace delayd

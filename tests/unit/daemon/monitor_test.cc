@@ -1,0 +1,62 @@
+#include "daemon/monitor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "tests/unit/daemon/fake_engine.h"
+
+namespace delayd {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+
+const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5'000'000)};
+
+class MonitorTest : public testing::Test {
+ protected:
+  FakeEngine engine_;
+  Monitor monitor_{{.version = "1"}, &engine_, {}, nullptr};
+};
+
+TEST_F(MonitorTest, WithoutFindingsItIsHealthyAndReady) {
+  EXPECT_EQ(monitor_.Health(kNow).body, R"({"status":"ok","version":"1"})");
+  EXPECT_EQ(monitor_.Readiness(kNow).body, R"({"status":"ready","version":"1"})");
+  EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_ready 1\n"));
+}
+
+TEST_F(MonitorTest, AFullDiskIsNotReadyAndAlive) {
+  engine_.RefuseEnqueues(ResourceExhausted("no room", "disk_full"));
+  EXPECT_EQ(monitor_.Health(kNow).status, 200);
+  EXPECT_EQ(monitor_.Readiness(kNow).status, 503);
+  EXPECT_THAT(monitor_.Readiness(kNow).body, HasSubstr("disk_full"));
+  EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_ready 0\n"));
+}
+
+TEST_F(MonitorTest, ASuspectClockIsTold) {
+  SimulatedClock machine(kNow);
+  bool synchronised = false;
+  TrustedClock clock(&machine, {}, std::nullopt, 1, [&synchronised] { return synchronised; });
+  monitor_.Watch(&clock);
+  EXPECT_THAT(monitor_.Readiness(kNow).body, Not(HasSubstr("clock")));
+  machine.StepWall(24h * 365);
+  EXPECT_EQ(clock.Sample().wall, kNow.wall);
+  EXPECT_FALSE(clock.Tend()) << "the kernel knows no better";
+  const http::Response readiness = monitor_.Readiness(kNow);
+  EXPECT_EQ(readiness.status, 200) << "everything that can be served is served";
+  EXPECT_THAT(readiness.body, HasSubstr(R"("status":"degraded")"));
+  EXPECT_THAT(readiness.body, HasSubstr("clock_suspect"));
+  EXPECT_THAT(readiness.body, HasSubstr("delayctl clock accept"));
+  EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_clock_held 1\n"));
+  synchronised = true;
+  EXPECT_FALSE(clock.Tend()) << "asked once a second";
+  machine.Advance(1s);
+  EXPECT_TRUE(clock.Tend());
+  EXPECT_EQ(clock.Sample().wall, machine.Sample().wall);
+  EXPECT_THAT(monitor_.Readiness(kNow).body, HasSubstr(R"("status":"ready")"));
+}
+
+}  // namespace
+}  // namespace delayd

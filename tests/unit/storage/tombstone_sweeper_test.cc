@@ -1,0 +1,116 @@
+#include "storage/tombstone_sweeper.h"
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+#include <rocksdb/table_properties.h>
+
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "storage/rocks_options.h"
+#include "storage/rocks_store.h"
+#include "tests/support/temp_dir.h"
+
+namespace delayd::storage {
+namespace {
+
+// Three timers at each end and `count` between, which are deleted again.
+class SweepTest : public ::testing::Test {
+ protected:
+  void Open() {
+    auto store = OpenRocksJobStore({.path = dir_.Sub("data"), .sweep_deletes_min = kDeletes / 2});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    store_ = std::move(store).value();
+  }
+
+  std::string Key(uint64_t id) { return TimerKey(WallFromMillis(1000), JobId{id}); }
+
+  void Commit(uint64_t from, uint64_t to, bool is_delete, uint64_t mark) {
+    Batch batch;
+    for (uint64_t id = from; id < to; ++id) {
+      if (is_delete) {
+        batch.Delete(Table::kTimers, Key(id));
+      } else {
+        batch.Put(Table::kTimers, Key(id), "row");
+      }
+    }
+    batch.Put(Table::kMeta, kLowWaterMarkKey, EncodeNumber(kLowWaterMarkKey, mark));
+    ASSERT_TRUE(store_->Commit(batch).ok());
+  }
+
+  uint64_t Rows() {
+    uint64_t rows = 0;
+    EXPECT_TRUE(store_
+                    ->Scan(Table::kTimers,
+                           Key(0),
+                           {},
+                           [&rows](auto, auto) {
+                             ++rows;
+                             return true;
+                           })
+                    .ok());
+    return rows;
+  }
+
+  // RocksDB's own count of deletions in table files; its memtables are flushed by the close.
+  uint64_t DeletionsOnDisk() {
+    EXPECT_TRUE(store_->Close().ok());
+    rocksdb::DB* db = nullptr;
+    std::vector<rocksdb::ColumnFamilyHandle*> families;
+    EXPECT_TRUE(rocksdb::DB::OpenForReadOnly(
+                    MakeDbOptions({}), dir_.Sub("data"), MakeColumnFamilies({}), &families, &db)
+                    .ok());
+    uint64_t deletions = 0;
+    rocksdb::TablePropertiesCollection properties;
+    EXPECT_TRUE(
+        db->GetPropertiesOfAllTables(families[static_cast<size_t>(Table::kTimers)], &properties)
+            .ok());
+    for (const auto& [file, table] : properties) {
+      deletions += table->num_deletions;
+    }
+    properties.clear();
+    for (auto* family : families) {
+      EXPECT_TRUE(db->DestroyColumnFamilyHandle(family).ok());
+    }
+    delete db;
+    return deletions;
+  }
+
+  static constexpr uint64_t kDeletes = 4000;
+  delayd::testing::TempDir dir_;
+  std::unique_ptr<JobStore> store_;
+};
+
+TEST_F(SweepTest, WhatAMassCancelLeavesIsTakenAway) {
+  Open();
+  Commit(0, kDeletes + 6, false, 1);
+  Commit(3, kDeletes + 3, true, 1);
+  while (AsRocks(*store_).sweeps_done() == 0) {  // it runs in the background
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Rows(), 6U);
+  EXPECT_EQ(DeletionsOnDisk(), 0U);
+}
+
+TEST_F(SweepTest, AcksBelowTheMarkAreLeftToRocksDb) {
+  Open();
+  Commit(0, kDeletes, false, 1);
+  Commit(0, kDeletes, true, 2000);
+  EXPECT_EQ(AsRocks(*store_).sweeps_done(), 0U);
+  EXPECT_EQ(Rows(), 0U);
+}
+
+TEST_F(SweepTest, ACloseDoesNotWaitForASweepAndLosesNothing) {
+  Open();
+  Commit(0, kDeletes + 6, false, 1);
+  Commit(3, kDeletes + 3, true, 1);
+  ASSERT_TRUE(store_->Close().ok());
+  Open();
+  EXPECT_EQ(Rows(), 6U);
+}
+
+}  // namespace
+}  // namespace delayd::storage
