@@ -83,9 +83,13 @@ StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::optional<std::stri
 // what it gave on the way is due between then and now.
 bool EngineCore::IsAsAsked(const ChangeMany& command,
                            std::optional<WallTime> due,
+                           JobState state,
                            const JobRecord& record) const {
-  if (command.action != ChangeMany::Action::kReschedule) {
+  if (command.action == ChangeMany::Action::kCancel) {
     return false;
+  }
+  if (command.action == ChangeMany::Action::kKick) {
+    return state != JobState::kDead && record.due <= now_.wall;
   }
   if (command.priority && record.priority != *command.priority) {
     return false;
@@ -118,7 +122,7 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
   }
   DELAYD_RETURN_IF_ERROR(record.status());
   if (!DueRangeOf(filter).Holds(record->due) || !record->key.starts_with(filter.key_prefix) ||
-      IsAsAsked(command, due, *record)) {
+      IsAsAsked(command, due, located->state, *record)) {
     return false;
   }
   if (!command.dry_run && MayChange(command.action, located->state)) {
@@ -129,8 +133,15 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
 }
 
 bool EngineCore::MayChange(ChangeMany::Action action, JobState state) {
-  return state == JobState::kScheduled || state == JobState::kReady ||
-         (state == JobState::kDead && action == ChangeMany::Action::kCancel);
+  switch (action) {
+    case ChangeMany::Action::kCancel:
+      return state != JobState::kLeased;
+    case ChangeMany::Action::kReschedule:
+      return state == JobState::kScheduled || state == JobState::kReady;
+    case ChangeMany::Action::kKick:
+      return state == JobState::kScheduled || state == JobState::kDead;
+  }
+  DELAYD_CHECK(false);
 }
 
 void EngineCore::Change(const ChangeMany& command,
@@ -149,12 +160,20 @@ void EngineCore::Change(const ChangeMany& command,
       MoveLocated(located, record, spec, command.priority, Remembered::kYes);
       break;
     }
+    case ChangeMany::Action::kKick:
+      KickLocated(located, record);
+      break;
   }
 }
 
 StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
   pending_.TouchAll();
   DELAYD_RETURN_IF_ERROR(ValidateFilter(command.filter));
+  if (command.action == ChangeMany::Action::kKick && command.filter.state != JobState::kDead &&
+      command.filter.state != JobState::kScheduled) {
+    return InvalidArgument(
+        "a kick is for dead jobs or for scheduled ones; give one of these states", "invalid_state");
+  }
   if (command.limit > limits::kBulkJobsMax) {
     return InvalidArgument("limit is out of range; use 1 to " +
                                std::to_string(limits::kBulkJobsMax) + " and follow next_cursor",

@@ -174,7 +174,7 @@ struct JobFilter {
 // all. The reply's next_cursor leads to the next step. Nothing is remembered in between: after a
 // crash the same filter from the beginning does what is left.
 struct ChangeMany {
-  enum class Action : uint8_t { kCancel, kReschedule };
+  enum class Action : uint8_t { kCancel, kReschedule, kKick };
   Action action = Action::kCancel;
   JobFilter filter;
   std::optional<DueSpec> due;  // kReschedule: at least one of the two

@@ -11,9 +11,9 @@
 //   kick.cc       dead and scheduled jobs become ready
 //   pause.cc      queues that hand nothing out
 //   peek.cc       the jobs of a queue that come next
+//   story.cc      what a record remembers of its job's life
 //   bulk.cc       one step of a change of many jobs
 //   forecast.cc   how many fall due, and when
-//   story.cc      what a record remembers of its job's life
 //   read.cc       show, list, queues, stats
 //   turn.cc       time: fire, end leases, seal, answer
 //   horizon.cc    which jobs are in memory, and which on disk only
@@ -319,6 +319,7 @@ class EngineCore final : public Engine {
               storage::JobRecord* record);
   bool IsAsAsked(const ChangeMany& command,
                  std::optional<WallTime> due,
+                 JobState state,
                  const storage::JobRecord& record) const;
 
   // ---- forecast.cc ----

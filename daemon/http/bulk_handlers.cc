@@ -61,6 +61,9 @@ Routed ChangeJobs(const RouteInput& input, engine::ChangeMany::Action action) {
   if (!filter.ok()) {
     return ProblemResponse(filter.status());
   }
+  if (action == engine::ChangeMany::Action::kKick && !filter->state) {
+    filter->state = JobState::kDead;
+  }
   return Order{engine::ChangeMany{.action = action,
                                   .filter = *std::move(filter),
                                   .due = request->change.due,
@@ -75,6 +78,10 @@ Routed ChangeJobs(const RouteInput& input, engine::ChangeMany::Action action) {
 
 Routed CancelJobs(const RouteInput& input) {
   return ChangeJobs(input, engine::ChangeMany::Action::kCancel);
+}
+
+Routed KickJobs(const RouteInput& input) {
+  return ChangeJobs(input, engine::ChangeMany::Action::kKick);
 }
 
 Routed RescheduleJobs(const RouteInput& input) {

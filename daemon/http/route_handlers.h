@@ -40,6 +40,7 @@ Routed ShowJob(const RouteInput& input);
 Routed CancelJob(const RouteInput& input);
 Routed RescheduleJob(const RouteInput& input);
 Routed CancelJobs(const RouteInput& input);
+Routed KickJobs(const RouteInput& input);
 Routed RescheduleJobs(const RouteInput& input);
 Routed ForecastJobs(const RouteInput& input);
 Routed LeaseJobs(const RouteInput& input);

@@ -119,6 +119,11 @@ def walk(api):
 
     api.call("POST", "/v1/jobs:cancel", 200, api.example("CancelMany"))
     api.call("POST", "/v1/jobs:cancel", 400, {"filter": {}})
+    dead = api.call("POST", "/v1/jobs:kick", 200, {"filter": {"queue": "work"}})
+    if dead.get("changed", 0) == 0:
+        api.faults.append("jobs:kick found no dead job")
+    api.call("POST", "/v1/jobs:kick", 200, api.example("KickMany"))
+    api.call("POST", "/v1/jobs:kick", 400, {"filter": {"queue": "work", "state": "ready"}})
     api.call("POST", "/v1/jobs:reschedule", 200, api.example("RescheduleMany"))
     api.call("POST", "/v1/jobs:cancel", 200, {"filter": {"due_before": "10h"}, "limit": 1})
     api.call("GET", "/v1/queues", 200)

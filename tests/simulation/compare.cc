@@ -290,7 +290,9 @@ std::string DescribeCommand(const engine::Command& command) {
         << Text(list->due_before) << " due after " << Text(list->due_after) << " prefix \""
         << list->key_prefix << "\" limit " << list->limit << " cursor " << list->cursor;
   } else if (const auto* many = std::get_if<engine::ChangeMany>(&command)) {
-    out << (many->action == engine::ChangeMany::Action::kCancel ? " cancel" : " reschedule")
+    out << (many->action == engine::ChangeMany::Action::kCancel ? " cancel"
+            : many->action == engine::ChangeMany::Action::kKick ? " kick"
+                                                                : " reschedule")
         << (many->dry_run ? " dry run" : "") << " in queue " << Text(many->filter.queue)
         << " state " << (many->filter.state ? JobStateName(*many->filter.state) : "any")
         << " due before " << Text(many->filter.due_before) << " due after "

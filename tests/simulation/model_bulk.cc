@@ -63,6 +63,9 @@ bool Model::MatchesFilter(const ChangeMany& command, std::optional<WallTime> due
   if (command.action == ChangeMany::Action::kCancel) {
     return true;
   }
+  if (command.action == ChangeMany::Action::kKick) {
+    return job.state == JobState::kDead || job.due > now_.wall;
+  }
   if (command.priority && job.priority != *command.priority) {
     return true;
   }
@@ -80,6 +83,8 @@ bool Model::MatchesFilter(const ChangeMany& command, std::optional<WallTime> due
 bool Model::ChangeOne(const ChangeMany& command, std::optional<WallTime> due, JobId id) {
   if (command.action == ChangeMany::Action::kCancel) {
     Do(RequestId{0}, engine::Cancel{id});
+  } else if (command.action == ChangeMany::Action::kKick) {
+    Do(RequestId{0}, engine::Kick{id});
   } else {
     engine::Reschedule one{.job = id, .due = command.due, .priority = command.priority};
     if (due && std::holds_alternative<DueAfter>(*command.due)) {
@@ -106,6 +111,10 @@ void Model::Do(RequestId request, const ChangeMany& command) {
   }
   if (filter.state == JobState::kDead && !filter.queue) {
     return refuse("queue_required");
+  }
+  if (command.action == ChangeMany::Action::kKick && filter.state != JobState::kDead &&
+      filter.state != JobState::kScheduled) {
+    return refuse("invalid_state");
   }
   if (command.action == ChangeMany::Action::kReschedule && !command.due && !command.priority) {
     return refuse("invalid_reschedule");

@@ -176,7 +176,9 @@ Command Workload::NextMany(const Now& now) {
     return last_many_;
   }
   engine::ChangeMany command;
-  if (choices_.OneIn(2)) {
+  if (choices_.OneIn(3)) {
+    command.action = engine::ChangeMany::Action::kKick;
+  } else if (choices_.OneIn(2)) {
     command.action = engine::ChangeMany::Action::kReschedule;
     if (!choices_.OneIn(4)) {
       command.due = Due(now);

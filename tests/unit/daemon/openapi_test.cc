@@ -76,6 +76,7 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
          return ParseChangeManyRequest("{\"filter\":" + json + "}").status();
        }},
       {"CancelMany", [](const auto& json) { return ParseChangeManyRequest(json).status(); }},
+      {"KickMany", [](const auto& json) { return ParseChangeManyRequest(json).status(); }},
       {"RescheduleMany", [](const auto& json) { return ParseChangeManyRequest(json).status(); }},
       {"ChangedMany", [](const auto& json) { return ParseChangedMany(json).status(); }},
       {"LeaseRequest", [](const auto& json) { return ParseLeaseRequest(json).status(); }},

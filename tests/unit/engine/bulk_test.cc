@@ -150,6 +150,24 @@ TEST(ChangeManyTest, DeadJobsAreCancelledByQueue) {
       2U);
 }
 
+TEST(ChangeManyTest, KicksDeadJobsOrScheduledOnes) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 3, Millis(0));
+  harness.Wait(Millis(10));
+  for (const JobView& job : harness.LeaseNow(3, "a")) {
+    ASSERT_TRUE(harness.Call(Bury{*job.lease_token, "bad"}).status.ok());
+  }
+  EnqueueMany(&harness, "b", 3, Millis(60'000));
+  ChangeMany command{.action = ChangeMany::Action::kKick, .filter = {.queue = "a"}, .limit = 2};
+  EXPECT_EQ(harness.ReasonOf(command), "invalid_state");
+  command.filter.state = JobState::kDead;
+  EXPECT_EQ(RunAll(&harness, command).changed, 3U);
+  EXPECT_EQ(harness.LeaseNow(9, "a").size(), 3U);
+  command.filter = {.queue = "b", .state = JobState::kScheduled};
+  EXPECT_EQ(RunAll(&harness, command).changed, 3U);
+  EXPECT_EQ(harness.LeaseNow(9, "b").size(), 3U);
+}
+
 TEST(ChangeManyTest, RefusesWhatWouldMeanEverythingOrNothing) {
   EngineHarness harness;
   EnqueueMany(&harness, "a", 1, Millis(1000));
