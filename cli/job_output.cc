@@ -74,7 +74,7 @@ void PrintCard(const JobView& job, Context* context) {
   card.Line("outcome", job.outcome);
   card.Line("worker", job.client);
   for (const JobEvent& event : job.history) {
-    std::string line = FormatTimestamp(event.at) + " " + std::string(JobEventName(event.kind));
+    std::string line = context->TimeText(event.at) + " " + std::string(JobEventName(event.kind));
     line += event.who.empty() ? "" : " by " + event.who;
     line += event.what.empty() ? "" : ": " + event.what;
     card.Line("history", line);

@@ -26,18 +26,6 @@ Status SetText(std::string_view name, const JsonValue& value, std::optional<std:
   return SetString(name, value, &out->emplace());
 }
 
-Status SetBool(std::string_view name, const JsonValue& value, bool* out) {
-  if (value.kind == JsonKind::kNull) {
-    return OkStatus();
-  }
-  const StatusOr<bool> flag = JsonToBool(value);
-  if (!flag.ok()) {
-    return InMember(name, flag.status());
-  }
-  *out = *flag;
-  return OkStatus();
-}
-
 Status SetFilter(const JsonValue& value, JobFilterText* filter) {
   if (value.kind != JsonKind::kObject) {
     return InMember("filter",

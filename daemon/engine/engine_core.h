@@ -295,7 +295,6 @@ class EngineCore final : public Engine {
   JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
   JobView DoneView(JobId id, WallTime finished, const storage::DoneRecord& done) const;
   std::optional<Millis> UntilNextTimer(const Now& now) const;
-  static QueueView ViewOfQueue(const Queue& queue);
   Status ReadPayload(storage::JobRecord* record) const;
 
   // ---- bulk.cc ----

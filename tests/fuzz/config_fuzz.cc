@@ -18,8 +18,8 @@ void RequireSound(const Config& config) {
   Require(!config.data_dir.empty(), "there is a place for the data");
   Require(config.limits.connections > 0, "a client may come");
   Require(config.limits.payload <= config.limits.request_body, "a payload fits into its request");
-  Require(config.defaults.backoff_factor >= 1, "a wait grows");
-  Require(config.defaults.backoff_initial <= config.defaults.backoff_max, "the first is least");
+  Require(config.defaults.backoff.factor >= 1, "a wait grows");
+  Require(config.defaults.backoff.initial <= config.defaults.backoff.max, "the first is least");
   Require(config.memory.horizon > Millis(0), "something is near");
   for (const std::string& listen : {config.api.listen, config.beanstalk.listen}) {
     Require(listen.empty() || ParseListenAddress(listen).ok(), "only loopback");

@@ -22,7 +22,7 @@ Now BuildNow() {
 engine::EngineOptions Options() {
   engine::EngineOptions options;
   options.boot_id = 77;
-  options.key_retention = kHour * 24 * 3650;
+  options.defaults.key_retention = kHour * 24 * 3650;
   return options;
 }
 

@@ -33,7 +33,6 @@ class Daemon {
   // Until the log has this text; a test failure when it does not come.
   void WaitForLog(const std::string& text) const;
   ProcessResult Stop();
-  void Signal(int signal) { process_->Signal(signal); }
 
   bool running() { return process_ != nullptr && !process_->HasEnded(); }
 
