@@ -67,6 +67,8 @@ class Api:
                 self.faults += [f"{where}: {fault}" for fault in
                                 breaches(self.document, schema, json.loads(line))]
             return [json.loads(line) for line in raw.splitlines()]
+        if kind == "text/plain":
+            return raw
         answer = json.loads(raw)
         schema = described["content"][kind]["schema"]
         self.faults += [f"{where}: {fault}" for fault in breaches(self.document, schema, answer)]
@@ -137,10 +139,33 @@ def walk(api):
         api.call("POST", "/v1/admin/backup", 200, {"dir": os.path.join(directory, "copy")})
         api.call("POST", "/v1/admin/backup", 409, {"dir": directory})
     api.call("POST", "/v1/admin/backup", 400, {"dir": "copy"})
-    for path in ("/v1/stats", "/healthz", "/readyz"):
+    life_of_queues(api)
+    api.call("POST", "/v1/clock/accept", 200)
+    for path in ("/v1/stats", "/healthz", "/readyz", "/metrics"):
         api.call("GET", path, 200)
     if api.call("GET", "/openapi.json", 200) != api.document:
         api.faults.append("GET /openapi.json is not protocol/openapi.json")
+
+
+def life_of_queues(api):
+    key = {"queue": "life", "key": "k"}
+    by_key = "/v1/queues/{queue}/jobs/by-key/{key}"
+    job = api.call("POST", "/v1/jobs", 201, dict(key, delay="1h"))
+    api.call("PATCH", by_key, 200, {"touch": True}, **key)
+    api.call("POST", by_key + "/kick", 200, **key)
+    api.call("POST", "/v1/jobs/{id}/kick", 409, id=job["id"])
+    leased = api.call("POST", by_key + "/lease", 200, api.example("LeaseOne"), **key)
+    api.call("POST", "/v1/jobs/{id}/lease", 409, id=job["id"])
+    api.call("POST", "/v1/leases/{token}/bury", 200, token=leased["jobs"][0]["lease_token"])
+    api.call("POST", "/v1/jobs/{id}/kick", 200, id=job["id"])
+    api.call("POST", "/v1/queues/{queue}/pause", 200, api.example("Pause"), queue="life")
+    api.call("GET", "/v1/queues/{queue}", 200, queue="life")
+    api.call("POST", "/v1/queues/{queue}/resume", 200, queue="life")
+    api.call("POST", "/v1/queues/{queue}/pause", 404, queue="nowhere")
+    api.call("POST", "/v1/queues/{queue}/kick", 200, api.example("KickQueue"), queue="life")
+    api.call("POST", "/v1/jobs/{id}/lease", 200, id=job["id"])
+    at = api.call("POST", "/v1/jobs", 201, {"queue": "life", "key": "at", "due": "2099-01-01T00:00:00Z"})
+    api.call("PATCH", "/v1/jobs/{id}", 409, {"touch": True}, id=at["id"])
 
 
 def unseen(api):

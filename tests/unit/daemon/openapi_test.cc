@@ -68,6 +68,14 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
   const std::map<std::string, Parser> parsers = {
       {"NewJob", [](const auto& json) { return ParseJobSpec(json, 1000).status(); }},
       {"Job", [](const auto& json) { return ParseJob(json).status(); }},
+      {"JobEvent",
+       [](const auto& json) {
+         return ParseJob("{\"id\":1,\"queue\":\"q\",\"history\":[" + json + "]}").status();
+       }},
+      {"LeaseOne", [](const auto& json) { return ParseLeaseRequest(json).status(); }},
+      {"Pause", [](const auto& json) { return ParsePauseRequest(json).status(); }},
+      {"KickQueue", [](const auto& json) { return ParseKickRequest(json).status(); }},
+      {"Kicked", [](const auto& json) { return ParseKicked(json).status(); }},
       {"EnqueuedJob", [](const auto& json) { return ParseEnqueued(json).status(); }},
       {"JobPage", [](const auto& json) { return ParseJobPage(json).status(); }},
       {"Reschedule", [](const auto& json) { return ParseRescheduleRequest(json).status(); }},

@@ -114,7 +114,7 @@ TEST_F(PassedSocketsTest, TcpBeyondLoopbackIsRefused) {
   PassedSockets passed = Of("api", Tcp(INADDR_ANY));
   const auto listener = passed.Tcp("api", {"api.listen", ""});
   ASSERT_FALSE(listener.ok());
-  EXPECT_THAT(listener.status().message(), HasSubstr("has no login"));
+  EXPECT_THAT(listener.status().message(), HasSubstr("has no TLS"));
 }
 
 TEST_F(PassedSocketsTest, SocketThatDoesNotListenIsRefused) {
