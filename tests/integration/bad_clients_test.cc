@@ -81,6 +81,13 @@ class RawClient {
   bool connected_ = false;
 };
 
+// A sanitizer's daemon keeps what was freed for a while, and shadows of all.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kMemoryIsOurs = false;
+#else
+constexpr bool kMemoryIsOurs = true;
+#endif
+
 class BadClientsTest : public ::testing::Test {
  protected:
   // The honest client, connected before the bad ones come.
@@ -106,7 +113,9 @@ class BadClientsTest : public ::testing::Test {
         "POST", "/v1/jobs", "application/json", R"({"payload":"x","delay":"1h"})", Millis(30'000));
     ASSERT_TRUE(answer.ok()) << answer.status().message();
     EXPECT_EQ(answer->status, 201) << answer->body;
-    EXPECT_LT(Memory() - memory_before_, megabytes * 1e6);
+    if (kMemoryIsOurs) {
+      EXPECT_LT(Memory() - memory_before_, megabytes * 1e6);
+    }
   }
 
   Daemon daemon_;
