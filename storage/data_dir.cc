@@ -242,10 +242,13 @@ Status DataDir::CheckNothingToLose() const {
 }
 
 Status DataDir::NewerSchema(uint64_t schema) const {
-  return FailedPrecondition("data directory " + path_ + " has schema " + std::to_string(schema) +
-                                " and this program knows " + std::to_string(kSchemaVersion) +
-                                "; run the newer delayd that wrote it",
-                            "newer_schema");
+  return FailedPrecondition(
+      "data directory " + path_ + " has schema " + std::to_string(schema) +
+          " and this program knows " + std::to_string(kSchemaVersion) +
+          "; run the newer delayd that wrote it, or, if there was none, its FORMAT "
+          "file is damaged: write \"delayd-store schema " +
+          std::to_string(kSchemaVersion) + "\" into it",
+      "newer_schema");
 }
 
 Status DataDir::MarkComplete() const {
