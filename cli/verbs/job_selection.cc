@@ -39,6 +39,12 @@ bool JobSelection::IsFilter() const {
          due_after_.has_value() || refs_.names_queue_only();
 }
 
+std::optional<std::string> JobSelection::WholeQueue() const {
+  const bool more = state_.has_value() || key_prefix_.has_value() || due_before_.has_value() ||
+                    due_after_.has_value() || dry_run_;
+  return more || !refs_.names_queue_only() ? std::nullopt : refs_.queue();
+}
+
 StatusOr<std::vector<JobRef>> JobSelection::ResolveRefs() const {
   if (dry_run_) {
     return UsageError(

@@ -26,6 +26,8 @@ class JobSelection {
 
   // Whether a filter was given, in place of ids or a key.
   bool IsFilter() const;
+  // The queue, when nothing but a queue was given.
+  std::optional<std::string> WholeQueue() const;
   StatusOr<std::vector<JobRef>> ResolveRefs() const;
   // Times that count from now count from this moment, in every step.
   StatusOr<protocol::JobFilterText> ResolveFilter(WallTime now) const;

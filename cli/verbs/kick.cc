@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
-#include "cli/verbs/job_refs.h"
+#include "cli/verbs/job_selection.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/job_json.h"
 
@@ -15,30 +15,31 @@ class KickVerb final : public Verb {
   std::string_view summary() const override { return "Make dead or scheduled jobs ready now"; }
 
   std::string_view details() const override {
-    return "A dead job has all its attempts again. With a queue and a number: the jobs that are\n"
+    return "A dead job has all its attempts again. With a queue and --count: the jobs that are\n"
            "dead for longest, or, when none is dead, the scheduled ones that are due soonest.\n"
+           "A filter in place of ids means all dead jobs that fit it, or all scheduled ones.\n"
            "Exit code 4: the job is ready or leased already.\n"
            "\n"
            "Examples:\n"
            "  delayctl kick 4711\n"
            "  delayctl kick --queue orders --key order:1001\n"
-           "  delayctl kick --queue orders --count 100";
+           "  delayctl kick --queue orders --count 100\n"
+           "  delayctl kick --queue orders --state dead --key-prefix order: --dry-run";
   }
 
   void Declare(Options* options) override {
-    refs_.Declare(options);
-    options->Number("-n,--count", UINT32_MAX, &count_, "with --queue alone: at most so many jobs");
+    selection_.Declare(options);
+    options->Number("--count", UINT32_MAX, &count_, "with --queue alone: at most so many jobs");
   }
 
   ExitCode Run(Context* context) override {
-    if (count_.has_value() != refs_.names_queue_only()) {
-      return context->Fail(UsageError(
-          "--queue and --count go together; for single jobs give ids, or --queue and --key"));
-    }
     if (count_.has_value()) {
-      return KickMany(context);
+      return KickFirst(context);
     }
-    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
+    if (selection_.IsFilter()) {
+      return selection_.ChangeMany("kick", "kicked", {}, context);
+    }
+    const StatusOr<std::vector<JobRef>> jobs = selection_.ResolveRefs();
     if (!jobs.ok()) {
       return context->Fail(jobs.status());
     }
@@ -57,8 +58,12 @@ class KickVerb final : public Verb {
   }
 
  private:
-  ExitCode KickMany(Context* context) const {
-    const std::string& queue = *refs_.queue();
+  ExitCode KickFirst(Context* context) const {
+    if (!selection_.WholeQueue().has_value()) {
+      return context->Fail(
+          UsageError("--count goes with --queue alone: the first so many jobs of the queue"));
+    }
+    const std::string queue = *selection_.WholeQueue();
     if (const Status valid = ValidateQueueName(queue); !valid.ok()) {
       return context->Fail(valid);
     }
@@ -89,7 +94,7 @@ class KickVerb final : public Verb {
     return kExitOk;
   }
 
-  JobRefs refs_;
+  JobSelection selection_;
   std::optional<uint64_t> count_;
 };
 

@@ -38,9 +38,14 @@ TEST(QueueLifeTest, KickRevivesDeadJobsAndHurriesScheduledOnes) {
   const std::string far = daemon.CtlOk({"enqueue", "--in", "5h", "--queue", "q", "y"});
   EXPECT_TRUE(Contains(daemon.CtlOk({"kick", "--queue", "q", "--count", "10"}), "kicked 1 job "));
   EXPECT_TRUE(Contains(daemon.CtlOk({"show", far, "-o", "json"}), R"("kicks":1)"));
-  EXPECT_TRUE(Contains(daemon.CtlOk({"kick", "--queue", "q", "-n", "3000", "-o", "json"}),
+  EXPECT_TRUE(Contains(daemon.CtlOk({"kick", "--queue", "q", "--count", "3000", "-o", "json"}),
                        R"("kicked":0)"));
+  // By filter; nobody is there to be asked.
+  daemon.CtlOk({"bury", LeaseOne(&daemon, "q")});
   EXPECT_EQ(daemon.Ctl({"kick", "--queue", "q"}).exit_code, 2);
+  EXPECT_EQ(daemon.Ctl({"kick", "--queue", "q", "--state", "dead", "--count", "1"}).exit_code, 2);
+  EXPECT_TRUE(
+      Contains(daemon.CtlOk({"kick", "--queue", "q", "--state", "dead", "--yes"}), "kicked 1 job"));
 }
 
 TEST(QueueLifeTest, APauseHoldsOverARestartUntilItIsResumed) {

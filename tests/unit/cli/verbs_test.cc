@@ -284,7 +284,7 @@ TEST(LeaseVerbTest, EndsOfLeasesAreSentToTheirToken) {
 }
 
 TEST(KickVerbTest, AsksAgainUntilTheNumberIsReachedOrNoneIsLeft) {
-  const Outcome outcome = Ctl({"kick", "--queue", "orders", "-n", "2500"},
+  const Outcome outcome = Ctl({"kick", "--queue", "orders", "--count", "2500"},
                               {.daemon = Always(Ok(R"({"kicked":1000})"))});
   EXPECT_EQ(outcome.requests.size(), 3U);
   EXPECT_EQ(outcome.requests.at(0).target, "/v1/queues/orders/kick");
