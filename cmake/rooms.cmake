@@ -16,6 +16,13 @@ function(delayd_program name)
   target_link_libraries(${name} PRIVATE ${PROGRAM_LINK})
 endfunction()
 
+# What Debian's RocksDB, which is not instrumented, makes the sanitizers believe. Nothing of our own is in there.
+function(delayd_sanitizer_environment test)
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT
+    TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp)
+endfunction()
+
 # delayd_test(NAME SOURCES ... LINK ... [LABEL unit] [TIMEOUT 60]): a GoogleTest program that ctest runs as one test.
 function(delayd_test name)
   cmake_parse_arguments(TEST "" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
@@ -28,8 +35,5 @@ function(delayd_test name)
     set(TEST_TIMEOUT 120)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT})
-  # What Debian's RocksDB, which is not instrumented, makes the sanitizers believe. Nothing of our own is in there.
-  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
-    TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/tsan.supp
-    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/support/lsan.supp)
+  delayd_sanitizer_environment(${name})
 endfunction()
