@@ -1,6 +1,6 @@
 // pause and resume.
+#include "cli/human_time.h"
 #include "cli/verbs/verbs.h"
-#include "protocol/duration.h"
 
 namespace delayd::cli {
 namespace {
@@ -21,7 +21,7 @@ ExitCode Print(const StatusOr<protocol::QueueCounts>& queue, Context* context) {
   if (!queue->paused) {
     out << " hands out again";
   } else if (queue->pause_left.has_value()) {
-    out << " is paused for " << protocol::FormatDuration(*queue->pause_left);
+    out << " is paused for " << RoughDuration(*queue->pause_left);
   } else {
     out << " is paused until it is resumed";
   }

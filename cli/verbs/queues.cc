@@ -1,6 +1,6 @@
+#include "cli/human_time.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
-#include "protocol/duration.h"
 
 namespace delayd::cli {
 namespace {
@@ -48,7 +48,7 @@ class QueuesVerb final : public Verb {
 
   static std::string PauseOf(const protocol::QueueCounts& queue) {
     if (queue.paused && queue.pause_left.has_value()) {
-      return protocol::FormatDuration(*queue.pause_left);
+      return RoughDuration(*queue.pause_left);
     }
     return queue.paused ? "yes" : "no";
   }

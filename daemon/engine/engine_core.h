@@ -294,6 +294,7 @@ class EngineCore final : public Engine {
   QueueView ViewOfQueue(const Queue& queue) const;
   JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
   JobView DoneView(JobId id, WallTime finished, const storage::DoneRecord& done) const;
+  std::optional<WallTime> NextDue() const;
   std::optional<Millis> UntilNextTimer(const Now& now) const;
   Status ReadPayload(storage::JobRecord* record) const;
 

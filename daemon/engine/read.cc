@@ -366,10 +366,35 @@ StatsView EngineCore::stats() const {
   view.draining = draining_;
   view.epoch = epoch_;
   view.commit_sequence = pending_.committed();
-  if (const std::optional<Millis> wait = UntilNextTimer(now_)) {
-    view.next_due = now_.wall + *wait;
-  }
+  view.next_due = NextDue();
   return view;
+}
+
+// From the rows: the wheels' timers are also ends of leases, waits and pauses. What is due now is
+// ready or leased already.
+std::optional<WallTime> EngineCore::NextDue() const {
+  std::optional<WallTime> next;
+  const auto consider = [&](std::string_view key) {
+    const auto parts = storage::ParseTimerKey(key);
+    if (parts.ok() && parts->key_due > now_.wall) {
+      next = next ? std::min(*next, parts->key_due) : parts->key_due;
+    }
+  };
+  pending_.ForEachPut(Table::kTimers,
+                      [&](std::string_view key, std::string_view) { consider(key); });
+  // A store that cannot be read is found by whoever needs it to go on.
+  static_cast<void>(pending_.Scan(
+      Table::kTimers,
+      storage::TimerKey(std::max(now_.wall + Millis(1), durable_low_water_mark_), JobId{}),
+      storage::TimerKey(WallTime::max(), JobId{}),
+      [&](std::string_view key, std::string_view) {
+        const bool changing = pending_.IsChanging(Table::kTimers, key);
+        if (!changing) {
+          consider(key);
+        }
+        return changing;
+      }));
+  return next;
 }
 
 }  // namespace delayd::engine

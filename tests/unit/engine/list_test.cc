@@ -246,5 +246,20 @@ TEST(QueuesTest, CountByState) {
   EXPECT_EQ(std::get<QueueList>(harness.Call(ListQueues{}).body).queues.size(), 1U);
 }
 
+TEST(StatsTest, NextDueIsThatOfAJobAndNotTheEndOfALeaseOrAPause) {
+  EngineHarness harness;
+  EXPECT_EQ(harness.engine().stats().next_due, std::nullopt);
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default", .duration = Millis(5000)}).status.ok());
+  EXPECT_EQ(harness.engine().stats().next_due, std::nullopt);
+  const JobView far = harness.EnqueueOk(In(Millis(7'200'000)));
+  EXPECT_EQ(harness.engine().stats().next_due, far.due);
+  const JobView near = harness.EnqueueOk(In(Millis(30'000)));
+  EXPECT_EQ(harness.engine().stats().next_due, near.due);
+  ASSERT_TRUE(harness.Call(Cancel{near.id}).status.ok());
+  EXPECT_EQ(harness.engine().stats().next_due, far.due);
+}
+
 }  // namespace
 }  // namespace delayd::engine
