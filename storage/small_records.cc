@@ -147,9 +147,11 @@ StatusOr<QueueRecord> DecodeQueueRecord(std::string_view key, std::string_view v
     if (kind != kPaused && kind != kPausedFor) {
       in.Reject();
     }
-    record.pause.emplace().since = WallFromMillis(in.Signed());
+    record.pause = QueueRecord::Pause{};
+    record.pause->since = WallFromMillis(in.Signed());
     if (kind == kPausedFor) {
-      QueueRecord::Timed& timed = record.pause->timed.emplace();
+      record.pause->timed = QueueRecord::Timed{};
+      QueueRecord::Timed& timed = *record.pause->timed;
       timed.length = Millis(in.Signed());
       timed.boot_id = in.U64();
       timed.boot_end = BootFromMillis(in.Signed());

@@ -35,8 +35,8 @@ struct HubOptions {
   size_t job_bytes_max = 65535;
   std::string version;
   BootTime started;
-  // Null: everybody may speak this protocol. It has no login, so that only the kernel's word counts:
-  // whoever is less than Role::kEnqueue, or would need a token, is hung up on.
+  // Null: everybody may speak this protocol. It has no login, so that only the kernel's word
+  // counts: whoever is less than Role::kEnqueue, or would need a token, is hung up on.
   const Access* access = nullptr;
 };
 

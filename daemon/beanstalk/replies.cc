@@ -168,7 +168,7 @@ void BeanstalkSession::RenderLook(Slot* slot, const engine::Reply& reply, std::s
       break;
     }
     default:
-      AppendOk(ListOfTubes(*hub_, std::get<engine::QueueList>(reply.body)), text);
+      AppendOk(ListOfTubes(name, std::get<engine::QueueList>(reply.body)), text);
   }
 }
 

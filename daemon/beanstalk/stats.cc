@@ -102,9 +102,10 @@ void AddMachine(const Hub& hub, bool draining, YamlMap* map) {
   map->Add("platform", std::string_view(system.machine));
 }
 
-bool IsThere(const Hub& hub, const engine::QueueView& queue) {
+// Without a connection that uses or watches it.
+bool IsThere(const engine::QueueView& queue) {
   return queue.scheduled + queue.ready + queue.leased + queue.dead > 0 || queue.paused ||
-         queue.name == kDefaultTube || hub.Find(queue.name) != nullptr;
+         queue.name == kDefaultTube;
 }
 
 }  // namespace
@@ -156,7 +157,7 @@ std::optional<std::string> StatsOfTube(const Hub& hub,
                                        const engine::QueueView* queue) {
   const Tube* const tube = hub.Find(name);
   const bool is_there =
-      tube != nullptr || name == kDefaultTube || (queue != nullptr && IsThere(hub, *queue));
+      tube != nullptr || name == kDefaultTube || (queue != nullptr && IsThere(*queue));
   if (!is_there) {
     return std::nullopt;
   }
@@ -180,14 +181,17 @@ std::optional<std::string> StatsOfTube(const Hub& hub,
   return map.text();
 }
 
-std::string ListOfTubes(const Hub& hub, const engine::QueueList& queues) {
+std::string ListOfTubes(std::string_view used, const engine::QueueList& queues) {
   std::vector<std::string_view> names = {kDefaultTube};
   for (const engine::QueueView& queue : queues.queues) {
-    if (IsThere(hub, queue)) {
+    if (IsThere(queue)) {
       names.emplace_back(queue.name);
     }
   }
-  hub.ForEachTube([&names](const Tube& tube) { names.emplace_back(tube.name); });
+  for (size_t end = used.find(' '); end != std::string_view::npos; end = used.find(' ')) {
+    names.emplace_back(used.substr(0, end));
+    used.remove_prefix(end + 1);
+  }
   std::sort(names.begin() + 1, names.end());
   names.erase(std::unique(names.begin() + 1, names.end()), names.end());
   names.erase(std::remove(names.begin() + 1, names.end(), kDefaultTube), names.end());

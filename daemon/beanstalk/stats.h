@@ -23,6 +23,8 @@ std::string StatsOfJob(const JobView& job, const Now& now);
 std::optional<std::string> StatsOfTube(const Hub& hub,
                                        std::string_view name,
                                        const engine::QueueView* queue);
-std::string ListOfTubes(const Hub& hub, const engine::QueueList& queues);
+// `used`: tubes that a connection used or watched when the command came, each with a space behind
+// it.
+std::string ListOfTubes(std::string_view used, const engine::QueueList& queues);
 
 }  // namespace delayd::beanstalk

@@ -44,7 +44,7 @@ class HttpSessionTest : public testing::Test {
     return output;
   }
 
-  const ReaderOptions options_;
+  const ReaderOptions options_{};
   const Router router_{RouterOptions{}};
   HttpSession session_{options_, router_};
   std::vector<SessionRequest> requests_;
