@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
+
 #include <boost/json/serialize.hpp>
 
 namespace delayd::protocol {
@@ -28,6 +30,13 @@ std::string ReplaceBadBytes(std::string_view text) {
   return out;
 }
 
+// All our own names are; those of a newer daemon's figures may be anything.
+bool IsPlain(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+  });
+}
+
 }  // namespace
 
 bool IsUtf8(std::string_view bytes) {
@@ -45,9 +54,13 @@ void JsonObjectWriter::Name(std::string_view name) {
   if (text_.size() > 1) {
     text_ += ',';
   }
-  text_ += '"';
-  text_ += name;
-  text_ += "\":";
+  if (IsPlain(name)) {
+    text_ += '"';
+    text_ += name;
+    text_ += "\":";
+  } else {
+    text_ += JsonString(name) + ':';
+  }
 }
 
 void JsonObjectWriter::String(std::string_view name, std::string_view value) {
