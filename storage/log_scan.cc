@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/coding.h"
+#include "storage/masked_crc.h"
 #include "storage/posix_error.h"
 
 #include <sys/stat.h>
@@ -23,18 +24,6 @@ struct Piece {
   std::string_view payload;
 };
 
-uint32_t Little(std::string_view bytes) {
-  uint32_t value = 0;
-  for (size_t i = bytes.size(); i > 0; --i) {
-    value = value << 8 | static_cast<unsigned char>(bytes[i - 1]);
-  }
-  return value;
-}
-
-uint32_t Mask(uint32_t crc) {
-  return ((crc >> 15) | (crc << 17)) + 0xa282ead8;
-}
-
 // The piece that begins at `at`, when a valid one does.
 std::optional<Piece> PieceAt(std::string_view log, size_t at) {
   const size_t block_end = std::min(log.size(), at / kBlockBytes * kBlockBytes + kBlockBytes);
@@ -42,12 +31,12 @@ std::optional<Piece> PieceAt(std::string_view log, size_t at) {
     return std::nullopt;
   }
   const uint8_t type = static_cast<uint8_t>(log[at + 6]);
-  const size_t length = Little(log.substr(at + 4, 2));
+  const size_t length = LittleEndian(log.substr(at + 4, 2));
   if (type < kFull || type > kLast || at + kHeaderBytes + length > block_end) {
     return std::nullopt;
   }
   // The crc covers the type and the payload.
-  if (Mask(Crc32c(log.substr(at + 6, 1 + length))) != Little(log.substr(at, 4))) {
+  if (MaskCrc(Crc32c(log.substr(at + 6, 1 + length))) != LittleEndian(log.substr(at, 4))) {
     return std::nullopt;
   }
   return Piece{.type = type, .payload = log.substr(at + kHeaderBytes, length)};

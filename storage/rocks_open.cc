@@ -1,10 +1,12 @@
 // Opening a store: the directory, its logs, RocksDB, the schema and the batch number, in this
 // order.
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
 
 #include "base/crash_point.h"
+#include "storage/checked_tables.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
@@ -63,6 +65,7 @@ class CrashInBackground final : public rocksdb::EventListener {
 }  // namespace
 
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
+  env_ = NewCheckedTablesEnv(options.env != nullptr ? options.env : rocksdb::Env::Default());
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
@@ -81,7 +84,7 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
 rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
                                        bool create,
                                        bool verify_logs) {
-  rocksdb::DBOptions db_options = MakeDbOptions(options);
+  rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
   db_options.create_if_missing = create;
   db_options.create_missing_column_families = create;
   db_options.track_and_verify_wals_in_manifest = verify_logs;
@@ -103,7 +106,7 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
                                    bool create,
                                    RecoveryReport* report) {
   if (!create) {
-    DELAYD_RETURN_IF_ERROR(RefuseUnknownTables(MakeDbOptions(options)));
+    DELAYD_RETURN_IF_ERROR(RefuseUnknownTables(MakeDbOptions(options, env_.get())));
   }
   // The logs that were dropped at the operator's word would be missed.
   rocksdb::Status status = TryOpen(options, create, !options.accept_loss);
@@ -113,6 +116,13 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
   if (missing.has_value() && *missing < report->oldest_log_needed) {
     report->stale_log_note = missing;
     status = TryOpen(options, create, false);
+  }
+  if (const std::optional<uint64_t> log = MissingLog(status)) {
+    char name[32];
+    std::snprintf(name, sizeof name, "%06llu.log", static_cast<unsigned long long>(*log));
+    return DataLoss("data directory " + dir_.path() + " is damaged: its MANIFEST speaks of log " +
+                        name + ", which is not there, or the MANIFEST was cut; restore a backup",
+                    "damaged_store");
   }
   if (status.IsInvalidArgument()) {
     // A store that was complete lacks a file or a table.

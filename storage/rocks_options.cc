@@ -1,11 +1,11 @@
 #include "storage/rocks_options.h"
 
 #include <rocksdb/cache.h>
-#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 
 #include "base/check.h"
+#include "storage/checked_tables.h"
 
 namespace delayd::storage {
 namespace {
@@ -45,11 +45,9 @@ TableTuning TuningOf(Table table) {
 
 }  // namespace
 
-rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options) {
+rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::Env* env) {
   rocksdb::DBOptions db;
-  if (options.env != nullptr) {
-    db.env = options.env;
-  }
+  db.env = env;
   // Strict: a flipped bit must refuse, not drop what stands behind it, as the default mode does.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   db.track_and_verify_wals_in_manifest = true;
@@ -85,6 +83,9 @@ std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
     rocksdb::BlockBasedTableOptions blocks;
     blocks.block_cache = cache;
     blocks.block_size = tuning.block_bytes;
+    // The two that checked_tables.h knows.
+    blocks.checksum = rocksdb::kCRC32c;
+    blocks.format_version = kTableFormatVersion;
     if (tuning.bloom) {
       blocks.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kBloomBitsPerKey));
     }

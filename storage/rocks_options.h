@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/options.h>
 
 #include "storage/batch.h"
@@ -13,7 +14,7 @@
 
 namespace delayd::storage {
 
-rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options);
+rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::Env* env = rocksdb::Env::Default());
 
 // In the order of Table; `cache` is shared by all.
 std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(

@@ -1,5 +1,6 @@
 // Reading: from a live store, from a snapshot of it, and from a directory nobody has open.
 #include "base/check.h"
+#include "storage/checked_tables.h"
 #include "storage/recovery.h"
 #include "storage/rocks_options.h"
 #include "storage/rocks_store.h"
@@ -58,7 +59,8 @@ class ReadOnlyStore final : public JobReader {
     }
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
-    rocksdb::DBOptions db_options = MakeDbOptions(options);
+    env_ = NewCheckedTablesEnv(options.env != nullptr ? options.env : rocksdb::Env::Default());
+    rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
     // The scan above has told a torn tail from damage; here the log is read as far as it is whole.
     db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
     rocksdb::DB* db = nullptr;
@@ -81,7 +83,8 @@ class ReadOnlyStore final : public JobReader {
   }
 
  private:
-  DataDir dir_;  // the lock is given up last
+  DataDir dir_;                        // the lock is given up last
+  std::unique_ptr<rocksdb::Env> env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };

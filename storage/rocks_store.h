@@ -153,13 +153,14 @@ class RocksJobStore final : public JobStore {
   BatchFloor floor_;
   uint64_t batch_number_ = 0;  // of the last batch that is durable
   std::shared_ptr<StopCause> stop_;
+  std::unique_ptr<rocksdb::Env> env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // by Table
   rocksdb::WriteBatch write_batch_;                     // kept for its memory
   uint64_t commits_ = 0;
   mutable std::mutex fsync_mutex_;
-  Histogram fsync_us_{kFsyncBoundsUs};  // guarded by fsync_mutex_
-  std::unique_ptr<TombstoneSweeper> sweeper_;           // while the database is open
+  Histogram fsync_us_{kFsyncBoundsUs};         // guarded by fsync_mutex_
+  std::unique_ptr<TombstoneSweeper> sweeper_;  // while the database is open
 };
 
 // Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it

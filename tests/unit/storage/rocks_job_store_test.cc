@@ -240,5 +240,40 @@ TEST_F(RocksJobStoreTest, StoreWithoutItsLastMarkIsMarkedAtTheNextOpen) {
   EXPECT_TRUE(std::filesystem::exists(path() + "/FORMAT"));
 }
 
+// RocksDB's own reading of a damaged tail ends the process, or reads the file by other rules.
+TEST_F(RocksJobStoreTest, ABitFlippedInTheTailOfATableRefusesAndNamesTheFile) {
+  MakeStore();
+  MakeStore();  // replays the log into table files
+  std::string table;
+  for (const auto& entry : std::filesystem::directory_iterator(path())) {
+    table = entry.path().extension() == ".sst" ? entry.path().string() : table;
+  }
+  ASSERT_FALSE(table.empty());
+  std::string whole;
+  {
+    std::ifstream in(table, std::ios::binary);
+    whole.assign(std::istreambuf_iterator<char>(in), {});
+  }
+  // The end of the properties, the metaindex, the index, the footer. Bit 7 of the properties' last
+  // byte says that a block has a hash index.
+  int refused = 0;
+  for (size_t at = whole.size() - 140; at < whole.size(); at += 1) {
+    std::string flipped = whole;
+    flipped[at] = static_cast<char>(flipped[at] ^ 0x80);
+    std::ofstream(table, std::ios::binary) << flipped;
+    const auto store = Open();
+    if (!store.ok()) {
+      ++refused;
+      EXPECT_EQ(store.status().code(), StatusCode::kDataLoss);
+      EXPECT_THAT(std::string(store.status().message()),
+                  HasSubstr(std::filesystem::path(table).filename().string()));
+    }
+  }
+  // What is left is the padding of the footer.
+  EXPECT_GE(refused, 100);
+  std::ofstream(table, std::ios::binary) << whole;
+  EXPECT_TRUE(Open().ok());
+}
+
 }  // namespace
 }  // namespace delayd::storage

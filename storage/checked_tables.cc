@@ -1,0 +1,199 @@
+#include "storage/checked_tables.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <rocksdb/file_system.h>
+
+#include "base/coding.h"
+#include "storage/masked_crc.h"
+
+namespace delayd::storage {
+namespace {
+
+using rocksdb::IOStatus;
+
+constexpr size_t kFooterBytes = 53;
+constexpr size_t kVersionAt = 41;  // in the footer
+constexpr size_t kMagicAt = 45;
+constexpr size_t kTrailerBytes = 5;
+constexpr size_t kMetaBlockBytesMax = size_t{16} << 20;
+constexpr uint64_t kMagic = 0x88e241b785f4cff7;
+constexpr uint8_t kCrc32c = 1;
+// What stores of before this check were written with; their properties are taken on trust.
+constexpr uint8_t kXxh3 = 4;
+constexpr std::string_view kProperties = "rocksdb.properties";
+
+struct Handle {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+};
+
+class TableTail {
+ public:
+  TableTail(const std::string& path, uint64_t size, const rocksdb::FSRandomAccessFile& file)
+      : path_(path), size_(size), file_(file) {}
+
+  IOStatus Check() const;
+
+ private:
+  IOStatus Damaged(uint64_t offset, const std::string& what) const {
+    return IOStatus::Corruption("table file " + path_ + " is damaged at byte " +
+                                std::to_string(offset) + ": " + what);
+  }
+
+  IOStatus Read(uint64_t offset, size_t count, std::string* bytes) const {
+    std::string scratch(count, '\0');
+    rocksdb::Slice got;
+    const IOStatus status =
+        file_.Read(offset, count, rocksdb::IOOptions(), &got, scratch.data(), nullptr);
+    if (status.ok() && got.size() != count) {
+      return Damaged(offset + got.size(), "it ends too early");
+    }
+    bytes->assign(got.data(), got.size());
+    return status;
+  }
+
+  // The bytes of a block whose checksum is right.
+  IOStatus ReadBlock(const Handle& handle, const std::string& name, std::string* bytes) const {
+    const uint64_t blocks_end = size_ - kFooterBytes;
+    if (handle.size > kMetaBlockBytesMax || handle.offset > blocks_end ||
+        handle.size + kTrailerBytes > blocks_end - handle.offset) {
+      return Damaged(blocks_end, name + " cannot lie where the footer says");
+    }
+    const auto size = static_cast<size_t>(handle.size);
+    if (IOStatus status = Read(handle.offset, size + kTrailerBytes, bytes); !status.ok()) {
+      return status;
+    }
+    const std::string_view sealed(bytes->data(), size + 1);
+    if (MaskCrc(Crc32c(sealed)) != LittleEndian(std::string_view(*bytes).substr(size + 1))) {
+      return Damaged(handle.offset, name + " has a wrong checksum");
+    }
+    bytes->resize(size);
+    return IOStatus::OK();
+  }
+
+  const std::string& path_;
+  const uint64_t size_;
+  const rocksdb::FSRandomAccessFile& file_;
+};
+
+// RocksDB's varints are the house's: seven bits a byte, the lowest first.
+std::optional<Handle> ReadHandle(ByteReader* reader) {
+  const Handle handle{.offset = reader->Varint(), .size = reader->Varint()};
+  return reader->ok() ? std::optional(handle) : std::nullopt;
+}
+
+// Entries of [shared | unshared | value size, varints | unshared key bytes | value], then the
+// restart points and their count.
+std::optional<Handle> FindProperties(std::string_view block) {
+  if (block.size() < sizeof(uint32_t)) {
+    return std::nullopt;
+  }
+  const uint64_t restarts = LittleEndian(block.substr(block.size() - sizeof(uint32_t)));
+  const uint64_t tail = (restarts + 1) * sizeof(uint32_t);
+  if (tail > block.size()) {
+    return std::nullopt;
+  }
+  ByteReader reader(block.substr(0, block.size() - tail));
+  std::string key;
+  while (reader.ok() && reader.remaining() > 0) {
+    const uint64_t shared = reader.Varint();
+    const uint64_t unshared = reader.Varint();
+    const uint64_t value_size = reader.Varint();
+    if (shared > key.size() || unshared > reader.remaining()) {
+      return std::nullopt;
+    }
+    key.resize(shared);
+    key += reader.Raw(unshared);
+    if (value_size > reader.remaining()) {
+      return std::nullopt;
+    }
+    ByteReader value(reader.Raw(value_size));
+    if (key == kProperties) {
+      return ReadHandle(&value);
+    }
+  }
+  return std::nullopt;
+}
+
+IOStatus TableTail::Check() const {
+  if (size_ < kFooterBytes) {
+    return Damaged(size_, "it is too short for a table");
+  }
+  const uint64_t footer_at = size_ - kFooterBytes;
+  std::string footer;
+  if (IOStatus status = Read(footer_at, kFooterBytes, &footer); !status.ok()) {
+    return status;
+  }
+  const std::string_view bytes(footer);
+  const uint64_t magic = uint64_t{LittleEndian(bytes.substr(kMagicAt + 4))} << 32 |
+                         LittleEndian(bytes.substr(kMagicAt, 4));
+  if (magic != kMagic) {
+    return Damaged(footer_at + kMagicAt, "the mark of a table file is not there");
+  }
+  if (LittleEndian(bytes.substr(kVersionAt, 4)) != kTableFormatVersion) {
+    return Damaged(footer_at + kVersionAt, "its format version is not what delayd writes");
+  }
+  const auto checksum = static_cast<uint8_t>(bytes.front());
+  if (checksum == kXxh3) {
+    return IOStatus::OK();
+  }
+  if (checksum != kCrc32c) {
+    return Damaged(footer_at, "its checksum type is not what delayd writes");
+  }
+  ByteReader handles(bytes.substr(1, kVersionAt - 1));
+  const std::optional<Handle> metaindex = ReadHandle(&handles);
+  if (!metaindex) {
+    return Damaged(footer_at, "the footer cannot be read");
+  }
+  std::string block;
+  if (IOStatus status = ReadBlock(*metaindex, "the metaindex", &block); !status.ok()) {
+    return status;
+  }
+  const std::optional<Handle> properties = FindProperties(block);
+  if (!properties) {
+    return Damaged(metaindex->offset, "the metaindex names no properties");
+  }
+  return ReadBlock(*properties, "the block of properties", &block);
+}
+
+class CheckedTables final : public rocksdb::FileSystemWrapper {
+ public:
+  explicit CheckedTables(const std::shared_ptr<rocksdb::FileSystem>& base)
+      : FileSystemWrapper(base) {}
+
+  const char* Name() const override { return "CheckedTables"; }
+
+  IOStatus NewRandomAccessFile(const std::string& name,
+                               const rocksdb::FileOptions& options,
+                               std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+                               rocksdb::IODebugContext* debug) override {
+    IOStatus status = target()->NewRandomAccessFile(name, options, result, debug);
+    if (!status.ok() || !name.ends_with(".sst")) {
+      return status;
+    }
+    uint64_t size = 0;
+    status = target()->GetFileSize(name, options.io_options, &size, debug);
+    return status.ok() ? TableTail(name, size, **result).Check() : status;
+  }
+};
+
+class CheckedTablesEnv final : public rocksdb::EnvWrapper {
+ public:
+  explicit CheckedTablesEnv(rocksdb::Env* base) : EnvWrapper(base) {
+    file_system_ = std::make_shared<CheckedTables>(base->GetFileSystem());
+    system_clock_ = base->GetSystemClock();
+  }
+
+  const char* Name() const override { return "CheckedTablesEnv"; }
+};
+
+}  // namespace
+
+std::unique_ptr<rocksdb::Env> NewCheckedTablesEnv(rocksdb::Env* base) {
+  return std::make_unique<CheckedTablesEnv>(base);
+}
+
+}  // namespace delayd::storage
