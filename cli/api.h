@@ -48,6 +48,11 @@ class Api {
   // One job a line; all are enqueued or none. As many answers as lines.
   StatusOr<std::vector<protocol::EnqueuedJob>> EnqueueLines(std::string_view ndjson, size_t lines);
 
+  // Cancel and Reschedule from now on: only while the job's etag is this one.
+  void UseIfMatch(const std::optional<std::string>& etag) {
+    client_->UseIfMatch(etag.value_or(""));
+  }
+
   StatusOr<JobView> Show(const JobRef& job);
   StatusOr<JobView> Cancel(const JobRef& job);
   StatusOr<JobView> Reschedule(const JobRef& job, const protocol::RescheduleRequest& request);

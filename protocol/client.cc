@@ -18,13 +18,17 @@ std::string RequestText(const ServerAddress& address,
                         std::string_view target,
                         std::string_view content_type,
                         std::string_view body,
-                        std::string_view token) {
+                        std::string_view token,
+                        std::string_view if_match) {
   std::string text;
   text.reserve(256 + body.size());
   text.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: ");
   text.append(HostHeader(address)).append("\r\nUser-Agent: delayctl\r\n");
   if (!token.empty()) {
     text.append("Authorization: Bearer ").append(token).append("\r\n");
+  }
+  if (!if_match.empty() && method != "GET") {
+    text.append("If-Match: \"").append(if_match).append("\"\r\n");
   }
   if (!content_type.empty()) {
     text.append("Content-Type: ").append(content_type).append("\r\n");
@@ -41,6 +45,8 @@ class SocketClient final : public Client {
   explicit SocketClient(ServerAddress address) : address_(std::move(address)) {}
 
   void UseToken(std::string token) override { token_ = std::move(token); }
+
+  void UseIfMatch(std::string etag) override { if_match_ = std::move(etag); }
 
   StatusOr<HttpResponse> Call(std::string_view method,
                               std::string_view target,
@@ -65,6 +71,7 @@ class SocketClient final : public Client {
 
   ServerAddress address_;
   std::string token_;
+  std::string if_match_;
   Connection connection_;
 };
 
@@ -139,7 +146,8 @@ StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
                                           Millis timeout) {
   const SystemClock clock;
   const BootTime deadline = clock.Sample().boot + timeout;
-  const std::string request = RequestText(address_, method, target, content_type, body, token_);
+  const std::string request =
+      RequestText(address_, method, target, content_type, body, token_, if_match_);
   for (;;) {
     Try progress;
     StatusOr<HttpResponse> response = Exchange(request, deadline, &progress);

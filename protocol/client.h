@@ -37,6 +37,9 @@ class Client {
   // Shown with every request from now on.
   virtual void UseToken(std::string token) = 0;
 
+  // Every change from now on is meant only for a job with this etag.
+  virtual void UseIfMatch(std::string etag) = 0;
+
   // `target` as on a request line, already percent-encoded; an empty content type means no body.
   virtual StatusOr<HttpResponse> Call(std::string_view method,
                                       std::string_view target,

@@ -20,12 +20,23 @@ std::string JobPath(JobId id) {
   return "/v1/jobs/" + std::to_string(ToInt(id));
 }
 
+Response RenderOneJob(JobView job) {
+  // Only whoever holds a lease can change a leased job, and it has the token for that.
+  if (!job.lease_token.has_value()) {
+    job.etag = TagOf(job);
+  }
+  Response response{.body = protocol::JobToJson(job)};
+  response.etag = std::move(job.etag);
+  return response;
+}
+
 Response RenderEnqueuedOne(const engine::Enqueued& enqueued) {
   DELAYD_CHECK(enqueued.items.size() == 1);
   const engine::Enqueued::Item& item = enqueued.items.front();
-  return {.status = item.existed ? 200 : 201,
-          .body = protocol::JobToJson(item.job),
-          .location = JobPath(item.job.id)};
+  Response response = RenderOneJob(item.job);
+  response.status = item.existed ? 200 : 201;
+  response.location = JobPath(item.job.id);
+  return response;
 }
 
 Response RenderEnqueuedLines(const engine::Enqueued& enqueued) {
@@ -106,7 +117,7 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
     case ReplyForm::kEnqueuedLines:
       return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body));
     case ReplyForm::kOneJob:
-      return {.body = protocol::JobToJson(std::get<engine::OneJob>(reply.body).job)};
+      return RenderOneJob(std::get<engine::OneJob>(reply.body).job);
     case ReplyForm::kLeased:
       return {.body = protocol::JobPageToJson({std::get<engine::Leased>(reply.body).jobs, ""})};
     case ReplyForm::kKicked:
