@@ -50,8 +50,11 @@ class Api {
 
   // Cancel and Reschedule from now on: only while the job's etag is this one.
   void UseIfMatch(const std::optional<std::string>& etag) {
-    client_->UseIfMatch(etag.value_or(""));
+    client_->UseHeader("If-Match", etag.has_value() ? '"' + *etag + '"' : std::string());
   }
+
+  // EnqueueLines from now on: answers with ids alone.
+  void UseShortAnswers() { client_->UseHeader("Prefer", "return=minimal"); }
 
   StatusOr<JobView> Show(const JobRef& job);
   StatusOr<JobView> Cancel(const JobRef& job);

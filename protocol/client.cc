@@ -1,6 +1,8 @@
 #include "protocol/client.h"
 
 #include <array>
+#include <map>
+#include <utility>
 
 #include "base/clock.h"
 #include "protocol/connection.h"
@@ -19,7 +21,7 @@ std::string RequestText(const ServerAddress& address,
                         std::string_view content_type,
                         std::string_view body,
                         std::string_view token,
-                        std::string_view if_match) {
+                        std::string_view headers) {
   std::string text;
   text.reserve(256 + body.size());
   text.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: ");
@@ -27,8 +29,8 @@ std::string RequestText(const ServerAddress& address,
   if (!token.empty()) {
     text.append("Authorization: Bearer ").append(token).append("\r\n");
   }
-  if (!if_match.empty() && method != "GET") {
-    text.append("If-Match: \"").append(if_match).append("\"\r\n");
+  if (method != "GET") {
+    text.append(headers);
   }
   if (!content_type.empty()) {
     text.append("Content-Type: ").append(content_type).append("\r\n");
@@ -46,7 +48,15 @@ class SocketClient final : public Client {
 
   void UseToken(std::string token) override { token_ = std::move(token); }
 
-  void UseIfMatch(std::string etag) override { if_match_ = std::move(etag); }
+  void UseHeader(std::string_view name, std::string_view value) override {
+    headers_.insert_or_assign(std::string(name), std::string(value));
+    header_lines_.clear();
+    for (const auto& [one, text] : headers_) {
+      if (!text.empty()) {
+        header_lines_.append(one).append(": ").append(text).append("\r\n");
+      }
+    }
+  }
 
   StatusOr<HttpResponse> Call(std::string_view method,
                               std::string_view target,
@@ -71,7 +81,8 @@ class SocketClient final : public Client {
 
   ServerAddress address_;
   std::string token_;
-  std::string if_match_;
+  std::map<std::string, std::string> headers_;
+  std::string header_lines_;
   Connection connection_;
 };
 
@@ -147,7 +158,7 @@ StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
   const SystemClock clock;
   const BootTime deadline = clock.Sample().boot + timeout;
   const std::string request =
-      RequestText(address_, method, target, content_type, body, token_, if_match_);
+      RequestText(address_, method, target, content_type, body, token_, header_lines_);
   for (;;) {
     Try progress;
     StatusOr<HttpResponse> response = Exchange(request, deadline, &progress);

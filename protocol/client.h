@@ -37,8 +37,8 @@ class Client {
   // Shown with every request from now on.
   virtual void UseToken(std::string token) = 0;
 
-  // Every change from now on is meant only for a job with this etag.
-  virtual void UseIfMatch(std::string etag) = 0;
+  // Sent with every request from now on, GET excepted. An empty value: no longer.
+  virtual void UseHeader(std::string_view name, std::string_view value) = 0;
 
   // `target` as on a request line, already percent-encoded; an empty content type means no body.
   virtual StatusOr<HttpResponse> Call(std::string_view method,

@@ -351,6 +351,11 @@ std::string EnqueuedToJson(const EnqueuedJob& job) {
   return writer.Take();
 }
 
+std::string EnqueuedIdToJson(JobId id, bool existed) {
+  return R"({"id":)" + std::to_string(ToInt(id)) +
+         (existed ? R"(,"existed":true})" : R"(,"existed":false})");
+}
+
 StatusOr<EnqueuedJob> ParseEnqueued(std::string_view json) {
   EnqueuedJob job;
   DELAYD_RETURN_IF_ERROR(

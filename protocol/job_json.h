@@ -58,6 +58,8 @@ struct EnqueuedJob {
 };
 
 std::string EnqueuedToJson(const EnqueuedJob& job);
+// The same for whoever wants no more: {"id": 4711, "existed": false}.
+std::string EnqueuedIdToJson(JobId id, bool existed);
 StatusOr<EnqueuedJob> ParseEnqueued(std::string_view json);
 
 // PATCH /v1/jobs/{id}: {"delay" | "due", "priority"}, or {"touch": true} alone.

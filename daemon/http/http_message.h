@@ -20,9 +20,10 @@ struct Request {
   std::string content_type;  // media type in lower case, without parameters; empty: none
   std::string body;
   bool keep_alive = true;
-  std::string authorization;  // the header, as it came; never logged
-  std::string if_match;       // the header, as it came
-  Role role = Role::kAdmin;   // of who asks; the session knows
+  std::string authorization;   // the header, as it came; never logged
+  std::string if_match;        // the header, as it came
+  bool wants_minimal = false;  // Prefer: return=minimal
+  Role role = Role::kAdmin;    // of who asks; the session knows
 };
 
 struct Response {

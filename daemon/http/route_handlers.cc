@@ -176,7 +176,8 @@ Routed EnqueueJobs(const RouteInput& input) {
     if (enqueue.jobs.empty()) {
       return ProblemResponse(InvalidArgument("the body holds no job; send one job a line"));
     }
-    return Order{std::move(enqueue), ReplyForm::kEnqueuedLines};
+    return Order{std::move(enqueue),
+                 input.request.wants_minimal ? ReplyForm::kEnqueuedIds : ReplyForm::kEnqueuedLines};
   }
   StatusOr<JobSpec> job = protocol::ParseJobSpec(input.request.body, input.payload_bytes_max);
   if (!job.ok()) {

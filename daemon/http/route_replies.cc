@@ -39,11 +39,12 @@ Response RenderEnqueuedOne(const engine::Enqueued& enqueued) {
   return response;
 }
 
-Response RenderEnqueuedLines(const engine::Enqueued& enqueued) {
+Response RenderEnqueuedLines(const engine::Enqueued& enqueued, bool ids_alone) {
   Response response{.status = 200, .content_type = std::string(kLinesType)};
   for (const engine::Enqueued::Item& item : enqueued.items) {
     response.status = item.existed ? response.status : 201;
-    response.body += protocol::EnqueuedToJson({item.job, item.existed});
+    response.body += ids_alone ? protocol::EnqueuedIdToJson(item.job.id, item.existed)
+                               : protocol::EnqueuedToJson({item.job, item.existed});
     response.body += '\n';
   }
   return response;
@@ -115,7 +116,9 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
     case ReplyForm::kEnqueuedOne:
       return RenderEnqueuedOne(std::get<engine::Enqueued>(reply.body));
     case ReplyForm::kEnqueuedLines:
-      return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body));
+    case ReplyForm::kEnqueuedIds:
+      return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body),
+                                 form == ReplyForm::kEnqueuedIds);
     case ReplyForm::kOneJob:
       return RenderOneJob(std::get<engine::OneJob>(reply.body).job);
     case ReplyForm::kLeased:

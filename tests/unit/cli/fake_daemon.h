@@ -56,7 +56,7 @@ class FakeDaemon {
 
     void UseToken(std::string) override {}
 
-    void UseIfMatch(std::string) override {}
+    void UseHeader(std::string_view, std::string_view) override {}
 
     Answer Call(std::string_view method,
                 std::string_view target,
