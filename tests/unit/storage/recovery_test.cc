@@ -284,6 +284,18 @@ TEST_F(RecoveryTest, P9StoreOlderThanItsOrderlyEndIsNoticed) {
   EXPECT_EQ(Open().status().reason(), "damaged_store");
 }
 
+TEST_F(RecoveryTest, P9AnOrderlyEndLeavesAnExactFloor) {
+  auto store = Open().value();
+  for (uint64_t number = 1; number <= 3; ++number) {
+    Batch batch;
+    batch.Put(Table::kMeta, kBatchNumberKey, EncodeNumber(kBatchNumberKey, number));
+    ASSERT_TRUE(store->Commit(batch).ok());
+  }
+  EXPECT_EQ(BatchFloor(path()).Read(), 0U) << "it trails while the store runs";
+  ASSERT_TRUE(store->Close().ok());
+  EXPECT_EQ(BatchFloor(path()).Read(), 3U);
+}
+
 TEST_F(RecoveryTest, UnreadableFloorGuardsNothingAndBreaksNothing) {
   Commit(1, 3);
   for (const char* text : {"", "batch 9", "batch 00000000000000000009 crc 00000000\n"}) {
@@ -321,6 +333,7 @@ TEST_F(RecoveryTest, P9DamagedManifestIsRefused) {
   for (size_t at = 0; at < whole.size() / 2; at += 13) {
     WriteFile(file, Flipped(whole, at));
     EXPECT_EQ(Open().status().reason(), "damaged_store") << at;
+    EXPECT_EQ(ReadFile(file), Flipped(whole, at)) << "a refusal changes nothing";
   }
 }
 
