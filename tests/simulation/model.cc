@@ -100,6 +100,19 @@ void Model::MakeReady(ModelJob* job) {
   ServeSoon(job->spec->queue);
 }
 
+void Model::AddEvent(ModelJob* job,
+                     JobEvent::Kind kind,
+                     std::string_view who,
+                     std::string_view what) {
+  if (job->events.size() == limits::kJobEventsMax) {
+    job->events.erase(job->events.begin());
+  }
+  job->events.push_back({.kind = kind,
+                         .at = now_.wall,
+                         .who = std::string(who),
+                         .what = std::string(what.substr(0, limits::kEventErrorBytesMax))});
+}
+
 void Model::Finish(const ModelJob& job, bool cancelled) {
   const JobId id = job.id;
   const QueueKey queue_key{job.spec->queue, job.spec->key};
@@ -189,6 +202,9 @@ void Model::Do(RequestId request, const engine::Reschedule& command) {
     SetDue(&job, *command.due);
     job.place = std::max(job.due, mark);
   }
+  if (command.due) {
+    AddEvent(&job, JobEvent::Kind::kMoved, {}, {});
+  }
   job.priority = command.priority.value_or(job.priority);
   job.batch = open_batch;
   Place(&job);
@@ -237,6 +253,7 @@ void Model::Do(RequestId request, const engine::Show& command) {
   const ModelJob& job = jobs_.at(found.id);
   JobView view = ViewOf(job, job.state);
   view.payload = job.spec->payload;
+  view.history = job.events;
   Answer(request, engine::OneJob{std::move(view)}, batch);
 }
 
@@ -293,11 +310,16 @@ engine::StatsView Model::Stats() const {
     view.ready += job.state == JobState::kReady ? 1 : 0;
     view.leased += job.state == JobState::kLeased ? 1 : 0;
     view.dead += job.state == JobState::kDead ? 1 : 0;
+    view.urgent += job.state == JobState::kReady && job.priority < 1024 ? 1 : 0;
+    if (job.state != JobState::kDead && job.place > now_.wall) {
+      view.next_due = std::min(view.next_due.value_or(job.place), job.place);
+    }
   }
   for (const auto& [name, queue] : queues_) {
     view.queues += queue.stored ? 1 : 0;
   }
   view.waiting = waiters_.size();
+  view.draining = draining_;
   view.epoch = epoch;
   return view;
 }
@@ -333,6 +355,8 @@ JobView Model::ViewOf(const ModelJob& job, JobState state) const {
   if (state == JobState::kLeased) {
     view.time_left = job.lease_end - now_.boot;
     view.lease_expires = now_.wall + *view.time_left;
+    view.lease_ends = job.lease_end;
+    view.client = job.client;
   }
   return view;
 }
@@ -386,6 +410,8 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   next_id_ = next_id;
   ++epoch;
   lease_sequence_ = 0;
+  draining_ = false;
+  refuses_enqueues = false;
   counters_ = {};
   RestorePauses();
   std::vector<ModelJob*> pending;

@@ -1,5 +1,6 @@
 // New jobs: what is refused, what a key makes the same, and that a batch is all or nothing.
 #include <algorithm>
+#include <ranges>
 
 #include "base/limits.h"
 #include "tests/simulation/model.h"
@@ -16,7 +17,7 @@ bool SameContent(const JobSpec& a, const JobSpec& b) {
   };
   return due_of(a) == due_of(b) && a.payload == b.payload && a.priority == b.priority &&
          a.lease == b.lease && a.max_attempts == b.max_attempts &&
-         a.expires_after == b.expires_after;
+         a.expires_after == b.expires_after && a.buried == b.buried;
 }
 
 const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
@@ -60,7 +61,13 @@ JobView Model::Create(const std::shared_ptr<const JobSpec>& spec, JobId id) {
     keys_[{spec->queue, spec->key}] = {.id = id, .spec = spec, .batch = open_batch};
   }
   ModelJob& placed = jobs_[id] = job;
-  Place(&placed);
+  if (spec->buried) {
+    placed.state = JobState::kDead;
+    placed.place = now_.wall;
+    placed.last_error = "enqueued as buried";
+  } else {
+    Place(&placed);
+  }
   ++counters_.enqueued;
   return ViewOf(placed, placed.state);
 }
@@ -82,6 +89,9 @@ JobView Model::FinishedView(const ModelKey& key, uint64_t* batch) const {
 }
 
 void Model::Do(RequestId request, const engine::Enqueue& command) {
+  if (draining_) {
+    return Refuse(request, StatusCode::kResourceExhausted, "draining", 0);
+  }
   if (command.jobs.empty() || command.jobs.size() > limits::kEnqueueBatchJobsMax) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_batch", 0);
   }
@@ -113,6 +123,10 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
         return Refuse(request, StatusCode::kAlreadyExists, "key_conflict", key->batch);
       }
     }
+  }
+  const auto is_new = [&](size_t i) { return existing[i] == nullptr && !same_as[i]; };
+  if (refuses_enqueues && std::ranges::any_of(std::views::iota(0U, command.jobs.size()), is_new)) {
+    return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
   }
   engine::Enqueued result;
   for (size_t i = 0; i < command.jobs.size(); ++i) {

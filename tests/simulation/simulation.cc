@@ -176,7 +176,10 @@ void Simulation::Start() {
 
 void Simulation::Step() {
   if (fault_percent_ > 0 && choices_.Percent(fault_percent_)) {
-    switch (choices_.Below(7)) {
+    switch (choices_.Below(8)) {
+      case 7:
+        FillDisk();
+        break;
       case 6:
         AcceptClock();
         break;

@@ -57,6 +57,7 @@ class Simulation {
   void PassTime();
   void SetWallClock();
   void AcceptClock();
+  void FillDisk();
   void Suspend();
   void Crash();
   void Reboot();
