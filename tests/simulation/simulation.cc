@@ -36,6 +36,9 @@ void Result::Add(const Result& other) {
   trace = trace * 31 + other.trace;
   simulated += other.simulated;
   commands += other.commands;
+  for (size_t i = 0; i < of_kind.size(); ++i) {
+    of_kind[i] += other.of_kind[i];
+  }
   answers += other.answers;
   hand_outs += other.hand_outs;
   commits += other.commits;
@@ -225,6 +228,7 @@ void Simulation::Command() {
 void Simulation::Execute(engine::Command command) {
   const engine::RequestId request = next_request_++;
   ++result_.commands;
+  ++result_.of_kind[command.index()];
   if (verbose_) {
     Print("request " + std::to_string(request) + " " + DescribeCommand(command));
   }

@@ -318,7 +318,7 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
   if (kind < 97) {
     return engine::GetStats{};
   }
-  if (kind < 98 && !waiting_.empty()) {
+  if (!waiting_.empty() && !choices_.OneIn(4)) {
     const engine::RequestId waiting = waiting_[choices_.Below(waiting_.size())];
     return choices_.OneIn(2) ? Command(engine::Abandon{waiting})
                              : Command(engine::EndWait{waiting});
