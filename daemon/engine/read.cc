@@ -94,7 +94,11 @@ StatusOr<JobView> EngineCore::ShowLocated(const Located& located, bool with_payl
   }
   DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done,
                           ReadDone(located.id, located.finished->at));
-  return DoneView(located.id, located.finished->at, done, with_payload);
+  JobView view = DoneView(located.id, located.finished->at, done, with_payload);
+  if (with_payload && done.story) {
+    view.history = done.story->events;
+  }
+  return view;
 }
 
 bool EngineCore::IsForgotten(const storage::DoneRecord& done) const {
@@ -108,11 +112,8 @@ JobView EngineCore::DoneView(JobId id,
   JobView view;
   if (done.story) {
     view = ViewOf(*done.story, JobState::kFinished);
-    if (with_payload) {
-      view.history = done.story->events;
-      if (!done.story->payload_is_big) {
-        view.payload = done.story->payload;
-      }
+    if (with_payload && !done.story->payload_is_big) {
+      view.payload = done.story->payload;
     }
   }
   view.id = id;

@@ -171,6 +171,9 @@ class Audit {
     if (std::string difference = Difference(view, stored); !difference.empty()) {
       Fail(difference);
     }
+    if (record.events != job.events) {
+      Fail(whose + ": the story of its life is another");
+    }
     if (record.boot_id != job.boot_id || record.boot_due != job.boot_due) {
       Fail(whose + ": the promise on the boot clock is not the one that was given");
     }
