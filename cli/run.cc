@@ -37,8 +37,8 @@ std::string ChooseServer(const Globals& globals, const Environment& environment)
 // A token is never a word of the command line, where everybody can read it.
 StatusOr<std::unique_ptr<protocol::Client>> Connect(const Globals& globals,
                                                     const Environment& environment) {
-  StatusOr<std::unique_ptr<protocol::Client>> client =
-      environment.connect(ChooseServer(globals, environment));
+  StatusOr<std::unique_ptr<protocol::Client>> client = environment.connect(
+      ChooseServer(globals, environment), globals.ca_file.value_or(environment.ca_file));
   const std::string path = globals.token_file.value_or(environment.token_file);
   if (!client.ok() || path.empty()) {
     return client;

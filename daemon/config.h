@@ -41,6 +41,14 @@ struct Config {
     std::string listen;                              // "127.0.0.1:11380"; empty: off
   } api;
 
+  // PEM files; both or neither. With them api.listen speaks TLS.
+  struct {
+    std::string certificate;
+    std::string key;
+
+    bool on() const { return !certificate.empty() && !key.empty(); }
+  } tls;
+
   struct {
     std::string listen;
     std::string socket;
@@ -146,6 +154,7 @@ class ConfigReader {
   };
 
   void FinishQueues();
+  void FinishListen();
   void Fail(std::string_view where, std::string_view message);
   // Where the value of `key` came from, or its name when it is the default.
   std::string Where(std::string_view key) const;

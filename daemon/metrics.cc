@@ -178,6 +178,11 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   page->Counter("delayd_connections_timed_out_total",
                 "Connections ended because the client was too slow, or idle for too long.",
                 server.timed_out);
+  page->Counter(
+      "delayd_tls_handshakes_total", "TLS handshakes that succeeded.", figures.tls.handshakes);
+  page->Counter("delayd_tls_failures_total",
+                "TLS handshakes and connections that failed.",
+                figures.tls.failed);
 }
 
 // "v1/queues/*/lease" -> "/v1/queues/*/lease"
