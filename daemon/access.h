@@ -25,7 +25,7 @@ enum class Role : uint8_t {
   kNone,
   kRead,     // look at everything, payloads included
   kEnqueue,  // and change jobs: enqueue, cancel, lease, ack, ...
-  kAdmin,    // and change what concerns all: many jobs at once, verify, backup, the clock
+  kAdmin,    // and change what concerns all: verify, backup, the clock
 };
 
 std::string_view RoleName(Role role);  // "none", "read", "enqueue", "admin"

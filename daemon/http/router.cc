@@ -62,7 +62,7 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"GET", "healthz", Role::kNone, BodyRule::kNone, "", ShowHealth},
     {"GET", "readyz", Role::kNone, BodyRule::kNone, "", ShowReadiness},
     {"GET", "metrics", Role::kRead, BodyRule::kNone, "", ShowMetrics},
-    {"GET", "openapi.json", Role::kNone, BodyRule::kNone, "", ShowOpenApi},
+    {"GET", "openapi.json", Role::kRead, BodyRule::kNone, "", ShowOpenApi},
 });
 
 std::vector<std::string_view> Words(std::string_view text, char separator) {
