@@ -160,7 +160,10 @@ StatusOr<Enqueued::Item> EngineCore::ExistingItem(const Located& located) {
   return Enqueued::Item{.job = std::move(view), .existed = true};
 }
 
-Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint) {
+Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec,
+                                      JobId id,
+                                      uint64_t fingerprint,
+                                      const std::string& user) {
   const Queue& queue = QueueForNewJob(spec.queue);
   storage::JobRecord record;
   record.id = id;
@@ -174,6 +177,7 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerpr
   record.fingerprint = fingerprint;
   record.key = std::move(spec.key);
   record.payload = std::move(spec.payload);
+  record.user = user;
   const WallTime key_due = KeyDue(record.due);
   PutNewRows(&record, key_due);
   JobState state = JobState::kDead;
@@ -207,6 +211,7 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   // A retry of what is stored already needs no room.
   if (!all_exist) {
     DELAYD_RETURN_IF_ERROR(enqueue_refusal_);
+    DELAYD_RETURN_IF_ERROR(CheckQuotas(command, plans));
   }
   Enqueued result;
   result.items.resize(specs.size());
@@ -221,7 +226,7 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
     if (plans[i].existing || plans[i].same_as) {
       ++counters_.existed;
     } else {
-      result.items[i] = EnqueueOne(specs[i], plans[i].id, plans[i].fingerprint);
+      result.items[i] = EnqueueOne(specs[i], plans[i].id, plans[i].fingerprint, command.user);
     }
   }
   for (size_t i = 0; i < specs.size(); ++i) {

@@ -52,6 +52,7 @@ struct ModelJob {
   uint32_t kicks = 0;
   Millis lease{0};
   std::string last_error;
+  std::string user;
   WallTime place;           // key_due of a pending job, time of death of a dead one
   uint64_t batch = 0;       // the batch of its last change
   uint64_t timer_rank = 0;  // order among timers of the same millisecond
@@ -196,7 +197,8 @@ class Model {
   // model_enqueue.cc
   void Do(engine::RequestId request, const engine::Enqueue& command);
   const char* Validate(const JobSpec& spec, StatusCode* code) const;
-  JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id);
+  const char* CheckQuotas(const engine::Enqueue& command, const std::vector<bool>& is_new) const;
+  JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id, const std::string& user);
   JobView FinishedView(const ModelKey& key, uint64_t* batch) const;
 
   // model.cc
@@ -219,8 +221,10 @@ class Model {
 
   // Checked by the oracle against two moments, not predicted.
   void Do(engine::RequestId, const engine::List&) {}
+
   // No part of the workload.
   void Do(engine::RequestId, const engine::Drain&) {}
+
   void Do(engine::RequestId, const engine::EndWait&) {}
 
   // What it changes is seen in ClockWatch only, which the simulation lets accept by itself.
