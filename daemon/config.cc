@@ -273,6 +273,13 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      [](std::string_view text, Config* c) {
        return SetCount(text, 1, 1'000'000, &c->limits.connections);
      }},
+    {"limits.jobs_per_user",
+     "",
+     "COUNT",
+     "jobs that a user who is no admin may have stored; 0: no quota",
+     [](std::string_view text, Config* c) {
+       return SetCount(text, 0, 1'000'000'000, &c->limits.jobs_per_user);
+     }},
     {"limits.idle",
      "",
      "DURATION",

@@ -84,6 +84,7 @@ struct Config {
     uint64_t request_header = limits::kRequestHeaderBytesMax;
     uint64_t request_body = limits::kRequestBodyBytesMax;
     uint32_t connections = 1024;
+    uint32_t jobs_per_user = 0;  // 0: no limit
     Millis idle{std::chrono::minutes(5)};
   } limits;
 

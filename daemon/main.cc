@@ -84,6 +84,7 @@ class HttpApi {
                  .version = std::string(Version()),
                  .service = service,
                  .counts = counts,
+                 .user_jobs_max = config.limits.jobs_per_user,
                  .access = &access}),
         tls_(tls) {
     unix_.line_bytes_max = config.limits.request_line;
@@ -135,6 +136,7 @@ class BeanstalkApi {
       : hub_({.job_bytes_max = config.limits.payload,
               .version = std::string(Version()),
               .started = started,
+              .user_jobs_max = config.limits.jobs_per_user,
               .access = &access}) {}
 
   static std::string NameOf(const Listener& listener) {

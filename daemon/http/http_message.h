@@ -22,6 +22,7 @@ struct Request {
   bool keep_alive = true;
   std::string authorization;  // the header, as it came; never logged
   Role role = Role::kAdmin;   // of who asks; the session knows
+  std::string user;           // the same; empty: nobody in particular
 };
 
 struct Response {
