@@ -76,6 +76,7 @@ class Api {
   StatusOr<protocol::QueueCounts> Queue(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> Stats();
   StatusOr<std::vector<protocol::Stat>> AcceptClock();
+  StatusOr<std::vector<protocol::Stat>> Drain(bool on);
   StatusOr<protocol::VerifyResult> Verify();
   StatusOr<protocol::BackupResult> BackUp(const protocol::BackupRequest& request);
   StatusOr<protocol::Health> Health();

@@ -50,6 +50,7 @@
 #include "daemon/engine/job_table.h"
 #include "daemon/engine/list_page.h"
 #include "daemon/engine/low_water_mark.h"
+#include "daemon/engine/parked_replies.h"
 #include "daemon/engine/pending_changes.h"
 #include "daemon/engine/queue_table.h"
 #include "storage/keys.h"
@@ -476,7 +477,7 @@ class EngineCore final : public Engine {
   std::deque<std::pair<uint64_t, WallTime>> finishing_;
   std::optional<BootTime> next_trim_;  // none: nothing is kept of any finished job
 
-  std::deque<Reply> parked_;  // wait for the commit of their sequence
+  ParkedReplies parked_;
   std::vector<Reply> ready_replies_;
   std::vector<Status> incidents_;
   Status fatal_;

@@ -271,6 +271,14 @@ Routed AcceptClock(const RouteInput&) {
   return Order{engine::AcceptClock{}, ReplyForm::kStats};
 }
 
+Routed DrainDaemon(const RouteInput& input) {
+  const StatusOr<bool> on = protocol::ParseDrainRequest(input.request.body);
+  if (!on.ok()) {
+    return ProblemResponse(on.status());
+  }
+  return Order{engine::Drain{.on = *on}, ReplyForm::kStats};
+}
+
 Routed VerifyNow(const RouteInput& input) {
   if (!input.request.body.empty()) {
     const Status empty = protocol::ReadJsonObject(

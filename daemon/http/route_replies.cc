@@ -96,6 +96,7 @@ Response RenderStats(const engine::StatsView& stats) {
                                          {"epoch", stats.epoch},
                                          {"commit_sequence", stats.commit_sequence}};
   figures.push_back({"clock", std::string(stats.clock)});
+  figures.push_back({"mode", stats.draining ? "draining" : "serving"});
   if (stats.next_due) {
     figures.push_back({"next_due", protocol::FormatTimestamp(*stats.next_due)});
   }
