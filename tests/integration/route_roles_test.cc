@@ -56,6 +56,7 @@ const std::map<std::string, Needs> kRules = {
     {"POST /v1/leases/{token}/nack", kEnqueue},
 
     {"POST /v1/admin/backup", kAdmin},
+    {"POST /v1/admin/drain", kAdmin},
     {"POST /v1/admin/verify", kAdmin},
     {"POST /v1/clock/accept", kAdmin},
 };
