@@ -302,7 +302,9 @@ int Serve(const Config& config,
                      [&] {
                        notify.Reloading();
                        std::optional<engine::Configure> settings = Reload(read_config, config);
-                       ReloadCertificate(config, &tls);
+                       if (settings) {
+                         ReloadCertificate(config, &tls);
+                       }
                        notify.Reloaded("Serving");
                        return settings;
                      },

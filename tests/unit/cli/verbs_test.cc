@@ -154,6 +154,19 @@ TEST(ListVerbTest, PrintsATable) {
             "2   orders  order:1001  scheduled  2027-01-01T09:30:00.000Z  30m   relative  0/25\n");
 }
 
+TEST(TokenOptionTest, ATokenIsNotSentInClearToOtherMachines) {
+  for (const char* server : {"http://jobs.example", "http://10.0.0.1:80", "http://[::2]"}) {
+    const Outcome outcome = Ctl({"--server", server, "--token-file", "/nowhere", "stats"});
+    EXPECT_EQ(outcome.code, 2) << server;
+    EXPECT_THAT(outcome.err, HasSubstr("in clear")) << server;
+  }
+  for (const char* server : {"http://localhost", "http://[::1]:1", "https://jobs.example"}) {
+    EXPECT_THAT(Ctl({"--server", server, "--token-file", "/nowhere", "stats"}).err,
+                HasSubstr("cannot read the token file"))
+        << server;
+  }
+}
+
 TEST(ListVerbTest, TellsWhichClockAJobFollows) {
   const Outcome outcome = Ctl({"list"}, {.daemon = [](const Request&) {
                                 JobView wall = SomeJob(2);
