@@ -471,7 +471,7 @@ bool Server::Loop::stop_complete(const Now& now) const {
 Status Server::Loop::FailAll(Status cause) {
   log::Error("storage failed; the daemon ends and does not go on in memory",
              {{"code", cause.reason()}, {"detail", cause.message()}});
-  std::unordered_map<engine::RequestId, Pending> pending;
+  boost::unordered_flat_map<engine::RequestId, Pending> pending;
   pending.swap(pending_);
   for (const auto& [id, request] : pending) {
     engine::Reply reply;

@@ -23,6 +23,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 namespace delayd {
 
@@ -118,7 +119,7 @@ class Server::Loop {
 
   std::unordered_map<Connection*, ConnectionPtr> connections_;
   std::vector<ConnectionPtr> touched_;
-  std::unordered_map<engine::RequestId, Pending> pending_;
+  boost::unordered_flat_map<engine::RequestId, Pending> pending_;
   engine::RequestId next_request_ = 1;
 
   // The earliest first; an entry that is not its connection's queued_deadline any more is skipped.
