@@ -189,8 +189,12 @@ void EngineCore::ForecastNear(const Queue* queue, ForecastView* view) const {
 // What lies behind the frontier: durable rows, as far as no change of them is under way, and the
 // rows that will be there for those changes.
 Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
-  const TimerPlace begin =
-      std::max(frontier_, TimerPlace(std::max(far_begins_, view->steps.front().from), JobId{}));
+  TimerPlace begin = std::max(frontier_, TimerPlace(far_begins_, JobId{}));
+  if (FirstOnDisk() < begin.first) {
+    // A queue lags behind; what is due already is not scheduled.
+    begin = {std::max(FirstOnDisk(), now_.wall + Millis(1)), JobId{}};
+  }
+  begin = std::max(begin, TimerPlace(view->steps.front().from, JobId{}));
   const auto first = std::ranges::find_if(
       view->steps, [&](const ForecastView::Step& step) { return begin.first < step.to; });
   if (first == view->steps.end()) {
@@ -235,7 +239,8 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     const auto parts = storage::ParseTimerKey(key);
     const auto head = storage::DecodeTimerHead(key, value);
     failed = !parts.ok() ? parts.status() : head.status();
-    if (!failed.ok() || jobs_.Find(parts->id) || (queue != nullptr && head->queue != queue->id)) {
+    if (!failed.ok() || jobs_.Find(parts->id) || (queue != nullptr && head->queue != queue->id) ||
+        MomentOf(DueOf(*head)).IsOver(advanced_to_)) {
       return;
     }
     if (ForecastView::Step* step = StepOf(view, StepLength(*view), parts->key_due)) {
