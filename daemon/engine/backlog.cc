@@ -99,6 +99,7 @@ void EngineCore::LeaveBacklogs() {
   });
   frontier_ = now;
   far_begins_ = FirstRowFrom(now);
+  DropWhatIsFar();  // what came due before older ones of its queue were loaded
 }
 
 // What is left for the lagging queues, in equal parts; a quarter stays free for the others.
@@ -132,15 +133,16 @@ bool EngineCore::LaggingWant() const {
 
 // A bounded number of rows, one queue after the other. Whether more is wanted.
 bool EngineCore::LoadLagging() {
+  const auto has_nothing = [this](QueueId id) { return queues_[id].held == 0; };
+  if (!HasRoom() && std::ranges::any_of(lagging_, has_nothing) && CanMakeRoom()) {
+    // For them, before the window takes it again.
+    MakeRoom(HeldMax() - HeldMax() / 4);
+  }
   size_t rows_left = limits::kLoadQueuePageRows;
   const size_t share = ShareOfLagging();
   for (size_t looks = lagging_.size(); looks > 0 && !lagging_.empty() && rows_left > 0; --looks) {
     next_lagging_ = (next_lagging_ + 1) % lagging_.size();
     Queue& queue = queues_[lagging_[next_lagging_]];
-    if (queue.held == 0 && !HasRoom() && CanMakeRoom()) {
-      MakeRoom(HeldMax() - HeldMax() / 4);
-      return true;
-    }
     const size_t rows = std::min(RowsWanted(queue, share), rows_left);
     if (rows == 0) {
       continue;

@@ -40,7 +40,7 @@ class RowEstimate {
   using Scan = std::function<Status(const TimerPlace& from, WallTime to, const Visit& visit)>;
 
   // `counts`: whether a row is one of those to be counted.
-  RowEstimate(Scan scan, std::function<bool(JobId)> counts, JobId id_end)
+  RowEstimate(Scan scan, std::function<bool(const TimerPlace&)> counts, JobId id_end)
       : scan_(std::move(scan)), counts_(std::move(counts)), id_end_(ToInt(id_end)) {}
 
   Status Count(TimerPlace from, WallTime to, size_t rows_max, ForecastView::Step* step) {
@@ -86,7 +86,7 @@ class RowEstimate {
       }
       look.last = place;
       ++look.rows;
-      look.counted += counts_(place.second) ? 1U : 0U;
+      look.counted += counts_(place) ? 1U : 0U;
       return true;
     }));
     return look;
@@ -137,7 +137,7 @@ class RowEstimate {
   }
 
   const Scan scan_;
-  const std::function<bool(JobId)> counts_;
+  const std::function<bool(const TimerPlace&)> counts_;
   const uint64_t id_end_;
   size_t seeks_left_ = limits::kForecastSeeksMax;
 };
@@ -191,8 +191,7 @@ void EngineCore::ForecastNear(const Queue* queue, ForecastView* view) const {
 Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   TimerPlace begin = std::max(frontier_, TimerPlace(far_begins_, JobId{}));
   if (FirstOnDisk() < begin.first) {
-    // A queue lags behind; what is due already is not scheduled.
-    begin = {std::max(FirstOnDisk(), now_.wall + Millis(1)), JobId{}};
+    begin = {std::max(FirstOnDisk(), FirstKeyNotDue()), JobId{}};  // a queue lags behind
   }
   begin = std::max(begin, TimerPlace(view->steps.front().from, JobId{}));
   const auto first = std::ranges::find_if(
@@ -224,10 +223,12 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     }
     return failed;
   };
-  const auto is_settled = [this](JobId id) {
-    return !jobs_.Find(id) && !pending_.IsChanging(Table::kIndex, storage::IndexKey(id));
+  const auto waits_on_disk = [this](const TimerPlace& place) {
+    const auto [key_due, id] = place;
+    return !jobs_.Find(id) && !pending_.IsChanging(Table::kIndex, storage::IndexKey(id)) &&
+           StateOnDisk(key_due, id) == JobState::kScheduled;
   };
-  RowEstimate estimate(scan, is_settled, JobId{next_id_});
+  RowEstimate estimate(scan, waits_on_disk, JobId{next_id_});
   const auto steps = static_cast<size_t>(view->steps.end() - first);
   for (auto step = first; step != view->steps.end(); ++step) {
     const TimerPlace from = std::max(begin, TimerPlace(step->from, JobId{}));

@@ -56,6 +56,15 @@ WallTime EngineCore::LatestKeyOfNow() const {
   return std::max(LatestKeyByClocks(now_), low_water_mark_);
 }
 
+// Whatever is keyed before this is due: a relative job is keyed ahead of the boot clock by
+// wall_offset_min_ at least.
+WallTime EngineCore::FirstKeyNotDue() const {
+  if (wall_offset_min_ == Millis::max()) {
+    return now_.wall;
+  }
+  return std::min(now_.wall, WallTime(now_.boot.time_since_epoch() + wall_offset_min_));
+}
+
 WallTime EngineCore::LatestKeyByClocks(const Now& now) const {
   return std::max(now.wall, WallTime(now.boot.time_since_epoch() + wall_offset_max_));
 }
@@ -196,7 +205,11 @@ void EngineCore::DropFarthest(size_t keep) {
 void EngineCore::DropWhatIsFar() {
   for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
     const JobEntry& entry = jobs_[slot];
-    if (IsDroppable(slot) && !IsNear(queues_[entry.queue()], entry.key_due(), entry.id())) {
+    const bool is_held = IsDroppable(slot);
+    if (is_held && !IsNear(queues_[entry.queue()], entry.key_due(), entry.id())) {
+      if (!queues_[entry.queue()].frontier) {
+        far_begins_ = std::min(far_begins_, entry.key_due());
+      }
       Forget(slot);
     }
   }

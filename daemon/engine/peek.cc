@@ -36,14 +36,11 @@ StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::string& name) cons
 
 // Nothing of the queue that still waits is keyed before this: what a timer stands for is keyed at
 // its due time or later, and what is on disk only at far_begins_ or later. Of a queue that lags
-// behind, what lies on disk and is due is passed over, as far as the clocks tell it from the key.
+// behind, what lies on disk and is due is passed over.
 WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   WallTime first = far_begins_;
   if (queue.frontier) {
-    const WallTime not_due = wall_offset_min_ == Millis::max()
-                                 ? now_.wall
-                                 : WallTime(now_.boot.time_since_epoch() + wall_offset_min_);
-    first = std::min(first, std::max(queue.frontier->first, std::min(now_.wall, not_due)));
+    first = std::min(first, std::max(queue.frontier->first, FirstKeyNotDue()));
   }
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
     first = std::min(first, WallFromMillis(static_cast<int64_t>(next)) - kClockRounding);

@@ -79,6 +79,9 @@ void Model::Do(RequestId request, const engine::Lease& command) {
       (command.lease->count() < 1 || command.lease->count() > limits::kLeaseMsMax)) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_lease", 0);
   }
+  if (Follows()) {
+    return OpenLease(request, command);
+  }
   for (const std::string& queue : command.queues) {
     ServeQueue(queue);  // who has waited longer comes first
   }
@@ -124,6 +127,9 @@ void Model::TakeBack(const engine::Leased& leased) {
 }
 
 void Model::ServeQueue(const std::string& queue) {
+  if (Follows()) {
+    return;
+  }
   while (!QueueOf(queue).waiters.empty() && BestReady({queue}) != nullptr) {
     const uint64_t id = QueueOf(queue).waiters.front();
     uint64_t batch = 0;

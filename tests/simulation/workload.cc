@@ -366,7 +366,8 @@ Command Workload::NextOfTheRest() {
       return NextConfigure();
     default:
       return engine::Peek{.queue = Queue(),
-                          .which = static_cast<engine::Peek::Which>(choices_.Below(3))};
+                          .which = static_cast<engine::Peek::Which>(
+                              habits_.little_memory ? 1 + choices_.Below(2) : choices_.Below(3))};
   }
 }
 
