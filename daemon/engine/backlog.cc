@@ -21,6 +21,13 @@ namespace delayd::engine {
 
 using storage::Table;
 
+namespace {
+
+// More of a lagging queue than its workers take in a second need not be in memory.
+constexpr size_t kLaggingJobsMax = 65'536;
+
+}  // namespace
+
 // What workers hold must be in memory, and may not keep everything else out of it.
 size_t EngineCore::HeldMax() const {
   const size_t others = jobs_.size() - held_;
@@ -102,14 +109,17 @@ void EngineCore::LeaveBacklogs() {
   DropWhatIsFar();  // what came due before older ones of its queue were loaded
 }
 
-// What is left for the lagging queues, in equal parts; a quarter stays free for the others.
+// What is left for the lagging queues, in equal parts, as far as it is of use; a quarter stays free
+// for the others.
 size_t EngineCore::ShareOfLagging() const {
   size_t others = held_;
   for (const QueueId id : lagging_) {
     others -= queues_[id].held;
   }
   const size_t left = HeldMax() - std::min(others, HeldMax());
-  return lagging_.empty() ? 0 : std::max<size_t>((left - left / 4) / lagging_.size(), 1);
+  return lagging_.empty()
+             ? 0
+             : std::clamp<size_t>((left - left / 4) / lagging_.size(), 1, kLaggingJobsMax);
 }
 
 size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
@@ -137,6 +147,9 @@ bool EngineCore::LoadLagging() {
   if (!HasRoom() && std::ranges::any_of(lagging_, has_nothing) && CanMakeRoom()) {
     // For them, before the window takes it again.
     MakeRoom(HeldMax() - HeldMax() / 4);
+    if (sweep_) {
+      return true;
+    }
   }
   size_t rows_left = limits::kLoadQueuePageRows;
   const size_t share = ShareOfLagging();

@@ -380,6 +380,7 @@ class EngineCore final : public Engine {
 
   void DropFarthest(size_t keep);
   void DropWhatIsFar();
+  void Sweep();
   std::optional<Millis> UntilLoad(const Now& now) const;
 
   bool IsDroppable(Slot slot) const {
@@ -445,6 +446,7 @@ class EngineCore final : public Engine {
   void Place(Slot slot, const DueTimes& due, Overdue overdue);
   void Hold(const JobEntry& entry);
   void MakeReady(Slot slot);
+  static void CancelTimer(wheel::TimingWheel& wheel, const JobEntry& entry);
   // Takes a job out of wheel, ready heap or lease; its entry stays.
   void Unplace(Slot slot);
   void Forget(Slot slot);
@@ -500,6 +502,7 @@ class EngineCore final : public Engine {
   size_t pages_behind_ = 0;            // loaded since it was ahead of the time
   std::vector<QueueId> lagging_;       // queues with a frontier of their own
   size_t next_lagging_ = 0;
+  std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
   // The most that the wall clock was ahead of the boot clock when a relative job of this boot got
   // its due time; and what of it is durable.
   Millis wall_offset_max_ = kNoOffset;

@@ -21,6 +21,13 @@ namespace delayd::engine {
 
 using storage::Table;
 
+namespace {
+
+// Looked at in one turn; to drop one takes about a microsecond.
+constexpr Slot kSweepSlots = 16'384;
+
+}  // namespace
+
 JobState EngineCore::Settle(const storage::JobRecord& record,
                             WallTime key_due,
                             std::optional<Slot> slot) {
@@ -76,12 +83,17 @@ void EngineCore::SlideFrontier() {
 }
 
 bool EngineCore::LoadAhead() {
+  if (sweep_) {
+    Sweep();
+    return true;
+  }
   if (held_ > HeldMax() + options_.memory_jobs_max / 4) {
     MakeRoom(HeldMax());
   }
   SlideFrontier();
-  const bool more_of_lagging = LoadLagging();
-  return LoadNextPage() || more_of_lagging;
+  const bool more_of_lagging = !sweep_ && LoadLagging();
+  // Room that is still being made is not taken yet.
+  return sweep_ || LoadNextPage() || more_of_lagging;
 }
 
 bool EngineCore::LoadNextPage() {
@@ -92,6 +104,9 @@ bool EngineCore::LoadNextPage() {
   pages_behind_ = IsBehind() ? pages_behind_ + 1 : 0;
   if (IsBehind() && !HasRoom() && CanMakeRoom()) {
     MakeRoom(HeldMax() - HeldMax() / 4);
+  }
+  if (sweep_) {
+    return true;
   }
   if (IsBehind() && (!HasRoom() || pages_behind_ > limits::kLoadPagesBehindMax)) {
     LeaveBacklogs();
@@ -202,8 +217,16 @@ void EngineCore::DropFarthest(size_t keep) {
   DropWhatIsFar();
 }
 
+// A frontier went back, and left jobs behind it in memory. They go in steps: what comes before that
+// passes over what is still there.
 void EngineCore::DropWhatIsFar() {
-  for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
+  sweep_ = 0;
+  Sweep();
+}
+
+void EngineCore::Sweep() {
+  const Slot end = std::min(jobs_.slot_count() - *sweep_, kSweepSlots) + *sweep_;
+  for (Slot slot = *sweep_; slot < end; ++slot) {
     const JobEntry& entry = jobs_[slot];
     const bool is_held = IsDroppable(slot);
     if (is_held && !IsNear(queues_[entry.queue()], entry.key_due(), entry.id())) {
@@ -213,6 +236,7 @@ void EngineCore::DropWhatIsFar() {
       Forget(slot);
     }
   }
+  sweep_ = end == jobs_.slot_count() ? std::nullopt : std::optional(end);
 }
 
 std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {

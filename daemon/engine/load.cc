@@ -10,6 +10,10 @@ using storage::Table;
 
 namespace {
 
+// Pages of jobs that are not due yet which a start loads before it serves; the others come while it
+// does.
+constexpr size_t kPagesAtStart = 8;
+
 StatusOr<uint64_t> ReadMetaNumber(const storage::JobReader& store, std::string_view key) {
   std::string value;
   const Status got = store.Get(Table::kMeta, key, &value);
@@ -157,9 +161,9 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
 Status EngineCore::LoadWindow(const Progress& progress) {
   frontier_ = Frontier(low_water_mark_, JobId{});
   const WallTime target = LatestKeyOfNow() + options_.horizon;
-  // The rest of a backlog is loaded when requests are served already.
+  // What is left is loaded when requests are served already.
   for (; frontier_ < Frontier(target, JobId{}) && HasRoom() &&
-         pages_behind_ < limits::kLoadPagesBehindMax;
+         pages_behind_ < (IsBehind() ? limits::kLoadPagesBehindMax : kPagesAtStart);
        ++pages_behind_) {
     DELAYD_RETURN_IF_ERROR(LoadPage(target, Overdue::kReadyAtOnce));
     DELAYD_CRASH_POINT("load/page");

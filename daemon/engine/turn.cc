@@ -104,7 +104,7 @@ void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
   entry.set_phase(Phase::kScheduled);
   wheel::TimingWheel& wheel = moment.on_boot_clock ? boot_wheel_ : wall_wheel_;
   entry.handle =
-      static_cast<uint64_t>(wheel.Add(static_cast<wheel::Tick>(moment.tick), TimerIdOfJob(slot)));
+      wheel::IndexOf(wheel.Add(static_cast<wheel::Tick>(moment.tick), TimerIdOfJob(slot)));
 }
 
 EngineCore::Moment EngineCore::MomentOf(const DueTimes& due) const {
@@ -134,6 +134,15 @@ void EngineCore::MakeReady(Slot slot) {
   ServeSoon(queue);
 }
 
+// Its entry holds half of the timer's handle: that the timer lives is ours to know.
+void EngineCore::CancelTimer(wheel::TimingWheel& wheel, const JobEntry& entry) {
+  if (entry.handle == JobEntry::kFired) {
+    return;
+  }
+  const bool cancelled = wheel.Cancel(wheel.HandleAt(entry.handle));
+  DELAYD_CHECK(cancelled);
+}
+
 void EngineCore::Unplace(Slot slot) {
   JobEntry& entry = jobs_[slot];
   Queue& queue = queues_[entry.queue()];
@@ -144,18 +153,17 @@ void EngineCore::Unplace(Slot slot) {
     case Phase::kScheduled:
       --queue.held;
       --held_;
-      (entry.on_boot_clock() ? boot_wheel_ : wall_wheel_)
-          .Cancel(static_cast<wheel::TimerHandle>(entry.handle));
+      CancelTimer(entry.on_boot_clock() ? boot_wheel_ : wall_wheel_, entry);
       break;
     case Phase::kReady:
       --queue.held;
       --held_;
-      queue.ready.Remove(static_cast<uint32_t>(entry.handle));
+      queue.ready.Remove(entry.handle);
       queue.urgent -= entry.priority() < limits::kPriorityDefault ? 1U : 0U;
       --fired_count_;
       break;
     case Phase::kLeased:
-      boot_wheel_.Cancel(static_cast<wheel::TimerHandle>(entry.handle));
+      CancelTimer(boot_wheel_, entry);
       leases_.erase(slot);
       --queue.leased;
       --fired_count_;
@@ -206,6 +214,7 @@ void EngineCore::Fire(uint64_t timer_id) {
     return;
   }
   const auto slot = static_cast<Slot>(timer_id);
+  jobs_[slot].handle = JobEntry::kFired;
   if (jobs_[slot].phase() == Phase::kLeased) {
     LeaseExpired(slot);
     return;
@@ -264,9 +273,9 @@ void EngineCore::RebuildWallWheel() {
       continue;
     }
     if (entry.phase() == Phase::kScheduled) {
-      const auto due = old.Due(static_cast<wheel::TimerHandle>(entry.handle));
+      const auto due = old.Due(old.HandleAt(entry.handle));
       DELAYD_CHECK(due.has_value());
-      entry.handle = static_cast<uint64_t>(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
+      entry.handle = wheel::IndexOf(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
     } else if (entry.phase() == Phase::kReady && entry.key_due() > now_.wall) {
       WaitAgain(slot);
     }
@@ -283,7 +292,7 @@ void EngineCore::WaitAgain(Slot slot) {
   Hold(entry);
   entry.set_phase(Phase::kScheduled);
   const auto tick = static_cast<wheel::Tick>(ToMillis(due));
-  entry.handle = static_cast<uint64_t>(wall_wheel_.Add(tick, TimerIdOfJob(slot)));
+  entry.handle = wheel::IndexOf(wall_wheel_.Add(tick, TimerIdOfJob(slot)));
 }
 
 // The due time on the wall clock. key_due is never before it, and later only where the low-water
