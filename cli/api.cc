@@ -229,6 +229,12 @@ StatusOr<std::vector<protocol::Stat>> Api::AcceptClock() {
   return Understood(protocol::ParseStats(answer));
 }
 
+StatusOr<std::vector<protocol::Stat>> Api::Drain(bool on) {
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
+                          Call("POST", "/v1/admin/drain", kJson, protocol::DrainRequestToJson(on)));
+  return Understood(protocol::ParseStats(answer));
+}
+
 StatusOr<protocol::VerifyResult> Api::Verify() {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/admin/verify"));
   return Understood(protocol::ParseVerifyResult(answer));

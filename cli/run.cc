@@ -15,12 +15,12 @@ namespace {
 std::vector<std::unique_ptr<Verb>> AllVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
   for (const auto make : {
-           MakeEnqueue, MakeList,       MakeShow,     MakeCancel, MakeReschedule, MakeTouch,
-           MakeKick,    MakeRun,        MakeWait,     MakeImport, MakeExport,     MakeWork,
-           MakeLease,   MakeAck,        MakeNack,     MakeBury,   MakeExtend,     MakeQueues,
-           MakePause,   MakeResume,     MakeForecast, MakeStatus, MakeStats,      MakeTop,
-           MakeClock,   MakeVerify,     MakeRecover,  MakeBackup, MakePing,       MakeDoctor,
-           MakeConfig,  MakeCompletion, MakeVersion,
+           MakeEnqueue, MakeList,   MakeShow,       MakeCancel,  MakeReschedule, MakeTouch,
+           MakeKick,    MakeRun,    MakeWait,       MakeImport,  MakeExport,     MakeWork,
+           MakeLease,   MakeAck,    MakeNack,       MakeBury,    MakeExtend,     MakeQueues,
+           MakePause,   MakeResume, MakeForecast,   MakeStatus,  MakeStats,      MakeTop,
+           MakeClock,   MakeDrain,  MakeVerify,     MakeRecover, MakeBackup,     MakePing,
+           MakeDoctor,  MakeConfig, MakeCompletion, MakeVersion,
        }) {
     verbs.push_back(make());
   }

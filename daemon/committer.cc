@@ -61,8 +61,27 @@ void Committer::WaitForBatch(std::unique_lock<std::mutex>* lock) {
   }
 }
 
+Status Committer::CommitHere(const engine::SealedBatch& batch) {
+  {
+    const std::lock_guard lock(mutex_);
+    DELAYD_CHECK(!next_.has_value());
+  }
+  return Write(batch);
+}
+
+Status Committer::Write(const engine::SealedBatch& batch) {
+  if (failed_.ok()) {
+    DELAYD_CRASH_POINT("committer/before_write");
+    failed_ = store_->Commit(*batch.batch);
+    DELAYD_CRASH_POINT("committer/after_write");
+    if (!failed_.ok()) {
+      failed_ = failed_.WithContext("commit " + std::to_string(batch.sequence));
+    }
+  }
+  return failed_;
+}
+
 void Committer::Run() {
-  Status failed;
   while (true) {
     engine::SealedBatch batch;
     {
@@ -73,15 +92,7 @@ void Committer::Run() {
       }
       batch = *std::exchange(next_, std::nullopt);
     }
-    if (failed.ok()) {
-      DELAYD_CRASH_POINT("committer/before_write");
-      failed = store_->Commit(*batch.batch);
-      DELAYD_CRASH_POINT("committer/after_write");
-      if (!failed.ok()) {
-        failed = failed.WithContext("commit " + std::to_string(batch.sequence));
-      }
-    }
-    done_(batch.sequence, failed);
+    done_(batch.sequence, Write(batch));
   }
 }
 

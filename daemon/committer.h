@@ -6,9 +6,10 @@
 // Units:   batches by their sequence.
 // Errors:  the store's, passed on with the batch's number. After the first one nothing is written
 //          any more: what the store holds is then unknown until it is opened again.
-// Threads: Submit and the destructor from the core thread; `done` is called on the committer's own
+// Threads: Submit, CommitHere and the destructor from the core thread; `done` is called on the
+// committer's own
 //          thread and must hand over to the core thread.
-// Cost:    one wake-up of a thread each way per batch.
+// Cost:    one wake-up of a thread each way per batch that is submitted.
 // Source:  group commit, as DeWitt et al. 1984 have it; the queue is one batch long on purpose.
 #pragma once
 
@@ -45,9 +46,12 @@ class Committer {
 
   // At most one batch is in flight: the one before must have been reported done.
   void Submit(engine::SealedBatch batch);
+  // The same on the caller's own thread, which waits for the disk: no wake-up, and no `done`.
+  Status CommitHere(const engine::SealedBatch& batch);
 
  private:
   void Run();
+  Status Write(const engine::SealedBatch& batch);
   void LookAtDisk();
   // Returns when there is a batch, or when the committer ends; meanwhile it looks at the disk.
   void WaitForBatch(std::unique_lock<std::mutex>* lock);
@@ -57,6 +61,7 @@ class Committer {
   DiskReserve reserve_;
   const DiskChanged disk_changed_;
   std::chrono::steady_clock::time_point next_look_;
+  Status failed_;  // of whoever writes; one batch at a time hands it over
   std::mutex mutex_;
   std::condition_variable wake_;
   std::optional<engine::SealedBatch> next_;  // guarded by mutex_

@@ -18,6 +18,12 @@ constexpr size_t kReadBytes = size_t{64} * 1024;
 // Requests of one connection in one turn; the others have theirs before it goes on.
 constexpr int kRequestsPerTurn = 256;
 
+// docs/decisions/0047: a batch that one client waits for is written by the core thread itself when
+// the ones before it were alike and the disk is quick.
+constexpr size_t kLoneJobsMax = 4;
+constexpr uint32_t kLoneBatchesMin = 4;
+constexpr std::chrono::milliseconds kFastCommit{2};
+
 constexpr std::array<uint64_t, 16> kCommitBoundsUs = {100,
                                                       250,
                                                       500,
@@ -165,15 +171,8 @@ Status Server::Loop::Turn() {
   turn_again_ = false;
   ++figures_.turns;
   if (commit_result_) {
-    const CommitResult result = *std::exchange(commit_result_, std::nullopt);
-    in_flight_ = false;
-    if (!result.status.ok()) {
-      return FailAll(result.status);
-    }
-    NoteCommit(result);
-    DELAYD_CRASH_POINT("server/committed");
-    engine_->Committed(result.sequence);
-    DeliverReplies();  // before a client that has gone is asked what it holds
+    // Its answers go out before a client that has gone is asked what it holds.
+    DELAYD_RETURN_IF_ERROR(TakeCommit(*std::exchange(commit_result_, std::nullopt)));
   }
   // After the reads: a delay must not count from a moment before its request had arrived.
   Now now = clock_->Sample();
@@ -194,7 +193,7 @@ Status Server::Loop::Turn() {
   if (!engine_->fatal().ok()) {
     return FailAll(engine_->fatal());
   }
-  Submit(now);
+  DELAYD_RETURN_IF_ERROR(Submit(now));
   DeliverReplies();
   FinishTouched(now);
   LogIncidents();
@@ -245,6 +244,7 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
     }
     engine_->Execute(id, std::move(request->command), now);
   }
+  clients_ += taken > 0 ? 1U : 0U;
   Session& session = connection->session();
   connection->held_back =
       taken == kRequestsPerTurn || under_pressure() || !session.wants_input() || session.has_more();
@@ -291,24 +291,52 @@ void Server::Loop::FinishAdmin(const AdminAnswer& answer) {
   }
 }
 
-void Server::Loop::Submit(const Now& now) {
+Status Server::Loop::Submit(const Now& now) {
   if (in_flight_) {
-    return;
+    return OkStatus();
   }
-  if (std::optional<engine::SealedBatch> batch = engine_->Seal(now)) {
-    in_flight_ = true;
-    DELAYD_CRASH_POINT("server/sealed");
-    submitted_ = std::chrono::steady_clock::now();
-    submitted_boot_ = now.boot;
-    figures_.commit_jobs.Observe(batch->jobs);
-    figures_.commit_bytes.Observe(batch->batch->bytes());
+  std::optional<engine::SealedBatch> batch = engine_->Seal(now);
+  if (!batch) {
+    return OkStatus();
+  }
+  in_flight_ = true;
+  DELAYD_CRASH_POINT("server/sealed");
+  submitted_ = std::chrono::steady_clock::now();
+  submitted_boot_ = now.boot;
+  figures_.commit_jobs.Observe(batch->jobs);
+  figures_.commit_bytes.Observe(batch->batch->bytes());
+  lone_batches_ = is_lone(*batch) ? lone_batches_ + 1 : 0;
+  clients_ = 0;
+  if (lone_batches_ <= kLoneBatchesMin || disk_is_slow_) {
     committer_.Submit(*std::move(batch));
+    return OkStatus();
   }
+  Status status = committer_.CommitHere(*batch);
+  return TakeCommit({batch->sequence, std::move(status), std::chrono::steady_clock::now()});
+}
+
+// Nobody is kept waiting when the core thread itself waits for the disk.
+bool Server::Loop::is_lone(const engine::SealedBatch& batch) {
+  return clients_ <= 1 && batch.jobs <= kLoneJobsMax &&
+         engine_->uncommitted_bytes() <= batch.batch->bytes();
+}
+
+Status Server::Loop::TakeCommit(const CommitResult& result) {
+  in_flight_ = false;
+  if (!result.status.ok()) {
+    return FailAll(result.status);
+  }
+  NoteCommit(result);
+  DELAYD_CRASH_POINT("server/committed");
+  engine_->Committed(result.sequence);
+  DeliverReplies();
+  return OkStatus();
 }
 
 void Server::Loop::NoteCommit(const CommitResult& result) {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(result.at - submitted_);
   figures_.commit_us.Observe(static_cast<uint64_t>(took.count()));
+  disk_is_slow_ = took > kFastCommit;
   if (took > options_.slow_commit) {
     ++figures_.slow_commits;
     log::Warn(
@@ -443,7 +471,7 @@ bool Server::Loop::stop_complete(const Now& now) const {
 Status Server::Loop::FailAll(Status cause) {
   log::Error("storage failed; the daemon ends and does not go on in memory",
              {{"code", cause.reason()}, {"detail", cause.message()}});
-  std::unordered_map<engine::RequestId, Pending> pending;
+  boost::unordered_flat_map<engine::RequestId, Pending> pending;
   pending.swap(pending_);
   for (const auto& [id, request] : pending) {
     engine::Reply reply;

@@ -23,6 +23,7 @@
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 
 namespace delayd {
 
@@ -72,7 +73,9 @@ class Server::Loop {
   void DiskChanged(const Status& refusal);
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
   void FinishAdmin(const AdminAnswer& answer);
-  void Submit(const Now& now);
+  Status Submit(const Now& now);
+  bool is_lone(const engine::SealedBatch& batch);
+  Status TakeCommit(const CommitResult& result);
   void NoteCommit(const CommitResult& result);
   void DeliverReplies();
   void DeliverReply(engine::Reply reply);
@@ -116,7 +119,7 @@ class Server::Loop {
 
   std::unordered_map<Connection*, ConnectionPtr> connections_;
   std::vector<ConnectionPtr> touched_;
-  std::unordered_map<engine::RequestId, Pending> pending_;
+  boost::unordered_flat_map<engine::RequestId, Pending> pending_;
   engine::RequestId next_request_ = 1;
 
   // The earliest first; an entry that is not its connection's queued_deadline any more is skipped.
@@ -137,6 +140,9 @@ class Server::Loop {
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
   bool in_flight_ = false;
+  uint32_t clients_ = 0;       // that have asked something since the last batch was sealed
+  uint32_t lone_batches_ = 0;  // in a row, up to the last one
+  bool disk_is_slow_ = false;  // by the last commit
   std::chrono::steady_clock::time_point submitted_;
   BootTime submitted_boot_;
   ServerFigures figures_;

@@ -1,5 +1,6 @@
 #include "protocol/stats_json.h"
 
+#include <array>
 #include <limits>
 
 #include "protocol/duration.h"
@@ -11,6 +12,7 @@ namespace delayd::protocol {
 namespace {
 
 constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
+constexpr std::array<std::string_view, 1> kDrainMembers = {"on"};
 
 }  // namespace
 
@@ -121,6 +123,23 @@ StatusOr<std::vector<Stat>> ParseStats(std::string_view json) {
     return OkStatus();
   }));
   return stats;
+}
+
+std::string DrainRequestToJson(bool on) {
+  JsonObjectWriter writer;
+  writer.Bool("on", on);
+  return writer.Take();
+}
+
+StatusOr<bool> ParseDrainRequest(std::string_view json) {
+  bool on = true;
+  if (!json.empty()) {
+    DELAYD_RETURN_IF_ERROR(
+        ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+          return name == "on" ? SetBool(name, value, &on) : UnknownMember(name, kDrainMembers);
+        }));
+  }
+  return on;
 }
 
 std::string HealthToJson(const Health& health) {

@@ -44,6 +44,10 @@ struct Stat {
 std::string StatsToJson(const std::vector<Stat>& stats);
 StatusOr<std::vector<Stat>> ParseStats(std::string_view json);
 
+// Whether no new jobs are to be taken; an empty body says so.
+std::string DrainRequestToJson(bool on);
+StatusOr<bool> ParseDrainRequest(std::string_view json);
+
 // GET /healthz and /readyz: {"status": "ok", "version": "0.1.0"}, and when something is not as it
 // should be {..., "reasons": [{"code": "commit_stuck", "detail": "..."}]}.
 struct Health {

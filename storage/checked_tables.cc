@@ -4,8 +4,6 @@
 #include <string>
 #include <string_view>
 
-#include <rocksdb/file_system.h>
-
 #include "base/coding.h"
 #include "storage/masked_crc.h"
 
@@ -180,20 +178,11 @@ class CheckedTables final : public rocksdb::FileSystemWrapper {
   }
 };
 
-class CheckedTablesEnv final : public rocksdb::EnvWrapper {
- public:
-  explicit CheckedTablesEnv(rocksdb::Env* base) : EnvWrapper(base) {
-    file_system_ = std::make_shared<CheckedTables>(base->GetFileSystem());
-    system_clock_ = base->GetSystemClock();
-  }
-
-  const char* Name() const override { return "CheckedTablesEnv"; }
-};
-
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewCheckedTablesEnv(rocksdb::Env* base) {
-  return std::make_unique<CheckedTablesEnv>(base);
+std::shared_ptr<rocksdb::FileSystem> NewCheckedTables(
+    const std::shared_ptr<rocksdb::FileSystem>& base) {
+  return std::make_shared<CheckedTables>(base);
 }
 
 }  // namespace delayd::storage

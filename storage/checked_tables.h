@@ -1,4 +1,4 @@
-// storage/checked_tables.h — an environment for RocksDB that looks at the end of each table file
+// storage/checked_tables.h — a file system for RocksDB that looks at the end of each table file
 // before RocksDB reads it. Private to the room.
 //
 // Why not leave it to RocksDB: it reads a table's properties block before it knows whether the
@@ -17,14 +17,14 @@
 #include <cstdint>
 #include <memory>
 
-#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 
 namespace delayd::storage {
 
 // The version of RocksDB's table format that the store writes.
 inline constexpr uint32_t kTableFormatVersion = 5;
 
-// `base` must live as long as what is returned.
-std::unique_ptr<rocksdb::Env> NewCheckedTablesEnv(rocksdb::Env* base);
+std::shared_ptr<rocksdb::FileSystem> NewCheckedTables(
+    const std::shared_ptr<rocksdb::FileSystem>& base);
 
 }  // namespace delayd::storage

@@ -6,12 +6,12 @@
 #include <string>
 
 #include "base/crash_point.h"
-#include "storage/checked_tables.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
 #include "storage/rocks_options.h"
 #include "storage/rocks_store.h"
+#include "storage/store_env.h"
 
 namespace delayd::storage {
 namespace {
@@ -65,7 +65,7 @@ class CrashInBackground final : public rocksdb::EventListener {
 }  // namespace
 
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
-  env_ = NewCheckedTablesEnv(options.env != nullptr ? options.env : rocksdb::Env::Default());
+  env_ = NewStoreEnv(options.env);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));

@@ -14,7 +14,8 @@
 
 namespace delayd::storage {
 
-rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::Env* env = rocksdb::Env::Default());
+rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options,
+                                 rocksdb::Env* env = rocksdb::Env::Default());
 
 // In the order of Table; `cache` is shared by all.
 std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(

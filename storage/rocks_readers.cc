@@ -1,9 +1,9 @@
 // Reading: from a live store, from a snapshot of it, and from a directory nobody has open.
 #include "base/check.h"
-#include "storage/checked_tables.h"
 #include "storage/recovery.h"
 #include "storage/rocks_options.h"
 #include "storage/rocks_store.h"
+#include "storage/store_env.h"
 
 namespace delayd::storage {
 namespace {
@@ -59,7 +59,7 @@ class ReadOnlyStore final : public JobReader {
     }
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
-    env_ = NewCheckedTablesEnv(options.env != nullptr ? options.env : rocksdb::Env::Default());
+    env_ = NewStoreEnv(options.env);
     rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
     // The scan above has told a torn tail from damage; here the log is read as far as it is whole.
     db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;

@@ -24,6 +24,7 @@
 #include "storage/rocks_job_store.h"
 #include "storage/rocks_status.h"
 #include "storage/tombstone_sweeper.h"
+#include "storage/write_order.h"
 
 namespace delayd::storage {
 
@@ -156,7 +157,8 @@ class RocksJobStore final : public JobStore {
   std::unique_ptr<rocksdb::Env> env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // by Table
-  rocksdb::WriteBatch write_batch_;                     // kept for its memory
+  WriteOrder write_order_;
+  rocksdb::WriteBatch write_batch_;  // kept for its memory
   uint64_t commits_ = 0;
   mutable std::mutex fsync_mutex_;
   Histogram fsync_us_{kFsyncBoundsUs};         // guarded by fsync_mutex_

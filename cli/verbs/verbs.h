@@ -34,6 +34,7 @@ std::unique_ptr<Verb> MakePause();
 std::unique_ptr<Verb> MakeResume();
 std::unique_ptr<Verb> MakeStats();
 std::unique_ptr<Verb> MakeClock();
+std::unique_ptr<Verb> MakeDrain();
 std::unique_ptr<Verb> MakeVerify();
 std::unique_ptr<Verb> MakeRecover();
 std::unique_ptr<Verb> MakeBackup();

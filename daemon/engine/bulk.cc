@@ -113,11 +113,15 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
   }
   DELAYD_RETURN_IF_ERROR(located.status());
   const JobFilter& filter = command.filter;
+  if (located->state == JobState::kFinished) {
+    return false;  // so does it, and is kept
+  }
   if (filter.state ? located->state != *filter.state : located->state == JobState::kDead) {
     return false;
   }
   StatusOr<JobRecord> record = ReadRecord(*located);
   if (record.status().code() == StatusCode::kDataLoss) {
+    incidents_.push_back(record.status());
     return filter.key_prefix.empty();  // counted, and not changed: nobody knows what it is
   }
   DELAYD_RETURN_IF_ERROR(record.status());

@@ -235,14 +235,14 @@ void EngineCore::DoAbandon(const Abandon& command) {
     }
   }
   // Chosen already, but the answer still waits for a commit: nobody has seen these hand-outs.
-  for (Reply& reply : parked_) {
+  parked_.ForEach([&](Reply& reply) {
     if (reply.request == command.waiting && std::holds_alternative<Leased>(reply.body)) {
       for (const JobView& job : std::get<Leased>(reply.body).jobs) {
         TakeBack(*job.lease_token);
       }
       reply.body = Leased{};
     }
-  }
+  });
 }
 
 void EngineCore::DoEndWait(const EndWait& command) {

@@ -1,9 +1,12 @@
 #include "daemon/engine/pending_changes.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/check.h"
+
+#include <boost/container_hash/hash.hpp>
 
 namespace delayd::engine {
 namespace {
@@ -28,14 +31,6 @@ bool IsReadByKey(Table table) {
   DELAYD_CHECK(false);
 }
 
-std::string RowName(Table table, std::string_view key) {
-  std::string name;
-  name.reserve(key.size() + 1);
-  name.push_back(static_cast<char>(table));
-  name.append(key);
-  return name;
-}
-
 }  // namespace
 
 storage::Batch& PendingChanges::Open() {
@@ -56,30 +51,45 @@ void PendingChanges::Delete(Table table, std::string_view key) {
   Note(table, key);
 }
 
+PendingChanges::Row PendingChanges::MakeRow(Table table, std::string_view key) {
+  size_t hash = std::hash<std::string_view>{}(key);
+  boost::hash_combine(hash, static_cast<size_t>(table));
+  return {.table = table, .key = key, .hash = hash};
+}
+
 void PendingChanges::Note(Table table, std::string_view key) {
-  if (IsReadByKey(table)) {
-    changed_.insert_or_assign(
-        RowName(table, key),
-        Location{.batch = open_.get(), .op = open_->size() - 1, .sequence = open_sequence_});
+  if (!IsReadByKey(table)) {
+    return;
+  }
+  const Row row = MakeRow(table, key);
+  const Change change{.hash = row.hash,
+                      .batch = open_.get(),
+                      .index = open_->size() - 1,
+                      .sequence = open_sequence_};
+  const auto [found, inserted] = changed_.insert(change);
+  if (!inserted) {
+    found->batch = change.batch;
+    found->index = change.index;
+    found->sequence = change.sequence;
   }
 }
 
-const PendingChanges::Location* PendingChanges::Find(Table table, std::string_view key) const {
+const PendingChanges::Change* PendingChanges::Find(Table table, std::string_view key) const {
   if (changed_.empty()) {
     return nullptr;
   }
-  const auto found = changed_.find(RowName(table, key));
+  const auto found = changed_.find(MakeRow(table, key));
   if (found == changed_.end()) {
     return nullptr;
   }
-  touched_ = std::max(touched_, found->second.sequence);
-  return &found->second;
+  touched_ = std::max(touched_, found->sequence);
+  return &*found;
 }
 
 Status PendingChanges::Get(Table table, std::string_view key, std::string* value) const {
   DELAYD_CHECK(IsReadByKey(table));
-  if (const Location* location = Find(table, key)) {
-    const storage::Batch::Op op = location->batch->op(location->op);
+  if (const Change* change = Find(table, key)) {
+    const storage::Batch::Op op = change->op();
     if (op.is_delete) {
       return NotFound("row deleted by a change that is under way");
     }
@@ -125,8 +135,8 @@ void PendingChanges::Committed(uint64_t sequence) {
     if (!IsReadByKey(op.table)) {
       continue;
     }
-    const auto found = changed_.find(RowName(op.table, op.key));
-    if (found != changed_.end() && found->second.sequence == sequence) {
+    const auto found = changed_.find(MakeRow(op.table, op.key));
+    if (found != changed_.end() && found->sequence == sequence) {
       changed_.erase(found);
     }
   }

@@ -23,7 +23,7 @@
 #include "storage/batch.h"
 #include "storage/job_store.h"
 
-#include <boost/unordered/unordered_flat_map.hpp>
+#include <boost/unordered/unordered_flat_set.hpp>
 
 namespace delayd::engine {
 
@@ -45,11 +45,9 @@ class PendingChanges final : public storage::JobReader {
   // The rows of a table that will be there for changes under way, in no order. Not an access.
   template <typename Visit>
   void ForEachPut(storage::Table table, const Visit& visit) const {
-    for (const auto& [name, location] : changed_) {
-      if (name[0] == static_cast<char>(table)) {
-        if (const storage::Batch::Op op = location.batch->op(location.op); !op.is_delete) {
-          visit(op.key, op.value);
-        }
+    for (const Change& change : changed_) {
+      if (const storage::Batch::Op op = change.op(); op.table == table && !op.is_delete) {
+        visit(op.key, op.value);
       }
     }
   }
@@ -82,24 +80,56 @@ class PendingChanges final : public storage::JobReader {
   size_t uncommitted_bytes() const;
 
  private:
-  struct Location {
-    const storage::Batch* batch = nullptr;
-    size_t op = 0;
-    uint64_t sequence = 0;
+  struct Row {
+    storage::Table table;
+    std::string_view key;
+    size_t hash;
   };
 
-  struct StringHash {
+  // The last change of a row that is not durable yet. It is found by the row that it changes, which
+  // lies in the batch: there is no copy of the key.
+  struct Change {
+    size_t hash = 0;
+    mutable const storage::Batch* batch = nullptr;
+    mutable size_t index = 0;
+    mutable uint64_t sequence = 0;
+
+    storage::Batch::Op op() const { return batch->op(index); }
+  };
+
+  struct RowHash {
     using is_transparent = void;
 
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    size_t operator()(const Row& row) const { return row.hash; }
+
+    size_t operator()(const Change& change) const { return change.hash; }
   };
 
+  struct SameRow {
+    using is_transparent = void;
+
+    static Row RowOf(const Row& row) { return row; }
+
+    static Row RowOf(const Change& change) {
+      const storage::Batch::Op op = change.op();
+      return {.table = op.table, .key = op.key, .hash = change.hash};
+    }
+
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      const Row left = RowOf(a);
+      const Row right = RowOf(b);
+      return left.hash == right.hash && left.table == right.table && left.key == right.key;
+    }
+  };
+
+  static Row MakeRow(storage::Table table, std::string_view key);
   storage::Batch& Open();
   void Note(storage::Table table, std::string_view key);
-  const Location* Find(storage::Table table, std::string_view key) const;
+  const Change* Find(storage::Table table, std::string_view key) const;
 
   const storage::JobReader& store_;
-  boost::unordered_flat_map<std::string, Location, StringHash, std::equal_to<>> changed_;
+  boost::unordered_flat_set<Change, RowHash, SameRow> changed_;
   std::shared_ptr<storage::Batch> open_;
   std::deque<SealedBatch> closed_;    // not handed out yet
   std::deque<SealedBatch> underway_;  // handed out, not durable yet

@@ -78,7 +78,7 @@ void EngineCore::Answer(RequestId request, StatusOr<Body> result) {
     }
   }
   if (reply.sequence > pending_.committed()) {
-    parked_.push_back(std::move(reply));
+    parked_.Park(std::move(reply));
   } else {
     ready_replies_.push_back(std::move(reply));
   }
@@ -363,15 +363,7 @@ void EngineCore::Committed(uint64_t sequence) {
   while (!finishing_.empty() && finishing_.front().first <= sequence) {
     finishing_.pop_front();
   }
-  std::deque<Reply> still_parked;
-  for (Reply& reply : parked_) {
-    if (reply.sequence <= sequence) {
-      ready_replies_.push_back(std::move(reply));
-    } else {
-      still_parked.push_back(std::move(reply));
-    }
-  }
-  parked_ = std::move(still_parked);
+  parked_.Release(sequence, &ready_replies_);
 }
 
 std::vector<Reply> EngineCore::TakeReplies() {
@@ -432,6 +424,12 @@ Status EngineCore::TrimPage() {
     pending_.Delete(Table::kDone, key);
     ++open_jobs_;
     done_low_water_mark_ = std::max(done_low_water_mark_, parts.key_due);
+    if (done.kept_until) {
+      pending_.Delete(Table::kIndex, storage::IndexKey(parts.id));
+    }
+    if (done.key.empty()) {
+      continue;
+    }
     const std::string client_key = storage::ClientKey(done.queue, done.key);
     std::string row;
     const Status got = pending_.Get(Table::kKeys, client_key, &row);

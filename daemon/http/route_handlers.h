@@ -59,6 +59,7 @@ Routed ListQueues(const RouteInput& input);
 Routed ShowQueue(const RouteInput& input);
 Routed ShowStats(const RouteInput& input);
 Routed AcceptClock(const RouteInput& input);
+Routed DrainDaemon(const RouteInput& input);
 Routed VerifyNow(const RouteInput& input);
 Routed BackUpNow(const RouteInput& input);
 Routed ShowHealth(const RouteInput& input);

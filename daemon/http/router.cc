@@ -59,6 +59,7 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"POST", "v1/clock/accept", Role::kAdmin, BodyRule::kJson, "", AcceptClock},
     {"POST", "v1/admin/verify", Role::kAdmin, BodyRule::kJson, "", VerifyNow},
     {"POST", "v1/admin/backup", Role::kAdmin, BodyRule::kJson, "", BackUpNow},
+    {"POST", "v1/admin/drain", Role::kAdmin, BodyRule::kJson, "", DrainDaemon},
     {"GET", "healthz", Role::kNone, BodyRule::kNone, "", ShowHealth},
     {"GET", "readyz", Role::kNone, BodyRule::kNone, "", ShowReadiness},
     {"GET", "metrics", Role::kRead, BodyRule::kNone, "", ShowMetrics},

@@ -141,6 +141,10 @@ def walk(api):
     api.call("POST", "/v1/admin/backup", 400, {"dir": "copy"})
     life_of_queues(api)
     api.call("POST", "/v1/clock/accept", 200)
+    api.call("POST", "/v1/admin/drain", 200)
+    api.call("POST", "/v1/jobs", 503, {"queue": "work", "delay": "1h", "payload": "x"})
+    api.call("POST", "/v1/admin/drain", 200, {"on": False})
+    api.call("POST", "/v1/admin/drain", 400, {"on": "yes"})
     for path in ("/v1/stats", "/healthz", "/readyz", "/metrics"):
         api.call("GET", path, 200)
     if api.call("GET", "/openapi.json", 200) != api.document:

@@ -55,6 +55,8 @@ struct ModelJob {
   uint32_t kicks = 0;
   Millis lease{0};
   std::string last_error;
+  std::vector<JobEvent> events;
+  std::string client;       // of its lease, or of the last one
   WallTime place;           // key_due of a pending job, time of death of a dead one
   uint64_t batch = 0;       // the batch of its last change
   uint64_t timer_rank = 0;  // order among timers of the same millisecond
@@ -79,6 +81,8 @@ struct ModelDone {
   uint32_t attempts = 0;
   WallTime due;
   WallTime created;
+  WallTime kept_until;
+  std::optional<ModelJob> story;  // where the queue keeps a history
   uint64_t batch = 0;
 };
 
@@ -165,12 +169,16 @@ class Model {
   std::optional<Millis> UntilNextEvent(const Now& now) const;
   bool HasRetentionOver() const;
 
+  bool IsKept(const ModelDone& done) const { return done.kept_until > now_.wall; }
+
   // What the batch that is being sealed will change; set by the oracle.
   uint64_t open_batch = 1;
   WallTime mark;
   WallTime done_mark;
   uint64_t epoch = 0;
   void Trimmed(const DoneKey& done);
+  // The disk is nearly full: new jobs are refused.
+  bool refuses_enqueues = false;
 
   // ---- model_follow.cc: with little memory; a text says what is wrong ----
   bool Follows() const { return options_.memory_jobs_max < kMemoryJobsThatAreLittle; }
@@ -209,14 +217,15 @@ class Model {
     const char* error = nullptr;  // the reason slug of the refusal
     StatusCode code = StatusCode::kOk;
     JobId id{};
-    const ModelKey* finished = nullptr;
+    std::optional<DoneKey> finished;
   };
 
   // model_enqueue.cc
   void Do(engine::RequestId request, const engine::Enqueue& command);
   const char* Validate(const JobSpec& spec, StatusCode* code) const;
   JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id);
-  JobView FinishedView(const ModelKey& key, uint64_t* batch) const;
+  JobView Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key);
+  JobView FinishedView(const DoneKey& done, uint64_t* batch) const;
 
   // model.cc
   void Do(engine::RequestId request, const engine::Cancel& command);
@@ -239,10 +248,10 @@ class Model {
   // Checked by the oracle against two moments, not predicted.
   void Do(engine::RequestId, const engine::List&) {}
 
-  // No part of the workload.
-  void Do(engine::RequestId, const engine::Drain&) {}
-
-  void Do(engine::RequestId, const engine::EndWait&) {}
+  void Do(engine::RequestId request, const engine::Drain& command) {
+    draining_ = command.on;
+    Answer(request, Stats(), 0);
+  }
 
   // What it changes is seen in ClockWatch only, which the simulation lets accept by itself.
   void Do(engine::RequestId request, const engine::AcceptClock&) {
@@ -250,8 +259,12 @@ class Model {
   }
 
   void Do(engine::RequestId, const engine::Abandon& command);
+  void Do(engine::RequestId, const engine::EndWait& command);
   Found Locate(const JobRef& ref) const;
   const ModelKey* FindKey(const std::string& queue, const std::string& key) const;
+  // A finished job that is kept; none when it was forgotten.
+  std::optional<DoneKey> FindDone(JobId id) const;
+  Millis KeptFor(const ModelJob& job) const;
   uint64_t BatchOfRef(const JobRef& ref) const;
   void SetDue(ModelJob* job, const DueSpec& due) const;
 
@@ -262,6 +275,7 @@ class Model {
 
   void Place(ModelJob* job);
   void MakeReady(ModelJob* job);
+  void AddEvent(ModelJob* job, JobEvent::Kind kind, std::string_view who, std::string_view what);
   void Finish(const ModelJob& job, bool cancelled);
   void Refuse(engine::RequestId request, StatusCode code, std::string_view reason, uint64_t batch);
   void Answer(engine::RequestId request, Body body, uint64_t batch);
@@ -301,9 +315,12 @@ class Model {
   ModelJob* Holding(const LeaseToken& token);
   ModelJob* BestReady(const std::vector<std::string>& queues);
   engine::Leased HandOut(const engine::Lease& command, uint64_t* batch);
-  JobView Grant(ModelJob* job, std::optional<Millis> lease, Millis late);
+  JobView Grant(ModelJob* job, std::optional<Millis> lease, const std::string& client, Millis late);
+  // The request gets what there is: nothing.
+  void WaitOver(uint64_t waiter);
   void EndLease(ModelJob* job, std::optional<Millis> delay, std::string_view error, bool counts);
   void Die(ModelJob* job, std::string_view error);
+  void Expire(ModelJob* job);
   Millis Backoff(const ModelJob& job) const;
   void ServeQueue(const std::string& queue);
   void RemoveWaiter(uint64_t waiter);
@@ -325,6 +342,7 @@ class Model {
   uint64_t next_rank_ = 1;
   uint64_t lease_sequence_ = 0;
   bool settled_ = false;  // since the last Advance nothing was asked
+  bool draining_ = false;
   engine::StatsView counters_;
   std::vector<Expected> answers_;
 };

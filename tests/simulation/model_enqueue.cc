@@ -1,5 +1,6 @@
 // New jobs: what is refused, what a key makes the same, and that a batch is all or nothing.
 #include <algorithm>
+#include <ranges>
 
 #include "base/limits.h"
 #include "tests/simulation/model.h"
@@ -16,7 +17,7 @@ bool SameContent(const JobSpec& a, const JobSpec& b) {
   };
   return due_of(a) == due_of(b) && a.payload == b.payload && a.priority == b.priority &&
          a.lease == b.lease && a.max_attempts == b.max_attempts &&
-         a.expires_after == b.expires_after;
+         a.expires_after == b.expires_after && a.buried == b.buried;
 }
 
 const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
@@ -40,6 +41,9 @@ const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
   if (spec.lease && (spec.lease->count() < 1 || spec.lease->count() > limits::kLeaseMsMax)) {
     return "invalid_lease";
   }
+  if (spec.on_conflict == OnConflict::kReplace && spec.buried) {
+    return "invalid_on_conflict";
+  }
   return nullptr;
 }
 
@@ -60,28 +64,61 @@ JobView Model::Create(const std::shared_ptr<const JobSpec>& spec, JobId id) {
     keys_[{spec->queue, spec->key}] = {.id = id, .spec = spec, .batch = open_batch};
   }
   ModelJob& placed = jobs_[id] = job;
-  Place(&placed);
+  if (spec->buried) {
+    placed.state = JobState::kDead;
+    placed.place = now_.wall;
+    placed.last_error = "enqueued as buried";
+  } else {
+    Place(&placed);
+  }
   ++counters_.enqueued;
   return ViewOf(placed, placed.state);
 }
 
-JobView Model::FinishedView(const ModelKey& key, uint64_t* batch) const {
-  JobView view;
-  const ModelDone& done = done_.at({key.finished_at, key.id});
+JobView Model::Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key) {
+  ModelJob& job = jobs_.at(key->id);
+  if (!SameContent(*key->spec, *spec)) {
+    AddEvent(&job, JobEvent::Kind::kReplaced, {}, {});
+  }
+  job.spec = spec;
+  SetDue(&job, spec->due);
+  job.priority = spec->priority.value_or(limits::kPriorityDefault);
+  job.attempts = 0;
+  job.last_error.clear();
+  job.max_attempts = spec->max_attempts.value_or(SettingsFor(spec->queue).max_attempts);
+  job.lease = spec->lease.value_or(SettingsFor(spec->queue).lease);
+  job.place = std::max(job.due, mark);
+  job.batch = open_batch;
+  key->spec = spec;
+  key->batch = open_batch;
+  Place(&job);
+  ++counters_.rescheduled;
+  return ViewOf(job, job.state);
+}
+
+JobView Model::FinishedView(const DoneKey& key, uint64_t* batch) const {
+  const ModelDone& done = done_.at(key);
   *batch = std::max(*batch, done.batch);
-  view.id = key.id;
+  JobView view;
+  if (done.story) {
+    view = ViewOf(*done.story, JobState::kFinished);
+  }
+  view.id = key.second;
   view.queue = done.queue;
   view.key = done.key;
   view.state = JobState::kFinished;
   view.due = done.due;
   view.created = done.created;
   view.attempt = done.attempts;
-  view.finished = key.finished_at;
+  view.finished = key.first;
   view.outcome = done.cancelled ? "cancelled" : "acked";
   return view;
 }
 
 void Model::Do(RequestId request, const engine::Enqueue& command) {
+  if (draining_) {
+    return Refuse(request, StatusCode::kResourceExhausted, "draining", 0);
+  }
   if (command.jobs.empty() || command.jobs.size() > limits::kEnqueueBatchJobsMax) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_batch", 0);
   }
@@ -90,6 +127,7 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
   std::map<QueueKey, size_t> first_with_key;
   std::vector<const ModelKey*> existing(command.jobs.size());
   std::vector<std::optional<size_t>> same_as(command.jobs.size());
+  std::vector<bool> replaces(command.jobs.size());
   for (size_t i = 0; i < command.jobs.size(); ++i) {
     const JobSpec& spec = command.jobs[i];
     StatusCode code = StatusCode::kOk;
@@ -106,21 +144,44 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
       }
       same_as[i] = first->second;
     } else if (const ModelKey* key = FindKey(spec.queue, spec.key)) {
-      if (SameContent(*key->spec, spec)) {
-        existing[i] = key;
-        batch = std::max(batch, key->finished ? key->batch : jobs_.at(key->id).batch);
-      } else if (!key->finished) {
+      const bool same = SameContent(*key->spec, spec);
+      if (key->finished) {
+        existing[i] = same && spec.on_conflict == OnConflict::kFail ? key : nullptr;
+        batch = std::max(batch, existing[i] != nullptr ? key->batch : 0);
+        continue;
+      }
+      if (!same && spec.on_conflict == OnConflict::kFail) {
         return Refuse(request, StatusCode::kAlreadyExists, "key_conflict", key->batch);
       }
+      existing[i] = key;
+      batch = std::max(batch, jobs_.at(key->id).batch);
+      replaces[i] = spec.on_conflict == OnConflict::kReplace;
+      if (replaces[i] && jobs_.at(key->id).state == JobState::kLeased) {
+        return Refuse(request, StatusCode::kFailedPrecondition, "leased", key->batch);
+      }
     }
+  }
+  const auto needs_room = [&](size_t i) {
+    return (existing[i] == nullptr || replaces[i]) && !same_as[i];
+  };
+  if (refuses_enqueues &&
+      std::ranges::any_of(std::views::iota(0U, command.jobs.size()), needs_room)) {
+    return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
   }
   engine::Enqueued result;
   for (size_t i = 0; i < command.jobs.size(); ++i) {
     if (same_as[i]) {
       result.items.push_back({.job = result.items[*same_as[i]].job, .existed = true});
+    } else if (replaces[i]) {
+      batch = open_batch;
+      result.items.push_back(
+          {.job = Replace(std::make_shared<const JobSpec>(command.jobs[i]),
+                          &keys_.at({command.jobs[i].queue, command.jobs[i].key})),
+           .existed = true});
+      continue;
     } else if (existing[i] != nullptr) {
       JobView view = existing[i]->finished
-                         ? FinishedView(*existing[i], &batch)
+                         ? FinishedView({existing[i]->finished_at, existing[i]->id}, &batch)
                          : ViewOf(jobs_.at(existing[i]->id), jobs_.at(existing[i]->id).state);
       result.items.push_back({.job = std::move(view), .existed = true});
     } else {

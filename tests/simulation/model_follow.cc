@@ -73,7 +73,7 @@ std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
   // Answers may overtake each other, and the numbers of the leases with them.
   const uint64_t last = lease_sequence_;
   lease_sequence_ = view.lease_token->sequence - 1;
-  const JobView expected = Grant(&job, command.lease, late);
+  const JobView expected = Grant(&job, command.lease, command.client, late);
   lease_sequence_ = std::max(last, lease_sequence_);
   return Difference(expected, view);
 }
@@ -115,7 +115,7 @@ void Model::FollowDeath(JobId id) {
   if (!job.spec->expires_after || late <= *job.spec->expires_after) {
     return;  // it was dead before, and is ready again in the same batch; or the rows tell
   }
-  Die(&job, "expired: nobody took it within expires_after");
+  Expire(&job);
   // What was looked at is gone, and what lies on disk is not there yet.
   for (auto& [waiter_id, waiter] : waiters_) {
     waiter.settled = false;
@@ -145,9 +145,10 @@ void Model::FollowCounts(const engine::QueueView& actual, engine::QueueView* exp
 
 void Model::FollowCounts(const engine::StatsView& actual, engine::StatsView* expected) {
   if (actual.scheduled + actual.ready == expected->scheduled + expected->ready &&
-      actual.ready <= expected->ready) {
+      actual.ready <= expected->ready && actual.urgent <= expected->urgent) {
     expected->scheduled = actual.scheduled;
     expected->ready = actual.ready;
+    expected->urgent = actual.urgent;
   }
 }
 

@@ -59,6 +59,9 @@ void Oracle::Executed(RequestId request, const engine::Command& command, const N
       model_.TakeBack(std::exchange(*leased, {}));
     }
   }
+  if (std::holds_alternative<engine::EndWait>(command)) {
+    names_.erase(request);  // the wait is answered, not this
+  }
   if (std::holds_alternative<engine::ChangeMany>(command)) {
     for (const auto& [id, job] : durable_.jobs()) {
       model_.durable_rows.push_back({job.place, id, job.state == JobState::kDead, job.spec->queue});
@@ -106,7 +109,8 @@ void Oracle::Learn(const storage::Batch::Op& op, const Now& now) {
     model_.FollowDeath(storage::ParseDeadKey(op.key)->id);
   } else if (op.table == Table::kDone && op.is_delete) {
     const auto parts = *storage::ParseDoneKey(op.key);
-    if (parts.key_due + options_.defaults.key_retention > now.wall) {
+    const auto done = model_.done().find({parts.key_due, parts.id});
+    if (done != model_.done().end() && done->second.kept_until > now.wall) {
       Fail("P7: job " + std::to_string(ToInt(parts.id)) +
            " was forgotten before its retention was over");
     }

@@ -37,6 +37,9 @@ void Result::Add(const Result& other) {
   trace = trace * 31 + other.trace;
   simulated += other.simulated;
   commands += other.commands;
+  for (size_t i = 0; i < of_kind.size(); ++i) {
+    of_kind[i] += other.of_kind[i];
+  }
   answers += other.answers;
   hand_outs += other.hand_outs;
   commits += other.commits;
@@ -53,6 +56,8 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   static constexpr int64_t kHorizons[] = {2, 1'000, 60'000, 600'000, 2'592'000'000};
   options_.boot_id = choices_.OneIn(8) ? 0 : boots_;
   options_.defaults.key_retention = Millis(kRetentions[choices_.Below(4)]);
+  options_.defaults.history_retention =
+      Millis(choices_.OneIn(2) ? kRetentions[choices_.Below(4)] : 0);
   options_.horizon = Millis(kHorizons[choices_.Below(5)]);
   static constexpr int64_t kJumps[] = {0, 3'600'000, 86'400'000, 2'592'000'000};
   static constexpr int64_t kHolds[] = {1, 60'000, 3'600'000, 315'360'000'000};
@@ -187,7 +192,10 @@ void Simulation::Start() {
 
 void Simulation::Step() {
   if (fault_percent_ > 0 && choices_.Percent(fault_percent_)) {
-    switch (choices_.Below(7)) {
+    switch (choices_.Below(8)) {
+      case 7:
+        FillDisk();
+        break;
       case 6:
         AcceptClock();
         break;
@@ -235,6 +243,7 @@ void Simulation::Command() {
 void Simulation::Execute(engine::Command command) {
   const engine::RequestId request = next_request_++;
   ++result_.commands;
+  ++result_.of_kind[command.index()];
   if (verbose_) {
     Print("request " + std::to_string(request) + " " + DescribeCommand(command));
   }

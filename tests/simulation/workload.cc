@@ -34,6 +34,10 @@ Millis Workload::Delay() {
   }
 }
 
+std::string Workload::Client() {
+  return choices_.OneIn(3) ? std::string() : "worker-" + std::to_string(choices_.Below(4));
+}
+
 DueSpec Workload::Due(const Now& now) {
   if (choices_.Percent(60)) {
     return DueAfter{Delay()};
@@ -71,6 +75,7 @@ JobSpec Workload::Spec(const Now& now) {
   if (choices_.OneIn(3)) {
     spec.key = Key();
   }
+  spec.buried = choices_.OneIn(25);
   return spec;
 }
 
@@ -112,6 +117,9 @@ Command Workload::NextEnqueue(const Now& now) {
       if (choices_.OneIn(4)) {
         again.payload += "'";
       }
+      if (choices_.OneIn(3)) {
+        again.on_conflict = choices_.OneIn(3) ? OnConflict::kKeep : OnConflict::kReplace;
+      }
       command.jobs.push_back(std::move(again));
       continue;
     }
@@ -133,6 +141,7 @@ Command Workload::NextLease() {
   if (choices_.OneIn(3)) {
     command.wait = Millis(choices_.Magnitude(21));
   }
+  command.client = Client();
   if ((command.wait.count() == 0 || habits_.shared_waits) && choices_.OneIn(3)) {
     command.queues = queues();
   }
@@ -225,7 +234,7 @@ Command Workload::NextForecast(const Now& now) {
 }
 
 Command Workload::NextMistake(const Now& now) {
-  switch (choices_.Below(6)) {
+  switch (choices_.Below(7)) {
     case 0:
       return engine::Enqueue{};
     case 1: {
@@ -240,6 +249,9 @@ Command Workload::NextMistake(const Now& now) {
       return engine::Lease{.queues = {Queue()}, .wait = Millis(limits::kLeaseWaitMsMax + 1)};
     case 4:
       return engine::Extend{.token = Token(), .lease = Millis(0)};
+    case 5:
+      return engine::Lease{.queues = {Queue()},
+                           .client = std::string(limits::kClientNameBytesMax + 1, 'w')};
     default:
       return engine::Reschedule{.job = Job()};
   }
@@ -309,8 +321,10 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
   if (kind < 97) {
     return engine::GetStats{};
   }
-  if (kind < 98 && !waiting_.empty()) {
-    return engine::Abandon{waiting_[choices_.Below(waiting_.size())]};
+  if (!waiting_.empty() && !choices_.OneIn(4)) {
+    const engine::RequestId waiting = waiting_[choices_.Below(waiting_.size())];
+    return choices_.OneIn(2) ? Command(engine::Abandon{waiting})
+                             : Command(engine::EndWait{waiting});
   }
   return NextMistake(now);
 }
@@ -340,12 +354,12 @@ Command Workload::NextConfigure() {
 }
 
 Command Workload::NextOfTheRest() {
-  switch (choices_.Below(9)) {
+  switch (choices_.Below(10)) {
     case 0:
-      return engine::LeaseJob{.job = Job(),
-                              .lease = choices_.OneIn(2)
-                                           ? std::optional(Millis(choices_.Magnitude(20)))
-                                           : std::nullopt};
+      return engine::LeaseJob{
+          .job = Job(),
+          .lease = choices_.OneIn(2) ? std::optional(Millis(choices_.Magnitude(20))) : std::nullopt,
+          .client = Client()};
     case 1:
       return engine::GiveBack{Token()};
     case 2:
@@ -364,6 +378,8 @@ Command Workload::NextOfTheRest() {
       return engine::Touch{Job()};
     case 7:
       return NextConfigure();
+    case 8:
+      return engine::Drain{.on = choices_.OneIn(8)};
     default:
       return engine::Peek{.queue = Queue(),
                           .which = static_cast<engine::Peek::Which>(

@@ -1,13 +1,9 @@
 #include "tests/support/fault_file_system.h"
 
-#include <algorithm>
-#include <array>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <optional>
-#include <random>
 #include <utility>
+
+#include "tests/support/fault_disk.h"
 
 namespace delayd::testing {
 namespace {
@@ -18,22 +14,8 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-constexpr size_t kCallKinds = 9;
-constexpr uint64_t kSectorBytes = 512;
-
 std::string Normal(const std::string& path) {
   return std::filesystem::path(path).lexically_normal().string();
-}
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-uint64_t SizeOf(const std::string& path) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : size;
 }
 
 }  // namespace
@@ -61,214 +43,6 @@ const char* IoCallName(IoCall call) {
   }
   return "?";
 }
-
-// What is known about the disk, shared by the file system and everything it handed out.
-class FaultFileSystem::Disk {
- public:
-  struct Verdict {
-    IOStatus status;
-    bool write_half = false;
-  };
-
-  // Every call asks first.
-  Verdict Enter(IoCall call, const std::string& path) {
-    const std::scoped_lock lock(mutex_);
-    const uint64_t of_kind = calls_[static_cast<size_t>(call)]++;
-    const uint64_t of_all = all_calls_++;
-    if (power_is_off_) {
-      return {IOStatus::IOError("the power is off", path)};
-    }
-    if (!plan_.has_value() || plan_->at != (plan_->only.has_value() ? of_kind : of_all) ||
-        (plan_->only.has_value() && *plan_->only != call)) {
-      return {IOStatus::OK()};
-    }
-    const IoFault fault = plan_->fault;
-    plan_.reset();
-    struck_ = std::string(IoCallName(call)) + " of " + path;
-    power_is_off_ = fault == IoFault::kPowerCut;
-    if (fault == IoFault::kEnospc) {
-      return {IOStatus::NoSpace("injected", path)};
-    }
-    return {IOStatus::IOError("injected", path), fault == IoFault::kShortWrite};
-  }
-
-  void Plan(std::optional<IoCall> only, uint64_t n, IoFault fault) {
-    const std::scoped_lock lock(mutex_);
-    const uint64_t base = only.has_value() ? calls_[static_cast<size_t>(*only)] : all_calls_;
-    plan_ = {.only = only, .at = base + n, .fault = fault};
-    struck_.clear();
-  }
-
-  void ClearPlan() {
-    const std::scoped_lock lock(mutex_);
-    plan_.reset();
-    struck_.clear();
-  }
-
-  std::string struck() const {
-    const std::scoped_lock lock(mutex_);
-    return struck_;
-  }
-
-  uint64_t calls(IoCall call) const {
-    const std::scoped_lock lock(mutex_);
-    return calls_[static_cast<size_t>(call)];
-  }
-
-  uint64_t calls() const {
-    const std::scoped_lock lock(mutex_);
-    return all_calls_;
-  }
-
-  void CutPower() {
-    const std::scoped_lock lock(mutex_);
-    power_is_off_ = true;
-  }
-
-  void Created(const std::string& path) {
-    const std::scoped_lock lock(mutex_);
-    synced_bytes_[path] = 0;
-    changes_.push_back({.name = path});
-  }
-
-  void OpenedAgain(const std::string& path) {
-    const std::scoped_lock lock(mutex_);
-    synced_bytes_.try_emplace(path, SizeOf(path));
-  }
-
-  void Synced(const std::string& path) {
-    const std::scoped_lock lock(mutex_);
-    synced_bytes_[path] = SizeOf(path);
-  }
-
-  void Truncated(const std::string& path, uint64_t size) {
-    const std::scoped_lock lock(mutex_);
-    const auto file = synced_bytes_.find(path);
-    if (file != synced_bytes_.end()) {
-      file->second = std::min(file->second, size);
-    }
-  }
-
-  // A deletion is taken to be durable at once; files that come back are not modelled.
-  void Deleted(const std::string& path) {
-    const std::scoped_lock lock(mutex_);
-    synced_bytes_.erase(path);
-    std::erase_if(changes_, [&](const Change& change) { return change.name == path; });
-  }
-
-  // Called before the rename: it may have to be undone.
-  void WillRename(const std::string& from, const std::string& to) {
-    const std::scoped_lock lock(mutex_);
-    Change change{.name = to, .renamed_from = from};
-    if (std::filesystem::exists(to)) {
-      change.replaced = ReadAll(to);
-    }
-    changes_.push_back(std::move(change));
-    const auto file = synced_bytes_.find(from);
-    if (file != synced_bytes_.end()) {
-      synced_bytes_[to] = file->second;
-      synced_bytes_.erase(from);
-    } else {
-      synced_bytes_.erase(to);
-    }
-  }
-
-  void DirectorySynced(const std::string& path) {
-    const std::scoped_lock lock(mutex_);
-    const auto directory = std::filesystem::path(path + "/").lexically_normal().parent_path();
-    std::erase_if(changes_, [&](const Change& change) {
-      return std::filesystem::path(change.name).parent_path() == directory;
-    });
-  }
-
-  uint64_t LoseUnsynced(const PowerLoss& loss) {
-    const std::scoped_lock lock(mutex_);
-    std::mt19937_64 random(loss.seed);
-    uint64_t lost = 0;
-    for (const auto& [path, synced] : synced_bytes_) {
-      lost += CutFile(path, synced, loss.tail, &random);
-    }
-    if (loss.lose_directory_entries) {
-      size_t kept = 0;
-      if (loss.tail != PowerLoss::Tail::kGone) {
-        kept = random() % (changes_.size() + 1);
-      }
-      while (changes_.size() > kept) {
-        Undo(changes_.back());
-        changes_.pop_back();
-      }
-    }
-    synced_bytes_.clear();
-    changes_.clear();
-    plan_.reset();
-    power_is_off_ = false;
-    return lost;
-  }
-
- private:
-  struct Fault {
-    std::optional<IoCall> only;
-    uint64_t at = 0;
-    IoFault fault = IoFault::kEio;
-  };
-
-  // A directory entry that no directory sync has covered yet.
-  struct Change {
-    std::string name;
-    std::string renamed_from = {};                       // empty: a new file
-    std::optional<std::string> replaced = std::nullopt;  // what `name` held before the rename
-  };
-
-  static uint64_t CutFile(const std::string& path,
-                          uint64_t synced,
-                          PowerLoss::Tail tail,
-                          std::mt19937_64* random) {
-    const uint64_t size = SizeOf(path);
-    if (size <= synced) {
-      return 0;
-    }
-    uint64_t kept = synced;
-    if (tail != PowerLoss::Tail::kGone) {
-      kept += (*random)() % (size - synced + 1);
-    }
-    std::filesystem::resize_file(path, kept);
-    if (tail == PowerLoss::Tail::kZeroedSectors) {
-      std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
-      const std::string zeroes(kSectorBytes, '\0');
-      // A sector that holds synced bytes was written whole and stays.
-      for (uint64_t at = (synced + kSectorBytes - 1) / kSectorBytes * kSectorBytes; at < kept;
-           at += kSectorBytes) {
-        if (((*random)() & 1) != 0) {
-          file.seekp(static_cast<std::streamoff>(at));
-          file.write(zeroes.data(),
-                     static_cast<std::streamsize>(std::min(kSectorBytes, kept - at)));
-        }
-      }
-    }
-    return size - kept;
-  }
-
-  static void Undo(const Change& change) {
-    std::error_code ignored;
-    if (change.renamed_from.empty()) {
-      std::filesystem::remove(change.name, ignored);
-      return;
-    }
-    std::filesystem::rename(change.name, change.renamed_from, ignored);
-    if (change.replaced.has_value()) {
-      std::ofstream(change.name, std::ios::binary) << *change.replaced;
-    }
-  }
-
-  mutable std::mutex mutex_;
-  std::array<uint64_t, kCallKinds> calls_{};
-  uint64_t all_calls_ = 0;
-  std::optional<Fault> plan_;
-  std::string struck_;
-  bool power_is_off_ = false;
-  std::map<std::string, uint64_t> synced_bytes_;  // files that were written here
-  std::vector<Change> changes_;                   // oldest first
-};
 
 namespace {
 
@@ -299,6 +73,20 @@ class FaultWritableFile final : public rocksdb::FSWritableFileOwnerWrapper {
                   const rocksdb::DataVerificationInfo& /*verification*/,
                   IODebugContext* debug) override {
     return Append(data, options, debug);
+  }
+
+  IOStatus PositionedAppend(const Slice& data,
+                            uint64_t offset,
+                            const IOOptions& options,
+                            IODebugContext* debug) override {
+    const Disk::Verdict verdict = disk_->Enter(IoCall::kAppend, path_);
+    if (!verdict.status.ok() && !verdict.write_half) {
+      return verdict.status;
+    }
+    const Slice part(data.data(), verdict.write_half ? data.size() / 2 : data.size());
+    disk_->WillWriteAt(path_, offset, part.size());
+    IOStatus status = target()->PositionedAppend(part, offset, options, debug);
+    return verdict.status.ok() ? status : verdict.status;
   }
 
   IOStatus Truncate(uint64_t size, const IOOptions& options, IODebugContext* debug) override {

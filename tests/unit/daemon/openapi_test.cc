@@ -97,6 +97,7 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
       {"Stats", [](const auto& json) { return ParseStats(json).status(); }},
       {"VerifyResult", [](const auto& json) { return ParseVerifyResult(json).status(); }},
       {"BackupRequest", [](const auto& json) { return ParseBackupRequest(json).status(); }},
+      {"DrainRequest", [](const auto& json) { return ParseDrainRequest(json).status(); }},
       {"BackupResult", [](const auto& json) { return ParseBackupResult(json).status(); }},
       {"Health", [](const auto& json) { return ParseHealth(json).status(); }},
       {"Problem", [](const auto& json) {

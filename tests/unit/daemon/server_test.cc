@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
@@ -52,12 +53,18 @@ class GatedStore final : public storage::JobStore {
       gate.get_future().wait();
       gated = false;
     }
+    writers.push_back(std::this_thread::get_id());
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
+    while (slow && std::chrono::steady_clock::now() < end) {  // what a busy disk takes
+    }
     return inner.Commit(batch);
   }
 
   Status Close() override { return inner.Close(); }
 
   storage::MemoryJobStore inner;
+  std::vector<std::thread::id> writers;  // of each commit; read when the server has ended
+  std::atomic<bool> slow{false};
   std::promise<void> gate;
   std::atomic<bool> gated{false};
 };
@@ -153,6 +160,27 @@ TEST_F(ServerTest, WhatComesDuringACommitShareTheNextOne) {
   EXPECT_THAT(third.ReadUntil("\"id\""), HasSubstr("Delayd-Commit: 2"));
   EXPECT_TRUE(Stop().ok());
   EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(1, 3));
+}
+
+TEST_F(ServerTest, ALoneClientsCommitsAreWrittenByTheCoreThreadWhileTheDiskIsQuick) {
+  Start();
+  const std::thread::id core = thread_.get_id();
+  SocketClient client(path_);
+  const auto enqueue = [&client](uint64_t sequence) {
+    client.Send(kEnqueue);
+    client.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
+  };
+  for (uint64_t sequence = 1; sequence <= 40; ++sequence) {
+    store_.slow = sequence > 30;
+    enqueue(sequence);
+  }
+  EXPECT_TRUE(Stop().ok());
+  const auto writers = store_.writers;
+  ASSERT_EQ(writers.size(), 40U);
+  EXPECT_NE(writers.front(), core);  // nobody knows yet that it is alone
+  EXPECT_GT(std::count(writers.begin(), writers.begin() + 30, core), 0);
+  // The first slow one may hold up the turn, and no other.
+  EXPECT_EQ(std::count(writers.begin() + 31, writers.end(), core), 0);
 }
 
 TEST_F(ServerTest, ClockIsReadAfterTheRequestHasArrived) {

@@ -1,6 +1,9 @@
 #include "storage/batch.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "storage/write_order.h"
 
 namespace delayd::storage {
 namespace {
@@ -41,6 +44,19 @@ TEST(BatchTest, HoldsEmptyValuesAndAnyBytes) {
   batch.Put(Table::kByQueue, std::string_view("\0\xff", 2), "");
   EXPECT_EQ(batch.op(0).key, std::string_view("\0\xff", 2));
   EXPECT_EQ(batch.op(0).value, "");
+}
+
+TEST(WriteOrderTest, ByTableAndKeyAndTheSameRowAsItWas) {
+  Batch batch;
+  batch.Put(Table::kTimers, "b", "1");
+  batch.Put(Table::kMeta, "z", "2");
+  batch.Put(Table::kTimers, "a-long-key-2", "3");
+  batch.Put(Table::kTimers, "a-long-key-1", "4");
+  batch.Delete(Table::kTimers, "b");
+  batch.Put(Table::kTimers, "a", "5");
+  batch.Put(Table::kTimers, "b", "6");
+  WriteOrder order;
+  EXPECT_THAT(order.Of(batch), ::testing::ElementsAre(1, 5, 3, 2, 0, 4, 6));
 }
 
 }  // namespace

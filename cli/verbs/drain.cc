@@ -1,0 +1,59 @@
+#include "cli/verbs/verbs.h"
+
+namespace delayd::cli {
+namespace {
+
+class DrainVerb final : public Verb {
+ public:
+  std::string_view name() const override { return "drain"; }
+
+  std::string_view summary() const override { return "Let the daemon take no new jobs"; }
+
+  std::string_view details() const override {
+    return "For a move to another machine: what is there is worked off, and new jobs are refused,\n"
+           "over HTTP and by beanstalk clients alike. It lasts until it is ended, or the daemon "
+           "is\n"
+           "restarted. SIGUSR1 does the same.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl drain\n"
+           "  delayctl drain end       # take new jobs again";
+  }
+
+  void Declare(Options* options) override {
+    options->Positional("ACTION", &action_, "end: take new jobs again");
+  }
+
+  ExitCode Run(Context* context) override {
+    if (action_ && *action_ != "end") {
+      return context->Fail(
+          UsageError("'" + *action_ + "' is nothing to do here; say end or nothing"));
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    const auto stats = (*api)->Drain(!action_);
+    if (!stats.ok()) {
+      return context->Fail(stats.status());
+    }
+    std::ostream& out = context->console.out();
+    if (context->globals.output != OutputFormat::kTable) {
+      out << protocol::StatsToJson(*stats) << '\n';
+    } else if (!context->globals.quiet) {
+      out << (action_ ? "new jobs are taken again\n" : "no new jobs are taken; the rest goes on\n");
+    }
+    return kExitOk;
+  }
+
+ private:
+  std::optional<std::string> action_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> MakeDrain() {
+  return std::make_unique<DrainVerb>();
+}
+
+}  // namespace delayd::cli
