@@ -1,6 +1,5 @@
 // New jobs: what is refused, what a key makes the same, and that a batch is all or nothing.
 #include <algorithm>
-#include <ranges>
 
 #include "base/limits.h"
 #include "tests/simulation/model.h"
@@ -124,8 +123,11 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
       }
     }
   }
-  const auto is_new = [&](size_t i) { return existing[i] == nullptr && !same_as[i]; };
-  if (refuses_enqueues && std::ranges::any_of(std::views::iota(0U, command.jobs.size()), is_new)) {
+  bool any_new = false;
+  for (size_t i = 0; i < command.jobs.size(); ++i) {
+    any_new = any_new || (existing[i] == nullptr && !same_as[i]);
+  }
+  if (refuses_enqueues && any_new) {
     return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
   }
   engine::Enqueued result;
