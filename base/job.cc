@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "base/coding.h"
 #include "base/limits.h"
 
 namespace delayd {
@@ -121,8 +122,17 @@ Status ValidateQueueName(std::string_view name) {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kEventNames = {
-    "nacked", "lease_expired", "buried", "died", "kicked", "moved", "acked", "cancelled"};
+constexpr std::array<std::string_view, 9> kEventNames = {"nacked",
+                                                         "lease_expired",
+                                                         "buried",
+                                                         "died",
+                                                         "kicked",
+                                                         "moved",
+                                                         "acked",
+                                                         "cancelled",
+                                                         "replaced"};
+
+constexpr std::array<std::string_view, 3> kOnConflictNames = {"fail", "keep", "replace"};
 
 }  // namespace
 
@@ -136,6 +146,40 @@ std::optional<JobEvent::Kind> ParseJobEvent(std::string_view name) {
     return std::nullopt;
   }
   return static_cast<JobEvent::Kind>(found - kEventNames.begin() + 1);
+}
+
+std::string_view OnConflictName(OnConflict rule) {
+  return kOnConflictNames.at(static_cast<size_t>(rule));
+}
+
+std::optional<OnConflict> ParseOnConflict(std::string_view name) {
+  const auto found = std::find(kOnConflictNames.begin(), kOnConflictNames.end(), name);
+  if (found == kOnConflictNames.end()) {
+    return std::nullopt;
+  }
+  return static_cast<OnConflict>(found - kOnConflictNames.begin());
+}
+
+std::string TagOf(const JobView& job) {
+  std::string state;
+  const auto add = [&state](uint64_t number) { AppendU64(&state, number); };
+  add(ToInt(job.id));
+  add(static_cast<uint64_t>(job.state));
+  add(static_cast<uint64_t>(ToMillis(job.due)));
+  add(static_cast<uint64_t>(job.due_kind));
+  add(job.priority);
+  add(job.attempt);
+  add(job.max_attempts);
+  add(static_cast<uint64_t>(job.lease.count()));
+  add(static_cast<uint64_t>(job.expires_after.value_or(Millis(-1)).count()));
+  add(job.fingerprint);
+  add(job.payload_bytes);
+  for (const uint32_t count : {job.reserves, job.timeouts, job.releases, job.buries, job.kicks}) {
+    add(count);
+  }
+  char text[24];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(Fingerprint(state)));
+  return text;
 }
 
 Status ValidateKey(std::string_view key) {

@@ -56,6 +56,15 @@ struct DueAt {
 
 using DueSpec = std::variant<DueAfter, DueAt>;
 
+// What becomes of an enqueue whose key a live job of other content has already.
+enum class OnConflict : uint8_t {
+  kFail,     // refused
+  kKeep,     // answered with that job, whatever its content
+  kReplace,  // that job gets this content and this due time, unless a worker has it
+};
+std::string_view OnConflictName(OnConflict rule);
+std::optional<OnConflict> ParseOnConflict(std::string_view name);
+
 // What a client asks for. Front ends fill it, the engine validates it.
 struct JobSpec {
   std::string queue = "default";
@@ -64,9 +73,14 @@ struct JobSpec {
   std::string key;  // empty: none
   std::optional<uint32_t> priority;
   std::optional<Millis> lease;
-  std::optional<uint32_t> max_attempts;  // 0: no limit
-  std::optional<Millis> expires_after;   // counted from the due time
-  bool buried = false;                   // begins among the dead, until it is kicked
+  std::optional<uint32_t> max_attempts;        // 0: no limit
+  std::optional<Millis> expires_after;         // counted from the due time
+  bool buried = false;                         // begins among the dead, until it is kicked
+  OnConflict on_conflict = OnConflict::kFail;  // anything else needs a key
+  // Of a job that was in another store before: what it had used up there, and what touch repeats.
+  uint32_t attempts = 0;
+  std::string last_error;
+  std::optional<Millis> touch_delay;  // default: its delay, when it has one
 };
 
 // A job by its id or by its caller's key.
@@ -103,6 +117,7 @@ struct JobEvent {
     kMoved = 6,
     kAcked = 7,
     kCancelled = 8,
+    kReplaced = 9,  // another enqueue under its key gave it other content
   };
   Kind kind = Kind::kNacked;
   WallTime at;
@@ -133,6 +148,7 @@ struct JobView {
   std::optional<std::string> payload;  // absent in lists
   uint64_t payload_bytes = 0;
   std::optional<Millis> delay;  // as asked for at enqueue; none: a due time was asked for
+  uint64_t fingerprint = 0;     // of its content, when it has a key
   // Until it is due, or until the lease ends, on the clock that was promised. Scheduled and leased
   // jobs.
   std::optional<Millis> time_left;
@@ -156,7 +172,16 @@ struct JobView {
   BootTime lease_ends;  // the same moment, on the clock that counts
   std::optional<Millis> lateness;
   std::string client;  // who works on it, as it told
+
+  std::string etag;  // TagOf, in answers about one job
+
+  // Of a finished job whose queue keeps no history: priority, lease and much else are not known.
+  bool is_summary() const { return state == JobState::kFinished && lease == Millis(0); }
 };
+
+// Names this very state of a job, for changes that are meant only for it (HTTP's ETag): two views
+// have the same tag when nothing has happened to the job in between.
+std::string TagOf(const JobView& job);
 
 // 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with '-': what beanstalk
 // clients may use.

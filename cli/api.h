@@ -48,6 +48,14 @@ class Api {
   // One job a line; all are enqueued or none. As many answers as lines.
   StatusOr<std::vector<protocol::EnqueuedJob>> EnqueueLines(std::string_view ndjson, size_t lines);
 
+  // Cancel and Reschedule from now on: only while the job's etag is this one.
+  void UseIfMatch(const std::optional<std::string>& etag) {
+    client_->UseHeader("If-Match", etag.has_value() ? '"' + *etag + '"' : std::string());
+  }
+
+  // EnqueueLines from now on: answers with ids alone.
+  void UseShortAnswers() { client_->UseHeader("Prefer", "return=minimal"); }
+
   StatusOr<JobView> Show(const JobRef& job);
   StatusOr<JobView> Cancel(const JobRef& job);
   StatusOr<JobView> Reschedule(const JobRef& job, const protocol::RescheduleRequest& request);

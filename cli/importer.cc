@@ -49,7 +49,7 @@ bool IsAboutALine(const Status& status) {
 
 Status Importer::AddLine(uint64_t number, std::string_view text) {
   if (text.find_first_not_of(" \t\r") == std::string_view::npos) {
-    if (pending_.empty()) {
+    if (pending_.empty() && under_way_.empty()) {
       counts_.settled_line = number;
     }
     return OkStatus();
@@ -58,14 +58,16 @@ Status Importer::AddLine(uint64_t number, std::string_view text) {
   if (!spec.ok()) {
     return AddBadLine(number, spec.status());
   }
-  Line line{
-      .number = number, .json = protocol::JobSpecToJson(*spec), .has_key = !spec->key.empty()};
+  Line line{.number = number,
+            .json = protocol::JobSpecToJson(*spec),
+            .key = spec->key,
+            .may_overlap = !spec->key.empty() && spec->on_conflict == OnConflict::kFail};
   if (pending_bytes_ + line.json.size() > options_.batch_bytes) {
-    DELAYD_RETURN_IF_ERROR(Flush());
+    DELAYD_RETURN_IF_ERROR(StartBatch());
   }
   pending_bytes_ += line.json.size() + 1;
   pending_.push_back(std::move(line));
-  return pending_.size() >= options_.batch_jobs ? Flush() : OkStatus();
+  return pending_.size() >= options_.batch_jobs ? StartBatch() : OkStatus();
 }
 
 Status Importer::AddBadLine(uint64_t number, const Status& why) {
@@ -83,30 +85,65 @@ Status Importer::AddBadLine(uint64_t number, const Status& why) {
 }
 
 Status Importer::Flush() {
-  const std::vector<Line> lines = std::move(pending_);
-  pending_.clear();
-  pending_bytes_ = 0;
-  return lines.empty() ? OkStatus() : Send(lines);
+  DELAYD_RETURN_IF_ERROR(StartBatch());
+  return SettleAll();
 }
 
-Status Importer::Send(const std::vector<Line>& lines) {
+Status Importer::StartBatch() {
+  Batch lines = std::move(pending_);
+  pending_.clear();
+  pending_bytes_ = 0;
+  if (lines.empty()) {
+    return OkStatus();
+  }
+  const bool overlaps = std::ranges::all_of(lines, &Line::may_overlap);
+  if (!overlaps) {
+    DELAYD_RETURN_IF_ERROR(SettleAll());
+  } else if (sender_.full()) {
+    DELAYD_RETURN_IF_ERROR(Settle());
+  }
+  sender_.Start(BodyOf(lines), lines.size());
+  under_way_.push_back(std::move(lines));
+  return overlaps && !sender_.full() ? OkStatus() : Settle();
+}
+
+Status Importer::Settle() {
+  const Batch lines = std::move(under_way_.front());
+  under_way_.pop_front();
+  return Conclude(lines, sender_.Take());
+}
+
+Status Importer::SettleAll() {
+  while (!under_way_.empty()) {
+    DELAYD_RETURN_IF_ERROR(Settle());
+  }
+  return OkStatus();
+}
+
+std::string Importer::BodyOf(const std::vector<Line>& lines) {
   std::string body;
   for (const Line& line : lines) {
     body += line.json;
     body += '\n';
   }
+  return body;
+}
+
+Status Importer::Send(const std::vector<Line>& lines) {
+  return Conclude(lines, sender_.SendNow(BodyOf(lines), lines.size()));
+}
+
+Status Importer::Conclude(const std::vector<Line>& lines, BatchSender::Answer answer) {
   BootTime give_up{};
   for (int tries = 1;; ++tries) {
-    const StatusOr<std::vector<protocol::EnqueuedJob>> jobs =
-        api_->EnqueueLines(body, lines.size());
-    if (jobs.ok()) {
-      return Record(lines, *jobs);
+    if (answer.ok()) {
+      return Record(lines, *answer);
     }
-    if (IsPassing(jobs.status())) {
-      DELAYD_RETURN_IF_ERROR(Retry(lines, jobs.status(), tries, &give_up));
-      continue;
+    if (!IsPassing(answer.status())) {
+      return Refused(lines, answer.status());
     }
-    return Refused(lines, jobs.status());
+    DELAYD_RETURN_IF_ERROR(Retry(lines, answer.status(), tries, &give_up));
+    answer = sender_.SendNow(BodyOf(lines), lines.size());
   }
 }
 
@@ -114,8 +151,7 @@ Status Importer::Retry(const std::vector<Line>& lines,
                        const Status& why,
                        int tries,
                        BootTime* give_up) {
-  const bool keyed =
-      std::all_of(lines.begin(), lines.end(), [](const Line& line) { return line.has_key; });
+  const bool keyed = std::ranges::none_of(lines, &std::string::empty, &Line::key);
   const std::string range = lines.size() == 1 ? LineName(lines.front().number)
                                               : "lines " + std::to_string(lines.front().number) +
                                                     " to " + std::to_string(lines.back().number);
@@ -168,11 +204,13 @@ Status Importer::SendOneByOne(const std::vector<Line>& lines) {
   return OkStatus();
 }
 
-Status Importer::Record(const std::vector<Line>& lines,
-                        const std::vector<protocol::EnqueuedJob>& jobs) {
+Status Importer::Record(const std::vector<Line>& lines, std::vector<protocol::EnqueuedJob>& jobs) {
   for (size_t i = 0; i < lines.size(); ++i) {
     ++counts_.imported;
     counts_.existed += jobs[i].existed ? 1U : 0U;
+    if (jobs[i].job.key.empty()) {
+      jobs[i].job.key = lines[i].key;  // short answers do without
+    }
     DELAYD_RETURN_IF_ERROR(hooks_.acknowledged(lines[i].number, jobs[i]));
   }
   counts_.settled_line = lines.back().number;

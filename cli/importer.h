@@ -3,13 +3,15 @@
 //
 // What:    lines are checked here, gathered, and sent; a batch is all or nothing. A batch that the
 // daemon refuses is sent again line by line, to find the line. When an answer is lost, the batch is
-// sent again if that is safe: nothing had been sent, or every line has a key.
+// sent again if that is safe: nothing had been sent, or every line has a key. Batches of lines that
+// all have keys overlap: what was enqueued behind a bad line is found again when it is resumed.
 // Errors:  a bad line is its Status with "line 7: " in front, after everything before it has been
 // sent; with keep_going it is reported and counted instead. An unknown outcome names its lines.
 // Threads: one owner.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <ostream>
 #include <string>
@@ -19,6 +21,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "cli/api.h"
+#include "cli/batch_sender.h"
 
 namespace delayd::cli {
 
@@ -51,13 +54,14 @@ class Importer {
     std::function<Status()> batch_done;
   };
 
-  Importer(Api* api, const Clock* clock, const ImportOptions& options, Hooks hooks)
-      : api_(api), clock_(clock), options_(options), hooks_(std::move(hooks)) {}
+  // As many connections as batches may be under way at a time.
+  Importer(std::vector<Api*> lanes, const Clock* clock, const ImportOptions& options, Hooks hooks)
+      : sender_(std::move(lanes)), clock_(clock), options_(options), hooks_(std::move(hooks)) {}
 
   Status AddLine(uint64_t number, std::string_view text);
   // A line that could not even be read.
   Status AddBadLine(uint64_t number, const Status& why);
-  // Sends what is gathered.
+  // Sends what is gathered, and waits for all answers.
   Status Flush();
 
   const ImportCounts& counts() const { return counts_; }
@@ -66,17 +70,28 @@ class Importer {
   struct Line {
     uint64_t number = 0;
     std::string json;
-    bool has_key = false;
+    std::string key;
+    bool may_overlap = false;  // it has a key, and no other line can mean another thing by it
   };
 
+  using Batch = std::vector<Line>;
+
+  // Begins to send what is gathered; waits for as many earlier batches as it must.
+  Status StartBatch();
+  // Waits for the batch that has been under way for longest.
+  Status Settle();
+  Status SettleAll();
   Status Send(const std::vector<Line>& lines);
+  Status Conclude(const std::vector<Line>& lines, BatchSender::Answer answer);
   Status SendOneByOne(const std::vector<Line>& lines);
-  Status Record(const std::vector<Line>& lines, const std::vector<protocol::EnqueuedJob>& jobs);
+  static std::string BodyOf(const std::vector<Line>& lines);
+  Status Record(const std::vector<Line>& lines, std::vector<protocol::EnqueuedJob>& jobs);
   Status Refused(const std::vector<Line>& lines, const Status& why);
   // OK: it was slept, try again.
   Status Retry(const std::vector<Line>& lines, const Status& why, int tries, BootTime* give_up);
 
-  Api* api_;
+  BatchSender sender_;
+  std::deque<Batch> under_way_;
   const Clock* clock_;
   ImportOptions options_;
   Hooks hooks_;

@@ -46,13 +46,20 @@ void PrintCard(const JobView& job, Context* context) {
   card.Line("queue", job.queue);
   card.Line("key", job.key);
   card.Line("state", std::string(JobStateName(job.state)));
+  const std::string_view clock = job.is_summary()                     ? ""
+                                 : job.due_kind == DueKind::kRelative ? ", counted from enqueue"
+                                                                      : ", wall clock";
   card.Line("due",
-            context->TimeText(job.due) + " (" + FromNow(job.due, now) +
-                (job.due_kind == DueKind::kRelative ? ", counted from enqueue)" : ", wall clock)"));
+            context->TimeText(job.due) + " (" + FromNow(job.due, now) + std::string(clock) + ")");
   card.Line("created", context->TimeText(job.created));
-  card.Line("priority", std::to_string(job.priority));
-  card.Line("lease", FormatDuration(job.lease));
+  if (!job.is_summary()) {
+    card.Line("priority", std::to_string(job.priority));
+    card.Line("lease", FormatDuration(job.lease));
+  }
   card.Line("attempt", AttemptOf(job));
+  if (job.delay.has_value() && *job.delay > Millis(0)) {
+    card.Line("touch delay", FormatDuration(*job.delay));
+  }
   if (job.expires_after.has_value()) {
     card.Line("expires after", FormatDuration(*job.expires_after));
   }
@@ -79,7 +86,14 @@ void PrintCard(const JobView& job, Context* context) {
     line += event.what.empty() ? "" : ": " + event.what;
     card.Line("history", line);
   }
-  card.Line("payload", std::to_string(job.payload_bytes) + " bytes");
+  if (job.is_summary()) {
+    card.Line("payload", "not kept: the queue's history_retention is 0s");
+    return;
+  }
+  const bool dropped =
+      job.state == JobState::kFinished && job.payload_bytes > 0 && job.payload.value_or("").empty();
+  card.Line("payload",
+            std::to_string(job.payload_bytes) + " bytes" + (dropped ? ", not kept" : ""));
   if (job.payload.has_value() && !job.payload->empty()) {
     context->console.out() << EscapeControls(*job.payload, true) << '\n';
   }

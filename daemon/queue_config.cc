@@ -64,6 +64,12 @@ constexpr std::array kQueueKeys = std::to_array<QueueKey>({
      [](std::string_view text, QueueSettings* s) {
        return SetDuration(text, Millis(0), 366 * kDay, &s->key_retention);
      }},
+    {"defaults.history_retention",
+     "DURATION",
+     "how long a finished job is kept with its payload and its story",
+     [](std::string_view text, QueueSettings* s) {
+       return SetDuration(text, Millis(0), 366 * kDay, &s->history_retention);
+     }},
     {"defaults.backoff.initial",
      "DURATION",
      "wait before the second attempt",

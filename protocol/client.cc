@@ -1,6 +1,8 @@
 #include "protocol/client.h"
 
 #include <array>
+#include <map>
+#include <utility>
 
 #include "base/clock.h"
 #include "protocol/connection.h"
@@ -18,13 +20,17 @@ std::string RequestText(const ServerAddress& address,
                         std::string_view target,
                         std::string_view content_type,
                         std::string_view body,
-                        std::string_view token) {
+                        std::string_view token,
+                        std::string_view headers) {
   std::string text;
   text.reserve(256 + body.size());
   text.append(method).append(" ").append(target).append(" HTTP/1.1\r\nHost: ");
   text.append(HostHeader(address)).append("\r\nUser-Agent: delayctl\r\n");
   if (!token.empty()) {
     text.append("Authorization: Bearer ").append(token).append("\r\n");
+  }
+  if (method != "GET") {
+    text.append(headers);
   }
   if (!content_type.empty()) {
     text.append("Content-Type: ").append(content_type).append("\r\n");
@@ -41,6 +47,16 @@ class SocketClient final : public Client {
   explicit SocketClient(ServerAddress address) : address_(std::move(address)) {}
 
   void UseToken(std::string token) override { token_ = std::move(token); }
+
+  void UseHeader(std::string_view name, std::string_view value) override {
+    headers_.insert_or_assign(std::string(name), std::string(value));
+    header_lines_.clear();
+    for (const auto& [one, text] : headers_) {
+      if (!text.empty()) {
+        header_lines_.append(one).append(": ").append(text).append("\r\n");
+      }
+    }
+  }
 
   StatusOr<HttpResponse> Call(std::string_view method,
                               std::string_view target,
@@ -65,6 +81,8 @@ class SocketClient final : public Client {
 
   ServerAddress address_;
   std::string token_;
+  std::map<std::string, std::string> headers_;
+  std::string header_lines_;
   Connection connection_;
 };
 
@@ -139,7 +157,8 @@ StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
                                           Millis timeout) {
   const SystemClock clock;
   const BootTime deadline = clock.Sample().boot + timeout;
-  const std::string request = RequestText(address_, method, target, content_type, body, token_);
+  const std::string request =
+      RequestText(address_, method, target, content_type, body, token_, header_lines_);
   for (;;) {
     Try progress;
     StatusOr<HttpResponse> response = Exchange(request, deadline, &progress);

@@ -37,6 +37,9 @@ class Client {
   // Shown with every request from now on.
   virtual void UseToken(std::string token) = 0;
 
+  // Sent with every request from now on, GET excepted. An empty value: no longer.
+  virtual void UseHeader(std::string_view name, std::string_view value) = 0;
+
   // `target` as on a request line, already percent-encoded; an empty content type means no body.
   virtual StatusOr<HttpResponse> Call(std::string_view method,
                                       std::string_view target,

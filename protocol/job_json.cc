@@ -25,7 +25,9 @@ void WritePayload(const JobView& job, JsonObjectWriter* writer) {
       writer->String("payload_base64", EncodeBase64(*job.payload));
     }
   }
-  writer->Number("payload_bytes", job.payload_bytes);
+  if (!job.is_summary()) {
+    writer->Number("payload_bytes", job.payload_bytes);
+  }
 }
 
 void WriteLease(const JobView& job, JsonObjectWriter* writer) {
@@ -86,14 +88,19 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
   }
   writer->String("state", JobStateName(job.state));
   writer->String("due", FormatTimestamp(job.due));
-  writer->String("due_kind", job.due_kind == DueKind::kRelative ? kRelative : kAbsolute);
   writer->String("created", FormatTimestamp(job.created));
-  writer->Number("priority", job.priority);
-  writer->String("lease", FormatDuration(job.lease));
   writer->Number("attempt", job.attempt);
-  writer->Number("max_attempts", job.max_attempts);
+  if (!job.is_summary()) {
+    writer->String("due_kind", job.due_kind == DueKind::kRelative ? kRelative : kAbsolute);
+    writer->Number("priority", job.priority);
+    writer->String("lease", FormatDuration(job.lease));
+    writer->Number("max_attempts", job.max_attempts);
+  }
   if (job.expires_after.has_value()) {
     writer->String("expires_after", FormatDuration(*job.expires_after));
+  }
+  if (job.delay.has_value() && *job.delay > Millis(0)) {
+    writer->String("touch_delay", FormatDuration(*job.delay));
   }
   WritePayload(job, writer);
   if (!job.last_error.empty()) {
@@ -107,6 +114,9 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
   }
   WriteStory(job, writer);
   WriteLease(job, writer);
+  if (!job.etag.empty()) {
+    writer->String("etag", job.etag);
+  }
 }
 
 Status SetState(std::string_view name, const JsonValue& value, JobState* out) {
@@ -239,6 +249,12 @@ Status SetRareMember(std::string_view name, const JsonValue& value, JobView* job
   if (name == "outcome") {
     return SetString(name, value, &job->outcome);
   }
+  if (name == "touch_delay") {
+    return SetDuration(name, value, &job->delay);
+  }
+  if (name == "etag") {
+    return SetString(name, value, &job->etag);
+  }
   return SetLeaseMember(name, value, job);
 }
 
@@ -333,6 +349,11 @@ std::string EnqueuedToJson(const EnqueuedJob& job) {
   WriteJob(job.job, &writer);
   writer.Bool("existed", job.existed);
   return writer.Take();
+}
+
+std::string EnqueuedIdToJson(JobId id, bool existed) {
+  return R"({"id":)" + std::to_string(ToInt(id)) +
+         (existed ? R"(,"existed":true})" : R"(,"existed":false})");
 }
 
 StatusOr<EnqueuedJob> ParseEnqueued(std::string_view json) {

@@ -8,12 +8,13 @@
 #include "protocol/json_members.h"
 #include "protocol/json_reader.h"
 #include "protocol/json_writer.h"
+#include "protocol/nearest.h"
 #include "protocol/timestamp.h"
 
 namespace delayd::protocol {
 namespace {
 
-constexpr std::array<std::string_view, 11> kMembers = {"queue",
+constexpr std::array<std::string_view, 15> kMembers = {"queue",
                                                        "delay",
                                                        "due",
                                                        "payload",
@@ -23,14 +24,18 @@ constexpr std::array<std::string_view, 11> kMembers = {"queue",
                                                        "lease",
                                                        "max_attempts",
                                                        "expires_after",
-                                                       "buried"};
+                                                       "buried",
+                                                       "on_conflict",
+                                                       "attempt",
+                                                       "last_error",
+                                                       "touch_delay"};
 
 // Written by JobToJson and of no meaning to an enqueue.
-constexpr std::array<std::string_view, 21> kReadOnlyMembers = {
-    "id",         "state",    "created",  "attempt",     "due_kind",      "payload_bytes",
-    "last_error", "finished", "outcome",  "lease_token", "lease_expires", "lateness_ms",
-    "client",     "reserves", "timeouts", "releases",    "buries",        "kicks",
-    "history",    "existed",  "line"};
+constexpr std::array<std::string_view, 20> kReadOnlyMembers = {
+    "id",          "state",    "created",     "due_kind", "payload_bytes",
+    "finished",    "outcome",  "lease_token", "client",   "lease_expires",
+    "lateness_ms", "reserves", "timeouts",    "releases", "buries",
+    "kicks",       "history",  "existed",     "line",     "etag"};
 
 // The spec while its members come in, in any order.
 struct Draft {
@@ -38,6 +43,7 @@ struct Draft {
   std::optional<Millis> delay;
   std::optional<WallTime> due;
   bool has_payload = false;
+  bool was_leased = false;
 };
 
 Status TooLarge(size_t bytes, size_t bytes_max) {
@@ -90,6 +96,39 @@ Status SetName(std::string_view name,
   return InMember(name, validate(*out));
 }
 
+Status SetOnConflict(std::string_view name, const JsonValue& value, OnConflict* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  std::string text;
+  DELAYD_RETURN_IF_ERROR(SetString(name, value, &text));
+  const std::optional<OnConflict> rule = ParseOnConflict(text);
+  if (!rule.has_value()) {
+    return InMember(
+        name,
+        InvalidArgument("is " + Quoted(text) + "; use fail, keep or replace", "invalid_member"));
+  }
+  *out = *rule;
+  return OkStatus();
+}
+
+Status SetRareMember(std::string_view name, const JsonValue& value, JobSpec* spec) {
+  if (name == "on_conflict") {
+    return SetOnConflict(name, value, &spec->on_conflict);
+  }
+  if (name == "touch_delay") {
+    return SetDuration(name, value, &spec->touch_delay);
+  }
+  const bool is_null = value.kind == JsonKind::kNull;
+  if (name == "attempt") {
+    return is_null ? OkStatus() : SetUint32(name, value, &spec->attempts);
+  }
+  if (name == "last_error") {
+    return is_null ? OkStatus() : SetString(name, value, &spec->last_error);
+  }
+  return UnknownMember(name, kMembers);
+}
+
 Status SetMember(std::string_view name,
                  const JsonValue& value,
                  size_t payload_bytes_max,
@@ -124,13 +163,32 @@ Status SetMember(std::string_view name,
   if (name == "buried") {
     return SetBool(name, value, &draft->spec.buried);
   }
-  return UnknownMember(name, kMembers);
+  return SetRareMember(name, value, &draft->spec);
+}
+
+// What an exported job's state means for the new one.
+Status SetExportedState(const JsonValue& value, Draft* draft) {
+  std::string text;
+  DELAYD_RETURN_IF_ERROR(SetString("state", value, &text));
+  const std::optional<JobState> state = ParseJobState(text);
+  if (state == JobState::kFinished) {
+    return InMember("state",
+                    InvalidArgument("is finished: the job is done, and would be done again; leave "
+                                    "the line or its state out",
+                                    "finished_job"));
+  }
+  draft->spec.buried = draft->spec.buried || state == JobState::kDead;
+  draft->was_leased = state == JobState::kLeased;
+  return OkStatus();
 }
 
 StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool exported) {
   Draft draft;
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (exported && name == "state") {
+          return SetExportedState(value, &draft);
+        }
         if (exported && std::find(kReadOnlyMembers.begin(), kReadOnlyMembers.end(), name) !=
                             kReadOnlyMembers.end()) {
           return OkStatus();
@@ -147,6 +205,9 @@ StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool ex
     draft.spec.due = DueAt{*draft.due};
   } else if (draft.delay.has_value()) {
     draft.spec.due = DueAfter{*draft.delay};
+  }
+  if (draft.was_leased && draft.spec.attempts > 0) {
+    --draft.spec.attempts;  // the hand-out that was under way
   }
   return std::move(draft.spec);
 }
@@ -216,6 +277,18 @@ std::string JobSpecToJson(const JobSpec& spec) {
   }
   if (spec.buried) {
     writer.Bool("buried", true);
+  }
+  if (spec.on_conflict != OnConflict::kFail) {
+    writer.String("on_conflict", OnConflictName(spec.on_conflict));
+  }
+  if (spec.touch_delay.has_value()) {
+    writer.String("touch_delay", FormatDuration(*spec.touch_delay));
+  }
+  if (spec.attempts != 0) {
+    writer.Number("attempt", spec.attempts);
+  }
+  if (!spec.last_error.empty()) {
+    writer.String("last_error", spec.last_error);
   }
   if (IsUtf8(spec.payload)) {
     writer.String("payload", spec.payload);

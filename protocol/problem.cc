@@ -23,9 +23,10 @@ struct Known {
 
 // Reasons whose code is known for sure. One that is missing here still travels: its code is then
 // guessed from the HTTP status.
-constexpr std::array<Known, 35> kReasons = {{
+constexpr std::array<Known, 36> kReasons = {{
     {"already_finished", StatusCode::kFailedPrecondition, 409},
     {"body_too_large", StatusCode::kResourceExhausted, 413},
+    {"changed", StatusCode::kFailedPrecondition, 412},
     {"clock_suspect", StatusCode::kUnavailable, 503},
     {"dead", StatusCode::kFailedPrecondition, 409},
     {"disk_full", StatusCode::kResourceExhausted, 507},
@@ -161,6 +162,8 @@ std::string_view HttpReasonPhrase(int status) {
       return "Request Timeout";
     case 409:
       return "Conflict";
+    case 412:
+      return "Precondition Failed";
     case 413:
       return "Content Too Large";
     case 414:

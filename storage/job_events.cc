@@ -24,7 +24,7 @@ std::vector<JobEvent> ReadEvents(SealReader* in, WallTime created) {
   for (JobEvent& event : events) {
     const uint8_t kind = in->U8();
     if (kind < static_cast<uint8_t>(JobEvent::Kind::kNacked) ||
-        kind > static_cast<uint8_t>(JobEvent::Kind::kCancelled)) {
+        kind > static_cast<uint8_t>(JobEvent::Kind::kReplaced)) {
       in->Reject();
     }
     event.kind = static_cast<JobEvent::Kind>(kind);

@@ -1,6 +1,7 @@
 // The record of a job, as docs/storage-format.md lays it out: kTimers, kDead and kBig.
 #include "base/check.h"
 #include "storage/job_events.h"
+#include "storage/job_fields.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/seal.h"
@@ -123,8 +124,7 @@ std::optional<Millis> DelayOf(const JobRecord& record) {
   return std::nullopt;
 }
 
-void AppendJobRecord(std::string* out, Table table, std::string_view key, const JobRecord& record) {
-  const size_t begin = out->size();
+void AppendJobFields(std::string* out, const JobRecord& record) {
   const bool extended = NeedsVersion2(record);
   AppendU8(out, extended ? kRecordVersion2 : kRecordVersion);
   AppendU8(out, Flags(record));
@@ -155,6 +155,11 @@ void AppendJobRecord(std::string* out, Table table, std::string_view key, const 
   } else {
     out->append(record.payload);
   }
+}
+
+void AppendJobRecord(std::string* out, Table table, std::string_view key, const JobRecord& record) {
+  const size_t begin = out->size();
+  AppendJobFields(out, record);
   Seal(table, key, begin, out);
 }
 
@@ -165,10 +170,9 @@ std::string EncodeJobRecord(Table table, std::string_view key, const JobRecord& 
   return out;
 }
 
-StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::string_view value) {
+JobRecord ReadJobFields(SealReader* reader, uint8_t version) {
+  SealReader& in = *reader;
   JobRecord record;
-  DELAYD_ASSIGN_OR_RETURN(record.id, IdOfKey(table, key));
-  SealReader in(table, key, value, kRecordVersion2);
   const uint8_t flags = ReadHead(&in, &record);
   record.created = WallFromMillis(Back(ToMillis(record.due), in.Signed()));
   record.attempts = in.Varint32();
@@ -182,7 +186,7 @@ StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::stri
   if ((flags & kHasError) != 0) {
     record.last_error = in.Bytes();
   }
-  if (in.version() == kRecordVersion2) {
+  if (version == kRecordVersion2) {
     ReadExtension(&in, &record);
   }
   if (record.payload_is_big) {
@@ -191,6 +195,14 @@ StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::stri
     record.payload = in.Rest();
     record.payload_bytes = record.payload.size();
   }
+  return record;
+}
+
+StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::string_view value) {
+  DELAYD_ASSIGN_OR_RETURN(const JobId id, IdOfKey(table, key));
+  SealReader in(table, key, value, kRecordVersion2);
+  JobRecord record = ReadJobFields(&in, in.version());
+  record.id = id;
   DELAYD_RETURN_IF_ERROR(in.Finish(Subject(record.id)));
   return record;
 }

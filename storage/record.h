@@ -88,10 +88,10 @@ StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_vi
 // kIndex: where a job's record is, while it has one.
 struct IndexRecord {
   // On disk: append only, never renumber.
-  enum class Place : uint8_t { kTimers = 1, kDead = 2 };
+  enum class Place : uint8_t { kTimers = 1, kDead = 2, kDone = 3 };
   Place place = Place::kTimers;
   QueueId queue{};
-  WallTime at;  // kTimers: key_due; kDead: when it died
+  WallTime at;  // kTimers: key_due; kDead: when it died; kDone: when it finished
   friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
 };
 
@@ -120,6 +120,11 @@ struct DoneRecord {
   uint32_t attempts = 0;
   WallTime due;
   WallTime created;
+  // Record version 2, which has a row in kIndex too: from then on it counts as forgotten.
+  std::optional<WallTime> kept_until = std::nullopt;
+  // The job as it was, where its queue keeps a history; the fields above are its. A big payload is
+  // gone with the job.
+  std::optional<JobRecord> story = std::nullopt;
 };
 
 std::string EncodeDoneRecord(std::string_view key, const DoneRecord& record);

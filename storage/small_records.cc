@@ -1,4 +1,8 @@
 // The records beside the job's own: kIndex, kKeys, kDone, kQueues and kMeta.
+#include <utility>
+
+#include "base/check.h"
+#include "storage/job_fields.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/seal.h"
@@ -14,7 +18,7 @@ constexpr uint8_t kKeyKnownFlags = 0x07;
 
 // Flags of a done record.
 constexpr uint8_t kDoneCancelled = 0x01;
-constexpr uint8_t kDoneKnownFlags = 0x01;
+constexpr uint8_t kDoneHasStory = 0x02;  // version 2
 
 // How a queue record of version 2 is paused.
 constexpr uint8_t kPaused = 1;
@@ -26,6 +30,22 @@ uint8_t ReadFlags(SealReader* in, uint8_t known) {
     in->Reject();
   }
   return flags;
+}
+
+void ReadStory(SealReader* in, JobId id, DoneRecord* record) {
+  const uint8_t version = in->U8();
+  if (version < kRecordVersion || version > kRecordVersion2) {
+    in->Reject();
+    return;
+  }
+  JobRecord story = ReadJobFields(in, version);
+  story.id = id;
+  record->queue = story.queue;
+  record->attempts = story.attempts;
+  record->due = story.due;
+  record->created = story.created;
+  record->key = story.key;
+  record->story = std::move(story);
 }
 
 }  // namespace
@@ -45,8 +65,8 @@ StatusOr<IndexRecord> DecodeIndexRecord(std::string_view key, std::string_view v
   SealReader in(Table::kIndex, key, value);
   IndexRecord record;
   const uint8_t place = in.U8();
-  if (place != static_cast<uint8_t>(IndexRecord::Place::kTimers) &&
-      place != static_cast<uint8_t>(IndexRecord::Place::kDead)) {
+  if (place < static_cast<uint8_t>(IndexRecord::Place::kTimers) ||
+      place > static_cast<uint8_t>(IndexRecord::Place::kDone)) {
     in.Reject();
   }
   record.place = static_cast<IndexRecord::Place>(place);
@@ -96,27 +116,47 @@ StatusOr<KeyRecord> DecodeKeyRecord(std::string_view key, std::string_view value
 
 std::string EncodeDoneRecord(std::string_view key, const DoneRecord& record) {
   std::string out;
-  AppendU8(&out, kRecordVersion);
-  AppendU8(&out, record.cancelled ? kDoneCancelled : uint8_t{0});
-  AppendVarint(&out, ToInt(record.queue));
-  AppendVarint(&out, record.attempts);
-  AppendSigned(&out, ToMillis(record.due));
-  AppendSigned(&out, ToMillis(record.created));
-  out.append(record.key);
+  AppendU8(&out, record.kept_until ? kRecordVersion2 : kRecordVersion);
+  AppendU8(&out,
+           static_cast<uint8_t>((record.cancelled ? kDoneCancelled : 0) |
+                                (record.story ? kDoneHasStory : 0)));
+  if (record.kept_until) {
+    AppendSigned(&out, ToMillis(*record.kept_until));
+  }
+  if (record.story) {
+    DELAYD_CHECK(record.kept_until.has_value());
+    AppendJobFields(&out, *record.story);
+  } else {
+    AppendVarint(&out, ToInt(record.queue));
+    AppendVarint(&out, record.attempts);
+    AppendSigned(&out, ToMillis(record.due));
+    AppendSigned(&out, ToMillis(record.created));
+    out.append(record.key);
+  }
   Seal(Table::kDone, key, 0, &out);
   return out;
 }
 
 StatusOr<DoneRecord> DecodeDoneRecord(std::string_view key, std::string_view value) {
   DELAYD_ASSIGN_OR_RETURN(const TimerKeyParts parts, ParseDoneKey(key));
-  SealReader in(Table::kDone, key, value);
+  SealReader in(Table::kDone, key, value, kRecordVersion2);
+  const bool newer = in.version() == kRecordVersion2;
   DoneRecord record;
-  record.cancelled = (ReadFlags(&in, kDoneKnownFlags) & kDoneCancelled) != 0;
-  record.queue = QueueId{in.Varint32()};
-  record.attempts = in.Varint32();
-  record.due = WallFromMillis(in.Signed());
-  record.created = WallFromMillis(in.Signed());
-  record.key = in.Rest();
+  const uint8_t flags =
+      ReadFlags(&in, newer ? uint8_t{kDoneCancelled | kDoneHasStory} : kDoneCancelled);
+  record.cancelled = (flags & kDoneCancelled) != 0;
+  if (newer) {
+    record.kept_until = WallFromMillis(in.Signed());
+  }
+  if ((flags & kDoneHasStory) != 0) {
+    ReadStory(&in, parts.id, &record);
+  } else {
+    record.queue = QueueId{in.Varint32()};
+    record.attempts = in.Varint32();
+    record.due = WallFromMillis(in.Signed());
+    record.created = WallFromMillis(in.Signed());
+    record.key = in.Rest();
+  }
   DELAYD_RETURN_IF_ERROR(in.Finish("finished job " + std::to_string(ToInt(parts.id))));
   return record;
 }

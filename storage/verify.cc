@@ -215,9 +215,16 @@ class Verifier {
     return ForEach(Table::kDone, [this](std::string_view key, std::string_view value) {
       const auto parts = ParseDoneKey(key);
       const auto record = DecodeDoneRecord(key, value);
-      if (!record.ok()) {
+      if (!parts.ok() || !record.ok()) {
         Damage(Table::kDone, record.status());
-      } else if (parts.ok() && parts->key_due < done_low_water_mark_) {
+        return;
+      }
+      if (record->kept_until) {
+        const std::string index_key = IndexKey(parts->id);
+        index_.of_jobs.Add(index_key +
+                           EncodeIndexRecord(index_key, PlaceOfDone(*parts, record->queue)));
+      }
+      if (parts->key_due < done_low_water_mark_) {
         findings_.AddSuperfluous(
             Table::kDone,
             "finished " + JobName(parts->id) + ": it lies below done_lwm, where nothing looks",
@@ -278,7 +285,17 @@ class Verifier {
         }
       }));
     }
-    return OkStatus();
+    return index_.agrees() ? OkStatus() : NameDoneWithoutIndex(check);
+  }
+
+  Status NameDoneWithoutIndex(const PairCheck& check) {
+    return ForEach(Table::kDone, [&](std::string_view key, std::string_view value) {
+      const auto parts = ParseDoneKey(key);
+      const auto record = DecodeDoneRecord(key, value);
+      if (parts.ok() && record.ok() && record->kept_until) {
+        check.IndexOfDone(*parts, record->queue);
+      }
+    });
   }
 
   Status NameRowsWithoutJobs() {

@@ -10,8 +10,10 @@ namespace {
 constexpr uint64_t kProgressRows = 8192;
 
 std::string PlaceName(const IndexRecord& place) {
-  return (place.place == IndexRecord::Place::kTimers ? std::string("timers") : "dead") +
-         " of queue number " + std::to_string(ToInt(place.queue)) + " at " +
+  const std::string_view table = place.place == IndexRecord::Place::kTimers ? "timers"
+                                 : place.place == IndexRecord::Place::kDead ? "dead"
+                                                                            : "done";
+  return std::string(table) + " of queue number " + std::to_string(ToInt(place.queue)) + " at " +
          std::to_string(ToMillis(place.at));
 }
 
@@ -51,6 +53,10 @@ StatusOr<JobRow> DecodeJobRow(Table table, std::string_view key, std::string_vie
   }
   DELAYD_ASSIGN_OR_RETURN(job.record, DecodeJobRecord(table, key, value));
   return job;
+}
+
+IndexRecord PlaceOfDone(const TimerKeyParts& parts, QueueId queue) {
+  return {.place = IndexRecord::Place::kDone, .queue = queue, .at = parts.key_due};
 }
 
 std::string JobName(JobId id) {
@@ -117,6 +123,28 @@ void PairCheck::IndexOfJob(const JobRow& job) {
   }
 }
 
+void PairCheck::IndexOfDone(const TimerKeyParts& parts, QueueId queue) const {
+  const std::string key = IndexKey(parts.id);
+  const IndexRecord place = PlaceOfDone(parts, queue);
+  std::string value;
+  if (!store_.Get(Table::kIndex, key, &value).ok()) {
+    findings_->AddRepairable(Table::kIndex,
+                             "finished " + JobName(parts.id) + ": its index row is missing",
+                             key,
+                             EncodeIndexRecord(key, place));
+    return;
+  }
+  const auto index = DecodeIndexRecord(key, value);
+  if (!index.ok()) {
+    findings_->AddRepairable(
+        Table::kIndex, index.status().message(), key, EncodeIndexRecord(key, place));
+  } else if (*index != place) {
+    findings_->Add(Table::kIndex,
+                   "finished " + JobName(parts.id) + ": its record is in " + PlaceName(place) +
+                       ", and its index row says " + PlaceName(*index));
+  }
+}
+
 void PairCheck::ByQueueOfJob(const JobRow& job) {
   const std::string key = ByQueueKey(job.record.queue, job.at, job.record.id);
   std::string value;
@@ -174,9 +202,30 @@ void PairCheck::JobOfIndex(std::string_view key, std::string_view value) {
   if (!id.ok() || !place.ok() || Find(*id).has_value()) {
     return;
   }
+  if (place->place == IndexRecord::Place::kDone) {
+    JobOfDoneIndex(*id, *place, key);
+    return;
+  }
   findings_->Add(Table::kTimers,
                  JobName(*id) + ": its index row leads to " + PlaceName(*place) +
                      ", where no whole record of it is");
+}
+
+void PairCheck::JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_view key) {
+  const std::string done_key = DoneKey(place.at, id);
+  std::string value;
+  const bool found = store_.Get(Table::kDone, done_key, &value).ok();
+  const auto done = found ? DecodeDoneRecord(done_key, value) : StatusOr<DoneRecord>(DoneRecord{});
+  // One that cannot be read is named with the rows of its own table.
+  if (!found) {
+    findings_->AddSuperfluous(Table::kIndex,
+                              "finished " + JobName(id) + ": an index row leads to " +
+                                  PlaceName(place) + ", where it is not",
+                              key);
+  } else if (done.ok() && !done->kept_until) {
+    findings_->AddSuperfluous(
+        Table::kIndex, "finished " + JobName(id) + ": it has an index row and needs none", key);
+  }
 }
 
 void PairCheck::JobOfByQueue(std::string_view key) {
@@ -236,6 +285,9 @@ std::optional<JobRow> PairCheck::Find(JobId id) const {
   }
   const auto place = DecodeIndexRecord(index_key, value);
   if (!place.ok()) {
+    return std::nullopt;
+  }
+  if (place->place == IndexRecord::Place::kDone) {
     return std::nullopt;
   }
   const bool is_timer = place->place == IndexRecord::Place::kTimers;

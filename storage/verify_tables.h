@@ -37,6 +37,9 @@ struct JobRow {
 
 StatusOr<JobRow> DecodeJobRow(Table table, std::string_view key, std::string_view value);
 
+// Where the index row of a finished job must lead; `parts` of its key in done.
+IndexRecord PlaceOfDone(const TimerKeyParts& parts, QueueId queue);
+
 std::string JobName(JobId id);
 
 // Gathers the report.
@@ -70,6 +73,7 @@ class PairCheck {
 
   // From the job to the row that should be there.
   void IndexOfJob(const JobRow& job);
+  void IndexOfDone(const TimerKeyParts& parts, QueueId queue) const;
   void ByQueueOfJob(const JobRow& job);
   void BigOfJob(const JobRow& job);
   void KeyOfJob(const JobRow& job);
@@ -83,6 +87,7 @@ class PairCheck {
  private:
   // The job that the index leads to, when it does and it is whole.
   std::optional<JobRow> Find(JobId id) const;
+  void JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_view key);
 
   const JobReader& store_;
   Findings* findings_;

@@ -21,7 +21,10 @@ class CancelVerb final : public Verb {
            "  delayctl cancel --queue orders --state scheduled --key-prefix order: --dry-run";
   }
 
-  void Declare(Options* options) override { selection_.Declare(options); }
+  void Declare(Options* options) override {
+    selection_.Declare(options);
+    selection_.DeclareIfMatch(options);
+  }
 
   ExitCode Run(Context* context) override {
     if (selection_.IsFilter()) {
@@ -35,6 +38,7 @@ class CancelVerb final : public Verb {
     if (!api.ok()) {
       return context->Fail(api.status());
     }
+    (*api)->UseIfMatch(selection_.if_match());
     return ForEachJob(
         *jobs,
         [&](const JobRef& ref) { return (*api)->Cancel(ref); },

@@ -20,11 +20,16 @@ class EnqueueVerb final : public Verb {
 
   std::string_view details() const override {
     return "Prints the job's id once it is on disk. Without --in or --at it is due at once.\n"
-           "With --key, doing it again gives the same job instead of a second one.\n"
+           "With --key, doing it again gives the same job instead of a second one. What becomes "
+           "of\n"
+           "other content under the key of a job that is not finished, --on-conflict says: fail\n"
+           "(default, exit code 4), keep that job as it is, or replace its content and due time;\n"
+           "replace begins the delay again, and is refused while a worker has the job.\n"
            "\n"
            "Examples:\n"
            "  delayctl enqueue --in 30m --queue orders --key order:1001 '{\"order_id\":1001}'\n"
-           "  delayctl enqueue --at 2027-01-01T09:00:00Z -q - < payload";
+           "  delayctl enqueue --at 2027-01-01T09:00:00Z -q - < payload\n"
+           "  delayctl enqueue --in 5s --queue index --key page:7 --on-conflict replace 'page 7'";
   }
 
   void Declare(Options* options) override {
@@ -36,6 +41,10 @@ class EnqueueVerb final : public Verb {
     options->Text("--queue", "QUEUE", &queue_, "the queue (default)");
     options->Text(
         "-k,--key", "KEY", &key_, "your own key: names the job, and makes this repeatable");
+    options->Text("--on-conflict",
+                  "RULE",
+                  &on_conflict_,
+                  "for a key that a live job has: fail (default), keep or replace");
     options->Number("--priority", kUint32Max, &priority_, "smaller is handed out first (1024)");
     options->Duration("--lease", &lease_, "how long a worker may hold it unheard of (60s)");
     options->Number("--max-attempts",
@@ -105,6 +114,18 @@ class EnqueueVerb final : public Verb {
     return payload;
   }
 
+  StatusOr<OnConflict> MakeOnConflict() const {
+    const std::optional<OnConflict> rule = ParseOnConflict(on_conflict_.value_or("fail"));
+    if (!rule.has_value()) {
+      return UsageError("--on-conflict: " + protocol::Quoted(*on_conflict_) +
+                        " is unknown; use fail, keep or replace");
+    }
+    if (on_conflict_.has_value() && !key_.has_value()) {
+      return UsageError("--on-conflict is about the job that has the key; give --key too");
+    }
+    return *rule;
+  }
+
   StatusOr<JobSpec> MakeSpec(Context* context) const {
     if (in_.has_value() && at_.has_value()) {
       return UsageError(
@@ -117,6 +138,7 @@ class EnqueueVerb final : public Verb {
       DELAYD_RETURN_IF_ERROR(ValidateKey(*key_));
       spec.key = *key_;
     }
+    DELAYD_ASSIGN_OR_RETURN(spec.on_conflict, MakeOnConflict());
     if (at_.has_value()) {
       spec.due = DueAt{*at_};
     } else {
@@ -134,7 +156,7 @@ class EnqueueVerb final : public Verb {
     return spec;
   }
 
-  static void Print(const protocol::EnqueuedJob& enqueued, Context* context) {
+  void Print(const protocol::EnqueuedJob& enqueued, Context* context) const {
     const JobView& job = enqueued.job;
     if (!context->globals.quiet && context->globals.output != OutputFormat::kTable) {
       context->console.out() << protocol::EnqueuedToJson(enqueued) << '\n';
@@ -146,8 +168,10 @@ class EnqueueVerb final : public Verb {
       const WallTime now = context->clock.Sample().wall;
       const std::string id = std::to_string(ToInt(job.id));
       context->console.Say("job " + id + " in queue " + job.queue +
-                           (enqueued.existed ? " was there already, " : ", ") + "due " +
-                           FromNow(job.due, now) + " (" + context->TimeText(job.due) +
+                           (enqueued.existed && on_conflict_ == "replace" ? " is replaced, "
+                            : enqueued.existed                            ? " was there already, "
+                                                                          : ", ") +
+                           "due " + FromNow(job.due, now) + " (" + context->TimeText(job.due) +
                            "); take it back with: delayctl cancel " + id);
     }
   }
@@ -158,6 +182,7 @@ class EnqueueVerb final : public Verb {
   std::optional<WallTime> at_;
   std::optional<std::string> queue_;
   std::optional<std::string> key_;
+  std::optional<std::string> on_conflict_;
   std::optional<uint64_t> priority_;
   std::optional<Millis> lease_;
   std::optional<uint64_t> max_attempts_;

@@ -15,8 +15,11 @@ class ExportVerb final : public Verb {
     return "One job a line, payload included, soonest first; import takes the lines as they are.\n"
            "Jobs that come, go or move meanwhile may be missing or stand as they were.\n"
            "\n"
-           "Example:\n"
-           "  delayctl export --queue orders > orders.jsonl";
+           "Pending jobs are written; dead ones with --state dead, queue by queue.\n"
+           "\n"
+           "Examples:\n"
+           "  delayctl export --queue orders > orders.jsonl\n"
+           "  delayctl export --queue orders --state dead > dead-orders.jsonl";
   }
 
   void Declare(Options* options) override { filter_.Declare(options); }
@@ -58,8 +61,9 @@ class ExportVerb final : public Verb {
     for (const JobView& listed : jobs) {
       // Lists carry no payloads.
       StatusOr<JobView> job = api.Show(listed.id);
+      // It ended meanwhile, unless that is what was asked for.
       if (job.status().code() == StatusCode::kNotFound ||
-          (job.ok() && job->state == JobState::kFinished)) {
+          (job.ok() && job->state == JobState::kFinished && listed.state != JobState::kFinished)) {
         continue;
       }
       if (!job.ok()) {

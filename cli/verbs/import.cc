@@ -21,6 +21,9 @@ namespace {
 // A batch of large jobs on a slow disk takes longer than one job.
 constexpr Millis kImportTimeout{30'000};
 
+// One is being read by the daemon, one written to disk, one prepared here.
+constexpr size_t kBatchesUnderWay = 3;
+
 // Set by the first SIGINT or SIGTERM; the second one ends the process at once.
 volatile sig_atomic_t interrupted = 0;  // NOLINT: written by a signal handler
 
@@ -112,19 +115,27 @@ class ImportVerb final : public Verb {
       return RunFromBeanstalkd(context);
     }
     Status status = Open(context);
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kImportTimeout);
-    if (status.ok()) {
+    std::vector<std::unique_ptr<Api>> connections;
+    while (status.ok() && connections.size() < kBatchesUnderWay) {
+      StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kImportTimeout);
       status = api.status();
+      if (status.ok()) {
+        (*api)->UseShortAnswers();
+        connections.push_back(std::move(api).value());
+      }
     }
     if (!status.ok()) {
       return context->Fail(status);
+    }
+    std::vector<Api*> lanes;
+    for (const std::unique_ptr<Api>& one : connections) {
+      lanes.push_back(one.get());
     }
     const bool from_file = file_.has_value() && *file_ != "-";
     Progress progress(
         &context->console, &context->clock, "jobs", from_file ? FileBytes(*file_) : 0);
     LineReader reader(from_file ? input_ : context->in);
-    Importer importer(
-        api->get(), &context->clock, ImportOptionsOf(), MakeHooks(context, &progress));
+    Importer importer(lanes, &context->clock, ImportOptionsOf(), MakeHooks(context, &progress));
     const InterruptGuard guard;
     status = Pump(&reader, &importer, &progress);
     progress.Clear();

@@ -34,6 +34,13 @@ void JobSelection::Declare(Options* options) {
   options->Flag("-y,--yes", &yes_, "do not ask before many jobs are changed");
 }
 
+void JobSelection::DeclareIfMatch(Options* options) {
+  options->Text("--if-match",
+                "ETAG",
+                &if_match_,
+                "only while its etag, as show -o json tells it, is this: else exit code 4");
+}
+
 bool JobSelection::IsFilter() const {
   return state_.has_value() || key_prefix_.has_value() || due_before_.has_value() ||
          due_after_.has_value() || refs_.names_queue_only();
@@ -51,12 +58,24 @@ StatusOr<std::vector<JobRef>> JobSelection::ResolveRefs() const {
         "--dry-run goes with a filter: --queue, --state, --key-prefix, --due-before "
         "or --due-after");
   }
-  return refs_.Resolve();
+  StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
+  if (jobs.ok() && jobs->size() > 1 && if_match_.has_value()) {
+    return UsageError("--if-match is about one job, and several are named");
+  }
+  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  if (if_match_.has_value() && (if_match_->empty() || !std::ranges::all_of(*if_match_, is_hex))) {
+    return UsageError("--if-match: " + protocol::Quoted(*if_match_) +
+                      " is no etag; take it from: delayctl show ID -o json | jq -r .etag");
+  }
+  return jobs;
 }
 
 StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter(WallTime now) const {
   if (refs_.names_jobs()) {
     return UsageError("jobs are named and a filter is given; use one of them");
+  }
+  if (if_match_.has_value()) {
+    return UsageError("--if-match is about one job; name it by id or key");
   }
   protocol::JobFilterText filter{
       .queue = refs_.queue(), .state = state_, .key_prefix = key_prefix_};

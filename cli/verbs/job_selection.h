@@ -23,6 +23,10 @@ namespace delayd::cli {
 class JobSelection {
  public:
   void Declare(Options* options);
+  // For verbs that can insist on the state in which the job was read.
+  void DeclareIfMatch(Options* options);
+
+  const std::optional<std::string>& if_match() const { return if_match_; }
 
   // Whether a filter was given, in place of ids or a key.
   bool IsFilter() const;
@@ -57,6 +61,7 @@ class JobSelection {
   static bool Confirm(std::string_view action, uint64_t matched, Context* context);
 
   JobRefs refs_;
+  std::optional<std::string> if_match_;
   std::optional<std::string> state_;
   std::optional<std::string> key_prefix_;
   std::optional<std::string> due_before_;

@@ -22,6 +22,7 @@ class RescheduleVerb final : public Verb {
 
   void Declare(Options* options) override {
     selection_.Declare(options);
+    selection_.DeclareIfMatch(options);
     options->Duration("--in", &in_, "due this long from now");
     options->Time(
         "--at", &at_, "due at this wall-clock time ('tomorrow 09:00', 2027-01-01T09:00:00Z)");
@@ -44,6 +45,7 @@ class RescheduleVerb final : public Verb {
     if (!api.ok()) {
       return context->Fail(api.status());
     }
+    (*api)->UseIfMatch(selection_.if_match());
     return ForEachJob(
         *jobs,
         [&](const JobRef& ref) { return (*api)->Reschedule(ref, *request); },

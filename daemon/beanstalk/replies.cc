@@ -141,7 +141,11 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
       break;
     default: {
       const JobView& job = std::get<engine::OneJob>(reply.body).job;
-      AppendJob("FOUND", ToInt(job.id), job.payload.value_or(std::string()), text);
+      if (job.state == JobState::kFinished) {
+        text->append(reply::kNotFound);  // kept as history, which this protocol does not know
+      } else {
+        AppendJob("FOUND", ToInt(job.id), job.payload.value_or(std::string()), text);
+      }
     }
   }
 }
@@ -158,7 +162,11 @@ void BeanstalkSession::RenderLook(Slot* slot, const engine::Reply& reply, std::s
       AppendOk(StatsOf(*hub_, std::get<engine::StatsView>(reply.body), now_), text);
       break;
     case Verb::kStatsJob:
-      AppendOk(StatsOfJob(std::get<engine::OneJob>(reply.body).job, now_), text);
+      if (std::get<engine::OneJob>(reply.body).job.state == JobState::kFinished) {
+        text->append(reply::kNotFound);
+      } else {
+        AppendOk(StatsOfJob(std::get<engine::OneJob>(reply.body).job, now_), text);
+      }
       break;
     case Verb::kStatsTube: {
       const auto* queues = std::get_if<engine::QueueList>(&reply.body);

@@ -113,6 +113,9 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
   }
   DELAYD_RETURN_IF_ERROR(located.status());
   const JobFilter& filter = command.filter;
+  if (located->state == JobState::kFinished) {
+    return false;  // so does it, and is kept
+  }
   if (filter.state ? located->state != *filter.state : located->state == JobState::kDead) {
     return false;
   }

@@ -1,4 +1,6 @@
 // Finding a job by id or key; cancel and reschedule.
+#include <algorithm>
+
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
@@ -8,7 +10,16 @@ namespace delayd::engine {
 using storage::IndexRecord;
 using storage::Table;
 
-StatusOr<std::optional<storage::KeyRecord>> EngineCore::FindKey(const Queue& queue,
+namespace {
+
+Status UnknownJob(JobId id) {
+  return NotFound("job " + std::to_string(ToInt(id)) +
+                  " is not known: it never was, or it finished and was forgotten");
+}
+
+}  // namespace
+
+StatusOr<std::optional<storage::KeyRecord>> EngineCore::ReadKey(const Queue& queue,
                                                                 std::string_view key) {
   const std::string row = storage::ClientKey(queue.id, key);
   std::string value;
@@ -18,10 +29,40 @@ StatusOr<std::optional<storage::KeyRecord>> EngineCore::FindKey(const Queue& que
   }
   DELAYD_RETURN_IF_ERROR(got);
   DELAYD_ASSIGN_OR_RETURN(const storage::KeyRecord record, storage::DecodeKeyRecord(row, value));
-  if (record.expiry && *record.expiry <= now_.wall) {
-    return std::optional<storage::KeyRecord>();
-  }
   return std::optional(record);
+}
+
+StatusOr<std::optional<storage::KeyRecord>> EngineCore::FindKey(const Queue& queue,
+                                                                std::string_view key) {
+  DELAYD_ASSIGN_OR_RETURN(std::optional<storage::KeyRecord> record, ReadKey(queue, key));
+  if (record && record->expiry && *record->expiry <= now_.wall) {
+    record.reset();
+  }
+  return record;
+}
+
+StatusOr<storage::DoneRecord> EngineCore::ReadDone(JobId id, WallTime finished) {
+  const std::string key = storage::DoneKey(finished, id);
+  std::string value;
+  const Status got = pending_.Get(Table::kDone, key, &value);
+  if (got.code() == StatusCode::kNotFound) {
+    return DataLoss("job " + std::to_string(ToInt(id)) +
+                        ": the record of its end is missing; run 'delayctl verify'",
+                    "damaged");
+  }
+  DELAYD_RETURN_IF_ERROR(got);
+  return storage::DecodeDoneRecord(key, value);
+}
+
+StatusOr<EngineCore::Located> EngineCore::LocateFinished(JobId id, WallTime finished) {
+  DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done, ReadDone(id, finished));
+  if (IsForgotten(done)) {
+    return UnknownJob(id);
+  }
+  return Located{.state = JobState::kFinished,
+                 .id = id,
+                 .index = {.place = IndexRecord::Place::kDone, .queue = done.queue, .at = finished},
+                 .finished = Located::Finished{.at = finished, .cancelled = done.cancelled}};
 }
 
 StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
@@ -40,11 +81,13 @@ StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
   std::string value;
   const Status got = pending_.Get(Table::kIndex, key, &value);
   if (got.code() == StatusCode::kNotFound) {
-    return NotFound("job " + std::to_string(ToInt(id)) +
-                    " is not known: it never was, or it is finished");
+    return UnknownJob(id);
   }
   DELAYD_RETURN_IF_ERROR(got);
   DELAYD_ASSIGN_OR_RETURN(located.index, storage::DecodeIndexRecord(key, value));
+  if (located.index.place == IndexRecord::Place::kDone) {
+    return LocateFinished(id, located.index.at);
+  }
   // On disk only: it has not fired, whatever the time.
   located.state =
       located.index.place == IndexRecord::Place::kDead ? JobState::kDead : JobState::kScheduled;
@@ -61,16 +104,30 @@ StatusOr<EngineCore::Located> EngineCore::Locate(const JobRef& ref) {
   const Queue* queue = queues_.Find(by_key.queue);
   std::optional<storage::KeyRecord> record;
   if (queue != nullptr) {
-    DELAYD_ASSIGN_OR_RETURN(record, FindKey(*queue, by_key.key));
+    DELAYD_ASSIGN_OR_RETURN(record, ReadKey(*queue, by_key.key));
   }
-  if (!record) {
-    return NotFound(DescribeJobRef(ref) +
-                    " is not known: no job has it, or it finished and was forgotten");
+  if (record && !record->finished) {
+    return LocateId(record->id);
   }
-  if (record->finished) {
-    return Located{.state = JobState::kFinished, .id = record->id, .finished = record};
+  if (record && *record->expiry > now_.wall) {
+    return FinishedByKey(*record);
   }
-  return LocateId(record->id);
+  if (record) {
+    // The key is free again; what is kept of the job may tell of it still.
+    StatusOr<Located> located = LocateFinished(record->id, *record->finished);
+    if (located.status().code() != StatusCode::kNotFound) {
+      return located;
+    }
+  }
+  return NotFound(DescribeJobRef(ref) +
+                  " is not known: no job has it, or it finished and was forgotten");
+}
+
+EngineCore::Located EngineCore::FinishedByKey(const storage::KeyRecord& record) {
+  return {.state = JobState::kFinished,
+          .id = record.id,
+          .index = {.place = IndexRecord::Place::kDone, .at = *record.finished},
+          .finished = Located::Finished{.at = *record.finished, .cancelled = record.cancelled}};
 }
 
 StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located) {
@@ -93,7 +150,7 @@ Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) con
   return FailedPrecondition(
       DescribeJobRef(ref) + " names job " + std::to_string(ToInt(located.id)) + ", which was " +
           (located.finished->cancelled ? "cancelled" : "acked") + " at " +
-          FormatUtc(*located.finished->finished) + " and is finished; nothing was changed",
+          FormatUtc(located.finished->at) + " and is finished; nothing was changed",
       "finished");
 }
 
@@ -101,6 +158,19 @@ Status EngineCore::RefuseState(const Located& located, const JobRef& ref, std::s
   const std::string_view state = JobStateName(located.state);
   return FailedPrecondition(
       DescribeJobRef(ref) + " is " + std::string(state) + ": " + std::string(why), state);
+}
+
+Status EngineCore::CheckTag(const Located& located,
+                            const storage::JobRecord& record,
+                            const JobRef& ref,
+                            const std::vector<std::string>& tags) const {
+  if (tags.empty() || std::ranges::find(tags, TagOf(ViewOf(record, located.state))) != tags.end()) {
+    return OkStatus();
+  }
+  return FailedPrecondition(DescribeJobRef(ref) + " has changed since it was read: it is " +
+                                std::string(JobStateName(located.state)) + " and due " +
+                                FormatUtc(record.due) + "; look at it again",
+                            "changed");
 }
 
 void EngineCore::CancelLocated(const Located& located, storage::JobRecord* record) {
@@ -125,6 +195,7 @@ StatusOr<Body> EngineCore::Do(const Cancel& command) {
         "a worker has it, and only that worker can end it; try again when its lease is over");
   }
   DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
+  DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
   CancelLocated(located, &record);
   return BodyOf(FinishedView(record, /*cancelled=*/true));
 }
@@ -138,6 +209,7 @@ StatusOr<Body> EngineCore::Do(const Touch& command) {
     return RefuseState(located, command.job, "only scheduled and ready jobs can be touched");
   }
   DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
+  DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
   const std::optional<Millis> delay = storage::DelayOf(record);
   if (!delay) {
     return FailedPrecondition(DescribeJobRef(command.job) +
@@ -183,6 +255,7 @@ StatusOr<Body> EngineCore::Do(const Reschedule& command) {
     return RefuseState(located, command.job, "only scheduled and ready jobs can be moved");
   }
   DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
+  DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
   const JobState state =
       MoveLocated(located, &record, command.due, command.priority, Remembered::kYes);
   return BodyOf(ViewOf(record, state));

@@ -31,8 +31,11 @@ struct Enqueue {
   std::vector<JobSpec> jobs;
 };
 
+// `if_tag`, here and below: only while TagOf the job is one of these, else refused as "changed".
+// Empty: whatever it is.
 struct Cancel {
   JobRef job;
+  std::vector<std::string> if_tag = {};
 };
 
 // At least one of the two. Refused while the job is leased.
@@ -40,12 +43,14 @@ struct Reschedule {
   JobRef job;
   std::optional<DueSpec> due;
   std::optional<uint32_t> priority;
+  std::vector<std::string> if_tag = {};
 };
 
 // Its due time is pushed out again by the delay it was enqueued with, counted from now. Scheduled
 // and ready jobs that were enqueued with a delay; others are refused by state or as "no_delay".
 struct Touch {
   JobRef job;
+  std::vector<std::string> if_tag = {};
 };
 
 // How the queues behave, from now on: a queue that is not named behaves as `defaults`. Not durable:
@@ -248,7 +253,7 @@ using Command = std::variant<Enqueue,
 struct Enqueued {
   struct Item {
     JobView job;           // without its payload
-    bool existed = false;  // its key was taken by the same content: this is that job
+    bool existed = false;  // its key was taken: this is that job, as it is now
   };
 
   std::vector<Item> items;  // in the order of the specs

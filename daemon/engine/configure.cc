@@ -62,9 +62,12 @@ void EngineCore::WatchRate(Queue& queue) {
 // Of all queues: rows of finished jobs stay until none can want them, and each is forgotten by its
 // own time.
 Millis EngineCore::LongestRetention() const {
-  Millis longest = options_.defaults.key_retention;
+  const auto of = [](const QueueSettings& settings) {
+    return std::max(settings.key_retention, settings.history_retention);
+  };
+  Millis longest = of(options_.defaults);
   for (const auto& [name, settings] : options_.queues) {
-    longest = std::max(longest, settings.key_retention);
+    longest = std::max(longest, of(settings));
   }
   return longest;
 }

@@ -141,8 +141,14 @@ class EngineCore final : public Engine {
     JobState state = JobState::kScheduled;
     JobId id{};
     std::optional<Slot> slot;
-    storage::IndexRecord index;                  // unless finished
-    std::optional<storage::KeyRecord> finished;  // by key only
+    storage::IndexRecord index;
+
+    struct Finished {
+      WallTime at;
+      bool cancelled = false;
+    };
+
+    std::optional<Finished> finished;
   };
 
   // ---- enqueue.cc ----
@@ -150,8 +156,9 @@ class EngineCore final : public Engine {
   struct Plan {
     uint64_t fingerprint = 0;
     std::optional<Located> existing;
-    std::optional<size_t> same_as;  // an earlier spec of the same batch
-    JobId id{};                     // of a new job
+    std::optional<storage::JobRecord> replaced;  // the existing one, which gets this content
+    std::optional<size_t> same_as;               // an earlier spec of the same batch
+    JobId id{};                                  // of a new job
   };
 
   StatusOr<Body> Do(Enqueue& command);
@@ -160,7 +167,12 @@ class EngineCore final : public Engine {
   StatusOr<std::vector<Plan>> PlanAll(const std::vector<JobSpec>& specs);
   Status PlanKey(const JobSpec& spec, Plan* plan);
   StatusOr<Enqueued::Item> ExistingItem(const Located& located);
+  static void FillFrom(JobSpec& spec,
+                       const Queue& queue,
+                       uint64_t fingerprint,
+                       storage::JobRecord* record);
   Enqueued::Item EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint);
+  Enqueued::Item ReplaceOne(JobSpec& spec, Plan& plan);
   StatusOr<JobId> NextId();
 
   // ---- change.cc ----
@@ -169,11 +181,21 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const Touch& command);
   StatusOr<Located> Locate(const JobRef& ref);
   StatusOr<Located> LocateId(JobId id);
+  // A finished job, while it is kept.
+  StatusOr<Located> LocateFinished(JobId id, WallTime finished);
+  StatusOr<storage::DoneRecord> ReadDone(JobId id, WallTime finished);
+  StatusOr<std::optional<storage::KeyRecord>> ReadKey(const Queue& queue, std::string_view key);
+  // The same, unless it has expired: then it stands in nobody's way.
   StatusOr<std::optional<storage::KeyRecord>> FindKey(const Queue& queue, std::string_view key);
+  static Located FinishedByKey(const storage::KeyRecord& record);
   StatusOr<storage::JobRecord> ReadRecord(const Located& located);
   Status RefuseFinished(const Located& located, const JobRef& ref) const;
   // `why`: what would be right instead.
   static Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
+  Status CheckTag(const Located& located,
+                  const storage::JobRecord& record,
+                  const JobRef& ref,
+                  const std::vector<std::string>& tags) const;
   // The changes themselves, of a job whose state allows them.
   void CancelLocated(const Located& located, storage::JobRecord* record);
   // Whether its story tells of a move; a watchdog's touches would push out all else.
@@ -220,6 +242,7 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const Nack& command);
   StatusOr<Body> Do(const Bury& command);
   StatusOr<Body> Do(const Extend& command);
+  void KeepForHistory(Slot slot, storage::JobRecord* record);
   StatusOr<Slot> FindLease(const LeaseToken& token) const;
   Status EndLease(Slot slot, const LeaseEnd& end);
   void NoteLeaseEnd(storage::JobRecord* record, const LeaseEnd& end, std::string_view client);
@@ -294,7 +317,11 @@ class EngineCore final : public Engine {
   JobView ViewOf(const storage::JobRecord& record, JobState state) const;
   QueueView ViewOfQueue(const Queue& queue) const;
   JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
-  JobView DoneView(JobId id, WallTime finished, const storage::DoneRecord& done) const;
+  JobView DoneView(JobId id,
+                   WallTime finished,
+                   const storage::DoneRecord& done,
+                   bool with_payload) const;
+  bool IsForgotten(const storage::DoneRecord& done) const;
   std::optional<WallTime> NextDue() const;
   std::optional<Millis> UntilNextTimer(const Now& now) const;
   Status ReadPayload(storage::JobRecord* record) const;
@@ -331,6 +358,8 @@ class EngineCore final : public Engine {
   // ---- rows.cc ----
   // Each puts all rows of one change into the open batch and keeps the counts.
   void PutNewRows(storage::JobRecord* record, WallTime key_due);
+  void PutPayload(storage::JobRecord* record);
+  void PutLiveKey(const storage::JobRecord& record);
   void PutMovedRows(const storage::JobRecord& record, WallTime old_key_due, WallTime key_due);
   // Dead no longer.
   void PutRevivedRows(const storage::JobRecord& record, WallTime died, WallTime key_due);
@@ -338,6 +367,10 @@ class EngineCore final : public Engine {
   void PutFinishedRows(const storage::JobRecord& record,
                        const storage::IndexRecord& place,
                        bool cancelled);
+  void PutDoneRow(const storage::JobRecord& record,
+                  WallTime finished,
+                  WallTime kept_until,
+                  bool cancelled);
   void PutTimerRows(const storage::JobRecord& record, WallTime key_due);
   void DeleteTimerRows(const storage::JobRecord& record, WallTime key_due);
   void PutIndex(JobId id, const storage::IndexRecord& place);

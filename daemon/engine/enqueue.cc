@@ -38,14 +38,21 @@ uint64_t FingerprintOf(const JobSpec& spec) {
   if (spec.buried) {
     AppendU8(&content, 1);
   }
+  if (spec.attempts != 0 || !spec.last_error.empty() || spec.touch_delay) {
+    AppendU8(&content, 2);
+    append_optional(spec.touch_delay.has_value(),
+                    static_cast<uint64_t>(spec.touch_delay.value_or(Millis(0)).count()));
+    AppendU32(&content, spec.attempts);
+    content.append(spec.last_error);
+  }
   return Fingerprint(spec.payload, Fingerprint(content));
 }
 
 Status KeyConflict(const JobSpec& spec) {
-  return AlreadyExists(
-      "key " + spec.key + " in queue " + spec.queue +
-          " belongs to a job with other content; cancel that job, or use another key",
-      "key_conflict");
+  return AlreadyExists("key " + spec.key + " in queue " + spec.queue +
+                           " belongs to a job with other content; cancel that job, use another "
+                           "key, or say on_conflict",
+                       "key_conflict");
 }
 
 Status AtLine(const Status& status, size_t index, size_t count) {
@@ -97,6 +104,19 @@ Status EngineCore::Validate(const JobSpec& spec) const {
     return InvalidArgument(OutOfRange("expires_after", *spec.expires_after, limits::kDelayMsMax),
                            "invalid_expires_after");
   }
+  if (spec.touch_delay &&
+      (spec.touch_delay->count() < 0 || spec.touch_delay->count() > limits::kDelayMsMax)) {
+    return InvalidArgument(OutOfRange("touch_delay", *spec.touch_delay, limits::kDelayMsMax),
+                           "invalid_delay");
+  }
+  if (spec.on_conflict != OnConflict::kFail && spec.key.empty()) {
+    return InvalidArgument("on_conflict is about the job that has the key; give a key too",
+                           "invalid_on_conflict");
+  }
+  if (spec.on_conflict == OnConflict::kReplace && spec.buried) {
+    return InvalidArgument("a job cannot be replaced by a buried one; cancel it instead",
+                           "invalid_on_conflict");
+  }
   return OkStatus();
 }
 
@@ -110,15 +130,26 @@ Status EngineCore::PlanKey(const JobSpec& spec, Plan* plan) {
   if (!record) {
     return OkStatus();
   }
-  if (record->fingerprint != plan->fingerprint) {
-    // A finished job keeps its key for retries of the same request only.
-    return record->finished ? OkStatus() : KeyConflict(spec);
-  }
   if (record->finished) {
-    plan->existing = Located{.state = JobState::kFinished, .id = record->id, .finished = record};
+    // It keeps its key for retries of the same request only; the other rules are about live jobs.
+    if (record->fingerprint == plan->fingerprint && spec.on_conflict == OnConflict::kFail) {
+      plan->existing = FinishedByKey(*record);
+    }
     return OkStatus();
   }
+  if (record->fingerprint != plan->fingerprint && spec.on_conflict == OnConflict::kFail) {
+    return KeyConflict(spec);
+  }
   DELAYD_ASSIGN_OR_RETURN(plan->existing, LocateId(record->id));
+  if (spec.on_conflict != OnConflict::kReplace) {
+    return OkStatus();
+  }
+  if (plan->existing->state == JobState::kLeased) {
+    return RefuseState(*plan->existing,
+                       KeyRef{spec.queue, spec.key},
+                       "a worker has it; try again when its lease is over");
+  }
+  DELAYD_ASSIGN_OR_RETURN(plan->replaced, ReadRecord(*plan->existing));
   return OkStatus();
 }
 
@@ -160,6 +191,48 @@ StatusOr<Enqueued::Item> EngineCore::ExistingItem(const Located& located) {
   return Enqueued::Item{.job = std::move(view), .existed = true};
 }
 
+void EngineCore::FillFrom(JobSpec& spec,
+                          const Queue& queue,
+                          uint64_t fingerprint,
+                          storage::JobRecord* record) {
+  record->priority = spec.priority.value_or(limits::kPriorityDefault);
+  record->attempts = spec.attempts;
+  record->max_attempts = spec.max_attempts.value_or(queue.settings.max_attempts);
+  record->lease = spec.lease.value_or(queue.settings.lease);
+  record->expires_after = spec.expires_after.value_or(Millis(0));
+  record->fingerprint = fingerprint;
+  record->last_error = spec.last_error.substr(0, limits::kLastErrorBytesMax);
+  record->payload = std::move(spec.payload);
+}
+
+// The job keeps its id and its story; everything that an enqueue says is what this one says.
+Enqueued::Item EngineCore::ReplaceOne(JobSpec& spec, Plan& plan) {
+  storage::JobRecord& record = *plan.replaced;
+  const Located& located = *plan.existing;
+  if (record.fingerprint != plan.fingerprint) {
+    AddEvent(&record, storage::JobEvent::Kind::kReplaced, {}, {});
+  }
+  const auto* after = std::get_if<DueAfter>(&spec.due);
+  record.delay = spec.touch_delay.value_or(after != nullptr ? after->delay : Millis(-1));
+  SetDue(&record, spec.due);
+  if (record.payload_is_big) {
+    pending_.Delete(storage::Table::kBig, storage::IndexKey(record.id));
+    record.payload_is_big = false;
+  }
+  FillFrom(spec, queues_[record.queue], plan.fingerprint, &record);
+  PutPayload(&record);
+  PutLiveKey(record);
+  const WallTime key_due = KeyDue(record.due);
+  if (located.state == JobState::kDead) {
+    PutRevivedRows(record, located.index.at, key_due);
+  } else {
+    PutMovedRows(record, located.index.at, key_due);
+  }
+  ++counters_.rescheduled;
+  const JobState state = Settle(record, key_due, located.slot);
+  return {.job = ViewOf(record, state), .existed = true};
+}
+
 Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint) {
   const Queue& queue = QueueForNewJob(spec.queue);
   storage::JobRecord record;
@@ -167,18 +240,16 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerpr
   record.queue = queue.id;
   SetDue(&record, spec.due);
   record.created = now_.wall;
-  record.priority = spec.priority.value_or(limits::kPriorityDefault);
-  record.max_attempts = spec.max_attempts.value_or(queue.settings.max_attempts);
-  record.lease = spec.lease.value_or(queue.settings.lease);
-  record.expires_after = spec.expires_after.value_or(Millis(0));
-  record.fingerprint = fingerprint;
-  record.key = std::move(spec.key);
-  record.payload = std::move(spec.payload);
+  record.key = spec.key;
+  record.delay = spec.touch_delay;
+  FillFrom(spec, queue, fingerprint, &record);
   const WallTime key_due = KeyDue(record.due);
   PutNewRows(&record, key_due);
   JobState state = JobState::kDead;
   if (spec.buried) {
-    record.last_error = "enqueued as buried";
+    if (record.last_error.empty()) {
+      record.last_error = "enqueued as buried";
+    }
     PutDeadRows(record, key_due, now_.wall);
   } else {
     state = Settle(record, key_due, std::nullopt);
@@ -202,7 +273,7 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   // (P8).
   DELAYD_ASSIGN_OR_RETURN(std::vector<Plan> plans, PlanAll(specs));
   const bool all_exist = std::ranges::all_of(plans, [](const Plan& plan) {
-    return plan.existing.has_value() || plan.same_as.has_value();
+    return (plan.existing.has_value() && !plan.replaced) || plan.same_as.has_value();
   });
   // A retry of what is stored already needs no room.
   if (!all_exist) {
@@ -211,6 +282,9 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   Enqueued result;
   result.items.resize(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
+    if (plans[i].replaced) {
+      continue;
+    }
     if (plans[i].existing) {
       DELAYD_ASSIGN_OR_RETURN(result.items[i], ExistingItem(*plans[i].existing));
     } else if (!plans[i].same_as) {
@@ -218,7 +292,9 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
     }
   }
   for (size_t i = 0; i < specs.size(); ++i) {
-    if (plans[i].existing || plans[i].same_as) {
+    if (plans[i].replaced) {
+      result.items[i] = ReplaceOne(specs[i], plans[i]);
+    } else if (plans[i].existing || plans[i].same_as) {
       ++counters_.existed;
     } else {
       result.items[i] = EnqueueOne(specs[i], plans[i].id, plans[i].fingerprint);

@@ -33,9 +33,24 @@ StatusOr<Slot> EngineCore::FindLease(const LeaseToken& token) const {
   return *slot;
 }
 
+// A lease holds the record without its payload, which only a history needs at the end.
+void EngineCore::KeepForHistory(Slot slot, JobRecord* record) {
+  if (queues_[record->queue].settings.history_retention.count() == 0) {
+    return;
+  }
+  const StatusOr<Located> located = LocateId(jobs_[slot].id());
+  StatusOr<JobRecord> whole = located.ok() ? ReadRecord(*located) : located.status();
+  if (whole.ok()) {
+    *record = *std::move(whole);
+  } else {
+    incidents_.push_back(whole.status());
+  }
+}
+
 StatusOr<Body> EngineCore::Do(const Ack& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
   const std::unique_ptr<JobRecord> record = std::move(leases_.at(slot).record);
+  KeepForHistory(slot, record.get());
   ++record->attempts;
   AddEvent(record.get(), JobEvent::Kind::kAcked, leases_.at(slot).client, {});
   PutFinishedRows(

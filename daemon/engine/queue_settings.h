@@ -36,6 +36,8 @@ struct QueueSettings {
   Backoff backoff;
   // How long a finished job keeps its key.
   Millis key_retention{limits::kKeyRetentionMsDefault};
+  // How long its whole story is kept, payload included. 0: it is not.
+  Millis history_retention{0};
   uint32_t concurrency = 0;  // jobs leased at a time; 0: no cap
   RateCap rate;
 };

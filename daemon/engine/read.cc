@@ -30,6 +30,7 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
   view.last_error = record.last_error;
   view.payload_bytes = record.payload_bytes;
   view.delay = storage::DelayOf(record);
+  view.fingerprint = record.fingerprint;
   view.timeouts = record.timeouts;
   view.releases = record.releases;
   view.buries = record.buries;
@@ -91,22 +92,30 @@ StatusOr<JobView> EngineCore::ShowLocated(const Located& located, bool with_payl
     }
     return view;
   }
-  const storage::KeyRecord& finished = *located.finished;
-  const std::string key = storage::DoneKey(*finished.finished, located.id);
-  std::string value;
-  const Status got = pending_.Get(Table::kDone, key, &value);
-  if (got.code() == StatusCode::kNotFound) {
-    return DataLoss("job " + std::to_string(ToInt(located.id)) +
-                        ": the record of its end is missing; run 'delayctl verify'",
-                    "damaged");
+  DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done,
+                          ReadDone(located.id, located.finished->at));
+  JobView view = DoneView(located.id, located.finished->at, done, with_payload);
+  if (with_payload && done.story) {
+    view.history = done.story->events;
   }
-  DELAYD_RETURN_IF_ERROR(got);
-  DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done, storage::DecodeDoneRecord(key, value));
-  return DoneView(located.id, *finished.finished, done);
+  return view;
 }
 
-JobView EngineCore::DoneView(JobId id, WallTime finished, const storage::DoneRecord& done) const {
+bool EngineCore::IsForgotten(const storage::DoneRecord& done) const {
+  return done.kept_until && *done.kept_until <= now_.wall;
+}
+
+JobView EngineCore::DoneView(JobId id,
+                             WallTime finished,
+                             const storage::DoneRecord& done,
+                             bool with_payload) const {
   JobView view;
+  if (done.story) {
+    view = ViewOf(*done.story, JobState::kFinished);
+    if (with_payload && !done.story->payload_is_big) {
+      view.payload = done.story->payload;
+    }
+  }
   view.id = id;
   view.queue = queues_[done.queue].name;
   view.key = done.key;
@@ -285,12 +294,13 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
         if (!failed.ok()) {
           return false;
         }
-        const bool wanted = (queue == nullptr || done->queue == queue->id) &&
+        const bool wanted = !IsForgotten(*done) && (queue == nullptr || done->queue == queue->id) &&
                             done->key.starts_with(command.key_prefix) &&
                             DueRangeOf(command).Holds(done->due);
         return page.Add(
             {parts->key_due, parts->id},
-            wanted ? std::optional(DoneView(parts->id, parts->key_due, *done)) : std::nullopt);
+            wanted ? std::optional(DoneView(parts->id, parts->key_due, *done, command.with_payload))
+                   : std::nullopt);
       });
   DELAYD_RETURN_IF_ERROR(scanned);
   DELAYD_RETURN_IF_ERROR(failed);

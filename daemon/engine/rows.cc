@@ -56,7 +56,14 @@ void EngineCore::DeleteTimerRows(const storage::JobRecord& record, WallTime key_
   pending_.Delete(Table::kByQueue, storage::ByQueueKey(record.queue, key_due, record.id));
 }
 
-void EngineCore::PutNewRows(storage::JobRecord* record, WallTime key_due) {
+void EngineCore::PutLiveKey(const storage::JobRecord& record) {
+  const std::string key = storage::ClientKey(record.queue, record.key);
+  pending_.Put(Table::kKeys,
+               key,
+               storage::EncodeKeyRecord(key, {.id = record.id, .fingerprint = record.fingerprint}));
+}
+
+void EngineCore::PutPayload(storage::JobRecord* record) {
   record->payload_bytes = record->payload.size();
   if (record->payload.size() > limits::kInlinePayloadBytesMax) {
     const std::string key = storage::IndexKey(record->id);
@@ -64,13 +71,13 @@ void EngineCore::PutNewRows(storage::JobRecord* record, WallTime key_due) {
     record->payload_is_big = true;
     record->payload.clear();
   }
+}
+
+void EngineCore::PutNewRows(storage::JobRecord* record, WallTime key_due) {
+  PutPayload(record);
   PutTimerRows(*record, key_due);
   if (!record->key.empty()) {
-    const std::string key = storage::ClientKey(record->queue, record->key);
-    pending_.Put(
-        Table::kKeys,
-        key,
-        storage::EncodeKeyRecord(key, {.id = record->id, .fingerprint = record->fingerprint}));
+    PutLiveKey(*record);
   }
   Queue& queue = queues_[record->queue];
   ++queue.counts.pending;
@@ -126,42 +133,56 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
   CountChanged(queue);
   ++open_jobs_;
   const std::string index_key = storage::IndexKey(record.id);
-  pending_.Delete(Table::kIndex, index_key);
   if (record.payload_is_big) {
     pending_.Delete(Table::kBig, index_key);
   }
-  if (record.key.empty()) {
-    return;
-  }
-  const std::string key = storage::ClientKey(record.queue, record.key);
-  if (queue.settings.key_retention.count() == 0) {
-    pending_.Delete(Table::kKeys, key);
+  const Millis key_kept = record.key.empty() ? Millis(0) : queue.settings.key_retention;
+  const Millis kept = std::max(key_kept, queue.settings.history_retention);
+  if (kept.count() == 0) {
+    pending_.Delete(Table::kIndex, index_key);
+    if (!record.key.empty()) {
+      pending_.Delete(Table::kKeys, storage::ClientKey(record.queue, record.key));
+    }
     return;
   }
   // Below the mark nothing of kDone is looked at any more, so nothing may be born there.
   const WallTime finished = std::max(now_.wall, done_low_water_mark_);
-  pending_.Put(Table::kKeys,
-               key,
-               storage::EncodeKeyRecord(key,
-                                        {.id = record.id,
-                                         .fingerprint = record.fingerprint,
-                                         .expiry = finished + queue.settings.key_retention,
-                                         .finished = finished,
-                                         .cancelled = cancelled}));
+  PutIndex(record.id,
+           {.place = storage::IndexRecord::Place::kDone, .queue = record.queue, .at = finished});
+  if (!record.key.empty()) {
+    const std::string key = storage::ClientKey(record.queue, record.key);
+    pending_.Put(Table::kKeys,
+                 key,
+                 storage::EncodeKeyRecord(key,
+                                          {.id = record.id,
+                                           .fingerprint = record.fingerprint,
+                                           .expiry = finished + key_kept,
+                                           .finished = finished,
+                                           .cancelled = cancelled}));
+  }
+  PutDoneRow(record, finished, finished + kept, cancelled);
+}
+
+void EngineCore::PutDoneRow(const storage::JobRecord& record,
+                            WallTime finished,
+                            WallTime kept_until,
+                            bool cancelled) {
   if (finishing_.empty() || finishing_.back().first != pending_.open_sequence()) {
     finishing_.emplace_back(pending_.open_sequence(), finished);
   }
   finishing_.back().second = std::min(finishing_.back().second, finished);
+  storage::DoneRecord done{.queue = record.queue,
+                           .key = record.key,
+                           .cancelled = cancelled,
+                           .attempts = record.attempts,
+                           .due = record.due,
+                           .created = record.created,
+                           .kept_until = kept_until};
+  if (queues_[record.queue].settings.history_retention.count() > 0) {
+    done.story = record;
+  }
   const std::string done_key = storage::DoneKey(finished, record.id);
-  pending_.Put(Table::kDone,
-               done_key,
-               storage::EncodeDoneRecord(done_key,
-                                         {.queue = record.queue,
-                                          .key = record.key,
-                                          .cancelled = cancelled,
-                                          .attempts = record.attempts,
-                                          .due = record.due,
-                                          .created = record.created}));
+  pending_.Put(Table::kDone, done_key, storage::EncodeDoneRecord(done_key, done));
   if (!next_trim_) {
     ScheduleTrim(finished);
   }

@@ -397,6 +397,12 @@ Status EngineCore::TrimPage() {
     pending_.Delete(Table::kDone, key);
     ++open_jobs_;
     done_low_water_mark_ = std::max(done_low_water_mark_, parts.key_due);
+    if (done.kept_until) {
+      pending_.Delete(Table::kIndex, storage::IndexKey(parts.id));
+    }
+    if (done.key.empty()) {
+      continue;
+    }
     const std::string client_key = storage::ClientKey(done.queue, done.key);
     std::string row;
     const Status got = pending_.Get(Table::kKeys, client_key, &row);

@@ -38,6 +38,9 @@ void AppendResponse(const Response& response, bool head_only, bool close, std::s
   if (!response.location.empty()) {
     header("Location", response.location);
   }
+  if (!response.etag.empty()) {
+    header("ETag", '"' + response.etag + '"');
+  }
   if (!response.allow.empty()) {
     header("Allow", response.allow);
   }

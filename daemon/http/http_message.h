@@ -20,8 +20,10 @@ struct Request {
   std::string content_type;  // media type in lower case, without parameters; empty: none
   std::string body;
   bool keep_alive = true;
-  std::string authorization;  // the header, as it came; never logged
-  Role role = Role::kAdmin;   // of who asks; the session knows
+  std::string authorization;   // the header, as it came; never logged
+  std::string if_match;        // the header, as it came
+  bool wants_minimal = false;  // Prefer: return=minimal
+  Role role = Role::kAdmin;    // of who asks; the session knows
 };
 
 struct Response {
@@ -30,6 +32,7 @@ struct Response {
   std::string body;
   uint64_t commit_sequence = 0;  // 0: no Delayd-Commit header
   std::string location;
+  std::string etag;            // of a job, without its quotes
   std::string allow;           // of a 405
   bool ask_for_token = false;  // of a 401
 };

@@ -200,7 +200,10 @@ Request HttpReader::TakeRequest() {
                   .content_type = MediaType(ToStd(message[field::content_type])),
                   .body = std::move(message.body()),
                   .keep_alive = parser_->request->keep_alive(),
-                  .authorization = std::string(ToStd(message[field::authorization]))};
+                  .authorization = std::string(ToStd(message[field::authorization])),
+                  .if_match = std::string(ToStd(message[field::if_match])),
+                  .wants_minimal = ToStd(message[field::prefer]).find("return=minimal") !=
+                                   std::string_view::npos};
   parser_->request.reset();
   phase_ = Phase::kIdle;
   return request;

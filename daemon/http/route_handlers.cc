@@ -1,5 +1,6 @@
 #include "daemon/http/route_handlers.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 
@@ -15,6 +16,8 @@
 namespace delayd::http {
 
 namespace {
+
+constexpr size_t kIfMatchTagsMax = 100;
 
 StatusOr<uint32_t> ParseLimit(const std::string& text) {
   uint32_t limit = 0;
@@ -90,6 +93,34 @@ StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input, std::string_view tak
   return call;
 }
 
+// The tags of an If-Match header; none where there is no header, or where it asks for any state.
+StatusOr<std::vector<std::string>> ParseIfMatch(std::string_view header) {
+  std::vector<std::string> tags;
+  std::string_view rest = header;
+  const auto skip_blanks = [&rest] {
+    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  };
+  skip_blanks();
+  while (!rest.empty() && rest != "*") {
+    const size_t end = rest.front() == '"' ? rest.find('"', 1) : std::string_view::npos;
+    if (end == std::string_view::npos || tags.size() == kIfMatchTagsMax) {
+      return InvalidArgument(
+          "header If-Match: expected \"TAG\" as an ETag header gave it, a list of "
+          "them, or *; found " +
+              protocol::Quoted(header),
+          "invalid_if_match");
+    }
+    tags.emplace_back(rest.substr(1, end - 1));
+    rest.remove_prefix(end + 1);
+    skip_blanks();
+    if (!rest.empty() && rest.front() == ',') {
+      rest.remove_prefix(1);
+      skip_blanks();
+    }
+  }
+  return tags;
+}
+
 Response Plain(std::string body) {
   return {.body = std::move(body)};
 }
@@ -145,7 +176,8 @@ Routed EnqueueJobs(const RouteInput& input) {
     if (enqueue.jobs.empty()) {
       return ProblemResponse(InvalidArgument("the body holds no job; send one job a line"));
     }
-    return Order{std::move(enqueue), ReplyForm::kEnqueuedLines};
+    return Order{std::move(enqueue),
+                 input.request.wants_minimal ? ReplyForm::kEnqueuedIds : ReplyForm::kEnqueuedLines};
   }
   StatusOr<JobSpec> job = protocol::ParseJobSpec(input.request.body, input.payload_bytes_max);
   if (!job.ok()) {
@@ -179,7 +211,11 @@ Routed CancelJob(const RouteInput& input) {
   if (!job.ok()) {
     return ProblemResponse(job.status());
   }
-  return Order{engine::Cancel{*std::move(job)}, ReplyForm::kOneJob};
+  StatusOr<std::vector<std::string>> tags = ParseIfMatch(input.request.if_match);
+  if (!tags.ok()) {
+    return ProblemResponse(tags.status());
+  }
+  return Order{engine::Cancel{*std::move(job), *std::move(tags)}, ReplyForm::kOneJob};
 }
 
 Routed RescheduleJob(const RouteInput& input) {
@@ -192,10 +228,14 @@ Routed RescheduleJob(const RouteInput& input) {
   if (!change.ok()) {
     return ProblemResponse(change.status());
   }
-  if (change->touch) {
-    return Order{engine::Touch{*std::move(job)}, ReplyForm::kOneJob};
+  StatusOr<std::vector<std::string>> tags = ParseIfMatch(input.request.if_match);
+  if (!tags.ok()) {
+    return ProblemResponse(tags.status());
   }
-  return Order{engine::Reschedule{*std::move(job), change->due, change->priority},
+  if (change->touch) {
+    return Order{engine::Touch{*std::move(job), *std::move(tags)}, ReplyForm::kOneJob};
+  }
+  return Order{engine::Reschedule{*std::move(job), change->due, change->priority, *std::move(tags)},
                ReplyForm::kOneJob};
 }
 

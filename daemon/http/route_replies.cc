@@ -20,19 +20,31 @@ std::string JobPath(JobId id) {
   return "/v1/jobs/" + std::to_string(ToInt(id));
 }
 
+Response RenderOneJob(JobView job) {
+  // Only whoever holds a lease can change a leased job, and it has the token for that.
+  if (!job.lease_token.has_value()) {
+    job.etag = TagOf(job);
+  }
+  Response response{.body = protocol::JobToJson(job)};
+  response.etag = std::move(job.etag);
+  return response;
+}
+
 Response RenderEnqueuedOne(const engine::Enqueued& enqueued) {
   DELAYD_CHECK(enqueued.items.size() == 1);
   const engine::Enqueued::Item& item = enqueued.items.front();
-  return {.status = item.existed ? 200 : 201,
-          .body = protocol::JobToJson(item.job),
-          .location = JobPath(item.job.id)};
+  Response response = RenderOneJob(item.job);
+  response.status = item.existed ? 200 : 201;
+  response.location = JobPath(item.job.id);
+  return response;
 }
 
-Response RenderEnqueuedLines(const engine::Enqueued& enqueued) {
+Response RenderEnqueuedLines(const engine::Enqueued& enqueued, bool ids_alone) {
   Response response{.status = 200, .content_type = std::string(kLinesType)};
   for (const engine::Enqueued::Item& item : enqueued.items) {
     response.status = item.existed ? response.status : 201;
-    response.body += protocol::EnqueuedToJson({item.job, item.existed});
+    response.body += ids_alone ? protocol::EnqueuedIdToJson(item.job.id, item.existed)
+                               : protocol::EnqueuedToJson({item.job, item.existed});
     response.body += '\n';
   }
   return response;
@@ -105,9 +117,11 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
     case ReplyForm::kEnqueuedOne:
       return RenderEnqueuedOne(std::get<engine::Enqueued>(reply.body));
     case ReplyForm::kEnqueuedLines:
-      return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body));
+    case ReplyForm::kEnqueuedIds:
+      return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body),
+                                 form == ReplyForm::kEnqueuedIds);
     case ReplyForm::kOneJob:
-      return {.body = protocol::JobToJson(std::get<engine::OneJob>(reply.body).job)};
+      return RenderOneJob(std::get<engine::OneJob>(reply.body).job);
     case ReplyForm::kLeased:
       return {.body = protocol::JobPageToJson({std::get<engine::Leased>(reply.body).jobs, ""})};
     case ReplyForm::kKicked:

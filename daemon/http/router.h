@@ -49,6 +49,7 @@ struct RouteName {
 enum class ReplyForm : uint8_t {
   kEnqueuedOne,
   kEnqueuedLines,
+  kEnqueuedIds,  // the same, with ids alone
   kOneJob,
   kLeased,
   kKicked,

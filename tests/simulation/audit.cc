@@ -219,8 +219,19 @@ class Audit {
       const auto record = storage::DecodeDoneRecord(key, *value);
       if (!record.ok() || record->key != known.key || record->cancelled != known.cancelled ||
           record->attempts != known.attempts || record->due != known.due ||
-          record->queue != ids_[known.queue]) {
+          record->queue != ids_[known.queue] || record->kept_until != known.kept_until ||
+          record->story.has_value() != known.story.has_value()) {
         Fail(whose + " is not kept as it should be");
+      }
+      const std::string index_key = storage::IndexKey(place.second);
+      if (const auto row = Take(Table::kIndex, index_key, whose)) {
+        const auto index = storage::DecodeIndexRecord(index_key, *row);
+        if (!(index.ok() &&
+              *index == storage::IndexRecord{.place = storage::IndexRecord::Place::kDone,
+                                             .queue = ids_[known.queue],
+                                             .at = place.first})) {
+          Fail(whose + ": its index row leads elsewhere");
+        }
       }
     }
   }

@@ -37,24 +37,34 @@ const ModelKey* Model::FindKey(const std::string& queue, const std::string& key)
   return &found->second;
 }
 
+std::optional<DoneKey> Model::FindDone(JobId id) const {
+  for (const auto& [key, done] : done_) {
+    if (key.second == id && IsKept(done)) {
+      return key;
+    }
+  }
+  return std::nullopt;
+}
+
 Model::Found Model::Locate(const JobRef& ref) const {
   JobId id{};
   if (const auto* by_key = std::get_if<KeyRef>(&ref)) {
-    const ModelKey* key = FindKey(by_key->queue, by_key->key);
-    if (key == nullptr) {
+    // What is kept of a job may tell of it longer than it holds its key.
+    const auto key = keys_.find({by_key->queue, by_key->key});
+    if (key == keys_.end()) {
       return {.error = "not_found", .code = StatusCode::kNotFound};
     }
-    if (key->finished) {
-      return {.id = key->id, .finished = key};
-    }
-    id = key->id;
+    id = key->second.id;
   } else {
     id = std::get<JobId>(ref);
   }
-  if (!jobs_.contains(id)) {
-    return {.error = "not_found", .code = StatusCode::kNotFound};
+  if (jobs_.contains(id)) {
+    return {.id = id};
   }
-  return {.id = id};
+  if (const std::optional<DoneKey> done = FindDone(id)) {
+    return {.id = id, .finished = done};
+  }
+  return {.error = "not_found", .code = StatusCode::kNotFound};
 }
 
 // The batch that must be durable before the state of `ref` may be told: that of its last change.
@@ -65,7 +75,7 @@ uint64_t Model::BatchOfRef(const JobRef& ref) const {
     const auto gone = id == nullptr ? gone_.end() : gone_.find(*id);
     return gone == gone_.end() ? 0 : gone->second;
   }
-  return found.finished != nullptr ? found.finished->batch : jobs_.at(found.id).batch;
+  return found.finished ? done_.at(*found.finished).batch : jobs_.at(found.id).batch;
 }
 
 void Model::SetDue(ModelJob* job, const DueSpec& due) const {
@@ -100,6 +110,12 @@ void Model::MakeReady(ModelJob* job) {
   ServeSoon(job->spec->queue);
 }
 
+Millis Model::KeptFor(const ModelJob& job) const {
+  const engine::QueueSettings& settings = SettingsFor(job.spec->queue);
+  const Millis key_kept = job.spec->key.empty() ? Millis(0) : settings.key_retention;
+  return std::max(key_kept, settings.history_retention);
+}
+
 void Model::AddEvent(ModelJob* job,
                      JobEvent::Kind kind,
                      std::string_view who,
@@ -116,23 +132,31 @@ void Model::AddEvent(ModelJob* job,
 void Model::Finish(const ModelJob& job, bool cancelled) {
   const JobId id = job.id;
   const QueueKey queue_key{job.spec->queue, job.spec->key};
-  if (!job.spec->key.empty()) {
-    if (SettingsFor(job.spec->queue).key_retention.count() == 0) {
-      keys_.erase(queue_key);
-    } else {
+  const engine::QueueSettings& settings = SettingsFor(job.spec->queue);
+  const Millis kept = KeptFor(job);
+  const WallTime finished_at = std::max(now_.wall, done_mark);
+  if (kept.count() == 0) {
+    keys_.erase(queue_key);
+  } else {
+    if (!job.spec->key.empty()) {
       ModelKey& key = keys_.at(queue_key);
       key.batch = open_batch;
       key.finished = true;
-      key.finished_at = std::max(now_.wall, done_mark);
-      key.expiry = key.finished_at + SettingsFor(job.spec->queue).key_retention;
-      done_[{key.finished_at, id}] = {.queue = job.spec->queue,
-                                      .key = job.spec->key,
-                                      .cancelled = cancelled,
-                                      .attempts = job.attempts,
-                                      .due = job.due,
-                                      .created = job.created,
-                                      .batch = open_batch};
+      key.finished_at = finished_at;
+      key.expiry = finished_at + settings.key_retention;
     }
+    ModelDone done{.queue = job.spec->queue,
+                   .key = job.spec->key,
+                   .cancelled = cancelled,
+                   .attempts = job.attempts,
+                   .due = job.due,
+                   .created = job.created,
+                   .kept_until = finished_at + kept,
+                   .batch = open_batch};
+    if (settings.history_retention.count() > 0) {
+      done.story = job;
+    }
+    done_[{finished_at, id}] = std::move(done);
   }
   RoomMade(job);
   gone_[id] = open_batch;
@@ -153,7 +177,9 @@ void Model::Trimmed(const DoneKey& done) {
 
 bool Model::HasRetentionOver() const {
   return std::ranges::any_of(done_, [this](const auto& done) {
-    return done.first.first + options_.defaults.key_retention <= now_.wall;
+    return done.first.first +
+               std::max(options_.defaults.key_retention, options_.defaults.history_retention) <=
+           now_.wall;
   });
 }
 
@@ -163,13 +189,14 @@ void Model::Do(RequestId request, const engine::Cancel& command) {
   if (found.error != nullptr) {
     return Refuse(request, found.code, found.error, batch);
   }
-  if (found.finished != nullptr) {
+  if (found.finished) {
     return Refuse(request, StatusCode::kFailedPrecondition, "finished", batch);
   }
   ModelJob& job = jobs_.at(found.id);
   if (job.state == JobState::kLeased) {
     return Refuse(request, StatusCode::kFailedPrecondition, "leased", 0);
   }
+  AddEvent(&job, JobEvent::Kind::kCancelled, {}, {});
   JobView view = ViewOf(job, JobState::kFinished);
   view.finished = now_.wall;
   view.outcome = "cancelled";
@@ -188,7 +215,7 @@ void Model::Do(RequestId request, const engine::Reschedule& command) {
   if (found.error != nullptr) {
     return Refuse(request, found.code, found.error, batch);
   }
-  if (found.finished != nullptr) {
+  if (found.finished) {
     return Refuse(request, StatusCode::kFailedPrecondition, "finished", batch);
   }
   ModelJob& job = jobs_.at(found.id);
@@ -218,7 +245,7 @@ void Model::Do(RequestId request, const engine::Touch& command) {
   if (found.error != nullptr) {
     return Refuse(request, found.code, found.error, batch);
   }
-  if (found.finished != nullptr) {
+  if (found.finished) {
     return Refuse(request, StatusCode::kFailedPrecondition, "finished", batch);
   }
   ModelJob& job = jobs_.at(found.id);
@@ -246,8 +273,15 @@ void Model::Do(RequestId request, const engine::Show& command) {
   if (found.error != nullptr) {
     return Refuse(request, found.code, found.error, batch);
   }
-  if (found.finished != nullptr) {
+  if (found.finished) {
     JobView view = FinishedView(*found.finished, &batch);
+    const std::optional<ModelJob>& story = done_.at(*found.finished).story;
+    if (story) {
+      view.history = story->events;
+    }
+    if (story && story->spec->payload.size() <= limits::kInlinePayloadBytesMax) {
+      view.payload = story->spec->payload;
+    }
     return Answer(request, engine::OneJob{std::move(view)}, batch);
   }
   const ModelJob& job = jobs_.at(found.id);

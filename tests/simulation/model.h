@@ -78,6 +78,8 @@ struct ModelDone {
   uint32_t attempts = 0;
   WallTime due;
   WallTime created;
+  WallTime kept_until;
+  std::optional<ModelJob> story;  // where the queue keeps a history
   uint64_t batch = 0;
 };
 
@@ -163,6 +165,8 @@ class Model {
   std::optional<Millis> UntilNextEvent(const Now& now) const;
   bool HasRetentionOver() const;
 
+  bool IsKept(const ModelDone& done) const { return done.kept_until > now_.wall; }
+
   // What the batch that is being sealed will change; set by the oracle.
   uint64_t open_batch = 1;
   WallTime mark;
@@ -194,14 +198,15 @@ class Model {
     const char* error = nullptr;  // the reason slug of the refusal
     StatusCode code = StatusCode::kOk;
     JobId id{};
-    const ModelKey* finished = nullptr;
+    std::optional<DoneKey> finished;
   };
 
   // model_enqueue.cc
   void Do(engine::RequestId request, const engine::Enqueue& command);
   const char* Validate(const JobSpec& spec, StatusCode* code) const;
   JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id);
-  JobView FinishedView(const ModelKey& key, uint64_t* batch) const;
+  JobView Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key);
+  JobView FinishedView(const DoneKey& done, uint64_t* batch) const;
 
   // model.cc
   void Do(engine::RequestId request, const engine::Cancel& command);
@@ -238,6 +243,9 @@ class Model {
   void Do(engine::RequestId, const engine::EndWait& command);
   Found Locate(const JobRef& ref) const;
   const ModelKey* FindKey(const std::string& queue, const std::string& key) const;
+  // A finished job that is kept; none when it was forgotten.
+  std::optional<DoneKey> FindDone(JobId id) const;
+  Millis KeptFor(const ModelJob& job) const;
   uint64_t BatchOfRef(const JobRef& ref) const;
   void SetDue(ModelJob* job, const DueSpec& due) const;
 

@@ -40,6 +40,9 @@ const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
   if (spec.lease && (spec.lease->count() < 1 || spec.lease->count() > limits::kLeaseMsMax)) {
     return "invalid_lease";
   }
+  if (spec.on_conflict == OnConflict::kReplace && spec.buried) {
+    return "invalid_on_conflict";
+  }
   return nullptr;
 }
 
@@ -71,18 +74,42 @@ JobView Model::Create(const std::shared_ptr<const JobSpec>& spec, JobId id) {
   return ViewOf(placed, placed.state);
 }
 
-JobView Model::FinishedView(const ModelKey& key, uint64_t* batch) const {
-  JobView view;
-  const ModelDone& done = done_.at({key.finished_at, key.id});
+JobView Model::Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key) {
+  ModelJob& job = jobs_.at(key->id);
+  if (!SameContent(*key->spec, *spec)) {
+    AddEvent(&job, JobEvent::Kind::kReplaced, {}, {});
+  }
+  job.spec = spec;
+  SetDue(&job, spec->due);
+  job.priority = spec->priority.value_or(limits::kPriorityDefault);
+  job.attempts = 0;
+  job.last_error.clear();
+  job.max_attempts = spec->max_attempts.value_or(SettingsFor(spec->queue).max_attempts);
+  job.lease = spec->lease.value_or(SettingsFor(spec->queue).lease);
+  job.place = std::max(job.due, mark);
+  job.batch = open_batch;
+  key->spec = spec;
+  key->batch = open_batch;
+  Place(&job);
+  ++counters_.rescheduled;
+  return ViewOf(job, job.state);
+}
+
+JobView Model::FinishedView(const DoneKey& key, uint64_t* batch) const {
+  const ModelDone& done = done_.at(key);
   *batch = std::max(*batch, done.batch);
-  view.id = key.id;
+  JobView view;
+  if (done.story) {
+    view = ViewOf(*done.story, JobState::kFinished);
+  }
+  view.id = key.second;
   view.queue = done.queue;
   view.key = done.key;
   view.state = JobState::kFinished;
   view.due = done.due;
   view.created = done.created;
   view.attempt = done.attempts;
-  view.finished = key.finished_at;
+  view.finished = key.first;
   view.outcome = done.cancelled ? "cancelled" : "acked";
   return view;
 }
@@ -99,6 +126,7 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
   std::map<QueueKey, size_t> first_with_key;
   std::vector<const ModelKey*> existing(command.jobs.size());
   std::vector<std::optional<size_t>> same_as(command.jobs.size());
+  std::vector<bool> replaces(command.jobs.size());
   for (size_t i = 0; i < command.jobs.size(); ++i) {
     const JobSpec& spec = command.jobs[i];
     StatusCode code = StatusCode::kOk;
@@ -115,28 +143,44 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
       }
       same_as[i] = first->second;
     } else if (const ModelKey* key = FindKey(spec.queue, spec.key)) {
-      if (SameContent(*key->spec, spec)) {
-        existing[i] = key;
-        batch = std::max(batch, key->finished ? key->batch : jobs_.at(key->id).batch);
-      } else if (!key->finished) {
+      const bool same = SameContent(*key->spec, spec);
+      if (key->finished) {
+        existing[i] = same && spec.on_conflict == OnConflict::kFail ? key : nullptr;
+        batch = std::max(batch, existing[i] != nullptr ? key->batch : 0);
+        continue;
+      }
+      if (!same && spec.on_conflict == OnConflict::kFail) {
         return Refuse(request, StatusCode::kAlreadyExists, "key_conflict", key->batch);
+      }
+      existing[i] = key;
+      batch = std::max(batch, jobs_.at(key->id).batch);
+      replaces[i] = spec.on_conflict == OnConflict::kReplace;
+      if (replaces[i] && jobs_.at(key->id).state == JobState::kLeased) {
+        return Refuse(request, StatusCode::kFailedPrecondition, "leased", key->batch);
       }
     }
   }
-  bool any_new = false;
+  bool needs_room = false;
   for (size_t i = 0; i < command.jobs.size(); ++i) {
-    any_new = any_new || (existing[i] == nullptr && !same_as[i]);
+    needs_room = needs_room || ((existing[i] == nullptr || replaces[i]) && !same_as[i]);
   }
-  if (refuses_enqueues && any_new) {
+  if (refuses_enqueues && needs_room) {
     return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
   }
   engine::Enqueued result;
   for (size_t i = 0; i < command.jobs.size(); ++i) {
     if (same_as[i]) {
       result.items.push_back({.job = result.items[*same_as[i]].job, .existed = true});
+    } else if (replaces[i]) {
+      batch = open_batch;
+      result.items.push_back(
+          {.job = Replace(std::make_shared<const JobSpec>(command.jobs[i]),
+                          &keys_.at({command.jobs[i].queue, command.jobs[i].key})),
+           .existed = true});
+      continue;
     } else if (existing[i] != nullptr) {
       JobView view = existing[i]->finished
-                         ? FinishedView(*existing[i], &batch)
+                         ? FinishedView({existing[i]->finished_at, existing[i]->id}, &batch)
                          : ViewOf(jobs_.at(existing[i]->id), jobs_.at(existing[i]->id).state);
       result.items.push_back({.job = std::move(view), .existed = true});
     } else {

@@ -32,7 +32,7 @@ void Model::Do(RequestId request, const engine::LeaseJob& command) {
   if (found.error != nullptr) {
     return Refuse(request, found.code, found.error, batch);
   }
-  if (found.finished != nullptr) {
+  if (found.finished) {
     return Refuse(request, StatusCode::kFailedPrecondition, "finished", batch);
   }
   ModelJob& job = jobs_.at(found.id);
@@ -80,7 +80,7 @@ void Model::Do(RequestId request, const engine::Kick& command) {
   if (found.error != nullptr) {
     return Refuse(request, found.code, found.error, batch);
   }
-  if (found.finished != nullptr) {
+  if (found.finished) {
     return Refuse(request, StatusCode::kFailedPrecondition, "finished", batch);
   }
   ModelJob& job = jobs_.at(found.id);

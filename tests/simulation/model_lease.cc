@@ -174,6 +174,7 @@ void Model::Do(RequestId request, const engine::Ack& command) {
     return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
   }
   ++job->attempts;
+  AddEvent(job, JobEvent::Kind::kAcked, job->client, {});
   JobView view = ViewOf(*job, JobState::kFinished);
   view.finished = now_.wall;
   view.outcome = "acked";

@@ -90,7 +90,8 @@ void Oracle::Learn(const storage::Batch::Op& op, const Now& now) {
     }
   } else if (op.table == Table::kDone && op.is_delete) {
     const auto parts = *storage::ParseDoneKey(op.key);
-    if (parts.key_due + options_.defaults.key_retention > now.wall) {
+    const auto done = model_.done().find({parts.key_due, parts.id});
+    if (done != model_.done().end() && done->second.kept_until > now.wall) {
       Fail("P7: job " + std::to_string(ToInt(parts.id)) +
            " was forgotten before its retention was over");
     }

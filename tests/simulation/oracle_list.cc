@@ -48,8 +48,18 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
     return candidates;
   }
   for (const auto& [place, done] : check.after.done()) {
+    if (!check.after.IsKept(done)) {
+      continue;
+    }
     Candidate candidate{.place = {place.first, place.second}, .batch = done.batch};
     candidate.required = check.before.done().contains(place);
+    if (done.story) {
+      candidate.view = check.after.ViewOf(*done.story, JobState::kFinished);
+      if (check.command.with_payload &&
+          done.story->spec->payload.size() <= limits::kInlinePayloadBytesMax) {
+        candidate.view.payload = done.story->spec->payload;
+      }
+    }
     candidate.view.id = place.second;
     candidate.view.queue = done.queue;
     candidate.view.key = done.key;

@@ -55,6 +55,8 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   static constexpr int64_t kHorizons[] = {2, 1'000, 60'000, 600'000, 2'592'000'000};
   options_.boot_id = choices_.OneIn(8) ? 0 : boots_;
   options_.defaults.key_retention = Millis(kRetentions[choices_.Below(4)]);
+  options_.defaults.history_retention =
+      Millis(choices_.OneIn(2) ? kRetentions[choices_.Below(4)] : 0);
   options_.horizon = Millis(kHorizons[choices_.Below(5)]);
   static constexpr int64_t kJumps[] = {0, 3'600'000, 86'400'000, 2'592'000'000};
   static constexpr int64_t kHolds[] = {1, 60'000, 3'600'000, 315'360'000'000};

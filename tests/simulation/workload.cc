@@ -117,6 +117,9 @@ Command Workload::NextEnqueue(const Now& now) {
       if (choices_.OneIn(4)) {
         again.payload += "'";
       }
+      if (choices_.OneIn(3)) {
+        again.on_conflict = choices_.OneIn(3) ? OnConflict::kKeep : OnConflict::kReplace;
+      }
       command.jobs.push_back(std::move(again));
       continue;
     }

@@ -56,6 +56,8 @@ class FakeDaemon {
 
     void UseToken(std::string) override {}
 
+    void UseHeader(std::string_view, std::string_view) override {}
+
     Answer Call(std::string_view method,
                 std::string_view target,
                 std::string_view content_type,

@@ -43,7 +43,8 @@ class ImporterTest : public ::testing::Test {
       return OkStatus();
     };
     hooks.batch_done = [] { return OkStatus(); };
-    importer_ = std::make_unique<Importer>(api_.get(), &clock_, options, std::move(hooks));
+    importer_ = std::make_unique<Importer>(
+        std::vector<Api*>{api_.get()}, &clock_, options, std::move(hooks));
   }
 
   Status Feed(const std::vector<std::string>& lines) {

@@ -27,7 +27,7 @@ TEST(CancelTest, P4AnswersAreDefinite) {
   EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "k"}}), "leased");
   ASSERT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
   EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "k"}}), "finished");
-  EXPECT_EQ(harness.ReasonOf(Cancel{job.id}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(Cancel{job.id}), "finished");
   EXPECT_EQ(harness.ReasonOf(Cancel{JobId{123456}}), "not_found");
   EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "other"}}), "not_found");
   EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"nowhere", "k"}}), "not_found");
@@ -46,7 +46,7 @@ TEST(CancelTest, P4NotFoundWaitsForTheCancelItRestsOn) {
 }
 
 TEST(CancelTest, EnqueueAndCancelInOneCommitLeaveNothing) {
-  EngineHarness harness;
+  EngineHarness harness({.defaults = {.key_retention = Millis(0)}});
   const RequestId enqueue =
       harness.Send(Enqueue{{Keyed("k", Millis(1000), std::string(5000, 'x'))}});
   const RequestId cancel = harness.Send(Cancel{KeyRef{"default", "k"}});

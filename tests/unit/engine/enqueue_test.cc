@@ -180,7 +180,7 @@ TEST(EnqueueTest, OtherContentUnderAFinishedKeyIsANewJob) {
   ASSERT_TRUE(harness.Call(Cancel{KeyRef{"default", "k"}}).status.ok());
   const JobView next = harness.EnqueueOk(Keyed("k", Millis(2000)));
   EXPECT_NE(next.id, job.id);
-  EXPECT_EQ(harness.ReasonOf(Cancel{job.id}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(Cancel{job.id}), "finished");
   EXPECT_TRUE(harness.Call(Cancel{KeyRef{"default", "k"}}).status.ok());
 }
 

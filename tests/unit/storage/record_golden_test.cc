@@ -111,6 +111,24 @@ TEST(RecordGoldenTest, Done) {
             "01010302c0c9b2fef96280a0abfef9626f726465723a31303031767b4451");
 }
 
+TEST(RecordGoldenTest, DoneVersion2) {
+  const std::string key = DoneKey(WallFromMillis(1'700'000'090'000), JobId{kSampleId});
+  EXPECT_EQ(Hex(EncodeDoneRecord(key,
+                                 {.queue = QueueId{3},
+                                  .key = "order:1001",
+                                  .cancelled = true,
+                                  .attempts = 2,
+                                  .due = WallFromMillis(1'700'000'060'000),
+                                  .created = WallFromMillis(1'700'000'000'000),
+                                  .kept_until = WallFromMillis(1'700'003'690'000)})),
+            "0201a0d8ed81fa620302c0c9b2fef96280a0abfef9626f726465723a313030315811f57e");
+  const JobRecord story = SampleJobRecords().front();
+  EXPECT_EQ(
+      Hex(EncodeDoneRecord(key, {.kept_until = WallFromMillis(1'700'003'690'000), .story = story})),
+      "0202a0d8ed81fa620102038008c0c9b2fef962c0a9070019c0a907007b226f726465725f6964223a313030317df0"
+      "161f8e");
+}
+
 TEST(RecordGoldenTest, QueueAndCounts) {
   EXPECT_EQ(Hex(EncodeQueueRecord("orders", {.id = QueueId{3}})), "010369fd8b20");
   EXPECT_EQ(Hex(EncodeQueueCounts(QueueCountsKey(QueueId{3}), {.pending = 300, .dead = 2})),

@@ -164,6 +164,15 @@ std::vector<Sample> AllSamples() {
   samples.push_back(MakeSample("done", EncodeDoneRecord(done, done_record), [](auto value) {
     return DecodeDoneRecord(done, value);
   }));
+  DoneRecord kept = done_record;
+  kept.kept_until = WallFromMillis(1'700'000'060'000);
+  samples.push_back(MakeSample("kept done", EncodeDoneRecord(done, kept), [](auto value) {
+    return DecodeDoneRecord(done, value);
+  }));
+  kept.story = SampleJobRecords().back();
+  samples.push_back(MakeSample("done with its story", EncodeDoneRecord(done, kept), [](auto value) {
+    return DecodeDoneRecord(done, value);
+  }));
   for (const auto& pause :
        {QueueRecord::Pause{.since = WallFromMillis(1'700'000'000'000)},
         QueueRecord::Pause{.since = WallFromMillis(1'700'000'000'000),

@@ -219,6 +219,39 @@ TEST_F(VerifyTest, DoneRowBelowItsMarkIsSweptAway) {
   ExpectOne("finished job 3: it lies below done_lwm", true);
 }
 
+class KeptDoneTest : public VerifyTest {
+ protected:
+  void SetUp() override {
+    VerifyTest::SetUp();
+    Batch batch;
+    batch.Put(
+        Table::kDone, key_, EncodeDoneRecord(key_, {.queue = kOrders, .kept_until = At(900)}));
+    PutIndex(&batch, 8, IndexRecord::Place::kDone, kOrders, At(1));
+    Plant(batch);
+  }
+
+  const std::string key_ = DoneKey(At(1), JobId{8});
+};
+
+TEST_F(KeptDoneTest, WithItsIndexRowItIsWhole) {
+  EXPECT_TRUE(Texts(Verify()).empty());
+}
+
+TEST_F(KeptDoneTest, AMissingIndexRowIsRebuilt) {
+  Drop(Table::kIndex, IndexKey(JobId{8}));
+  ExpectOne("finished job 8: its index row is missing", true);
+}
+
+TEST_F(KeptDoneTest, AnIndexRowOfAForgottenJobIsSweptAway) {
+  Drop(Table::kDone, key_);
+  ExpectOne("finished job 8: an index row leads to done of queue number 1", true);
+}
+
+TEST_F(KeptDoneTest, P9ADamagedIndexRowIsRebuilt) {
+  Flip(Table::kIndex, IndexKey(JobId{8}));
+  ExpectOne("index of job 8", true);
+}
+
 TEST_F(VerifyTest, P9DamagedDoneRowIsNamed) {
   Flip(Table::kDone, DoneKey(At(0), JobId{9}));
   ExpectOne("finished job 9: record checksum", false);

@@ -1,0 +1,22 @@
+// storage/job_fields.h — the fields of a job's record, without the frame around them: they also
+// stand inside the record of a finished job.
+//
+// Errors:  the reader's; a field that cannot be is rejected.
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "storage/record.h"
+#include "storage/seal.h"
+
+namespace delayd::storage {
+
+// The record's version, then everything up to the seal.
+void AppendJobFields(std::string* out, const JobRecord& record);
+
+// What stands behind a version that was read already. The id is the key's to know.
+JobRecord ReadJobFields(SealReader* reader, uint8_t version);
+
+}  // namespace delayd::storage

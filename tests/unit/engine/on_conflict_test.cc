@@ -1,0 +1,173 @@
+// Enqueue under a key that a job has, and changes that are meant for one state of a job only.
+#include "base/limits.h"
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+JobSpec Ruled(OnConflict rule, Millis delay, std::string payload = "p") {
+  JobSpec spec = Keyed("k", delay, std::move(payload));
+  spec.on_conflict = rule;
+  return spec;
+}
+
+Enqueued::Item EnqueueItem(EngineHarness* harness, JobSpec spec) {
+  Reply reply = harness->Call(Enqueue{{std::move(spec)}});
+  EXPECT_TRUE(reply.status.ok()) << reply.status.message();
+  return reply.status.ok() ? std::get<Enqueued>(reply.body).items.at(0) : Enqueued::Item{};
+}
+
+TEST(OnConflictTest, KeepAnswersWithTheLiveJobWhateverItsContent) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k", Millis(5000), "first"));
+  const Enqueued::Item item =
+      EnqueueItem(&harness, Ruled(OnConflict::kKeep, Millis(9000), "second"));
+  EXPECT_TRUE(item.existed);
+  EXPECT_EQ(item.job.id, job.id);
+  EXPECT_EQ(item.job.due, job.due);
+  EXPECT_EQ(harness.ShowOk(job.id).payload, "first");
+}
+
+TEST(OnConflictTest, ReplaceGivesTheJobOtherContentAndDueTimeUnderItsId) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(
+      Keyed("k", Millis(5000), std::string(limits::kInlinePayloadBytesMax + 1, 'x')));
+  harness.Wait(Millis(4000));
+  const Enqueued::Item item =
+      EnqueueItem(&harness, Ruled(OnConflict::kReplace, Millis(9000), "second"));
+  EXPECT_TRUE(item.existed);
+  EXPECT_EQ(item.job.id, job.id);
+  harness.Restart();
+  harness.Wait(Millis(8999));
+  EXPECT_TRUE(harness.LeaseNow().empty()) << "P2: the old due time means nothing any more";
+  harness.Wait(Millis(2));
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].payload, "second");
+  ASSERT_EQ(harness.ShowOk(job.id).history.size(), 1U);
+  EXPECT_EQ(harness.ShowOk(job.id).history[0].kind, JobEvent::Kind::kReplaced);
+}
+
+TEST(OnConflictTest, ReplaceBySameContentDebouncesAndIsNoNews) {
+  EngineHarness harness;
+  JobId id{};
+  for (int i = 0; i < 20; ++i) {
+    id = EnqueueItem(&harness, Ruled(OnConflict::kReplace, Millis(1000))).job.id;
+    harness.Wait(Millis(900));
+    EXPECT_TRUE(harness.LeaseNow().empty());
+  }
+  EXPECT_TRUE(harness.ShowOk(id).history.empty());
+  harness.Wait(Millis(101));
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  ASSERT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
+  // The next event begins anew, although the key is still remembered.
+  const Enqueued::Item next = EnqueueItem(&harness, Ruled(OnConflict::kReplace, Millis(1000)));
+  EXPECT_FALSE(next.existed);
+  EXPECT_NE(next.job.id, id);
+}
+
+TEST(OnConflictTest, ReplaceIsRefusedWhileAWorkerHasTheJobAndKeepIsNot) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k", Millis(0), "first"));
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{In(Millis(0)), Ruled(OnConflict::kReplace, Millis(0))}}),
+            "leased");
+  EXPECT_EQ(harness.engine().stats().enqueued, 1U) << "P8: nothing of the batch";
+  EXPECT_EQ(EnqueueItem(&harness, Ruled(OnConflict::kKeep, Millis(0))).job.state,
+            JobState::kLeased);
+  EXPECT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
+  EXPECT_EQ(harness.ReasonOf(Cancel{job.id}), "finished");
+}
+
+TEST(OnConflictTest, ReplaceRevivesADeadJobWithAllItsAttempts) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k", Millis(0), "first"));
+  const auto leased = harness.LeaseNow();
+  ASSERT_TRUE(
+      harness.Call(Bury{.token = *leased.at(0).lease_token, .error = "no use"}).status.ok());
+  const Enqueued::Item item =
+      EnqueueItem(&harness, Ruled(OnConflict::kReplace, Millis(1000), "new"));
+  EXPECT_EQ(item.job.id, job.id);
+  EXPECT_EQ(item.job.state, JobState::kScheduled);
+  EXPECT_EQ(item.job.attempt, 0U);
+  EXPECT_EQ(harness.engine().stats().dead, 0U);
+  harness.Restart();
+  harness.Wait(Millis(1001));
+  EXPECT_EQ(harness.LeaseNow().at(0).payload, "new");
+}
+
+TEST(OnConflictTest, P7ARetryOfTheReplacedRequestIsAConflictAndOfTheNewOneTheJob) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k", Millis(5000), "first"));
+  EnqueueItem(&harness, Ruled(OnConflict::kReplace, Millis(9000), "second"));
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{Keyed("k", Millis(5000), "first")}}), "key_conflict");
+  EXPECT_EQ(EnqueueItem(&harness, Keyed("k", Millis(9000), "second")).job.id, job.id);
+}
+
+TEST(OnConflictTest, ARuleWithoutAKeyIsRefused) {
+  EngineHarness harness;
+  JobSpec spec = In(Millis(0));
+  spec.on_conflict = OnConflict::kKeep;
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{spec}}), "invalid_on_conflict");
+  JobSpec buried = Ruled(OnConflict::kReplace, Millis(0));
+  buried.buried = true;
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{buried}}), "invalid_on_conflict");
+}
+
+TEST(OnConflictTest, TouchRepeatsTheDelayOfTheLastReplace) {
+  EngineHarness harness;
+  harness.EnqueueOk(Keyed("k", Millis(5000)));
+  EnqueueItem(&harness, Ruled(OnConflict::kReplace, Millis(1000)));
+  harness.Wait(Millis(500));
+  ASSERT_TRUE(harness.Call(Touch{KeyRef{"default", "k"}}).status.ok());
+  harness.Wait(Millis(999));
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(Millis(2));
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(OnConflictTest, AJobFromAnotherStoreBringsItsAttemptsErrorAndDelay) {
+  EngineHarness harness;
+  JobSpec spec{.due = DueAt{harness.now().wall}, .payload = "p"};
+  spec.max_attempts = 3;
+  spec.attempts = 2;
+  spec.last_error = "gateway down";
+  spec.touch_delay = Millis(30'000);
+  const JobView job = harness.EnqueueOk(spec);
+  EXPECT_EQ(job.attempt, 2U);
+  EXPECT_EQ(job.last_error, "gateway down");
+  EXPECT_EQ(job.delay, Millis(30'000));
+  const auto leased = harness.LeaseNow();
+  ASSERT_TRUE(harness.Call(Nack{.token = *leased.at(0).lease_token}).status.ok());
+  EXPECT_EQ(harness.ShowOk(job.id).state, JobState::kDead) << "it was the third";
+}
+
+TEST(IfTagTest, AChangeIsMadeOnlyWhileTheJobIsAsItWasRead) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(5000)));
+  const std::string tag = TagOf(harness.ShowOk(job.id));
+  EXPECT_EQ(TagOf(harness.ShowOk(job.id)), tag);
+  harness.Wait(Millis(100));
+  EXPECT_EQ(TagOf(harness.ShowOk(job.id)), tag) << "time alone changes nothing";
+
+  const Reply moved =
+      harness.Call(Reschedule{.job = job.id, .due = DueAfter{Millis(1000)}, .if_tag = {"0", tag}});
+  ASSERT_TRUE(moved.status.ok()) << moved.status.message();
+  EXPECT_EQ(
+      harness.ReasonOf(Reschedule{.job = job.id, .due = DueAfter{Millis(9000)}, .if_tag = {tag}}),
+      "changed");
+  EXPECT_EQ(harness.ReasonOf(Touch{.job = job.id, .if_tag = {tag}}), "changed");
+  EXPECT_EQ(harness.ReasonOf(Cancel{.job = job.id, .if_tag = {tag}}), "changed");
+
+  const std::string scheduled = TagOf(std::get<OneJob>(moved.body).job);
+  harness.Wait(Millis(1001));
+  EXPECT_EQ(harness.ReasonOf(Cancel{.job = job.id, .if_tag = {scheduled}}), "changed")
+      << "it is ready by now";
+  EXPECT_TRUE(
+      harness.Call(Cancel{.job = job.id, .if_tag = {TagOf(harness.ShowOk(job.id))}}).status.ok());
+}
+
+}  // namespace
+}  // namespace delayd::engine
