@@ -319,6 +319,7 @@ QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   view.cancelled = queue.cancelled;
   view.pauses = queue.pauses;
   view.concurrency = queue.settings.concurrency;
+  view.max_jobs = queue.settings.max_jobs;
   view.rate = queue.settings.rate;
   view.paused = queue.pause.has_value();
   if (queue.pause && queue.pause->durable.timed) {

@@ -140,6 +140,7 @@ std::string BodyDifference(const engine::QueueList& expected, const engine::Queu
     differences.Field("cancelled", expected.queues[i].cancelled, sorted[i].cancelled);
     differences.Field("pauses", expected.queues[i].pauses, sorted[i].pauses);
     differences.Field("concurrency", expected.queues[i].concurrency, sorted[i].concurrency);
+    differences.Field("max_jobs", expected.queues[i].max_jobs, sorted[i].max_jobs);
     differences.Field("rate", expected.queues[i].rate.count, sorted[i].rate.count);
     if (std::string one = differences.Take(); !one.empty()) {
       return "queue " + sorted[i].name + ": " + one;
@@ -274,6 +275,7 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
   differences.Field("lease_expired", expected.lease_expired, actual.lease_expired);
   differences.Field("died", expected.died, actual.died);
   differences.Field("kicked", expected.kicked, actual.kicked);
+  differences.Field("quota_refusals", expected.quota_refusals, actual.quota_refusals);
   differences.Field("damaged", expected.damaged, actual.damaged);
   differences.Field("epoch", expected.epoch, actual.epoch);
   std::string all = differences.Take();

@@ -313,6 +313,7 @@ engine::QueueView Model::ViewOfQueue(const std::string& name) const {
   const ModelQueue& queue = queues_.at(name);
   engine::QueueView view{.name = name,
                          .concurrency = SettingsFor(name).concurrency,
+                         .max_jobs = SettingsFor(name).max_jobs,
                          .rate = SettingsFor(name).rate,
                          .enqueued = queue.enqueued,
                          .acked = queue.acked,

@@ -53,7 +53,8 @@ struct ModelJob {
   Millis lease{0};
   std::string last_error;
   std::vector<JobEvent> events;
-  std::string client;       // of its lease, or of the last one
+  std::string client;  // of its lease, or of the last one
+  std::string user;
   WallTime place;           // key_due of a pending job, time of death of a dead one
   uint64_t batch = 0;       // the batch of its last change
   uint64_t timer_rank = 0;  // order among timers of the same millisecond
@@ -204,7 +205,8 @@ class Model {
   // model_enqueue.cc
   void Do(engine::RequestId request, const engine::Enqueue& command);
   const char* Validate(const JobSpec& spec, StatusCode* code) const;
-  JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id);
+  const char* CheckQuotas(const engine::Enqueue& command, const std::vector<bool>& is_new) const;
+  JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id, const std::string& user);
   JobView Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key);
   JobView FinishedView(const DoneKey& done, uint64_t* batch) const;
 

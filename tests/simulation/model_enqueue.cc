@@ -46,8 +46,36 @@ const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
   return nullptr;
 }
 
-JobView Model::Create(const std::shared_ptr<const JobSpec>& spec, JobId id) {
+// Every stored job counts, dead ones too.
+const char* Model::CheckQuotas(const engine::Enqueue& command,
+                               const std::vector<bool>& is_new) const {
+  std::map<std::string, uint64_t> of_queue;
+  uint64_t of_user = 0;
+  for (const auto& [id, job] : jobs_) {
+    ++of_queue[job.spec->queue];
+    of_user += job.user == command.user ? 1U : 0U;
+  }
+  bool any = false;
+  for (size_t i = 0; i < command.jobs.size(); ++i) {
+    if (!is_new[i]) {
+      continue;
+    }
+    any = true;
+    ++of_user;
+    const uint32_t most = SettingsFor(command.jobs[i].queue).max_jobs;
+    if (++of_queue[command.jobs[i].queue] > most && most != 0) {
+      return "queue_full";
+    }
+  }
+  return any && command.user_jobs_max != 0 && of_user > command.user_jobs_max ? "user_full"
+                                                                              : nullptr;
+}
+
+JobView Model::Create(const std::shared_ptr<const JobSpec>& spec,
+                      JobId id,
+                      const std::string& user) {
   ModelJob job;
+  job.user = user;
   job.id = id;
   job.spec = spec;
   SetDue(&job, spec->due);
@@ -167,6 +195,14 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
   if (refuses_enqueues && needs_room) {
     return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
   }
+  std::vector<bool> is_new;
+  for (size_t i = 0; i < command.jobs.size(); ++i) {
+    is_new.push_back(!same_as[i] && existing[i] == nullptr);
+  }
+  if (const char* reason = CheckQuotas(command, is_new)) {
+    ++counters_.quota_refusals;
+    return Refuse(request, StatusCode::kResourceExhausted, reason, 0);
+  }
   engine::Enqueued result;
   for (size_t i = 0; i < command.jobs.size(); ++i) {
     if (same_as[i]) {
@@ -186,7 +222,8 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
     } else {
       batch = open_batch;
       result.items.push_back(
-          {.job = Create(std::make_shared<const JobSpec>(command.jobs[i]), JobId{next_id_++}),
+          {.job = Create(
+               std::make_shared<const JobSpec>(command.jobs[i]), JobId{next_id_++}, command.user),
            .existed = false});
       continue;
     }

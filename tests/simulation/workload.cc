@@ -105,6 +105,10 @@ LeaseToken Workload::Token() {
 
 Command Workload::NextEnqueue(const Now& now) {
   engine::Enqueue command;
+  if (choices_.OneIn(2)) {
+    command.user = choices_.OneIn(2) ? "uid:1000" : "token:shop";
+    command.user_jobs_max = choices_.OneIn(4) ? 1 + choices_.Below(20) : 0;
+  }
   size_t count = choices_.OneIn(4) ? 1 + choices_.Below(6) : 1;
   if (habits_.big_batches && choices_.OneIn(40)) {
     count = limits::kEnqueueBatchJobsMax - choices_.Below(3);
@@ -343,6 +347,7 @@ Command Workload::NextConfigure() {
                         .factor = 1.0 + static_cast<double>(choices_.Below(3)),
                         .max = Millis(choices_.Magnitude(20)),
                         .jitter = static_cast<double>(choices_.Below(3)) / 2};
+    settings.max_jobs = choices_.OneIn(4) ? static_cast<uint32_t>(1 + choices_.Below(20)) : 0;
     settings.concurrency = choices_.OneIn(2) ? static_cast<uint32_t>(choices_.Below(4)) : 0;
     if (choices_.OneIn(3)) {
       settings.rate = {.count = static_cast<uint32_t>(1 + choices_.Below(10)),
