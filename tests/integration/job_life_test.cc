@@ -228,9 +228,10 @@ TEST(JobLifeTest, AnExportComesBackInAnotherDaemonWithEverythingButItsId) {
   from.CtlOk({"bury", LeaseOne(&from, "d"), "--error", "no use"});
   from.CtlOk(
       {"enqueue", "--in", "2h", "--queue", "q", "--key", "watchdog", std::string("\xff\x01", 2)});
-  const std::string lines = from.CtlOk({"export"}) + "\n" +
-                            from.CtlOk({"export", "--queue", "d", "--state", "dead"}) + "\n";
+  const std::string lines =
+      from.CtlOk({"export"}) + "\n" + from.CtlOk({"export", "--state", "dead"}) + "\n";
   to.CtlOk({"import", "-"}, lines);
+  EXPECT_EQ(to.CtlOk({"list", "--state", "dead", "-q"}).size(), 1U) << "of all queues";
 
   for (const auto& [queue, key] :
        {std::pair("q", "tried"), std::pair("d", "dead"), std::pair("q", "watchdog")}) {
