@@ -25,6 +25,7 @@ enum class OutputFormat : uint8_t { kTable, kJson, kJsonl };
 struct Globals {
   std::optional<std::string> server;
   std::optional<std::string> token_file;
+  std::optional<std::string> ca_file;
   OutputFormat output = OutputFormat::kTable;
   bool wide = false;  // a table with more columns
   bool quiet = false;

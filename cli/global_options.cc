@@ -9,11 +9,15 @@ void DeclareGlobals(Options* options, GlobalValues* values) {
   options->Text("-s,--server",
                 "ADDRESS",
                 &globals->server,
-                "unix:/path/to.sock or http://host:port [DELAYCTL_SERVER]");
+                "unix:/path/to.sock or http[s]://host:port [DELAYCTL_SERVER]");
   options->Text("--token-file",
                 "FILE",
                 &globals->token_file,
                 "holds the token to show [DELAYCTL_TOKEN_FILE]");
+  options->Text("--ca-file",
+                "FILE",
+                &globals->ca_file,
+                "who signs the server's certificate, not the system's store [DELAYCTL_CA_FILE]");
   options->Text("-o,--output", "FORMAT", &values->output, "table, wide, json or jsonl");
   options->Flag("-q,--quiet", &globals->quiet, "ids only, no words");
   options->Flag("--utc", &globals->utc, "read and show times in UTC, not in the local zone");

@@ -102,7 +102,7 @@ void PrintCard(const JobView& job, Context* context) {
 namespace {
 
 std::vector<std::string> Header(bool wide) {
-  std::vector<std::string> header = {"ID", "QUEUE", "KEY", "STATE", "DUE", "LEFT", "ATTEMPT"};
+  std::vector<std::string> header = {"ID", "QUEUE", "KEY", "STATE", "DUE", "LEFT", "CLOCK", "ATTEMPT"};
   if (wide) {
     header.insert(header.end(), {"PRIORITY", "LEASE", "CREATED", "BYTES", "LAST ERROR"});
   }
@@ -124,6 +124,7 @@ void JobListPrinter::AddRow(const JobView& job, WallTime now) {
                                   std::string(JobStateName(job.state)),
                                   context_->TimeText(job.due),
                                   LeftOf(job, now),
+                                  job.due_kind == DueKind::kRelative ? "relative" : "wall",
                                   AttemptOf(job)};
   if (context_->globals.wide) {
     row.insert(row.end(),

@@ -66,5 +66,6 @@ int main(int argc, char** argv) {
                                    .in_is_terminal = isatty(STDIN_FILENO) != 0,
                                    .server = Environment("DELAYCTL_SERVER"),
                                    .token_file = Environment("DELAYCTL_TOKEN_FILE"),
+                                   .ca_file = Environment("DELAYCTL_CA_FILE"),
                                    .zone = cctz::local_time_zone()});
 }

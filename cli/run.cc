@@ -34,14 +34,25 @@ std::string ChooseServer(const Globals& globals, const Environment& environment)
   return environment.server.empty() ? std::string(protocol::kDefaultServer) : environment.server;
 }
 
+// Whether a token would cross a network that others can listen to.
+bool IsOverheard(const std::string& server) {
+  const StatusOr<protocol::ServerAddress> address = protocol::ParseServerAddress(server);
+  return address.ok() && address->path.empty() && !address->tls && address->host != "localhost" &&
+         address->host != "::1" && !address->host.starts_with("127.");
+}
+
 // A token is never a word of the command line, where everybody can read it.
 StatusOr<std::unique_ptr<protocol::Client>> Connect(const Globals& globals,
                                                     const Environment& environment) {
-  StatusOr<std::unique_ptr<protocol::Client>> client =
-      environment.connect(ChooseServer(globals, environment));
+  StatusOr<std::unique_ptr<protocol::Client>> client = environment.connect(
+      ChooseServer(globals, environment), globals.ca_file.value_or(environment.ca_file));
   const std::string path = globals.token_file.value_or(environment.token_file);
   if (!client.ok() || path.empty()) {
     return client;
+  }
+  if (const std::string server = ChooseServer(globals, environment); IsOverheard(server)) {
+    return InvalidArgument("a token is not sent to " + server +
+                           " in clear; use https://, or a loopback address behind a tunnel");
   }
   StatusOr<std::string> token = ReadTokenFile(path);
   DELAYD_RETURN_IF_ERROR(token.status());

@@ -21,7 +21,8 @@
 namespace delayd::cli {
 
 struct Environment {
-  using Connect = std::function<StatusOr<std::unique_ptr<protocol::Client>>(const std::string&)>;
+  using Connect = std::function<StatusOr<std::unique_ptr<protocol::Client>>(
+      const std::string& address, const std::string& ca_file)>;
 
   Console& console;
   const Clock& clock;
@@ -29,10 +30,13 @@ struct Environment {
   bool in_is_terminal = false;
   std::string server;        // DELAYCTL_SERVER; empty: unset
   std::string token_file{};  // DELAYCTL_TOKEN_FILE; empty: unset
+  std::string ca_file{};     // DELAYCTL_CA_FILE; empty: unset
   // Between two looks of a verb that watches.
   std::function<void(Millis)> sleep = [](Millis time) { std::this_thread::sleep_for(time); };
   cctz::time_zone zone = cctz::utc_time_zone();
-  Connect connect = [](const std::string& address) { return protocol::Client::Create(address); };
+  Connect connect = [](const std::string& address, const std::string& authorities) {
+    return protocol::Client::Create(address, authorities);
+  };
 };
 
 int RunDelayctl(const std::vector<std::string>& args, const Environment& environment);

@@ -26,6 +26,7 @@ using protocol::Quoted;
 
 constexpr size_t kTokenBytesMin = 16;
 constexpr size_t kTokenBytesMax = 512;
+constexpr size_t kTokenNameBytesMax = 64;
 constexpr size_t kTokenFileBytesMax = size_t{64} * 1024;
 constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles = {{{"none", Role::kNone},
                                                                       {"read", Role::kRead},
@@ -39,6 +40,19 @@ std::string_view Trim(std::string_view text) {
     return {};
   }
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+// The next word; `rest` then begins at the one behind it.
+std::string_view TakeWord(std::string_view* rest) {
+  const size_t end = std::min(rest->find_first_of(" \t"), rest->size());
+  const std::string_view word = rest->substr(0, end);
+  *rest = Trim(rest->substr(end));
+  return word;
+}
+
+bool IsNameByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+         c == '_' || c == '-';
 }
 
 std::optional<uint32_t> ParseNumber(std::string_view text) {
@@ -182,7 +196,7 @@ StatusOr<Access> Access::Create(const AccessOptions& options) {
   return access;
 }
 
-// Lines such as "admin 6f1c0b...": a role and a token. '#' begins a comment.
+// Lines such as "admin 6f1c0b... alice": a role, a token, and who has it. '#' begins a comment.
 Status Access::ReadTokens(const std::string& path) {
   DELAYD_ASSIGN_OR_RETURN(const std::string text, ReadSecret(path));
   std::string_view rest = text;
@@ -203,11 +217,15 @@ Status Access::ReadTokens(const std::string& path) {
 
 // The message must not show what may be a token.
 Status Access::ReadTokenLine(std::string_view line, const std::string& where) {
-  const size_t blank = std::min(line.find_first_of(" \t"), line.size());
-  const std::optional<Role> role = ParseRole(line.substr(0, blank));
-  const std::string_view token = Trim(line.substr(blank));
+  std::string_view rest = line;
+  const std::string_view role_name = TakeWord(&rest);
+  const std::optional<Role> role = ParseRole(role_name);
+  const std::string_view token = TakeWord(&rest);
+  const std::string_view given_name = TakeWord(&rest);
+  const std::string_view name = given_name.empty() ? role_name : given_name;
   if (!role || *role == Role::kNone) {
-    return InvalidArgument(where + ": a line is a role (read, enqueue or admin) and a token");
+    return InvalidArgument(
+        where + ": a line is a role (read, enqueue or admin), a token, and perhaps a name");
   }
   const bool printable =
       std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
@@ -215,7 +233,14 @@ Status Access::ReadTokenLine(std::string_view line, const std::string& where) {
     return InvalidArgument(where + ": a token has 16 to 512 printable characters without blanks; " +
                            "'openssl rand -hex 32' makes a good one");
   }
-  tokens_.push_back({.text = std::string(token), .role = *role});
+  const bool is_name = name.size() <= kTokenNameBytesMax && std::ranges::all_of(name, IsNameByte);
+  if (!is_name || !rest.empty()) {
+    return InvalidArgument(where +
+                           ": the name behind a token has 1 to 64 letters, digits, '.', '_' or "
+                           "'-', and nothing follows it");
+  }
+  tokens_.push_back({.text = std::string(token),
+                     .caller = {.role = *role, .user = "token:" + std::string(name)}});
   return OkStatus();
 }
 
@@ -236,14 +261,18 @@ Role Access::RoleOf(const Peer& peer) const {
   return others_;
 }
 
-std::optional<Role> Access::RoleOfToken(std::string_view token) const {
-  std::optional<Role> role;
+std::string Access::UserOf(const Peer& peer) {
+  return peer.known ? "uid:" + std::to_string(peer.uid) : "tcp";
+}
+
+std::optional<Caller> Access::CallerOfToken(std::string_view token) const {
+  const Token* found = nullptr;
   for (const Token& known : tokens_) {  // all of them: the time must not tell which one it was
     if (SameInConstantTime(token, known.text)) {
-      role = known.role;
+      found = &known;
     }
   }
-  return role;
+  return found != nullptr ? std::optional(found->caller) : std::nullopt;
 }
 
 }  // namespace delayd

@@ -25,11 +25,17 @@ enum class Role : uint8_t {
   kNone,
   kRead,     // look at everything, payloads included
   kEnqueue,  // and change jobs: enqueue, cancel, lease, ack, ...
-  kAdmin,    // and change what concerns all: many jobs at once, verify, backup, the clock
+  kAdmin,    // and change what concerns all: verify, backup, the clock
 };
 
 std::string_view RoleName(Role role);  // "none", "read", "enqueue", "admin"
 std::optional<Role> ParseRole(std::string_view text);
+
+// Who asks, once that is known.
+struct Caller {
+  Role role = Role::kNone;
+  std::string user;  // "uid:1000", "token:NAME", or "tcp" where neither is known
+};
 
 // Who is at the other end, as far as the kernel tells.
 struct Peer {
@@ -57,11 +63,12 @@ class Access {
 
   // By what the kernel says. Nobody is more than kEnqueue whom it does not know.
   Role RoleOf(const Peer& peer) const;
+  static std::string UserOf(const Peer& peer);
 
   bool has_tokens() const { return !tokens_.empty(); }
 
   // None: no such token.
-  std::optional<Role> RoleOfToken(std::string_view token) const;
+  std::optional<Caller> CallerOfToken(std::string_view token) const;
 
  private:
   struct Members {
@@ -72,7 +79,7 @@ class Access {
 
   struct Token {
     std::string text;
-    Role role{};
+    Caller caller;
   };
 
   Status ReadTokens(const std::string& path);

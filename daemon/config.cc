@@ -46,6 +46,16 @@ Status SetListen(std::string_view text, std::string* listen) {
   return OkStatus();
 }
 
+Status SetLoopbackListen(std::string_view text, std::string* listen) {
+  DELAYD_RETURN_IF_ERROR(SetListen(text, listen));
+  if (!text.empty() && !IsLoopback(*ParseListenAddress(text))) {
+    return InvalidArgument("'" + std::string(text) +
+                           "' can be reached from other machines, and the beanstalk protocol has "
+                           "no login; listen on a loopback address, 127.0.0.1 or [::1]");
+  }
+  return OkStatus();
+}
+
 Status SetSize(std::string_view text, uint64_t min, uint64_t max, uint64_t* size) {
   const StatusOr<uint64_t> parsed = ParseSize(text, min, max);
   DELAYD_RETURN_IF_ERROR(parsed.status());
@@ -113,13 +123,25 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
     {"api.listen",
      "--api-listen",
      "ADDRESS:PORT",
-     "TCP address of the HTTP API, loopback only; empty: off",
+     "TCP address of the HTTP API, loopback unless there are TLS and tokens; empty: off",
      [](std::string_view text, Config* c) { return SetListen(text, &c->api.listen); }},
+    {"tls.certificate",
+     "",
+     "PATH",
+     "certificate that api.listen shows, with its chain, in PEM; empty: no TLS",
+     [](std::string_view text, Config* c) { return SetText(text, &c->tls.certificate); }},
+    {"tls.key",
+     "",
+     "PATH",
+     "the certificate's key in PEM, which not everybody may be able to read",
+     [](std::string_view text, Config* c) { return SetText(text, &c->tls.key); }},
     {"beanstalk.listen",
      "--beanstalk-listen",
      "ADDRESS:PORT",
      "TCP address for beanstalk clients, loopback only; empty: off",
-     [](std::string_view text, Config* c) { return SetListen(text, &c->beanstalk.listen); }},
+     [](std::string_view text, Config* c) {
+       return SetLoopbackListen(text, &c->beanstalk.listen);
+     }},
     {"beanstalk.socket",
      "",
      "PATH",
@@ -251,6 +273,13 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      [](std::string_view text, Config* c) {
        return SetCount(text, 1, 1'000'000, &c->limits.connections);
      }},
+    {"limits.jobs_per_user",
+     "",
+     "COUNT",
+     "jobs that a user who is no admin may have stored; 0: no quota",
+     [](std::string_view text, Config* c) {
+       return SetCount(text, 0, 1'000'000'000, &c->limits.jobs_per_user);
+     }},
     {"limits.idle",
      "",
      "DURATION",
@@ -312,6 +341,7 @@ void ConfigReader::Finish() {
          "api.socket: both api.socket and api.listen are empty, so nobody could reach the daemon; "
          "set one of them");
   }
+  FinishListen();
   FinishQueues();
   if (config_.limits.request_line > config_.limits.request_header) {
     Fail(Where("limits.request_line"),
@@ -324,6 +354,24 @@ void ConfigReader::Finish() {
     Fail(Where("limits.request_body"),
          "limits.request_body: a job with the largest payload in base64 needs " +
              std::to_string(body_min) + " bytes; raise it, or lower limits.payload");
+  }
+}
+
+// Who listens to the network may neither be overheard nor serve everybody.
+void ConfigReader::FinishListen() {
+  if (config_.tls.certificate.empty() != config_.tls.key.empty()) {
+    const std::string_view set = config_.tls.key.empty() ? "tls.certificate" : "tls.key";
+    Fail(Where(set), std::string(set) + ": TLS needs tls.certificate and tls.key; set both");
+  }
+  const StatusOr<ListenAddress> address = ParseListenAddress(config_.api.listen);
+  if (!address.ok() || IsLoopback(*address)) {
+    return;  // whoever set it has been told what is wrong
+  }
+  if (!config_.tls.on() || config_.access.token_file.empty()) {
+    Fail(Where("api.listen"),
+         "api.listen: '" + config_.api.listen +
+             "' can be reached from other machines, which needs TLS and tokens; set "
+             "tls.certificate, tls.key and access.token_file, or listen on 127.0.0.1 or [::1]");
   }
 }
 

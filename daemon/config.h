@@ -41,6 +41,14 @@ struct Config {
     std::string listen;                              // "127.0.0.1:11380"; empty: off
   } api;
 
+  // PEM files; both or neither. With them api.listen speaks TLS.
+  struct {
+    std::string certificate;
+    std::string key;
+
+    bool on() const { return !certificate.empty() && !key.empty(); }
+  } tls;
+
   struct {
     std::string listen;
     std::string socket;
@@ -76,6 +84,7 @@ struct Config {
     uint64_t request_header = limits::kRequestHeaderBytesMax;
     uint64_t request_body = limits::kRequestBodyBytesMax;
     uint32_t connections = 1024;
+    uint32_t jobs_per_user = 0;  // 0: no limit
     Millis idle{std::chrono::minutes(5)};
   } limits;
 
@@ -146,6 +155,7 @@ class ConfigReader {
   };
 
   void FinishQueues();
+  void FinishListen();
   void Fail(std::string_view where, std::string_view message);
   // Where the value of `key` came from, or its name when it is the default.
   std::string Where(std::string_view key) const;

@@ -30,16 +30,6 @@ bool ParseWhole(std::string_view text, uint64_t* value) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-bool IsLoopback(const std::string& host) {
-  in_addr v4{};
-  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) {
-    return (ntohl(v4.s_addr) >> 24) == 127;
-  }
-  in6_addr v6{};
-  return inet_pton(AF_INET6, host.c_str(), &v6) == 1 &&
-         std::memcmp(&v6, &in6addr_loopback, sizeof v6) == 0;
-}
-
 bool IsAddress(const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> ignored{};
   return inet_pton(AF_INET, host.c_str(), ignored.data()) == 1 ||
@@ -119,13 +109,17 @@ StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
         "found " +
         Quoted(text));
   }
-  if (!IsLoopback(address.host)) {
-    return InvalidArgument(Quoted(address.host) +
-                           " can be reached from other machines, and this interface has no TLS; "
-                           "listen on a loopback address, 127.0.0.1 or [::1], and let a proxy "
-                           "with TLS stand before it");
-  }
   return address;
+}
+
+bool IsLoopback(const ListenAddress& address) {
+  in_addr v4{};
+  if (inet_pton(AF_INET, address.host.c_str(), &v4) == 1) {
+    return (ntohl(v4.s_addr) >> 24) == 127;
+  }
+  in6_addr v6{};
+  return inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 &&
+         std::memcmp(&v6, &in6addr_loopback, sizeof v6) == 0;
 }
 
 Status SetDuration(std::string_view text, Millis min, Millis max, Millis* duration) {

@@ -25,8 +25,10 @@ struct ListenAddress {
   uint16_t port = 0;
 };
 
-// "127.0.0.1:11380" or "[::1]:11380". Loopback only: the interface has no login.
+// "127.0.0.1:11380" or "[::1]:11380".
 StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
+// Only this machine reaches it.
+bool IsLoopback(const ListenAddress& address);
 
 // The value of a setting, within its bounds.
 Status SetDuration(std::string_view text, Millis min, Millis max, Millis* duration);

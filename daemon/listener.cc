@@ -150,6 +150,15 @@ std::string HostOf(const sockaddr_storage& bound) {
   return text;
 }
 
+Status CheckReach(const ListenAddress& address, Reach reach) {
+  if (reach == Reach::kAnywhere || IsLoopback(address)) {
+    return OkStatus();
+  }
+  return InvalidArgument("'" + address.host +
+                         "' can be reached from other machines; only an HTTP API with TLS and "
+                         "tokens may listen there (tls.certificate, tls.key, access.token_file)");
+}
+
 bool IsListeningStream(int fd) {
   int type = 0;
   int listening = 0;
@@ -182,9 +191,10 @@ StatusOr<Listener> Listener::OpenUnix(const std::string& path) {
   return listener;
 }
 
-StatusOr<Listener> Listener::OpenTcp(std::string_view address) {
+StatusOr<Listener> Listener::OpenTcp(std::string_view address, Reach reach) {
   const StatusOr<ListenAddress> parsed = ParseListenAddress(address);
   DELAYD_RETURN_IF_ERROR(parsed.status());
+  DELAYD_RETURN_IF_ERROR(CheckReach(*parsed, reach));
   const TcpAddress target = ToSockaddr(*parsed);
   Listener listener;
   listener.fd_ = NewSocket(target.storage.ss_family);
@@ -209,7 +219,7 @@ StatusOr<Listener> Listener::OpenTcp(std::string_view address) {
   return listener;
 }
 
-StatusOr<Listener> Listener::Adopt(UniqueFd fd) {
+StatusOr<Listener> Listener::Adopt(UniqueFd fd, Reach reach) {
   if (!IsListeningStream(fd.get())) {
     return FailedPrecondition(
         "what systemd passed is no listening stream socket; its unit needs ListenStream= and "
@@ -224,7 +234,9 @@ StatusOr<Listener> Listener::Adopt(UniqueFd fd) {
     listener.name_ = "unix:" + std::string(address.sun_path);
   } else {
     const std::string text = HostOf(bound.storage) + ":" + std::to_string(PortOf(bound.storage));
-    DELAYD_RETURN_IF_ERROR(ParseListenAddress(text).status());
+    const StatusOr<ListenAddress> address = ParseListenAddress(text);
+    DELAYD_RETURN_IF_ERROR(address.status());
+    DELAYD_RETURN_IF_ERROR(CheckReach(*address, reach));
     listener.is_tcp_ = true;
     listener.name_ = "http://" + text;
   }

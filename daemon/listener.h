@@ -1,6 +1,7 @@
 // daemon/listener.h — the sockets that the daemon listens on.
 //
-// What:    a Unix socket with mode 0660, or a TCP socket on loopback. A socket file that a dead
+// What:    a Unix socket with mode 0660, or a TCP socket, on loopback unless TLS
+//          and tokens guard it. A socket file that a dead
 //          daemon left is replaced; one that somebody answers on never is. Two starts at the same
 //          moment are kept apart by a lock file beside the socket. Or one that the service manager
 //          opened and passed: its file is the manager's, and stays.
@@ -18,13 +19,19 @@
 
 namespace delayd {
 
+// Who may be let near a TCP socket.
+enum class Reach : uint8_t {
+  kLoopback,  // this machine only
+  kAnywhere,  // what is spoken there has TLS and tokens
+};
+
 class Listener {
  public:
   static StatusOr<Listener> OpenUnix(const std::string& path);
   // `address` as ParseListenAddress (daemon/config_values.h) takes it; port 0 is any free one.
-  static StatusOr<Listener> OpenTcp(std::string_view address);
-  // A listening stream socket that was passed to us: a Unix socket, or TCP on loopback.
-  static StatusOr<Listener> Adopt(UniqueFd fd);
+  static StatusOr<Listener> OpenTcp(std::string_view address, Reach reach = Reach::kLoopback);
+  // A listening stream socket that was passed to us: a Unix socket, or TCP within `reach`.
+  static StatusOr<Listener> Adopt(UniqueFd fd, Reach reach = Reach::kLoopback);
 
   Listener(Listener&&) noexcept = default;
   Listener& operator=(Listener&&) = delete;
@@ -37,6 +44,9 @@ class Listener {
 
   // "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380", with the port that was got.
   const std::string& name() const { return name_; }
+
+  // Of TCP: "127.0.0.1:11380".
+  std::string address() const { return name_.substr(sizeof "http://" - 1); }
 
  private:
   Listener() = default;

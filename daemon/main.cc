@@ -26,6 +26,7 @@
 #include "daemon/server.h"
 #include "daemon/service_notify.h"
 #include "daemon/store_admin.h"
+#include "daemon/tls_session.h"
 #include "daemon/trusted_clock.h"
 #include "protocol/beanstalk/reply_writer.h"
 #include "storage/recovery.h"
@@ -72,22 +73,29 @@ Status CommitGathered(engine::Engine* engine, storage::JobStore* store, const Cl
 // The HTTP interface on its sockets: what every connection shares.
 class HttpApi {
  public:
+  // `tls` is null, or what TCP is spoken through.
   HttpApi(const Config& config,
           const Access& access,
           const http::ServiceReport* service,
-          http::RequestCounts* counts)
+          http::RequestCounts* counts,
+          TlsDoor* tls)
       : router_({.payload_bytes_max = config.limits.payload,
                  .body_bytes_max = config.limits.request_body,
                  .version = std::string(Version()),
                  .service = service,
                  .counts = counts,
-                 .access = &access}) {
+                 .user_jobs_max = config.limits.jobs_per_user,
+                 .access = &access}),
+        tls_(tls) {
     unix_.line_bytes_max = config.limits.request_line;
     unix_.head_bytes_max = config.limits.request_header;
     unix_.body_bytes_max = [this](std::string_view target) { return router_.BodyBytesMax(target); };
     tcp_ = unix_;
-    // A browser reaches a loopback port by any name that was pointed at it; no page may.
-    tcp_.hosts = {"localhost", "127.0.0.1", "::1"};
+    // A browser reaches a loopback port by any name that was pointed at it; no page may. With TLS
+    // the certificate says under which names.
+    if (tls == nullptr) {
+      tcp_.hosts = {"localhost", "127.0.0.1", "::1"};
+    }
     http::AppendResponse(
         http::ProblemResponse(
             503,
@@ -99,12 +107,18 @@ class HttpApi {
         &no_room_);
   }
 
+  std::string NameOf(const Listener& listener) const {
+    return listener.is_tcp() && tls_ != nullptr ? "https://" + listener.address() : listener.name();
+  }
+
   void ListenOn(Listener listener, Server* server) const {
     const http::ReaderOptions& options = listener.is_tcp() ? tcp_ : unix_;
-    server->Listen(
-        std::move(listener),
-        [this, &options] { return std::make_unique<http::HttpSession>(options, router_); },
-        no_room_);
+    const bool with_tls = listener.is_tcp() && tls_ != nullptr;
+    const auto make = [this, &options, with_tls]() -> std::unique_ptr<Session> {
+      auto session = std::make_unique<http::HttpSession>(options, router_);
+      return with_tls ? tls_->Wrap(std::move(session)) : std::move(session);
+    };
+    server->Listen(std::move(listener), make, with_tls ? "" : no_room_);
   }
 
  private:
@@ -112,6 +126,7 @@ class HttpApi {
   http::ReaderOptions unix_;
   http::ReaderOptions tcp_;
   std::string no_room_;
+  TlsDoor* const tls_;
 };
 
 // The beanstalk protocol on its sockets.
@@ -121,7 +136,12 @@ class BeanstalkApi {
       : hub_({.job_bytes_max = config.limits.payload,
               .version = std::string(Version()),
               .started = started,
+              .user_jobs_max = config.limits.jobs_per_user,
               .access = &access}) {}
+
+  static std::string NameOf(const Listener& listener) {
+    return "beanstalk:" + (listener.is_tcp() ? listener.address() : listener.name());
+  }
 
   void ListenOn(Listener listener, Server* server) {
     server->Listen(
@@ -133,16 +153,6 @@ class BeanstalkApi {
  private:
   beanstalk::Hub hub_;
 };
-
-// "http://127.0.0.1:80" or "unix:/path", and which protocol is spoken there when it is not HTTP.
-std::string NameOf(const Listener& listener, std::string_view protocol) {
-  constexpr std::string_view kHttp = "http://";
-  std::string name = listener.name();
-  if (!protocol.empty()) {
-    name = std::string(protocol) + ":" + (listener.is_tcp() ? name.substr(kHttp.size()) : name);
-  }
-  return name;
-}
 
 // Takes what the service manager opened under `name`, opens what else the configuration names.
 // `names` is for the log.
@@ -157,13 +167,17 @@ Status OpenListeners(std::string_view name,
   const auto add = [&](StatusOr<std::optional<Listener>> listener) -> Status {
     DELAYD_RETURN_IF_ERROR(listener.status());
     if (listener->has_value()) {
-      *names += (names->empty() ? "" : " ") + NameOf(**listener, name == "api" ? "" : name);
+      *names += (names->empty() ? "" : " ") + api->NameOf(**listener);
       api->ListenOn(std::move(**listener), server);
     }
     return OkStatus();
   };
   DELAYD_RETURN_IF_ERROR(add(passed->Unix(name, socket)));
   return add(passed->Tcp(name, listen));
+}
+
+Reach ReachOf(const Config& config) {
+  return config.tls.on() && !config.access.token_file.empty() ? Reach::kAnywhere : Reach::kLoopback;
 }
 
 Status OpenAllListeners(const Config& config,
@@ -175,7 +189,7 @@ Status OpenAllListeners(const Config& config,
   DELAYD_RETURN_IF_ERROR(passed.status());
   DELAYD_RETURN_IF_ERROR(OpenListeners("api",
                                        {"api.socket", config.api.socket},
-                                       {"api.listen", config.api.listen},
+                                       {"api.listen", config.api.listen, ReachOf(config)},
                                        &*passed,
                                        api,
                                        server,
@@ -208,10 +222,25 @@ std::optional<engine::Configure> Reload(const ReadConfig& read_config, const Con
       "the configuration was reloaded: log level and queue settings; all else needs a restart",
       {{"config", line.config_file}, {"queues", line.config.queues.size()}});
   if (line.config.data_dir != running.data_dir || line.config.api.socket != running.api.socket ||
-      line.config.api.listen != running.api.listen) {
-    log::Warn("data_dir and api differ in the file; they change with a restart only");
+      line.config.api.listen != running.api.listen ||
+      line.config.tls.certificate != running.tls.certificate ||
+      line.config.tls.key != running.tls.key) {
+    log::Warn("data_dir, api or tls differ in the file; they change with a restart only");
   }
   return engine::Configure{.defaults = line.config.defaults, .queues = line.config.queues};
+}
+
+// The same files may hold a renewed certificate.
+void ReloadCertificate(const Config& config, TlsDoor* tls) {
+  if (!config.tls.on()) {
+    return;
+  }
+  if (const Status status = tls->Load(); !status.ok()) {
+    log::Error("the certificate was not reloaded; the old one is shown on",
+               {{"code", status.reason()}, {"detail", status.message()}});
+    return;
+  }
+  log::Info("the certificate was reloaded", {{"certificate", config.tls.certificate}});
 }
 
 int Serve(const Config& config,
@@ -224,6 +253,10 @@ int Serve(const Config& config,
   const StatusOr<Access> access = Access::Create(config.access);
   if (!access.ok()) {
     return Refuse("cannot tell who may do what", access.status(), kExitUsage);
+  }
+  TlsDoor tls(config.tls.certificate, config.tls.key);
+  if (const Status status = config.tls.on() ? tls.Load() : OkStatus(); !status.ok()) {
+    return Refuse("cannot use TLS", status, kExitUsage);
   }
   const StatusOr<std::optional<engine::ClockSeen>> seen = ReadClockSeen(*store);
   if (!seen.ok()) {
@@ -258,7 +291,8 @@ int Serve(const Config& config,
       [store] { return storage::ReadRocksFigures(*store); },
       &counts);
   monitor.Watch(&clock);
-  HttpApi api(config, *access, &monitor, &counts);
+  monitor.Watch(&tls);
+  HttpApi api(config, *access, &monitor, &counts, config.tls.on() ? &tls : nullptr);
   BeanstalkApi beanstalk(config, *access, started);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
@@ -268,6 +302,9 @@ int Serve(const Config& config,
                      [&] {
                        notify.Reloading();
                        std::optional<engine::Configure> settings = Reload(read_config, config);
+                       if (settings) {
+                         ReloadCertificate(config, &tls);
+                       }
                        notify.Reloaded("Serving");
                        return settings;
                      },

@@ -102,6 +102,19 @@ void AddJobs(const engine::EngineFigures& engine, Page* page) {
       "delayd_lease_requests_waiting", "Lease requests that wait for a job.", totals.waiting);
 }
 
+void AddUsers(const engine::EngineFigures& engine, Page* page) {
+  page->Open("delayd_user_jobs",
+             "Jobs stored that count against a user's quota, by user.",
+             MetricType::Gauge);
+  for (const auto& [user, jobs] : engine.users) {
+    page->AddGauge({{"user", user}}, static_cast<double>(jobs));
+  }
+  page->AddGauge({{"user", "other"}}, static_cast<double>(engine.other_users));
+  page->Counter("delayd_quota_refusals_total",
+                "Enqueues refused because a queue or a user had as many jobs as it may have.",
+                engine.totals.quota_refusals);
+}
+
 void AddEvents(const engine::StatsView& totals, Page* page) {
   page->Counter("delayd_jobs_enqueued_total", "New jobs.", totals.enqueued);
   page->Counter("delayd_jobs_existed_total",
@@ -126,6 +139,7 @@ void AddEvents(const engine::StatsView& totals, Page* page) {
 
 void AddEngine(const engine::EngineFigures& engine, Page* page) {
   AddJobs(engine, page);
+  AddUsers(engine, page);
   AddEvents(engine.totals, page);
   page->AddHistogram("delayd_job_lateness_seconds",
                      "From a job's due time until it was handed to a worker.",
@@ -178,6 +192,11 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   page->Counter("delayd_connections_timed_out_total",
                 "Connections ended because the client was too slow, or idle for too long.",
                 server.timed_out);
+  page->Counter(
+      "delayd_tls_handshakes_total", "TLS handshakes that succeeded.", figures.tls.handshakes);
+  page->Counter("delayd_tls_failures_total",
+                "TLS handshakes and connections that failed.",
+                figures.tls.failed);
 }
 
 // "v1/queues/*/lease" -> "/v1/queues/*/lease"

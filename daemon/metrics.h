@@ -18,6 +18,7 @@
 #include "daemon/http/request_counts.h"
 #include "daemon/process_figures.h"
 #include "daemon/server.h"
+#include "daemon/tls_session.h"
 #include "storage/rocks_figures.h"
 
 namespace delayd {
@@ -32,6 +33,7 @@ struct ServiceFigures {
   const http::RequestCounts* requests = nullptr;
   engine::ClockState clock = engine::ClockState::kTrusted;
   uint64_t clock_suspicions = 0;
+  TlsFigures tls;
   uint64_t connections_max = 0;
   bool ready = true;
 };

@@ -55,6 +55,7 @@ http::Response Monitor::Metrics(const Now& now) const {
       .requests = requests_,
       .clock = clock_ != nullptr ? clock_->state() : engine::ClockState::kTrusted,
       .clock_suspicions = clock_ != nullptr ? clock_->suspicions() : 0,
+      .tls = tls_ != nullptr ? tls_->figures() : TlsFigures(),
       .connections_max = options_.connections_max,
       .ready = std::all_of(
           findings.begin(), findings.end(), [](const Finding& one) { return one.ready; })};

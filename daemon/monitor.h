@@ -20,6 +20,7 @@
 #include "daemon/http/service_report.h"
 #include "daemon/metrics.h"
 #include "daemon/server.h"
+#include "daemon/tls_session.h"
 #include "daemon/trusted_clock.h"
 #include "storage/rocks_figures.h"
 
@@ -53,6 +54,8 @@ class Monitor final : public http::ServiceReport {
 
   void Watch(const TrustedClock* clock) { clock_ = clock; }
 
+  void Watch(const TlsDoor* tls) { tls_ = tls; }
+
   http::Response Metrics(const Now& now) const override;
   http::Response Health(const Now& now) const override;
   http::Response Readiness(const Now& now) const override;
@@ -70,6 +73,7 @@ class Monitor final : public http::ServiceReport {
   const http::RequestCounts* const requests_;
   const Server* server_ = nullptr;
   const TrustedClock* clock_ = nullptr;
+  const TlsDoor* tls_ = nullptr;
 };
 
 }  // namespace delayd

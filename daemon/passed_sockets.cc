@@ -94,12 +94,12 @@ StatusOr<std::optional<Listener>> PassedSockets::Tcp(std::string_view name,
       wanted = "http://" + (v6 ? "[" + address->host + "]" : address->host) + ":" +
                std::to_string(address->port);
     }
-    return Agreed(Listener::Adopt(std::move(fd)), setting, wanted);
+    return Agreed(Listener::Adopt(std::move(fd), setting.reach), setting, wanted);
   }
   if (setting.value.empty()) {
     return std::optional<Listener>();
   }
-  StatusOr<Listener> listener = Listener::OpenTcp(setting.value);
+  StatusOr<Listener> listener = Listener::OpenTcp(setting.value, setting.reach);
   DELAYD_RETURN_IF_ERROR(listener.status());
   return std::optional<Listener>(std::move(listener).value());
 }

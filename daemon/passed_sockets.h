@@ -28,6 +28,7 @@ struct PassedSocket {
 struct ListenSetting {
   std::string_view key;  // "api.socket"
   std::string_view value;
+  Reach reach = Reach::kLoopback;  // of TCP
 };
 
 class PassedSockets {

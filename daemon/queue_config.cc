@@ -17,6 +17,7 @@ constexpr Millis kMillisecond{1};
 constexpr Millis kSecond{1000};
 constexpr Millis kDay{std::chrono::hours(24)};
 constexpr uint32_t kCapMax = 1'000'000;
+constexpr uint32_t kJobsMax = 1'000'000'000;
 
 Status SetNumber(std::string_view text, double min, double max, double* number) {
   DELAYD_ASSIGN_OR_RETURN(*number, ParseFactor(text, min, max));
@@ -109,6 +110,12 @@ constexpr std::array kQueueKeys = std::to_array<QueueKey>({
      "hand-outs at once under a rate cap",
      [](std::string_view text, QueueSettings* s) {
        return SetCount(text, 1, kCapMax, &s->rate.burst);
+     }},
+    {"defaults.max_jobs",
+     "COUNT",
+     "jobs that a queue may hold, dead ones too; 0: no quota",
+     [](std::string_view text, QueueSettings* s) {
+       return SetCount(text, 0, kJobsMax, &s->max_jobs);
      }},
 });
 

@@ -9,6 +9,7 @@
 #include "protocol/duration.h"
 #include "protocol/http_reader.h"
 #include "protocol/server_address.h"
+#include "protocol/tls.h"
 
 namespace delayd::protocol {
 namespace {
@@ -44,7 +45,8 @@ std::string RequestText(const ServerAddress& address,
 
 class SocketClient final : public Client {
  public:
-  explicit SocketClient(ServerAddress address) : address_(std::move(address)) {}
+  SocketClient(ServerAddress address, TlsContext::Ptr tls)
+      : address_(std::move(address)), tls_(std::move(tls)) {}
 
   void UseToken(std::string token) override { token_ = std::move(token); }
 
@@ -80,6 +82,7 @@ class SocketClient final : public Client {
                  Millis timeout);
 
   ServerAddress address_;
+  TlsContext::Ptr tls_;  // null: none
   std::string token_;
   std::map<std::string, std::string> headers_;
   std::string header_lines_;
@@ -112,7 +115,7 @@ StatusOr<HttpResponse> SocketClient::Exchange(std::string_view request,
                                               Try* progress) {
   progress->reused = connection_.open() && connection_.Idle();
   if (!progress->reused) {
-    DELAYD_RETURN_IF_ERROR(connection_.Open(address_, deadline));
+    DELAYD_RETURN_IF_ERROR(connection_.Open(address_, deadline, tls_));
   }
   size_t sent = 0;
   const Status status = connection_.Send(request, deadline, &sent);
@@ -179,9 +182,15 @@ StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Client>> Client::Create(std::string_view server) {
+StatusOr<std::unique_ptr<Client>> Client::Create(std::string_view server,
+                                                 const std::string& ca_file) {
   DELAYD_ASSIGN_OR_RETURN(ServerAddress address, ParseServerAddress(server));
-  return std::unique_ptr<Client>(std::make_unique<SocketClient>(std::move(address)));
+  TlsContext::Ptr tls;
+  if (address.tls) {
+    DELAYD_ASSIGN_OR_RETURN(tls, TlsContext::ForClient(ca_file));
+  }
+  return std::unique_ptr<Client>(
+      std::make_unique<SocketClient>(std::move(address), std::move(tls)));
 }
 
 }  // namespace delayd::protocol

@@ -30,8 +30,11 @@ struct HttpResponse {
 
 class Client {
  public:
-  // "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380". Connects on the first request.
-  static StatusOr<std::unique_ptr<Client>> Create(std::string_view server);
+  // "unix:/run/delayd/delayd.sock", "http://127.0.0.1:11380" or "https://jobs.example:11380".
+  // Connects on the first request. With TLS the server must have a certificate for its host of an
+  // authority in the PEM file `ca_file`, or, when that is empty, of one that the system trusts.
+  static StatusOr<std::unique_ptr<Client>> Create(std::string_view server,
+                                                  const std::string& ca_file = {});
   virtual ~Client() = default;
 
   // Shown with every request from now on.

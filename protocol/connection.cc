@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -22,6 +23,8 @@
 
 namespace delayd::protocol {
 namespace {
+
+constexpr size_t kRecordBytes = size_t{16} * 1024;
 
 std::string ErrnoText(int error) {
   return std::generic_category().message(error);
@@ -74,6 +77,8 @@ Status Unreachable(const ServerAddress& address, int error) {
 }  // namespace
 
 void Connection::Close() {
+  tls_.reset();
+  plain_.clear();
   if (fd_ >= 0) {
     close(fd_);
     fd_ = -1;
@@ -82,7 +87,7 @@ void Connection::Close() {
 
 bool Connection::Idle() const {
   pollfd entry{.fd = fd_, .events = POLLIN, .revents = 0};
-  return poll(&entry, 1, 0) == 0;
+  return plain_.empty() && poll(&entry, 1, 0) == 0;
 }
 
 Status Connection::Wait(short events, BootTime deadline) const {
@@ -161,17 +166,101 @@ Status Connection::OpenTcp(const ServerAddress& address, BootTime deadline) {
   return Unreachable(address, last_error);
 }
 
-Status Connection::Open(const ServerAddress& address, BootTime deadline) {
+Status Connection::OpenTls(const ServerAddress& address,
+                           const TlsContext::Ptr& tls,
+                           BootTime deadline) {
+  tls_.emplace(tls, address.host);
+  for (;;) {
+    DELAYD_RETURN_IF_ERROR(Flush(deadline));
+    if (tls_->established()) {
+      return OkStatus();
+    }
+    StatusOr<bool> more = ReceiveTls(deadline);
+    Status status = more.status();
+    if (status.reason() == "connection_lost" || (more.ok() && !*more)) {
+      status = Unavailable("it hung up on the handshake", "tls_failed");
+    }
+    if (status.reason() == "tls_failed") {
+      return Unavailable("cannot talk to delayd at " + address.text + ": " + status.message() +
+                             "; check that it speaks TLS, that its certificate is for this host, "
+                             "and give who signed it with --ca-file",
+                         "tls_failed");
+    }
+    DELAYD_RETURN_IF_ERROR(status);
+  }
+}
+
+Status Connection::Open(const ServerAddress& address,
+                        BootTime deadline,
+                        const TlsContext::Ptr& tls) {
   Close();
-  const Status status =
-      address.path.empty() ? OpenTcp(address, deadline) : OpenUnix(address, deadline);
+  Status status = address.path.empty() ? OpenTcp(address, deadline) : OpenUnix(address, deadline);
+  if (status.ok() && address.tls) {
+    status = OpenTls(address, tls, deadline);
+  }
   if (!status.ok()) {
     Close();
   }
   return status;
 }
 
+Status Connection::Flush(BootTime deadline) {
+  while (!tls_->output().empty()) {
+    size_t sent = 0;
+    const Status status = SendRaw(tls_->output(), deadline, &sent);
+    tls_->Sent(sent);
+    DELAYD_RETURN_IF_ERROR(status);
+  }
+  return OkStatus();
+}
+
+StatusOr<bool> Connection::ReceiveTls(BootTime deadline) {
+  std::array<char, kRecordBytes> buffer;  // NOLINT: filled by ReceiveRaw
+  DELAYD_ASSIGN_OR_RETURN(const size_t count, ReceiveRaw(buffer.data(), buffer.size(), deadline));
+  if (count == 0) {
+    return false;
+  }
+  const Status status = tls_->Receive({buffer.data(), count}, &plain_);
+  if (!status.ok()) {
+    static_cast<void>(Flush(deadline));  // tells the peer why
+    return status;
+  }
+  DELAYD_RETURN_IF_ERROR(Flush(deadline));
+  return true;
+}
+
 Status Connection::Send(std::string_view bytes, BootTime deadline, size_t* sent) {
+  if (!tls_) {
+    return SendRaw(bytes, deadline, sent);
+  }
+  // A request counts as sent when its last record is: before that the peer cannot act on it.
+  for (*sent = 0; *sent < bytes.size(); *sent += std::min(kRecordBytes, bytes.size() - *sent)) {
+    DELAYD_RETURN_IF_ERROR(tls_->Send(bytes.substr(*sent, kRecordBytes)));
+    DELAYD_RETURN_IF_ERROR(Flush(deadline));
+  }
+  return OkStatus();
+}
+
+StatusOr<size_t> Connection::Receive(char* buffer, size_t size, BootTime deadline) {
+  if (!tls_) {
+    return ReceiveRaw(buffer, size, deadline);
+  }
+  while (plain_.empty()) {
+    if (tls_->peer_closed()) {
+      return size_t{0};
+    }
+    DELAYD_ASSIGN_OR_RETURN(const bool more, ReceiveTls(deadline));
+    if (!more) {
+      return Unavailable("connection lost: the end of the answer was cut off", "connection_lost");
+    }
+  }
+  const size_t count = std::min(size, plain_.size());
+  std::memcpy(buffer, plain_.data(), count);
+  plain_.erase(0, count);
+  return count;
+}
+
+Status Connection::SendRaw(std::string_view bytes, BootTime deadline, size_t* sent) {
   *sent = 0;
   while (*sent < bytes.size()) {
     const ssize_t count = send(fd_, bytes.data() + *sent, bytes.size() - *sent, MSG_NOSIGNAL);
@@ -186,7 +275,7 @@ Status Connection::Send(std::string_view bytes, BootTime deadline, size_t* sent)
   return OkStatus();
 }
 
-StatusOr<size_t> Connection::Receive(char* buffer, size_t size, BootTime deadline) {
+StatusOr<size_t> Connection::ReceiveRaw(char* buffer, size_t size, BootTime deadline) {
   for (;;) {
     const ssize_t count = recv(fd_, buffer, size, 0);
     if (count >= 0) {

@@ -1,17 +1,22 @@
-// protocol/connection.h — one stream socket to a daemon, with a deadline on everything.
+// protocol/connection.h — one stream socket to a daemon, through TLS or not, with a deadline on
+// everything.
 //
 // Private to the client.
 // Errors:  kUnavailable "unreachable" and kPermissionDenied with cause and cure from Open;
-// kDeadlineExceeded "timed_out"; kUnavailable "connection_lost" when the peer is gone.
-// Threads: one owner. Interrupted system calls go on.
+// kUnavailable "tls_failed" from a peer that is not who it should be; kDeadlineExceeded
+// "timed_out"; kUnavailable "connection_lost" when the peer is gone. Threads: one owner.
+// Interrupted system calls go on.
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
 #include "base/time.h"
 #include "protocol/server_address.h"
+#include "protocol/tls.h"
 
 namespace delayd::protocol {
 
@@ -24,7 +29,10 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  Status Open(const ServerAddress& address, BootTime deadline);
+  // `tls` is for an address that asks for it; the server must prove to be that host.
+  Status Open(const ServerAddress& address,
+              BootTime deadline,
+              const TlsContext::Ptr& tls = nullptr);
   void Close();
 
   bool open() const { return fd_ >= 0; }
@@ -43,8 +51,19 @@ class Connection {
   int Connect(int fd, const void* address, size_t size, BootTime deadline);
   Status OpenUnix(const ServerAddress& address, BootTime deadline);
   Status OpenTcp(const ServerAddress& address, BootTime deadline);
+  Status OpenTls(const ServerAddress& address, const TlsContext::Ptr& tls, BootTime deadline);
+
+  // The socket itself, past TLS.
+  Status SendRaw(std::string_view bytes, BootTime deadline, size_t* sent);
+  StatusOr<size_t> ReceiveRaw(char* buffer, size_t size, BootTime deadline);
+  // What the channel has to say to the peer.
+  Status Flush(BootTime deadline);
+  // Waits for more of the conversation; false at its end.
+  StatusOr<bool> ReceiveTls(BootTime deadline);
 
   int fd_ = -1;
+  std::optional<TlsChannel> tls_;
+  std::string plain_;  // deciphered and not fetched yet
 };
 
 }  // namespace delayd::protocol

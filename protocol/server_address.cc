@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kHttp = "http://";
+constexpr std::string_view kHttps = "https://";
 
 Status Refuse(std::string_view text, const std::string& why) {
   return InvalidArgument("server address " + Quoted(text) + " " + why, "invalid_server");
@@ -39,12 +40,16 @@ StatusOr<ServerAddress> ParseUnix(std::string_view text) {
 }
 
 StatusOr<ServerAddress> ParseHttp(std::string_view text) {
-  std::string_view rest = text.substr(kHttp.size());
+  const bool tls = text.starts_with(kHttps);
+  std::string_view rest = text.substr(tls ? kHttps.size() : kHttp.size());
   if (rest.ends_with('/')) {
     rest.remove_suffix(1);
   }
-  ServerAddress address{
-      .text = std::string(text), .path = {}, .host = {}, .port = std::string(kDefaultPort)};
+  ServerAddress address{.text = std::string(text),
+                        .path = {},
+                        .host = {},
+                        .port = std::string(kDefaultPort),
+                        .tls = tls};
   const bool bracketed = rest.starts_with('[');
   const size_t host_end = bracketed ? rest.find(']') : rest.find(':');
   if (bracketed && host_end == std::string_view::npos) {
@@ -71,17 +76,15 @@ StatusOr<ServerAddress> ParseServerAddress(std::string_view text) {
   if (text.starts_with(kUnix)) {
     return ParseUnix(text);
   }
-  if (text.starts_with(kHttp)) {
+  if (text.starts_with(kHttp) || text.starts_with(kHttps)) {
     return ParseHttp(text);
-  }
-  if (text.starts_with("https://")) {
-    return Refuse(text, "asks for TLS, which is not there yet; use unix: or http:// on loopback");
   }
   if (text.starts_with('/')) {
     return Refuse(text, "lacks its kind; write unix:" + std::string(text));
   }
   return Refuse(text,
-                "is not understood; write unix:/run/delayd/delayd.sock or http://127.0.0.1:11380");
+                "is not understood; write unix:/run/delayd/delayd.sock, http://127.0.0.1:11380 or "
+                "https://HOST:11380");
 }
 
 std::string HostHeader(const ServerAddress& address) {

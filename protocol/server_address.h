@@ -1,6 +1,6 @@
 // protocol/server_address.h — where a daemon listens, as users write it.
 //
-// Errors:  kInvalidArgument "invalid_server" with the two forms there are.
+// Errors:  kInvalidArgument "invalid_server" with the forms there are.
 // Threads: pure functions.
 #pragma once
 
@@ -19,9 +19,10 @@ struct ServerAddress {
   std::string path;  // of a Unix socket; empty: TCP
   std::string host;  // without brackets
   std::string port;
+  bool tls = false;
 };
 
-// "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380".
+// "unix:/run/delayd/delayd.sock", "http://127.0.0.1:11380" or "https://jobs.example:11380".
 StatusOr<ServerAddress> ParseServerAddress(std::string_view text);
 // What goes into the Host header.
 std::string HostHeader(const ServerAddress& address);

@@ -30,6 +30,9 @@ std::string QueueToJson(const QueueCounts& queue) {
   if (queue.concurrency != 0) {
     writer.Number("concurrency", queue.concurrency);
   }
+  if (queue.max_jobs != 0) {
+    writer.Number("max_jobs", queue.max_jobs);
+  }
   if (!queue.rate.empty()) {
     writer.String("rate", queue.rate);
   }
@@ -66,6 +69,9 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
         }
         if (name == "concurrency") {
           return SetUint32(name, value, &queue.concurrency);
+        }
+        if (name == "max_jobs") {
+          return SetUint32(name, value, &queue.max_jobs);
         }
         if (name == "rate") {
           return SetString(name, value, &queue.rate);

@@ -26,6 +26,7 @@ struct QueueCounts {
   bool paused = false;
   std::optional<Millis> pause_left;  // of a timed pause
   uint32_t concurrency = 0;          // the cap on leased jobs; 0: none
+  uint32_t max_jobs = 0;             // the quota; 0: none
   std::string rate;                  // "100/s"; empty: none
   // Since the start of the daemon.
   uint64_t enqueued = 0;

@@ -46,20 +46,28 @@ uint8_t ReadHead(SealReader* in, Record* record) {
   return flags;
 }
 
-// What version 2 has besides: which clock-free facts of a job's life came later than its schema.
+// What versions 2 and 3 have besides: which clock-free facts of a job's life came later than its
+// schema.
 constexpr uint8_t kHasDelay = 0x01;
 constexpr uint8_t kHasCounters = 0x02;
 constexpr uint8_t kHasEvents = 0x04;
-constexpr uint8_t kKnownExtensions = 0x07;
+constexpr uint8_t kHasUser = 0x08;  // version 3, and always there
+constexpr uint8_t kExtensionsOfVersion2 = 0x07;
+constexpr uint8_t kExtensionsOfVersion3 = 0x0f;
 
 uint8_t Extensions(const JobRecord& record) {
   const bool counted = (record.timeouts | record.releases | record.buries | record.kicks) != 0;
   return static_cast<uint8_t>((record.delay ? kHasDelay : 0) | (counted ? kHasCounters : 0) |
-                              (record.events.empty() ? 0 : kHasEvents));
+                              (record.events.empty() ? 0 : kHasEvents) |
+                              (record.user.empty() ? 0 : kHasUser));
 }
 
-bool NeedsVersion2(const JobRecord& record) {
-  return Extensions(record) != 0;
+// The oldest that can hold it.
+uint8_t VersionFor(const JobRecord& record) {
+  if (!record.user.empty()) {
+    return kRecordVersion3;
+  }
+  return Extensions(record) != 0 ? kRecordVersion2 : kRecordVersion;
 }
 
 void AppendExtension(std::string* out, const JobRecord& record) {
@@ -77,11 +85,16 @@ void AppendExtension(std::string* out, const JobRecord& record) {
   if ((extensions & kHasEvents) != 0) {
     AppendEvents(out, record.created, record.events);
   }
+  if ((extensions & kHasUser) != 0) {
+    AppendBytes(out, record.user);
+  }
 }
 
-void ReadExtension(SealReader* in, JobRecord* record) {
+void ReadExtension(SealReader* in, uint8_t version, JobRecord* record) {
   const uint8_t extensions = in->U8();
-  if (extensions == 0 || (extensions & ~kKnownExtensions) != 0) {
+  const bool has_user = version == kRecordVersion3;
+  const uint8_t known = has_user ? kExtensionsOfVersion3 : kExtensionsOfVersion2;
+  if (extensions == 0 || (extensions & ~known) != 0 || ((extensions & kHasUser) != 0) != has_user) {
     in->Reject();
   }
   if ((extensions & kHasDelay) != 0) {
@@ -95,6 +108,12 @@ void ReadExtension(SealReader* in, JobRecord* record) {
   }
   if ((extensions & kHasEvents) != 0) {
     record->events = ReadEvents(in, record->created);
+  }
+  if ((extensions & kHasUser) != 0) {
+    record->user = in->Bytes();
+    if (record->user.empty()) {
+      in->Reject();
+    }
   }
 }
 
@@ -125,8 +144,8 @@ std::optional<Millis> DelayOf(const JobRecord& record) {
 }
 
 void AppendJobFields(std::string* out, const JobRecord& record) {
-  const bool extended = NeedsVersion2(record);
-  AppendU8(out, extended ? kRecordVersion2 : kRecordVersion);
+  const uint8_t version = VersionFor(record);
+  AppendU8(out, version);
   AppendU8(out, Flags(record));
   AppendVarint(out, ToInt(record.queue));
   AppendVarint(out, record.priority);
@@ -147,7 +166,7 @@ void AppendJobFields(std::string* out, const JobRecord& record) {
   if (!record.last_error.empty()) {
     AppendBytes(out, record.last_error);
   }
-  if (extended) {
+  if (version != kRecordVersion) {
     AppendExtension(out, record);
   }
   if (record.payload_is_big) {
@@ -186,8 +205,8 @@ JobRecord ReadJobFields(SealReader* reader, uint8_t version) {
   if ((flags & kHasError) != 0) {
     record.last_error = in.Bytes();
   }
-  if (version == kRecordVersion2) {
-    ReadExtension(&in, &record);
+  if (version != kRecordVersion) {
+    ReadExtension(&in, version, &record);
   }
   if (record.payload_is_big) {
     record.payload_bytes = in.Varint();
@@ -200,7 +219,7 @@ JobRecord ReadJobFields(SealReader* reader, uint8_t version) {
 
 StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::string_view value) {
   DELAYD_ASSIGN_OR_RETURN(const JobId id, IdOfKey(table, key));
-  SealReader in(table, key, value, kRecordVersion2);
+  SealReader in(table, key, value, kRecordVersion3);
   JobRecord record = ReadJobFields(&in, in.version());
   record.id = id;
   DELAYD_RETURN_IF_ERROR(in.Finish(Subject(record.id)));
@@ -208,7 +227,7 @@ StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::stri
 }
 
 StatusOr<TimerHead> DecodeTimerHead(std::string_view key, std::string_view value) {
-  SealReader in(Table::kTimers, key, value, kRecordVersion2);
+  SealReader in(Table::kTimers, key, value, kRecordVersion3);
   TimerHead head;
   head.has_key = (ReadHead(&in, &head) & kHasKey) != 0;
   const Status status = in.FinishHead();

@@ -143,6 +143,12 @@ std::string QueueCountsKey(QueueId queue) {
   return key;
 }
 
+std::string UserJobsKey(std::string_view user) {
+  std::string key(kUserJobsPrefix);
+  key.append(user);
+  return key;
+}
+
 StatusOr<QueueId> ParseQueueCountsKey(std::string_view key) {
   constexpr size_t kBytes = kQueueCountsPrefix.size() + sizeof(uint32_t);
   if (key.size() != kBytes || !key.starts_with(kQueueCountsPrefix)) {

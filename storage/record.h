@@ -51,6 +51,8 @@ struct JobRecord {
   uint32_t buries = 0;
   uint32_t kicks = 0;
   std::vector<JobEvent> events;  // the latest, oldest first
+  // Record version 3, written when it is set: whose quota the job counts against.
+  std::string user;
 
   bool payload_is_big = false;  // it lies in kBig
   uint64_t payload_bytes = 0;
@@ -163,7 +165,7 @@ struct QueueCounts {
 std::string EncodeQueueCounts(std::string_view key, const QueueCounts& counts);
 StatusOr<QueueCounts> DecodeQueueCounts(std::string_view key, std::string_view value);
 
-// kMeta single numbers: schema, lwm, done_lwm, batch_no, id_hwm, epoch.
+// kMeta single numbers: schema, lwm, done_lwm, batch_no, id_hwm, epoch; the jobs of a user.
 std::string EncodeNumber(std::string_view key, uint64_t number);
 StatusOr<uint64_t> DecodeNumber(std::string_view key, std::string_view value);
 

@@ -19,6 +19,7 @@
 #include "storage/keys.h"
 #include "storage/log_scan.h"
 #include "storage/posix_error.h"
+#include "storage/record.h"
 
 #include <sys/stat.h>
 

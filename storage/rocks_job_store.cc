@@ -74,6 +74,7 @@ Status RocksJobStore::Commit(const Batch& batch) {
   rocksdb::WriteOptions options;
   options.sync = kSyncCommits;
   const rocksdb::Status status = db_->Write(options, &write_batch_);
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // not for what else this thread does
   if (!status.ok()) {
     const Status failed = FromRocks(status, "commit failed, its outcome is unknown");
     stop_->Set(failed);

@@ -22,6 +22,7 @@ inline constexpr uint8_t kRecordVersion = 1;
 // Has what docs/storage-format.md lists under record version 2. A record is written in the oldest
 // version that can hold it.
 inline constexpr uint8_t kRecordVersion2 = 2;
+inline constexpr uint8_t kRecordVersion3 = 3;
 
 // Small for numbers near zero of either sign.
 constexpr uint64_t ZigZag(int64_t number) {

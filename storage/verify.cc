@@ -24,6 +24,7 @@ class Verifier {
     DELAYD_RETURN_IF_ERROR(ReadKeys());
     DELAYD_RETURN_IF_ERROR(ReadDone());
     CompareCounts();
+    CompareUserJobs();
     DELAYD_RETURN_IF_ERROR(NameJobsWithoutRows());
     DELAYD_RETURN_IF_ERROR(NameRowsWithoutJobs());
     return std::move(findings_.report);
@@ -88,6 +89,8 @@ class Verifier {
         done_low_water_mark_ = WallFromMillis(static_cast<int64_t>(*number));
       } else if (key == kIdHighWaterMarkKey) {
         id_high_water_mark_ = *number;
+      } else if (key.starts_with(kUserJobsPrefix)) {
+        user_jobs_[std::string(UserOfKey(key))].stored = *number;
       }
     });
   }
@@ -134,6 +137,9 @@ class Verifier {
       if (parts.ok() && parts->queue != job.record.queue) {
         findings_.Add(Table::kDead, name + ": it lies in another queue than its record says");
       }
+    }
+    if (!job.record.user.empty()) {
+      ++user_jobs_[job.record.user].found;
     }
     if (!queues_.contains(job.record.queue)) {
       findings_.Add(
@@ -260,6 +266,21 @@ class Verifier {
     }
   }
 
+  void CompareUserJobs() {
+    for (const auto& [user, jobs] : user_jobs_) {
+      if (jobs.stored == jobs.found) {
+        continue;
+      }
+      const std::string key = UserJobsKey(user);
+      findings_.AddRepairable(Table::kMeta,
+                              "user " + user + ": " + std::to_string(jobs.stored) +
+                                  " jobs are counted, and " + std::to_string(jobs.found) +
+                                  " are stored",
+                              key,
+                              EncodeNumber(key, jobs.found));
+    }
+  }
+
   Status NameJobsWithoutRows() {
     if (index_.agrees() && by_queue_.agrees() && big_.agrees() && keys_.agrees()) {
       return OkStatus();
@@ -330,6 +351,13 @@ class Verifier {
   std::map<QueueId, std::string> queues_;
   std::map<QueueId, QueueCounts> stored_counts_;
   std::map<QueueId, QueueCounts> found_counts_;
+
+  struct UserJobs {
+    uint64_t stored = 0;
+    uint64_t found = 0;
+  };
+
+  std::map<std::string, UserJobs> user_jobs_;
   Pair index_;
   Pair by_queue_;
   Pair big_;

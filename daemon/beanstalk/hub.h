@@ -35,6 +35,8 @@ struct HubOptions {
   size_t job_bytes_max = 65535;
   std::string version;
   BootTime started;
+  // Jobs that a user who is no admin may have stored; 0: no limit, and nothing is counted.
+  uint64_t user_jobs_max = 0;
   // Null: everybody may speak this protocol. It has no login, so that only the kernel's word
   // counts: whoever is less than Role::kEnqueue, or would need a token, is hung up on.
   const Access* access = nullptr;

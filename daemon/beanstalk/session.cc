@@ -57,6 +57,10 @@ void BeanstalkSession::SetPeer(Peer peer) {
       (access->RoleOf(peer) < Role::kEnqueue || (!peer.known && access->has_tokens()))) {
     Stop();
   }
+  if (access != nullptr && hub_->options().user_jobs_max != 0) {
+    user_ = Access::UserOf(peer);
+    user_jobs_max_ = access->RoleOf(peer) == Role::kAdmin ? 0 : hub_->options().user_jobs_max;
+  }
 }
 
 void BeanstalkSession::Receive(std::string_view bytes) {

@@ -129,6 +129,9 @@ class BeanstalkSession final : public Session {
   Reservations reservations_;
   Now now_;  // of the last Next
 
+  std::string user_;  // whose quota its jobs count against; empty: nobody's
+  uint64_t user_jobs_max_ = 0;
+
   Tube* used_;
   std::vector<Tube*> watched_;
 

@@ -121,6 +121,7 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
   }
   StatusOr<JobRecord> record = ReadRecord(*located);
   if (record.status().code() == StatusCode::kDataLoss) {
+    incidents_.push_back(record.status());
     return filter.key_prefix.empty();  // counted, and not changed: nobody knows what it is
   }
   DELAYD_RETURN_IF_ERROR(record.status());

@@ -29,6 +29,9 @@ using RequestId = uint64_t;
 // All of them, in one commit, or none. Bounded by limits::kEnqueueBatchJobsMax.
 struct Enqueue {
   std::vector<JobSpec> jobs;
+  // Whose quota the new jobs count against until they are finished; empty: nobody's.
+  std::string user = {};
+  uint64_t user_jobs_max = 0;  // more than this are refused as "user_full"; 0: no limit
 };
 
 // `if_tag`, here and below: only while TagOf the job is one of these, else refused as "changed".
@@ -289,6 +292,7 @@ struct QueueView {
   std::optional<Millis> pause_length;  // of a timed pause
   std::optional<Millis> pause_left;
   uint32_t concurrency = 0;  // the cap on leased jobs; 0: none
+  uint32_t max_jobs = 0;     // the quota; 0: none
   RateCap rate;
   // Since the start of the daemon.
   uint64_t enqueued = 0;
@@ -322,6 +326,7 @@ struct StatsView {
   uint64_t lease_expired = 0;
   uint64_t died = 0;
   uint64_t kicked = 0;
+  uint64_t quota_refusals = 0;  // enqueues that a queue or a user had no room for
   uint64_t damaged = 0;
   uint64_t commits = 0;
   uint64_t epoch = 0;

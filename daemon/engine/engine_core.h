@@ -18,6 +18,7 @@
 //   turn.cc       time: fire, end leases, seal, answer
 //   horizon.cc    which jobs are in memory, and which on disk only
 //   figures.cc    what monitoring is told
+//   quota.cc      how many jobs a queue and a user may have
 //   rows.cc       every put and delete: which rows a change of state touches
 //
 // A change is decided on memory and applied to it at once; its rows go to the open batch, and every
@@ -29,8 +30,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -171,9 +174,17 @@ class EngineCore final : public Engine {
                        const Queue& queue,
                        uint64_t fingerprint,
                        storage::JobRecord* record);
-  Enqueued::Item EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint);
+  Enqueued::Item EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint, const std::string& user);
   Enqueued::Item ReplaceOne(JobSpec& spec, Plan& plan);
   StatusOr<JobId> NextId();
+
+  // ---- quota.cc ----
+  Status CheckQuotas(const Enqueue& command, const std::vector<Plan>& plans);
+  uint64_t JobsOfUser(const std::string& user) const;
+  void UserGotJob(const std::string& user);
+  void UserLostJob(const std::string& user);
+  void PutUserCounts();
+  Status LoadUsers();
 
   // ---- change.cc ----
   StatusOr<Body> Do(const Cancel& command);
@@ -492,6 +503,8 @@ class EngineCore final : public Engine {
   uint64_t next_waiter_ = 1;
   size_t open_jobs_ = 0;  // jobs changed in the open batch
   std::vector<QueueId> counts_changed_;
+  std::map<std::string, uint64_t> users_;  // jobs stored; who has none is not there
+  std::set<std::string> users_changed_;    // since the open batch began
   WallTime done_low_water_mark_;
   // (batch, earliest finish) of the rows of kDone under way, which a scan does not see yet.
   std::deque<std::pair<uint64_t, WallTime>> finishing_;

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/histogram.h"
@@ -22,7 +24,10 @@ struct EngineFigures {
   StatsView totals;
   std::vector<QueueView> queues;  // the oldest ones, as many as were asked for
   QueueView other;                // the sum of all others
-  Histogram lateness_ms;          // of every hand-out
+  // Jobs stored by user, as many users as queues were asked for, and the sum of all others.
+  std::vector<std::pair<std::string, uint64_t>> users;
+  uint64_t other_users = 0;
+  Histogram lateness_ms;  // of every hand-out
   size_t jobs_in_memory = 0;
   size_t jobs_in_memory_max = 0;
   bool all_in_memory = true;

@@ -233,7 +233,10 @@ Enqueued::Item EngineCore::ReplaceOne(JobSpec& spec, Plan& plan) {
   return {.job = ViewOf(record, state), .existed = true};
 }
 
-Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint) {
+Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec,
+                                      JobId id,
+                                      uint64_t fingerprint,
+                                      const std::string& user) {
   const Queue& queue = QueueForNewJob(spec.queue);
   storage::JobRecord record;
   record.id = id;
@@ -243,6 +246,7 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerpr
   record.key = spec.key;
   record.delay = spec.touch_delay;
   FillFrom(spec, queue, fingerprint, &record);
+  record.user = user;
   const WallTime key_due = KeyDue(record.due);
   PutNewRows(&record, key_due);
   JobState state = JobState::kDead;
@@ -278,6 +282,7 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   // A retry of what is stored already needs no room.
   if (!all_exist) {
     DELAYD_RETURN_IF_ERROR(enqueue_refusal_);
+    DELAYD_RETURN_IF_ERROR(CheckQuotas(command, plans));
   }
   Enqueued result;
   result.items.resize(specs.size());
@@ -297,7 +302,7 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
     } else if (plans[i].existing || plans[i].same_as) {
       ++counters_.existed;
     } else {
-      result.items[i] = EnqueueOne(specs[i], plans[i].id, plans[i].fingerprint);
+      result.items[i] = EnqueueOne(specs[i], plans[i].id, plans[i].fingerprint, command.user);
     }
   }
   for (size_t i = 0; i < specs.size(); ++i) {

@@ -41,6 +41,13 @@ EngineFigures EngineCore::Figures(size_t queues_max) const {
       AddTo(&figures.other, view);
     }
   });
+  for (const auto& [user, jobs] : users_) {
+    if (figures.users.size() < queues_max) {
+      figures.users.emplace_back(user, jobs);
+    } else {
+      figures.other_users += jobs;
+    }
+  }
   figures.frontier_ahead =
       std::max(frontier_.first, std::min(far_begins_, now_.wall + options_.horizon)) - now_.wall;
   return figures;

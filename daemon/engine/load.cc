@@ -50,6 +50,7 @@ StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options,
 Status EngineCore::LoadAll(const Progress& progress) {
   DELAYD_RETURN_IF_ERROR(LoadMeta());
   DELAYD_RETURN_IF_ERROR(LoadQueues());
+  DELAYD_RETURN_IF_ERROR(LoadUsers());
   DELAYD_RETURN_IF_ERROR(LoadWindow(progress));
   DELAYD_RETURN_IF_ERROR(CheckCounts());
   DELAYD_RETURN_IF_ERROR(pending_.Scan(Table::kDone,

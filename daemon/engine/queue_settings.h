@@ -40,6 +40,7 @@ struct QueueSettings {
   Millis history_retention{0};
   uint32_t concurrency = 0;  // jobs leased at a time; 0: no cap
   RateCap rate;
+  uint32_t max_jobs = 0;  // stored at a time, dead ones too; 0: no quota
 };
 
 }  // namespace delayd::engine

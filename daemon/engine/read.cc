@@ -95,7 +95,11 @@ StatusOr<JobView> EngineCore::ShowLocated(const Located& located, bool with_payl
   }
   DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done,
                           ReadDone(located.id, located.finished->at));
-  return DoneView(located.id, located.finished->at, done, with_payload);
+  JobView view = DoneView(located.id, located.finished->at, done, with_payload);
+  if (with_payload && done.story) {
+    view.history = done.story->events;
+  }
+  return view;
 }
 
 bool EngineCore::IsForgotten(const storage::DoneRecord& done) const {
@@ -110,11 +114,8 @@ JobView EngineCore::DoneView(JobId id,
   if (done.story) {
     view = ViewOf(*done.story, JobState::kFinished);
     view.reserves += done.cancelled ? 0 : 1;
-    if (with_payload) {
-      view.history = done.story->events;
-      if (!done.story->payload_is_big) {
-        view.payload = done.story->payload;
-      }
+    if (with_payload && !done.story->payload_is_big) {
+      view.payload = done.story->payload;
     }
   }
   view.id = id;
@@ -320,6 +321,7 @@ QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   view.cancelled = queue.cancelled;
   view.pauses = queue.pauses;
   view.concurrency = queue.settings.concurrency;
+  view.max_jobs = queue.settings.max_jobs;
   view.rate = queue.settings.rate;
   view.paused = queue.pause.has_value();
   if (queue.pause && queue.pause->durable.timed) {

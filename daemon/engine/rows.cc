@@ -80,6 +80,7 @@ void EngineCore::PutNewRows(storage::JobRecord* record, WallTime key_due) {
     PutLiveKey(*record);
   }
   Queue& queue = queues_[record->queue];
+  UserGotJob(record->user);
   ++queue.counts.pending;
   ++queue.enqueued;
   CountChanged(queue);
@@ -130,6 +131,7 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
     pending_.Delete(Table::kDead, storage::DeadKey(record.queue, place.at, record.id));
     --queue.counts.dead;
   }
+  UserLostJob(record.user);
   CountChanged(queue);
   ++open_jobs_;
   const std::string index_key = storage::IndexKey(record.id);
@@ -245,6 +247,7 @@ void EngineCore::CloseBatch() {
     queue.counts_changed = false;
   }
   counts_changed_.clear();
+  PutUserCounts();
   if (id_high_water_mark_ != written_id_high_water_mark_) {
     put_number(storage::kIdHighWaterMarkKey, id_high_water_mark_);
     written_id_high_water_mark_ = id_high_water_mark_;

@@ -24,6 +24,7 @@ struct Request {
   std::string if_match;        // the header, as it came
   bool wants_minimal = false;  // Prefer: return=minimal
   Role role = Role::kAdmin;    // of who asks; the session knows
+  std::string user;            // the same; empty: nobody in particular
 };
 
 struct Response {

@@ -34,13 +34,15 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
     Request request = reader_.TakeRequest();
     slots_.push_back({.head_only = request.method == "HEAD", .close = !request.keep_alive});
     ended_ = !request.keep_alive;
-    const std::variant<Role, Response> admitted = router_.Admit(peer_, request);
+    std::variant<Caller, Response> admitted = router_.Admit(peer_, request);
     if (const auto* refusal = std::get_if<Response>(&admitted)) {
       slots_.back().route = Router::RouteNames().size();
       AnswerLast(*refusal);
       continue;
     }
-    request.role = std::get<Role>(admitted);
+    auto& caller = std::get<Caller>(admitted);
+    request.role = caller.role;
+    request.user = std::move(caller.user);
     std::variant<Order, AdminOrder, Response> routed =
         router_.Route(request, now, &slots_.back().route);
     if (auto* order = std::get_if<Order>(&routed)) {

@@ -166,6 +166,10 @@ StatusOr<JobRef> JobRefOf(const RouteInput& input) {
 
 Routed EnqueueJobs(const RouteInput& input) {
   engine::Enqueue enqueue;
+  if (input.user_jobs_max != 0) {
+    enqueue.user = input.request.user;
+    enqueue.user_jobs_max = input.request.role == Role::kAdmin ? 0 : input.user_jobs_max;
+  }
   if (input.request.content_type == kLinesType) {
     StatusOr<std::vector<JobSpec>> jobs = protocol::ParseJobSpecLines(
         input.request.body, input.payload_bytes_max, limits::kEnqueueBatchJobsMax);

@@ -27,6 +27,7 @@ struct RouteInput {
   const std::vector<std::pair<std::string, std::string>>& query;
   const Now& now;
   size_t payload_bytes_max;
+  uint64_t user_jobs_max;
   std::string_view version;
   const ServiceReport* service;
 };

@@ -59,6 +59,7 @@ protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
           .paused = queue.paused,
           .pause_left = queue.pause_left,
           .concurrency = queue.concurrency,
+          .max_jobs = queue.max_jobs,
           .rate = queue.rate.count == 0 ? std::string()
                                         : std::to_string(queue.rate.count) + "/" +
                                               protocol::FormatDuration(queue.rate.per),
@@ -86,18 +87,29 @@ Response RenderQueueList(const engine::QueueList& list) {
 }
 
 Response RenderStats(const engine::StatsView& stats) {
-  std::vector<protocol::Stat> figures = {
-      {"scheduled", stats.scheduled}, {"ready", stats.ready},
-      {"leased", stats.leased},       {"dead", stats.dead},
-      {"queues", stats.queues},       {"waiting", stats.waiting},
-      {"enqueued", stats.enqueued},   {"existed", stats.existed},
-      {"cancelled", stats.cancelled}, {"rescheduled", stats.rescheduled},
-      {"fired", stats.fired},         {"handed_out", stats.handed_out},
-      {"acked", stats.acked},         {"nacked", stats.nacked},
-      {"buried", stats.buried},       {"lease_expired", stats.lease_expired},
-      {"died", stats.died},           {"kicked", stats.kicked},
-      {"damaged", stats.damaged},     {"commits", stats.commits},
-      {"epoch", stats.epoch},         {"commit_sequence", stats.commit_sequence}};
+  std::vector<protocol::Stat> figures = {{"scheduled", stats.scheduled},
+                                         {"ready", stats.ready},
+                                         {"leased", stats.leased},
+                                         {"dead", stats.dead},
+                                         {"queues", stats.queues},
+                                         {"waiting", stats.waiting},
+                                         {"enqueued", stats.enqueued},
+                                         {"existed", stats.existed},
+                                         {"cancelled", stats.cancelled},
+                                         {"rescheduled", stats.rescheduled},
+                                         {"fired", stats.fired},
+                                         {"handed_out", stats.handed_out},
+                                         {"acked", stats.acked},
+                                         {"nacked", stats.nacked},
+                                         {"buried", stats.buried},
+                                         {"lease_expired", stats.lease_expired},
+                                         {"died", stats.died},
+                                         {"kicked", stats.kicked},
+                                         {"quota_refusals", stats.quota_refusals},
+                                         {"damaged", stats.damaged},
+                                         {"commits", stats.commits},
+                                         {"epoch", stats.epoch},
+                                         {"commit_sequence", stats.commit_sequence}};
   figures.push_back({"clock", std::string(stats.clock)});
   figures.push_back({"mode", stats.draining ? "draining" : "serving"});
   if (stats.next_due) {

@@ -63,7 +63,7 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"GET", "healthz", Role::kNone, BodyRule::kNone, "", ShowHealth},
     {"GET", "readyz", Role::kNone, BodyRule::kNone, "", ShowReadiness},
     {"GET", "metrics", Role::kRead, BodyRule::kNone, "", ShowMetrics},
-    {"GET", "openapi.json", Role::kNone, BodyRule::kNone, "", ShowOpenApi},
+    {"GET", "openapi.json", Role::kRead, BodyRule::kNone, "", ShowOpenApi},
 });
 
 std::vector<std::string_view> Words(std::string_view text, char separator) {
@@ -165,9 +165,9 @@ const std::vector<RouteName>& Router::RouteNames() {
   return *names;
 }
 
-std::variant<Role, Response> Router::Admit(const Peer& peer, const Request& request) const {
+std::variant<Caller, Response> Router::Admit(const Peer& peer, const Request& request) const {
   if (options_.access == nullptr) {
-    return Role::kAdmin;
+    return Caller{.role = Role::kAdmin};
   }
   const Access& access = *options_.access;
   const auto refuse = [](const char* detail) {
@@ -183,22 +183,25 @@ std::variant<Role, Response> Router::Admit(const Peer& peer, const Request& requ
           "this address needs a token: 'Authorization: Bearer TOKEN', or delayctl "
           "--token-file");
     }
-    return access.RoleOf(peer);
+    return Caller{.role = access.RoleOf(peer), .user = Access::UserOf(peer)};
   }
   constexpr std::string_view kScheme = "bearer ";
   std::string scheme = request.authorization.substr(0, kScheme.size());
   std::transform(scheme.begin(), scheme.end(), scheme.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  const std::optional<Role> role =
+  std::optional<Caller> caller =
       scheme == kScheme
-          ? access.RoleOfToken(std::string_view(request.authorization).substr(kScheme.size()))
+          ? access.CallerOfToken(std::string_view(request.authorization).substr(kScheme.size()))
           : std::nullopt;
-  if (!role) {
+  if (!caller) {
     return refuse(
         "this token is not known here; the daemon's access.token_file has those that are");
   }
-  return peer.known ? std::max(*role, access.RoleOf(peer)) : *role;
+  if (peer.known) {
+    caller->role = std::max(caller->role, access.RoleOf(peer));
+  }
+  return *std::move(caller);
 }
 
 std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
@@ -239,6 +242,7 @@ std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
                           .query = target->query,
                           .now = now,
                           .payload_bytes_max = options_.payload_bytes_max,
+                          .user_jobs_max = options_.user_jobs_max,
                           .version = options_.version,
                           .service = options_.service});
   }

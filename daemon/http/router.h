@@ -35,6 +35,8 @@ struct RouterOptions {
   // Both may be null; else they outlive the router.
   const ServiceReport* service = nullptr;
   RequestCounts* counts = nullptr;
+  // Jobs that a user who is no admin may have stored; 0: no limit, and nothing is counted.
+  uint64_t user_jobs_max = 0;
   // Null: everybody may do everything.
   const Access* access = nullptr;
 };
@@ -84,9 +86,9 @@ class Router {
   // All routes, in order of their numbers. The number behind the last means none of them.
   static const std::vector<RouteName>& RouteNames();
 
-  // The role of who asks, by the kernel's word or the token; or the refusal of a token that is not
+  // Who asks, by the kernel's word or the token; or the refusal of a token that is not
   // known, or missing where there must be one.
-  std::variant<Role, Response> Admit(const Peer& peer, const Request& request) const;
+  std::variant<Caller, Response> Admit(const Peer& peer, const Request& request) const;
 
   // An answer of this route goes out.
   void Count(size_t route, int status) const {

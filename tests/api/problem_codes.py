@@ -6,8 +6,8 @@ import re
 
 MAKERS = ("InvalidArgument", "NotFound", "AlreadyExists", "FailedPrecondition", "ResourceExhausted",
           "Unavailable", "Unknown", "DataLoss", "PermissionDenied", "DeadlineExceeded", "Internal")
-# What the client's half of the room says never comes from a daemon.
-CLIENT_ONLY = ("client.cc", "connection.cc", "http_reader.cc", "server_address.cc")
+# What the client's half of the room says, or TLS, never comes from a daemon as a problem.
+CLIENT_ONLY = ("client.cc", "connection.cc", "http_reader.cc", "server_address.cc", "tls.cc")
 
 
 def arguments(text, begin):

@@ -261,6 +261,21 @@ TEST(CheckerTest, I13ABuriedJobThatComesAgainOrVanishesIsFound) {
   EXPECT_EQ(Broken(kEnqueued + kLeased + buried + kDrained), Only("I13"));
 }
 
+TEST(CheckerTest, I15AReadThatDoesNotShowWhatWasAnsweredIsFound) {
+  const auto show = [](int t, const std::string& answer) {
+    return "{\"t\":" + std::to_string(t) +
+           R"(,"proc":4,"n":1,"phase":"invoke","op":"show","jobs":[{"id":1}]}{"t":)" +
+           std::to_string(t + 1) + R"(,"proc":4,"n":1,)" + answer + "}";
+  };
+  const std::string missing = R"("phase":"fail","code":"not_found")";
+  const std::string ready = R"("phase":"ok","jobs":[{"id":1,"payload":"a","state":"ready"}])";
+  EXPECT_EQ(Broken(kEnqueued + show(200, missing)), Only("I15"));
+  EXPECT_THAT(Broken(kEnqueued + show(105, missing)), IsEmpty()) << "they overlap";
+  EXPECT_EQ(Broken(kEnqueued + kLeased + kAcked + show(1400, ready)), Only("I15"));
+  EXPECT_THAT(Broken(kEnqueued + kLeased + kAcked + show(1305, ready)), IsEmpty());
+  EXPECT_THAT(Broken(kEnqueued + kLeased + kAcked + show(1400, missing)), IsEmpty());
+}
+
 TEST(CheckerTest, I16TheSameLeaseTwiceIsFound) {
   EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1800, "1-1-1", 1)), Only("I16"));
 }

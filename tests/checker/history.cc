@@ -13,7 +13,7 @@ namespace {
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-constexpr std::array<std::string_view, 12> kOps = {"",
+constexpr std::array<std::string_view, 13> kOps = {"",
                                                    "enqueue",
                                                    "lease",
                                                    "ack",
@@ -22,6 +22,7 @@ constexpr std::array<std::string_view, 12> kOps = {"",
                                                    "extend",
                                                    "cancel",
                                                    "reschedule",
+                                                   "show",
                                                    "kill",
                                                    "final",
                                                    "config"};

@@ -85,6 +85,9 @@ void Watcher::Sent(const Request& request) {
   if (event.jobs.empty() || event.op == Op::kEnqueue || event.op == Op::kLease) {
     return;
   }
+  if (event.op == Op::kShow) {
+    return;
+  }
   const JobEntry& entry = event.jobs[0];
   const auto found = jobs_.find(IdOf(entry));
   if (found == jobs_.end()) {
@@ -142,6 +145,8 @@ void Watcher::Answered(const Event& event) {
       return LeaseOpAnswered(request, event);
     case Op::kCancel:
       return CancelAnswered(request, event);
+    case Op::kShow:
+      return Shown(request, event);
     case Op::kReschedule:
       return MoveAnswered(request.event, event.phase);
     case Op::kNone:
@@ -388,6 +393,29 @@ void Watcher::Ended(End* end, const WatchedJob& job, const Event& answer, const 
   }
   if (job.last && SeqAfter(job.last->seq, answer.seq)) {
     Fail(invariant, answer.line, "a hand-out rests on a later commit than the end of its job");
+  }
+}
+
+// A read that began after a change was answered shows it.
+void Watcher::Shown(const Request& request, const Event& answer) {
+  const uint64_t id = request.event.jobs.at(0).id;
+  const Moment asked = At(request.event);
+  if (answer.phase == Phase::kFail) {
+    const auto found = jobs_.find(id);
+    const bool there = found != jobs_.end() && found->second.known &&
+                       *found->second.known < asked && !found->second.ack.asked &&
+                       !found->second.cancel.asked;
+    if (there && answer.code == "not_found") {
+      Fail("I15", answer.line, Name(id) + " is not shown, and nobody has ended it");
+    }
+    return;
+  }
+  const JobEntry& shown = answer.jobs.at(0);
+  const WatchedJob& job = *Surface(id, shown, answer.line);
+  for (const End* end : {&job.ack, &job.cancel}) {
+    if (end->done && *end->done < asked && shown.state != "finished") {
+      Fail("I15", answer.line, Name(id) + " is shown as " + shown.state + " after its end");
+    }
   }
 }
 

@@ -93,6 +93,7 @@ class Watcher {
   void LeaseOpAnswered(const Request& request, const Event& answer);
   void Ended(End* end, const WatchedJob& job, const Event& answer, const char* invariant);
   void CancelAnswered(const Request& request, const Event& answer);
+  void Shown(const Request& request, const Event& answer);
   void Moved(WatchedJob* job, const JobEntry& spec, const Event& invoke);
   void MoveSent(WatchedJob* job, const JobEntry& spec, const Event& invoke);
   void MoveAnswered(const Event& invoke, Phase answer);

@@ -21,9 +21,12 @@ void RequireSound(const Config& config) {
   Require(config.defaults.backoff.factor >= 1, "a wait grows");
   Require(config.defaults.backoff.initial <= config.defaults.backoff.max, "the first is least");
   Require(config.memory.horizon > Millis(0), "something is near");
-  for (const std::string& listen : {config.api.listen, config.beanstalk.listen}) {
-    Require(listen.empty() || ParseListenAddress(listen).ok(), "only loopback");
-  }
+  const auto loopback = [](const std::string& listen) {
+    return listen.empty() || IsLoopback(*ParseListenAddress(listen));
+  };
+  Require(loopback(config.beanstalk.listen), "a protocol without login stays on this machine");
+  Require(loopback(config.api.listen) || (config.tls.on() && !config.access.token_file.empty()),
+          "beyond this machine there are TLS and tokens");
 }
 
 void TryFile(const std::string& yaml) {

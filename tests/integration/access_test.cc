@@ -97,11 +97,11 @@ TEST_F(TokenTest, ATokenFileThatEverybodyCanReadIsNotUsedByEither) {
   EXPECT_THAT(start.err, HasSubstr("chmod o-rw"));
 }
 
-TEST(AccessTest, BeyondLoopbackTheDaemonDoesNotListen) {
+TEST(AccessTest, BeyondLoopbackTheDaemonDoesNotListenWithoutTlsAndTokens) {
   Daemon daemon;
   const ProcessResult start = daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:0"});
   EXPECT_EQ(start.exit_code, 2);
-  EXPECT_THAT(start.err, HasSubstr("no TLS"));
+  EXPECT_THAT(start.err, HasSubstr("needs TLS and tokens"));
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ TEST(StartTest, AWrongFlagGetsAHint) {
 
 TEST(StartTest, OtherThanLoopbackIsRefused) {
   Daemon daemon;
-  ExpectRefusal(daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:11380"}), 2, "loopback");
+  ExpectRefusal(daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:11380"}), 2, "127.0.0.1");
 }
 
 TEST(StartTest, ASocketOfARunningDaemonIsNotTaken) {

@@ -124,6 +124,9 @@ class Audit {
       Take(Table::kByQueue, storage::ByQueueKey(queue, job.place, job.id), whose);
     }
     ++(dead ? counts_[queue].dead : counts_[queue].pending);
+    if (!job.user.empty()) {
+      ++user_jobs_[job.user];
+    }
     const std::string index_key = storage::IndexKey(job.id);
     if (const auto value = Take(Table::kIndex, index_key, whose)) {
       using Place = storage::IndexRecord::Place;
@@ -170,6 +173,12 @@ class Audit {
     stored.kicks = record.kicks;
     if (std::string difference = Difference(view, stored); !difference.empty()) {
       Fail(difference);
+    }
+    if (record.events != job.events) {
+      Fail(whose + ": the story of its life is another");
+    }
+    if (record.user != job.user) {
+      Fail(whose + " counts against the quota of another user");
     }
     if (record.boot_id != job.boot_id || record.boot_due != job.boot_due) {
       Fail(whose + ": the promise on the boot clock is not the one that was given");
@@ -245,12 +254,22 @@ class Audit {
         Fail("the counters of queue " + name + " are wrong");
       }
     }
+    std::map<std::string, uint64_t> stored;
+    for (const auto& [key, value] : Of(Table::kMeta)) {
+      if (key.starts_with(storage::kUserJobsPrefix)) {
+        stored.emplace(storage::UserOfKey(key), storage::DecodeNumber(key, value).value());
+      }
+    }
+    if (stored != user_jobs_) {
+      Fail("the counters of users are wrong");
+    }
   }
 
   const Model& model_;
   std::array<Rows, storage::kTableCount> rows_;
   std::map<std::string, QueueId> ids_;
   std::map<QueueId, storage::QueueCounts> counts_;
+  std::map<std::string, uint64_t> user_jobs_;
   std::string found_;
 };
 

@@ -47,6 +47,19 @@ std::string Text(const LeaseToken& value) {
   return FormatLeaseToken(value);
 }
 
+std::string Text(BootTime value) {
+  return std::to_string(ToMillis(value));
+}
+
+std::string Text(const std::vector<JobEvent>& events) {
+  std::string out = "[";
+  for (const JobEvent& event : events) {
+    out += " " + std::string(JobEventName(event.kind)) + " at " + Text(event.at) + " by " +
+           Text(event.who) + ": " + Text(event.what);
+  }
+  return out + " ]";
+}
+
 template <typename T>
 std::string Text(const std::optional<T>& value) {
   return value ? Text(*value) : "none";
@@ -127,6 +140,7 @@ std::string BodyDifference(const engine::QueueList& expected, const engine::Queu
     differences.Field("cancelled", expected.queues[i].cancelled, sorted[i].cancelled);
     differences.Field("pauses", expected.queues[i].pauses, sorted[i].pauses);
     differences.Field("concurrency", expected.queues[i].concurrency, sorted[i].concurrency);
+    differences.Field("max_jobs", expected.queues[i].max_jobs, sorted[i].max_jobs);
     differences.Field("rate", expected.queues[i].rate.count, sorted[i].rate.count);
     if (std::string one = differences.Take(); !one.empty()) {
       return "queue " + sorted[i].name + ": " + one;
@@ -142,7 +156,9 @@ std::string BodyDifference(const engine::Kicked& expected, const engine::Kicked&
 }
 
 std::string BodyDifference(const engine::StatsView& expected, const engine::StatsView& actual) {
-  return Difference(expected, actual);
+  Differences differences;
+  differences.Field("next_due", expected.next_due, actual.next_due);
+  return differences.Take() + Difference(expected, actual);
 }
 
 // Lists are checked by the oracle itself.
@@ -212,7 +228,10 @@ std::string Difference(const JobView& expected, const JobView& actual) {
   differences.Field("outcome", expected.outcome, actual.outcome);
   differences.Field("lease_token", expected.lease_token, actual.lease_token);
   differences.Field("lease_expires", expected.lease_expires, actual.lease_expires);
+  differences.Field("lease_ends", expected.lease_ends, actual.lease_ends);
   differences.Field("lateness", expected.lateness, actual.lateness);
+  differences.Field("client", expected.client, actual.client);
+  differences.Field("history", expected.history, actual.history);
   std::string all = differences.Take();
   return all.empty() ? all : "job " + Text(actual.id) + ": " + all;
 }
@@ -243,6 +262,8 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
   differences.Field("dead", expected.dead, actual.dead);
   differences.Field("queues", expected.queues, actual.queues);
   differences.Field("waiting", expected.waiting, actual.waiting);
+  differences.Field("urgent", expected.urgent, actual.urgent);
+  differences.Field("draining", expected.draining, actual.draining);
   differences.Field("enqueued", expected.enqueued, actual.enqueued);
   differences.Field("existed", expected.existed, actual.existed);
   differences.Field("cancelled", expected.cancelled, actual.cancelled);
@@ -254,6 +275,7 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
   differences.Field("lease_expired", expected.lease_expired, actual.lease_expired);
   differences.Field("died", expected.died, actual.died);
   differences.Field("kicked", expected.kicked, actual.kicked);
+  differences.Field("quota_refusals", expected.quota_refusals, actual.quota_refusals);
   differences.Field("damaged", expected.damaged, actual.damaged);
   differences.Field("epoch", expected.epoch, actual.epoch);
   std::string all = differences.Take();
@@ -279,8 +301,14 @@ std::string DescribeCommand(const engine::Command& command) {
       out << " [" << spec.queue << " key \"" << spec.key << "\" due "
           << (at != nullptr ? "at " + std::to_string(ToMillis(at->at))
                             : "in " + Text(std::get<DueAfter>(spec.due).delay))
-          << "]";
+          << (spec.buried ? " buried]" : "]");
     }
+  } else if (const auto* drain = std::get_if<engine::Drain>(&command)) {
+    out << (drain->on ? " on" : " off");
+  } else if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
+    out << " of request " << abandon->waiting;
+  } else if (const auto* end = std::get_if<engine::EndWait>(&command)) {
+    out << " of request " << end->waiting;
   } else if (const auto* lease = std::get_if<engine::Lease>(&command)) {
     out << " of " << lease->count << " from " << lease->queues.size() << " queues, wait "
         << Text(lease->wait) << ", lease " << Text(lease->lease);

@@ -26,6 +26,15 @@ void Simulation::AcceptClock() {
   Execute(engine::AcceptClock{});
 }
 
+// The daemon is told that new jobs have no room, or have it again.
+void Simulation::FillDisk() {
+  const bool full = choices_.OneIn(4);
+  Trace(full ? "the disk is nearly full" : "there is room on the disk");
+  engine_->RefuseEnqueues(full ? ResourceExhausted("as simulated", "disk_nearly_full")
+                               : OkStatus());
+  oracle_->RefusesEnqueues(full);
+}
+
 void Simulation::Suspend() {
   const Millis by(choices_.Magnitude(30));
   clock_.Advance(by);

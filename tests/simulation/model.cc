@@ -116,6 +116,19 @@ Millis Model::KeptFor(const ModelJob& job) const {
   return std::max(key_kept, settings.history_retention);
 }
 
+void Model::AddEvent(ModelJob* job,
+                     JobEvent::Kind kind,
+                     std::string_view who,
+                     std::string_view what) {
+  if (job->events.size() == limits::kJobEventsMax) {
+    job->events.erase(job->events.begin());
+  }
+  job->events.push_back({.kind = kind,
+                         .at = now_.wall,
+                         .who = std::string(who),
+                         .what = std::string(what.substr(0, limits::kEventErrorBytesMax))});
+}
+
 void Model::Finish(const ModelJob& job, bool cancelled) {
   const JobId id = job.id;
   const QueueKey queue_key{job.spec->queue, job.spec->key};
@@ -183,6 +196,7 @@ void Model::Do(RequestId request, const engine::Cancel& command) {
   if (job.state == JobState::kLeased) {
     return Refuse(request, StatusCode::kFailedPrecondition, "leased", 0);
   }
+  AddEvent(&job, JobEvent::Kind::kCancelled, {}, {});
   JobView view = ViewOf(job, JobState::kFinished);
   view.finished = now_.wall;
   view.outcome = "cancelled";
@@ -214,6 +228,9 @@ void Model::Do(RequestId request, const engine::Reschedule& command) {
   if (command.due) {
     SetDue(&job, *command.due);
     job.place = std::max(job.due, mark);
+  }
+  if (command.due) {
+    AddEvent(&job, JobEvent::Kind::kMoved, {}, {});
   }
   job.priority = command.priority.value_or(job.priority);
   job.batch = open_batch;
@@ -259,6 +276,9 @@ void Model::Do(RequestId request, const engine::Show& command) {
   if (found.finished) {
     JobView view = FinishedView(*found.finished, &batch);
     const std::optional<ModelJob>& story = done_.at(*found.finished).story;
+    if (story) {
+      view.history = story->events;
+    }
     if (story && story->spec->payload.size() <= limits::kInlinePayloadBytesMax) {
       view.payload = story->spec->payload;
     }
@@ -267,6 +287,7 @@ void Model::Do(RequestId request, const engine::Show& command) {
   const ModelJob& job = jobs_.at(found.id);
   JobView view = ViewOf(job, job.state);
   view.payload = job.spec->payload;
+  view.history = job.events;
   Answer(request, engine::OneJob{std::move(view)}, batch);
 }
 
@@ -292,6 +313,7 @@ engine::QueueView Model::ViewOfQueue(const std::string& name) const {
   const ModelQueue& queue = queues_.at(name);
   engine::QueueView view{.name = name,
                          .concurrency = SettingsFor(name).concurrency,
+                         .max_jobs = SettingsFor(name).max_jobs,
                          .rate = SettingsFor(name).rate,
                          .enqueued = queue.enqueued,
                          .acked = queue.acked,
@@ -323,11 +345,16 @@ engine::StatsView Model::Stats() const {
     view.ready += job.state == JobState::kReady ? 1 : 0;
     view.leased += job.state == JobState::kLeased ? 1 : 0;
     view.dead += job.state == JobState::kDead ? 1 : 0;
+    view.urgent += job.state == JobState::kReady && job.priority < 1024 ? 1 : 0;
+    if (job.state != JobState::kDead && job.place > now_.wall) {
+      view.next_due = std::min(view.next_due.value_or(job.place), job.place);
+    }
   }
   for (const auto& [name, queue] : queues_) {
     view.queues += queue.stored ? 1 : 0;
   }
   view.waiting = waiters_.size();
+  view.draining = draining_;
   view.epoch = epoch;
   return view;
 }
@@ -363,6 +390,8 @@ JobView Model::ViewOf(const ModelJob& job, JobState state) const {
   if (state == JobState::kLeased) {
     view.time_left = job.lease_end - now_.boot;
     view.lease_expires = now_.wall + *view.time_left;
+    view.lease_ends = job.lease_end;
+    view.client = job.client;
   }
   return view;
 }
@@ -416,6 +445,8 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   next_id_ = next_id;
   ++epoch;
   lease_sequence_ = 0;
+  draining_ = false;
+  refuses_enqueues = false;
   counters_ = {};
   RestorePauses();
   std::vector<ModelJob*> pending;

@@ -52,6 +52,9 @@ struct ModelJob {
   uint32_t kicks = 0;
   Millis lease{0};
   std::string last_error;
+  std::vector<JobEvent> events;
+  std::string client;  // of its lease, or of the last one
+  std::string user;
   WallTime place;           // key_due of a pending job, time of death of a dead one
   uint64_t batch = 0;       // the batch of its last change
   uint64_t timer_rank = 0;  // order among timers of the same millisecond
@@ -171,6 +174,8 @@ class Model {
   WallTime done_mark;
   uint64_t epoch = 0;
   void Trimmed(const DoneKey& done);
+  // The disk is nearly full: new jobs are refused.
+  bool refuses_enqueues = false;
 
   // The rows on disk, in order: what a change of many goes through. Set by the oracle before one.
   struct Row {
@@ -200,7 +205,8 @@ class Model {
   // model_enqueue.cc
   void Do(engine::RequestId request, const engine::Enqueue& command);
   const char* Validate(const JobSpec& spec, StatusCode* code) const;
-  JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id);
+  const char* CheckQuotas(const engine::Enqueue& command, const std::vector<bool>& is_new) const;
+  JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id, const std::string& user);
   JobView Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key);
   JobView FinishedView(const DoneKey& done, uint64_t* batch) const;
 
@@ -225,10 +231,10 @@ class Model {
   // Checked by the oracle against two moments, not predicted.
   void Do(engine::RequestId, const engine::List&) {}
 
-  // No part of the workload.
-  void Do(engine::RequestId, const engine::Drain&) {}
-
-  void Do(engine::RequestId, const engine::EndWait&) {}
+  void Do(engine::RequestId request, const engine::Drain& command) {
+    draining_ = command.on;
+    Answer(request, Stats(), 0);
+  }
 
   // What it changes is seen in ClockWatch only, which the simulation lets accept by itself.
   void Do(engine::RequestId request, const engine::AcceptClock&) {
@@ -236,6 +242,7 @@ class Model {
   }
 
   void Do(engine::RequestId, const engine::Abandon& command);
+  void Do(engine::RequestId, const engine::EndWait& command);
   Found Locate(const JobRef& ref) const;
   const ModelKey* FindKey(const std::string& queue, const std::string& key) const;
   // A finished job that is kept; none when it was forgotten.
@@ -251,6 +258,7 @@ class Model {
 
   void Place(ModelJob* job);
   void MakeReady(ModelJob* job);
+  void AddEvent(ModelJob* job, JobEvent::Kind kind, std::string_view who, std::string_view what);
   void Finish(const ModelJob& job, bool cancelled);
   void Refuse(engine::RequestId request, StatusCode code, std::string_view reason, uint64_t batch);
   void Answer(engine::RequestId request, Body body, uint64_t batch);
@@ -286,7 +294,9 @@ class Model {
   ModelJob* Holding(const LeaseToken& token);
   ModelJob* BestReady(const std::vector<std::string>& queues);
   engine::Leased HandOut(const engine::Lease& command, uint64_t* batch);
-  JobView Grant(ModelJob* job, std::optional<Millis> lease, Millis late);
+  JobView Grant(ModelJob* job, std::optional<Millis> lease, const std::string& client, Millis late);
+  // The request gets what there is: nothing.
+  void WaitOver(uint64_t waiter);
   void EndLease(ModelJob* job, std::optional<Millis> delay, std::string_view error, bool counts);
   void Die(ModelJob* job, std::string_view error);
   Millis Backoff(const ModelJob& job) const;
@@ -309,6 +319,7 @@ class Model {
   uint64_t next_waiter_ = 1;
   uint64_t next_rank_ = 1;
   uint64_t lease_sequence_ = 0;
+  bool draining_ = false;
   engine::StatsView counters_;
   std::vector<Expected> answers_;
 };

@@ -173,7 +173,15 @@ void Model::Do(RequestId request, const engine::Forecast& command) {
     }));
     view.steps.push_back(step);
   }
-  Answer(request, std::move(view), 0);
+  // Any of them may have come or gone with a batch that is under way.
+  uint64_t batch = 0;
+  for (const auto& [id, job] : jobs_) {
+    batch = std::max(batch, job.batch);
+  }
+  for (const auto& [id, gone] : gone_) {
+    batch = std::max(batch, gone);
+  }
+  Answer(request, std::move(view), batch);
 }
 
 }  // namespace delayd::simulation

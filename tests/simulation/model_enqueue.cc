@@ -1,5 +1,6 @@
 // New jobs: what is refused, what a key makes the same, and that a batch is all or nothing.
 #include <algorithm>
+#include <ranges>
 
 #include "base/limits.h"
 #include "tests/simulation/model.h"
@@ -16,7 +17,7 @@ bool SameContent(const JobSpec& a, const JobSpec& b) {
   };
   return due_of(a) == due_of(b) && a.payload == b.payload && a.priority == b.priority &&
          a.lease == b.lease && a.max_attempts == b.max_attempts &&
-         a.expires_after == b.expires_after;
+         a.expires_after == b.expires_after && a.buried == b.buried;
 }
 
 const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
@@ -40,11 +41,42 @@ const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
   if (spec.lease && (spec.lease->count() < 1 || spec.lease->count() > limits::kLeaseMsMax)) {
     return "invalid_lease";
   }
+  if (spec.on_conflict == OnConflict::kReplace && spec.buried) {
+    return "invalid_on_conflict";
+  }
   return nullptr;
 }
 
-JobView Model::Create(const std::shared_ptr<const JobSpec>& spec, JobId id) {
+// Every stored job counts, dead ones too.
+const char* Model::CheckQuotas(const engine::Enqueue& command,
+                               const std::vector<bool>& is_new) const {
+  std::map<std::string, uint64_t> of_queue;
+  uint64_t of_user = 0;
+  for (const auto& [id, job] : jobs_) {
+    ++of_queue[job.spec->queue];
+    of_user += job.user == command.user ? 1U : 0U;
+  }
+  bool any = false;
+  for (size_t i = 0; i < command.jobs.size(); ++i) {
+    if (!is_new[i]) {
+      continue;
+    }
+    any = true;
+    ++of_user;
+    const uint32_t most = SettingsFor(command.jobs[i].queue).max_jobs;
+    if (++of_queue[command.jobs[i].queue] > most && most != 0) {
+      return "queue_full";
+    }
+  }
+  return any && command.user_jobs_max != 0 && of_user > command.user_jobs_max ? "user_full"
+                                                                              : nullptr;
+}
+
+JobView Model::Create(const std::shared_ptr<const JobSpec>& spec,
+                      JobId id,
+                      const std::string& user) {
   ModelJob job;
+  job.user = user;
   job.id = id;
   job.spec = spec;
   SetDue(&job, spec->due);
@@ -60,13 +92,22 @@ JobView Model::Create(const std::shared_ptr<const JobSpec>& spec, JobId id) {
     keys_[{spec->queue, spec->key}] = {.id = id, .spec = spec, .batch = open_batch};
   }
   ModelJob& placed = jobs_[id] = job;
-  Place(&placed);
+  if (spec->buried) {
+    placed.state = JobState::kDead;
+    placed.place = now_.wall;
+    placed.last_error = "enqueued as buried";
+  } else {
+    Place(&placed);
+  }
   ++counters_.enqueued;
   return ViewOf(placed, placed.state);
 }
 
 JobView Model::Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key) {
   ModelJob& job = jobs_.at(key->id);
+  if (!SameContent(*key->spec, *spec)) {
+    AddEvent(&job, JobEvent::Kind::kReplaced, {}, {});
+  }
   job.spec = spec;
   SetDue(&job, spec->due);
   job.priority = spec->priority.value_or(limits::kPriorityDefault);
@@ -104,6 +145,9 @@ JobView Model::FinishedView(const DoneKey& key, uint64_t* batch) const {
 }
 
 void Model::Do(RequestId request, const engine::Enqueue& command) {
+  if (draining_) {
+    return Refuse(request, StatusCode::kResourceExhausted, "draining", 0);
+  }
   if (command.jobs.empty() || command.jobs.size() > limits::kEnqueueBatchJobsMax) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_batch", 0);
   }
@@ -146,6 +190,21 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
       }
     }
   }
+  const auto needs_room = [&](size_t i) {
+    return (existing[i] == nullptr || replaces[i]) && !same_as[i];
+  };
+  if (refuses_enqueues &&
+      std::ranges::any_of(std::views::iota(0U, command.jobs.size()), needs_room)) {
+    return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
+  }
+  std::vector<bool> is_new;
+  for (size_t i = 0; i < command.jobs.size(); ++i) {
+    is_new.push_back(!same_as[i] && existing[i] == nullptr);
+  }
+  if (const char* reason = CheckQuotas(command, is_new)) {
+    ++counters_.quota_refusals;
+    return Refuse(request, StatusCode::kResourceExhausted, reason, 0);
+  }
   engine::Enqueued result;
   for (size_t i = 0; i < command.jobs.size(); ++i) {
     if (same_as[i]) {
@@ -165,7 +224,8 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
     } else {
       batch = open_batch;
       result.items.push_back(
-          {.job = Create(std::make_shared<const JobSpec>(command.jobs[i]), JobId{next_id_++}),
+          {.job = Create(
+               std::make_shared<const JobSpec>(command.jobs[i]), JobId{next_id_++}, command.user),
            .existed = false});
       continue;
     }

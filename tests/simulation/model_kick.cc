@@ -24,6 +24,9 @@ void Model::Do(RequestId request, const engine::LeaseJob& command) {
       (command.lease->count() < 1 || command.lease->count() > limits::kLeaseMsMax)) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_lease", 0);
   }
+  if (command.client.size() > limits::kClientNameBytesMax) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_client", 0);
+  }
   const Found found = Locate(command.job);
   uint64_t batch = BatchOfRef(command.job);
   if (found.error != nullptr) {
@@ -44,7 +47,7 @@ void Model::Do(RequestId request, const engine::LeaseJob& command) {
   }
   const Millis late = job.on_boot_clock ? now_.boot - job.boot_due : now_.wall - job.due;
   engine::Leased leased;
-  leased.jobs.push_back(Grant(&job, command.lease, std::max(late, Millis(0))));
+  leased.jobs.push_back(Grant(&job, command.lease, command.client, std::max(late, Millis(0))));
   Answer(request, std::move(leased), batch);
 }
 
@@ -64,6 +67,7 @@ void Model::KickJob(ModelJob* job) {
   }
   SetDue(job, DueAfter{});
   ++job->kicks;
+  AddEvent(job, JobEvent::Kind::kKicked, {}, {});
   job->place = std::max(job->due, mark);
   job->batch = open_batch;
   Place(job);
@@ -124,6 +128,7 @@ void Model::Do(RequestId request, const engine::Peek& command) {
   }
   JobView view = ViewOf(*first, first->state);
   view.payload = first->spec->payload;
+  view.history = first->events;
   Answer(request, engine::OneJob{std::move(view)}, first->batch);
 }
 

@@ -42,18 +42,23 @@ engine::Leased Model::HandOut(const engine::Lease& command, uint64_t* batch) {
     }
     if (job->spec->expires_after && late > *job->spec->expires_after) {
       Die(job, "expired: nobody took it within expires_after");
+      AddEvent(job, JobEvent::Kind::kDied, {}, job->last_error);
       *batch = open_batch;
       continue;
     }
     *batch = std::max(*batch, job->batch);
     QueueOf(job->spec->queue).bucket.Take(now_.boot);
-    leased.jobs.push_back(Grant(job, command.lease, late));
+    leased.jobs.push_back(Grant(job, command.lease, command.client, late));
   }
   return leased;
 }
 
-JobView Model::Grant(ModelJob* job, std::optional<Millis> lease, Millis late) {
+JobView Model::Grant(ModelJob* job,
+                     std::optional<Millis> lease,
+                     const std::string& client,
+                     Millis late) {
   job->state = JobState::kLeased;
+  job->client = client;
   job->lease_sequence = ++lease_sequence_;
   job->lease_end = now_.boot + lease.value_or(job->lease);
   job->timer_rank = next_rank_++;
@@ -74,6 +79,9 @@ void Model::Do(RequestId request, const engine::Lease& command) {
   }
   if (command.wait.count() < 0 || command.wait.count() > limits::kLeaseWaitMsMax) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_wait", 0);
+  }
+  if (command.client.size() > limits::kClientNameBytesMax) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_client", 0);
   }
   if (command.lease &&
       (command.lease->count() < 1 || command.lease->count() > limits::kLeaseMsMax)) {
@@ -111,6 +119,20 @@ void Model::Do(RequestId, const engine::Abandon& command) {
       return RemoveWaiter(id);
     }
   }
+}
+
+void Model::Do(RequestId, const engine::EndWait& command) {
+  for (const auto& [id, waiter] : waiters_) {
+    if (waiter.request == command.waiting) {
+      return WaitOver(id);
+    }
+  }
+}
+
+void Model::WaitOver(uint64_t waiter) {
+  const RequestId request = waiters_.at(waiter).request;
+  RemoveWaiter(waiter);
+  Answer(request, engine::Leased{}, 0);
 }
 
 void Model::TakeBack(const engine::Leased& leased) {
@@ -152,6 +174,7 @@ void Model::Do(RequestId request, const engine::Ack& command) {
     return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
   }
   ++job->attempts;
+  AddEvent(job, JobEvent::Kind::kAcked, job->client, {});
   JobView view = ViewOf(*job, JobState::kFinished);
   view.finished = now_.wall;
   view.outcome = "acked";
@@ -172,6 +195,7 @@ void Model::Do(RequestId request, const engine::Nack& command) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_delay", 0);
   }
   ++job->releases;
+  AddEvent(job, JobEvent::Kind::kNacked, job->client, command.error);
   job->priority = command.priority.value_or(job->priority);
   EndLease(job, command.delay, command.error, command.counts_as_attempt);
   ++counters_.nacked;
@@ -185,6 +209,7 @@ void Model::Do(RequestId request, const engine::Bury& command) {
   }
   ++job->attempts;
   ++job->buries;
+  AddEvent(job, JobEvent::Kind::kBuried, job->client, command.error);
   job->priority = command.priority.value_or(job->priority);
   Die(job, command.error);
   ++counters_.buried;
@@ -286,13 +311,13 @@ void Model::FireDue() {
       QueueOf(one.rated).rate_timer.reset();
       ServeSoon(one.rated);
     } else if (one.waiter != 0) {
-      const RequestId request = waiters_.at(one.waiter).request;
-      RemoveWaiter(one.waiter);
-      Answer(request, engine::Leased{}, 0);
+      WaitOver(one.waiter);
     } else if (ModelJob& job = jobs_.at(one.job); job.state == JobState::kLeased) {
       ++counters_.lease_expired;
       ++job.timeouts;
-      EndLease(&job, Millis(0), "lease expired before an ack", /*counts=*/true);
+      const char* error = "lease expired before an ack";
+      AddEvent(&job, JobEvent::Kind::kLeaseExpired, job.client, error);
+      EndLease(&job, Millis(0), error, /*counts=*/true);
     } else {
       MakeReady(&job);
     }

@@ -42,6 +42,9 @@ void Oracle::Executed(RequestId request, const engine::Command& command, const N
       model_.TakeBack(std::exchange(*leased, {}));
     }
   }
+  if (std::holds_alternative<engine::EndWait>(command)) {
+    names_.erase(request);  // the wait is answered, not this
+  }
   if (std::holds_alternative<engine::ChangeMany>(command)) {
     for (const auto& [id, job] : durable_.jobs()) {
       model_.durable_rows.push_back({job.place, id, job.state == JobState::kDead, job.spec->queue});

@@ -27,6 +27,9 @@ class Oracle {
   // ---- what the engine was told, in the same order ----
   void Executed(engine::RequestId request, const engine::Command& command, const Now& now);
   void Advanced(const Now& now);
+
+  void RefusesEnqueues(bool on) { model_.refuses_enqueues = on; }
+
   void Committed(uint64_t sequence);
   // The process ended; of the batches under way the first `kept` reached the disk.
   void Crashed(size_t kept);

@@ -36,6 +36,9 @@ void Result::Add(const Result& other) {
   trace = trace * 31 + other.trace;
   simulated += other.simulated;
   commands += other.commands;
+  for (size_t i = 0; i < of_kind.size(); ++i) {
+    of_kind[i] += other.of_kind[i];
+  }
   answers += other.answers;
   hand_outs += other.hand_outs;
   commits += other.commits;
@@ -178,7 +181,10 @@ void Simulation::Start() {
 
 void Simulation::Step() {
   if (fault_percent_ > 0 && choices_.Percent(fault_percent_)) {
-    switch (choices_.Below(7)) {
+    switch (choices_.Below(8)) {
+      case 7:
+        FillDisk();
+        break;
       case 6:
         AcceptClock();
         break;
@@ -224,6 +230,7 @@ void Simulation::Command() {
 void Simulation::Execute(engine::Command command) {
   const engine::RequestId request = next_request_++;
   ++result_.commands;
+  ++result_.of_kind[command.index()];
   if (verbose_) {
     Print("request " + std::to_string(request) + " " + DescribeCommand(command));
   }

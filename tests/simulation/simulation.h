@@ -9,13 +9,16 @@
 // silence. Threads: one. The same source of choices gives the same run, to the bit.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
+#include <variant>
 
 #include "base/clock.h"
 #include "daemon/engine/clock_watch.h"
+#include "daemon/engine/command.h"
 #include "daemon/engine/engine.h"
 #include "storage/memory_job_store.h"
 #include "tests/simulation/choices.h"
@@ -30,6 +33,7 @@ struct Result {
   uint64_t trace = 0;  // a hash of every batch and every answer
   Millis simulated{0};
   uint64_t commands = 0;
+  std::array<uint64_t, std::variant_size_v<engine::Command>> of_kind{};  // commands
   uint64_t answers = 0;
   uint64_t hand_outs = 0;
   uint64_t commits = 0;
@@ -57,6 +61,7 @@ class Simulation {
   void PassTime();
   void SetWallClock();
   void AcceptClock();
+  void FillDisk();
   void Suspend();
   void Crash();
   void Reboot();

@@ -34,6 +34,10 @@ Millis Workload::Delay() {
   }
 }
 
+std::string Workload::Client() {
+  return choices_.OneIn(3) ? std::string() : "worker-" + std::to_string(choices_.Below(4));
+}
+
 DueSpec Workload::Due(const Now& now) {
   if (choices_.Percent(60)) {
     return DueAfter{Delay()};
@@ -71,6 +75,7 @@ JobSpec Workload::Spec(const Now& now) {
   if (choices_.OneIn(3)) {
     spec.key = Key();
   }
+  spec.buried = choices_.OneIn(25);
   return spec;
 }
 
@@ -100,6 +105,10 @@ LeaseToken Workload::Token() {
 
 Command Workload::NextEnqueue(const Now& now) {
   engine::Enqueue command;
+  if (choices_.OneIn(2)) {
+    command.user = choices_.OneIn(2) ? "uid:1000" : "token:shop";
+    command.user_jobs_max = choices_.OneIn(4) ? 1 + choices_.Below(20) : 0;
+  }
   size_t count = choices_.OneIn(4) ? 1 + choices_.Below(6) : 1;
   if (habits_.big_batches && choices_.OneIn(40)) {
     count = limits::kEnqueueBatchJobsMax - choices_.Below(3);
@@ -136,6 +145,7 @@ Command Workload::NextLease() {
   if (choices_.OneIn(3)) {
     command.wait = Millis(choices_.Magnitude(21));
   }
+  command.client = Client();
   if ((command.wait.count() == 0 || habits_.shared_waits) && choices_.OneIn(3)) {
     command.queues = queues();
   }
@@ -228,7 +238,7 @@ Command Workload::NextForecast(const Now& now) {
 }
 
 Command Workload::NextMistake(const Now& now) {
-  switch (choices_.Below(6)) {
+  switch (choices_.Below(7)) {
     case 0:
       return engine::Enqueue{};
     case 1: {
@@ -243,6 +253,9 @@ Command Workload::NextMistake(const Now& now) {
       return engine::Lease{.queues = {Queue()}, .wait = Millis(limits::kLeaseWaitMsMax + 1)};
     case 4:
       return engine::Extend{.token = Token(), .lease = Millis(0)};
+    case 5:
+      return engine::Lease{.queues = {Queue()},
+                           .client = std::string(limits::kClientNameBytesMax + 1, 'w')};
     default:
       return engine::Reschedule{.job = Job()};
   }
@@ -312,8 +325,10 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
   if (kind < 97) {
     return engine::GetStats{};
   }
-  if (kind < 98 && !waiting_.empty()) {
-    return engine::Abandon{waiting_[choices_.Below(waiting_.size())]};
+  if (!waiting_.empty() && !choices_.OneIn(4)) {
+    const engine::RequestId waiting = waiting_[choices_.Below(waiting_.size())];
+    return choices_.OneIn(2) ? Command(engine::Abandon{waiting})
+                             : Command(engine::EndWait{waiting});
   }
   return NextMistake(now);
 }
@@ -332,6 +347,7 @@ Command Workload::NextConfigure() {
                         .factor = 1.0 + static_cast<double>(choices_.Below(3)),
                         .max = Millis(choices_.Magnitude(20)),
                         .jitter = static_cast<double>(choices_.Below(3)) / 2};
+    settings.max_jobs = choices_.OneIn(4) ? static_cast<uint32_t>(1 + choices_.Below(20)) : 0;
     settings.concurrency = choices_.OneIn(2) ? static_cast<uint32_t>(choices_.Below(4)) : 0;
     if (choices_.OneIn(3)) {
       settings.rate = {.count = static_cast<uint32_t>(1 + choices_.Below(10)),
@@ -343,12 +359,12 @@ Command Workload::NextConfigure() {
 }
 
 Command Workload::NextOfTheRest() {
-  switch (choices_.Below(9)) {
+  switch (choices_.Below(10)) {
     case 0:
-      return engine::LeaseJob{.job = Job(),
-                              .lease = choices_.OneIn(2)
-                                           ? std::optional(Millis(choices_.Magnitude(20)))
-                                           : std::nullopt};
+      return engine::LeaseJob{
+          .job = Job(),
+          .lease = choices_.OneIn(2) ? std::optional(Millis(choices_.Magnitude(20))) : std::nullopt,
+          .client = Client()};
     case 1:
       return engine::GiveBack{Token()};
     case 2:
@@ -367,6 +383,8 @@ Command Workload::NextOfTheRest() {
       return engine::Touch{Job()};
     case 7:
       return NextConfigure();
+    case 8:
+      return engine::Drain{.on = choices_.OneIn(8)};
     default:
       return engine::Peek{.queue = Queue(),
                           .which = static_cast<engine::Peek::Which>(choices_.Below(3))};

@@ -35,7 +35,7 @@ class Workload {
   engine::Command Next(const Now& now, size_t live_jobs);
   void Told(const engine::Reply& reply);
 
-  // Who waits, for Abandon.
+  // Who waits, for Abandon and EndWait.
   void Waits(engine::RequestId request) { waiting_.push_back(request); }
 
   // The connections broke: requests under way will not be answered.
@@ -57,6 +57,7 @@ class Workload {
   engine::Command NextMistake(const Now& now);
   engine::Command NextOfTheRest();
   engine::Command NextConfigure();
+  std::string Client();
   std::string Queue();
   std::string Key();
 

@@ -104,8 +104,10 @@ void StormClient::Step() {
     Cancel();
   } else if (dice < 88) {
     Reschedule();
-  } else if (dice < 94) {
+  } else if (dice < 92) {
     EnqueueAgain();
+  } else if (dice < 95) {
+    Show();
   } else {
     UseOldLease();
   }
@@ -301,6 +303,25 @@ void StormClient::Cancel() {
   if (response && response->status < 300) {
     history_.Ok(request, response->commit_sequence, {});
   }
+}
+
+void StormClient::Show() {
+  const std::optional<Mine> mine = PickMine();
+  if (!mine) {
+    return;
+  }
+  const uint64_t request = history_.Invoke("show", {IdEntry(mine->id)});
+  const auto response = Call(request, "GET", "/v1/jobs/" + std::to_string(ToInt(mine->id)), "", "");
+  if (!response || response->status >= 300) {
+    return;
+  }
+  const auto job = protocol::ParseJob(response->body);
+  DELAYD_CHECK(job.ok());
+  protocol::JsonObjectWriter entry;
+  entry.Number("id", ToInt(job->id));
+  entry.String("state", JobStateName(job->state));
+  entry.String("payload", LabelOf(job->payload.value_or("none")));
+  history_.Ok(request, response->commit_sequence, {entry.Take()});
 }
 
 void StormClient::Reschedule() {

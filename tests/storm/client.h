@@ -62,6 +62,7 @@ class StormClient {
   void UseOldLease();
   void Cancel();
   void Reschedule();
+  void Show();
   std::optional<Mine> PickMine();
   std::string TargetOf(const Mine& mine);
 

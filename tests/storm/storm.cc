@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <sstream>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -267,6 +269,16 @@ void Storm::VerifyData() {
   }
 }
 
+// Nobody has touched a record: whatever the daemon calls damaged is its own doing.
+void Storm::CheckLog() {
+  std::istringstream log(testing::ReadFile(options_.directory + "/log"));
+  for (std::string line; std::getline(log, line);) {
+    if (line.find("damaged record") != std::string::npos) {
+      return Violation("I14: the daemon says: " + line);
+    }
+  }
+}
+
 void Storm::WaitUntilDrained() {
   auto client = protocol::Client::Create(server_);
   DELAYD_CHECK(client.ok());
@@ -358,6 +370,7 @@ void Storm::Finish() {
   }
   daemon_.reset();
   VerifyData();
+  CheckLog();
   checker::History history;
   const Status read = checker::ReadHistory(history_path(), &history);
   if (!read.ok()) {

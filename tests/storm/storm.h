@@ -60,6 +60,7 @@ class Storm {
   void NoteDeath();
   void TearNewestLog();
   void VerifyData();
+  void CheckLog();
   void WaitUntilDrained();
   void ListWhatIsLeft();
 

@@ -116,19 +116,20 @@ inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}
   Console console(out, err, options.traits);
   SimulatedClock clock({.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)});
   FakeDaemon daemon(options.daemon);
-  outcome.code = RunDelayctl(
-      args,
-      {.console = console,
-       .clock = clock,
-       .in = in,
-       .in_is_terminal = options.in_is_terminal,
-       .server = options.environment_server,
-       .sleep = [&clock](Millis time) { clock.Advance(time); },
-       .zone = options.zone,
-       .connect = [&](const std::string& server) -> StatusOr<std::unique_ptr<protocol::Client>> {
-         outcome.server = server;
-         return daemon.Connect();
-       }});
+  outcome.code =
+      RunDelayctl(args,
+                  {.console = console,
+                   .clock = clock,
+                   .in = in,
+                   .in_is_terminal = options.in_is_terminal,
+                   .server = options.environment_server,
+                   .sleep = [&clock](Millis time) { clock.Advance(time); },
+                   .zone = options.zone,
+                   .connect = [&](const std::string& server, const std::string& /*ca_file*/)
+                       -> StatusOr<std::unique_ptr<protocol::Client>> {
+                     outcome.server = server;
+                     return daemon.Connect();
+                   }});
   outcome.out = out.str();
   outcome.err = err.str();
   outcome.requests = daemon.requests();

@@ -149,9 +149,32 @@ TEST(ListVerbTest, StopsAtTheLimitAndSendsTheFilters) {
 TEST(ListVerbTest, PrintsATable) {
   const Outcome outcome = Ctl({"list", "-n", "2"}, {.daemon = ThreePages});
   EXPECT_EQ(outcome.out,
-            "ID  QUEUE   KEY         STATE      DUE                       LEFT  ATTEMPT\n"
-            "1   orders  order:1001  scheduled  2027-01-01T09:30:00.000Z  30m   0/25\n"
-            "2   orders  order:1001  scheduled  2027-01-01T09:30:00.000Z  30m   0/25\n");
+            "ID  QUEUE   KEY         STATE      DUE                       LEFT  CLOCK     ATTEMPT\n"
+            "1   orders  order:1001  scheduled  2027-01-01T09:30:00.000Z  30m   relative  0/25\n"
+            "2   orders  order:1001  scheduled  2027-01-01T09:30:00.000Z  30m   relative  0/25\n");
+}
+
+TEST(TokenOptionTest, ATokenIsNotSentInClearToOtherMachines) {
+  for (const char* server : {"http://jobs.example", "http://10.0.0.1:80", "http://[::2]"}) {
+    const Outcome outcome = Ctl({"--server", server, "--token-file", "/nowhere", "stats"});
+    EXPECT_EQ(outcome.code, 2) << server;
+    EXPECT_THAT(outcome.err, HasSubstr("in clear")) << server;
+  }
+  for (const char* server : {"http://localhost", "http://[::1]:1", "https://jobs.example"}) {
+    EXPECT_THAT(Ctl({"--server", server, "--token-file", "/nowhere", "stats"}).err,
+                HasSubstr("cannot read the token file"))
+        << server;
+  }
+}
+
+TEST(ListVerbTest, TellsWhichClockAJobFollows) {
+  const Outcome outcome = Ctl({"list"}, {.daemon = [](const Request&) {
+                                JobView wall = SomeJob(2);
+                                wall.due_kind = DueKind::kAbsolute;
+                                return Ok(JobPageToJson({.jobs = {SomeJob(1), wall}}));
+                              }});
+  EXPECT_THAT(outcome.out, HasSubstr("  30m   relative  0/25\n"));
+  EXPECT_THAT(outcome.out, HasSubstr("  30m   wall      0/25\n"));
 }
 
 TEST(ListVerbTest, JsonIsOneDocumentOverAllPages) {

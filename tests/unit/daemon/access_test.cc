@@ -95,11 +95,22 @@ TEST_F(TokenFileTest, ATokenIsItsRole) {
   const Access access =
       Make({.token_file = Write("# who\nread " + kToken + "\n\nadmin " + kToken + "x\n")});
   EXPECT_TRUE(access.has_tokens());
-  EXPECT_EQ(access.RoleOfToken(kToken), Role::kRead);
-  EXPECT_EQ(access.RoleOfToken(kToken + "x"), Role::kAdmin);
-  EXPECT_EQ(access.RoleOfToken(kToken + "y"), std::nullopt);
-  EXPECT_EQ(access.RoleOfToken(kToken.substr(1)), std::nullopt);
-  EXPECT_EQ(access.RoleOfToken(""), std::nullopt);
+  EXPECT_EQ(access.CallerOfToken(kToken)->role, Role::kRead);
+  EXPECT_EQ(access.CallerOfToken(kToken + "x")->role, Role::kAdmin);
+  EXPECT_FALSE(access.CallerOfToken(kToken + "y").has_value());
+  EXPECT_FALSE(access.CallerOfToken(kToken.substr(1)).has_value());
+  EXPECT_FALSE(access.CallerOfToken("").has_value());
+}
+
+TEST_F(TokenFileTest, ATokenHasAUserByItsNameOrItsRole) {
+  const Access access =
+      Make({.token_file = Write("enqueue " + kToken + " shop-1\nenqueue " + kToken + "x\n")});
+  EXPECT_EQ(access.CallerOfToken(kToken)->user, "token:shop-1");
+  EXPECT_EQ(access.CallerOfToken(kToken + "x")->user, "token:enqueue");
+  EXPECT_EQ(Access::UserOf({.known = true, .uid = 1000, .groups = {}}), "uid:1000");
+  EXPECT_EQ(Access::UserOf({}), "tcp");
+  EXPECT_THAT(ErrorOf("enqueue " + kToken + " a/b\n"), HasSubstr("the name behind a token"));
+  EXPECT_THAT(ErrorOf("enqueue " + kToken + " a b\n"), HasSubstr("the name behind a token"));
 }
 
 TEST_F(TokenFileTest, AFileThatEverybodyCanReadIsRefused) {

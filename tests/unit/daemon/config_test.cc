@@ -152,20 +152,36 @@ TEST(ConfigTest, ATextThatIsNoYamlIsRefusedAndReadToItsEnd) {
   }
 }
 
+const std::string kTls = "tls: { certificate: /etc/c.pem, key: /etc/k.pem }\n";
+const std::string kTlsAndTokens = kTls + "access: { token_file: /etc/tokens }\n";
+
 TEST(ConfigTest, BeanstalkListensOnLoopbackOnly) {
   EXPECT_THAT(ErrorsOf("beanstalk: { listen: 127.0.0.1:11300, socket: /run/b.sock }\n"), IsEmpty());
-  EXPECT_THAT(ErrorsOf("beanstalk:\n  listen: 0.0.0.0:11300\n"), ::testing::SizeIs(1));
+  EXPECT_THAT(ErrorsOf("beanstalk:\n  listen: 0.0.0.0:11300\n" + kTlsAndTokens),
+              ElementsAre(HasSubstr("no login")))
+      << "TLS and tokens do not help a protocol that knows neither";
 }
 
-TEST(ConfigTest, ListeningBeyondLoopbackIsRefused) {
-  EXPECT_THAT(ErrorsOf("api: { listen: '0.0.0.0:11380' }\n"),
-              ElementsAre(HasSubstr("'0.0.0.0' can be reached from other machines")));
+TEST(ConfigTest, ListeningBeyondLoopbackNeedsTlsAndTokens) {
+  const std::string anywhere = "api: { listen: '0.0.0.0:11380' }\n";
+  const auto refused = ElementsAre(HasSubstr("'0.0.0.0:11380' can be reached from other machines"));
+  EXPECT_THAT(ErrorsOf(anywhere), refused);
+  EXPECT_THAT(ErrorsOf(anywhere + kTls), refused);
+  EXPECT_THAT(ErrorsOf(anywhere + "access: { token_file: /etc/tokens }\n"), refused);
+  EXPECT_THAT(ErrorsOf(anywhere + kTlsAndTokens), IsEmpty());
   EXPECT_THAT(ErrorsOf("api: { listen: '[::]:11380' }\n"),
               ElementsAre(HasSubstr("can be reached from other machines")));
+  EXPECT_THAT(ErrorsOf("api: { listen: '[::]:11380' }\n" + kTlsAndTokens), IsEmpty());
   EXPECT_THAT(ErrorsOf("api: { listen: '[::1]:11380' }\n"), IsEmpty());
   EXPECT_THAT(ErrorsOf("api: { listen: 'localhost:11380' }\n"), IsEmpty());
   EXPECT_THAT(ErrorsOf("api: { listen: '11380' }\n"),
               ElementsAre(HasSubstr("expected ADDRESS:PORT")));
+}
+
+TEST(ConfigTest, ACertificateAndItsKeyComeTogether) {
+  EXPECT_THAT(ErrorsOf("tls: { certificate: /etc/c.pem }\n"), ElementsAre(HasSubstr("set both")));
+  EXPECT_THAT(ErrorsOf("tls: { key: /etc/k.pem }\n"), ElementsAre(HasSubstr("set both")));
+  EXPECT_THAT(ErrorsOf(kTls), IsEmpty());
 }
 
 TEST(ConfigTest, RelationsBetweenKeysAreChecked) {

@@ -95,7 +95,7 @@ TEST_F(ListenerTest, SocketFileGoesWithItsListener) {
   EXPECT_NE(::access(path_.c_str(), F_OK), 0);
 }
 
-TEST_F(ListenerTest, TcpListensOnLoopbackOnly) {
+TEST_F(ListenerTest, TcpListensOnLoopbackOnlyUnlessToldOtherwise) {
   const StatusOr<Listener> listener = Listener::OpenTcp("127.0.0.1:0");
   ASSERT_TRUE(listener.ok()) << listener.status().message();
   EXPECT_THAT(listener->name(), StartsWith("http://127.0.0.1:"));

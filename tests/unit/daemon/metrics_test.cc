@@ -38,6 +38,15 @@ TEST(MetricsTest, QueuesThatAreNotNamedAreSummedUp) {
   EXPECT_THAT(text, HasSubstr("delayd_jobs{queue=\"other\",state=\"dead\"} 3\n"));
 }
 
+TEST(MetricsTest, UsersThatAreNotNamedAreSummedUp) {
+  ServiceFigures figures;
+  figures.engine.users = {{"uid:1000", 7}};
+  figures.engine.other_users = 3;
+  const std::string text = MetricsText(figures);
+  EXPECT_THAT(text, HasSubstr("delayd_user_jobs{user=\"uid:1000\"} 7\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_user_jobs{user=\"other\"} 3\n"));
+}
+
 TEST(MetricsTest, RequestsAreCountedByRouteAndNotByTarget) {
   http::RequestCounts requests(http::Router::RouteNames().size());
   const http::Router router({.counts = &requests});

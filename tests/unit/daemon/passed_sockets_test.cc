@@ -110,11 +110,11 @@ TEST_F(PassedSocketsTest, SocketThatNothingUsesIsRefused) {
   EXPECT_THAT(status.message(), HasSubstr("set FileDescriptorName=api"));
 }
 
-TEST_F(PassedSocketsTest, TcpBeyondLoopbackIsRefused) {
+TEST_F(PassedSocketsTest, TcpBeyondLoopbackIsRefusedWithoutTlsAndTokens) {
   PassedSockets passed = Of("api", Tcp(INADDR_ANY));
   const auto listener = passed.Tcp("api", {"api.listen", ""});
   ASSERT_FALSE(listener.ok());
-  EXPECT_THAT(listener.status().message(), HasSubstr("has no TLS"));
+  EXPECT_THAT(listener.status().message(), HasSubstr("only an HTTP API with TLS and tokens"));
 }
 
 TEST_F(PassedSocketsTest, SocketThatDoesNotListenIsRefused) {

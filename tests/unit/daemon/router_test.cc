@@ -265,7 +265,7 @@ class RouterAccessTest : public testing::Test {
     const Router router({.access = &access});
     Request request{.method = method, .target = target};
     const auto admitted = router.Admit({.known = true, .uid = 4711, .groups = {}}, request);
-    request.role = std::get<Role>(admitted);
+    request.role = std::get<Caller>(admitted).role;
     const auto routed = router.Route(request, kNow);
     const auto* response = std::get_if<Response>(&routed);
     return response != nullptr ? response->status : 0;
@@ -282,6 +282,25 @@ TEST_F(RouterAccessTest, EachRouteNeedsItsRole) {
   EXPECT_EQ(StatusFor(Role::kEnqueue, "POST", "/v1/clock/accept"), 403);
   EXPECT_EQ(StatusFor(Role::kEnqueue, "POST", "/v1/admin/verify"), 403);
   EXPECT_EQ(StatusFor(Role::kAdmin, "POST", "/v1/clock/accept"), 0);
+}
+
+TEST_F(RouterAccessTest, JobsCountAgainstTheQuotaOfWhoEnqueuesThemAndAdminsHaveNoLimit) {
+  const auto enqueue = [](uint64_t max, Role role) {
+    const Router router({.user_jobs_max = max});
+    const auto routed = router.Route({.method = "POST",
+                                      .target = "/v1/jobs",
+                                      .content_type = "application/json",
+                                      .body = "{}",
+                                      .role = role,
+                                      .user = "uid:4711"},
+                                     kNow);
+    return std::get<engine::Enqueue>(std::get<Order>(routed).command);
+  };
+  EXPECT_EQ(enqueue(0, Role::kEnqueue).user, "") << "without a quota nothing is counted";
+  EXPECT_EQ(enqueue(5, Role::kEnqueue).user, "uid:4711");
+  EXPECT_EQ(enqueue(5, Role::kEnqueue).user_jobs_max, 5U);
+  EXPECT_EQ(enqueue(5, Role::kAdmin).user, "uid:4711");
+  EXPECT_EQ(enqueue(5, Role::kAdmin).user_jobs_max, 0U);
 }
 
 TEST_F(RouterAccessTest, ARefusalNamesTheRoleThatIsNeeded) {

@@ -60,6 +60,15 @@ TEST(ForecastTest, CountsWhatABatchUnderWayMovesOnce) {
   EXPECT_EQ(steps.at(1).count, 2U);
 }
 
+TEST(ForecastTest, P1WaitsForTheJobsInMemoryThatItCounts) {
+  EngineHarness harness;
+  harness.Send(Enqueue{{In(Millis(1000))}});
+  const RequestId forecast = harness.Send(From(harness, Millis(5000), Millis(5000)));
+  EXPECT_FALSE(harness.HasReply(forecast));
+  harness.CommitAll();
+  EXPECT_EQ(std::get<ForecastView>(harness.Take(forecast).body).steps.at(0).count, 1U);
+}
+
 // Far more jobs than one turn may look at.
 class BigForecastTest : public ::testing::Test {
  protected:

@@ -114,6 +114,28 @@ TEST(TimeTest, JobsBelowTheMarkFireInTimeAfterASecondStepBack) {
   EXPECT_EQ(harness.LeaseNow().size(), 1U);
 }
 
+// A command may come before the turn that fires what is due: its batch must not carry the mark past
+// that.
+TEST(TimeTest, P3TheLowWaterMarkStaysBelowAbsoluteJobsThatAreDueAndHaveNotFired) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAt{harness.now().wall + 1min}});
+  harness.clock().StepWall(1h);
+  harness.Send(Enqueue{{In(3h)}});
+  harness.CommitAll();
+  harness.Restart();
+  EXPECT_EQ(harness.LeaseNow(5).size(), 1U);
+}
+
+TEST(TimeTest, P3TheLowWaterMarkStaysBelowRelativeJobsThatAreDueAndHaveNotFired) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(1min));
+  harness.clock().Advance(1h);
+  harness.Send(Enqueue{{In(3h)}});
+  harness.CommitAll();
+  harness.Restart();
+  EXPECT_EQ(harness.LeaseNow(5).size(), 1U);
+}
+
 TEST(TimeTest, WithoutABootIdTheBootClockOfAnEarlierRunIsNotTrusted) {
   EngineHarness harness({.horizon = 24h});
   harness.Restart(/*boot_id=*/0);

@@ -6,7 +6,7 @@
 namespace delayd::protocol {
 namespace {
 
-TEST(ServerAddressTest, ReadsBothForms) {
+TEST(ServerAddressTest, ReadsAllForms) {
   EXPECT_EQ(ParseServerAddress("unix:/run/delayd/delayd.sock")->path, "/run/delayd/delayd.sock");
   EXPECT_EQ(ParseServerAddress("unix:./var/d.sock")->path, "./var/d.sock");
   const std::pair<const char*, const char*> cases[] = {{"http://127.0.0.1:80", "127.0.0.1:80"},
@@ -20,6 +20,9 @@ TEST(ServerAddressTest, ReadsBothForms) {
     EXPECT_EQ(HostHeader(*address), host);
   }
   EXPECT_TRUE(ParseServerAddress(kDefaultServer).ok());
+  EXPECT_FALSE(ParseServerAddress("http://jobs.example")->tls);
+  EXPECT_TRUE(ParseServerAddress("https://jobs.example")->tls);
+  EXPECT_EQ(HostHeader(*ParseServerAddress("https://[::1]:99")), "[::1]:99");
 }
 
 TEST(ServerAddressTest, RefusesTheRestWithTheCure) {
@@ -27,7 +30,7 @@ TEST(ServerAddressTest, RefusesTheRestWithTheCure) {
                                                        {"unix:", "has no path"},
                                                        {"/run/d.sock", "write unix:/run/d.sock"},
                                                        {"localhost:80", "is not understood"},
-                                                       {"https://localhost", "asks for TLS"},
+                                                       {"https://", "is not understood"},
                                                        {"http://", "is not understood"},
                                                        {"http://a/b", "is not understood"},
                                                        {"http://a:0", "no good port"},

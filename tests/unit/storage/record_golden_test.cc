@@ -49,6 +49,13 @@ TEST(RecordGoldenTest, JobOfVersion2) {
       "743a31370d65786974207374617475732031050100007b226f726465725f6964223a313030317d432345e0");
 }
 
+TEST(RecordGoldenTest, JobOfVersion3) {
+  EXPECT_EQ(
+      Hex(EncodeJobRecord(Table::kTimers, kTimer, OwnedRecord())),
+      "0302038008c0c9b2fef962c0a9070019c0a9070008087569643a313030307b226f726465725f6964223a31303031"
+      "7d74cf9122");
+}
+
 TEST(RecordGoldenTest, PausedQueue) {
   const QueueRecord::Pause pause{.since = WallFromMillis(1'700'000'000'000)};
   EXPECT_EQ(Hex(EncodeQueueRecord("orders", {.id = QueueId{3}, .pause = pause})),

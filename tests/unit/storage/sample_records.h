@@ -46,6 +46,13 @@ inline JobRecord BigRecord() {
   return record;
 }
 
+// Of record version 3.
+inline JobRecord OwnedRecord() {
+  JobRecord record = PlainRecord();
+  record.user = "uid:1000";
+  return record;
+}
+
 // Of record version 2.
 inline JobRecord LivedRecord() {
   JobRecord record = FullRecord();

@@ -264,6 +264,13 @@ TEST_F(VerifyTest, WrongCountsAreRebuilt) {
   ExpectOne("queue orders: it counts 3 pending and 1 dead jobs, and holds 2 and 1", true);
 }
 
+TEST_F(VerifyTest, WrongCountsOfUsersAreRebuilt) {
+  Batch batch;
+  PutNumber(&batch, UserJobsKey("uid:1000"), 3);
+  Plant(batch);
+  ExpectOne("user uid:1000: 3 jobs are counted, and 0 are stored", true);
+}
+
 TEST_F(VerifyTest, MissingCountsAreRebuilt) {
   Drop(Table::kMeta, QueueCountsKey(kMails));
   ExpectOne("queue mails: it counts 0 pending", true);

@@ -511,5 +511,23 @@ TEST(BeanstalkAccessTest, WhoMayNotEnqueueIsHungUpOn) {
   EXPECT_FALSE(root.finished());
 }
 
+TEST(BeanstalkAccessTest, JobsCountAgainstTheQuotaOfWhoIsOnTheSocketAndAdminsHaveNoLimit) {
+  const auto access = Access::Create({});
+  ASSERT_TRUE(access.ok());
+  const auto put = [&access](uint64_t max, const Peer& peer) {
+    Hub hub({.user_jobs_max = max, .access = &*access});
+    BeanstalkSession session(&hub);
+    session.SetPeer(peer);
+    session.Receive("put 0 0 60 1\r\nx\r\n");
+    return std::get<engine::Enqueue>(session.Next({})->command);
+  };
+  const Peer user{.known = true, .uid = 4711, .groups = {}};
+  EXPECT_EQ(put(0, user).user, "");
+  EXPECT_EQ(put(5, user).user, "uid:4711");
+  EXPECT_EQ(put(5, user).user_jobs_max, 5U);
+  EXPECT_EQ(put(5, {}).user, "tcp");
+  EXPECT_EQ(put(5, {.known = true, .uid = 0, .groups = {}}).user_jobs_max, 0U);
+}
+
 }  // namespace
 }  // namespace delayd::beanstalk

@@ -1,0 +1,98 @@
+// How many jobs a queue and a user may have stored, in whatever state: what is buried takes room as
+// well. Only new jobs are refused.
+#include "daemon/engine/engine_core.h"
+#include "storage/keys.h"
+
+namespace delayd::engine {
+
+using storage::Table;
+
+Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<Plan>& plans) {
+  boost::unordered_flat_map<std::string_view, uint64_t> added;  // to queues that have a quota
+  uint64_t all = 0;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i].existing || plans[i].same_as) {
+      continue;
+    }
+    ++all;
+    const std::string& name = command.jobs[i].queue;
+    const Queue* queue = queues_.Find(name);
+    const uint64_t most = queue != nullptr ? queue->settings.max_jobs : SettingsFor(name).max_jobs;
+    if (most == 0) {
+      continue;
+    }
+    const uint64_t stored = queue != nullptr ? queue->counts.pending + queue->counts.dead : 0;
+    if (stored + ++added[name] > most) {
+      ++counters_.quota_refusals;
+      return ResourceExhausted("queue " + name + " holds " + std::to_string(stored) +
+                                   " jobs and may hold " + std::to_string(most) +
+                                   "; try again when some are done, cancel some, or raise its "
+                                   "max_jobs",
+                               "queue_full");
+    }
+  }
+  const uint64_t stored = JobsOfUser(command.user);
+  if (command.user_jobs_max != 0 && all != 0 && stored + all > command.user_jobs_max) {
+    ++counters_.quota_refusals;
+    return ResourceExhausted("user " + command.user + " has " + std::to_string(stored) +
+                                 " jobs stored and may have " +
+                                 std::to_string(command.user_jobs_max) +
+                                 "; try again when some are done, cancel some, or have "
+                                 "limits.jobs_per_user raised",
+                             "user_full");
+  }
+  return OkStatus();
+}
+
+uint64_t EngineCore::JobsOfUser(const std::string& user) const {
+  const auto found = users_.find(user);
+  return found == users_.end() ? 0 : found->second;
+}
+
+void EngineCore::UserGotJob(const std::string& user) {
+  if (!user.empty()) {
+    ++users_[user];
+    users_changed_.insert(user);
+  }
+}
+
+void EngineCore::UserLostJob(const std::string& user) {
+  const auto found = users_.find(user);
+  if (found == users_.end()) {
+    return;  // nobody's; or the count is wrong, which verify tells
+  }
+  if (--found->second == 0) {
+    users_.erase(found);
+  }
+  users_changed_.insert(user);
+}
+
+void EngineCore::PutUserCounts() {
+  for (const std::string& user : users_changed_) {
+    const std::string key = storage::UserJobsKey(user);
+    if (const uint64_t jobs = JobsOfUser(user); jobs != 0) {
+      pending_.Put(Table::kMeta, key, storage::EncodeNumber(key, jobs));
+    } else {
+      pending_.Delete(Table::kMeta, key);
+    }
+  }
+  users_changed_.clear();
+}
+
+Status EngineCore::LoadUsers() {
+  Status failed;
+  DELAYD_RETURN_IF_ERROR(store_.Scan(Table::kMeta,
+                                     storage::kUserJobsPrefix,
+                                     storage::kUserJobsEnd,
+                                     [&](std::string_view key, std::string_view value) {
+                                       const auto jobs = storage::DecodeNumber(key, value);
+                                       failed = jobs.status();
+                                       if (jobs.ok() && *jobs != 0) {
+                                         users_.emplace(storage::UserOfKey(key), *jobs);
+                                       }
+                                       return failed.ok();
+                                     }));
+  return failed;
+}
+
+}  // namespace delayd::engine

@@ -1,0 +1,122 @@
+#include "daemon/tls_session.h"
+
+#include <utility>
+
+namespace delayd {
+
+namespace {
+
+// Above this nothing more is enciphered: what the client does not read is held only once.
+constexpr size_t kEncipheredBytes = size_t{64} * 1024;
+
+}  // namespace
+
+Status TlsDoor::Load() {
+  DELAYD_ASSIGN_OR_RETURN(context_, protocol::TlsContext::ForServer(certificate_file_, key_file_));
+  return OkStatus();
+}
+
+std::unique_ptr<Session> TlsDoor::Wrap(std::unique_ptr<Session> inner) {
+  DELAYD_CHECK(context_ != nullptr);
+  return std::make_unique<TlsSession>(context_, std::move(inner), &figures_);
+}
+
+void TlsSession::Receive(std::string_view bytes) {
+  if (ended_) {
+    return;
+  }
+  std::string plain;
+  const Status status = channel_.Receive(bytes, &plain);
+  if (!greeted_ && channel_.established()) {
+    greeted_ = true;
+    ++figures_->handshakes;
+  }
+  if (!plain.empty()) {
+    inner_->Receive(plain);
+  }
+  if (!status.ok()) {
+    Fail();
+  }
+  Pump();
+}
+
+std::optional<SessionRequest> TlsSession::Next(const Now& now) {
+  if (ended_) {
+    return std::nullopt;
+  }
+  std::optional<SessionRequest> request = inner_->Next(now);
+  if (!request && channel_.peer_closed() && inner_->wants_input() && !inner_->has_more()) {
+    inner_->InputEnded();
+  }
+  Pump();
+  return request;
+}
+
+void TlsSession::Answer(uint64_t tag, const engine::Reply& reply) {
+  inner_->Answer(tag, reply);
+  Pump();
+}
+
+void TlsSession::AnswerAdmin(uint64_t tag, const AdminAnswer& answer) {
+  inner_->AnswerAdmin(tag, answer);
+  Pump();
+}
+
+void TlsSession::Stop() {
+  inner_->Stop();
+  Pump();
+}
+
+void TlsSession::InputEnded() {
+  inner_->InputEnded();
+  Pump();
+}
+
+void TlsSession::TimeOut() {
+  if (!greeted_) {
+    Fail();
+    return;
+  }
+  inner_->TimeOut();
+  Pump();
+}
+
+bool TlsSession::wants_input() const {
+  return ended_ || (inner_->wants_input() && channel_.output().size() < kEncipheredBytes);
+}
+
+void TlsSession::Sent(size_t bytes) {
+  channel_.Sent(bytes);
+  Pump();
+}
+
+Session::Phase TlsSession::phase() const {
+  if (!greeted_) {
+    return Phase::kHead;
+  }
+  return channel_.output().empty() ? inner_->phase() : Phase::kWorking;
+}
+
+void TlsSession::Fail() {
+  ++figures_->failed;
+  inner_->Stop();
+  ended_ = true;
+}
+
+void TlsSession::Pump() {
+  while (!ended_ && greeted_ && channel_.output().size() < kEncipheredBytes &&
+         !inner_->output().empty()) {
+    const std::string_view piece = inner_->output().substr(0, kEncipheredBytes);
+    if (!channel_.Send(piece).ok()) {
+      Fail();
+      return;
+    }
+    inner_->Sent(piece.size());
+  }
+  if (!ended_ && inner_->finished() && inner_->output().empty()) {
+    channel_.Close();
+    ended_ = true;
+  }
+}
+
+}  // namespace delayd

@@ -1,0 +1,90 @@
+// daemon/tls_session.h — a session of any protocol, spoken through TLS.
+//
+// What:    stands between the server and the session inside: what the client says is deciphered on
+//          its way in, answers are enciphered on their way out. The handshake counts as the head of
+//          a request, so that a slow one is ended as a slow request is.
+// Errors:  a client that does not speak TLS gets an alert and is closed.
+// Threads: the core thread.
+// Cost:    holds one piece of enciphered answers beside what the session inside holds.
+// Source:  docs/decisions/0077-tls.md.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "daemon/session.h"
+#include "protocol/tls.h"
+
+namespace delayd {
+
+struct TlsFigures {
+  uint64_t handshakes = 0;
+  uint64_t failed = 0;  // handshakes, and channels that broke later
+};
+
+// The certificate that is shown, which may be renewed while the daemon runs.
+class TlsDoor {
+ public:
+  // None is shown before Load. The files are read again by each.
+  TlsDoor(std::string certificate_file, std::string key_file)
+      : certificate_file_(std::move(certificate_file)), key_file_(std::move(key_file)) {}
+
+  // New connections are shown what the files hold now; when they cannot be used, what they were
+  // shown before.
+  Status Load();
+  std::unique_ptr<Session> Wrap(std::unique_ptr<Session> inner);
+
+  const TlsFigures& figures() const { return figures_; }
+
+ private:
+  const std::string certificate_file_;
+  const std::string key_file_;
+  protocol::TlsContext::Ptr context_;
+  TlsFigures figures_;
+};
+
+class TlsSession final : public Session {
+ public:
+  // `figures` must outlive the session.
+  TlsSession(const protocol::TlsContext::Ptr& context,
+             std::unique_ptr<Session> inner,
+             TlsFigures* figures)
+      : channel_(context), inner_(std::move(inner)), figures_(figures) {}
+
+  void SetPeer(Peer peer) override { inner_->SetPeer(std::move(peer)); }
+
+  void Receive(std::string_view bytes) override;
+  std::optional<SessionRequest> Next(const Now& now) override;
+  void Answer(uint64_t tag, const engine::Reply& reply) override;
+  void AnswerAdmin(uint64_t tag, const AdminAnswer& answer) override;
+  void Stop() override;
+  void InputEnded() override;
+
+  std::vector<engine::Command> Leave() override { return inner_->Leave(); }
+
+  void TimeOut() override;
+  bool wants_input() const override;
+
+  bool has_more() const override { return !ended_ && inner_->has_more(); }
+
+  std::string_view output() const override { return channel_.output(); }
+
+  void Sent(size_t bytes) override;
+
+  bool finished() const override { return ended_; }
+
+  Phase phase() const override;
+
+ private:
+  void Fail();
+  // Enciphers what the session inside has to say, as far as the client takes it.
+  void Pump();
+
+  protocol::TlsChannel channel_;
+  std::unique_ptr<Session> inner_;
+  TlsFigures* figures_;
+  bool greeted_ = false;  // the handshake is done
+  bool ended_ = false;    // nothing follows behind output()
+};
+
+}  // namespace delayd

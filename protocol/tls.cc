@@ -1,0 +1,234 @@
+#include "protocol/tls.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+#include "base/check.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/stat.h>
+
+namespace delayd::protocol {
+namespace {
+
+// The first thing on OpenSSL's mind; empties it.
+std::string ErrorText() {
+  const unsigned long error = ERR_get_error();
+  ERR_clear_error();
+  const char* reason = error == 0 ? nullptr : ERR_reason_error_string(error);
+  return reason == nullptr ? "unknown cause" : reason;
+}
+
+// A key that has a passphrase must not make a daemon ask for it on a terminal.
+int NoPassphrase(char* /*buffer*/, int /*size*/, int /*writing*/, void* /*data*/) {
+  return -1;
+}
+
+StatusOr<SSL_CTX*> NewContext(const SSL_METHOD* method) {
+  SSL_CTX* context = SSL_CTX_new(method);
+  DELAYD_CHECK(context != nullptr);
+  SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+  SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+  // An idle connection keeps no buffers.
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_default_passwd_cb(context, NoPassphrase);
+  // TLS 1.2: forward secrecy and authenticated encryption only. 1.3 has nothing else.
+  DELAYD_CHECK(SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1);
+  return context;
+}
+
+Status CheckKeyFile(const std::string& path) {
+  struct stat info {};
+
+  if (::stat(path.c_str(), &info) != 0) {
+    return InvalidArgument("cannot read the key " + path + ": " +
+                           std::generic_category().message(errno));
+  }
+  if ((info.st_mode & (S_IROTH | S_IWOTH)) != 0) {
+    return PermissionDenied("the key " + path +
+                            " can be read or written by everybody; run 'chmod o-rw " + path +
+                            "' and make a new one");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+void TlsContext::Free::operator()(ssl_ctx_st* context) const {
+  SSL_CTX_free(context);
+}
+
+StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_file,
+                                                const std::string& key_file) {
+  DELAYD_RETURN_IF_ERROR(CheckKeyFile(key_file));
+  DELAYD_ASSIGN_OR_RETURN(SSL_CTX * raw, NewContext(TLS_server_method()));
+  const Ptr context(new TlsContext(raw));
+  SSL_CTX_set_options(raw, SSL_OP_CIPHER_SERVER_PREFERENCE);
+  if (SSL_CTX_use_certificate_chain_file(raw, certificate_file.c_str()) != 1) {
+    return InvalidArgument("cannot use the certificate " + certificate_file + ": " + ErrorText() +
+                           "; it must be a readable PEM file, its chain behind it");
+  }
+  if (SSL_CTX_use_PrivateKey_file(raw, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return InvalidArgument("cannot use the key " + key_file + ": " + ErrorText() +
+                           "; it must be a readable PEM file without a passphrase, and belong to "
+                           "the certificate " +
+                           certificate_file);
+  }
+  return context;
+}
+
+StatusOr<TlsContext::Ptr> TlsContext::ForClient(const std::string& ca_file) {
+  DELAYD_ASSIGN_OR_RETURN(SSL_CTX * raw, NewContext(TLS_client_method()));
+  const Ptr context(new TlsContext(raw));
+  SSL_CTX_set_verify(raw, SSL_VERIFY_PEER, nullptr);
+  const int loaded = ca_file.empty() ? SSL_CTX_set_default_verify_paths(raw)
+                                     : SSL_CTX_load_verify_file(raw, ca_file.c_str());
+  if (loaded != 1) {
+    return InvalidArgument("cannot use the authorities in " +
+                           (ca_file.empty() ? std::string("the system's store") : ca_file) + ": " +
+                           ErrorText() + "; it must be a readable PEM file of certificates");
+  }
+  return context;
+}
+
+void TlsChannel::Free::operator()(ssl_st* ssl) const {
+  SSL_free(ssl);
+}
+
+TlsChannel::TlsChannel(const TlsContext::Ptr& context) : ssl_(SSL_new(context->context_.get())) {
+  DELAYD_CHECK(ssl_ != nullptr);
+  in_ = BIO_new(BIO_s_mem());
+  out_ = BIO_new(BIO_s_mem());
+  DELAYD_CHECK(in_ != nullptr && out_ != nullptr);
+  SSL_set_bio(ssl_.get(), in_, out_);
+  SSL_set_accept_state(ssl_.get());
+}
+
+TlsChannel::TlsChannel(const TlsContext::Ptr& context, const std::string& host)
+    : TlsChannel(context) {
+  SSL_set_connect_state(ssl_.get());
+  if (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl_.get()), host.c_str()) != 1) {
+    ERR_clear_error();
+    SSL_set_hostflags(ssl_.get(), X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    DELAYD_CHECK(SSL_set1_host(ssl_.get(), host.c_str()) == 1);
+    // SSL_set_tlsext_host_name, a macro with an old cast.
+    std::string name = host;
+    DELAYD_CHECK(
+        SSL_ctrl(
+            ssl_.get(), SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, name.data()) == 1);
+  }
+  failure_ = Handshake();
+}
+
+bool TlsChannel::established() const {
+  return failure_.ok() && SSL_is_init_finished(ssl_.get()) == 1;
+}
+
+Status TlsChannel::Receive(std::string_view bytes, std::string* plain) {
+  DELAYD_RETURN_IF_ERROR(failure_);
+  DELAYD_CHECK(BIO_write(in_, bytes.data(), static_cast<int>(bytes.size())) ==
+               static_cast<int>(bytes.size()));
+  if (!established()) {
+    failure_ = Handshake();
+  }
+  if (established()) {
+    failure_ = Read(plain);
+  }
+  return failure_;
+}
+
+Status TlsChannel::Handshake() {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl_.get());
+  Drain();
+  if (result == 1 || SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ) {
+    return OkStatus();
+  }
+  return Failure();
+}
+
+Status TlsChannel::Read(std::string* plain) {
+  std::array<char, size_t{16} * 1024> buffer;  // NOLINT: filled by SSL_read_ex
+  for (;;) {
+    size_t got = 0;
+    ERR_clear_error();
+    const int result = SSL_read_ex(ssl_.get(), buffer.data(), buffer.size(), &got);
+    if (result == 1) {
+      plain->append(buffer.data(), got);
+      continue;
+    }
+    Drain();
+    switch (SSL_get_error(ssl_.get(), result)) {
+      case SSL_ERROR_WANT_READ:
+        return OkStatus();
+      case SSL_ERROR_ZERO_RETURN:
+        peer_closed_ = true;
+        return OkStatus();
+      default:
+        return Failure();
+    }
+  }
+}
+
+Status TlsChannel::Send(std::string_view plain) {
+  DELAYD_RETURN_IF_ERROR(failure_);
+  DELAYD_CHECK(established());
+  size_t written = 0;
+  ERR_clear_error();
+  // A memory BIO takes everything.
+  if (!plain.empty() && SSL_write_ex(ssl_.get(), plain.data(), plain.size(), &written) != 1) {
+    failure_ = Failure();
+    return failure_;
+  }
+  DELAYD_CHECK(written == plain.size());
+  Drain();
+  return OkStatus();
+}
+
+void TlsChannel::Close() {
+  if (established()) {
+    ERR_clear_error();
+    SSL_shutdown(ssl_.get());
+    ERR_clear_error();
+    Drain();
+  }
+}
+
+void TlsChannel::Sent(size_t bytes) {
+  sent_ += bytes;
+  DELAYD_CHECK(sent_ <= output_.size());
+  if (sent_ == output_.size()) {
+    output_.clear();
+    sent_ = 0;
+  }
+}
+
+void TlsChannel::Drain() {
+  const size_t waiting = BIO_ctrl_pending(out_);
+  if (waiting == 0) {
+    return;
+  }
+  const size_t size = output_.size();
+  output_.resize(size + waiting);
+  DELAYD_CHECK(BIO_read(out_, output_.data() + size, static_cast<int>(waiting)) ==
+               static_cast<int>(waiting));
+}
+
+Status TlsChannel::Failure() {
+  const long verdict = SSL_get_verify_result(ssl_.get());
+  const std::string cause = ErrorText();
+  Drain();  // an alert tells the peer why
+  if (verdict != X509_V_OK) {
+    return Unavailable(
+        "its certificate is refused: " + std::string(X509_verify_cert_error_string(verdict)),
+        "tls_failed");
+  }
+  return Unavailable("no TLS: " + cause, "tls_failed");
+}
+
+}  // namespace delayd::protocol

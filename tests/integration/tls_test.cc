@@ -1,0 +1,189 @@
+// TLS as clients meet it, on loopback: with certificates made here.
+#include <poll.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/unique_fd.h"
+#include "protocol/client.h"
+#include "tests/support/certificate.h"
+#include "tests/support/daemon.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+namespace delayd::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kToken = "e0123456789abcdef0123456789abcdef";
+
+class TlsDaemonTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    files_ = MakeCertificate(daemon_.Path(""), "server", "DNS:localhost");
+    Write("tokens", "enqueue " + kToken + "\n");
+    Write("token", kToken + "\n");
+    Write("config.yaml",
+          "tls: { certificate: " + files_.certificate + ", key: " + files_.key +
+              " }\naccess: { token_file: " + daemon_.Path("tokens") + " }\n");
+    ASSERT_TRUE(
+        daemon_.Start({"--config", daemon_.Path("config.yaml"), "--api-listen", "127.0.0.1:0"}));
+    const std::string log = daemon_.log();
+    const std::string mark = "https://127.0.0.1:";
+    const size_t at = log.find(mark);
+    ASSERT_NE(at, std::string::npos) << log;
+    port_ = std::stoi(log.substr(at + mark.size()));
+  }
+
+  void Write(const std::string& name, const std::string& text) {
+    std::ofstream(daemon_.Path(name)) << text;
+    ASSERT_EQ(::chmod(daemon_.Path(name).c_str(), 0600), 0);
+  }
+
+  std::string Address(const std::string& host, const std::string& scheme = "https") const {
+    return scheme + "://" + host + ":" + std::to_string(port_);
+  }
+
+  ProcessResult Ctl(const std::string& server,
+                    const std::string& ca_file,
+                    std::vector<std::string> args,
+                    const std::string& stdin_text = "") {
+    args.insert(args.begin(), {"--server", server, "--token-file", daemon_.Path("token")});
+    if (!ca_file.empty()) {
+      args.insert(args.begin(), {"--ca-file", ca_file});
+    }
+    return daemon_.Ctl(args, stdin_text);
+  }
+
+  UniqueFd Connect() const {
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(port_));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    return fd;
+  }
+
+  // All that comes until the daemon closes the connection.
+  static std::string ReadAll(int fd) {
+    std::string all;
+    char buffer[4096];
+    for (ssize_t got = 1; got > 0;) {
+      pollfd state{.fd = fd, .events = POLLIN, .revents = 0};
+      EXPECT_EQ(::poll(&state, 1, 60'000), 1) << "the daemon does not end the connection";
+      got = ::recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
+      all.append(buffer, got > 0 ? static_cast<size_t>(got) : 0);
+    }
+    return all;
+  }
+
+  Daemon daemon_;
+  CertificateFiles files_;
+  int port_ = 0;
+};
+
+TEST_F(TlsDaemonTest, DelayctlEnqueuesListsAndWorksThroughIt) {
+  const std::string server = Address("localhost");
+  const ProcessResult enqueued =
+      Ctl(server, files_.certificate, {"enqueue", "-q", "-"}, std::string(500'000, 'p'));
+  EXPECT_EQ(enqueued.exit_code, 0) << enqueued.err;
+  const ProcessResult shown = Ctl(server, files_.certificate, {"show", "1", "-o", "json"});
+  EXPECT_THAT(shown.out, HasSubstr(std::string(500'000, 'p')));
+  const ProcessResult leased = Ctl(server, files_.certificate, {"lease", "-o", "json"});
+  EXPECT_EQ(leased.exit_code, 0) << leased.err;
+  EXPECT_EQ(daemon_.Ctl({"ping"}).exit_code, 0) << "the Unix socket has no TLS";
+}
+
+TEST_F(TlsDaemonTest, OneConnectionServesManyRequests) {
+  auto client = protocol::Client::Create(Address("localhost"), files_.certificate);
+  ASSERT_TRUE(client.ok()) << client.status().message();
+  (*client)->UseToken(kToken);
+  for (int i = 0; i < 100; ++i) {
+    const auto answer = (*client)->Call("GET", "/v1/stats", "", "", Millis(30'000));
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    ASSERT_EQ(answer->status, 200);
+  }
+  const auto page = (*client)->Call("GET", "/metrics", "", "", Millis(30'000));
+  ASSERT_TRUE(page.ok());
+  EXPECT_THAT(page->body, HasSubstr("\ndelayd_tls_handshakes_total 1\n"));
+  EXPECT_THAT(page->body, HasSubstr("\ndelayd_tls_failures_total 0\n"));
+}
+
+TEST_F(TlsDaemonTest, WhoIsNotWhoItShouldBeIsNotTalkedTo) {
+  const ProcessResult unknown = Ctl(Address("localhost"), "", {"ping"});
+  EXPECT_EQ(unknown.exit_code, 5);
+  EXPECT_THAT(unknown.err, HasSubstr("--ca-file"));
+  const ProcessResult other = Ctl(Address("127.0.0.1"), files_.certificate, {"ping"});
+  EXPECT_EQ(other.exit_code, 5) << "the certificate is for localhost";
+  EXPECT_THAT(other.err, HasSubstr("certificate"));
+  EXPECT_EQ(Ctl(Address("localhost"), daemon_.Path("nowhere.pem"), {"ping"}).exit_code, 2);
+}
+
+TEST_F(TlsDaemonTest, WithoutTlsNothingIsAnswered) {
+  EXPECT_NE(Ctl(Address("localhost", "http"), "", {"ping"}).exit_code, 0);
+  const UniqueFd fd = Connect();
+  const std::string request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  ASSERT_EQ(::send(fd.get(), request.data(), request.size(), 0),
+            static_cast<ssize_t>(request.size()));
+  EXPECT_THAT(ReadAll(fd.get()), Not(HasSubstr("HTTP/1.1")));
+}
+
+TEST_F(TlsDaemonTest, TokensAreNeededAllTheSame) {
+  const ProcessResult refused =
+      daemon_.Ctl({"--server", Address("localhost"), "--ca-file", files_.certificate, "stats"});
+  EXPECT_EQ(refused.exit_code, 7) << refused.err;
+}
+
+TEST_F(TlsDaemonTest, SlowHandshakesAreEnded) {
+  const UniqueFd silent = Connect();
+  const UniqueFd slow = Connect();
+  const std::string begin("\x16\x03\x01\x02\x00\x01", 6);  // a client's first words, and no more
+  ASSERT_EQ(::send(slow.get(), begin.data(), begin.size(), 0), 6);
+  EXPECT_EQ(ReadAll(silent.get()), "");
+  EXPECT_EQ(ReadAll(slow.get()), "");
+  EXPECT_EQ(Ctl(Address("localhost"), files_.certificate, {"ping"}).exit_code, 0);
+}
+
+TEST_F(TlsDaemonTest, AReloadShowsTheRenewedCertificateAndABrokenOneChangesNothing) {
+  const std::string old = daemon_.Path("old.crt");
+  std::ofstream(old) << ReadFile(files_.certificate);
+  MakeCertificate(daemon_.Path(""), "server", "DNS:localhost");
+  EXPECT_EQ(Ctl(Address("localhost"), old, {"ping"}).exit_code, 0) << "not before it is asked to";
+  daemon_.Signal(SIGHUP);
+  daemon_.WaitForLog("the certificate was reloaded");
+  EXPECT_EQ(Ctl(Address("localhost"), files_.certificate, {"ping"}).exit_code, 0);
+  EXPECT_EQ(Ctl(Address("localhost"), old, {"ping"}).exit_code, 5);
+
+  const std::string trusted = daemon_.Path("trusted.crt");
+  std::ofstream(trusted) << ReadFile(files_.certificate);
+  Write("server.crt", "no certificate\n");
+  daemon_.Signal(SIGHUP);
+  daemon_.WaitForLog("the certificate was not reloaded");
+  EXPECT_EQ(Ctl(Address("localhost"), trusted, {"ping"}).exit_code, 0);
+}
+
+TEST(TlsStartTest, AKeyThatEverybodyCanReadIsNotUsed) {
+  Daemon daemon;
+  const CertificateFiles files = MakeCertificate(daemon.Path(""), "server");
+  ASSERT_EQ(::chmod(files.key.c_str(), 0644), 0);
+  std::ofstream(daemon.Path("config.yaml"))
+      << "tls: { certificate: " << files.certificate << ", key: " << files.key << " }\n";
+  const ProcessResult start =
+      daemon.StartExpectingFailure({"--config", daemon.Path("config.yaml")});
+  EXPECT_EQ(start.exit_code, 2) << start.err;
+  EXPECT_THAT(start.err, HasSubstr("chmod o-rw"));
+}
+
+}  // namespace
+}  // namespace delayd::testing

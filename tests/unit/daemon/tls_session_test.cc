@@ -1,0 +1,171 @@
+#include "daemon/tls_session.h"
+
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/http/http_session.h"
+#include "tests/support/certificate.h"
+#include "tests/support/temp_dir.h"
+
+namespace delayd {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
+
+constexpr std::string_view kGet = "GET /v1/jobs/1 HTTP/1.1\r\nHost: d\r\n\r\n";
+
+class TlsSessionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(door_.Load().ok());
+    session_ = door_.Wrap(std::make_unique<http::HttpSession>(options_, router_));
+  }
+
+  // Moves bytes both ways until nobody has more to say.
+  void Talk() {
+    while (!client_.output().empty() || !session_->output().empty()) {
+      const std::string up(client_.output());
+      client_.Sent(up.size());
+      if (!up.empty()) {
+        session_->Receive(up);
+      }
+      while (std::optional<SessionRequest> request = session_->Next(kNow)) {
+        requests_.push_back(*std::move(request));
+      }
+      const std::string down(session_->output());
+      session_->Sent(down.size());
+      if (!down.empty()) {
+        client_status_ = client_.Receive(down, &heard_);
+      }
+    }
+  }
+
+  void Ask(std::string_view text) {
+    ASSERT_TRUE(client_.Send(text).ok());
+    Talk();
+  }
+
+  void Answer(size_t index, size_t payload_bytes = 1) {
+    engine::Reply reply;
+    reply.body = engine::OneJob{
+        {.id = JobId{1}, .payload = std::string(payload_bytes, 'x'), .payload_bytes = 1}};
+    session_->Answer(requests_.at(index).tag, reply);
+  }
+
+  testing::TempDir dir_;
+  const testing::CertificateFiles files_ = testing::MakeCertificate(dir_.path(), "ours");
+  TlsDoor door_{files_.certificate, files_.key};
+  const http::ReaderOptions options_{};
+  const http::Router router_{http::RouterOptions{}};
+  std::unique_ptr<Session> session_;
+  protocol::TlsChannel client_{protocol::TlsContext::ForClient(files_.certificate).value(),
+                               "localhost"};
+  Status client_status_;
+  std::string heard_;
+  std::vector<SessionRequest> requests_;
+};
+
+TEST_F(TlsSessionTest, ARequestAndItsAnswerPassThrough) {
+  EXPECT_EQ(session_->phase(), Session::Phase::kHead) << "a handshake is under way";
+  Talk();
+  EXPECT_EQ(session_->phase(), Session::Phase::kIdle);
+  Ask(kGet);
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_EQ(session_->phase(), Session::Phase::kWorking);
+  Answer(0, 300'000);
+  Talk();
+  EXPECT_THAT(heard_, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_GT(heard_.size(), 300'000U);
+  EXPECT_EQ(session_->phase(), Session::Phase::kIdle);
+  EXPECT_EQ(door_.figures().handshakes, 1U);
+  EXPECT_EQ(door_.figures().failed, 0U);
+}
+
+TEST_F(TlsSessionTest, AnAnswerThatIsNotReadIsEncipheredOnlyInPart) {
+  Talk();
+  Ask(kGet);
+  Answer(0, 10'000'000);
+  EXPECT_LT(session_->output().size(), 200'000U);
+  EXPECT_FALSE(session_->wants_input());
+  EXPECT_EQ(session_->phase(), Session::Phase::kWorking);
+}
+
+TEST_F(TlsSessionTest, ASlowHandshakeIsEndedWithoutAWord) {
+  session_->TimeOut();
+  EXPECT_TRUE(session_->finished());
+  EXPECT_EQ(session_->output(), "");
+  EXPECT_EQ(door_.figures().failed, 1U);
+}
+
+TEST_F(TlsSessionTest, ASlowRequestIsToldSoThroughTls) {
+  Talk();
+  Ask("GET /v1/jo");
+  EXPECT_EQ(session_->phase(), Session::Phase::kHead);
+  session_->TimeOut();
+  EXPECT_TRUE(session_->finished());
+  Talk();
+  EXPECT_THAT(heard_, StartsWith("HTTP/1.1 408 "));
+  EXPECT_TRUE(client_.peer_closed());
+}
+
+TEST_F(TlsSessionTest, WhoeverDoesNotSpeakTlsIsEnded) {
+  session_->Receive(kGet);
+  EXPECT_FALSE(session_->Next(kNow).has_value());
+  EXPECT_TRUE(session_->finished());
+  EXPECT_TRUE(session_->wants_input()) << "to notice that the client goes";
+  EXPECT_EQ(session_->output().find("HTTP/1.1"), std::string_view::npos);
+  EXPECT_EQ(door_.figures().failed, 1U);
+}
+
+TEST_F(TlsSessionTest, WhatBreaksInTheMiddleLosesNoAnswerOfTheEngine) {
+  Talk();
+  Ask(kGet);
+  constexpr std::string_view kHead("\x17\x03\x03\x00\x20", 5);  // application data, 32 bytes
+  session_->Receive(std::string(kHead) + std::string(32, 'x'));
+  EXPECT_TRUE(session_->finished());
+  Answer(0);  // nobody hears it, and nothing breaks
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(TlsSessionTest, AClientThatSaysGoodbyeGetsItsAnswersAndAGoodbye) {
+  Talk();
+  ASSERT_TRUE(client_.Send(kGet).ok());
+  client_.Close();
+  Talk();
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_FALSE(session_->finished());
+  Answer(0);
+  EXPECT_TRUE(session_->finished());
+  Talk();
+  EXPECT_THAT(heard_, HasSubstr("200 OK"));
+  EXPECT_TRUE(client_.peer_closed());
+}
+
+TEST_F(TlsSessionTest, StopInTheHandshakeEndsIt) {
+  session_->Stop();
+  EXPECT_TRUE(session_->finished());
+}
+
+TEST_F(TlsSessionTest, ARenewedCertificateIsShownToNewClientsAndABadOneIsNot) {
+  testing::MakeCertificate(dir_.path(), "ours");  // another one, under the same names
+  ASSERT_TRUE(door_.Load().ok());
+  Talk();
+  EXPECT_TRUE(client_.established()) << "who came before goes on with what was shown then";
+
+  protocol::TlsChannel fresh(protocol::TlsContext::ForClient(files_.certificate).value(),
+                             "localhost");
+  ASSERT_EQ(::truncate(files_.certificate.c_str(), 0), 0);
+  EXPECT_FALSE(door_.Load().ok());
+  session_ = door_.Wrap(std::make_unique<http::HttpSession>(options_, router_));
+  client_ = std::move(fresh);
+  Talk();
+  EXPECT_TRUE(client_.established()) << client_status_.message();
+}
+
+}  // namespace
+}  // namespace delayd

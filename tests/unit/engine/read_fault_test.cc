@@ -1,0 +1,405 @@
+// One life of an engine in which every read of the store goes wrong once: it fails, or it gives
+// something damaged. Whatever is answered then is true, or says what is wrong.
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "base/limits.h"
+#include "daemon/engine/engine.h"
+#include "storage/memory_job_store.h"
+
+namespace delayd::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+enum class Fault : uint8_t { kNone, kFails, kDamaged };
+
+// The reads of one engine, counted.
+class FaultyReads final : public storage::JobReader {
+ public:
+  FaultyReads(const storage::JobReader* store, Fault fault, uint64_t at)
+      : store_(store), fault_(fault), at_(at) {}
+
+  Status Get(storage::Table table, std::string_view key, std::string* value) const override {
+    const bool strikes = Strikes();
+    if (strikes && fault_ == Fault::kFails) {
+      return Unavailable("the disk does not answer", "storage_io");
+    }
+    const Status got = store_->Get(table, key, value);
+    if (strikes && got.ok()) {
+      Damage(value);
+    }
+    return got;
+  }
+
+  Status Scan(storage::Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    const bool strikes = Strikes();
+    if (strikes && fault_ == Fault::kFails) {
+      return Unavailable("the disk does not answer", "storage_io");
+    }
+    return store_->Scan(table, from, to, [&](std::string_view key, std::string_view value) {
+      std::string copy(value);
+      if (strikes && !copy.empty()) {
+        Damage(&copy);
+      }
+      return visit(key, copy);
+    });
+  }
+
+  bool struck() const { return reads_ > at_; }
+
+ private:
+  bool Strikes() const { return reads_++ == at_ && fault_ != Fault::kNone; }
+
+  static void Damage(std::string* value) {
+    (*value)[value->size() / 2] = static_cast<char>((*value)[value->size() / 2] ^ 4);
+  }
+
+  const storage::JobReader* store_;
+  Fault fault_;
+  uint64_t at_;
+  mutable uint64_t reads_ = 0;
+};
+
+// What an answer says, as far as it must not depend on luck.
+std::string Digest(const Reply& reply) {
+  std::string text;
+  const auto add = [&text](uint64_t number) { text += std::to_string(number) + " "; };
+  if (const auto* enqueued = std::get_if<Enqueued>(&reply.body)) {
+    for (const auto& item : enqueued->items) {
+      add(ToInt(item.job.id));
+      add(item.existed ? 1 : 0);
+    }
+  } else if (const auto* one = std::get_if<OneJob>(&reply.body)) {
+    add(ToInt(one->job.id));
+    text += std::string(JobStateName(one->job.state)) + " " + one->job.payload.value_or("");
+  } else if (const auto* leased = std::get_if<Leased>(&reply.body)) {
+    for (const JobView& job : leased->jobs) {
+      add(ToInt(job.id));
+      text += *job.payload + " ";
+    }
+  } else if (const auto* list = std::get_if<JobList>(&reply.body)) {
+    for (const JobView& job : list->jobs) {
+      add(ToInt(job.id));
+    }
+    text += list->next_cursor;
+  } else if (const auto* kicked = std::get_if<Kicked>(&reply.body)) {
+    add(kicked->count);
+  } else if (const auto* many = std::get_if<ChangedMany>(&reply.body)) {
+    add(many->matched);
+    add(many->changed);
+  } else if (const auto* forecast = std::get_if<ForecastView>(&reply.body)) {
+    for (const auto& step : forecast->steps) {
+      add(step.count);
+    }
+  }
+  return text;
+}
+
+class Life {
+ public:
+  Life(Fault fault, uint64_t at) : fault_(fault), at_(at) {}
+
+  // The second half of a life that began without faults; ends at what the engine cannot survive.
+  void Run() {
+    Start(Fault::kNone, 0);
+    Past();
+    engine_.reset();
+    clock_.Advance(5s);
+    if (Start(fault_, at_)) {
+      Present();
+    }
+  }
+
+  bool struck() const { return reads_->struck(); }
+
+  // By request: the status of a refusal, else the digest.
+  const std::map<RequestId, Reply>& replies() const { return replies_; }
+
+  const Status& fatal() const { return fatal_; }
+
+  bool told() const { return told_; }
+
+ private:
+  bool Start(Fault fault, uint64_t at) {
+    reads_ = std::make_unique<FaultyReads>(&store_, fault, at);
+    auto loaded = Engine::Load(
+        {.boot_id = 7, .horizon = 10s, .memory_jobs_max = 12}, *reads_, clock_.Sample());
+    if (!loaded.ok()) {
+      fatal_ = loaded.status();
+      return false;
+    }
+    engine_ = std::move(loaded).value();
+    Turn();
+    return true;
+  }
+
+  void Turn() {
+    while (engine_->Advance(clock_.Sample())) {
+    }
+    while (const auto sealed = engine_->Seal(clock_.Sample())) {
+      ASSERT_TRUE(store_.Commit(*sealed->batch).ok());
+      engine_->Committed(sealed->sequence);
+    }
+    told_ = told_ || !engine_->TakeIncidents().empty();
+    fatal_ = engine_->fatal();
+    if (!fatal_.ok()) {
+      return;  // the process ends, and nothing is answered any more
+    }
+    for (Reply& reply : engine_->TakeReplies()) {
+      told_ = told_ || reply.status.code() == StatusCode::kDataLoss;
+      replies_.emplace(reply.request, std::move(reply));
+    }
+  }
+
+  // The answer, once the turn is over; none when there is none.
+  const Reply* Call(Command command) {
+    const RequestId request = next_request_++;
+    engine_->Execute(request, std::move(command), clock_.Sample());
+    Turn();
+    const auto found = replies_.find(request);
+    return found == replies_.end() ? nullptr : &found->second;
+  }
+
+  std::vector<LeaseToken> LeaseSome(uint32_t count) {
+    std::vector<LeaseToken> tokens;
+    const Reply* reply = Call(Lease{.queues = {"a"}, .count = count, .lease = Millis(20s)});
+    if (reply != nullptr && reply->status.ok()) {
+      for (const JobView& job : std::get<Leased>(reply->body).jobs) {
+        tokens.push_back(*job.lease_token);
+      }
+    }
+    return tokens;
+  }
+
+  static JobSpec Spec(Millis delay, const std::string& payload, const std::string& key = {}) {
+    return {.queue = "a", .due = DueAfter{delay}, .payload = payload, .key = key};
+  }
+
+  // A store with jobs of every kind.
+  void Past() {
+    for (int i = 0; i < 10; ++i) {
+      const std::string number = std::to_string(i);
+      Call(Enqueue{{Spec(0s, "ready " + number, "r" + number)}});
+      Call(Enqueue{{Spec(1h + Millis(i), "far " + number, "f" + number)}});
+    }
+    Call(Enqueue{{Spec(6s, std::string(5000, 'b'))}});
+    JobSpec absolute = Spec(0s, "absolute");
+    absolute.due = DueAt{clock_.Sample().wall + 4s};
+    Call(Enqueue{{absolute}});
+    const std::vector<LeaseToken> tokens = LeaseSome(6);
+    Call(Bury{.token = tokens.at(0), .error = "no use"});
+    Call(Bury{.token = tokens.at(1), .error = "no use"});
+    Call(Bury{.token = tokens.at(2), .error = "no use"});
+    Call(Ack{tokens.at(3)});
+    Call(Ack{tokens.at(4)});
+    Call(Pause{.queue = "a", .duration = Millis(6s)});
+  }
+
+  void Present() {
+    const std::vector<std::function<void()>> steps = {
+        [this] { Look(); },
+        [this] { Change(); },
+        [this] { ChangeMany(); },
+        [this] { Work(); },
+        [this] { TimePasses(); },
+    };
+    for (const auto& step : steps) {
+      if (fatal_.ok()) {
+        step();
+      }
+    }
+  }
+
+  void Look() {
+    Call(Show{JobId{1}});
+    Call(Show{JobId{21}});  // with a big payload
+    for (const char* key : {"r0", "r3", "f3", "none"}) {
+      Call(Show{KeyRef{"a", key}});
+    }
+    for (const auto which : {Peek::Which::kReady, Peek::Which::kDelayed, Peek::Which::kBuried}) {
+      Call(Peek{.queue = "a", .which = which});
+    }
+    for (const auto state : {JobState::kScheduled, JobState::kDead, JobState::kFinished}) {
+      Call(List{.queue = "a", .state = state, .with_payload = true});
+    }
+    Call(List{.due_before = clock_.Sample().wall + 2h, .with_payload = true});
+    const WallTime from = clock_.Sample().wall;
+    Call(Forecast{.queue = "a", .from = from, .to = from + 2h, .step = Millis(30min)});
+    Call(Forecast{.from = from, .to = from + 2h, .step = Millis(1h)});
+    Call(ListQueues{});
+    Call(GetStats{});
+  }
+
+  void Change() {
+    Call(Enqueue{{Spec(0s, "ready 1", "r1"), Spec(2s, "new")}});
+    Call(Enqueue{{Spec(0s, "ready 3", "r3")}});  // finished
+    Call(Cancel{KeyRef{"a", "f0"}});
+    Call(Cancel{JobId{4}});
+    Call(Reschedule{.job = KeyRef{"a", "f2"}, .due = DueAfter{3s}});
+    Call(Touch{KeyRef{"a", "f3"}});
+    Call(Kick{KeyRef{"a", "f4"}});
+    Call(Kick{KeyRef{"a", "r0"}});
+    Call(KickQueue{.queue = "a", .count = 1});
+    Call(LeaseJob{.job = KeyRef{"a", "f5"}});
+    Call(LeaseJob{.job = KeyRef{"a", "r2"}});
+  }
+
+  void ChangeMany() {
+    using Action = engine::ChangeMany::Action;
+    const auto many = [this](Action action, JobState state, const char* prefix) {
+      Call(engine::ChangeMany{.action = action,
+                              .filter = {.queue = "a", .state = state, .key_prefix = prefix},
+                              .due = DueSpec(DueAfter{2min})});
+    };
+    many(Action::kCancel, JobState::kScheduled, "f6");
+    many(Action::kReschedule, JobState::kScheduled, "f7");
+    many(Action::kKick, JobState::kDead, "r1");
+    Call(engine::ChangeMany{.action = Action::kCancel, .filter = {.key_prefix = "f8"}});
+    Call(KickQueue{.queue = "a", .count = 2});
+    Call(KickQueue{.queue = "a", .count = 2});
+  }
+
+  void Work() {
+    clock_.Advance(3s);
+    Turn();
+    if (!fatal_.ok()) {
+      return;
+    }
+    Call(Resume{.queue = "a"});
+    const std::vector<LeaseToken> tokens = LeaseSome(5);
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      switch (i) {
+        case 0:
+          Call(Nack{.token = tokens[i], .delay = Millis(1s)});
+          break;
+        case 1:
+          Call(Bury{.token = tokens[i]});
+          break;
+        case 2:
+          Call(GiveBack{tokens[i]});
+          break;
+        case 3:
+          Call(Extend{.token = tokens[i], .lease = Millis(30s)});
+          break;
+        default:
+          break;  // its lease runs out
+      }
+    }
+  }
+
+  // Leases end, the wall clock is set back, pages are loaded, what is finished is forgotten.
+  void TimePasses() {
+    clock_.StepWall(-2s);
+    Turn();
+    for (const Millis by : {Millis(25s), Millis(10min), Millis(1h), Millis(24h * 30)}) {
+      if (!fatal_.ok()) {
+        return;
+      }
+      clock_.Advance(by);
+      Turn();
+      if (fatal_.ok()) {
+        LeaseSome(30);
+      }
+    }
+  }
+
+  Fault fault_;
+  uint64_t at_;
+  storage::MemoryJobStore store_;
+  SimulatedClock clock_{
+      Now{.wall = WallFromMillis(1'800'000'000'000), .boot = BootFromMillis(5'000'000)}};
+  std::unique_ptr<FaultyReads> reads_;
+  std::unique_ptr<Engine> engine_;
+  RequestId next_request_ = 1;
+  std::map<RequestId, Reply> replies_;
+  Status fatal_;
+  bool told_ = false;
+};
+
+TEST(ReadFaultTest, AReadThatFailsEndsTheEngineAndNoWrongAnswerIsGiven) {
+  Life good(Fault::kNone, 0);
+  good.Run();
+  ASSERT_TRUE(good.fatal().ok()) << good.fatal().message();
+  uint64_t ended = 0;
+  uint64_t at = 0;
+  for (bool struck = true; struck && !HasFailure(); ++at) {
+    SCOPED_TRACE("read " + std::to_string(at));
+    Life life(Fault::kFails, at);
+    life.Run();
+    struck = life.struck();
+    ended += life.fatal().ok() ? 0U : 1U;
+    if (!life.fatal().ok()) {
+      EXPECT_EQ(life.fatal().code(), StatusCode::kUnavailable) << life.fatal().message();
+    }
+    for (const auto& [request, reply] : life.replies()) {
+      const Reply& expected = good.replies().at(request);
+      if (reply.status.code() != StatusCode::kUnavailable) {
+        EXPECT_EQ(reply.status.code(), expected.status.code()) << reply.status.message();
+        EXPECT_EQ(Digest(reply), Digest(expected)) << "request " << request;
+      }
+    }
+  }
+  std::printf("%llu reads, %llu ended the engine\n",
+              static_cast<unsigned long long>(at),
+              static_cast<unsigned long long>(ended));
+  EXPECT_GT(at, 100U);
+  EXPECT_GT(ended, at * 9 / 10);
+}
+
+TEST(ReadFaultTest, P9ADamagedReadIsNamedAndNoPayloadIsWrong) {
+  std::set<std::string> payloads;
+  Life good(Fault::kNone, 0);
+  good.Run();
+  const auto each_payload = [](const Life& life, const auto& take) {
+    for (const auto& [request, reply] : life.replies()) {
+      if (const auto* leased = std::get_if<Leased>(&reply.body)) {
+        for (const JobView& job : leased->jobs) {
+          take(*job.payload);
+        }
+      }
+    }
+  };
+  for (int i = 0; i < 10; ++i) {
+    payloads.insert({"ready " + std::to_string(i), "far " + std::to_string(i)});
+  }
+  payloads.insert({"absolute", "new", std::string(5000, 'b')});
+  uint64_t named = 0;
+  uint64_t at = 0;
+  for (bool struck = true; struck && !HasFailure(); ++at) {
+    SCOPED_TRACE("read " + std::to_string(at));
+    Life life(Fault::kDamaged, at);
+    life.Run();
+    struck = life.struck();
+    if (!life.fatal().ok()) {
+      EXPECT_EQ(life.fatal().code(), StatusCode::kDataLoss) << life.fatal().message();
+    }
+    named += life.told() || !life.fatal().ok() ? 1U : 0U;
+    each_payload(life, [&](const std::string& payload) {
+      EXPECT_TRUE(payloads.contains(payload)) << payload;
+    });
+    if (!life.told() && life.fatal().ok()) {
+      // Nobody needed what was damaged: then all is as it was.
+      for (const auto& [request, reply] : life.replies()) {
+        EXPECT_EQ(Digest(reply), Digest(good.replies().at(request))) << "request " << request;
+      }
+    }
+  }
+  EXPECT_GT(named, at / 3);
+}
+
+}  // namespace
+}  // namespace delayd::engine

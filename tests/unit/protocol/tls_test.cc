@@ -1,0 +1,147 @@
+#include "protocol/tls.h"
+
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/certificate.h"
+#include "tests/support/temp_dir.h"
+
+#include <sys/stat.h>
+
+namespace delayd::protocol {
+namespace {
+
+using ::delayd::testing::CertificateFiles;
+using ::delayd::testing::MakeCertificate;
+using ::delayd::testing::TempDir;
+using ::testing::HasSubstr;
+
+// One end of a conversation without a network.
+struct End {
+  explicit End(const TlsContext::Ptr& context) : channel(context) {}
+
+  End(const TlsContext::Ptr& context, const std::string& host) : channel(context, host) {}
+
+  // Takes what the other end has to say, `step` bytes at a time.
+  void TakeFrom(End* other, size_t step) {
+    while (!other->channel.output().empty()) {
+      const std::string bytes(other->channel.output().substr(0, step));
+      other->channel.Sent(bytes.size());
+      if (status.ok()) {
+        status = channel.Receive(bytes, &heard);
+      }
+    }
+  }
+
+  TlsChannel channel;
+  std::string heard;
+  Status status;
+};
+
+void Talk(End* a, End* b, size_t step = 4096) {
+  while (!a->channel.output().empty() || !b->channel.output().empty()) {
+    b->TakeFrom(a, step);
+    a->TakeFrom(b, step);
+  }
+}
+
+class TlsTest : public ::testing::Test {
+ protected:
+  static TlsContext::Ptr Server(const CertificateFiles& files) {
+    return TlsContext::ForServer(files.certificate, files.key).value();
+  }
+
+  static TlsContext::Ptr Client(const CertificateFiles& trusted) {
+    return TlsContext::ForClient(trusted.certificate).value();
+  }
+
+  // What the client says of a server with these files.
+  Status Verdict(const CertificateFiles& shown,
+                 const CertificateFiles& trusted,
+                 const std::string& host) {
+    End server(Server(shown));
+    End client(Client(trusted), host);
+    Talk(&client, &server);
+    EXPECT_EQ(client.channel.established(), client.status.ok());
+    if (!client.status.ok()) {
+      EXPECT_FALSE(server.channel.established() && server.status.ok()) << "the server is told";
+    }
+    return client.status;
+  }
+
+  TempDir dir_;
+  const CertificateFiles ours_ = MakeCertificate(dir_.path(), "ours");
+};
+
+TEST_F(TlsTest, BothSidesHearWhatTheOtherSaysHoweverTheBytesArrive) {
+  for (const size_t step : {size_t{1}, size_t{7}, size_t{100'000}}) {
+    End server(Server(ours_));
+    End client(Client(ours_), "localhost");
+    Talk(&client, &server, step);
+    ASSERT_TRUE(client.channel.established()) << client.status.message();
+    ASSERT_TRUE(server.channel.established()) << server.status.message();
+    const std::string large(200'000, 'x');
+    ASSERT_TRUE(client.channel.Send("hello").ok());
+    ASSERT_TRUE(server.channel.Send(large).ok());
+    EXPECT_EQ(client.channel.output().find("hello"), std::string_view::npos);
+    Talk(&client, &server, step);
+    EXPECT_EQ(server.heard, "hello");
+    EXPECT_EQ(client.heard, large);
+  }
+}
+
+TEST_F(TlsTest, TheCertificateMustBeForTheHost) {
+  EXPECT_TRUE(Verdict(ours_, ours_, "localhost").ok());
+  EXPECT_TRUE(Verdict(ours_, ours_, "127.0.0.1").ok());
+  for (const char* other : {"example.com", "127.0.0.2", "::1", "localhost.example.com"}) {
+    const Status status = Verdict(ours_, ours_, other);
+    EXPECT_EQ(status.reason(), "tls_failed") << other;
+    EXPECT_THAT(status.message(), HasSubstr("certificate is refused")) << other;
+  }
+}
+
+TEST_F(TlsTest, TheCertificateMustBeOfSomebodyTrustedAndValid) {
+  const CertificateFiles stranger = MakeCertificate(dir_.path(), "stranger");
+  EXPECT_THAT(Verdict(stranger, ours_, "localhost").message(), HasSubstr("self-signed"));
+  const CertificateFiles old = MakeCertificate(dir_.path(), "old", "DNS:localhost", false);
+  EXPECT_THAT(Verdict(old, old, "localhost").message(), HasSubstr("expired"));
+}
+
+TEST_F(TlsTest, WhatIsNoTlsFailsAndStaysFailed) {
+  End server(Server(ours_));
+  std::string heard;
+  const Status status = server.channel.Receive("GET / HTTP/1.1\r\n\r\n", &heard);
+  EXPECT_EQ(status.reason(), "tls_failed");
+  EXPECT_FALSE(server.channel.established());
+  EXPECT_FALSE(server.channel.Receive("more", &heard).ok());
+  EXPECT_EQ(heard, "");
+}
+
+TEST_F(TlsTest, AnEndThatWasMeantIsToldFromACut) {
+  End server(Server(ours_));
+  End client(Client(ours_), "localhost");
+  Talk(&client, &server);
+  EXPECT_FALSE(client.channel.peer_closed());
+  server.channel.Close();
+  Talk(&client, &server);
+  EXPECT_TRUE(client.channel.peer_closed());
+  EXPECT_FALSE(server.channel.peer_closed());
+}
+
+TEST_F(TlsTest, FilesThatCannotBeUsedAreNamedWithTheCure) {
+  const auto server = [](const std::string& certificate, const std::string& key) {
+    return TlsContext::ForServer(certificate, key).status();
+  };
+  EXPECT_THAT(server("/nowhere.crt", ours_.key).message(), HasSubstr("/nowhere.crt"));
+  EXPECT_THAT(server(ours_.certificate, "/nowhere.key").message(), HasSubstr("/nowhere.key"));
+  const CertificateFiles other = MakeCertificate(dir_.path(), "other");
+  EXPECT_THAT(server(ours_.certificate, other.key).message(), HasSubstr("belong to"));
+  EXPECT_THAT(TlsContext::ForClient("/nowhere.pem").status().message(), HasSubstr("/nowhere.pem"));
+  ASSERT_EQ(::chmod(ours_.key.c_str(), 0644), 0);
+  EXPECT_EQ(server(ours_.certificate, ours_.key).code(), StatusCode::kPermissionDenied);
+}
+
+}  // namespace
+}  // namespace delayd::protocol

@@ -1,0 +1,244 @@
+// Recovery when the disk does not play along, and the account it gives: nothing is cut that was not
+// copied aside, and every refusal names what it is about.
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "base/coding.h"
+#include "storage/batch_floor.h"
+#include "storage/masked_crc.h"
+#include "tests/unit/storage/recovery_fixture.h"
+
+namespace delayd::storage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RecoveryErrorsTest : public RecoveryTest {
+ protected:
+  // The newest log loses its last bytes.
+  std::string TearTail() {
+    Commit(1, 5);
+    const std::string whole = ReadFile(Log());
+    WriteFile(Log(), whole.substr(0, whole.size() - 3));
+    return Log();
+  }
+
+  // A log with damage to acknowledged batches.
+  std::string DamageMiddle() {
+    Commit(1, 30);
+    const std::string whole = ReadFile(Log());
+    WriteFile(Log(), Flipped(whole, whole.size() / 2));
+    return Log();
+  }
+
+  std::string Manifest() const {
+    const std::string current = ReadFile(path() + "/CURRENT");
+    return path() + "/" + current.substr(0, current.size() - 1);
+  }
+};
+
+TEST_F(RecoveryErrorsTest, P9WhatCannotBeCopiedAsideIsNotCut) {
+  const std::string log = TearTail();
+  const std::string torn = ReadFile(log);
+  const uint64_t offset = *ScanLog(torn).damaged_at;
+  const std::string copies = path() + "/damaged";
+  WriteFile(copies, "a file where the directory should be");
+  const auto file_in_the_way = Open();
+  EXPECT_EQ(file_in_the_way.status().reason(), "storage_io");
+  EXPECT_THAT(file_in_the_way.status().message(), HasSubstr("nothing was changed"));
+  EXPECT_EQ(ReadFile(log), torn);
+  fs::remove(copies);
+  const std::string copy =
+      copies + "/" + fs::path(log).filename().string() + "." + std::to_string(offset);
+  fs::create_directories(copy);
+  EXPECT_EQ(Open().status().reason(), "storage_io") << "a directory where the copy should be";
+  EXPECT_EQ(ReadFile(log), torn);
+  fs::remove(copy);
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(RecoveryErrorsTest, ALookChangesNothingAndTellsOfATornTail) {
+  const std::string log = TearTail();
+  const std::string torn = ReadFile(log);
+  RecoveryReport report;
+  ASSERT_TRUE(RecoverLogs(path(), LogRepair::kLookOnly, &report).ok());
+  EXPECT_THAT(report.Lines(),
+              ElementsAre(AllOf(HasSubstr(fs::path(log).filename().string() + ": would cut"),
+                                HasSubstr("left as it is"))));
+  EXPECT_EQ(ReadFile(log), torn);
+  EXPECT_FALSE(fs::exists(path() + "/damaged"));
+}
+
+TEST_F(RecoveryErrorsTest, P9ALossIsShownBeforeItIsAccepted) {
+  const std::string log = DamageMiddle();
+  const std::string damaged = ReadFile(log);
+  RecoveryReport look;
+  EXPECT_EQ(RecoverLogs(path(), LogRepair::kLookOnly, &look).reason(), "damaged_store");
+  RecoveryReport report;
+  ASSERT_TRUE(RecoverLogs(path(), LogRepair::kShowLoss, &report).ok());
+  EXPECT_GT(report.lost_batches, 0U);
+  EXPECT_EQ(report.lost_jobs.size(), report.lost_batches);
+  EXPECT_THAT(report.Lines(), Contains(HasSubstr("would be lost: ")));
+  EXPECT_THAT(report.Lines(), Not(Contains(HasSubstr("or more"))));
+  EXPECT_EQ(ReadFile(log), damaged);
+}
+
+TEST_F(RecoveryErrorsTest, AcceptedLossTakesTheNewerLogsAndReportsThemInOrder) {
+  Commit(1, 20);
+  const std::string log = Log();
+  const std::string whole = ReadFile(log);
+  const uint64_t half = *ScanLog(Flipped(whole, whole.size() / 2)).damaged_at;
+  const std::string newer = path() + "/900000.log";
+  WriteFile(newer, whole.substr(half));
+  WriteFile(path() + "/900001.log", "");
+  WriteFile(log, Flipped(whole.substr(0, half), half - 1));
+  RecoveryReport report;
+  ASSERT_TRUE(RecoverLogs(path(), LogRepair::kAcceptLoss, &report).ok());
+  ASSERT_EQ(report.cuts.size(), 2U) << "of the empty log there is nothing to cut";
+  EXPECT_EQ(report.cuts[0].file, fs::path(log).filename().string());
+  EXPECT_EQ(report.cuts[1].file, "900000.log");
+  EXPECT_EQ(report.cuts[1].offset, 0U);
+  EXPECT_EQ(fs::file_size(newer), 0U);
+  EXPECT_EQ(report.lost_batches, ScanLog(whole.substr(half)).records);
+}
+
+TEST_F(RecoveryErrorsTest, WhatCannotBeReadIsNamed) {
+  RecoveryReport report;
+  const Status missing = RecoverLogs(path() + "/none", LogRepair::kTornTails, &report);
+  EXPECT_EQ(missing.reason(), "storage_io");
+  EXPECT_THAT(missing.message(), HasSubstr(path() + "/none"));
+  EXPECT_THAT(ScanLogFile(path() + "/none.log").status().message(), HasSubstr("none.log"));
+
+  Commit(1, 3);
+  for (const std::string& name : {std::string("900000.log"), std::string("CURRENT")}) {
+    const std::string file = path() + "/" + name;
+    const std::string kept = fs::exists(file) ? ReadFile(file) : "";
+    fs::remove(file);
+    fs::create_directory(file);
+    const Status status = RecoverLogs(path(), LogRepair::kTornTails, &report);
+    EXPECT_THAT(status.message(), HasSubstr(name));
+    fs::remove(file);
+    if (!kept.empty()) {
+      WriteFile(file, kept);
+    }
+  }
+  fs::remove(Manifest());
+  fs::create_directory(Manifest());
+  EXPECT_THAT(RecoverLogs(path(), LogRepair::kTornTails, &report).message(),
+              HasSubstr("MANIFEST-"));
+}
+
+// A record of RocksDB's log format, whole in one piece.
+std::string Record(const std::string& payload) {
+  std::string piece(1, '\x01');
+  piece += payload;
+  const uint32_t crc = MaskCrc(Crc32c(piece));
+  std::string out;
+  for (const uint64_t byte : {crc & 0xff,
+                              crc >> 8 & 0xff,
+                              crc >> 16 & 0xff,
+                              crc >> 24,
+                              static_cast<uint32_t>(payload.size()),
+                              0U}) {
+    out += static_cast<char>(byte);
+  }
+  return out + piece;
+}
+
+TEST_F(RecoveryErrorsTest, TheOldestLogNeededIsReadFromTheManifest) {
+  fs::create_directory(path());
+  WriteFile(path() + "/CURRENT", "MANIFEST-000001\n");
+  const auto needed = [this](const std::vector<std::string>& edits) {
+    std::string manifest;
+    for (const std::string& edit : edits) {
+      manifest += Record(edit);
+    }
+    WriteFile(path() + "/MANIFEST-000001", manifest);
+    RecoveryReport report;
+    EXPECT_TRUE(RecoverLogs(path(), LogRepair::kLookOnly, &report).ok());
+    return report.oldest_log_needed;
+  };
+  const std::string comparator(
+      "\x01\x03"
+      "abc",
+      5);
+  const std::string numbers("\x02\x09\x03\x0c\x09\x01\xcb\x01\x07", 9);  // 203 takes two bytes
+  EXPECT_EQ(needed({comparator}), 0U);
+  EXPECT_EQ(needed({comparator + numbers + "\x0a\x05"}), 5U);
+  EXPECT_EQ(needed({"\x0a\x05", "\x0a\x11", "\x0a\x06"}), 17U) << "the highest counts";
+  EXPECT_EQ(needed({"\x64\x0a\x05"}), 0U) << "what follows a field of no interest is not read";
+  EXPECT_EQ(needed({"\x0a\x85"}), 0U) << "cut within a number";
+}
+
+TEST_F(RecoveryErrorsTest, ReportsOfManyLostJobsAndOfStaleNotes) {
+  RecoveryReport report;
+  report.cuts.push_back({.file = "7.log", .offset = 1, .bytes = 2, .batches_lost = 3, .copy = "c"});
+  report.lost_batches = 3;
+  report.lost_jobs.resize(kLostJobsMax);
+  report.stale_log_note = 6;
+  report.batch_number = 4;
+  report.batch_number_floor = 9;
+  EXPECT_THAT(report.Lines(),
+              ElementsAre(AllOf(HasSubstr("7.log: cut 2 bytes"), HasSubstr("3 acknowledged")),
+                          AllOf(HasSubstr("lost by the operator's word"), HasSubstr("or more")),
+                          HasSubstr("noted log 6"),
+                          AllOf(HasSubstr("reached batch 9"), HasSubstr("is at batch 4"))));
+}
+
+// What is left of a store: index rows of some jobs.
+class IndexRows final : public JobReader {
+ public:
+  Status Get(Table /*table*/, std::string_view key, std::string* /*value*/) const override {
+    const auto id = ParseIndexKey(key);
+    return broken                                            ? Unavailable("the disk is gone")
+           : id.ok() && (*id == JobId{1} || *id == JobId{2}) ? OkStatus()
+                                                             : NotFound("no row");
+  }
+
+  Status Scan(Table /*table*/,
+              std::string_view /*from*/,
+              std::string_view /*to*/,
+              const Visitor& /*visit*/) const override {
+    return Unavailable("nothing is scanned here");
+  }
+
+  bool broken = false;
+};
+
+TEST(LossByJobTest, P9EachJobOfALossIsToldWhatBecameOfIt) {
+  IndexRows store;
+  RecoveryReport report;
+  report.lost_jobs = {JobId{4}, JobId{3}, JobId{1}, JobId{3}, JobId{2}};
+  report.ended_jobs = {JobId{4}, JobId{2}, JobId{2}};
+  const auto loss = SortLostJobs(report, store);
+  ASSERT_TRUE(loss.ok());
+  EXPECT_THAT(loss->older, ElementsAre(JobId{1}));
+  EXPECT_THAT(loss->revived, ElementsAre(JobId{2}));
+  EXPECT_THAT(loss->gone, ElementsAre(JobId{3})) << "4 came and ended in what was lost";
+  store.broken = true;
+  EXPECT_EQ(SortLostJobs(report, store).status().code(), StatusCode::kUnavailable);
+  report.ended_jobs.clear();
+  EXPECT_EQ(SortLostJobs(report, store).status().code(), StatusCode::kUnavailable);
+}
+
+TEST_F(RecoveryErrorsTest, AFloorThatCannotBeWrittenStaysWhereItWas) {
+  BatchFloor nowhere(path() + "/none");
+  EXPECT_THAT(nowhere.Set(7).message(), HasSubstr("cannot open"));
+  nowhere.Raise(kBatchFloorStep);  // must not end the store
+  EXPECT_EQ(nowhere.Read(), 0U);
+  fs::create_directory(path());
+  fs::create_symlink("/dev/full", path() + "/BATCH");
+  EXPECT_THAT(BatchFloor(path()).Set(7).message(), HasSubstr("cannot write"));
+  fs::remove(path() + "/BATCH");
+  fs::create_symlink("/dev/null", path() + "/BATCH");
+  EXPECT_THAT(BatchFloor(path()).Set(7).message(), HasSubstr("cannot fsync"));
+}
+
+}  // namespace
+}  // namespace delayd::storage

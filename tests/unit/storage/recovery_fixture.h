@@ -1,0 +1,100 @@
+// A store on a disk whose fsync is free, its files, and ways to damage them.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/keys.h"
+#include "storage/log_scan.h"
+#include "storage/record.h"
+#include "storage/recovery.h"
+#include "storage/rocks_job_store.h"
+#include "tests/support/fault_file_system.h"
+#include "tests/support/temp_dir.h"
+
+namespace delayd::storage {
+
+namespace fs = std::filesystem;
+
+inline std::string ReadFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+inline void WriteFile(const std::string& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary) << content;
+}
+
+inline std::string Flipped(std::string bytes, size_t at) {
+  bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
+  return bytes;
+}
+
+class RecoveryTest : public ::testing::Test {
+ protected:
+  std::string path() const { return dir_.Sub("data"); }
+
+  StatusOr<std::unique_ptr<JobStore>> Open(bool accept_loss = false) {
+    report_ = {};
+    return OpenRocksJobStore({.path = path(), .env = env_.get(), .accept_loss = accept_loss},
+                             &report_);
+  }
+
+  // Batches `first` to `last`, one job each, as the engine writes them; ends like a kill.
+  void Commit(uint64_t first, uint64_t last, size_t payload_bytes = 20) {
+    auto store = Open();
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    for (uint64_t number = first; number <= last; ++number) {
+      Batch batch;
+      batch.Put(Table::kTimers, Key(number), std::string(payload_bytes, 'x'));
+      batch.Put(Table::kMeta, kBatchNumberKey, EncodeNumber(kBatchNumberKey, number));
+      ASSERT_TRUE((*store)->Commit(batch).ok());
+    }
+  }
+
+  static std::string Key(uint64_t number) { return TimerKey(WallFromMillis(1), JobId{number}); }
+
+  // The ids that a store holds, in order.
+  static std::vector<uint64_t> Jobs(const JobStore& store) {
+    std::vector<uint64_t> ids;
+    EXPECT_TRUE(store
+                    .Scan(Table::kTimers,
+                          Key(0),
+                          {},
+                          [&](auto key, auto) {
+                            ids.push_back(ToInt(ParseTimerKey(key)->id));
+                            return true;
+                          })
+                    .ok());
+    return ids;
+  }
+
+  // The path of the n-th newest log that holds something.
+  std::string Log(size_t newest = 0) const {
+    std::vector<std::string> logs;
+    for (const auto& entry : fs::directory_iterator(path())) {
+      if (entry.path().extension() == ".log" && entry.file_size() > 0) {
+        logs.push_back(entry.path().string());
+      }
+    }
+    std::ranges::sort(logs);
+    return logs.at(logs.size() - 1 - newest);
+  }
+
+  testing::TempDir dir_;
+  // For speed: its fsync is free.
+  std::unique_ptr<rocksdb::Env> env_ =
+      testing::NewFaultEnv(std::make_shared<testing::FaultFileSystem>());
+  RecoveryReport report_;
+};
+
+}  // namespace delayd::storage
