@@ -73,6 +73,10 @@ Status Importer::AddLine(uint64_t number, std::string_view text) {
 Status Importer::AddBadLine(uint64_t number, const Status& why) {
   // What stands before it is enqueued first: that is what the message will say.
   DELAYD_RETURN_IF_ERROR(Flush());
+  return LeaveOut(number, why);
+}
+
+Status Importer::LeaveOut(uint64_t number, const Status& why) {
   const Status status = why.WithContext(LineName(number));
   if (!options_.keep_going) {
     counts_.settled_line = number - 1;
@@ -194,7 +198,7 @@ Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {
       why.message().starts_with(own_count)
           ? Status(why.code(), why.message().substr(own_count.size()), why.reason())
           : why;
-  return AddBadLine(number, status);
+  return LeaveOut(number, status);
 }
 
 Status Importer::SendOneByOne(const std::vector<Line>& lines) {

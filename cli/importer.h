@@ -87,6 +87,8 @@ class Importer {
   static std::string BodyOf(const std::vector<Line>& lines);
   Status Record(const std::vector<Line>& lines, std::vector<protocol::EnqueuedJob>& jobs);
   Status Refused(const std::vector<Line>& lines, const Status& why);
+  // Everything before it is settled.
+  Status LeaveOut(uint64_t number, const Status& why);
   // OK: it was slept, try again.
   Status Retry(const std::vector<Line>& lines, const Status& why, int tries, BootTime* give_up);
 

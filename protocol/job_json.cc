@@ -88,12 +88,17 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
   }
   writer->String("state", JobStateName(job.state));
   writer->String("due", FormatTimestamp(job.due));
-  writer->String("created", FormatTimestamp(job.created));
-  writer->Number("attempt", job.attempt);
-  if (!job.is_summary()) {
+  const bool whole = !job.is_summary();
+  if (whole) {
     writer->String("due_kind", job.due_kind == DueKind::kRelative ? kRelative : kAbsolute);
+  }
+  writer->String("created", FormatTimestamp(job.created));
+  if (whole) {
     writer->Number("priority", job.priority);
     writer->String("lease", FormatDuration(job.lease));
+  }
+  writer->Number("attempt", job.attempt);
+  if (whole) {
     writer->Number("max_attempts", job.max_attempts);
   }
   if (job.expires_after.has_value()) {

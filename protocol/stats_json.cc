@@ -36,6 +36,9 @@ std::string QueueToJson(const QueueCounts& queue) {
   if (!queue.rate.empty()) {
     writer.String("rate", queue.rate);
   }
+  writer.Number("enqueued", queue.enqueued);
+  writer.Number("acked", queue.acked);
+  writer.Number("cancelled", queue.cancelled);
   return writer.Take();
 }
 
@@ -73,7 +76,14 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
         if (name == "rate") {
           return SetString(name, value, &queue.rate);
         }
-        return OkStatus();
+        if (name == "enqueued") {
+          return SetUint64(name, value, kCountMax, &queue.enqueued);
+        }
+        if (name == "acked") {
+          return SetUint64(name, value, kCountMax, &queue.acked);
+        }
+        return name == "cancelled" ? SetUint64(name, value, kCountMax, &queue.cancelled)
+                                   : OkStatus();
       }));
   return queue;
 }

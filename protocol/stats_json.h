@@ -28,6 +28,10 @@ struct QueueCounts {
   uint32_t concurrency = 0;          // the cap on leased jobs; 0: none
   uint32_t max_jobs = 0;             // the quota; 0: none
   std::string rate;                  // "100/s"; empty: none
+  // Since the start of the daemon.
+  uint64_t enqueued = 0;
+  uint64_t acked = 0;
+  uint64_t cancelled = 0;
 };
 
 std::string QueueToJson(const QueueCounts& queue);

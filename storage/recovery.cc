@@ -19,6 +19,7 @@
 #include "storage/keys.h"
 #include "storage/log_scan.h"
 #include "storage/posix_error.h"
+#include "storage/record.h"
 
 #include <sys/stat.h>
 
@@ -48,10 +49,16 @@ class JobIdCollector final : public rocksdb::WriteBatch::Handler {
         report_->lost_jobs.size() < kLostJobsMax) {
       report_->lost_jobs.push_back(parts->id);
     }
+    // Its key is a time and an id too: a finished job of which something is kept.
+    if (family == static_cast<uint32_t>(Table::kDone) && parts.ok() &&
+        report_->ended_jobs.size() < kLostJobsMax) {
+      report_->ended_jobs.push_back(parts->id);
+    }
     return rocksdb::Status::OK();
   }
 
-  // The index row of a job goes when the job ends, and only then.
+  // The index row of a job goes when the job ends and nothing is kept of it, or when that is
+  // forgotten.
   rocksdb::Status DeleteCF(uint32_t family, const rocksdb::Slice& key) override {
     const auto id = ParseIndexKey({key.data(), key.size()});
     if (family == static_cast<uint32_t>(Table::kIndex) && id.ok() &&
@@ -286,7 +293,8 @@ StatusOr<LossByJob> SortLostJobs(const RecoveryReport& report, const JobReader& 
       return false;
     }
     DELAYD_RETURN_IF_ERROR(got);
-    return true;
+    DELAYD_ASSIGN_OR_RETURN(const IndexRecord place, DecodeIndexRecord(IndexKey(id), value));
+    return place.place != IndexRecord::Place::kDone;
   };
   LossByJob loss;
   const std::set<JobId> ended(report.ended_jobs.begin(), report.ended_jobs.end());

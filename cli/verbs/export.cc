@@ -15,11 +15,11 @@ class ExportVerb final : public Verb {
     return "One job a line, payload included, soonest first; import takes the lines as they are.\n"
            "Jobs that come, go or move meanwhile may be missing or stand as they were.\n"
            "\n"
-           "Pending jobs are written; dead ones with --state dead, queue by queue.\n"
+           "Pending jobs are written; dead ones with --state dead.\n"
            "\n"
            "Examples:\n"
            "  delayctl export --queue orders > orders.jsonl\n"
-           "  delayctl export --queue orders --state dead > dead-orders.jsonl";
+           "  delayctl export --state dead > dead.jsonl";
   }
 
   void Declare(Options* options) override { filter_.Declare(options); }
@@ -35,18 +35,11 @@ class ExportVerb final : public Verb {
     }
     query->limit = limits::kListLimitMax;
     uint64_t written = 0;
-    do {
-      const StatusOr<protocol::JobPage> page = (*api)->List(*query);
-      Status status = page.status();
-      if (status.ok()) {
-        status = WritePage(**api, page->jobs, context, &written);
-      }
-      if (!status.ok()) {
-        context->console.Say("export stopped after " + std::to_string(written) + " jobs");
-        return context->Fail(status);
-      }
-      query->cursor = page->next_cursor;
-    } while (!query->cursor.empty());
+    const Status status = WriteAll(**api, *query, context, &written);
+    if (!status.ok()) {
+      context->console.Say("export stopped after " + std::to_string(written) + " jobs");
+      return context->Fail(status);
+    }
     if (context->console.traits().err_is_terminal) {
       context->console.Say("exported " + std::to_string(written) + " jobs");
     }
@@ -54,6 +47,18 @@ class ExportVerb final : public Verb {
   }
 
  private:
+  static Status WriteAll(Api& api, const ListQuery& query, Context* context, uint64_t* written) {
+    DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, query));
+    for (ListQuery& one : queries) {
+      do {
+        DELAYD_ASSIGN_OR_RETURN(const protocol::JobPage page, api.List(one));
+        DELAYD_RETURN_IF_ERROR(WritePage(api, page.jobs, context, written));
+        one.cursor = page.next_cursor;
+      } while (!one.cursor.empty());
+    }
+    return OkStatus();
+  }
+
   static Status WritePage(Api& api,
                           const std::vector<JobView>& jobs,
                           Context* context,
@@ -69,7 +74,9 @@ class ExportVerb final : public Verb {
       if (!job.ok()) {
         return job.status();
       }
-      job->history.clear();  // the life of this very job: an import begins another
+      // Of this very job: an import begins another.
+      job->history.clear();
+      job->etag.clear();
       context->console.out() << protocol::JobToJson(*job) << '\n';
       ++*written;
     }

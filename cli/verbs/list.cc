@@ -56,10 +56,17 @@ class ListVerb final : public Verb {
   }
 
  private:
-  ExitCode Page(Api& api, ListQuery query, Context* context) const {
+  ExitCode Page(Api& api, const ListQuery& filter, Context* context) const {
+    StatusOr<std::vector<ListQuery>> queries = ListFilter::Expand(api, filter);
+    if (!queries.ok()) {
+      return context->Fail(queries.status());
+    }
     uint64_t left = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     std::optional<JobListPrinter> printer;
-    while (left > 0) {
+    std::string cursor;
+    size_t i = 0;
+    while (i < queries->size() && left > 0) {
+      ListQuery& query = (*queries)[i];
       query.limit = std::min<uint64_t>(left, limits::kListLimitMax);
       StatusOr<protocol::JobPage> page = api.List(query);
       if (!page.ok()) {
@@ -72,15 +79,16 @@ class ListVerb final : public Verb {
       printer->Print(page->jobs);
       left -= std::min<uint64_t>(left, page->jobs.size());
       // A page may be empty and have a next one: the daemon looks at a bounded number of rows.
-      query.cursor = page->next_cursor;
-      if (query.cursor.empty()) {
-        break;
-      }
+      cursor = query.cursor = page->next_cursor;
+      i += cursor.empty() ? 1U : 0U;
     }
-    if (printer.has_value()) {
-      printer->Finish(query.cursor);
+    if (!printer.has_value()) {
+      printer.emplace(context);  // no queue has any
+      printer->Print({});
     }
-    if (!query.cursor.empty() && context->console.traits().err_is_terminal) {
+    printer->Finish(cursor);
+    const bool more = !cursor.empty() || i < queries->size();
+    if (more && context->console.traits().err_is_terminal) {
       context->console.Say("there are more; give --limit N or --all");
     }
     return kExitOk;

@@ -28,4 +28,19 @@ StatusOr<ListQuery> ListFilter::Resolve() const {
   return query_;
 }
 
+StatusOr<std::vector<ListQuery>> ListFilter::Expand(Api& api, const ListQuery& query) {
+  if (query.queue.has_value() || query.state != JobStateName(JobState::kDead)) {
+    return std::vector<ListQuery>{query};
+  }
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::QueueCounts> queues, api.Queues());
+  std::vector<ListQuery> queries;
+  for (const protocol::QueueCounts& queue : queues) {
+    if (queue.dead > 0) {
+      queries.push_back(query);
+      queries.back().queue = queue.name;
+    }
+  }
+  return queries;
+}
+
 }  // namespace delayd::cli

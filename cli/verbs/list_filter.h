@@ -3,6 +3,8 @@
 // Threads: one owner.
 #pragma once
 
+#include <vector>
+
 #include "base/status.h"
 #include "cli/api.h"
 #include "cli/options.h"
@@ -14,6 +16,9 @@ class ListFilter {
   void Declare(Options* options);
   // Without limit and cursor.
   StatusOr<ListQuery> Resolve() const;
+
+  // What to ask for, one after another: dead jobs lie queue by queue.
+  static StatusOr<std::vector<ListQuery>> Expand(Api& api, const ListQuery& query);
 
  private:
   ListQuery query_;

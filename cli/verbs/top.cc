@@ -56,13 +56,17 @@ StatusOr<Sample> Look(Api& api, const Clock& clock) {
   return sample;
 }
 
-std::string PerSecond(const Sample& before, const Sample& after, std::string_view name) {
+std::string Rate(const Sample& before, const Sample& after, uint64_t from, uint64_t to) {
   const int64_t millis = std::max<int64_t>((after.now.boot - before.now.boot).count(), 1);
-  const uint64_t count = after.Number(name) - std::min(before.Number(name), after.Number(name));
+  const uint64_t count = to - std::min(from, to);  // a daemon that started anew counts from 0
   char text[32];
   std::snprintf(
       text, sizeof text, "%.1f/s", static_cast<double>(count) * 1000 / static_cast<double>(millis));
   return text;
+}
+
+std::string PerSecond(const Sample& before, const Sample& after, std::string_view name) {
+  return Rate(before, after, before.Number(name), after.Number(name));
 }
 
 class TopVerb final : public Verb {
@@ -129,7 +133,7 @@ class TopVerb final : public Verb {
           << (once_ ? "" : "  Ctrl-C ends") << "\n\n";
       PrintHead(before, after, context);
       PrintMinute(after, context);
-      PrintQueues(after, context);
+      PrintQueues(before, after, context);
     }
     out.flush();
   }
@@ -169,15 +173,20 @@ class TopVerb final : public Verb {
                            << " due in the next 60s\n\n";
   }
 
-  static void PrintQueues(const Sample& sample, Context* context) {
-    Table table({"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "PAUSED"});
+  static void PrintQueues(const Sample& before, const Sample& sample, Context* context) {
+    Table table({"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "ENQUEUED", "ACKED", "PAUSED"});
     for (size_t i = 0; i < std::min(sample.queues.size(), kQueuesShown); ++i) {
       const protocol::QueueCounts& queue = sample.queues[i];
+      const auto found = std::ranges::find(before.queues, queue.name, &protocol::QueueCounts::name);
+      const protocol::QueueCounts earlier =
+          found == before.queues.end() ? protocol::QueueCounts{} : *found;
       table.Add({queue.name,
                  std::to_string(queue.scheduled),
                  std::to_string(queue.ready),
                  std::to_string(queue.leased),
                  std::to_string(queue.dead),
+                 Rate(before, sample, earlier.enqueued, queue.enqueued),
+                 Rate(before, sample, earlier.acked, queue.acked),
                  queue.paused ? "yes" : "no"});
     }
     table.Flush(&context->console);

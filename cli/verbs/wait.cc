@@ -18,8 +18,8 @@ class WaitVerb final : public Verb {
 
   std::string_view details() const override {
     return "Exit codes: 0 acked (or, with --for fired, due), 1 dead, 3 not known, 4 cancelled,\n"
-           "6 --wait is over. A job without a key is forgotten when it ends: that it is gone\n"
-           "counts as 0.\n"
+           "6 --wait is over. A job without a key, in a queue without history_retention, is\n"
+           "forgotten when it ends: gone before it was due counts as cancelled, later as acked.\n"
            "\n"
            "Examples:\n"
            "  delayctl wait 4711 --wait 1h && echo done\n"
@@ -58,8 +58,7 @@ class WaitVerb final : public Verb {
     for (;;) {
       const StatusOr<JobView> job = api.Show(ref);
       if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
-        Say(*last, "finished", context);
-        return kExitOk;
+        return Gone(*last, context);
       }
       if (!job.ok()) {
         return context->Fail(job.status());
@@ -78,6 +77,15 @@ class WaitVerb final : public Verb {
       }
       context->sleep(wait_.has_value() ? std::min(kLookEvery, *wait_ - waited) : kLookEvery);
     }
+  }
+
+  // A forgotten job: what is most likely by the state in which it was seen last.
+  static ExitCode Gone(JobView job, Context* context) {
+    const bool early = job.state == JobState::kScheduled && context->clock.Sample().wall < job.due;
+    job.state = JobState::kFinished;
+    job.outcome = early ? "cancelled" : "acked";
+    Say(job, early ? "gone before it was due: cancelled" : "finished", context);
+    return early ? kExitRefused : kExitOk;
   }
 
   // None: it goes on.

@@ -163,11 +163,14 @@ StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located) {
 }
 
 Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) const {
-  return FailedPrecondition(
-      DescribeJobRef(ref) + " names job " + std::to_string(ToInt(located.id)) + ", which was " +
-          (located.finished->cancelled ? "cancelled" : "acked") + " at " +
-          FormatUtc(located.finished->at) + " and is finished; nothing was changed",
-      "finished");
+  const std::string who = std::holds_alternative<JobId>(ref)
+                              ? DescribeJobRef(ref) + " was "
+                              : DescribeJobRef(ref) + " names job " +
+                                    std::to_string(ToInt(located.id)) + ", which was ";
+  return FailedPrecondition(who + (located.finished->cancelled ? "cancelled" : "acked") + " at " +
+                                FormatUtc(located.finished->at) +
+                                " and is finished; nothing was changed",
+                            "finished");
 }
 
 Status EngineCore::RefuseState(const Located& located, const JobRef& ref, std::string_view why) {

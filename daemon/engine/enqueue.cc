@@ -51,7 +51,7 @@ uint64_t FingerprintOf(const JobSpec& spec) {
 Status KeyConflict(const JobSpec& spec) {
   return AlreadyExists("key " + spec.key + " in queue " + spec.queue +
                            " belongs to a job with other content; cancel that job, use another "
-                           "key, or say on_conflict",
+                           "key, or enqueue with on_conflict",
                        "key_conflict");
 }
 

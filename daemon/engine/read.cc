@@ -60,6 +60,7 @@ JobView EngineCore::FinishedView(const JobRecord& record, bool cancelled) const 
   JobView view = ViewOf(record, JobState::kFinished);
   view.finished = now_.wall;
   view.outcome = cancelled ? "cancelled" : "acked";
+  view.reserves += cancelled ? 0 : 1;  // the hand-out that was acked
   return view;
 }
 
@@ -112,6 +113,7 @@ JobView EngineCore::DoneView(JobId id,
   JobView view;
   if (done.story) {
     view = ViewOf(*done.story, JobState::kFinished);
+    view.reserves += done.cancelled ? 0 : 1;
     if (with_payload && !done.story->payload_is_big) {
       view.payload = done.story->payload;
     }

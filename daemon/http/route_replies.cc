@@ -62,7 +62,10 @@ protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
           .max_jobs = queue.max_jobs,
           .rate = queue.rate.count == 0 ? std::string()
                                         : std::to_string(queue.rate.count) + "/" +
-                                              protocol::FormatDuration(queue.rate.per)};
+                                              protocol::FormatDuration(queue.rate.per),
+          .enqueued = queue.enqueued,
+          .acked = queue.acked,
+          .cancelled = queue.cancelled};
 }
 
 Response RenderOneQueue(const engine::QueueList& list) {

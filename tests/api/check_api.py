@@ -39,15 +39,18 @@ class Api:
     def example(self, name):
         return self.document["components"]["schemas"][name]["example"]
 
-    def call(self, method, path, status, body=None, content_type=JSON, query="", **captures):
+    def call(self, method, path, status, body=None, content_type=JSON, query="", headers=None,
+             line="EnqueuedJob", **captures):
         """Calls, checks the answer against its description, and gives it."""
         target = path + query
         for name, value in captures.items():
             target = target.replace("{" + name + "}", str(value))
         text = body if body is None or isinstance(body, str) else json.dumps(body)
-        self.connection.request(method, target, text, {"Content-Type": content_type} if text else {})
+        self.connection.request(method, target, text,
+                                dict(headers or {}, **({"Content-Type": content_type} if text else {})))
         response = self.connection.getresponse()
         raw = response.read().decode()
+        self.etag = response.headers["ETag"]
         kind = response.headers.get_content_type()
         where = f"{method} {target} -> {response.status}"
         if response.status != status:
@@ -62,7 +65,7 @@ class Api:
             self.faults.append(f"{where}: content type {kind} is not described")
             return {}
         if kind == LINES:
-            schema = self.document["components"]["schemas"]["EnqueuedJob"]
+            schema = self.document["components"]["schemas"][line]
             for line in raw.splitlines():
                 self.faults += [f"{where}: {fault}" for fault in
                                 breaches(self.document, schema, json.loads(line))]
@@ -96,12 +99,17 @@ def walk(api):
     api.call("GET", "/v1/jobs/{id}", 404, id=999)
     api.call("GET", "/v1/jobs/{id}", 400, id="zero")
     api.call("PATCH", "/v1/jobs/{id}", 200, api.example("Reschedule"), id=job["id"])
+    api.call("POST", "/v1/jobs", 201, '{"delay":"1h"}\n', content_type=LINES, line="EnqueuedId",
+             headers={"Prefer": "return=minimal"})
     key = {"queue": "orders", "key": "order%3A1001"}
     by_key = "/v1/queues/{queue}/jobs/by-key/{key}"
     api.call("GET", by_key, 200, **key)
     api.call("PATCH", by_key, 200, api.example("Reschedule"), **key)
+    if_unchanged(api, job["id"], by_key, key)
     api.call("DELETE", by_key, 200, **key)
     api.call("GET", by_key, 200, **key)  # finished, kept with its key
+    api.call("GET", "/v1/jobs/{id}", 200, id=job["id"])
+    api.call("DELETE", "/v1/jobs/{id}", 409, id=job["id"])
     api.call("DELETE", by_key, 409, **key)
     plain = api.call("POST", "/v1/jobs", 201, {"delay": "1h"})
     api.call("DELETE", "/v1/jobs/{id}", 200, id=plain["id"])
@@ -140,6 +148,7 @@ def walk(api):
         api.call("POST", "/v1/admin/backup", 409, {"dir": directory})
     api.call("POST", "/v1/admin/backup", 400, {"dir": "copy"})
     life_of_queues(api)
+    rules_of_keys(api)
     api.call("POST", "/v1/clock/accept", 200)
     api.call("POST", "/v1/admin/drain", 200)
     api.call("POST", "/v1/jobs", 503, {"queue": "work", "delay": "1h", "payload": "x"})
@@ -149,6 +158,32 @@ def walk(api):
         api.call("GET", path, 200)
     if api.call("GET", "/openapi.json", 200) != api.document:
         api.faults.append("GET /openapi.json is not protocol/openapi.json")
+
+
+def if_unchanged(api, job, by_key, key):
+    """A change with the tag of an older look is refused, one with the tag of the last look is made."""
+    api.call("GET", "/v1/jobs/{id}", 200, id=job)
+    old = {"If-Match": api.etag}
+    api.call("PATCH", "/v1/jobs/{id}", 200, {"delay": "3h"}, headers=old, id=job)
+    new = {"If-Match": '"x", ' + api.etag}
+    for path, ref in (("/v1/jobs/{id}", {"id": job}), (by_key, key)):
+        api.call("PATCH", path, 412, {"delay": "4h"}, headers=old, **ref)
+        api.call("DELETE", path, 412, headers=old, **ref)
+    api.call("PATCH", by_key, 400, {"delay": "4h"}, headers={"If-Match": "unquoted"}, **key)
+    api.call("PATCH", by_key, 200, {"delay": "4h"}, headers=new, **key)
+
+
+def rules_of_keys(api):
+    spec = {"queue": "rules", "key": "k", "delay": "1h", "payload": "first"}
+    job = api.call("POST", "/v1/jobs", 201, spec)
+    kept = api.call("POST", "/v1/jobs", 200, dict(spec, payload="second", on_conflict="keep"))
+    replaced = api.call("POST", "/v1/jobs", 200, dict(spec, payload="3", delay="0s", on_conflict="replace"))
+    if not job["id"] == kept["id"] == replaced["id"] or replaced["payload_bytes"] != 1:
+        api.faults.append(f"on_conflict: {job}, {kept}, {replaced}")
+    api.call("POST", "/v1/queues/{queue}/lease", 200, {"wait": "5s"}, queue="rules")
+    api.call("POST", "/v1/jobs", 409, dict(spec, on_conflict="replace"))
+    api.call("POST", "/v1/jobs", 400, dict(spec, on_conflict="perhaps"))
+    api.call("POST", "/v1/jobs", 400, {"on_conflict": "keep"})
 
 
 def life_of_queues(api):

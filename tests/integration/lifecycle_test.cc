@@ -35,7 +35,7 @@ TEST(LifecycleTest, AJobGoesAllTheWay) {
   daemon.CtlOk({"extend", token, "--lease", "5m"});
   daemon.CtlOk({"ack", token});
   EXPECT_EQ(daemon.Ctl({"ack", token}).exit_code, 4);
-  EXPECT_EQ(daemon.Ctl({"cancel", id}).exit_code, 3);
+  EXPECT_EQ(daemon.Ctl({"cancel", id}).exit_code, 4) << "finished, and kept with its key";
   EXPECT_EQ(daemon.Ctl({"cancel", "--queue", "orders", "--key", "order:1001"}).exit_code, 4);
   EXPECT_EQ(daemon.Stop().exit_code, 0);
 }
@@ -58,7 +58,7 @@ TEST(LifecycleTest, CancelAndRescheduleByIdAndKey) {
 
 // The state that a restart must keep, as a user sees it.
 std::string Snapshot(Daemon* daemon) {
-  return daemon->CtlOk({"list", "--all", "-o", "jsonl"}) + daemon->CtlOk({"queues", "-o", "json"});
+  return daemon->CtlOk({"list", "--all", "-o", "jsonl"}) + daemon->CtlOk({"queues"});
 }
 
 void FillWithEverything(Daemon* daemon) {

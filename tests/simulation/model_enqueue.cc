@@ -129,6 +129,7 @@ JobView Model::FinishedView(const DoneKey& key, uint64_t* batch) const {
   JobView view;
   if (done.story) {
     view = ViewOf(*done.story, JobState::kFinished);
+    view.reserves += done.cancelled ? 0 : 1;
   }
   view.id = key.second;
   view.queue = done.queue;

@@ -183,6 +183,7 @@ void Model::Do(RequestId request, const engine::Ack& command) {
   JobView view = ViewOf(*job, JobState::kFinished);
   view.finished = now_.wall;
   view.outcome = "acked";
+  ++view.reserves;
   ++counters_.acked;
   ++QueueOf(job->spec->queue).acked;
   Finish(*job, /*cancelled=*/false);

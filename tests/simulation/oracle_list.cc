@@ -55,6 +55,7 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
     candidate.required = check.before.done().contains(place);
     if (done.story) {
       candidate.view = check.after.ViewOf(*done.story, JobState::kFinished);
+      candidate.view.reserves += done.cancelled ? 0 : 1;
       if (check.command.with_payload &&
           done.story->spec->payload.size() <= limits::kInlinePayloadBytesMax) {
         candidate.view.payload = done.story->spec->payload;

@@ -193,5 +193,63 @@ TEST_F(ImporterTest, ExportedLinesKeepTheirDueTime) {
       "\n");
 }
 
+// Several connections to one daemon, as import has them; one line a batch.
+class OverlapTest : public ImporterTest {
+ protected:
+  OverlapTest() {
+    Start([](const Request& request) {
+      return request.body.find("refused") == std::string::npos
+                 ? Accept(request)
+                 : Problem(AlreadyExists("the key is taken", "key_conflict"));
+    });
+    std::vector<Api*> lanes;
+    for (int i = 0; i < 3; ++i) {
+      apis_.push_back(std::make_unique<Api>(daemon_->Connect(), Millis(1000)));
+      lanes.push_back(apis_.back().get());
+    }
+    hooks_.acknowledged = [this](uint64_t line, const protocol::EnqueuedJob&) {
+      acknowledged_.push_back(line);
+      return OkStatus();
+    };
+    hooks_.batch_done = [] { return OkStatus(); };
+    hooks_.bad_line = [this](const Status& status) { bad_.push_back(status.message()); };
+    lanes_ = lanes;
+  }
+
+  void Make(bool keep_going) {
+    importer_ = std::make_unique<Importer>(
+        lanes_, &clock_, ImportOptions{.batch_jobs = 1, .keep_going = keep_going}, hooks_);
+  }
+
+  std::vector<std::unique_ptr<Api>> apis_;
+  std::vector<Api*> lanes_;
+  Importer::Hooks hooks_;
+};
+
+const std::vector<std::string> kOneRefused = {R"({"key":"k1"})",
+                                              R"({"key":"k2"})",
+                                              R"({"key":"refused"})",
+                                              R"({"key":"k4"})",
+                                              R"({"key":"k5"})",
+                                              kPlain};
+
+TEST_F(OverlapTest, ARefusedLineEndsItWhereItCanBeResumed) {
+  Make(/*keep_going=*/false);
+  EXPECT_THAT(Feed(kOneRefused).message(), HasSubstr("line 3: the key is taken"));
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
+  EXPECT_EQ(importer_->counts().settled_line, 2U) << "behind it nothing is sure";
+  for (const Request& request : daemon_->requests()) {
+    EXPECT_THAT(request.body, HasSubstr("key")) << "a line without a key would be doubled";
+  }
+}
+
+TEST_F(OverlapTest, AnswersAreTakenInTheOrderOfTheLines) {
+  Make(/*keep_going=*/true);
+  EXPECT_TRUE(Feed(kOneRefused).ok());
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 2, 4, 5, 6));
+  EXPECT_THAT(bad_, ElementsAre(HasSubstr("line 3")));
+  EXPECT_EQ(importer_->counts().settled_line, 6U);
+}
+
 }  // namespace
 }  // namespace delayd::cli

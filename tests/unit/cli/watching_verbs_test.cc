@@ -93,12 +93,17 @@ TEST(WaitVerbTest, ExitCodesTellTheOutcome) {
   EXPECT_EQ(wait(InState(JobState::kDead)).code, 1);
 }
 
-TEST(WaitVerbTest, AJobThatIsForgottenWhenItEndsIsFinished) {
-  const Outcome outcome =
-      Ctl({"wait", "42"},
-          {.daemon = InTurn({Ok(JobToJson(SomeJob())), Problem(NotFound("job 42 is not known"))})});
+TEST(WaitVerbTest, AJobThatIsForgottenWhenItEndsWasAckedUnlessItWasNotDueYet) {
+  const auto gone = [](const JobView& seen_last) {
+    return Ctl(
+        {"wait", "42"},
+        {.daemon = InTurn({Ok(JobToJson(seen_last)), Problem(NotFound("job 42 is not known"))})});
+  };
+  const Outcome outcome = gone(InState(JobState::kLeased));
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out, "job 42 in queue orders: finished\n");
+  EXPECT_EQ(gone(SomeJob()).code, 4);
+  EXPECT_EQ(gone(SomeJob()).out, "job 42 in queue orders: gone before it was due: cancelled\n");
   EXPECT_EQ(Ctl({"wait", "42"}, {.daemon = InTurn({Problem(NotFound("no"))})}).code, 3);
 }
 

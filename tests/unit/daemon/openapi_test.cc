@@ -77,6 +77,7 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
       {"KickQueue", [](const auto& json) { return ParseKickRequest(json).status(); }},
       {"Kicked", [](const auto& json) { return ParseKicked(json).status(); }},
       {"EnqueuedJob", [](const auto& json) { return ParseEnqueued(json).status(); }},
+      {"EnqueuedId", [](const auto& json) { return ParseEnqueued(json).status(); }},
       {"JobPage", [](const auto& json) { return ParseJobPage(json).status(); }},
       {"Reschedule", [](const auto& json) { return ParseRescheduleRequest(json).status(); }},
       {"JobFilter",

@@ -59,6 +59,25 @@ TEST_F(RouterTest, JobRoutesBecomeCommands) {
   EXPECT_EQ(change.priority, 7U);
 }
 
+TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
+  const auto tags = [this](std::string_view header) -> std::vector<std::string> {
+    const Request request{
+        .method = "DELETE", .target = "/v1/jobs/42", .if_match = std::string(header)};
+    auto routed = router_.Route(request, kNow);
+    const Order* order = std::get_if<Order>(&routed);
+    return order == nullptr ? std::vector<std::string>{"refused"}
+                            : std::get<engine::Cancel>(order->command).if_tag;
+  };
+  using Tags = std::vector<std::string>;
+  EXPECT_EQ(tags(""), Tags{});
+  EXPECT_EQ(tags("*"), Tags{});
+  EXPECT_EQ(tags(R"("a1")"), Tags{"a1"});
+  EXPECT_EQ(tags(R"( "a1" , "b2","")"), (Tags{"a1", "b2", ""}));
+  for (const char* bad : {"a1", R"("a1)", R"(W/"a1")", R"("a1",b)"}) {
+    EXPECT_EQ(tags(bad), Tags{"refused"}) << bad;
+  }
+}
+
 TEST_F(RouterTest, KeysAndQueuesAreDecodedPerSegment) {
   const auto show =
       CommandOf<engine::Show>("GET", "/v1/queues/a%2Fb/jobs/by-key/order%3A1%2F%C3%A9");

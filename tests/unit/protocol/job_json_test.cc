@@ -248,7 +248,48 @@ TEST(JobJsonTest, WhatIsExportedCanBeImported) {
   EXPECT_EQ(spec->key, "order:1001");
   EXPECT_EQ(spec->payload, std::string("\xff\0x", 3));
   EXPECT_EQ(std::get<DueAt>(spec->due).at, WholeJob().due);
+  EXPECT_EQ(spec->attempts, 1U) << "the hand-out under way does not count";
+  EXPECT_EQ(spec->last_error, WholeJob().last_error);
+  EXPECT_FALSE(spec->buried);
   EXPECT_FALSE(ParseExportedJob(R"({"dealy":"1s"})", kPayloadMax).ok());
+}
+
+TEST(JobJsonTest, AnExportedStateSaysWhatTheNewJobIs) {
+  JobView job = WholeJob();
+  job.state = JobState::kDead;
+  job.delay = Millis(30'000);
+  job.etag = "0123456789abcdef";
+  const auto dead = ParseExportedJob(JobToJson(job), kPayloadMax);
+  ASSERT_TRUE(dead.ok()) << dead.status().message();
+  EXPECT_TRUE(dead->buried);
+  EXPECT_EQ(dead->attempts, job.attempt);
+  EXPECT_EQ(dead->touch_delay, Millis(30'000));
+  job.state = JobState::kFinished;
+  EXPECT_EQ(ParseExportedJob(JobToJson(job), kPayloadMax).status().reason(), "finished_job");
+}
+
+TEST(JobSpecJsonTest, RulesForTakenKeysReadBack) {
+  for (const OnConflict rule : {OnConflict::kFail, OnConflict::kKeep, OnConflict::kReplace}) {
+    JobSpec spec{.key = "k", .on_conflict = rule};
+    spec.attempts = 3;
+    spec.last_error = "busy";
+    spec.touch_delay = Millis(5000);
+    const auto read = ParseJobSpec(JobSpecToJson(spec), kPayloadMax);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(read->on_conflict, rule);
+    EXPECT_EQ(read->attempts, 3U);
+    EXPECT_EQ(read->last_error, "busy");
+    EXPECT_EQ(read->touch_delay, Millis(5000));
+  }
+  EXPECT_EQ(ParseJobSpec(R"({"on_conflict":"perhaps"})", kPayloadMax).status().message(),
+            "member 'on_conflict': is 'perhaps'; use fail, keep or replace");
+}
+
+TEST(JobJsonTest, AShortAnswerReadsBack) {
+  const auto read = ParseEnqueued(EnqueuedIdToJson(JobId{42}, true));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->job.id, JobId{42});
+  EXPECT_TRUE(read->existed);
 }
 
 }  // namespace

@@ -6,10 +6,18 @@ namespace delayd::protocol {
 namespace {
 
 TEST(StatsJsonTest, QueuesReadBack) {
-  const QueueCounts orders{
-      .name = "orders", .scheduled = 1, .ready = 2, .leased = 3, .dead = 4, .paused = true};
+  const QueueCounts orders{.name = "orders",
+                           .scheduled = 1,
+                           .ready = 2,
+                           .leased = 3,
+                           .dead = 4,
+                           .paused = true,
+                           .enqueued = 9,
+                           .acked = 5,
+                           .cancelled = 6};
   EXPECT_EQ(QueueToJson(orders),
-            R"({"name":"orders","scheduled":1,"ready":2,"leased":3,"dead":4,"paused":true})");
+            R"({"name":"orders","scheduled":1,"ready":2,"leased":3,"dead":4,"paused":true,)"
+            R"("enqueued":9,"acked":5,"cancelled":6})");
   const auto read = ParseQueues(QueuesToJson({orders, {}}));
   ASSERT_TRUE(read.ok()) << read.status().message();
   ASSERT_EQ(read->size(), 2U);
