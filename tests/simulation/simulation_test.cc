@@ -22,7 +22,7 @@ TEST(SimulationTest, TheSameSeedGivesTheSameRunToTheBit) {
 
 TEST(SimulationTest, EveryFaultAndEveryCommandOccurs) {
   Result total;
-  for (uint64_t seed = 1; seed <= 50; ++seed) {
+  for (uint64_t seed = 1; seed <= 80; ++seed) {
     total.Add(RunSeed(seed));
   }
   for (size_t kind = 0; kind < total.of_kind.size(); ++kind) {
