@@ -14,6 +14,8 @@ inline constexpr uint64_t kJobIdMax = (uint64_t{1} << 53) - 1;
 // Ids reserved per write of the high-water mark: a crash skips at most this many.
 inline constexpr uint64_t kJobIdBlock = 1'000'000;
 
+// Numbers of queues are given one after the other: a larger one is not ours.
+inline constexpr uint32_t kQueueIdMax = 100'000'000;
 inline constexpr size_t kQueueNameBytesMax = 200;
 inline constexpr size_t kKeyBytesMax = 200;
 inline constexpr size_t kLastErrorBytesMax = 1024;
@@ -63,6 +65,13 @@ inline constexpr size_t kMemoryBytesPerJob = 64;
 inline constexpr size_t kMemoryJobsDefaultMax = (size_t{512} << 20) / kMemoryBytesPerJob;
 // Rows read from the store in one page while timers are loaded.
 inline constexpr size_t kLoadPageRows = 2'000;
+// The same for queues that are loaded one by one, where each row is two reads; and what a look at
+// one of them counts for when it finds less.
+inline constexpr size_t kLoadQueuePageRows = 500;
+inline constexpr size_t kLoadQueueLookRows = 16;
+// So many pages of jobs that are due already are loaded in the order of all queues; when there are
+// more, the queues are loaded one by one, so that none waits for the backlog of another.
+inline constexpr size_t kLoadPagesBehindMax = 50;
 // Finished jobs whose retention has passed, forgotten in one step.
 inline constexpr size_t kTrimRowsMax = 1000;
 

@@ -248,6 +248,13 @@ std::optional<Tick> TimingWheel::Due(TimerHandle handle) const {
   return DueOf(slab_.NodeAt(IndexOf(handle)));
 }
 
+TimerHandle TimingWheel::HandleAt(uint32_t index) const {
+  if (index >= slab_.high_water() || KindOf(slab_.NodeAt(index).word) == NodeKind::kFree) {
+    return kNoTimer;
+  }
+  return MakeHandle(index, GenerationOf(slab_.NodeAt(index).word));
+}
+
 std::optional<uint64_t> TimingWheel::Id(TimerHandle handle) const {
   if (!slab_.Contains(handle)) {
     return std::nullopt;

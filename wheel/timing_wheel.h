@@ -123,6 +123,10 @@ class TimingWheel {
   // The tick a timer is due at; nullopt if it is gone.
   std::optional<Tick> Due(TimerHandle handle) const;
 
+  // The handle of the timer that has this index now (IndexOf its handle); kNoTimer if none has. For
+  // an owner that knows which of its timers live and keeps only half of each handle.
+  TimerHandle HandleAt(uint32_t index) const;
+
   // The id a timer was added with; nullopt if it is gone.
   std::optional<uint64_t> Id(TimerHandle handle) const;
 

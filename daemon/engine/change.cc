@@ -88,10 +88,26 @@ StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
   if (located.index.place == IndexRecord::Place::kDone) {
     return LocateFinished(id, located.index.at);
   }
-  // On disk only: it has not fired, whatever the time.
-  located.state =
-      located.index.place == IndexRecord::Place::kDead ? JobState::kDead : JobState::kScheduled;
+  located.state = located.index.place == IndexRecord::Place::kDead
+                      ? JobState::kDead
+                      : StateOnDisk(located.index.at, id);
   return located;
+}
+
+// Ready if it would have fired in memory. One that cannot be read is noticed by whoever needs more
+// of it.
+JobState EngineCore::StateOnDisk(WallTime key_due, JobId id) const {
+  if (key_due > LatestKeyOfNow()) {
+    return JobState::kScheduled;
+  }
+  const std::string key = storage::TimerKey(key_due, id);
+  std::string value;
+  if (!pending_.Get(Table::kTimers, key, &value).ok()) {
+    return JobState::kScheduled;
+  }
+  const auto head = storage::DecodeTimerHead(key, value);
+  return head.ok() && MomentOf(DueOf(*head)).IsOver(advanced_to_) ? JobState::kReady
+                                                                  : JobState::kScheduled;
 }
 
 StatusOr<EngineCore::Located> EngineCore::Locate(const JobRef& ref) {

@@ -17,6 +17,7 @@
 //   read.cc       show, list, queues, stats
 //   turn.cc       time: fire, end leases, seal, answer
 //   horizon.cc    which jobs are in memory, and which on disk only
+//   backlog.cc    queues with more ready jobs than memory has room for
 //   figures.cc    what monitoring is told
 //   quota.cc      how many jobs a queue and a user may have
 //   rows.cc       every put and delete: which rows a change of state touches
@@ -192,6 +193,8 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const Touch& command);
   StatusOr<Located> Locate(const JobRef& ref);
   StatusOr<Located> LocateId(JobId id);
+  // Of a pending job that is not in memory.
+  JobState StateOnDisk(WallTime key_due, JobId id) const;
   // A finished job, while it is kept.
   StatusOr<Located> LocateFinished(JobId id, WallTime finished);
   StatusOr<storage::DoneRecord> ReadDone(JobId id, WallTime finished);
@@ -294,7 +297,7 @@ class EngineCore final : public Engine {
   // ---- peek.cc ----
   StatusOr<Body> Do(const Peek& command);
   StatusOr<const Queue*> FindStoredQueue(const std::string& name) const;
-  WallTime FirstScheduledKey() const;
+  WallTime FirstScheduledKey(const Queue& queue) const;
   // At most one.
   StatusOr<std::vector<Located>> Next(const Queue& queue, Peek::Which which);
   // At most `count`, those that come first.
@@ -401,18 +404,56 @@ class EngineCore final : public Engine {
   // (key_due, id): where a job stands in the store's order of timers.
   using Frontier = std::pair<WallTime, JobId>;
 
-  bool IsNear(WallTime key_due, JobId id) const { return Frontier(key_due, id) < frontier_; }
+  bool IsNear(const Queue& queue, WallTime key_due, JobId id) const {
+    return Frontier(key_due, id) < queue.frontier.value_or(frontier_);
+  }
 
   // A job's rows were put: into memory, or out of it, as its key says. Tells its state.
   JobState Settle(const storage::JobRecord& record, WallTime key_due, std::optional<Slot> slot);
   WallTime LatestKeyOfNow() const;
+  WallTime FirstKeyNotDue() const;
   WallTime LatestKeyByClocks(const Now& now) const;
   void SlideFrontier();
-  // One page, when the frontier is too near. Whether more is to be loaded right away.
+  // One page of each kind, where something is missing. Whether more is to be loaded right away.
   bool LoadAhead();
+  bool LoadNextPage();
   Status LoadPage(WallTime target, Overdue overdue);
-  void DropFarthest();
+  WallTime FirstRowFrom(const Frontier& place) const;
+
+  // Whether jobs that are due may lie on disk because the frontier has fallen behind.
+  bool IsBehind() const { return frontier_.first <= LatestKeyOfNow(); }
+
+  void DropFarthest(size_t keep);
+  void DropWhatIsFar();
+  void Sweep();
   std::optional<Millis> UntilLoad(const Now& now) const;
+
+  bool IsDroppable(Slot slot) const {
+    const Phase phase = jobs_[slot].phase();
+    return phase == Phase::kScheduled || phase == Phase::kReady;
+  }
+
+  // ---- backlog.cc ----
+  // How many scheduled and ready jobs may be in memory, beside what must be.
+  size_t HeldMax() const;
+
+  bool HasRoom() const { return held_ < HeldMax(); }
+
+  bool CanMakeRoom() const;
+  void MakeRoom(size_t keep);
+  void CutBacklogs(size_t keep);
+  size_t LevelFor(size_t keep) const;
+  void Lag(Queue& queue, const Frontier& from);
+  void LeaveBacklogs();
+  bool LoadLagging();
+  Status LoadQueuePage(Queue& queue, size_t rows_max);
+  Status LoadQueueRow(const Frontier& place);
+  void CatchUp(Queue& queue, WallTime first_behind);
+  size_t ShareOfLagging() const;
+  size_t RowsWanted(const Queue& queue, size_t share) const;
+  bool LaggingWant() const;
+  // No job that is on disk only is keyed before this.
+  WallTime FirstOnDisk() const;
 
   // ---- turn.cc ----
   void SetNow(const Now& now);
@@ -433,10 +474,24 @@ class EngineCore final : public Engine {
     return {record.due_kind, record.due, record.boot_id, record.boot_due};
   }
 
+  // When a timer for it fires.
+  struct Moment {
+    bool on_boot_clock;
+    int64_t tick;
+
+    bool IsOver(const Now& now) const {
+      return tick <= (on_boot_clock ? ToMillis(now.boot) : ToMillis(now.wall));
+    }
+  };
+
+  Moment MomentOf(const DueTimes& due) const;
+
   // Puts a job that is in the table where its due time says: into a wheel, or among the ready ones.
   void Place(Slot slot, const storage::JobRecord& record);
   void Place(Slot slot, const DueTimes& due, Overdue overdue);
+  void Hold(const JobEntry& entry);
   void MakeReady(Slot slot);
+  static void CancelTimer(wheel::TimingWheel& wheel, const JobEntry& entry);
   // Takes a job out of wheel, ready heap or lease; its entry stays.
   void Unplace(Slot slot);
   void Forget(Slot slot);
@@ -465,6 +520,7 @@ class EngineCore final : public Engine {
   const storage::JobReader& store_;
   PendingChanges pending_;
   Now now_;
+  Now advanced_to_;        // what fires is due at this time
   WallTime highest_wall_;  // that was ever the time, over all runs
   BootTime clock_noted_;   // when it was last written down
 
@@ -484,9 +540,14 @@ class EngineCore final : public Engine {
   std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
   FiredKeys fired_;
   size_t fired_count_ = 0;             // ready and leased
+  size_t held_ = 0;                    // scheduled and ready, in memory
   Frontier frontier_;                  // jobs at or behind it lie on disk only
-  WallTime far_begins_ = kNothingFar;  // none of them is keyed before this
+  WallTime far_begins_ = kNothingFar;  // none of them is keyed before this, lagging queues aside
   bool loading_ = false;               // the frontier is on its way to the horizon
+  size_t pages_behind_ = 0;            // loaded since it was ahead of the time
+  std::vector<QueueId> lagging_;       // queues with a frontier of their own
+  size_t next_lagging_ = 0;
+  std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
   // The most that the wall clock was ahead of the boot clock when a relative job of this boot got
   // its due time; and what of it is durable.
   Millis wall_offset_max_ = kNoOffset;

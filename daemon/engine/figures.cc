@@ -27,7 +27,7 @@ EngineFigures EngineCore::Figures(size_t queues_max) const {
                         .lateness_ms = lateness_ms_,
                         .jobs_in_memory = jobs_.size(),
                         .jobs_in_memory_max = options_.memory_jobs_max,
-                        .all_in_memory = far_begins_ == kNothingFar,
+                        .all_in_memory = FirstOnDisk() == kNothingFar,
                         .uncommitted_bytes = pending_.uncommitted_bytes(),
                         .replies_parked = parked_.size()};
   queues_.ForEach([&](const Queue& queue) {

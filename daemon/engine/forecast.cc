@@ -40,7 +40,7 @@ class RowEstimate {
   using Scan = std::function<Status(const TimerPlace& from, WallTime to, const Visit& visit)>;
 
   // `counts`: whether a row is one of those to be counted.
-  RowEstimate(Scan scan, std::function<bool(JobId)> counts, JobId id_end)
+  RowEstimate(Scan scan, std::function<bool(const TimerPlace&)> counts, JobId id_end)
       : scan_(std::move(scan)), counts_(std::move(counts)), id_end_(ToInt(id_end)) {}
 
   Status Count(TimerPlace from, WallTime to, size_t rows_max, ForecastView::Step* step) {
@@ -86,7 +86,7 @@ class RowEstimate {
       }
       look.last = place;
       ++look.rows;
-      look.counted += counts_(place.second) ? 1U : 0U;
+      look.counted += counts_(place) ? 1U : 0U;
       return true;
     }));
     return look;
@@ -137,7 +137,7 @@ class RowEstimate {
   }
 
   const Scan scan_;
-  const std::function<bool(JobId)> counts_;
+  const std::function<bool(const TimerPlace&)> counts_;
   const uint64_t id_end_;
   size_t seeks_left_ = limits::kForecastSeeksMax;
 };
@@ -189,8 +189,11 @@ void EngineCore::ForecastNear(const Queue* queue, ForecastView* view) const {
 // What lies behind the frontier: durable rows, as far as no change of them is under way, and the
 // rows that will be there for those changes.
 Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
-  const TimerPlace begin =
-      std::max(frontier_, TimerPlace(std::max(far_begins_, view->steps.front().from), JobId{}));
+  TimerPlace begin = std::max(frontier_, TimerPlace(far_begins_, JobId{}));
+  if (FirstOnDisk() < begin.first) {
+    begin = {std::max(FirstOnDisk(), FirstKeyNotDue()), JobId{}};  // a queue lags behind
+  }
+  begin = std::max(begin, TimerPlace(view->steps.front().from, JobId{}));
   const auto first = std::ranges::find_if(
       view->steps, [&](const ForecastView::Step& step) { return begin.first < step.to; });
   if (first == view->steps.end()) {
@@ -220,10 +223,12 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     }
     return failed;
   };
-  const auto is_settled = [this](JobId id) {
-    return !jobs_.Find(id) && !pending_.IsChanging(Table::kIndex, storage::IndexKey(id));
+  const auto waits_on_disk = [this](const TimerPlace& place) {
+    const auto [key_due, id] = place;
+    return !jobs_.Find(id) && !pending_.IsChanging(Table::kIndex, storage::IndexKey(id)) &&
+           StateOnDisk(key_due, id) == JobState::kScheduled;
   };
-  RowEstimate estimate(scan, is_settled, JobId{next_id_});
+  RowEstimate estimate(scan, waits_on_disk, JobId{next_id_});
   const auto steps = static_cast<size_t>(view->steps.end() - first);
   for (auto step = first; step != view->steps.end(); ++step) {
     const TimerPlace from = std::max(begin, TimerPlace(step->from, JobId{}));
@@ -235,7 +240,8 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     const auto parts = storage::ParseTimerKey(key);
     const auto head = storage::DecodeTimerHead(key, value);
     failed = !parts.ok() ? parts.status() : head.status();
-    if (!failed.ok() || jobs_.Find(parts->id) || (queue != nullptr && head->queue != queue->id)) {
+    if (!failed.ok() || jobs_.Find(parts->id) || (queue != nullptr && head->queue != queue->id) ||
+        MomentOf(DueOf(*head)).IsOver(advanced_to_)) {
       return;
     }
     if (ForecastView::Step* step = StepOf(view, StepLength(*view), parts->key_due)) {

@@ -21,17 +21,27 @@ namespace delayd::engine {
 
 using storage::Table;
 
+namespace {
+
+// Looked at in one turn; to drop one takes about a microsecond.
+constexpr Slot kSweepSlots = 16'384;
+
+}  // namespace
+
 JobState EngineCore::Settle(const storage::JobRecord& record,
                             WallTime key_due,
                             std::optional<Slot> slot) {
+  const Queue& queue = queues_[record.queue];
   // What is due at once need not wait for the frontier, when that has fallen behind.
-  const bool due_now = key_due <= LatestKeyOfNow() && jobs_.size() < options_.memory_jobs_max;
-  if (!due_now && !IsNear(key_due, record.id)) {
+  const bool due_now = !queue.frontier && key_due <= LatestKeyOfNow() && HasRoom();
+  if (!due_now && !IsNear(queue, key_due, record.id)) {
     if (slot) {
       Forget(*slot);
     }
-    far_begins_ = std::min(far_begins_, key_due);
-    return JobState::kScheduled;
+    if (!queue.frontier) {
+      far_begins_ = std::min(far_begins_, key_due);
+    }
+    return MomentOf(DueOf(record)).IsOver(now_) ? JobState::kReady : JobState::kScheduled;
   }
   if (slot) {
     Unplace(*slot);
@@ -53,6 +63,15 @@ WallTime EngineCore::LatestKeyOfNow() const {
   return std::max(LatestKeyByClocks(now_), low_water_mark_);
 }
 
+// Whatever is keyed before this is due: a relative job is keyed ahead of the boot clock by
+// wall_offset_min_ at least.
+WallTime EngineCore::FirstKeyNotDue() const {
+  if (wall_offset_min_ == Millis::max()) {
+    return now_.wall;
+  }
+  return std::min(now_.wall, WallTime(now_.boot.time_since_epoch() + wall_offset_min_));
+}
+
 WallTime EngineCore::LatestKeyByClocks(const Now& now) const {
   return std::max(now.wall, WallTime(now.boot.time_since_epoch() + wall_offset_max_));
 }
@@ -64,13 +83,36 @@ void EngineCore::SlideFrontier() {
 }
 
 bool EngineCore::LoadAhead() {
-  if (jobs_.size() > options_.memory_jobs_max + options_.memory_jobs_max / 4) {
-    DropFarthest();
+  if (sweep_) {
+    Sweep();
+    return true;
+  }
+  if (held_ > HeldMax() + options_.memory_jobs_max / 4) {
+    MakeRoom(HeldMax());
   }
   SlideFrontier();
+  const bool more_of_lagging = !sweep_ && LoadLagging();
+  // Room that is still being made is not taken yet.
+  return sweep_ || LoadNextPage() || more_of_lagging;
+}
+
+bool EngineCore::LoadNextPage() {
   loading_ = loading_ || far_begins_ < LatestKeyOfNow() + options_.horizon / 2;
-  if (!loading_ || jobs_.size() >= options_.memory_jobs_max) {
-    return false;  // nothing to load, or no room: whoever makes room brings us here again
+  if (!loading_ || !fatal_.ok()) {
+    return false;
+  }
+  pages_behind_ = IsBehind() ? pages_behind_ + 1 : 0;
+  if (IsBehind() && !HasRoom() && CanMakeRoom()) {
+    MakeRoom(HeldMax() - HeldMax() / 4);
+  }
+  if (sweep_) {
+    return true;
+  }
+  if (IsBehind() && (!HasRoom() || pages_behind_ > limits::kLoadPagesBehindMax)) {
+    LeaveBacklogs();
+  }
+  if (!HasRoom()) {
+    return LaggingWant();  // whoever makes room, or the time, brings us here again
   }
   const WallTime target = LatestKeyOfNow() + options_.horizon;
   if (const Status loaded = LoadPage(target, Overdue::kThroughTheWheel); !loaded.ok()) {
@@ -79,14 +121,13 @@ bool EngineCore::LoadAhead() {
   }
   loading_ = frontier_ < Frontier(target, JobId{});
   DELAYD_CRASH_POINT("horizon/page");
-  return loading_ && jobs_.size() < options_.memory_jobs_max;
+  return loading_ && (HasRoom() || IsBehind());
 }
 
 // Moves the frontier towards `target` by one page, and takes what it passes into memory: from the
 // store, and from the batches on their way, which a scan does not see or sees in part.
 Status EngineCore::LoadPage(WallTime target, Overdue overdue) {
-  const size_t room = options_.memory_jobs_max - std::min(jobs_.size(), options_.memory_jobs_max);
-  const size_t rows_max = std::min(limits::kLoadPageRows, std::max<size_t>(room, 1));
+  const size_t held_max = std::max(HeldMax(), held_ + 1);
   const Frontier from = frontier_;
   Frontier next(target, JobId{});
   size_t rows = 0;
@@ -95,7 +136,8 @@ Status EngineCore::LoadPage(WallTime target, Overdue overdue) {
   const auto take = [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
     failed = parts.status();
-    const bool ends_here = parts.ok() && (parts->key_due >= target || rows == rows_max);
+    const bool ends_here = parts.ok() && (parts->key_due >= target ||
+                                          rows == limits::kLoadPageRows || held_ == held_max);
     if (ends_here) {
       first_behind = parts->key_due;
       next = std::min(next, Frontier(parts->key_due, parts->id));
@@ -126,41 +168,86 @@ Status EngineCore::LoadPage(WallTime target, Overdue overdue) {
   return failed;
 }
 
-// Back to the budget, at the far end: what is dropped is on disk, and comes again when there is
-// room.
-void EngineCore::DropFarthest() {
-  std::vector<Frontier> keys;
-  keys.reserve(jobs_.size());
-  const auto droppable = [this](Slot slot) {
-    const Phase phase = jobs_[slot].phase();
-    return phase == Phase::kScheduled || phase == Phase::kReady;
+// The key of the first row there, durable or not; late rather than never where it cannot be read.
+WallTime EngineCore::FirstRowFrom(const Frontier& place) const {
+  WallTime first = kNothingFar;
+  const auto see = [&](std::string_view key) {
+    const auto parts = storage::ParseTimerKey(key);
+    const Frontier found = parts.ok() ? Frontier(parts->key_due, parts->id) : place;
+    if (found >= place) {
+      first = std::min(first, found.first);
+    }
+    return false;
   };
+  const Status scanned =
+      store_.Scan(Table::kTimers,
+                  storage::TimerKey(place.first, place.second),
+                  {},
+                  [&](std::string_view key, std::string_view) { return see(key); });
+  pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view) { see(key); });
+  return scanned.ok() ? first : place.first;
+}
+
+// Down to `keep` at the far end, as long as that is not due yet: what is dropped is on disk, and
+// comes again when there is room.
+void EngineCore::DropFarthest(size_t keep) {
+  const Frontier not_due(LatestKeyOfNow() + Millis(1), JobId{});
+  if (keep >= held_ || frontier_ <= not_due) {
+    return;
+  }
+  std::vector<Frontier> keys;
+  keys.reserve(held_);
   for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
-    if (droppable(slot)) {
+    if (IsDroppable(slot)) {
       keys.emplace_back(jobs_[slot].key_due(), jobs_[slot].id());
     }
   }
-  const size_t others = jobs_.size() - keys.size();
-  const size_t keep = options_.memory_jobs_max - std::min(others, options_.memory_jobs_max);
-  if (keep >= keys.size()) {
-    return;
-  }
   const auto cut = keys.begin() + static_cast<std::ptrdiff_t>(keep);
   std::nth_element(keys.begin(), cut, keys.end());
-  frontier_ = std::min(frontier_, *cut);
-  far_begins_ = std::min(far_begins_, cut->first);
-  for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
-    if (droppable(slot) && !IsNear(jobs_[slot].key_due(), jobs_[slot].id())) {
+  frontier_ = std::min(frontier_, std::max(*cut, not_due));
+  far_begins_ = std::min(far_begins_, frontier_.first);
+  std::erase_if(lagging_, [this](QueueId id) {
+    std::optional<Frontier>& own = queues_[id].frontier;
+    const bool is_ahead = *own >= frontier_;
+    if (is_ahead) {
+      own.reset();
+    }
+    return is_ahead;
+  });
+  DropWhatIsFar();
+}
+
+// A frontier went back, and left jobs behind it in memory. They go in steps: what comes before that
+// passes over what is still there.
+void EngineCore::DropWhatIsFar() {
+  sweep_ = 0;
+  Sweep();
+}
+
+void EngineCore::Sweep() {
+  const Slot end = std::min(jobs_.slot_count() - *sweep_, kSweepSlots) + *sweep_;
+  for (Slot slot = *sweep_; slot < end; ++slot) {
+    const JobEntry& entry = jobs_[slot];
+    const bool is_held = IsDroppable(slot);
+    if (is_held && !IsNear(queues_[entry.queue()], entry.key_due(), entry.id())) {
+      if (!queues_[entry.queue()].frontier) {
+        far_begins_ = std::min(far_begins_, entry.key_due());
+      }
       Forget(slot);
     }
   }
+  sweep_ = end == jobs_.slot_count() ? std::nullopt : std::optional(end);
 }
 
 std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {
-  if (loading_ || far_begins_ == kNothingFar) {
-    return std::nullopt;  // waits for room, which a command makes; or there is nothing to load
+  if (far_begins_ == kNothingFar) {
+    return std::nullopt;  // a lagging queue waits for room, which a command makes
   }
-  // The low-water mark does not go on by itself; the clocks do.
+  // Without room for the next page it is a matter of the first job there, when that is due. The
+  // low-water mark does not go on by itself; the clocks do.
+  if (loading_) {
+    return std::max(far_begins_ - LatestKeyByClocks(now), Millis(0));
+  }
   const Millis until = far_begins_ - options_.horizon / 2 - LatestKeyByClocks(now);
   // Strictly nearer than half the horizon is what LoadAhead looks for.
   return std::max(until + Millis(1), Millis(0));

@@ -1,4 +1,4 @@
-// daemon/engine/job_table.h — the jobs that are in memory, 32 bytes each, found by id or by slot.
+// daemon/engine/job_table.h — the jobs that are in memory, 24 bytes each, found by id or by slot.
 //
 // What:    an entry says where its job is (key_due locates the record), which phase it is in, and
 // what cancels its timer.
@@ -6,7 +6,7 @@
 // Units:   key_due in milliseconds, as in the store's keys.
 // Errors:  none; misuse is a failed check.
 // Threads: one owner.
-// Cost:    O(1); 32 bytes an entry and about 8 for the index. Slots of removed jobs are used again.
+// Cost:    O(1); 24 bytes an entry and 5 to 10 for the index. Slots of removed jobs are used again.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/job.h"
+#include "base/limits.h"
 #include "base/time.h"
 
 #include <boost/unordered/unordered_flat_set.hpp>
@@ -26,9 +27,9 @@ using Slot = uint32_t;
 
 enum class Phase : uint8_t {
   kFree = 0,
-  kScheduled,  // handle: its timer in the wheel
+  kScheduled,  // handle: the index of its timer in the wheel
   kReady,      // handle: its place in the queue's ready heap
-  kLeased,     // handle: the timer of its lease's end
+  kLeased,     // handle: the index of the timer of its lease's end
   kDamaged,    // its record cannot be read: it stays where it is and keeps the low-water mark below
                // it
 };
@@ -38,53 +39,70 @@ class JobEntry {
   JobEntry() = default;
 
   JobEntry(JobId id, QueueId queue, WallTime key_due, uint32_t priority)
-      : id_(id),
-        due_(static_cast<uint64_t>(ToMillis(key_due))),
-        priority_(priority),
-        queue_(queue) {}
+      : id_(ToInt(id) & kIdMask),
+        queue_high_(ToInt(queue) >> kQueueLowBits & kQueueHighMask),
+        queue_low_(ToInt(queue) & kQueueLowMask),
+        priority_(priority) {
+    set_key_due(key_due);
+  }
 
-  JobId id() const { return id_; }
+  JobId id() const { return JobId{id_}; }
 
-  QueueId queue() const { return queue_; }
+  QueueId queue() const {
+    return QueueId{static_cast<uint32_t>(queue_high_ << kQueueLowBits | queue_low_)};
+  }
 
   uint32_t priority() const { return priority_; }
 
-  WallTime key_due() const { return WallFromMillis(static_cast<int64_t>(due_ & kDueMask)); }
+  WallTime key_due() const { return WallFromMillis(static_cast<int64_t>(key_due_)); }
 
-  Phase phase() const { return static_cast<Phase>(due_ >> kPhaseShift & 0xff); }
+  Phase phase() const { return static_cast<Phase>(phase_); }
 
   // Which wheel holds the timer of a scheduled job.
-  bool on_boot_clock() const { return (due_ >> kBootShift & 1) != 0; }
+  bool on_boot_clock() const { return on_boot_clock_ != 0; }
 
-  uint64_t handle = 0;
+  // Instead of the index of a timer: that one has fired, and others may have its index.
+  static constexpr uint32_t kFired = UINT32_MAX;
 
-  void set_phase(Phase phase) {
-    due_ = (due_ & ~(uint64_t{0xff} << kPhaseShift)) | uint64_t{static_cast<uint8_t>(phase)}
-                                                           << kPhaseShift;
-  }
+  void set_phase(Phase phase) { phase_ = static_cast<uint8_t>(phase) & kPhaseMask; }
 
-  void set_on_boot_clock(bool on) {
-    due_ = (due_ & ~(uint64_t{1} << kBootShift)) | uint64_t{on} << kBootShift;
-  }
+  void set_on_boot_clock(bool on) { on_boot_clock_ = on ? 1 : 0; }
 
   void set_key_due(WallTime key_due) {
-    due_ = (due_ & ~kDueMask) | static_cast<uint64_t>(ToMillis(key_due));
+    key_due_ = static_cast<uint64_t>(ToMillis(key_due)) & kKeyDueMask;
   }
 
   void set_priority(uint32_t priority) { priority_ = priority; }
 
  private:
-  static constexpr int kPhaseShift = 48;
-  static constexpr int kBootShift = 56;
-  static constexpr uint64_t kDueMask = (uint64_t{1} << kPhaseShift) - 1;
+  static constexpr unsigned kIdBits = 53;
+  static constexpr unsigned kPhaseBits = 3;
+  static constexpr unsigned kKeyDueBits = 44;
+  static constexpr unsigned kQueueLowBits = 20;
+  static constexpr unsigned kQueueHighBits = 7;
+  static constexpr uint64_t kIdMask = (uint64_t{1} << kIdBits) - 1;
+  static constexpr uint64_t kPhaseMask = (uint64_t{1} << kPhaseBits) - 1;
+  static constexpr uint64_t kKeyDueMask = (uint64_t{1} << kKeyDueBits) - 1;
+  static constexpr uint64_t kQueueLowMask = (uint64_t{1} << kQueueLowBits) - 1;
+  static constexpr uint64_t kQueueHighMask = (uint64_t{1} << kQueueHighBits) - 1;
+  static_assert(limits::kJobIdMax <= kIdMask);
+  static_assert(uint64_t{limits::kWallMsMax} <= kKeyDueMask);
+  static_assert(limits::kQueueIdMax >> kQueueLowBits <= kQueueHighMask);
 
-  JobId id_{};
-  uint64_t due_ = 0;  // 48 bits of key_due, 8 of phase, 1 of clock
+  uint64_t id_ : kIdBits = 0;
+  uint64_t phase_ : kPhaseBits = 0;
+  uint64_t on_boot_clock_ : 1 = 0;
+  uint64_t queue_high_ : kQueueHighBits = 0;
+  uint64_t key_due_ : kKeyDueBits = 0;
+  uint64_t queue_low_ : kQueueLowBits = 0;
   uint32_t priority_ = 0;
-  QueueId queue_{};
+
+ public:
+  // What its phase says.
+  uint32_t handle = 0;
 };
 
-static_assert(sizeof(JobEntry) == 32);
+static_assert(sizeof(JobEntry) == 24);
 
 class JobTable {
  public:

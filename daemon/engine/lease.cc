@@ -91,7 +91,7 @@ JobView EngineCore::Grant(Slot slot,
   info.expires = now_.boot + lease.value_or(record.lease);
   info.client = client;
   jobs_[slot].set_phase(Phase::kLeased);
-  jobs_[slot].handle = static_cast<uint64_t>(
+  jobs_[slot].handle = wheel::IndexOf(
       boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(info.expires)), TimerIdOfJob(slot)));
   ++queues_[record.queue].leased;
   ++fired_count_;

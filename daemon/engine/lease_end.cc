@@ -169,7 +169,7 @@ StatusOr<Body> EngineCore::Do(const Extend& command) {
   DELAYD_RETURN_IF_ERROR(ValidateLease(command.lease));
   LeaseInfo& info = leases_.at(slot);
   info.expires = now_.boot + command.lease.value_or(info.record->lease);
-  const bool moved = boot_wheel_.Move(static_cast<wheel::TimerHandle>(jobs_[slot].handle),
+  const bool moved = boot_wheel_.Move(boot_wheel_.HandleAt(jobs_[slot].handle),
                                       static_cast<wheel::Tick>(ToMillis(info.expires)));
   DELAYD_CHECK(moved);
   return BodyOf(ViewOf(*info.record, JobState::kLeased));

@@ -10,6 +10,10 @@ using storage::Table;
 
 namespace {
 
+// Pages of jobs that are not due yet which a start loads before it serves; the others come while it
+// does.
+constexpr size_t kPagesAtStart = 8;
+
 StatusOr<uint64_t> ReadMetaNumber(const storage::JobReader& store, std::string_view key) {
   std::string value;
   const Status got = store.Get(Table::kMeta, key, &value);
@@ -30,6 +34,7 @@ EngineCore::EngineCore(const EngineOptions& options,
       store_(store),
       pending_(store, last_batch),
       now_(now),
+      advanced_to_(now),
       highest_wall_(now.wall),
       clock_noted_(now.boot),
       boot_wheel_(static_cast<wheel::Tick>(ToMillis(now.boot))),
@@ -143,6 +148,10 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
   if (jobs_.Find(parts.id)) {
     return OkStatus();  // leased, or due when it came: in memory already
   }
+  const Queue& queue = queues_[head.queue];
+  if (queue.frontier && Frontier(parts.key_due, parts.id) >= *queue.frontier) {
+    return OkStatus();  // the queue lags behind, and is loaded by itself
+  }
   JobEntry entry(parts.id, head.queue, parts.key_due, head.priority);
   entry.set_phase(Phase::kScheduled);
   Place(jobs_.Add(entry), DueOf(head), overdue);
@@ -153,7 +162,10 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
 Status EngineCore::LoadWindow(const Progress& progress) {
   frontier_ = Frontier(low_water_mark_, JobId{});
   const WallTime target = LatestKeyOfNow() + options_.horizon;
-  while (frontier_ < Frontier(target, JobId{}) && jobs_.size() < options_.memory_jobs_max) {
+  // What is left is loaded when requests are served already.
+  for (; frontier_ < Frontier(target, JobId{}) && HasRoom() &&
+         pages_behind_ < (IsBehind() ? limits::kLoadPagesBehindMax : kPagesAtStart);
+       ++pages_behind_) {
     DELAYD_RETURN_IF_ERROR(LoadPage(target, Overdue::kReadyAtOnce));
     DELAYD_CRASH_POINT("load/page");
     if (progress) {
@@ -166,7 +178,7 @@ Status EngineCore::LoadWindow(const Progress& progress) {
 
 // With every timer in memory the counters can be held against them. Else `delayctl verify` does it.
 Status EngineCore::CheckCounts() {
-  const bool all = far_begins_ == kNothingFar;
+  const bool all = FirstOnDisk() == kNothingFar;
   Status failed;
   queues_.ForEach([&](Queue& queue) {
     if (queue.loaded > queue.counts.pending || (all && queue.loaded != queue.counts.pending)) {

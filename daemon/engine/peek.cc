@@ -34,10 +34,14 @@ StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::string& name) cons
   return queue;
 }
 
-// Nothing that still waits is keyed before this: what a timer stands for is keyed at its due time
-// or later, and what is on disk only at far_begins_ or later.
-WallTime EngineCore::FirstScheduledKey() const {
+// Nothing of the queue that still waits is keyed before this: what a timer stands for is keyed at
+// its due time or later, and what is on disk only at far_begins_ or later. Of a queue that lags
+// behind, what lies on disk and is due is passed over.
+WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   WallTime first = far_begins_;
+  if (queue.frontier) {
+    first = std::min(first, std::max(queue.frontier->first, FirstKeyNotDue()));
+  }
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
     first = std::min(first, WallFromMillis(static_cast<int64_t>(next)) - kClockRounding);
   }
@@ -76,7 +80,7 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::SoonestScheduled(const Qu
   DELAYD_RETURN_IF_ERROR(failed);
   DELAYD_RETURN_IF_ERROR(
       pending_.Scan(Table::kByQueue,
-                    storage::ByQueueKey(queue.id, FirstScheduledKey(), JobId{}),
+                    storage::ByQueueKey(queue.id, FirstScheduledKey(queue), JobId{}),
                     storage::ByQueueKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
                     [&](std::string_view key, std::string_view) {
                       const auto parts = storage::ParseByQueueKey(key);

@@ -1,14 +1,9 @@
 #include "daemon/engine/queue_table.h"
 
 #include "base/check.h"
+#include "base/limits.h"
 
 namespace delayd::engine {
-namespace {
-
-// Ids are given one after the other: a larger one is not ours.
-constexpr uint32_t kQueueIdMax = 100'000'000;
-
-}  // namespace
 
 Queue* QueueTable::Find(std::string_view name) const {
   const auto found = by_name_.find(name);
@@ -27,7 +22,7 @@ const Queue& QueueTable::operator[](QueueId id) const {
 
 Status QueueTable::Restore(QueueId id, std::string_view name) {
   const uint32_t position = ToInt(id);
-  if (position == 0 || position > kQueueIdMax ||
+  if (position == 0 || position > limits::kQueueIdMax ||
       (position < by_id_.size() && by_id_[position] != nullptr)) {
     return DataLoss("queue " + std::string(name) + ": its id " + std::to_string(position) +
                     " belongs to another queue or to none; run 'delayctl verify'");

@@ -22,8 +22,9 @@ void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) {
     return;
   }
   const Millis delay = std::get<DueAfter>(due).delay;
-  wall_offset_max_ =
-      std::max(wall_offset_max_, now_.wall.time_since_epoch() - now_.boot.time_since_epoch());
+  const Millis offset = now_.wall.time_since_epoch() - now_.boot.time_since_epoch();
+  wall_offset_max_ = std::max(wall_offset_max_, offset);
+  wall_offset_min_ = std::min(wall_offset_min_, offset);
   record->due_kind = DueKind::kRelative;
   record->due = now_.wall + delay;
   record->boot_id = boot_id_;
@@ -208,7 +209,7 @@ Queue& EngineCore::QueueForNewJob(const std::string& name) {
 }
 
 WallTime EngineCore::ComputeLowWaterMark() {
-  WallTime mark = std::min(now_.wall, far_begins_);
+  WallTime mark = std::min(now_.wall, FirstOnDisk());
   const auto is_live = [this](const FiredKeys::Key& key) {
     const std::optional<Slot> slot = jobs_.Find(key.second);
     return slot && jobs_[*slot].phase() != Phase::kScheduled && jobs_[*slot].key_due() == key.first;

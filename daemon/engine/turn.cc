@@ -59,7 +59,7 @@ void EngineCore::NoteClock() {
 // None while no job waits for its time: then a wrong clock can do no harm.
 std::optional<Millis> EngineCore::UntilClockNote(const Now& now) const {
   if (options_.clock_note_interval == Millis(0) ||
-      (jobs_.size() == 0 && far_begins_ == kNothingFar)) {
+      (jobs_.size() == 0 && FirstOnDisk() == kNothingFar)) {
     return std::nullopt;
   }
   return std::max(clock_noted_ + options_.clock_note_interval - now.boot, Millis(0));
@@ -90,25 +90,36 @@ void EngineCore::Place(Slot slot, const storage::JobRecord& record) {
 
 void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
   JobEntry& entry = jobs_[slot];
-  const bool on_boot_clock = due.kind == DueKind::kRelative && due.boot_id == boot_id_;
-  entry.set_on_boot_clock(on_boot_clock);
-  int64_t tick = ToMillis(due.wall);
-  if (on_boot_clock) {
-    tick = ToMillis(due.boot);
+  const Moment moment = MomentOf(due);
+  entry.set_on_boot_clock(moment.on_boot_clock);
+  if (moment.on_boot_clock) {
     const Millis offset = due.wall.time_since_epoch() - due.boot.time_since_epoch();
     wall_offset_min_ = std::min(wall_offset_min_, offset);
-  } else if (due.kind == DueKind::kRelative) {
-    tick += kClockRounding.count();  // as its boot_due has
   }
-  const int64_t now_tick = on_boot_clock ? ToMillis(now_.boot) : ToMillis(now_.wall);
-  if (tick <= now_tick && overdue == Overdue::kReadyAtOnce) {
+  Hold(entry);
+  if (moment.IsOver(now_) && overdue == Overdue::kReadyAtOnce) {
     MakeReady(slot);
     return;
   }
   entry.set_phase(Phase::kScheduled);
-  wheel::TimingWheel& wheel = on_boot_clock ? boot_wheel_ : wall_wheel_;
+  wheel::TimingWheel& wheel = moment.on_boot_clock ? boot_wheel_ : wall_wheel_;
   entry.handle =
-      static_cast<uint64_t>(wheel.Add(static_cast<wheel::Tick>(tick), TimerIdOfJob(slot)));
+      wheel::IndexOf(wheel.Add(static_cast<wheel::Tick>(moment.tick), TimerIdOfJob(slot)));
+}
+
+EngineCore::Moment EngineCore::MomentOf(const DueTimes& due) const {
+  if (due.kind == DueKind::kRelative && due.boot_id == boot_id_) {
+    return {.on_boot_clock = true, .tick = ToMillis(due.boot)};
+  }
+  // As its boot_due has.
+  const Millis rounding = due.kind == DueKind::kRelative ? kClockRounding : Millis(0);
+  return {.on_boot_clock = false, .tick = ToMillis(due.wall) + rounding.count()};
+}
+
+// It is scheduled or ready, and in memory, from now on.
+void EngineCore::Hold(const JobEntry& entry) {
+  ++queues_[entry.queue()].held;
+  ++held_;
 }
 
 void EngineCore::MakeReady(Slot slot) {
@@ -123,6 +134,15 @@ void EngineCore::MakeReady(Slot slot) {
   ServeSoon(queue);
 }
 
+// Its entry holds half of the timer's handle: that the timer lives is ours to know.
+void EngineCore::CancelTimer(wheel::TimingWheel& wheel, const JobEntry& entry) {
+  if (entry.handle == JobEntry::kFired) {
+    return;
+  }
+  const bool cancelled = wheel.Cancel(wheel.HandleAt(entry.handle));
+  DELAYD_CHECK(cancelled);
+}
+
 void EngineCore::Unplace(Slot slot) {
   JobEntry& entry = jobs_[slot];
   Queue& queue = queues_[entry.queue()];
@@ -131,16 +151,19 @@ void EngineCore::Unplace(Slot slot) {
       DELAYD_CHECK(false);
       break;
     case Phase::kScheduled:
-      (entry.on_boot_clock() ? boot_wheel_ : wall_wheel_)
-          .Cancel(static_cast<wheel::TimerHandle>(entry.handle));
+      --queue.held;
+      --held_;
+      CancelTimer(entry.on_boot_clock() ? boot_wheel_ : wall_wheel_, entry);
       break;
     case Phase::kReady:
-      queue.ready.Remove(static_cast<uint32_t>(entry.handle));
+      --queue.held;
+      --held_;
+      queue.ready.Remove(entry.handle);
       queue.urgent -= entry.priority() < limits::kPriorityDefault ? 1U : 0U;
       --fired_count_;
       break;
     case Phase::kLeased:
-      boot_wheel_.Cancel(static_cast<wheel::TimerHandle>(entry.handle));
+      CancelTimer(boot_wheel_, entry);
       leases_.erase(slot);
       --queue.leased;
       --fired_count_;
@@ -191,6 +214,7 @@ void EngineCore::Fire(uint64_t timer_id) {
     return;
   }
   const auto slot = static_cast<Slot>(timer_id);
+  jobs_[slot].handle = JobEntry::kFired;
   if (jobs_[slot].phase() == Phase::kLeased) {
     LeaseExpired(slot);
     return;
@@ -215,6 +239,7 @@ bool EngineCore::Advance(const Now& now) {
     return false;
   }
   SetNow(now);
+  advanced_to_ = now;
   if (UntilClockNote(now) == Millis(0)) {
     NoteClock();
   }
@@ -233,7 +258,8 @@ bool EngineCore::Advance(const Now& now) {
   if (next_trim_ && *next_trim_ <= now.boot) {
     TrimFinished();
   }
-  return room == 0 || more_to_load;
+  // Who was served may have taken the last of a queue that has more on disk.
+  return room == 0 || more_to_load || LaggingWant();
 }
 
 // The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
@@ -247,9 +273,9 @@ void EngineCore::RebuildWallWheel() {
       continue;
     }
     if (entry.phase() == Phase::kScheduled) {
-      const auto due = old.Due(static_cast<wheel::TimerHandle>(entry.handle));
+      const auto due = old.Due(old.HandleAt(entry.handle));
       DELAYD_CHECK(due.has_value());
-      entry.handle = static_cast<uint64_t>(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
+      entry.handle = wheel::IndexOf(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
     } else if (entry.phase() == Phase::kReady && entry.key_due() > now_.wall) {
       WaitAgain(slot);
     }
@@ -263,9 +289,10 @@ void EngineCore::WaitAgain(Slot slot) {
     return;
   }
   Unplace(slot);
+  Hold(entry);
   entry.set_phase(Phase::kScheduled);
   const auto tick = static_cast<wheel::Tick>(ToMillis(due));
-  entry.handle = static_cast<uint64_t>(wall_wheel_.Add(tick, TimerIdOfJob(slot)));
+  entry.handle = wheel::IndexOf(wall_wheel_.Add(tick, TimerIdOfJob(slot)));
 }
 
 // The due time on the wall clock. key_due is never before it, and later only where the low-water

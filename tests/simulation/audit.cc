@@ -304,6 +304,12 @@ void Oracle::CheckRebuild(const storage::JobReader& store, const Now& now) {
   };
   commit_all();
   second.CheckCounters(engine.stats());
+  if (second.model_.Follows()) {
+    second.Advanced(now);
+    while (engine.Advance(now)) {
+    }
+    second.CheckNextEvent(engine.UntilNextEvent(now), now);
+  }
   engine::Lease everything{.count = limits::kLeaseCountMax};
   for (const auto& [name, queue] : second.model_.queues()) {
     everything.queues.push_back(name);

@@ -41,7 +41,7 @@ void Simulation::Suspend() {
   result_.simulated += by;
   ++result_.suspends;
   Trace("suspended for " + std::to_string(by.count()));
-  if (choices_.OneIn(2)) {
+  if (little_memory_ || choices_.OneIn(2)) {
     Advance();
   }
 }
@@ -91,7 +91,7 @@ void Simulation::Reboot() {
     wall += Millis(wall_steps_back_ && choices_.OneIn(2)
                        ? -std::min(wrong, ToMillis(wall) - 1)
                        : std::min(wrong, 4'000'000'000'000 - ToMillis(wall)));
-    wall = std::max(wall, WallFromMillis(1));
+    wall = std::max(wall, wall_steps_back_ ? WallFromMillis(1) : now().wall + off);
   }
   clock_ = SimulatedClock({.wall = wall, .boot = BootFromMillis(choices_.Magnitude(20))});
   result_.simulated += off;

@@ -13,6 +13,7 @@ using engine::RequestId;
 void Model::Execute(RequestId request, const engine::Command& command, const Now& now) {
   now_ = now;
   std::visit([this, request](const auto& one) { Do(request, one); }, command);
+  settled_ = false;
 }
 
 void Model::Answer(RequestId request, Body body, uint64_t batch) {
@@ -404,7 +405,12 @@ std::optional<Millis> Model::UntilNextEvent(const Now& now) const {
   };
   for (const auto& [id, job] : jobs_) {
     if (job.state == JobState::kScheduled) {
-      consider(job.on_boot_clock ? job.boot_due - now.boot : WallDue(job) - now.wall);
+      // With little memory one ready job of the queue is enough, and the order of keys is that of
+      // due times but for the rounding.
+      const Millis late(Follows() ? 1 : 0);
+      if (!Follows() || !HasDueJob(job.spec->queue)) {
+        consider((job.on_boot_clock ? job.boot_due - now.boot : WallDue(job) - now.wall) + late);
+      }
     } else if (job.state == JobState::kLeased) {
       consider(job.lease_end - now.boot);
     }
@@ -445,6 +451,7 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   next_id_ = next_id;
   ++epoch;
   lease_sequence_ = 0;
+  settled_ = false;
   draining_ = false;
   refuses_enqueues = false;
   counters_ = {};

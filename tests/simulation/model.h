@@ -8,6 +8,9 @@
 //          last job what must be there.
 // Learned, not predicted: the low-water marks and what retention trimmed. They are read from the
 //          sealed batches (oracle.cc), because when they move is the engine's own affair.
+// With little memory a queue's ready jobs may lie on disk, and which of them are handed out is the
+//          engine's affair too: then the model follows (model_follow.cc), and checks that each was
+//          ready, that older ones came first, and that no queue's due jobs wait for another queue.
 // Errors:  none; the answers carry the status reasons that clients must get.
 // Threads: one. Cost: O(jobs) per command; meant for some hundred jobs.
 #pragma once
@@ -111,6 +114,7 @@ struct ModelWaiter {
   engine::Lease command;
   BootTime end;
   uint64_t timer_rank = 0;
+  bool settled = false;  // when it was asked, everything due had been looked at
 };
 
 // A predicted answer: it may be given once `batch` is durable.
@@ -177,6 +181,19 @@ class Model {
   // The disk is nearly full: new jobs are refused.
   bool refuses_enqueues = false;
 
+  // ---- model_follow.cc: with little memory; a text says what is wrong ----
+  bool Follows() const { return options_.memory_jobs_max < kMemoryJobsThatAreLittle; }
+
+  bool IsOpenLease(engine::RequestId request) const;
+  std::string Follow(engine::RequestId request, const engine::Leased& leased);
+  // A job is dead on disk: if that was not predicted, it was looked at and had expired.
+  void FollowDeath(JobId id);
+  // Nothing is left to do at this time.
+  std::string Settled();
+  // The counts of ready and scheduled jobs, as far as memory lets the engine tell them apart.
+  static void FollowCounts(const engine::QueueView& actual, engine::QueueView* expected);
+  static void FollowCounts(const engine::StatsView& actual, engine::StatsView* expected);
+
   // The rows on disk, in order: what a change of many goes through. Set by the oracle before one.
   struct Row {
     WallTime place;
@@ -194,6 +211,8 @@ class Model {
 
  private:
   using Body = decltype(engine::Reply::body);
+
+  static constexpr size_t kMemoryJobsThatAreLittle = 1000;
 
   struct Found {
     const char* error = nullptr;  // the reason slug of the refusal
@@ -287,6 +306,10 @@ class Model {
 
   // model_lease.cc
   void Do(engine::RequestId request, const engine::Lease& command);
+  void OpenLease(engine::RequestId request, const engine::Lease& command);
+  std::string FollowOne(const ModelWaiter& waiter, const JobView& view);
+  bool HasDueJob(const std::string& queue) const;
+  bool Starves(const std::string& queue);
   void Do(engine::RequestId request, const engine::Ack& command);
   void Do(engine::RequestId request, const engine::Nack& command);
   void Do(engine::RequestId request, const engine::Bury& command);
@@ -299,6 +322,7 @@ class Model {
   void WaitOver(uint64_t waiter);
   void EndLease(ModelJob* job, std::optional<Millis> delay, std::string_view error, bool counts);
   void Die(ModelJob* job, std::string_view error);
+  void Expire(ModelJob* job);
   Millis Backoff(const ModelJob& job) const;
   void ServeQueue(const std::string& queue);
   void RemoveWaiter(uint64_t waiter);
@@ -319,6 +343,7 @@ class Model {
   uint64_t next_waiter_ = 1;
   uint64_t next_rank_ = 1;
   uint64_t lease_sequence_ = 0;
+  bool settled_ = false;  // since the last Advance nothing was asked
   bool draining_ = false;
   engine::StatsView counters_;
   std::vector<Expected> answers_;

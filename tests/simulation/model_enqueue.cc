@@ -1,6 +1,5 @@
 // New jobs: what is refused, what a key makes the same, and that a batch is all or nothing.
 #include <algorithm>
-#include <ranges>
 
 #include "base/limits.h"
 #include "tests/simulation/model.h"
@@ -190,11 +189,11 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
       }
     }
   }
-  const auto needs_room = [&](size_t i) {
-    return (existing[i] == nullptr || replaces[i]) && !same_as[i];
-  };
-  if (refuses_enqueues &&
-      std::ranges::any_of(std::views::iota(0U, command.jobs.size()), needs_room)) {
+  bool needs_room = false;
+  for (size_t i = 0; i < command.jobs.size(); ++i) {
+    needs_room = needs_room || ((existing[i] == nullptr || replaces[i]) && !same_as[i]);
+  }
+  if (refuses_enqueues && needs_room) {
     return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
   }
   std::vector<bool> is_new;

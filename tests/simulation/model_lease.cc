@@ -41,8 +41,7 @@ engine::Leased Model::HandOut(const engine::Lease& command, uint64_t* batch) {
       continue;
     }
     if (job->spec->expires_after && late > *job->spec->expires_after) {
-      Die(job, "expired: nobody took it within expires_after");
-      AddEvent(job, JobEvent::Kind::kDied, {}, job->last_error);
+      Expire(job);
       *batch = open_batch;
       continue;
     }
@@ -86,6 +85,9 @@ void Model::Do(RequestId request, const engine::Lease& command) {
   if (command.lease &&
       (command.lease->count() < 1 || command.lease->count() > limits::kLeaseMsMax)) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_lease", 0);
+  }
+  if (Follows()) {
+    return OpenLease(request, command);
   }
   for (const std::string& queue : command.queues) {
     ServeQueue(queue);  // who has waited longer comes first
@@ -146,6 +148,9 @@ void Model::TakeBack(const engine::Leased& leased) {
 }
 
 void Model::ServeQueue(const std::string& queue) {
+  if (Follows()) {
+    return;
+  }
   while (!QueueOf(queue).waiters.empty() && BestReady({queue}) != nullptr) {
     const uint64_t id = QueueOf(queue).waiters.front();
     uint64_t batch = 0;
@@ -266,6 +271,12 @@ void Model::Die(ModelJob* job, std::string_view error) {
   job->place = now_.wall;
   job->batch = open_batch;
   ++counters_.died;
+}
+
+// Nobody took it in time.
+void Model::Expire(ModelJob* job) {
+  Die(job, "expired: nobody took it within expires_after");
+  AddEvent(job, JobEvent::Kind::kDied, {}, job->last_error);
 }
 
 void Model::FireDue() {

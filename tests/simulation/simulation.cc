@@ -20,6 +20,7 @@ constexpr uint64_t kAuditsPerRebuild = 4;
 // every mark is seen before it counts.
 constexpr size_t kUnsealedBytesMax = 100'000;
 constexpr uint64_t kDrainTurnsMax = 20'000;
+constexpr uint64_t kAdvancesMax = 100'000;
 
 Now StartOfTime(Choices* choices) {
   // A dead battery, an old image, a far future, or a good clock.
@@ -79,6 +80,16 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   habits_.defaults = options_.defaults;
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
+  little_memory_ = !habits_.shared_waits && choices_.OneIn(2);
+  if (little_memory_) {
+    options_.memory_jobs_max = 1 + choices_.Below(choices_.OneIn(2) ? 40 : 8);
+    habits_.queues = 2 + choices_.Below(4);
+    habits_.little_memory = true;
+    // Jobs come from disk in the order of their keys, which is that of their due times as long as
+    // nobody sets the clock.
+    wall_steps_back_ = false;
+    watch_options_.max_jump = Millis(0);
+  }
 }
 
 void Simulation::Trace(const std::string& line) {
@@ -199,7 +210,9 @@ void Simulation::Step() {
         Suspend();
         break;
       default:
-        SetWallClock();
+        if (!little_memory_) {
+          SetWallClock();
+        }
         break;
     }
     return;
@@ -241,12 +254,31 @@ void Simulation::Execute(engine::Command command) {
   oracle_->Executed(request, command, now());
   engine_->Execute(request, std::move(command), now());
   SealWhatMustBeSeen();
+  LearnHandOuts();
+}
+
+// With little memory the model must know what was handed out before the next command.
+void Simulation::LearnHandOuts() {
+  if (!little_memory_) {
+    return;
+  }
+  const engine::StatsView is = engine_->stats();
+  const engine::StatsView known = oracle_->model().Stats();
+  if (is.handed_out != known.handed_out || is.died != known.died || is.waiting != known.waiting) {
+    CommitAll();
+    Collect();
+  }
 }
 
 void Simulation::Advance() {
   oracle_->Advanced(now());
-  while (engine_->Advance(now())) {
+  for (uint64_t rounds = 0; engine_->Advance(now()); ++rounds) {
+    if (rounds == kAdvancesMax) {
+      result_.violation = "the engine is never done with this moment";
+      return;
+    }
   }
+  LearnHandOuts();
   oracle_->CheckNextEvent(engine_->UntilNextEvent(now()), now());
   SealWhatMustBeSeen();
 }

@@ -73,6 +73,7 @@ class Simulation {
   void SealWhatMustBeSeen();
   void Collect();
   void CollectOrNot();
+  void LearnHandOuts();
   void CheckQuiet();
   void Drain();
   void Execute(engine::Command command);
@@ -96,6 +97,7 @@ class Simulation {
   Habits habits_;
   uint64_t fault_percent_ = 0;
   bool wall_steps_back_ = true;
+  bool little_memory_ = false;
   bool verbose_ = false;
   SimulatedClock clock_;
   storage::MemoryJobStore store_;

@@ -25,6 +25,7 @@ struct Habits {
   unsigned delay_bits = 31;   // delays of up to 2^delay_bits milliseconds
   bool shared_waits = false;  // workers that wait on several queues at once
   bool big_batches = false;
+  bool little_memory = false;      // which ready job is the first is not asked: some are on disk
   engine::QueueSettings defaults;  // what the daemon begins with
 };
 

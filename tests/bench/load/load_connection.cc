@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,12 +19,6 @@ namespace delayd::load {
 namespace {
 
 constexpr size_t kReadBytes = size_t{64} << 10;
-
-uint64_t NumberAt(std::string_view line, size_t at) {
-  uint64_t number = 0;
-  std::from_chars(line.data() + at, line.data() + line.size(), number);
-  return number;
-}
 
 int Connect(const sockaddr* address, socklen_t size, const std::string& target) {
   const int fd = ::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -48,7 +42,7 @@ int ConnectTo(const std::string& target) {
   }
   sockaddr_in address{};
   address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(NumberAt(target, colon + 1)));
+  address.sin_port = htons(static_cast<uint16_t>(std::stoul(target.substr(colon + 1))));
   if (::inet_pton(AF_INET, target.substr(4, colon - 4).c_str(), &address.sin_addr) != 1) {
     Fail("no address: " + target);
   }
@@ -63,11 +57,6 @@ int ConnectTo(const std::string& target) {
 void Fail(const std::string& what) {
   std::fprintf(stderr, "delayd_load: %s\n", what.c_str());
   std::exit(1);
-}
-
-uint64_t Answer::Id() const {
-  const size_t space = line.find(' ');
-  return space == std::string_view::npos ? 0 : NumberAt(line, space + 1);
 }
 
 LoadConnection::LoadConnection(const std::string& target) : fd_(ConnectTo(target)) {}
@@ -94,7 +83,7 @@ bool LoadConnection::Flush() {
 }
 
 bool LoadConnection::Fill() {
-  if (read_ > 0) {
+  if (read_ > in_.size() / 2) {  // a long answer that comes in parts is not moved each time
     in_.erase(0, read_);
     read_ = 0;
   }
@@ -108,39 +97,13 @@ bool LoadConnection::Fill() {
   return got > 0;
 }
 
-bool LoadConnection::Next(Answer* answer) {
-  const std::string_view input = std::string_view(in_).substr(read_);
-  const size_t end = input.find("\r\n");
-  if (end == std::string_view::npos) {
-    return false;
-  }
-  answer->line = input.substr(0, end);
-  answer->body = {};
-  size_t taken = end + 2;
-  if (answer->line.starts_with("RESERVED ") || answer->line.starts_with("FOUND ") ||
-      answer->line.starts_with("OK ")) {
-    const size_t size = NumberAt(answer->line, answer->line.rfind(' ') + 1);
-    if (input.size() < taken + size + 2) {
-      return false;
-    }
-    answer->body = input.substr(taken, size);
-    taken += size + 2;
-  }
-  read_ += taken;
-  return true;
-}
-
-std::string LoadConnection::Call() {
-  Answer answer;
-  for (;;) {
-    Flush();
-    if (Next(&answer)) {
-      return std::string(answer.line);
-    }
-    pollfd state{.fd = fd_, .events = POLLIN, .revents = 0};
-    ::poll(&state, 1, -1);
+void LoadConnection::Exchange() {
+  while (!Flush()) {
     Fill();
   }
+  pollfd state{.fd = fd_, .events = POLLIN, .revents = 0};
+  ::poll(&state, 1, -1);
+  Fill();
 }
 
 }  // namespace delayd::load

@@ -1,4 +1,5 @@
-// tests/bench/load/load_connection.h — one connection of the load tool: commands out, replies in.
+// tests/bench/load/load_connection.h — one socket of the load tool and its buffers; knows no
+// protocol.
 //
 // Errors:  a server that goes away, or answers what no server should, ends the tool.
 // Threads: one.
@@ -7,19 +8,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace delayd::load {
-
-// The line of a reply, and its body if it has one.
-struct Answer {
-  std::string_view line;  // without CR LF
-  std::string_view body;
-  // "RESERVED 5 3": 5.
-  uint64_t Id() const;
-};
 
 class LoadConnection {
  public:
@@ -35,12 +27,16 @@ class LoadConnection {
 
   // False: the socket is full.
   bool Flush();
-  // What has arrived; false: nothing.
+  // Takes what has arrived; false: nothing.
   bool Fill();
-  // The next whole reply; false: there is none. Good until the next call.
-  bool Next(Answer* answer);
-  // Sends what is in out() and waits for one reply.
-  std::string Call();
+
+  // What has arrived and was not taken yet. Good until the next Fill.
+  std::string_view input() const { return std::string_view(in_).substr(read_); }
+
+  void Take(size_t bytes) { read_ += bytes; }
+
+  // Sends all of out() and waits until more has arrived.
+  void Exchange();
 
  private:
   int fd_ = -1;

@@ -1,5 +1,6 @@
 #include <set>
 
+#include "base/limits.h"
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -203,6 +204,23 @@ TEST(HorizonTest, P10AStartLoadsNoMoreThanBudgetAndHorizonAllow) {
                 }).ok());
     EXPECT_EQ(most, options.memory_jobs_max == 10 ? 10U : 100U);
   }
+}
+
+TEST(HorizonTest, P10AStartServesBeforeItHasLoadedTheWindow) {
+  EngineHarness harness(kOneMinute);
+  const size_t more = 10 * limits::kLoadPageRows;
+  for (size_t jobs = 0; jobs < more; jobs += 1000) {
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, In(30s))});
+    harness.CommitAll();
+  }
+  harness.EnqueueOk(In(0s));
+  harness.Restart();
+  EXPECT_LT(harness.engine().Figures(0).jobs_in_memory, more);
+  EXPECT_EQ(harness.engine().stats().ready, 1U);
+  harness.Turn();
+  EXPECT_EQ(harness.engine().Figures(0).jobs_in_memory, more + 1);
+  harness.Wait(30s + 1ms);
+  EXPECT_EQ(harness.engine().stats().ready, more + 1);
 }
 
 TEST(HorizonTest, TheLowWaterMarkStaysBelowABacklogOnDisk) {

@@ -79,7 +79,7 @@ inline std::vector<JobRecord> SampleJobRecords() {
   odd.payload_bytes = 0;
   JobRecord moved = PlainRecord();
   moved.delay = Millis(-1);
-  return {PlainRecord(), FullRecord(), BigRecord(), odd, LivedRecord(), moved};
+  return {PlainRecord(), FullRecord(), BigRecord(), odd, LivedRecord(), moved, OwnedRecord()};
 }
 
 }  // namespace delayd::storage

@@ -82,6 +82,7 @@ class WheelPropertyTest : public ::testing::TestWithParam<Shape> {
     if (due) {
       ASSERT_EQ(*due, naive_.DueOf(known.id));
       ASSERT_EQ(wheel_.Id(known.handle), known.id);
+      ASSERT_EQ(wheel_.HandleAt(IndexOf(known.handle)), known.handle);
     }
   }
 

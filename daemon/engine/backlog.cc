@@ -1,0 +1,261 @@
+// A queue with more ready jobs than memory has room for must not keep the due jobs of other queues
+// on disk.
+//
+// When the ready jobs of all queues are too many, those with the most are cut back to an equal
+// share, oldest first, and lag behind from then on: such a queue has a frontier of its own, before
+// the common one. Its jobs behind it are passed over when the window is loaded, and come in pages
+// from by_queue when it has worked off half its share, or all that it has in memory. When its
+// frontier meets the common one it is a queue like all others. So every queue that has a due job
+// has one in memory, whatever the others have.
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/limits.h"
+#include "daemon/engine/engine_core.h"
+#include "storage/keys.h"
+
+namespace delayd::engine {
+
+using storage::Table;
+
+namespace {
+
+// More of a lagging queue than its workers take in a second need not be in memory.
+constexpr size_t kLaggingJobsMax = 65'536;
+
+}  // namespace
+
+// What workers hold must be in memory, and may not keep everything else out of it.
+size_t EngineCore::HeldMax() const {
+  const size_t others = jobs_.size() - held_;
+  const size_t left = options_.memory_jobs_max - std::min(others, options_.memory_jobs_max);
+  return std::max(left, options_.memory_jobs_max / 16);
+}
+
+bool EngineCore::CanMakeRoom() const {
+  return held_ > std::max(HeldMax() - HeldMax() / 4, queues_.size());
+}
+
+// Down to `keep`, at the far end; and where all of that is due, a quarter below it, so that the
+// work is not for a few jobs.
+void EngineCore::MakeRoom(size_t keep) {
+  DropFarthest(keep);
+  if (held_ > keep) {
+    CutBacklogs(keep - keep / 4);
+  }
+}
+
+// So many jobs each leave `keep` in memory, when queues that have less keep what they have.
+size_t EngineCore::LevelFor(size_t keep) const {
+  std::vector<size_t> sizes;
+  queues_.ForEach([&sizes](const Queue& queue) { sizes.push_back(queue.held); });
+  std::ranges::sort(sizes);
+  size_t left = keep;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const size_t share = left / (sizes.size() - i);
+    if (sizes[i] > share) {
+      return std::max<size_t>(share, 1);
+    }
+    left -= sizes[i];
+  }
+  return std::numeric_limits<size_t>::max();
+}
+
+void EngineCore::CutBacklogs(size_t keep) {
+  const size_t level = LevelFor(keep);
+  boost::unordered_flat_map<QueueId, std::vector<Frontier>> above;
+  queues_.ForEach([&](const Queue& queue) {
+    if (queue.held > level) {
+      above[queue.id].reserve(queue.held);
+    }
+  });
+  for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
+    const JobEntry& entry = jobs_[slot];
+    if (IsDroppable(slot) && queues_[entry.queue()].held > level) {
+      above[entry.queue()].emplace_back(entry.key_due(), entry.id());
+    }
+  }
+  for (auto& [id, places] : above) {
+    const auto cut = places.begin() + static_cast<std::ptrdiff_t>(level);
+    std::nth_element(places.begin(), cut, places.end());
+    Queue& queue = queues_[id];
+    Lag(queue, std::min(*cut, queue.frontier.value_or(frontier_)));
+  }
+  DropWhatIsFar();
+}
+
+void EngineCore::Lag(Queue& queue, const Frontier& from) {
+  if (!queue.frontier) {
+    lagging_.push_back(queue.id);
+  }
+  queue.frontier = from;
+}
+
+// The common frontier goes on from now, and every queue from where that was, by itself: for the one
+// that has a job due now it is not far.
+void EngineCore::LeaveBacklogs() {
+  const Frontier now(LatestKeyOfNow() + Millis(1), JobId{});
+  queues_.ForEach([this](Queue& queue) {
+    const uint64_t in_memory = queue.held + queue.leased + queue.damaged;
+    if (!queue.frontier && queue.counts.pending > in_memory) {
+      Lag(queue, frontier_);
+    }
+  });
+  frontier_ = now;
+  far_begins_ = FirstRowFrom(now);
+  DropWhatIsFar();  // what came due before older ones of its queue were loaded
+}
+
+// What is left for the lagging queues, in equal parts, as far as it is of use; a quarter stays free
+// for the others.
+size_t EngineCore::ShareOfLagging() const {
+  size_t others = held_;
+  for (const QueueId id : lagging_) {
+    others -= queues_[id].held;
+  }
+  const size_t left = HeldMax() - std::min(others, HeldMax());
+  return lagging_.empty()
+             ? 0
+             : std::clamp<size_t>((left - left / 4) / lagging_.size(), 1, kLaggingJobsMax);
+}
+
+size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
+  if (!HasRoom()) {
+    return queue.held == 0 ? 1 : 0;
+  }
+  // What it has in memory waits for a clock that was set, perhaps, and what is due lies behind it.
+  const bool starves = queue.ready.empty() && queue.frontier->first <= LatestKeyOfNow();
+  if (queue.held >= std::max<size_t>(share / 2, 1) && !starves) {
+    return 0;
+  }
+  const size_t missing = share - std::min<size_t>(queue.held, share);
+  return std::min(std::max(missing, starves ? limits::kLoadQueuePageRows : 1), HeldMax() - held_);
+}
+
+bool EngineCore::LaggingWant() const {
+  const size_t share = ShareOfLagging();
+  return std::ranges::any_of(lagging_,
+                             [&](QueueId id) { return RowsWanted(queues_[id], share) > 0; });
+}
+
+// A bounded number of rows, one queue after the other. Whether more is wanted.
+bool EngineCore::LoadLagging() {
+  const auto has_nothing = [this](QueueId id) { return queues_[id].held == 0; };
+  if (!HasRoom() && std::ranges::any_of(lagging_, has_nothing) && CanMakeRoom()) {
+    // For them, before the window takes it again.
+    MakeRoom(HeldMax() - HeldMax() / 4);
+    if (sweep_) {
+      return true;
+    }
+  }
+  size_t rows_left = limits::kLoadQueuePageRows;
+  const size_t share = ShareOfLagging();
+  for (size_t looks = lagging_.size(); looks > 0 && !lagging_.empty() && rows_left > 0; --looks) {
+    next_lagging_ = (next_lagging_ + 1) % lagging_.size();
+    Queue& queue = queues_[lagging_[next_lagging_]];
+    const size_t rows = std::min(RowsWanted(queue, share), rows_left);
+    if (rows == 0) {
+      continue;
+    }
+    if (const Status loaded = LoadQueuePage(queue, rows); !loaded.ok()) {
+      Die(loaded);
+      return false;
+    }
+    rows_left -= std::min(rows_left, std::max(rows, limits::kLoadQueueLookRows));
+  }
+  return LaggingWant();
+}
+
+// As LoadPage, for the one that is next: its rows from its own frontier to the common one.
+Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
+  const Frontier from = *queue.frontier;
+  Frontier next = frontier_;
+  WallTime first_behind = kNothingFar;
+  std::vector<Frontier> places;
+  Status failed;
+  const auto take = [&](std::string_view key, std::string_view) {
+    const auto parts = storage::ParseByQueueKey(key);
+    failed = parts.status();
+    if (!failed.ok()) {
+      return false;
+    }
+    const Frontier place(parts->key_due, parts->id);
+    if (place >= frontier_) {
+      first_behind = place.first;
+    } else if (places.size() == rows_max) {
+      next = place;
+    } else {
+      places.push_back(place);
+      return true;
+    }
+    return false;
+  };
+  DELAYD_RETURN_IF_ERROR(
+      store_.Scan(Table::kByQueue,
+                  storage::ByQueueKey(queue.id, from.first, from.second),
+                  storage::ByQueueKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
+                  take));
+  DELAYD_RETURN_IF_ERROR(failed);
+  queue.frontier = next;
+  for (const Frontier& place : places) {
+    DELAYD_RETURN_IF_ERROR(LoadQueueRow(place));
+  }
+  pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view value) {
+    const auto parts = storage::ParseTimerKey(key);
+    const auto head = storage::DecodeTimerHead(key, value);
+    DELAYD_CHECK(parts.ok() && head.ok());
+    const Frontier place(parts->key_due, parts->id);
+    if (head->queue != queue.id) {
+      return;
+    }
+    if (place >= frontier_) {
+      first_behind = std::min(first_behind, place.first);
+    } else if (place >= from && place < next && failed.ok()) {
+      failed = LoadTimer(*parts, key, value, Overdue::kThroughTheWheel);
+    }
+  });
+  if (next == frontier_) {
+    CatchUp(queue, first_behind);
+  }
+  return failed;
+}
+
+Status EngineCore::LoadQueueRow(const Frontier& place) {
+  const std::string key = storage::TimerKey(place.first, place.second);
+  if (pending_.IsChanging(Table::kTimers, key)) {
+    return OkStatus();  // its outcome is what counts
+  }
+  std::string value;
+  const Status got = store_.Get(Table::kTimers, key, &value);
+  if (got.code() == StatusCode::kNotFound) {
+    incidents_.push_back(DataLoss("job " + std::to_string(ToInt(place.second)) +
+                                      " is in the index of its queue and has no record; run "
+                                      "'delayctl verify'",
+                                  "damaged"));
+    return OkStatus();
+  }
+  DELAYD_RETURN_IF_ERROR(got);
+  return LoadTimer(
+      {.key_due = place.first, .id = place.second}, key, value, Overdue::kThroughTheWheel);
+}
+
+// From now on the common frontier is its frontier; `first_behind` is its first job behind that.
+void EngineCore::CatchUp(Queue& queue, WallTime first_behind) {
+  queue.frontier.reset();
+  *std::ranges::find(lagging_, queue.id) = lagging_.back();
+  lagging_.pop_back();
+  far_begins_ = std::min(far_begins_, first_behind);
+}
+
+WallTime EngineCore::FirstOnDisk() const {
+  WallTime first = far_begins_;
+  for (const QueueId id : lagging_) {
+    first = std::min(first, queues_[id].frontier->first);
+  }
+  return first;
+}
+
+}  // namespace delayd::engine

@@ -1,0 +1,155 @@
+// With little memory: which of the ready jobs are handed out is learned, and checked.
+#include <algorithm>
+
+#include "base/check.h"
+#include "tests/simulation/compare.h"
+#include "tests/simulation/model.h"
+
+namespace delayd::simulation {
+
+using engine::RequestId;
+
+void Model::OpenLease(RequestId request, const engine::Lease& command) {
+  const uint64_t id = next_waiter_++;
+  for (const std::string& queue : command.queues) {
+    QueueOf(queue).waiters.push_back(id);
+  }
+  waiters_[id] = {.request = request,
+                  .command = command,
+                  .end = now_.boot + command.wait,
+                  .timer_rank = next_rank_++,
+                  .settled = settled_};
+}
+
+bool Model::IsOpenLease(RequestId request) const {
+  return std::ranges::any_of(waiters_,
+                             [&](const auto& waiter) { return waiter.second.request == request; });
+}
+
+bool Model::HasDueJob(const std::string& queue) const {
+  return std::ranges::any_of(jobs_, [&](const auto& job) {
+    return job.second.spec->queue == queue && job.second.state == JobState::kReady;
+  });
+}
+
+// Whether a job of the queue should have been handed out. Not while one that is keyed before it
+// waits for the rounding of its clock: that one may be all that is in memory.
+bool Model::Starves(const std::string& queue) {
+  const bool rounding = std::ranges::any_of(jobs_, [&](const auto& job) {
+    return job.second.spec->queue == queue && job.second.state == JobState::kScheduled &&
+           job.second.place <= now_.wall;
+  });
+  return !rounding && HasDueJob(queue) && MayHandOut(queue);
+}
+
+std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
+  const engine::Lease& command = waiter.command;
+  const std::string whose = "job " + std::to_string(ToInt(view.id));
+  const auto found = jobs_.find(view.id);
+  if (found == jobs_.end()) {
+    return "P4, P5: " + whose + " is handed out and is known no longer";
+  }
+  ModelJob& job = found->second;
+  const std::string& queue = job.spec->queue;
+  if (job.state != JobState::kReady) {
+    return "P2, P5: " + whose + " is handed out and is " + std::string(JobStateName(job.state));
+  }
+  if (std::ranges::find(command.queues, queue) == command.queues.end() || !MayHandOut(queue)) {
+    return whose + " is handed out from queue " + queue + ", which may not be";
+  }
+  // Between a start and the first turn what is new may overtake what is not loaded yet.
+  for (const auto& [id, other] : jobs_) {
+    if (waiter.settled && other.state == JobState::kReady && other.spec->queue == queue &&
+        other.priority <= job.priority &&
+        std::pair(other.place, id) < std::pair(job.place, job.id)) {
+      return "job " + std::to_string(ToInt(id)) + " is before " + whose + " in queue " + queue;
+    }
+  }
+  const Millis late = job.on_boot_clock ? now_.boot - job.boot_due : now_.wall - job.due;
+  if (late < Millis(0) || (job.spec->expires_after && late > *job.spec->expires_after)) {
+    return "P2: " + whose + " is handed out " + std::to_string(late.count()) + " ms late";
+  }
+  QueueOf(queue).bucket.Take(now_.boot);
+  // Answers may overtake each other, and the numbers of the leases with them.
+  const uint64_t last = lease_sequence_;
+  lease_sequence_ = view.lease_token->sequence - 1;
+  const JobView expected = Grant(&job, command.lease, command.client, late);
+  lease_sequence_ = std::max(last, lease_sequence_);
+  return Difference(expected, view);
+}
+
+std::string Model::Follow(RequestId request, const engine::Leased& leased) {
+  const auto found = std::ranges::find_if(
+      waiters_, [&](const auto& waiter) { return waiter.second.request == request; });
+  DELAYD_CHECK(found != waiters_.end());
+  const ModelWaiter waiter = found->second;
+  RemoveWaiter(found->first);
+  if (leased.jobs.size() > waiter.command.count) {
+    return "more jobs are handed out than were asked for";
+  }
+  if (leased.jobs.empty() && waiter.command.wait > Millis(0)) {
+    return "a wait ends before its time";
+  }
+  if (leased.jobs.empty() && waiter.settled) {
+    for (const std::string& queue : waiter.command.queues) {
+      if (Starves(queue)) {
+        return "P3: queue " + queue + " has a due job, and nothing is handed out";
+      }
+    }
+  }
+  for (const JobView& view : leased.jobs) {
+    if (std::string wrong = FollowOne(waiter, view); !wrong.empty()) {
+      return wrong;
+    }
+  }
+  return {};
+}
+
+void Model::FollowDeath(JobId id) {
+  const auto found = jobs_.find(id);
+  if (!Follows() || found == jobs_.end() || found->second.state != JobState::kReady) {
+    return;
+  }
+  ModelJob& job = found->second;
+  const Millis late = job.on_boot_clock ? now_.boot - job.boot_due : now_.wall - job.due;
+  if (!job.spec->expires_after || late <= *job.spec->expires_after) {
+    return;  // it was dead before, and is ready again in the same batch; or the rows tell
+  }
+  Expire(&job);
+  // What was looked at is gone, and what lies on disk is not there yet.
+  for (auto& [waiter_id, waiter] : waiters_) {
+    waiter.settled = false;
+  }
+}
+
+std::string Model::Settled() {
+  settled_ = true;
+  for (const auto& [id, waiter] : waiters_) {
+    for (const std::string& queue : waiter.command.queues) {
+      if (Follows() && Starves(queue)) {
+        return "P3: queue " + queue + " has a due job, and a worker waits for it";
+      }
+    }
+  }
+  return {};
+}
+
+void Model::FollowCounts(const engine::QueueView& actual, engine::QueueView* expected) {
+  if (actual.scheduled + actual.ready == expected->scheduled + expected->ready &&
+      actual.ready <= expected->ready && actual.urgent <= expected->urgent) {
+    expected->scheduled = actual.scheduled;
+    expected->ready = actual.ready;
+    expected->urgent = actual.urgent;
+  }
+}
+
+void Model::FollowCounts(const engine::StatsView& actual, engine::StatsView* expected) {
+  if (actual.scheduled + actual.ready == expected->scheduled + expected->ready &&
+      actual.ready <= expected->ready && actual.urgent <= expected->urgent) {
+    expected->scheduled = actual.scheduled;
+    expected->ready = actual.ready;
+    expected->urgent = actual.urgent;
+  }
+}
+
+}  // namespace delayd::simulation

@@ -1,0 +1,241 @@
+// Queues with more ready jobs than memory has room for.
+#include <set>
+
+#include "base/limits.h"
+#include "storage/keys.h"
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+using namespace std::chrono_literals;
+
+const EngineOptions kTenJobs{.horizon = 1min, .memory_jobs_max = 10};
+
+JobSpec For(std::string queue, Millis delay, std::string payload = "p") {
+  JobSpec spec = In(delay, std::move(payload));
+  spec.queue = std::move(queue);
+  return spec;
+}
+
+// Ready jobs of `queue` that nobody works off.
+void Pile(EngineHarness* harness, const std::string& queue, int jobs) {
+  for (int i = 0; i < jobs; ++i) {
+    harness->Send(Enqueue{{For(queue, Millis(i), std::to_string(i))}});
+  }
+  harness->Turn();
+  harness->Wait(Millis(jobs) + 1s);
+}
+
+void AckAll(EngineHarness* harness, const std::vector<JobView>& jobs) {
+  for (const JobView& job : jobs) {
+    EXPECT_TRUE(harness->Call(Ack{*job.lease_token}).status.ok());
+  }
+}
+
+size_t WorkOff(EngineHarness* harness, const std::string& queue) {
+  size_t count = 0;
+  for (auto leased = harness->LeaseNow(5, queue); !leased.empty();
+       leased = harness->LeaseNow(5, queue)) {
+    count += leased.size();
+    AckAll(harness, leased);
+  }
+  return count;
+}
+
+TEST(BacklogTest, P3AQueueNobodyWorksDoesNotDelayTheOthers) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 200);
+  harness.EnqueueOk(For("busy", 30s));
+  harness.EnqueueOk(For("busy", 5min));
+  harness.Wait(30s);
+  EXPECT_TRUE(harness.LeaseNow(1, "busy").empty());
+  harness.Wait(1ms);
+  EXPECT_EQ(WorkOff(&harness, "busy"), 1U);
+  harness.Wait(4min + 30s);
+  EXPECT_EQ(WorkOff(&harness, "busy"), 1U);
+  EXPECT_EQ(WorkOff(&harness, "idle"), 200U);
+}
+
+TEST(BacklogTest, P3AWorkerThatWaitsGetsItsJobInTheMillisecond) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 200);
+  harness.EnqueueOk(For("busy", 30s));
+  const RequestId waiting = harness.Send(Lease{.queues = {"busy"}, .wait = 1h});
+  // From wake to wake, as the owner does.
+  const BootTime due = harness.now().boot + 30s + 1ms;
+  while (harness.now().boot < due) {
+    EXPECT_FALSE(harness.HasReply(waiting));
+    harness.Wait(std::max(*harness.engine().UntilNextEvent(harness.now()), 1ms));
+  }
+  EXPECT_EQ(harness.now().boot, due);
+  ASSERT_TRUE(harness.HasReply(waiting));
+  EXPECT_EQ(std::get<Leased>(harness.Take(waiting).body).jobs.size(), 1U);
+}
+
+TEST(BacklogTest, P3AfterARestartTheOthersAreNotDelayedEither) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 200);
+  harness.EnqueueOk(For("busy", 0s));
+  harness.Restart();
+  harness.Turn();
+  EXPECT_EQ(WorkOff(&harness, "busy"), 1U);
+  EXPECT_EQ(WorkOff(&harness, "idle"), 200U);
+}
+
+TEST(BacklogTest, TheBacklogItselfComesOldestFirst) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 100);
+  Pile(&harness, "other", 50);
+  std::map<std::string, int> next;
+  for (const std::string queue : {"idle", "other", "idle", "other", "idle", "other"}) {
+    for (int i = 0; i < 20; ++i) {
+      const auto leased = harness.LeaseNow(3, queue);
+      for (const JobView& job : leased) {
+        EXPECT_EQ(job.payload, std::to_string(next[queue]++)) << queue;
+      }
+      AckAll(&harness, leased);
+    }
+  }
+  EXPECT_EQ(next["idle"], 100);
+  EXPECT_EQ(next["other"], 50);
+}
+
+TEST(BacklogTest, P10EveryQueueHasOneJobInMemoryAndNoMoreThanTheBudgetAllows) {
+  EngineHarness harness(kTenJobs);
+  for (int queue = 0; queue < 30; ++queue) {
+    for (int i = 0; i < 5; ++i) {
+      harness.Send(Enqueue{{For("q" + std::to_string(queue), Millis(i))}});
+    }
+    harness.Turn();
+  }
+  harness.Wait(1s);
+  EXPECT_LE(harness.engine().Figures(0).jobs_in_memory, 30U);
+  for (int queue = 0; queue < 30; ++queue) {
+    EXPECT_EQ(WorkOff(&harness, "q" + std::to_string(queue)), 5U) << queue;
+  }
+}
+
+TEST(BacklogTest, WhatIsDueOnDiskIsReadyAsInMemory) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 100);
+  const JobView last = harness.EnqueueOk(For("idle", 0s, "last"));
+  EXPECT_EQ(last.state, JobState::kReady);
+  EXPECT_EQ(harness.ShowOk(last.id).state, JobState::kReady);
+  EXPECT_EQ(harness.ReasonOf(Kick{last.id}), "ready");
+  const JobView later = harness.EnqueueOk(For("idle", 10s));
+  EXPECT_EQ(harness.ShowOk(later.id).state, JobState::kScheduled);
+  const Reply next = harness.Call(Peek{.queue = "idle", .which = Peek::Which::kDelayed});
+  EXPECT_EQ(std::get<OneJob>(next.body).job.id, later.id);
+  EXPECT_TRUE(harness.Call(Cancel{last.id}).status.ok());
+  EXPECT_TRUE(harness.Call(Reschedule{.job = later.id, .due = DueAfter{0s}}).status.ok());
+  EXPECT_EQ(harness.ShowOk(later.id).state, JobState::kReady);
+  EXPECT_EQ(WorkOff(&harness, "idle"), 101U);
+}
+
+TEST(BacklogTest, AForecastCountsWhatWaitsBehindABacklog) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 100);
+  for (int i = 1; i <= 20; ++i) {
+    harness.EnqueueOk(For("idle", i * 10s));
+  }
+  const Reply reply = harness.Call(Forecast{
+      .queue = "idle", .from = harness.now().wall, .to = harness.now().wall + 5min, .step = 5min});
+  EXPECT_EQ(std::get<ForecastView>(reply.body).steps.at(0).count, 20U);
+}
+
+TEST(BacklogTest, ChangesUnderWayAreSeenWhenAPageIsLoaded) {
+  EngineHarness harness(kTenJobs);
+  std::vector<JobId> ids;
+  for (int i = 0; i < 60; ++i) {
+    ids.push_back(harness.EnqueueOk(For("idle", 0s)).id);
+  }
+  harness.Wait(1s);
+  // Not committed while pages are loaded: cancelled, moved away, new.
+  for (int i = 20; i < 40; ++i) {
+    harness.Send(Cancel{ids[static_cast<size_t>(i)]});
+  }
+  for (int i = 40; i < 50; ++i) {
+    harness.Send(Reschedule{.job = ids[static_cast<size_t>(i)], .due = DueAfter{1h}});
+  }
+  for (int i = 0; i < 5; ++i) {
+    harness.Send(Enqueue{{For("idle", 0s)}});
+  }
+  std::set<JobId> seen;
+  std::vector<RequestId> leases;
+  for (int i = 0; i < 100; ++i) {
+    leases.push_back(harness.Send(Lease{.queues = {"idle"}, .count = 2}));
+    while (harness.engine().Advance(harness.now())) {
+    }
+  }
+  harness.CommitAll();
+  for (const RequestId lease : leases) {
+    const Reply reply = harness.Take(lease);
+    for (const JobView& job : std::get<Leased>(reply.body).jobs) {
+      EXPECT_TRUE(seen.insert(job.id).second);
+    }
+  }
+  EXPECT_EQ(seen.size(), 35U);
+  EXPECT_TRUE(harness.engine().TakeIncidents().empty());
+}
+
+TEST(BacklogTest, P10AStartDoesNotLoadALongBacklogBeforeTheFirstHandOut) {
+  EngineHarness harness;
+  const size_t behind = limits::kLoadPagesBehindMax * limits::kLoadPageRows;
+  for (size_t jobs = 0; jobs < behind + 20'000; jobs += 1000) {
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, For("idle", 0s))});
+    harness.CommitAll();
+  }
+  harness.Wait(1s);
+  harness.EnqueueOk(For("busy", 0s));
+  harness.Restart();
+  EXPECT_LE(harness.engine().Figures(0).jobs_in_memory, behind);
+  for (int turns = 0; turns < 10; ++turns) {
+    harness.engine().Advance(harness.now());
+  }
+  EXPECT_EQ(harness.LeaseNow(1, "busy").size(), 1U);
+  harness.Turn();
+  // Nobody works the backlog: there is no need to load the rest of it.
+  EXPECT_LE(harness.engine().Figures(0).jobs_in_memory, behind + 1);
+  EXPECT_EQ(harness.engine().stats().ready + harness.engine().stats().scheduled, behind + 20'000);
+  EXPECT_EQ(harness.engine().stats().leased, 1U);
+}
+
+TEST(BacklogTest, P10MemoryIsGivenBackInStepsAndNothingIsLost) {
+  EngineHarness harness(EngineOptions{.horizon = 1min, .memory_jobs_max = 40'000});
+  for (int i = 0; i < 60; ++i) {
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, For("idle", 0s))});
+    harness.CommitAll();
+    harness.engine().Advance(harness.now());
+  }
+  harness.Turn();
+  EXPECT_LE(harness.engine().Figures(0).jobs_in_memory, 50'000U);
+  harness.EnqueueOk(For("busy", 0s));
+  EXPECT_EQ(WorkOff(&harness, "busy"), 1U);
+  size_t seen = 0;
+  for (auto leased = harness.LeaseNow(1000, "idle"); !leased.empty();
+       leased = harness.LeaseNow(1000, "idle")) {
+    seen += leased.size();
+    for (const JobView& job : leased) {
+      harness.Send(Ack{*job.lease_token});
+    }
+  }
+  EXPECT_EQ(seen, 60'000U);
+}
+
+TEST(BacklogTest, ARowOfAQueueWithoutItsRecordIsReported) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 40);
+  // The newest is on disk only: its record goes, its place in the index of the queue stays.
+  const JobView last = harness.EnqueueOk(For("idle", 0s));
+  storage::Batch damage;
+  damage.Delete(storage::Table::kTimers, storage::TimerKey(last.due, last.id));
+  ASSERT_TRUE(harness.store().Commit(damage).ok());
+  EXPECT_EQ(WorkOff(&harness, "idle"), 40U);
+  const std::vector<Status> incidents = harness.engine().TakeIncidents();
+  ASSERT_EQ(incidents.size(), 1U);
+  EXPECT_EQ(incidents[0].code(), StatusCode::kDataLoss);
+}
+
+}  // namespace
+}  // namespace delayd::engine
