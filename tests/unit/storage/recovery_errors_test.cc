@@ -191,14 +191,20 @@ TEST_F(RecoveryErrorsTest, ReportsOfManyLostJobsAndOfStaleNotes) {
                           AllOf(HasSubstr("reached batch 9"), HasSubstr("is at batch 4"))));
 }
 
-// What is left of a store: index rows of some jobs.
+// What is left of a store: index rows of jobs 1 and 2, and of 5, which had finished before.
 class IndexRows final : public JobReader {
  public:
-  Status Get(Table /*table*/, std::string_view key, std::string* /*value*/) const override {
+  Status Get(Table /*table*/, std::string_view key, std::string* value) const override {
+    if (broken) {
+      return Unavailable("the disk is gone");
+    }
     const auto id = ParseIndexKey(key);
-    return broken                                            ? Unavailable("the disk is gone")
-           : id.ok() && (*id == JobId{1} || *id == JobId{2}) ? OkStatus()
-                                                             : NotFound("no row");
+    if (!id.ok() || (*id != JobId{1} && *id != JobId{2} && *id != JobId{5})) {
+      return NotFound("no row");
+    }
+    using Place = IndexRecord::Place;
+    *value = EncodeIndexRecord(key, {.place = *id == JobId{5} ? Place::kDone : Place::kTimers});
+    return OkStatus();
   }
 
   Status Scan(Table /*table*/,
@@ -215,11 +221,11 @@ TEST(LossByJobTest, P9EachJobOfALossIsToldWhatBecameOfIt) {
   IndexRows store;
   RecoveryReport report;
   report.lost_jobs = {JobId{4}, JobId{3}, JobId{1}, JobId{3}, JobId{2}};
-  report.ended_jobs = {JobId{4}, JobId{2}, JobId{2}};
+  report.ended_jobs = {JobId{4}, JobId{2}, JobId{2}, JobId{5}};
   const auto loss = SortLostJobs(report, store);
   ASSERT_TRUE(loss.ok());
   EXPECT_THAT(loss->older, ElementsAre(JobId{1}));
-  EXPECT_THAT(loss->revived, ElementsAre(JobId{2}));
+  EXPECT_THAT(loss->revived, ElementsAre(JobId{2})) << "5 was forgotten in what was lost";
   EXPECT_THAT(loss->gone, ElementsAre(JobId{3})) << "4 came and ended in what was lost";
   store.broken = true;
   EXPECT_EQ(SortLostJobs(report, store).status().code(), StatusCode::kUnavailable);
