@@ -320,7 +320,10 @@ void StormClient::Show() {
   protocol::JsonObjectWriter entry;
   entry.Number("id", ToInt(job->id));
   entry.String("state", JobStateName(job->state));
-  entry.String("payload", LabelOf(job->payload.value_or("none")));
+  // Of a finished job nothing but its end is kept here (history_retention).
+  if (job->payload || job->state != JobState::kFinished) {
+    entry.String("payload", LabelOf(job->payload.value_or("none")));
+  }
   history_.Ok(request, response->commit_sequence, {entry.Take()});
 }
 
