@@ -216,6 +216,9 @@ class OverlapTest : public ImporterTest {
     lanes_ = lanes;
   }
 
+  // Batches may be under way still, on the lanes.
+  ~OverlapTest() override { importer_.reset(); }
+
   void Make(bool keep_going) {
     importer_ = std::make_unique<Importer>(
         lanes_, &clock_, ImportOptions{.batch_jobs = 1, .keep_going = keep_going}, hooks_);
