@@ -1,63 +1,40 @@
 // delayctl import --from-beanstalkd: a real beanstalkd is drained, and each side is killed on the
 // way. Skipped where beanstalkd is not installed.
-#include <unistd.h>
-
 #include <csignal>
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/beanstalk_client.h"
+#include "tests/support/beanstalkd.h"
 #include "tests/support/daemon.h"
 #include "tests/support/process.h"
-#include "tests/support/temp_dir.h"
 
 namespace delayd::testing {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr const char* kBeanstalkdPath = "/usr/bin/beanstalkd";
-
 class ImportTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::access(kBeanstalkdPath, X_OK) != 0) {
-      GTEST_SKIP() << kBeanstalkdPath << " is not installed (scripts/install-packages test)";
+    if (!Beanstalkd::IsInstalled()) {
+      GTEST_SKIP() << Beanstalkd::kWhyNot;
     }
     ASSERT_TRUE(daemon_.Start());
-    StartSource();
+    source_ = std::make_unique<Beanstalkd>();
   }
-
-  // With its log, so that it comes back with its jobs.
-  void StartSource() {
-    ::unlink(SourcePath().c_str());
-    source_ = std::make_unique<Process>(ProcessOptions{
-        .argv = {kBeanstalkdPath, "-l", "unix:" + SourcePath(), "-f0", "-b", source_dir_.Sub("")}});
-    while (::access(SourcePath().c_str(), F_OK) != 0 && !source_->HasEnded()) {
-      std::this_thread::yield();
-    }
-  }
-
-  void KillSource() {
-    source_->Signal(SIGKILL);
-    source_->Wait();
-  }
-
-  std::string SourcePath() const { return socket_dir_.Sub("s.sock"); }
-
-  BeanstalkClient Source() const { return BeanstalkClient::Unix(SourcePath()); }
 
   std::vector<std::string> ImportArgs() const {
-    return {"import", "--from-beanstalkd", "unix:" + SourcePath()};
+    return {"import", "--from-beanstalkd", "unix:" + source_->socket()};
   }
 
   void PutMany(int count) {
-    BeanstalkClient client = Source();
+    BeanstalkClient client = source_->Connect();
     std::string commands = "use many\r\n";
     for (int i = 0; i < count; ++i) {
       const std::string body = "job " + std::to_string(i);
@@ -87,7 +64,7 @@ class ImportTest : public ::testing::Test {
   }
 
   uint64_t LeftAtSource() const {
-    BeanstalkClient client = Source();
+    BeanstalkClient client = source_->Connect();
     const std::string stats = client.Call("stats");
     uint64_t left = 0;
     for (const char* field : {"current-jobs-ready: ",
@@ -100,20 +77,19 @@ class ImportTest : public ::testing::Test {
     return left;
   }
 
-  // Waits until something has been imported.
-  void WaitForSome() {
-    while (daemon_.Ctl({"queues", "-o", "jsonl"}).out.find("\"many\"") == std::string::npos) {
+  // Waits until `import` has brought something, or has ended.
+  void WaitForSome(Process& import) {
+    while (daemon_.Ctl({"queues", "-o", "jsonl"}).out.find("\"many\"") == std::string::npos &&
+           !import.HasEnded()) {
     }
   }
 
   Daemon daemon_;
-  TempDir source_dir_;
-  TempDir socket_dir_;
-  std::unique_ptr<Process> source_;
+  std::unique_ptr<Beanstalkd> source_;
 };
 
 TEST_F(ImportTest, JobsKeepWhatTheyAre) {
-  BeanstalkClient client = Source();
+  BeanstalkClient client = source_->Connect();
   client.Call("use orders");
   client.Call("put 7 3600 90 5\r\nlater");
   client.Call("put 3 0 30 6\r\nb\r\nin\xff");
@@ -151,11 +127,11 @@ TEST_F(ImportTest, P3NoJobIsLostWhenTheSourceDies) {
   constexpr int kJobs = 900;
   PutMany(kJobs);
   Process import(daemon_.CtlOptions(ImportArgs()));
-  WaitForSome();
-  KillSource();
+  WaitForSome(import);
+  source_->Kill();
   const ProcessResult died = import.Wait();
   EXPECT_THAT(died.err, ::testing::AnyOf(HasSubstr("no job is lost"), HasSubstr("imported 900")));
-  StartSource();
+  source_->Start();
   EXPECT_EQ(daemon_.Ctl(ImportArgs()).exit_code, 0);
   EXPECT_EQ(LeftAtSource(), 0U);
   // The source has another instance now: what it had handed over and not deleted is there twice.
@@ -168,7 +144,7 @@ TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenDelaydDies) {
   constexpr int kJobs = 900;
   PutMany(kJobs);
   Process import(daemon_.CtlOptions(ImportArgs()));
-  WaitForSome();
+  WaitForSome(import);
   daemon_.Kill();
   const ProcessResult died = import.Wait(std::chrono::seconds(120));
   EXPECT_THAT(died.err, ::testing::AnyOf(HasSubstr("no job is lost"), HasSubstr("imported 900")));
@@ -185,7 +161,7 @@ TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenTheImportDies) {
   PutMany(kJobs);
   {
     Process import(daemon_.CtlOptions(ImportArgs()));
-    WaitForSome();
+    WaitForSome(import);
     import.Signal(SIGKILL);
     import.Wait();
   }

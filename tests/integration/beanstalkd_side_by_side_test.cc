@@ -1,15 +1,11 @@
 // The same conversation with Debian's beanstalkd and with delayd. Where the answers differ the step
 // says so, and docs/protocol.md says why; anything else that differs is a failure. Skipped where
 // beanstalkd is not installed.
-#include <unistd.h>
-
-#include <csignal>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <regex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -17,14 +13,13 @@
 
 #include "base/clock.h"
 #include "tests/support/beanstalk_client.h"
+#include "tests/support/beanstalkd.h"
 #include "tests/support/daemon.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
 namespace delayd::testing {
 namespace {
-
-constexpr const char* kBeanstalkdPath = "/usr/bin/beanstalkd";
 
 struct Step {
   std::string send;
@@ -35,41 +30,16 @@ struct Step {
   std::string why;
 };
 
-// Debian's server on a Unix socket of its own.
-class Peer {
- public:
-  Peer() {
-    process_ = std::make_unique<Process>(
-        ProcessOptions{.argv = {kBeanstalkdPath, "-l", "unix:" + socket(), "-b", dir_.Sub("")}});
-    while (::access(socket().c_str(), F_OK) != 0 && !process_->HasEnded()) {
-      std::this_thread::yield();
-    }
-  }
-
-  ~Peer() {
-    process_->Signal(SIGTERM);
-    process_->Wait();
-  }
-
-  std::string socket() const { return dir_.Sub("peer.sock"); }
-
-  void Signal(int signal) { process_->Signal(signal); }
-
- private:
-  TempDir dir_;
-  std::unique_ptr<Process> process_;
-};
-
 class SideBySideTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (::access(kBeanstalkdPath, X_OK) != 0) {
-      GTEST_SKIP() << kBeanstalkdPath << " is not installed (scripts/install-packages test)";
+    if (!Beanstalkd::IsInstalled()) {
+      GTEST_SKIP() << Beanstalkd::kWhyNot;
     }
     std::ofstream(daemon_.Path("delayd.yaml")) << "limits: { payload: 65535 }\n"
                                                << "beanstalk: { socket: " << OurSocket() << " }\n";
     ASSERT_TRUE(daemon_.Start({"--config", daemon_.Path("delayd.yaml")}));
-    peer_ = std::make_unique<Peer>();
+    peer_ = std::make_unique<Beanstalkd>();
   }
 
   std::string OurSocket() const { return daemon_.Path("b.sock"); }
@@ -119,7 +89,7 @@ class SideBySideTest : public ::testing::Test {
   }
 
   Daemon daemon_;
-  std::unique_ptr<Peer> peer_;
+  std::unique_ptr<Beanstalkd> peer_;
 };
 
 TEST_F(SideBySideTest, TheLifeOfAJob) {

@@ -20,6 +20,13 @@ namespace {
 
 constexpr int kPatienceMs = 30'000;
 
+sockaddr_un UnixAddress(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  return address;
+}
+
 int Connect(const sockaddr* address, socklen_t size) {
   const int fd = ::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (fd < 0 || ::connect(fd, address, size) != 0) {
@@ -39,10 +46,17 @@ BeanstalkClient BeanstalkClient::Tcp(uint16_t port) {
 }
 
 BeanstalkClient BeanstalkClient::Unix(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  const sockaddr_un address = UnixAddress(path);
   return BeanstalkClient(Connect(reinterpret_cast<const sockaddr*>(&address), sizeof address));
+}
+
+bool BeanstalkClient::Accepts(const std::string& path) {
+  const sockaddr_un address = UnixAddress(path);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const bool accepts =
+      ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(fd);
+  return accepts;
 }
 
 BeanstalkClient::BeanstalkClient(BeanstalkClient&& other) noexcept

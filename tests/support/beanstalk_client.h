@@ -16,6 +16,8 @@ class BeanstalkClient {
  public:
   static BeanstalkClient Tcp(uint16_t port);
   static BeanstalkClient Unix(const std::string& path);
+  // Whether a server listens on this Unix socket.
+  static bool Accepts(const std::string& path);
   ~BeanstalkClient();
   BeanstalkClient(BeanstalkClient&& other) noexcept;
   BeanstalkClient& operator=(BeanstalkClient&&) = delete;

@@ -1,0 +1,49 @@
+#include "tests/support/beanstalkd.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace delayd::testing {
+namespace {
+
+constexpr const char* kPath = "/usr/bin/beanstalkd";
+
+}  // namespace
+
+bool Beanstalkd::IsInstalled() {
+  return ::access(kPath, X_OK) == 0;
+}
+
+Beanstalkd::Beanstalkd() {
+  Start();
+}
+
+Beanstalkd::~Beanstalkd() {
+  process_->Signal(SIGTERM);
+  process_->Wait();
+}
+
+void Beanstalkd::Kill() {
+  process_->Signal(SIGKILL);
+  process_->Wait();
+}
+
+void Beanstalkd::Start() {
+  ::unlink(socket().c_str());
+  process_ = std::make_unique<Process>(
+      ProcessOptions{.argv = {kPath, "-l", "unix:" + socket(), "-f0", "-b", dir_.Sub("")}});
+  // The path is there before the socket listens: only a connection tells.
+  while (!BeanstalkClient::Accepts(socket())) {
+    if (process_->HasEnded()) {
+      ADD_FAILURE() << "beanstalkd ended at start: " << process_->err();
+      return;
+    }
+    std::this_thread::yield();
+  }
+}
+
+}  // namespace delayd::testing
