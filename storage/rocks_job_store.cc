@@ -54,7 +54,7 @@ Status RocksJobStore::Commit(const Batch& batch) {
   }
   uint64_t number = batch_number_;
   write_batch_.Clear();
-  // In the order of the memtables: with its hint an insert then begins where the last one ended.
+  // In the order of the memtables: an insert begins where the last one ended.
   for (const size_t i : write_order_.Of(batch)) {
     const Batch::Op op = batch.op(i);
     const rocksdb::Status added =

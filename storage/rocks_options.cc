@@ -2,11 +2,11 @@
 
 #include <rocksdb/cache.h>
 #include <rocksdb/filter_policy.h>
-#include <rocksdb/slice_transform.h>
 #include <rocksdb/table.h>
 
 #include "base/check.h"
 #include "storage/checked_tables.h"
+#include "storage/skip_list_memtable.h"
 
 namespace delayd::storage {
 namespace {
@@ -60,6 +60,8 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::E
   db.max_background_jobs = 2;
   db.max_open_files = -1;
   db.bytes_per_sync = kMiB;
+  // One commit at a time.
+  db.allow_concurrent_memtable_write = false;
   // Recycling and compression of the log have bugs in 7.8.3.
   db.recycle_log_file_num = 0;
   db.wal_compression = rocksdb::kNoCompression;
@@ -77,6 +79,7 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::E
 std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
     const RocksJobStoreOptions& options) {
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  const std::shared_ptr<rocksdb::MemTableRepFactory> memtables = NewSkipListMemtables();
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (size_t i = 0; i < kTableCount; ++i) {
     const auto table = static_cast<Table>(i);
@@ -93,8 +96,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
     rocksdb::ColumnFamilyOptions family;
     family.write_buffer_size = tuning.memtable_bytes;
     family.max_write_buffer_number = 3;
-    // One hint a memtable; all keys of a table begin alike.
-    family.memtable_insert_with_hint_prefix_extractor.reset(rocksdb::NewFixedPrefixTransform(1));
+    family.memtable_factory = memtables;
     family.compression = rocksdb::kLZ4Compression;
     family.level_compaction_dynamic_level_bytes = true;
     family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(blocks));

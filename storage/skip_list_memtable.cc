@@ -1,0 +1,179 @@
+#include "storage/skip_list_memtable.h"
+
+#include <deque>
+#include <mutex>
+#include <new>
+#include <vector>
+
+#include "base/check.h"
+#include "storage/skip_list.h"
+
+namespace delayd::storage {
+namespace {
+
+using rocksdb::KeyHandle;
+using rocksdb::MemTableRep;
+
+std::string_view ToView(const rocksdb::Slice& slice) {
+  return {slice.data(), slice.size()};
+}
+
+class ListIterator : public MemTableRep::Iterator {
+ public:
+  explicit ListIterator(const SkipList* list) : list_(list) {}
+
+  bool Valid() const override { return at_ != nullptr; }
+
+  const char* key() const override { return SkipList::EntryOf(at_); }
+
+  void Next() override { at_ = SkipList::Next(at_); }
+
+  void Prev() override { at_ = list_->LastBefore(SkipList::Target::OfEntry(key())); }
+
+  void Seek(const rocksdb::Slice& internal_key, const char* /*memtable_key*/) override {
+    at_ = list_->FirstNotBefore(SkipList::Target::OfInternalKey(ToView(internal_key)));
+  }
+
+  void SeekForPrev(const rocksdb::Slice& internal_key, const char* memtable_key) override {
+    Seek(internal_key, memtable_key);
+    if (!Valid()) {
+      SeekToLast();
+    } else if (const auto at = SkipList::Target::OfEntry(key()),
+               target = SkipList::Target::OfInternalKey(ToView(internal_key));
+               at.user_key != target.user_key || at.tag != target.tag) {
+      Prev();
+    }
+  }
+
+  void SeekToFirst() override { at_ = list_->First(); }  // allowed: this is how a flush begins
+
+  void SeekToLast() override { at_ = list_->Last(); }
+
+ private:
+  const SkipList* list_;
+  const SkipList::Node* at_ = nullptr;
+};
+
+// Memory of iterators whose user only calls their destructor: RocksDB would have them in its arena,
+// which is not in its public headers. They live as long as their memtable, and are used again.
+class IteratorPool {
+ public:
+  static constexpr size_t kSlotBytes = 64;
+
+  void* Take() {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) {
+      return &slots_.emplace_back();
+    }
+    void* slot = free_.back();
+    free_.pop_back();
+    return slot;
+  }
+
+  void GiveBack(void* slot) {
+    const std::scoped_lock lock(mutex_);
+    free_.push_back(slot);
+  }
+
+ private:
+  struct Slot {
+    alignas(std::max_align_t) char bytes[kSlotBytes];
+  };
+
+  std::mutex mutex_;
+  std::deque<Slot> slots_;
+  std::vector<void*> free_;
+};
+
+// A base that comes first is destroyed last: only then may another iterator have the memory.
+class Lease {
+ public:
+  Lease(IteratorPool* pool, void* slot) : pool_(pool), slot_(slot) {}
+
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+
+  ~Lease() { pool_->GiveBack(slot_); }
+
+ private:
+  IteratorPool* pool_;
+  void* slot_;
+};
+
+class PooledIterator final : private Lease, public ListIterator {
+ public:
+  static ListIterator* New(IteratorPool* pool, const SkipList* list) {
+    static_assert(sizeof(PooledIterator) <= IteratorPool::kSlotBytes);
+    void* slot = pool->Take();
+    return new (slot) PooledIterator(pool, slot, list);
+  }
+
+ private:
+  PooledIterator(IteratorPool* pool, void* slot, const SkipList* list)
+      : Lease(pool, slot), ListIterator(list) {}
+};
+
+class SkipListMemtable final : public MemTableRep {
+ public:
+  explicit SkipListMemtable(rocksdb::Allocator* allocator) : MemTableRep(allocator) {}
+
+  // The handle that Allocate of the base gives is the entry.
+  void Insert(KeyHandle handle) override { DELAYD_CHECK(InsertKey(handle)); }
+
+  bool InsertKey(KeyHandle handle) override {
+    return list_.Insert(static_cast<const char*>(handle));
+  }
+
+  bool Contains(const char* key) const override {
+    const auto target = SkipList::Target::OfEntry(key);
+    const SkipList::Node* at = list_.FirstNotBefore(target);
+    if (at == nullptr) {
+      return false;
+    }
+    const auto found = SkipList::Target::OfEntry(SkipList::EntryOf(at));
+    return found.user_key == target.user_key && found.tag == target.tag;
+  }
+
+  // Besides what came from the allocator.
+  size_t ApproximateMemoryUsage() override { return list_.MemoryUsage(); }
+
+  Iterator* GetIterator(rocksdb::Arena* arena) override {
+    return arena == nullptr ? new ListIterator(&list_) : PooledIterator::New(&iterators_, &list_);
+  }
+
+  // Without prefixes only the base's Get asks for one. It never gives it back, and needs it no
+  // longer than its one call.
+  Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override {
+    DELAYD_CHECK(arena == nullptr);
+    alignas(ListIterator) thread_local char memory[sizeof(ListIterator)];
+    return new (memory) ListIterator(&list_);
+  }
+
+ private:
+  SkipList list_;
+  IteratorPool iterators_;
+};
+
+class SkipListMemtables final : public rocksdb::MemTableRepFactory {
+ public:
+  using MemTableRepFactory::CreateMemTableRep;
+
+  MemTableRep* CreateMemTableRep(const MemTableRep::KeyComparator& /*comparator*/,
+                                 rocksdb::Allocator* allocator,
+                                 const rocksdb::SliceTransform* /*transform*/,
+                                 rocksdb::Logger* /*logger*/) override {
+    return new SkipListMemtable(allocator);
+  }
+
+  const char* Name() const override { return "delayd.SkipList"; }
+
+  bool CanHandleDuplicatedKey() const override { return true; }
+};
+
+}  // namespace
+
+std::shared_ptr<rocksdb::MemTableRepFactory> NewSkipListMemtables() {
+  return std::make_shared<SkipListMemtables>();
+}
+
+}  // namespace delayd::storage
