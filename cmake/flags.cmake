@@ -19,4 +19,5 @@ if(DELAYD_SANITIZE)
   list(APPEND DELAYD_WARNINGS $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_compile_options(-fsanitize=${DELAYD_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DELAYD_SANITIZE})
+  add_compile_definitions(DELAYD_SANITIZED)  # compilers have names of their own for it
 endif()

@@ -82,7 +82,7 @@ class RawClient {
 };
 
 // A sanitizer's daemon keeps what was freed for a while, and shadows of all.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(DELAYD_SANITIZED)
 constexpr bool kMemoryIsOurs = false;
 #else
 constexpr bool kMemoryIsOurs = true;

@@ -30,7 +30,7 @@ inline uint64_t TestSeed() {
 
 // `count` operations in an optimised build.
 inline uint64_t Scaled(uint64_t count) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+#if defined(DELAYD_SANITIZED) || !defined(__OPTIMIZE__)
   count /= 10;
 #endif
   const char* scale = std::getenv("DELAYD_TEST_SCALE");  // NOLINT(concurrency-mt-unsafe)
