@@ -18,10 +18,10 @@ constexpr size_t kReadBytes = size_t{64} * 1024;
 // Requests of one connection in one turn; the others have theirs before it goes on.
 constexpr int kRequestsPerTurn = 256;
 
-// docs/decisions/0047: a batch that one client waits for is written by the core thread itself when
+// docs/decisions/0047: a batch that few clients wait for is written by the core thread itself when
 // the ones before it were alike and the disk is quick.
-constexpr size_t kLoneJobsMax = 4;
-constexpr uint32_t kLoneBatchesMin = 4;
+constexpr uint32_t kFewMax = 48;  // clients, and jobs
+constexpr uint32_t kSmallBatchesMin = 4;
 constexpr std::chrono::milliseconds kFastCommit{2};
 
 constexpr std::array<uint64_t, 16> kCommitBoundsUs = {100,
@@ -305,9 +305,9 @@ Status Server::Loop::Submit(const Now& now) {
   submitted_boot_ = now.boot;
   figures_.commit_jobs.Observe(batch->jobs);
   figures_.commit_bytes.Observe(batch->batch->bytes());
-  lone_batches_ = is_lone(*batch) ? lone_batches_ + 1 : 0;
+  small_batches_ = is_small(*batch) ? small_batches_ + 1 : 0;
   clients_ = 0;
-  if (lone_batches_ <= kLoneBatchesMin || disk_is_slow_) {
+  if (small_batches_ <= kSmallBatchesMin || disk_is_slow_) {
     committer_.Submit(*std::move(batch));
     return OkStatus();
   }
@@ -315,9 +315,9 @@ Status Server::Loop::Submit(const Now& now) {
   return TakeCommit({batch->sequence, std::move(status), std::chrono::steady_clock::now()});
 }
 
-// Nobody is kept waiting when the core thread itself waits for the disk.
-bool Server::Loop::is_lone(const engine::SealedBatch& batch) {
-  return clients_ <= 1 && batch.jobs <= kLoneJobsMax &&
+// Nobody is kept waiting for long when the core thread itself waits for the disk.
+bool Server::Loop::is_small(const engine::SealedBatch& batch) const {
+  return clients_ <= kFewMax && batch.jobs <= kFewMax &&
          engine_->uncommitted_bytes() <= batch.batch->bytes();
 }
 

@@ -74,7 +74,7 @@ class Server::Loop {
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
   void FinishAdmin(const AdminAnswer& answer);
   Status Submit(const Now& now);
-  bool is_lone(const engine::SealedBatch& batch);
+  bool is_small(const engine::SealedBatch& batch) const;
   Status TakeCommit(const CommitResult& result);
   void NoteCommit(const CommitResult& result);
   void DeliverReplies();
@@ -140,9 +140,9 @@ class Server::Loop {
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
   bool in_flight_ = false;
-  uint32_t clients_ = 0;       // that have asked something since the last batch was sealed
-  uint32_t lone_batches_ = 0;  // in a row, up to the last one
-  bool disk_is_slow_ = false;  // by the last commit
+  uint32_t clients_ = 0;        // that have asked something since the last batch was sealed
+  uint32_t small_batches_ = 0;  // in a row, up to the last one
+  bool disk_is_slow_ = false;   // by the last commit
   std::chrono::steady_clock::time_point submitted_;
   BootTime submitted_boot_;
   ServerFigures figures_;

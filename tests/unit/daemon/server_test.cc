@@ -162,7 +162,7 @@ TEST_F(ServerTest, WhatComesDuringACommitShareTheNextOne) {
   EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(1, 3));
 }
 
-TEST_F(ServerTest, ALoneClientsCommitsAreWrittenByTheCoreThreadWhileTheDiskIsQuick) {
+TEST_F(ServerTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick) {
   Start();
   const std::thread::id core = thread_.get_id();
   SocketClient client(path_);
@@ -177,7 +177,7 @@ TEST_F(ServerTest, ALoneClientsCommitsAreWrittenByTheCoreThreadWhileTheDiskIsQui
   EXPECT_TRUE(Stop().ok());
   const auto writers = store_.writers;
   ASSERT_EQ(writers.size(), 40U);
-  EXPECT_NE(writers.front(), core);  // nobody knows yet that it is alone
+  EXPECT_NE(writers.front(), core);  // nobody knows yet that they are small
   EXPECT_GT(std::count(writers.begin(), writers.begin() + 30, core), 0);
   // The first slow one may hold up the turn, and no other.
   EXPECT_EQ(std::count(writers.begin() + 31, writers.end(), core), 0);
