@@ -245,6 +245,7 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
     engine_->Execute(id, std::move(request->command), now);
   }
   clients_ += taken > 0 ? 1U : 0U;
+  pipelined_ = pipelined_ || taken > 1;
   Session& session = connection->session();
   connection->held_back =
       taken == kRequestsPerTurn || under_pressure() || !session.wants_input() || session.has_more();
@@ -307,6 +308,7 @@ Status Server::Loop::Submit(const Now& now) {
   figures_.commit_bytes.Observe(batch->batch->bytes());
   small_batches_ = is_small(*batch) ? small_batches_ + 1 : 0;
   clients_ = 0;
+  pipelined_ = false;
   if (small_batches_ <= kSmallBatchesMin || disk_is_slow_) {
     committer_.Submit(*std::move(batch));
     return OkStatus();
@@ -317,7 +319,7 @@ Status Server::Loop::Submit(const Now& now) {
 
 // Nobody is kept waiting for long when the core thread itself waits for the disk.
 bool Server::Loop::is_small(const engine::SealedBatch& batch) const {
-  return clients_ <= kFewMax && batch.jobs <= kFewMax &&
+  return !pipelined_ && clients_ <= kFewMax && batch.jobs <= kFewMax &&
          engine_->uncommitted_bytes() <= batch.batch->bytes();
 }
 

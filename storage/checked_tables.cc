@@ -4,6 +4,9 @@
 #include <string>
 #include <string_view>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "base/coding.h"
 #include "storage/masked_crc.h"
 
@@ -18,9 +21,8 @@ constexpr size_t kMagicAt = 45;
 constexpr size_t kTrailerBytes = 5;
 constexpr size_t kMetaBlockBytesMax = size_t{16} << 20;
 constexpr uint64_t kMagic = 0x88e241b785f4cff7;
-constexpr uint8_t kCrc32c = 1;
-// What stores of before this check were written with; their properties are taken on trust.
-constexpr uint8_t kXxh3 = 4;
+constexpr uint8_t kCrc32cType = 1;  // what the stores of some earlier versions have
+constexpr uint8_t kXxh3Type = 4;
 constexpr std::string_view kProperties = "rocksdb.properties";
 
 struct Handle {
@@ -28,12 +30,23 @@ struct Handle {
   uint64_t size = 0;
 };
 
+// Of a block and the byte of its compression type behind it, as RocksDB computes them.
+uint32_t Crc32cOfBlock(std::string_view sealed) {
+  return MaskCrc(Crc32c(sealed));
+}
+
+uint32_t Xxh3OfBlock(std::string_view sealed) {
+  constexpr uint32_t kLastBytePrime = 0x6b9083d9;
+  const auto hash = static_cast<uint32_t>(XXH3_64bits(sealed.data(), sealed.size() - 1));
+  return hash ^ static_cast<uint8_t>(sealed.back()) * kLastBytePrime;
+}
+
 class TableTail {
  public:
   TableTail(const std::string& path, uint64_t size, const rocksdb::FSRandomAccessFile& file)
       : path_(path), size_(size), file_(file) {}
 
-  IOStatus Check() const;
+  IOStatus Check();
 
  private:
   IOStatus Damaged(uint64_t offset, const std::string& what) const {
@@ -65,7 +78,7 @@ class TableTail {
       return status;
     }
     const std::string_view sealed(bytes->data(), size + 1);
-    if (MaskCrc(Crc32c(sealed)) != LittleEndian(std::string_view(*bytes).substr(size + 1))) {
+    if (checksum_(sealed) != LittleEndian(std::string_view(*bytes).substr(size + 1))) {
       return Damaged(handle.offset, name + " has a wrong checksum");
     }
     bytes->resize(size);
@@ -75,6 +88,7 @@ class TableTail {
   const std::string& path_;
   const uint64_t size_;
   const rocksdb::FSRandomAccessFile& file_;
+  uint32_t (*checksum_)(std::string_view sealed) = nullptr;
 };
 
 // RocksDB's varints are the house's: seven bits a byte, the lowest first.
@@ -116,7 +130,7 @@ std::optional<Handle> FindProperties(std::string_view block) {
   return std::nullopt;
 }
 
-IOStatus TableTail::Check() const {
+IOStatus TableTail::Check() {
   if (size_ < kFooterBytes) {
     return Damaged(size_, "it is too short for a table");
   }
@@ -134,12 +148,15 @@ IOStatus TableTail::Check() const {
   if (LittleEndian(bytes.substr(kVersionAt, 4)) != kTableFormatVersion) {
     return Damaged(footer_at + kVersionAt, "its format version is not what delayd writes");
   }
-  const auto checksum = static_cast<uint8_t>(bytes.front());
-  if (checksum == kXxh3) {
-    return IOStatus::OK();
-  }
-  if (checksum != kCrc32c) {
-    return Damaged(footer_at, "its checksum type is not what delayd writes");
+  switch (static_cast<uint8_t>(bytes.front())) {
+    case kXxh3Type:
+      checksum_ = Xxh3OfBlock;
+      break;
+    case kCrc32cType:
+      checksum_ = Crc32cOfBlock;
+      break;
+    default:
+      return Damaged(footer_at, "its checksum type is not what delayd writes");
   }
   ByteReader handles(bytes.substr(1, kVersionAt - 1));
   const std::optional<Handle> metaindex = ReadHandle(&handles);

@@ -11,7 +11,8 @@
 // Cost:    three small reads when a table is opened.
 // Source:  RocksDB's block-based tables: [blocks] [footer: checksum type u8 | handles of metaindex
 //          and index, varints, filled up to 40 bytes | format version u32 | magic u64]; behind each
-//          block its compression type u8 and masked crc32c u32; little-endian.
+//          block its compression type u8 and a checksum u32, the lower half of XXH3 of the block
+//          mixed with the type, or the masked crc32c of both; little-endian.
 #pragma once
 
 #include <cstdint>

@@ -87,8 +87,9 @@ std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
     rocksdb::BlockBasedTableOptions blocks;
     blocks.block_cache = cache;
     blocks.block_size = tuning.block_bytes;
-    // The two that checked_tables.h knows.
-    blocks.checksum = rocksdb::kCRC32c;
+    // Both known to checked_tables.h. Debian's crc32c is a table's: 7 us for a block of 16 KiB, ten
+    // times this one.
+    blocks.checksum = rocksdb::kXXH3;
     blocks.format_version = kTableFormatVersion;
     if (tuning.bloom) {
       blocks.filter_policy.reset(rocksdb::NewBloomFilterPolicy(kBloomBitsPerKey));
