@@ -158,11 +158,16 @@ void Server::Loop::Wait() {
 
 Status Server::Loop::TimedTurn() {
   const auto begin = std::chrono::steady_clock::now();
+  slowest_ = {};
   Status status = Turn();
   const auto took = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - begin);
   if (took > options_.slow_turn) {
     ++figures_.slow_turns;
-    log::Warn("slow turn", {{"ms", took.count()}, {"connections", connections_.size()}});
+    log::Warn("slow turn",
+              {{"ms", took.count()},
+               {"connections", connections_.size()},
+               {"slowest_command", slowest_.name},
+               {"slowest_ms", std::chrono::duration_cast<Millis>(slowest_.took).count()}});
   }
   return status;
 }
@@ -221,6 +226,7 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
     return;
   }
   int taken = 0;
+  auto begin = std::chrono::steady_clock::now();
   for (; taken < kRequestsPerTurn && !under_pressure(); ++taken) {
     std::optional<SessionRequest> request = connection->NextRequest(now);
     if (!request) {
@@ -242,7 +248,13 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
       options_.trusted_clock->Accept();
       *moment = clock_->Sample();
     }
+    const std::string_view name = engine::CommandName(request->command);
     engine_->Execute(id, std::move(request->command), now);
+    const auto end = std::chrono::steady_clock::now();
+    if (end - begin > slowest_.took) {
+      slowest_ = {.name = name, .took = end - begin};
+    }
+    begin = end;
   }
   clients_ += taken > 0 ? 1U : 0U;
   pipelined_ = pipelined_ || taken > 1;

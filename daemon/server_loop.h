@@ -9,6 +9,7 @@
 #include <optional>
 #include <queue>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -56,6 +57,12 @@ class Server::Loop {
     uint64_t tag = 0;
     bool is_lease = false;
     bool changes = false;  // its outcome is unknown when a commit fails
+  };
+
+  // Of the commands of a turn, with the reading of each.
+  struct SlowestCommand {
+    std::string_view name = "none";
+    std::chrono::steady_clock::duration took{};
   };
 
   struct CommitResult {
@@ -133,6 +140,7 @@ class Server::Loop {
 
   std::priority_queue<DeadlineEntry, std::vector<DeadlineEntry>, Later> deadlines_;
 
+  SlowestCommand slowest_;
   bool turn_again_ = false;  // there is work that nothing outside will wake us for
   bool stop_wanted_ = false;
   bool reload_wanted_ = false;

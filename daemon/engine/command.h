@@ -6,6 +6,7 @@
 // is OK. Threads: values, moved in and out of the core thread.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -250,6 +251,20 @@ using Command = std::variant<Enqueue,
                              Abandon,
                              EndWait,
                              Drain>;
+
+// How the log names a command.
+inline constexpr std::array<std::string_view, std::variant_size_v<Command>> kCommandNames = {
+    "enqueue",   "cancel",      "reschedule", "touch",        "configure",   "lease",
+    "lease_job", "ack",         "nack",       "give_back",    "bury",        "extend",
+    "kick",      "kick_queue",  "pause",      "resume",       "show",        "peek",
+    "list",      "list_queues", "get_stats",  "accept_clock", "change_many", "forecast",
+    "abandon",   "end_wait",    "drain"};
+
+inline std::string_view CommandName(const Command& command) {
+  return kCommandNames[command.index()];
+}
+
+static_assert(kCommandNames.back() == "drain");
 
 // ---- Replies ----
 
