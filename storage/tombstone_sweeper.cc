@@ -1,5 +1,6 @@
 #include "storage/tombstone_sweeper.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/coding.h"
@@ -17,7 +18,7 @@ constexpr uint64_t kLivingPerDelete = 4;
 TombstoneSweeper::TombstoneSweeper(rocksdb::DB* db,
                                    const std::vector<rocksdb::ColumnFamilyHandle*>* families,
                                    uint64_t deletes_min)
-    : db_(db), families_(families), deletes_min_(deletes_min), next_look_(deletes_min) {}
+    : db_(db), families_(families), deletes_min_(deletes_min) {}
 
 TombstoneSweeper::~TombstoneSweeper() {
   {
@@ -32,7 +33,23 @@ TombstoneSweeper::~TombstoneSweeper() {
   }
 }
 
-void TombstoneSweeper::NoteBatch(const Batch& batch) {
+void TombstoneSweeper::Deletes::Add(std::string_view key) {
+  if (count == 0 || key < first) {
+    first = key;
+  }
+  if (count == 0 || key > last) {
+    last = key;
+  }
+  ++count;
+}
+
+void TombstoneSweeper::Deletes::Add(const Deletes& more) {
+  Add(more.first);
+  Add(more.last);
+  count += more.count - 2;
+}
+
+TombstoneSweeper::Deletes TombstoneSweeper::DeletesOf(const Batch& batch) {
   // The mark stands behind the acks that it moved over.
   for (size_t i = batch.size(); i-- > 0;) {
     const Batch::Op op = batch.op(i);
@@ -44,46 +61,47 @@ void TombstoneSweeper::NoteBatch(const Batch& batch) {
       break;
     }
   }
+  Deletes deletes;
   for (size_t i = 0; i < batch.size(); ++i) {
     const Batch::Op op = batch.op(i);
-    if (op.table != Table::kTimers || !op.is_delete || op.key <= low_water_mark_) {
-      continue;
+    if (op.table == Table::kTimers && op.is_delete && op.key > low_water_mark_) {
+      deletes.Add(op.key);
     }
-    if (deletes_ == 0) {
-      deleted_ = {std::string(op.key), std::string(op.key)};
-    } else if (op.key < deleted_.first) {
-      deleted_.first = op.key;
-    } else if (op.key > deleted_.last) {
-      deleted_.last = op.key;
-    }
-    ++deletes_;
   }
-  if (deletes_ < next_look_ || !WorthSweeping()) {
+  return deletes;
+}
+
+void TombstoneSweeper::NoteBatch(const Batch& batch) {
+  const Deletes more = DeletesOf(batch);
+  if (more.count == 0) {
     return;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    if (wanted_) {
-      return;  // one is under way; these are swept after it
-    }
-    range_ = std::exchange(deleted_, {});
-    wanted_ = true;
+  const std::lock_guard lock(mutex_);
+  deletes_.Add(more);
+  if (wanted_) {
+    return;  // one is under way; its thread looks at these after it
   }
-  deletes_ = 0;
-  next_look_ = deletes_min_;
+  if (deletes_.count < std::max(next_look_, deletes_min_)) {
+    return;
+  }
+  if (!WorthSweeping(deletes_.count)) {
+    next_look_ = deletes_.count + deletes_.count / 8;
+    return;
+  }
+  wanted_ = true;
+  next_look_ = 0;
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { Run(); });
   }
   wake_.notify_one();
 }
 
-bool TombstoneSweeper::WorthSweeping() {
-  next_look_ = deletes_ + deletes_min_ / 10 + 1;
+bool TombstoneSweeper::WorthSweeping(uint64_t deletes) const {
   uint64_t living = 0;
   db_->GetIntProperty((*families_)[static_cast<size_t>(Table::kTimers)],
                       rocksdb::DB::Properties::kEstimateNumKeys,
                       &living);
-  return deletes_ >= living / kLivingPerDelete;
+  return deletes >= deletes_min_ && deletes >= living / kLivingPerDelete;
 }
 
 void TombstoneSweeper::Run() {
@@ -93,22 +111,23 @@ void TombstoneSweeper::Run() {
     if (ending_) {
       return;
     }
-    const Range range = std::exchange(range_, {});
+    const Deletes deletes = std::exchange(deletes_, {});
     lock.unlock();
-    Sweep(range);
+    Sweep(deletes);
     lock.lock();
-    wanted_ = false;
+    // Those that came meanwhile may have been the last for a long time.
+    wanted_ = WorthSweeping(deletes_.count);
     ++done_;
   }
 }
 
-void TombstoneSweeper::Sweep(const Range& range) {
+void TombstoneSweeper::Sweep(const Deletes& deletes) {
   rocksdb::CompactRangeOptions options;
   options.exclusive_manual_compaction = false;  // flushes and compactions go on beside it
   // The tombstones may have come to the last level by a mere move of their file.
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-  const rocksdb::Slice first(range.first);
-  const rocksdb::Slice last(range.last);
+  const rocksdb::Slice first(deletes.first);
+  const rocksdb::Slice last(deletes.last);
   db_->CompactRange(options, (*families_)[static_cast<size_t>(Table::kTimers)], &first, &last)
       .PermitUncheckedError();
   // Small rows, in an order of its own.

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -40,15 +41,20 @@ class TombstoneSweeper {
   uint64_t sweeps_done() const { return done_.load(); }
 
  private:
-  // Of timer keys, from the first to the last.
-  struct Range {
+  // Deleted timers above the low-water mark, and the keys between which they lie.
+  struct Deletes {
+    uint64_t count = 0;
     std::string first;
     std::string last;
+
+    void Add(std::string_view key);
+    void Add(const Deletes& more);
   };
 
-  bool WorthSweeping();
+  Deletes DeletesOf(const Batch& batch);
+  bool WorthSweeping(uint64_t deletes) const;
   void Run();
-  void Sweep(const Range& range);
+  void Sweep(const Deletes& deletes);
 
   rocksdb::DB* const db_;
   const std::vector<rocksdb::ColumnFamilyHandle*>* const families_;
@@ -56,16 +62,14 @@ class TombstoneSweeper {
 
   // ---- The committer's ----
   std::string low_water_mark_;  // as the beginning of a timer key
-  Range deleted_;
-  uint64_t deletes_ = 0;    // above the low-water mark since the last sweep began
-  uint64_t next_look_ = 0;  // at so many
+  uint64_t next_look_ = 0;      // at so many deletes
 
   std::atomic<uint64_t> done_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;
   bool wanted_ = false;  // guarded by mutex_
   bool ending_ = false;  // guarded by mutex_
-  Range range_;          // guarded by mutex_
+  Deletes deletes_;      // since the last sweep began; guarded by mutex_
   std::thread thread_;   // started with the first sweep
 };
 
