@@ -1,7 +1,6 @@
 #include "tests/simulation/compare.h"
 
 #include <algorithm>
-#include <array>
 #include <sstream>
 
 namespace delayd::simulation {
@@ -282,19 +281,9 @@ std::string Difference(const engine::StatsView& expected, const engine::StatsVie
   return all.empty() ? all : "counters: " + all;
 }
 
-std::string CommandName(const engine::Command& command) {
-  static constexpr std::array<const char*, 27> kNames = {
-      "enqueue",      "cancel",      "reschedule", "touch",   "configure", "lease",  "lease job",
-      "ack",          "nack",        "give back",  "bury",    "extend",    "kick",   "kick queue",
-      "pause",        "resume",      "show",       "peek",    "list",      "queues", "stats",
-      "accept clock", "change-many", "forecast",   "abandon", "end wait",  "drain"};
-  static_assert(kNames.size() == std::variant_size_v<engine::Command>);
-  return kNames[command.index()];
-}
-
 std::string DescribeCommand(const engine::Command& command) {
   std::ostringstream out;
-  out << CommandName(command);
+  out << engine::CommandName(command);
   if (const auto* enqueue = std::get_if<engine::Enqueue>(&command)) {
     for (const JobSpec& spec : enqueue->jobs) {
       const auto* at = std::get_if<DueAt>(&spec.due);

@@ -15,7 +15,6 @@ std::string Difference(const engine::Reply& expected, const engine::Reply& actua
 std::string Difference(const engine::StatsView& expected, const engine::StatsView& actual);
 
 // "enqueue", "lease", and so on.
-std::string CommandName(const engine::Command& command);
 std::string DescribeCommand(const engine::Command& command);
 // One line that holds everything a client can see of an answer; the trace is made of these.
 std::string Describe(const engine::Reply& reply);

@@ -43,7 +43,7 @@ void Oracle::TakeAnswers() {
 }
 
 void Oracle::Executed(RequestId request, const engine::Command& command, const Now& now) {
-  names_[request] = CommandName(command);
+  names_[request] = engine::CommandName(command);
   if (const auto* list = std::get_if<engine::List>(&command)) {
     model_.Execute(request, command, now);
     lists_.emplace(request, ListCheck{*list, durable_, model_});
