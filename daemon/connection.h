@@ -84,6 +84,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<engine::RequestId> pending;  // its requests that have no answer yet
   bool touched = false;                    // in the list of those to look at in this turn
   bool held_back = false;                  // has requests that wait for room
+  bool pipelines = false;                  // has ever had several requests under way at once
   std::optional<BootTime> queued_deadline;
 
  private:

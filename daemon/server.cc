@@ -22,6 +22,7 @@ constexpr int kRequestsPerTurn = 256;
 // the ones before it were alike and the disk is quick.
 constexpr uint32_t kFewMax = 48;  // clients, and jobs
 constexpr uint32_t kSmallBatchesMin = 4;
+constexpr size_t kOutstandingMax = 2;  // of one of them: an ack, and the next lease
 constexpr std::chrono::milliseconds kFastCommit{2};
 
 constexpr std::array<uint64_t, 16> kCommitBoundsUs = {100,
@@ -257,7 +258,10 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
     begin = end;
   }
   clients_ += taken > 0 ? 1U : 0U;
-  pipelined_ = pipelined_ || taken > 1;
+  if (taken > 0) {
+    connection->pipelines = connection->pipelines || connection->pending.size() > kOutstandingMax;
+    pipelined_ = pipelined_ || connection->pipelines;
+  }
   Session& session = connection->session();
   connection->held_back =
       taken == kRequestsPerTurn || under_pressure() || !session.wants_input() || session.has_more();

@@ -149,7 +149,7 @@ class Server::Loop {
   BootTime heartbeat_due_;
   bool in_flight_ = false;
   uint32_t clients_ = 0;        // that have asked something since the last batch was sealed
-  bool pipelined_ = false;      // one of them asked several things at once
+  bool pipelined_ = false;      // one of them does not wait for its answers
   uint32_t small_batches_ = 0;  // in a row, up to the last one
   bool disk_is_slow_ = false;   // by the last commit
   std::chrono::steady_clock::time_point submitted_;
