@@ -146,6 +146,7 @@ class SkipListMemtable final : public MemTableRep {
   // Without prefixes only the base's Get asks for one. It never gives it back, and needs it no
   // longer than its one call: so it is in 7.8, and is to be looked up in any other.
   static_assert(ROCKSDB_MAJOR == 7 && ROCKSDB_MINOR == 8);
+
   Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override {
     DELAYD_CHECK(arena == nullptr);
     alignas(ListIterator) thread_local char memory[sizeof(ListIterator)];
