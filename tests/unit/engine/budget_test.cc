@@ -137,6 +137,10 @@ class TightLife {
     const StatsView stats = harness_.engine().stats();
     EXPECT_EQ(stats.scheduled + stats.ready + stats.leased, due_.size());
     EXPECT_LE(stats.ready, kJobsMax + kJobsMax / 4 + 1) << "memory is bounded (P10)";
+    // Leased jobs stay, whatever the budget.
+    EXPECT_LE(harness_.engine().Figures(0).jobs_in_memory,
+              kJobsMax + kJobsMax / 4 + 1 + stats.leased)
+        << "memory is bounded (P10)";
     EXPECT_TRUE(harness_.engine().fatal().ok()) << harness_.engine().fatal().message();
   }
 
