@@ -257,8 +257,8 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
     }
     begin = end;
   }
-  clients_ += taken > 0 ? 1U : 0U;
   if (taken > 0) {
+    ++clients_;
     connection->pipelines = connection->pipelines || connection->pending.size() > kOutstandingMax;
     pipelined_ = pipelined_ || connection->pipelines;
   }

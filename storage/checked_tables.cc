@@ -31,6 +31,8 @@ struct Handle {
 };
 
 // Of a block and the byte of its compression type behind it, as RocksDB computes them.
+using Checksum = uint32_t (*)(std::string_view sealed);
+
 uint32_t Crc32cOfBlock(std::string_view sealed) {
   return MaskCrc(Crc32c(sealed));
 }
@@ -41,12 +43,17 @@ uint32_t Xxh3OfBlock(std::string_view sealed) {
   return hash ^ static_cast<uint8_t>(sealed.back()) * kLastBytePrime;
 }
 
+// nullptr: none that delayd writes.
+Checksum ChecksumOf(uint8_t type) {
+  return type == kXxh3Type ? Xxh3OfBlock : type == kCrc32cType ? Crc32cOfBlock : nullptr;
+}
+
 class TableTail {
  public:
   TableTail(const std::string& path, uint64_t size, const rocksdb::FSRandomAccessFile& file)
       : path_(path), size_(size), file_(file) {}
 
-  IOStatus Check();
+  IOStatus Check() const;
 
  private:
   IOStatus Damaged(uint64_t offset, const std::string& what) const {
@@ -67,7 +74,10 @@ class TableTail {
   }
 
   // The bytes of a block whose checksum is right.
-  IOStatus ReadBlock(const Handle& handle, const std::string& name, std::string* bytes) const {
+  IOStatus ReadBlock(const Handle& handle,
+                     const std::string& name,
+                     Checksum checksum,
+                     std::string* bytes) const {
     const uint64_t blocks_end = size_ - kFooterBytes;
     if (handle.size > kMetaBlockBytesMax || handle.offset > blocks_end ||
         handle.size + kTrailerBytes > blocks_end - handle.offset) {
@@ -78,7 +88,7 @@ class TableTail {
       return status;
     }
     const std::string_view sealed(bytes->data(), size + 1);
-    if (checksum_(sealed) != LittleEndian(std::string_view(*bytes).substr(size + 1))) {
+    if (checksum(sealed) != LittleEndian(std::string_view(*bytes).substr(size + 1))) {
       return Damaged(handle.offset, name + " has a wrong checksum");
     }
     bytes->resize(size);
@@ -88,7 +98,6 @@ class TableTail {
   const std::string& path_;
   const uint64_t size_;
   const rocksdb::FSRandomAccessFile& file_;
-  uint32_t (*checksum_)(std::string_view sealed) = nullptr;
 };
 
 // RocksDB's varints are the house's: seven bits a byte, the lowest first.
@@ -130,7 +139,7 @@ std::optional<Handle> FindProperties(std::string_view block) {
   return std::nullopt;
 }
 
-IOStatus TableTail::Check() {
+IOStatus TableTail::Check() const {
   if (size_ < kFooterBytes) {
     return Damaged(size_, "it is too short for a table");
   }
@@ -148,15 +157,9 @@ IOStatus TableTail::Check() {
   if (LittleEndian(bytes.substr(kVersionAt, 4)) != kTableFormatVersion) {
     return Damaged(footer_at + kVersionAt, "its format version is not what delayd writes");
   }
-  switch (static_cast<uint8_t>(bytes.front())) {
-    case kXxh3Type:
-      checksum_ = Xxh3OfBlock;
-      break;
-    case kCrc32cType:
-      checksum_ = Crc32cOfBlock;
-      break;
-    default:
-      return Damaged(footer_at, "its checksum type is not what delayd writes");
+  const Checksum checksum = ChecksumOf(static_cast<uint8_t>(bytes.front()));
+  if (checksum == nullptr) {
+    return Damaged(footer_at, "its checksum type is not what delayd writes");
   }
   ByteReader handles(bytes.substr(1, kVersionAt - 1));
   const std::optional<Handle> metaindex = ReadHandle(&handles);
@@ -164,14 +167,14 @@ IOStatus TableTail::Check() {
     return Damaged(footer_at, "the footer cannot be read");
   }
   std::string block;
-  if (IOStatus status = ReadBlock(*metaindex, "the metaindex", &block); !status.ok()) {
+  if (IOStatus status = ReadBlock(*metaindex, "the metaindex", checksum, &block); !status.ok()) {
     return status;
   }
   const std::optional<Handle> properties = FindProperties(block);
   if (!properties) {
     return Damaged(metaindex->offset, "the metaindex names no properties");
   }
-  return ReadBlock(*properties, "the block of properties", &block);
+  return ReadBlock(*properties, "the block of properties", checksum, &block);
 }
 
 class CheckedTables final : public rocksdb::FileSystemWrapper {

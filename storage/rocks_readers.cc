@@ -8,10 +8,6 @@
 namespace delayd::storage {
 namespace {
 
-std::string_view ToView(const rocksdb::Slice& slice) {
-  return {slice.data(), slice.size()};
-}
-
 class SnapshotReader final : public JobReader {
  public:
   SnapshotReader(rocksdb::DB* db, const std::vector<rocksdb::ColumnFamilyHandle*>* families)
@@ -116,7 +112,7 @@ Status RocksReader::Scan(Table table,
   options.iterate_upper_bound = to.empty() ? nullptr : &upper;
   const std::unique_ptr<rocksdb::Iterator> row(db_->NewIterator(options, family(table)));
   for (row->Seek(lower); row->Valid(); row->Next()) {
-    if (!visit(ToView(row->key()), ToView(row->value()))) {
+    if (!visit(row->key().ToStringView(), row->value().ToStringView())) {
       return OkStatus();
     }
   }

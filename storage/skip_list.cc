@@ -158,11 +158,9 @@ bool SkipList::Insert(const char* entry) {
     height_.store(height, std::memory_order_relaxed);
   }
   MoveFinger(target, height);
-  if (const Node* next = finger_.next[0]; next != nullptr && next->head == target.head) {
-    const Target other = Target::OfEntry(next->entry);
-    if (other.user_key == target.user_key && other.tag == target.tag) {
-      return false;
-    }
+  if (const Node* next = finger_.next[0];
+      next != nullptr && next->head == target.head && Target::OfEntry(next->entry) == target) {
+    return false;
   }
   Node* node = NewNode(node_height);
   node->head = target.head;

@@ -44,6 +44,7 @@ class SkipList {
     std::string_view user_key;
     uint64_t tag = 0;
 
+    bool operator==(const Target&) const = default;
     // Of a user key and its tag in one piece, and of an entry, whose length comes first.
     static Target OfInternalKey(std::string_view internal_key);
     static Target OfEntry(const char* entry);

@@ -16,10 +16,6 @@ namespace {
 using rocksdb::KeyHandle;
 using rocksdb::MemTableRep;
 
-std::string_view ToView(const rocksdb::Slice& slice) {
-  return {slice.data(), slice.size()};
-}
-
 class ListIterator : public MemTableRep::Iterator {
  public:
   explicit ListIterator(const SkipList* list) : list_(list) {}
@@ -33,16 +29,15 @@ class ListIterator : public MemTableRep::Iterator {
   void Prev() override { at_ = list_->LastBefore(SkipList::Target::OfEntry(key())); }
 
   void Seek(const rocksdb::Slice& internal_key, const char* /*memtable_key*/) override {
-    at_ = list_->FirstNotBefore(SkipList::Target::OfInternalKey(ToView(internal_key)));
+    at_ = list_->FirstNotBefore(SkipList::Target::OfInternalKey(internal_key.ToStringView()));
   }
 
   void SeekForPrev(const rocksdb::Slice& internal_key, const char* memtable_key) override {
     Seek(internal_key, memtable_key);
     if (!Valid()) {
       SeekToLast();
-    } else if (const auto at = SkipList::Target::OfEntry(key()),
-               target = SkipList::Target::OfInternalKey(ToView(internal_key));
-               at.user_key != target.user_key || at.tag != target.tag) {
+    } else if (SkipList::Target::OfEntry(key()) !=
+               SkipList::Target::OfInternalKey(internal_key.ToStringView())) {
       Prev();
     }
   }
@@ -129,11 +124,7 @@ class SkipListMemtable final : public MemTableRep {
   bool Contains(const char* key) const override {
     const auto target = SkipList::Target::OfEntry(key);
     const SkipList::Node* at = list_.FirstNotBefore(target);
-    if (at == nullptr) {
-      return false;
-    }
-    const auto found = SkipList::Target::OfEntry(SkipList::EntryOf(at));
-    return found.user_key == target.user_key && found.tag == target.tag;
+    return at != nullptr && SkipList::Target::OfEntry(SkipList::EntryOf(at)) == target;
   }
 
   // Besides what came from the allocator.

@@ -43,13 +43,7 @@ void TombstoneSweeper::Deletes::Add(std::string_view key) {
   ++count;
 }
 
-void TombstoneSweeper::Deletes::Add(const Deletes& more) {
-  Add(more.first);
-  Add(more.last);
-  count += more.count - 2;
-}
-
-TombstoneSweeper::Deletes TombstoneSweeper::DeletesOf(const Batch& batch) {
+void TombstoneSweeper::MoveMark(const Batch& batch) {
   // The mark stands behind the acks that it moved over.
   for (size_t i = batch.size(); i-- > 0;) {
     const Batch::Op op = batch.op(i);
@@ -61,23 +55,17 @@ TombstoneSweeper::Deletes TombstoneSweeper::DeletesOf(const Batch& batch) {
       break;
     }
   }
-  Deletes deletes;
-  for (size_t i = 0; i < batch.size(); ++i) {
-    const Batch::Op op = batch.op(i);
-    if (op.table == Table::kTimers && op.is_delete && op.key > low_water_mark_) {
-      deletes.Add(op.key);
-    }
-  }
-  return deletes;
 }
 
 void TombstoneSweeper::NoteBatch(const Batch& batch) {
-  const Deletes more = DeletesOf(batch);
-  if (more.count == 0) {
-    return;
-  }
+  MoveMark(batch);
   const std::lock_guard lock(mutex_);
-  deletes_.Add(more);
+  for (size_t i = 0; i < batch.size(); ++i) {
+    const Batch::Op op = batch.op(i);
+    if (op.table == Table::kTimers && op.is_delete && op.key > low_water_mark_) {
+      deletes_.Add(op.key);
+    }
+  }
   if (wanted_) {
     return;  // one is under way; its thread looks at these after it
   }
@@ -97,11 +85,14 @@ void TombstoneSweeper::NoteBatch(const Batch& batch) {
 }
 
 bool TombstoneSweeper::WorthSweeping(uint64_t deletes) const {
+  if (deletes < deletes_min_) {
+    return false;
+  }
   uint64_t living = 0;
   db_->GetIntProperty((*families_)[static_cast<size_t>(Table::kTimers)],
                       rocksdb::DB::Properties::kEstimateNumKeys,
                       &living);
-  return deletes >= deletes_min_ && deletes >= living / kLivingPerDelete;
+  return deletes >= living / kLivingPerDelete;
 }
 
 void TombstoneSweeper::Run() {

@@ -48,10 +48,9 @@ class TombstoneSweeper {
     std::string last;
 
     void Add(std::string_view key);
-    void Add(const Deletes& more);
   };
 
-  Deletes DeletesOf(const Batch& batch);
+  void MoveMark(const Batch& batch);
   bool WorthSweeping(uint64_t deletes) const;
   void Run();
   void Sweep(const Deletes& deletes);

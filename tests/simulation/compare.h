@@ -14,7 +14,7 @@ std::string Difference(const JobView& expected, const JobView& actual);
 std::string Difference(const engine::Reply& expected, const engine::Reply& actual);
 std::string Difference(const engine::StatsView& expected, const engine::StatsView& actual);
 
-// "enqueue", "lease", and so on.
+// Its name and what it names.
 std::string DescribeCommand(const engine::Command& command);
 // One line that holds everything a client can see of an answer; the trace is made of these.
 std::string Describe(const engine::Reply& reply);
