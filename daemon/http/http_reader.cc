@@ -117,7 +117,9 @@ HttpReader::Event HttpReader::Next() {
     }
     phase_ = Phase::kHead;
     parser_->request.emplace();
-    parser_->request->eager(false);  // stop behind the head: it is judged before the body is read
+    // Stop behind the head, which is judged before the body is read, and behind every chunk:
+    // whether enough is there to ask for the next must not hang on how the bytes arrived.
+    parser_->request->eager(false);
     parser_->request->header_limit(static_cast<uint32_t>(options_.head_bytes_max));
     parser_->request->body_limit(boost::none);
     head_bytes_ = 0;
@@ -162,7 +164,6 @@ HttpReader::Event HttpReader::ReadHead() {
     return Event::kRefused;
   }
   phase_ = Phase::kBody;
-  parser_->request->eager(true);
   if (continue_wanted_ && !parser_->request->is_done() && unread().empty()) {
     return Event::kContinue;
   }

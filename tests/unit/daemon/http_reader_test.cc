@@ -105,6 +105,23 @@ TEST_F(HttpReaderTest, BadChunksAreRefused) {
   EXPECT_EQ(StatusOf(post + "3\nabc\n0\n\n\r\n\r\n"), 400);
 }
 
+TEST_F(HttpReaderTest, BadChunkIsRefusedAtTheSameByteHoweverItIsCut) {
+  const std::string bytes =
+      "POST / HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n\r\n";
+  for (const size_t more : {size_t{0}, size_t{1}}) {  // one byte more, and it is long enough to be judged
+    const std::string all = bytes + std::string(more, '0');
+    for (size_t step = 1; step <= all.size(); ++step) {
+      HttpReader reader(options_);
+      Event event = Event::kNeedMore;
+      for (size_t at = 0; at < all.size() && event == Event::kNeedMore; at += step) {
+        reader.Append(std::string_view(all).substr(at, step));
+        event = reader.Next();
+      }
+      EXPECT_EQ(event, more == 0 ? Event::kNeedMore : Event::kRefused) << "step " << step;
+    }
+  }
+}
+
 TEST_F(HttpReaderTest, NoiseAndOtherProtocolsAreRefused) {
   EXPECT_EQ(StatusOf("put 0 0 60 5\r\nhello\r\n"), 400);
   EXPECT_EQ(StatusOf("\x16\x03\x01\x02\n"), 400);
