@@ -241,5 +241,24 @@ TEST(HorizonTest, TheLowWaterMarkStaysBelowABacklogOnDisk) {
   EXPECT_EQ(WorkOff(&harness), 40U - leased.size());
 }
 
+TEST(HorizonTest, P10RoomIsMadeOfWhatIsDueLastAndNotMoreThanMust) {
+  EngineHarness harness({.horizon = 1h, .memory_jobs_max = 100});
+  const auto enqueue = [&harness](Millis delay, int count) {
+    for (int i = 0; i < count; ++i) {
+      harness.EnqueueOk(In(delay));
+    }
+  };
+  enqueue(30min, 100);
+  EXPECT_EQ(harness.engine().Figures(0).jobs_in_memory, 100U);
+  enqueue(10min, 50);
+  EXPECT_GE(harness.engine().Figures(0).jobs_in_memory, 100U);
+  EXPECT_LE(harness.engine().Figures(0).jobs_in_memory, 125U);
+  EXPECT_LE(harness.engine().Figures(0).frontier_ahead, 31min);
+  harness.Wait(10min + 1ms);
+  EXPECT_EQ(WorkOff(&harness), 50U);
+  harness.Wait(20min);
+  EXPECT_EQ(WorkOff(&harness), 100U);
+}
+
 }  // namespace
 }  // namespace delayd::engine
