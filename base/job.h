@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -65,46 +66,6 @@ enum class OnConflict : uint8_t {
 std::string_view OnConflictName(OnConflict rule);
 std::optional<OnConflict> ParseOnConflict(std::string_view name);
 
-// What a client asks for. Front ends fill it, the engine validates it.
-struct JobSpec {
-  std::string queue = "default";
-  DueSpec due = DueAfter{};
-  std::string payload;
-  std::string key;  // empty: none
-  std::optional<uint32_t> priority;
-  std::optional<Millis> lease;
-  std::optional<uint32_t> max_attempts;        // 0: no limit
-  std::optional<Millis> expires_after;         // counted from the due time
-  bool buried = false;                         // begins among the dead, until it is kicked
-  OnConflict on_conflict = OnConflict::kFail;  // anything else needs a key
-  // Of a job that was in another store before: what it had used up there, and what touch repeats.
-  uint32_t attempts = 0;
-  std::string last_error;
-  std::optional<Millis> touch_delay;  // default: its delay, when it has one
-};
-
-// A job by its id or by its caller's key.
-struct KeyRef {
-  std::string queue;
-  std::string key;
-};
-
-using JobRef = std::variant<JobId, KeyRef>;
-// "job 42" or "key order:1001 in queue orders", for messages.
-std::string DescribeJobRef(const JobRef& ref);
-
-// One hand-out of one job. Fences acks: a token of an earlier hand-out, or of an earlier run of the
-// daemon, is stale. Written as "ID-EPOCH-SEQUENCE", the last two in hexadecimal.
-struct LeaseToken {
-  JobId job{};
-  uint64_t epoch = 0;     // rises with every start of the daemon
-  uint64_t sequence = 0;  // rises with every hand-out
-  friend bool operator==(const LeaseToken&, const LeaseToken&) = default;
-};
-
-std::string FormatLeaseToken(const LeaseToken& token);
-StatusOr<LeaseToken> ParseLeaseToken(std::string_view text);
-
 // One step in the story of a job.
 struct JobEvent {
   // Embedded in records: append only, never renumber.
@@ -130,8 +91,62 @@ struct JobEvent {
 std::string_view JobEventName(JobEvent::Kind kind);
 std::optional<JobEvent::Kind> ParseJobEvent(std::string_view name);
 
+// What came of a job so far.
+struct JobStory {
+  uint32_t timeouts = 0;  // leases that ran out
+  uint32_t releases = 0;  // nacks
+  uint32_t buries = 0;
+  uint32_t kicks = 0;
+  std::vector<JobEvent> history;  // the latest, oldest first; at most limits::kJobEventsMax
+};
+
+// What a job brings along that was in another store before. Its id there is not among it.
+struct JobPast : JobStory {
+  std::optional<WallTime> created;  // default, and at the latest: now
+  uint32_t attempts = 0;            // hand-outs that ended without an ack
+  std::string last_error;
+};
+
+// What a client asks for. Front ends fill it, the engine validates it.
+struct JobSpec {
+  std::string queue = "default";
+  DueSpec due = DueAfter{};
+  std::string payload;
+  std::string key;  // empty: none
+  std::optional<uint32_t> priority;
+  std::optional<Millis> lease;
+  std::optional<uint32_t> max_attempts;        // 0: no limit
+  std::optional<Millis> expires_after;         // counted from the due time
+  bool buried = false;                         // begins among the dead, until it is kicked
+  OnConflict on_conflict = OnConflict::kFail;  // anything else needs a key
+  std::optional<Millis> touch_delay;           // what touch repeats; default: its delay, if any
+  std::shared_ptr<JobPast> past;               // none: its life begins here
+};
+
+// A job by its id or by its caller's key.
+struct KeyRef {
+  std::string queue;
+  std::string key;
+};
+
+using JobRef = std::variant<JobId, KeyRef>;
+// "job 42" or "key order:1001 in queue orders", for messages.
+std::string DescribeJobRef(const JobRef& ref);
+
+// One hand-out of one job. Fences acks: a token of an earlier hand-out, or of an earlier run of the
+// daemon, is stale. Written as "ID-EPOCH-SEQUENCE", the last two in hexadecimal.
+struct LeaseToken {
+  JobId job{};
+  uint64_t epoch = 0;     // rises with every start of the daemon
+  uint64_t sequence = 0;  // rises with every hand-out
+  friend bool operator==(const LeaseToken&, const LeaseToken&) = default;
+};
+
+std::string FormatLeaseToken(const LeaseToken& token);
+StatusOr<LeaseToken> ParseLeaseToken(std::string_view text);
+
 // What a client is told about a job.
-struct JobView {
+struct JobView : JobStory {  // the history is absent in lists without payloads
   JobId id{};
   std::string queue;
   std::string key;
@@ -156,11 +171,6 @@ struct JobView {
   // How often in its life. A hand-out is counted when it ends, or while it runs: one that ended
   // with the daemon is not.
   uint32_t reserves = 0;
-  uint32_t timeouts = 0;  // leases that ran out
-  uint32_t releases = 0;  // nacks
-  uint32_t buries = 0;
-  uint32_t kicks = 0;
-  std::vector<JobEvent> history;  // the latest, oldest first; absent in lists
 
   // Finished jobs.
   std::optional<WallTime> finished;

@@ -9,6 +9,7 @@
 #include "protocol/json_reader.h"
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
+#include "protocol/story_json.h"
 #include "protocol/timestamp.h"
 
 namespace delayd::protocol {
@@ -47,39 +48,6 @@ void WriteLease(const JobView& job, JsonObjectWriter* writer) {
   }
 }
 
-void WriteCount(std::string_view name, uint32_t count, JsonObjectWriter* writer) {
-  if (count != 0) {
-    writer->Number(name, count);
-  }
-}
-
-// What came of it so far; figures that are 0 are left out.
-void WriteStory(const JobView& job, JsonObjectWriter* writer) {
-  WriteCount("reserves", job.reserves, writer);
-  WriteCount("timeouts", job.timeouts, writer);
-  WriteCount("releases", job.releases, writer);
-  WriteCount("buries", job.buries, writer);
-  WriteCount("kicks", job.kicks, writer);
-  if (job.history.empty()) {
-    return;
-  }
-  std::string array = "[";
-  for (const JobEvent& event : job.history) {
-    JsonObjectWriter one;
-    one.String("event", JobEventName(event.kind));
-    one.String("at", FormatTimestamp(event.at));
-    if (!event.who.empty()) {
-      one.String("client", event.who);
-    }
-    if (!event.what.empty()) {
-      one.String("error", event.what);
-    }
-    array += array.size() > 1 ? "," : "";
-    array += one.Take();
-  }
-  writer->Raw("history", array + "]");
-}
-
 void WriteJob(const JobView& job, JsonObjectWriter* writer) {
   writer->Number("id", ToInt(job.id));
   writer->String("queue", job.queue);
@@ -116,6 +84,9 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
   }
   if (!job.outcome.empty()) {
     writer->String("outcome", job.outcome);
+  }
+  if (job.reserves != 0) {
+    writer->Number("reserves", job.reserves);
   }
   WriteStory(job, writer);
   WriteLease(job, writer);
@@ -171,48 +142,6 @@ Status SetPayload(std::string_view name, const JsonValue& value, JobView* job) {
   return OkStatus();
 }
 
-Status SetEvent(const JsonValue& value, JobEvent* event) {
-  return ReadJsonObject(value.text, [&](std::string_view name, const JsonValue& member) -> Status {
-    if (name == "event") {
-      std::string text;
-      DELAYD_RETURN_IF_ERROR(SetString(name, member, &text));
-      event->kind = ParseJobEvent(text).value_or(event->kind);
-      return OkStatus();
-    }
-    if (name == "at") {
-      return SetTime(name, member, &event->at);
-    }
-    if (name == "client") {
-      return SetString(name, member, &event->who);
-    }
-    return name == "error" ? SetString(name, member, &event->what) : OkStatus();
-  });
-}
-
-Status SetStoryMember(std::string_view name, const JsonValue& value, JobView* job) {
-  if (name == "reserves") {
-    return SetUint32(name, value, &job->reserves);
-  }
-  if (name == "timeouts") {
-    return SetUint32(name, value, &job->timeouts);
-  }
-  if (name == "releases") {
-    return SetUint32(name, value, &job->releases);
-  }
-  if (name == "buries") {
-    return SetUint32(name, value, &job->buries);
-  }
-  if (name == "kicks") {
-    return SetUint32(name, value, &job->kicks);
-  }
-  if (name == "history") {
-    return ReadJsonArray(value.text, [&](const JsonValue& element) {
-      return SetEvent(element, &job->history.emplace_back());
-    });
-  }
-  return OkStatus();
-}
-
 Status SetLeaseMember(std::string_view name, const JsonValue& value, JobView* job) {
   if (name == "lease_token") {
     std::string text;
@@ -230,9 +159,11 @@ Status SetLeaseMember(std::string_view name, const JsonValue& value, JobView* jo
     job->lateness = Millis(static_cast<int64_t>(millis));
   } else if (name == "client") {
     return SetString(name, value, &job->client);
+  } else if (name == "reserves") {
+    return SetUint32(name, value, &job->reserves);
   }
   // Whatever else a newer daemon says is left to newer clients.
-  return SetStoryMember(name, value, job);
+  return IsStoryMember(name) ? SetStoryMember(name, value, job) : OkStatus();
 }
 
 Status SetRareMember(std::string_view name, const JsonValue& value, JobView* job) {

@@ -24,19 +24,19 @@
 namespace delayd::protocol {
 
 // Members: queue, delay | due, payload | payload_base64, key, priority, lease, max_attempts,
-// expires_after, buried, on_conflict, and of a job that comes from another store attempt,
-// last_error, touch_delay. "payload" may be any JSON value: a string is taken as the bytes it
-// stands for, any other value as its own text. Any other member may be null, which is as good as
-// absent. Queue and key are validated too, so that a line's error names the line.
+// expires_after, buried, on_conflict, touch_delay, and of a job that comes from another store
+// created, attempt, last_error and the members of story_json.h. "payload" may be any JSON value: a
+// string is taken as the bytes it stands for, any other value as its own text. Any other member may
+// be null, which is as good as absent. Queue and key are validated too, so that a line's error
+// names the line.
 StatusOr<JobSpec> ParseJobSpec(std::string_view json, size_t payload_bytes_max);
 StatusOr<std::vector<JobSpec>> ParseJobSpecLines(std::string_view ndjson,
                                                  size_t payload_bytes_max,
                                                  size_t jobs_max);
 std::string JobSpecToJson(const JobSpec& spec);
 
-// The same, reading a job as JobToJson wrote it: what only the daemon can say (id, created, history
-// and so on) is skipped, and so is payload_bytes; a dead job is buried, a finished one refused. For
-// imports.
+// The same, reading a job as JobToJson wrote it: what only the daemon can say (id, lease_token and
+// so on) is skipped; a dead job is buried, a finished one refused. For imports.
 StatusOr<JobSpec> ParseExportedJob(std::string_view json, size_t payload_bytes_max);
 
 // Members as docs/architecture.md lists them; absent where they say nothing.

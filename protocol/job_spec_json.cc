@@ -9,33 +9,33 @@
 #include "protocol/json_reader.h"
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
+#include "protocol/story_json.h"
 #include "protocol/timestamp.h"
 
 namespace delayd::protocol {
 namespace {
 
-constexpr std::array<std::string_view, 15> kMembers = {"queue",
-                                                       "delay",
-                                                       "due",
-                                                       "payload",
-                                                       "payload_base64",
-                                                       "key",
-                                                       "priority",
-                                                       "lease",
-                                                       "max_attempts",
-                                                       "expires_after",
-                                                       "buried",
-                                                       "on_conflict",
-                                                       "attempt",
-                                                       "last_error",
-                                                       "touch_delay"};
+constexpr std::array<std::string_view, 21> kMembers = {
+    "queue",       "delay",   "due",          "payload",       "payload_base64", "key",
+    "priority",    "lease",   "max_attempts", "expires_after", "buried",         "on_conflict",
+    "touch_delay", "created", "attempt",      "last_error",    "timeouts",       "releases",
+    "buries",      "kicks",   "history"};
 
 // Written by JobToJson and of no meaning to an enqueue.
-constexpr std::array<std::string_view, 20> kReadOnlyMembers = {
-    "id",          "state",    "created",     "due_kind", "payload_bytes",
-    "finished",    "outcome",  "lease_token", "client",   "lease_expires",
-    "lateness_ms", "reserves", "timeouts",    "releases", "buries",
-    "kicks",       "history",  "existed",     "line",     "etag"};
+constexpr std::array<std::string_view, 14> kReadOnlyMembers = {"id",
+                                                               "state",
+                                                               "due_kind",
+                                                               "payload_bytes",
+                                                               "finished",
+                                                               "outcome",
+                                                               "lease_token",
+                                                               "client",
+                                                               "lease_expires",
+                                                               "lateness_ms",
+                                                               "reserves",
+                                                               "existed",
+                                                               "line",
+                                                               "etag"};
 
 // The spec while its members come in, in any order.
 struct Draft {
@@ -112,6 +112,27 @@ Status SetOnConflict(std::string_view name, const JsonValue& value, OnConflict* 
   return OkStatus();
 }
 
+JobPast* PastOf(JobSpec* spec) {
+  if (spec->past == nullptr) {
+    spec->past = std::make_shared<JobPast>();
+  }
+  return spec->past.get();
+}
+
+Status SetPast(std::string_view name, const JsonValue& value, JobSpec* spec) {
+  if (name == "created") {
+    return SetTime(name, value, &PastOf(spec)->created);
+  }
+  if (name == "attempt") {
+    return SetUint32(name, value, &PastOf(spec)->attempts);
+  }
+  if (name == "last_error") {
+    return SetString(name, value, &PastOf(spec)->last_error);
+  }
+  return IsStoryMember(name) ? SetStoryMember(name, value, PastOf(spec))
+                             : UnknownMember(name, kMembers);
+}
+
 Status SetRareMember(std::string_view name, const JsonValue& value, JobSpec* spec) {
   if (name == "on_conflict") {
     return SetOnConflict(name, value, &spec->on_conflict);
@@ -119,14 +140,7 @@ Status SetRareMember(std::string_view name, const JsonValue& value, JobSpec* spe
   if (name == "touch_delay") {
     return SetDuration(name, value, &spec->touch_delay);
   }
-  const bool is_null = value.kind == JsonKind::kNull;
-  if (name == "attempt") {
-    return is_null ? OkStatus() : SetUint32(name, value, &spec->attempts);
-  }
-  if (name == "last_error") {
-    return is_null ? OkStatus() : SetString(name, value, &spec->last_error);
-  }
-  return UnknownMember(name, kMembers);
+  return SetPast(name, value, spec);
 }
 
 Status SetMember(std::string_view name,
@@ -206,10 +220,23 @@ StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool ex
   } else if (draft.delay.has_value()) {
     draft.spec.due = DueAfter{*draft.delay};
   }
-  if (draft.was_leased && draft.spec.attempts > 0) {
-    --draft.spec.attempts;  // the hand-out that was under way
+  if (draft.was_leased && draft.spec.past != nullptr && draft.spec.past->attempts > 0) {
+    --draft.spec.past->attempts;  // the hand-out that was under way
   }
   return std::move(draft.spec);
+}
+
+void WritePast(const JobPast& past, JsonObjectWriter* writer) {
+  if (past.created.has_value()) {
+    writer->String("created", FormatTimestamp(*past.created));
+  }
+  if (past.attempts != 0) {
+    writer->Number("attempt", past.attempts);
+  }
+  if (!past.last_error.empty()) {
+    writer->String("last_error", past.last_error);
+  }
+  WriteStory(past, writer);
 }
 
 bool IsBlank(std::string_view line) {
@@ -284,11 +311,8 @@ std::string JobSpecToJson(const JobSpec& spec) {
   if (spec.touch_delay.has_value()) {
     writer.String("touch_delay", FormatDuration(*spec.touch_delay));
   }
-  if (spec.attempts != 0) {
-    writer.Number("attempt", spec.attempts);
-  }
-  if (!spec.last_error.empty()) {
-    writer.String("last_error", spec.last_error);
+  if (spec.past != nullptr) {
+    WritePast(*spec.past, &writer);
   }
   if (IsUtf8(spec.payload)) {
     writer.String("payload", spec.payload);

@@ -175,6 +175,7 @@ class EngineCore final : public Engine {
                        const Queue& queue,
                        uint64_t fingerprint,
                        storage::JobRecord* record);
+  void TakeStory(const JobSpec& spec, storage::JobRecord* record) const;
   Enqueued::Item EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint, const std::string& user);
   Enqueued::Item ReplaceOne(JobSpec& spec, Plan& plan);
   StatusOr<JobId> NextId();
@@ -339,6 +340,7 @@ class EngineCore final : public Engine {
   std::optional<WallTime> NextDue() const;
   std::optional<Millis> UntilNextTimer(const Now& now) const;
   Status ReadPayload(storage::JobRecord* record) const;
+  Status AddWhole(storage::JobRecord* record, JobView* view) const;
 
   // ---- bulk.cc ----
   StatusOr<Body> Do(const ChangeMany& command);

@@ -38,12 +38,14 @@ uint64_t FingerprintOf(const JobSpec& spec) {
   if (spec.buried) {
     AppendU8(&content, 1);
   }
-  if (spec.attempts != 0 || !spec.last_error.empty() || spec.touch_delay) {
+  const uint32_t attempts = spec.past != nullptr ? spec.past->attempts : 0;
+  const std::string_view error = spec.past != nullptr ? spec.past->last_error : std::string_view();
+  if (attempts != 0 || !error.empty() || spec.touch_delay) {
     AppendU8(&content, 2);
     append_optional(spec.touch_delay.has_value(),
                     static_cast<uint64_t>(spec.touch_delay.value_or(Millis(0)).count()));
-    AppendU32(&content, spec.attempts);
-    content.append(spec.last_error);
+    AppendU32(&content, attempts);
+    content.append(error);
   }
   return Fingerprint(spec.payload, Fingerprint(content));
 }
@@ -59,6 +61,22 @@ Status AtLine(const Status& status, size_t index, size_t count) {
   return count == 1 ? status
                     : status.WithContext("job " + std::to_string(index + 1) + " of " +
                                          std::to_string(count));
+}
+
+// What this store would have written itself.
+Status ValidateHistory(const std::vector<JobEvent>& history) {
+  const bool is_long = std::ranges::any_of(history, [](const JobEvent& event) {
+    return event.who.size() > limits::kClientNameBytesMax ||
+           event.what.size() > limits::kEventErrorBytesMax;
+  });
+  if (history.size() > limits::kJobEventsMax || is_long) {
+    return InvalidArgument("the history has " + std::to_string(history.size()) +
+                               " events; give at most " + std::to_string(limits::kJobEventsMax) +
+                               ", with a client and an error of at most " +
+                               std::to_string(limits::kEventErrorBytesMax) + " bytes each",
+                           "invalid_history");
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -108,6 +126,9 @@ Status EngineCore::Validate(const JobSpec& spec) const {
       (spec.touch_delay->count() < 0 || spec.touch_delay->count() > limits::kDelayMsMax)) {
     return InvalidArgument(OutOfRange("touch_delay", *spec.touch_delay, limits::kDelayMsMax),
                            "invalid_delay");
+  }
+  if (spec.past != nullptr) {
+    DELAYD_RETURN_IF_ERROR(ValidateHistory(spec.past->history));
   }
   if (spec.on_conflict != OnConflict::kFail && spec.key.empty()) {
     return InvalidArgument("on_conflict is about the job that has the key; give a key too",
@@ -196,13 +217,30 @@ void EngineCore::FillFrom(JobSpec& spec,
                           uint64_t fingerprint,
                           storage::JobRecord* record) {
   record->priority = spec.priority.value_or(limits::kPriorityDefault);
-  record->attempts = spec.attempts;
+  record->attempts = spec.past != nullptr ? spec.past->attempts : 0;
   record->max_attempts = spec.max_attempts.value_or(queue.settings.max_attempts);
   record->lease = spec.lease.value_or(queue.settings.lease);
   record->expires_after = spec.expires_after.value_or(Millis(0));
   record->fingerprint = fingerprint;
-  record->last_error = spec.last_error.substr(0, limits::kLastErrorBytesMax);
+  record->last_error = spec.past != nullptr
+                           ? spec.past->last_error.substr(0, limits::kLastErrorBytesMax)
+                           : std::string();
   record->payload = std::move(spec.payload);
+}
+
+// Of a life in another store.
+void EngineCore::TakeStory(const JobSpec& spec, storage::JobRecord* record) const {
+  const JobPast& past = *spec.past;
+  const auto* after = std::get_if<DueAfter>(&spec.due);
+  if (past.created && after != nullptr && !record->delay) {
+    record->delay = after->delay;  // or the time from then on would tell it
+  }
+  record->created = std::min(past.created.value_or(now_.wall), now_.wall);
+  record->timeouts = past.timeouts;
+  record->releases = past.releases;
+  record->buries = past.buries;
+  record->kicks = past.kicks;
+  record->events = past.history;
 }
 
 // The job keeps its id and its story; everything that an enqueue says is what this one says.
@@ -245,6 +283,9 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec,
   record.created = now_.wall;
   record.key = spec.key;
   record.delay = spec.touch_delay;
+  if (spec.past != nullptr) {
+    TakeStory(spec, &record);
+  }
   FillFrom(spec, queue, fingerprint, &record);
   record.user = user;
   const WallTime key_due = KeyDue(record.due);

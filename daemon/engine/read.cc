@@ -82,24 +82,26 @@ Status EngineCore::ReadPayload(JobRecord* record) const {
   return OkStatus();
 }
 
+// What is left out where jobs are many, or are about to be worked on.
+Status EngineCore::AddWhole(JobRecord* record, JobView* view) const {
+  DELAYD_RETURN_IF_ERROR(ReadPayload(record));
+  view->payload = std::move(record->payload);
+  view->history = std::move(record->events);
+  return OkStatus();
+}
+
 StatusOr<JobView> EngineCore::ShowLocated(const Located& located, bool with_payload) {
   if (located.state != JobState::kFinished) {
     DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
     JobView view = ViewOf(record, located.state);
     if (with_payload) {
-      view.history = record.events;
-      DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
-      view.payload = std::move(record.payload);
+      DELAYD_RETURN_IF_ERROR(AddWhole(&record, &view));
     }
     return view;
   }
   DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done,
                           ReadDone(located.id, located.finished->at));
-  JobView view = DoneView(located.id, located.finished->at, done, with_payload);
-  if (with_payload && done.story) {
-    view.history = done.story->events;
-  }
-  return view;
+  return DoneView(located.id, located.finished->at, done, with_payload);
 }
 
 bool EngineCore::IsForgotten(const storage::DoneRecord& done) const {
@@ -114,6 +116,9 @@ JobView EngineCore::DoneView(JobId id,
   if (done.story) {
     view = ViewOf(*done.story, JobState::kFinished);
     view.reserves += done.cancelled ? 0 : 1;
+    if (with_payload) {
+      view.history = done.story->events;
+    }
     if (with_payload && !done.story->payload_is_big) {
       view.payload = done.story->payload;
     }
@@ -196,8 +201,7 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   }
   JobView view = ViewOf(*record, located->state);
   if (command.with_payload) {
-    DELAYD_RETURN_IF_ERROR(ReadPayload(&*record));
-    view.payload = std::move(record->payload);
+    DELAYD_RETURN_IF_ERROR(AddWhole(&*record, &view));
   }
   return std::optional(std::move(view));
 }
@@ -265,8 +269,7 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
                       }
                       JobView view = ViewOf(*record, JobState::kDead);
                       if (command.with_payload) {
-                        failed = ReadPayload(&*record);
-                        view.payload = std::move(record->payload);
+                        failed = AddWhole(&*record, &view);
                       }
                       return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
                     });

@@ -70,6 +70,9 @@ void FillWithEverything(Daemon* daemon) {
       daemon->CtlOk({"enqueue", "--in", "1h", "--queue", "a", "--key", "moved", "x"});
   daemon->CtlOk({"reschedule", moved, "--in", "30h"});
   daemon->CtlOk({"cancel", daemon->CtlOk({"enqueue", "--in", "1h", "--queue", "a", "gone"})});
+  daemon->CtlOk({"enqueue", "--queue", "tried", "x"});
+  const std::string token = daemon->CtlOk({"lease", "--queue", "tried", "-q"});
+  daemon->CtlOk({"nack", token, "--delay", "5h", "--error", "exit \"1\""});
   daemon->CtlOk({"enqueue", "--queue", "b", "ready"});
   daemon->CtlOk({"enqueue", "--queue", "big", "-"}, std::string(200'000, 'z'));
 }
@@ -114,7 +117,7 @@ TEST(ExportTest, ExportedJobsImportAsTheyWere) {
     while (at < text.size()) {
       const size_t end = text.find('\n', at);
       std::string line = text.substr(at, end - at);
-      for (const char* member : {"\"id\":", "\"created\":", "\"due_kind\":"}) {
+      for (const char* member : {"\"id\":", "\"due_kind\":"}) {
         if (const size_t from = line.find(member); from != std::string::npos) {
           line.erase(from, line.find(',', from) + 1 - from);
         }
@@ -127,8 +130,8 @@ TEST(ExportTest, ExportedJobsImportAsTheyWere) {
   EXPECT_EQ(without_ids(other.CtlOk({"export"})), without_ids(exported));
 }
 
-// What a job is asked to be comes back, field by field. Its id, its creation, its attempts and
-// whether its due time was told as a delay belong to the daemon it was in.
+// What a job is and has been through comes back, field by field. Its id and whether its due time
+// was told as a delay belong to the daemon it was in.
 TEST(ExportTest, EveryFieldOfAJobComesBack) {
   std::string every_byte;
   for (int byte = 0; byte < 256; ++byte) {

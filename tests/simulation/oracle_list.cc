@@ -32,6 +32,7 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
         .place = {job.place, id}, .batch = job.batch, .view = check.after.ViewOf(job, job.state)};
     if (check.command.with_payload) {
       candidate.view.payload = job.spec->payload;
+      candidate.view.history = job.events;
     }
     const auto before = check.before.jobs().find(id);
     const bool same_table =
@@ -56,6 +57,9 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
     if (done.story) {
       candidate.view = check.after.ViewOf(*done.story, JobState::kFinished);
       candidate.view.reserves += done.cancelled ? 0 : 1;
+      if (check.command.with_payload) {
+        candidate.view.history = done.story->events;
+      }
       if (check.command.with_payload &&
           done.story->spec->payload.size() <= limits::kInlinePayloadBytesMax) {
         candidate.view.payload = done.story->spec->payload;

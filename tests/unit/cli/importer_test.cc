@@ -189,7 +189,8 @@ TEST_F(ImporterTest, ExportedLinesKeepTheirDueTime) {
   EXPECT_EQ(
       daemon_->requests().at(0).body,
       R"({"queue":"orders","due":"2027-01-01T09:30:00.000Z","key":"order:1001","priority":1024,)"
-      R"("lease":"1m","max_attempts":25,"payload":"{\"order_id\":1001}"})"
+      R"("lease":"1m","max_attempts":25,"created":"2027-01-01T09:00:00.000Z",)"
+      R"("payload":"{\"order_id\":1001}"})"
       "\n");
 }
 

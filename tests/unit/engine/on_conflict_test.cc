@@ -132,8 +132,9 @@ TEST(OnConflictTest, AJobFromAnotherStoreBringsItsAttemptsErrorAndDelay) {
   EngineHarness harness;
   JobSpec spec{.due = DueAt{harness.now().wall}, .payload = "p"};
   spec.max_attempts = 3;
-  spec.attempts = 2;
-  spec.last_error = "gateway down";
+  spec.past = std::make_shared<JobPast>();
+  spec.past->attempts = 2;
+  spec.past->last_error = "gateway down";
   spec.touch_delay = Millis(30'000);
   const JobView job = harness.EnqueueOk(spec);
   EXPECT_EQ(job.attempt, 2U);
@@ -142,6 +143,36 @@ TEST(OnConflictTest, AJobFromAnotherStoreBringsItsAttemptsErrorAndDelay) {
   const auto leased = harness.LeaseNow();
   ASSERT_TRUE(harness.Call(Nack{.token = *leased.at(0).lease_token}).status.ok());
   EXPECT_EQ(harness.ShowOk(job.id).state, JobState::kDead) << "it was the third";
+}
+
+TEST(OnConflictTest, AJobFromAnotherStoreBringsItsStory) {
+  EngineHarness harness;
+  const WallTime created = harness.now().wall - Millis(86'400'000);
+  JobSpec spec = In(Millis(5000));
+  spec.past = std::make_shared<JobPast>();
+  spec.past->created = created;
+  spec.past->timeouts = 1;
+  spec.past->history = {{.kind = JobEvent::Kind::kLeaseExpired, .at = created, .who = "w"}};
+  const JobId id = harness.EnqueueOk(spec).id;
+  harness.Restart();
+  const JobView job = harness.ShowOk(id);
+  EXPECT_EQ(job.created, created);
+  EXPECT_EQ(job.timeouts, 1U);
+  EXPECT_EQ(job.history, spec.past->history);
+  EXPECT_EQ(job.delay, Millis(5000)) << "what touch repeats is not told by when it was created";
+  spec.past->created = harness.now().wall + Millis(1);
+  EXPECT_EQ(harness.EnqueueOk(spec).created, harness.now().wall) << "another machine's clock";
+}
+
+TEST(OnConflictTest, AStoryThatThisStoreWouldNotHaveWrittenIsRefused) {
+  EngineHarness harness;
+  JobSpec spec = In(Millis(5000));
+  spec.past = std::make_shared<JobPast>();
+  spec.past->history.resize(limits::kJobEventsMax + 1);
+  EXPECT_EQ(harness.Call(Enqueue{{spec}}).status.reason(), "invalid_history");
+  spec.past->history.resize(1);
+  spec.past->history[0].what.assign(limits::kEventErrorBytesMax + 1, 'e');
+  EXPECT_EQ(harness.Call(Enqueue{{spec}}).status.reason(), "invalid_history");
 }
 
 TEST(IfTagTest, AChangeIsMadeOnlyWhileTheJobIsAsItWasRead) {

@@ -174,6 +174,12 @@ JobView WholeJob() {
   job.lease_token = LeaseToken{job.id, 3, 255};
   job.lease_expires = WallFromMillis(1'798'794'060'000);
   job.lateness = Millis(12);
+  job.reserves = 2;
+  job.releases = 1;
+  job.history = {{.kind = JobEvent::Kind::kNacked,
+                  .at = WallFromMillis(1'798'794'000'500),
+                  .who = "w",
+                  .what = "exit 1"}};
   return job;
 }
 
@@ -184,6 +190,8 @@ TEST(JobJsonTest, WritesTheMembersOfTheDesign) {
       R"("due":"2027-01-01T09:00:00.007Z","due_kind":"absolute","created":"2027-01-01T08:43:20.000Z",)"
       R"("priority":1024,"lease":"1m","attempt":2,"max_attempts":25,"expires_after":"1h",)"
       R"("payload_base64":"/wB4","payload_bytes":3,"last_error":"exit 1\nno such order",)"
+      R"("reserves":2,"releases":1,"history":[{"event":"nacked","at":"2027-01-01T09:00:00.500Z",)"
+      R"("client":"w","error":"exit 1"}],)"
       R"("lease_token":"9007199254740991-3-ff","lease_expires":"2027-01-01T09:01:00.000Z","lateness_ms":12})");
 }
 
@@ -248,8 +256,13 @@ TEST(JobJsonTest, WhatIsExportedCanBeImported) {
   EXPECT_EQ(spec->key, "order:1001");
   EXPECT_EQ(spec->payload, std::string("\xff\0x", 3));
   EXPECT_EQ(std::get<DueAt>(spec->due).at, WholeJob().due);
-  EXPECT_EQ(spec->attempts, 1U) << "the hand-out under way does not count";
-  EXPECT_EQ(spec->last_error, WholeJob().last_error);
+  ASSERT_NE(spec->past, nullptr);
+  EXPECT_EQ(spec->past->attempts, 1U) << "the hand-out under way does not count";
+  EXPECT_EQ(spec->past->last_error, WholeJob().last_error);
+  EXPECT_EQ(spec->past->created, WholeJob().created);
+  EXPECT_EQ(spec->past->timeouts, WholeJob().timeouts);
+  EXPECT_EQ(spec->past->releases, WholeJob().releases);
+  EXPECT_EQ(spec->past->history, WholeJob().history);
   EXPECT_FALSE(spec->buried);
   EXPECT_FALSE(ParseExportedJob(R"({"dealy":"1s"})", kPayloadMax).ok());
 }
@@ -262,7 +275,7 @@ TEST(JobJsonTest, AnExportedStateSaysWhatTheNewJobIs) {
   const auto dead = ParseExportedJob(JobToJson(job), kPayloadMax);
   ASSERT_TRUE(dead.ok()) << dead.status().message();
   EXPECT_TRUE(dead->buried);
-  EXPECT_EQ(dead->attempts, job.attempt);
+  EXPECT_EQ(dead->past->attempts, job.attempt);
   EXPECT_EQ(dead->touch_delay, Millis(30'000));
   job.state = JobState::kFinished;
   EXPECT_EQ(ParseExportedJob(JobToJson(job), kPayloadMax).status().reason(), "finished_job");
@@ -271,18 +284,46 @@ TEST(JobJsonTest, AnExportedStateSaysWhatTheNewJobIs) {
 TEST(JobSpecJsonTest, RulesForTakenKeysReadBack) {
   for (const OnConflict rule : {OnConflict::kFail, OnConflict::kKeep, OnConflict::kReplace}) {
     JobSpec spec{.key = "k", .on_conflict = rule};
-    spec.attempts = 3;
-    spec.last_error = "busy";
     spec.touch_delay = Millis(5000);
     const auto read = ParseJobSpec(JobSpecToJson(spec), kPayloadMax);
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(read->on_conflict, rule);
-    EXPECT_EQ(read->attempts, 3U);
-    EXPECT_EQ(read->last_error, "busy");
     EXPECT_EQ(read->touch_delay, Millis(5000));
+    EXPECT_EQ(read->past, nullptr);
   }
   EXPECT_EQ(ParseJobSpec(R"({"on_conflict":"perhaps"})", kPayloadMax).status().message(),
             "member 'on_conflict': is 'perhaps'; use fail, keep or replace");
+}
+
+TEST(JobSpecJsonTest, APastReadsBack) {
+  JobSpec spec;
+  spec.past = std::make_shared<JobPast>();
+  spec.past->created = WallFromMillis(1'798'793'000'123);
+  spec.past->attempts = 3;
+  spec.past->last_error = "busy";
+  spec.past->timeouts = 1;
+  spec.past->releases = 2;
+  spec.past->buries = 4;
+  spec.past->kicks = 5;
+  spec.past->history = {{.kind = JobEvent::Kind::kNacked,
+                         .at = WallFromMillis(1'798'793'000'456),
+                         .who = "w",
+                         .what = "\"busy\""},
+                        {.kind = JobEvent::Kind::kMoved, .at = WallFromMillis(7)}};
+  const auto read = ParseJobSpec(JobSpecToJson(spec), kPayloadMax);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_NE(read->past, nullptr);
+  EXPECT_EQ(read->past->created, spec.past->created);
+  EXPECT_EQ(read->past->attempts, 3U);
+  EXPECT_EQ(read->past->last_error, "busy");
+  EXPECT_EQ(read->past->timeouts, 1U);
+  EXPECT_EQ(read->past->releases, 2U);
+  EXPECT_EQ(read->past->buries, 4U);
+  EXPECT_EQ(read->past->kicks, 5U);
+  EXPECT_EQ(read->past->history, spec.past->history);
+  EXPECT_EQ(ParseJobSpec(R"({"history":[{"event":"slept"}]})", kPayloadMax).status().message(),
+            "member 'event': is 'slept', which is no event of a job");
+  EXPECT_FALSE(ParseJobSpec(R"({"history":7})", kPayloadMax).ok());
 }
 
 TEST(JobJsonTest, AShortAnswerReadsBack) {

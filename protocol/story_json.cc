@@ -1,0 +1,104 @@
+#include "protocol/story_json.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "protocol/json_members.h"
+#include "protocol/nearest.h"
+#include "protocol/timestamp.h"
+
+namespace delayd::protocol {
+namespace {
+
+struct Figure {
+  std::string_view name;
+  uint32_t JobStory::*figure;
+};
+
+constexpr std::array<Figure, 4> kFigures = {{{"timeouts", &JobStory::timeouts},
+                                             {"releases", &JobStory::releases},
+                                             {"buries", &JobStory::buries},
+                                             {"kicks", &JobStory::kicks}}};
+constexpr std::string_view kHistory = "history";
+
+const Figure* FindFigure(std::string_view name) {
+  const auto* const found = std::ranges::find(kFigures, name, &Figure::name);
+  return found == kFigures.end() ? nullptr : found;
+}
+
+Status SetEventKind(std::string_view name, const JsonValue& value, JobEvent::Kind* kind) {
+  std::string text;
+  DELAYD_RETURN_IF_ERROR(SetString(name, value, &text));
+  const std::optional<JobEvent::Kind> known = ParseJobEvent(text);
+  if (!known.has_value()) {
+    return InMember(
+        name,
+        InvalidArgument("is " + Quoted(text) + ", which is no event of a job", "invalid_member"));
+  }
+  *kind = *known;
+  return OkStatus();
+}
+
+Status SetEvent(const JsonValue& value, JobEvent* event) {
+  return ReadJsonObject(value.text, [&](std::string_view name, const JsonValue& member) -> Status {
+    if (name == "event") {
+      return SetEventKind(name, member, &event->kind);
+    }
+    if (name == "at") {
+      return SetTime(name, member, &event->at);
+    }
+    if (name == "client") {
+      return SetString(name, member, &event->who);
+    }
+    return name == "error" ? SetString(name, member, &event->what) : OkStatus();
+  });
+}
+
+std::string EventToJson(const JobEvent& event) {
+  JsonObjectWriter writer;
+  writer.String("event", JobEventName(event.kind));
+  writer.String("at", FormatTimestamp(event.at));
+  if (!event.who.empty()) {
+    writer.String("client", event.who);
+  }
+  if (!event.what.empty()) {
+    writer.String("error", event.what);
+  }
+  return writer.Take();
+}
+
+}  // namespace
+
+void WriteStory(const JobStory& story, JsonObjectWriter* writer) {
+  for (const Figure& figure : kFigures) {
+    if (story.*figure.figure != 0) {
+      writer->Number(figure.name, story.*figure.figure);
+    }
+  }
+  if (story.history.empty()) {
+    return;
+  }
+  std::string array = "[";
+  for (const JobEvent& event : story.history) {
+    array += array.size() > 1 ? "," : "";
+    array += EventToJson(event);
+  }
+  writer->Raw(kHistory, array + "]");
+}
+
+bool IsStoryMember(std::string_view name) {
+  return name == kHistory || FindFigure(name) != nullptr;
+}
+
+Status SetStoryMember(std::string_view name, const JsonValue& value, JobStory* story) {
+  if (const Figure* figure = FindFigure(name)) {
+    return SetUint32(name, value, &(story->*figure->figure));
+  }
+  story->history.clear();
+  return ReadJsonArray(value.text, [story](const JsonValue& element) {
+    return SetEvent(element, &story->history.emplace_back());
+  });
+}
+
+}  // namespace delayd::protocol
