@@ -182,6 +182,18 @@ const SkipList::Node* SkipList::Next(const Node* node) {
   return node->next(0);
 }
 
+const SkipList::Node* SkipList::NextOfMany(const Node* node) {
+  constexpr size_t kCacheLineBytes = 64;
+  const Node* next = Next(node);
+  const Node* second = next == nullptr ? nullptr : Next(next);
+  if (second != nullptr) {
+    __builtin_prefetch(second->entry);
+    __builtin_prefetch(second->entry + kCacheLineBytes);
+    __builtin_prefetch(Next(second));
+  }
+  return next;
+}
+
 const SkipList::Node* SkipList::Last() const {
   const Node* at = head_;
   for (int level = height_.load(std::memory_order_relaxed); level-- > 0;) {

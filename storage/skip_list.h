@@ -61,6 +61,9 @@ class SkipList {
   const Node* First() const;
   const Node* Last() const;
   static const Node* Next(const Node* node);
+  // The same, for one who goes on: the next entry and the node behind it are fetched meanwhile, as
+  // neighbours in the list are none in memory.
+  static const Node* NextOfMany(const Node* node);
   const Node* FirstNotBefore(const Target& target) const;
   const Node* LastBefore(const Target& target) const;
 

@@ -24,7 +24,7 @@ class ListIterator : public MemTableRep::Iterator {
 
   const char* key() const override { return SkipList::EntryOf(at_); }
 
-  void Next() override { at_ = SkipList::Next(at_); }
+  void Next() override { at_ = SkipList::NextOfMany(at_); }
 
   void Prev() override { at_ = list_->LastBefore(SkipList::Target::OfEntry(key())); }
 

@@ -69,7 +69,9 @@ std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
     case Verb::kDelete:
       return OrderDelete(IdOf(command.id), now);
     case Verb::kDeleteKey:
-      return engine::Cancel{KeyRef{.queue = used_->name, .key = std::string(command.name)}};
+      return engine::Cancel{.job = KeyRef{.queue = used_->name, .key = std::string(command.name)},
+                            .if_tag = {},
+                            .brief = true};
     case Verb::kRelease:
     case Verb::kBury:
     case Verb::kTouch:
@@ -99,7 +101,7 @@ std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
 }
 
 engine::Command BeanstalkSession::OrderPut(const Command& command) {
-  engine::Enqueue enqueue{.user = user_, .user_jobs_max = user_jobs_max_};
+  engine::Enqueue enqueue{.user = user_, .user_jobs_max = user_jobs_max_, .brief = true};
   JobSpec& spec =
       enqueue.jobs.emplace_back(SpecOf(used_->name, command.priority, command.delay, command.ttr));
   spec.payload = command.body;
@@ -123,7 +125,7 @@ std::optional<engine::Command> BeanstalkSession::OrderBatch(const Command& comma
       text->append(reply::kBadFormat);
       return std::nullopt;
   }
-  engine::Enqueue enqueue{.user = user_, .user_jobs_max = user_jobs_max_};
+  engine::Enqueue enqueue{.user = user_, .user_jobs_max = user_jobs_max_, .brief = true};
   enqueue.jobs.reserve(jobs.size());
   for (const BatchJob& job : jobs) {
     JobSpec& spec =
@@ -170,9 +172,9 @@ engine::Command BeanstalkSession::OrderReserve(const Now& now) {
 
 engine::Command BeanstalkSession::OrderDelete(JobId id, const Now& now) {
   if (const std::optional<LeaseToken> token = reservations_.Take(id, now.boot)) {
-    return engine::Ack{*token};
+    return engine::Ack{.token = *token, .brief = true};
   }
-  return engine::Cancel{id};
+  return engine::Cancel{.job = id, .if_tag = {}, .brief = true};
 }
 
 // Only who reserved a job may do these.

@@ -31,8 +31,8 @@ bool IsPut(Verb verb) {
 }
 
 // "INSERTED id" or, when the key was taken by the same job, "EXISTS id".
-void AppendEnqueued(const engine::Enqueued::Item& item, std::string* text) {
-  AppendLine(item.existed ? "EXISTS" : "INSERTED", ToInt(item.job.id), text);
+void AppendEnqueued(const engine::EnqueuedIds::Item& item, std::string* text) {
+  AppendLine(item.existed ? "EXISTS" : "INSERTED", ToInt(item.id), text);
 }
 
 }  // namespace
@@ -104,11 +104,12 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
     case Verb::kPut:
     case Verb::kPutMs:
     case Verb::kPutKey:
-      AppendEnqueued(std::get<engine::Enqueued>(reply.body).items.front(), text);
+      AppendEnqueued(std::get<engine::EnqueuedIds>(reply.body).items.front(), text);
       break;
     case Verb::kPutBatch: {
       std::string lines;
-      for (const engine::Enqueued::Item& item : std::get<engine::Enqueued>(reply.body).items) {
+      for (const engine::EnqueuedIds::Item& item :
+           std::get<engine::EnqueuedIds>(reply.body).items) {
         AppendEnqueued(item, &lines);
       }
       AppendOk(lines, text);

@@ -146,13 +146,16 @@ EngineCore::Located EngineCore::FinishedByKey(const storage::KeyRecord& record) 
           .finished = Located::Finished{.at = *record.finished, .cancelled = record.cancelled}};
 }
 
-StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located) {
+StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located, size_t more) {
   const bool dead = located.index.place == IndexRecord::Place::kDead;
   const Table table = dead ? Table::kDead : Table::kTimers;
   const std::string key = dead ? storage::DeadKey(located.index.queue, located.index.at, located.id)
                                : storage::TimerKey(located.index.at, located.id);
   std::string value;
-  const Status got = pending_.Get(table, key, &value);
+  const Status got =
+      more == 0 ? pending_.Get(table, key, &value)
+                : pending_.GetInOrder(
+                      key, storage::TimerKey(LatestKeyOfNow() + Millis(1), JobId{}), more, &value);
   if (got.code() == StatusCode::kNotFound) {
     return DataLoss("job " + std::to_string(ToInt(located.id)) +
                         ": its record is missing; run 'delayctl verify'",
@@ -193,7 +196,7 @@ Status EngineCore::CheckTag(const Located& located,
 }
 
 void EngineCore::CancelLocated(const Located& located, storage::JobRecord* record) {
-  AddEvent(record, storage::JobEvent::Kind::kCancelled, {}, {});
+  AddLastEvent(record, storage::JobEvent::Kind::kCancelled, {});
   PutFinishedRows(*record, located.index, /*cancelled=*/true);
   if (located.slot) {
     Forget(*located.slot);
@@ -216,7 +219,7 @@ StatusOr<Body> EngineCore::Do(const Cancel& command) {
   DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
   DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
   CancelLocated(located, &record);
-  return BodyOf(FinishedView(record, /*cancelled=*/true));
+  return command.brief ? Body() : BodyOf(FinishedView(record, /*cancelled=*/true));
 }
 
 StatusOr<Body> EngineCore::Do(const Touch& command) {

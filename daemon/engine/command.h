@@ -33,6 +33,7 @@ struct Enqueue {
   // Whose quota the new jobs count against until they are finished; empty: nobody's.
   std::string user = {};
   uint64_t user_jobs_max = 0;  // more than this are refused as "user_full"; 0: no limit
+  bool brief = false;          // answered with EnqueuedIds
 };
 
 // `if_tag`, here and below: only while TagOf the job is one of these, else refused as "changed".
@@ -40,6 +41,7 @@ struct Enqueue {
 struct Cancel {
   JobRef job;
   std::vector<std::string> if_tag = {};
+  bool brief = false;  // here and below: the answer has no body
 };
 
 // At least one of the two. Refused while the job is leased.
@@ -84,6 +86,7 @@ struct LeaseJob {
 
 struct Ack {
   LeaseToken token;
+  bool brief = false;
 };
 
 // Give back: handed out again after `delay` (default: the retry policy's backoff), or dead when
@@ -277,6 +280,15 @@ struct Enqueued {
   std::vector<Item> items;  // in the order of the specs
 };
 
+struct EnqueuedIds {
+  struct Item {
+    JobId id{};
+    bool existed = false;
+  };
+
+  std::vector<Item> items;  // in the order of the specs
+};
+
 // Cancel, Reschedule, Touch, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is
 // now (Cancel and Ack: as finished).
 struct OneJob {
@@ -374,6 +386,7 @@ struct Reply {
   Status status;
   std::variant<std::monostate,
                Enqueued,
+               EnqueuedIds,
                OneJob,
                Kicked,
                Leased,

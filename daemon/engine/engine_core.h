@@ -160,9 +160,11 @@ class EngineCore final : public Engine {
   struct Plan {
     uint64_t fingerprint = 0;
     std::optional<Located> existing;
-    std::optional<storage::JobRecord> replaced;  // the existing one, which gets this content
-    std::optional<size_t> same_as;               // an earlier spec of the same batch
-    JobId id{};                                  // of a new job
+    std::unique_ptr<storage::JobRecord> replaced;  // the existing one, which gets this content
+    std::optional<size_t> same_as;                 // an earlier spec of the same batch
+    JobId id{};
+
+    bool existed() const { return existing.has_value() || same_as.has_value(); }
   };
 
   StatusOr<Body> Do(Enqueue& command);
@@ -170,14 +172,17 @@ class EngineCore final : public Engine {
   Status ValidateDue(const DueSpec& due) const;
   StatusOr<std::vector<Plan>> PlanAll(const std::vector<JobSpec>& specs);
   Status PlanKey(const JobSpec& spec, Plan* plan);
-  StatusOr<Enqueued::Item> ExistingItem(const Located& located);
+  Status NameAll(std::vector<Plan>* plans, Enqueued* answer);
+  static EnqueuedIds IdsOf(const std::vector<Plan>& plans);
+  static Enqueued WithExisting(const std::vector<Plan>& plans, Enqueued answer);
   static void FillFrom(JobSpec& spec,
                        const Queue& queue,
                        uint64_t fingerprint,
                        storage::JobRecord* record);
   void TakeStory(const JobSpec& spec, storage::JobRecord* record) const;
-  Enqueued::Item EnqueueOne(JobSpec& spec, JobId id, uint64_t fingerprint, const std::string& user);
-  Enqueued::Item ReplaceOne(JobSpec& spec, Plan& plan);
+  // `view` is null where nobody wants it.
+  void EnqueueOne(JobSpec& spec, const Plan& plan, const std::string& user, JobView* view);
+  void ReplaceOne(JobSpec& spec, Plan& plan, JobView* view);
   StatusOr<JobId> NextId();
 
   // ---- quota.cc ----
@@ -203,7 +208,8 @@ class EngineCore final : public Engine {
   // The same, unless it has expired: then it stands in nobody's way.
   StatusOr<std::optional<storage::KeyRecord>> FindKey(const Queue& queue, std::string_view key);
   static Located FinishedByKey(const storage::KeyRecord& record);
-  StatusOr<storage::JobRecord> ReadRecord(const Located& located);
+  // So many `more` of those whose time has come are likely to be read next.
+  StatusOr<storage::JobRecord> ReadRecord(const Located& located, size_t more = 0);
   Status RefuseFinished(const Located& located, const JobRef& ref) const;
   // `why`: what would be right instead.
   static Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
@@ -310,6 +316,9 @@ class EngineCore final : public Engine {
                 storage::JobEvent::Kind kind,
                 std::string_view who,
                 std::string_view what) const;
+  void AddLastEvent(storage::JobRecord* record,
+                    storage::JobEvent::Kind kind,
+                    std::string_view who) const;
 
   // ---- read.cc ----
   StatusOr<Body> Do(const Show& command);
@@ -330,6 +339,8 @@ class EngineCore final : public Engine {
   // A pending row as a list shows it; none when the filter leaves it out.
   StatusOr<std::optional<JobView>> ListedView(const List& command, WallTime key_due, JobId id);
   JobView ViewOf(const storage::JobRecord& record, JobState state) const;
+  JobView ViewOfRecord(const storage::JobRecord& record, JobState state) const;
+  void AddLease(const LeaseInfo& lease, JobView* view) const;
   QueueView ViewOfQueue(const Queue& queue) const;
   JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
   JobView DoneView(JobId id,

@@ -170,7 +170,8 @@ Status EngineCore::PlanKey(const JobSpec& spec, Plan* plan) {
                        KeyRef{spec.queue, spec.key},
                        "a worker has it; try again when its lease is over");
   }
-  DELAYD_ASSIGN_OR_RETURN(plan->replaced, ReadRecord(*plan->existing));
+  DELAYD_ASSIGN_OR_RETURN(storage::JobRecord replaced, ReadRecord(*plan->existing));
+  plan->replaced = std::make_unique<storage::JobRecord>(std::move(replaced));
   return OkStatus();
 }
 
@@ -207,11 +208,6 @@ StatusOr<JobId> EngineCore::NextId() {
   return JobId{next_id_++};
 }
 
-StatusOr<Enqueued::Item> EngineCore::ExistingItem(const Located& located) {
-  DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(located, /*with_payload=*/false));
-  return Enqueued::Item{.job = std::move(view), .existed = true};
-}
-
 void EngineCore::FillFrom(JobSpec& spec,
                           const Queue& queue,
                           uint64_t fingerprint,
@@ -244,7 +240,7 @@ void EngineCore::TakeStory(const JobSpec& spec, storage::JobRecord* record) cons
 }
 
 // The job keeps its id and its story; everything that an enqueue says is what this one says.
-Enqueued::Item EngineCore::ReplaceOne(JobSpec& spec, Plan& plan) {
+void EngineCore::ReplaceOne(JobSpec& spec, Plan& plan, JobView* view) {
   storage::JobRecord& record = *plan.replaced;
   const Located& located = *plan.existing;
   if (record.fingerprint != plan.fingerprint) {
@@ -268,16 +264,18 @@ Enqueued::Item EngineCore::ReplaceOne(JobSpec& spec, Plan& plan) {
   }
   ++counters_.rescheduled;
   const JobState state = Settle(record, key_due, located.slot);
-  return {.job = ViewOf(record, state), .existed = true};
+  if (view != nullptr) {
+    *view = ViewOf(record, state);
+  }
 }
 
-Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec,
-                                      JobId id,
-                                      uint64_t fingerprint,
-                                      const std::string& user) {
+void EngineCore::EnqueueOne(JobSpec& spec,
+                            const Plan& plan,
+                            const std::string& user,
+                            JobView* view) {
   const Queue& queue = QueueForNewJob(spec.queue);
   storage::JobRecord record;
-  record.id = id;
+  record.id = plan.id;
   record.queue = queue.id;
   SetDue(&record, spec.due);
   record.created = now_.wall;
@@ -286,7 +284,7 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec,
   if (spec.past != nullptr) {
     TakeStory(spec, &record);
   }
-  FillFrom(spec, queue, fingerprint, &record);
+  FillFrom(spec, queue, plan.fingerprint, &record);
   record.user = user;
   const WallTime key_due = KeyDue(record.due);
   PutNewRows(&record, key_due);
@@ -300,7 +298,9 @@ Enqueued::Item EngineCore::EnqueueOne(JobSpec& spec,
     state = Settle(record, key_due, std::nullopt);
   }
   ++counters_.enqueued;
-  return {.job = ViewOf(record, state), .existed = false};
+  if (view != nullptr) {
+    *view = ViewOf(record, state);
+  }
 }
 
 StatusOr<Body> EngineCore::Do(Enqueue& command) {
@@ -325,34 +325,61 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
     DELAYD_RETURN_IF_ERROR(enqueue_refusal_);
     DELAYD_RETURN_IF_ERROR(CheckQuotas(command, plans));
   }
-  Enqueued result;
-  result.items.resize(specs.size());
+  Enqueued answer;
+  answer.items.resize(command.brief ? 0 : specs.size());
+  const auto view_of = [&answer](size_t i) {
+    return answer.items.empty() ? nullptr : &answer.items[i].job;
+  };
+  DELAYD_RETURN_IF_ERROR(NameAll(&plans, &answer));
   for (size_t i = 0; i < specs.size(); ++i) {
     if (plans[i].replaced) {
-      continue;
-    }
-    if (plans[i].existing) {
-      DELAYD_ASSIGN_OR_RETURN(result.items[i], ExistingItem(*plans[i].existing));
-    } else if (!plans[i].same_as) {
-      DELAYD_ASSIGN_OR_RETURN(plans[i].id, NextId());
-    }
-  }
-  for (size_t i = 0; i < specs.size(); ++i) {
-    if (plans[i].replaced) {
-      result.items[i] = ReplaceOne(specs[i], plans[i]);
+      ReplaceOne(specs[i], plans[i], view_of(i));
     } else if (plans[i].existing || plans[i].same_as) {
       ++counters_.existed;
     } else {
-      result.items[i] = EnqueueOne(specs[i], plans[i].id, plans[i].fingerprint, command.user);
+      EnqueueOne(specs[i], plans[i], command.user, view_of(i));
     }
   }
-  for (size_t i = 0; i < specs.size(); ++i) {
+  return command.brief ? Body(IdsOf(plans)) : Body(WithExisting(plans, std::move(answer)));
+}
+
+// Each plan's id, and what clients are told of the jobs that stay as they are: the last that can be
+// refused.
+Status EngineCore::NameAll(std::vector<Plan>* plans, Enqueued* answer) {
+  for (size_t i = 0; i < plans->size(); ++i) {
+    Plan& plan = (*plans)[i];
+    if (plan.existing) {
+      plan.id = plan.existing->id;
+    } else if (plan.same_as) {
+      plan.id = (*plans)[*plan.same_as].id;
+    } else {
+      DELAYD_ASSIGN_OR_RETURN(plan.id, NextId());
+    }
+    if (plan.existing && !plan.replaced && !answer->items.empty()) {
+      DELAYD_ASSIGN_OR_RETURN(answer->items[i].job,
+                              ShowLocated(*plan.existing, /*with_payload=*/false));
+    }
+  }
+  return OkStatus();
+}
+
+EnqueuedIds EngineCore::IdsOf(const std::vector<Plan>& plans) {
+  EnqueuedIds ids;
+  ids.items.reserve(plans.size());
+  for (const Plan& plan : plans) {
+    ids.items.push_back({.id = plan.id, .existed = plan.existed()});
+  }
+  return ids;
+}
+
+Enqueued EngineCore::WithExisting(const std::vector<Plan>& plans, Enqueued answer) {
+  for (size_t i = 0; i < plans.size(); ++i) {
     if (plans[i].same_as) {
-      result.items[i] = result.items[*plans[i].same_as];
-      result.items[i].existed = true;
+      answer.items[i].job = answer.items[*plans[i].same_as].job;
     }
+    answer.items[i].existed = plans[i].existed();
   }
-  return Body(std::move(result));
+  return answer;
 }
 
 }  // namespace delayd::engine

@@ -62,7 +62,8 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const Lease& command) {
       .slot = slot,
       .index = {
           .place = IndexRecord::Place::kTimers, .queue = entry.queue(), .at = entry.key_due()}};
-  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
+  DELAYD_ASSIGN_OR_RETURN(JobRecord record,
+                          ReadRecord(located, queues_[entry.queue()].ready.size()));
   const Millis late = entry.on_boot_clock() ? now_.boot - record.boot_due : now_.wall - record.due;
   if (late < Millis(0)) {
     // The wall clock was set back after the job had fired: it waits again (P2).
@@ -102,7 +103,8 @@ JobView EngineCore::Grant(Slot slot,
   info.record = std::make_unique<JobRecord>(std::move(record));
   const LeaseInfo& held = leases_.insert_or_assign(slot, std::move(info)).first->second;
 
-  JobView view = ViewOf(*held.record, JobState::kLeased);
+  JobView view = ViewOfRecord(*held.record, JobState::kLeased);
+  AddLease(held, &view);
   view.payload = std::move(payload);
   view.lease_token = token;
   view.lateness = late;

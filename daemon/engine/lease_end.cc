@@ -52,7 +52,7 @@ StatusOr<Body> EngineCore::Do(const Ack& command) {
   const std::unique_ptr<JobRecord> record = std::move(leases_.at(slot).record);
   KeepForHistory(slot, record.get());
   ++record->attempts;
-  AddEvent(record.get(), JobEvent::Kind::kAcked, leases_.at(slot).client, {});
+  AddLastEvent(record.get(), JobEvent::Kind::kAcked, leases_.at(slot).client);
   PutFinishedRows(
       *record,
       {.place = IndexRecord::Place::kTimers, .queue = record->queue, .at = jobs_[slot].key_due()},
@@ -60,7 +60,7 @@ StatusOr<Body> EngineCore::Do(const Ack& command) {
   Forget(slot);
   ++queues_[record->queue].acked;
   ++counters_.acked;
-  return BodyOf(FinishedView(*record, /*cancelled=*/false));
+  return command.brief ? Body() : BodyOf(FinishedView(*record, /*cancelled=*/false));
 }
 
 Millis EngineCore::BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts) {

@@ -99,6 +99,19 @@ Status PendingChanges::Get(Table table, std::string_view key, std::string* value
   return store_.Get(table, key, value);
 }
 
+Status PendingChanges::GetInOrder(std::string_view key,
+                                  std::string_view to,
+                                  size_t wanted,
+                                  std::string* value) {
+  if (Find(Table::kTimers, key) == nullptr) {
+    if (const std::optional<std::string_view> row = ahead_.Find(key, to, wanted)) {
+      value->assign(*row);
+      return OkStatus();
+    }
+  }
+  return Get(Table::kTimers, key, value);
+}
+
 Status PendingChanges::Scan(Table table,
                             std::string_view from,
                             std::string_view to,
@@ -134,6 +147,9 @@ void PendingChanges::Committed(uint64_t sequence) {
     const storage::Batch::Op op = batch.op(i);
     if (!IsReadByKey(op.table)) {
       continue;
+    }
+    if (op.table == Table::kTimers) {
+      ahead_.Forget(op.key);  // until now its change was found first
     }
     const auto found = changed_.find(MakeRow(op.table, op.key));
     if (found != changed_.end() && found->sequence == sequence) {

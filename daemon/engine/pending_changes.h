@@ -20,6 +20,7 @@
 
 #include "base/status.h"
 #include "daemon/engine/engine.h"
+#include "daemon/engine/rows_ahead.h"
 #include "storage/batch.h"
 #include "storage/job_store.h"
 
@@ -30,12 +31,17 @@ namespace delayd::engine {
 class PendingChanges final : public storage::JobReader {
  public:
   PendingChanges(const storage::JobReader& store, uint64_t last_committed)
-      : store_(store), committed_(last_committed), open_sequence_(last_committed + 1) {}
+      : store_(store),
+        ahead_(store),
+        committed_(last_committed),
+        open_sequence_(last_committed + 1) {}
 
   void Put(storage::Table table, std::string_view key, std::string_view value);
   void Delete(storage::Table table, std::string_view key);
 
   Status Get(storage::Table table, std::string_view key, std::string* value) const override;
+  // Of kTimers, for one who goes on with the rows behind it: see RowsAhead.
+  Status GetInOrder(std::string_view key, std::string_view to, size_t wanted, std::string* value);
   // Durable rows only.
   Status Scan(storage::Table table,
               std::string_view from,
@@ -129,6 +135,7 @@ class PendingChanges final : public storage::JobReader {
   const Change* Find(storage::Table table, std::string_view key) const;
 
   const storage::JobReader& store_;
+  RowsAhead ahead_;
   boost::unordered_flat_set<Change, RowHash, SameRow> changed_;
   std::shared_ptr<storage::Batch> open_;
   std::deque<SealedBatch> closed_;    // not handed out yet

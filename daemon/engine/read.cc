@@ -12,6 +12,26 @@ using storage::JobRecord;
 using storage::Table;
 
 JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
+  JobView view = ViewOfRecord(record, state);
+  if (state == JobState::kLeased) {
+    const std::optional<Slot> slot = jobs_.Find(record.id);
+    const auto lease = slot ? leases_.find(*slot) : leases_.end();
+    if (lease != leases_.end()) {
+      AddLease(lease->second, &view);
+    }
+  }
+  return view;
+}
+
+void EngineCore::AddLease(const LeaseInfo& lease, JobView* view) const {
+  view->client = lease.client;
+  view->time_left = lease.expires - now_.boot;
+  view->lease_expires = now_.wall + *view->time_left;
+  view->lease_ends = lease.expires;
+}
+
+// Of a leased job without what its lease tells.
+JobView EngineCore::ViewOfRecord(const JobRecord& record, JobState state) const {
   JobView view;
   view.id = record.id;
   view.queue = queues_[record.queue].name;
@@ -44,14 +64,6 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
   if (state == JobState::kLeased) {
     ++view.reserves;
     ++view.attempt;
-    const std::optional<Slot> slot = jobs_.Find(record.id);
-    const auto lease = slot ? leases_.find(*slot) : leases_.end();
-    if (lease != leases_.end()) {
-      view.client = lease->second.client;
-      view.time_left = lease->second.expires - now_.boot;
-      view.lease_expires = now_.wall + *view.time_left;
-      view.lease_ends = lease->second.expires;
-    }
   }
   return view;
 }

@@ -24,4 +24,13 @@ void EngineCore::AddEvent(storage::JobRecord* record,
                     .what = std::string(what.substr(0, limits::kEventErrorBytesMax))});
 }
 
+// Of a job that finishes: it is remembered where its queue keeps a history.
+void EngineCore::AddLastEvent(storage::JobRecord* record,
+                              JobEvent::Kind kind,
+                              std::string_view who) const {
+  if (queues_[record->queue].settings.history_retention.count() > 0) {
+    AddEvent(record, kind, who, {});
+  }
+}
+
 }  // namespace delayd::engine

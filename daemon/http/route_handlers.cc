@@ -180,8 +180,9 @@ Routed EnqueueJobs(const RouteInput& input) {
     if (enqueue.jobs.empty()) {
       return ProblemResponse(InvalidArgument("the body holds no job; send one job a line"));
     }
-    return Order{std::move(enqueue),
-                 input.request.wants_minimal ? ReplyForm::kEnqueuedIds : ReplyForm::kEnqueuedLines};
+    enqueue.brief = input.request.wants_minimal;
+    const ReplyForm form = enqueue.brief ? ReplyForm::kEnqueuedIds : ReplyForm::kEnqueuedLines;
+    return Order{std::move(enqueue), form};
   }
   StatusOr<JobSpec> job = protocol::ParseJobSpec(input.request.body, input.payload_bytes_max);
   if (!job.ok()) {

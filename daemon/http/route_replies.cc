@@ -39,12 +39,20 @@ Response RenderEnqueuedOne(const engine::Enqueued& enqueued) {
   return response;
 }
 
-Response RenderEnqueuedLines(const engine::Enqueued& enqueued, bool ids_alone) {
+Response RenderEnqueuedIds(const engine::EnqueuedIds& enqueued) {
+  Response response{.content_type = std::string(kLinesType)};
+  for (const engine::EnqueuedIds::Item& item : enqueued.items) {
+    response.body += protocol::EnqueuedIdToJson(item.id, item.existed);
+    response.body += '\n';
+  }
+  return response;
+}
+
+Response RenderEnqueuedLines(const engine::Enqueued& enqueued) {
   Response response{.status = 200, .content_type = std::string(kLinesType)};
   for (const engine::Enqueued::Item& item : enqueued.items) {
     response.status = item.existed ? response.status : 201;
-    response.body += ids_alone ? protocol::EnqueuedIdToJson(item.job.id, item.existed)
-                               : protocol::EnqueuedToJson({item.job, item.existed});
+    response.body += protocol::EnqueuedToJson({item.job, item.existed});
     response.body += '\n';
   }
   return response;
@@ -132,9 +140,9 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
     case ReplyForm::kEnqueuedOne:
       return RenderEnqueuedOne(std::get<engine::Enqueued>(reply.body));
     case ReplyForm::kEnqueuedLines:
+      return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body));
     case ReplyForm::kEnqueuedIds:
-      return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body),
-                                 form == ReplyForm::kEnqueuedIds);
+      return RenderEnqueuedIds(std::get<engine::EnqueuedIds>(reply.body));
     case ReplyForm::kOneJob:
       return RenderOneJob(std::get<engine::OneJob>(reply.body).job);
     case ReplyForm::kLeased:

@@ -148,7 +148,7 @@ class FixedEngine {
       JobSpec spec;
       spec.due = DueAfter{Millis(static_cast<int64_t>(1 + numbers.Below(kHour / 10)))};
       spec.payload = std::string(256, 'x');
-      engine::Enqueue enqueue;
+      engine::Enqueue enqueue{.brief = true};
       enqueue.jobs.push_back(std::move(spec));
       Execute(std::move(enqueue));
     }
@@ -180,7 +180,10 @@ void EngineCancel() {
   const std::vector<engine::Reply> replies = engine.TakeReplies();
   Measure([&] {
     for (const engine::Reply& reply : replies) {
-      engine.Execute(engine::Cancel{std::get<engine::Enqueued>(reply.body).items.front().job.id});
+      engine.Execute(
+          engine::Cancel{.job = std::get<engine::EnqueuedIds>(reply.body).items.front().id,
+                         .if_tag = {},
+                         .brief = true});
     }
     engine.Commit();
   });
@@ -204,7 +207,7 @@ void EngineLeaseAck() {
       for (const engine::Reply& reply : engine.TakeReplies()) {
         if (const auto* leased = std::get_if<engine::Leased>(&reply.body)) {
           for (const JobView& job : leased->jobs) {
-            engine.Execute(engine::Ack{*job.lease_token});
+            engine.Execute(engine::Ack{.token = *job.lease_token, .brief = true});
             ++acked;
           }
         }

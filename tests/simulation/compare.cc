@@ -96,6 +96,22 @@ std::string BodyDifference(const engine::Enqueued& expected, const engine::Enque
   return {};
 }
 
+std::string BodyDifference(const engine::EnqueuedIds& expected, const engine::EnqueuedIds& actual) {
+  if (expected.items.size() != actual.items.size()) {
+    return "P8: a batch of " + Text(expected.items.size()) + " is answered with " +
+           Text(actual.items.size()) + " ids";
+  }
+  for (size_t i = 0; i < expected.items.size(); ++i) {
+    Differences differences;
+    differences.Field("id", ToInt(expected.items[i].id), ToInt(actual.items[i].id));
+    differences.Field("P7: existed", expected.items[i].existed, actual.items[i].existed);
+    if (std::string one = differences.Take(); !one.empty()) {
+      return "job " + Text(i + 1) + " of the batch: " + one;
+    }
+  }
+  return {};
+}
+
 std::string BodyDifference(const engine::OneJob& expected, const engine::OneJob& actual) {
   return Difference(expected.job, actual.job);
 }

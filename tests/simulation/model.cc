@@ -184,6 +184,10 @@ bool Model::HasRetentionOver() const {
   });
 }
 
+void Model::AnswerJob(RequestId request, bool brief, JobView view) {
+  Answer(request, brief ? Body() : Body(engine::OneJob{std::move(view)}), open_batch);
+}
+
 void Model::Do(RequestId request, const engine::Cancel& command) {
   const Found found = Locate(command.job);
   const uint64_t batch = BatchOfRef(command.job);
@@ -204,7 +208,7 @@ void Model::Do(RequestId request, const engine::Cancel& command) {
   ++counters_.cancelled;
   ++QueueOf(job.spec->queue).cancelled;
   Finish(job, /*cancelled=*/true);
-  Answer(request, engine::OneJob{std::move(view)}, open_batch);
+  AnswerJob(request, command.brief, std::move(view));
 }
 
 void Model::Do(RequestId request, const engine::Reschedule& command) {

@@ -281,6 +281,7 @@ class Model {
   void Finish(const ModelJob& job, bool cancelled);
   void Refuse(engine::RequestId request, StatusCode code, std::string_view reason, uint64_t batch);
   void Answer(engine::RequestId request, Body body, uint64_t batch);
+  void AnswerJob(engine::RequestId request, bool brief, JobView view);
 
   // model_kick.cc
   void Do(engine::RequestId request, const engine::LeaseJob& command);

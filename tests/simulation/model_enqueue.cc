@@ -182,7 +182,7 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
         return Refuse(request, StatusCode::kAlreadyExists, "key_conflict", key->batch);
       }
       existing[i] = key;
-      batch = std::max(batch, jobs_.at(key->id).batch);
+      batch = std::max(batch, command.brief ? key->batch : jobs_.at(key->id).batch);
       replaces[i] = spec.on_conflict == OnConflict::kReplace;
       if (replaces[i] && jobs_.at(key->id).state == JobState::kLeased) {
         return Refuse(request, StatusCode::kFailedPrecondition, "leased", key->batch);
@@ -230,7 +230,14 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
     }
     ++counters_.existed;
   }
-  Answer(request, std::move(result), batch);
+  if (!command.brief) {
+    return Answer(request, std::move(result), batch);
+  }
+  engine::EnqueuedIds ids;
+  for (const engine::Enqueued::Item& item : result.items) {
+    ids.items.push_back({.id = item.job.id, .existed = item.existed});
+  }
+  Answer(request, std::move(ids), batch);
 }
 
 }  // namespace delayd::simulation

@@ -187,7 +187,7 @@ void Model::Do(RequestId request, const engine::Ack& command) {
   ++counters_.acked;
   ++QueueOf(job->spec->queue).acked;
   Finish(*job, /*cancelled=*/false);
-  Answer(request, engine::OneJob{std::move(view)}, open_batch);
+  AnswerJob(request, command.brief, std::move(view));
 }
 
 void Model::Do(RequestId request, const engine::Nack& command) {

@@ -105,6 +105,7 @@ LeaseToken Workload::Token() {
 
 Command Workload::NextEnqueue(const Now& now) {
   engine::Enqueue command;
+  command.brief = choices_.OneIn(3);
   if (choices_.OneIn(2)) {
     command.user = choices_.OneIn(2) ? "uid:1000" : "token:shop";
     command.user_jobs_max = choices_.OneIn(4) ? 1 + choices_.Below(20) : 0;
@@ -273,7 +274,7 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     return NextLease();
   }
   if (kind < 62) {
-    return engine::Ack{Token()};
+    return engine::Ack{.token = Token(), .brief = choices_.OneIn(2)};
   }
   if (kind < 68) {
     return engine::Nack{
@@ -295,7 +296,7 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
         .lease = choices_.OneIn(2) ? std::optional(Millis(choices_.Magnitude(26))) : std::nullopt};
   }
   if (kind < 80) {
-    return engine::Cancel{Job()};
+    return engine::Cancel{.job = Job(), .if_tag = {}, .brief = choices_.OneIn(2)};
   }
   if (kind < 86) {
     engine::Reschedule command{.job = Job()};
@@ -397,6 +398,10 @@ void Workload::Told(const engine::Reply& reply) {
   if (const auto* enqueued = std::get_if<engine::Enqueued>(&reply.body)) {
     for (const auto& item : enqueued->items) {
       ids_.push_back(item.job.id);
+    }
+  } else if (const auto* ids = std::get_if<engine::EnqueuedIds>(&reply.body)) {
+    for (const auto& item : ids->items) {
+      ids_.push_back(item.id);
     }
   } else if (const auto* leased = std::get_if<engine::Leased>(&reply.body)) {
     for (const JobView& job : leased->jobs) {

@@ -266,5 +266,29 @@ TEST(EnqueueTest, OnAFullDiskOnlyNewJobsAreRefused) {
   EXPECT_TRUE(ask(Enqueue{{In(Millis(0))}}).status.ok());
 }
 
+TEST(EnqueueTest, ABriefAnswerNamesTheJobsAlone) {
+  EngineHarness harness;
+  const JobId kept = harness.EnqueueOk(Keyed("k")).id;
+  Enqueue command{.jobs = {In(Millis(0)), Keyed("k"), Keyed("new"), Keyed("new")}, .brief = true};
+  const Reply reply = harness.Call(std::move(command));
+  ASSERT_TRUE(reply.status.ok()) << reply.status.message();
+  const auto& items = std::get<EnqueuedIds>(reply.body).items;
+  ASSERT_EQ(items.size(), 4U);
+  EXPECT_FALSE(items[0].existed);
+  EXPECT_EQ(items[1].id, kept);
+  EXPECT_TRUE(items[1].existed);
+  EXPECT_FALSE(items[2].existed);
+  EXPECT_EQ(items[3].id, items[2].id);
+  EXPECT_TRUE(items[3].existed);
+  const Reply cancelled = harness.Call(Cancel{.job = items[2].id, .if_tag = {}, .brief = true});
+  EXPECT_TRUE(cancelled.status.ok());
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(cancelled.body));
+  EXPECT_EQ(harness.ShowOk(items[2].id).outcome, "cancelled");
+  const LeaseToken token = *harness.LeaseNow().at(0).lease_token;
+  const Reply acked = harness.Call(Ack{.token = token, .brief = true});
+  EXPECT_TRUE(acked.status.ok());
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(acked.body));
+}
+
 }  // namespace
 }  // namespace delayd::engine

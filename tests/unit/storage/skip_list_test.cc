@@ -132,6 +132,8 @@ TEST_F(SkipListTest, IsAnOrderedMap) {
     ASSERT_EQ(KeyOf(list_.LastBefore(target)),
               at == model.begin() ? std::nullopt : std::optional(std::prev(at)->first));
     ASSERT_EQ(KeyOf(list_.First()), model.begin()->first);
+    const SkipList::Node* node = list_.First();
+    ASSERT_EQ(SkipList::NextOfMany(node), SkipList::Next(node));
     ASSERT_EQ(KeyOf(list_.Last()), std::prev(model.end())->first);
   }
   std::vector<Key> all;

@@ -1,0 +1,78 @@
+#include "daemon/engine/rows_ahead.h"
+
+#include <algorithm>
+
+#include "base/status.h"
+
+namespace delayd::engine {
+namespace {
+
+// Single reads after a scan that was of little use.
+constexpr size_t kRest = 1024;
+
+}  // namespace
+
+std::optional<std::string_view> RowsAhead::Find(std::string_view key,
+                                                std::string_view to,
+                                                size_t wanted) {
+  std::optional<size_t> place = Place(key);
+  if (!place) {
+    if (wanted < kRowsMin) {
+      return std::nullopt;
+    }
+    if (rest_ > 0) {
+      --rest_;
+      return std::nullopt;
+    }
+    if (!Read(key, to, std::min(wanted, kRowsMax))) {
+      return std::nullopt;
+    }
+    place = 0;
+  }
+  Row& row = rows_[*place];
+  next_ = *place + 1;
+  ++taken_;
+  return std::string_view(bytes_).substr(row.value_at, row.end - row.value_at);
+}
+
+void RowsAhead::Forget(std::string_view key) {
+  if (const std::optional<size_t> place = Place(key)) {
+    rows_[*place].is_there = false;
+  }
+}
+
+std::optional<size_t> RowsAhead::Place(std::string_view key) const {
+  if (next_ < rows_.size() && KeyOf(rows_[next_]) == key && rows_[next_].is_there) {
+    return next_;
+  }
+  const auto found = std::ranges::lower_bound(
+      rows_, key, std::less<>(), [this](const Row& row) { return KeyOf(row); });
+  if (found == rows_.end() || KeyOf(*found) != key || !found->is_there) {
+    return std::nullopt;
+  }
+  return static_cast<size_t>(found - rows_.begin());
+}
+
+// Whether the row `from` is there.
+bool RowsAhead::Read(std::string_view from, std::string_view to, size_t rows) {
+  if (taken_ * 4 < rows_.size()) {
+    rest_ = kRest;
+  }
+  bytes_.clear();
+  rows_.clear();
+  next_ = taken_ = 0;
+  const Status scanned = store_.Scan(
+      storage::Table::kTimers, from, to, [&](std::string_view key, std::string_view value) {
+        const size_t at = bytes_.size();
+        bytes_.append(key).append(value);
+        rows_.push_back(
+            {.key_at = at, .value_at = at + key.size(), .end = bytes_.size(), .is_there = true});
+        return rows_.size() < rows;
+      });
+  if (!scanned.ok()) {
+    rows_.clear();
+  }
+  return !rows_.empty() && KeyOf(rows_.front()) == from;
+}
+
+}  // namespace delayd::engine
