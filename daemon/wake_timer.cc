@@ -98,11 +98,11 @@ WakeTimer::WakeTimer(asio::io_context* io, std::function<void()> clock_set)
 WakeTimer::~WakeTimer() = default;
 
 void WakeTimer::SetDeadline(std::optional<BootTime> deadline) {
-  if (deadline == timers_->armed) {
+  if (!deadline || (timers_->armed && *timers_->armed <= *deadline)) {
     return;
   }
   timers_->armed = deadline;
-  const itimerspec spec = deadline ? At(ToMillis(*deadline)) : itimerspec{};
+  const itimerspec spec = At(ToMillis(*deadline));
   DELAYD_CHECK(
       ::timerfd_settime(timers_->deadline.native_handle(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
 }

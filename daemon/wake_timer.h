@@ -6,7 +6,8 @@
 // Units:   milliseconds of the boot clock.
 // Errors:  a kernel without timerfd is a failed check.
 // Threads: the core thread.
-// Cost:    one system call when the deadline changes, none otherwise.
+// Cost:    one system call when the deadline comes nearer. One that goes away, as it does with every
+//          commit, leaves the timer where it is: whoever is woken by it for nothing sets the next.
 // Source:  timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
 #pragma once
 
@@ -31,7 +32,7 @@ class WakeTimer {
   WakeTimer(const WakeTimer&) = delete;
   WakeTimer& operator=(const WakeTimer&) = delete;
 
-  // None: sleep until something else happens.
+  // None: sleep until something else happens. The wait may end before the deadline.
   void SetDeadline(std::optional<BootTime> deadline);
 
  private:
