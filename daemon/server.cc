@@ -51,6 +51,7 @@ bool ChangesJobs(const engine::Command& command) {
          std::holds_alternative<engine::Reschedule>(command) ||
          std::holds_alternative<engine::ChangeMany>(command) ||
          std::holds_alternative<engine::Ack>(command) ||
+         std::holds_alternative<engine::AckMany>(command) ||
          std::holds_alternative<engine::Nack>(command) ||
          std::holds_alternative<engine::Bury>(command) ||
          std::holds_alternative<engine::Touch>(command) ||

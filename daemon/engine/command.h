@@ -89,6 +89,12 @@ struct Ack {
   bool brief = false;
 };
 
+// Many of them, each by itself: a lease that is over keeps no other from its end. At most
+// limits::kLeaseCountMax, as many as one Lease hands out.
+struct AckMany {
+  std::vector<LeaseToken> tokens;
+};
+
 // Give back: handed out again after `delay` (default: the retry policy's backoff), or dead when
 // attempts are used up.
 struct Nack {
@@ -235,6 +241,7 @@ using Command = std::variant<Enqueue,
                              Lease,
                              LeaseJob,
                              Ack,
+                             AckMany,
                              Nack,
                              GiveBack,
                              Bury,
@@ -257,11 +264,11 @@ using Command = std::variant<Enqueue,
 
 // How the log names a command.
 inline constexpr std::array<std::string_view, std::variant_size_v<Command>> kCommandNames = {
-    "enqueue",   "cancel",      "reschedule", "touch",        "configure",   "lease",
-    "lease_job", "ack",         "nack",       "give_back",    "bury",        "extend",
-    "kick",      "kick_queue",  "pause",      "resume",       "show",        "peek",
-    "list",      "list_queues", "get_stats",  "accept_clock", "change_many", "forecast",
-    "abandon",   "end_wait",    "drain"};
+    "enqueue",   "cancel",  "reschedule",  "touch",     "configure",    "lease",
+    "lease_job", "ack",     "ack_many",    "nack",      "give_back",    "bury",
+    "extend",    "kick",    "kick_queue",  "pause",     "resume",       "show",
+    "peek",      "list",    "list_queues", "get_stats", "accept_clock", "change_many",
+    "forecast",  "abandon", "end_wait",    "drain"};
 
 inline std::string_view CommandName(const Command& command) {
   return kCommandNames[command.index()];
@@ -297,6 +304,11 @@ struct OneJob {
 
 struct Kicked {
   uint64_t count = 0;
+};
+
+struct AckedMany {
+  uint64_t acked = 0;
+  std::vector<LeaseToken> lost;  // these leases were over
 };
 
 struct Leased {
@@ -389,6 +401,7 @@ struct Reply {
                EnqueuedIds,
                OneJob,
                Kicked,
+               AckedMany,
                Leased,
                JobList,
                QueueList,

@@ -260,6 +260,8 @@ class EngineCore final : public Engine {
   };
 
   StatusOr<Body> Do(const Ack& command);
+  StatusOr<Body> Do(const AckMany& command);
+  std::unique_ptr<storage::JobRecord> AckSlot(Slot slot);
   StatusOr<Body> Do(const Nack& command);
   StatusOr<Body> Do(const Bury& command);
   StatusOr<Body> Do(const Extend& command);

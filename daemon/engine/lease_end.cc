@@ -47,12 +47,13 @@ void EngineCore::KeepForHistory(Slot slot, JobRecord* record) {
   }
 }
 
-StatusOr<Body> EngineCore::Do(const Ack& command) {
-  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  const std::unique_ptr<JobRecord> record = std::move(leases_.at(slot).record);
+// The job as it was.
+std::unique_ptr<JobRecord> EngineCore::AckSlot(Slot slot) {
+  LeaseInfo& lease = leases_.at(slot);
+  std::unique_ptr<JobRecord> record = std::move(lease.record);
   KeepForHistory(slot, record.get());
   ++record->attempts;
-  AddLastEvent(record.get(), JobEvent::Kind::kAcked, leases_.at(slot).client);
+  AddLastEvent(record.get(), JobEvent::Kind::kAcked, lease.client);
   PutFinishedRows(
       *record,
       {.place = IndexRecord::Place::kTimers, .queue = record->queue, .at = jobs_[slot].key_due()},
@@ -60,7 +61,31 @@ StatusOr<Body> EngineCore::Do(const Ack& command) {
   Forget(slot);
   ++queues_[record->queue].acked;
   ++counters_.acked;
+  return record;
+}
+
+StatusOr<Body> EngineCore::Do(const Ack& command) {
+  DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
+  const std::unique_ptr<JobRecord> record = AckSlot(slot);
   return command.brief ? Body() : BodyOf(FinishedView(*record, /*cancelled=*/false));
+}
+
+StatusOr<Body> EngineCore::Do(const AckMany& command) {
+  if (command.tokens.empty() || command.tokens.size() > limits::kLeaseCountMax) {
+    return InvalidArgument(std::to_string(command.tokens.size()) + " lease tokens; send 1 to " +
+                               std::to_string(limits::kLeaseCountMax),
+                           "invalid_count");
+  }
+  AckedMany result;
+  for (const LeaseToken& token : command.tokens) {
+    if (const StatusOr<Slot> slot = FindLease(token); slot.ok()) {
+      AckSlot(*slot);
+      ++result.acked;
+    } else {
+      result.lost.push_back(token);
+    }
+  }
+  return Body(std::move(result));
 }
 
 Millis EngineCore::BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts) {

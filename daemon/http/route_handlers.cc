@@ -4,6 +4,7 @@
 #include <charconv>
 #include <optional>
 
+#include "protocol/ack_json.h"
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
 #include "protocol/json_reader.h"
@@ -256,6 +257,14 @@ Routed LeaseJobs(const RouteInput& input) {
   lease.lease = wish->lease;
   lease.client = wish->client;
   return Order{std::move(lease), ReplyForm::kLeased};
+}
+
+Routed AckLeases(const RouteInput& input) {
+  StatusOr<std::vector<LeaseToken>> tokens = protocol::ParseAckRequest(input.request.body);
+  if (!tokens.ok()) {
+    return ProblemResponse(tokens.status());
+  }
+  return Order{engine::AckMany{*std::move(tokens)}, ReplyForm::kAcked};
 }
 
 Routed AckLease(const RouteInput& input) {

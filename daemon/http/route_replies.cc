@@ -5,6 +5,7 @@
 
 #include "daemon/http/route_handlers.h"
 #include "daemon/http/router.h"
+#include "protocol/ack_json.h"
 #include "protocol/bulk_json.h"
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
@@ -39,20 +40,13 @@ Response RenderEnqueuedOne(const engine::Enqueued& enqueued) {
   return response;
 }
 
-Response RenderEnqueuedIds(const engine::EnqueuedIds& enqueued) {
-  Response response{.content_type = std::string(kLinesType)};
-  for (const engine::EnqueuedIds::Item& item : enqueued.items) {
-    response.body += protocol::EnqueuedIdToJson(item.id, item.existed);
-    response.body += '\n';
-  }
-  return response;
-}
-
-Response RenderEnqueuedLines(const engine::Enqueued& enqueued) {
+// A line for each job; 201 when one of them is new.
+template <typename Enqueued, typename ToJson>
+Response RenderEnqueuedLines(const Enqueued& enqueued, const ToJson& to_json) {
   Response response{.status = 200, .content_type = std::string(kLinesType)};
-  for (const engine::Enqueued::Item& item : enqueued.items) {
+  for (const auto& item : enqueued.items) {
     response.status = item.existed ? response.status : 201;
-    response.body += protocol::EnqueuedToJson({item.job, item.existed});
+    response.body += to_json(item);
     response.body += '\n';
   }
   return response;
@@ -140,15 +134,25 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
     case ReplyForm::kEnqueuedOne:
       return RenderEnqueuedOne(std::get<engine::Enqueued>(reply.body));
     case ReplyForm::kEnqueuedLines:
-      return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body));
+      return RenderEnqueuedLines(std::get<engine::Enqueued>(reply.body),
+                                 [](const engine::Enqueued::Item& item) {
+                                   return protocol::EnqueuedToJson({item.job, item.existed});
+                                 });
     case ReplyForm::kEnqueuedIds:
-      return RenderEnqueuedIds(std::get<engine::EnqueuedIds>(reply.body));
+      return RenderEnqueuedLines(std::get<engine::EnqueuedIds>(reply.body),
+                                 [](const engine::EnqueuedIds::Item& item) {
+                                   return protocol::EnqueuedIdToJson(item.id, item.existed);
+                                 });
     case ReplyForm::kOneJob:
       return RenderOneJob(std::get<engine::OneJob>(reply.body).job);
     case ReplyForm::kLeased:
       return {.body = protocol::JobPageToJson({std::get<engine::Leased>(reply.body).jobs, ""})};
     case ReplyForm::kKicked:
       return {.body = protocol::KickedToJson(std::get<engine::Kicked>(reply.body).count)};
+    case ReplyForm::kAcked: {
+      const auto& acked = std::get<engine::AckedMany>(reply.body);
+      return {.body = protocol::AckedLeasesToJson({acked.acked, acked.lost})};
+    }
     case ReplyForm::kJobList: {
       const auto& list = std::get<engine::JobList>(reply.body);
       return {.body = protocol::JobPageToJson({list.jobs, list.next_cursor})};

@@ -48,6 +48,7 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"POST", "v1/queues/*/resume", Role::kEnqueue, BodyRule::kJson, "", ResumeQueue},
     {"POST", "v1/queues/*/kick", Role::kEnqueue, BodyRule::kJson, "", KickQueue},
     {"POST", "v1/queues/*/lease", Role::kEnqueue, BodyRule::kJson, "", LeaseJobs},
+    {"POST", "v1/leases:ack", Role::kEnqueue, BodyRule::kJson, "", AckLeases},
     {"POST", "v1/leases/*/ack", Role::kEnqueue, BodyRule::kJson, "", AckLease},
     {"POST", "v1/leases/*/nack", Role::kEnqueue, BodyRule::kJson, "", NackLease},
     {"POST", "v1/leases/*/bury", Role::kEnqueue, BodyRule::kJson, "", BuryLease},

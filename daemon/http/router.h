@@ -55,6 +55,7 @@ enum class ReplyForm : uint8_t {
   kOneJob,
   kLeased,
   kKicked,
+  kAcked,
   kJobList,
   kOneQueue,
   kQueueList,

@@ -120,6 +120,10 @@ def walk(api):
     api.call("POST", "/v1/leases/{token}/nack", 200, api.example("Nack"), token=token)
     api.call("POST", "/v1/leases/{token}/nack", 409, token=token)
     api.call("POST", "/v1/leases/{token}/ack", 200, token=api.lease())
+    tokens = [api.lease(), "1-1-1"]
+    acked = api.call("POST", "/v1/leases:ack", 200, {"tokens": tokens})
+    assert acked == {"acked": 1, "lost": tokens[1:]}, acked
+    api.call("POST", "/v1/leases:ack", 400, {"tokens": []})
     api.call("POST", "/v1/leases/{token}/bury", 200, api.example("Bury"), token=api.lease())
     api.call("POST", "/v1/queues/{queue}/lease", 200, queue="empty")
     api.call("GET", "/v1/jobs", 200, query="?state=dead&queue=work")

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "protocol/ack_json.h"
 #include "protocol/job_json.h"
 #include "protocol/problem.h"
 #include "protocol/stats_json.h"
@@ -109,6 +110,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       break;
     case 'l':
       RoundTrip(text, ParseLeaseRequest, LeaseRequestToJson);
+      break;
+    case 'a':
+      RoundTrip(text, ParseAckRequest, AckRequestToJson);
+      RoundTrip(text, ParseAckedLeases, AckedLeasesToJson);
       break;
     case 'c':
       RoundTrip(text, ParseLeaseChange, LeaseChangeToJson);

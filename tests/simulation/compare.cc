@@ -164,6 +164,13 @@ std::string BodyDifference(const engine::QueueList& expected, const engine::Queu
   return {};
 }
 
+std::string BodyDifference(const engine::AckedMany& expected, const engine::AckedMany& actual) {
+  Differences differences;
+  differences.Field("acked", expected.acked, actual.acked);
+  differences.Field("leases lost", expected.lost.size(), actual.lost.size());
+  return expected.lost == actual.lost ? differences.Take() : "P6: other leases are lost";
+}
+
 std::string BodyDifference(const engine::Kicked& expected, const engine::Kicked& actual) {
   Differences differences;
   differences.Field("kicked", expected.count, actual.count);
@@ -352,6 +359,10 @@ std::string DescribeCommand(const engine::Command& command) {
     out << " " << DescribeJobRef(show->job);
   } else if (const auto* ack = std::get_if<engine::Ack>(&command)) {
     out << " " << FormatLeaseToken(ack->token);
+  } else if (const auto* acks = std::get_if<engine::AckMany>(&command)) {
+    for (const LeaseToken& token : acks->tokens) {
+      out << " " << FormatLeaseToken(token);
+    }
   } else if (const auto* nack = std::get_if<engine::Nack>(&command)) {
     out << " " << FormatLeaseToken(nack->token) << " delay " << Text(nack->delay);
   } else if (const auto* bury = std::get_if<engine::Bury>(&command)) {

@@ -312,6 +312,8 @@ class Model {
   bool HasDueJob(const std::string& queue) const;
   bool Starves(const std::string& queue);
   void Do(engine::RequestId request, const engine::Ack& command);
+  void Do(engine::RequestId request, const engine::AckMany& command);
+  JobView AckOne(ModelJob* job);
   void Do(engine::RequestId request, const engine::Nack& command);
   void Do(engine::RequestId request, const engine::Bury& command);
   void Do(engine::RequestId request, const engine::Extend& command);

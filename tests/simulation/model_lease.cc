@@ -173,11 +173,7 @@ ModelJob* Model::Holding(const LeaseToken& token) {
   return held ? &found->second : nullptr;
 }
 
-void Model::Do(RequestId request, const engine::Ack& command) {
-  ModelJob* job = Holding(command.token);
-  if (job == nullptr) {
-    return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
-  }
+JobView Model::AckOne(ModelJob* job) {
   ++job->attempts;
   AddEvent(job, JobEvent::Kind::kAcked, job->client, {});
   JobView view = ViewOf(*job, JobState::kFinished);
@@ -187,7 +183,29 @@ void Model::Do(RequestId request, const engine::Ack& command) {
   ++counters_.acked;
   ++QueueOf(job->spec->queue).acked;
   Finish(*job, /*cancelled=*/false);
-  AnswerJob(request, command.brief, std::move(view));
+  return view;
+}
+
+void Model::Do(RequestId request, const engine::Ack& command) {
+  ModelJob* job = Holding(command.token);
+  if (job == nullptr) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
+  }
+  AnswerJob(request, command.brief, AckOne(job));
+}
+
+void Model::Do(RequestId request, const engine::AckMany& command) {
+  engine::AckedMany result;
+  for (const LeaseToken& token : command.tokens) {
+    if (ModelJob* job = Holding(token)) {
+      AckOne(job);
+      ++result.acked;
+    } else {
+      result.lost.push_back(token);
+    }
+  }
+  const uint64_t batch = result.acked > 0 ? open_batch : 0;
+  Answer(request, std::move(result), batch);
 }
 
 void Model::Do(RequestId request, const engine::Nack& command) {

@@ -103,6 +103,20 @@ LeaseToken Workload::Token() {
   return token;
 }
 
+Command Workload::NextAck() {
+  if (!choices_.OneIn(4)) {
+    return engine::Ack{.token = Token(), .brief = choices_.OneIn(2)};
+  }
+  engine::AckMany command;
+  for (uint64_t count = 1 + choices_.Below(5); count > 0; --count) {
+    command.tokens.push_back(Token());
+  }
+  if (choices_.OneIn(5)) {
+    command.tokens.push_back(command.tokens.front());  // is over by then
+  }
+  return command;
+}
+
 Command Workload::NextEnqueue(const Now& now) {
   engine::Enqueue command;
   command.brief = choices_.OneIn(3);
@@ -274,7 +288,7 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     return NextLease();
   }
   if (kind < 62) {
-    return engine::Ack{.token = Token(), .brief = choices_.OneIn(2)};
+    return NextAck();
   }
   if (kind < 68) {
     return engine::Nack{

@@ -50,6 +50,7 @@ class Workload {
   Millis Delay();
   JobRef Job();
   LeaseToken Token();
+  engine::Command NextAck();
   engine::Command NextEnqueue(const Now& now);
   engine::Command NextLease();
   engine::Command NextList(const Now& now);

@@ -1,5 +1,5 @@
-// delayd's HTTP API over kept connections: NDJSON for a window of new jobs, one lease request for a
-// window of due ones; acks and cancels have one job each and are pipelined.
+// delayd's HTTP API over kept connections: NDJSON for a window of new jobs, one request for a
+// window of leases or acks; cancels have one job each and are pipelined.
 #include <charconv>
 
 #include "tests/bench/load/dialect.h"
@@ -52,7 +52,7 @@ std::string_view StringAfter(std::string_view text, std::string_view name, size_
 class HttpDialect : public Dialect {
  public:
   size_t JobsEach(Verb verb, size_t window) const override {
-    return verb == Verb::kPut || verb == Verb::kLease ? window : 1;
+    return verb == Verb::kCancel ? 1 : window;
   }
 
   bool CanWait() const override { return true; }
@@ -84,10 +84,22 @@ class HttpDialect : public Dialect {
   }
 
   void Ack(std::span<const std::string_view> tokens, std::string* out) override {
-    body_ = "/v1/leases/";
-    body_ += tokens.front();
-    body_ += "/ack";
-    AppendRequest("POST", body_, "", "", out);
+    if (tokens.size() == 1) {
+      body_ = "/v1/leases/";
+      body_ += tokens.front();
+      body_ += "/ack";
+      AppendRequest("POST", body_, "", "", out);
+      return;
+    }
+    body_ = R"({"tokens":[)";
+    for (const std::string_view token : tokens) {
+      body_ += '"';
+      body_ += token;
+      body_ += "\",";
+    }
+    body_.back() = ']';
+    body_ += '}';
+    AppendRequest("POST", "/v1/leases:ack", "application/json", body_, out);
   }
 
   void Cancel(std::span<const uint64_t> ids, std::string* out) override {
@@ -115,6 +127,8 @@ class HttpDialect : public Dialect {
       }
     } else if (answer->verb == Verb::kLease) {
       TakeJobs(body, answer);
+    } else if (answer->verb == Verb::kAck && body.find("\"lost\":[\"") != std::string_view::npos) {
+      Fail("leases were lost: " + std::string(body));
     }
     return begin + size;
   }

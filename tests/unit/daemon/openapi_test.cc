@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/http/router.h"
+#include "protocol/ack_json.h"
 #include "protocol/bulk_json.h"
 #include "protocol/job_json.h"
 #include "protocol/json_reader.h"
@@ -72,6 +73,8 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
        [](const auto& json) {
          return ParseJob("{\"id\":1,\"queue\":\"q\",\"history\":[" + json + "]}").status();
        }},
+      {"AckMany", [](const auto& json) { return ParseAckRequest(json).status(); }},
+      {"AckedMany", [](const auto& json) { return ParseAckedLeases(json).status(); }},
       {"LeaseOne", [](const auto& json) { return ParseLeaseRequest(json).status(); }},
       {"Pause", [](const auto& json) { return ParsePauseRequest(json).status(); }},
       {"KickQueue", [](const auto& json) { return ParseKickRequest(json).status(); }},

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "protocol/ack_json.h"
+
 namespace delayd::http {
 namespace {
 
@@ -109,6 +111,9 @@ TEST_F(RouterTest, LeaseRoutesBecomeCommands) {
   const LeaseToken token{JobId{42}, 3, 255};
   const std::string path = "/v1/leases/" + FormatLeaseToken(token);
   EXPECT_EQ(CommandOf<engine::Ack>("POST", path + "/ack").token, token);
+  const auto many = CommandOf<engine::AckMany>(
+      "POST", "/v1/leases:ack", protocol::AckRequestToJson({token, {JobId{7}, 1, 2}}));
+  EXPECT_THAT(many.tokens, testing::ElementsAre(token, LeaseToken{JobId{7}, 1, 2}));
   EXPECT_EQ(CommandOf<engine::Nack>("POST", path + "/nack", R"({"delay":"5s","error":"no"})").delay,
             Millis(5000));
   EXPECT_EQ(CommandOf<engine::Bury>("POST", path + "/bury", R"({"error":"no"})").error, "no");
@@ -219,6 +224,22 @@ TEST(RouterRenderTest, LinesAnswerOneLineAJob) {
   EXPECT_EQ(response.status, 201);
   EXPECT_EQ(response.content_type, "application/x-ndjson");
   EXPECT_EQ(std::count(response.body.begin(), response.body.end(), '\n'), 2);
+}
+
+TEST(RouterRenderTest, IdsAloneHaveTheSameStatusAsWholeJobs) {
+  engine::Reply reply;
+  reply.body = engine::EnqueuedIds{{{JobId{1}, true}, {JobId{2}, false}}};
+  const Response response = Router::Render(ReplyForm::kEnqueuedIds, reply);
+  EXPECT_EQ(response.status, 201);
+  EXPECT_EQ(response.body, "{\"id\":1,\"existed\":true}\n{\"id\":2,\"existed\":false}\n");
+  reply.body = engine::EnqueuedIds{{{JobId{1}, true}}};
+  EXPECT_EQ(Router::Render(ReplyForm::kEnqueuedIds, reply).status, 200);
+}
+
+TEST(RouterRenderTest, ManyAcksTellWhichLeasesWereOver) {
+  engine::Reply reply;
+  reply.body = engine::AckedMany{.acked = 9, .lost = {{JobId{42}, 3, 255}}};
+  EXPECT_EQ(Router::Render(ReplyForm::kAcked, reply).body, R"({"acked":9,"lost":["42-3-ff"]})");
 }
 
 TEST(RouterRenderTest, LeaseWithoutAJobIsAnEmptyList) {

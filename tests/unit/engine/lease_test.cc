@@ -88,6 +88,31 @@ TEST(LeaseTest, P6TokensOfAnEarlierRunAreStale) {
   EXPECT_TRUE(harness.Call(Ack{now}).status.ok());
 }
 
+TEST(LeaseTest, P6ManyLeasesEndInOneCommitAndOneThatIsOverKeepsNoOther) {
+  EngineHarness harness;
+  for (int i = 0; i < 3; ++i) {
+    harness.EnqueueOk(In(Millis(0)));
+  }
+  const auto leased = harness.LeaseNow(3);
+  ASSERT_EQ(leased.size(), 3U);
+  ASSERT_TRUE(harness.Call(Ack{*leased[1].lease_token}).status.ok());
+  AckMany command;
+  for (const JobView& job : leased) {
+    command.tokens.push_back(*job.lease_token);
+  }
+  command.tokens.push_back(*leased[0].lease_token);  // twice
+  const Reply reply = harness.Call(command);
+  ASSERT_TRUE(reply.status.ok()) << reply.status.message();
+  const auto& acked = std::get<AckedMany>(reply.body);
+  EXPECT_EQ(acked.acked, 2U);
+  EXPECT_EQ(acked.lost, (std::vector<LeaseToken>{*leased[1].lease_token, *leased[0].lease_token}));
+  harness.Restart();
+  EXPECT_TRUE(harness.LeaseNow(10).empty());
+  EXPECT_EQ(harness.ReasonOf(AckMany{}), "invalid_count");
+  EXPECT_EQ(harness.ReasonOf(AckMany{std::vector<LeaseToken>(limits::kLeaseCountMax + 1)}),
+            "invalid_count");
+}
+
 TEST(LeaseTest, P3AckedJobsNeverComeBack) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk(In(Millis(0)));

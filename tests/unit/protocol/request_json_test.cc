@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "protocol/ack_json.h"
 #include "protocol/job_json.h"
 
 namespace delayd::protocol {
@@ -65,6 +66,27 @@ TEST(LeaseChangeTest, ReadsBackAndMayBeEmpty) {
   EXPECT_TRUE(ParseLeaseChange("")->error.empty());
   EXPECT_THAT(ParseLeaseChange(R"({"eror":"x"})").status().message(),
               HasSubstr("did you mean 'error'"));
+}
+
+TEST(AckJsonTest, RequestsAndAnswersReadBack) {
+  const std::vector<LeaseToken> tokens = {{JobId{4711}, 3, 31}, {JobId{1}, 1, 1}};
+  EXPECT_EQ(AckRequestToJson(tokens), R"({"tokens":["4711-3-1f","1-1-1"]})");
+  const auto request = ParseAckRequest(AckRequestToJson(tokens));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(*request, tokens);
+  const auto answer = ParseAckedLeases(AckedLeasesToJson({.acked = 3, .lost = tokens}));
+  ASSERT_TRUE(answer.ok()) << answer.status().message();
+  EXPECT_EQ(answer->acked, 3U);
+  EXPECT_EQ(answer->lost, tokens);
+}
+
+TEST(AckJsonTest, WhatIsNoListOfTokensIsNamed) {
+  EXPECT_EQ(ParseAckRequest(R"({"token":[]})").status().message(),
+            "member 'token': is unknown; did you mean 'tokens'?");
+  EXPECT_FALSE(ParseAckRequest(R"({"tokens":"1-1-1"})").ok());
+  EXPECT_FALSE(ParseAckRequest(R"({"tokens":[1]})").ok());
+  EXPECT_FALSE(ParseAckRequest(R"({"tokens":["1-1"]})").ok());
+  EXPECT_FALSE(ParseAckRequest("").ok());
 }
 
 }  // namespace

@@ -1,0 +1,72 @@
+#include "protocol/ack_json.h"
+
+#include <array>
+#include <limits>
+
+#include "protocol/json_members.h"
+#include "protocol/json_reader.h"
+#include "protocol/json_writer.h"
+
+namespace delayd::protocol {
+namespace {
+
+constexpr std::array<std::string_view, 1> kMembers = {"tokens"};
+
+Status SetTokens(std::string_view name, const JsonValue& value, std::vector<LeaseToken>* out) {
+  out->clear();
+  const Status read = ReadJsonArray(value.text, [out](const JsonValue& element) -> Status {
+    DELAYD_ASSIGN_OR_RETURN(const std::string text, JsonToString(element));
+    DELAYD_ASSIGN_OR_RETURN(const LeaseToken token, ParseLeaseToken(text));
+    out->push_back(token);
+    return OkStatus();
+  });
+  return read.ok() ? read : InMember(name, read);
+}
+
+std::string TokensToJson(const std::vector<LeaseToken>& tokens) {
+  std::string array = "[";
+  for (const LeaseToken& token : tokens) {
+    array += array.size() > 1 ? ",\"" : "\"";
+    array += FormatLeaseToken(token);  // which JSON takes as it is
+    array += '"';
+  }
+  return array + "]";
+}
+
+}  // namespace
+
+StatusOr<std::vector<LeaseToken>> ParseAckRequest(std::string_view json) {
+  std::vector<LeaseToken> tokens;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        return name == "tokens" ? SetTokens(name, value, &tokens) : UnknownMember(name, kMembers);
+      }));
+  return tokens;
+}
+
+std::string AckRequestToJson(const std::vector<LeaseToken>& tokens) {
+  JsonObjectWriter writer;
+  writer.Raw("tokens", TokensToJson(tokens));
+  return writer.Take();
+}
+
+std::string AckedLeasesToJson(const AckedLeases& acked) {
+  JsonObjectWriter writer;
+  writer.Number("acked", acked.acked);
+  writer.Raw("lost", TokensToJson(acked.lost));
+  return writer.Take();
+}
+
+StatusOr<AckedLeases> ParseAckedLeases(std::string_view json) {
+  AckedLeases acked;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "acked") {
+          return SetUint64(name, value, std::numeric_limits<uint64_t>::max(), &acked.acked);
+        }
+        return name == "lost" ? SetTokens(name, value, &acked.lost) : OkStatus();
+      }));
+  return acked;
+}
+
+}  // namespace delayd::protocol

@@ -1,0 +1,30 @@
+// protocol/ack_json.h — POST /v1/leases:ack: many leases that end well, in one request.
+//
+// Errors:  kInvalidArgument that names the member or the token.
+// Threads: see job_json.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/job.h"
+#include "base/status.h"
+
+namespace delayd::protocol {
+
+// {"tokens": ["4711-3-1f", ...]}
+StatusOr<std::vector<LeaseToken>> ParseAckRequest(std::string_view json);
+std::string AckRequestToJson(const std::vector<LeaseToken>& tokens);
+
+// {"acked": 99, "lost": ["4711-3-1f"]}
+struct AckedLeases {
+  uint64_t acked = 0;
+  std::vector<LeaseToken> lost;  // these were over before
+};
+
+std::string AckedLeasesToJson(const AckedLeases& acked);
+StatusOr<AckedLeases> ParseAckedLeases(std::string_view json);
+
+}  // namespace delayd::protocol
