@@ -43,6 +43,15 @@ class JobReader {
                       std::string_view from,
                       std::string_view to,
                       const Visitor& visit) const = 0;
+
+  // Scan for rows that may be of use: it may end early, without a word, where deleted rows lie
+  // between them, which would cost more than to read those that are wanted one by one.
+  virtual Status ScanAhead(Table table,
+                           std::string_view from,
+                           std::string_view to,
+                           const Visitor& visit) const {
+    return Scan(table, from, to, visit);
+  }
 };
 
 class JobStore : public JobReader {

@@ -44,6 +44,17 @@ Status RocksJobStore::Scan(Table table,
                         : RocksReader(db_.get(), &families_, nullptr).Scan(table, from, to, visit);
 }
 
+Status RocksJobStore::ScanAhead(Table table,
+                                std::string_view from,
+                                std::string_view to,
+                                const Visitor& visit) const {
+  // At 0.4 us each; a row read by itself costs 2.
+  constexpr uint64_t kDeletedRowsMax = 8;
+  return db_ == nullptr ? Closed()
+                        : RocksReader(db_.get(), &families_, nullptr)
+                              .Scan(table, from, to, visit, kDeletedRowsMax);
+}
+
 Status RocksJobStore::Commit(const Batch& batch) {
   if (db_ == nullptr) {
     return Closed();

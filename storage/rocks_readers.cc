@@ -100,7 +100,8 @@ Status RocksReader::Get(Table table, std::string_view key, std::string* value) c
 Status RocksReader::Scan(Table table,
                          std::string_view from,
                          std::string_view to,
-                         const JobReader::Visitor& visit) const {
+                         const JobReader::Visitor& visit,
+                         uint64_t deleted_rows_max) const {
   DELAYD_CHECK(!from.empty() || !NeedsScanStart(table));
   // Bounds on both ends, so that no seek walks over tombstones that lie outside.
   const rocksdb::Slice lower = ToSlice(from);
@@ -108,6 +109,7 @@ Status RocksReader::Scan(Table table,
   rocksdb::ReadOptions options;
   options.snapshot = snapshot_;
   options.fill_cache = false;
+  options.max_skippable_internal_keys = deleted_rows_max;
   options.iterate_lower_bound = &lower;
   options.iterate_upper_bound = to.empty() ? nullptr : &upper;
   const std::unique_ptr<rocksdb::Iterator> row(db_->NewIterator(options, family(table)));
@@ -116,7 +118,7 @@ Status RocksReader::Scan(Table table,
       return OkStatus();
     }
   }
-  return FromRocks(row->status(), TableName(table));
+  return row->status().IsIncomplete() ? OkStatus() : FromRocks(row->status(), TableName(table));
 }
 
 StatusOr<std::unique_ptr<JobReader>> RocksJobStore::Snapshot() const {

@@ -100,10 +100,12 @@ class RocksReader {
       : db_(db), families_(families), snapshot_(snapshot) {}
 
   Status Get(Table table, std::string_view key, std::string* value) const;
+  // Ends where more deleted rows than that lie between two others; 0: goes over any number.
   Status Scan(Table table,
               std::string_view from,
               std::string_view to,
-              const JobReader::Visitor& visit) const;
+              const JobReader::Visitor& visit,
+              uint64_t deleted_rows_max = 0) const;
 
  private:
   rocksdb::ColumnFamilyHandle* family(Table table) const {
@@ -129,6 +131,10 @@ class RocksJobStore final : public JobStore {
               std::string_view from,
               std::string_view to,
               const Visitor& visit) const override;
+  Status ScanAhead(Table table,
+                   std::string_view from,
+                   std::string_view to,
+                   const Visitor& visit) const override;
   Status Commit(const Batch& batch) override;
   Status Close() override;
 

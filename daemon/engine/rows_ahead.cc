@@ -61,7 +61,7 @@ bool RowsAhead::Read(std::string_view from, std::string_view to, size_t rows) {
   bytes_.clear();
   rows_.clear();
   next_ = taken_ = 0;
-  const Status scanned = store_.Scan(
+  const Status scanned = store_.ScanAhead(
       storage::Table::kTimers, from, to, [&](std::string_view key, std::string_view value) {
         const size_t at = bytes_.size();
         bytes_.append(key).append(value);
@@ -71,6 +71,9 @@ bool RowsAhead::Read(std::string_view from, std::string_view to, size_t rows) {
       });
   if (!scanned.ok()) {
     rows_.clear();
+  }
+  if (rows_.size() < kRowsMin) {
+    rest_ = kRest;  // rows that were deleted lie between those that are ready
   }
   return !rows_.empty() && KeyOf(rows_.front()) == from;
 }

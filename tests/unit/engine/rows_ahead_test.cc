@@ -116,6 +116,13 @@ TEST_F(RowsAheadTest, AfterAScanOfLittleUseRowsAreReadOneByOneForAWhile) {
   EXPECT_EQ(reader_.scans, 2);
 }
 
+TEST_F(RowsAheadTest, AScanThatIsCutShortIsNotRepeated) {
+  EXPECT_EQ(ahead_.Find(KeyOf(0), KeyOf(3), kRows), "0");
+  EXPECT_EQ(Find(2), "2");
+  EXPECT_EQ(Find(3), "nothing");
+  EXPECT_EQ(reader_.scans, 1);
+}
+
 TEST_F(RowsAheadTest, AFailedScanLeavesNothing) {
   reader_.fails = true;
   EXPECT_EQ(Find(0), "nothing");

@@ -61,6 +61,34 @@ TEST_F(RocksJobStoreTest, MakesAPrivateDirectoryWithItsParents) {
   EXPECT_EQ(info.st_mode & 0777U, 0700U);
 }
 
+TEST_F(RocksJobStoreTest, ALookAheadEndsWhereManyDeletedRowsLieInTheWay) {
+  auto store = Open();
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  const auto key = [](uint64_t i) { return TimerKey(WallFromMillis(1000), JobId{i}); };
+  Batch rows;
+  for (uint64_t i = 0; i < 100; ++i) {
+    rows.Put(Table::kTimers, key(i), "row");
+  }
+  ASSERT_TRUE((*store)->Commit(rows).ok());
+  Batch deletes;
+  deletes.Delete(Table::kTimers, key(5));
+  for (uint64_t i = 10; i < 90; ++i) {
+    deletes.Delete(Table::kTimers, key(i));
+  }
+  ASSERT_TRUE((*store)->Commit(deletes).ok());
+  const auto count = [&](auto scan) {
+    size_t seen = 0;
+    const Status scanned = ((**store).*scan)(Table::kTimers, key(0), {}, [&](auto, auto) {
+      ++seen;
+      return true;
+    });
+    EXPECT_TRUE(scanned.ok()) << scanned.message();
+    return seen;
+  };
+  EXPECT_EQ(count(&JobStore::Scan), 19U);
+  EXPECT_EQ(count(&JobStore::ScanAhead), 9U);
+}
+
 TEST_F(RocksJobStoreTest, DirectoryInUseIsRefusedAndNamesTheHolder) {
   auto first = Open();
   ASSERT_TRUE(first.ok());
