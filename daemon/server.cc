@@ -154,11 +154,8 @@ void Server::Loop::Wait() {
   if (!turn_again_) {
     io_.run_one();
   }
-  // Whatever else is ready comes into the same turn; a single client is alone in it anyway. Ends: a
-  // socket that was read is waited for again only at the end of the turn.
-  if (turn_again_ || connections_.size() > 1) {
-    io_.poll();
-  }
+  // Ends: a socket that was read is waited for again only at the end of the turn.
+  io_.poll();
 }
 
 Status Server::Loop::TimedTurn() {

@@ -152,10 +152,9 @@ StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located, size
   const std::string key = dead ? storage::DeadKey(located.index.queue, located.index.at, located.id)
                                : storage::TimerKey(located.index.at, located.id);
   std::string value;
-  const Status got =
-      more == 0 ? pending_.Get(table, key, &value)
-                : pending_.GetInOrder(
-                      key, storage::TimerKey(LatestKeyOfNow() + Millis(1), JobId{}), more, &value);
+  const Status got = more == 0
+                         ? pending_.Get(table, key, &value)
+                         : pending_.GetInOrder(key, LatestKeyOfNow() + Millis(1), more, &value);
   if (got.code() == StatusCode::kNotFound) {
     return DataLoss("job " + std::to_string(ToInt(located.id)) +
                         ": its record is missing; run 'delayctl verify'",

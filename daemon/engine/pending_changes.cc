@@ -86,30 +86,33 @@ const PendingChanges::Change* PendingChanges::Find(Table table, std::string_view
   return &*found;
 }
 
+Status PendingChanges::ValueOf(const Change& change, std::string* value) {
+  const storage::Batch::Op op = change.op();
+  if (op.is_delete) {
+    return NotFound("row deleted by a change that is under way");
+  }
+  value->assign(op.value);
+  return OkStatus();
+}
+
 Status PendingChanges::Get(Table table, std::string_view key, std::string* value) const {
   DELAYD_CHECK(IsReadByKey(table));
-  if (const Change* change = Find(table, key)) {
-    const storage::Batch::Op op = change->op();
-    if (op.is_delete) {
-      return NotFound("row deleted by a change that is under way");
-    }
-    value->assign(op.value);
-    return OkStatus();
-  }
-  return store_.Get(table, key, value);
+  const Change* change = Find(table, key);
+  return change != nullptr ? ValueOf(*change, value) : store_.Get(table, key, value);
 }
 
 Status PendingChanges::GetInOrder(std::string_view key,
-                                  std::string_view to,
+                                  WallTime before,
                                   size_t wanted,
                                   std::string* value) {
-  if (Find(Table::kTimers, key) == nullptr) {
-    if (const std::optional<std::string_view> row = ahead_.Find(key, to, wanted)) {
-      value->assign(*row);
-      return OkStatus();
-    }
+  if (const Change* change = Find(Table::kTimers, key)) {
+    return ValueOf(*change, value);
   }
-  return Get(Table::kTimers, key, value);
+  if (const std::optional<std::string_view> row = ahead_.Find(key, before, wanted)) {
+    value->assign(*row);
+    return OkStatus();
+  }
+  return store_.Get(Table::kTimers, key, value);
 }
 
 Status PendingChanges::Scan(Table table,

@@ -41,7 +41,7 @@ class PendingChanges final : public storage::JobReader {
 
   Status Get(storage::Table table, std::string_view key, std::string* value) const override;
   // Of kTimers, for one who goes on with the rows behind it: see RowsAhead.
-  Status GetInOrder(std::string_view key, std::string_view to, size_t wanted, std::string* value);
+  Status GetInOrder(std::string_view key, WallTime before, size_t wanted, std::string* value);
   // Durable rows only.
   Status Scan(storage::Table table,
               std::string_view from,
@@ -129,6 +129,7 @@ class PendingChanges final : public storage::JobReader {
     }
   };
 
+  static Status ValueOf(const Change& change, std::string* value);
   static Row MakeRow(storage::Table table, std::string_view key);
   storage::Batch& Open();
   void Note(storage::Table table, std::string_view key);

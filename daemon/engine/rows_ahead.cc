@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "storage/keys.h"
 
 namespace delayd::engine {
 namespace {
@@ -13,7 +14,7 @@ constexpr size_t kRest = 1024;
 }  // namespace
 
 std::optional<std::string_view> RowsAhead::Find(std::string_view key,
-                                                std::string_view to,
+                                                WallTime before,
                                                 size_t wanted) {
   std::optional<size_t> place = Place(key);
   if (!place) {
@@ -24,7 +25,7 @@ std::optional<std::string_view> RowsAhead::Find(std::string_view key,
       --rest_;
       return std::nullopt;
     }
-    if (!Read(key, to, std::min(wanted, kRowsMax))) {
+    if (!Read(key, before, std::min(wanted, kRowsMax))) {
       return std::nullopt;
     }
     place = 0;
@@ -54,7 +55,7 @@ std::optional<size_t> RowsAhead::Place(std::string_view key) const {
 }
 
 // Whether the row `from` is there.
-bool RowsAhead::Read(std::string_view from, std::string_view to, size_t rows) {
+bool RowsAhead::Read(std::string_view from, WallTime before, size_t rows) {
   if (taken_ * 4 < rows_.size()) {
     rest_ = kRest;
   }
@@ -62,7 +63,10 @@ bool RowsAhead::Read(std::string_view from, std::string_view to, size_t rows) {
   rows_.clear();
   next_ = taken_ = 0;
   const Status scanned = store_.ScanAhead(
-      storage::Table::kTimers, from, to, [&](std::string_view key, std::string_view value) {
+      storage::Table::kTimers,
+      from,
+      storage::TimerKey(before, JobId{}),
+      [&](std::string_view key, std::string_view value) {
         const size_t at = bytes_.size();
         bytes_.append(key).append(value);
         rows_.push_back(

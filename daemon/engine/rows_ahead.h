@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/time.h"
 #include "storage/job_store.h"
 
 namespace delayd::engine {
@@ -28,8 +29,9 @@ class RowsAhead {
   explicit RowsAhead(const storage::JobReader& store) : store_(store) {}
 
   // The row as it is in the store, when it was read ahead or is now: together with those that
-  // follow it, `wanted` in all, before `to`. Valid until the next call of Find or Forget.
-  std::optional<std::string_view> Find(std::string_view key, std::string_view to, size_t wanted);
+  // follow it and are keyed before that time, `wanted` in all. Valid until the next call of Find or
+  // Forget.
+  std::optional<std::string_view> Find(std::string_view key, WallTime before, size_t wanted);
 
   // The row has changed in the store: what was read of it holds no longer.
   void Forget(std::string_view key);
@@ -47,7 +49,7 @@ class RowsAhead {
   }
 
   std::optional<size_t> Place(std::string_view key) const;
-  bool Read(std::string_view from, std::string_view to, size_t rows);
+  bool Read(std::string_view from, WallTime before, size_t rows);
 
   const storage::JobReader& store_;
   std::string bytes_;  // keys and values

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "storage/keys.h"
 #include "storage/memory_job_store.h"
 #include "tests/unit/engine/engine_harness.h"
@@ -35,11 +36,15 @@ class CountedScans final : public storage::JobReader {
   const storage::JobReader& store_;
 };
 
-std::string KeyOf(uint64_t i) {
-  return storage::TimerKey(WallFromMillis(1000), JobId{i});
+WallTime DueOf(uint64_t i) {
+  return WallFromMillis(static_cast<int64_t>(1000 + i));
 }
 
-const std::string kNoEnd;
+std::string KeyOf(uint64_t i) {
+  return storage::TimerKey(DueOf(i), JobId{i});
+}
+
+const WallTime kNoEnd = WallFromMillis(limits::kWallMsMax);
 
 class RowsAheadTest : public ::testing::Test {
  protected:
@@ -87,7 +92,7 @@ TEST_F(RowsAheadTest, FewRowsAreLeftToSingleReads) {
 }
 
 TEST_F(RowsAheadTest, NothingIsReadBehindTheEnd) {
-  EXPECT_EQ(ahead_.Find(KeyOf(0), KeyOf(20), kRows), "0");
+  EXPECT_EQ(ahead_.Find(KeyOf(0), DueOf(20), kRows), "0");
   EXPECT_EQ(Find(19), "19");
   EXPECT_EQ(reader_.scans, 1);
   EXPECT_EQ(Find(20), "20");
@@ -117,7 +122,7 @@ TEST_F(RowsAheadTest, AfterAScanOfLittleUseRowsAreReadOneByOneForAWhile) {
 }
 
 TEST_F(RowsAheadTest, AScanThatIsCutShortIsNotRepeated) {
-  EXPECT_EQ(ahead_.Find(KeyOf(0), KeyOf(3), kRows), "0");
+  EXPECT_EQ(ahead_.Find(KeyOf(0), DueOf(3), kRows), "0");
   EXPECT_EQ(Find(2), "2");
   EXPECT_EQ(Find(3), "nothing");
   EXPECT_EQ(reader_.scans, 1);
