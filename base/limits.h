@@ -15,7 +15,7 @@ inline constexpr uint64_t kJobIdMax = (uint64_t{1} << 53) - 1;
 inline constexpr uint64_t kJobIdBlock = 1'000'000;
 
 // Numbers of queues are given one after the other: a larger one is not ours.
-inline constexpr uint32_t kQueueIdMax = 100'000'000;
+inline constexpr uint32_t kQueueIdMax = 67'000'000;
 inline constexpr size_t kQueueNameBytesMax = 200;
 inline constexpr size_t kKeyBytesMax = 200;
 inline constexpr size_t kLastErrorBytesMax = 1024;

@@ -229,7 +229,9 @@ StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::stri
 StatusOr<TimerHead> DecodeTimerHead(std::string_view key, std::string_view value) {
   SealReader in(Table::kTimers, key, value, kRecordVersion3);
   TimerHead head;
-  head.has_key = (ReadHead(&in, &head) & kHasKey) != 0;
+  const uint8_t flags = ReadHead(&in, &head);
+  // Version 3 is that of a job with a user.
+  head.plain = (flags & (kHasKey | kPayloadIsBig)) == 0 && in.version() != kRecordVersion3;
   const Status status = in.FinishHead();
   if (!status.ok()) {
     DELAYD_ASSIGN_OR_RETURN(const TimerKeyParts parts, ParseTimerKey(key));

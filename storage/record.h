@@ -76,8 +76,8 @@ struct TimerHead {
   uint64_t boot_id = 0;
   BootTime boot_due;
   uint32_t priority = 0;
-  bool has_key = false;
   bool payload_is_big = false;
+  bool plain = false;  // IsPlain of the whole
 };
 
 StatusOr<TimerHead> DecodeTimerHead(std::string_view key, std::string_view value);
@@ -87,6 +87,12 @@ StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_vi
 
 // kDead: the record as it was, and when it died. The reason is the record's last_error.
 
+// No rows beyond those that every job has, and nobody's quota: who ends such a job needs its place
+// and not its record.
+inline bool IsPlain(const JobRecord& record) {
+  return record.key.empty() && record.user.empty() && !record.payload_is_big;
+}
+
 // kIndex: where a job's record is, while it has one.
 struct IndexRecord {
   // On disk: append only, never renumber.
@@ -94,6 +100,9 @@ struct IndexRecord {
   Place place = Place::kTimers;
   QueueId queue{};
   WallTime at;  // kTimers: key_due; kDead: when it died; kDone: when it finished
+  // IsPlain of its record. Record version 2; a row of version 1 does not tell, and neither is kDone
+  // told of.
+  bool plain = false;
   friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
 };
 

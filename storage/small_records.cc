@@ -52,7 +52,8 @@ void ReadStory(SealReader* in, JobId id, DoneRecord* record) {
 
 std::string EncodeIndexRecord(std::string_view key, const IndexRecord& record) {
   std::string out;
-  AppendU8(&out, kRecordVersion);
+  DELAYD_CHECK(!record.plain || record.place != IndexRecord::Place::kDone);
+  AppendU8(&out, record.plain ? kRecordVersion2 : kRecordVersion);
   AppendU8(&out, static_cast<uint8_t>(record.place));
   AppendVarint(&out, ToInt(record.queue));
   AppendSigned(&out, ToMillis(record.at));
@@ -62,11 +63,13 @@ std::string EncodeIndexRecord(std::string_view key, const IndexRecord& record) {
 
 StatusOr<IndexRecord> DecodeIndexRecord(std::string_view key, std::string_view value) {
   DELAYD_ASSIGN_OR_RETURN(const JobId id, ParseIndexKey(key));
-  SealReader in(Table::kIndex, key, value);
+  SealReader in(Table::kIndex, key, value, kRecordVersion2);
   IndexRecord record;
+  record.plain = in.version() == kRecordVersion2;
   const uint8_t place = in.U8();
   if (place < static_cast<uint8_t>(IndexRecord::Place::kTimers) ||
-      place > static_cast<uint8_t>(IndexRecord::Place::kDone)) {
+      place > static_cast<uint8_t>(record.plain ? IndexRecord::Place::kDead
+                                                : IndexRecord::Place::kDone)) {
     in.Reject();
   }
   record.place = static_cast<IndexRecord::Place>(place);

@@ -17,6 +17,11 @@ std::string PlaceName(const IndexRecord& place) {
          std::to_string(ToMillis(place.at));
 }
 
+// Whether both lead to the same record.
+bool SamePlace(const IndexRecord& a, const IndexRecord& b) {
+  return a.place == b.place && a.queue == b.queue && a.at == b.at;
+}
+
 std::string KeyName(std::string_view client_key) {
   const auto parts = ParseClientKey(client_key);
   return parts.ok() ? "key " + std::string(parts->key) + " in queue number " +
@@ -39,7 +44,8 @@ IndexRecord JobRow::Place() const {
   return {
       .place = table == Table::kTimers ? IndexRecord::Place::kTimers : IndexRecord::Place::kDead,
       .queue = record.queue,
-      .at = at};
+      .at = at,
+      .plain = IsPlain(record)};
 }
 
 StatusOr<JobRow> DecodeJobRow(Table table, std::string_view key, std::string_view value) {
@@ -110,7 +116,7 @@ void PairCheck::IndexOfJob(const JobRow& job) {
   const auto place = DecodeIndexRecord(key, value);
   if (!place.ok()) {
     findings_->AddRepairable(Table::kIndex, place.status().message(), key, should_be);
-  } else if (*place != job.Place()) {
+  } else if (!SamePlace(*place, job.Place())) {
     // Which of the two places is right cannot be derived when both hold a record.
     const std::string what = JobName(job.record.id) + ": its record is in " +
                              PlaceName(job.Place()) + ", and its index row says " +
@@ -120,6 +126,14 @@ void PairCheck::IndexOfJob(const JobRow& job) {
     } else {
       findings_->AddRepairable(Table::kIndex, what, key, should_be);
     }
+  } else if (place->plain && !job.Place().plain) {
+    // The other way round it is a row of version 1.
+    findings_->AddRepairable(
+        Table::kIndex,
+        JobName(job.record.id) +
+            ": its index row says that it has no key, no user and no large payload, and it has",
+        key,
+        should_be);
   }
 }
 
@@ -138,7 +152,7 @@ void PairCheck::IndexOfDone(const TimerKeyParts& parts, QueueId queue) const {
   if (!index.ok()) {
     findings_->AddRepairable(
         Table::kIndex, index.status().message(), key, EncodeIndexRecord(key, place));
-  } else if (*index != place) {
+  } else if (!SamePlace(*index, place)) {
     findings_->Add(Table::kIndex,
                    "finished " + JobName(parts.id) + ": its record is in " + PlaceName(place) +
                        ", and its index row says " + PlaceName(*index));
@@ -236,7 +250,7 @@ void PairCheck::JobOfByQueue(std::string_view key) {
   const IndexRecord place{
       .place = IndexRecord::Place::kTimers, .queue = parts->queue, .at = parts->key_due};
   const std::optional<JobRow> job = Find(parts->id);
-  if (job.has_value() && job->Place() == place) {
+  if (job.has_value() && SamePlace(job->Place(), place)) {
     return;
   }
   // While the index too leads here, a record is missing, and the row is what is left of it.
@@ -244,7 +258,7 @@ void PairCheck::JobOfByQueue(std::string_view key) {
   std::string value;
   if (store_.Get(Table::kIndex, index_key, &value).ok()) {
     const auto index = DecodeIndexRecord(index_key, value);
-    if (!index.ok() || *index == place) {
+    if (!index.ok() || SamePlace(*index, place)) {
       findings_->Add(Table::kTimers,
                      JobName(parts->id) + ": its by_queue row leads to " + PlaceName(place) +
                          ", where no whole record of it is");
@@ -297,7 +311,7 @@ std::optional<JobRow> PairCheck::Find(JobId id) const {
     return std::nullopt;
   }
   StatusOr<JobRow> job = DecodeJobRow(table, key, value);
-  return job.ok() && job->Place() == *place ? std::optional(*job) : std::nullopt;
+  return job.ok() && SamePlace(job->Place(), *place) ? std::optional(*job) : std::nullopt;
 }
 
 }  // namespace delayd::storage

@@ -70,8 +70,10 @@ StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
   located.slot = jobs_.Find(id);
   if (located.slot) {
     const JobEntry& entry = jobs_[*located.slot];
-    located.index = {
-        .place = IndexRecord::Place::kTimers, .queue = entry.queue(), .at = entry.key_due()};
+    located.index = {.place = IndexRecord::Place::kTimers,
+                     .queue = entry.queue(),
+                     .at = entry.key_due(),
+                     .plain = entry.plain() && entry.phase() != Phase::kDamaged};
     located.state = entry.phase() == Phase::kScheduled ? JobState::kScheduled
                     : entry.phase() == Phase::kLeased  ? JobState::kLeased
                                                        : JobState::kReady;
@@ -215,7 +217,13 @@ StatusOr<Body> EngineCore::Do(const Cancel& command) {
         command.job,
         "a worker has it, and only that worker can end it; try again when its lease is over");
   }
-  DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
+  // What is answered, compared or kept comes from the record; else the place is enough to end it.
+  const bool is_told = !command.brief || !command.if_tag.empty() ||
+                       queues_[located.index.queue].settings.history_retention.count() > 0;
+  storage::JobRecord record{.id = located.id, .queue = located.index.queue};
+  if (is_told || !located.index.plain) {
+    DELAYD_ASSIGN_OR_RETURN(record, ReadRecord(located));
+  }
   DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
   CancelLocated(located, &record);
   return command.brief ? Body() : BodyOf(FinishedView(record, /*cancelled=*/true));

@@ -402,7 +402,7 @@ class EngineCore final : public Engine {
                   bool cancelled);
   void PutTimerRows(const storage::JobRecord& record, WallTime key_due);
   void DeleteTimerRows(const storage::JobRecord& record, WallTime key_due);
-  void PutIndex(JobId id, const storage::IndexRecord& place);
+  void PutIndex(const storage::JobRecord& record, storage::IndexRecord::Place place, WallTime at);
   void CountChanged(Queue& queue);
   Queue& QueueForNewJob(const std::string& name);
   WallTime KeyDue(WallTime due) const;

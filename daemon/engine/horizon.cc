@@ -48,7 +48,7 @@ JobState EngineCore::Settle(const storage::JobRecord& record,
     jobs_[*slot].set_key_due(key_due);
     jobs_[*slot].set_priority(record.priority);
   } else {
-    JobEntry entry(record.id, record.queue, key_due, record.priority);
+    JobEntry entry(record.id, record.queue, key_due, record.priority, storage::IsPlain(record));
     entry.set_phase(Phase::kScheduled);
     slot = jobs_.Add(entry);
   }

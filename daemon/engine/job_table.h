@@ -38,8 +38,9 @@ class JobEntry {
  public:
   JobEntry() = default;
 
-  JobEntry(JobId id, QueueId queue, WallTime key_due, uint32_t priority)
+  JobEntry(JobId id, QueueId queue, WallTime key_due, uint32_t priority, bool plain)
       : id_(ToInt(id) & kIdMask),
+        plain_(plain ? 1 : 0),
         queue_high_(ToInt(queue) >> kQueueLowBits & kQueueHighMask),
         queue_low_(ToInt(queue) & kQueueLowMask),
         priority_(priority) {
@@ -61,6 +62,9 @@ class JobEntry {
   // Which wheel holds the timer of a scheduled job.
   bool on_boot_clock() const { return on_boot_clock_ != 0; }
 
+  // IsPlain of its record.
+  bool plain() const { return plain_ != 0; }
+
   // Instead of the index of a timer: that one has fired, and others may have its index.
   static constexpr uint32_t kFired = UINT32_MAX;
 
@@ -79,7 +83,7 @@ class JobEntry {
   static constexpr unsigned kPhaseBits = 3;
   static constexpr unsigned kKeyDueBits = 44;
   static constexpr unsigned kQueueLowBits = 20;
-  static constexpr unsigned kQueueHighBits = 7;
+  static constexpr unsigned kQueueHighBits = 6;
   static constexpr uint64_t kIdMask = (uint64_t{1} << kIdBits) - 1;
   static constexpr uint64_t kPhaseMask = (uint64_t{1} << kPhaseBits) - 1;
   static constexpr uint64_t kKeyDueMask = (uint64_t{1} << kKeyDueBits) - 1;
@@ -92,6 +96,7 @@ class JobEntry {
   uint64_t id_ : kIdBits = 0;
   uint64_t phase_ : kPhaseBits = 0;
   uint64_t on_boot_clock_ : 1 = 0;
+  uint64_t plain_ : 1 = 0;
   uint64_t queue_high_ : kQueueHighBits = 0;
   uint64_t key_due_ : kKeyDueBits = 0;
   uint64_t queue_low_ : kQueueLowBits = 0;

@@ -152,7 +152,7 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
   if (queue.frontier && Frontier(parts.key_due, parts.id) >= *queue.frontier) {
     return OkStatus();  // the queue lags behind, and is loaded by itself
   }
-  JobEntry entry(parts.id, head.queue, parts.key_due, head.priority);
+  JobEntry entry(parts.id, head.queue, parts.key_due, head.priority, head.plain);
   entry.set_phase(Phase::kScheduled);
   Place(jobs_.Add(entry), DueOf(head), overdue);
   ++queues_[head.queue].loaded;

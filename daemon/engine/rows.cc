@@ -39,17 +39,22 @@ void EngineCore::MoveDue(storage::JobRecord* record, const DueSpec& due) {
   SetDue(record, due);
 }
 
-void EngineCore::PutIndex(JobId id, const storage::IndexRecord& place) {
-  const std::string key = storage::IndexKey(id);
-  pending_.Put(Table::kIndex, key, storage::EncodeIndexRecord(key, place));
+void EngineCore::PutIndex(const storage::JobRecord& record,
+                          storage::IndexRecord::Place place,
+                          WallTime at) {
+  const std::string key = storage::IndexKey(record.id);
+  const bool plain = place != storage::IndexRecord::Place::kDone && storage::IsPlain(record);
+  pending_.Put(Table::kIndex,
+               key,
+               storage::EncodeIndexRecord(
+                   key, {.place = place, .queue = record.queue, .at = at, .plain = plain}));
 }
 
 void EngineCore::PutTimerRows(const storage::JobRecord& record, WallTime key_due) {
   const std::string key = storage::TimerKey(key_due, record.id);
   pending_.Put(Table::kTimers, key, storage::EncodeJobRecord(Table::kTimers, key, record));
   pending_.Put(Table::kByQueue, storage::ByQueueKey(record.queue, key_due, record.id), {});
-  PutIndex(record.id,
-           {.place = storage::IndexRecord::Place::kTimers, .queue = record.queue, .at = key_due});
+  PutIndex(record, storage::IndexRecord::Place::kTimers, key_due);
 }
 
 void EngineCore::DeleteTimerRows(const storage::JobRecord& record, WallTime key_due) {
@@ -112,8 +117,7 @@ void EngineCore::PutDeadRows(const storage::JobRecord& record, WallTime key_due,
   DeleteTimerRows(record, key_due);
   const std::string key = storage::DeadKey(record.queue, died, record.id);
   pending_.Put(Table::kDead, key, storage::EncodeJobRecord(Table::kDead, key, record));
-  PutIndex(record.id,
-           {.place = storage::IndexRecord::Place::kDead, .queue = record.queue, .at = died});
+  PutIndex(record, storage::IndexRecord::Place::kDead, died);
   Queue& queue = queues_[record.queue];
   --queue.counts.pending;
   ++queue.counts.dead;
@@ -150,8 +154,7 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
   }
   // Below the mark nothing of kDone is looked at any more, so nothing may be born there.
   const WallTime finished = std::max(now_.wall, done_low_water_mark_);
-  PutIndex(record.id,
-           {.place = storage::IndexRecord::Place::kDone, .queue = record.queue, .at = finished});
+  PutIndex(record, storage::IndexRecord::Place::kDone, finished);
   if (!record.key.empty()) {
     const std::string key = storage::ClientKey(record.queue, record.key);
     pending_.Put(Table::kKeys,

@@ -132,9 +132,12 @@ class Audit {
       using Place = storage::IndexRecord::Place;
       const auto index = storage::DecodeIndexRecord(index_key, *value);
       if (!(index.ok() &&
-            *index == storage::IndexRecord{.place = dead ? Place::kDead : Place::kTimers,
-                                           .queue = queue,
-                                           .at = job.place})) {
+            *index == storage::IndexRecord{
+                          .place = dead ? Place::kDead : Place::kTimers,
+                          .queue = queue,
+                          .at = job.place,
+                          .plain = job.spec->key.empty() && job.user.empty() &&
+                                   job.spec->payload.size() <= limits::kInlinePayloadBytesMax})) {
         Fail(whose + ": its index row leads elsewhere");
       }
     }

@@ -91,6 +91,12 @@ TEST(RecordGoldenTest, Index) {
                                    .queue = QueueId{300},
                                    .at = WallFromMillis(1'700'000'090'000)})),
             "0102ac02a09eb6fef962627e569e");
+  EXPECT_EQ(Hex(EncodeIndexRecord(key,
+                                  {.place = IndexRecord::Place::kTimers,
+                                   .queue = QueueId{3},
+                                   .at = WallFromMillis(1'700'000'060'000),
+                                   .plain = true})),
+            "020103c0c9b2fef962756ea450");
 }
 
 TEST(RecordGoldenTest, Key) {

@@ -70,8 +70,8 @@ TEST(JobRecordTest, HeadAgreesWithTheWholeRecord) {
     EXPECT_EQ(head->boot_id, record.boot_id);
     EXPECT_EQ(head->boot_due, record.boot_due);
     EXPECT_EQ(head->priority, record.priority);
-    EXPECT_EQ(head->has_key, !record.key.empty());
     EXPECT_EQ(head->payload_is_big, record.payload_is_big);
+    EXPECT_EQ(head->plain, IsPlain(record));
   }
 }
 
@@ -141,6 +141,13 @@ std::vector<Sample> AllSamples() {
                           .queue = QueueId{3},
                           .at = WallFromMillis(1'700'000'000'000)};
   samples.push_back(MakeSample("index", EncodeIndexRecord(index, place), [](auto value) {
+    return DecodeIndexRecord(index, value);
+  }));
+  const IndexRecord plain{.place = IndexRecord::Place::kTimers,
+                          .queue = QueueId{3},
+                          .at = WallFromMillis(1'700'000'000'000),
+                          .plain = true};
+  samples.push_back(MakeSample("plain index", EncodeIndexRecord(index, plain), [](auto value) {
     return DecodeIndexRecord(index, value);
   }));
   static const std::string client = ClientKey(QueueId{3}, "order:1001");

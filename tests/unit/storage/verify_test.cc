@@ -114,6 +114,20 @@ TEST_F(VerifyTest, IndexRowThatLeadsNowhereIsRebuilt) {
   EXPECT_TRUE(Verify().ok());
 }
 
+// Or its key would stay for ever when it is cancelled.
+TEST_F(VerifyTest, IndexRowThatHidesAKeyIsRebuilt) {
+  const std::string key = IndexKey(JobId{11});
+  Batch batch;
+  batch.Put(
+      Table::kIndex,
+      key,
+      EncodeIndexRecord(
+          key,
+          {.place = IndexRecord::Place::kTimers, .queue = kOrders, .at = At(11), .plain = true}));
+  Plant(batch);
+  ExpectOne("job 11: its index row says that it has no key", true);
+}
+
 TEST_F(VerifyTest, DamagedIndexRowIsRebuilt) {
   Flip(Table::kIndex, IndexKey(JobId{13}));
   ExpectOne("index of job 13", true);
