@@ -44,11 +44,17 @@ storage::Batch& PendingChanges::Open() {
 void PendingChanges::Put(Table table, std::string_view key, std::string_view value) {
   Open().Put(table, key, value);
   Note(table, key);
+  if (table == Table::kIndex) {
+    recent_.Put(key, value);
+  }
 }
 
 void PendingChanges::Delete(Table table, std::string_view key) {
   Open().Delete(table, key);
   Note(table, key);
+  if (table == Table::kIndex) {
+    recent_.Delete(key);
+  }
 }
 
 PendingChanges::Row PendingChanges::MakeRow(Table table, std::string_view key) {
@@ -97,8 +103,16 @@ Status PendingChanges::ValueOf(const Change& change, std::string* value) {
 
 Status PendingChanges::Get(Table table, std::string_view key, std::string* value) const {
   DELAYD_CHECK(IsReadByKey(table));
-  const Change* change = Find(table, key);
-  return change != nullptr ? ValueOf(*change, value) : store_.Get(table, key, value);
+  if (const Change* change = Find(table, key)) {
+    return ValueOf(*change, value);
+  }
+  if (table == Table::kIndex) {
+    if (const std::optional<std::string_view> row = recent_.Find(key)) {
+      value->assign(*row);
+      return OkStatus();
+    }
+  }
+  return store_.Get(table, key, value);
 }
 
 Status PendingChanges::GetInOrder(std::string_view key,

@@ -20,6 +20,7 @@
 
 #include "base/status.h"
 #include "daemon/engine/engine.h"
+#include "daemon/engine/recent_index_rows.h"
 #include "daemon/engine/rows_ahead.h"
 #include "storage/batch.h"
 #include "storage/job_store.h"
@@ -137,6 +138,7 @@ class PendingChanges final : public storage::JobReader {
 
   const storage::JobReader& store_;
   RowsAhead ahead_;
+  RecentIndexRows recent_;  // as they will be
   boost::unordered_flat_set<Change, RowHash, SameRow> changed_;
   std::shared_ptr<storage::Batch> open_;
   std::deque<SealedBatch> closed_;    // not handed out yet
