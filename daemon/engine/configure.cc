@@ -15,6 +15,10 @@ const QueueSettings& EngineCore::SettingsFor(const std::string& queue) const {
 void EngineCore::ApplySettings(Queue& queue) {
   queue.settings = SettingsFor(queue.name);
   queue.bucket.SetCap(queue.settings.rate, now_.boot);
+  if (queue.rate_timer) {
+    // It counts on the cap as it was; whoever waits is looked at anew.
+    boot_wheel_.Cancel(*std::exchange(queue.rate_timer, std::nullopt));
+  }
 }
 
 Queue& EngineCore::FindOrCreateQueue(const std::string& name) {

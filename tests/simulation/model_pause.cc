@@ -54,6 +54,7 @@ void Model::Do(RequestId request, const engine::Configure& command) {
   options_.queues = command.queues;
   for (auto& [name, queue] : queues_) {
     queue.bucket.SetCap(SettingsFor(name).rate, now_.boot);
+    queue.rate_timer.reset();
     ServeSoon(name);
   }
   Answer(request, Body(), 0);

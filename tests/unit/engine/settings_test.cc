@@ -24,6 +24,27 @@ TEST(SettingsTest, AConcurrencyCapHoldsJobsBackUntilALeaseEnds) {
   EXPECT_EQ(std::get<Leased>(harness.Take(waiting).body).jobs.size(), 1U);
 }
 
+// Who waits under the old cap must not wait for its time.
+TEST(SettingsTest, P3AWiderRateCapCountsAtOnceForThoseWhoWait) {
+  EngineHarness harness;
+  ASSERT_TRUE(harness.Call(Only({.rate = {.count = 1, .per = std::chrono::hours(1)}})).status.ok());
+  for (int i = 0; i < 3; ++i) {
+    harness.EnqueueOk(In(Millis(0)));
+  }
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+  const Lease wait{.queues = {"default"}, .wait = Millis(60'000)};
+  const RequestId first = harness.Send(wait);
+  const RequestId second = harness.Send(wait);
+  harness.Turn();
+  ASSERT_TRUE(harness.Call(Only({.rate = {.count = 10, .per = Millis(1000)}})).status.ok());
+  harness.Turn();
+  EXPECT_EQ(std::get<Leased>(harness.Take(first).body).jobs.size(), 1U);
+  harness.Wait(Millis(99));
+  EXPECT_FALSE(harness.HasReply(second));
+  harness.Wait(Millis(1));
+  EXPECT_EQ(std::get<Leased>(harness.Take(second).body).jobs.size(), 1U);
+}
+
 TEST(SettingsTest, ARateCapHandsOutInItsOwnTimeAndTellsWhenToWake) {
   EngineHarness harness;
   ASSERT_TRUE(harness.Call(Only({.rate = {.count = 2, .per = Millis(1000)}})).status.ok());
