@@ -55,9 +55,10 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::E
   db.paranoid_checks = true;
   // The log is replayed at about 50 MB/s: its size is the time a restart takes.
   db.max_total_wal_size = options.wal_bytes_max;
-  // One flush and one compaction; more would take the committer's core. 7.8 retries failed flushes
-  // wrongly from 8 on.
-  db.max_background_jobs = 2;
+  // One flush and one compaction, and a second one only when level 0 fills up: behind a long
+  // compaction of timers the small tables would wait until writes are slowed down for them. 7.8
+  // retries failed flushes wrongly from 8 on.
+  db.max_background_jobs = 3;
   db.max_open_files = -1;
   db.bytes_per_sync = kMiB;
   // One commit at a time.
