@@ -37,6 +37,7 @@ inline constexpr size_t kCommitOpsJobsMax = 1024;
 inline constexpr size_t kCommitBytesMax = size_t{1} << 20;
 
 inline constexpr size_t kLeaseCountMax = 1000;
+inline constexpr size_t kCancelIdsMax = 1000;
 // Jobs kicked by one command, so that a turn stays short.
 inline constexpr size_t kKickCountMax = 1000;
 inline constexpr size_t kClientNameBytesMax = 200;

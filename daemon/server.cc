@@ -48,6 +48,7 @@ constexpr std::array<uint64_t, 8> kBatchBoundsBytes = {
 bool ChangesJobs(const engine::Command& command) {
   return std::holds_alternative<engine::Enqueue>(command) ||
          std::holds_alternative<engine::Cancel>(command) ||
+         std::holds_alternative<engine::CancelIds>(command) ||
          std::holds_alternative<engine::Reschedule>(command) ||
          std::holds_alternative<engine::ChangeMany>(command) ||
          std::holds_alternative<engine::Ack>(command) ||

@@ -206,7 +206,8 @@ void EngineCore::CancelLocated(const Located& located, storage::JobRecord* recor
   ++counters_.cancelled;
 }
 
-StatusOr<Body> EngineCore::Do(const Cancel& command) {
+// The job as it was, as far as the answer needs it.
+StatusOr<storage::JobRecord> EngineCore::CancelOne(const Cancel& command) {
   DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
   if (located.state == JobState::kFinished) {
     return RefuseFinished(located, command.job);
@@ -226,7 +227,33 @@ StatusOr<Body> EngineCore::Do(const Cancel& command) {
   }
   DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
   CancelLocated(located, &record);
+  return record;
+}
+
+StatusOr<Body> EngineCore::Do(const Cancel& command) {
+  DELAYD_ASSIGN_OR_RETURN(const storage::JobRecord record, CancelOne(command));
   return command.brief ? Body() : BodyOf(FinishedView(record, /*cancelled=*/true));
+}
+
+StatusOr<Body> EngineCore::Do(const CancelIds& command) {
+  if (command.jobs.empty() || command.jobs.size() > limits::kCancelIdsMax) {
+    return InvalidArgument(std::to_string(command.jobs.size()) + " ids; send 1 to " +
+                               std::to_string(limits::kCancelIdsMax),
+                           "invalid_count");
+  }
+  CancelledIds result;
+  for (const JobId id : command.jobs) {
+    const Status taken = CancelOne(Cancel{.job = id, .if_tag = {}, .brief = true}).status();
+    if (taken.code() == StatusCode::kInternal || taken.code() == StatusCode::kUnavailable) {
+      return taken;  // the store cannot be read, and the engine ends
+    }
+    if (taken.ok()) {
+      ++result.cancelled;
+    } else {
+      result.refused.push_back({.id = id, .reason = std::string(taken.reason())});
+    }
+  }
+  return Body(std::move(result));
 }
 
 StatusOr<Body> EngineCore::Do(const Touch& command) {

@@ -44,6 +44,12 @@ struct Cancel {
   bool brief = false;  // here and below: the answer has no body
 };
 
+// Many of them by id, each by itself: one that is refused keeps no other from its end. At most
+// limits::kCancelIdsMax.
+struct CancelIds {
+  std::vector<JobId> jobs;
+};
+
 // At least one of the two. Refused while the job is leased.
 struct Reschedule {
   JobRef job;
@@ -235,6 +241,7 @@ struct EndWait {
 
 using Command = std::variant<Enqueue,
                              Cancel,
+                             CancelIds,
                              Reschedule,
                              Touch,
                              Configure,
@@ -264,11 +271,11 @@ using Command = std::variant<Enqueue,
 
 // How the log names a command.
 inline constexpr std::array<std::string_view, std::variant_size_v<Command>> kCommandNames = {
-    "enqueue",   "cancel",  "reschedule",  "touch",     "configure",    "lease",
-    "lease_job", "ack",     "ack_many",    "nack",      "give_back",    "bury",
-    "extend",    "kick",    "kick_queue",  "pause",     "resume",       "show",
-    "peek",      "list",    "list_queues", "get_stats", "accept_clock", "change_many",
-    "forecast",  "abandon", "end_wait",    "drain"};
+    "enqueue",     "cancel",    "cancel_ids", "reschedule",  "touch",     "configure",
+    "lease",       "lease_job", "ack",        "ack_many",    "nack",      "give_back",
+    "bury",        "extend",    "kick",       "kick_queue",  "pause",     "resume",
+    "show",        "peek",      "list",       "list_queues", "get_stats", "accept_clock",
+    "change_many", "forecast",  "abandon",    "end_wait",    "drain"};
 
 inline std::string_view CommandName(const Command& command) {
   return kCommandNames[command.index()];
@@ -309,6 +316,17 @@ struct Kicked {
 struct AckedMany {
   uint64_t acked = 0;
   std::vector<LeaseToken> lost;  // these leases were over
+};
+
+struct CancelledIds {
+  struct Refused {
+    JobId id{};
+    std::string reason;  // of the status that answers the cancel of this job alone
+    friend bool operator==(const Refused&, const Refused&) = default;
+  };
+
+  uint64_t cancelled = 0;
+  std::vector<Refused> refused;
 };
 
 struct Leased {
@@ -402,6 +420,7 @@ struct Reply {
                OneJob,
                Kicked,
                AckedMany,
+               CancelledIds,
                Leased,
                JobList,
                QueueList,

@@ -27,7 +27,6 @@
 // ends the process, so memory is never undone.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -70,26 +69,6 @@ Body BodyOf(JobView view);
 // of a millisecond early. The due time that clients see is without it, so that "in 30m" is shown as
 // exactly that.
 inline constexpr Millis kClockRounding{1};
-
-// From "as exact as the clock" to "the daemon or the workers were away".
-inline constexpr std::array<uint64_t, 18> kLatenessBoundsMs = {1,
-                                                               2,
-                                                               5,
-                                                               10,
-                                                               25,
-                                                               50,
-                                                               100,
-                                                               250,
-                                                               500,
-                                                               1'000,
-                                                               2'500,
-                                                               5'000,
-                                                               10'000,
-                                                               30'000,
-                                                               60'000,
-                                                               300'000,
-                                                               3'600'000,
-                                                               86'400'000};
 
 inline constexpr WallTime kNothingFar = WallTime::max();
 
@@ -195,6 +174,8 @@ class EngineCore final : public Engine {
 
   // ---- change.cc ----
   StatusOr<Body> Do(const Cancel& command);
+  StatusOr<Body> Do(const CancelIds& command);
+  StatusOr<storage::JobRecord> CancelOne(const Cancel& command);
   StatusOr<Body> Do(const Reschedule& command);
   StatusOr<Body> Do(const Touch& command);
   StatusOr<Located> Locate(const JobRef& ref);

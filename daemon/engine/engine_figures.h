@@ -7,6 +7,7 @@
 // Threads: values.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,26 @@
 #include "daemon/engine/command.h"
 
 namespace delayd::engine {
+
+// From "as exact as the clock" to "the daemon or the workers were away".
+inline constexpr std::array<uint64_t, 18> kLatenessBoundsMs = {1,
+                                                               2,
+                                                               5,
+                                                               10,
+                                                               25,
+                                                               50,
+                                                               100,
+                                                               250,
+                                                               500,
+                                                               1'000,
+                                                               2'500,
+                                                               5'000,
+                                                               10'000,
+                                                               30'000,
+                                                               60'000,
+                                                               300'000,
+                                                               3'600'000,
+                                                               86'400'000};
 
 struct EngineFigures {
   StatsView totals;

@@ -41,14 +41,14 @@ void RecentIndexRows::Put(std::string_view key, std::string_view value) {
 void RecentIndexRows::Delete(std::string_view key) {
   const JobId id = IdOf(key);
   if (Row* row = At(id); row != nullptr && row->id == id) {
-    row->id = JobId{};
+    row->size = 0;
   }
 }
 
 std::optional<std::string_view> RecentIndexRows::Find(std::string_view key) const {
   const JobId id = IdOf(key);
   const Row* row = At(id);
-  if (row == nullptr || row->id != id) {
+  if (row == nullptr || row->id != id || row->size == 0) {
     return std::nullopt;
   }
   return std::string_view(row->value.data(), row->size);

@@ -33,8 +33,8 @@ class RecentIndexRows {
 
  private:
   struct Row {
-    JobId id{};  // 0: none
-    uint8_t size = 0;
+    JobId id{};
+    uint8_t size = 0;            // 0: none
     std::array<char, 15> value;  // longer ones are not kept
   };
 

@@ -3,10 +3,12 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/limits.h"
 #include "daemon/http/route_handlers.h"
 #include "protocol/bulk_json.h"
+#include "protocol/cancel_json.h"
 #include "protocol/duration.h"
 
 namespace delayd::http {
@@ -78,6 +80,14 @@ Routed ChangeJobs(const RouteInput& input, engine::ChangeMany::Action action) {
 
 Routed CancelJobs(const RouteInput& input) {
   return ChangeJobs(input, engine::ChangeMany::Action::kCancel);
+}
+
+Routed CancelJobsById(const RouteInput& input) {
+  StatusOr<std::vector<JobId>> ids = protocol::ParseCancelRequest(input.request.body);
+  if (!ids.ok()) {
+    return ProblemResponse(ids.status());
+  }
+  return Order{engine::CancelIds{*std::move(ids)}, ReplyForm::kCancelledIds};
 }
 
 Routed KickJobs(const RouteInput& input) {

@@ -45,6 +45,7 @@ Routed KickJobs(const RouteInput& input);
 Routed RescheduleJobs(const RouteInput& input);
 Routed ForecastJobs(const RouteInput& input);
 Routed LeaseJobs(const RouteInput& input);
+Routed CancelJobsById(const RouteInput& input);
 Routed AckLeases(const RouteInput& input);
 Routed AckLease(const RouteInput& input);
 Routed NackLease(const RouteInput& input);

@@ -7,6 +7,7 @@
 #include "daemon/http/router.h"
 #include "protocol/ack_json.h"
 #include "protocol/bulk_json.h"
+#include "protocol/cancel_json.h"
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
@@ -129,6 +130,15 @@ Response RenderForecast(const engine::ForecastView& view) {
   return {.body = protocol::ForecastToJson(steps)};
 }
 
+Response RenderCancelledIds(const engine::CancelledIds& result) {
+  protocol::CancelledJobs cancelled{.cancelled = result.cancelled};
+  cancelled.refused.reserve(result.refused.size());
+  for (const engine::CancelledIds::Refused& refused : result.refused) {
+    cancelled.refused.push_back({refused.id, refused.reason});
+  }
+  return {.body = protocol::CancelledJobsToJson(cancelled)};
+}
+
 Response RenderBody(ReplyForm form, const engine::Reply& reply) {
   switch (form) {
     case ReplyForm::kEnqueuedOne:
@@ -153,6 +163,8 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
       const auto& acked = std::get<engine::AckedMany>(reply.body);
       return {.body = protocol::AckedLeasesToJson({acked.acked, acked.lost})};
     }
+    case ReplyForm::kCancelledIds:
+      return RenderCancelledIds(std::get<engine::CancelledIds>(reply.body));
     case ReplyForm::kJobList: {
       const auto& list = std::get<engine::JobList>(reply.body);
       return {.body = protocol::JobPageToJson({list.jobs, list.next_cursor})};

@@ -32,6 +32,7 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"POST", "v1/jobs", Role::kEnqueue, BodyRule::kJobs, "", EnqueueJobs},
     {"GET", "v1/jobs", Role::kRead, BodyRule::kNone, kListQuery, ListJobs},
     {"POST", "v1/jobs:cancel", Role::kEnqueue, BodyRule::kJson, "", CancelJobs},
+    {"POST", "v1/jobs:cancel-by-id", Role::kEnqueue, BodyRule::kJson, "", CancelJobsById},
     {"POST", "v1/jobs:kick", Role::kEnqueue, BodyRule::kJson, "", KickJobs},
     {"POST", "v1/jobs:reschedule", Role::kEnqueue, BodyRule::kJson, "", RescheduleJobs},
     {"GET", "v1/jobs/*", Role::kRead, BodyRule::kNone, "", ShowJob},

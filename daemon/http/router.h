@@ -56,6 +56,7 @@ enum class ReplyForm : uint8_t {
   kLeased,
   kKicked,
   kAcked,
+  kCancelledIds,
   kJobList,
   kOneQueue,
   kQueueList,

@@ -133,6 +133,10 @@ def walk(api):
 
     api.call("POST", "/v1/jobs:cancel", 200, api.example("CancelMany"))
     api.call("POST", "/v1/jobs:cancel", 400, {"filter": {}})
+    ids = [api.call("POST", "/v1/jobs", 201, {"delay": "1h"})["id"] for _ in range(2)]
+    taken = api.call("POST", "/v1/jobs:cancel-by-id", 200, {"ids": ids + ids[:1]})
+    assert taken == {"cancelled": 2, "refused": [{"id": ids[0], "code": "not_found"}]}, taken
+    api.call("POST", "/v1/jobs:cancel-by-id", 400, {"ids": []})
     dead = api.call("POST", "/v1/jobs:kick", 200, {"filter": {"queue": "work"}})
     if dead.get("changed", 0) == 0:
         api.faults.append("jobs:kick found no dead job")

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "protocol/ack_json.h"
+#include "protocol/cancel_json.h"
 #include "protocol/job_json.h"
 #include "protocol/problem.h"
 #include "protocol/stats_json.h"
@@ -114,6 +115,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 'a':
       RoundTrip(text, ParseAckRequest, AckRequestToJson);
       RoundTrip(text, ParseAckedLeases, AckedLeasesToJson);
+      break;
+    case 'i':
+      RoundTrip(text, ParseCancelRequest, CancelRequestToJson);
+      RoundTrip(text, ParseCancelledJobs, CancelledJobsToJson);
       break;
     case 'c':
       RoundTrip(text, ParseLeaseChange, LeaseChangeToJson);

@@ -50,6 +50,7 @@ const std::map<std::string, Needs> kRules = {
     {"POST /v1/queues/{queue}/lease", kEnqueue},
     {"POST /v1/queues/{queue}/pause", kEnqueue},
     {"POST /v1/queues/{queue}/resume", kEnqueue},
+    {"POST /v1/jobs:cancel-by-id", kEnqueue},
     {"POST /v1/leases:ack", kEnqueue},
     {"POST /v1/leases/{token}/ack", kEnqueue},
     {"POST /v1/leases/{token}/bury", kEnqueue},

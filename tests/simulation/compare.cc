@@ -171,6 +171,20 @@ std::string BodyDifference(const engine::AckedMany& expected, const engine::Acke
   return expected.lost == actual.lost ? differences.Take() : "P6: other leases are lost";
 }
 
+std::string BodyDifference(const engine::CancelledIds& expected,
+                           const engine::CancelledIds& actual) {
+  Differences differences;
+  differences.Field("cancelled", expected.cancelled, actual.cancelled);
+  differences.Field("refused", expected.refused.size(), actual.refused.size());
+  for (size_t i = 0; i < std::min(expected.refused.size(), actual.refused.size()); ++i) {
+    const auto text = [](const engine::CancelledIds::Refused& refused) {
+      return "job " + std::to_string(ToInt(refused.id)) + " " + refused.reason;
+    };
+    differences.Field("P4: refused", text(expected.refused[i]), text(actual.refused[i]));
+  }
+  return differences.Take();
+}
+
 std::string BodyDifference(const engine::Kicked& expected, const engine::Kicked& actual) {
   Differences differences;
   differences.Field("kicked", expected.count, actual.count);
@@ -343,6 +357,10 @@ std::string DescribeCommand(const engine::Command& command) {
         << Text(forecast->to) << " by " << Text(forecast->step);
   } else if (const auto* cancel = std::get_if<engine::Cancel>(&command)) {
     out << " " << DescribeJobRef(cancel->job);
+  } else if (const auto* cancels = std::get_if<engine::CancelIds>(&command)) {
+    for (const JobId id : cancels->jobs) {
+      out << " " << ToInt(id);
+    }
   } else if (const auto* move = std::get_if<engine::Reschedule>(&command)) {
     out << " " << DescribeJobRef(move->job);
   } else if (const auto* touch = std::get_if<engine::Touch>(&command)) {

@@ -188,27 +188,50 @@ void Model::AnswerJob(RequestId request, bool brief, JobView view) {
   Answer(request, brief ? Body() : Body(engine::OneJob{std::move(view)}), open_batch);
 }
 
-void Model::Do(RequestId request, const engine::Cancel& command) {
-  const Found found = Locate(command.job);
-  const uint64_t batch = BatchOfRef(command.job);
+Model::CancelEnd Model::CancelOne(const JobRef& ref) {
+  const Found found = Locate(ref);
+  const uint64_t batch = BatchOfRef(ref);
   if (found.error != nullptr) {
-    return Refuse(request, found.code, found.error, batch);
+    return {.code = found.code, .reason = found.error, .batch = batch};
   }
   if (found.finished) {
-    return Refuse(request, StatusCode::kFailedPrecondition, "finished", batch);
+    return {.code = StatusCode::kFailedPrecondition, .reason = "finished", .batch = batch};
   }
   ModelJob& job = jobs_.at(found.id);
   if (job.state == JobState::kLeased) {
-    return Refuse(request, StatusCode::kFailedPrecondition, "leased", 0);
+    return {.code = StatusCode::kFailedPrecondition, .reason = "leased"};
   }
   AddEvent(&job, JobEvent::Kind::kCancelled, {}, {});
-  JobView view = ViewOf(job, JobState::kFinished);
-  view.finished = now_.wall;
-  view.outcome = "cancelled";
+  CancelEnd end{.batch = open_batch, .view = ViewOf(job, JobState::kFinished)};
+  end.view.finished = now_.wall;
+  end.view.outcome = "cancelled";
   ++counters_.cancelled;
   ++QueueOf(job.spec->queue).cancelled;
   Finish(job, /*cancelled=*/true);
-  AnswerJob(request, command.brief, std::move(view));
+  return end;
+}
+
+void Model::Do(RequestId request, const engine::Cancel& command) {
+  CancelEnd end = CancelOne(command.job);
+  if (end.reason != nullptr) {
+    return Refuse(request, end.code, end.reason, end.batch);
+  }
+  AnswerJob(request, command.brief, std::move(end.view));
+}
+
+void Model::Do(RequestId request, const engine::CancelIds& command) {
+  engine::CancelledIds result;
+  uint64_t batch = 0;
+  for (const JobId id : command.jobs) {
+    const CancelEnd end = CancelOne(id);
+    batch = std::max(batch, end.batch);
+    if (end.reason == nullptr) {
+      ++result.cancelled;
+    } else {
+      result.refused.push_back({.id = id, .reason = end.reason});
+    }
+  }
+  Answer(request, std::move(result), batch);
 }
 
 void Model::Do(RequestId request, const engine::Reschedule& command) {

@@ -231,6 +231,17 @@ class Model {
 
   // model.cc
   void Do(engine::RequestId request, const engine::Cancel& command);
+  void Do(engine::RequestId request, const engine::CancelIds& command);
+
+  // How the cancel of one job ends; none: it is taken back. `batch` is what that rests on.
+  struct CancelEnd {
+    StatusCode code = StatusCode::kOk;
+    const char* reason = nullptr;  // none: it is taken back
+    uint64_t batch = 0;
+    JobView view;  // of the job as it was, when it is
+  };
+
+  CancelEnd CancelOne(const JobRef& ref);
   void Do(engine::RequestId request, const engine::Reschedule& command);
   void Do(engine::RequestId request, const engine::Touch& command);
   void Do(engine::RequestId request, const engine::Show& command);

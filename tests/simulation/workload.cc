@@ -117,6 +117,22 @@ Command Workload::NextAck() {
   return command;
 }
 
+Command Workload::NextCancel() {
+  if (!choices_.OneIn(4)) {
+    return engine::Cancel{.job = Job(), .if_tag = {}, .brief = choices_.OneIn(2)};
+  }
+  engine::CancelIds command;
+  for (uint64_t count = 1 + choices_.Below(5); count > 0; --count) {
+    const JobRef job = Job();
+    const auto* id = std::get_if<JobId>(&job);
+    command.jobs.push_back(id != nullptr ? *id : JobId{choices_.Below(100)});
+  }
+  if (choices_.OneIn(5)) {
+    command.jobs.push_back(command.jobs.front());  // is gone by then
+  }
+  return command;
+}
+
 Command Workload::NextEnqueue(const Now& now) {
   engine::Enqueue command;
   command.brief = choices_.OneIn(3);
@@ -310,7 +326,7 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
         .lease = choices_.OneIn(2) ? std::optional(Millis(choices_.Magnitude(26))) : std::nullopt};
   }
   if (kind < 80) {
-    return engine::Cancel{.job = Job(), .if_tag = {}, .brief = choices_.OneIn(2)};
+    return NextCancel();
   }
   if (kind < 86) {
     engine::Reschedule command{.job = Job()};

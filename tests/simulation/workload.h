@@ -51,6 +51,7 @@ class Workload {
   JobRef Job();
   LeaseToken Token();
   engine::Command NextAck();
+  engine::Command NextCancel();
   engine::Command NextEnqueue(const Now& now);
   engine::Command NextLease();
   engine::Command NextList(const Now& now);

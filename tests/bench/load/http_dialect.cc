@@ -51,9 +51,7 @@ std::string_view StringAfter(std::string_view text, std::string_view name, size_
 
 class HttpDialect : public Dialect {
  public:
-  size_t JobsEach(Verb verb, size_t window) const override {
-    return verb == Verb::kCancel ? 1 : window;
-  }
+  size_t JobsEach(Verb, size_t window) const override { return window; }
 
   bool CanWait() const override { return true; }
 
@@ -103,7 +101,18 @@ class HttpDialect : public Dialect {
   }
 
   void Cancel(std::span<const uint64_t> ids, std::string* out) override {
-    AppendRequest("DELETE", "/v1/jobs/" + std::to_string(ids.front()), "", "", out);
+    if (ids.size() == 1) {
+      AppendRequest("DELETE", "/v1/jobs/" + std::to_string(ids.front()), "", "", out);
+      return;
+    }
+    body_ = R"({"ids":[)";
+    for (const uint64_t id : ids) {
+      body_ += std::to_string(id);
+      body_ += ',';
+    }
+    body_.back() = ']';
+    body_ += '}';
+    AppendRequest("POST", "/v1/jobs:cancel-by-id", "application/json", body_, out);
   }
 
   size_t Read(std::string_view input, Answer* answer) override {

@@ -11,6 +11,7 @@
 #include "daemon/http/router.h"
 #include "protocol/ack_json.h"
 #include "protocol/bulk_json.h"
+#include "protocol/cancel_json.h"
 #include "protocol/job_json.h"
 #include "protocol/json_reader.h"
 #include "protocol/problem.h"
@@ -73,6 +74,8 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
        [](const auto& json) {
          return ParseJob("{\"id\":1,\"queue\":\"q\",\"history\":[" + json + "]}").status();
        }},
+      {"CancelIds", [](const auto& json) { return ParseCancelRequest(json).status(); }},
+      {"CancelledIds", [](const auto& json) { return ParseCancelledJobs(json).status(); }},
       {"AckMany", [](const auto& json) { return ParseAckRequest(json).status(); }},
       {"AckedMany", [](const auto& json) { return ParseAckedLeases(json).status(); }},
       {"LeaseOne", [](const auto& json) { return ParseLeaseRequest(json).status(); }},

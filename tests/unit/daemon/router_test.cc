@@ -114,6 +114,9 @@ TEST_F(RouterTest, LeaseRoutesBecomeCommands) {
   const auto many = CommandOf<engine::AckMany>(
       "POST", "/v1/leases:ack", protocol::AckRequestToJson({token, {JobId{7}, 1, 2}}));
   EXPECT_THAT(many.tokens, testing::ElementsAre(token, LeaseToken{JobId{7}, 1, 2}));
+  EXPECT_THAT(
+      CommandOf<engine::CancelIds>("POST", "/v1/jobs:cancel-by-id", R"({"ids":[7,8]})").jobs,
+      testing::ElementsAre(JobId{7}, JobId{8}));
   EXPECT_EQ(CommandOf<engine::Nack>("POST", path + "/nack", R"({"delay":"5s","error":"no"})").delay,
             Millis(5000));
   EXPECT_EQ(CommandOf<engine::Bury>("POST", path + "/bury", R"({"error":"no"})").error, "no");
@@ -240,6 +243,13 @@ TEST(RouterRenderTest, ManyAcksTellWhichLeasesWereOver) {
   engine::Reply reply;
   reply.body = engine::AckedMany{.acked = 9, .lost = {{JobId{42}, 3, 255}}};
   EXPECT_EQ(Router::Render(ReplyForm::kAcked, reply).body, R"({"acked":9,"lost":["42-3-ff"]})");
+}
+
+TEST(RouterRenderTest, ManyCancelsTellWhichWereRefused) {
+  engine::Reply reply;
+  reply.body = engine::CancelledIds{.cancelled = 9, .refused = {{JobId{42}, "leased"}}};
+  EXPECT_EQ(Router::Render(ReplyForm::kCancelledIds, reply).body,
+            R"({"cancelled":9,"refused":[{"id":42,"code":"leased"}]})");
 }
 
 TEST(RouterRenderTest, LeaseWithoutAJobIsAnEmptyList) {

@@ -33,6 +33,30 @@ TEST(CancelTest, P4AnswersAreDefinite) {
   EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"nowhere", "k"}}), "not_found");
 }
 
+TEST(CancelTest, P4ManyAreTakenBackInOneCommitAndARefusedOneKeepsNoOther) {
+  EngineHarness harness;
+  const JobView leased = harness.EnqueueOk(In(Millis(0)));
+  ASSERT_EQ(harness.LeaseNow().size(), 1U);
+  const JobView keyed = harness.EnqueueOk(Keyed("k", Millis(1000)));
+  const JobView plain = harness.EnqueueOk(In(Millis(1000)));
+  const JobView far = harness.EnqueueOk(In(std::chrono::hours(100)));
+  const Reply reply = harness.Call(
+      CancelIds{{leased.id, keyed.id, plain.id, JobId{123456}, far.id, plain.id, keyed.id}});
+  ASSERT_TRUE(reply.status.ok()) << reply.status.message();
+  const auto& result = std::get<CancelledIds>(reply.body);
+  EXPECT_EQ(result.cancelled, 3U);
+  EXPECT_EQ(result.refused,
+            (std::vector<CancelledIds::Refused>{{leased.id, "leased"},
+                                                {JobId{123456}, "not_found"},
+                                                {plain.id, "not_found"},
+                                                {keyed.id, "finished"}}));
+  harness.Restart();
+  EXPECT_EQ(harness.engine().stats().scheduled, 0U);
+  EXPECT_EQ(harness.ReasonOf(CancelIds{}), "invalid_count");
+  EXPECT_EQ(harness.ReasonOf(CancelIds{std::vector<JobId>(limits::kCancelIdsMax + 1)}),
+            "invalid_count");
+}
+
 TEST(CancelTest, P4NotFoundWaitsForTheCancelItRestsOn) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk(In(Millis(1000)));

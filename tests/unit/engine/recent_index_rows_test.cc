@@ -36,6 +36,12 @@ TEST_F(RecentIndexRowsTest, FindsWhatWasPutLast) {
   EXPECT_EQ(Find(9), "nothing");
 }
 
+TEST_F(RecentIndexRowsTest, NoJobHasTheNumberOfAnEmptyPlace) {
+  Put(1, "first");  // its neighbours are empty
+  EXPECT_EQ(Find(0), "nothing");
+  EXPECT_EQ(Find(2), "nothing");
+}
+
 TEST_F(RecentIndexRowsTest, DeletedRowsAreGone) {
   Put(7, "seven");
   Put(8, "eight");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "protocol/ack_json.h"
+#include "protocol/cancel_json.h"
 #include "protocol/job_json.h"
 
 namespace delayd::protocol {
@@ -78,6 +79,33 @@ TEST(AckJsonTest, RequestsAndAnswersReadBack) {
   ASSERT_TRUE(answer.ok()) << answer.status().message();
   EXPECT_EQ(answer->acked, 3U);
   EXPECT_EQ(answer->lost, tokens);
+}
+
+TEST(CancelJsonTest, RequestsAndAnswersReadBack) {
+  const std::vector<JobId> ids = {JobId{4711}, JobId{1}};
+  EXPECT_EQ(CancelRequestToJson(ids), R"({"ids":[4711,1]})");
+  const auto request = ParseCancelRequest(CancelRequestToJson(ids));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(*request, ids);
+  const std::vector<CancelledJobs::Refused> refused = {{JobId{7}, "leased"},
+                                                       {JobId{8}, "not_found"}};
+  const auto answer = ParseCancelledJobs(CancelledJobsToJson({.cancelled = 3, .refused = refused}));
+  ASSERT_TRUE(answer.ok()) << answer.status().message();
+  EXPECT_EQ(answer->cancelled, 3U);
+  EXPECT_EQ(answer->refused, refused);
+}
+
+TEST(CancelJsonTest, WhatIsNoListOfIdsIsNamed) {
+  EXPECT_EQ(ParseCancelRequest(R"({"id":[]})").status().message(),
+            "member 'id': is unknown; did you mean 'ids'?");
+  for (const char* json : {R"({"ids":1})",
+                           R"({"ids":["1"]})",
+                           R"({"ids":[-1]})",
+                           R"({"ids":[1.5]})",
+                           R"({"ids":[9007199254740992]})",
+                           ""}) {
+    EXPECT_FALSE(ParseCancelRequest(json).ok()) << json;
+  }
 }
 
 TEST(AckJsonTest, WhatIsNoListOfTokensIsNamed) {

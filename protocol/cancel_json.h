@@ -1,0 +1,36 @@
+// protocol/cancel_json.h — POST /v1/jobs:cancel-by-id: many jobs taken back by id, in one request.
+//
+// Errors:  kInvalidArgument that names the member or the id.
+// Threads: see job_json.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/job.h"
+#include "base/status.h"
+
+namespace delayd::protocol {
+
+// {"ids": [4711, 4712]}
+StatusOr<std::vector<JobId>> ParseCancelRequest(std::string_view json);
+std::string CancelRequestToJson(const std::vector<JobId>& ids);
+
+// {"cancelled": 1, "refused": [{"id": 4712, "code": "leased"}]}
+struct CancelledJobs {
+  struct Refused {
+    JobId id{};
+    std::string code;  // as in the problem that answers the cancel of this job alone
+    friend bool operator==(const Refused&, const Refused&) = default;
+  };
+
+  uint64_t cancelled = 0;
+  std::vector<Refused> refused;
+};
+
+std::string CancelledJobsToJson(const CancelledJobs& cancelled);
+StatusOr<CancelledJobs> ParseCancelledJobs(std::string_view json);
+
+}  // namespace delayd::protocol
