@@ -27,6 +27,9 @@ class ParkedReplies {
     }
     if (at == buckets_.begin() || std::prev(at)->sequence != reply.sequence) {
       at = std::next(buckets_.insert(at, {.sequence = reply.sequence, .replies = {}}));
+      // Batches are mostly alike, and to move the replies of one while it grows costs more than
+      // they do.
+      std::prev(at)->replies.reserve(last_released_);
     }
     std::prev(at)->replies.push_back(std::move(reply));
     ++size_;
@@ -37,6 +40,7 @@ class ParkedReplies {
     while (!buckets_.empty() && buckets_.front().sequence <= sequence) {
       std::vector<Reply>& replies = buckets_.front().replies;
       size_ -= replies.size();
+      last_released_ = replies.size();
       if (ready->empty()) {
         ready->swap(replies);
       } else {
@@ -63,6 +67,7 @@ class ParkedReplies {
 
   std::deque<Bucket> buckets_;  // by sequence
   size_t size_ = 0;
+  size_t last_released_ = 0;  // by one commit
 };
 
 }  // namespace delayd::engine

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tests/bench/load/crowd.h"
+#include "tests/bench/load/server_process.h"
 
 namespace delayd::load {
 
@@ -41,6 +42,9 @@ std::vector<uint64_t> Fill(const Options& options, size_t jobs, const MakeJobs& 
 void FillPending(const Options& options, JobMaker* maker) {
   Fill(
       options, options.pending, [maker](size_t count) -> const auto& { return maker->Far(count); });
+  if (options.pending > 0 && options.pid != 0) {
+    WaitForRest(options.pid);  // their cost is not that of what is measured
+  }
 }
 
 }  // namespace delayd::load

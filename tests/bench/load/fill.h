@@ -16,7 +16,8 @@ namespace delayd::load {
 using MakeJobs = std::function<const std::vector<NewJob>&(size_t count)>;
 std::vector<uint64_t> Fill(const Options& options, size_t jobs, const MakeJobs& make);
 
-// options.pending jobs that are due long after the run.
+// options.pending jobs that are due long after the run; the server has come to rest when it
+// returns.
 void FillPending(const Options& options, JobMaker* maker);
 
 }  // namespace delayd::load

@@ -39,7 +39,8 @@ void MeasureFill(const Options& options) {
   JobMaker maker(options);
   const double cpu = CpuSeconds(options.pid);
   const int64_t begin = NowMicros();
-  FillPending(options, &maker);
+  Fill(
+      options, options.pending, [&](size_t count) -> const auto& { return maker.Far(count); });
   const double seconds = static_cast<double>(NowMicros() - begin) / 1e6;
   std::printf("{\"count\":%zu,\"seconds\":%.3f,\"per_second\":%.0f,\"cpu\":%.3f}\n",
               options.pending,

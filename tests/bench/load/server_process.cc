@@ -47,4 +47,19 @@ int64_t ResidentKib(int64_t pid) {
   return 0;
 }
 
+void WaitForRest(int64_t pid) {
+  constexpr int kLooksMax = 240;
+  constexpr useconds_t kLookMicros = 500'000;
+  constexpr double kRestSeconds = 0.02;
+  double before = CpuSeconds(pid);
+  for (int look = 0; look < kLooksMax; ++look) {
+    ::usleep(kLookMicros);
+    const double now = CpuSeconds(pid);
+    if (now - before <= kRestSeconds) {
+      return;
+    }
+    before = now;
+  }
+}
+
 }  // namespace delayd::load

@@ -13,4 +13,8 @@ double CpuSeconds(int64_t pid);
 
 int64_t ResidentKib(int64_t pid);
 
+// Returns when the process does next to nothing any more, such as merging what it was given before;
+// after two minutes in any case.
+void WaitForRest(int64_t pid);
+
 }  // namespace delayd::load
