@@ -24,6 +24,8 @@ constexpr uint32_t kFewMax = 48;  // clients, and jobs
 constexpr uint32_t kSmallBatchesMin = 4;
 constexpr size_t kOutstandingMax = 2;  // of one of them: an ack, and the next lease
 constexpr std::chrono::milliseconds kFastCommit{2};
+// A job that a worker waits for and that falls due so soon is not kept waiting for the disk.
+constexpr Millis kSoon{2};
 
 constexpr std::array<uint64_t, 16> kCommitBoundsUs = {100,
                                                       250,
@@ -327,7 +329,7 @@ Status Server::Loop::Submit(const Now& now) {
   small_batches_ = is_small(*batch) ? small_batches_ + 1 : 0;
   clients_ = 0;
   pipelined_ = false;
-  if (small_batches_ <= kSmallBatchesMin || disk_is_slow_) {
+  if (small_batches_ <= kSmallBatchesMin || disk_is_slow_ || is_expected_soon(now)) {
     committer_.Submit(*std::move(batch));
     return OkStatus();
   }
@@ -339,6 +341,14 @@ Status Server::Loop::Submit(const Now& now) {
 bool Server::Loop::is_small(const engine::SealedBatch& batch) const {
   return !pipelined_ && clients_ <= kFewMax && batch.jobs <= kFewMax &&
          engine_->uncommitted_bytes() <= batch.batch->bytes();
+}
+
+bool Server::Loop::is_expected_soon(const Now& now) const {
+  if (!engine_->IsAwaited()) {
+    return false;
+  }
+  const std::optional<Millis> next = engine_->UntilNextEvent(now);
+  return next && *next <= kSoon;
 }
 
 Status Server::Loop::TakeCommit(const CommitResult& result) {

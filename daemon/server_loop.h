@@ -82,6 +82,7 @@ class Server::Loop {
   void FinishAdmin(const AdminAnswer& answer);
   Status Submit(const Now& now);
   bool is_small(const engine::SealedBatch& batch) const;
+  bool is_expected_soon(const Now& now) const;
   Status TakeCommit(const CommitResult& result);
   void NoteCommit(const CommitResult& result);
   void DeliverReplies();

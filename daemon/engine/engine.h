@@ -83,6 +83,9 @@ class Engine {
   // None: until a command.
   virtual std::optional<Millis> UntilNextEvent(const Now& now) const = 0;
 
+  // Whether a request waits for a job that becomes ready.
+  virtual bool IsAwaited() const = 0;
+
   // The oldest gathered batch, or nothing when nothing was changed. Batches must be committed in
   // order, and each Seal is answered by one Committed; whoever fails to commit one must end the
   // process.

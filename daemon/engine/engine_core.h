@@ -87,6 +87,9 @@ class EngineCore final : public Engine {
   void Execute(RequestId request, Command command, const Now& now) override;
   bool Advance(const Now& now) override;
   std::optional<Millis> UntilNextEvent(const Now& now) const override;
+
+  bool IsAwaited() const override { return !waiters_.empty(); }
+
   std::optional<SealedBatch> Seal(const Now& now) override;
   void Committed(uint64_t sequence) override;
   std::vector<Reply> TakeReplies() override;

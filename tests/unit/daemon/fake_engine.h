@@ -51,7 +51,9 @@ class FakeEngine final : public engine::Engine {
 
   bool Advance(const Now&) override { return false; }
 
-  std::optional<Millis> UntilNextEvent(const Now&) const override { return std::nullopt; }
+  std::optional<Millis> UntilNextEvent(const Now&) const override { return until_next_event; }
+
+  bool IsAwaited() const override { return is_awaited; }
 
   std::optional<engine::SealedBatch> Seal(const Now&) override {
     if (gathered_.empty()) {
@@ -98,6 +100,8 @@ class FakeEngine final : public engine::Engine {
   Status fatal_status;
   Status refusal;
   bool job_ready = false;
+  std::optional<Millis> until_next_event;
+  bool is_awaited = false;
   std::function<void()> on_execute;
 
  private:

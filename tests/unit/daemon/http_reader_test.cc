@@ -108,7 +108,8 @@ TEST_F(HttpReaderTest, BadChunksAreRefused) {
 TEST_F(HttpReaderTest, BadChunkIsRefusedAtTheSameByteHoweverItIsCut) {
   const std::string bytes =
       "POST / HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n\r\n";
-  for (const size_t more : {size_t{0}, size_t{1}}) {  // one byte more, and it is long enough to be judged
+  for (const size_t more :
+       {size_t{0}, size_t{1}}) {  // one byte more, and it is long enough to be judged
     const std::string all = bytes + std::string(more, '0');
     for (size_t step = 1; step <= all.size(); ++step) {
       HttpReader reader(options_);

@@ -183,6 +183,21 @@ TEST_F(ServerTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick) {
   EXPECT_EQ(std::count(writers.begin() + 31, writers.end(), core), 0);
 }
 
+TEST_F(ServerTest, AJobThatAWorkerWaitsForAndThatFallsDueSoonIsNotHeldUpByTheDisk) {
+  engine_.is_awaited = true;
+  engine_.until_next_event = Millis(1);
+  Start();
+  const std::thread::id core = thread_.get_id();
+  SocketClient client(path_);
+  for (uint64_t sequence = 1; sequence <= 20; ++sequence) {
+    client.Send(kEnqueue);
+    client.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
+  }
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(store_.writers.size(), 20U);
+  EXPECT_EQ(std::ranges::count(store_.writers, core), 0);
+}
+
 TEST_F(ServerTest, ClockIsReadAfterTheRequestHasArrived) {
   Start();
   PassATurn();  // the server now sleeps
