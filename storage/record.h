@@ -100,8 +100,7 @@ struct IndexRecord {
   Place place = Place::kTimers;
   QueueId queue{};
   WallTime at;  // kTimers: key_due; kDead: when it died; kDone: when it finished
-  // IsPlain of its record. Record version 2; a row of version 1 does not tell, and neither is kDone
-  // told of.
+  // IsPlain of its record. Record version 2; a row of version 1, or of kDone, does not tell.
   bool plain = false;
   friend bool operator==(const IndexRecord&, const IndexRecord&) = default;
 };
