@@ -14,13 +14,12 @@ constexpr std::array<std::string_view, 1> kMembers = {"tokens"};
 
 Status SetTokens(std::string_view name, const JsonValue& value, std::vector<LeaseToken>* out) {
   out->clear();
-  const Status read = ReadJsonArray(value.text, [out](const JsonValue& element) -> Status {
+  return SetEach(name, value, [out](const JsonValue& element) -> Status {
     DELAYD_ASSIGN_OR_RETURN(const std::string text, JsonToString(element));
     DELAYD_ASSIGN_OR_RETURN(const LeaseToken token, ParseLeaseToken(text));
     out->push_back(token);
     return OkStatus();
   });
-  return read.ok() ? read : InMember(name, read);
 }
 
 std::string TokensToJson(const std::vector<LeaseToken>& tokens) {

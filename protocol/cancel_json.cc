@@ -43,8 +43,7 @@ StatusOr<std::vector<JobId>> ParseCancelRequest(std::string_view json) {
           return UnknownMember(name, kMembers);
         }
         ids.clear();
-        const Status read = ReadJsonArray(value.text, read_id);
-        return read.ok() ? read : InMember(name, read);
+        return SetEach(name, value, read_id);
       }));
   return ids;
 }
@@ -91,8 +90,7 @@ StatusOr<CancelledJobs> ParseCancelledJobs(std::string_view json) {
           return OkStatus();
         }
         cancelled.refused.clear();
-        const Status read = ReadJsonArray(value.text, read_refused);
-        return read.ok() ? read : InMember(name, read);
+        return SetEach(name, value, read_refused);
       }));
   return cancelled;
 }

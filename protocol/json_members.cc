@@ -54,6 +54,11 @@ Status SetUint32(std::string_view name, const JsonValue& value, uint32_t* out) {
   return OkStatus();
 }
 
+Status SetEach(std::string_view name, const JsonValue& value, const JsonElementVisitor& visit) {
+  const Status read = ReadJsonArray(value.text, visit);
+  return read.ok() ? read : InMember(name, read);
+}
+
 Status SetBool(std::string_view name, const JsonValue& value, bool* out) {
   const StatusOr<bool> flag = JsonToBool(value);
   if (!flag.ok()) {

@@ -26,6 +26,8 @@ Status SetString(std::string_view name, const JsonValue& value, std::string* out
 Status SetUint64(std::string_view name, const JsonValue& value, uint64_t max, uint64_t* out);
 Status SetUint32(std::string_view name, const JsonValue& value, uint32_t* out);
 Status SetUint32(std::string_view name, const JsonValue& value, std::optional<uint32_t>* out);
+// Of an array: `visit` for each element.
+Status SetEach(std::string_view name, const JsonValue& value, const JsonElementVisitor& visit);
 Status SetBool(std::string_view name, const JsonValue& value, bool* out);
 Status SetDuration(std::string_view name, const JsonValue& value, Millis* out);
 Status SetDuration(std::string_view name, const JsonValue& value, std::optional<Millis>* out);

@@ -244,8 +244,8 @@ StatusOr<Body> EngineCore::Do(const CancelIds& command) {
   CancelledIds result;
   for (const JobId id : command.jobs) {
     const Status taken = CancelOne(Cancel{.job = id, .if_tag = {}, .brief = true}).status();
-    if (taken.code() == StatusCode::kInternal || taken.code() == StatusCode::kUnavailable) {
-      return taken;  // the store cannot be read, and the engine ends
+    if (IsReadFailure(taken)) {
+      return taken;
     }
     if (taken.ok()) {
       ++result.cancelled;

@@ -65,6 +65,11 @@ using Body = decltype(Reply::body);
 // OneJob. Out of line: where it is seen through, g++ 12 warns of members that are never there.
 Body BodyOf(JobView view);
 
+// The store could not be read: whatever is answered from here on may be wrong, so the engine ends.
+inline bool IsReadFailure(const Status& status) {
+  return status.code() == StatusCode::kInternal || status.code() == StatusCode::kUnavailable;
+}
+
 // Clocks are read rounded down: a relative job waits this much longer, or it could fire a fraction
 // of a millisecond early. The due time that clients see is without it, so that "in 30m" is shown as
 // exactly that.

@@ -71,9 +71,7 @@ void EngineCore::Answer(RequestId request, StatusOr<Body> result) {
     reply.body = std::move(result).value();
   } else {
     reply.status = result.status();
-    // The store could not be read: whatever is answered from here on may be wrong.
-    if (reply.status.code() == StatusCode::kInternal ||
-        reply.status.code() == StatusCode::kUnavailable) {
+    if (IsReadFailure(reply.status)) {
       Die(reply.status);
     }
   }
