@@ -50,69 +50,9 @@ __attribute__((target("sse4.2"))) uint32_t CrcSse42(const unsigned char* data,
 
 }  // namespace
 
-void AppendU8(std::string* out, uint8_t value) {
-  out->push_back(static_cast<char>(value));
-}
-
-void AppendU16(std::string* out, uint16_t value) {
-  AppendU8(out, static_cast<uint8_t>(value >> 8));
-  AppendU8(out, static_cast<uint8_t>(value));
-}
-
-void AppendU32(std::string* out, uint32_t value) {
-  const uint32_t big = __builtin_bswap32(value);
-  char bytes[sizeof big];
-  std::memcpy(bytes, &big, sizeof big);
-  out->append(bytes, sizeof bytes);
-}
-
-void AppendU64(std::string* out, uint64_t value) {
-  const uint64_t big = __builtin_bswap64(value);
-  char bytes[sizeof big];
-  std::memcpy(bytes, &big, sizeof big);
-  out->append(bytes, sizeof bytes);
-}
-
-void AppendVarint(std::string* out, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) {
-    AppendU8(out, static_cast<uint8_t>(value | 0x80));
-  }
-  AppendU8(out, static_cast<uint8_t>(value));
-}
-
-void AppendBytes(std::string* out, std::string_view bytes) {
-  AppendVarint(out, bytes.size());
-  out->append(bytes);
-}
-
-uint64_t ByteReader::BigEndian(size_t count) {
-  const std::string_view raw = Raw(count);
-  uint64_t value = 0;
-  for (const char c : raw) {
-    value = value << 8 | static_cast<unsigned char>(c);
-  }
-  return value;
-}
-
-uint8_t ByteReader::U8() {
-  return static_cast<uint8_t>(BigEndian(1));
-}
-
-uint16_t ByteReader::U16() {
-  return static_cast<uint16_t>(BigEndian(2));
-}
-
-uint32_t ByteReader::U32() {
-  return static_cast<uint32_t>(BigEndian(4));
-}
-
-uint64_t ByteReader::U64() {
-  return BigEndian(8);
-}
-
 uint64_t ByteReader::Varint() {
   uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
+  for (int shift = 0;; shift += 7) {
     const uint8_t byte = U8();
     if (!ok_) {
       return 0;
@@ -137,16 +77,6 @@ std::string_view ByteReader::Bytes() {
     return {};
   }
   return Raw(size);
-}
-
-std::string_view ByteReader::Raw(size_t count) {
-  if (!ok_ || count > remaining()) {
-    ok_ = false;
-    return {};
-  }
-  const std::string_view raw = bytes_.substr(position_, count);
-  position_ += count;
-  return raw;
 }
 
 uint32_t Crc32c(std::string_view bytes, uint32_t crc) {

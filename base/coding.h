@@ -9,18 +9,45 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace delayd {
 
-void AppendU8(std::string* out, uint8_t value);
-void AppendU16(std::string* out, uint16_t value);
-void AppendU32(std::string* out, uint32_t value);
-void AppendU64(std::string* out, uint64_t value);
-void AppendVarint(std::string* out, uint64_t value);
+inline void AppendU8(std::string* out, uint8_t value) {
+  out->push_back(static_cast<char>(value));
+}
+
+inline void AppendU32(std::string* out, uint32_t value) {
+  const uint32_t big = __builtin_bswap32(value);
+  char bytes[sizeof big];
+  std::memcpy(bytes, &big, sizeof big);
+  out->append(bytes, sizeof bytes);
+}
+
+inline void AppendU64(std::string* out, uint64_t value) {
+  const uint64_t big = __builtin_bswap64(value);
+  char bytes[sizeof big];
+  std::memcpy(bytes, &big, sizeof big);
+  out->append(bytes, sizeof bytes);
+}
+
+inline void AppendVarint(std::string* out, uint64_t value) {
+  char bytes[10];
+  size_t count = 0;
+  for (; value >= 0x80; value >>= 7) {
+    bytes[count++] = static_cast<char>(value | 0x80);
+  }
+  bytes[count++] = static_cast<char>(value);
+  out->append(bytes, count);
+}
+
 // A varint length, then the bytes.
-void AppendBytes(std::string* out, std::string_view bytes);
+inline void AppendBytes(std::string* out, std::string_view bytes) {
+  AppendVarint(out, bytes.size());
+  out->append(bytes);
+}
 
 // Reads what the Append functions wrote. After the first failed read every further one fails and
 // returns zero.
@@ -28,13 +55,27 @@ class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
 
-  uint8_t U8();
-  uint16_t U16();
-  uint32_t U32();
-  uint64_t U64();
+  uint8_t U8() {
+    const std::string_view raw = Raw(1);
+    return raw.empty() ? 0 : static_cast<uint8_t>(raw[0]);
+  }
+
+  uint32_t U32() { return __builtin_bswap32(LittleEndian<uint32_t>()); }
+
+  uint64_t U64() { return __builtin_bswap64(LittleEndian<uint64_t>()); }
+
   uint64_t Varint();
   std::string_view Bytes();
-  std::string_view Raw(size_t count);
+
+  std::string_view Raw(size_t count) {
+    if (!ok_ || count > remaining()) {
+      ok_ = false;
+      return {};
+    }
+    const std::string_view raw = bytes_.substr(position_, count);
+    position_ += count;
+    return raw;
+  }
 
   bool ok() const { return ok_; }
 
@@ -45,7 +86,14 @@ class ByteReader {
   size_t size() const { return bytes_.size(); }
 
  private:
-  uint64_t BigEndian(size_t count);
+  template <typename Number>
+  Number LittleEndian() {
+    Number number = 0;
+    if (const std::string_view raw = Raw(sizeof number); !raw.empty()) {
+      std::memcpy(&number, raw.data(), sizeof number);
+    }
+    return number;
+  }
 
   std::string_view bytes_;
   size_t position_ = 0;

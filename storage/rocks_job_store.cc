@@ -1,8 +1,11 @@
+#include <span>
+
 #include <rocksdb/iostats_context.h>
 #include <rocksdb/perf_level.h>
 
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "storage/insert_plan.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/rocks_store.h"
@@ -66,8 +69,9 @@ Status RocksJobStore::Commit(const Batch& batch) {
   uint64_t number = batch_number_;
   write_batch_.Clear();
   // In the order of the memtables: an insert begins where the last one ended.
-  for (const size_t i : write_order_.Of(batch)) {
-    const Batch::Op op = batch.op(i);
+  const std::span<const WriteOrder::Row> rows = write_order_.Of(batch);
+  for (const WriteOrder::Row& row : rows) {
+    const Batch::Op op = batch.op(row.index);
     const rocksdb::Status added =
         op.is_delete ? write_batch_.Delete(family(op.table), ToSlice(op.key))
                      : write_batch_.Put(family(op.table), ToSlice(op.key), ToSlice(op.value));
@@ -84,7 +88,10 @@ Status RocksJobStore::Commit(const Batch& batch) {
   rocksdb::get_iostats_context()->fsync_nanos = 0;
   rocksdb::WriteOptions options;
   options.sync = kSyncCommits;
-  const rocksdb::Status status = db_->Write(options, &write_batch_);
+  const rocksdb::Status status = [&] {
+    const InsertPlan plan(rows);
+    return db_->Write(options, &write_batch_);
+  }();
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // not for what else this thread does
   if (!status.ok()) {
     const Status failed = FromRocks(status, "commit failed, its outcome is unknown");

@@ -13,11 +13,13 @@ namespace {
 
 constexpr size_t kMiB = size_t{1} << 20;
 constexpr int kBloomBitsPerKey = 10;
+constexpr int kZstdLevel = 1;
 
 struct TableTuning {
   size_t memtable_bytes = 4 * kMiB;
   size_t block_bytes = 4096;
-  bool bloom = false;  // only where absent keys are looked up
+  bool bloom = false;     // only where absent keys are looked up
+  bool payloads = false;  // of what users send, which is most of the bytes
 };
 
 TableTuning TuningOf(Table table) {
@@ -25,7 +27,7 @@ TableTuning TuningOf(Table table) {
     case Table::kTimers:
       // Read in order, so larger blocks compress better; the memtable is the strongest knob on
       // write amplification (64 MiB: 1.4 at a million pending jobs).
-      return {.memtable_bytes = 64 * kMiB, .block_bytes = 16384};
+      return {.memtable_bytes = 64 * kMiB, .block_bytes = 16384, .payloads = true};
     case Table::kByQueue:
       return {.memtable_bytes = 16 * kMiB, .block_bytes = 16384};
     case Table::kIndex:
@@ -33,10 +35,10 @@ TableTuning TuningOf(Table table) {
     case Table::kKeys:
       return {.memtable_bytes = 16 * kMiB, .bloom = true};
     case Table::kBig:
-      return {.memtable_bytes = 32 * kMiB, .block_bytes = 16384};
+      return {.memtable_bytes = 32 * kMiB, .block_bytes = 16384, .payloads = true};
     case Table::kDead:
     case Table::kDone:
-      return {.memtable_bytes = 16 * kMiB, .block_bytes = 16384};
+      return {.memtable_bytes = 16 * kMiB, .block_bytes = 16384, .payloads = true};
     case Table::kMeta:
     case Table::kQueues:
       return {};
@@ -80,7 +82,6 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::E
 std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
     const RocksJobStoreOptions& options) {
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
-  const std::shared_ptr<rocksdb::MemTableRepFactory> memtables = NewSkipListMemtables();
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (size_t i = 0; i < kTableCount; ++i) {
     const auto table = static_cast<Table>(i);
@@ -98,10 +99,17 @@ std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
     rocksdb::ColumnFamilyOptions family;
     family.write_buffer_size = tuning.memtable_bytes;
     family.max_write_buffer_number = 3;
-    family.memtable_factory = memtables;
+    family.memtable_factory = NewSkipListMemtables(HeadKindOf(table));
     // The newest files are merged into others soon: to compress them too costs a tenth of the CPU
     // of an enqueue.
     family.compression_per_level = {rocksdb::kNoCompression, rocksdb::kLZ4Compression};
+    // The last level holds what stays: its payloads are worth more work. Zstandard codes what has
+    // no repeats too, such as tokens in hexadecimal or base 64, which LZ4 stores as they are.
+    if (tuning.payloads) {
+      family.bottommost_compression = rocksdb::kZSTD;
+      family.bottommost_compression_opts.enabled = true;
+      family.bottommost_compression_opts.level = kZstdLevel;
+    }
     family.level_compaction_dynamic_level_bytes = true;
     family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(blocks));
     families.emplace_back(std::string(TableName(table)), family);

@@ -1,6 +1,6 @@
 #include "storage/skip_list.h"
 
-#include <bit>
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -10,7 +10,7 @@ namespace delayd::storage {
 
 // In memory: this, then the links of the levels 1 and up.
 struct SkipList::Node {
-  Head head;
+  KeyHead head;
   const char* entry = nullptr;
   std::atomic<Node*> links[1];
 
@@ -27,18 +27,6 @@ constexpr size_t kTagBytes = 8;
 constexpr size_t kFirstChunkBytes = size_t{1} << 12U;  // most tables have few rows
 constexpr size_t kChunkBytes = size_t{1} << 18U;
 
-static_assert(std::endian::native == std::endian::little);
-
-SkipList::Head HeadOf(std::string_view key) {
-  uint64_t halves[2] = {};
-  if (key.size() >= sizeof halves) {
-    std::memcpy(&halves, key.data(), sizeof halves);
-  } else {
-    std::memcpy(&halves, key.data(), key.size());
-  }
-  return {.high = __builtin_bswap64(halves[0]), .low = __builtin_bswap64(halves[1])};
-}
-
 uint64_t TagAt(const char* at) {
   uint64_t tag = 0;
   std::memcpy(&tag, at, sizeof tag);  // RocksDB writes it little-endian
@@ -47,15 +35,15 @@ uint64_t TagAt(const char* at) {
 
 }  // namespace
 
-SkipList::Target SkipList::Target::OfInternalKey(std::string_view internal_key) {
+SkipList::Target SkipList::Target::OfInternalKey(HeadKind kind, std::string_view internal_key) {
   DELAYD_CHECK(internal_key.size() >= kTagBytes);
   const std::string_view user_key = internal_key.substr(0, internal_key.size() - kTagBytes);
-  return {.head = HeadOf(user_key),
+  return {.head = HeadOf(kind, user_key),
           .user_key = user_key,
           .tag = TagAt(internal_key.data() + user_key.size())};
 }
 
-SkipList::Target SkipList::Target::OfEntry(const char* entry) {
+SkipList::Target SkipList::Target::OfEntry(HeadKind kind, const char* entry) {
   size_t length = 0;
   for (int shift = 0;; shift += 7) {
     const auto byte = static_cast<uint8_t>(*entry++);
@@ -64,10 +52,10 @@ SkipList::Target SkipList::Target::OfEntry(const char* entry) {
       break;
     }
   }
-  return OfInternalKey({entry, length});
+  return OfInternalKey(kind, {entry, length});
 }
 
-SkipList::SkipList() : head_(NewNode(kMaxHeight)) {
+SkipList::SkipList(HeadKind kind) : kind_(kind), head_(NewNode(kMaxHeight)) {
   finger_.prev.fill(head_);
 }
 
@@ -102,14 +90,14 @@ const char* SkipList::EntryOf(const Node* node) {
   return node->entry;
 }
 
-bool SkipList::IsBefore(const Node* node, const Target& target) {
+bool SkipList::IsBefore(const Node* node, const Target& target) const {
   if (node->head.high != target.head.high) {
     return node->head.high < target.head.high;
   }
   if (node->head.low != target.head.low) {
     return node->head.low < target.head.low;
   }
-  const Target entry = Target::OfEntry(node->entry);
+  const Target entry = Target::OfEntry(kind_, node->entry);
   const int order = entry.user_key.compare(target.user_key);
   return order != 0 ? order < 0 : entry.tag > target.tag;
 }
@@ -147,8 +135,103 @@ void SkipList::MoveFinger(const Target& target, int height) {
   }
 }
 
+int SkipList::FirstLevelAroundAll(std::span<const KeyHead> heads, int height) const {
+  int level = 0;
+  for (; level < height; ++level) {
+    const auto i = static_cast<size_t>(level);
+    const Node* prev = finger_.prev[i];
+    const Node* next = finger_.next[i];
+    if ((prev == head_ || prev->head < heads.front()) &&
+        (next == nullptr || next->head >= heads.back())) {
+      break;
+    }
+  }
+  return level;
+}
+
+void SkipList::Expect(std::span<const KeyHead> heads) {
+  constexpr size_t kWorthIt = 4;
+  DELAYD_CHECK(heads.size() <= kExpectedMax);
+  expected_ = heads.size();
+  next_expected_ = 0;
+  const int height = height_.load(std::memory_order_relaxed);
+  const bool is_worth_it = heads.size() >= kWorthIt && std::ranges::is_sorted(heads);
+  const int around = is_worth_it ? FirstLevelAroundAll(heads, height) : 0;
+  looked_up_ = around > 0;
+  if (!looked_up_) {
+    return;
+  }
+  for (size_t i = 0; i < expected_; ++i) {
+    places_[i].head = heads[i];
+    places_[i].height = height;
+    places_[i].prev = finger_.prev;  // right from `around` on
+  }
+  for (int level = around; level-- > 0;) {
+    LookUpOnLevel(level);
+  }
+}
+
+void SkipList::Fetch(const Node* node, int level) {
+  if (node != nullptr) {
+    __builtin_prefetch(node);
+    __builtin_prefetch(&node->link(level));
+  }
+}
+
+// One step of each search in turn: what one needs next is on its way while the others are at work.
+void SkipList::LookUpOnLevel(int level) {
+  const auto i = static_cast<size_t>(level);
+  std::array<Node*, kExpectedMax> next;
+  std::array<uint8_t, kExpectedMax> at_work;
+  for (size_t n = 0; n < expected_; ++n) {
+    Node* prev = level + 1 < places_[n].height ? places_[n].prev[i + 1] : head_;
+    places_[n].prev[i] = prev;
+    next[n] = prev->next(level);
+    Fetch(next[n], level);
+    at_work[n] = static_cast<uint8_t>(n);
+  }
+  for (size_t count = expected_; count > 0;) {
+    size_t left = 0;
+    for (size_t k = 0; k < count; ++k) {
+      const size_t n = at_work[k];
+      if (next[n] == nullptr || next[n]->head >= places_[n].head) {
+        continue;
+      }
+      places_[n].prev[i] = next[n];
+      next[n] = next[n]->next(level);
+      Fetch(next[n], level);
+      at_work[left++] = at_work[k];
+    }
+    count = left;
+  }
+}
+
+// nullptr: nothing is known of it.
+const SkipList::Place* SkipList::ExpectedPlace(const KeyHead& head) {
+  if (!expects()) {
+    return nullptr;
+  }
+  const Place& place = places_[next_expected_++];
+  return looked_up_ && place.head == head ? &place : nullptr;
+}
+
+// Nothing is ever removed: what was before the target still is.
+void SkipList::MoveFingerFrom(const Place& place, const Target& target, int height) {
+  for (int level = 0; level < height; ++level) {
+    const auto i = static_cast<size_t>(level);
+    Node* prev = level < place.height ? place.prev[i] : head_;
+    Node* next = prev->next(level);
+    while (next != nullptr && IsBefore(next, target)) {
+      prev = next;
+      next = prev->next(level);
+    }
+    finger_.prev[i] = prev;
+    finger_.next[i] = next;
+  }
+}
+
 bool SkipList::Insert(const char* entry) {
-  const Target target = Target::OfEntry(entry);
+  const Target target = Target::OfEntry(kind_, entry);
   const int node_height = NewHeight();
   int height = height_.load(std::memory_order_relaxed);
   if (node_height > height) {
@@ -157,9 +240,13 @@ bool SkipList::Insert(const char* entry) {
     // A reader that sees the new height before the links finds nothing on those levels.
     height_.store(height, std::memory_order_relaxed);
   }
-  MoveFinger(target, height);
-  if (const Node* next = finger_.next[0];
-      next != nullptr && next->head == target.head && Target::OfEntry(next->entry) == target) {
+  if (const Place* place = ExpectedPlace(target.head)) {
+    MoveFingerFrom(*place, target, height);
+  } else {
+    MoveFinger(target, height);
+  }
+  if (const Node* next = finger_.next[0]; next != nullptr && next->head == target.head &&
+                                          Target::OfEntry(kind_, next->entry) == target) {
     return false;
   }
   Node* node = NewNode(node_height);

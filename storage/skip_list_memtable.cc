@@ -1,13 +1,16 @@
 #include "storage/skip_list_memtable.h"
 
+#include <array>
 #include <deque>
 #include <mutex>
 #include <new>
+#include <span>
 #include <vector>
 
 #include <rocksdb/version.h>
 
 #include "base/check.h"
+#include "storage/insert_plan.h"
 #include "storage/skip_list.h"
 
 namespace delayd::storage {
@@ -26,18 +29,19 @@ class ListIterator : public MemTableRep::Iterator {
 
   void Next() override { at_ = SkipList::NextOfMany(at_); }
 
-  void Prev() override { at_ = list_->LastBefore(SkipList::Target::OfEntry(key())); }
+  void Prev() override { at_ = list_->LastBefore(SkipList::Target::OfEntry(list_->kind(), key())); }
 
   void Seek(const rocksdb::Slice& internal_key, const char* /*memtable_key*/) override {
-    at_ = list_->FirstNotBefore(SkipList::Target::OfInternalKey(internal_key.ToStringView()));
+    at_ = list_->FirstNotBefore(
+        SkipList::Target::OfInternalKey(list_->kind(), internal_key.ToStringView()));
   }
 
   void SeekForPrev(const rocksdb::Slice& internal_key, const char* memtable_key) override {
     Seek(internal_key, memtable_key);
     if (!Valid()) {
       SeekToLast();
-    } else if (SkipList::Target::OfEntry(key()) !=
-               SkipList::Target::OfInternalKey(internal_key.ToStringView())) {
+    } else if (SkipList::Target::OfEntry(list_->kind(), key()) !=
+               SkipList::Target::OfInternalKey(list_->kind(), internal_key.ToStringView())) {
       Prev();
     }
   }
@@ -112,19 +116,28 @@ class PooledIterator final : private Lease, public ListIterator {
 
 class SkipListMemtable final : public MemTableRep {
  public:
-  explicit SkipListMemtable(rocksdb::Allocator* allocator) : MemTableRep(allocator) {}
+  SkipListMemtable(HeadKind kind, rocksdb::Allocator* allocator)
+      : MemTableRep(allocator), list_(kind) {}
 
   // The handle that Allocate of the base gives is the entry.
   void Insert(KeyHandle handle) override { DELAYD_CHECK(InsertKey(handle)); }
 
   bool InsertKey(KeyHandle handle) override {
+    if (InsertPlan* plan = InsertPlan::OfThisThread()) {
+      if (!list_.expects()) {
+        std::array<KeyHead, SkipList::kExpectedMax> heads;
+        list_.Expect(std::span(heads).first(plan->Next(heads)));
+      }
+      plan->Advance();
+    }
     return list_.Insert(static_cast<const char*>(handle));
   }
 
   bool Contains(const char* key) const override {
-    const auto target = SkipList::Target::OfEntry(key);
+    const auto target = SkipList::Target::OfEntry(list_.kind(), key);
     const SkipList::Node* at = list_.FirstNotBefore(target);
-    return at != nullptr && SkipList::Target::OfEntry(SkipList::EntryOf(at)) == target;
+    return at != nullptr &&
+           SkipList::Target::OfEntry(list_.kind(), SkipList::EntryOf(at)) == target;
   }
 
   // Besides what came from the allocator.
@@ -151,24 +164,29 @@ class SkipListMemtable final : public MemTableRep {
 
 class SkipListMemtables final : public rocksdb::MemTableRepFactory {
  public:
+  explicit SkipListMemtables(HeadKind kind) : kind_(kind) {}
+
   using MemTableRepFactory::CreateMemTableRep;
 
   MemTableRep* CreateMemTableRep(const MemTableRep::KeyComparator& /*comparator*/,
                                  rocksdb::Allocator* allocator,
                                  const rocksdb::SliceTransform* /*transform*/,
                                  rocksdb::Logger* /*logger*/) override {
-    return new SkipListMemtable(allocator);
+    return new SkipListMemtable(kind_, allocator);
   }
 
   const char* Name() const override { return "delayd.SkipList"; }
 
   bool CanHandleDuplicatedKey() const override { return true; }
+
+ private:
+  const HeadKind kind_;
 };
 
 }  // namespace
 
-std::shared_ptr<rocksdb::MemTableRepFactory> NewSkipListMemtables() {
-  return std::make_shared<SkipListMemtables>();
+std::shared_ptr<rocksdb::MemTableRepFactory> NewSkipListMemtables(HeadKind kind) {
+  return std::make_shared<SkipListMemtables>(kind);
 }
 
 }  // namespace delayd::storage

@@ -12,8 +12,10 @@
 
 #include <rocksdb/memtablerep.h>
 
+#include "storage/key_head.h"
+
 namespace delayd::storage {
 
-std::shared_ptr<rocksdb::MemTableRepFactory> NewSkipListMemtables();
+std::shared_ptr<rocksdb::MemTableRepFactory> NewSkipListMemtables(HeadKind kind);
 
 }  // namespace delayd::storage

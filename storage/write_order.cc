@@ -1,44 +1,52 @@
 #include "storage/write_order.h"
 
 #include <algorithm>
-#include <string_view>
+#include <array>
+#include <numeric>
 
 namespace delayd::storage {
 namespace {
 
-constexpr size_t kHeadBytes = sizeof(uint64_t);
-
-uint64_t Head(std::string_view key) {
-  uint64_t head = 0;
-  for (size_t i = 0; i < kHeadBytes; ++i) {
-    head = head << 8 | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0U);
-  }
-  return head;
+// And no two of them are the same by their heads.
+bool IsSorted(std::span<const WriteOrder::Row> rows) {
+  const auto out_of_order = [](const WriteOrder::Row& a, const WriteOrder::Row& b) {
+    return a.head >= b.head;
+  };
+  return std::ranges::adjacent_find(rows, out_of_order) == rows.end();
 }
 
 }  // namespace
 
-std::span<const uint32_t> WriteOrder::Of(const Batch& batch) {
-  rows_.clear();
-  for (uint32_t i = 0; i < batch.size(); ++i) {
+// Table by table: one of them is mostly in order as it comes, that of the ids.
+std::span<const WriteOrder::Row> WriteOrder::Of(const Batch& batch) {
+  std::array<size_t, kTableCount + 1> begins{};
+  for (size_t i = 0; i < batch.size(); ++i) {
+    ++begins[static_cast<size_t>(batch.op(i).table) + 1];
+  }
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  rows_.resize(batch.size());
+  std::array<size_t, kTableCount + 1> ends = begins;
+  for (size_t i = 0; i < batch.size(); ++i) {
     const Batch::Op op = batch.op(i);
-    rows_.push_back({.head = Head(op.key), .index = i, .table = op.table});
+    rows_[ends[static_cast<size_t>(op.table)]++] = {.head = HeadOf(HeadKindOf(op.table), op.key),
+                                                    .index = static_cast<uint32_t>(i),
+                                                    .table = op.table};
   }
-  std::ranges::sort(rows_, [&batch](const Row& a, const Row& b) {
-    if (a.table != b.table) {
-      return a.table < b.table;
+  for (size_t table = 0; table < kTableCount; ++table) {
+    const std::span<Row> rows(rows_.begin() + static_cast<std::ptrdiff_t>(begins[table]),
+                              begins[table + 1] - begins[table]);
+    if (IsSorted(rows)) {
+      continue;
     }
-    if (a.head != b.head) {
-      return a.head < b.head;
-    }
-    const int order = batch.op(a.index).key.compare(batch.op(b.index).key);
-    return order != 0 ? order < 0 : a.index < b.index;
-  });
-  order_.clear();
-  for (const Row& row : rows_) {
-    order_.push_back(row.index);
+    std::ranges::sort(rows, [&batch](const Row& a, const Row& b) {
+      if (a.head != b.head) {
+        return a.head < b.head;
+      }
+      const int order = batch.op(a.index).key.compare(batch.op(b.index).key);
+      return order != 0 ? order < 0 : a.index < b.index;
+    });
   }
-  return order_;
+  return rows_;
 }
 
 }  // namespace delayd::storage

@@ -1,12 +1,12 @@
 #include "daemon/engine/pending_changes.h"
 
 #include <algorithm>
-#include <functional>
 #include <utility>
 
 #include "base/check.h"
 
-#include <boost/container_hash/hash.hpp>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 namespace delayd::engine {
 namespace {
@@ -58,8 +58,8 @@ void PendingChanges::Delete(Table table, std::string_view key) {
 }
 
 PendingChanges::Row PendingChanges::MakeRow(Table table, std::string_view key) {
-  size_t hash = std::hash<std::string_view>{}(key);
-  boost::hash_combine(hash, static_cast<size_t>(table));
+  const size_t hash =
+      XXH3_64bits_withSeed(key.data(), key.size(), static_cast<XXH64_hash_t>(table));
   return {.table = table, .key = key, .hash = hash};
 }
 

@@ -106,6 +106,7 @@ class PendingChanges final : public storage::JobReader {
 
   struct RowHash {
     using is_transparent = void;
+    using is_avalanching = void;
 
     size_t operator()(const Row& row) const { return row.hash; }
 

@@ -3,7 +3,14 @@
 #include "base/check.h"
 #include "base/limits.h"
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace delayd::engine {
+
+size_t QueueTable::StringHash::operator()(std::string_view text) const {
+  return XXH3_64bits(text.data(), text.size());
+}
 
 Queue* QueueTable::Find(std::string_view name) const {
   const auto found = by_name_.find(name);

@@ -108,8 +108,9 @@ class QueueTable {
  private:
   struct StringHash {
     using is_transparent = void;
+    using is_avalanching = void;
 
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+    size_t operator()(std::string_view text) const;
   };
 
   std::vector<std::unique_ptr<Queue>> by_id_;  // position: the id

@@ -56,7 +56,11 @@ TEST(WriteOrderTest, ByTableAndKeyAndTheSameRowAsItWas) {
   batch.Put(Table::kTimers, "a", "5");
   batch.Put(Table::kTimers, "b", "6");
   WriteOrder order;
-  EXPECT_THAT(order.Of(batch), ::testing::ElementsAre(1, 5, 3, 2, 0, 4, 6));
+  std::vector<uint32_t> indexes;
+  for (const WriteOrder::Row& row : order.Of(batch)) {
+    indexes.push_back(row.index);
+  }
+  EXPECT_THAT(indexes, ::testing::ElementsAre(1, 5, 3, 2, 0, 4, 6));
 }
 
 }  // namespace

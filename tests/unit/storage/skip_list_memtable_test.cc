@@ -28,7 +28,8 @@ class SkipListMemtableTest : public ::testing::Test {
     options.allow_concurrent_memtable_write = false;
     options.write_buffer_size = 64 << 10;  // small: flushes and several memtables at once
     if (ours) {
-      options.memtable_factory = NewSkipListMemtables();
+      options.memtable_factory =
+          NewSkipListMemtables(random_() % 2 == 0 ? HeadKind::kFirstBytes : HeadKind::kQueueTimeId);
     }
     rocksdb::DB* db = nullptr;
     const rocksdb::Status opened = rocksdb::DB::Open(options, dir_.Sub(name), &db);

@@ -2,6 +2,7 @@
 #include "storage/skip_list.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <deque>
@@ -15,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include "storage/keys.h"
 #include "tests/support/seed.h"
 
 namespace delayd::storage {
@@ -54,7 +56,7 @@ std::optional<Key> KeyOf(const SkipList::Node* node) {
   if (node == nullptr) {
     return std::nullopt;
   }
-  const auto target = SkipList::Target::OfEntry(SkipList::EntryOf(node));
+  const auto target = SkipList::Target::OfEntry(HeadKind::kFirstBytes, SkipList::EntryOf(node));
   return Key{.user_key = std::string(target.user_key), .tag = target.tag};
 }
 
@@ -83,26 +85,36 @@ Key RandomKey(std::mt19937_64& random) {
   return key;
 }
 
-class SkipListTest : public ::testing::Test {
+class SkipListTest : public ::testing::TestWithParam<HeadKind> {
  protected:
   bool Insert(const Key& key) {
     entries_.push_back(Entry(key));
     return list_.Insert(entries_.back().c_str());
   }
 
+  // The keys of `batch` from `begin` on, or what will not come.
+  void Expect(const std::vector<Key>& batch, size_t begin, size_t count) {
+    std::vector<KeyHead> heads;
+    for (size_t i = begin; i < std::min(batch.size(), begin + count); ++i) {
+      heads.push_back(HeadOf(GetParam(), batch[i].user_key));
+      heads.back().high += i % 7 == 6 ? 1 : 0;
+    }
+    list_.Expect(heads);
+  }
+
   std::deque<std::string> entries_;
-  SkipList list_;
+  SkipList list_{GetParam()};
 };
 
-TEST_F(SkipListTest, AnEmptyListHasNothing) {
+TEST_P(SkipListTest, AnEmptyListHasNothing) {
   EXPECT_EQ(list_.First(), nullptr);
   EXPECT_EQ(list_.Last(), nullptr);
   const std::string key = InternalKey({.user_key = "k", .tag = 1});
-  EXPECT_EQ(list_.FirstNotBefore(SkipList::Target::OfInternalKey(key)), nullptr);
-  EXPECT_EQ(list_.LastBefore(SkipList::Target::OfInternalKey(key)), nullptr);
+  EXPECT_EQ(list_.FirstNotBefore(SkipList::Target::OfInternalKey(GetParam(), key)), nullptr);
+  EXPECT_EQ(list_.LastBefore(SkipList::Target::OfInternalKey(GetParam(), key)), nullptr);
 }
 
-TEST_F(SkipListTest, TheNewestOfAKeyComesFirst) {
+TEST_P(SkipListTest, TheNewestOfAKeyComesFirst) {
   EXPECT_TRUE(Insert({.user_key = "k", .tag = 1}));
   EXPECT_TRUE(Insert({.user_key = "k", .tag = 3}));
   EXPECT_TRUE(Insert({.user_key = "k", .tag = 2}));
@@ -110,7 +122,7 @@ TEST_F(SkipListTest, TheNewestOfAKeyComesFirst) {
   EXPECT_EQ(Forward(list_), (std::vector<Key>{{"k", 3}, {"k", 2}, {"k", 1}}));
 }
 
-TEST_F(SkipListTest, IsAnOrderedMap) {
+TEST_P(SkipListTest, IsAnOrderedMap) {
   std::mt19937_64 random(testing::Seed());
   std::map<Key, int> model;
   for (int round = 0; round < 200; ++round) {
@@ -120,12 +132,17 @@ TEST_F(SkipListTest, IsAnOrderedMap) {
     if (random() % 2 == 0) {
       std::sort(batch.begin(), batch.end());
     }
-    for (const Key& key : batch) {
+    const bool announced = random() % 2 == 0;
+    for (size_t i = 0; i < batch.size(); ++i) {
+      const Key& key = batch[i];
+      if (announced && !list_.expects()) {
+        Expect(batch, i, 1 + random() % SkipList::kExpectedMax);
+      }
       ASSERT_EQ(Insert(key), model.emplace(key, 0).second);
     }
     const Key key = RandomKey(random);
     const std::string internal_key = InternalKey(key);
-    const auto target = SkipList::Target::OfInternalKey(internal_key);
+    const auto target = SkipList::Target::OfInternalKey(GetParam(), internal_key);
     const auto at = model.lower_bound(key);
     ASSERT_EQ(KeyOf(list_.FirstNotBefore(target)),
               at == model.end() ? std::nullopt : std::optional(at->first));
@@ -143,7 +160,7 @@ TEST_F(SkipListTest, IsAnOrderedMap) {
   EXPECT_EQ(Forward(list_), all);
 }
 
-TEST_F(SkipListTest, SaysWhatItTakes) {
+TEST_P(SkipListTest, SaysWhatItTakes) {
   const size_t empty = list_.MemoryUsage();
   for (uint64_t i = 0; i < 20'000; ++i) {
     Insert({.user_key = std::to_string(i), .tag = i});
@@ -153,7 +170,7 @@ TEST_F(SkipListTest, SaysWhatItTakes) {
   EXPECT_LT(each, 52);  // a chunk that has just begun included
 }
 
-TEST_F(SkipListTest, ReadersSeeAllThatWasThereInOrder) {
+TEST_P(SkipListTest, ReadersSeeAllThatWasThereInOrder) {
   constexpr uint64_t kEntries = 20'000;
   std::mt19937_64 random(testing::Seed());
   std::vector<Key> keys(kEntries);
@@ -179,7 +196,7 @@ TEST_F(SkipListTest, ReadersSeeAllThatWasThereInOrder) {
       if (before > 0) {
         const Key& key = keys[own() % before];
         const std::string internal_key = InternalKey(key);
-        const auto target = SkipList::Target::OfInternalKey(internal_key);
+        const auto target = SkipList::Target::OfInternalKey(GetParam(), internal_key);
         failures += KeyOf(list_.FirstNotBefore(target)) == key ? 0 : 1;
       }
     }
@@ -194,6 +211,43 @@ TEST_F(SkipListTest, ReadersSeeAllThatWasThereInOrder) {
   }
   EXPECT_EQ(failures, 0);
   EXPECT_EQ(Forward(list_).size(), kEntries);
+}
+
+INSTANTIATE_TEST_SUITE_P(OfEachKind,
+                         SkipListTest,
+                         ::testing::Values(HeadKind::kFirstBytes, HeadKind::kQueueTimeId));
+
+TEST(KeyHeadTest, HeadsThatDifferSortAsTheirKeysDo) {
+  std::mt19937_64 random(testing::Seed());
+  const auto some_key = [&random] {
+    std::string key(random() % 24, '\0');
+    for (char& byte : key) {
+      constexpr std::array<char, 3> kBytes = {'\0', '\1', '\xff'};
+      byte = kBytes[random() % kBytes.size()];
+    }
+    return key;
+  };
+  for (int i = 0; i < 200'000; ++i) {
+    std::string less = some_key();
+    // Often with a long piece in common.
+    std::string more = less.substr(0, random() % (less.size() + 1)) + some_key();
+    if (more < less) {
+      std::swap(less, more);
+    }
+    for (const HeadKind kind : {HeadKind::kFirstBytes, HeadKind::kQueueTimeId}) {
+      ASSERT_LE(HeadOf(kind, less), HeadOf(kind, more))
+          << ::testing::PrintToString(less) << " and " << ::testing::PrintToString(more);
+    }
+  }
+}
+
+TEST(KeyHeadTest, JobsOfOneQueueAndMillisecondDiffer) {
+  const WallTime due = WallFromMillis(1'700'000'000'000);
+  const auto head = [&](uint64_t id) {
+    return HeadOf(HeadKindOf(Table::kByQueue), ByQueueKey(QueueId{3}, due, JobId{id}));
+  };
+  EXPECT_LT(head(1), head(2));
+  EXPECT_LT(head(0xFFFFFFFF), head(0x100000000));
 }
 
 }  // namespace

@@ -1,0 +1,38 @@
+#include "storage/insert_plan.h"
+
+#include "base/check.h"
+
+namespace delayd::storage {
+namespace {
+
+thread_local InsertPlan* current = nullptr;
+
+}  // namespace
+
+InsertPlan::InsertPlan(std::span<const WriteOrder::Row> rows) : rows_(rows) {
+  DELAYD_CHECK(current == nullptr);
+  current = this;
+}
+
+InsertPlan::~InsertPlan() {
+  current = nullptr;
+}
+
+InsertPlan* InsertPlan::OfThisThread() {
+  return current;
+}
+
+size_t InsertPlan::Next(std::span<KeyHead> heads) const {
+  size_t count = 0;
+  while (count < heads.size() && count < rows_.size() && rows_[count].table == rows_[0].table) {
+    heads[count] = rows_[count].head;
+    ++count;
+  }
+  return count;
+}
+
+void InsertPlan::Advance() {
+  rows_ = rows_.empty() ? rows_ : rows_.subspan(1);
+}
+
+}  // namespace delayd::storage

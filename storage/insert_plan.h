@@ -1,0 +1,39 @@
+// storage/insert_plan.h — what a commit is about to insert into the memtables, row by row. Private
+// to the room.
+//
+// What:    RocksDB hands rows to a memtable one at a time; a list that knows the next ones can look
+//          for their places side by side (skip_list.h). The plan is there while its object lives,
+//          on the thread that made it: one commit writes all its rows itself.
+// Errors:  none: rows that come in another order are inserted as well, only slower.
+// Threads: the one that made it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "storage/key_head.h"
+#include "storage/write_order.h"
+
+namespace delayd::storage {
+
+class InsertPlan {
+ public:
+  // `rows` stay where they are as long as the plan.
+  explicit InsertPlan(std::span<const WriteOrder::Row> rows);
+  ~InsertPlan();
+  InsertPlan(const InsertPlan&) = delete;
+  InsertPlan& operator=(const InsertPlan&) = delete;
+
+  // nullptr: none.
+  static InsertPlan* OfThisThread();
+
+  // The heads of the rows that come next, as long as they are of one table; returns how many.
+  size_t Next(std::span<KeyHead> heads) const;
+  // One more row is inserted.
+  void Advance();
+
+ private:
+  std::span<const WriteOrder::Row> rows_;
+};
+
+}  // namespace delayd::storage
