@@ -141,7 +141,8 @@ void TimingWheel::LeaveRare(uint64_t word) {
   const auto payload = static_cast<uint32_t>(word & kPayloadMask);
   if (KindOf(word) == NodeKind::kFar) {
     far_free_.push_back(payload);
-  } else if (KindOf(word) == NodeKind::kOverdue) {
+  } else {
+    DELAYD_CHECK(KindOf(word) == NodeKind::kOverdue);
     overdue_.Remove(payload);
   }
 }

@@ -269,7 +269,7 @@ class TimingWheel {
   void SweepIfCrowded();
   void SweepSome(uint32_t entries);
   void FetchForSweep(const EntryList& rest) const;
-  bool PickSweepSlot();
+  void PickSweepSlot();
   void FinishSweepSlot() const;
 
   void CheckNodes(const std::vector<uint8_t>& seen) const;

@@ -36,8 +36,8 @@ void TimingWheel::SweepIfCrowded() {
 void TimingWheel::SweepSome(uint32_t entries_left) {
   unsigned slots_left = kSlotsPerSweep;
   while (slots_left > 0) {
-    if (!sweep_.active && !PickSweepSlot()) {
-      return;
+    if (!sweep_.active) {
+      PickSweepSlot();
     }
     EntryList& rest = levels_[sweep_.level].slots[sweep_.ring];
     if (rest.empty()) {
@@ -83,21 +83,22 @@ void TimingWheel::FetchForSweep(const EntryList& rest) const {
   chunks_.PrefetchChunk(chunks_.NextOf(rest, next.number));
 }
 
-// The next non-empty slot after the last one swept, level by level, round and round.
-bool TimingWheel::PickSweepSlot() {
+// The next non-empty slot after the last one swept, level by level, round and round. There is one:
+// who has a slot swept has just put a live timer into another or the same.
+void TimingWheel::PickSweepSlot() {
   size_t from = sweep_.ring + 1;
-  for (unsigned tried = 0; tried <= level_count(); ++tried) {
+  for (unsigned tried = 0;; ++tried) {
+    DELAYD_CHECK(tried <= level_count());
     const Level& level = levels_[sweep_.level];
     const size_t ring = level.slots.empty() ? SlotSet::kNone : level.occupied.FindAtOrAfter(from);
     if (ring != SlotSet::kNone) {
       sweep_.ring = ring;
       sweep_.active = true;
-      return true;
+      return;
     }
     sweep_.level = (sweep_.level + 1) % level_count();
     from = 0;
   }
-  return false;
 }
 
 void TimingWheel::FinishSweepSlot() const {

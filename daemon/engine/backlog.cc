@@ -8,7 +8,6 @@
 // frontier meets the common one it is a queue like all others. So every queue that has a due job
 // has one in memory, whatever the others have.
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,20 +47,21 @@ void EngineCore::MakeRoom(size_t keep) {
   }
 }
 
-// So many jobs each leave `keep` in memory, when queues that have less keep what they have.
+// So many jobs each leave `keep` in memory, when queues that have less keep what they have. There
+// are more than `keep`.
 size_t EngineCore::LevelFor(size_t keep) const {
   std::vector<size_t> sizes;
   queues_.ForEach([&sizes](const Queue& queue) { sizes.push_back(queue.held); });
   std::ranges::sort(sizes);
   size_t left = keep;
-  for (size_t i = 0; i < sizes.size(); ++i) {
+  for (size_t i = 0;; ++i) {
+    DELAYD_CHECK(i < sizes.size());
     const size_t share = left / (sizes.size() - i);
     if (sizes[i] > share) {
       return std::max<size_t>(share, 1);
     }
     left -= sizes[i];
   }
-  return std::numeric_limits<size_t>::max();
 }
 
 void EngineCore::CutBacklogs(size_t keep) {
@@ -153,7 +153,7 @@ bool EngineCore::LoadLagging() {
   }
   size_t rows_left = limits::kLoadQueuePageRows;
   const size_t share = ShareOfLagging();
-  for (size_t looks = lagging_.size(); looks > 0 && !lagging_.empty() && rows_left > 0; --looks) {
+  for (size_t looks = lagging_.size(); looks > 0 && rows_left > 0; --looks) {
     next_lagging_ = (next_lagging_ + 1) % lagging_.size();
     Queue& queue = queues_[lagging_[next_lagging_]];
     const size_t rows = std::min(RowsWanted(queue, share), rows_left);
@@ -213,14 +213,14 @@ Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
     }
     if (place >= frontier_) {
       first_behind = std::min(first_behind, place.first);
-    } else if (place >= from && place < next && failed.ok()) {
-      failed = LoadTimer(*parts, key, value, Overdue::kThroughTheWheel);
+    } else if (place >= from && place < next) {
+      LoadOwn(*parts, key, value, Overdue::kThroughTheWheel);
     }
   });
   if (next == frontier_) {
     CatchUp(queue, first_behind);
   }
-  return failed;
+  return OkStatus();
 }
 
 Status EngineCore::LoadQueueRow(const Frontier& place) {

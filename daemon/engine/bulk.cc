@@ -89,7 +89,7 @@ bool EngineCore::IsAsAsked(const ChangeMany& command,
     return false;
   }
   if (command.action == ChangeMany::Action::kKick) {
-    return state != JobState::kDead && record.due <= now_.wall;
+    return state != JobState::kDead && MomentOf(DueOf(record)).IsOver(now_);
   }
   if (command.priority && record.priority != *command.priority) {
     return false;
@@ -143,7 +143,7 @@ bool EngineCore::MayChange(ChangeMany::Action action, JobState state) {
     case ChangeMany::Action::kReschedule:
       return state == JobState::kScheduled || state == JobState::kReady;
     case ChangeMany::Action::kKick:
-      return state == JobState::kScheduled || state == JobState::kDead;
+      return true;  // the filter names one of the states that can be kicked
   }
   DELAYD_CHECK(false);
 }

@@ -65,20 +65,24 @@ StatusOr<EngineCore::Located> EngineCore::LocateFinished(JobId id, WallTime fini
                  .finished = Located::Finished{.at = finished, .cancelled = done.cancelled}};
 }
 
+EngineCore::Located EngineCore::LocateSlot(Slot slot) const {
+  const JobEntry& entry = jobs_[slot];
+  return {.state = entry.phase() == Phase::kScheduled ? JobState::kScheduled
+                   : entry.phase() == Phase::kLeased  ? JobState::kLeased
+                                                      : JobState::kReady,
+          .id = entry.id(),
+          .slot = slot,
+          .index = {.place = IndexRecord::Place::kTimers,
+                    .queue = entry.queue(),
+                    .at = entry.key_due(),
+                    .plain = entry.plain() && entry.phase() != Phase::kDamaged}};
+}
+
 StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
-  Located located{.id = id};
-  located.slot = jobs_.Find(id);
-  if (located.slot) {
-    const JobEntry& entry = jobs_[*located.slot];
-    located.index = {.place = IndexRecord::Place::kTimers,
-                     .queue = entry.queue(),
-                     .at = entry.key_due(),
-                     .plain = entry.plain() && entry.phase() != Phase::kDamaged};
-    located.state = entry.phase() == Phase::kScheduled ? JobState::kScheduled
-                    : entry.phase() == Phase::kLeased  ? JobState::kLeased
-                                                       : JobState::kReady;
-    return located;
+  if (const std::optional<Slot> slot = jobs_.Find(id)) {
+    return LocateSlot(*slot);
   }
+  Located located{.id = id};
   const std::string key = storage::IndexKey(id);
   std::string value;
   const Status got = pending_.Get(Table::kIndex, key, &value);

@@ -188,6 +188,7 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const Touch& command);
   StatusOr<Located> Locate(const JobRef& ref);
   StatusOr<Located> LocateId(JobId id);
+  Located LocateSlot(Slot slot) const;
   // Of a pending job that is not in memory.
   JobState StateOnDisk(WallTime key_due, JobId id) const;
   // A finished job, while it is kept.
@@ -518,6 +519,10 @@ class EngineCore final : public Engine {
                    std::string_view key,
                    std::string_view value,
                    Overdue overdue);
+  void LoadOwn(const storage::TimerKeyParts& parts,
+               std::string_view key,
+               std::string_view value,
+               Overdue overdue);
   Status CheckCounts();
 
   EngineOptions options_;

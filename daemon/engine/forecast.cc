@@ -235,12 +235,11 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     DELAYD_RETURN_IF_ERROR(
         estimate.Count(from, step->to, limits::kForecastRowsMax / steps, &*step));
   }
-  Status failed;
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
     const auto head = storage::DecodeTimerHead(key, value);
-    failed = !parts.ok() ? parts.status() : head.status();
-    if (!failed.ok() || jobs_.Find(parts->id) || (queue != nullptr && head->queue != queue->id) ||
+    DELAYD_CHECK(parts.ok() && head.ok());
+    if (jobs_.Find(parts->id) || (queue != nullptr && head->queue != queue->id) ||
         MomentOf(DueOf(*head)).IsOver(advanced_to_)) {
       return;
     }
@@ -248,7 +247,7 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
       ++step->count;
     }
   });
-  return failed;
+  return OkStatus();
 }
 
 }  // namespace delayd::engine

@@ -92,13 +92,16 @@ bool EngineCore::LoadAhead() {
   }
   SlideFrontier();
   const bool more_of_lagging = !sweep_ && LoadLagging();
+  if (!fatal_.ok()) {
+    return false;
+  }
   // Room that is still being made is not taken yet.
   return sweep_ || LoadNextPage() || more_of_lagging;
 }
 
 bool EngineCore::LoadNextPage() {
   loading_ = loading_ || far_begins_ < LatestKeyOfNow() + options_.horizon / 2;
-  if (!loading_ || !fatal_.ok()) {
+  if (!loading_) {
     return false;
   }
   pages_behind_ = IsBehind() ? pages_behind_ + 1 : 0;
@@ -159,13 +162,13 @@ Status EngineCore::LoadPage(WallTime target, Overdue overdue) {
     const Frontier place(parts->key_due, parts->id);
     if (place >= next) {
       first_behind = std::min(first_behind, parts->key_due);
-    } else if (place >= from && failed.ok()) {
-      failed = LoadTimer(*parts, key, value, overdue);
+    } else if (place >= from) {
+      LoadOwn(*parts, key, value, overdue);
     }
   });
   frontier_ = next;
   far_begins_ = first_behind;
-  return failed;
+  return OkStatus();
 }
 
 // The key of the first row there, durable or not; late rather than never where it cannot be read.
@@ -192,7 +195,8 @@ WallTime EngineCore::FirstRowFrom(const Frontier& place) const {
 // comes again when there is room.
 void EngineCore::DropFarthest(size_t keep) {
   const Frontier not_due(LatestKeyOfNow() + Millis(1), JobId{});
-  if (keep >= held_ || frontier_ <= not_due) {
+  DELAYD_CHECK(keep < held_);
+  if (frontier_ <= not_due) {
     return;
   }
   std::vector<Frontier> keys;

@@ -38,10 +38,11 @@ void EngineCore::KeepForHistory(Slot slot, JobRecord* record) {
   if (queues_[record->queue].settings.history_retention.count() == 0) {
     return;
   }
-  const StatusOr<Located> located = LocateId(jobs_[slot].id());
-  StatusOr<JobRecord> whole = located.ok() ? ReadRecord(*located) : located.status();
+  StatusOr<JobRecord> whole = ReadRecord(LocateSlot(slot));
   if (whole.ok()) {
     *record = *std::move(whole);
+  } else if (IsReadFailure(whole.status())) {
+    Die(whole.status());
   } else {
     incidents_.push_back(whole.status());
   }
@@ -103,10 +104,8 @@ Millis EngineCore::BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts
 
 // Back to the queue, or to the dead when the attempt was the last one.
 Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
-  const JobEntry& entry = jobs_[slot];
-  const WallTime old_key_due = entry.key_due();
-  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(entry.id()));
-  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
+  const WallTime old_key_due = jobs_[slot].key_due();
+  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(LocateSlot(slot)));
   NoteLeaseEnd(&record, end, leases_.at(slot).client);
   record.attempts += end.counts_as_attempt ? 1 : 0;
   if (end.counts_as_attempt && record.max_attempts != 0 && record.attempts >= record.max_attempts) {
@@ -166,14 +165,13 @@ StatusOr<Body> EngineCore::Do(const Nack& command) {
 
 StatusOr<Body> EngineCore::Do(const Bury& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(jobs_[slot].id()));
-  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(located));
+  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(LocateSlot(slot)));
   ++record.attempts;
   NoteLeaseEnd(
       &record,
       {.how = JobEvent::Kind::kBuried, .error = command.error, .priority = command.priority},
       leases_.at(slot).client);
-  PutDeadRows(record, located.index.at, now_.wall);
+  PutDeadRows(record, jobs_[slot].key_due(), now_.wall);
   Forget(slot);
   ++counters_.died;
   ++counters_.buried;

@@ -21,7 +21,7 @@ StatusOr<ListCursor> ParseListCursor(std::string_view text) {
   }
   const auto parse = [](std::string_view part, uint64_t* value) {
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), *value, 16);
-    return error == std::errc() && end == part.data() + part.size() && !part.empty();
+    return error == std::errc() && end == part.data() + part.size();
   };
   const size_t dash = text.find('-');
   uint64_t at = 0;

@@ -159,6 +159,15 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
   return OkStatus();
 }
 
+// A row of a batch on its way, which this engine has made.
+void EngineCore::LoadOwn(const storage::TimerKeyParts& parts,
+                         std::string_view key,
+                         std::string_view value,
+                         Overdue overdue) {
+  const Status loaded = LoadTimer(parts, key, value, overdue);
+  DELAYD_CHECK(loaded.ok());
+}
+
 Status EngineCore::LoadWindow(const Progress& progress) {
   frontier_ = Frontier(low_water_mark_, JobId{});
   const WallTime target = LatestKeyOfNow() + options_.horizon;

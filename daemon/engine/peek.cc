@@ -73,11 +73,11 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::SoonestScheduled(const Qu
     return failed.ok();
   };
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view) {
-    if (const auto parts = storage::ParseTimerKey(key); parts.ok() && failed.ok()) {
-      consider(parts->key_due, parts->id);
-    }
+    const auto parts = storage::ParseTimerKey(key);
+    DELAYD_CHECK(parts.ok());
+    consider(parts->key_due, parts->id);
   });
-  DELAYD_RETURN_IF_ERROR(failed);
+  DELAYD_CHECK(failed.ok());  // nothing was read: their other rows are in the batches as well
   DELAYD_RETURN_IF_ERROR(
       pending_.Scan(Table::kByQueue,
                     storage::ByQueueKey(queue.id, FirstScheduledKey(queue), JobId{}),
@@ -108,7 +108,9 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
   }
   Places places;
   pending_.ForEachPut(Table::kDead, [&](std::string_view key, std::string_view) {
-    if (const auto parts = storage::ParseDeadKey(key); parts.ok() && parts->queue == queue.id) {
+    const auto parts = storage::ParseDeadKey(key);
+    DELAYD_CHECK(parts.ok());
+    if (parts->queue == queue.id) {
       places.emplace(parts->died, parts->id);
       KeepFirst(&places, count);
     }
@@ -154,8 +156,7 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::Next(const Queue& queue, 
   }
   std::vector<Located> first;
   if (!queue.ready.empty()) {
-    DELAYD_ASSIGN_OR_RETURN(Located located, LocateId(queue.ready.Top().id));
-    first.push_back(std::move(located));
+    first.push_back(LocateSlot(queue.ready.Top().slot));
   }
   return first;
 }

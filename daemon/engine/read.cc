@@ -15,10 +15,8 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
   JobView view = ViewOfRecord(record, state);
   if (state == JobState::kLeased) {
     const std::optional<Slot> slot = jobs_.Find(record.id);
-    const auto lease = slot ? leases_.find(*slot) : leases_.end();
-    if (lease != leases_.end()) {
-      AddLease(lease->second, &view);
-    }
+    DELAYD_CHECK(slot.has_value());
+    AddLease(leases_.at(*slot), &view);
   }
   return view;
 }

@@ -391,7 +391,14 @@ void EngineCore::TrimFinished() {
 Status EngineCore::TrimPage() {
   WallTime end = now_.wall - LongestRetention();
   size_t rows = 0;
-  std::vector<std::pair<std::string, std::string>> over;
+
+  struct Over {
+    storage::TimerKeyParts parts;
+    std::string key;
+    std::string value;
+  };
+
+  std::vector<Over> over;
   std::optional<WallTime> next;
   // The mark must not pass a row that is not durable yet: after a step back of the wall clock it
   // may lie before rows that are. It is trimmed when it can be seen.
@@ -399,25 +406,24 @@ Status EngineCore::TrimPage() {
     end = std::min(end, finished - Millis(1));
     next = std::min(next.value_or(finished), finished);
   }
-  DELAYD_RETURN_IF_ERROR(pending_.Scan(Table::kDone,
-                                       storage::DoneKey(done_low_water_mark_, JobId{}),
-                                       {},
-                                       [&](std::string_view key, std::string_view value) {
-                                         const auto parts = storage::ParseDoneKey(key);
-                                         if (!parts.ok() || parts->key_due > end ||
-                                             ++rows > limits::kTrimRowsMax) {
-                                           const WallTime at = parts.ok() ? parts->key_due : end;
-                                           next = std::min(next.value_or(at), at);
-                                           return false;
-                                         }
-                                         over.emplace_back(key, value);
-                                         return true;
-                                       }));
-  for (const auto& [key, value] : over) {
+  DELAYD_RETURN_IF_ERROR(
+      pending_.Scan(Table::kDone,
+                    storage::DoneKey(done_low_water_mark_, JobId{}),
+                    {},
+                    [&](std::string_view key, std::string_view value) {
+                      const auto parts = storage::ParseDoneKey(key);
+                      if (!parts.ok() || parts->key_due > end || ++rows > limits::kTrimRowsMax) {
+                        const WallTime at = parts.ok() ? parts->key_due : end;
+                        next = std::min(next.value_or(at), at);
+                        return false;
+                      }
+                      over.push_back({*parts, std::string(key), std::string(value)});
+                      return true;
+                    }));
+  for (const auto& [parts, key, value] : over) {
     if (pending_.IsChanging(Table::kDone, key)) {
       continue;
     }
-    DELAYD_ASSIGN_OR_RETURN(const auto parts, storage::ParseDoneKey(key));
     DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done, storage::DecodeDoneRecord(key, value));
     pending_.Delete(Table::kDone, key);
     ++open_jobs_;

@@ -210,6 +210,9 @@ TEST(BacklogTest, P10MemoryIsGivenBackInStepsAndNothingIsLost) {
   }
   harness.Turn();
   EXPECT_LE(harness.engine().Figures(0).jobs_in_memory, 50'000U);
+  harness.Restart();
+  harness.Turn();
+  EXPECT_LE(harness.engine().Figures(0).jobs_in_memory, 40'000U);
   harness.EnqueueOk(For("busy", 0s));
   EXPECT_EQ(WorkOff(&harness, "busy"), 1U);
   size_t seen = 0;
@@ -235,6 +238,97 @@ TEST(BacklogTest, ARowOfAQueueWithoutItsRecordIsReported) {
   const std::vector<Status> incidents = harness.engine().TakeIncidents();
   ASSERT_EQ(incidents.size(), 1U);
   EXPECT_EQ(incidents[0].code(), StatusCode::kDataLoss);
+}
+
+// What workers hold leaves little room, and jobs that are not due yet have taken it.
+TEST(BacklogTest, P10RoomForAQueueThatHasNothingInMemoryIsMadeInSteps) {
+  EngineHarness harness(EngineOptions{.horizon = 1min, .memory_jobs_max = 20'000});
+  const auto enqueue = [&harness](const std::string& queue, Millis delay) {
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, For(queue, delay))});
+    harness.CommitAll();
+    harness.engine().Advance(harness.now());
+  };
+  for (int i = 0; i < 30; ++i) {
+    enqueue("idle", 0s);
+  }
+  harness.Turn();
+  for (int i = 0; i < 8; ++i) {
+    enqueue("soon", 10s);
+  }
+  size_t seen = 0;
+  for (size_t got = 1; got > 0; seen += got) {
+    const RequestId lease = harness.Send(Lease{.queues = {"idle"}, .count = 1000});
+    harness.CommitAll();
+    got = std::get<Leased>(harness.Take(lease).body).jobs.size();
+  }
+  EXPECT_GT(seen, 10'000U);
+  EXPECT_LT(seen, 30'000U);
+  EXPECT_TRUE(harness.engine().Advance(harness.now())) << "there is more to do";
+  harness.Turn();
+  EXPECT_FALSE(harness.LeaseNow(1, "idle").empty());
+  harness.Wait(10s + 1ms);
+  EXPECT_EQ(harness.LeaseNow(1, "soon").size(), 1U);
+}
+
+// One scan of the timers fails, or shows keys that lack their last byte.
+class OneBadScan final : public storage::JobReader {
+ public:
+  OneBadScan(const storage::JobReader& store, int bad) : store_(store), bad_(bad) {}
+
+  Status Get(storage::Table table, std::string_view key, std::string* value) const override {
+    return store_.Get(table, key, value);
+  }
+
+  Status Scan(storage::Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    const bool is_bad = table == storage::Table::kTimers && scans_++ == bad_ / 2;
+    if (is_bad && bad_ % 2 == 0) {
+      return Unavailable("the disk does not answer", "storage_io");
+    }
+    return store_.Scan(table, from, to, [&](std::string_view key, std::string_view value) {
+      return visit(key.substr(0, key.size() - (is_bad ? 1 : 0)), value);
+    });
+  }
+
+ private:
+  const storage::JobReader& store_;
+  const int bad_;
+  mutable int scans_ = 0;
+};
+
+// More queues than memory has room for: which row comes next on disk is only good to know.
+TEST(BacklogTest, P3AScanThatFailsEndsTheEngineOrMakesNoJobLate) {
+  EngineHarness filled(kTenJobs);
+  for (int queue = 0; queue < 30; ++queue) {
+    filled.Send(Enqueue{std::vector<JobSpec>(3, For("q" + std::to_string(queue), 0s))});
+    filled.Turn();
+  }
+  filled.EnqueueOk(For("later", 1h));
+  filled.Wait(1s);
+  int survived = 0;
+  for (int bad = 0; bad < 40; ++bad) {
+    const OneBadScan reader(filled.store(), bad);
+    auto loaded = Engine::Load(
+        {.boot_id = kBootId, .horizon = 1min, .memory_jobs_max = 10}, reader, filled.now());
+    if (!loaded.ok()) {
+      continue;
+    }
+    Engine& engine = **loaded;
+    while (engine.Advance(filled.now())) {
+    }
+    if (!engine.fatal().ok()) {
+      continue;
+    }
+    ++survived;
+    EXPECT_EQ(engine.stats().scheduled + engine.stats().ready, 91U);
+    for (RequestId queue = 0; queue < 30; ++queue) {
+      engine.Execute(queue, Lease{.queues = {"q" + std::to_string(queue)}}, filled.now());
+    }
+    EXPECT_EQ(engine.stats().leased, 30U) << "bad scan " << bad;
+  }
+  EXPECT_GT(survived, 0);
 }
 
 }  // namespace

@@ -179,11 +179,67 @@ TEST(ChangeManyTest, RefusesWhatWouldMeanEverythingOrNothing) {
   EXPECT_EQ(harness.ReasonOf(
                 ChangeMany{.action = ChangeMany::Action::kReschedule, .filter = {.queue = "a"}}),
             "invalid_reschedule");
-  for (const char* cursor : {"zz", "1-2@", "1-2@-5", "1-2@zz", "@5"}) {
+  EXPECT_EQ(harness.ReasonOf(ChangeMany{.action = ChangeMany::Action::kReschedule,
+                                        .filter = {.queue = "a"},
+                                        .due = DueAfter{Millis(-1)}}),
+            "invalid_delay");
+  for (const char* cursor :
+       {"zz", "1-2@", "1-2@-5", "1-2@zz", "@5", "1-2@5x", "1-2@ffffffffffff"}) {
     EXPECT_EQ(harness.ReasonOf(ChangeMany{.filter = {.queue = "a"}, .cursor = cursor}),
               "invalid_cursor")
         << cursor;
   }
+}
+
+TEST(ChangeManyTest, AStepLooksAtABoundedNumberOfRowsWhetherTheyMatchOrNot) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 1000, Millis(10'000));
+  harness.EnqueueOk({.queue = "a", .due = DueAfter{Millis(90'000)}, .key = "last"});
+  const Reply first = harness.Call(ChangeMany{.filter = {.queue = "a", .key_prefix = "last"}});
+  EXPECT_EQ(std::get<ChangedMany>(first.body).matched, 0U);
+  EXPECT_FALSE(std::get<ChangedMany>(first.body).next_cursor.empty());
+  EXPECT_EQ(RunAll(&harness, {.filter = {.queue = "a", .key_prefix = "last"}}).changed, 1U);
+  EnqueueMany(&harness, "b", 1000, Millis(10'000));
+  harness.EnqueueOk({.queue = "b", .due = DueAfter{Millis(90'000)}});
+  EXPECT_EQ(RunAll(&harness, {.filter = {.queue = "b"}, .limit = 1000}).changed, 1001U);
+  JobSpec dead{.queue = "c"};
+  dead.buried = true;
+  harness.Send(Enqueue{std::vector<JobSpec>(1000, dead)});
+  harness.EnqueueOk(dead);
+  const JobFilter filter{.queue = "c", .state = JobState::kDead};
+  EXPECT_EQ(RunAll(&harness, {.filter = filter, .limit = 1000}).changed, 1001U);
+}
+
+// The wall clock was set ahead: by it they are due, and still they wait.
+TEST(ChangeManyTest, KicksWhatWaitsOnTheBootClockWhateverTheWallClockSays) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 3, Millis(60'000));
+  harness.clock().StepWall(std::chrono::hours(1));
+  harness.Turn();
+  EXPECT_TRUE(harness.LeaseNow(9, "a").empty());
+  const ChangeMany kick{.action = ChangeMany::Action::kKick,
+                        .filter = {.queue = "a", .state = JobState::kScheduled}};
+  EXPECT_EQ(RunAll(&harness, kick).changed, 3U);
+  EXPECT_EQ(harness.LeaseNow(9, "a").size(), 3U);
+}
+
+// On disk, behind a backlog, a kicked job is shown as scheduled until the turn that could fire it.
+TEST(ChangeManyTest, WhatOneStepHasKickedTheNextDoesNotKickAgain) {
+  EngineHarness harness({.horizon = Millis(60'000), .memory_jobs_max = 10});
+  for (int i = 0; i < 100; ++i) {
+    harness.EnqueueOk({.queue = "a"});
+  }
+  harness.Wait(Millis(1000));
+  EnqueueMany(&harness, "a", 3, Millis(600'000));
+  harness.clock().Advance(Millis(5));
+  const ChangeMany kick{.action = ChangeMany::Action::kKick,
+                        .filter = {.queue = "a", .state = JobState::kScheduled}};
+  const RequestId first = harness.Send(kick);
+  harness.CommitAll();
+  const RequestId second = harness.Send(kick);
+  harness.CommitAll();
+  EXPECT_EQ(std::get<ChangedMany>(harness.Take(first).body).changed, 3U);
+  EXPECT_EQ(std::get<ChangedMany>(harness.Take(second).body).changed, 0U);
 }
 
 }  // namespace

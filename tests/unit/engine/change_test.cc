@@ -31,6 +31,8 @@ TEST(CancelTest, P4AnswersAreDefinite) {
   EXPECT_EQ(harness.ReasonOf(Cancel{JobId{123456}}), "not_found");
   EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "other"}}), "not_found");
   EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"nowhere", "k"}}), "not_found");
+  EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"a b", "k"}}), "invalid_queue");
+  EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "a\nb"}}), "invalid_key");
 }
 
 TEST(CancelTest, P4ManyAreTakenBackInOneCommitAndARefusedOneKeepsNoOther) {
@@ -159,6 +161,16 @@ TEST(RescheduleTest, ByKeyBeforeTheEnqueueIsCommitted) {
   EXPECT_TRUE(harness.LeaseNow().empty());
   harness.Wait(Millis(1001));
   EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+TEST(CancelTest, ABriefCancelHoldsItsConditionAndKeepsTheHistory) {
+  EngineHarness harness({.defaults = {.history_retention = std::chrono::hours(1)}});
+  const JobView job = harness.EnqueueOk(In(Millis(1000), "what it was about"));
+  EXPECT_EQ(harness.ReasonOf(Cancel{.job = job.id, .if_tag = {"stale"}, .brief = true}), "changed");
+  const Reply reply = harness.Call(Cancel{.job = job.id, .brief = true});
+  ASSERT_TRUE(reply.status.ok()) << reply.status.message();
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(reply.body));
+  EXPECT_EQ(harness.ShowOk(job.id).payload, "what it was about");
 }
 
 }  // namespace

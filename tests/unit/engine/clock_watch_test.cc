@@ -234,5 +234,18 @@ TEST(ClockRuleTest, WhileJobsArePendingTheTimeIsWrittenEveryTenSeconds) {
   EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 10s);
 }
 
+TEST_F(ClockWatchTest, ABootClockThatIsBehindItsOwnLastReadingTellsNothing) {
+  const ClockSeen last{.wall = kStart.wall, .boot_id = 2, .boot = kStart.boot + 1h};
+  ClockWatch watch({}, last, 2, kStart);
+  EXPECT_EQ(watch.state(), ClockState::kTrusted);
+  EXPECT_EQ(Trusted(&watch).wall, kStart.wall);
+}
+
+TEST(ClockStateTest, EachStateHasItsName) {
+  EXPECT_EQ(ClockStateName(ClockState::kTrusted), "trusted");
+  EXPECT_EQ(ClockStateName(ClockState::kBehind), "behind");
+  EXPECT_EQ(ClockStateName(ClockState::kHeld), "held");
+}
+
 }  // namespace
 }  // namespace delayd::engine

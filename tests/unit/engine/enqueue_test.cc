@@ -1,3 +1,5 @@
+#include "storage/keys.h"
+#include "storage/record.h"
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -74,10 +76,19 @@ TEST(EnqueueTest, BadInputIsRefusedByName) {
   EXPECT_EQ(harness.ReasonOf(Enqueue{{In(Millis(limits::kDelayMsMax + 1))}}), "invalid_delay");
   EXPECT_EQ(harness.ReasonOf(Enqueue{{{.due = DueAt{WallFromMillis(-1)}}}}), "invalid_due");
   EXPECT_EQ(harness.ReasonOf(Enqueue{{{.lease = Millis(0)}}}), "invalid_lease");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.lease = Millis(limits::kLeaseMsMax + 1)}}}),
+            "invalid_lease");
   EXPECT_EQ(harness.ReasonOf(Enqueue{{{.expires_after = Millis(0)}}}), "invalid_expires_after");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.expires_after = Millis(limits::kDelayMsMax + 1)}}}),
+            "invalid_expires_after");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.touch_delay = Millis(-1)}}}), "invalid_delay");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.touch_delay = Millis(limits::kDelayMsMax + 1)}}}),
+            "invalid_delay");
   EXPECT_EQ(harness.ReasonOf(Enqueue{{In(Millis(0), std::string((1 << 20) + 1, 'x'))}}),
             "payload_too_large");
   EXPECT_EQ(harness.ReasonOf(Enqueue{}), "invalid_batch");
+  EXPECT_EQ(harness.ReasonOf(Enqueue{std::vector<JobSpec>(limits::kEnqueueBatchJobsMax + 1)}),
+            "invalid_batch");
   EXPECT_EQ(harness.engine().stats().scheduled + harness.engine().stats().ready, 0U);
 }
 
@@ -288,6 +299,34 @@ TEST(EnqueueTest, ABriefAnswerNamesTheJobsAlone) {
   const Reply acked = harness.Call(Ack{.token = token, .brief = true});
   EXPECT_TRUE(acked.status.ok());
   EXPECT_TRUE(std::holds_alternative<std::monostate>(acked.body));
+}
+
+TEST(EnqueueTest, AfterTheLastIdNoJobIsTakenAndNoneIsUsedTwice) {
+  EngineHarness harness;
+  storage::Batch batch;
+  const std::string_view mark = storage::kIdHighWaterMarkKey;
+  batch.Put(storage::Table::kMeta, mark, storage::EncodeNumber(mark, limits::kJobIdMax));
+  ASSERT_TRUE(harness.store().Commit(batch).ok());
+  harness.Restart();
+  EXPECT_EQ(harness.EnqueueOk(In(Millis(1000))).id, JobId{limits::kJobIdMax});
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{In(Millis(1000))}}), "ids_exhausted");
+  harness.Restart();
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{In(Millis(1000))}}), "ids_exhausted");
+  EXPECT_EQ(harness.engine().stats().scheduled, 1U);
+}
+
+TEST(EnqueueTest, BigJobsAreDividedOverSeveralBoundedBatches) {
+  EngineHarness harness;
+  for (int i = 0; i < 5; ++i) {
+    harness.Send(Enqueue{{In(Millis(1000), std::string(600'000, 'x'))}});
+  }
+  EXPECT_GT(harness.engine().uncommitted_bytes(), 5 * size_t{600'000});
+  size_t batches = 0;
+  while (harness.CommitOne()) {
+    ++batches;
+  }
+  EXPECT_EQ(batches, 3U);
+  EXPECT_EQ(harness.engine().uncommitted_bytes(), 0U);
 }
 
 }  // namespace

@@ -127,5 +127,76 @@ TEST(ForecastTest, RefusesWhatCannotBeForeseen) {
   EXPECT_EQ(harness.ReasonOf(nowhere), "not_found");
 }
 
+// Fails the n-th scan, from 0 on.
+class FailingScan final : public storage::JobReader {
+ public:
+  explicit FailingScan(const storage::JobReader& store) : store_(store) {}
+
+  Status Get(storage::Table table, std::string_view key, std::string* value) const override {
+    return store_.Get(table, key, value);
+  }
+
+  Status Scan(storage::Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    return scans_until_failure-- == 0 ? Unavailable("the disk does not answer", "storage_io")
+                                      : store_.Scan(table, from, to, visit);
+  }
+
+  mutable int scans_until_failure = -1;
+
+ private:
+  const storage::JobReader& store_;
+};
+
+// In each of so many steps more jobs at one moment than may be counted, there are that many steps.
+class BurstForecastTest : public ::testing::Test {
+ protected:
+  static constexpr uint64_t kBursts = 100;
+  static constexpr uint64_t kJobs = 12;
+
+  BurstForecastTest() {
+    for (uint64_t burst = 0; burst < kBursts; ++burst) {
+      const JobSpec spec{.due = DueAt{Begin() + Millis(1000 * burst + 500)}};
+      harness_.Send(Enqueue{std::vector<JobSpec>(kJobs, spec)});
+    }
+    harness_.CommitAll();
+  }
+
+  WallTime Begin() const { return start_ + std::chrono::hours(1); }
+
+  Forecast Fine() const {
+    return {.from = Begin(), .to = Begin() + Millis(1'000'000), .step = Millis(1000)};
+  }
+
+  EngineHarness harness_{EngineOptions{.horizon = Millis(1000)}};
+  WallTime start_ = harness_.now().wall;
+};
+
+TEST_F(BurstForecastTest, SeesHowManyAreDueAtAMomentAsLongAsItMayLook) {
+  const auto steps = Steps(&harness_, Fine());
+  for (size_t i = 0; i < kBursts; ++i) {
+    EXPECT_TRUE(steps.at(i).approximate);
+    EXPECT_LE(steps[i].count, kJobs);
+    EXPECT_GE(steps[i].count, i < 20 ? kJobs : 2) << "step " << i;
+  }
+  EXPECT_LT(steps.at(kBursts - 1).count, kJobs) << "then it has looked often enough";
+  EXPECT_EQ(steps.at(kBursts).count, 0U);
+}
+
+TEST_F(BurstForecastTest, AScanThatFailsEndsIt) {
+  FailingScan reader(harness_.store());
+  for (int n = 0; n < 40; ++n) {
+    auto engine =
+        Engine::Load({.boot_id = kBootId, .horizon = Millis(1000)}, reader, harness_.now());
+    ASSERT_TRUE(engine.ok());
+    reader.scans_until_failure = n;
+    (*engine)->Execute(1, Fine(), harness_.now());
+    EXPECT_EQ((*engine)->fatal().code(), StatusCode::kUnavailable) << n;
+    reader.scans_until_failure = -1;
+  }
+}
+
 }  // namespace
 }  // namespace delayd::engine

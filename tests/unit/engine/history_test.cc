@@ -133,5 +133,21 @@ TEST(HistoryTest, AMassCancelWithAStaleCursorLeavesFinishedJobsAlone) {
   EXPECT_EQ(harness.engine().stats().cancelled, 1U);
 }
 
+TEST(HistoryTest, P10ManyAreForgottenInBoundedSteps) {
+  EngineHarness harness(Keeping(kHour));
+  const size_t count = limits::kTrimRowsMax + 10;
+  for (size_t i = 0; i < count; ++i) {
+    harness.Send(Enqueue{{In(kHour)}});
+  }
+  harness.CommitAll();
+  ASSERT_TRUE(harness.Call(ChangeMany{.filter = {.queue = "default"}, .limit = 1000}).status.ok());
+  ASSERT_TRUE(harness.Call(ChangeMany{.filter = {.queue = "default"}, .limit = 1000}).status.ok());
+  EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), count);
+  harness.Wait(kHour + Millis(1000));
+  EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 10U);
+  harness.Wait(Millis(1000));
+  EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 0U);
+}
+
 }  // namespace
 }  // namespace delayd::engine

@@ -147,5 +147,22 @@ TEST(NackTest, WithoutCountingNeverUsesTheAttemptsUp) {
   EXPECT_EQ(job.reserves, 4U);
 }
 
+TEST(PeekTest, OfOneQueueSeesNothingOfChangesUnderWayInAnother) {
+  EngineHarness harness;
+  harness.EnqueueOk({.queue = "a", .due = DueAfter{Millis(9000)}, .payload = "later"});
+  harness.EnqueueOk({.queue = "a", .payload = "to be buried"});
+  harness.EnqueueOk({.queue = "b", .payload = "to be buried"});
+  const LeaseToken a = *harness.LeaseNow(1, "a").at(0).lease_token;
+  const LeaseToken b = *harness.LeaseNow(1, "b").at(0).lease_token;
+  ASSERT_TRUE(harness.Call(Bury{.token = a}).status.ok());
+  harness.Send(Bury{.token = b});
+  harness.Send(Enqueue{{{.queue = "b", .due = DueAfter{Millis(1000)}, .payload = "sooner"}}});
+  const RequestId delayed = harness.Send(Peek{.queue = "a", .which = Peek::Which::kDelayed});
+  const RequestId buried = harness.Send(Peek{.queue = "a", .which = Peek::Which::kBuried});
+  harness.CommitAll();
+  EXPECT_EQ(std::get<OneJob>(harness.Take(delayed).body).job.payload, "later");
+  EXPECT_EQ(std::get<OneJob>(harness.Take(buried).body).job.queue, "a");
+}
+
 }  // namespace
 }  // namespace delayd::engine

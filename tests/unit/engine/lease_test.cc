@@ -303,8 +303,19 @@ TEST(WaitTest, BadRequestsAreRefusedByName) {
   EXPECT_EQ(harness.ReasonOf(Lease{}), "invalid_queue");
   EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a b"}}), "invalid_queue");
   EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a"}, .count = 0}), "invalid_count");
+  EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a"}, .count = limits::kLeaseCountMax + 1}),
+            "invalid_count");
   EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a"}, .wait = Millis(-1)}), "invalid_wait");
-  EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a"}, .lease = Millis(0)}), "invalid_lease");
+  for (const Millis lease : {Millis(0), Millis(limits::kLeaseMsMax + 1)}) {
+    EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a"}, .lease = lease}), "invalid_lease");
+    EXPECT_EQ(harness.ReasonOf(LeaseJob{.job = JobId{1}, .lease = lease}), "invalid_lease");
+  }
+  const std::string long_name(limits::kClientNameBytesMax + 1, 'c');
+  EXPECT_EQ(harness.ReasonOf(Lease{.queues = {"a"}, .client = long_name}), "invalid_client");
+  EXPECT_EQ(harness.ReasonOf(LeaseJob{.job = JobId{1}, .client = long_name}), "invalid_client");
+  harness.EnqueueOk(In(Millis(0)));
+  const LeaseToken token = *harness.LeaseNow().at(0).lease_token;
+  EXPECT_EQ(harness.ReasonOf(Nack{.token = token, .delay = Millis(-1)}), "invalid_delay");
 }
 
 TEST(LeaseTest, P9ADamagedRecordIsNamedAndStays) {
@@ -344,6 +355,23 @@ TEST(LeaseTest, P9ADamagedRecordIsNamedAndStays) {
   harness.Restart();
   EXPECT_EQ(harness.engine().stats().ready, 2U);
   EXPECT_TRUE(harness.engine().fatal().ok());
+}
+
+TEST(LeaseTest, ManyBigJobsAreHandedOutInPortions) {
+  EngineHarness harness;
+  for (int i = 0; i < 10; ++i) {
+    harness.EnqueueOk(In(Millis(0), std::string(1'000'000, 'x')));
+  }
+  EXPECT_EQ(harness.LeaseNow(10).size(), 9U);
+  EXPECT_EQ(harness.LeaseNow(10).size(), 1U);
+}
+
+TEST(WaitTest, AnAbandonedRequestOfAnotherKindIsAnsweredAllTheSame) {
+  EngineHarness harness;
+  const RequestId enqueue = harness.Send(Enqueue{{In(Millis(0))}});
+  harness.Send(Abandon{enqueue});
+  harness.CommitAll();
+  EXPECT_TRUE(std::get<Enqueued>(harness.Take(enqueue).body).items.size() == 1);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <random>
 #include <set>
 
+#include "base/limits.h"
 #include "tests/support/seed.h"
 #include "tests/unit/engine/engine_harness.h"
 
@@ -163,7 +164,13 @@ TEST(ListTest, BadRequestsAreRefusedByName) {
   EngineHarness harness;
   EXPECT_EQ(harness.ReasonOf(List{.queue = "nowhere"}), "not_found");
   EXPECT_EQ(harness.ReasonOf(List{.limit = 1001}), "invalid_limit");
-  EXPECT_EQ(harness.ReasonOf(List{.cursor = "zz"}), "invalid_cursor");
+  for (const char* cursor : {"zz", "-", "1-", "-1", "1x-2", "1-2x", "1-zz", "ffffffffffff-1"}) {
+    EXPECT_EQ(harness.ReasonOf(List{.cursor = cursor}), "invalid_cursor") << cursor;
+  }
+  harness.EnqueueOk(In(Millis(0)));
+  const List dead{.queue = "default", .state = JobState::kDead, .cursor = "zz"};
+  EXPECT_EQ(harness.ReasonOf(dead), "invalid_cursor");
+  EXPECT_EQ(harness.ReasonOf(List{.state = JobState::kFinished, .cursor = "zz"}), "invalid_cursor");
   EXPECT_EQ(harness.ReasonOf(List{.state = JobState::kDead}), "queue_required");
 }
 
@@ -259,6 +266,86 @@ TEST(StatsTest, NextDueIsThatOfAJobAndNotTheEndOfALeaseOrAPause) {
   EXPECT_EQ(harness.engine().stats().next_due, near.due);
   ASSERT_TRUE(harness.Call(Cancel{near.id}).status.ok());
   EXPECT_EQ(harness.engine().stats().next_due, far.due);
+}
+
+TEST(ListTest, APageEndsWithSoManyBytesOfPayloads) {
+  EngineHarness harness;
+  for (int i = 0; i < 11; ++i) {
+    harness.EnqueueOk(In(Millis(1000), std::string(1'000'000, 'x')));
+  }
+  const Reply first = harness.Call(List{.with_payload = true});
+  EXPECT_EQ(std::get<JobList>(first.body).jobs.size(), 9U);
+  EXPECT_EQ(ListAll(&harness, {.with_payload = true}).size(), 11U);
+}
+
+TEST(ListTest, APageEndsWithSoManyRowsWhetherTheyFitOrNot) {
+  EngineHarness harness;
+  for (size_t i = 0; i < limits::kListScanRowsMax; i += 1000) {
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, In(Millis(1000)))});
+  }
+  harness.CommitAll();
+  harness.EnqueueOk(Keyed("last", Millis(2000)));
+  const List command{.key_prefix = "last"};
+  const Reply first = harness.Call(command);
+  EXPECT_TRUE(std::get<JobList>(first.body).jobs.empty());
+  EXPECT_FALSE(std::get<JobList>(first.body).next_cursor.empty());
+  EXPECT_EQ(ListAll(&harness, command).size(), 1U);
+}
+
+TEST(ListTest, ADeadJobThatIsRevivedOrCancelledUnderWayIsNotListedAmongTheDead) {
+  EngineHarness harness;
+  for (int i = 0; i < 3; ++i) {
+    harness.EnqueueOk(In(Millis(0)));
+  }
+  const auto leased = harness.LeaseNow(3);
+  for (const JobView& job : leased) {
+    ASSERT_TRUE(harness.Call(Bury{.token = *job.lease_token}).status.ok());
+  }
+  harness.Send(Kick{leased.at(0).id});
+  harness.Send(Cancel{leased.at(1).id});
+  const RequestId list = harness.Send(List{.queue = "default", .state = JobState::kDead});
+  EXPECT_FALSE(harness.HasReply(list)) << "P1: it rests on what is not durable";
+  harness.CommitAll();
+  const auto dead = std::get<JobList>(harness.Take(list).body).jobs;
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].id, leased[2].id);
+}
+
+TEST(ListTest, AFinishedJobThatIsForgottenUnderWayIsNotListed) {
+  EngineHarness harness({.defaults = {.history_retention = Millis(60'000)}});
+  const JobView job = harness.EnqueueOk(In(Millis(1000)));
+  ASSERT_TRUE(harness.Call(Cancel{job.id}).status.ok());
+  harness.clock().Advance(Millis(60'000));
+  harness.engine().Advance(harness.now());  // its rows go with a batch that is not durable yet
+  const RequestId list = harness.Send(List{.state = JobState::kFinished});
+  harness.CommitAll();
+  EXPECT_TRUE(std::get<JobList>(harness.Take(list).body).jobs.empty());
+}
+
+TEST(ListTest, FinishedJobsComeInPagesToo) {
+  EngineHarness harness({.defaults = {.history_retention = Millis(60'000)}});
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(harness.Call(Cancel{harness.EnqueueOk(In(Millis(1000))).id}).status.ok());
+  }
+  EXPECT_EQ(ListAll(&harness, {.state = JobState::kFinished, .limit = 1}).size(), 3U);
+}
+
+TEST(ListTest, ADeadJobThatIsRevivedAndDiesAgainUnderWayIsListedAsItWillBe) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(
+      {.due = DueAfter{}, .payload = "p", .lease = Millis(10), .max_attempts = 1});
+  ASSERT_TRUE(harness.Call(Bury{.token = *harness.LeaseNow().at(0).lease_token, .error = "bad"})
+                  .status.ok());
+  harness.Send(Kick{job.id});
+  harness.Send(Lease{.queues = {"default"}});
+  harness.clock().Advance(Millis(10));
+  harness.engine().Advance(harness.now());  // the lease is over, and with it the only attempt
+  const RequestId list = harness.Send(List{.queue = "default", .state = JobState::kDead});
+  EXPECT_FALSE(harness.HasReply(list)) << "P1: it shows what is not durable";
+  harness.CommitAll();
+  const auto dead = std::get<JobList>(harness.Take(list).body).jobs;
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].last_error, "lease expired before an ack");
 }
 
 }  // namespace

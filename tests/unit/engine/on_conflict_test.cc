@@ -173,6 +173,8 @@ TEST(OnConflictTest, AStoryThatThisStoreWouldNotHaveWrittenIsRefused) {
   spec.past->history.resize(1);
   spec.past->history[0].what.assign(limits::kEventErrorBytesMax + 1, 'e');
   EXPECT_EQ(harness.Call(Enqueue{{spec}}).status.reason(), "invalid_history");
+  spec.past->history[0] = {.who = std::string(limits::kClientNameBytesMax + 1, 'w')};
+  EXPECT_EQ(harness.Call(Enqueue{{spec}}).status.reason(), "invalid_history");
 }
 
 TEST(IfTagTest, AChangeIsMadeOnlyWhileTheJobIsAsItWasRead) {
@@ -198,6 +200,43 @@ TEST(IfTagTest, AChangeIsMadeOnlyWhileTheJobIsAsItWasRead) {
       << "it is ready by now";
   EXPECT_TRUE(
       harness.Call(Cancel{.job = job.id, .if_tag = {TagOf(harness.ShowOk(job.id))}}).status.ok());
+}
+
+TEST(OnConflictTest, P7TheStoryOfAJobFromAnotherStoreIsPartOfItsContent) {
+  EngineHarness harness;
+  JobSpec spec = Keyed("k", Millis(5000));
+  spec.past = std::make_shared<JobPast>();
+  const JobId id = harness.EnqueueOk(spec).id;
+  spec.past = nullptr;
+  EXPECT_EQ(harness.EnqueueOk(spec).id, id) << "a story that tells nothing is none";
+  const auto expect_conflict = [&harness](const JobSpec& other) {
+    EXPECT_EQ(harness.ReasonOf(Enqueue{{other}}), "key_conflict");
+  };
+  JobSpec tried = spec;
+  tried.past = std::make_shared<JobPast>();
+  tried.past->attempts = 1;
+  expect_conflict(tried);
+  tried.past->attempts = 0;
+  tried.past->last_error = "gateway down";
+  expect_conflict(tried);
+  spec.touch_delay = Millis(1);
+  expect_conflict(spec);
+}
+
+TEST(OnConflictTest, AJobFromAnotherStoreKeepsTheDelayItWasGivenAndTheErrorItDiedOf) {
+  EngineHarness harness;
+  JobSpec spec = In(Millis(5000));
+  spec.past = std::make_shared<JobPast>();
+  spec.past->created = harness.now().wall - Millis(1000);
+  spec.touch_delay = Millis(30'000);
+  EXPECT_EQ(harness.EnqueueOk(spec).delay, Millis(30'000));
+  spec.touch_delay.reset();
+  spec.due = DueAt{harness.now().wall + Millis(5000)};
+  EXPECT_EQ(harness.EnqueueOk(spec).delay, std::nullopt) << "it never had one";
+  spec.buried = true;
+  EXPECT_EQ(harness.EnqueueOk(spec).last_error, "enqueued as buried");
+  spec.past->last_error = "gateway down";
+  EXPECT_EQ(harness.EnqueueOk(spec).last_error, "gateway down");
 }
 
 }  // namespace

@@ -80,9 +80,20 @@ TEST(PauseTest, OfAnUnknownQueueIsRefusedUnlessItIsToBeCreated) {
   EXPECT_EQ(harness.ReasonOf(Pause{.queue = "default"}), "not_found");
   EXPECT_EQ(harness.ReasonOf(Resume{.queue = "default"}), "not_found");
   EXPECT_EQ(harness.ReasonOf(Pause{.queue = "-"}), "invalid_queue");
+  EXPECT_EQ(harness.ReasonOf(Resume{.queue = "-"}), "invalid_queue");
   ASSERT_TRUE(harness.Call(Pause{.queue = "default", .create = true}).status.ok());
   harness.EnqueueOk(In(Millis(0)));
   EXPECT_TRUE(harness.LeaseNow().empty());
+}
+
+TEST(PauseTest, NoTimeAndTooLongATimeAreRefused) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  for (const Millis duration : {Millis(0), Millis(limits::kDelayMsMax + 1)}) {
+    EXPECT_EQ(harness.ReasonOf(Pause{.queue = "default", .duration = duration}),
+              "invalid_duration");
+  }
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
 }
 
 }  // namespace

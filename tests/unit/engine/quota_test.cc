@@ -118,5 +118,21 @@ TEST(QuotaTest, WhatAUserHasIsKnownAfterARestart) {
   EXPECT_EQ(JobsOf(harness, "uid:1"), 2U);
 }
 
+TEST(FiguresTest, MonitoringIsToldOfSoManyQueuesAndUsersAndOfTheSumOfTheRest) {
+  EngineHarness harness;
+  for (const std::string name : {"a", "b", "c"}) {
+    ASSERT_TRUE(
+        harness.Call(Enqueue{{{.queue = name}, {.queue = name}}, "user " + name}).status.ok());
+  }
+  harness.Send(Lease{.queues = {"only-waited-for"}, .wait = Millis(1000)});
+  const EngineFigures figures = harness.engine().Figures(2);
+  ASSERT_EQ(figures.queues.size(), 2U);
+  EXPECT_EQ(figures.queues[1].name, "b");
+  EXPECT_EQ(figures.other.ready, 2U);
+  ASSERT_EQ(figures.users.size(), 2U);
+  EXPECT_EQ(figures.other_users, 2U);
+  EXPECT_EQ(harness.engine().Figures(9).queues.size(), 3U) << "no job was ever put into the fourth";
+}
+
 }  // namespace
 }  // namespace delayd::engine

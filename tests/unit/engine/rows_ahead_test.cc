@@ -170,5 +170,13 @@ TEST(RowsAheadEngineTest, AJobIsHandedOutAsItIsAndNotAsItWasReadAhead) {
   }
 }
 
+TEST_F(RowsAheadTest, ARowThatIsGoneIsNotFoundThoughOthersFollowIt) {
+  storage::Batch batch;
+  batch.Delete(Table::kTimers, KeyOf(5));
+  ASSERT_TRUE(store_.Commit(batch).ok());
+  EXPECT_EQ(Find(5), "nothing");
+  EXPECT_EQ(Find(6), "6");
+}
+
 }  // namespace
 }  // namespace delayd::engine

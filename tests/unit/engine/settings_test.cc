@@ -90,6 +90,7 @@ TEST(RateBucketTest, NeverGivesMoreThanItsRateAndItsBurst) {
       bucket.Take(now);
       ++taken;
     }
+    EXPECT_EQ(bucket.NextTake(bucket.NextTake(now)), bucket.NextTake(now));
     EXPECT_FALSE(bucket.MayTake(bucket.NextTake(now) - Millis(1)) &&
                  bucket.NextTake(now) > now + Millis(1));
     now += Millis(1);

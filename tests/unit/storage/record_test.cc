@@ -304,5 +304,38 @@ TEST(SmallRecordTest, DecodeToWhatWasEncoded) {
   EXPECT_EQ(*DecodeNumber("lwm", EncodeNumber("lwm", ~uint64_t{0})), ~uint64_t{0});
 }
 
+TEST(RecordDamageTest, P9AKeyOfAWrongLengthIsRefusedByEveryDecoder) {
+  const std::string value = EncodeJobRecord(Table::kTimers, kTimer, FullRecord());
+  const auto expect_refused = [](const auto& decoded) {
+    EXPECT_EQ(decoded.status().code(), StatusCode::kDataLoss);
+    EXPECT_THAT(decoded.status().message(), HasSubstr(" bytes, and it should have "));
+  };
+  const std::string_view wrong = "key";
+  expect_refused(DecodeJobRecord(Table::kTimers, wrong, value));
+  expect_refused(DecodeJobRecord(Table::kDead, wrong, value));
+  expect_refused(DecodeTimerHead(wrong, value.substr(0, 3)));
+  expect_refused(DecodeBigPayload(wrong, value));
+  expect_refused(DecodeIndexRecord(wrong, value));
+  expect_refused(DecodeKeyRecord(wrong, value));
+  expect_refused(DecodeDoneRecord(wrong, value));
+  expect_refused(DecodeQueueCounts(wrong, value));
+}
+
+TEST(RecordDamageTest, P9AFieldThatNoWriterWritesIsRefusedByTheHeadAndTheWhole) {
+  std::string body;
+  AppendU8(&body, kRecordVersion);
+  AppendU8(&body, static_cast<uint8_t>(DueKind::kAbsolute));
+  AppendVarint(&body, uint64_t{1} << 40);  // a queue's number has 32 bits
+  for (int field = 0; field < 7; ++field) {
+    AppendVarint(&body, 0);
+  }
+  std::string whole = body;
+  Seal(Table::kTimers, kTimer, 0, &whole);
+  EXPECT_THAT(DecodeJobRecord(Table::kTimers, kTimer, whole).status().message(),
+              HasSubstr("job 42: record malformed"));
+  EXPECT_THAT(DecodeTimerHead(kTimer, whole).status().message(),
+              HasSubstr("job 42: record head malformed"));
+}
+
 }  // namespace
 }  // namespace delayd::storage

@@ -1,5 +1,7 @@
 // Recovery when the disk does not play along, and the account it gives: nothing is cut that was not
 // copied aside, and every refusal names what it is about.
+#include <fcntl.h>
+#include <spawn.h>
 #include <unistd.h>
 
 #include <string>
@@ -9,6 +11,8 @@
 #include "storage/batch_floor.h"
 #include "storage/masked_crc.h"
 #include "tests/unit/storage/recovery_fixture.h"
+
+#include <sys/wait.h>
 
 namespace delayd::storage {
 namespace {
@@ -140,12 +144,8 @@ std::string Record(const std::string& payload) {
   piece += payload;
   const uint32_t crc = MaskCrc(Crc32c(piece));
   std::string out;
-  for (const uint64_t byte : {crc & 0xff,
-                              crc >> 8 & 0xff,
-                              crc >> 16 & 0xff,
-                              crc >> 24,
-                              static_cast<uint32_t>(payload.size()),
-                              0U}) {
+  const auto size = static_cast<uint32_t>(payload.size());
+  for (const uint32_t byte : {crc, crc >> 8, crc >> 16, crc >> 24, size, size >> 8}) {
     out += static_cast<char>(byte);
   }
   return out + piece;
@@ -204,6 +204,7 @@ class IndexRows final : public JobReader {
     }
     using Place = IndexRecord::Place;
     *value = EncodeIndexRecord(key, {.place = *id == JobId{5} ? Place::kDone : Place::kTimers});
+    value->resize(value->size() - (damaged ? 1 : 0));
     return OkStatus();
   }
 
@@ -215,6 +216,7 @@ class IndexRows final : public JobReader {
   }
 
   bool broken = false;
+  bool damaged = false;
 };
 
 TEST(LossByJobTest, P9EachJobOfALossIsToldWhatBecameOfIt) {
@@ -227,6 +229,8 @@ TEST(LossByJobTest, P9EachJobOfALossIsToldWhatBecameOfIt) {
   EXPECT_THAT(loss->older, ElementsAre(JobId{1}));
   EXPECT_THAT(loss->revived, ElementsAre(JobId{2})) << "5 was forgotten in what was lost";
   EXPECT_THAT(loss->gone, ElementsAre(JobId{3})) << "4 came and ended in what was lost";
+  store.damaged = true;
+  EXPECT_EQ(SortLostJobs(report, store).status().code(), StatusCode::kDataLoss);
   store.broken = true;
   EXPECT_EQ(SortLostJobs(report, store).status().code(), StatusCode::kUnavailable);
   report.ended_jobs.clear();
@@ -239,11 +243,133 @@ TEST_F(RecoveryErrorsTest, AFloorThatCannotBeWrittenStaysWhereItWas) {
   nowhere.Raise(kBatchFloorStep);  // must not end the store
   EXPECT_EQ(nowhere.Read(), 0U);
   fs::create_directory(path());
+  fs::create_directory(path() + "/BATCH");
+  EXPECT_EQ(BatchFloor(path()).Read(), 0U) << "what cannot be read is no floor";
+  fs::remove(path() + "/BATCH");
   fs::create_symlink("/dev/full", path() + "/BATCH");
   EXPECT_THAT(BatchFloor(path()).Set(7).message(), HasSubstr("cannot write"));
   fs::remove(path() + "/BATCH");
   fs::create_symlink("/dev/null", path() + "/BATCH");
   EXPECT_THAT(BatchFloor(path()).Set(7).message(), HasSubstr("cannot fsync"));
+}
+
+// Jobs that the lost batches wrote, kept something of, and ended; with more of them than are named.
+TEST_F(RecoveryErrorsTest, P9TheJobsOfALossAreNamedByWhatBecameOfThem) {
+  {
+    auto store = Open();
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    Batch batch;
+    batch.Put(Table::kTimers, Key(1), "the record that is damaged");
+    ASSERT_TRUE((*store)->Commit(batch).ok());
+    batch = Batch();
+    batch.Put(Table::kTimers, Key(7), "new");
+    batch.Put(Table::kDone, DoneKey(WallFromMillis(1), JobId{8}), "kept");
+    batch.Delete(Table::kIndex, IndexKey(JobId{9}));
+    batch.Delete(Table::kByQueue, ByQueueKey(QueueId{1}, WallFromMillis(1), JobId{9}));
+    // Keys of no length that these tables have.
+    batch.Put(Table::kTimers, "odd", "");
+    batch.Put(Table::kDone, "odd", "");
+    batch.Delete(Table::kIndex, "odd");
+    ASSERT_TRUE((*store)->Commit(batch).ok());
+    for (uint64_t many = 0; many < kLostJobsMax; ++many) {
+      batch.Put(Table::kTimers, Key(100 + many), "");
+      batch.Put(Table::kDone, DoneKey(WallFromMillis(1), JobId{100 + many}), "");
+      batch.Delete(Table::kIndex, IndexKey(JobId{100 + many}));
+    }
+    ASSERT_TRUE((*store)->Commit(batch).ok());
+  }
+  const std::string whole = ReadFile(Log());
+  WriteFile(Log(), Flipped(whole, whole.find("the record that is damaged")));
+  RecoveryReport report;
+  ASSERT_TRUE(RecoverLogs(path(), LogRepair::kShowLoss, &report).ok());
+  EXPECT_THAT(report.lost_jobs, Contains(JobId{7}));
+  EXPECT_THAT(report.ended_jobs, AllOf(Contains(JobId{8}), Contains(JobId{9})));
+  EXPECT_EQ(report.lost_jobs.size(), kLostJobsMax);
+  EXPECT_EQ(report.ended_jobs.size(), kLostJobsMax);
+}
+
+TEST_F(RecoveryErrorsTest, FilesThatAreNoLogsAreLeftAlone) {
+  Commit(1, 3);
+  for (const char* name : {"123", ".log", "12.sst", "notes.log"}) {
+    WriteFile(path() + "/" + name, "no log at all");
+  }
+  RecoveryReport report;
+  EXPECT_TRUE(RecoverLogs(path(), LogRepair::kLookOnly, &report).ok());
+  EXPECT_TRUE(report.cuts.empty());
+}
+
+TEST_F(RecoveryErrorsTest, P9ACurrentThatNamesNoManifestIsRefused) {
+  Commit(1, 3);
+  const std::string current = ReadFile(path() + "/CURRENT");
+  RecoveryReport report;
+  for (const std::string& damaged : {current.substr(0, current.size() - 1),
+                                     "x" + current,
+                                     current + "x",
+                                     std::string("MANIFEST-12x\n")}) {
+    WriteFile(path() + "/CURRENT", damaged);
+    EXPECT_THAT(RecoverLogs(path(), LogRepair::kTornTails, &report).message(),
+                HasSubstr("CURRENT names no MANIFEST"));
+  }
+}
+
+// A block's last bytes are too few for a header; only zeroes are left there.
+TEST_F(RecoveryErrorsTest, BytesInABlocksTrailerAreDamage) {
+  constexpr size_t kBlock = 32768;
+  constexpr size_t kHeader = 7;
+  std::string log;
+  for (const size_t left : {size_t{20'000}, kBlock - 20'000 - 3}) {
+    log += Record(std::string(left - kHeader, 'r'));
+  }
+  ASSERT_EQ(log.size(), kBlock - 3);
+  const std::string next = Record("the next block's");
+  const LogScan good = ScanLog(log + std::string(3, '\0') + next);
+  EXPECT_FALSE(good.damaged_at.has_value());
+  EXPECT_EQ(good.records, 3U);
+  const LogScan bad = ScanLog(log + "odd" + next);
+  EXPECT_EQ(bad.damaged_at, kBlock - 3);
+  EXPECT_EQ(bad.records_behind, 1U);
+}
+
+TEST_F(RecoveryErrorsTest, ARecordWhoseEndIsMissingIsDamage) {
+  Commit(1, 3);
+  Commit(4, 4, 100'000);  // over several blocks
+  const std::string whole = ReadFile(Log());
+  const size_t block = 32768;
+  ASSERT_GT(whole.size(), 2 * block);
+  const LogScan scan = ScanLog(whole.substr(0, 2 * block));
+  ASSERT_TRUE(scan.damaged_at.has_value());
+  EXPECT_LT(*scan.damaged_at, block);
+  EXPECT_EQ(scan.records_behind, 0U);
+}
+
+// A file that a program runs from cannot be cut, whoever asks.
+TEST_F(RecoveryErrorsTest, P9ALogThatCannotBeCutIsNamedAndItsCopyStays) {
+  Commit(1, 3);
+  const std::string log = path() + "/900000.log";
+  fs::copy_file("/bin/cat", log);
+  int input[2];
+  ASSERT_EQ(::pipe2(input, O_CLOEXEC), 0);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input[0], 0);
+  char name[] = "cat";
+  char* arguments[] = {name, nullptr};
+  pid_t runs = 0;
+  const int spawned = ::posix_spawn(&runs, log.c_str(), &actions, nullptr, arguments, nullptr);
+  posix_spawn_file_actions_destroy(&actions);
+  ::close(input[0]);
+  if (spawned == 0) {
+    RecoveryReport report;
+    const Status status = RecoverLogs(path(), LogRepair::kTornTails, &report);
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("cannot cut"), HasSubstr("900000.log")));
+    EXPECT_TRUE(report.cuts.empty());
+    EXPECT_EQ(ReadFile(path() + "/damaged/900000.log.0"), ReadFile(log));
+  }
+  ::close(input[1]);
+  if (spawned != 0) {
+    GTEST_SKIP() << "no program can be run from here";
+  }
+  EXPECT_EQ(::waitpid(runs, nullptr, 0), runs);
 }
 
 }  // namespace

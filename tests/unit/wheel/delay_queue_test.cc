@@ -185,5 +185,13 @@ TEST(CallbackTimersTest, CallbackMayStartItselfAgainWithoutEnd) {
   EXPECT_EQ(runs, 2);
 }
 
+TEST(DelayQueueTest, HandlesThatWereNeverGivenOutAreRefused) {
+  DelayQueue<int> queue;
+  queue.Offer(1, 10);
+  EXPECT_FALSE(queue.Remove(TimerHandle{4711}));
+  EXPECT_FALSE(queue.Update(TimerHandle{4711}, 20));
+  EXPECT_EQ(queue.size(), 1U);
+}
+
 }  // namespace
 }  // namespace delayd::wheel

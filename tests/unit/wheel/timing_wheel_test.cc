@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/wheel/random_source.h"
+#include "wheel/timer_slab.h"
 
 namespace delayd::wheel {
 namespace {
@@ -450,6 +451,72 @@ TEST(TimingWheelTest, WheelCanBeMovedElsewhere) {
   TimingWheel other = std::move(wheel);
   EXPECT_EQ(other.Due(handle), kNow + 5);
   EXPECT_EQ(PopIds(other, kNow + 5), Ids{1});
+}
+
+TEST(TimingWheelTest, AHandleIsFoundAgainByItsIndexWhileTheTimerLives) {
+  TimingWheel wheel(kNow);
+  const TimerHandle handle = wheel.Add(kNow + 10, 1);
+  EXPECT_EQ(wheel.HandleAt(IndexOf(handle)), handle);
+  EXPECT_EQ(wheel.HandleAt(IndexOf(handle) + 1), kNoTimer) << "there never was one";
+  ASSERT_TRUE(wheel.Cancel(handle));
+  EXPECT_EQ(wheel.HandleAt(IndexOf(handle)), kNoTimer);
+}
+
+TEST(TimingWheelTest, HandlesThatWereNeverGivenOutAreRefused) {
+  TimingWheel wheel(kNow);
+  wheel.Add(kNow + 10, 1);
+  const TimerHandle beyond = MakeHandle(4711, 1);
+  EXPECT_FALSE(wheel.Cancel(beyond));
+  EXPECT_FALSE(wheel.Move(beyond, kNow));
+  EXPECT_EQ(wheel.Due(beyond), std::nullopt);
+  EXPECT_EQ(wheel.Id(beyond), std::nullopt);
+  std::vector<TimerCommand> commands(40, {.kind = TimerCommand::Kind::kCancel, .handle = beyond});
+  wheel.Apply(commands);
+  for (const TimerCommand& command : commands) {
+    EXPECT_EQ(command.handle, kNoTimer);
+  }
+  EXPECT_EQ(wheel.size(), 1U);
+}
+
+// The node of a timer that is gone has the generation of the next one already.
+TEST(TimingWheelTest, TheHandleOfATimerToComeIsRefused) {
+  TimingWheel wheel(kNow);
+  ASSERT_TRUE(wheel.Cancel(wheel.Add(kNow + 10, 1)));
+  TimingWheel other(kNow);
+  ASSERT_TRUE(other.Cancel(other.Add(kNow + 10, 1)));
+  const TimerHandle next = other.Add(kNow + 10, 2);
+  EXPECT_FALSE(wheel.Cancel(next));
+  EXPECT_EQ(wheel.Id(next), std::nullopt);
+}
+
+TEST(TimingWheelTest, ApplyTakesWhatIsOverdueAndWhatDoesNotFitFarAhead) {
+  TimingWheel wheel(kNow, {.level_bits = {10}});
+  std::vector<TimerCommand> commands;
+  for (uint64_t i = 0; i < 40; ++i) {
+    commands.push_back({.kind = TimerCommand::Kind::kAdd,
+                        .due = i % 2 == 0 ? kNow - 1 - i : kNow + kDay,
+                        .id = i});
+  }
+  wheel.Apply(commands);
+  EXPECT_EQ(wheel.size(), 20U);
+  EXPECT_EQ(PopIds(wheel, kNow, 1), Ids{38}) << "due longest";
+  EXPECT_EQ(commands[1].handle, kNoTimer);
+}
+
+TEST(TimingWheelTest, APictureShowsTheRunOfTheSlotThatIsServed) {
+  TimingWheel wheel(0);
+  constexpr Tick kTurn = 1024;
+  for (Tick due = 4 * kTurn; due < 5 * kTurn; ++due) {
+    wheel.Add(due, due);
+  }
+  ASSERT_EQ(wheel.Slots().size(), 1U);
+  EXPECT_EQ(wheel.Slots()[0].level, 1U);
+  EXPECT_EQ(PopIds(wheel, 4 * kTurn + 476).size(), 477U);
+  const auto slots = wheel.Slots();
+  ASSERT_EQ(slots.size(), 1U);
+  EXPECT_EQ(slots[0].level, 0U);
+  EXPECT_EQ(slots[0].first_tick, 4 * kTurn);
+  EXPECT_EQ(slots[0].entries, kTurn - 477U);
 }
 
 }  // namespace

@@ -1,0 +1,245 @@
+// Rows that no engine has written, or that are not there: a start refuses what it cannot put right,
+// and whoever meets one later says which job it is about.
+#include <functional>
+
+#include <gmock/gmock.h>
+
+#include "base/limits.h"
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+using namespace std::chrono_literals;
+using storage::Table;
+using ::testing::HasSubstr;
+
+void Put(EngineHarness* harness, Table table, std::string_view key, std::string_view value) {
+  storage::Batch batch;
+  batch.Put(table, key, value);
+  ASSERT_TRUE(harness->store().Commit(batch).ok());
+}
+
+void Erase(EngineHarness* harness, Table table, std::string_view key) {
+  storage::Batch batch;
+  batch.Delete(table, key);
+  ASSERT_TRUE(harness->store().Commit(batch).ok());
+}
+
+// What a start says to the store as it is.
+Status Start(EngineHarness* harness) {
+  return Engine::Load({.boot_id = kBootId}, harness->store(), harness->now()).status();
+}
+
+void PutQueue(EngineHarness* harness, const std::string& name, uint32_t id) {
+  Put(harness, Table::kQueues, name, storage::EncodeQueueRecord(name, {.id = QueueId{id}}));
+}
+
+std::string KeyOf(const JobView& job) {
+  return storage::TimerKey(job.due, job.id);
+}
+
+TEST(DamagedStartTest, P9AQueueWhoseIdIsNoneOrAnothersIsRefused) {
+  for (const uint32_t id : {0U, 1U, limits::kQueueIdMax + 1}) {
+    EngineHarness harness;
+    harness.EnqueueOk(In(1s));  // of queue 1
+    PutQueue(&harness, "other", id);
+    const Status status = Start(&harness);
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << id;
+    EXPECT_THAT(status.message(), HasSubstr("its id " + std::to_string(id)));
+  }
+}
+
+TEST(DamagedStartTest, P9AJobOfAQueueThatIsNotThereIsRefused) {
+  for (const uint32_t id : {2U, 4711U}) {
+    EngineHarness harness;
+    harness.EnqueueOk(In(1s));
+    PutQueue(&harness, "third", 3);  // there is no second
+    const std::string key = storage::TimerKey(harness.now().wall + 1s, JobId{99});
+    const storage::JobRecord record{
+        .id = JobId{99}, .queue = QueueId{id}, .due = harness.now().wall + 1s};
+    Put(&harness, Table::kTimers, key, storage::EncodeJobRecord(Table::kTimers, key, record));
+    EXPECT_THAT(Start(&harness).message(), HasSubstr("queue number " + std::to_string(id)));
+  }
+}
+
+TEST(DamagedStartTest, P9CountsThatDoNotFitTheJobsAreRefusedAndNoneAreNoJobs) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(1s));
+  const std::string counts = storage::QueueCountsKey(QueueId{1});
+  for (const uint64_t pending : {0U, 2U}) {
+    Put(&harness, Table::kMeta, counts, storage::EncodeQueueCounts(counts, {pending, 0}));
+    EXPECT_EQ(Start(&harness).code(), StatusCode::kDataLoss) << pending;
+  }
+  Put(&harness, Table::kMeta, counts, "no record");
+  EXPECT_EQ(Start(&harness).code(), StatusCode::kDataLoss);
+  Erase(&harness, Table::kMeta, counts);
+  EXPECT_EQ(Start(&harness).code(), StatusCode::kDataLoss);
+  Erase(&harness, Table::kTimers, KeyOf(job));
+  EXPECT_TRUE(Start(&harness).ok());
+}
+
+TEST(DamagedStartTest, P9ADamagedCountOfAUserIsRefusedAndNoneIsNoUser) {
+  EngineHarness harness;
+  const std::string key = storage::UserJobsKey("uid:1");
+  Put(&harness, Table::kMeta, key, storage::EncodeNumber(key, 0));
+  harness.Restart();
+  EXPECT_TRUE(harness.engine().Figures(9).users.empty());
+  Put(&harness, Table::kMeta, key, "no record");
+  EXPECT_THAT(Start(&harness).message(), HasSubstr("user/uid:1"));
+}
+
+// A job in each place where its record may be, and what it is called when that is gone.
+TEST(DamagedRowsTest, P9AMissingRecordIsNamedWhereverItWas) {
+  EngineHarness harness;
+  const JobView pending = harness.EnqueueOk(In(0s));
+  const JobView big = harness.EnqueueOk(In(1h, std::string(9000, 'b')));
+  const JobView finished = harness.EnqueueOk(Keyed("k", 1h));
+  ASSERT_TRUE(harness.Call(Cancel{finished.id}).status.ok());
+  Erase(&harness, Table::kTimers, KeyOf(pending));
+  Erase(&harness, Table::kBig, storage::IndexKey(big.id));
+  Erase(&harness, Table::kDone, storage::DoneKey(harness.now().wall, finished.id));
+  const auto expect_named = [&](Command command, JobId id, const std::string& what) {
+    const Status status = harness.Call(std::move(command)).status;
+    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.message();
+    EXPECT_THAT(status.message(), HasSubstr("job " + std::to_string(ToInt(id)) + ": " + what));
+  };
+  expect_named(Show{pending.id}, pending.id, "its record is missing");
+  expect_named(Show{big.id}, big.id, "its payload is missing");
+  expect_named(LeaseJob{.job = big.id}, big.id, "its payload is missing");
+  expect_named(List{.with_payload = true}, big.id, "its payload is missing");
+  expect_named(Show{finished.id}, finished.id, "the record of its end is missing");
+  expect_named(Show{KeyRef{"default", "k"}}, finished.id, "the record of its end is missing");
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  ASSERT_EQ(harness.engine().TakeIncidents().size(), 1U);
+  EXPECT_TRUE(harness.engine().fatal().ok());
+}
+
+TEST(DamagedRowsTest, P9ADeadJobWithoutItsPayloadIsNamed) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(0s, std::string(9000, 'b')));
+  ASSERT_TRUE(harness.Call(Bury{.token = *harness.LeaseNow().at(0).lease_token}).status.ok());
+  Erase(&harness, Table::kBig, storage::IndexKey(job.id));
+  const List list{.queue = "default", .state = JobState::kDead, .with_payload = true};
+  EXPECT_EQ(harness.Call(list).status.code(), StatusCode::kDataLoss);
+}
+
+TEST(DamagedRowsTest, P9AKeyAmongTheDeadThatIsNoKeyEndsAChangeOfThemAll) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(0s));
+  const std::string key = storage::DeadKey(QueueId{1}, harness.now().wall, JobId{9});
+  Put(&harness, Table::kDead, key.substr(0, key.size() - 1), "");
+  const ChangeMany command{.filter = {.queue = "default", .state = JobState::kDead}};
+  EXPECT_EQ(harness.Call(command).status.code(), StatusCode::kDataLoss);
+}
+
+// A leased job whose record is gone ends all the same: what a history keeps of it is less.
+TEST(DamagedRowsTest, AnAckOfAJobWhoseRecordIsGoneCountsAndIsReported) {
+  EngineHarness harness({.defaults = {.history_retention = 1h}});
+  const JobView job = harness.EnqueueOk(In(0s, "what it was about"));
+  const LeaseToken token = *harness.LeaseNow().at(0).lease_token;
+  Erase(&harness, Table::kTimers, KeyOf(job));
+  ASSERT_TRUE(harness.Call(Ack{token}).status.ok());
+  EXPECT_EQ(harness.engine().TakeIncidents().size(), 1U);
+  EXPECT_EQ(harness.ShowOk(job.id).outcome, "acked");
+  EXPECT_NE(harness.ShowOk(job.id).payload, "what it was about");
+}
+
+// Such a job is due on a wall clock that was set back, and the mark was ahead of it when it came.
+TEST(DamagedRowsTest, AJobBelowTheMarkWhoseRecordIsDamagedIsNamedWhenItIsHandedOut) {
+  for (const bool is_missing : {false, true}) {
+    EngineHarness harness;
+    harness.Wait(1s);
+    harness.EnqueueOk(In(5h));  // carries the low-water mark to now
+    const WallTime mark = harness.now().wall;
+    harness.clock().StepWall(-1h);
+    const JobView job = harness.EnqueueOk({.due = DueAt{harness.now().wall - 1s}});
+    const std::string key = storage::TimerKey(mark, job.id);
+    std::string value;
+    ASSERT_TRUE(harness.store().Get(Table::kTimers, key, &value).ok());
+    is_missing ? Erase(&harness, Table::kTimers, key) : Put(&harness, Table::kTimers, key, "\x09");
+    harness.clock().StepWall(-1h);
+    harness.Turn();
+    EXPECT_TRUE(harness.LeaseNow().empty());
+    harness.Wait(2h + 1ms);
+    EXPECT_TRUE(harness.LeaseNow().empty());
+    ASSERT_EQ(harness.engine().TakeIncidents().size(), 1U);
+  }
+}
+
+// On disk only, behind a backlog.
+TEST(DamagedRowsTest, AJobOnDiskThatCannotBeReadIsTakenForOneThatWaits) {
+  EngineHarness harness({.horizon = 1min, .memory_jobs_max = 10});
+  for (int i = 0; i < 40; ++i) {
+    harness.EnqueueOk(In(0s));
+  }
+  const JobView gone = harness.EnqueueOk(In(0s));
+  const JobView damaged = harness.EnqueueOk(In(0s));
+  ASSERT_EQ(harness.ShowOk(gone.id).state, JobState::kReady);
+  Erase(&harness, Table::kTimers, KeyOf(gone));
+  Put(&harness, Table::kTimers, KeyOf(damaged), "\x09");
+  for (const JobView& job : {gone, damaged}) {
+    EXPECT_EQ(harness.Call(Kick{job.id}).status.code(), StatusCode::kDataLoss)
+        << "a ready one would be refused as such";
+  }
+}
+
+// The row of a key that says less than its job does.
+TEST(DamagedRowsTest, AKeyThatWasNotTakenAwayFromAFinishedJobStays) {
+  EngineHarness harness({.defaults = {.key_retention = 1min}});
+  const JobView job = harness.EnqueueOk(Keyed("k", 1h));
+  ASSERT_TRUE(harness.Call(Cancel{job.id}).status.ok());
+  const std::string key = storage::ClientKey(QueueId{1}, "k");
+  Put(&harness, Table::kKeys, key, storage::EncodeKeyRecord(key, {.id = job.id}));
+  harness.Wait(1min + 1s);
+  std::string value;
+  EXPECT_TRUE(harness.store().Get(Table::kKeys, key, &value).ok());
+  EXPECT_EQ(harness.ReasonOf(Show{job.id}), "not_found");
+}
+
+// Programs before the history kept no end of a finished job's row; it went with its key's.
+TEST(OlderRowsTest, AFinishedJobOfAnOlderProgramIsShownAndForgotten) {
+  EngineHarness harness({.defaults = {.key_retention = 1min}});
+  harness.EnqueueOk(In(5h));
+  const WallTime finished = harness.now().wall;
+  const std::string key = storage::ClientKey(QueueId{1}, "k");
+  const std::string done = storage::DoneKey(finished, JobId{7});
+  Put(&harness,
+      Table::kKeys,
+      key,
+      storage::EncodeKeyRecord(key,
+                               {.id = JobId{7}, .expiry = finished + 1min, .finished = finished}));
+  Put(&harness,
+      Table::kDone,
+      done,
+      storage::EncodeDoneRecord(
+          done, {.queue = QueueId{1}, .key = "k", .due = finished, .created = finished}));
+  harness.Restart();
+  const Reply listed = harness.Call(List{.state = JobState::kFinished});
+  EXPECT_EQ(std::get<JobList>(listed.body).jobs.size(), 1U);
+  EXPECT_EQ(std::get<OneJob>(harness.Call(Show{KeyRef{"default", "k"}}).body).job.outcome, "acked");
+  harness.Wait(1min + 1s);
+  std::string value;
+  EXPECT_EQ(harness.store().Get(Table::kDone, done, &value).code(), StatusCode::kNotFound);
+  EXPECT_EQ(harness.store().Get(Table::kKeys, key, &value).code(), StatusCode::kNotFound);
+}
+
+TEST(DamagedRowsTest, AJobWhoseRecordIsGoodAgainCanBeCancelled) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(0s));
+  std::string value;
+  ASSERT_TRUE(harness.store().Get(Table::kTimers, KeyOf(job), &value).ok());
+  Put(&harness, Table::kTimers, KeyOf(job), "no record");
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  EXPECT_EQ(harness.engine().stats().ready, 1U) << "it is there, whatever it is";
+  EXPECT_EQ(harness.Call(Cancel{.job = job.id, .brief = true}).status.code(),
+            StatusCode::kDataLoss);
+  Put(&harness, Table::kTimers, KeyOf(job), value);
+  EXPECT_TRUE(harness.Call(Cancel{job.id}).status.ok());
+  EXPECT_EQ(harness.engine().stats().ready, 0U);
+}
+
+}  // namespace
+}  // namespace delayd::engine
