@@ -261,6 +261,58 @@ TEST(CheckerTest, I13ABuriedJobThatComesAgainOrVanishesIsFound) {
   EXPECT_EQ(Broken(kEnqueued + kLeased + buried + kDrained), Only("I13"));
 }
 
+std::string Disk(int t, int seq, const std::string& jobs, const std::string& faults = "") {
+  return "{\"t\":" + std::to_string(t) + R"(,"phase":"ok","op":"disk","seq":)" +
+         std::to_string(seq) + R"(,"jobs":[)" + jobs + R"(],"faults":[)" + faults + "]}";
+}
+
+const std::string kOnDisk = R"({"id":1,"state":"pending","payload":"a"})";
+const std::string kListed =
+    R"({"t":8000,"phase":"ok","op":"final","jobs":[{"id":1,"state":"scheduled","payload":"a","due":9999}]})";
+
+TEST(CheckerTest, I14RowsThatDoNotFitEachOtherAreFound) {
+  EXPECT_EQ(Broken(kEnqueued + Disk(9000, 5, kOnDisk, R"("job 1: its index row is missing")")),
+            Only("I14"));
+}
+
+TEST(CheckerTest, I14AListThatIsNotWhatTheDiskHoldsIsFound) {
+  const std::string dead = R"({"id":1,"state":"dead","payload":"a"})";
+  EXPECT_THAT(Broken(kEnqueued + kListed + Disk(9000, 5, kOnDisk)), IsEmpty());
+  EXPECT_EQ(Broken(kEnqueued + kListed + Disk(9000, 5, dead)), Only("I14"));
+  EXPECT_THAT(Broken(kEnqueued + kListed + Disk(9000, 5, "")), ::testing::Contains("I14"));
+  const std::string nothing_listed = R"({"t":8000,"phase":"ok","op":"final","jobs":[]})";
+  EXPECT_THAT(Broken(kEnqueued + nothing_listed + Disk(9000, 5, kOnDisk)),
+              ::testing::Contains("I14"));
+  // Somebody has asked for something in between.
+  EXPECT_THAT(Broken(kEnqueued + kListed + Reschedule(8500, 7, 10) + Disk(9000, 5, dead)),
+              IsEmpty());
+}
+
+TEST(CheckerTest, I17AnAnswerThatRestsOnWhatIsNotOnDiskIsFound) {
+  EXPECT_THAT(Broken(kEnqueued + Disk(9000, 5, kOnDisk)), IsEmpty());
+  EXPECT_EQ(Broken(kEnqueued + Disk(9000, 4, kOnDisk)), Only("I17"));
+  EXPECT_EQ(Broken(kEnqueued + Disk(9000, 5, "")), Only("I17"));
+  EXPECT_THAT(Broken(kEnqueued + kLeased + kAcked + Disk(9000, 6, "")), IsEmpty());
+  EXPECT_EQ(Broken(kEnqueued + kLeased + kAcked + Disk(9000, 6, kOnDisk)), Only("I17"));
+  EXPECT_EQ(Broken(kEnqueued + kCancelled + Disk(9000, 7, kOnDisk)), Only("I17"));
+  // What was asked for and not answered may be there or not.
+  const std::string cancel =
+      R"({"t":500,"proc":1,"n":2,"phase":"invoke","op":"cancel","jobs":[{"id":1}]})";
+  EXPECT_THAT(Broken(kEnqueued + cancel + Disk(9000, 7, kOnDisk)), IsEmpty());
+  EXPECT_THAT(Broken(kEnqueued + cancel + Disk(9000, 7, "")), IsEmpty());
+}
+
+TEST(CheckerTest, I17ABuriedJobIsAmongTheDeadOnDisk) {
+  const std::string buried = R"(
+{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"bury","jobs":[{"id":1,"token":"1-1-1"}]}
+{"t":1310,"proc":2,"n":2,"phase":"ok","seq":6}
+)";
+  EXPECT_EQ(Broken(kEnqueued + kLeased + buried + Disk(9000, 6, kOnDisk)), Only("I17"));
+  EXPECT_THAT(Broken(kEnqueued + kLeased + buried +
+                     Disk(9000, 6, R"({"id":1,"state":"dead","payload":"a"})")),
+              IsEmpty());
+}
+
 TEST(CheckerTest, I15AReadThatDoesNotShowWhatWasAnsweredIsFound) {
   const auto show = [](int t, const std::string& answer) {
     return "{\"t\":" + std::to_string(t) +

@@ -13,7 +13,7 @@ namespace {
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-constexpr std::array<std::string_view, 13> kOps = {"",
+constexpr std::array<std::string_view, 14> kOps = {"",
                                                    "enqueue",
                                                    "lease",
                                                    "ack",
@@ -25,7 +25,8 @@ constexpr std::array<std::string_view, 13> kOps = {"",
                                                    "show",
                                                    "kill",
                                                    "final",
-                                                   "config"};
+                                                   "config",
+                                                   "disk"};
 constexpr std::array<std::string_view, 4> kPhases = {"invoke", "ok", "fail", "unknown"};
 
 template <typename Enum, size_t kCount>
@@ -57,6 +58,19 @@ bool ReadText(const element& value, std::string* out) {
     return false;
   }
   out->assign(text);
+  return true;
+}
+
+bool ReadTexts(const element& value, std::vector<std::string>* texts) {
+  simdjson::dom::array list;
+  if (value.get(list) != simdjson::SUCCESS) {
+    return false;
+  }
+  for (const element& one : list) {
+    if (!ReadText(one, &texts->emplace_back())) {
+      return false;
+    }
+  }
   return true;
 }
 
@@ -153,6 +167,9 @@ bool ReadEventField(std::string_view name, const element& value, Event* event) {
   }
   if (name == "key_retention") {
     return ReadNumber(value, &event->key_retention);
+  }
+  if (name == "faults") {
+    return ReadTexts(value, &event->faults);
   }
   if (name == "jobs") {
     return ReadJobs(value, &event->jobs);

@@ -29,6 +29,7 @@ enum class Op : uint8_t {
   kKill,    // the daemon was killed or stopped: leases of before are void
   kFinal,   // after the drain: what is still there
   kConfig,  // what the run promised: key_retention
+  kDisk,    // what the stopped store holds, read without the daemon
 };
 
 inline constexpr int64_t kNotSet = INT64_MIN;
@@ -61,6 +62,7 @@ struct Event {
   Op op = Op::kNone;
   std::string code;
   int64_t key_retention = kNotSet;
+  std::vector<std::string> faults;  // kDisk: what disagrees with what
   // Requests about one job have it as the only entry.
   std::vector<JobEntry> jobs;
 };

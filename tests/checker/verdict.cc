@@ -5,13 +5,6 @@
 #include "tests/checker/watcher.h"
 
 namespace delayd::checker {
-namespace {
-
-std::string Name(uint64_t id) {
-  return "job " + std::to_string(id);
-}
-
-}  // namespace
 
 void Watcher::Final(const Event& event) {
   final_ = true;

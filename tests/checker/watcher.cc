@@ -9,10 +9,6 @@ Moment At(const Event& event) {
   return {event.boot, event.t};
 }
 
-std::string Name(uint64_t id) {
-  return "job " + std::to_string(id);
-}
-
 std::string ContentOf(const JobEntry& spec) {
   return spec.payload + '\n' + std::to_string(spec.delay) + '\n' + std::to_string(spec.due) + '\n' +
          std::to_string(spec.max_attempts);
@@ -59,6 +55,9 @@ void Watcher::See(Event event) {
     key_retention_ = event.key_retention;
   } else if (event.op == Op::kFinal) {
     Final(event);
+    listed_ = std::move(event.jobs);
+  } else if (event.op == Op::kDisk) {
+    Disk(event);
   } else if (event.phase == Phase::kInvoke) {
     Invoked(std::move(event));
   } else {
@@ -67,6 +66,7 @@ void Watcher::See(Event event) {
 }
 
 void Watcher::Invoked(Event event) {
+  listed_.reset();
   const uint64_t index = requests_.size();
   open_[uint64_t{event.proc} << 40 | event.n] = index;
   if (event.op == Op::kEnqueue) {
@@ -122,6 +122,7 @@ void Watcher::Answered(const Event& event) {
   Request& request = requests_[open->second];
   open_.erase(open);
   request.answer = event.phase;
+  NoteAnswer(event);
   if (event.phase == Phase::kUnknown) {
     ++verdict_.unknown;
     unknown_leases_ += request.event.op == Op::kLease ? 1U : 0U;
@@ -153,6 +154,7 @@ void Watcher::Answered(const Event& event) {
     case Op::kKill:
     case Op::kFinal:
     case Op::kConfig:
+    case Op::kDisk:
       return;
   }
 }

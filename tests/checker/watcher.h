@@ -24,6 +24,11 @@ struct Moment {
   friend auto operator<=>(const Moment&, const Moment&) = default;
 };
 
+// As violations name a job.
+inline std::string Name(uint64_t id) {
+  return "job " + std::to_string(id);
+}
+
 // An end of a job that a client asked for: ack, cancel, bury.
 struct End {
   std::optional<Moment> asked;  // the first time somebody sent it
@@ -98,6 +103,11 @@ class Watcher {
   void MoveSent(WatchedJob* job, const JobEntry& spec, const Event& invoke);
   void MoveAnswered(const Event& invoke, Phase answer);
   void Final(const Event& event);
+  // watcher_disk.cc
+  void NoteAnswer(const Event& answer);
+  void Disk(const Event& event);
+  void CompareWithFinal(const Event& event);
+  void CheckOnDisk(uint64_t id, const WatchedJob& job, const JobEntry* row, uint64_t line);
   uint64_t IdOf(const JobEntry& entry) const;
   void Sent(const Request& request);
   bool KilledBetween(const Moment& from, const Moment& to) const;
@@ -125,6 +135,11 @@ class Watcher {
   int64_t key_retention_ = kNotSet;
   uint64_t unknown_leases_ = 0;
   bool final_ = false;
+  // The latest commit that an answer rests on, and the line of that answer.
+  uint64_t answered_seq_ = 0;
+  uint64_t answered_line_ = 0;
+  // What the daemon listed, until somebody sends it a request.
+  std::optional<std::vector<JobEntry>> listed_;
 };
 
 }  // namespace delayd::checker

@@ -106,6 +106,19 @@ void HistoryLog::Note(std::string_view op, const std::vector<std::string>& jobs)
   Append(std::move(line));
 }
 
+void HistoryLog::Disk(const StoppedStore& store) {
+  std::vector<std::string> faults;
+  for (const std::string& fault : store.faults) {
+    faults.push_back(protocol::JsonString(fault));
+  }
+  protocol::JsonObjectWriter line = Begin("ok");
+  line.String("op", "disk");
+  line.Number("seq", store.batch);
+  line.Raw("jobs", Array(store.jobs));
+  line.Raw("faults", Array(faults));
+  Append(std::move(line));
+}
+
 void HistoryLog::KeyRetention(int64_t millis) {
   protocol::JsonObjectWriter line = Begin("ok");
   line.String("op", "config");

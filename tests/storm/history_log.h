@@ -13,6 +13,7 @@
 
 #include "base/job.h"
 #include "protocol/json_writer.h"
+#include "tests/storm/stopped_store.h"
 
 namespace delayd::storm {
 
@@ -38,6 +39,7 @@ class HistoryLog {
   // Of the storm itself: "kill", "final".
   void Note(std::string_view op, const std::vector<std::string>& jobs);
   void KeyRetention(int64_t millis);
+  void Disk(const StoppedStore& store);
 
  private:
   protocol::JsonObjectWriter Begin(std::string_view phase) const;

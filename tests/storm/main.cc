@@ -3,10 +3,12 @@
 //
 //   storm [--cycles N] [--seconds S] [--seed N] [--per-storm N] [--point NAME[:HIT]]
 //   storm --power-cut [--cycles N] ...
+//   storm --io-faults [--cycles N] ...
 //
 // A cycle is one death of the daemon and its next start. A storm is up to --per-storm cycles on one
 // data directory, then a drain and the verdict. --point kills at one place only; --power-cut stops
-// the file system under the daemon instead (root and a loop device needed).
+// the file system under the daemon instead (root and a loop device needed); with --io-faults every
+// death is one call of its disk that fails.
 // Exit code: 0 every promise was kept, 1 a violation, 2 usage, 77 this machine allows no power cut.
 #include <chrono>
 #include <cstdio>
@@ -35,6 +37,7 @@ struct Flags {
   std::string point;
   uint32_t hit = 0;  // 0: drawn
   bool power_cut = false;
+  bool io_faults = false;
 };
 
 struct Totals {
@@ -50,8 +53,8 @@ struct Totals {
 bool Parse(int argc, char** argv, Flags* flags) {
   for (int i = 1; i < argc; i += 2) {
     const std::string name = argv[i];
-    if (name == "--power-cut") {
-      flags->power_cut = true;
+    if (name == "--power-cut" || name == "--io-faults") {
+      (name == "--power-cut" ? flags->power_cut : flags->io_faults) = true;
       --i;
       continue;
     }
@@ -122,6 +125,9 @@ class Season {
       return storm->CutPower(disk);
     }
     const uint64_t dice = (*random)() % 100;
+    if (flags_.io_faults || (flags_.point.empty() && dice >= 90)) {
+      return FailIo(storm, random);
+    }
     if (flags_.point.empty() && dice < 40) {
       ++totals_.reached["a random moment"];
       return storm->KillAtRandom();
@@ -150,6 +156,14 @@ class Season {
                                          : 1 + static_cast<uint32_t>((*random)() % point->hits_max);
     const bool reached = storm->CrashAt(*point, hit);
     totals_.reached[point->name] += reached ? 1U : 0U;
+  }
+
+  // One kind after the other here too.
+  void FailIo(Storm* storm, std::mt19937_64* random) {
+    const IoFaultCase& fault = IoFaultCases()[next_fault_++ % IoFaultCases().size()];
+    const bool ended = storm->FailIo(fault, static_cast<uint32_t>((*random)() % fault.calls_max));
+    ++totals_.reached[std::string("a failed ") + fault.call + ", " + fault.fault +
+                      (ended ? "" : ": harmless, killed later")];
   }
 
   bool RunStorm(uint64_t seed) {
@@ -210,6 +224,7 @@ class Season {
   const SteadyTime start_;
   Totals totals_;
   size_t next_case_ = 0;
+  size_t next_fault_ = 0;
 };
 
 }  // namespace
@@ -218,10 +233,9 @@ class Season {
 int main(int argc, char** argv) {
   delayd::storm::Flags flags;
   if (!delayd::storm::Parse(argc, argv, &flags)) {
-    std::fprintf(
-        stderr,
-        "usage: storm [--power-cut] [--cycles N] [--seconds S] [--seed N] [--per-storm N] [--point "
-        "NAME[:HIT]]\n");
+    std::fprintf(stderr,
+                 "usage: storm [--power-cut | --io-faults] [--cycles N] [--seconds S] [--seed N] "
+                 "[--per-storm N] [--point NAME[:HIT]]\n");
     return 2;
   }
   return delayd::storm::Season(flags).Run();

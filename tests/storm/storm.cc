@@ -15,8 +15,7 @@
 #include "base/check.h"
 #include "protocol/client.h"
 #include "protocol/job_json.h"
-#include "storage/rocks_job_store.h"
-#include "storage/verify.h"
+#include "tests/storm/stopped_store.h"
 #include "tests/support/notify_socket.h"
 
 namespace delayd::storm {
@@ -72,7 +71,7 @@ Storm::Storm(const StormOptions& options)
 
 Storm::~Storm() = default;
 
-bool Storm::TryStart(const std::string& crash_at) {
+bool Storm::TryStart(const std::map<std::string, std::string>& fault) {
   const testing::NotifySocket notify(options_.directory + "/notify.sock");
   testing::ProcessOptions options;
   options.argv = {DELAYD_BIN_DIR "/delayd_crashing",
@@ -84,9 +83,7 @@ bool Storm::TryStart(const std::string& crash_at) {
                  {"DELAYD_MEMORY_HORIZON", "1s"},
                  {"DELAYD_DEFAULTS_BACKOFF_INITIAL", "50ms"},
                  {"DELAYD_DEFAULTS_BACKOFF_MAX", "400ms"}};
-  if (!crash_at.empty()) {
-    options.env["DELAYD_CRASH_AT"] = crash_at;
-  }
+  options.env.insert(fault.begin(), fault.end());
   options.stderr_path = options_.directory + "/log";
   daemon_ = std::make_unique<testing::Process>(options);
   return notify.WaitForReady(daemon_.get());
@@ -96,7 +93,7 @@ void Storm::StartAgain() {
   if (!ok()) {
     return;
   }
-  if (!TryStart("")) {
+  if (!TryStart()) {
     Violation("the daemon does not come up again; it says:\n" + LastLogLines());
   }
 }
@@ -120,7 +117,7 @@ std::string Storm::LastLogLines() const {
 }
 
 // Between the death of one daemon and the start of the next.
-void Storm::NoteDeath() {
+void Storm::NoteDeath(bool look) {
   daemon_.reset();
   history_.Note("kill", {});
   for (const auto& client : clients_) {
@@ -130,8 +127,8 @@ void Storm::NoteDeath() {
       return;
     }
   }
-  if (random_() % 4 == 0) {
-    VerifyData();
+  if (look || random_() % 4 == 0) {
+    NoteStore();
   }
 }
 
@@ -184,7 +181,7 @@ bool Storm::CrashAt(const CrashPointCase& point, uint32_t hit) {
       TearNewestLog();
     }
   }
-  const bool ready = TryStart(crash_at);
+  const bool ready = TryStart({{"DELAYD_CRASH_AT", crash_at}});
   const bool at_start = point.when != Reached::kUnderLoad && point.when != Reached::kOnStop;
   bool died = !ready;
   if (ready && !at_start) {
@@ -212,6 +209,29 @@ bool Storm::CrashAt(const CrashPointCase& point, uint32_t hit) {
     daemon_.reset();
   }
   return reached;
+}
+
+bool Storm::FailIo(const IoFaultCase& fault, uint32_t call) {
+  daemon_->Signal(SIGKILL);
+  daemon_->Wait();
+  NoteDeath();
+  const std::string what = std::string(fault.call) + ":" + std::to_string(call) + ":" + fault.fault;
+  const bool ready = TryStart({{"DELAYD_IO_FAULT", what}});
+  const bool ended = !ready || WaitForDeath(fault.ends ? 20'000 : 500);
+  if (!ended) {
+    daemon_->Signal(SIGKILL);
+  }
+  const testing::ProcessResult result = daemon_->Wait();
+  if (!ended && fault.ends) {
+    Violation("I17: after " + what + " the daemon goes on:\n" + LastLogLines());
+  } else if (ended && (result.signal != 0 || result.exit_code == 0)) {
+    Violation("I17: after " + what + " the daemon ended with exit code " +
+              std::to_string(result.exit_code) + ", signal " + std::to_string(result.signal) +
+              ":\n" + LastLogLines());
+  }
+  NoteDeath(true);
+  StartAgain();
+  return ended;
 }
 
 void Storm::CutPower(CutFileSystem* disk) {
@@ -251,8 +271,9 @@ void Storm::TearNewestLog() {
   }
 }
 
-void Storm::VerifyData() {
-  auto store = storage::OpenRocksJobReader({.path = options_.data_dir});
+// What is on disk goes into the history: the checker holds it against what was answered.
+void Storm::NoteStore() {
+  const auto store = ReadStoppedStore(options_.data_dir);
   // A first start that was cut short has left nothing to read.
   if (!store.ok() && fs::exists(options_.data_dir + "/FORMAT")) {
     return Violation("the stopped store cannot be read: " + std::string(store.status().message()));
@@ -260,12 +281,9 @@ void Storm::VerifyData() {
   if (!store.ok()) {
     return;
   }
-  const auto report = storage::VerifyStore(**store);
-  if (!report.ok()) {
-    return Violation("verify: " + std::string(report.status().message()));
-  }
-  for (const storage::Disagreement& one : report->disagreements) {
-    Violation("I14: " + one.what);
+  history_.Disk(*store);
+  if (!store->faults.empty()) {
+    Violation("I14: " + store->faults.front());
   }
 }
 
@@ -369,7 +387,7 @@ void Storm::Finish() {
     Violation("the last stop ended with exit code " + std::to_string(code));
   }
   daemon_.reset();
-  VerifyData();
+  NoteStore();
   CheckLog();
   checker::History history;
   const Status read = checker::ReadHistory(history_path(), &history);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -15,6 +16,7 @@
 #include "tests/storm/crash_points.h"
 #include "tests/storm/cut_file_system.h"
 #include "tests/storm/history_log.h"
+#include "tests/storm/io_faults.h"
 #include "tests/support/process.h"
 
 namespace delayd::storm {
@@ -38,6 +40,8 @@ class Storm {
   void StopInOrder();
   // False: it did not come to that place.
   bool CrashAt(const CrashPointCase& point, uint32_t hit);
+  // False: the daemon went on, because the fault did not strike or did no harm.
+  bool FailIo(const IoFaultCase& fault, uint32_t call);
   // Cuts the power under the running daemon; then a new start on what the disk has kept.
   void CutPower(CutFileSystem* disk);
   // Drains, lists what is left, checks the history and the store.
@@ -52,14 +56,15 @@ class Storm {
   std::string history_path() const { return options_.directory + "/history.jsonl"; }
 
  private:
-  // Ready, or ended before it was.
-  bool TryStart(const std::string& crash_at);
+  // Ready, or ended before it was. `fault`: what shall become of the daemon, in its environment.
+  bool TryStart(const std::map<std::string, std::string>& fault = {});
   void StartAgain();
   void StartClients();
   bool WaitForDeath(int milliseconds);
-  void NoteDeath();
+  // `look`: at the stopped store; else it is done after every fourth death.
+  void NoteDeath(bool look = false);
   void TearNewestLog();
-  void VerifyData();
+  void NoteStore();
   void CheckLog();
   void WaitUntilDrained();
   void ListWhatIsLeft();

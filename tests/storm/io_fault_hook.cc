@@ -1,0 +1,34 @@
+// The store's environment in the daemon that storms kill: with DELAYD_IO_FAULT=CALL:N:FAULT the
+// N-th such call of its file system fails, once (tests/storm/io_faults.h has the names).
+#include <cstdlib>
+#include <memory>
+
+#include <rocksdb/env.h>
+
+#include "base/check.h"
+#include "tests/storm/io_faults.h"
+#include "tests/support/fault_file_system.h"
+
+namespace delayd::storage {
+
+// storage/store_env.cc, which is compiled under this name here.
+std::unique_ptr<rocksdb::Env> NewRealStoreEnv(rocksdb::Env* base);
+
+namespace {
+
+rocksdb::Env* FaultyDisk(const char* fault) {
+  static std::unique_ptr<rocksdb::Env> env;
+  const auto disk = std::make_shared<testing::FaultFileSystem>();
+  DELAYD_CHECK(storm::PlanIoFault(fault, disk.get()));
+  env = rocksdb::NewCompositeEnv(disk);
+  return env.get();
+}
+
+}  // namespace
+
+std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base) {
+  const char* fault = std::getenv("DELAYD_IO_FAULT");  // NOLINT(concurrency-mt-unsafe)
+  return NewRealStoreEnv(fault != nullptr ? FaultyDisk(fault) : base);
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,29 @@
+// tests/storm/io_faults.h — the disk errors that a storm gives the daemon to live through, or to
+// end by.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace delayd::testing {
+class FaultFileSystem;
+}  // namespace delayd::testing
+
+namespace delayd::storm {
+
+struct IoFaultCase {
+  const char* call;   // IoCallName
+  const char* fault;  // "eio", "enospc", "short"
+  // Storms pick one of the first so many calls of that kind after the start.
+  uint32_t calls_max;
+  // A commit stands behind it, or what a commit needs: the daemon must end by itself.
+  bool ends;
+};
+
+std::span<const IoFaultCase> IoFaultCases();
+
+// "CALL:N:FAULT", N from 0. False when `text` is not that.
+bool PlanIoFault(const std::string& text, testing::FaultFileSystem* disk);
+
+}  // namespace delayd::storm
