@@ -153,6 +153,22 @@ Status UnknownVerb(const std::string& word, const std::vector<std::unique_ptr<Ve
                     (protocol::Nearest(word, names).empty() ? "; see: delayctl --help" : ""));
 }
 
+Status OnlyGlobalOptions(std::vector<std::string> words) {
+  Options own;
+  Options global;
+  GlobalValues values;
+  bool version = false;
+  own.Flag("-V,--version", &version, "");
+  DeclareGlobals(&global, &values);
+  CLI::App app;
+  Status bad_value;
+  AddOptions(own, "Options", &app, &bad_value);
+  AddOptions(global, "Global options", &app, &bad_value);
+  std::string help;
+  DELAYD_RETURN_IF_ERROR(RunParser(&app, std::move(words), LongNames(own, global), &help));
+  return bad_value;
+}
+
 // Without a verb there is help, the version, or a mistake.
 StatusOr<Invocation> WithoutVerb(const std::vector<std::string>& words,
                                  const std::vector<std::unique_ptr<Verb>>& verbs) {
@@ -164,6 +180,7 @@ StatusOr<Invocation> WithoutVerb(const std::vector<std::string>& words,
   } else if (Contains(words, "-h") || Contains(words, "--help")) {
     invocation.help = LongHelp(verbs);
   } else {
+    DELAYD_RETURN_IF_ERROR(OnlyGlobalOptions(words));
     return UsageError("no verb given; see: delayctl --help");
   }
   return invocation;

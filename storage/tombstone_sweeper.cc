@@ -1,6 +1,7 @@
 #include "storage/tombstone_sweeper.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/coding.h"
@@ -13,12 +14,19 @@ namespace {
 // Fewer than one dead row in so many living ones is passed over without being noticed.
 constexpr uint64_t kLivingPerDelete = 4;
 
+// A mass cancel that pauses for so long is over.
+constexpr std::chrono::milliseconds kQuiet{500};
+constexpr uint64_t kRestPerMin = 10;
+
 }  // namespace
 
 TombstoneSweeper::TombstoneSweeper(rocksdb::DB* db,
                                    const std::vector<rocksdb::ColumnFamilyHandle*>* families,
                                    uint64_t deletes_min)
-    : db_(db), families_(families), deletes_min_(deletes_min) {}
+    : db_(db),
+      families_(families),
+      deletes_min_(deletes_min),
+      next_rest_(deletes_min / kRestPerMin) {}
 
 TombstoneSweeper::~TombstoneSweeper() {
   {
@@ -60,34 +68,29 @@ void TombstoneSweeper::MoveMark(const Batch& batch) {
 void TombstoneSweeper::NoteBatch(const Batch& batch) {
   MoveMark(batch);
   const std::lock_guard lock(mutex_);
+  const uint64_t before = deletes_.count;
   for (size_t i = 0; i < batch.size(); ++i) {
     const Batch::Op op = batch.op(i);
     if (op.table == Table::kTimers && op.is_delete && op.key > low_water_mark_) {
       deletes_.Add(op.key);
     }
   }
-  if (wanted_) {
-    return;  // one is under way; its thread looks at these after it
+  if (wanted_ || deletes_.count < next_rest_) {
+    return;  // one is under way, whose thread looks at these after it; or there are few
   }
-  if (deletes_.count < std::max(next_look_, deletes_min_)) {
-    return;
+  if (deletes_.count >= std::max(next_look_, deletes_min_)) {
+    wanted_ = ManyOfAllRows(deletes_.count);
+    next_look_ = wanted_ ? 0 : deletes_.count + deletes_.count / 8;
   }
-  if (!WorthSweeping(deletes_.count)) {
-    next_look_ = deletes_.count + deletes_.count / 8;
-    return;
-  }
-  wanted_ = true;
-  next_look_ = 0;
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { Run(); });
   }
-  wake_.notify_one();
+  if (wanted_ || before < next_rest_) {
+    wake_.notify_one();
+  }
 }
 
-bool TombstoneSweeper::WorthSweeping(uint64_t deletes) const {
-  if (deletes < deletes_min_) {
-    return false;
-  }
+bool TombstoneSweeper::ManyOfAllRows(uint64_t deletes) const {
   uint64_t living = 0;
   db_->GetIntProperty((*families_)[static_cast<size_t>(Table::kTimers)],
                       rocksdb::DB::Properties::kEstimateNumKeys,
@@ -97,19 +100,32 @@ bool TombstoneSweeper::WorthSweeping(uint64_t deletes) const {
 
 void TombstoneSweeper::Run() {
   std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [this] { return wanted_ || ending_; });
-    if (ending_) {
-      return;
+  while (!ending_) {
+    if (!wanted_) {
+      AwaitQuiet(&lock);
+      continue;
     }
     const Deletes deletes = std::exchange(deletes_, {});
+    next_rest_ = deletes_min_ / kRestPerMin;
     lock.unlock();
     Sweep(deletes);
     lock.lock();
     // Those that came meanwhile may have been the last for a long time.
-    wanted_ = WorthSweeping(deletes_.count);
+    wanted_ = deletes_.count >= deletes_min_ && ManyOfAllRows(deletes_.count);
     ++done_;
   }
+}
+
+// Until a sweep is wanted; wants one itself when no more deletes come.
+void TombstoneSweeper::AwaitQuiet(std::unique_lock<std::mutex>* lock) {
+  const auto is_called = [this] { return wanted_ || ending_; };
+  wake_.wait(*lock, [&] { return is_called() || deletes_.count >= next_rest_; });
+  const uint64_t seen = deletes_.count;
+  if (is_called() || wake_.wait_for(*lock, kQuiet, is_called) || deletes_.count != seen) {
+    return;
+  }
+  wanted_ = ManyOfAllRows(seen);
+  next_rest_ = seen + std::max<uint64_t>(seen / 8, 1);
 }
 
 void TombstoneSweeper::Sweep(const Deletes& deletes) {

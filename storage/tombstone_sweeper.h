@@ -3,7 +3,8 @@
 // What:    a scan passes over deleted rows at about 0.4 µs each. Below the low-water mark nobody
 //          scans; but far jobs that are cancelled lie above it, and without traffic RocksDB lets
 //          them lie. When they have become many, and a good part of all rows, the range they lie in
-//          is compacted, on a thread of its own, while commits go on.
+//          is compacted, on a thread of its own, while commits go on; when no more of them come,
+//          a few suffice.
 // Errors:  none: a compaction that fails is noticed by the store's listener.
 // Threads: NoteBatch and the destructor from the committer's thread; one thread inside.
 // Cost:    a comparison a deleted timer; a compaction rewrites the range, seldom.
@@ -27,7 +28,8 @@ namespace delayd::storage {
 
 class TombstoneSweeper {
  public:
-  // `deletes_min`: no compaction for fewer. Database and handles must outlive the sweeper.
+  // `deletes_min`: no compaction for fewer, or for fewer than a tenth of them when none has been
+  // deleted for kQuiet. Database and handles must outlive the sweeper.
   TombstoneSweeper(rocksdb::DB* db,
                    const std::vector<rocksdb::ColumnFamilyHandle*>* families,
                    uint64_t deletes_min);
@@ -51,8 +53,9 @@ class TombstoneSweeper {
   };
 
   void MoveMark(const Batch& batch);
-  bool WorthSweeping(uint64_t deletes) const;
+  bool ManyOfAllRows(uint64_t deletes) const;
   void Run();
+  void AwaitQuiet(std::unique_lock<std::mutex>* lock);
   void Sweep(const Deletes& deletes);
 
   rocksdb::DB* const db_;
@@ -69,7 +72,8 @@ class TombstoneSweeper {
   bool wanted_ = false;  // guarded by mutex_
   bool ending_ = false;  // guarded by mutex_
   Deletes deletes_;      // since the last sweep began; guarded by mutex_
-  std::thread thread_;   // started with the first sweep
+  uint64_t next_rest_;   // so many are swept when it is quiet; guarded by mutex_
+  std::thread thread_;   // started with the first deletes that may be swept
 };
 
 }  // namespace delayd::storage

@@ -54,7 +54,10 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"enqueu"}, "unknown verb 'enqueu'; did you mean 'enqueue'?"},
       {{"frobnicate"}, "unknown verb 'frobnicate'; see: delayctl --help"},
-      {{"--foo"}, "no verb given"},
+      {{"--foo"}, "unknown option '--foo'"},
+      {{"--verison"}, "unknown option '--verison'; did you mean '--version'?"},
+      {{"--timeout"}, "--timeout needs a value"},
+      {{"--utc", "--server", "unix:/x"}, "no verb given"},
       {{"list", "--limt", "3"}, "list: unknown option '--limt'; did you mean '--limit'?"},
       {{"list", "--limt=3"}, "unknown option '--limt'; did you mean '--limit'?"},
       {{"list", "-x"}, "unknown option '-x'"},

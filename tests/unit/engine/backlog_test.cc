@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "storage/keys.h"
 #include "tests/unit/engine/engine_harness.h"
+#include "tests/unit/engine/reads_through.h"
 
 namespace delayd::engine {
 namespace {
@@ -271,13 +272,9 @@ TEST(BacklogTest, P10RoomForAQueueThatHasNothingInMemoryIsMadeInSteps) {
 }
 
 // One scan of the timers fails, or shows keys that lack their last byte.
-class OneBadScan final : public storage::JobReader {
+class OneBadScan final : public ReadsThrough {
  public:
-  OneBadScan(const storage::JobReader& store, int bad) : store_(store), bad_(bad) {}
-
-  Status Get(storage::Table table, std::string_view key, std::string* value) const override {
-    return store_.Get(table, key, value);
-  }
+  OneBadScan(const storage::JobReader& store, int bad) : ReadsThrough(store), bad_(bad) {}
 
   Status Scan(storage::Table table,
               std::string_view from,
@@ -287,13 +284,12 @@ class OneBadScan final : public storage::JobReader {
     if (is_bad && bad_ % 2 == 0) {
       return Unavailable("the disk does not answer", "storage_io");
     }
-    return store_.Scan(table, from, to, [&](std::string_view key, std::string_view value) {
+    return ReadsThrough::Scan(table, from, to, [&](std::string_view key, std::string_view value) {
       return visit(key.substr(0, key.size() - (is_bad ? 1 : 0)), value);
     });
   }
 
  private:
-  const storage::JobReader& store_;
   const int bad_;
   mutable int scans_ = 0;
 };

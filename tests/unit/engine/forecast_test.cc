@@ -1,5 +1,6 @@
 #include "base/limits.h"
 #include "tests/unit/engine/engine_harness.h"
+#include "tests/unit/engine/reads_through.h"
 
 namespace delayd::engine {
 namespace {
@@ -128,26 +129,19 @@ TEST(ForecastTest, RefusesWhatCannotBeForeseen) {
 }
 
 // Fails the n-th scan, from 0 on.
-class FailingScan final : public storage::JobReader {
+class FailingScan final : public ReadsThrough {
  public:
-  explicit FailingScan(const storage::JobReader& store) : store_(store) {}
-
-  Status Get(storage::Table table, std::string_view key, std::string* value) const override {
-    return store_.Get(table, key, value);
-  }
+  using ReadsThrough::ReadsThrough;
 
   Status Scan(storage::Table table,
               std::string_view from,
               std::string_view to,
               const Visitor& visit) const override {
     return scans_until_failure-- == 0 ? Unavailable("the disk does not answer", "storage_io")
-                                      : store_.Scan(table, from, to, visit);
+                                      : ReadsThrough::Scan(table, from, to, visit);
   }
 
   mutable int scans_until_failure = -1;
-
- private:
-  const storage::JobReader& store_;
 };
 
 // In each of so many steps more jobs at one moment than may be counted, there are that many steps.

@@ -6,34 +6,28 @@
 #include "storage/keys.h"
 #include "storage/memory_job_store.h"
 #include "tests/unit/engine/engine_harness.h"
+#include "tests/unit/engine/reads_through.h"
 
 namespace delayd::engine {
 namespace {
 
 using storage::Table;
 
-class CountedScans final : public storage::JobReader {
+class CountedScans final : public ReadsThrough {
  public:
-  explicit CountedScans(const storage::JobReader& store) : store_(store) {}
-
-  Status Get(Table table, std::string_view key, std::string* value) const override {
-    return store_.Get(table, key, value);
-  }
+  using ReadsThrough::ReadsThrough;
 
   Status Scan(Table table,
               std::string_view from,
               std::string_view to,
               const Visitor& visit) const override {
     ++scans;
-    const Status scanned = store_.Scan(table, from, to, visit);
+    const Status scanned = ReadsThrough::Scan(table, from, to, visit);
     return fails ? Unavailable("the disk does not answer", "storage_io") : scanned;
   }
 
   mutable int scans = 0;
   bool fails = false;
-
- private:
-  const storage::JobReader& store_;
 };
 
 WallTime DueOf(uint64_t i) {

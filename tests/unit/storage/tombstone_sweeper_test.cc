@@ -95,6 +95,17 @@ TEST_F(SweepTest, WhatAMassCancelLeavesIsTakenAway) {
   EXPECT_EQ(DeletionsOnDisk(), 0U);
 }
 
+TEST_F(SweepTest, WhatIsLeftIsTakenAwayWhenNoMoreComes) {
+  Open();
+  Commit(0, kDeletes / 4 + 6, false, 1);
+  Commit(3, kDeletes / 4 + 3, true, 1);
+  while (AsRocks(*store_).sweeps_done() == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Rows(), 6U);
+  EXPECT_EQ(DeletionsOnDisk(), 0U);
+}
+
 TEST_F(SweepTest, AcksBelowTheMarkAreLeftToRocksDb) {
   Open();
   Commit(0, kDeletes, false, 1);
