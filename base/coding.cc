@@ -52,20 +52,20 @@ __attribute__((target("sse4.2"))) uint32_t CrcSse42(const unsigned char* data,
 
 uint64_t ByteReader::Varint() {
   uint64_t value = 0;
-  for (int shift = 0;; shift += 7) {
-    const uint8_t byte = U8();
-    if (!ok_) {
-      return 0;
-    }
+  size_t at = position_;
+  for (int shift = 0; ok_ && at < bytes_.size(); shift += 7) {
+    const auto byte = static_cast<uint8_t>(bytes_[at++]);
     // The tenth byte has room for one bit only.
     if (shift == 63 && byte > 1) {
       break;
     }
     value |= uint64_t{byte & 0x7fU} << shift;
     if ((byte & 0x80) == 0) {
+      position_ = at;
       return value;
     }
   }
+  position_ = at;
   ok_ = false;
   return 0;
 }

@@ -222,7 +222,7 @@ StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::stri
   SealReader in(table, key, value, kRecordVersion3);
   JobRecord record = ReadJobFields(&in, in.version());
   record.id = id;
-  DELAYD_RETURN_IF_ERROR(in.Finish(Subject(record.id)));
+  DELAYD_RETURN_IF_ERROR(in.Finish([&] { return Subject(record.id); }));
   return record;
 }
 
@@ -253,7 +253,7 @@ StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_vi
   DELAYD_ASSIGN_OR_RETURN(const JobId id, ParseIndexKey(key));
   SealReader in(Table::kBig, key, value);
   const std::string_view payload = in.Rest();
-  DELAYD_RETURN_IF_ERROR(in.Finish("payload of " + Subject(id)));
+  DELAYD_RETURN_IF_ERROR(in.Finish([&] { return "payload of " + Subject(id); }));
   return payload;
 }
 

@@ -47,8 +47,12 @@ uint32_t SealReader::Varint32() {
   return static_cast<uint32_t>(number);
 }
 
-Status SealReader::Finish(std::string_view subject) const {
-  const std::string who(subject);
+bool SealReader::IsGood() const {
+  return !body_.empty() && SealCrc(table_, key_, body_) == stored_crc_ && KnowsVersion() &&
+         reader_.ok() && !rejected_ && reader_.remaining() == 0;
+}
+
+Status SealReader::Failure(const std::string& who) const {
   const std::string where =
       std::to_string(reader_.position()) + " of " + std::to_string(value_size_);
   const uint32_t crc = SealCrc(table_, key_, body_);
@@ -63,10 +67,7 @@ Status SealReader::Finish(std::string_view subject) const {
     return DataLoss(who + ": record version " + std::to_string(version_) +
                     " is not known to this program; run the newer delayd that wrote it");
   }
-  if (!reader_.ok() || rejected_ || reader_.remaining() != 0) {
-    return DataLoss(who + ": record malformed at byte " + where);
-  }
-  return OkStatus();
+  return DataLoss(who + ": record malformed at byte " + where);
 }
 
 Status SealReader::FinishHead() const {

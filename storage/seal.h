@@ -69,8 +69,11 @@ class SealReader {
   // A field holds what no writer of this version writes.
   void Reject() { rejected_ = true; }
 
-  // `subject` names the object in the message: "job 42".
-  Status Finish(std::string_view subject) const;
+  // `subject()` names the object in the message, "job 42"; it is asked only when there is one.
+  template <typename Subject>
+  Status Finish(const Subject& subject) const {
+    return IsGood() ? OkStatus() : Failure(subject());
+  }
 
   bool KnowsVersion() const { return version_ >= kRecordVersion && version_ <= newest_; }
 
@@ -78,6 +81,9 @@ class SealReader {
   Status FinishHead() const;
 
  private:
+  bool IsGood() const;
+  Status Failure(const std::string& who) const;
+
   Table table_;
   std::string_view key_;
   std::string_view body_;

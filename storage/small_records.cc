@@ -75,7 +75,7 @@ StatusOr<IndexRecord> DecodeIndexRecord(std::string_view key, std::string_view v
   record.place = static_cast<IndexRecord::Place>(place);
   record.queue = QueueId{in.Varint32()};
   record.at = WallFromMillis(in.Signed());
-  DELAYD_RETURN_IF_ERROR(in.Finish("index of job " + std::to_string(ToInt(id))));
+  DELAYD_RETURN_IF_ERROR(in.Finish([&] { return "index of job " + std::to_string(ToInt(id)); }));
   return record;
 }
 
@@ -112,8 +112,10 @@ StatusOr<KeyRecord> DecodeKeyRecord(std::string_view key, std::string_view value
   if ((flags & kHasFinished) != 0) {
     record.finished = WallFromMillis(in.Signed());
   }
-  DELAYD_RETURN_IF_ERROR(in.Finish("key " + std::string(parts.key) + " in queue number " +
-                                   std::to_string(ToInt(parts.queue))));
+  DELAYD_RETURN_IF_ERROR(in.Finish([&] {
+    return "key " + std::string(parts.key) + " in queue number " +
+           std::to_string(ToInt(parts.queue));
+  }));
   return record;
 }
 
@@ -160,7 +162,8 @@ StatusOr<DoneRecord> DecodeDoneRecord(std::string_view key, std::string_view val
     record.created = WallFromMillis(in.Signed());
     record.key = in.Rest();
   }
-  DELAYD_RETURN_IF_ERROR(in.Finish("finished job " + std::to_string(ToInt(parts.id))));
+  DELAYD_RETURN_IF_ERROR(
+      in.Finish([&] { return "finished job " + std::to_string(ToInt(parts.id)); }));
   return record;
 }
 
@@ -200,7 +203,7 @@ StatusOr<QueueRecord> DecodeQueueRecord(std::string_view key, std::string_view v
       timed.boot_end = BootFromMillis(in.Signed());
     }
   }
-  DELAYD_RETURN_IF_ERROR(in.Finish("queue " + std::string(key)));
+  DELAYD_RETURN_IF_ERROR(in.Finish([&] { return "queue " + std::string(key); }));
   return record;
 }
 
@@ -219,7 +222,8 @@ StatusOr<QueueCounts> DecodeQueueCounts(std::string_view key, std::string_view v
   QueueCounts counts;
   counts.pending = in.Varint();
   counts.dead = in.Varint();
-  DELAYD_RETURN_IF_ERROR(in.Finish("counts of queue number " + std::to_string(ToInt(queue))));
+  DELAYD_RETURN_IF_ERROR(
+      in.Finish([&] { return "counts of queue number " + std::to_string(ToInt(queue)); }));
   return counts;
 }
 
@@ -234,7 +238,7 @@ std::string EncodeNumber(std::string_view key, uint64_t number) {
 StatusOr<uint64_t> DecodeNumber(std::string_view key, std::string_view value) {
   SealReader in(Table::kMeta, key, value);
   const uint64_t number = in.U64();
-  DELAYD_RETURN_IF_ERROR(in.Finish("meta " + std::string(key)));
+  DELAYD_RETURN_IF_ERROR(in.Finish([&] { return "meta " + std::string(key); }));
   return number;
 }
 
@@ -254,7 +258,7 @@ StatusOr<ClockRecord> DecodeClockRecord(std::string_view key, std::string_view v
   record.wall = WallFromMillis(in.Signed());
   record.boot_id = in.U64();
   record.boot = BootFromMillis(in.Signed());
-  DELAYD_RETURN_IF_ERROR(in.Finish("meta " + std::string(key)));
+  DELAYD_RETURN_IF_ERROR(in.Finish([&] { return "meta " + std::string(key); }));
   return record;
 }
 

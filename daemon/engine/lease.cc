@@ -12,6 +12,9 @@ namespace delayd::engine {
 using storage::IndexRecord;
 using storage::JobRecord;
 
+// A view is large to move; most leases ask for fewer.
+constexpr uint32_t kViewsReserved = 100;
+
 Status EngineCore::ValidateClient(std::string_view client) {
   if (client.size() > limits::kClientNameBytesMax) {
     return InvalidArgument("the client's name has " + std::to_string(client.size()) +
@@ -149,6 +152,9 @@ Leased EngineCore::HandOut(const Lease& command) {
       break;
     }
     bytes += view->payload_bytes;
+    if (leased.jobs.empty()) {
+      leased.jobs.reserve(std::min(command.count, kViewsReserved));
+    }
     leased.jobs.push_back(std::move(*view));
   }
   return leased;
