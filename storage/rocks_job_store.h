@@ -30,7 +30,7 @@ struct RocksJobStoreOptions {
   uint64_t block_cache_bytes = uint64_t{64} << 20;
   uint64_t wal_bytes_max = uint64_t{64} << 20;
   // After so many far jobs were cancelled, what they leave behind is worth a compaction.
-  uint64_t sweep_deletes_min = 2'000;
+  uint64_t sweep_deletes_min = 10'000;
   // Only at the operator's word (delayctl recover --accept-loss): damaged acknowledged batches, and
   // all that stand behind them, are copied aside, dropped and counted in the report.
   bool accept_loss = false;

@@ -223,11 +223,12 @@ class EngineCore final : public Engine {
   void DoEndWait(const EndWait& command);
   void TakeBack(const LeaseToken& token);
   Leased HandOut(const Lease& command);
-  std::optional<JobView> HandOutBest(const Lease& command);
-  StatusOr<JobView> HandOutSlot(Slot slot, const Lease& command);
+  // Both append to `out`: a view is large to move. False: nothing is ready.
+  bool HandOutBest(const Lease& command, std::vector<JobView>* out);
+  Status HandOutSlot(Slot slot, const Lease& command, std::vector<JobView>* out);
   // The lease of a job that is in the table and in no other place; `record` with its payload.
   JobView Grant(Slot slot,
-                storage::JobRecord record,
+                storage::JobRecord&& record,
                 Millis late,
                 const std::optional<Millis>& lease,
                 const std::string& client);

@@ -12,7 +12,7 @@ namespace delayd::engine {
 using storage::IndexRecord;
 using storage::JobRecord;
 
-// A view is large to move; most leases ask for fewer.
+// Most leases ask for fewer.
 constexpr uint32_t kViewsReserved = 100;
 
 Status EngineCore::ValidateClient(std::string_view client) {
@@ -57,7 +57,7 @@ Status EngineCore::ValidateLeaseCommand(const Lease& command) {
   return ValidateLease(command.lease);
 }
 
-StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const Lease& command) {
+Status EngineCore::HandOutSlot(Slot slot, const Lease& command, std::vector<JobView>* out) {
   const JobEntry& entry = jobs_[slot];
   const Located located{
       .state = JobState::kReady,
@@ -65,8 +65,9 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const Lease& command) {
       .slot = slot,
       .index = {
           .place = IndexRecord::Place::kTimers, .queue = entry.queue(), .at = entry.key_due()}};
-  DELAYD_ASSIGN_OR_RETURN(JobRecord record,
-                          ReadRecord(located, queues_[entry.queue()].ready.size()));
+  StatusOr<JobRecord> read = ReadRecord(located, queues_[entry.queue()].ready.size());
+  DELAYD_RETURN_IF_ERROR(read.status());
+  JobRecord& record = *read;
   const Millis late = entry.on_boot_clock() ? now_.boot - record.boot_due : now_.wall - record.due;
   if (late < Millis(0)) {
     // The wall clock was set back after the job had fired: it waits again (P2).
@@ -81,11 +82,12 @@ StatusOr<JobView> EngineCore::HandOutSlot(Slot slot, const Lease& command) {
   DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
   Unplace(slot);
   queues_[record.queue].bucket.Take(now_.boot);
-  return Grant(slot, std::move(record), late, command.lease, command.client);
+  out->push_back(Grant(slot, std::move(record), late, command.lease, command.client));
+  return OkStatus();
 }
 
 JobView EngineCore::Grant(Slot slot,
-                          JobRecord record,
+                          JobRecord&& record,
                           Millis late,
                           const std::optional<Millis>& lease,
                           const std::string& client) {
@@ -114,7 +116,7 @@ JobView EngineCore::Grant(Slot slot,
   return view;
 }
 
-std::optional<JobView> EngineCore::HandOutBest(const Lease& command) {
+bool EngineCore::HandOutBest(const Lease& command, std::vector<JobView>* out) {
   for (;;) {
     Queue* best = nullptr;
     for (const std::string& name : command.queues) {
@@ -125,37 +127,33 @@ std::optional<JobView> EngineCore::HandOutBest(const Lease& command) {
       }
     }
     if (best == nullptr) {
-      return std::nullopt;
+      return false;
+    }
+    if (out->empty()) {
+      out->reserve(std::min(command.count, kViewsReserved));
     }
     const Slot slot = best->ready.Top().slot;
-    StatusOr<JobView> view = HandOutSlot(slot, command);
-    if (view.ok()) {
-      return std::move(view).value();
+    const Status handed_out = HandOutSlot(slot, command, out);
+    if (handed_out.ok()) {
+      return true;
     }
-    if (view.status().code() == StatusCode::kNotFound) {
+    if (handed_out.code() == StatusCode::kNotFound) {
       continue;  // it expired and is among the dead now, or waits again
     }
-    if (view.status().code() != StatusCode::kDataLoss) {
-      Die(view.status());
-      return std::nullopt;
+    if (handed_out.code() != StatusCode::kDataLoss) {
+      Die(handed_out);
+      return false;
     }
-    Damaged(slot, view.status());
+    Damaged(slot, handed_out);
   }
 }
 
 Leased EngineCore::HandOut(const Lease& command) {
   Leased leased;
   size_t bytes = 0;
-  while (leased.jobs.size() < command.count && bytes < limits::kListPayloadBytesMax) {
-    std::optional<JobView> view = HandOutBest(command);
-    if (!view) {
-      break;
-    }
-    bytes += view->payload_bytes;
-    if (leased.jobs.empty()) {
-      leased.jobs.reserve(std::min(command.count, kViewsReserved));
-    }
-    leased.jobs.push_back(std::move(*view));
+  while (leased.jobs.size() < command.count && bytes < limits::kListPayloadBytesMax &&
+         HandOutBest(command, &leased.jobs)) {
+    bytes += leased.jobs.back().payload_bytes;
   }
   return leased;
 }

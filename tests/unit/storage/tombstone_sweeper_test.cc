@@ -8,6 +8,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/table_properties.h>
 
+#include "base/coding.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/rocks_options.h"
@@ -83,6 +84,38 @@ class SweepTest : public ::testing::Test {
   delayd::testing::TempDir dir_;
   std::unique_ptr<JobStore> store_;
 };
+
+uint64_t Head(int64_t due) {
+  return ByteReader(TimerKey(WallFromMillis(due), JobId{0})).U64();
+}
+
+TEST(DeletedTimersTest, CountsWhatLiesBetweenTheFirstAndTheLast) {
+  DeletedTimers deletes;
+  for (const int64_t due : {5, 3, 9, 4}) {
+    deletes.Add(TimerKey(WallFromMillis(due), JobId{7}));
+  }
+  EXPECT_EQ(deletes.count(), 4U);
+  EXPECT_EQ(deletes.first(), TimerKey(WallFromMillis(3), JobId{7}));
+  EXPECT_EQ(deletes.last(), TimerKey(WallFromMillis(9), JobId{7}));
+}
+
+// Workers ack in about the order of the due times: the mark follows a few jobs behind.
+TEST(DeletedTimersTest, WhatTheMarkHasPassedCountsNoMore) {
+  DeletedTimers deletes;
+  for (int64_t due = 0; due < 100'000; ++due) {
+    deletes.Add(TimerKey(WallFromMillis(due), JobId{1}));
+    if (due % 1000 == 999) {
+      deletes.Forget(Head(due - 100));
+      EXPECT_LE(deletes.count(), 120U) << "at " << due;
+    }
+  }
+  EXPECT_GE(deletes.first().substr(0, 8), TimerKey(WallFromMillis(99'899), JobId{0}).substr(0, 8));
+  EXPECT_EQ(deletes.last(), TimerKey(WallFromMillis(99'999), JobId{1}));
+  deletes.Forget(Head(100'000));
+  EXPECT_EQ(deletes.count(), 0U);
+  deletes.Add(TimerKey(WallFromMillis(3), JobId{1}));
+  EXPECT_EQ(deletes.first(), deletes.last());
+}
 
 TEST_F(SweepTest, WhatAMassCancelLeavesIsTakenAway) {
   Open();
