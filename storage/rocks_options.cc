@@ -61,6 +61,9 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::E
   // compaction of timers the small tables would wait until writes are slowed down for them. 7.8
   // retries failed flushes wrongly from 8 on.
   db.max_background_jobs = 3;
+  // The store stops at the first error. 7.8's own recovery can make a close wait for ever (RocksDB
+  // issue 11440).
+  db.max_bgerror_resume_count = 0;
   db.max_open_files = -1;
   db.bytes_per_sync = kMiB;
   // One commit at a time.

@@ -87,6 +87,12 @@ class StopOnBackgroundError final : public rocksdb::EventListener {
     cause_->Set(FromRocks(*error, "background write"));
   }
 
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/,
+                            rocksdb::Status /*error*/,
+                            bool* auto_recovery) override {
+    *auto_recovery = false;
+  }
+
  private:
   std::shared_ptr<StopCause> cause_;
 };
