@@ -26,7 +26,8 @@ TombstoneSweeper::TombstoneSweeper(rocksdb::DB* db,
     : db_(db),
       families_(families),
       deletes_min_(deletes_min),
-      next_rest_(deletes_min / kMinPerRest) {}
+      rest_min_(deletes_min / kMinPerRest),
+      next_rest_(rest_min_) {}
 
 TombstoneSweeper::~TombstoneSweeper() {
   {
@@ -126,7 +127,7 @@ void TombstoneSweeper::Run() {
       continue;
     }
     const DeletedTimers deletes = std::exchange(deletes_, {});
-    next_rest_ = deletes_min_ / kMinPerRest;
+    next_rest_ = rest_min_;
     lock.unlock();
     Sweep(deletes);
     lock.lock();
@@ -144,9 +145,8 @@ void TombstoneSweeper::AwaitQuiet(std::unique_lock<std::mutex>* lock) {
   if (is_called() || wake_.wait_for(*lock, kQuiet, is_called) || deletes_.count() != seen) {
     return;
   }
-  const uint64_t rest_min = deletes_min_ / kMinPerRest;
-  wanted_ = AreWorthSweeping(rest_min);
-  next_rest_ = std::max(rest_min, deletes_.count() + deletes_.count() / 8 + 1);
+  wanted_ = AreWorthSweeping(rest_min_);
+  next_rest_ = std::max(rest_min_, deletes_.count() + deletes_.count() / 8 + 1);
 }
 
 void TombstoneSweeper::Sweep(const DeletedTimers& deletes) {

@@ -76,6 +76,7 @@ class TombstoneSweeper {
   rocksdb::DB* const db_;
   const std::vector<rocksdb::ColumnFamilyHandle*>* const families_;
   const uint64_t deletes_min_;
+  const uint64_t rest_min_;  // when it is quiet
 
   uint64_t next_look_ = 0;  // at so many deletes; the committer's
 
@@ -88,7 +89,7 @@ class TombstoneSweeper {
   bool ending_ = false;
   uint64_t mark_ = 0;      // the low-water mark, as the beginning of a timer key
   DeletedTimers deletes_;  // since the last sweep began
-  uint64_t next_rest_;     // so many are swept when it is quiet
+  uint64_t next_rest_;     // so many are looked at when it is quiet; at least rest_min_
 
   std::thread thread_;  // started with the first deletes that may be swept
 };
