@@ -268,7 +268,7 @@ class Postgres(Server):
 MAKE = {
     "delayd": Delayd,
     "delayd HTTP": lambda: Delayd("http"),
-    "delayd put-batch": lambda: Delayd("beanstalk-batch"),
+    "delayd batches": lambda: Delayd("beanstalk-batch"),
     "beanstalkd -f0": lambda: Beanstalkd("-f0"),
     "beanstalkd -f50": lambda: Beanstalkd("-f50"),
     "Redis always": lambda: Redis("always"),

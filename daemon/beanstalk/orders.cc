@@ -62,12 +62,20 @@ std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
         waiting_->until = now.boot + std::chrono::seconds(command.count);
       }
       return OrderReserve(now);
+    case Verb::kReserveBatch:
+      BecomeWorker();
+      waiting_ = Waiting{.tag = last_tag(),
+                         .count = static_cast<uint32_t>(command.count),
+                         .until = now.boot + std::chrono::seconds(command.timeout)};
+      return OrderReserve(now);
     case Verb::kReserveJob:
       BecomeWorker();
       waiting_ = Waiting{.tag = last_tag()};
       return engine::LeaseJob{.job = IdOf(command.id)};
     case Verb::kDelete:
       return OrderDelete(IdOf(command.id), now);
+    case Verb::kDeleteBatch:
+      return OrderDeleteBatch(command, now, text);
     case Verb::kDeleteKey:
       return engine::Cancel{.job = KeyRef{.queue = used_->name, .key = std::string(command.name)},
                             .if_tag = {},
@@ -159,6 +167,7 @@ engine::Command BeanstalkSession::OrderReserve(const Now& now) {
     bound(now.boot, OnEmpty::kTimedOut);
   }
   engine::Lease lease;
+  lease.count = waiting.count;
   lease.wait = wait;
   lease.queues.reserve(watched_.size());
   for (Tube* const tube : watched_) {
@@ -175,6 +184,31 @@ engine::Command BeanstalkSession::OrderDelete(JobId id, const Now& now) {
     return engine::Ack{.token = *token, .brief = true};
   }
   return engine::Cancel{.job = id, .if_tag = {}, .brief = true};
+}
+
+std::optional<engine::Command> BeanstalkSession::OrderDeleteBatch(const Command& command,
+                                                                  const Now& now,
+                                                                  std::string* text) {
+  std::vector<uint64_t> ids;
+  if (ParseIds(command.body, command.count, &ids) != Refusal::kNone) {
+    text->append(reply::kBadFormat);
+    return std::nullopt;
+  }
+  auto deletion = std::make_unique<Deletion>();
+  for (const uint64_t number : ids) {
+    const JobId id = IdOf(number);
+    if (const std::optional<LeaseToken> token = reservations_.Take(id, now.boot)) {
+      deletion->AddReserved(*token);
+    } else {
+      deletion->AddOther(id);
+    }
+  }
+  std::vector<engine::Command> commands = deletion->TakeCommands();
+  slots_.back().deletion = std::move(deletion);
+  if (commands.size() > 1) {
+    also_ = SessionRequest{last_tag(), std::move(commands.back())};
+  }
+  return std::move(commands.front());
 }
 
 // Only who reserved a job may do these.

@@ -35,10 +35,27 @@ void AppendEnqueued(const engine::EnqueuedIds::Item& item, std::string* text) {
   AppendLine(item.existed ? "EXISTS" : "INSERTED", ToInt(item.id), text);
 }
 
+// A job, or in answer to reserve-batch an OK with all of them behind it.
+void AppendReserved(Verb verb, const std::vector<JobView>& jobs, std::string* text) {
+  const auto append = [&jobs](std::string* out) {
+    for (const JobView& job : jobs) {
+      AppendJob("RESERVED", ToInt(job.id), *job.payload, out);
+    }
+  };
+  if (verb != Verb::kReserveBatch) {
+    append(text);
+    return;
+  }
+  std::string body;
+  append(&body);
+  AppendOk(body, text);
+}
+
 }  // namespace
 
 bool BeanstalkSession::Render(Slot* slot, const engine::Reply& reply, std::string* text) {
-  if (reply.status.code() == StatusCode::kUnknown) {
+  const Status& status = slot->deletion == nullptr ? reply.status : slot->deletion->status();
+  if (status.code() == StatusCode::kUnknown) {
     FallSilent();
     return true;
   }
@@ -46,7 +63,8 @@ bool BeanstalkSession::Render(Slot* slot, const engine::Reply& reply, std::strin
     case Verb::kReserve:
     case Verb::kReserveWithTimeout:
     case Verb::kReserveJob:
-      return RenderReserved(reply, text);
+    case Verb::kReserveBatch:
+      return RenderReserved(slot->verb, reply, text);
     case Verb::kStats:
     case Verb::kStatsTube:
     case Verb::kStatsJob:
@@ -56,23 +74,24 @@ bool BeanstalkSession::Render(Slot* slot, const engine::Reply& reply, std::strin
     default:
       break;
   }
-  if (reply.status.ok()) {
+  if (status.ok()) {
     RenderDone(*slot, reply, text);
   } else {
-    RenderFailed(*slot, reply.status, text);
+    RenderFailed(*slot, status, text);
   }
   return true;
 }
 
-bool BeanstalkSession::RenderReserved(const engine::Reply& reply, std::string* text) {
+bool BeanstalkSession::RenderReserved(Verb verb, const engine::Reply& reply, std::string* text) {
   const auto* leased = std::get_if<engine::Leased>(&reply.body);
   if (!reply.status.ok()) {
     text->append(WordOf(reply.status));
   } else if (!leased->jobs.empty()) {
-    const JobView& job = leased->jobs.front();
-    reservations_.Add(*job.lease_token, job.lease_ends, job.lease);
-    AppendJob("RESERVED", ToInt(job.id), *job.payload, text);
-  } else if (slots_[static_cast<size_t>(waiting_->tag - first_tag_)].verb == Verb::kReserveJob) {
+    for (const JobView& job : leased->jobs) {
+      reservations_.Add(*job.lease_token, job.lease_ends, job.lease);
+    }
+    AppendReserved(verb, leased->jobs, text);
+  } else if (verb == Verb::kReserveJob) {
     text->append(reply::kNotFound);  // the client went away meanwhile
   } else if (input_ended_ || ended()) {
     text->append(reply::kTimedOut);
@@ -115,6 +134,9 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
       AppendOk(lines, text);
       break;
     }
+    case Verb::kDeleteBatch:
+      AppendOk(slot.deletion->TakeLines(), text);
+      break;
     case Verb::kDelete:
     case Verb::kDeleteKey:
       text->append(reply::kDeleted);

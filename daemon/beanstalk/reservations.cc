@@ -17,9 +17,15 @@ void Reservations::Drop(JobId id) {
 }
 
 std::optional<LeaseToken> Reservations::Take(JobId id, BootTime now) {
-  const std::optional<LeaseToken> token = Touch(id, now);
-  Drop(id);
-  return token;
+  const auto found = held_.find(id);
+  if (found == held_.end()) {
+    return std::nullopt;
+  }
+  const bool is_over = ends_.Get(found->second.end).at <= now;
+  const LeaseToken token = found->second.token;
+  ends_.Remove(found->second.end);
+  held_.erase(found);
+  return is_over ? std::nullopt : std::optional(token);
 }
 
 std::optional<LeaseToken> Reservations::Touch(JobId id, BootTime now) {

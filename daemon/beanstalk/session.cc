@@ -72,6 +72,9 @@ void BeanstalkSession::Receive(std::string_view bytes) {
 
 std::optional<SessionRequest> BeanstalkSession::Next(const Now& now) {
   now_ = now;
+  if (also_) {
+    return std::exchange(also_, std::nullopt);
+  }
   if (waiting_ && waiting_->ask_again) {
     waiting_->ask_again = false;
     return SessionRequest{waiting_->tag, OrderReserve(now)};
@@ -138,6 +141,9 @@ void BeanstalkSession::Answer(uint64_t tag, const engine::Reply& reply) {
   DELAYD_CHECK(tag - first_tag_ < slots_.size());
   Slot& slot = slots_[static_cast<size_t>(tag - first_tag_)];
   DELAYD_CHECK(!slot.answered);
+  if (slot.deletion != nullptr && !slot.deletion->Take(reply)) {
+    return;
+  }
   if (silent_ || Render(&slot, reply, TextOf(&slot))) {
     Finish(&slot);
   }
@@ -183,7 +189,7 @@ bool BeanstalkSession::wants_input() const {
 }
 
 bool BeanstalkSession::has_more() const {
-  if (waiting_ && waiting_->ask_again) {
+  if (also_ || (waiting_ && waiting_->ask_again)) {
     return true;
   }
   return !ended() && !waiting_ && !full() && !starved_;

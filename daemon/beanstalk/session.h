@@ -15,11 +15,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "daemon/beanstalk/deletion.h"
 #include "daemon/beanstalk/hub.h"
 #include "daemon/beanstalk/reservations.h"
 #include "daemon/session.h"
@@ -67,7 +69,8 @@ class BeanstalkSession final : public Session {
   struct Slot {
     Verb verb = Verb::kNone;
     bool answered = false;
-    std::string text;  // answered while another was in front
+    std::string text;                         // answered while another was in front
+    std::unique_ptr<Deletion> deletion = {};  // of delete-batch
   };
 
   // What a reserve without a job is answered with, when its wait is over.
@@ -76,6 +79,7 @@ class BeanstalkSession final : public Session {
   // A reserve under way: nothing behind it is read.
   struct Waiting {
     uint64_t tag = 0;
+    uint32_t count = 1;       // jobs it takes at most
     bool is_counted = false;  // among those that wait
     std::optional<BootTime> until;
     OnEmpty on_empty = OnEmpty::kTimedOut;
@@ -104,6 +108,9 @@ class BeanstalkSession final : public Session {
   std::optional<engine::Command> OrderBatch(const Command& command, std::string* text);
   engine::Command OrderReserve(const Now& now);
   engine::Command OrderDelete(JobId id, const Now& now);
+  std::optional<engine::Command> OrderDeleteBatch(const Command& command,
+                                                  const Now& now,
+                                                  std::string* text);
   engine::Command OrderPause(const Command& command);
   std::optional<engine::Command> OrderHeld(const Command& command,
                                            const Now& now,
@@ -116,7 +123,7 @@ class BeanstalkSession final : public Session {
   // ---- replies.cc: what the engine's answer is in words ----
   // False: the slot waits for one answer more.
   bool Render(Slot* slot, const engine::Reply& reply, std::string* text);
-  bool RenderReserved(const engine::Reply& reply, std::string* text);
+  bool RenderReserved(Verb verb, const engine::Reply& reply, std::string* text);
   void RenderFailed(const Slot& slot, const Status& status, std::string* text);
   void RenderDone(const Slot& slot, const engine::Reply& reply, std::string* text);
   void RenderLook(Slot* slot, const engine::Reply& reply, std::string* text);
@@ -126,6 +133,7 @@ class BeanstalkSession final : public Session {
   boost::circular_buffer<Slot> slots_;
   uint64_t first_tag_ = 0;  // of slots_.front()
   std::optional<Waiting> waiting_;
+  std::optional<SessionRequest> also_;  // the second half of a command, to be asked next
   Reservations reservations_;
   Now now_;  // of the last Next
 

@@ -68,8 +68,18 @@ void AddCommands(const Hub& hub, YamlMap* map) {
   map->Add("cmd-put",
            hub.count(Verb::kPut) + hub.count(Verb::kPutMs) + hub.count(Verb::kPutKey) +
                hub.count(Verb::kPutBatch));
+  const auto ours_like = [&hub](Verb verb) -> uint64_t {
+    switch (verb) {
+      case Verb::kDelete:
+        return hub.count(Verb::kDeleteKey) + hub.count(Verb::kDeleteBatch);
+      case Verb::kReserveWithTimeout:
+        return hub.count(Verb::kReserveBatch);
+      default:
+        return 0;
+    }
+  };
   for (const auto& [name, verb] : kCounted) {
-    map->Add(name, hub.count(verb) + (verb == Verb::kDelete ? hub.count(Verb::kDeleteKey) : 0));
+    map->Add(name, hub.count(verb) + ours_like(verb));
   }
 }
 

@@ -26,6 +26,8 @@ enum class Form : uint8_t {
   kPutMs,
   kPutKey,
   kPutBatch,
+  kDeleteBatch,
+  kCountTimeout,
   kKey,
 };
 
@@ -41,6 +43,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"put ", Verb::kPut, Form::kPut},
     {"reserve-with-timeout ", Verb::kReserveWithTimeout, Form::kTimeout},
     {"reserve-job ", Verb::kReserveJob, Form::kId},
+    {"reserve-batch ", Verb::kReserveBatch, Form::kCountTimeout},
     {"reserve", Verb::kReserve, Form::kNothing},
     {"delete ", Verb::kDelete, Form::kId},
     {"release ", Verb::kRelease, Form::kIdPriorityDelay},
@@ -67,6 +70,7 @@ constexpr auto kWords = std::to_array<Word>({
     {"put-key ", Verb::kPutKey, Form::kPutKey},
     {"put-batch ", Verb::kPutBatch, Form::kPutBatch},
     {"delete-key ", Verb::kDeleteKey, Form::kKey},
+    {"delete-batch ", Verb::kDeleteBatch, Form::kDeleteBatch},
 });
 
 // The next number, behind any spaces; false when there is none or it is above `max`.
@@ -141,12 +145,12 @@ Refusal ReadPut(Form form, std::string_view rest, size_t job_bytes_max, Command*
   return good ? Refusal::kNone : Refusal::kBadFormat;
 }
 
-Refusal ReadPutBatch(std::string_view rest, Command* command) {
+Refusal ReadBatch(std::string_view rest, size_t bytes_max, Command* command) {
   if (!ReadNumber(&rest, kBatchJobsMax, &command->count) ||
       !ReadNumber(&rest, kU32Max, &command->body_bytes)) {
     return Refusal::kBadFormat;
   }
-  if (command->body_bytes > kBatchBytesMax) {
+  if (command->body_bytes > bytes_max) {
     return Refusal::kJobTooBig;
   }
   return rest.empty() && command->count > 0 ? Refusal::kNone : Refusal::kBadFormat;
@@ -190,6 +194,9 @@ bool ReadArguments(Form form, std::string_view rest, Command* command) {
       return ReadNumber(&rest, kU32Max, &command->count);
     case Form::kTimeout:
       return ReadNumber(&rest, kTimeoutMax, &command->count);
+    case Form::kCountTimeout:
+      return ReadNumber(&rest, kBatchJobsMax, &command->count) && command->count > 0 &&
+             ReadNumber(&rest, kTimeoutMax, &command->timeout) && rest.empty();
     case Form::kTubeDelay:
       return ReadTubeDelay(rest, command);
     case Form::kAnything:
@@ -197,6 +204,7 @@ bool ReadArguments(Form form, std::string_view rest, Command* command) {
     case Form::kPutMs:
     case Form::kPutKey:
     case Form::kPutBatch:
+    case Form::kDeleteBatch:
       break;
   }
   return true;
@@ -209,7 +217,9 @@ Refusal ReadBehindVerb(Form form, std::string_view rest, size_t job_bytes_max, C
     case Form::kPutKey:
       return ReadPut(form, rest, job_bytes_max, command);
     case Form::kPutBatch:
-      return ReadPutBatch(rest, command);
+      return ReadBatch(rest, kBatchBytesMax, command);
+    case Form::kDeleteBatch:
+      return ReadBatch(rest, kIdsBytesMax, command);
     default:
       return ReadArguments(form, rest, command) ? Refusal::kNone : Refusal::kBadFormat;
   }
@@ -286,6 +296,18 @@ Refusal ParseBatch(std::string_view body,
     }
     body.remove_prefix(numbers.body_bytes + 2);
     jobs->push_back(job);
+  }
+  return body.empty() ? Refusal::kNone : Refusal::kBadFormat;
+}
+
+Refusal ParseIds(std::string_view body, uint64_t count, std::vector<uint64_t>* ids) {
+  ids->reserve(count);
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t id = 0;
+    if (!ReadNumber(&body, std::numeric_limits<uint64_t>::max(), &id)) {
+      return Refusal::kBadFormat;
+    }
+    ids->push_back(id);
   }
   return body.empty() ? Refusal::kNone : Refusal::kBadFormat;
 }

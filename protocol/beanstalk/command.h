@@ -1,7 +1,8 @@
 // protocol/beanstalk/command.h — one command of the beanstalk protocol, and how its line is read.
 //
 // What:    ParseCommandLine reads a line without its CR LF; the body of a put is not part of it.
-//          ParseBatch reads the body of our own put-batch. docs/protocol.md is the grammar.
+//          ParseBatch and ParseIds read the bodies of our own put-batch and delete-batch.
+//          docs/protocol.md is the grammar.
 // Units:   delays and times to run in milliseconds, whatever unit the verb has on the wire.
 // Errors:  a refusal in the command: what is wrong with it, in the order in which it is checked.
 // Threads: values; the views point into what was parsed.
@@ -51,6 +52,8 @@ enum class Verb : uint8_t {
   kPutKey,
   kPutBatch,
   kDeleteKey,
+  kReserveBatch,
+  kDeleteBatch,
   kNone,  // the line names no verb
 };
 inline constexpr size_t kVerbCount = static_cast<size_t>(Verb::kNone);
@@ -71,7 +74,8 @@ struct Command {
   Millis delay{0};
   Millis ttr{0};
   uint64_t count = 0;       // the bound of kick, the seconds of a timeout, the jobs of a batch
-  uint64_t body_bytes = 0;  // of a put: without its CR LF
+  uint64_t timeout = 0;     // of reserve-batch, in seconds
+  uint64_t body_bytes = 0;  // without its CR LF
   std::string_view name;    // a tube or a key
   std::string_view body;
 };
@@ -82,19 +86,22 @@ inline constexpr size_t kLineBytesMax = 224;
 inline constexpr size_t kLongLineBytesMax = 288;
 inline constexpr size_t kBatchJobsMax = 1000;
 inline constexpr size_t kBatchBytesMax = size_t{8} << 20;
+// Of ids: 20 digits and a space each.
+inline constexpr size_t kIdsBytesMax = kBatchJobsMax * 21;
 
 // 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with '-'.
 bool IsTubeName(std::string_view name);
 // 1 to 200 bytes without spaces and control characters.
 bool IsKey(std::string_view key);
 
-// Whether a body follows the line: a put that was not refused, or only for its size.
+// Whether a body follows the line: a verb with one that was not refused, or only for its size.
 inline bool HasBody(const Command& command) {
   switch (command.verb) {
     case Verb::kPut:
     case Verb::kPutMs:
     case Verb::kPutKey:
     case Verb::kPutBatch:
+    case Verb::kDeleteBatch:
       return command.refusal == Refusal::kNone || command.refusal == Refusal::kJobTooBig;
     default:
       return false;
@@ -118,5 +125,8 @@ Refusal ParseBatch(std::string_view body,
                    uint64_t count,
                    size_t job_bytes_max,
                    std::vector<BatchJob>* jobs);
+
+// The body of delete-batch: exactly `count` ids with spaces between them.
+Refusal ParseIds(std::string_view body, uint64_t count, std::vector<uint64_t>* ids);
 
 }  // namespace delayd::beanstalk

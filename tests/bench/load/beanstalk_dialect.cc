@@ -1,4 +1,4 @@
-// The beanstalk protocol, and delayd's put-batch where it is asked for. Whole seconds go as every
+// The beanstalk protocol, and delayd's batches where they are asked for. Whole seconds go as every
 // server of the protocol takes them.
 #include <charconv>
 
@@ -17,9 +17,7 @@ class BeanstalkDialect : public Dialect {
  public:
   explicit BeanstalkDialect(bool batches) : batches_(batches) {}
 
-  size_t JobsEach(Verb verb, size_t window) const override {
-    return batches_ && verb == Verb::kPut ? window : 1;
-  }
+  size_t JobsEach(Verb, size_t window) const override { return batches_ ? window : 1; }
 
   bool CanWait() const override { return true; }
 
@@ -39,18 +37,39 @@ class BeanstalkDialect : public Dialect {
     *out += "\r\n";
   }
 
-  void Lease(size_t, bool wait, std::string* out) override {
+  void Lease(size_t count, bool wait, std::string* out) override {
+    if (batches_) {
+      *out += "reserve-batch " + std::to_string(count) + (wait ? " 3600\r\n" : " 0\r\n");
+      return;
+    }
     *out += wait ? "reserve\r\n" : "reserve-with-timeout 0\r\n";
   }
 
   void Ack(std::span<const std::string_view> tokens, std::string* out) override {
-    *out += "delete ";
-    *out += tokens.front();
-    *out += "\r\n";
+    if (!batches_) {
+      *out += "delete ";
+      *out += tokens.front();
+      *out += "\r\n";
+      return;
+    }
+    std::string ids;
+    for (const std::string_view token : tokens) {
+      ids += ids.empty() ? "" : " ";
+      ids += token;
+    }
+    DeleteBatch(tokens.size(), ids, out);
   }
 
   void Cancel(std::span<const uint64_t> ids, std::string* out) override {
-    *out += "delete " + std::to_string(ids.front()) + "\r\n";
+    if (!batches_) {
+      *out += "delete " + std::to_string(ids.front()) + "\r\n";
+      return;
+    }
+    std::string text;
+    for (const uint64_t id : ids) {
+      text += (text.empty() ? "" : " ") + std::to_string(id);
+    }
+    DeleteBatch(ids.size(), text, out);
   }
 
   size_t Read(std::string_view input, Answer* answer) override {
@@ -98,12 +117,35 @@ class BeanstalkDialect : public Dialect {
     *out += "\r\n";
   }
 
+  static void DeleteBatch(size_t count, std::string_view ids, std::string* out) {
+    *out += "delete-batch " + std::to_string(count) + " " + std::to_string(ids.size()) + "\r\n";
+    *out += ids;
+    *out += "\r\n";
+  }
+
+  static void TakeReserved(std::string_view line, std::string_view body, Answer* answer) {
+    const std::string_view id = line.substr(9, line.find(' ', 9) - 9);
+    answer->jobs.push_back({.token = id, .body = body});
+  }
+
   static void TakeBody(std::string_view line, std::string_view body, Answer* answer) {
     if (line.starts_with("RESERVED ")) {
-      const std::string_view id = line.substr(9, line.find(' ', 9) - 9);
-      answer->jobs.push_back({.token = id, .body = body});
-      return;
+      TakeReserved(line, body, answer);
+    } else if (answer->verb == Verb::kLease) {
+      while (!body.empty()) {
+        const std::string_view one = body.substr(0, body.find("\r\n"));
+        const size_t size = NumberAt(one, one.rfind(' ') + 1);
+        TakeReserved(one, body.substr(one.size() + 2, size), answer);
+        body.remove_prefix(one.size() + 2 + size + 2);
+      }
+    } else if (answer->verb == Verb::kPut) {
+      TakeIds(body, answer);
+    } else if (body.find("NOT_FOUND") != std::string_view::npos) {
+      Fail("a batch deleted fewer jobs than it named");
     }
+  }
+
+  static void TakeIds(std::string_view body, Answer* answer) {
     for (size_t at = 0; (at = body.find(' ', at)) != std::string_view::npos; ++at) {
       answer->ids.push_back(NumberAt(body, at + 1));  // "INSERTED 5\n"
     }

@@ -112,6 +112,8 @@ TEST(CommandReaderTest, EveryVerbIsReadWholeOrByteByByte) {
       {"put-key 0 1 1 1 order:1\r\nx\r\n", Verb::kPutKey},
       {"put-batch 1 12\r\n0 0 0 1\r\nx\r\n\r\n", Verb::kPutBatch},
       {"delete-key order:1\r\n", Verb::kDeleteKey},
+      {"reserve-batch 10 5\r\n", Verb::kReserveBatch},
+      {"delete-batch 2 3\r\n5 7\r\n", Verb::kDeleteBatch},
   };
   ASSERT_EQ(lines.size(), kVerbCount);
   std::string all;
@@ -290,6 +292,36 @@ TEST(CommandReaderTest, ABatchIsExactlyItsJobs) {
   EXPECT_EQ(parse("0 0 0 9\r\nabc", 1).first, Refusal::kBadFormat);
 }
 
+TEST(CommandReaderTest, ABatchOfIdsIsExactlyItsIds) {
+  const auto parse = [](std::string_view body, uint64_t count) {
+    std::vector<uint64_t> ids;
+    const Refusal refusal = ParseIds(body, count, &ids);
+    return std::pair(refusal, ids);
+  };
+  EXPECT_EQ(parse("5 7", 2), std::pair(Refusal::kNone, std::vector<uint64_t>({5, 7})));
+  EXPECT_EQ(parse("18446744073709551615", 1).first, Refusal::kNone);
+  for (const char* wrong : {"", "5", "5 7 9", "5 x", "5 -7", "5 7 ", "5\n7", "5,7"}) {
+    EXPECT_EQ(parse(wrong, 2).first, Refusal::kBadFormat) << wrong;
+  }
+  EXPECT_EQ(parse("18446744073709551616", 1).first, Refusal::kBadFormat);
+}
+
+TEST(CommandReaderTest, TheLinesOfOurBatchesAreCheckedWholly) {
+  for (const char* wrong : {"reserve-batch 0 1\r\n",
+                            "reserve-batch 1001 1\r\n",
+                            "reserve-batch 1\r\n",
+                            "reserve-batch 1 2147483648\r\n",
+                            "reserve-batch 1 1 \r\n",
+                            "delete-batch 0 1\r\n",
+                            "delete-batch 1001 1\r\n",
+                            "delete-batch 1\r\n"}) {
+    EXPECT_EQ(One(wrong).refusal, Refusal::kBadFormat) << wrong;
+  }
+  EXPECT_EQ(One("delete-batch 1 21001\r\n" + std::string(21001, '1') + "\r\n").refusal,
+            Refusal::kJobTooBig);
+  EXPECT_EQ(One("delete-batch 1 1\r\n1xx").refusal, Refusal::kExpectedCrlf);
+}
+
 TEST(CommandReaderTest, HowTheInputIsCutMakesNoDifference) {
   std::mt19937_64 random(delayd::testing::Seed());
   const std::vector<std::string> parts = {"put 1 2 3 4\r\n",
@@ -304,6 +336,7 @@ TEST(CommandReaderTest, HowTheInputIsCutMakesNoDifference) {
                                           "use tube\r\n",
                                           "reserve\r\n",
                                           "put-batch 1 12\r\n",
+                                          "delete-batch 1 2\r\n",
                                           "0 0 0 1\r\nx\r\n",
                                           "\0",
                                           " "};
