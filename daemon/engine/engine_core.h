@@ -48,6 +48,7 @@
 #include "daemon/engine/due_range.h"
 #include "daemon/engine/engine.h"
 #include "daemon/engine/job_table.h"
+#include "daemon/engine/lease_table.h"
 #include "daemon/engine/list_page.h"
 #include "daemon/engine/low_water_mark.h"
 #include "daemon/engine/parked_replies.h"
@@ -112,15 +113,6 @@ class EngineCore final : public Engine {
   EngineFigures Figures(size_t queues_max) const override;
 
  private:
-  // Who holds a leased job, and what an ack needs to know without reading the record again.
-  struct LeaseInfo {
-    uint64_t sequence = 0;
-    WallTime since;
-    BootTime expires;
-    std::string client;
-    std::unique_ptr<storage::JobRecord> record;  // without the payload
-  };
-
   struct Waiter {
     RequestId request = 0;
     Lease command;
@@ -252,12 +244,18 @@ class EngineCore final : public Engine {
 
   StatusOr<Body> Do(const Ack& command);
   StatusOr<Body> Do(const AckMany& command);
-  std::unique_ptr<storage::JobRecord> AckSlot(Slot slot);
+  // `view` is null where nobody wants the job as it was.
+  void AckSlot(Slot slot, JobView* view);
   StatusOr<Body> Do(const Nack& command);
   StatusOr<Body> Do(const Bury& command);
   StatusOr<Body> Do(const Extend& command);
   void KeepForHistory(Slot slot, storage::JobRecord* record);
   StatusOr<Slot> FindLease(const LeaseToken& token) const;
+
+  LeaseInfo& LeaseOf(Slot slot) { return leases_[jobs_[slot].handle]; }
+
+  const LeaseInfo& LeaseOf(Slot slot) const { return leases_[jobs_[slot].handle]; }
+
   Status EndLease(Slot slot, const LeaseEnd& end);
   void NoteLeaseEnd(storage::JobRecord* record, const LeaseEnd& end, std::string_view client);
   void LeaseExpired(Slot slot);
@@ -497,7 +495,7 @@ class EngineCore final : public Engine {
   void Place(Slot slot, const DueTimes& due, Overdue overdue);
   void Hold(const JobEntry& entry);
   void MakeReady(Slot slot);
-  static void CancelTimer(wheel::TimingWheel& wheel, const JobEntry& entry);
+  static void CancelTimer(wheel::TimingWheel& wheel, uint32_t timer);
   // Takes a job out of wheel, ready heap or lease; its entry stays.
   void Unplace(Slot slot);
   void Forget(Slot slot);
@@ -539,7 +537,7 @@ class EngineCore final : public Engine {
   wheel::TimingWheel boot_wheel_;  // relative due times, lease ends, ends of waits
   wheel::TimingWheel wall_wheel_;  // absolute due times
   WallTime wall_hand_;             // the latest wall time that wall_wheel_ was advanced to
-  boost::unordered_flat_map<Slot, LeaseInfo> leases_;
+  LeaseTable leases_;
   boost::unordered_flat_map<uint64_t, Waiter> waiters_;
   std::vector<QueueId> to_serve_;
   std::vector<wheel::Expired> popped_;

@@ -29,7 +29,7 @@ enum class Phase : uint8_t {
   kFree = 0,
   kScheduled,  // handle: the index of its timer in the wheel
   kReady,      // handle: its place in the queue's ready heap
-  kLeased,     // handle: the index of the timer of its lease's end
+  kLeased,     // handle: its lease in the table of leases
   kDamaged,    // its record cannot be read: it stays where it is and keeps the low-water mark below
                // it
 };
@@ -64,9 +64,6 @@ class JobEntry {
 
   // IsPlain of its record.
   bool plain() const { return plain_ != 0; }
-
-  // Instead of the index of a timer: that one has fired, and others may have its index.
-  static constexpr uint32_t kFired = UINT32_MAX;
 
   void set_phase(Phase phase) { phase_ = static_cast<uint8_t>(phase) & kPhaseMask; }
 

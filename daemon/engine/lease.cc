@@ -91,27 +91,25 @@ JobView EngineCore::Grant(Slot slot,
                           Millis late,
                           const std::optional<Millis>& lease,
                           const std::string& client) {
-  LeaseInfo info;
-  info.sequence = ++lease_sequence_;
-  info.since = now_.wall;
-  info.expires = now_.boot + lease.value_or(record.lease);
-  info.client = client;
+  std::string payload = std::exchange(record.payload, {});
   jobs_[slot].set_phase(Phase::kLeased);
-  jobs_[slot].handle = wheel::IndexOf(
+  jobs_[slot].handle = leases_.Add(std::move(record));
+  LeaseInfo& info = LeaseOf(slot);
+  const JobRecord& held = *info.record;
+  info.sequence = ++lease_sequence_;
+  info.expires = now_.boot + lease.value_or(held.lease);
+  info.client = client;
+  info.timer = wheel::IndexOf(
       boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(info.expires)), TimerIdOfJob(slot)));
-  ++queues_[record.queue].leased;
+  ++queues_[held.queue].leased;
   ++fired_count_;
   ++counters_.handed_out;
   lateness_ms_.Observe(static_cast<uint64_t>(late.count()));
-  const LeaseToken token{.job = record.id, .epoch = epoch_, .sequence = info.sequence};
-  std::string payload = std::exchange(record.payload, {});
-  info.record = std::make_unique<JobRecord>(std::move(record));
-  const LeaseInfo& held = leases_.insert_or_assign(slot, std::move(info)).first->second;
 
-  JobView view = ViewOfRecord(*held.record, JobState::kLeased);
-  AddLease(held, &view);
+  JobView view = ViewOfRecord(held, JobState::kLeased);
+  AddLease(info, &view);
   view.payload = std::move(payload);
-  view.lease_token = token;
+  view.lease_token = LeaseToken{.job = held.id, .epoch = epoch_, .sequence = info.sequence};
   view.lateness = late;
   return view;
 }

@@ -27,7 +27,7 @@ Status LeaseLost(JobId id) {
 StatusOr<Slot> EngineCore::FindLease(const LeaseToken& token) const {
   const std::optional<Slot> slot = jobs_.Find(token.job);
   if (!slot || token.epoch != epoch_ || jobs_[*slot].phase() != Phase::kLeased ||
-      leases_.at(*slot).sequence != token.sequence) {
+      LeaseOf(*slot).sequence != token.sequence) {
     return LeaseLost(token.job);
   }
   return *slot;
@@ -48,27 +48,33 @@ void EngineCore::KeepForHistory(Slot slot, JobRecord* record) {
   }
 }
 
-// The job as it was.
-std::unique_ptr<JobRecord> EngineCore::AckSlot(Slot slot) {
-  LeaseInfo& lease = leases_.at(slot);
-  std::unique_ptr<JobRecord> record = std::move(lease.record);
-  KeepForHistory(slot, record.get());
+void EngineCore::AckSlot(Slot slot, JobView* view) {
+  const LeaseInfo& lease = LeaseOf(slot);
+  JobRecord* const record = lease.record.get();
+  KeepForHistory(slot, record);
   ++record->attempts;
-  AddLastEvent(record.get(), JobEvent::Kind::kAcked, lease.client);
+  AddLastEvent(record, JobEvent::Kind::kAcked, lease.client);
   PutFinishedRows(
       *record,
       {.place = IndexRecord::Place::kTimers, .queue = record->queue, .at = jobs_[slot].key_due()},
       /*cancelled=*/false);
-  Forget(slot);
   ++queues_[record->queue].acked;
   ++counters_.acked;
-  return record;
+  if (view != nullptr) {
+    *view = FinishedView(*record, /*cancelled=*/false);
+  }
+  Forget(slot);
 }
 
 StatusOr<Body> EngineCore::Do(const Ack& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  const std::unique_ptr<JobRecord> record = AckSlot(slot);
-  return command.brief ? Body() : BodyOf(FinishedView(*record, /*cancelled=*/false));
+  if (command.brief) {
+    AckSlot(slot, nullptr);
+    return Body();
+  }
+  JobView view;
+  AckSlot(slot, &view);
+  return BodyOf(std::move(view));
 }
 
 StatusOr<Body> EngineCore::Do(const AckMany& command) {
@@ -80,7 +86,7 @@ StatusOr<Body> EngineCore::Do(const AckMany& command) {
   AckedMany result;
   for (const LeaseToken& token : command.tokens) {
     if (const StatusOr<Slot> slot = FindLease(token); slot.ok()) {
-      AckSlot(*slot);
+      AckSlot(*slot, nullptr);
       ++result.acked;
     } else {
       result.lost.push_back(token);
@@ -106,7 +112,7 @@ Millis EngineCore::BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts
 Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
   const WallTime old_key_due = jobs_[slot].key_due();
   DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(LocateSlot(slot)));
-  NoteLeaseEnd(&record, end, leases_.at(slot).client);
+  NoteLeaseEnd(&record, end, LeaseOf(slot).client);
   record.attempts += end.counts_as_attempt ? 1 : 0;
   if (end.counts_as_attempt && record.max_attempts != 0 && record.attempts >= record.max_attempts) {
     PutDeadRows(record, old_key_due, now_.wall);
@@ -170,7 +176,7 @@ StatusOr<Body> EngineCore::Do(const Bury& command) {
   NoteLeaseEnd(
       &record,
       {.how = JobEvent::Kind::kBuried, .error = command.error, .priority = command.priority},
-      leases_.at(slot).client);
+      LeaseOf(slot).client);
   PutDeadRows(record, jobs_[slot].key_due(), now_.wall);
   Forget(slot);
   ++counters_.died;
@@ -190,9 +196,9 @@ void EngineCore::Expire(Slot slot, JobRecord record) {
 StatusOr<Body> EngineCore::Do(const Extend& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
   DELAYD_RETURN_IF_ERROR(ValidateLease(command.lease));
-  LeaseInfo& info = leases_.at(slot);
+  LeaseInfo& info = LeaseOf(slot);
   info.expires = now_.boot + command.lease.value_or(info.record->lease);
-  const bool moved = boot_wheel_.Move(boot_wheel_.HandleAt(jobs_[slot].handle),
+  const bool moved = boot_wheel_.Move(boot_wheel_.HandleAt(info.timer),
                                       static_cast<wheel::Tick>(ToMillis(info.expires)));
   DELAYD_CHECK(moved);
   return BodyOf(ViewOf(*info.record, JobState::kLeased));

@@ -41,7 +41,7 @@ StatusOr<Body> EngineCore::Do(const LeaseJob& command) {
     entry.set_on_boot_clock(record.due_kind == DueKind::kRelative && record.boot_id == boot_id_);
     slot = jobs_.Add(entry);
   }
-  fired_.Add(key_due, record.id);
+  fired_.Add(key_due, slot);
   const Millis late =
       jobs_[slot].on_boot_clock() ? now_.boot - record.boot_due : now_.wall - record.due;
   Leased leased;
@@ -51,8 +51,8 @@ StatusOr<Body> EngineCore::Do(const LeaseJob& command) {
 }
 
 void EngineCore::ReturnUntouched(Slot slot) {
-  const std::unique_ptr<JobRecord> record = std::move(leases_.at(slot).record);
-  Settle(*record, jobs_[slot].key_due(), slot);
+  const JobRecord record = std::move(*LeaseOf(slot).record);
+  Settle(record, jobs_[slot].key_due(), slot);
 }
 
 StatusOr<Body> EngineCore::Do(const GiveBack& command) {

@@ -16,7 +16,7 @@ JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
   if (state == JobState::kLeased) {
     const std::optional<Slot> slot = jobs_.Find(record.id);
     DELAYD_CHECK(slot.has_value());
-    AddLease(leases_.at(*slot), &view);
+    AddLease(LeaseOf(*slot), &view);
   }
   return view;
 }

@@ -214,8 +214,9 @@ Queue& EngineCore::QueueForNewJob(const std::string& name) {
 WallTime EngineCore::ComputeLowWaterMark() {
   WallTime mark = std::min(now_.wall, FirstOnDisk());
   const auto is_live = [this](const FiredKeys::Key& key) {
-    const std::optional<Slot> slot = jobs_.Find(key.second);
-    return slot && jobs_[*slot].phase() != Phase::kScheduled && jobs_[*slot].key_due() == key.first;
+    const JobEntry& entry = jobs_[key.slot];
+    return entry.phase() != Phase::kFree && entry.phase() != Phase::kScheduled &&
+           entry.key_due() == key.key_due;
   };
   if (const auto fired = fired_.Min(fired_count_, is_live)) {
     mark = std::min(mark, *fired);

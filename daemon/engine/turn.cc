@@ -126,18 +126,15 @@ void EngineCore::MakeReady(Slot slot) {
   entry.set_phase(Phase::kReady);
   entry.handle = queue.ready.Add(
       {.key_due = entry.key_due(), .id = entry.id(), .priority = entry.priority(), .slot = slot});
-  fired_.Add(entry.key_due(), entry.id());
+  fired_.Add(entry.key_due(), slot);
   ++fired_count_;
   queue.urgent += entry.priority() < limits::kPriorityDefault ? 1U : 0U;
   ServeSoon(queue);
 }
 
-// Its entry holds half of the timer's handle: that the timer lives is ours to know.
-void EngineCore::CancelTimer(wheel::TimingWheel& wheel, const JobEntry& entry) {
-  if (entry.handle == JobEntry::kFired) {
-    return;
-  }
-  const bool cancelled = wheel.Cancel(wheel.HandleAt(entry.handle));
+// What is kept of a timer's handle is half of it: that the timer lives is ours to know.
+void EngineCore::CancelTimer(wheel::TimingWheel& wheel, uint32_t timer) {
+  const bool cancelled = wheel.Cancel(wheel.HandleAt(timer));
   DELAYD_CHECK(cancelled);
 }
 
@@ -151,7 +148,7 @@ void EngineCore::Unplace(Slot slot) {
     case Phase::kScheduled:
       --queue.held;
       --held_;
-      CancelTimer(entry.on_boot_clock() ? boot_wheel_ : wall_wheel_, entry);
+      CancelTimer(entry.on_boot_clock() ? boot_wheel_ : wall_wheel_, entry.handle);
       break;
     case Phase::kReady:
       --queue.held;
@@ -161,8 +158,10 @@ void EngineCore::Unplace(Slot slot) {
       --fired_count_;
       break;
     case Phase::kLeased:
-      CancelTimer(boot_wheel_, entry);
-      leases_.erase(slot);
+      if (const uint32_t timer = leases_[entry.handle].timer; timer != LeaseInfo::kFired) {
+        CancelTimer(boot_wheel_, timer);
+      }
+      leases_.Remove(entry.handle);
       --queue.leased;
       --fired_count_;
       if (queue.settings.concurrency != 0) {
@@ -212,8 +211,8 @@ void EngineCore::Fire(uint64_t timer_id) {
     return;
   }
   const auto slot = static_cast<Slot>(timer_id);
-  jobs_[slot].handle = JobEntry::kFired;
   if (jobs_[slot].phase() == Phase::kLeased) {
+    LeaseOf(slot).timer = LeaseInfo::kFired;
     LeaseExpired(slot);
     return;
   }

@@ -1,0 +1,72 @@
+// daemon/engine/lease_table.h — the leases under way, each found by a small number that its job's
+// entry holds.
+//
+// Errors:  none; the number of a lease that has ended may be given out again.
+// Threads: one owner.
+// Cost:    O(1). The memory of ended leases is used again; beyond kSparesMax their records, the
+//          greater part of it, are freed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "storage/record.h"
+
+namespace delayd::engine {
+
+// Who holds a leased job, and what an ack needs to know without reading the record again.
+struct LeaseInfo {
+  uint64_t sequence = 0;
+  BootTime expires;
+  std::string client;
+  uint32_t timer = 0;  // the index of the timer of its end in the wheel, or:
+  // That timer has fired, and others may have its index.
+  static constexpr uint32_t kFired = UINT32_MAX;
+  std::unique_ptr<storage::JobRecord> record;  // without the payload
+};
+
+class LeaseTable {
+ public:
+  using Index = uint32_t;
+
+  // All but the record is the caller's to set.
+  Index Add(storage::JobRecord&& record) {
+    if (free_.empty()) {
+      free_.push_back(static_cast<Index>(leases_.size()));
+      leases_.emplace_back();
+    }
+    const Index index = free_.back();
+    free_.pop_back();
+    std::unique_ptr<storage::JobRecord>& own = leases_[index].record;
+    if (own == nullptr) {
+      own = std::make_unique<storage::JobRecord>(std::move(record));
+    } else {
+      *own = std::move(record);
+    }
+    return index;
+  }
+
+  void Remove(Index index) {
+    if (free_.size() >= kSparesMax) {
+      leases_[index].record.reset();
+    }
+    free_.push_back(index);
+  }
+
+  LeaseInfo& operator[](Index index) { return leases_[index]; }
+
+  const LeaseInfo& operator[](Index index) const { return leases_[index]; }
+
+ private:
+  static constexpr size_t kSparesMax = 4096;
+
+  std::vector<LeaseInfo> leases_;
+  std::vector<Index> free_;  // the one that ended last comes first: its memory is warm
+};
+
+}  // namespace delayd::engine
