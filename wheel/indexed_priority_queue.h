@@ -1,11 +1,14 @@
 // wheel/indexed_priority_queue.h — a min-heap whose elements can be found again and changed.
 //
-// Units:   a handle names an element from Add to Pop or Remove, wherever the heap moves it; after
-//          that the number is given out again, so a caller who may hold stale ones checks itself.
+// What:    elements that are added in rising order stand in a row, for as long as they do; the
+//          others are in the heap behind it. What falls due comes in rising order, mostly.
+// Units:   a handle names an element from Add to Pop or Remove, wherever it moves; after that the
+//          number is given out again, so a caller who may hold stale ones checks itself.
 // Errors:  Top or Pop of an empty queue and an unknown handle are DELAYD_CHECKs.
 // Threads: one owner.
-// Cost:    Top O(1); Add, Pop, Remove, Update O(log n), four children to a node because one cache
-//          line of keys then settles a level; Add in rising order O(1). sizeof(T) + 8 bytes each.
+// Cost:    Top O(1); in the row Add, Pop, Remove O(1) amortised: what was removed is squeezed out
+//          when it is more than half. In the heap O(log n), four children to a node because one
+//          cache line of keys then settles a level. sizeof(T) + 8 bytes each.
 // Source:  d-ary heap: Johnson, "Priority queues with update and finding minimum spanning trees",
 // 1975.
 //
@@ -37,78 +40,97 @@ class IndexedPriorityQueue {
     if (handle != kNoHandle) {
       free_head_ = positions_[handle];
     } else {
-      DELAYD_CHECK(positions_.size() < kNoHandle);
+      DELAYD_CHECK(positions_.size() < kRowBit);
       handle = static_cast<Handle>(positions_.size());
       positions_.push_back(0);
     }
-    heap_.push_back({std::move(value), handle});
-    SiftUp(heap_.size() - 1);
+    Insert({std::move(value), handle});
     return handle;
   }
 
-  const T& Top() const {
-    DELAYD_CHECK(!heap_.empty());
-    return heap_.front().value;
-  }
+  const T& Top() const { return TopNode().value; }
 
-  Handle TopHandle() const {
-    DELAYD_CHECK(!heap_.empty());
-    return heap_.front().handle;
-  }
+  Handle TopHandle() const { return TopNode().handle; }
 
-  T Pop() {
-    DELAYD_CHECK(!heap_.empty());
-    return RemoveAt(0);
-  }
+  T Pop() { return Remove(TopNode().handle); }
 
-  T Remove(Handle handle) { return RemoveAt(PositionOf(handle)); }
+  T Remove(Handle handle) {
+    Node removed = Take(PositionOf(handle));
+    positions_[handle] = free_head_;
+    free_head_ = handle;
+    return std::move(removed.value);
+  }
 
   void Update(Handle handle, T value) {
-    const size_t position = PositionOf(handle);
-    heap_[position].value = std::move(value);
-    SiftDown(SiftUp(position));
+    Modify(handle, [&value](T& element) { element = std::move(value); });
   }
 
   // Calls change(T&) on the element and puts it where it now belongs.
   template <typename Change>
   void Modify(Handle handle, Change change) {
-    const size_t position = PositionOf(handle);
-    change(heap_[position].value);
-    SiftDown(SiftUp(position));
+    const uint32_t position = PositionOf(handle);
+    if ((position & kRowBit) == 0) {
+      change(heap_[position].value);
+      SiftDown(SiftUp(position));
+      return;
+    }
+    Node node = Take(position);
+    change(node.value);
+    Insert(std::move(node));
   }
 
-  const T& Get(Handle handle) const { return heap_[PositionOf(handle)].value; }
+  const T& Get(Handle handle) const {
+    const uint32_t position = PositionOf(handle);
+    return ((position & kRowBit) == 0 ? heap_[position] : row_[position & ~kRowBit]).value;
+  }
 
-  size_t size() const { return heap_.size(); }
+  size_t size() const { return heap_.size() + row_live_; }
 
-  bool empty() const { return heap_.empty(); }
+  bool empty() const { return size() == 0; }
 
   // Every handle becomes unknown. Keeps the memory.
   void Clear() {
     heap_.clear();
+    row_.clear();
+    row_begin_ = 0;
+    row_live_ = 0;
     positions_.clear();
     free_head_ = kNoHandle;
   }
 
-  void Reserve(size_t count) {
-    heap_.reserve(count);
-    positions_.reserve(count);
-  }
-
-  // Calls visit(const T&) for each element, in heap order.
+  // Calls visit(const T&) for each element, in no particular order.
   template <typename Visit>
   void ForEach(Visit visit) const {
+    for (size_t i = row_begin_; i < row_.size(); ++i) {
+      if (row_[i].handle != kNoHandle) {
+        visit(row_[i].value);
+      }
+    }
     for (const Node& node : heap_) {
       visit(node.value);
     }
   }
 
   size_t memory_bytes() const {
-    return heap_.capacity() * sizeof(Node) + positions_.capacity() * sizeof(uint32_t);
+    return (heap_.capacity() + row_.capacity()) * sizeof(Node) +
+           positions_.capacity() * sizeof(uint32_t);
   }
 
-  // Stops the program if the heap is out of order or a handle leads astray. O(n).
+  // Stops the program if anything is out of order or a handle leads astray. O(n).
   void CheckInvariants() const {
+    size_t live = 0;
+    const Node* before = nullptr;
+    for (size_t i = row_begin_; i < row_.size(); ++i) {
+      if (row_[i].handle != kNoHandle) {
+        DELAYD_CHECK(before == nullptr || !less_(row_[i].value, before->value));
+        DELAYD_CHECK(positions_[row_[i].handle] == (i | kRowBit));
+        before = &row_[i];
+        ++live;
+      }
+    }
+    DELAYD_CHECK(live == row_live_);
+    DELAYD_CHECK(live == 0 ? row_.empty() : before == &row_.back());
+    DELAYD_CHECK(row_.size() <= 2 * live + kRowSlack);
     for (size_t i = 0; i < heap_.size(); ++i) {
       DELAYD_CHECK(i == 0 || !less_(heap_[i].value, heap_[ParentOf(i)].value));
       DELAYD_CHECK(positions_[heap_[i].handle] == i);
@@ -117,27 +139,94 @@ class IndexedPriorityQueue {
     for (Handle handle = free_head_; handle != kNoHandle; handle = positions_[handle]) {
       ++free_count;
     }
-    DELAYD_CHECK(free_count + heap_.size() == positions_.size());
+    DELAYD_CHECK(free_count + size() == positions_.size());
   }
 
  private:
   static constexpr size_t kArity = 4;
   static constexpr Handle kNoHandle = UINT32_MAX;
+  // In a position: it is one of the row.
+  static constexpr uint32_t kRowBit = uint32_t{1} << 31;
+  // So many may be removed from the row in any case before it is squeezed.
+  static constexpr size_t kRowSlack = 64;
 
   struct Node {
     T value;
-    Handle handle;
+    Handle handle;  // kNoHandle: removed from the row
   };
 
   static size_t ParentOf(size_t position) { return (position - 1) / kArity; }
 
-  size_t PositionOf(Handle handle) const {
+  uint32_t PositionOf(Handle handle) const {
     DELAYD_CHECK(handle < positions_.size());
-    const size_t position = positions_[handle];
+    const uint32_t position = positions_[handle];
     // A freed handle holds a link, not a position; the node there then belongs to someone else.
-    DELAYD_CHECK(position < heap_.size());
-    DELAYD_CHECK(heap_[position].handle == handle);
+    const std::vector<Node>& nodes = (position & kRowBit) == 0 ? heap_ : row_;
+    const uint32_t index = position & ~kRowBit;
+    DELAYD_CHECK(index < nodes.size());
+    DELAYD_CHECK(nodes[index].handle == handle);
     return position;
+  }
+
+  const Node& TopNode() const {
+    DELAYD_CHECK(!empty());
+    if (heap_.empty() || (row_live_ > 0 && !less_(heap_.front().value, row_[row_begin_].value))) {
+      return row_[row_begin_];
+    }
+    return heap_.front();
+  }
+
+  void Insert(Node node) {
+    if (row_live_ > 0 && less_(node.value, row_.back().value)) {
+      heap_.push_back(std::move(node));
+      SiftUp(heap_.size() - 1);
+      return;
+    }
+    positions_[node.handle] = static_cast<uint32_t>(row_.size()) | kRowBit;
+    row_.push_back(std::move(node));
+    ++row_live_;
+  }
+
+  // Out of the row or the heap; its handle is still its own.
+  Node Take(uint32_t position) {
+    return (position & kRowBit) == 0 ? TakeFromHeap(position) : TakeFromRow(position & ~kRowBit);
+  }
+
+  Node TakeFromRow(size_t index) {
+    Node removed{std::move(row_[index].value), row_[index].handle};
+    row_[index].handle = kNoHandle;
+    --row_live_;
+    if (row_live_ == 0) {
+      row_.clear();
+      row_begin_ = 0;
+      return removed;
+    }
+    while (row_[row_begin_].handle == kNoHandle) {
+      ++row_begin_;
+    }
+    while (row_.back().handle == kNoHandle) {
+      row_.pop_back();
+    }
+    if (row_.size() > 2 * row_live_ + kRowSlack) {
+      Squeeze();
+    }
+    return removed;
+  }
+
+  void Squeeze() {
+    size_t to = 0;
+    for (size_t i = row_begin_; i < row_.size(); ++i) {
+      if (row_[i].handle == kNoHandle) {
+        continue;
+      }
+      if (to != i) {
+        row_[to] = std::move(row_[i]);
+      }
+      positions_[row_[to].handle] = static_cast<uint32_t>(to) | kRowBit;
+      ++to;
+    }
+    row_.erase(row_.begin() + static_cast<std::ptrdiff_t>(to), row_.end());
+    row_begin_ = 0;
   }
 
   void Place(size_t position, Node node) {
@@ -178,23 +267,24 @@ class IndexedPriorityQueue {
     Place(position, std::move(node));
   }
 
-  T RemoveAt(size_t position) {
+  Node TakeFromHeap(size_t position) {
     Node removed = std::move(heap_[position]);
-    positions_[removed.handle] = free_head_;
-    free_head_ = removed.handle;
     Node last = std::move(heap_.back());
     heap_.pop_back();
     if (position < heap_.size()) {
       Place(position, std::move(last));
       SiftDown(SiftUp(position));
     }
-    return std::move(removed.value);
+    return removed;
   }
 
   Less less_;
   Handle free_head_ = kNoHandle;
   std::vector<Node> heap_;
-  std::vector<uint32_t> positions_;  // by handle: position in the heap, or the next free handle
+  std::vector<Node> row_;  // in rising order; its last one, and that at row_begin_, are there
+  size_t row_begin_ = 0;   // those before it were removed
+  size_t row_live_ = 0;
+  std::vector<uint32_t> positions_;  // by handle: a position, or the next free handle
 };
 
 }  // namespace delayd::wheel

@@ -64,6 +64,31 @@ TEST(IndexedPriorityQueueDeathTest, UnknownHandleStopsTheProgram) {
   EXPECT_DEATH(queue.Get(77), "check failed");
 }
 
+TEST(IndexedPriorityQueueTest, ElementsThatComeInOrderAreFoundAfterManyWereRemoved) {
+  IndexedPriorityQueue<int> queue;
+  std::vector<IndexedPriorityQueue<int>::Handle> handles;
+  for (int value = 0; value < 1000; ++value) {
+    handles.push_back(queue.Add(value));
+  }
+  const auto late = queue.Add(-1);
+  // Every second one, from both ends and from the middle.
+  for (size_t i = 0; i < 1000; i += 2) {
+    EXPECT_EQ(queue.Remove(handles[i * 7 % 1000]), static_cast<int>(i * 7 % 1000));
+    queue.CheckInvariants();
+  }
+  queue.Update(handles[1], 2000);
+  queue.Update(handles[999], 0);
+  EXPECT_EQ(queue.Get(handles[1]), 2000);
+  EXPECT_EQ(queue.Remove(late), -1);
+  EXPECT_EQ(queue.Pop(), 0);
+  for (int value = 3; value < 999; value += 2) {
+    EXPECT_EQ(queue.Pop(), value);
+    queue.CheckInvariants();
+  }
+  EXPECT_EQ(queue.Pop(), 2000);
+  EXPECT_TRUE(queue.empty());
+}
+
 TEST(IndexedPriorityQueueTest, SaysWhatASortedSetSays) {
   using Element = std::pair<uint64_t, uint64_t>;  // key, id: all different
   RandomSource random(TestSeed());
@@ -75,7 +100,9 @@ TEST(IndexedPriorityQueueTest, SaysWhatASortedSetSays) {
   for (uint64_t i = 0; i < Scaled(1'000'000); ++i) {
     const uint64_t dice = random.Below(100);
     if (known.empty() || dice < 40) {
-      const Element element{random.Below(1000), id++};
+      // In rising order at times, and then not.
+      const uint64_t key = i / 5000 % 2 == 0 ? random.Below(1000) : i % 5000 + random.Below(3);
+      const Element element{key, id++};
       known.emplace_back(queue.Add(element), element);
       naive.insert(element);
     } else if (dice < 60) {
