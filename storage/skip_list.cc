@@ -291,7 +291,7 @@ const SkipList::Node* SkipList::Last() const {
   return at == head_ ? nullptr : at;
 }
 
-const SkipList::Node* SkipList::LastBefore(const Target& target) const {
+SkipList::Neighbours SkipList::Around(const Target& target) const {
   const Node* at = head_;
   const Node* behind = nullptr;
   for (int level = height_.load(std::memory_order_relaxed); level-- > 0;) {
@@ -301,12 +301,16 @@ const SkipList::Node* SkipList::LastBefore(const Target& target) const {
     }
     behind = next;
   }
-  return at == head_ ? nullptr : at;
+  return {.before = at, .behind = behind};
+}
+
+const SkipList::Node* SkipList::LastBefore(const Target& target) const {
+  const Node* before = Around(target).before;
+  return before == head_ ? nullptr : before;
 }
 
 const SkipList::Node* SkipList::FirstNotBefore(const Target& target) const {
-  const Node* before = LastBefore(target);
-  return before == nullptr ? First() : Next(before);
+  return Around(target).behind;
 }
 
 }  // namespace delayd::storage

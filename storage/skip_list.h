@@ -97,7 +97,15 @@ class SkipList {
     std::array<Node*, kMaxHeight> prev{};
   };
 
+  // The last that was seen before the target, or the head, and the first that was seen not to be.
+  // By now others may stand between the two, so that neither is found from the other.
+  struct Neighbours {
+    const Node* before;
+    const Node* behind;  // nullptr: none
+  };
+
   bool IsBefore(const Node* node, const Target& target) const;
+  Neighbours Around(const Target& target) const;
   int NewHeight();
   Node* NewNode(int height);
   // The lowest level whose neighbours still embrace the target; above it they all do.

@@ -213,6 +213,40 @@ TEST_P(SkipListTest, ReadersSeeAllThatWasThereInOrder) {
   EXPECT_EQ(Forward(list_).size(), kEntries);
 }
 
+// As a worker reads the next row of a backlog while the rows before it are being deleted: each new
+// entry stands right before the one that is looked for.
+TEST_P(SkipListTest, AReaderFindsItsEntryWhileOthersAreInsertedBeforeIt) {
+  constexpr uint64_t kEntries = 100'000;
+  const auto key = [](uint64_t number) {
+    std::string bytes(20, '\0');
+    for (size_t i = 0; i < sizeof number; ++i) {
+      bytes[bytes.size() - 1 - i] = static_cast<char>(number >> (8 * i) & 0xff);
+    }
+    return Key{.user_key = bytes, .tag = 1};
+  };
+  std::vector<std::string> entries;
+  for (uint64_t i = 0; i <= kEntries; ++i) {
+    entries.push_back(Entry(key(i)));
+  }
+  list_.Insert(entries.back().c_str());
+  const auto target = SkipList::Target::OfEntry(GetParam(), entries.back().c_str());
+  std::atomic<bool> done = false;
+  std::atomic<uint64_t> wrong = 0;
+  {
+    std::jthread reader([&] {
+      while (!done.load(std::memory_order_acquire)) {
+        const SkipList::Node* found = list_.FirstNotBefore(target);
+        wrong += found != nullptr && SkipList::EntryOf(found) == entries.back().c_str() ? 0 : 1;
+      }
+    });
+    for (uint64_t i = 0; i < kEntries; ++i) {
+      list_.Insert(entries[i].c_str());
+    }
+    done.store(true, std::memory_order_release);
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(OfEachKind,
                          SkipListTest,
                          ::testing::Values(HeadKind::kFirstBytes, HeadKind::kQueueTimeId));
