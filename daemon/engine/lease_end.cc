@@ -83,7 +83,14 @@ StatusOr<Body> EngineCore::Do(const AckMany& command) {
                                std::to_string(limits::kLeaseCountMax),
                            "invalid_count");
   }
+  // All are looked up before the first is ended: the processor waits for memory once, and not for
+  // one job after the other.
+  size_t known = 0;
+  for (const LeaseToken& token : command.tokens) {
+    known += jobs_.Find(token.job).has_value() ? 1U : 0U;
+  }
   AckedMany result;
+  result.lost.reserve(command.tokens.size() - known);
   for (const LeaseToken& token : command.tokens) {
     if (const StatusOr<Slot> slot = FindLease(token); slot.ok()) {
       AckSlot(*slot, nullptr);

@@ -24,7 +24,7 @@ class RowsAhead {
  public:
   // Fewer are not worth a scan.
   static constexpr size_t kRowsMin = 16;
-  static constexpr size_t kRowsMax = 128;
+  static constexpr size_t kRowsMax = 512;
 
   explicit RowsAhead(const storage::JobReader& store) : store_(store) {}
 
