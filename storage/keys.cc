@@ -1,7 +1,5 @@
 #include "storage/keys.h"
 
-#include <algorithm>
-
 #include "base/coding.h"
 
 namespace delayd::storage {
@@ -9,11 +7,6 @@ namespace {
 
 constexpr size_t kTimeAndIdBytes = 16;
 constexpr size_t kQueueTimeIdBytes = 20;
-
-// A key is unsigned. A clock that stands before 1970 must not send its jobs to the end of time.
-uint64_t KeyMillis(WallTime time) {
-  return static_cast<uint64_t>(std::max<int64_t>(ToMillis(time), 0));
-}
 
 WallTime ReadTime(ByteReader* reader) {
   return WallFromMillis(static_cast<int64_t>(reader->U64()));
@@ -37,39 +30,8 @@ StatusOr<TimerKeyParts> ParseTimeAndId(std::string_view what, std::string_view k
 
 }  // namespace
 
-void AppendTimerKey(std::string* out, WallTime key_due, JobId id) {
-  AppendU64(out, KeyMillis(key_due));
-  AppendU64(out, ToInt(id));
-}
-
-void AppendIndexKey(std::string* out, JobId id) {
-  AppendU64(out, ToInt(id));
-}
-
-void AppendByQueueKey(std::string* out, QueueId queue, WallTime key_due, JobId id) {
-  AppendU32(out, ToInt(queue));
-  AppendTimerKey(out, key_due, id);
-}
-
-void AppendClientKey(std::string* out, QueueId queue, std::string_view key) {
-  AppendU32(out, ToInt(queue));
-  out->append(key);
-}
-
-std::string TimerKey(WallTime key_due, JobId id) {
-  std::string key;
-  AppendTimerKey(&key, key_due, id);
-  return key;
-}
-
 StatusOr<TimerKeyParts> ParseTimerKey(std::string_view key) {
   return ParseTimeAndId("timer key", key);
-}
-
-std::string IndexKey(JobId id) {
-  std::string key;
-  AppendIndexKey(&key, id);
-  return key;
 }
 
 StatusOr<JobId> ParseIndexKey(std::string_view key) {
@@ -77,12 +39,6 @@ StatusOr<JobId> ParseIndexKey(std::string_view key) {
     return WrongLength("index key", key.size(), sizeof(uint64_t));
   }
   return JobId{ByteReader(key).U64()};
-}
-
-std::string ByQueueKey(QueueId queue, WallTime key_due, JobId id) {
-  std::string key;
-  AppendByQueueKey(&key, queue, key_due, id);
-  return key;
 }
 
 StatusOr<ByQueueKeyParts> ParseByQueueKey(std::string_view key) {
@@ -99,7 +55,8 @@ StatusOr<ByQueueKeyParts> ParseByQueueKey(std::string_view key) {
 
 std::string ClientKey(QueueId queue, std::string_view key) {
   std::string out;
-  AppendClientKey(&out, queue, key);
+  AppendU32(&out, ToInt(queue));
+  out.append(key);
   return out;
 }
 
@@ -113,10 +70,6 @@ StatusOr<ClientKeyParts> ParseClientKey(std::string_view key) {
   return ClientKeyParts{.queue = queue, .key = key.substr(sizeof(uint32_t))};
 }
 
-std::string DeadKey(QueueId queue, WallTime died, JobId id) {
-  return ByQueueKey(queue, died, id);
-}
-
 StatusOr<DeadKeyParts> ParseDeadKey(std::string_view key) {
   if (key.size() != kQueueTimeIdBytes) {
     return WrongLength("dead key", key.size(), kQueueTimeIdBytes);
@@ -127,10 +80,6 @@ StatusOr<DeadKeyParts> ParseDeadKey(std::string_view key) {
   parts.died = ReadTime(&reader);
   parts.id = JobId{reader.U64()};
   return parts;
-}
-
-std::string DoneKey(WallTime finished, JobId id) {
-  return TimerKey(finished, id);
 }
 
 StatusOr<TimerKeyParts> ParseDoneKey(std::string_view key) {

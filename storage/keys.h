@@ -6,11 +6,15 @@
 //          1970); all integers big-endian, so that order by key is order by time.
 // Errors:  Parse functions answer kDataLoss when the key has the wrong length.
 // Threads: pure functions.
-// Cost:    the functions that return a string allocate (16 bytes are one too many for the small
-//          string); on a hot path use the Append functions with a string that is used again.
+// Cost:    keys of times and ids are values without an allocation; a key with a client's text in it
+//          is a string.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -20,8 +24,44 @@
 
 namespace delayd::storage {
 
+// A key made of numbers. Converts to what takes a key; a view of it is good as long as it lives.
+class FixedKey {
+ public:
+  FixedKey& Add(uint32_t number) { return AddBytes(__builtin_bswap32(number)); }
+
+  FixedKey& Add(uint64_t number) { return AddBytes(__builtin_bswap64(number)); }
+
+  // Keys are unsigned. A clock that stands before 1970 must not send its jobs to the end of time.
+  FixedKey& Add(WallTime time) {
+    return Add(static_cast<uint64_t>(std::max<int64_t>(ToMillis(time), 0)));
+  }
+
+  std::string_view view() const { return {bytes_.data(), size_}; }
+
+  operator std::string_view() const { return view(); }
+
+  operator std::string() const { return std::string(view()); }
+
+  friend bool operator==(const FixedKey& a, std::string_view b) { return a.view() == b; }
+
+  friend auto operator<=>(const FixedKey& a, std::string_view b) { return a.view() <=> b; }
+
+ private:
+  template <typename Number>
+  FixedKey& AddBytes(Number big_endian) {
+    std::memcpy(bytes_.data() + size_, &big_endian, sizeof big_endian);
+    size_ += sizeof big_endian;
+    return *this;
+  }
+
+  std::array<char, 20> bytes_{};
+  uint32_t size_ = 0;
+};
+
 // The key of a timer holds max(due, low-water mark), so that nothing is ever born below the mark.
-std::string TimerKey(WallTime key_due, JobId id);
+inline FixedKey TimerKey(WallTime key_due, JobId id) {
+  return FixedKey().Add(key_due).Add(ToInt(id));
+}
 
 struct TimerKeyParts {
   WallTime key_due;
@@ -30,10 +70,16 @@ struct TimerKeyParts {
 
 StatusOr<TimerKeyParts> ParseTimerKey(std::string_view key);
 
-std::string IndexKey(JobId id);  // also of kBig
+// Also of kBig.
+inline FixedKey IndexKey(JobId id) {
+  return FixedKey().Add(ToInt(id));
+}
+
 StatusOr<JobId> ParseIndexKey(std::string_view key);
 
-std::string ByQueueKey(QueueId queue, WallTime key_due, JobId id);
+inline FixedKey ByQueueKey(QueueId queue, WallTime key_due, JobId id) {
+  return FixedKey().Add(ToInt(queue)).Add(key_due).Add(ToInt(id));
+}
 
 struct ByQueueKeyParts {
   QueueId queue{};
@@ -52,7 +98,9 @@ struct ClientKeyParts {
 
 StatusOr<ClientKeyParts> ParseClientKey(std::string_view key);
 
-std::string DeadKey(QueueId queue, WallTime died, JobId id);
+inline FixedKey DeadKey(QueueId queue, WallTime died, JobId id) {
+  return ByQueueKey(queue, died, id);
+}
 
 struct DeadKeyParts {
   QueueId queue{};
@@ -62,13 +110,11 @@ struct DeadKeyParts {
 
 StatusOr<DeadKeyParts> ParseDeadKey(std::string_view key);
 
-std::string DoneKey(WallTime finished, JobId id);
-StatusOr<TimerKeyParts> ParseDoneKey(std::string_view key);  // key_due holds the finish time
+inline FixedKey DoneKey(WallTime finished, JobId id) {
+  return TimerKey(finished, id);
+}
 
-void AppendTimerKey(std::string* out, WallTime key_due, JobId id);
-void AppendIndexKey(std::string* out, JobId id);
-void AppendByQueueKey(std::string* out, QueueId queue, WallTime key_due, JobId id);
-void AppendClientKey(std::string* out, QueueId queue, std::string_view key);
+StatusOr<TimerKeyParts> ParseDoneKey(std::string_view key);  // key_due holds the finish time
 
 // kMeta.
 inline constexpr std::string_view kSchemaKey = "schema";

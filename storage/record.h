@@ -106,6 +106,7 @@ struct IndexRecord {
 };
 
 std::string EncodeIndexRecord(std::string_view key, const IndexRecord& record);
+void AppendIndexRecord(std::string* out, std::string_view key, const IndexRecord& record);
 StatusOr<IndexRecord> DecodeIndexRecord(std::string_view key, std::string_view value);
 
 // kKeys: which job holds a caller's key. A live job's entry has no expiry; a finished one's is kept

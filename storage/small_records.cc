@@ -50,14 +50,19 @@ void ReadStory(SealReader* in, JobId id, DoneRecord* record) {
 
 }  // namespace
 
+void AppendIndexRecord(std::string* out, std::string_view key, const IndexRecord& record) {
+  DELAYD_CHECK(!record.plain || record.place != IndexRecord::Place::kDone);
+  const size_t begin = out->size();
+  AppendU8(out, record.plain ? kRecordVersion2 : kRecordVersion);
+  AppendU8(out, static_cast<uint8_t>(record.place));
+  AppendVarint(out, ToInt(record.queue));
+  AppendSigned(out, ToMillis(record.at));
+  Seal(Table::kIndex, key, begin, out);
+}
+
 std::string EncodeIndexRecord(std::string_view key, const IndexRecord& record) {
   std::string out;
-  DELAYD_CHECK(!record.plain || record.place != IndexRecord::Place::kDone);
-  AppendU8(&out, record.plain ? kRecordVersion2 : kRecordVersion);
-  AppendU8(&out, static_cast<uint8_t>(record.place));
-  AppendVarint(&out, ToInt(record.queue));
-  AppendSigned(&out, ToMillis(record.at));
-  Seal(Table::kIndex, key, 0, &out);
+  AppendIndexRecord(&out, key, record);
   return out;
 }
 

@@ -203,7 +203,7 @@ class Verifier {
         return;
       }
       if (!record->finished.has_value()) {
-        keys_.of_rows.Add(std::string(key) + IndexKey(record->id));
+        keys_.of_rows.Add(std::string(key).append(IndexKey(record->id)));
         return;
       }
       std::string done;

@@ -224,7 +224,7 @@ Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
 }
 
 Status EngineCore::LoadQueueRow(const Frontier& place) {
-  const std::string key = storage::TimerKey(place.first, place.second);
+  const storage::FixedKey key = storage::TimerKey(place.first, place.second);
   if (pending_.IsChanging(Table::kTimers, key)) {
     return OkStatus();  // its outcome is what counts
   }

@@ -42,7 +42,7 @@ StatusOr<std::optional<storage::KeyRecord>> EngineCore::FindKey(const Queue& que
 }
 
 StatusOr<storage::DoneRecord> EngineCore::ReadDone(JobId id, WallTime finished) {
-  const std::string key = storage::DoneKey(finished, id);
+  const storage::FixedKey key = storage::DoneKey(finished, id);
   std::string value;
   const Status got = pending_.Get(Table::kDone, key, &value);
   if (got.code() == StatusCode::kNotFound) {
@@ -83,7 +83,7 @@ StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
     return LocateSlot(*slot);
   }
   Located located{.id = id};
-  const std::string key = storage::IndexKey(id);
+  const storage::FixedKey key = storage::IndexKey(id);
   std::string value;
   const Status got = pending_.Get(Table::kIndex, key, &value);
   if (got.code() == StatusCode::kNotFound) {
@@ -106,7 +106,7 @@ JobState EngineCore::StateOnDisk(WallTime key_due, JobId id) const {
   if (key_due > LatestKeyOfNow()) {
     return JobState::kScheduled;
   }
-  const std::string key = storage::TimerKey(key_due, id);
+  const storage::FixedKey key = storage::TimerKey(key_due, id);
   std::string value;
   if (!pending_.Get(Table::kTimers, key, &value).ok()) {
     return JobState::kScheduled;
@@ -155,19 +155,19 @@ EngineCore::Located EngineCore::FinishedByKey(const storage::KeyRecord& record) 
 StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located, size_t more) {
   const bool dead = located.index.place == IndexRecord::Place::kDead;
   const Table table = dead ? Table::kDead : Table::kTimers;
-  const std::string key = dead ? storage::DeadKey(located.index.queue, located.index.at, located.id)
-                               : storage::TimerKey(located.index.at, located.id);
-  std::string value;
+  const storage::FixedKey key =
+      dead ? storage::DeadKey(located.index.queue, located.index.at, located.id)
+           : storage::TimerKey(located.index.at, located.id);
   const Status got = more == 0
-                         ? pending_.Get(table, key, &value)
-                         : pending_.GetInOrder(key, LatestKeyOfNow() + Millis(1), more, &value);
+                         ? pending_.Get(table, key, &row_read_)
+                         : pending_.GetInOrder(key, LatestKeyOfNow() + Millis(1), more, &row_read_);
   if (got.code() == StatusCode::kNotFound) {
     return DataLoss("job " + std::to_string(ToInt(located.id)) +
                         ": its record is missing; run 'delayctl verify'",
                     "damaged");
   }
   DELAYD_RETURN_IF_ERROR(got);
-  return storage::DecodeJobRecord(table, key, value);
+  return storage::DecodeJobRecord(table, key, row_read_);
 }
 
 Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) const {

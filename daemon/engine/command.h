@@ -20,6 +20,8 @@
 #include "base/time.h"
 #include "daemon/engine/queue_settings.h"
 
+#include <boost/container/small_vector.hpp>
+
 namespace delayd::engine {
 
 // Given by the front end, returned with the reply; unique among the requests that are under way.
@@ -300,7 +302,7 @@ struct EnqueuedIds {
     bool existed = false;
   };
 
-  std::vector<Item> items;  // in the order of the specs
+  boost::container::small_vector<Item, 1> items;  // in the order of the specs
 };
 
 // Cancel, Reschedule, Touch, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is

@@ -149,7 +149,7 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(Enqueue& command);
   Status Validate(const JobSpec& spec) const;
   Status ValidateDue(const DueSpec& due) const;
-  StatusOr<std::vector<Plan>> PlanAll(const std::vector<JobSpec>& specs);
+  Status PlanAll(const std::vector<JobSpec>& specs, std::vector<Plan>* to);
   Status PlanKey(const JobSpec& spec, Plan* plan);
   Status NameAll(std::vector<Plan>* plans, Enqueued* answer);
   static EnqueuedIds IdsOf(const std::vector<Plan>& plans);
@@ -570,6 +570,10 @@ class EngineCore final : public Engine {
   uint64_t boot_id_ = 0;  // never 0 once loaded: equal ids mean one boot clock
   uint64_t lease_sequence_ = 0;
   uint64_t next_waiter_ = 1;
+  // Their memory is used again: what the enqueue under way will do, and rows being put and read.
+  std::vector<Plan> plans_;
+  std::string row_value_;
+  std::string row_read_;
   size_t open_jobs_ = 0;  // jobs changed in the open batch
   std::vector<QueueId> counts_changed_;
   std::map<std::string, uint64_t> users_;  // jobs stored; who has none is not there

@@ -175,8 +175,10 @@ Status EngineCore::PlanKey(const JobSpec& spec, Plan* plan) {
   return OkStatus();
 }
 
-StatusOr<std::vector<EngineCore::Plan>> EngineCore::PlanAll(const std::vector<JobSpec>& specs) {
-  std::vector<Plan> plans(specs.size());
+Status EngineCore::PlanAll(const std::vector<JobSpec>& specs, std::vector<Plan>* to) {
+  std::vector<Plan>& plans = *to;
+  plans.clear();
+  plans.resize(specs.size());
   boost::unordered_flat_map<std::string, size_t> first_with_key;
   for (size_t i = 0; i < specs.size(); ++i) {
     const JobSpec& spec = specs[i];
@@ -195,7 +197,7 @@ StatusOr<std::vector<EngineCore::Plan>> EngineCore::PlanAll(const std::vector<Jo
       return AtLine(KeyConflict(spec), i, specs.size());
     }
   }
-  return plans;
+  return OkStatus();
 }
 
 StatusOr<JobId> EngineCore::NextId() {
@@ -316,7 +318,8 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   }
   // Everything that can be refused is refused here, before the first row is put: all or nothing
   // (P8).
-  DELAYD_ASSIGN_OR_RETURN(std::vector<Plan> plans, PlanAll(specs));
+  std::vector<Plan>& plans = plans_;
+  DELAYD_RETURN_IF_ERROR(PlanAll(specs, &plans));
   const bool all_exist = std::ranges::all_of(plans, [](const Plan& plan) {
     return (plan.existing.has_value() && !plan.replaced) || plan.same_as.has_value();
   });

@@ -78,7 +78,7 @@ Status EngineCore::ReadPayload(JobRecord* record) const {
   if (!record->payload_is_big) {
     return OkStatus();
   }
-  const std::string key = storage::IndexKey(record->id);
+  const storage::FixedKey key = storage::IndexKey(record->id);
   std::string value;
   const Status got = pending_.Get(Table::kBig, key, &value);
   if (got.code() == StatusCode::kNotFound) {

@@ -42,17 +42,19 @@ void EngineCore::MoveDue(storage::JobRecord* record, const DueSpec& due) {
 void EngineCore::PutIndex(const storage::JobRecord& record,
                           storage::IndexRecord::Place place,
                           WallTime at) {
-  const std::string key = storage::IndexKey(record.id);
+  const storage::FixedKey key = storage::IndexKey(record.id);
   const bool plain = place != storage::IndexRecord::Place::kDone && storage::IsPlain(record);
-  pending_.Put(Table::kIndex,
-               key,
-               storage::EncodeIndexRecord(
-                   key, {.place = place, .queue = record.queue, .at = at, .plain = plain}));
+  row_value_.clear();
+  storage::AppendIndexRecord(
+      &row_value_, key, {.place = place, .queue = record.queue, .at = at, .plain = plain});
+  pending_.Put(Table::kIndex, key, row_value_);
 }
 
 void EngineCore::PutTimerRows(const storage::JobRecord& record, WallTime key_due) {
-  const std::string key = storage::TimerKey(key_due, record.id);
-  pending_.Put(Table::kTimers, key, storage::EncodeJobRecord(Table::kTimers, key, record));
+  const storage::FixedKey key = storage::TimerKey(key_due, record.id);
+  row_value_.clear();
+  storage::AppendJobRecord(&row_value_, Table::kTimers, key, record);
+  pending_.Put(Table::kTimers, key, row_value_);
   pending_.Put(Table::kByQueue, storage::ByQueueKey(record.queue, key_due, record.id), {});
   PutIndex(record, storage::IndexRecord::Place::kTimers, key_due);
 }
@@ -72,7 +74,7 @@ void EngineCore::PutLiveKey(const storage::JobRecord& record) {
 void EngineCore::PutPayload(storage::JobRecord* record) {
   record->payload_bytes = record->payload.size();
   if (record->payload.size() > limits::kInlinePayloadBytesMax) {
-    const std::string key = storage::IndexKey(record->id);
+    const storage::FixedKey key = storage::IndexKey(record->id);
     pending_.Put(Table::kBig, key, storage::EncodeBigPayload(key, record->payload));
     record->payload_is_big = true;
     record->payload.clear();
@@ -115,7 +117,7 @@ void EngineCore::PutRevivedRows(const storage::JobRecord& record, WallTime died,
 
 void EngineCore::PutDeadRows(const storage::JobRecord& record, WallTime key_due, WallTime died) {
   DeleteTimerRows(record, key_due);
-  const std::string key = storage::DeadKey(record.queue, died, record.id);
+  const storage::FixedKey key = storage::DeadKey(record.queue, died, record.id);
   pending_.Put(Table::kDead, key, storage::EncodeJobRecord(Table::kDead, key, record));
   PutIndex(record, storage::IndexRecord::Place::kDead, died);
   Queue& queue = queues_[record.queue];
@@ -139,7 +141,7 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
   UserLostJob(record.user);
   CountChanged(queue);
   ++open_jobs_;
-  const std::string index_key = storage::IndexKey(record.id);
+  const storage::FixedKey index_key = storage::IndexKey(record.id);
   if (record.payload_is_big) {
     pending_.Delete(Table::kBig, index_key);
   }
@@ -187,7 +189,7 @@ void EngineCore::PutDoneRow(const storage::JobRecord& record,
   if (queues_[record.queue].settings.history_retention.count() > 0) {
     done.story = record;
   }
-  const std::string done_key = storage::DoneKey(finished, record.id);
+  const storage::FixedKey done_key = storage::DoneKey(finished, record.id);
   pending_.Put(Table::kDone, done_key, storage::EncodeDoneRecord(done_key, done));
   if (!next_trim_) {
     ScheduleTrim(finished);

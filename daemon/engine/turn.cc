@@ -298,7 +298,7 @@ WallTime EngineCore::DueOfEntry(const JobEntry& entry) const {
   if (entry.key_due() > low_water_mark_) {
     return entry.key_due();
   }
-  const std::string key = storage::TimerKey(entry.key_due(), entry.id());
+  const storage::FixedKey key = storage::TimerKey(entry.key_due(), entry.id());
   std::string value;
   if (!pending_.Get(Table::kTimers, key, &value).ok()) {
     return entry.key_due();

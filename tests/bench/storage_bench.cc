@@ -91,19 +91,14 @@ std::string IndexOf(std::string_view key, const Job& job) {
 
 // What an enqueue writes.
 void PutJob(const Job& job, Batch* batch) {
-  static thread_local std::string key;
   static thread_local std::string value;
-  key.clear();
   value.clear();
-  AppendTimerKey(&key, job.due, job.record.id);
-  AppendJobRecord(&value, Table::kTimers, key, job.record);
-  batch->Put(Table::kTimers, key, value);
-  key.clear();
-  AppendIndexKey(&key, job.record.id);
-  batch->Put(Table::kIndex, key, IndexOf(key, job));
-  key.clear();
-  AppendByQueueKey(&key, job.record.queue, job.due, job.record.id);
-  batch->Put(Table::kByQueue, key, {});
+  const FixedKey timer = TimerKey(job.due, job.record.id);
+  AppendJobRecord(&value, Table::kTimers, timer, job.record);
+  batch->Put(Table::kTimers, timer, value);
+  const FixedKey index = IndexKey(job.record.id);
+  batch->Put(Table::kIndex, index, IndexOf(index, job));
+  batch->Put(Table::kByQueue, ByQueueKey(job.record.queue, job.due, job.record.id), {});
 }
 
 Batch MakeBatch(const std::vector<Job>& jobs, uint64_t first, uint64_t number) {
