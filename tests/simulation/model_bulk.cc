@@ -64,7 +64,10 @@ bool Model::MatchesFilter(const ChangeMany& command, std::optional<WallTime> due
     return true;
   }
   if (command.action == ChangeMany::Action::kKick) {
-    return job.state == JobState::kDead || job.due > now_.wall;
+    // Not one whose time has come and whose timer is about to fire.
+    const Millis rounding(job.due_kind == DueKind::kRelative ? 1 : 0);
+    return job.state == JobState::kDead ||
+           (job.on_boot_clock ? job.boot_due > now_.boot : job.due + rounding > now_.wall);
   }
   if (command.priority && job.priority != *command.priority) {
     return true;
