@@ -57,10 +57,12 @@ std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
   if (std::ranges::find(command.queues, queue) == command.queues.end() || !MayHandOut(queue)) {
     return whose + " is handed out from queue " + queue + ", which may not be";
   }
-  // Between a start and the first turn what is new may overtake what is not loaded yet.
+  // Between a start and the first turn what is new may overtake what is not loaded yet. And where
+  // the answer to a hand-out before this one waits for its commit, that one is still to be seen.
+  const bool is_next = view.lease_token->sequence <= lease_sequence_ + 1;
   for (const auto& [id, other] : jobs_) {
-    if (waiter.settled && other.state == JobState::kReady && other.spec->queue == queue &&
-        other.priority <= job.priority &&
+    if (waiter.settled && is_next && other.state == JobState::kReady &&
+        other.spec->queue == queue && other.priority <= job.priority &&
         std::pair(other.place, id) < std::pair(job.place, job.id)) {
       return "job " + std::to_string(ToInt(id)) + " is before " + whose + " in queue " + queue;
     }
