@@ -56,17 +56,15 @@ std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
       return OrderBatch(command, text);
     case Verb::kReserve:
     case Verb::kReserveWithTimeout:
-      BecomeWorker();
-      waiting_ = Waiting{.tag = last_tag()};
-      if (command.verb == Verb::kReserveWithTimeout) {
-        waiting_->until = now.boot + std::chrono::seconds(command.count);
-      }
-      return OrderReserve(now);
     case Verb::kReserveBatch:
       BecomeWorker();
-      waiting_ = Waiting{.tag = last_tag(),
-                         .count = static_cast<uint32_t>(command.count),
-                         .until = now.boot + std::chrono::seconds(command.timeout)};
+      waiting_ = Waiting{.tag = last_tag()};
+      if (command.verb != Verb::kReserve) {
+        waiting_->until = now.boot + std::chrono::seconds(command.timeout);
+      }
+      if (command.verb == Verb::kReserveBatch) {
+        waiting_->count = static_cast<uint32_t>(command.count);
+      }
       return OrderReserve(now);
     case Verb::kReserveJob:
       BecomeWorker();

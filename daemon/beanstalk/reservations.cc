@@ -3,17 +3,16 @@
 namespace delayd::beanstalk {
 
 void Reservations::Add(const LeaseToken& token, BootTime ends, Millis ttr) {
-  Drop(token.job);
+  if (const auto found = held_.find(token.job); found != held_.end()) {
+    Drop(found);
+  }
   held_.emplace(token.job,
                 Held{.token = token, .ttr = ttr, .end = ends_.Add({.at = ends, .id = token.job})});
 }
 
-void Reservations::Drop(JobId id) {
-  const auto found = held_.find(id);
-  if (found != held_.end()) {
-    ends_.Remove(found->second.end);
-    held_.erase(found);
-  }
+void Reservations::Drop(Map::iterator held) {
+  ends_.Remove(held->second.end);
+  held_.erase(held);
 }
 
 std::optional<LeaseToken> Reservations::Take(JobId id, BootTime now) {
@@ -23,8 +22,7 @@ std::optional<LeaseToken> Reservations::Take(JobId id, BootTime now) {
   }
   const bool is_over = ends_.Get(found->second.end).at <= now;
   const LeaseToken token = found->second.token;
-  ends_.Remove(found->second.end);
-  held_.erase(found);
+  Drop(found);
   return is_over ? std::nullopt : std::optional(token);
 }
 

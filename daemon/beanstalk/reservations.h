@@ -46,9 +46,11 @@ class Reservations {
     Ends::Handle end{};
   };
 
-  void Drop(JobId id);
+  using Map = boost::unordered_flat_map<JobId, Held>;
 
-  boost::unordered_flat_map<JobId, Held> held_;
+  void Drop(Map::iterator held);
+
+  Map held_;
   Ends ends_;
 };
 

@@ -193,7 +193,7 @@ bool ReadArguments(Form form, std::string_view rest, Command* command) {
     case Form::kCount:  // what stands behind these two numbers is ignored
       return ReadNumber(&rest, kU32Max, &command->count);
     case Form::kTimeout:
-      return ReadNumber(&rest, kTimeoutMax, &command->count);
+      return ReadNumber(&rest, kTimeoutMax, &command->timeout);
     case Form::kCountTimeout:
       return ReadNumber(&rest, kBatchJobsMax, &command->count) && command->count > 0 &&
              ReadNumber(&rest, kTimeoutMax, &command->timeout) && rest.empty();

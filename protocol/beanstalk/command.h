@@ -73,8 +73,8 @@ struct Command {
   uint32_t priority = 0;
   Millis delay{0};
   Millis ttr{0};
-  uint64_t count = 0;       // the bound of kick, the seconds of a timeout, the jobs of a batch
-  uint64_t timeout = 0;     // of reserve-batch, in seconds
+  uint64_t count = 0;       // the bound of kick, the jobs of a batch
+  uint64_t timeout = 0;     // of a reserve, in seconds
   uint64_t body_bytes = 0;  // without its CR LF
   std::string_view name;    // a tube or a key
   std::string_view body;

@@ -46,31 +46,10 @@ class BeanstalkDialect : public Dialect {
   }
 
   void Ack(std::span<const std::string_view> tokens, std::string* out) override {
-    if (!batches_) {
-      *out += "delete ";
-      *out += tokens.front();
-      *out += "\r\n";
-      return;
-    }
-    std::string ids;
-    for (const std::string_view token : tokens) {
-      ids += ids.empty() ? "" : " ";
-      ids += token;
-    }
-    DeleteBatch(tokens.size(), ids, out);
+    Delete(tokens, out);
   }
 
-  void Cancel(std::span<const uint64_t> ids, std::string* out) override {
-    if (!batches_) {
-      *out += "delete " + std::to_string(ids.front()) + "\r\n";
-      return;
-    }
-    std::string text;
-    for (const uint64_t id : ids) {
-      text += (text.empty() ? "" : " ") + std::to_string(id);
-    }
-    DeleteBatch(ids.size(), text, out);
-  }
+  void Cancel(std::span<const uint64_t> ids, std::string* out) override { Delete(ids, out); }
 
   size_t Read(std::string_view input, Answer* answer) override {
     size_t begin = 0;
@@ -117,11 +96,24 @@ class BeanstalkDialect : public Dialect {
     *out += "\r\n";
   }
 
-  static void DeleteBatch(size_t count, std::string_view ids, std::string* out) {
-    *out += "delete-batch " + std::to_string(count) + " " + std::to_string(ids.size()) + "\r\n";
-    *out += ids;
-    *out += "\r\n";
+  template <typename Id>
+  void Delete(std::span<const Id> ids, std::string* out) const {
+    std::string list;
+    for (const Id& id : ids) {
+      list += list.empty() ? "" : " ";
+      AppendId(id, &list);
+    }
+    if (!batches_) {
+      *out += "delete " + list + "\r\n";
+      return;
+    }
+    *out += "delete-batch " + std::to_string(ids.size()) + " " + std::to_string(list.size()) +
+            "\r\n" + list + "\r\n";
   }
+
+  static void AppendId(std::string_view id, std::string* out) { *out += id; }
+
+  static void AppendId(uint64_t id, std::string* out) { *out += std::to_string(id); }
 
   static void TakeReserved(std::string_view line, std::string_view body, Answer* answer) {
     const std::string_view id = line.substr(9, line.find(' ', 9) - 9);
