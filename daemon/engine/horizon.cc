@@ -123,6 +123,8 @@ bool EngineCore::LoadNextPage() {
     return false;
   }
   loading_ = frontier_ < Frontier(target, JobId{});
+  // A clock that jumps from one turn to the next is no backlog.
+  pages_behind_ = loading_ ? pages_behind_ : 0;
   DELAYD_CRASH_POINT("horizon/page");
   return loading_ && (HasRoom() || IsBehind());
 }

@@ -130,6 +130,21 @@ TEST(HorizonTest, AStepForwardFiresEverythingThatBecameDue) {
   EXPECT_EQ(harness.engine().stats().ready, 5000U);
 }
 
+TEST(HorizonTest, AClockThatJumpsFromTurnToTurnMakesNoBacklog) {
+  EngineHarness harness({.horizon = 2ms});
+  for (size_t i = 0; i <= limits::kLoadPagesBehindMax; ++i) {
+    harness.EnqueueOk(In(10ms));
+    harness.Wait(1s);
+    EXPECT_EQ(WorkOff(&harness), 1U);
+  }
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}, .count = 3, .wait = 1min});
+  const JobView kicked = harness.EnqueueOk(In(10ms));
+  harness.EnqueueOk(In(10ms));
+  harness.Send(Kick{kicked.id});  // in memory from here on; the other lies on disk
+  harness.Wait(1s);
+  EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 2U);
+}
+
 TEST(HorizonTest, TheOwnerIsWokenToLoadAndOtherwiseNot) {
   EngineHarness harness(kOneMinute);
   EXPECT_FALSE(harness.engine().UntilNextEvent(harness.now()).has_value());
