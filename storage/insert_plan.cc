@@ -1,5 +1,7 @@
 #include "storage/insert_plan.h"
 
+#include <utility>
+
 #include "base/check.h"
 
 namespace delayd::storage {
@@ -9,7 +11,8 @@ thread_local InsertPlan* current = nullptr;
 
 }  // namespace
 
-InsertPlan::InsertPlan(std::span<const WriteOrder::Row> rows) : rows_(rows) {
+InsertPlan::InsertPlan(std::span<const WriteOrder::Row> rows, const JobStore::OnDurable& on_durable)
+    : rows_(rows), on_durable_(on_durable ? &on_durable : nullptr) {
   DELAYD_CHECK(current == nullptr);
   current = this;
 }
@@ -20,6 +23,12 @@ InsertPlan::~InsertPlan() {
 
 InsertPlan* InsertPlan::OfThisThread() {
   return current;
+}
+
+void InsertPlan::Begin() {
+  if (on_durable_ != nullptr) {
+    (*std::exchange(on_durable_, nullptr))();
+  }
 }
 
 size_t InsertPlan::Next(std::span<KeyHead> heads) const {

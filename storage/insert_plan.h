@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <span>
 
+#include "storage/job_store.h"
 #include "storage/key_head.h"
 #include "storage/write_order.h"
 
@@ -18,8 +19,8 @@ namespace delayd::storage {
 
 class InsertPlan {
  public:
-  // `rows` stay where they are as long as the plan.
-  explicit InsertPlan(std::span<const WriteOrder::Row> rows);
+  // Both stay where they are as long as the plan. `on_durable` may be empty.
+  InsertPlan(std::span<const WriteOrder::Row> rows, const JobStore::OnDurable& on_durable);
   ~InsertPlan();
   InsertPlan(const InsertPlan&) = delete;
   InsertPlan& operator=(const InsertPlan&) = delete;
@@ -27,6 +28,8 @@ class InsertPlan {
   // nullptr: none.
   static InsertPlan* OfThisThread();
 
+  // Before the first row is inserted: RocksDB writes and syncs its log before that.
+  void Begin();
   // The heads of the rows that come next, as long as they are of one table; returns how many.
   size_t Next(std::span<KeyHead> heads) const;
   // One more row is inserted.
@@ -34,6 +37,7 @@ class InsertPlan {
 
  private:
   std::span<const WriteOrder::Row> rows_;
+  const JobStore::OnDurable* on_durable_;  // nullptr: none, or called
 };
 
 }  // namespace delayd::storage

@@ -56,9 +56,16 @@ class JobReader {
 
 class JobStore : public JobReader {
  public:
-  // Returns when the batch is on stable storage. The engine has put the batch's number into it
-  // (kMeta "batch_no"). An empty batch is a success and touches nothing.
-  virtual Status Commit(const Batch& batch) = 0;
+  // Called at most once by a Commit, on its thread, as soon as the batch is on stable storage. A
+  // restart has it from then on, whatever Commit returns; who reads may still see it without.
+  using OnDurable = std::function<void()>;
+
+  // Returns when the batch is on stable storage and can be read. The engine has put the batch's
+  // number into it (kMeta "batch_no"). An empty batch is a success and touches nothing.
+  virtual Status Commit(const Batch& batch, const OnDurable& on_durable) = 0;
+
+  Status Commit(const Batch& batch) { return Commit(batch, {}); }
+
   // Orderly end: nothing is lost without it, but the next open has less to replay. Idempotent.
   virtual Status Close() = 0;
 };

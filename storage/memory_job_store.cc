@@ -37,7 +37,7 @@ Status MemoryJobStore::Scan(Table table,
   return OkStatus();
 }
 
-Status MemoryJobStore::Commit(const Batch& batch) {
+Status MemoryJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   if (closed_) {
     return FailedPrecondition("the store is closed", "store_closed");
   }
@@ -45,6 +45,9 @@ Status MemoryJobStore::Commit(const Batch& batch) {
     return Unavailable("an earlier commit failed; restart to read what is true", "store_stopped");
   }
   const Failure failure = failure_;
+  if (on_durable && failure == Failure::kNone && !batch.empty()) {
+    on_durable();
+  }
   if (failure != Failure::kNextDropped) {
     Apply(batch);
   }

@@ -21,7 +21,8 @@ class MemoryJobStore final : public JobStore {
               std::string_view from,
               std::string_view to,
               const Visitor& visit) const override;
-  Status Commit(const Batch& batch) override;
+  using JobStore::Commit;
+  Status Commit(const Batch& batch, const OnDurable& on_durable) override;
   Status Close() override;
 
   // The next Commit answers an I/O error; whether its batch is kept is the caller's choice, since

@@ -58,7 +58,7 @@ Status RocksJobStore::ScanAhead(Table table,
                               .Scan(table, from, to, visit, kDeletedRowsMax);
 }
 
-Status RocksJobStore::Commit(const Batch& batch) {
+Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   if (db_ == nullptr) {
     return Closed();
   }
@@ -89,7 +89,7 @@ Status RocksJobStore::Commit(const Batch& batch) {
   rocksdb::WriteOptions options;
   options.sync = kSyncCommits;
   const rocksdb::Status status = [&] {
-    const InsertPlan plan(rows);
+    const InsertPlan plan(rows, on_durable);
     return db_->Write(options, &write_batch_);
   }();
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // not for what else this thread does

@@ -141,7 +141,8 @@ class RocksJobStore final : public JobStore {
                    std::string_view from,
                    std::string_view to,
                    const Visitor& visit) const override;
-  Status Commit(const Batch& batch) override;
+  using JobStore::Commit;
+  Status Commit(const Batch& batch, const OnDurable& on_durable) override;
   Status Close() override;
 
   Status BackUpTo(const std::string& directory);

@@ -124,6 +124,7 @@ class SkipListMemtable final : public MemTableRep {
 
   bool InsertKey(KeyHandle handle) override {
     if (InsertPlan* plan = InsertPlan::OfThisThread()) {
+      plan->Begin();
       if (!list_.expects()) {
         std::array<KeyHead, SkipList::kExpectedMax> heads;
         list_.Expect(std::span(heads).first(plan->Next(heads)));

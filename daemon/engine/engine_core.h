@@ -97,6 +97,7 @@ class EngineCore final : public Engine {
   bool IsAwaited() const override { return !waiters_.empty(); }
 
   std::optional<SealedBatch> Seal(const Now& now) override;
+  void Durable(uint64_t sequence) override;
   void Committed(uint64_t sequence) override;
   std::vector<Reply> TakeReplies() override;
 

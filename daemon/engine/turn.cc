@@ -350,6 +350,10 @@ std::optional<SealedBatch> EngineCore::Seal(const Now& now) {
   return sealed;
 }
 
+void EngineCore::Durable(uint64_t sequence) {
+  parked_.Release(sequence, &ready_replies_);
+}
+
 void EngineCore::Committed(uint64_t sequence) {
   pending_.Committed(sequence);
   ++counters_.commits;
@@ -360,7 +364,7 @@ void EngineCore::Committed(uint64_t sequence) {
   while (!finishing_.empty() && finishing_.front().first <= sequence) {
     finishing_.pop_front();
   }
-  parked_.Release(sequence, &ready_replies_);
+  Durable(sequence);
 }
 
 std::vector<Reply> EngineCore::TakeReplies() {

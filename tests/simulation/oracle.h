@@ -30,6 +30,8 @@ class Oracle {
 
   void RefusesEnqueues(bool on) { model_.refuses_enqueues = on; }
 
+  void Durable(uint64_t sequence) { committed_ = sequence; }
+
   void Committed(uint64_t sequence);
   // The process ended; of the batches under way the first `kept` reached the disk.
   void Crashed(size_t kept);

@@ -70,11 +70,11 @@ class FakeEngine final : public engine::Engine {
     return engine::SealedBatch{sequence, std::move(batch)};
   }
 
+  void Durable(uint64_t sequence) override { Release(sequence); }
+
   void Committed(uint64_t sequence) override {
-    for (engine::Reply& reply : in_flight_[sequence]) {
-      replies_.push_back(std::move(reply));
-    }
-    in_flight_.erase(sequence);
+    Release(sequence);
+    committed = sequence;
   }
 
   std::vector<engine::Reply> TakeReplies() override { return std::exchange(replies_, {}); }
@@ -97,6 +97,7 @@ class FakeEngine final : public engine::Engine {
   std::vector<engine::RequestId> abandoned;
   std::vector<size_t> batch_sizes;
   uint64_t sealed = 0;
+  uint64_t committed = 0;
   Status fatal_status;
   Status refusal;
   bool job_ready = false;
@@ -105,6 +106,13 @@ class FakeEngine final : public engine::Engine {
   std::function<void()> on_execute;
 
  private:
+  void Release(uint64_t sequence) {
+    for (engine::Reply& reply : in_flight_[sequence]) {
+      replies_.push_back(std::move(reply));
+    }
+    in_flight_.erase(sequence);
+  }
+
   std::vector<engine::Reply> gathered_;
   std::map<uint64_t, std::vector<engine::Reply>> in_flight_;
   std::vector<engine::Reply> replies_;

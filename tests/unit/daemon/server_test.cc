@@ -48,7 +48,7 @@ class GatedStore final : public storage::JobStore {
     return inner.Scan(table, from, to, visit);
   }
 
-  Status Commit(const storage::Batch& batch) override {
+  Status Commit(const storage::Batch& batch, const OnDurable& on_durable) override {
     if (gated) {
       gate.get_future().wait();
       gated = false;
@@ -57,7 +57,7 @@ class GatedStore final : public storage::JobStore {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
     while (slow && std::chrono::steady_clock::now() < end) {  // what a busy disk takes
     }
-    return inner.Commit(batch);
+    return inner.Commit(batch, on_durable);
   }
 
   Status Close() override { return inner.Close(); }

@@ -13,6 +13,30 @@ TEST(EnqueueTest, P1NoAnswerBeforeTheCommit) {
   EXPECT_TRUE(harness.Take(request).status.ok());
 }
 
+TEST(EnqueueTest, P1ADurableBatchIsAnsweredBeforeTheStoreShowsIt) {
+  EngineHarness harness;
+  const RequestId first = harness.Send(Enqueue{{In(Millis(1000))}});
+  const auto sealed = harness.engine().Seal(harness.now());
+  ASSERT_TRUE(sealed.has_value());
+  const RequestId second = harness.Send(Enqueue{{In(Millis(1000))}});
+  const auto next = harness.engine().Seal(harness.now());
+  ASSERT_TRUE(next.has_value());
+  harness.engine().Durable(sealed->sequence);
+  ASSERT_TRUE(harness.HasReply(first));
+  EXPECT_FALSE(harness.HasReply(second));
+  // What is asked now is seen in the batch, and answered when the store shows it.
+  const JobId id = std::get<Enqueued>(harness.Take(first).body).items.at(0).job.id;
+  const RequestId show = harness.Send(Show{id});
+  EXPECT_FALSE(harness.HasReply(show));
+  ASSERT_TRUE(harness.store().Commit(*sealed->batch).ok());
+  harness.engine().Committed(sealed->sequence);
+  EXPECT_EQ(std::get<OneJob>(harness.Take(show).body).job.payload, "p");
+  EXPECT_FALSE(harness.HasReply(second));
+  ASSERT_TRUE(harness.store().Commit(*next->batch).ok());
+  harness.engine().Committed(next->sequence);
+  EXPECT_TRUE(harness.HasReply(second));
+}
+
 TEST(EnqueueTest, P1AnUncommittedJobIsNeverHandedOut) {
   EngineHarness harness;
   harness.Send(Enqueue{{In(Millis(0))}});

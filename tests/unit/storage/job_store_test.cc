@@ -105,6 +105,27 @@ TEST_P(JobStoreTest, CommittedPutIsRead) {
   EXPECT_EQ(value, "value of a");
 }
 
+TEST_P(JobStoreTest, ACommitTellsOnceThatItIsDurableOnItsOwnThread) {
+  std::vector<std::thread::id> told;
+  const auto tell = [&] { told.push_back(std::this_thread::get_id()); };
+  ASSERT_TRUE(store().Commit(Puts(Table::kIndex, {"a", "b"}), tell).ok());
+  EXPECT_EQ(told, std::vector{std::this_thread::get_id()});
+  ASSERT_TRUE(store().Commit(Batch(), tell).ok());
+  EXPECT_EQ(told.size(), 1U) << "an empty batch has nothing to tell";
+}
+
+TEST_P(JobStoreTest, WhatIsReadWhenACommitIsDurableIsAllOfABatchOrNothing) {
+  ASSERT_TRUE(store().Commit(Puts(Table::kIndex, {"a"})).ok());
+  ASSERT_TRUE(store()
+                  .Commit(Puts(Table::kIndex, {"b", "c"}),
+                          [&] {
+                            const size_t rows = Keys(Table::kIndex, "a", "z").size();
+                            EXPECT_TRUE(rows == 1 || rows == 3) << rows;
+                          })
+                  .ok());
+  EXPECT_EQ(Keys(Table::kIndex, "a", "z").size(), 3U);
+}
+
 TEST_P(JobStoreTest, TablesAreApart) {
   for (size_t i = 0; i < kTableCount; ++i) {
     Batch batch;

@@ -81,8 +81,7 @@ class Life {
         written.values.emplace_back(1 + random_() % 400, static_cast<char>('a' + random_() % 26));
         batch.Put(RowTable(row), RowKey(written_.size(), row), written.values.back());
       }
-      written.acknowledged = store->Commit(batch).ok();
-      const bool go_on = written.acknowledged;
+      const bool go_on = store->Commit(batch, [&] { written.acknowledged = true; }).ok();
       written_.push_back(std::move(written));
       if (!go_on) {
         return;
