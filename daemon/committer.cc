@@ -61,18 +61,20 @@ void Committer::WaitForBatch(std::unique_lock<std::mutex>* lock) {
   }
 }
 
-Status Committer::CommitHere(const engine::SealedBatch& batch) {
+Status Committer::CommitHere(const engine::SealedBatch& batch,
+                             const storage::JobStore::OnDurable& on_durable) {
   {
     const std::lock_guard lock(mutex_);
     DELAYD_CHECK(!next_.has_value());
   }
-  return Write(batch);
+  return Write(batch, on_durable);
 }
 
-Status Committer::Write(const engine::SealedBatch& batch) {
+Status Committer::Write(const engine::SealedBatch& batch,
+                        const storage::JobStore::OnDurable& on_durable) {
   if (failed_.ok()) {
     DELAYD_CRASH_POINT("committer/before_write");
-    failed_ = store_->Commit(*batch.batch);
+    failed_ = store_->Commit(*batch.batch, on_durable);
     DELAYD_CRASH_POINT("committer/after_write");
     if (!failed_.ok()) {
       failed_ = failed_.WithContext("commit " + std::to_string(batch.sequence));
@@ -92,7 +94,7 @@ void Committer::Run() {
       }
       batch = *std::exchange(next_, std::nullopt);
     }
-    done_(batch.sequence, Write(batch));
+    done_(batch.sequence, Write(batch, {}));
   }
 }
 

@@ -47,11 +47,13 @@ class Committer {
   // At most one batch is in flight: the one before must have been reported done.
   void Submit(engine::SealedBatch batch);
   // The same on the caller's own thread, which waits for the disk: no wake-up, and no `done`.
-  Status CommitHere(const engine::SealedBatch& batch);
+  // `on_durable` as the store has it.
+  Status CommitHere(const engine::SealedBatch& batch,
+                    const storage::JobStore::OnDurable& on_durable);
 
  private:
   void Run();
-  Status Write(const engine::SealedBatch& batch);
+  Status Write(const engine::SealedBatch& batch, const storage::JobStore::OnDurable& on_durable);
   void LookAtDisk();
   // Returns when there is a batch, or when the committer ends; meanwhile it looks at the disk.
   void WaitForBatch(std::unique_lock<std::mutex>* lock);

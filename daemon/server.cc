@@ -20,7 +20,7 @@ constexpr int kRequestsPerTurn = 256;
 
 // docs/decisions/0047: a batch that few clients wait for is written by the core thread itself when
 // the ones before it were alike and the disk is quick.
-constexpr uint32_t kFewMax = 48;  // clients, and jobs
+constexpr uint32_t kFewMax = 256;  // clients, and jobs
 constexpr uint32_t kSmallBatchesMin = 4;
 constexpr size_t kOutstandingMax = 2;  // of one of them: an ack, and the next lease
 constexpr std::chrono::milliseconds kFastCommit{2};
@@ -327,14 +327,27 @@ Status Server::Loop::Submit(const Now& now) {
   figures_.commit_jobs.Observe(batch->jobs);
   figures_.commit_bytes.Observe(batch->batch->bytes());
   small_batches_ = is_small(*batch) ? small_batches_ + 1 : 0;
-  clients_ = 0;
+  const uint32_t clients = std::exchange(clients_, 0);
   pipelined_ = false;
   if (small_batches_ <= kSmallBatchesMin || disk_is_slow_ || is_expected_soon(now)) {
     committer_.Submit(*std::move(batch));
     return OkStatus();
   }
-  Status status = committer_.CommitHere(*batch);
+  storage::JobStore::OnDurable on_durable;
+  if (clients > 1) {  // one alone is sooner woken by a thread that then goes to sleep
+    on_durable = [this, sequence = batch->sequence] { AnswerDurable(sequence); };
+  }
+  Status status = committer_.CommitHere(*batch, on_durable);
   return TakeCommit({batch->sequence, std::move(status), std::chrono::steady_clock::now()});
+}
+
+// While the store goes on to make the batch readable: the clients' next requests come meanwhile.
+void Server::Loop::AnswerDurable(uint64_t sequence) {
+  engine_->Durable(sequence);
+  DeliverReplies();
+  for (const ConnectionPtr& connection : touched_) {
+    connection->Write();  // how that went is seen at the end of the turn
+  }
 }
 
 // Nobody is kept waiting for long when the core thread itself waits for the disk.

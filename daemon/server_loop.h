@@ -81,6 +81,7 @@ class Server::Loop {
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
   void FinishAdmin(const AdminAnswer& answer);
   Status Submit(const Now& now);
+  void AnswerDurable(uint64_t sequence);
   bool is_small(const engine::SealedBatch& batch) const;
   bool is_expected_soon(const Now& now) const;
   Status TakeCommit(const CommitResult& result);

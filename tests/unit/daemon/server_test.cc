@@ -50,6 +50,7 @@ class GatedStore final : public storage::JobStore {
 
   Status Commit(const storage::Batch& batch, const OnDurable& on_durable) override {
     if (gated) {
+      ++waiting;
       gate.get_future().wait();
       gated = false;
     }
@@ -57,7 +58,16 @@ class GatedStore final : public storage::JobStore {
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
     while (slow && std::chrono::steady_clock::now() < end) {  // what a busy disk takes
     }
-    return inner.Commit(batch, on_durable);
+    return inner.Commit(batch, [&] {
+      if (on_durable) {
+        on_durable();
+        if (hold_durable) {
+          hold_durable = false;
+          answered.get_future().wait();
+          ++held;
+        }
+      }
+    });
   }
 
   Status Close() override { return inner.Close(); }
@@ -66,7 +76,11 @@ class GatedStore final : public storage::JobStore {
   std::vector<std::thread::id> writers;  // of each commit; read when the server has ended
   std::atomic<bool> slow{false};
   std::promise<void> gate;
+  std::atomic<bool> hold_durable{false};  // the next one that tells of it, until `answered`
+  std::promise<void> answered;
+  int held = 0;
   std::atomic<bool> gated{false};
+  std::atomic<int> waiting{0};
 };
 
 class ServerTest : public testing::Test {
@@ -181,6 +195,33 @@ TEST_F(ServerTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick) {
   EXPECT_GT(std::count(writers.begin(), writers.begin() + 30, core), 0);
   // The first slow one may hold up the turn, and no other.
   EXPECT_EQ(std::count(writers.begin() + 31, writers.end(), core), 0);
+}
+
+TEST_F(ServerTest, P1SeveralClientsAreAnsweredWhenTheirCommitIsDurableAndNotYetReadable) {
+  Start();
+  SocketClient first(path_);
+  SocketClient second(path_);
+  for (uint64_t sequence = 1; sequence <= 10; ++sequence) {
+    first.Send(kEnqueue);
+    first.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
+  }
+  // Both come while the core thread waits for the disk, and share the next commit.
+  SocketClient third(path_);
+  store_.gated = true;
+  third.Send(kEnqueue);
+  while (store_.waiting == 0) {
+    std::this_thread::yield();
+  }
+  store_.hold_durable = true;
+  first.Send(kEnqueue);
+  second.Send(kEnqueue);
+  store_.gate.set_value();
+  EXPECT_THAT(first.ReadUntil("Delayd-Commit: 12"), HasSubstr("Delayd-Commit: 12"));
+  EXPECT_THAT(second.ReadUntil("Delayd-Commit: 12"), HasSubstr("Delayd-Commit: 12"));
+  store_.answered.set_value();
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(store_.held, 1) << "answered only when the commit had returned";
+  EXPECT_EQ(engine_.committed, 12U);
 }
 
 TEST_F(ServerTest, AJobThatAWorkerWaitsForAndThatFallsDueSoonIsNotHeldUpByTheDisk) {
