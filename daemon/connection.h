@@ -83,6 +83,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // ---- Kept by the server ----
   std::vector<engine::RequestId> pending;  // its requests that have no answer yet
   bool touched = false;                    // in the list of those to look at in this turn
+  bool unserved = false;                   // was read, perhaps to its end, since it was served
   bool held_back = false;                  // has requests that wait for room
   bool pipelines = false;                  // has ever had several requests under way at once
   std::optional<BootTime> queued_deadline;

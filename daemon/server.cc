@@ -110,6 +110,7 @@ Server::Loop::Loop(const ServerOptions& options,
       wake_(&io_, [] { log::Info("the wall clock was set; absolute due times follow it"); }),
       on_readable_([this](const ConnectionPtr& connection) {
         connection->Read(read_buffer_);
+        connection->unserved = true;
         Touch(connection);
       }),
       on_writable_([this](const ConnectionPtr& connection) { Touch(connection); }),
@@ -187,9 +188,7 @@ Status Server::Loop::Turn() {
   // After the reads: a delay must not count from a moment before its request had arrived.
   Now now = clock_->Sample();
   TendClock(&now);
-  for (size_t i = 0; i < touched_.size(); ++i) {
-    Serve(touched_[i], &now);
-  }
+  ServeTouched(&now);
   CheckDeadlines(now);
   if (std::exchange(reload_wanted_, false)) {
     if (std::optional<engine::Configure> settings = options_.reload()) {
@@ -223,6 +222,19 @@ void Server::Loop::TendClock(Now* now) {
   }
 }
 
+// While some are served others ask: they shall share the commit. Each is read once a turn.
+void Server::Loop::ServeTouched(Now* now) {
+  for (size_t served = 0; served < touched_.size();) {
+    for (; served < touched_.size(); ++served) {
+      Serve(touched_[served], now);
+    }
+    if (!in_flight_ && served < connections_.size()) {
+      io_.poll();
+      *now = clock_->Sample();
+    }
+  }
+}
+
 // Gives the engine what the client has asked, as far as there is room.
 void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
   const Now& now = *moment;
@@ -230,6 +242,7 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
     Leave(connection.get(), now);  // before Advance hands a job to nobody
     return;
   }
+  connection->unserved = false;
   int taken = 0;
   auto begin = std::chrono::steady_clock::now();
   for (; taken < kRequestsPerTurn && !under_pressure(); ++taken) {
@@ -435,7 +448,7 @@ void Server::Loop::FinishTouched(const Now& now) {
 
 // Sends, waits for more, or lets go. True: look at it again in the next turn.
 bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
-  if (connection->input_ended() && !connection->held_back) {
+  if (connection->input_ended() && !connection->held_back && !connection->unserved) {
     // It gets what is there now; a client that asks nothing more does not wait for later jobs.
     EndWaits(*connection, now);
   }
@@ -466,7 +479,8 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   }
   // There may be whole requests in the session's buffer, and no byte may follow to wake us. Where
   // there is no room, an answer or the client's reading makes it, and touches the connection.
-  const bool again = session.has_more() || (wants_input && connection->held_back);
+  const bool again =
+      session.has_more() || (wants_input && connection->held_back) || connection->unserved;
   turn_again_ = turn_again_ || again;
   return again;
 }

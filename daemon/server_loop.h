@@ -76,6 +76,7 @@ class Server::Loop {
   Status TimedTurn();
   Status Turn();
   void TendClock(Now* now);
+  void ServeTouched(Now* now);
   void Serve(const ConnectionPtr& connection, Now* moment);
   void DiskChanged(const Status& refusal);
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);

@@ -75,6 +75,9 @@ class FakeEngine final : public engine::Engine {
   void Committed(uint64_t sequence) override {
     Release(sequence);
     committed = sequence;
+    if (on_committed) {
+      on_committed();
+    }
   }
 
   std::vector<engine::Reply> TakeReplies() override { return std::exchange(replies_, {}); }
@@ -104,6 +107,7 @@ class FakeEngine final : public engine::Engine {
   std::optional<Millis> until_next_event;
   bool is_awaited = false;
   std::function<void()> on_execute;
+  std::function<void()> on_committed;
 
  private:
   void Release(uint64_t sequence) {

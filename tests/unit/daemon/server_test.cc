@@ -176,6 +176,43 @@ TEST_F(ServerTest, WhatComesDuringACommitShareTheNextOne) {
   EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(1, 3));
 }
 
+TEST_F(ServerTest, WhatComesWhileOthersAreServedSharesTheirCommit) {
+  std::atomic<SocketClient*> late = nullptr;
+  engine_.on_execute = [this, &late] {
+    if (std::holds_alternative<engine::Enqueue>(engine_.asked.back().command)) {
+      if (SocketClient* client = late.exchange(nullptr)) {
+        client->Send(kEnqueue);
+      }
+    }
+  };
+  Start();
+  SocketClient first(path_);
+  SocketClient second(path_);
+  second.Send(kStats);
+  second.ReadUntil("commit_sequence");
+  late = &second;
+  first.Send(kEnqueue);
+  second.ReadUntil("Delayd-Commit: 1");
+  first.ReadUntil("Delayd-Commit: 1");
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(2));
+}
+
+TEST_F(ServerTest, AClientThatEndsWhileItsAnswerIsOnTheWayIsLetGo) {
+  std::atomic<SocketClient*> ending = nullptr;
+  engine_.on_committed = [&ending] { ending.load()->EndSending(); };
+  store_.gated = true;
+  Start();
+  SocketClient other(path_);
+  SocketClient client(path_);
+  ending = &client;
+  client.Send(kEnqueue);
+  PassATurn();  // it is waited for again
+  store_.gate.set_value();
+  EXPECT_THAT(client.ReadAll(), HasSubstr("Delayd-Commit: 1"));
+  EXPECT_TRUE(Stop().ok());
+}
+
 TEST_F(ServerTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick) {
   Start();
   const std::thread::id core = thread_.get_id();
