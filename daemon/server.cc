@@ -350,12 +350,15 @@ Status Server::Loop::Submit(const Now& now) {
   if (clients > 1) {  // one alone is sooner woken by a thread that then goes to sleep
     on_durable = [this, sequence = batch->sequence] { AnswerDurable(sequence); };
   }
+  durable_at_.reset();
   Status status = committer_.CommitHere(*batch, on_durable);
-  return TakeCommit({batch->sequence, std::move(status), std::chrono::steady_clock::now()});
+  return TakeCommit(
+      {batch->sequence, std::move(status), durable_at_.value_or(std::chrono::steady_clock::now())});
 }
 
 // While the store goes on to make the batch readable: the clients' next requests come meanwhile.
 void Server::Loop::AnswerDurable(uint64_t sequence) {
+  durable_at_ = std::chrono::steady_clock::now();
   engine_->Durable(sequence);
   DeliverReplies();
   for (const ConnectionPtr& connection : touched_) {

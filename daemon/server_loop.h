@@ -157,6 +157,7 @@ class Server::Loop {
   bool disk_is_slow_ = false;   // by the last commit
   std::chrono::steady_clock::time_point submitted_;
   BootTime submitted_boot_;
+  std::optional<std::chrono::steady_clock::time_point> durable_at_;  // what the core thread writes
   ServerFigures figures_;
   std::optional<CommitResult> commit_result_;
 
