@@ -90,8 +90,8 @@ class Engine {
   // order, and each Seal is answered by one Committed; whoever fails to commit one must end the
   // process.
   virtual std::optional<SealedBatch> Seal(const Now& now) = 0;
-  // The batch will be there after a crash, but who reads the store may not see it yet: its answers
-  // are ready, all else waits for Committed, which need not be told of it before.
+  // The batch will be there after a crash, though who reads the store may not see it yet: its
+  // answers are ready. All else waits for Committed; this call may be left out.
   virtual void Durable(uint64_t sequence) = 0;
   virtual void Committed(uint64_t sequence) = 0;
 
