@@ -228,7 +228,7 @@ void Server::Loop::ServeTouched(Now* now) {
     for (; served < touched_.size(); ++served) {
       Serve(touched_[served], now);
     }
-    if (!in_flight_ && served < connections_.size()) {
+    if (!in_flight_ && !pipelined_ && served < connections_.size()) {
       io_.poll();
       *now = clock_->Sample();
     }
