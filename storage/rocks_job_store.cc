@@ -66,20 +66,19 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   if (batch.empty()) {
     return OkStatus();
   }
-  uint64_t number = batch_number_;
-  write_batch_.Clear();
   // In the order of the memtables: an insert begins where the last one ended.
   const std::span<const WriteOrder::Row> rows = write_order_.Of(batch);
+  uint64_t number = batch_number_;
   for (const WriteOrder::Row& row : rows) {
     const Batch::Op op = batch.op(row.index);
-    const rocksdb::Status added =
-        op.is_delete ? write_batch_.Delete(family(op.table), ToSlice(op.key))
-                     : write_batch_.Put(family(op.table), ToSlice(op.key), ToSlice(op.value));
-    DELAYD_CHECK(added.ok());
-    if (op.table == Table::kMeta && op.key == kBatchNumberKey && !op.is_delete) {
+    if (op.table != Table::kMeta) {
+      break;  // it is the first table
+    }
+    if (op.key == kBatchNumberKey && !op.is_delete) {
       DELAYD_ASSIGN_OR_RETURN(number, DecodeNumber(op.key, op.value));
     }
   }
+  rocksdb::WriteBatch write_batch(RepOf(batch, rows, family_ids_));
   // Counters of a thread are on by default and cost a few per cent of a commit: one in eight is
   // measured.
   const bool measured = commits_++ % 8 == 0;
@@ -90,7 +89,7 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   options.sync = kSyncCommits;
   const rocksdb::Status status = [&] {
     const InsertPlan plan(rows, on_durable);
-    return db_->Write(options, &write_batch_);
+    return db_->Write(options, &write_batch);
   }();
   rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // not for what else this thread does
   if (!status.ok()) {

@@ -1,5 +1,6 @@
 // Opening a store: the directory, its logs, RocksDB, the schema and the batch number, in this
 // order.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
@@ -97,6 +98,8 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
       rocksdb::DB::Open(db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
   db_.reset(db);
   if (status.ok()) {
+    std::ranges::transform(
+        families_, family_ids_.begin(), [](const auto* family) { return family->GetID(); });
     sweeper_ = std::make_unique<TombstoneSweeper>(db_.get(), &families_, options.sweep_deletes_min);
   }
   return status;

@@ -19,6 +19,7 @@
 
 #include "base/check.h"
 #include "storage/batch_floor.h"
+#include "storage/batch_rep.h"
 #include "storage/data_dir.h"
 #include "storage/rocks_figures.h"
 #include "storage/rocks_job_store.h"
@@ -170,8 +171,8 @@ class RocksJobStore final : public JobStore {
   std::unique_ptr<rocksdb::Env> env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // by Table
+  FamilyIds family_ids_{};
   WriteOrder write_order_;
-  rocksdb::WriteBatch write_batch_;  // kept for its memory
   uint64_t commits_ = 0;
   mutable std::mutex fsync_mutex_;
   Histogram fsync_us_{kFsyncBoundsUs};         // guarded by fsync_mutex_
