@@ -28,6 +28,11 @@ std::string_view TableName(Table table) {
   DELAYD_CHECK(false);
 }
 
+void Batch::Reserve(size_t ops, size_t bytes) {
+  ops_.reserve(ops);
+  buffer_.reserve(bytes);
+}
+
 void Batch::Put(Table table, std::string_view key, std::string_view value) {
   Add(table, false, key, value);
 }
@@ -58,11 +63,11 @@ void Batch::Append(const Batch& other) {
 
 Batch::Op Batch::op(size_t index) const {
   const Entry& entry = ops_[index];
-  const std::string_view all(buffer_);
+  const char* const key = buffer_.data() + entry.offset;
   return {.table = entry.table,
           .is_delete = entry.is_delete,
-          .key = all.substr(entry.offset, entry.key_size),
-          .value = all.substr(entry.offset + entry.key_size, entry.value_size)};
+          .key = {key, entry.key_size},
+          .value = {key + entry.key_size, entry.value_size}};
 }
 
 }  // namespace delayd::storage

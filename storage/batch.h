@@ -39,6 +39,9 @@ class Batch {
     std::string_view value;  // empty for a delete
   };
 
+  // Memory for so much, if it comes.
+  void Reserve(size_t ops, size_t bytes);
+
   void Put(Table table, std::string_view key, std::string_view value);
   void Delete(Table table, std::string_view key);
 

@@ -36,6 +36,7 @@ bool IsReadByKey(Table table) {
 storage::Batch& PendingChanges::Open() {
   if (open_ == nullptr) {
     open_ = std::make_shared<storage::Batch>();
+    open_->Reserve(ops_expected_, bytes_expected_);
   }
   touched_ = open_sequence_;
   return *open_;
@@ -142,6 +143,8 @@ bool PendingChanges::IsChanging(Table table, std::string_view key) const {
 
 void PendingChanges::Close(size_t jobs) {
   DELAYD_CHECK(open_ != nullptr);
+  ops_expected_ = std::min(open_->size(), kOpsExpectedMax);
+  bytes_expected_ = std::min(open_->bytes(), kBytesExpectedMax);
   closed_.push_back({.sequence = open_sequence_, .batch = std::move(open_), .jobs = jobs});
   open_.reset();
   ++open_sequence_;

@@ -144,6 +144,11 @@ class PendingChanges final : public storage::JobReader {
   std::shared_ptr<storage::Batch> open_;
   std::deque<SealedBatch> closed_;    // not handed out yet
   std::deque<SealedBatch> underway_;  // handed out, not durable yet
+  // The next batch is mostly about as large as the last one: it need not grow step by step.
+  static constexpr size_t kOpsExpectedMax = 4096;
+  static constexpr size_t kBytesExpectedMax = size_t{1} << 20;
+  size_t ops_expected_ = 0;
+  size_t bytes_expected_ = 0;
   uint64_t committed_;
   uint64_t open_sequence_;
   mutable uint64_t touched_ = 0;
