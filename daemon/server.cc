@@ -431,7 +431,11 @@ void Server::Loop::DeliverReply(engine::Reply reply) {
       stats != nullptr && options_.trusted_clock != nullptr) {
     stats->clock = engine::ClockStateName(options_.trusted_clock->state());
   }
-  std::erase(pending.connection->pending, reply.request);
+  // Mostly the first of them.
+  std::vector<engine::RequestId>& waiting = pending.connection->pending;
+  const auto at = std::ranges::find(waiting, reply.request);
+  DELAYD_CHECK(at != waiting.end());
+  waiting.erase(at);
   DELAYD_CRASH_POINT("server/before_reply");
   pending.connection->session().Answer(pending.tag, reply);
   Touch(pending.connection);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
+#include <system_error>
 
 #include "base/limits.h"
 
@@ -75,20 +77,12 @@ constexpr auto kWords = std::to_array<Word>({
 
 // The next number, behind any spaces; false when there is none or it is above `max`.
 bool ReadNumber(std::string_view* rest, uint64_t max, uint64_t* number) {
-  size_t at = rest->find_first_not_of(' ');
-  if (at == std::string_view::npos || (*rest)[at] < '0' || (*rest)[at] > '9') {
+  rest->remove_prefix(std::min(rest->find_first_not_of(' '), rest->size()));
+  const auto [end, error] = std::from_chars(rest->data(), rest->data() + rest->size(), *number);
+  if (error != std::errc() || *number > max) {
     return false;
   }
-  uint64_t value = 0;
-  for (; at < rest->size() && (*rest)[at] >= '0' && (*rest)[at] <= '9'; ++at) {
-    const uint64_t digit = static_cast<uint64_t>((*rest)[at]) - '0';
-    if (value > (max - digit) / 10) {
-      return false;
-    }
-    value = value * 10 + digit;
-  }
-  rest->remove_prefix(at);
-  *number = value;
+  rest->remove_prefix(static_cast<size_t>(end - rest->data()));
   return true;
 }
 

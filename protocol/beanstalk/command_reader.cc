@@ -79,7 +79,7 @@ std::optional<Command> CommandReader::NextLine() {
     return SkipBody();
   }
   state_ = State::kBody;
-  return NextBody();
+  return BodyIsThere() ? std::optional<Command>(TakeBody(command)) : std::nullopt;
 }
 
 // To the next line's end; what was too long is not kept.
@@ -99,12 +99,19 @@ std::optional<Command> CommandReader::SkipLine() {
 }
 
 std::optional<Command> CommandReader::NextBody() {
-  const std::string_view input = unread();
-  if (input.size() < line_bytes_ + body_bytes_ + 2) {
+  if (!BodyIsThere()) {
     return std::nullopt;
   }
   // Parsed again, because the buffer may have moved since.
-  Command command = ParseCommandLine(input.substr(0, line_bytes_ - 2), job_bytes_max_);
+  return TakeBody(ParseCommandLine(unread().substr(0, line_bytes_ - 2), job_bytes_max_));
+}
+
+bool CommandReader::BodyIsThere() const {
+  return unread().size() >= line_bytes_ + body_bytes_ + 2;
+}
+
+Command CommandReader::TakeBody(Command command) {
+  const std::string_view input = unread();
   command.body = input.substr(line_bytes_, body_bytes_);
   if (input.substr(line_bytes_ + body_bytes_, 2) != kCrlf) {
     command.refusal = Refusal::kExpectedCrlf;

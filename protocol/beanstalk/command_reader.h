@@ -41,6 +41,8 @@ class CommandReader {
   std::optional<Command> NextLine();
   std::optional<Command> SkipLine();
   std::optional<Command> NextBody();
+  bool BodyIsThere() const;
+  Command TakeBody(Command command);
   std::optional<Command> SkipBody();
   void Consume(size_t bytes);
 
