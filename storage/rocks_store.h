@@ -160,10 +160,6 @@ class RocksJobStore final : public JobStore {
   Status RefuseUnknownTables(const rocksdb::DBOptions& options) const;
   rocksdb::Status CloseDatabase();
 
-  rocksdb::ColumnFamilyHandle* family(Table table) const {
-    return families_[static_cast<size_t>(table)];
-  }
-
   DataDir dir_;  // the lock is given up last
   BatchFloor floor_;
   uint64_t batch_number_ = 0;  // of the last batch that is durable
