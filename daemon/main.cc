@@ -51,6 +51,11 @@ int Refuse(std::string_view step, const Status& status, ExitCode otherwise) {
   return ExitCodeOf(status, otherwise);
 }
 
+// A clock that is off by 2 s is noticed.
+constexpr Millis kClockNoteMin{1000};
+// So many deleted rows cost a scan 13 us. A row in each batch of one job was a tenth of its commit.
+constexpr size_t kJobsPerMark = 32;
+
 engine::EngineOptions EngineOptionsOf(const Config& config) {
   return {.boot_id = CurrentBootId(),
           .payload_bytes_max = config.limits.payload,
@@ -58,7 +63,9 @@ engine::EngineOptions EngineOptionsOf(const Config& config) {
           .queues = config.queues,
           .horizon = config.memory.horizon,
           .memory_jobs_max = config.memory.budget / limits::kMemoryBytesPerJob,
-          .clock_note_interval = std::chrono::seconds(10)};
+          .clock_note_interval = std::chrono::seconds(10),
+          .clock_note_min = kClockNoteMin,
+          .jobs_per_mark = kJobsPerMark};
 }
 
 // The new epoch and whatever loading put right must be durable before the first request.

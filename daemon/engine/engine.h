@@ -50,6 +50,10 @@ struct EngineOptions {
   // While jobs are pending, the highest wall time is written down at least this often; 0: only with
   // other changes.
   Millis clock_note_interval{0};
+  // With other changes, only when what was written is off by this.
+  Millis clock_note_min{0};
+  // The low-water mark is looked for after changes of so many jobs.
+  size_t jobs_per_mark = 1;
 };
 
 // A batch on its way to the committer. The engine keeps reading it until Committed.

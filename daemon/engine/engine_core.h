@@ -529,9 +529,10 @@ class EngineCore final : public Engine {
   const storage::JobReader& store_;
   PendingChanges pending_;
   Now now_;
-  Now advanced_to_;        // what fires is due at this time
-  WallTime highest_wall_;  // that was ever the time, over all runs
-  BootTime clock_noted_;   // when it was last written down
+  Now advanced_to_;                     // what fires is due at this time
+  WallTime highest_wall_;               // that was ever the time, over all runs
+  BootTime clock_noted_;                // when it was last written down
+  std::optional<WallTime> noted_wall_;  // and what, in this run
 
   JobTable jobs_;
   QueueTable queues_;
@@ -544,6 +545,7 @@ class EngineCore final : public Engine {
   std::vector<wheel::Expired> popped_;
 
   WallTime low_water_mark_;
+  size_t unmarked_jobs_ = 0;  // changed since it was last looked for
   // What readers of durable rows start from: the mark as far as its batch is committed.
   WallTime durable_low_water_mark_;
   std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)

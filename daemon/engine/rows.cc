@@ -242,10 +242,14 @@ void EngineCore::CloseBatch() {
   const auto put_number = [this](std::string_view key, uint64_t number) {
     pending_.Put(Table::kMeta, key, EncodeNumber(key, number));
   };
-  if (const WallTime mark = ComputeLowWaterMark(); mark > low_water_mark_) {
-    low_water_mark_ = mark;
-    marks_underway_.emplace_back(pending_.open_sequence(), mark);
-    put_number(storage::kLowWaterMarkKey, static_cast<uint64_t>(ToMillis(mark)));
+  unmarked_jobs_ += open_jobs_;
+  if (unmarked_jobs_ >= options_.jobs_per_mark) {
+    unmarked_jobs_ = 0;
+    if (const WallTime mark = ComputeLowWaterMark(); mark > low_water_mark_) {
+      low_water_mark_ = mark;
+      marks_underway_.emplace_back(pending_.open_sequence(), mark);
+      put_number(storage::kLowWaterMarkKey, static_cast<uint64_t>(ToMillis(mark)));
+    }
   }
   for (const QueueId id : counts_changed_) {
     Queue& queue = queues_[id];
@@ -263,7 +267,10 @@ void EngineCore::CloseBatch() {
     put_number(storage::kWallOffsetMaxKey, static_cast<uint64_t>(wall_offset_max_.count()));
     written_wall_offset_max_ = wall_offset_max_;
   }
-  NoteClock();
+  if (!noted_wall_ || highest_wall_ - *noted_wall_ >= options_.clock_note_min ||
+      now_.boot - clock_noted_ >= options_.clock_note_min) {
+    NoteClock();
+  }
   put_number(storage::kBatchNumberKey, pending_.open_sequence());
   pending_.Close(open_jobs_);
   open_jobs_ = 0;

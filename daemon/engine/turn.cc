@@ -54,6 +54,7 @@ void EngineCore::NoteClock() {
       storage::EncodeClockRecord(storage::kClockKey,
                                  {.wall = highest_wall_, .boot_id = boot_id_, .boot = now_.boot}));
   clock_noted_ = now_.boot;
+  noted_wall_ = highest_wall_;
 }
 
 // None while no job waits for its time: then a wrong clock can do no harm.

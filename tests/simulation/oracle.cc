@@ -8,6 +8,20 @@
 #include "tests/simulation/compare.h"
 
 namespace delayd::simulation {
+namespace {
+
+bool IsDeletedBehind(const storage::Batch& batch, size_t index) {
+  const storage::Batch::Op row = batch.op(index);
+  for (size_t i = index + 1; i < batch.size(); ++i) {
+    const storage::Batch::Op op = batch.op(i);
+    if (op.is_delete && op.table == row.table && op.key == row.key) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 using engine::RequestId;
 using storage::Table;
@@ -124,7 +138,11 @@ void Oracle::Sealed(const engine::SealedBatch& sealed, const Now& now) {
                 std::to_string(sealed.sequence));
   }
   for (size_t i = 0; i < sealed.batch->size(); ++i) {
-    Learn(sealed.batch->op(i), now);
+    const storage::Batch::Op op = sealed.batch->op(i);
+    // Who was buried and then kicked is not dead; the model has seen both.
+    if (op.table != Table::kDead || !IsDeletedBehind(*sealed.batch, i)) {
+      Learn(op, now);
+    }
   }
   underway_.emplace_back(sealed.sequence, model_);
   ++model_.open_batch;

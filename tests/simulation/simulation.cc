@@ -64,6 +64,8 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   watch_options_ = {.max_jump = Millis(kJumps[choices_.Below(4)]),
                     .hold_max = Millis(kHolds[choices_.Below(4)])};
   options_.clock_note_interval = Millis(choices_.OneIn(3) ? 604'800'000 : 0);
+  options_.clock_note_min = Millis(choices_.OneIn(2) ? 1000 : 0);
+  options_.jobs_per_mark = choices_.OneIn(2) ? 32 : 1;
   options_.defaults.max_attempts = choices_.OneIn(2) ? 25 : 3;
   options_.defaults.lease = Millis(choices_.OneIn(2) ? 60'000 : 500);
   habits_.queues = 1 + choices_.Below(4);

@@ -221,6 +221,27 @@ TEST(ClockRuleTest, TheHighestTimeIsWrittenWithEveryCommitAndNeverGoesBack) {
   EXPECT_EQ(SeenBy(harness).wall, harness.now().wall) << "only when the clock is accepted";
 }
 
+TEST(ClockRuleTest, WhatIsWrittenOfTheTimeIsOffByLessThanWasAllowed) {
+  EngineHarness harness(EngineOptions{.clock_note_min = 1s});
+  harness.EnqueueOk(In(1h));
+  const ClockSeen first = SeenBy(harness);
+  harness.clock().Advance(999ms);
+  harness.EnqueueOk(In(1h));
+  EXPECT_EQ(SeenBy(harness).wall, first.wall);
+  harness.clock().Advance(1ms);
+  harness.EnqueueOk(In(1h));
+  EXPECT_EQ(SeenBy(harness).wall, harness.now().wall);
+  harness.clock().StepWall(1s);
+  harness.EnqueueOk(In(1h));
+  EXPECT_EQ(SeenBy(harness).wall, harness.now().wall) << "a clock that was set is no small thing";
+  harness.clock().StepWall(-1h);
+  harness.clock().Advance(1s);
+  harness.EnqueueOk(In(1h));
+  EXPECT_EQ(SeenBy(harness).boot, harness.now().boot) << "both clocks count";
+  harness.Restart(kBootId + 1);
+  EXPECT_EQ(SeenBy(harness).boot_id, kBootId + 1) << "a new boot is written at once";
+}
+
 TEST(ClockRuleTest, WhileJobsArePendingTheTimeIsWrittenEveryTenSeconds) {
   EngineOptions options;
   options.clock_note_interval = 10s;

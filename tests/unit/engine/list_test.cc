@@ -3,6 +3,7 @@
 #include <set>
 
 #include "base/limits.h"
+#include "storage/record.h"
 #include "tests/support/seed.h"
 #include "tests/unit/engine/engine_harness.h"
 
@@ -208,6 +209,27 @@ TEST(ListTest, AJobBelowAMarkUnderWayIsNotMissing) {
   const auto listed = std::get<JobList>(harness.Take(list).body).jobs;
   ASSERT_EQ(listed.size(), 1U);
   EXPECT_EQ(listed[0].id, job.id);
+}
+
+TEST(ListTest, TheLowWaterMarkIsLookedForAfterSoManyJobs) {
+  EngineHarness harness(EngineOptions{.jobs_per_mark = 8});
+  const auto mark = [&harness] {
+    std::string value;
+    const Status got = harness.store().Get(storage::Table::kMeta, "lwm", &value);
+    return got.ok() ? *storage::DecodeNumber("lwm", value) : 0;
+  };
+  harness.Wait(Millis(1000));
+  for (int i = 0; i < 7; ++i) {
+    harness.EnqueueOk(In(Millis(3600000)));
+  }
+  EXPECT_EQ(mark(), 0U);
+  harness.EnqueueOk(In(Millis(3600000)));
+  EXPECT_EQ(mark(), static_cast<uint64_t>(ToMillis(harness.now().wall)));
+  EXPECT_EQ(ListAll(&harness, {}).size(), 8U);
+  harness.Wait(Millis(1000));
+  harness.Send(Enqueue{std::vector<JobSpec>(9, In(Millis(3600000)))});
+  harness.CommitAll();
+  EXPECT_EQ(mark(), static_cast<uint64_t>(ToMillis(harness.now().wall)));
 }
 
 TEST(ListTest, NeverLooksBelowTheLowWaterMark) {
