@@ -1,5 +1,6 @@
 // A start with a clock that is far ahead of the last run's: the store is made to believe that it
-// was last used two months ago, which is the same.
+// was last used two months ago by the wall clock, and a moment ago by the boot clock, as if the
+// wall clock had been set meanwhile.
 #include "base/clock.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +25,9 @@ void SetLastRun(const std::string& data_dir, WallTime wall) {
   storage::Batch batch;
   batch.Put(storage::Table::kMeta,
             storage::kClockKey,
-            storage::EncodeClockRecord(storage::kClockKey, {.wall = wall, .boot_id = 1}));
+            storage::EncodeClockRecord(
+                storage::kClockKey,
+                {.wall = wall, .boot_id = CurrentBootId(), .boot = SystemClock().Sample().boot}));
   ASSERT_TRUE((*store)->Commit(batch).ok());
   ASSERT_TRUE((*store)->Close().ok());
 }
