@@ -75,6 +75,9 @@ class Session {
   // Next may give a request without more input.
   virtual bool has_more() const { return false; }
 
+  // Next gives nothing although there is input: an answer must come first.
+  virtual bool held_up() const { return false; }
+
   virtual std::string_view output() const = 0;
   virtual void Sent(size_t bytes) = 0;
   // Everything is said: close the connection once output() is empty.

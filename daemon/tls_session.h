@@ -67,6 +67,8 @@ class TlsSession final : public Session {
 
   bool has_more() const override { return !ended_ && inner_->has_more(); }
 
+  bool held_up() const override { return !ended_ && inner_->held_up(); }
+
   std::string_view output() const override { return channel_.output(); }
 
   void Sent(size_t bytes) override;

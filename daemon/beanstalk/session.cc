@@ -89,6 +89,8 @@ std::optional<SessionRequest> BeanstalkSession::Next(const Now& now) {
       return request;
     }
   }
+  // Behind a reserve nothing is read, but nothing may have come either.
+  starved_ = starved_ || reader_.Rest();
   return std::nullopt;
 }
 
@@ -193,6 +195,10 @@ bool BeanstalkSession::has_more() const {
     return true;
   }
   return !ended() && !waiting_ && !full() && !starved_;
+}
+
+bool BeanstalkSession::held_up() const {
+  return waiting_ && !ended() && !starved_;
 }
 
 std::string_view BeanstalkSession::output() const {

@@ -57,6 +57,7 @@ class BeanstalkSession final : public Session {
 
   bool wants_input() const override;
   bool has_more() const override;
+  bool held_up() const override;
   std::string_view output() const override;
   void Sent(size_t bytes) override;
   bool finished() const override;

@@ -42,14 +42,22 @@ std::optional<Command> CommandReader::Next() {
       command = SkipBody();
       break;
   }
-  if (!command && begin_ == buffer_.size()) {
-    buffer_.clear();
-    begin_ = 0;
-    if (buffer_.capacity() > kIdleBytesMax) {
-      buffer_.shrink_to_fit();
-    }
+  if (!command) {
+    Rest();
   }
   return command;
+}
+
+bool CommandReader::Rest() {
+  if (begin_ < buffer_.size()) {
+    return false;
+  }
+  buffer_.clear();
+  begin_ = 0;
+  if (buffer_.capacity() > kIdleBytesMax) {
+    buffer_.shrink_to_fit();
+  }
+  return true;
 }
 
 std::optional<Command> CommandReader::NextLine() {

@@ -28,6 +28,10 @@ class CommandReader {
   // None: more input is needed. The views of a command are good until the next call.
   std::optional<Command> Next();
 
+  // True: there is no input that was not read, and what was read is let go (as a Next without a
+  // command does).
+  bool Rest();
+
   size_t buffered_bytes() const { return buffer_.size() - begin_; }
 
   // An idle connection keeps no more than this.

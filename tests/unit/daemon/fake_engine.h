@@ -21,6 +21,7 @@ class FakeEngine final : public engine::Engine {
     engine::RequestId request;
     engine::Command command;
     Now now;
+    int turn = 0;
   };
 
   void Execute(engine::RequestId request, engine::Command command, const Now& now) override {
@@ -43,13 +44,16 @@ class FakeEngine final : public engine::Engine {
       reply.body = engine::Leased{};
       replies_.push_back(std::move(reply));
     }
-    asked.push_back({request, std::move(command), now});
+    asked.push_back({request, std::move(command), now, turns});
     if (on_execute) {
       on_execute();
     }
   }
 
-  bool Advance(const Now&) override { return false; }
+  bool Advance(const Now&) override {
+    ++turns;
+    return false;
+  }
 
   std::optional<Millis> UntilNextEvent(const Now&) const override { return until_next_event; }
 
@@ -97,6 +101,7 @@ class FakeEngine final : public engine::Engine {
   engine::EngineFigures Figures(size_t) const override { return {}; }
 
   std::vector<Asked> asked;
+  int turns = 0;  // that have ended
   std::vector<engine::RequestId> abandoned;
   std::vector<size_t> batch_sizes;
   uint64_t sealed = 0;

@@ -81,6 +81,50 @@ class GatedStore final : public storage::JobStore {
   std::atomic<bool> gated{false};
 };
 
+// Each byte is a request for a job, and is taken only when the one before it is answered.
+class OneAtATime final : public Session {
+ public:
+  void Receive(std::string_view bytes) override { waiting_ += bytes.size(); }
+
+  std::optional<SessionRequest> Next(const Now& /*now*/) override {
+    if (busy_ || waiting_ == 0) {
+      return std::nullopt;
+    }
+    --waiting_;
+    busy_ = true;
+    return SessionRequest{.command = engine::Lease{}};
+  }
+
+  void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override {
+    busy_ = false;
+    output_.push_back('.');
+  }
+
+  void Stop() override { stopped_ = true; }
+
+  void TimeOut() override {}
+
+  bool wants_input() const override { return true; }
+
+  bool has_more() const override { return !busy_ && waiting_ > 0; }
+
+  bool held_up() const override { return busy_ && waiting_ > 0; }
+
+  std::string_view output() const override { return output_; }
+
+  void Sent(size_t bytes) override { output_.erase(0, bytes); }
+
+  bool finished() const override { return stopped_ && !busy_ && waiting_ == 0; }
+
+  Phase phase() const override { return Phase::kWorking; }
+
+ private:
+  size_t waiting_ = 0;
+  bool busy_ = false;
+  bool stopped_ = false;
+  std::string output_;
+};
+
 class ServerTest : public testing::Test {
  protected:
   ServerTest() {
@@ -103,10 +147,7 @@ class ServerTest : public testing::Test {
       Server server(options_, &engine_, &store_, &clock_);
       StatusOr<Listener> listener = Listener::OpenUnix(path_);
       EXPECT_TRUE(listener.ok()) << listener.status().message();
-      server.Listen(
-          std::move(listener).value(),
-          [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); },
-          "no room");
+      server.Listen(std::move(listener).value(), new_session_, "no room");
       listening.set_value();
       result_ = server.Run();
     });
@@ -141,6 +182,9 @@ class ServerTest : public testing::Test {
   ServerOptions options_;
   const http::ReaderOptions reader_options_;
   const http::Router router_{http::RouterOptions{}};
+  Server::SessionFactory new_session_ = [this] {
+    return std::make_unique<http::HttpSession>(reader_options_, router_);
+  };
   FakeEngine engine_;
   GatedStore store_;
   const SystemClock clock_;
@@ -199,6 +243,19 @@ TEST_F(ServerTest, WhatComesWhileOthersAreServedSharesTheirCommit) {
   first.ReadUntil("Delayd-Commit: 1");
   EXPECT_TRUE(Stop().ok());
   EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(2));
+}
+
+TEST_F(ServerTest, RequestsThatAnAnswerHoldsUpDoNotTakeATurnEach) {
+  new_session_ = [] { return std::make_unique<OneAtATime>(); };
+  engine_.job_ready = true;
+  Start();
+  SocketClient client(path_);
+  const size_t requests = 64;
+  client.Send(std::string(requests, 'x'));
+  client.ReadUntil(std::string(requests, '.'));
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(engine_.asked.size(), requests);
+  EXPECT_LE(engine_.asked.back().turn - engine_.asked.front().turn, 8);
 }
 
 TEST_F(ServerTest, AClientThatEndsWhileItsAnswerIsOnTheWayIsLetGo) {

@@ -92,6 +92,29 @@ TEST_F(BeanstalkSessionTest, AReserveHoldsUpWhatIsBehindIt) {
   EXPECT_EQ(Send(""), "TIMED_OUT\r\nUSING default\r\n");
 }
 
+TEST_F(BeanstalkSessionTest, BehindAnAnsweredReserveThereIsMoreOnlyIfMoreCame) {
+  BeanstalkSession session(&server_.hub());
+  const engine::Reply none{.body = engine::Leased{}};
+  session.Receive("reserve-with-timeout 0\r\n");
+  const uint64_t first = session.Next({})->tag;
+  EXPECT_FALSE(session.Next({}).has_value());
+  EXPECT_FALSE(session.held_up());
+  session.Answer(first, none);
+  EXPECT_FALSE(session.has_more());
+
+  session.Receive("reserve-with-timeout 0\r\nlist-tube-used\r\nreserve");
+  const uint64_t second = session.Next({})->tag;
+  EXPECT_FALSE(session.Next({}).has_value());
+  EXPECT_TRUE(session.held_up());
+  EXPECT_FALSE(session.has_more());
+  session.Answer(second, none);
+  EXPECT_FALSE(session.held_up());
+  EXPECT_TRUE(session.has_more());
+  EXPECT_FALSE(session.Next({}).has_value());
+  EXPECT_FALSE(session.has_more());
+  EXPECT_EQ(session.output(), "TIMED_OUT\r\nTIMED_OUT\r\nUSING default\r\n");
+}
+
 TEST_F(BeanstalkSessionTest, AReserveWaitsForHours) {
   EXPECT_EQ(Send("reserve\r\n"), "");
   server_.Sleep(std::chrono::hours(30));
