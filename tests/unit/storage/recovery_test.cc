@@ -251,6 +251,34 @@ TEST_F(RecoveryTest, P9DamagedManifestIsRefused) {
   }
 }
 
+// Which is no damage to RocksDB: its own log may end anywhere.
+TEST_F(RecoveryTest, P9ManifestThatEndsBeforeItsTimeIsRefusedAndNamed) {
+  Commit(1, 3);
+  const std::string current = ReadFile(path() + "/CURRENT");
+  const std::string name = current.substr(0, current.size() - 1);
+  const std::string whole = ReadFile(path() + "/" + name);
+  const std::string kept = dir_.Sub("kept");
+  fs::copy(path(), kept, fs::copy_options::recursive);
+  constexpr size_t kHeaderBytes = 7;  // four of checksum, two of length, the type
+  size_t records = 0;
+  for (size_t at = 0; at < whole.size(); ++records) {
+    fs::remove_all(path());
+    fs::copy(kept, path(), fs::copy_options::recursive);
+    WriteFile(path() + "/" + name, whole.substr(0, at));
+    const auto store = Open();
+    if (store.ok()) {
+      EXPECT_EQ(Jobs(**store), (std::vector<uint64_t>{1, 2, 3})) << "cut at byte " << at;
+    } else {
+      EXPECT_EQ(store.status().code(), StatusCode::kDataLoss) << "cut at byte " << at;
+      EXPECT_THAT(store.status().message(), HasSubstr("MANIFEST")) << "cut at byte " << at;
+    }
+    const auto length = static_cast<unsigned char>(whole.at(at + 4)) +
+                        256U * static_cast<unsigned char>(whole.at(at + 5));
+    at += kHeaderBytes + length;
+  }
+  EXPECT_GT(records, kTableCount);
+}
+
 TEST_F(RecoveryTest, P9FlippedByteInATableFileIsFoundWhenItIsRead) {
   Commit(1, 200, 500);
   { ASSERT_TRUE(Open().value()->Close().ok()); }
