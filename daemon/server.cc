@@ -20,6 +20,7 @@ constexpr int kRequestsPerTurn = 256;
 // Of them, those that are answered on the spot because the next is held up behind them. More would
 // save turns, but fill the commits that others wait for (docs/decisions/0080).
 constexpr int kAnswersPerTurn = 16;
+
 // docs/decisions/0047: a batch that few clients wait for is written by the core thread itself when
 // the ones before it were alike and the disk is quick.
 constexpr uint32_t kFewMax = 256;  // clients, and jobs

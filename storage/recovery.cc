@@ -167,6 +167,7 @@ class Recovery {
     if (!fs::exists(directory_ + "/" + name)) {
       return Damaged(directory_, name + ", which CURRENT names, is missing", false);
     }
+    report_->manifest = name;
     const auto read = [this](std::string_view edit) {
       report_->oldest_log_needed =
           std::max(report_->oldest_log_needed, MinLogNumberToKeep(edit).value_or(0));

@@ -36,6 +36,7 @@ struct RecoveryReport {
   // Jobs that the lost batches ended (acked or cancelled); the first kLostJobsMax.
   std::vector<JobId> ended_jobs;
   uint64_t lost_batches = 0;
+  std::string manifest;  // that CURRENT names; empty: there is none yet
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;
   // A log that RocksDB missed and that nothing needs: a note of it that should have been erased.

@@ -109,7 +109,7 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
                                    bool create,
                                    RecoveryReport* report) {
   if (!create) {
-    DELAYD_RETURN_IF_ERROR(CheckTables(MakeDbOptions(options, env_.get())));
+    DELAYD_RETURN_IF_ERROR(CheckTables(MakeDbOptions(options, env_.get()), report->manifest));
   }
   // The logs that were dropped at the operator's word would be missed.
   rocksdb::Status status = TryOpen(options, create, !options.accept_loss);
@@ -138,32 +138,26 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
 
 // Those of a newer version are refused; where one is missing, the MANIFEST was cut between two of
 // its records, which is no damage to RocksDB.
-Status RocksJobStore::CheckTables(const rocksdb::DBOptions& options) const {
+Status RocksJobStore::CheckTables(const rocksdb::DBOptions& options,
+                                  const std::string& manifest) const {
   std::vector<std::string> names;
   const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(options, dir_.path(), &names);
   if (!status.ok()) {
     return FromRocks(status, "cannot read data directory " + dir_.path());
   }
-  std::vector<std::string> missing;
+  std::optional<std::string> missing;
   for (size_t i = 0; i < kTableCount; ++i) {
     const std::string name(TableName(static_cast<Table>(i)));
     if (std::erase(names, name) == 0) {
-      missing.push_back(name);
+      missing = name;
     }
   }
   if (!names.empty()) {
     return dir_.NewerSchema(kSchemaVersion + 1).WithContext("table " + names.front());
   }
-  if (!missing.empty()) {
-    std::string manifest;
-    const rocksdb::Status read =
-        rocksdb::ReadFileToString(options.env, dir_.path() + "/CURRENT", &manifest);
-    if (!read.ok()) {
-      return FromRocks(read, "cannot read " + dir_.path() + "/CURRENT");
-    }
-    return DataLoss("data directory " + dir_.path() + " is damaged: " +
-                        manifest.substr(0, manifest.find('\n')) + " does not know table " +
-                        missing.front() + ", so it was cut; restore a backup",
+  if (missing) {
+    return DataLoss("data directory " + dir_.path() + " is damaged: " + manifest +
+                        " does not know table " + *missing + ", so it was cut; restore a backup",
                     "damaged_store");
   }
   return OkStatus();

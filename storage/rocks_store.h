@@ -157,7 +157,7 @@ class RocksJobStore final : public JobStore {
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckSchema(bool create);
-  Status CheckTables(const rocksdb::DBOptions& options) const;
+  Status CheckTables(const rocksdb::DBOptions& options, const std::string& manifest) const;
   rocksdb::Status CloseDatabase();
 
   DataDir dir_;  // the lock is given up last
