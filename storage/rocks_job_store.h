@@ -29,6 +29,8 @@ struct RocksJobStoreOptions {
   rocksdb::Env* env = nullptr;
   uint64_t block_cache_bytes = uint64_t{64} << 20;
   uint64_t wal_bytes_max = uint64_t{64} << 20;
+  // Files of more bytes are removed by so many at a time (storage/gradual_removal.h).
+  uint64_t removal_step_bytes = uint64_t{4} << 20;
   // After so many far jobs were cancelled, what they leave behind is worth a compaction.
   uint64_t sweep_deletes_min = 10'000;
   // Only at the operator's word (delayctl recover --accept-loss): damaged acknowledged batches, and

@@ -1,5 +1,6 @@
 // The store's environment in the daemon that storms kill: with DELAYD_IO_FAULT=CALL:N:FAULT the
 // N-th such call of its file system fails, once (tests/storm/io_faults.h has the names).
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 
@@ -12,7 +13,7 @@
 namespace delayd::storage {
 
 // storage/store_env.cc, which is compiled under this name here.
-std::unique_ptr<rocksdb::Env> NewRealStoreEnv(rocksdb::Env* base);
+std::unique_ptr<rocksdb::Env> NewRealStoreEnv(rocksdb::Env* base, uint64_t removal_step_bytes);
 
 namespace {
 
@@ -26,9 +27,9 @@ rocksdb::Env* FaultyDisk(const char* fault) {
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base) {
+std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base, uint64_t removal_step_bytes) {
   const char* fault = std::getenv("DELAYD_IO_FAULT");  // NOLINT(concurrency-mt-unsafe)
-  return NewRealStoreEnv(fault != nullptr ? FaultyDisk(fault) : base);
+  return NewRealStoreEnv(fault != nullptr ? FaultyDisk(fault) : base, removal_step_bytes);
 }
 
 }  // namespace delayd::storage

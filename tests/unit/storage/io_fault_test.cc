@@ -62,7 +62,10 @@ class IoFaultLife {
 
  private:
   StatusOr<std::unique_ptr<JobStore>> Open() {
-    return OpenRocksJobStore({.path = dir_.Sub("data"), .env = env_.get(), .wal_bytes_max = 8192});
+    return OpenRocksJobStore({.path = dir_.Sub("data"),
+                              .env = env_.get(),
+                              .wal_bytes_max = 8192,
+                              .removal_step_bytes = 4096});
   }
 
   bool Start() {

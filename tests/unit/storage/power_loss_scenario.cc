@@ -67,8 +67,12 @@ class Life {
 
  private:
   StatusOr<std::unique_ptr<JobStore>> Open() {
-    // A small log, so that the power also goes while memtables are flushed and logs are switched.
-    return OpenRocksJobStore({.path = dir_.Sub("data"), .env = env_.get(), .wal_bytes_max = 65536});
+    // A small log, so that the power also goes while memtables are flushed, logs are switched, and
+    // the old ones are removed a piece at a time.
+    return OpenRocksJobStore({.path = dir_.Sub("data"),
+                              .env = env_.get(),
+                              .wal_bytes_max = 65536,
+                              .removal_step_bytes = 4096});
   }
 
   void CommitUntilThePowerGoes(JobStore* store) {
