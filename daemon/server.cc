@@ -19,7 +19,7 @@ constexpr size_t kReadBytes = size_t{64} * 1024;
 constexpr int kRequestsPerTurn = 256;
 // Of them, those that are answered on the spot because the next is held up behind them. More would
 // save turns, but fill the commits that others wait for (docs/decisions/0080).
-constexpr int kAnswersPerTurn = 16;
+constexpr int kAnswersPerTurn = 8;
 
 // docs/decisions/0047: a batch that few clients wait for is written by the core thread itself when
 // the ones before it were alike and the disk is quick.
