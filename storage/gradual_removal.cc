@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -103,8 +104,13 @@ class Remover {
 
 class GradualRemoval final : public rocksdb::FileSystemWrapper {
  public:
-  GradualRemoval(const std::shared_ptr<rocksdb::FileSystem>& base, uint64_t step_bytes)
-      : FileSystemWrapper(base), step_bytes_(step_bytes), remover_(base, step_bytes) {}
+  GradualRemoval(const std::shared_ptr<rocksdb::FileSystem>& base,
+                 std::string directory,
+                 uint64_t step_bytes)
+      : FileSystemWrapper(base),
+        directory_(std::move(directory)),
+        step_bytes_(step_bytes),
+        remover_(base, step_bytes) {}
 
   const char* Name() const override { return "GradualRemoval"; }
 
@@ -112,9 +118,10 @@ class GradualRemoval final : public rocksdb::FileSystemWrapper {
                       const IOOptions& options,
                       IODebugContext* debug) override {
     uint64_t bytes = 0;
+    const bool is_ours = std::string_view(path).substr(0, path.find_last_of('/')) == directory_;
     const std::string trash = path + std::string(kTrashEnding);
-    if (!target()->GetFileSize(path, options, &bytes, debug).ok() || bytes <= step_bytes_ ||
-        !target()->RenameFile(path, trash, options, debug).ok()) {
+    if (!is_ours || !target()->GetFileSize(path, options, &bytes, debug).ok() ||
+        bytes <= step_bytes_ || !target()->RenameFile(path, trash, options, debug).ok()) {
       return target()->DeleteFile(path, options, debug);
     }
     // Nobody can give it a further name now: to RocksDB it is gone.
@@ -127,6 +134,7 @@ class GradualRemoval final : public rocksdb::FileSystemWrapper {
   }
 
  private:
+  const std::string directory_;
   const uint64_t step_bytes_;
   Remover remover_;
 };
@@ -134,8 +142,8 @@ class GradualRemoval final : public rocksdb::FileSystemWrapper {
 }  // namespace
 
 std::shared_ptr<rocksdb::FileSystem> NewGradualRemoval(
-    const std::shared_ptr<rocksdb::FileSystem>& base, uint64_t step_bytes) {
-  return std::make_shared<GradualRemoval>(base, step_bytes);
+    const std::shared_ptr<rocksdb::FileSystem>& base, std::string directory, uint64_t step_bytes) {
+  return std::make_shared<GradualRemoval>(base, std::move(directory), step_bytes);
 }
 
 }  // namespace delayd::storage

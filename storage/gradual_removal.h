@@ -6,7 +6,8 @@
 //          12 to 22 ms for a sync during the removal of a file of 64 MiB, 2 to 4 ms during its
 //          removal by 4 MiB every 10 ms. A file to remove gets the ending kTrashEnding and loses
 //          its end piece by piece in a thread of its own; RocksDB is told at once that it is gone.
-//          A file of another name too, as a backup makes them, loses the name alone.
+//          A file of another name too, as a backup makes them, loses the name alone; and in other
+//          directories, such as that of a backup that failed, a file goes at once.
 // Errors:  those of the file system where it is removed at once. Later ones are nobody's: what is
 //          left behind is removed at the next start.
 // Threads: any. What is still there when the file system goes is removed then.
@@ -18,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <rocksdb/file_system.h>
@@ -26,8 +28,8 @@ namespace delayd::storage {
 
 inline constexpr std::string_view kTrashEnding = ".trash";
 
-// Files of more than `step_bytes` are removed by so many.
+// Files of `directory`, as RocksDB names it, of more than `step_bytes` are removed by so many.
 std::shared_ptr<rocksdb::FileSystem> NewGradualRemoval(
-    const std::shared_ptr<rocksdb::FileSystem>& base, uint64_t step_bytes);
+    const std::shared_ptr<rocksdb::FileSystem>& base, std::string directory, uint64_t step_bytes);
 
 }  // namespace delayd::storage

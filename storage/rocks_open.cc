@@ -66,7 +66,7 @@ class CrashInBackground final : public rocksdb::EventListener {
 }  // namespace
 
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
-  env_ = NewStoreEnv(options.env, options.removal_step_bytes);
+  env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));

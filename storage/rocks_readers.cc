@@ -55,7 +55,7 @@ class ReadOnlyStore final : public JobReader {
     }
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
-    env_ = NewStoreEnv(options.env, options.removal_step_bytes);
+    env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
     rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
     // The scan above has told a torn tail from damage; here the log is read as far as it is whole.
     db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;

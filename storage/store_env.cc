@@ -1,6 +1,7 @@
 #include "storage/store_env.h"
 
 #include <string>
+#include <utility>
 
 #include <rocksdb/system_clock.h>
 
@@ -13,10 +14,11 @@ namespace {
 
 class StoreEnv final : public rocksdb::EnvWrapper {
  public:
-  StoreEnv(rocksdb::Env* base, uint64_t removal_step_bytes) : EnvWrapper(base) {
+  StoreEnv(rocksdb::Env* base, std::string directory, uint64_t removal_step_bytes)
+      : EnvWrapper(base) {
     // What RocksDB really uses; the wrapper would go through its own adapters.
-    file_system_ = NewPrewrittenLogs(
-        NewCheckedTables(NewGradualRemoval(base->GetFileSystem(), removal_step_bytes)));
+    file_system_ = NewPrewrittenLogs(NewCheckedTables(
+        NewGradualRemoval(base->GetFileSystem(), std::move(directory), removal_step_bytes)));
     system_clock_ = base->GetSystemClock();
   }
 
@@ -30,9 +32,11 @@ class StoreEnv final : public rocksdb::EnvWrapper {
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base, uint64_t removal_step_bytes) {
-  return std::make_unique<StoreEnv>(base != nullptr ? base : rocksdb::Env::Default(),
-                                    removal_step_bytes);
+std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
+                                          std::string directory,
+                                          uint64_t removal_step_bytes) {
+  return std::make_unique<StoreEnv>(
+      base != nullptr ? base : rocksdb::Env::Default(), std::move(directory), removal_step_bytes);
 }
 
 }  // namespace delayd::storage

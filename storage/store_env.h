@@ -5,13 +5,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include <rocksdb/env.h>
 
 namespace delayd::storage {
 
-// `base` must live as long as what is returned; null is the real machine. Both are those of
-// RocksJobStoreOptions.
-std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base, uint64_t removal_step_bytes);
+// `base` must live as long as what is returned; null is the real machine. `directory` is the
+// store's.
+std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
+                                          std::string directory,
+                                          uint64_t removal_step_bytes);
 
 }  // namespace delayd::storage

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include <rocksdb/env.h>
 
@@ -13,7 +15,9 @@
 namespace delayd::storage {
 
 // storage/store_env.cc, which is compiled under this name here.
-std::unique_ptr<rocksdb::Env> NewRealStoreEnv(rocksdb::Env* base, uint64_t removal_step_bytes);
+std::unique_ptr<rocksdb::Env> NewRealStoreEnv(rocksdb::Env* base,
+                                              std::string directory,
+                                              uint64_t removal_step_bytes);
 
 namespace {
 
@@ -27,9 +31,12 @@ rocksdb::Env* FaultyDisk(const char* fault) {
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base, uint64_t removal_step_bytes) {
+std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
+                                          std::string directory,
+                                          uint64_t removal_step_bytes) {
   const char* fault = std::getenv("DELAYD_IO_FAULT");  // NOLINT(concurrency-mt-unsafe)
-  return NewRealStoreEnv(fault != nullptr ? FaultyDisk(fault) : base, removal_step_bytes);
+  return NewRealStoreEnv(
+      fault != nullptr ? FaultyDisk(fault) : base, std::move(directory), removal_step_bytes);
 }
 
 }  // namespace delayd::storage

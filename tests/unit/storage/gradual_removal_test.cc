@@ -50,7 +50,7 @@ class GradualRemovalTest : public ::testing::Test {
 
   testing::TempDir dir_;
   std::shared_ptr<FaultFileSystem> disk_ = std::make_shared<FaultFileSystem>();
-  std::shared_ptr<rocksdb::FileSystem> files_ = NewGradualRemoval(disk_, kStep);
+  std::shared_ptr<rocksdb::FileSystem> files_ = NewGradualRemoval(disk_, dir_.path(), kStep);
 };
 
 TEST_F(GradualRemovalTest, SmallFileGoesAtOnceAsItIs) {
@@ -87,6 +87,13 @@ TEST_F(GradualRemovalTest, FileOfAnotherNameKeepsItsBytes) {
   EXPECT_FALSE(fs::exists(Trash(path)));
   files_.reset();
   EXPECT_EQ(fs::file_size(dir_.Sub("backup")), 5 * kStep);
+}
+
+TEST_F(GradualRemovalTest, FileOfAnotherDirectoryGoesAtOnce) {
+  fs::create_directory(dir_.Sub("backup.tmp"));
+  EXPECT_TRUE(Delete(Write("backup.tmp/000001.sst", 5 * kStep)).ok());
+  EXPECT_TRUE(fs::is_empty(dir_.Sub("backup.tmp")));
+  EXPECT_EQ(disk_->calls(IoCall::kRename), 0U);
 }
 
 TEST_F(GradualRemovalTest, WhatIsLeftGoesWithTheFileSystem) {
