@@ -3,7 +3,7 @@
 //
 // What:    on a disk that is mounted with `discard`, as those of cloud images are, the blocks of a
 //          removed file are a request to the disk that everything behind it waits for. Measured:
-//          12 to 22 ms for a sync during the removal of a file of 64 MiB, 2 to 4 ms during its
+//          16 to 22 ms for a sync during the removal of a file of 64 MiB, 2 to 6 ms during its
 //          removal by 4 MiB every 10 ms. A file to remove gets the ending kTrashEnding and loses
 //          its end piece by piece in a thread of its own; RocksDB is told at once that it is gone.
 //          A file of another name too, as a backup makes them, loses the name alone; and in other
