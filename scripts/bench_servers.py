@@ -2,6 +2,7 @@
 
 Needs the release build, and for the peers Debian's beanstalkd, redis-server and postgresql (scripts/install-packages bench).
 """
+import contextlib
 import glob
 import json
 import os
@@ -257,7 +258,8 @@ class Postgres(Server):
     def stop(self, how=signal.SIGTERM):
         if how == signal.SIGKILL and self.process is not None:
             for pid in family(self.process.pid)[1:]:  # the backends would finish their work
-                os.kill(pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it has just ended
+                    os.kill(pid, signal.SIGKILL)
         super().stop(signal.SIGINT if how == signal.SIGTERM else how)  # SIGTERM would wait for clients
         pid_file = os.path.join(self.data, "postmaster.pid")
         if os.path.exists(pid_file):
