@@ -74,7 +74,14 @@ inline constexpr size_t kLoadQueueLookRows = 16;
 // more, the queues are loaded one by one, so that none waits for the backlog of another.
 inline constexpr size_t kLoadPagesBehindMax = 50;
 // Finished jobs whose retention has passed, forgotten in one step.
-inline constexpr size_t kTrimRowsMax = 1000;
+inline constexpr size_t kTrimRowsMax = 250;
+// Between such steps; the longer one unless there are more rows than one step takes.
+inline constexpr int64_t kTrimPauseMs = 10;
+inline constexpr int64_t kTrimIntervalMsMin = 1000;
+// Ready jobs that are looked at in one turn and not handed out: expired, damaged, due later.
+inline constexpr size_t kPassOverMax = 1000;
+// How long a lease request that does not wait may go on to the jobs behind them.
+inline constexpr int64_t kPassOverWaitMs = 1000;
 
 inline constexpr int64_t kDelayMsMax = int64_t{100} * 365 * 24 * 3600 * 1000;  // 100 years
 // Due times end before 2286-11-20 so that a millisecond count has at most 13 digits.

@@ -46,24 +46,36 @@ uint8_t ReadHead(SealReader* in, Record* record) {
   return flags;
 }
 
-// What versions 2 and 3 have besides: which clock-free facts of a job's life came later than its
+// What versions 2 to 5 have besides: which clock-free facts of a job's life came later than its
 // schema.
 constexpr uint8_t kHasDelay = 0x01;
 constexpr uint8_t kHasCounters = 0x02;
 constexpr uint8_t kHasEvents = 0x04;
-constexpr uint8_t kHasUser = 0x08;  // version 3, and always there
-constexpr uint8_t kExtensionsOfVersion2 = 0x07;
-constexpr uint8_t kExtensionsOfVersion3 = 0x0f;
+constexpr uint8_t kHasUser = 0x08;     // versions 3 and 5, and always there
+constexpr uint8_t kHasReturns = 0x10;  // versions 4 and 5, and always there
+constexpr uint8_t kKnownExtensions = 0x1f;
+
+bool HasUser(uint8_t version) {
+  return version == kRecordVersion3 || version == kRecordVersion5;
+}
+
+bool HasReturns(uint8_t version) {
+  return version == kRecordVersion4 || version == kRecordVersion5;
+}
 
 uint8_t Extensions(const JobRecord& record) {
   const bool counted = (record.timeouts | record.releases | record.buries | record.kicks) != 0;
   return static_cast<uint8_t>((record.delay ? kHasDelay : 0) | (counted ? kHasCounters : 0) |
                               (record.events.empty() ? 0 : kHasEvents) |
-                              (record.user.empty() ? 0 : kHasUser));
+                              (record.user.empty() ? 0 : kHasUser) |
+                              (record.returns == 0 ? 0 : kHasReturns));
 }
 
 // The oldest that can hold it.
 uint8_t VersionFor(const JobRecord& record) {
+  if (record.returns != 0) {
+    return record.user.empty() ? kRecordVersion4 : kRecordVersion5;
+  }
   if (!record.user.empty()) {
     return kRecordVersion3;
   }
@@ -88,13 +100,16 @@ void AppendExtension(std::string* out, const JobRecord& record) {
   if ((extensions & kHasUser) != 0) {
     AppendBytes(out, record.user);
   }
+  if ((extensions & kHasReturns) != 0) {
+    AppendVarint(out, record.returns);
+  }
 }
 
 void ReadExtension(SealReader* in, uint8_t version, JobRecord* record) {
   const uint8_t extensions = in->U8();
-  const bool has_user = version == kRecordVersion3;
-  const uint8_t known = has_user ? kExtensionsOfVersion3 : kExtensionsOfVersion2;
-  if (extensions == 0 || (extensions & ~known) != 0 || ((extensions & kHasUser) != 0) != has_user) {
+  if (extensions == 0 || (extensions & ~kKnownExtensions) != 0 ||
+      ((extensions & kHasUser) != 0) != HasUser(version) ||
+      ((extensions & kHasReturns) != 0) != HasReturns(version)) {
     in->Reject();
   }
   if ((extensions & kHasDelay) != 0) {
@@ -112,6 +127,12 @@ void ReadExtension(SealReader* in, uint8_t version, JobRecord* record) {
   if ((extensions & kHasUser) != 0) {
     record->user = in->Bytes();
     if (record->user.empty()) {
+      in->Reject();
+    }
+  }
+  if ((extensions & kHasReturns) != 0) {
+    record->returns = in->Varint32();
+    if (record->returns == 0) {
       in->Reject();
     }
   }
@@ -219,7 +240,7 @@ JobRecord ReadJobFields(SealReader* reader, uint8_t version) {
 
 StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::string_view value) {
   DELAYD_ASSIGN_OR_RETURN(const JobId id, IdOfKey(table, key));
-  SealReader in(table, key, value, kRecordVersion3);
+  SealReader in(table, key, value, kRecordVersion5);
   JobRecord record = ReadJobFields(&in, in.version());
   record.id = id;
   DELAYD_RETURN_IF_ERROR(in.Finish([&] { return Subject(record.id); }));
@@ -227,11 +248,10 @@ StatusOr<JobRecord> DecodeJobRecord(Table table, std::string_view key, std::stri
 }
 
 StatusOr<TimerHead> DecodeTimerHead(std::string_view key, std::string_view value) {
-  SealReader in(Table::kTimers, key, value, kRecordVersion3);
+  SealReader in(Table::kTimers, key, value, kRecordVersion5);
   TimerHead head;
   const uint8_t flags = ReadHead(&in, &head);
-  // Version 3 is that of a job with a user.
-  head.plain = (flags & (kHasKey | kPayloadIsBig)) == 0 && in.version() != kRecordVersion3;
+  head.plain = (flags & (kHasKey | kPayloadIsBig)) == 0 && !HasUser(in.version());
   const Status status = in.FinishHead();
   if (!status.ok()) {
     DELAYD_ASSIGN_OR_RETURN(const TimerKeyParts parts, ParseTimerKey(key));

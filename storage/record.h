@@ -53,6 +53,8 @@ struct JobRecord {
   std::vector<JobEvent> events;  // the latest, oldest first
   // Record version 3, written when it is set: whose quota the job counts against.
   std::string user;
+  // Record version 4, or 5 where there is a user: hand-outs that ended with the worker's connection.
+  uint32_t returns = 0;
 
   bool payload_is_big = false;  // it lies in kBig
   uint64_t payload_bytes = 0;

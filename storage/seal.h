@@ -23,6 +23,8 @@ inline constexpr uint8_t kRecordVersion = 1;
 // version that can hold it.
 inline constexpr uint8_t kRecordVersion2 = 2;
 inline constexpr uint8_t kRecordVersion3 = 3;
+inline constexpr uint8_t kRecordVersion4 = 4;
+inline constexpr uint8_t kRecordVersion5 = 5;
 
 // Small for numbers near zero of either sign.
 constexpr uint64_t ZigZag(int64_t number) {

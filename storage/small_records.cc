@@ -34,7 +34,7 @@ uint8_t ReadFlags(SealReader* in, uint8_t known) {
 
 void ReadStory(SealReader* in, JobId id, DoneRecord* record) {
   const uint8_t version = in->U8();
-  if (version < kRecordVersion || version > kRecordVersion3) {
+  if (version < kRecordVersion || version > kRecordVersion5) {
     in->Reject();
     return;
   }

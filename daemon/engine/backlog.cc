@@ -41,8 +41,7 @@ bool EngineCore::CanMakeRoom() const {
 // Down to `keep`, at the far end; and where all of that is due, a quarter below it, so that the
 // work is not for a few jobs.
 void EngineCore::MakeRoom(size_t keep) {
-  DropFarthest(keep);
-  if (held_ > keep) {
+  if (!DropFarthest(keep)) {
     CutBacklogs(keep - keep / 4);
   }
 }

@@ -156,6 +156,7 @@ struct Pause {
 
 struct Resume {
   std::string queue;
+  bool is_known = false;  // one that no job ever had is not paused, and that is no error
 };
 
 // With its payload.

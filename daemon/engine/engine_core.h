@@ -216,7 +216,7 @@ class EngineCore final : public Engine {
   void DoEndWait(const EndWait& command);
   void TakeBack(const LeaseToken& token);
   Leased HandOut(const Lease& command);
-  // Both append to `out`: a view is large to move. False: nothing is ready.
+  // Both append to `out`: a view is large to move. False: nothing is ready, or cut_short_.
   bool HandOutBest(const Lease& command, std::vector<JobView>* out);
   Status HandOutSlot(Slot slot, const Lease& command, std::vector<JobView>* out);
   // The lease of a job that is in the table and in no other place; `record` with its payload.
@@ -428,7 +428,8 @@ class EngineCore final : public Engine {
   // Whether jobs that are due may lie on disk because the frontier has fallen behind.
   bool IsBehind() const { return frontier_.first <= LatestKeyOfNow(); }
 
-  void DropFarthest(size_t keep);
+  // False: what is left is due, and too many all the same.
+  bool DropFarthest(size_t keep);
   void DropWhatIsFar();
   void Sweep();
   std::optional<Millis> UntilLoad(const Now& now) const;
@@ -507,7 +508,7 @@ class EngineCore final : public Engine {
   WallTime DueOfEntry(const JobEntry& entry) const;
   void TrimFinished();
   Status TrimPage();
-  void ScheduleTrim(WallTime oldest_finished);
+  void ScheduleTrim(WallTime oldest_finished, Millis soonest = Millis(limits::kTrimIntervalMsMin));
   void Die(Status status);
   void Damaged(Slot slot, const Status& status);
 
@@ -542,12 +543,13 @@ class EngineCore final : public Engine {
   LeaseTable leases_;
   boost::unordered_flat_map<uint64_t, Waiter> waiters_;
   std::vector<QueueId> to_serve_;
+  size_t passed_over_ = 0;  // ready jobs in this turn that could not be handed out
+  bool cut_short_ = false;  // so many that the last hand-out did not look at all
   std::vector<wheel::Expired> popped_;
 
   WallTime low_water_mark_;
   size_t unmarked_jobs_ = 0;  // changed since it was last looked for
-  // What readers of durable rows start from: the mark as far as its batch is committed.
-  WallTime durable_low_water_mark_;
+  WallTime durable_low_water_mark_;  // as far as its batch is committed: where readers begin
   std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
   FiredKeys fired_;
   size_t fired_count_ = 0;             // ready and leased
@@ -559,18 +561,17 @@ class EngineCore final : public Engine {
   std::vector<QueueId> lagging_;       // queues with a frontier of their own
   size_t next_lagging_ = 0;
   std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
-  // The most that the wall clock was ahead of the boot clock when a relative job of this boot got
-  // its due time; and what of it is durable.
+  // The most and the least that the wall clock was ahead of the boot clock when a relative job of
+  // this boot got its due time; and what of the most is durable.
   Millis wall_offset_max_ = kNoOffset;
-  Millis written_wall_offset_max_{0};
-  // The least that the wall clock was ahead of the boot clock when a relative job got its due time.
   Millis wall_offset_min_{Millis::max()};
+  Millis written_wall_offset_max_{0};
 
   uint64_t next_id_ = 1;
   uint64_t id_high_water_mark_ = 1;
   uint64_t written_id_high_water_mark_ = 1;
   uint64_t epoch_ = 0;
-  uint64_t boot_id_ = 0;  // never 0 once loaded: equal ids mean one boot clock
+  uint64_t boot_id_ = 0;  // never 0 once loaded
   uint64_t lease_sequence_ = 0;
   uint64_t next_waiter_ = 1;
   // Their memory is used again: what the enqueue under way will do, and rows being put and read.

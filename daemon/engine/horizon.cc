@@ -195,11 +195,11 @@ WallTime EngineCore::FirstRowFrom(const Frontier& place) const {
 
 // Down to `keep` at the far end, as long as that is not due yet: what is dropped is on disk, and
 // comes again when there is room.
-void EngineCore::DropFarthest(size_t keep) {
+bool EngineCore::DropFarthest(size_t keep) {
   const Frontier not_due(LatestKeyOfNow() + Millis(1), JobId{});
   DELAYD_CHECK(keep < held_);
   if (frontier_ <= not_due) {
-    return;
+    return false;
   }
   std::vector<Frontier> keys;
   keys.reserve(held_);
@@ -210,6 +210,7 @@ void EngineCore::DropFarthest(size_t keep) {
   }
   const auto cut = keys.begin() + static_cast<std::ptrdiff_t>(keep);
   std::nth_element(keys.begin(), cut, keys.end());
+  const bool is_enough = *cut >= not_due;
   frontier_ = std::min(frontier_, std::max(*cut, not_due));
   far_begins_ = std::min(far_begins_, frontier_.first);
   std::erase_if(lagging_, [this](QueueId id) {
@@ -221,6 +222,7 @@ void EngineCore::DropFarthest(size_t keep) {
     return is_ahead;
   });
   DropWhatIsFar();
+  return is_enough;
 }
 
 // A frontier went back, and left jobs behind it in memory. They go in steps: what comes before that

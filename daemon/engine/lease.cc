@@ -135,19 +135,23 @@ bool EngineCore::HandOutBest(const Lease& command, std::vector<JobView>* out) {
     if (handed_out.ok()) {
       return true;
     }
-    if (handed_out.code() == StatusCode::kNotFound) {
-      continue;  // it expired and is among the dead now, or waits again
-    }
-    if (handed_out.code() != StatusCode::kDataLoss) {
+    if (handed_out.code() == StatusCode::kDataLoss) {
+      Damaged(slot, handed_out);
+    } else if (handed_out.code() != StatusCode::kNotFound) {
       Die(handed_out);
       return false;
     }
-    Damaged(slot, handed_out);
+    // Else it expired and is among the dead now, or waits again. So may a million behind it.
+    if (++passed_over_ >= limits::kPassOverMax) {
+      cut_short_ = true;
+      return false;
+    }
   }
 }
 
 Leased EngineCore::HandOut(const Lease& command) {
   Leased leased;
+  cut_short_ = false;
   size_t bytes = 0;
   while (leased.jobs.size() < command.count && bytes < limits::kListPayloadBytesMax &&
          HandOutBest(command, &leased.jobs)) {
@@ -169,16 +173,20 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
   }
   pending_.BeginAccess();
   Leased leased = HandOut(command);
-  if (!leased.jobs.empty() || command.wait.count() == 0) {
+  if (!leased.jobs.empty() || (command.wait.count() == 0 && !cut_short_)) {
     Answer(request, Body(std::move(leased)));
     return;
   }
   const uint64_t id = next_waiter_++;
-  const BootTime end = now_.boot + command.wait;
+  const BootTime end =
+      now_.boot + std::max(command.wait, Millis(cut_short_ ? limits::kPassOverWaitMs : 0));
   for (const std::string& name : command.queues) {
     Queue& queue = FindOrCreateQueue(name);
     queue.waiters.push_back(id);
     WatchRate(queue);
+    if (cut_short_ && !queue.ready.empty()) {
+      ServeSoon(queue);
+    }
   }
   Waiter waiter{.request = request, .command = std::move(command)};
   waiter.timeout = boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(end)), TimerIdOfWaiter(id));
@@ -192,6 +200,10 @@ void EngineCore::ServeQueue(Queue& queue) {
     DELAYD_CHECK(found != waiters_.end());
     pending_.BeginAccess();
     Leased leased = HandOut(found->second.command);
+    if (leased.jobs.empty() && cut_short_) {
+      ServeSoon(queue);
+      break;
+    }
     if (leased.jobs.empty()) {
       continue;  // what was ready had expired, waits again or is damaged; at last nothing is left
     }
@@ -203,20 +215,29 @@ void EngineCore::ServeQueue(Queue& queue) {
 }
 
 void EngineCore::ServeAll() {
-  // Serving may bury expired jobs but makes none ready, so the list does not grow meanwhile.
-  for (const QueueId id : to_serve_) {
-    Queue& queue = queues_[id];
+  passed_over_ = 0;
+  // A queue that cannot be looked through at once comes again, behind these.
+  const size_t count = to_serve_.size();
+  for (size_t i = 0; i < count; ++i) {
+    Queue& queue = queues_[to_serve_[i]];
     queue.to_serve = false;
     ServeQueue(queue);
   }
-  to_serve_.clear();
+  to_serve_.erase(to_serve_.begin(), to_serve_.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
 void EngineCore::RemoveWaiter(uint64_t waiter_id) {
   const auto found = waiters_.find(waiter_id);
   DELAYD_CHECK(found != waiters_.end());
   for (const std::string& name : found->second.command.queues) {
-    std::erase(queues_.Find(name)->waiters, waiter_id);
+    Queue* const queue = queues_.Find(name);
+    if (queue == nullptr) {
+      continue;  // it was named twice
+    }
+    std::erase(queue->waiters, waiter_id);
+    if (!queue->stored && queue->waiters.empty() && !queue->to_serve && !queue->rate_timer) {
+      queues_.Remove(queue->id);
+    }
   }
   boot_wheel_.Cancel(found->second.timeout);
   waiters_.erase(found);
@@ -238,15 +259,17 @@ void EngineCore::DoAbandon(const Abandon& command) {
       return;
     }
   }
-  // Chosen already, but the answer still waits for a commit: nobody has seen these hand-outs.
-  parked_.ForEach([&](Reply& reply) {
+  // Chosen already, but the answer is still here: nobody has seen these hand-outs.
+  const auto take_back = [&](Reply& reply) {
     if (reply.request == command.waiting && std::holds_alternative<Leased>(reply.body)) {
       for (const JobView& job : std::get<Leased>(reply.body).jobs) {
         TakeBack(*job.lease_token);
       }
       reply.body = Leased{};
     }
-  });
+  };
+  parked_.ForEach(take_back);
+  std::ranges::for_each(ready_replies_, take_back);
 }
 
 void EngineCore::DoEndWait(const EndWait& command) {

@@ -57,7 +57,16 @@ void EngineCore::ReturnUntouched(Slot slot) {
 
 StatusOr<Body> EngineCore::Do(const GiveBack& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  ReturnUntouched(slot);
+  StatusOr<JobRecord> record = ReadRecord(LocateSlot(slot));
+  if (record.status().code() == StatusCode::kDataLoss) {
+    Damaged(slot, record.status());
+  }
+  DELAYD_RETURN_IF_ERROR(record.status());
+  // No attempt, and counted all the same: workers look at it to tell a job that kills them.
+  ++record->returns;
+  const WallTime key_due = jobs_[slot].key_due();
+  PutMovedRows(*record, key_due, key_due);
+  Settle(*record, key_due, slot);
   return ShowAfterChange(command.token.job);
 }
 

@@ -9,9 +9,11 @@
 //          they come first or outnumber the live ones.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/time.h"
 #include "daemon/engine/job_table.h"
@@ -37,13 +39,7 @@ class FiredKeys {
   template <typename IsLive>
   std::optional<WallTime> Min(size_t live, const IsLive& is_live) {
     if (keys_.size() > 2 * live + 1024) {
-      Keys kept;
-      keys_.ForEach([&](const Key& key) {
-        if (is_live(key)) {
-          kept.Add(key);
-        }
-      });
-      keys_ = std::move(kept);
+      Compact(is_live);
     }
     while (!keys_.empty() && !is_live(keys_.Top())) {
       keys_.Pop();
@@ -51,8 +47,29 @@ class FiredKeys {
     return keys_.empty() ? std::nullopt : std::optional(keys_.Top().key_due);
   }
 
+  size_t size() const { return keys_.size(); }
+
  private:
   using Keys = wheel::IndexedPriorityQueue<Key>;
+
+  // One entry a live key: a job that was given back has fired under the same key again.
+  template <typename IsLive>
+  void Compact(const IsLive& is_live) {
+    std::vector<Key> live;
+    keys_.ForEach([&](const Key& key) {
+      if (is_live(key)) {
+        live.push_back(key);
+      }
+    });
+    const auto whole = [](const Key& key) { return std::pair(key.key_due, key.slot); };
+    std::ranges::sort(live, {}, whole);
+    const auto twice = std::ranges::unique(live, {}, whole);
+    Keys kept;
+    for (auto key = live.begin(); key != twice.begin(); ++key) {
+      kept.Add(*key);
+    }
+    keys_ = std::move(kept);
+  }
 
   Keys keys_;
 };

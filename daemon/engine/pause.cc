@@ -55,7 +55,11 @@ StatusOr<Body> EngineCore::Do(const Pause& command) {
 }
 
 StatusOr<Body> EngineCore::Do(const Resume& command) {
-  DELAYD_RETURN_IF_ERROR(FindStoredQueue(command.queue).status());
+  const Status found = FindStoredQueue(command.queue).status();
+  if (found.code() == StatusCode::kNotFound && command.is_known) {
+    return Body();
+  }
+  DELAYD_RETURN_IF_ERROR(found);
   Queue& queue = *queues_.Find(command.queue);
   pending_.TouchAll();
   if (queue.pause) {

@@ -116,9 +116,13 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
     }
   });
   Status failed;
+  std::optional<WallTime> first;
+  if (!places.empty()) {
+    first = places.begin()->first;
+  }
   DELAYD_RETURN_IF_ERROR(
       pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue.id, WallTime(), JobId{}),
+                    storage::DeadKey(queue.id, queue.first_dead, JobId{}),
                     storage::DeadKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
                     [&](std::string_view key, std::string_view) {
                       const auto parts = storage::ParseDeadKey(key);
@@ -127,6 +131,7 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
                         return false;
                       }
                       const std::pair place(parts->died, parts->id);
+                      first = std::min(first.value_or(place.first), place.first);
                       if (places.size() == count && place > *places.rbegin()) {
                         return false;
                       }
@@ -137,6 +142,8 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
                       return true;
                     }));
   DELAYD_RETURN_IF_ERROR(failed);
+  // What was deleted before it must be passed over only once.
+  queues_[queue.id].first_dead = first.value_or(queue.first_dead);
   for (const auto& [died, id] : places) {
     found.push_back({.state = JobState::kDead,
                      .id = id,

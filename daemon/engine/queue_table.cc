@@ -46,12 +46,23 @@ Status QueueTable::Restore(QueueId id, std::string_view name) {
 }
 
 Queue& QueueTable::Create(std::string_view name) {
-  const auto id = static_cast<QueueId>(by_id_.empty() ? 1 : by_id_.size());
+  auto id = static_cast<QueueId>(by_id_.empty() ? 1 : by_id_.size());
+  if (!free_.empty()) {
+    id = free_.back();
+    free_.pop_back();
+  }
   const Status restored = Restore(id, name);
   DELAYD_CHECK(restored.ok());
   Queue& queue = (*this)[id];
   queue.stored = false;
   return queue;
+}
+
+void QueueTable::Remove(QueueId id) {
+  DELAYD_CHECK(Has(id));
+  by_name_.erase(by_id_[ToInt(id)]->name);
+  by_id_[ToInt(id)].reset();
+  free_.push_back(id);
 }
 
 }  // namespace delayd::engine

@@ -74,6 +74,7 @@ struct Queue {
   uint64_t cancelled = 0;
   uint64_t pauses = 0;
   bool stored = false;          // the store knows the name; else only a waiting worker does
+  WallTime first_dead;          // no row of the dead is older
   bool counts_changed = false;  // since the open batch began
   bool to_serve = false;        // has got ready jobs since its waiters were last looked at
 };
@@ -92,6 +93,8 @@ class QueueTable {
   Status Restore(QueueId id, std::string_view name);
   // A new one, under the next free id.
   Queue& Create(std::string_view name);
+  // One that no job ever had: its id goes to another.
+  void Remove(QueueId id);
 
   size_t size() const { return by_name_.size(); }
 
@@ -114,6 +117,7 @@ class QueueTable {
   };
 
   std::vector<std::unique_ptr<Queue>> by_id_;  // position: the id
+  std::vector<QueueId> free_;                  // ids below by_id_.size() that Remove gave back
   boost::unordered_flat_map<std::string, Queue*, StringHash, std::equal_to<>> by_name_;
 };
 

@@ -53,7 +53,7 @@ JobView EngineCore::ViewOfRecord(const JobRecord& record, JobState state) const 
   view.releases = record.releases;
   view.buries = record.buries;
   view.kicks = record.kicks;
-  view.reserves = record.timeouts + record.releases + record.buries;
+  view.reserves = record.timeouts + record.releases + record.buries + record.returns;
   if (state == JobState::kScheduled) {
     const bool on_boot_clock = record.due_kind == DueKind::kRelative && record.boot_id == boot_id_;
     const Millis left = on_boot_clock ? record.boot_due - now_.boot : record.due - now_.wall;
@@ -178,6 +178,20 @@ StatusOr<Body> EngineCore::Do(const List& command) {
   return ListPending(command, queue);
 }
 
+namespace {
+
+// A record that cannot be read does not keep those behind it out of a list.
+JobView DamagedView(JobId id, std::string queue, JobState state, const Status& why) {
+  JobView view;
+  view.id = id;
+  view.queue = std::move(queue);
+  view.state = state;
+  view.last_error = why.message();
+  return view;
+}
+
+}  // namespace
+
 StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
                                                         WallTime key_due,
                                                         JobId id) {
@@ -195,12 +209,9 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   }
   StatusOr<JobRecord> record = ReadRecord(*located);
   if (record.status().code() == StatusCode::kDataLoss) {
-    JobView damaged;
-    damaged.id = id;
-    damaged.queue = queues_[located->index.queue].name;
-    damaged.state = located->state;
+    JobView damaged =
+        DamagedView(id, queues_[located->index.queue].name, located->state, record.status());
     damaged.due = key_due;
-    damaged.last_error = record.status().message();
     return std::optional(std::move(damaged));
   }
   DELAYD_RETURN_IF_ERROR(record.status());
@@ -254,10 +265,11 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   }
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
+  const WallTime from = std::max(after.at, queue->first_dead);
   Status failed;
   const Status scanned =
       pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue->id, after.at, after.id),
+                    storage::DeadKey(queue->id, from, from == after.at ? after.id : JobId{}),
                     storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
                     [&](std::string_view key, std::string_view value) {
                       const auto parts = storage::ParseDeadKey(key);
@@ -268,6 +280,12 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
                       StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
                       if (record.status().code() == StatusCode::kNotFound) {
                         return true;  // dead no longer, with a commit that is under way
+                      }
+                      if (record.status().code() == StatusCode::kDataLoss) {
+                        JobView damaged = DamagedView(
+                            parts->id, queue->name, JobState::kDead, record.status());
+                        damaged.due = parts->died;
+                        return page.Add({parts->died, parts->id}, std::move(damaged));
                       }
                       failed = record.status();
                       if (!failed.ok()) {
@@ -305,9 +323,10 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
           return failed.ok();
         }
         const auto done = storage::DecodeDoneRecord(key, value);
-        failed = done.status();
-        if (!failed.ok()) {
-          return false;
+        if (!done.ok()) {  // of which queue it was cannot be told: it may be this one
+          JobView damaged = DamagedView(parts->id, "", JobState::kFinished, done.status());
+          damaged.finished = parts->key_due;
+          return page.Add({parts->key_due, parts->id}, std::move(damaged));
         }
         const bool wanted = !IsForgotten(*done) && (queue == nullptr || done->queue == queue->id) &&
                             done->key.starts_with(command.key_prefix) &&

@@ -123,6 +123,7 @@ void EngineCore::PutDeadRows(const storage::JobRecord& record, WallTime key_due,
   Queue& queue = queues_[record.queue];
   --queue.counts.pending;
   ++queue.counts.dead;
+  queue.first_dead = std::min(queue.first_dead, died);
   CountChanged(queue);
   ++open_jobs_;
 }

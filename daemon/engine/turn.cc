@@ -257,7 +257,7 @@ bool EngineCore::Advance(const Now& now) {
     TrimFinished();
   }
   // Who was served may have taken the last of a queue that has more on disk.
-  return room == 0 || more_to_load || LaggingWant();
+  return room == 0 || more_to_load || LaggingWant() || !to_serve_.empty();
 }
 
 // The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
@@ -376,10 +376,9 @@ std::vector<Status> EngineCore::TakeIncidents() {
   return std::exchange(incidents_, {});
 }
 
-void EngineCore::ScheduleTrim(WallTime oldest_finished) {
+void EngineCore::ScheduleTrim(WallTime oldest_finished, Millis soonest) {
   const Millis until = oldest_finished + LongestRetention() - now_.wall;
-  // At most once a second: what ends together is forgotten together.
-  next_trim_ = now_.boot + std::max(until, Millis(1000));
+  next_trim_ = now_.boot + std::max(until, soonest);
 }
 
 void EngineCore::TrimFinished() {
@@ -395,6 +394,7 @@ void EngineCore::TrimFinished() {
 Status EngineCore::TrimPage() {
   WallTime end = now_.wall - LongestRetention();
   size_t rows = 0;
+  size_t forgotten = 0;
 
   struct Over {
     storage::TimerKeyParts parts;
@@ -428,10 +428,16 @@ Status EngineCore::TrimPage() {
     if (pending_.IsChanging(Table::kDone, key)) {
       continue;
     }
-    DELAYD_ASSIGN_OR_RETURN(const storage::DoneRecord done, storage::DecodeDoneRecord(key, value));
+    done_low_water_mark_ = std::max(done_low_water_mark_, parts.key_due);
+    const StatusOr<storage::DoneRecord> read = storage::DecodeDoneRecord(key, value);
+    if (!read.ok()) {
+      incidents_.push_back(read.status());  // it stays for verify, and stops nothing
+      continue;
+    }
+    const storage::DoneRecord& done = *read;
     pending_.Delete(Table::kDone, key);
     ++open_jobs_;
-    done_low_water_mark_ = std::max(done_low_water_mark_, parts.key_due);
+    ++forgotten;
     if (done.kept_until) {
       pending_.Delete(Table::kIndex, storage::IndexKey(parts.id));
     }
@@ -445,10 +451,11 @@ Status EngineCore::TrimPage() {
       continue;
     }
     DELAYD_RETURN_IF_ERROR(got);
-    DELAYD_ASSIGN_OR_RETURN(const storage::KeyRecord record,
-                            storage::DecodeKeyRecord(client_key, row));
-    // The key may belong to a later job by now.
-    if (record.id == parts.id && record.finished) {
+    const StatusOr<storage::KeyRecord> record = storage::DecodeKeyRecord(client_key, row);
+    if (!record.ok()) {
+      incidents_.push_back(record.status());
+    } else if (record->id == parts.id && record->finished) {
+      // Else the key belongs to a later job by now.
       pending_.Delete(Table::kKeys, client_key);
     }
   }
@@ -459,7 +466,9 @@ Status EngineCore::TrimPage() {
                                        static_cast<uint64_t>(ToMillis(done_low_water_mark_))));
   }
   if (next) {
-    ScheduleTrim(*next);
+    // What ends together is forgotten together, unless it is more than one page.
+    const bool more = rows > limits::kTrimRowsMax && forgotten > 0;
+    ScheduleTrim(*next, Millis(more ? limits::kTrimPauseMs : limits::kTrimIntervalMsMin));
   }
   return OkStatus();
 }

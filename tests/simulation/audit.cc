@@ -180,6 +180,10 @@ class Audit {
     if (record.events != job.events) {
       Fail(whose + ": the story of its life is another");
     }
+    if (record.returns != job.returns) {
+      Fail(whose + ": " + std::to_string(record.returns) + " hand-outs were given back, and " +
+           std::to_string(job.returns) + " should be");
+    }
     if (record.user != job.user) {
       Fail(whose + " counts against the quota of another user");
     }

@@ -410,7 +410,8 @@ JobView Model::ViewOf(const ModelJob& job, JobState state) const {
   view.releases = job.releases;
   view.buries = job.buries;
   view.kicks = job.kicks;
-  view.reserves = job.timeouts + job.releases + job.buries + (state == JobState::kLeased ? 1 : 0);
+  view.reserves = job.timeouts + job.releases + job.buries + job.returns +
+                  (state == JobState::kLeased ? 1 : 0);
   if (state == JobState::kScheduled) {
     view.time_left =
         std::max(job.on_boot_clock ? job.boot_due - now_.boot : job.due - now_.wall, Millis(0));

@@ -51,6 +51,7 @@ struct ModelJob {
   uint32_t max_attempts = 0;
   uint32_t timeouts = 0;
   uint32_t releases = 0;
+  uint32_t returns = 0;
   uint32_t buries = 0;
   uint32_t kicks = 0;
   Millis lease{0};

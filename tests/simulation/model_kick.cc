@@ -56,9 +56,11 @@ void Model::Do(RequestId request, const engine::GiveBack& command) {
   if (job == nullptr) {
     return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
   }
+  ++job->returns;
+  job->batch = open_batch;
   RoomMade(*job);
   Place(job);
-  Answer(request, engine::OneJob{ViewOf(*job, job->state)}, job->batch);
+  Answer(request, engine::OneJob{ViewOf(*job, job->state)}, open_batch);
 }
 
 void Model::KickJob(ModelJob* job) {

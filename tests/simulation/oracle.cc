@@ -68,8 +68,7 @@ void Oracle::Executed(RequestId request, const engine::Command& command, const N
     const auto chosen = expected_.find(abandon->waiting);
     if (chosen == expected_.end()) {
       names_.erase(abandon->waiting);
-    } else if (auto* leased = std::get_if<engine::Leased>(&chosen->second.reply.body);
-               leased != nullptr && chosen->second.batch > committed_) {
+    } else if (auto* leased = std::get_if<engine::Leased>(&chosen->second.reply.body)) {
       model_.TakeBack(std::exchange(*leased, {}));
     }
   }

@@ -143,9 +143,9 @@ TEST(HistoryTest, P10ManyAreForgottenInBoundedSteps) {
   ASSERT_TRUE(harness.Call(ChangeMany{.filter = {.queue = "default"}, .limit = 1000}).status.ok());
   ASSERT_TRUE(harness.Call(ChangeMany{.filter = {.queue = "default"}, .limit = 1000}).status.ok());
   EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), count);
-  harness.Wait(kHour + Millis(1000));
+  harness.Wait(kHour + Millis(limits::kTrimIntervalMsMin));
   EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 10U);
-  harness.Wait(Millis(1000));
+  harness.Wait(Millis(limits::kTrimPauseMs));
   EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 0U);
 }
 

@@ -155,6 +155,11 @@ bool TellsOfDamage(const Reply& reply) {
     return std::ranges::any_of(cancelled->refused,
                                [](const auto& refused) { return refused.reason == "data_loss"; });
   }
+  if (const auto* list = std::get_if<JobList>(&reply.body)) {
+    return std::ranges::any_of(list->jobs, [](const JobView& job) {
+      return job.last_error.find(": record ") != std::string::npos;
+    });
+  }
   return reply.status.code() == StatusCode::kDataLoss;
 }
 

@@ -41,6 +41,7 @@ void ExpectEqual(const JobRecord& a, const JobRecord& b) {
   EXPECT_EQ(a.buries, b.buries);
   EXPECT_EQ(a.kicks, b.kicks);
   EXPECT_EQ(a.user, b.user);
+  EXPECT_EQ(a.returns, b.returns);
   EXPECT_EQ(a.events, b.events);
   EXPECT_EQ(a.payload_is_big, b.payload_is_big);
   EXPECT_EQ(a.payload_bytes, b.payload_bytes);

@@ -68,6 +68,19 @@ inline JobRecord LivedRecord() {
   return record;
 }
 
+// Of record versions 4 and 5.
+inline JobRecord ReturnedRecord() {
+  JobRecord record = PlainRecord();
+  record.returns = 300;
+  return record;
+}
+
+inline JobRecord OwnedAndReturnedRecord() {
+  JobRecord record = OwnedRecord();
+  record.returns = 1;
+  return record;
+}
+
 inline std::vector<JobRecord> SampleJobRecords() {
   JobRecord odd = PlainRecord();
   odd.due = WallFromMillis(-5);
@@ -79,7 +92,15 @@ inline std::vector<JobRecord> SampleJobRecords() {
   odd.payload_bytes = 0;
   JobRecord moved = PlainRecord();
   moved.delay = Millis(-1);
-  return {PlainRecord(), FullRecord(), BigRecord(), odd, LivedRecord(), moved, OwnedRecord()};
+  return {PlainRecord(),
+          FullRecord(),
+          BigRecord(),
+          odd,
+          LivedRecord(),
+          moved,
+          OwnedRecord(),
+          ReturnedRecord(),
+          OwnedAndReturnedRecord()};
 }
 
 }  // namespace delayd::storage

@@ -1,0 +1,262 @@
+// P10 beyond memory: what one turn does, and what stays behind, does not grow with what has piled
+// up.
+#include "base/limits.h"
+#include "daemon/engine/low_water_mark.h"
+#include "storage/record.h"
+#include "tests/unit/engine/engine_harness.h"
+
+namespace delayd::engine {
+namespace {
+
+constexpr Millis kHour{3'600'000};
+
+void EnqueueMany(EngineHarness* harness, size_t count, const JobSpec& spec) {
+  for (size_t i = 0; i < count; ++i) {
+    harness->Send(Enqueue{{spec}});
+  }
+  harness->CommitAll();
+}
+
+uint64_t DeadOf(EngineHarness* harness) {
+  const auto stats = harness->Call(GetStats{});
+  return std::get<StatsView>(stats.body).dead;
+}
+
+TEST(BoundsTest, P10JobsThatExpiredAreBuriedInBoundedSteps) {
+  EngineHarness harness;
+  const size_t count = 3 * limits::kPassOverMax;
+  EnqueueMany(&harness, count, {.due = DueAfter{}, .expires_after = Millis(1000)});
+  harness.EnqueueOk({.due = DueAfter{Millis(3000)}, .payload = "fresh"});
+  harness.Wait(Millis(3001));
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}});
+  EXPECT_FALSE(harness.HasReply(lease)) << "none would be wrong: there is one behind them";
+  harness.Turn();
+  EXPECT_EQ(DeadOf(&harness), count) << "all turns later";
+  const auto jobs = std::get<Leased>(harness.Take(lease).body).jobs;
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].payload, "fresh");
+}
+
+TEST(BoundsTest, P10OneTurnBuriesSoManyAndAsksForAnother) {
+  EngineHarness harness;
+  EnqueueMany(&harness,
+              3 * limits::kPassOverMax,
+              {.due = DueAfter{}, .expires_after = Millis(1000)});
+  harness.Wait(Millis(2000));
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}});
+  size_t turns = 0;
+  while (harness.engine().Advance(harness.now())) {
+    ++turns;
+    size_t jobs = 0;
+    while (auto sealed = harness.engine().Seal(harness.now())) {
+      jobs += sealed->jobs;
+      ASSERT_TRUE(harness.store().Commit(*sealed->batch).ok());
+      harness.engine().Committed(sealed->sequence);
+    }
+    EXPECT_LE(jobs, 2 * limits::kPassOverMax);
+  }
+  EXPECT_GE(turns, 2U);
+  harness.Wait(Millis(limits::kPassOverWaitMs));
+  EXPECT_TRUE(std::get<Leased>(harness.Take(lease).body).jobs.empty());
+}
+
+TEST(BoundsTest, P10ALeaseOfAnotherQueueIsNotHeldUpByJobsThatExpired) {
+  EngineHarness harness;
+  EnqueueMany(&harness,
+              3 * limits::kPassOverMax,
+              {.due = DueAfter{}, .expires_after = Millis(1000)});
+  harness.Wait(Millis(2000));
+  harness.Send(Lease{.queues = {"default"}});
+  const RequestId other = harness.Send(Lease{.queues = {"other"}});
+  ASSERT_TRUE(harness.HasReply(other));
+  EXPECT_TRUE(std::get<Leased>(harness.Take(other).body).jobs.empty());
+}
+
+TEST(BoundsTest, P10ManyAreForgottenWithoutASecondBetweenTheSteps) {
+  EngineHarness harness({.defaults = {.key_retention = Millis(0), .history_retention = kHour}});
+  const size_t count = 4 * limits::kTrimRowsMax;
+  EnqueueMany(&harness, count, {.due = DueAfter{}});
+  for (size_t done = 0; done < count; done += limits::kTrimRowsMax) {
+    for (const JobView& job : harness.LeaseNow(limits::kTrimRowsMax)) {
+      harness.Send(Ack{.token = *job.lease_token, .brief = true});
+    }
+    harness.CommitAll();
+  }
+  harness.Wait(kHour + Millis(limits::kTrimIntervalMsMin));
+  harness.Wait(Millis(4 * limits::kTrimPauseMs));
+  harness.Wait(Millis(4 * limits::kTrimPauseMs));
+  harness.Wait(Millis(4 * limits::kTrimPauseMs));
+  size_t rows = 0;
+  ASSERT_TRUE(harness.store()
+                  .Scan(storage::Table::kDone,
+                        std::string(1, '\0'),
+                        {},
+                        [&rows](std::string_view, std::string_view) {
+                          ++rows;
+                          return true;
+                        })
+                  .ok());
+  EXPECT_EQ(rows, 0U);
+}
+
+TEST(BoundsTest, P9ADamagedRowOfAFinishedJobKeepsNoOtherFromBeingForgottenOrListed) {
+  EngineHarness harness({.defaults = {.key_retention = Millis(0), .history_retention = kHour}});
+  for (const char* payload : {"a", "b", "c"}) {
+    harness.EnqueueOk({.due = DueAfter{}, .payload = payload});
+    ASSERT_TRUE(harness.Call(Ack{*harness.LeaseNow().at(0).lease_token}).status.ok());
+    harness.Wait(Millis(10));
+  }
+  std::vector<std::string> keys;
+  ASSERT_TRUE(harness.store()
+                  .Scan(storage::Table::kDone,
+                        std::string(1, '\0'),
+                        {},
+                        [&keys](std::string_view key, std::string_view) {
+                          keys.emplace_back(key);
+                          return true;
+                        })
+                  .ok());
+  ASSERT_EQ(keys.size(), 3U);
+  storage::Batch batch;
+  batch.Put(storage::Table::kDone, keys[1], "rot");
+  ASSERT_TRUE(harness.store().Commit(batch).ok());
+
+  const Reply listed = harness.Call(List{.state = JobState::kFinished});
+  ASSERT_TRUE(listed.status.ok()) << listed.status.message();
+  const auto& jobs = std::get<JobList>(listed.body).jobs;
+  ASSERT_EQ(jobs.size(), 3U);
+  EXPECT_NE(jobs[1].last_error, "");
+
+  harness.Wait(kHour + Millis(2 * limits::kTrimIntervalMsMin));
+  std::string value;
+  EXPECT_FALSE(harness.store().Get(storage::Table::kDone, keys[0], &value).ok());
+  EXPECT_TRUE(harness.store().Get(storage::Table::kDone, keys[1], &value).ok()) << "for verify";
+  EXPECT_FALSE(harness.store().Get(storage::Table::kDone, keys[2], &value).ok());
+  EXPECT_FALSE(harness.engine().TakeIncidents().empty());
+}
+
+TEST(BoundsTest, P9ADamagedDeadJobIsListedAmongTheOthers) {
+  EngineHarness harness;
+  for (int i = 0; i < 3; ++i) {
+    harness.EnqueueOk({.due = DueAfter{}});
+    ASSERT_TRUE(harness.Call(Bury{*harness.LeaseNow().at(0).lease_token}).status.ok());
+  }
+  std::vector<std::string> keys;
+  ASSERT_TRUE(harness.store()
+                  .Scan(storage::Table::kDead,
+                        std::string(1, '\0'),
+                        {},
+                        [&keys](std::string_view key, std::string_view) {
+                          keys.emplace_back(key);
+                          return true;
+                        })
+                  .ok());
+  storage::Batch batch;
+  batch.Put(storage::Table::kDead, keys.at(1), "rot");
+  ASSERT_TRUE(harness.store().Commit(batch).ok());
+  const Reply listed = harness.Call(List{.queue = "default", .state = JobState::kDead});
+  ASSERT_TRUE(listed.status.ok()) << listed.status.message();
+  const auto& jobs = std::get<JobList>(listed.body).jobs;
+  ASSERT_EQ(jobs.size(), 3U);
+  EXPECT_EQ(jobs[1].state, JobState::kDead);
+  EXPECT_NE(jobs[1].last_error, "");
+}
+
+TEST(BoundsTest, P10WhatWaitsForAQueueThatNeverWasLeavesNothingBehind) {
+  EngineHarness harness;
+  for (int i = 0; i < 100; ++i) {
+    const RequestId lease = harness.Send(
+        Lease{.queues = {"default", "reply-" + std::to_string(i)}, .wait = Millis(10)});
+    harness.Wait(Millis(11));
+    EXPECT_TRUE(harness.HasReply(lease));
+    harness.Take(lease);
+  }
+  // Nor ids that nobody has.
+  harness.EnqueueOk({.queue = "first"});
+  size_t queues = 0;
+  ASSERT_TRUE(harness.store()
+                  .Scan(storage::Table::kQueues,
+                        std::string(1, '\0'),
+                        {},
+                        [&queues](std::string_view key, std::string_view value) {
+                          ++queues;
+                          const auto record = storage::DecodeQueueRecord(key, value);
+                          EXPECT_TRUE(record.ok());
+                          EXPECT_LE(ToInt(record->id), 2U);
+                          return true;
+                        })
+                  .ok());
+  EXPECT_EQ(queues, 1U);
+}
+
+TEST(FiredKeysTest, P10AJobThatFiresAgainAndAgainIsOneEntry) {
+  FiredKeys keys;
+  const WallTime due = WallFromMillis(1000);
+  for (int i = 0; i < 100'000; ++i) {
+    keys.Add(due, 7);
+    EXPECT_EQ(keys.Min(1, [](const FiredKeys::Key&) { return true; }), due);
+    ASSERT_LE(keys.size(), 1100U);
+  }
+}
+
+TEST(BoundsTest, AHandOutThatEndsWithItsConnectionIsCountedAndUsesNoAttempt) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk({.due = DueAfter{}, .max_attempts = 2});
+  for (uint32_t round = 1; round <= 5; ++round) {
+    const auto leased = harness.LeaseNow();
+    ASSERT_EQ(leased.size(), 1U);
+    EXPECT_EQ(leased[0].attempt, 1U);
+    EXPECT_EQ(harness.ShowOk(job.id).reserves, round);
+    harness.Send(GiveBack{*leased[0].lease_token});
+    harness.Turn();
+    harness.Restart();
+    EXPECT_EQ(harness.ShowOk(job.id).reserves, round) << "also after a restart";
+  }
+}
+
+TEST(BoundsTest, AnAnswerThatWasNotFetchedYetIsAbandonedToo) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAfter{}});
+  const Now now = harness.now();
+  harness.engine().Execute(900, Lease{.queues = {"default"}}, now);
+  harness.engine().Execute(901, Abandon{900}, now);  // its answer waits to be taken
+  for (Reply& reply : harness.engine().TakeReplies()) {
+    if (reply.request == 900) {
+      EXPECT_TRUE(std::get<Leased>(reply.body).jobs.empty());
+    }
+  }
+  const auto leased = harness.LeaseNow();
+  ASSERT_EQ(leased.size(), 1U);
+  EXPECT_EQ(leased[0].attempt, 1U);
+}
+
+TEST(BoundsTest, KickGoesOnBehindTheDeadThatAreGoneAndFindsOlderOnesThatCome) {
+  EngineHarness harness;
+  const auto bury_one = [&harness] {
+    const JobView job = harness.EnqueueOk({.due = DueAfter{}});
+    EXPECT_TRUE(harness.Call(Bury{*harness.LeaseNow().at(0).lease_token}).status.ok());
+    return job.id;
+  };
+  harness.Wait(Millis(10'000));
+  bury_one();
+  harness.Wait(Millis(1000));
+  const JobId second = bury_one();
+  const auto buried = [&harness] {
+    const Reply reply = harness.Call(Peek{.queue = "default", .which = Peek::Which::kBuried});
+    return reply.status.ok() ? std::get<OneJob>(reply.body).job.id : JobId{};
+  };
+  ASSERT_TRUE(harness.Call(KickQueue{.queue = "default", .count = 1}).status.ok());
+  EXPECT_EQ(buried(), second);
+  harness.LeaseNow();  // the one that was kicked
+  harness.clock().StepWall(Millis(-5000));
+  harness.Turn();
+  const JobId older = bury_one();
+  EXPECT_EQ(buried(), older);
+  EXPECT_EQ(std::get<JobList>(
+                harness.Call(List{.queue = "default", .state = JobState::kDead}).body)
+                .jobs.size(),
+            2U);
+}
+
+}  // namespace
+}  // namespace delayd::engine
