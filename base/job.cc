@@ -7,6 +7,7 @@
 
 #include "base/coding.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 
 namespace delayd {
 namespace {
@@ -21,7 +22,7 @@ std::string Printable(std::string_view text) {
   std::string out;
   for (const char c : text.substr(0, 64)) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
+    if (byte < 0x20 || byte >= 0x7f) {
       char escaped[5];
       std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
       out += escaped;
@@ -192,6 +193,11 @@ Status ValidateKey(std::string_view key) {
   if (std::any_of(key.begin(), key.end(), is_control)) {
     return InvalidArgument("key '" + Printable(key) + "' has control characters; leave them out",
                            "invalid_key");
+  }
+  if (!IsShortUtf8(key)) {
+    return InvalidArgument(
+        "key '" + Printable(key) + "' is not UTF-8; send it so, or in hex or base64",
+        "invalid_key");
   }
   return OkStatus();
 }

@@ -208,6 +208,7 @@ Status Server::Loop::Turn() {
   DELAYD_RETURN_IF_ERROR(Submit(now));
   DeliverReplies();
   FinishTouched(now);
+  WaitForMoreClients();
   LogIncidents();
   if (options_.heartbeat_interval && now.boot >= heartbeat_due_) {
     options_.heartbeat();

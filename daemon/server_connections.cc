@@ -78,7 +78,17 @@ void Server::Loop::AcceptFrom(Door* door) {
     connections_.emplace(connection.get(), connection);
     Touch(connection);
   }
-  WaitForClients(door);
+  door->accepted = true;
+}
+
+// As sockets that were read are: clients that come faster than they are refused would keep a turn
+// from ever beginning.
+void Server::Loop::WaitForMoreClients() {
+  for (const std::unique_ptr<Door>& door : doors_) {
+    if (std::exchange(door->accepted, false)) {
+      WaitForClients(door.get());
+    }
+  }
 }
 
 void Server::Loop::Touch(const ConnectionPtr& connection) {
@@ -108,6 +118,7 @@ void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
       continue;
     }
     engine_->Execute(next_request_++, engine::Abandon{id}, now);
+    turn_again_ = true;  // as in Leave
     engine::Reply none;
     none.request = id;
     none.body = engine::Leased{};
@@ -122,6 +133,7 @@ void Server::Loop::Leave(Connection* connection, const Now& now) {
   GiveUpLeases(connection, now);
   for (engine::Command& command : connection->session().Leave()) {
     engine_->Execute(next_request_++, std::move(command), now);
+    turn_again_ = true;  // to hand it to whoever waits
   }
 }
 
@@ -155,6 +167,7 @@ void Server::Loop::CheckDeadlines(const Now& now) {
       continue;
     }
     connection->queued_deadline.reset();
+    connection->NoteTime(now.boot);  // what it sent or took in this turn
     const std::optional<BootTime> deadline = connection->deadline();
     if (!deadline || *deadline > now.boot) {
       QueueDeadline(connection);

@@ -49,6 +49,7 @@ class Server::Loop {
     std::string no_room;
     boost::asio::posix::stream_descriptor waiter;  // a duplicate: the listener owns the socket
     boost::asio::steady_timer pause;
+    bool accepted = false;  // and is not waited at
   };
 
   // A request that has been given to the engine.
@@ -100,6 +101,7 @@ class Server::Loop {
   // ---- Connections (server_connections.cc) ----
   void WaitForClients(Door* door);
   void AcceptFrom(Door* door);
+  void WaitForMoreClients();
   void Touch(const ConnectionPtr& connection);
   void GiveUpLeases(Connection* connection, const Now& now);
   void EndWaits(const Connection& connection, const Now& now);

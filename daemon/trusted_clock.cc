@@ -1,6 +1,6 @@
 #include "daemon/trusted_clock.h"
 
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include <string>
 #include <utility>
@@ -20,13 +20,19 @@ constexpr Millis kAskEvery{1000};
 
 }  // namespace
 
-bool KernelSaysSynchronised() {
+std::optional<WallTime> SynchronisedAt() {
   timex query{};  // modes 0: only reads
   if (::adjtimex(&query) >= 0) {
-    return (query.status & STA_UNSYNC) == 0;
+    return (query.status & STA_UNSYNC) == 0 ? std::optional(SystemClock().Sample().wall)
+                                            : std::nullopt;
   }
-  // A sandbox that guards the clock forbids the question too; systemd's time service leaves a file.
-  return ::access("/run/systemd/timesync/synchronized", F_OK) == 0;
+  // A sandbox that guards the clock forbids the question too. systemd's time service touches a file
+  // whenever it has synchronised; the file stays when the clock is set by hand.
+  struct stat file {};
+  if (::stat("/run/systemd/timesync/synchronized", &file) != 0) {
+    return std::nullopt;
+  }
+  return WallFromMillis(int64_t{file.st_mtim.tv_sec} * 1000 + file.st_mtim.tv_nsec / 1'000'000);
 }
 
 StatusOr<std::optional<engine::ClockSeen>> ReadClockSeen(const storage::JobReader& store) {
@@ -45,9 +51,9 @@ TrustedClock::TrustedClock(const Clock* machine,
                            const engine::ClockWatchOptions& options,
                            const std::optional<engine::ClockSeen>& last,
                            uint64_t boot_id,
-                           std::function<bool()> synchronised)
+                           std::function<std::optional<WallTime>()> synchronised_at)
     : machine_(machine),
-      synchronised_(std::move(synchronised)),
+      synchronised_at_(std::move(synchronised_at)),
       watch_(options, last, boot_id, machine->Sample()) {
   LogChange();
 }
@@ -67,12 +73,20 @@ bool TrustedClock::Tend() {
     return false;
   }
   next_question_ = raw.boot + kAskEvery;
-  if (!synchronised_()) {
+  if (!IsSynchronised()) {
     return false;
   }
-  log::Info("the kernel says that the clock is synchronised; it is believed");
+  log::Info("the clock is synchronised; it is believed");
   Accept();
   return true;
+}
+
+// What was said before the clock was set says nothing of it as it is now.
+bool TrustedClock::IsSynchronised() const {
+  const std::optional<WallTime> at = synchronised_at_();
+  const Now raw = machine_->Sample();
+  return at && *at <= raw.wall &&
+         (state() != engine::ClockState::kHeld || *at > raw.wall - watch_.difference());
 }
 
 std::optional<BootTime> TrustedClock::wake() const {

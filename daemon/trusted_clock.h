@@ -1,13 +1,13 @@
 // daemon/trusted_clock.h — the clock that the daemon goes by: the machine's, as far as it can be
 // believed.
 //
-// What:    passes each reading through a ClockWatch, asks the kernel while the clock is suspect
-//          whether it is synchronised, and logs each change of mind once.
+// What:    passes each reading through a ClockWatch, asks while the clock is suspect whether it has
+//          been synchronised since, and logs each change of mind once.
 // Units:   base/time.h.
-// Errors:  none; a kernel that may not be asked knows nothing.
+// Errors:  none; nobody to ask is nobody who knows.
 // Threads: the core thread.
 // Cost:    that of the clock; while suspect, one system call a second.
-// Source:  adjtimex(2), STA_UNSYNC; engine/clock_watch.h has the rules.
+// Source:  adjtimex(2), STA_UNSYNC; systemd-timesyncd(8); engine/clock_watch.h has the rules.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,9 @@
 
 namespace delayd {
 
-// Whether the kernel's clock is disciplined by a time service.
-bool KernelSaysSynchronised();
+// When a time service last said that the wall clock is right, told by that clock; the kernel says
+// so of this moment. None: nobody says so.
+std::optional<WallTime> SynchronisedAt();
 
 // The highest wall time that the last run wrote down; none: the store is new.
 StatusOr<std::optional<engine::ClockSeen>> ReadClockSeen(const storage::JobReader& store);
@@ -32,11 +33,11 @@ class TrustedClock final : public Clock {
                const engine::ClockWatchOptions& options,
                const std::optional<engine::ClockSeen>& last,
                uint64_t boot_id,
-               std::function<bool()> synchronised = KernelSaysSynchronised);
+               std::function<std::optional<WallTime>()> synchronised_at = SynchronisedAt);
 
   Now Sample() const override;
 
-  // Once a turn. Asks the kernel when it is time to. True: the clock was accepted as it is, though
+  // Once a turn. Asks when it is time to. True: the clock was accepted as it is, though
   // it had been seen higher.
   bool Tend();
   // When Tend has something to do next; none: the clock is not suspect.
@@ -52,13 +53,12 @@ class TrustedClock final : public Clock {
 
   uint64_t suspicions() const { return watch_.suspicions(); }
 
-  bool synchronised() const { return synchronised_(); }
-
  private:
+  bool IsSynchronised() const;
   void LogChange() const;
 
   const Clock* const machine_;
-  const std::function<bool()> synchronised_;
+  const std::function<std::optional<WallTime>()> synchronised_at_;
   // Sample is const to everybody who asks for the time, and yet learns from each answer.
   mutable engine::ClockWatch watch_;
   mutable engine::ClockState logged_ = engine::ClockState::kTrusted;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 #include <boost/json/serialize.hpp>
 
 namespace delayd::protocol {
@@ -11,19 +13,10 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-std::string_view::size_type SequenceLength(std::string_view text) {
-  for (size_t length = 1; length <= 4 && length <= text.size(); ++length) {
-    if (IsUtf8(text.substr(0, length))) {
-      return length;
-    }
-  }
-  return 0;
-}
-
 std::string ReplaceBadBytes(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const size_t length = SequenceLength(text);
+    const size_t length = Utf8Length(text);
     out += length == 0 ? kReplacement : text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
   }

@@ -154,6 +154,8 @@ std::string_view HttpReasonPhrase(int status) {
       return "Created";
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
     case 403:
       return "Forbidden";
     case 404:

@@ -175,6 +175,27 @@ std::string HealthToJson(const Health& health) {
   return writer.Take();
 }
 
+namespace {
+
+Status ReadReason(const JsonValue& value, Health::Reason* reason) {
+  return ReadJsonObject(value.text, [&](std::string_view name, const JsonValue& member) -> Status {
+    if (name == "code") {
+      return SetString(name, member, &reason->code);
+    }
+    return name == "detail" ? SetString(name, member, &reason->detail) : OkStatus();
+  });
+}
+
+}  // namespace
+
+std::string Health::Why() const {
+  std::string why;
+  for (const Reason& reason : reasons) {
+    why += (why.empty() ? "" : "; ") + reason.code + ": " + reason.detail;
+  }
+  return why;
+}
+
 StatusOr<Health> ParseHealth(std::string_view json) {
   Health health;
   DELAYD_RETURN_IF_ERROR(
@@ -184,6 +205,11 @@ StatusOr<Health> ParseHealth(std::string_view json) {
         }
         if (name == "version") {
           return SetString(name, value, &health.version);
+        }
+        if (name == "reasons") {
+          return SetEach(name, value, [&](const JsonValue& one) {
+            return ReadReason(one, &health.reasons.emplace_back());
+          });
         }
         return OkStatus();
       }));

@@ -63,7 +63,12 @@ struct Health {
 
   std::string status;
   std::string version;
-  std::vector<Reason> reasons{};  // not read back
+  std::vector<Reason> reasons{};
+
+  bool well() const { return !status.starts_with("not "); }
+
+  // "disk_full: ...; clock_suspect: ...".
+  std::string Why() const;
 };
 
 std::string HealthToJson(const Health& health);

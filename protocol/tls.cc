@@ -73,7 +73,9 @@ StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_f
     return InvalidArgument("cannot use the certificate " + certificate_file + ": " + ErrorText() +
                            "; it must be a readable PEM file, its chain behind it");
   }
-  if (SSL_CTX_use_PrivateKey_file(raw, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
+  // The check: a key of another type than the certificate is taken without a word.
+  if (SSL_CTX_use_PrivateKey_file(raw, key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_check_private_key(raw) != 1) {
     return InvalidArgument("cannot use the key " + key_file + ": " + ErrorText() +
                            "; it must be a readable PEM file without a passphrase, and belong to "
                            "the certificate " +
@@ -199,23 +201,15 @@ void TlsChannel::Close() {
   }
 }
 
-void TlsChannel::Sent(size_t bytes) {
-  sent_ += bytes;
-  DELAYD_CHECK(sent_ <= output_.size());
-  if (sent_ == output_.size()) {
-    output_.clear();
-    sent_ = 0;
-  }
-}
-
 void TlsChannel::Drain() {
   const size_t waiting = BIO_ctrl_pending(out_);
   if (waiting == 0) {
     return;
   }
-  const size_t size = output_.size();
-  output_.resize(size + waiting);
-  DELAYD_CHECK(BIO_read(out_, output_.data() + size, static_cast<int>(waiting)) ==
+  std::string& tail = *output_.tail();
+  const size_t size = tail.size();
+  tail.resize(size + waiting);
+  DELAYD_CHECK(BIO_read(out_, tail.data() + size, static_cast<int>(waiting)) ==
                static_cast<int>(waiting));
 }
 

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/outgoing_bytes.h"
 #include "base/status.h"
 
 struct ssl_ctx_st;
@@ -68,9 +69,9 @@ class TlsChannel {
   bool peer_closed() const { return peer_closed_; }
 
   // What is to be sent to the network, and how much of it has been.
-  std::string_view output() const { return std::string_view(output_).substr(sent_); }
+  std::string_view output() const { return output_.unsent(); }
 
-  void Sent(size_t bytes);
+  void Sent(size_t bytes) { output_.Sent(bytes); }
 
  private:
   struct Free {
@@ -86,8 +87,7 @@ class TlsChannel {
   std::unique_ptr<ssl_st, Free> ssl_;
   bio_st* in_ = nullptr;  // ssl_ owns both
   bio_st* out_ = nullptr;
-  std::string output_;
-  size_t sent_ = 0;
+  OutgoingBytes output_;
   bool peer_closed_ = false;
   Status failure_;
 };

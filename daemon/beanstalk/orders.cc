@@ -234,12 +234,12 @@ std::optional<engine::Command> BeanstalkSession::OrderHeld(const Command& comman
 
 engine::Command BeanstalkSession::OrderPause(const Command& command) {
   std::string queue(command.name);
+  const bool is_known = hub_->Find(command.name) != nullptr || command.name == kDefaultTube;
   if (command.delay.count() == 0) {
-    return engine::Resume{.queue = std::move(queue)};
+    return engine::Resume{.queue = std::move(queue), .is_known = is_known};
   }
-  const bool create = hub_->Find(command.name) != nullptr || command.name == kDefaultTube;
   return engine::Pause{
-      .queue = std::move(queue), .duration = DelayOf(command.delay), .create = create};
+      .queue = std::move(queue), .duration = DelayOf(command.delay), .create = is_known};
 }
 
 std::optional<engine::Command> BeanstalkSession::OrderLook(const Command& command) {

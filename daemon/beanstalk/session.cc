@@ -9,8 +9,6 @@
 namespace delayd::beanstalk {
 namespace {
 
-// What an idle connection keeps of its buffers.
-constexpr size_t kIdleOutputBytes = 2048;
 constexpr size_t kFirstSlots = 4;
 constexpr size_t kIdleSlots = 128;
 
@@ -27,6 +25,22 @@ std::string_view TextOf(Refusal refusal) {
       break;
   }
   return reply::kBadFormat;
+}
+
+// A job's payload, or the names of tubes. Reserves wait for each other.
+bool HasLargeReply(Verb verb) {
+  switch (verb) {
+    case Verb::kReserveJob:
+    case Verb::kPeek:
+    case Verb::kPeekReady:
+    case Verb::kPeekDelayed:
+    case Verb::kPeekBuried:
+    case Verb::kListTubes:
+    case Verb::kListTubesWatched:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -119,20 +133,22 @@ BeanstalkSession::Slot* BeanstalkSession::PushSlot(Verb verb) {
     slots_.set_capacity(std::max(kFirstSlots, slots_.capacity() * 2));
   }
   slots_.push_back({.verb = verb});
+  large_ += HasLargeReply(verb) ? 1U : 0U;
   return &slots_.back();
 }
 
 // Where the reply of this slot is written: straight into the output when nothing is before it.
 std::string* BeanstalkSession::TextOf(Slot* slot) {
-  return slot == &slots_.front() ? &output_ : &slot->text;
+  return slot == &slots_.front() ? output_.tail() : &slot->text;
 }
 
 void BeanstalkSession::Finish(Slot* slot) {
   slot->answered = true;
   while (!slots_.empty() && slots_.front().answered) {
     if (!silent_) {
-      output_.append(slots_.front().text);
+      output_.tail()->append(slots_.front().text);
     }
+    large_ -= HasLargeReply(slots_.front().verb) ? 1U : 0U;
     slots_.pop_front();
     ++first_tag_;
   }
@@ -198,25 +214,16 @@ bool BeanstalkSession::has_more() const {
 }
 
 bool BeanstalkSession::held_up() const {
-  return waiting_ && !ended() && !starved_;
+  return (waiting_ || large_ >= kLargeRepliesMax) && !ended() && !starved_;
 }
 
 std::string_view BeanstalkSession::output() const {
-  return std::string_view(output_).substr(sent_);
+  return output_.unsent();
 }
 
 void BeanstalkSession::Sent(size_t bytes) {
-  sent_ += bytes;
-  DELAYD_CHECK(sent_ <= output_.size());
-  if (sent_ < output_.size()) {
-    return;
-  }
-  output_.clear();
-  sent_ = 0;
-  if (output_.capacity() > kIdleOutputBytes) {
-    output_.shrink_to_fit();
-  }
-  if (slots_.empty() && slots_.capacity() > kIdleSlots) {
+  output_.Sent(bytes);
+  if (output_.empty() && slots_.empty() && slots_.capacity() > kIdleSlots) {
     slots_.set_capacity(kFirstSlots);
   }
 }

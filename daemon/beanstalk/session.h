@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/outgoing_bytes.h"
 #include "daemon/beanstalk/deletion.h"
 #include "daemon/beanstalk/hub.h"
 #include "daemon/beanstalk/reservations.h"
@@ -33,8 +34,12 @@ namespace delayd::beanstalk {
 
 class BeanstalkSession final : public Session {
  public:
+  // What an idle connection keeps of its buffer.
+  static constexpr size_t kIdleOutputBytes = 2048;
   static constexpr size_t kCommandsMax = 1024;
   static constexpr size_t kOutputBytesMax = size_t{1} << 20;
+  // Of commands whose replies may be large: their bytes are there only when they are answered.
+  static constexpr size_t kLargeRepliesMax = 4;
   // Input that waits behind a reserve.
   static constexpr size_t kWaitingInputMax = size_t{64} << 10;
 
@@ -89,7 +94,8 @@ class BeanstalkSession final : public Session {
 
   // ---- session.cc ----
   bool full() const {
-    return slots_.size() >= kCommandsMax || output_.size() - sent_ >= kOutputBytesMax;
+    return slots_.size() >= kCommandsMax || large_ >= kLargeRepliesMax ||
+           output_.size() >= kOutputBytesMax;
   }
 
   bool ended() const { return quit_ || stopped_; }
@@ -144,8 +150,8 @@ class BeanstalkSession final : public Session {
   Tube* used_;
   std::vector<Tube*> watched_;
 
-  std::string output_;
-  size_t sent_ = 0;  // the part of output_ that is gone
+  OutgoingBytes output_{kIdleOutputBytes};
+  size_t large_ = 0;  // slots with large replies
 
   bool starved_ = true;       // the reader needs more input for the next command
   bool input_ended_ = false;  // the client sends no more

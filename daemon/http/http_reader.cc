@@ -95,8 +95,8 @@ struct HttpReader::Parser {
   }
 };
 
-HttpReader::HttpReader(const ReaderOptions& options)
-    : options_(options), parser_(std::make_unique<Parser>()) {}
+HttpReader::HttpReader(const ReaderOptions& options, CheckRequest check)
+    : options_(options), check_(std::move(check)), parser_(std::make_unique<Parser>()) {}
 
 HttpReader::~HttpReader() = default;
 
@@ -260,7 +260,22 @@ bool HttpReader::CheckHead() {
     }
     continue_wanted_ = message.version() >= 11;
   }
-  return true;
+  return CheckCaller();
+}
+
+bool HttpReader::CheckCaller() {
+  const auto& message = parser_->request->get();
+  if (!check_ || parser_->request->is_done()) {
+    return true;
+  }
+  std::optional<Response> refusal =
+      check_({.method = std::string(ToStd(message.method_string())),
+              .target = std::string(ToStd(message.target())),
+              .authorization = std::string(ToStd(message[field::authorization]))});
+  if (refusal) {
+    Refuse(*std::move(refusal));
+  }
+  return !refusal;
 }
 
 bool HttpReader::CheckHost() {
@@ -315,8 +330,12 @@ bool HttpReader::CheckFraming() {
 }
 
 HttpReader::Event HttpReader::Refuse(int http_status, Status status) {
+  return Refuse(ProblemResponse(http_status, status));
+}
+
+HttpReader::Event HttpReader::Refuse(Response refusal) {
   phase_ = Phase::kRefused;
-  refusal_ = ProblemResponse(http_status, status);
+  refusal_ = std::move(refusal);
   buffer_ = std::string();
   read_ = 0;
   return Event::kRefused;
@@ -355,7 +374,8 @@ void HttpReader::Consume(size_t bytes) {
     if (constexpr size_t kKeep = size_t{256} * 1024; buffer_.capacity() > kKeep) {
       buffer_.shrink_to_fit();
     }
-  } else if (constexpr size_t kCompact = size_t{16} * 1024; read_ > kCompact) {
+  } else if (constexpr size_t kCompact = size_t{16} * 1024;
+             read_ > kCompact && read_ >= unread().size()) {
     buffer_.erase(0, read_);
     read_ = 0;
   }

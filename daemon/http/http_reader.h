@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,7 +48,12 @@ class HttpReader {
 
   enum class Phase : uint8_t { kIdle, kHead, kBody, kRefused };
 
-  explicit HttpReader(const ReaderOptions& options);  // `options` must outlive the reader
+  // Asked about each request that has a body, before that is read: target, method and
+  // authorization are known. An answer refuses it.
+  using CheckRequest = std::function<std::optional<Response>(const Request& head)>;
+
+  // `options` must outlive the reader; `check` may be empty.
+  explicit HttpReader(const ReaderOptions& options, CheckRequest check = {});
   ~HttpReader();
   HttpReader(const HttpReader&) = delete;
   HttpReader& operator=(const HttpReader&) = delete;
@@ -57,6 +63,9 @@ class HttpReader {
   Request TakeRequest();
 
   const Response& refusal() const { return refusal_; }
+
+  // That have arrived and are in no request yet.
+  size_t buffered_bytes() const { return unread().size(); }
 
   Phase phase() const { return phase_; }
 
@@ -69,8 +78,10 @@ class HttpReader {
   bool CheckHead();
   bool CheckHost();
   bool CheckFraming();
+  bool CheckCaller();
   bool CheckLineLength();
   Event Refuse(int http_status, Status status);
+  Event Refuse(Response refusal);
   Event RefuseParseError();
 
   std::string_view unread() const { return std::string_view(buffer_).substr(read_); }
@@ -78,6 +89,7 @@ class HttpReader {
   void Consume(size_t bytes);
 
   const ReaderOptions& options_;
+  const CheckRequest check_;
   std::unique_ptr<Parser> parser_;
   std::string buffer_;
   size_t read_ = 0;  // the part of buffer_ that was consumed

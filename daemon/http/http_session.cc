@@ -5,22 +5,42 @@
 #include <variant>
 
 namespace delayd::http {
+namespace {
+
+bool HasLargeAnswer(const engine::Command& command) {
+  return std::holds_alternative<engine::Show>(command) ||
+         std::holds_alternative<engine::List>(command) ||
+         std::holds_alternative<engine::ListQueues>(command) ||
+         std::holds_alternative<engine::Lease>(command);
+}
+
+}  // namespace
 
 HttpSession::HttpSession(const ReaderOptions& reader, const Router& router)
-    : reader_(reader), router_(router) {}
+    : reader_(reader, [this](const Request& head) { return RefuseHead(head); }), router_(router) {}
 
 void HttpSession::Receive(std::string_view bytes) {
   if (!ended_) {
     reader_.Append(bytes);
+    starved_ = false;
   }
+}
+
+// Before its body: what it may not ask is not worth the memory.
+std::optional<Response> HttpSession::RefuseHead(const Request& head) const {
+  std::variant<Caller, Response> admitted = router_.Admit(peer_, head);
+  auto* refusal = std::get_if<Response>(&admitted);
+  return refusal != nullptr ? std::optional(std::move(*refusal)) : std::nullopt;
 }
 
 std::optional<SessionRequest> HttpSession::Next(const Now& now) {
   while (!ended_ && !full()) {
     switch (reader_.Next()) {
       case HttpReader::Event::kNeedMore:
+        starved_ = true;
         return std::nullopt;
       case HttpReader::Event::kContinue:
+        starved_ = true;
         continue_due_ = true;
         Flush();
         return std::nullopt;
@@ -47,8 +67,7 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
         router_.Route(request, now, &slots_.back().route);
     if (auto* order = std::get_if<Order>(&routed)) {
       slots_.back().form = order->form;
-      slots_.back().large = std::holds_alternative<engine::Show>(order->command) ||
-                            std::holds_alternative<engine::List>(order->command);
+      slots_.back().large = HasLargeAnswer(order->command);
       large_ += slots_.back().large ? 1U : 0U;
       return SessionRequest{first_tag_ + slots_.size() - 1, std::move(order->command)};
     }
@@ -98,23 +117,19 @@ void HttpSession::TimeOut() {
 }
 
 bool HttpSession::wants_input() const {
-  return ended_ || !full();
+  return ended_ || (!full() && (starved_ || reader_.buffered_bytes() < kWaitingInputMax));
+}
+
+bool HttpSession::has_more() const {
+  return !ended_ && !full() && !starved_;
 }
 
 std::string_view HttpSession::output() const {
-  return std::string_view(output_).substr(sent_);
+  return output_.unsent();
 }
 
 void HttpSession::Sent(size_t bytes) {
-  sent_ += bytes;
-  DELAYD_CHECK(sent_ <= output_.size());
-  if (sent_ == output_.size()) {
-    output_.clear();
-    sent_ = 0;
-    if (constexpr size_t kKeep = size_t{64} * 1024; output_.capacity() > kKeep) {
-      output_.shrink_to_fit();
-    }
-  }
+  output_.Sent(bytes);
 }
 
 bool HttpSession::finished() const {
@@ -141,6 +156,7 @@ void HttpSession::Fill(Slot* slot, const Response& response) {
   router_.Count(slot->route, response.status);
   AppendResponse(response, slot->head_only, slot->close, &slot->text);
   slot->answered = true;
+  held_bytes_ += slot->text.size();
 }
 
 void HttpSession::AnswerLast(const Response& response) {
@@ -151,12 +167,13 @@ void HttpSession::AnswerLast(const Response& response) {
 // An answer goes out only behind the answers of all requests before it.
 void HttpSession::Flush() {
   while (!slots_.empty() && slots_.front().answered) {
-    output_.append(slots_.front().text);
+    output_.tail()->append(slots_.front().text);
+    held_bytes_ -= slots_.front().text.size();
     slots_.pop_front();
     ++first_tag_;
   }
   if (continue_due_ && slots_.empty()) {
-    output_.append("HTTP/1.1 100 Continue\r\n\r\n");
+    output_.tail()->append("HTTP/1.1 100 Continue\r\n\r\n");
     continue_due_ = false;
   }
 }

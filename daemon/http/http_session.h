@@ -7,7 +7,8 @@
 // Errors:  none; see daemon/session.h.
 // Threads: the core thread.
 // Cost:    at most kRequestsMax answers are waited for, and kOutputBytesMax are kept for a client
-//          that does not read; then input is left in the socket.
+//          that does not read, or for an answer that must go out before them; then input is left in
+//          the socket. Whoever may ask nothing sends no body.
 // Source:  RFC 9112, section 9.3.2.
 #pragma once
 
@@ -18,6 +19,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/outgoing_bytes.h"
 #include "daemon/http/http_reader.h"
 #include "daemon/http/router.h"
 #include "daemon/session.h"
@@ -30,6 +32,8 @@ class HttpSession final : public Session {
   static constexpr size_t kOutputBytesMax = size_t{1} << 20;
   // Of requests whose answers may be large: their bytes are there only when all have been answered.
   static constexpr size_t kLargeAnswersMax = 4;
+  // Of requests that wait to be taken.
+  static constexpr size_t kWaitingInputMax = size_t{64} * 1024;
 
   // Both must outlive the session.
   HttpSession(const ReaderOptions& reader, const Router& router);
@@ -44,6 +48,7 @@ class HttpSession final : public Session {
   void TimeOut() override;
 
   bool wants_input() const override;
+  bool has_more() const override;
   std::string_view output() const override;
   void Sent(size_t bytes) override;
   bool finished() const override;
@@ -63,9 +68,10 @@ class HttpSession final : public Session {
 
   bool full() const {
     return slots_.size() >= kRequestsMax || large_ >= kLargeAnswersMax ||
-           output().size() >= kOutputBytesMax;
+           output_.size() + held_bytes_ >= kOutputBytesMax;
   }
 
+  std::optional<Response> RefuseHead(const Request& head) const;
   void AnswerTag(uint64_t tag, const Response& response);
   void Fill(Slot* slot, const Response& response);
   void AnswerLast(const Response& response);
@@ -78,10 +84,11 @@ class HttpSession final : public Session {
   std::deque<Slot> slots_;
   uint64_t first_tag_ = 0;  // of slots_.front()
   size_t large_ = 0;        // large answers that are waited for
+  size_t held_bytes_ = 0;   // of answers that wait for one before them
+  bool starved_ = true;     // the reader needs more input for the next request
   bool ended_ = false;      // the last request has been taken
   bool continue_due_ = false;
-  std::string output_;
-  size_t sent_ = 0;  // the part of output_ that is gone
+  OutgoingBytes output_;
 };
 
 }  // namespace delayd::http

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "base/limits.h"
+#include "base/utf8.h"
 
 namespace delayd::beanstalk {
 namespace {
@@ -236,7 +237,8 @@ bool IsKey(std::string_view key) {
          std::all_of(key.begin(), key.end(), [](char c) {
            const auto byte = static_cast<unsigned char>(c);
            return byte > ' ' && byte != 0x7f;
-         });
+         }) &&
+         IsShortUtf8(key);
 }
 
 Command ParseCommandLine(std::string_view line, size_t job_bytes_max) {

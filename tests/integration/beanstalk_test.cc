@@ -118,6 +118,23 @@ TEST_F(BeanstalkTest, ReservationsEndWithTheirConnection) {
   EXPECT_EQ(next.Read(), "RESERVED 1 1\r\nx\r\n");
 }
 
+// Without anything else that wakes the daemon: its next look at the clock is up to 10 s away.
+TEST_F(BeanstalkTest, AJobOfAWorkerThatWentReachesTheNextAtOnceAndIsCounted) {
+  BeanstalkClient worker = Unix();
+  EXPECT_EQ(worker.Call("put 0 0 600 1\r\nx"), "INSERTED 1\r\n");
+  EXPECT_EQ(worker.Call("reserve"), "RESERVED 1 1\r\nx\r\n");
+  BeanstalkClient next = Tcp();
+  next.Send("reserve\r\n");
+  BeanstalkClient other = Unix();
+  while (other.Call("stats").find("current-waiting: 1\n") == std::string::npos) {
+  }
+  const auto closed = std::chrono::steady_clock::now();
+  worker.Close();
+  EXPECT_EQ(next.Read(), "RESERVED 1 1\r\nx\r\n");
+  EXPECT_LT(std::chrono::steady_clock::now() - closed, std::chrono::seconds(5));
+  EXPECT_THAT(other.Call("stats-job 1"), HasSubstr("reserves: 2\n"));
+}
+
 TEST_F(BeanstalkTest, QuitClosesTheConnection) {
   BeanstalkClient client = Tcp();
   client.Send("use a\r\nquit\r\nuse b\r\n");

@@ -69,4 +69,11 @@ CertificateFiles MakeCertificate(const std::string& dir,
   return files;
 }
 
+void ReplaceKeyByRsa(const CertificateFiles& files) {
+  const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_RSA_gen(2048), EVP_PKEY_free);
+  const File key_file = Open(files.key);
+  DELAYD_CHECK(
+      PEM_write_PrivateKey(key_file.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1);
+}
+
 }  // namespace delayd::testing

@@ -22,4 +22,7 @@ CertificateFiles MakeCertificate(const std::string& dir,
                                  const std::string& hosts = "DNS:localhost,IP:127.0.0.1",
                                  bool valid = true);
 
+// In place of its key one of another type, RSA.
+void ReplaceKeyByRsa(const CertificateFiles& files);
+
 }  // namespace delayd::testing

@@ -162,6 +162,46 @@ TEST_F(HttpSessionTest, ClientThatDoesNotReadIsNotReadFrom) {
   EXPECT_EQ(requests_.size(), 2U);
 }
 
+TEST_F(HttpSessionTest, P10InputThatCannotBeTakenYetStaysInTheSocket) {
+  size_t fed = 0;
+  for (int i = 1; session_.wants_input() && fed < size_t{10} << 20; ++i) {
+    const std::string more = Get("/v1/jobs/" + std::to_string(i));
+    session_.Receive(more);
+    fed += more.size();
+    if (requests_.size() < HttpSession::kLargeAnswersMax) {
+      TakeRequests();
+    }
+    if (!requests_.empty() && i % 100 == 0) {
+      // One of them is answered now and then: the buffer must not grow by what came meanwhile.
+      Answer(requests_.size() - HttpSession::kLargeAnswersMax);
+      TakeRequests();
+      TakeOutput();
+    }
+  }
+  EXPECT_FALSE(session_.wants_input());
+  EXPECT_LE(fed, 2 * HttpSession::kWaitingInputMax);
+  EXPECT_FALSE(session_.has_more()) << "answers must come first";
+  Answer(requests_.size() - HttpSession::kLargeAnswersMax);
+  EXPECT_TRUE(session_.has_more()) << "no byte may follow to wake us";
+}
+
+TEST_F(HttpSessionTest, P10AnswersBehindOneThatWaitsAreBounded) {
+  Feed("POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"wait\":\"1h\"}");
+  std::string pages;
+  for (int i = 0; i < 200; ++i) {
+    pages += Get("/openapi.json");
+  }
+  session_.Receive(pages);
+  TakeRequests();
+  ASSERT_EQ(requests_.size(), 1U);
+  EXPECT_EQ(TakeOutput(), "");
+  engine::Reply none;
+  none.body = engine::Leased{};
+  session_.Answer(requests_[0].tag, none);
+  EXPECT_LT(session_.output().size(), 2 * HttpSession::kOutputBytesMax);
+  EXPECT_TRUE(session_.output().size() > HttpSession::kOutputBytesMax / 2);
+}
+
 TEST_F(HttpSessionTest, StopAnswersWhatIsUnderWayAndNoMore) {
   Feed(Get("/v1/jobs/1"));
   session_.Stop();

@@ -37,20 +37,26 @@ TEST_F(MonitorTest, AFullDiskIsNotReadyAndAlive) {
 
 TEST_F(MonitorTest, ASuspectClockIsTold) {
   SimulatedClock machine(kNow);
-  bool synchronised = false;
+  std::optional<WallTime> synchronised;
   TrustedClock clock(&machine, {}, std::nullopt, 1, [&synchronised] { return synchronised; });
   monitor_.Watch(&clock);
   EXPECT_THAT(monitor_.Readiness(kNow).body, Not(HasSubstr("clock")));
   machine.StepWall(24h * 365);
   EXPECT_EQ(clock.Sample().wall, kNow.wall);
-  EXPECT_FALSE(clock.Tend()) << "the kernel knows no better";
+  EXPECT_FALSE(clock.Tend()) << "nobody knows better";
   const http::Response readiness = monitor_.Readiness(kNow);
   EXPECT_EQ(readiness.status, 200) << "everything that can be served is served";
   EXPECT_THAT(readiness.body, HasSubstr(R"("status":"degraded")"));
   EXPECT_THAT(readiness.body, HasSubstr("clock_suspect"));
   EXPECT_THAT(readiness.body, HasSubstr("delayctl clock accept"));
   EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_clock_held 1\n"));
-  synchronised = true;
+  synchronised = kNow.wall;
+  machine.Advance(1s);
+  EXPECT_FALSE(clock.Tend()) << "said before the clock was set";
+  machine.Advance(1s);
+  synchronised = machine.Sample().wall + 1s;
+  EXPECT_FALSE(clock.Tend()) << "said when the clock was ahead of what it is now";
+  synchronised = machine.Sample().wall;
   EXPECT_FALSE(clock.Tend()) << "asked once a second";
   machine.Advance(1s);
   EXPECT_TRUE(clock.Tend());

@@ -159,6 +159,8 @@ TEST_F(TlsSessionTest, ARenewedCertificateIsShownToNewClientsAndABadOneIsNot) {
 
   protocol::TlsChannel fresh(protocol::TlsContext::ForClient(files_.certificate).value(),
                              "localhost");
+  testing::ReplaceKeyByRsa(files_);
+  EXPECT_FALSE(door_.Load().ok()) << "a key of another type than the certificate";
   ASSERT_EQ(::truncate(files_.certificate.c_str(), 0), 0);
   EXPECT_FALSE(door_.Load().ok());
   session_ = door_.Wrap(std::make_unique<http::HttpSession>(options_, router_));

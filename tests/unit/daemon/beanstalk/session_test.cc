@@ -397,6 +397,41 @@ TEST_F(BeanstalkSessionTest, AFlooderWaitsUntilItReads) {
   EXPECT_TRUE(session.wants_input());
 }
 
+TEST_F(BeanstalkSessionTest, P10FewRepliesThatMayBeLargeAreUnderWayAtATime) {
+  BeanstalkSession session(&server_.hub());
+  std::string commands;
+  for (int i = 0; i < 300; ++i) {
+    commands += "peek 1\r\n";
+  }
+  session.Receive(commands);
+  std::vector<uint64_t> tags;
+  while (const auto request = session.Next({})) {
+    tags.push_back(request->tag);
+  }
+  ASSERT_EQ(tags.size(), BeanstalkSession::kLargeRepliesMax);
+  EXPECT_TRUE(session.held_up());
+  EXPECT_FALSE(session.has_more());
+  engine::Reply missing;
+  missing.status = NotFound("no such job");
+  session.Answer(tags[1], missing);
+  EXPECT_FALSE(session.Next({}).has_value()) << "it waits for the one before it";
+  session.Answer(tags[0], missing);
+  EXPECT_TRUE(session.Next({}).has_value());
+  EXPECT_TRUE(session.Next({}).has_value());
+  EXPECT_FALSE(session.Next({}).has_value());
+}
+
+TEST_F(BeanstalkSessionTest, APauseOfATubeThatNeverWasFilledEndsToo) {
+  EXPECT_EQ(Send("pause-tube default 0\r\n"), "PAUSED\r\n");
+  EXPECT_EQ(Send("watch a\r\npause-tube a 0\r\n"), "WATCHING 2\r\nPAUSED\r\n");
+  EXPECT_EQ(Send("pause-tube nobodys 0\r\n"), "NOT_FOUND\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, AKeyIsUtf8) {
+  EXPECT_EQ(Send("put-key 0 0 1000 1 M\xc3\xbcller\r\nx\r\n"), "INSERTED 1\r\n");
+  EXPECT_EQ(Send("put-key 0 0 1000 1 M\xfcller\r\nx\r\n"), "BAD_FORMAT\r\nUNKNOWN_COMMAND\r\n");
+}
+
 TEST_F(BeanstalkSessionTest, WhatIsSentBehindAReserveIsBounded) {
   BeanstalkSession session(&server_.hub());
   session.Receive("reserve\r\n");

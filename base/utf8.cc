@@ -1,0 +1,46 @@
+#include "base/utf8.h"
+
+#include <cstdint>
+
+namespace delayd {
+
+size_t Utf8Length(std::string_view text) {
+  const auto byte = [text](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const auto follows = [&](size_t i, uint8_t from, uint8_t to) {
+    return i < text.size() && byte(i) >= from && byte(i) <= to;
+  };
+  if (text.empty()) {
+    return 0;
+  }
+  const uint8_t first = byte(0);
+  if (first < 0x80) {
+    return 1;
+  }
+  if (first >= 0xc2 && first <= 0xdf) {
+    return follows(1, 0x80, 0xbf) ? 2 : 0;
+  }
+  if (first >= 0xe0 && first <= 0xef) {
+    const uint8_t from = first == 0xe0 ? 0xa0 : 0x80;
+    const uint8_t to = first == 0xed ? 0x9f : 0xbf;
+    return follows(1, from, to) && follows(2, 0x80, 0xbf) ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    const uint8_t from = first == 0xf0 ? 0x90 : 0x80;
+    const uint8_t to = first == 0xf4 ? 0x8f : 0xbf;
+    return follows(1, from, to) && follows(2, 0x80, 0xbf) && follows(3, 0x80, 0xbf) ? 4 : 0;
+  }
+  return 0;
+}
+
+bool IsShortUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) {
+      return false;
+    }
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace delayd

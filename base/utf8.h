@@ -1,0 +1,19 @@
+// base/utf8.h — whether bytes are UTF-8, for short texts.
+//
+// What:    protocol/json_writer.h has a faster one for payloads.
+// Errors:  none.
+// Threads: pure functions.
+// Source:  RFC 3629, section 4: no overlong forms, no surrogates, nothing above U+10FFFF.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace delayd {
+
+// Of the character at the front; 0: there is none.
+size_t Utf8Length(std::string_view text);
+
+bool IsShortUtf8(std::string_view text);
+
+}  // namespace delayd
