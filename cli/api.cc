@@ -248,13 +248,23 @@ StatusOr<protocol::BackupResult> Api::BackUp(const protocol::BackupRequest& requ
 }
 
 StatusOr<protocol::Health> Api::Health() {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/healthz"));
-  return Understood(protocol::ParseHealth(answer));
+  return HealthAt("/healthz");
 }
 
 StatusOr<protocol::Health> Api::Readiness() {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/readyz"));
-  return Understood(protocol::ParseHealth(answer));
+  return HealthAt("/readyz");
+}
+
+// A daemon that is not well says so with 503, and why.
+StatusOr<protocol::Health> Api::HealthAt(std::string_view target) {
+  DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
+                          client_->Call("GET", target, {}, {}, timeout_));
+  StatusOr<protocol::Health> health = protocol::ParseHealth(response.body);
+  const bool told = health.ok() && !health->status.empty();
+  if (response.status / 100 != 2 && !(response.status == 503 && told)) {
+    return protocol::ParseProblem(response.status, response.body);
+  }
+  return Understood(std::move(health));
 }
 
 }  // namespace delayd::cli

@@ -87,10 +87,12 @@ class Api {
   StatusOr<std::vector<protocol::Stat>> Drain(bool on);
   StatusOr<protocol::VerifyResult> Verify();
   StatusOr<protocol::BackupResult> BackUp(const protocol::BackupRequest& request);
+  // Also of a daemon that says that it is not well.
   StatusOr<protocol::Health> Health();
   StatusOr<protocol::Health> Readiness();
 
  private:
+  StatusOr<protocol::Health> HealthAt(std::string_view target);
   StatusOr<std::string> Call(std::string_view method,
                              std::string_view target,
                              std::string_view content_type = {},

@@ -21,6 +21,7 @@ struct Verdict {
   std::string action;  // "ack", "nack" or "bury"
   std::string error;
   std::optional<Millis> delay = std::nullopt;  // of a nack; default: the retry policy's
+  bool counts_as_attempt = true;               // of a nack; false: it was not the job's fault
 };
 
 // One job being handled. Destroying it ends it without ceremony.

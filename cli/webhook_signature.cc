@@ -71,7 +71,7 @@ StatusOr<std::vector<std::string>> ReadWebhookSecrets(const std::string& path) {
   struct stat info {};
 
   if (!file || stat(path.c_str(), &info) != 0) {
-    return NotFound("cannot read the webhook secrets " + protocol::Quoted(path) + ": " +
+    return InvalidArgument("cannot read the webhook secrets " + protocol::Quoted(path) + ": " +
                     std::generic_category().message(errno));
   }
   if ((info.st_mode & S_IROTH) != 0) {

@@ -21,6 +21,7 @@ constexpr Millis kBackoffFirst{100};
 constexpr Millis kBackoffMax{5000};
 constexpr Millis kExtendRetry{1000};
 constexpr Millis kExtendEveryMin{100};
+constexpr Millis kStartRetry{1000};
 constexpr int kFinishTriesWhenStopping = 3;
 
 Millis Backoff(int tries) {
@@ -94,7 +95,8 @@ class Worker::Slot {
     const BootTime started = Now();
     StatusOr<std::unique_ptr<JobRun>> run = handler_->Start(job);
     const Verdict verdict =
-        run.ok() ? Watch(job, run->get()) : Verdict{"nack", std::string(run.status().message())};
+        run.ok() ? Watch(job, run->get())
+                 : Verdict{"nack", std::string(run.status().message()), kStartRetry, false};
     const std::string outcome = verdict.action.empty() ? verdict.error : Finish(job, verdict);
     worker_.context_->console.Say("job " + std::to_string(ToInt(job.id)) +
                                   (job.key.empty() ? "" : " " + EscapeControls(job.key)) +
@@ -105,8 +107,10 @@ class Worker::Slot {
 
   // Waits for the handler, keeping the lease. Without an action: the lease is lost.
   Verdict Watch(const JobView& job, JobRun* run) {
-    const Millis extend_every = std::max(kExtendEveryMin, options_.lease.value_or(job.lease) / 2);
+    const Millis lease = options_.lease.value_or(job.lease);
+    const Millis extend_every = std::max(kExtendEveryMin, lease / 2);
     BootTime extend_at = Now() + extend_every;
+    BootTime lease_end = Now() + lease;
     const BootTime kill_at =
         options_.handler_timeout.has_value() ? Now() + *options_.handler_timeout : BootTime::max();
     for (;;) {
@@ -116,7 +120,7 @@ class Worker::Slot {
         case JobRun::Event::kWoken:
           run->End(options_.grace);
           // Back at once: the job did nothing wrong.
-          return Verdict{"nack", "the worker was stopped", Millis(0)};
+          return Verdict{"nack", "the worker was stopped", Millis(0), false};
         case JobRun::Event::kDeadline:
           break;
       }
@@ -126,12 +130,18 @@ class Worker::Slot {
             "nack",
             "handler timed out after " + protocol::FormatDuration(*options_.handler_timeout)};
       }
+      const BootTime asked = Now();
       const Status extended = Extend(job);
       if (extended.ok()) {
         extend_at = Now() + extend_every;
-      } else if (IsPassing(extended)) {
+        lease_end = asked + lease;
+      } else if (IsPassing(extended) && Now() < lease_end) {
         worker_.ReportOutage(extended);
-        extend_at = Now() + std::min(kExtendRetry, extend_every);
+        extend_at = std::min(Now() + std::min(kExtendRetry, extend_every), lease_end);
+      } else if (IsPassing(extended)) {
+        // The daemon may have given the job to another worker.
+        run->End(options_.grace);
+        return Verdict{"", "lease ran out, handler stopped (" + extended.message() + ")"};
       } else {
         run->End(options_.grace);
         return Verdict{"", "lease lost, handler stopped (" + extended.message() + ")"};
@@ -156,6 +166,7 @@ class Worker::Slot {
     protocol::LeaseChange change;
     change.error = verdict.error;
     change.delay = verdict.delay;
+    change.counts_as_attempt = verdict.counts_as_attempt;
     bool answer_lost = false;
     for (int tries = 0;; ++tries) {
       const Status status =

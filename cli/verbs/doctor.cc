@@ -184,11 +184,16 @@ class DoctorVerb final : public Verb {
     if (!api.ok()) {
       return Fail("daemon", api.status());
     }
-    const StatusOr<protocol::Health> health = (*api)->Health();
+    const StatusOr<protocol::Health> health = (*api)->Readiness();
     if (!health.ok()) {
       return Fail("daemon", health.status());
     }
-    findings_.push_back({"daemon", Verdict::kOk, "answers: " + health->status});
+    findings_.push_back({"daemon",
+                         !health->well()             ? Verdict::kFail
+                         : health->reasons.empty()   ? Verdict::kOk
+                                                     : Verdict::kWarn,
+                         "answers: " + health->status +
+                             (health->reasons.empty() ? "" : "; " + health->Why())});
     Finding version{.check = "version", .what = "delayd and delayctl " + health->version};
     if (health->version != BuildVersion()) {
       version.verdict = Verdict::kWarn;

@@ -74,9 +74,7 @@ class ExportVerb final : public Verb {
       if (!job.ok()) {
         return job.status();
       }
-      // Of this very job: an import begins another.
-      job->history.clear();
-      job->etag.clear();
+      job->etag.clear();  // of this very job: an import begins another
       context->console.out() << protocol::JobToJson(*job) << '\n';
       ++*written;
     }

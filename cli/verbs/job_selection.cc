@@ -79,6 +79,10 @@ StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter(WallTime now) cons
   }
   protocol::JobFilterText filter{
       .queue = refs_.queue(), .state = state_, .key_prefix = key_prefix_};
+  if (key_prefix_.has_value() && key_prefix_->empty()) {
+    // From a variable that was not set, most likely: it would mean every job.
+    return UsageError("--key-prefix is empty; leave it out to mean all jobs");
+  }
   if (filter.queue.has_value()) {
     DELAYD_RETURN_IF_ERROR(ValidateQueueName(*filter.queue));
   }
@@ -166,10 +170,14 @@ bool JobSelection::Confirm(std::string_view action, uint64_t matched, Context* c
 ExitCode JobSelection::ChangeMany(std::string_view action,
                                   std::string_view done,
                                   const protocol::RescheduleRequest& change,
-                                  Context* context) const {
-  const StatusOr<protocol::JobFilterText> filter = ResolveFilter(context->clock.Sample().wall);
+                                  Context* context,
+                                  std::optional<JobState> state) const {
+  StatusOr<protocol::JobFilterText> filter = ResolveFilter(context->clock.Sample().wall);
   if (!filter.ok()) {
     return context->Fail(filter.status());
+  }
+  if (state && !filter->state) {
+    filter->state = JobStateName(*state);
   }
   const bool can_ask = context->in_is_terminal && context->console.traits().err_is_terminal;
   if (!yes_ && !dry_run_ && !can_ask) {

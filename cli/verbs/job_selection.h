@@ -36,11 +36,13 @@ class JobSelection {
   // Times that count from now count from this moment, in every step.
   StatusOr<protocol::JobFilterText> ResolveFilter(WallTime now) const;
 
-  // `action` is what stands behind "/v1/jobs:"; `done` says it: "cancelled".
+  // `action` is what stands behind "/v1/jobs:"; `done` says it: "cancelled". `state`: of the jobs,
+  // where the filter names none; none: all.
   ExitCode ChangeMany(std::string_view action,
                       std::string_view done,
                       const protocol::RescheduleRequest& change,
-                      Context* context) const;
+                      Context* context,
+                      std::optional<JobState> state = std::nullopt) const;
 
  private:
   struct Outcome {

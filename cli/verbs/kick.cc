@@ -17,7 +17,8 @@ class KickVerb final : public Verb {
   std::string_view details() const override {
     return "A dead job has all its attempts again. With a queue and --count: the jobs that are\n"
            "dead for longest, or, when none is dead, the scheduled ones that are due soonest.\n"
-           "A filter in place of ids means all dead jobs that fit it, or all scheduled ones.\n"
+           "A filter in place of ids means all dead jobs that fit it; with --state scheduled,\n"
+           "all scheduled ones.\n"
            "Exit code 4: the job is ready or leased already.\n"
            "\n"
            "Examples:\n"
@@ -37,7 +38,7 @@ class KickVerb final : public Verb {
       return KickFirst(context);
     }
     if (selection_.IsFilter()) {
-      return selection_.ChangeMany("kick", "kicked", {}, context);
+      return selection_.ChangeMany("kick", "kicked", {}, context, JobState::kDead);
     }
     const StatusOr<std::vector<JobRef>> jobs = selection_.ResolveRefs();
     if (!jobs.ok()) {

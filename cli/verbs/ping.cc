@@ -34,6 +34,9 @@ class PingVerb final : public Verb {
     if (!health.ok()) {
       return context->Fail(health.status());
     }
+    if (!health->well()) {
+      return context->Fail(Unavailable("delayd is " + health->status + ": " + health->Why()));
+    }
     const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(end - start).count();
     if (context->globals.output != OutputFormat::kTable) {
       protocol::JsonObjectWriter writer;

@@ -44,12 +44,17 @@ class StatusVerb final : public Verb {
       protocol::JsonObjectWriter writer;
       writer.String("status", health->status);
       writer.String("version", health->version);
+      if (!health->reasons.empty()) {
+        writer.String("why", health->Why());
+      }
       writer.Raw("stats", protocol::StatsToJson(*stats));
       context->console.out() << writer.Take() << '\n';
     } else if (!context->globals.quiet) {
       PrintCard(*health, *stats, context);
     }
-    return kExitOk;
+    return health->well() ? kExitOk
+                          : context->Fail(Unavailable("delayd is " + health->status + ": " +
+                                                      health->Why()));
   }
 
  private:
@@ -70,6 +75,9 @@ class StatusVerb final : public Verb {
       console.out() << console.Bold(name) << EscapeControls(value) << '\n';
     };
     line("delayd", health.version + ", " + health.status);
+    for (const protocol::Health::Reason& reason : health.reasons) {
+      line("", reason.code + ": " + reason.detail);
+    }
     line("jobs",
          text("scheduled") + " scheduled, " + text("ready") + " ready, " + text("leased") +
              " leased, " + text("dead") + " dead, in " + text("queues") + " queues");

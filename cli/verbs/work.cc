@@ -43,7 +43,7 @@ bool IsRunnable(const std::string& command) {
   return false;
 }
 
-// Takes SIGINT and SIGTERM out of the threads and hands them to the worker, one call each.
+// Takes SIGINT, SIGTERM and SIGHUP out of the threads and hands them to the worker, one call each.
 class SignalRelay {
  public:
   explicit SignalRelay(Worker* worker) : done_fd_(eventfd(0, EFD_CLOEXEC)) {
@@ -52,6 +52,11 @@ class SignalRelay {
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGINT);
     sigaddset(&wanted, SIGTERM);
+    // A terminal that goes must not leave handlers behind. Under nohup it is ignored, and stays so.
+    struct sigaction hangup {};
+    if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
+      sigaddset(&wanted, SIGHUP);
+    }
     // Before any thread is started, so that all inherit it.
     pthread_sigmask(SIG_BLOCK, &wanted, &old_mask_);
     signal_fd_ = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
@@ -113,8 +118,9 @@ class WorkVerb final : public Verb {
            "delay with Retry-After. Redirects are not followed, and addresses of this machine and\n"
            "of private networks are refused unless --allow-private is given.\n"
            "\n"
-           "The lease is extended meanwhile. SIGTERM or Ctrl-C lets running handlers finish; a\n"
-           "second one ends them and gives their jobs back. A daemon that restarts is waited for.\n"
+           "The lease is extended meanwhile; a handler whose lease is over is stopped. SIGTERM,\n"
+           "SIGHUP or Ctrl-C lets running handlers finish; a second one ends them and gives their\n"
+           "jobs back with no attempt used. A daemon that restarts is waited for.\n"
            "\n"
            "Examples:\n"
            "  delayctl work --queue orders --exec ./cancel-order\n"

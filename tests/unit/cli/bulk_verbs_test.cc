@@ -102,6 +102,28 @@ TEST(CancelByFilterTest, ContradictionsAreUsageErrors) {
   EXPECT_THAT(Ctl({"cancel", "--stat", "ready"}).err, HasSubstr("--state"));
 }
 
+TEST(CancelByFilterTest, AnEmptyPrefixIsNotEveryJob) {
+  const Outcome outcome = Ctl({"cancel", "--queue", "orders", "--key-prefix", "", "-y"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--key-prefix is empty"));
+}
+
+TEST(KickByFilterTest, ADryRunShowsTheJobsThatItWouldKick) {
+  std::vector<std::string> asked;
+  const Outcome outcome =
+      Ctl({"kick", "--queue", "orders", "--key-prefix", "order:", "--dry-run"},
+          {.daemon = [&asked](const Request& request) -> Answer {
+            asked.push_back(request.target + " " + request.body);
+            return request.method == "POST"
+                       ? Ok(protocol::ChangedManyToJson({1, 0, ""}))
+                       : Ok(protocol::JobPageToJson({.jobs = {SomeJob()}, .next_cursor = ""}));
+          }});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  ASSERT_EQ(asked.size(), 2U);
+  EXPECT_THAT(asked[0], HasSubstr(R"("state":"dead")"));
+  EXPECT_THAT(asked[1], HasSubstr("state=dead"));
+}
+
 TEST(RescheduleByFilterTest, SendsTheChangeWithTheFilter) {
   const Outcome outcome =
       Ctl({"reschedule", "--queue", "orders", "--in", "1h", "--priority", "3", "-y"},

@@ -70,8 +70,8 @@ TEST(ComfortTest, ConfigTellsWhereEachSettingComesFrom) {
 }
 
 Answer Healthy(const Request& request) {
-  if (request.target == "/healthz") {
-    return Ok(R"({"status":"ok","version":"9.9.9"})");
+  if (request.target == "/readyz") {
+    return Ok(R"({"status":"ready","version":"9.9.9"})");
   }
   return Ok(R"({"scheduled":1,"ready":3,"leased":0,"dead":2,"waiting":0,"damaged":0})");
 }
@@ -93,6 +93,31 @@ TEST(ComfortTest, DoctorPassesOverWarnings) {
       Ctl({"doctor", "-s", "http://127.0.0.1:1", "-o", "jsonl"}, {.daemon = Healthy});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.out, HasSubstr(R"({"check":"version","result":"warn")"));
+}
+
+// 503, with the reasons.
+Answer OutOfRoom(const Request& request) {
+  Answer answer = Healthy(request);
+  if (request.target == "/readyz" && answer.ok()) {
+    answer->status = 503;
+    answer->body =
+        R"({"status":"not ready","version":"9.9.9","reasons":[{"code":"disk_full","detail":"only 3 MiB are left; make room"}]})";
+  }
+  return answer;
+}
+
+TEST(ComfortTest, ADaemonThatIsNotReadyIsShownWithItsReasons) {
+  const Outcome status = Ctl({"status"}, {.daemon = OutOfRoom});
+  EXPECT_EQ(status.code, 5);
+  EXPECT_THAT(status.out, HasSubstr("not ready"));
+  EXPECT_THAT(status.out, HasSubstr("disk_full: only 3 MiB are left; make room"));
+  EXPECT_THAT(status.out, HasSubstr("3 ready")) << "what it holds is told all the same";
+  EXPECT_THAT(status.err, HasSubstr("make room"));
+  EXPECT_THAT(Ctl({"status", "-o", "json"}, {.daemon = OutOfRoom}).out,
+              HasSubstr(R"("why":"disk_full: only 3 MiB are left; make room")"));
+  const Outcome doctor = Ctl({"doctor", "-s", "http://127.0.0.1:1"}, {.daemon = OutOfRoom});
+  EXPECT_EQ(doctor.code, 1);
+  EXPECT_THAT(doctor.out, HasSubstr("FAIL  daemon   answers: not ready; disk_full: only 3 MiB"));
 }
 
 TEST(ComfortTest, DoctorFailsWithoutADaemon) {

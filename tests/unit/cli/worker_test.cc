@@ -195,6 +195,25 @@ TEST_F(WorkerTest, ALostLeaseStopsTheHandler) {
   EXPECT_THAT(err_.str(), HasSubstr("lease lost, handler stopped (lease is over)"));
 }
 
+TEST_F(WorkerTest, AHandlerIsStoppedWhenItsLeaseIsOverThoughTheDaemonIsAway) {
+  AddJob(1);
+  on_call_ = [](const std::string&) { return Unavailable("nobody there", "unreachable"); };
+  WorkOptions options = Drain({"sleep", "1000"});
+  options.lease = Millis(250);
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_THAT(calls_, ::testing::Each(HasSubstr("/extend")));
+  EXPECT_THAT(err_.str(), HasSubstr("lease ran out, handler stopped (nobody there)"));
+}
+
+TEST_F(WorkerTest, AHandlerThatCannotBeStartedUsesNoAttempt) {
+  AddJob(1);
+  EXPECT_TRUE(RunWorker(Drain({"/nonexistent/handler"})).ok());
+  ASSERT_THAT(calls_, SizeIs(1));
+  EXPECT_THAT(calls_[0], HasSubstr("/nack"));
+  EXPECT_THAT(calls_[0], HasSubstr(R"("delay":"1s")"));
+  EXPECT_THAT(calls_[0], HasSubstr(R"("counts_as_attempt":false)"));
+}
+
 TEST_F(WorkerTest, AHandlerThatTakesTooLongIsEndedWithItsGroup) {
   AddJob(1);
   WorkOptions options = Drain({"sh", "-c", "sleep 1000; exit 0"});
@@ -240,7 +259,7 @@ TEST_F(WorkerTest, TheSecondStopEndsHandlersAndHandsTheJobsBack) {
   options.make_handler = ExecHandler({"sleep", "1000"});
   options.lease = Millis(1);
   EXPECT_TRUE(RunWorker(options).ok());
-  EXPECT_EQ(calls_.back(), R"(1-1-1/nack {"delay":"0s","error":"the worker was stopped"})");
+  EXPECT_EQ(calls_.back(), R"(1-1-1/nack {"delay":"0s","error":"the worker was stopped","counts_as_attempt":false})");
 }
 
 TEST_F(WorkerTest, WhatNoWaitingCuresEndsTheWork) {
