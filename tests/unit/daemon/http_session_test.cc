@@ -1,15 +1,21 @@
 #include "daemon/http/http_session.h"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/support/temp_dir.h"
+
+#include <sys/stat.h>
 
 namespace delayd::http {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
 
@@ -17,7 +23,7 @@ std::string Get(const std::string& target, const std::string& fields = "") {
   return "GET " + target + " HTTP/1.1\r\nHost: d\r\n" + fields + "\r\n";
 }
 
-class HttpSessionTest : public testing::Test {
+class HttpSessionTest : public ::testing::Test {
  protected:
   // Feeds bytes and takes the requests that come of them.
   void Feed(std::string_view bytes) {
@@ -200,6 +206,30 @@ TEST_F(HttpSessionTest, P10AnswersBehindOneThatWaitsAreBounded) {
   session_.Answer(requests_[0].tag, none);
   EXPECT_LT(session_.output().size(), 2 * HttpSession::kOutputBytesMax);
   EXPECT_TRUE(session_.output().size() > HttpSession::kOutputBytesMax / 2);
+}
+
+TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {
+  const delayd::testing::TempDir dir;
+  std::ofstream(dir.Sub("tokens")) << "admin 0123456789abcdef0123456789abcdef\n";
+  ASSERT_EQ(::chmod(dir.Sub("tokens").c_str(), 0600), 0);
+  const StatusOr<Access> access = Access::Create({.token_file = dir.Sub("tokens")});
+  ASSERT_TRUE(access.ok()) << access.status().message();
+  const Router router{RouterOptions{.access = &*access}};
+  const ReaderOptions options;
+  const std::string head =
+      "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+      "Content-Length: 1000000\r\n";
+  HttpSession stranger(options, router);
+  stranger.Receive(head + "\r\n{\"pay");
+  EXPECT_FALSE(stranger.Next(kNow).has_value());
+  EXPECT_THAT(std::string(stranger.output()), StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
+  EXPECT_THAT(std::string(stranger.output()), HasSubstr("WWW-Authenticate: "));
+  EXPECT_TRUE(stranger.finished());
+  HttpSession known(options, router);
+  known.Receive(head + "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n\r\n{\"pay");
+  EXPECT_FALSE(known.Next(kNow).has_value());
+  EXPECT_EQ(known.output(), "");
+  EXPECT_EQ(known.phase(), Session::Phase::kBody);
 }
 
 TEST_F(HttpSessionTest, StopAnswersWhatIsUnderWayAndNoMore) {
