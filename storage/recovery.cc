@@ -90,27 +90,6 @@ std::optional<uint64_t> LogNumber(const std::string& name) {
   return std::stoull(name);
 }
 
-StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
-  std::vector<std::pair<uint64_t, std::string>> logs;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    const std::optional<uint64_t> number = LogNumber(name);
-    if (number.has_value()) {
-      logs.emplace_back(*number, name);
-    }
-  }
-  if (error) {
-    return Unavailable("cannot read directory " + directory + ": " + error.message(), "storage_io");
-  }
-  std::ranges::sort(logs);
-  std::vector<std::string> names;
-  for (auto& [number, name] : logs) {
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
 // Fields of a MANIFEST record, numbered by RocksDB's VersionEdit. These come first in a record;
 // what follows them is of no interest here.
 enum EditField : uint64_t {
@@ -279,6 +258,27 @@ class Recovery {
 };
 
 }  // namespace
+
+StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
+  std::vector<std::pair<uint64_t, std::string>> logs;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    const std::optional<uint64_t> number = LogNumber(name);
+    if (number.has_value()) {
+      logs.emplace_back(*number, name);
+    }
+  }
+  if (error) {
+    return Unavailable("cannot read directory " + directory + ": " + error.message(), "storage_io");
+  }
+  std::ranges::sort(logs);
+  std::vector<std::string> names;
+  for (auto& [number, name] : logs) {
+    names.push_back(std::move(name));
+  }
+  return names;
+}
 
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report) {
   Recovery recovery(directory, repair, report);

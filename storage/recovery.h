@@ -67,6 +67,9 @@ enum class LogRepair : uint8_t {
   kAcceptLoss,  // and so is damage to acknowledged batches, with all that stands behind it
 };
 
+// The write-ahead logs in `directory`, oldest first, as "000012.log".
+StatusOr<std::vector<std::string>> LogNames(const std::string& directory);
+
 // Scans every log in `directory`, and repairs as told.
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report);
 

@@ -3,14 +3,19 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <memory>
+#include <string>
 #include <system_error>
+#include <vector>
 
 #include <rocksdb/utilities/checkpoint.h>
 
 #include "base/crash_point.h"
 #include "storage/keys.h"
+#include "storage/log_scan.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
+#include "storage/recovery.h"
 #include "storage/rocks_store.h"
 
 #include <sys/stat.h>
@@ -33,6 +38,34 @@ Status CheckParent(const std::string& directory) {
   }
   return PermissionDenied(cause + "; let the daemon write to " + parent +
                           " (its owner and mode, and ReadWritePaths= of its service)");
+}
+
+// The newest log is copied while it is written, page by page, with the zeroes that stand ahead of
+// its last record: pages that are filled meanwhile leave zeroes in the copy with whole records
+// behind them, which an open takes for damage. What was acknowledged before the backup began stands
+// before the first such hole; the rest is cut off.
+Status CutAtFirstHole(const std::string& directory) {
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> logs, LogNames(directory));
+  if (logs.empty()) {
+    return OkStatus();
+  }
+  const std::string path = directory + "/" + logs.back();
+
+  struct stat info {};
+
+  if (::stat(path.c_str(), &info) != 0) {
+    return PosixError("cannot read", path);
+  }
+  // A log that the store shares is no copy, and its own business.
+  if (info.st_nlink != 1) {
+    return OkStatus();
+  }
+  DELAYD_ASSIGN_OR_RETURN(const LogScan scan, ScanLogFile(path));
+  if (scan.damaged_at.has_value() &&
+      ::truncate(path.c_str(), static_cast<off_t>(*scan.damaged_at)) != 0) {
+    return PosixError("cannot cut", path);
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -60,6 +93,7 @@ Status RocksJobStore::BackUpTo(const std::string& directory) {
     status = checkpoint->CreateCheckpoint(directory, 0);
   }
   DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot back up to " + directory));
+  DELAYD_RETURN_IF_ERROR(CutAtFirstHole(directory));
   DELAYD_CRASH_POINT("backup/copied");
   if (::chmod(directory.c_str(), 0700) != 0) {
     return PosixError("cannot protect", directory);

@@ -1,13 +1,17 @@
 // Copies of a store: backups, snapshots, and a look at a directory that nobody has open.
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 
 #include "storage/keys.h"
 #include "storage/record.h"
@@ -97,6 +101,80 @@ TEST_F(BackupTest, BackupTakenWhileCommitsRunIsACutBetweenTwoBatches) {
     EXPECT_EQ(Rows(*copy, Table::kTimers), Rows(*copy, Table::kIndex));
   }
   committer.join();
+}
+
+// Calls back at each read of a log, which stands for commits that run while a backup copies it.
+class WatchedLogs final : public rocksdb::FileSystemWrapper {
+ public:
+  using OnRead = std::function<void(size_t bytes)>;  // 0: it was opened
+
+  WatchedLogs(const std::shared_ptr<rocksdb::FileSystem>& base, OnRead on_read)
+      : FileSystemWrapper(base), on_read_(std::move(on_read)) {}
+
+  const char* Name() const override { return "WatchedLogs"; }
+
+  rocksdb::IOStatus NewSequentialFile(const std::string& path,
+                                      const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                                      rocksdb::IODebugContext* debug) override {
+    rocksdb::IOStatus status = target()->NewSequentialFile(path, options, result, debug);
+    if (status.ok() && path.ends_with(".log")) {
+      on_read_(0);
+      *result = std::make_unique<Log>(std::move(*result), on_read_);
+    }
+    return status;
+  }
+
+ private:
+  class Log final : public rocksdb::FSSequentialFileOwnerWrapper {
+   public:
+    Log(std::unique_ptr<rocksdb::FSSequentialFile> file, OnRead on_read)
+        : FSSequentialFileOwnerWrapper(std::move(file)), on_read_(std::move(on_read)) {}
+
+    rocksdb::IOStatus Read(size_t bytes,
+                           const rocksdb::IOOptions& options,
+                           rocksdb::Slice* result,
+                           char* scratch,
+                           rocksdb::IODebugContext* debug) override {
+      rocksdb::IOStatus status = target()->Read(bytes, options, result, scratch, debug);
+      on_read_(bytes);
+      return status;
+    }
+
+   private:
+    OnRead on_read_;
+  };
+
+  OnRead on_read_;
+};
+
+// The zeroes ahead of the last record are filled while they are copied, page by page: the copy gets
+// the old zeroes of one page and the new records of the next.
+TEST_F(BackupTest, P1ALogThatIsFilledWhileItIsCopiedLeavesNoHoleInTheBackup) {
+  constexpr size_t kCopyStepBytes = 4096;
+  store_.reset();
+  bool opened = true;
+  bool copied = true;
+  const auto logs = std::make_shared<WatchedLogs>(env_->GetFileSystem(), [&](size_t bytes) {
+    if (!std::exchange(opened, true)) {
+      Commit(51, 55);  // the zeroes ahead come with the first record
+    } else if (bytes == kCopyStepBytes && !std::exchange(copied, true)) {
+      Commit(56, 155);  // over the pages that are copied next
+    }
+  });
+  const std::unique_ptr<rocksdb::Env> watched = rocksdb::NewCompositeEnv(logs);
+  store_ = OpenRocksJobStore({.path = dir_.Sub("data"), .env = watched.get()}).value();
+  Commit(1, 50);
+  opened = copied = false;
+  EXPECT_TRUE(BackUpRocksJobStore(store_.get(), dir_.Sub("backup")).ok());
+  EXPECT_TRUE(copied) << "the log was not written while it was copied";
+  EXPECT_EQ(Rows(*store_, Table::kTimers), 155U) << "the store's own log is whole";
+  store_.reset();
+  const auto copy = OpenRocksJobStore({.path = dir_.Sub("backup"), .env = env_.get()});
+  ASSERT_TRUE(copy.ok()) << copy.status().message();
+  EXPECT_GE(Rows(**copy, Table::kTimers), 55U);
+  EXPECT_LT(Rows(**copy, Table::kTimers), 155U) << "there was no hole";
+  EXPECT_EQ(Rows(**copy, Table::kTimers), Rows(**copy, Table::kIndex));
 }
 
 TEST_F(BackupTest, SnapshotStandsStillWhileTheStoreGoesOn) {
