@@ -168,6 +168,10 @@ class Recovery {
     uint64_t lost = 0;
     DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, LogNames(directory_));
     for (const std::string& name : names) {
+      // Flushed, and left over: RocksDB reads it no more, so whatever it holds is no loss.
+      if (LogNumber(name) < report_->oldest_log_needed) {
+        continue;
+      }
       DELAYD_ASSIGN_OR_RETURN(const LogScan scan, Scan(name, !damaged.empty()));
       if (!damaged.empty() || scan.damaged_at.has_value()) {
         lost += scan.records_behind;

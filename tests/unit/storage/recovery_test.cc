@@ -166,6 +166,27 @@ TEST_F(RecoveryTest, P9DamageInAnOlderLogIsRefused) {
   EXPECT_THAT(store.status().message(), HasSubstr(fs::path(file).filename().string()));
 }
 
+// It stays behind when its removal was cut short, half removed or damaged.
+TEST_F(RecoveryTest, P9ALogThatNothingNeedsIsNotJudgedAndCostsNoOther) {
+  Commit(1, 30);
+  const std::string whole = ReadFile(Log());
+  { ASSERT_TRUE(Open().value()->Close().ok()); }  // all of it is flushed
+  Commit(31, 35);
+  const std::string left_over = path() + "/000001.log";
+  for (const std::string& log : {Flipped(whole, whole.size() / 2), whole.substr(0, 100)}) {
+    for (const bool accept_loss : {false, true}) {
+      WriteFile(left_over, log);
+      const auto store = Open(accept_loss);
+      ASSERT_TRUE(store.ok()) << store.status().message();
+      EXPECT_GT(report_.oldest_log_needed, 1U);
+      EXPECT_TRUE(report_.cuts.empty());
+      EXPECT_EQ(report_.lost_batches, 0U);
+      EXPECT_EQ(Jobs(**store).size(), 35U);
+    }
+  }
+  EXPECT_FALSE(fs::exists(path() + "/damaged"));
+}
+
 TEST_F(RecoveryTest, P9NewestLogCutAtARecordBoundaryIsNoticed) {
   Commit(1, 2 * kBatchFloorStep);
   const std::string log = ReadFile(Log());
