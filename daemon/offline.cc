@@ -119,10 +119,8 @@ Status Describe(const storage::RecoveryReport& report,
                 RecoverResult* result) {
   result->damaged = IsDamaged(report);
   result->lost_batches = report.lost_batches;
-  // Batches that are not in any log, nobody can name.
-  result->lists_complete = report.batch_number >= report.batch_number_floor &&
-                           report.lost_jobs.size() < storage::kLostJobsMax &&
-                           report.ended_jobs.size() < storage::kLostJobsMax;
+  // The damaged batch itself cannot be read, and what is not in any log, nobody can name.
+  result->lists_complete = !result->damaged;
   result->notes = report.Lines();
   DELAYD_ASSIGN_OR_RETURN(storage::LossByJob loss, storage::SortLostJobs(report, store));
   result->gone = std::move(loss.gone);

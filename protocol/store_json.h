@@ -43,10 +43,12 @@ struct VerifyResult {
 
 // What damage to the logs has cost, or would cost.
 struct RecoverResult {
-  bool damaged = false;  // acknowledged changes are lost
-  bool changed = false;  // the loss was accepted: the store can be opened again
-  uint64_t lost_batches = 0;
-  bool lists_complete = true;  // the lists below name every job
+  bool damaged = false;       // acknowledged changes are lost
+  bool changed = false;       // the loss was accepted: the store can be opened again
+  uint64_t lost_batches = 0;  // that can be read; beside them at least one that cannot
+  // The lists below name every job: only where nothing is damaged, since a damaged batch cannot be
+  // read.
+  bool lists_complete = true;
   std::vector<JobId> gone;     // enqueued in what was lost: not there any more
   std::vector<JobId> older;    // changed in what was lost: as they were before
   std::vector<JobId> revived;  // acked or cancelled in what was lost: there again

@@ -45,9 +45,15 @@ class JobIdCollector final : public rocksdb::WriteBatch::Handler {
                         const rocksdb::Slice& key,
                         const rocksdb::Slice& /*value*/) override {
     const auto parts = ParseTimerKey({key.data(), key.size()});
+    const auto dead = ParseDeadKey({key.data(), key.size()});
     if (family == static_cast<uint32_t>(Table::kTimers) && parts.ok() &&
         report_->lost_jobs.size() < kLostJobsMax) {
       report_->lost_jobs.push_back(parts->id);
+    }
+    // Without its death it is waiting or ready again.
+    if (family == static_cast<uint32_t>(Table::kDead) && dead.ok() &&
+        report_->lost_jobs.size() < kLostJobsMax) {
+      report_->lost_jobs.push_back(dead->id);
     }
     // Its key is a time and an id too: a finished job of which something is kept.
     if (family == static_cast<uint32_t>(Table::kDone) && parts.ok() &&
@@ -335,7 +341,8 @@ std::vector<std::string> RecoveryReport::Lines() const {
     std::string line = std::string(changed ? "lost by the operator's word: " : "would be lost: ") +
                        std::to_string(lost_batches) + " acknowledged batches, which wrote " +
                        std::to_string(lost_jobs.size()) +
-                       (lost_jobs.size() == kLostJobsMax ? " or more" : "") + " jobs";
+                       (lost_jobs.size() == kLostJobsMax ? " or more" : "") +
+                       " jobs, and at least one batch that cannot be read";
     lines.push_back(std::move(line));
   }
   if (stale_log_note.has_value()) {

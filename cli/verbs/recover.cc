@@ -77,7 +77,7 @@ class RecoverVerb final : public Verb {
     PrintIds("jobs as they were before a change", result.older, out);
     PrintIds("jobs there again though acked or cancelled", result.revived, out);
     if (!result.lists_complete) {
-      out << "there may be more: not all of what is lost can be read\n";
+      out << "there may be more: at least one batch that is lost cannot be read\n";
     }
     out << (result.changed ? "the store opens again; damaged/ has the logs as they were\n"
                            : "nothing was changed; restore a backup, or give this up: delayctl "

@@ -191,12 +191,14 @@ TEST(RecoverVerbTest, P9DamageIsShownFirstAndGivenUpOnlyAtTheOperatorsWord) {
   EXPECT_THAT(loss->gone, ::testing::Contains(JobId{std::stoull(lost)}));
   EXPECT_THAT(loss->older, ::testing::Contains(JobId{std::stoull(kept)}));
   EXPECT_THAT(loss->revived, ::testing::Contains(JobId{std::stoull(acked)}));
+  EXPECT_FALSE(loss->lists_complete) << "the damaged batch itself cannot be read";
   EXPECT_EQ(Snapshot(daemon.data_dir()), before) << "without --accept-loss nothing is changed";
   EXPECT_EQ(daemon.StartExpectingFailure().exit_code, 5);
 
   result = daemon.Ctl({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("jobs gone"));
+  EXPECT_THAT(result.out, HasSubstr("at least one batch that cannot be read"));
   EXPECT_THAT(result.out, HasSubstr(lost));
   EXPECT_FALSE(fs::is_empty(daemon.data_dir() + "/damaged")) << "the log is copied aside";
 

@@ -186,7 +186,9 @@ TEST_F(RecoveryErrorsTest, ReportsOfManyLostJobsAndOfStaleNotes) {
   report.batch_number_floor = 9;
   EXPECT_THAT(report.Lines(),
               ElementsAre(AllOf(HasSubstr("7.log: cut 2 bytes"), HasSubstr("3 acknowledged")),
-                          AllOf(HasSubstr("lost by the operator's word"), HasSubstr("or more")),
+                          AllOf(HasSubstr("lost by the operator's word"),
+                                HasSubstr("or more"),
+                                HasSubstr("at least one batch that cannot be read")),
                           HasSubstr("noted log 6"),
                           AllOf(HasSubstr("reached batch 9"), HasSubstr("is at batch 4"))));
 }
@@ -264,16 +266,19 @@ TEST_F(RecoveryErrorsTest, P9TheJobsOfALossAreNamedByWhatBecameOfThem) {
     batch = Batch();
     batch.Put(Table::kTimers, Key(7), "new");
     batch.Put(Table::kDone, DoneKey(WallFromMillis(1), JobId{8}), "kept");
+    batch.Put(Table::kDead, DeadKey(QueueId{1}, WallFromMillis(1), JobId{6}), "buried");
     batch.Delete(Table::kIndex, IndexKey(JobId{9}));
     batch.Delete(Table::kByQueue, ByQueueKey(QueueId{1}, WallFromMillis(1), JobId{9}));
     // Keys of no length that these tables have.
     batch.Put(Table::kTimers, "odd", "");
     batch.Put(Table::kDone, "odd", "");
+    batch.Put(Table::kDead, "odd", "");
     batch.Delete(Table::kIndex, "odd");
     ASSERT_TRUE((*store)->Commit(batch).ok());
     for (uint64_t many = 0; many < kLostJobsMax; ++many) {
       batch.Put(Table::kTimers, Key(100 + many), "");
       batch.Put(Table::kDone, DoneKey(WallFromMillis(1), JobId{100 + many}), "");
+      batch.Put(Table::kDead, DeadKey(QueueId{1}, WallFromMillis(1), JobId{100 + many}), "");
       batch.Delete(Table::kIndex, IndexKey(JobId{100 + many}));
     }
     ASSERT_TRUE((*store)->Commit(batch).ok());
@@ -282,7 +287,7 @@ TEST_F(RecoveryErrorsTest, P9TheJobsOfALossAreNamedByWhatBecameOfThem) {
   WriteFile(Log(), Flipped(whole, whole.find("the record that is damaged")));
   RecoveryReport report;
   ASSERT_TRUE(RecoverLogs(path(), LogRepair::kShowLoss, &report).ok());
-  EXPECT_THAT(report.lost_jobs, Contains(JobId{7}));
+  EXPECT_THAT(report.lost_jobs, AllOf(Contains(JobId{7}), Contains(JobId{6})));
   EXPECT_THAT(report.ended_jobs, AllOf(Contains(JobId{8}), Contains(JobId{9})));
   EXPECT_EQ(report.lost_jobs.size(), kLostJobsMax);
   EXPECT_EQ(report.ended_jobs.size(), kLostJobsMax);
