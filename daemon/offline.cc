@@ -8,13 +8,16 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "daemon/exit_codes.h"
 #include "daemon/store_admin.h"
 #include "protocol/store_json.h"
+#include "storage/marks_after_loss.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 #include "storage/verify.h"
@@ -80,23 +83,28 @@ StatusOr<VerifyResult> LookOnly(const std::string& data_dir) {
   return result;
 }
 
-// The findings of the first round, and how many of all are gone after the last.
-StatusOr<VerifyResult> RepairAll(storage::JobStore* store) {
+// The findings of the first round, and how many of all are gone after the last, whose findings are
+// in `left`.
+StatusOr<VerifyResult> RepairAll(storage::JobStore* store,
+                                 std::vector<storage::Disagreement>* left = nullptr) {
   std::optional<VerifyResult> first;
-  uint64_t left = 0;
+  uint64_t left_count = 0;
   for (int round = 0; round < kRepairRoundsMax; ++round) {
-    DELAYD_ASSIGN_OR_RETURN(const storage::VerifyReport report,
+    DELAYD_ASSIGN_OR_RETURN(storage::VerifyReport report,
                             storage::VerifyStore(*store, PrintProgress(*store)));
-    left = report.disagreement_count;
+    left_count = report.disagreement_count;
     if (!first.has_value()) {
       first = VerifyResultOf(report);
+    }
+    if (left != nullptr) {
+      *left = std::move(report.disagreements);
     }
     if (report.repair.empty()) {
       break;
     }
     DELAYD_RETURN_IF_ERROR(store->Commit(report.repair));
   }
-  first->repaired = first->disagreements - std::min(left, first->disagreements);
+  first->repaired = first->disagreements - std::min(left_count, first->disagreements);
   return *std::move(first);
 }
 
@@ -150,13 +158,36 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
   return result;
 }
 
+// Tables are flushed one by one: what is lost of one can be there in another. Rows that follow from
+// others are put right, and what disagreed and what still does is told.
+Status MendTables(storage::JobStore* store, std::vector<std::string>* notes) {
+  std::vector<storage::Disagreement> left;
+  DELAYD_ASSIGN_OR_RETURN(const VerifyResult found, RepairAll(store, &left));
+  if (found.disagreements == 0) {
+    return OkStatus();
+  }
+  notes->push_back("tables disagreed after the loss in " + std::to_string(found.disagreements) +
+                   " places; " + std::to_string(found.repaired) + " were put right");
+  for (const storage::Disagreement& disagreement : left) {
+    notes->push_back("still wrong: " + disagreement.what);
+  }
+  return OkStatus();
+}
+
 StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
   storage::RecoveryReport report;
   RecoverResult result;
   DELAYD_ASSIGN_OR_RETURN(
       const auto store,
       storage::OpenRocksJobStore({.path = data_dir, .accept_loss = true}, &report));
+  // Whether or not a loss was found: an earlier run may have been cut short between its loss and
+  // this.
+  DELAYD_RETURN_IF_ERROR(storage::RaiseMarksAfterLoss(report, store.get()));
+  std::vector<std::string> notes;
+  DELAYD_RETURN_IF_ERROR(MendTables(store.get(), &notes));
   DELAYD_RETURN_IF_ERROR(Describe(report, *store, &result));
+  result.lists_complete = result.lists_complete && notes.empty();
+  result.notes.insert(result.notes.end(), notes.begin(), notes.end());
   result.changed = true;
   DELAYD_RETURN_IF_ERROR(store->Close());
   return result;

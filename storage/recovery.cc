@@ -42,23 +42,33 @@ class JobIdCollector final : public rocksdb::WriteBatch::Handler {
   explicit JobIdCollector(RecoveryReport* report) : report_(report) {}
 
   rocksdb::Status PutCF(uint32_t family,
-                        const rocksdb::Slice& key,
-                        const rocksdb::Slice& /*value*/) override {
-    const auto parts = ParseTimerKey({key.data(), key.size()});
-    const auto dead = ParseDeadKey({key.data(), key.size()});
-    if (family == static_cast<uint32_t>(Table::kTimers) && parts.ok() &&
-        report_->lost_jobs.size() < kLostJobsMax) {
-      report_->lost_jobs.push_back(parts->id);
-    }
-    // Without its death it is waiting or ready again.
-    if (family == static_cast<uint32_t>(Table::kDead) && dead.ok() &&
-        report_->lost_jobs.size() < kLostJobsMax) {
-      report_->lost_jobs.push_back(dead->id);
-    }
-    // Its key is a time and an id too: a finished job of which something is kept.
-    if (family == static_cast<uint32_t>(Table::kDone) && parts.ok() &&
-        report_->ended_jobs.size() < kLostJobsMax) {
-      report_->ended_jobs.push_back(parts->id);
+                        const rocksdb::Slice& key_slice,
+                        const rocksdb::Slice& value) override {
+    const std::string_view key = key_slice.ToStringView();
+    switch (static_cast<Table>(family)) {
+      case Table::kTimers:
+        if (const auto parts = ParseTimerKey(key); parts.ok()) {
+          Add(parts->id, &report_->lost_jobs);
+        }
+        break;
+      case Table::kDead:  // without its death it is waiting or ready again
+        if (const auto parts = ParseDeadKey(key); parts.ok()) {
+          Add(parts->id, &report_->lost_jobs);
+        }
+        break;
+      case Table::kDone:  // a finished job of which something is kept
+        if (const auto parts = ParseDoneKey(key); parts.ok()) {
+          Add(parts->id, &report_->ended_jobs);
+        }
+        break;
+      case Table::kMeta:
+        if (key == kIdHighWaterMarkKey) {
+          const auto mark = DecodeNumber(key, value.ToStringView());
+          EndOfIds(mark.ok() ? *mark : 0);
+        }
+        break;
+      default:
+        break;
     }
     return rocksdb::Status::OK();
   }
@@ -66,15 +76,23 @@ class JobIdCollector final : public rocksdb::WriteBatch::Handler {
   // The index row of a job goes when the job ends and nothing is kept of it, or when that is
   // forgotten.
   rocksdb::Status DeleteCF(uint32_t family, const rocksdb::Slice& key) override {
-    const auto id = ParseIndexKey({key.data(), key.size()});
-    if (family == static_cast<uint32_t>(Table::kIndex) && id.ok() &&
-        report_->ended_jobs.size() < kLostJobsMax) {
-      report_->ended_jobs.push_back(*id);
+    const auto id = ParseIndexKey(key.ToStringView());
+    if (static_cast<Table>(family) == Table::kIndex && id.ok()) {
+      Add(*id, &report_->ended_jobs);
     }
     return rocksdb::Status::OK();
   }
 
  private:
+  void Add(JobId id, std::vector<JobId>* jobs) {
+    if (jobs->size() < kLostJobsMax) {
+      jobs->push_back(id);
+    }
+    EndOfIds(ToInt(id) + 1);
+  }
+
+  void EndOfIds(uint64_t end) { report_->lost_ids_end = std::max(report_->lost_ids_end, end); }
+
   RecoveryReport* report_;
 };
 

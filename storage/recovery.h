@@ -37,7 +37,9 @@ struct RecoveryReport {
   // Jobs that the lost batches ended (acked or cancelled); the first kLostJobsMax.
   std::vector<JobId> ended_jobs;
   uint64_t lost_batches = 0;  // whole ones; the damage before them has cost at least one more
-  std::string manifest;       // that CURRENT names; empty: there is none yet
+  // One above the largest id that the lost batches wrote or reserved; 0: none.
+  uint64_t lost_ids_end = 0;
+  std::string manifest;  // that CURRENT names; empty: there is none yet
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;
   // A log that RocksDB missed and that nothing needs: a note of it that should have been erased.

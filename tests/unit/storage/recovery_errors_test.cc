@@ -274,6 +274,7 @@ TEST_F(RecoveryErrorsTest, P9TheJobsOfALossAreNamedByWhatBecameOfThem) {
     batch.Put(Table::kDone, "odd", "");
     batch.Put(Table::kDead, "odd", "");
     batch.Delete(Table::kIndex, "odd");
+    batch.Put(Table::kMeta, kIdHighWaterMarkKey, "odd");
     ASSERT_TRUE((*store)->Commit(batch).ok());
     for (uint64_t many = 0; many < kLostJobsMax; ++many) {
       batch.Put(Table::kTimers, Key(100 + many), "");
@@ -291,6 +292,25 @@ TEST_F(RecoveryErrorsTest, P9TheJobsOfALossAreNamedByWhatBecameOfThem) {
   EXPECT_THAT(report.ended_jobs, AllOf(Contains(JobId{8}), Contains(JobId{9})));
   EXPECT_EQ(report.lost_jobs.size(), kLostJobsMax);
   EXPECT_EQ(report.ended_jobs.size(), kLostJobsMax);
+  EXPECT_EQ(report.lost_ids_end, 100 + kLostJobsMax) << "of all, not of the named ones";
+}
+
+TEST_F(RecoveryErrorsTest, IdsThatALostBatchReservedAreKnown) {
+  {
+    auto store = Open();
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    for (const char* payload : {"the record that is damaged", "new"}) {
+      Batch batch;
+      batch.Put(Table::kTimers, Key(7), payload);
+      batch.Put(Table::kMeta, kIdHighWaterMarkKey, EncodeNumber(kIdHighWaterMarkKey, 1'000'001));
+      ASSERT_TRUE((*store)->Commit(batch).ok());
+    }
+  }
+  const std::string whole = ReadFile(Log());
+  WriteFile(Log(), Flipped(whole, whole.find("the record that is damaged")));
+  RecoveryReport report;
+  ASSERT_TRUE(RecoverLogs(path(), LogRepair::kShowLoss, &report).ok());
+  EXPECT_EQ(report.lost_ids_end, 1'000'001U);
 }
 
 TEST_F(RecoveryErrorsTest, FilesThatAreNoLogsAreLeftAlone) {
