@@ -110,8 +110,9 @@ StatusOr<VerifyResult> RepairAll(storage::JobStore* store,
 
 StatusOr<VerifyResult> Repair(const std::string& data_dir) {
   storage::RecoveryReport recovery;
-  DELAYD_ASSIGN_OR_RETURN(const auto store,
-                          storage::OpenRocksJobStore({.path = data_dir}, &recovery));
+  DELAYD_ASSIGN_OR_RETURN(
+      const auto store,
+      storage::OpenRocksJobStore({.path = data_dir, .must_exist = true}, &recovery));
   DELAYD_ASSIGN_OR_RETURN(VerifyResult result, RepairAll(store.get()));
   result.notes = recovery.Lines();
   DELAYD_RETURN_IF_ERROR(store->Close());
@@ -179,7 +180,8 @@ StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
   RecoverResult result;
   DELAYD_ASSIGN_OR_RETURN(
       const auto store,
-      storage::OpenRocksJobStore({.path = data_dir, .accept_loss = true}, &report));
+      storage::OpenRocksJobStore({.path = data_dir, .must_exist = true, .accept_loss = true},
+                                 &report));
   // Whether or not a loss was found: an earlier run may have been cut short between its loss and
   // this.
   DELAYD_RETURN_IF_ERROR(storage::RaiseMarksAfterLoss(report, store.get()));

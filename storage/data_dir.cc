@@ -178,6 +178,18 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
   return DataDir(path, lock.Release());
 }
 
+Status DataDir::RequireStore(const std::string& raw_path) {
+  const DataDir look(WithoutTrailingSlashes(raw_path), -1);
+  bool holds_store = false;
+  if (::access(look.path().c_str(), F_OK) == 0 || errno != ENOENT) {
+    DELAYD_ASSIGN_OR_RETURN(holds_store, look.HoldsStore());
+  }
+  return holds_store ? OkStatus()
+                     : NotFound("data directory " + look.path() +
+                                    " holds no store; is its disk mounted? else check the path",
+                                "no_store");
+}
+
 DataDir::DataDir(DataDir&& other) noexcept
     : path_(std::move(other.path_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
 

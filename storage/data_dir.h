@@ -4,8 +4,8 @@
 //   FORMAT        "delayd-store schema 1": written last when a store is made, so from then on a
 //                 missing RocksDB file is damage and never "a new, empty store"
 //
-// Errors:  kFailedPrecondition "data_dir_in_use", "newer_schema", "data_dir_foreign"; kDataLoss
-//          "damaged_store"; kPermissionDenied or kUnavailable for what the system refuses.
+// Errors:  kNotFound "no_store"; kFailedPrecondition "data_dir_in_use", "newer_schema",
+//          "data_dir_foreign"; kDataLoss "damaged_store"; kPermissionDenied or kUnavailable for what the system refuses.
 // Threads: one.
 #pragma once
 
@@ -21,6 +21,11 @@ class DataDir {
  public:
   // Makes the directory (0700, and durable in its parent) when it is missing, and locks it.
   static StatusOr<DataDir> Acquire(const std::string& path);
+
+  // Ok when a store was made here, whole; else kNotFound, or what HoldsStore refuses. Makes
+  // nothing, not even the lock file: on the mount point of a disk that is not there nothing shall
+  // be left.
+  static Status RequireStore(const std::string& path);
 
   DataDir(DataDir&& other) noexcept;
   DataDir& operator=(DataDir&& other) noexcept;

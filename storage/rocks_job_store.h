@@ -25,6 +25,8 @@ namespace delayd::storage {
 
 struct RocksJobStoreOptions {
   std::string path;
+  // A directory without a store is refused (kNotFound "no_store"), and nothing is made there.
+  bool must_exist = false;
   // Test seam: null is the real machine; a fault-injecting environment takes its place in tests.
   rocksdb::Env* env = nullptr;
   uint64_t block_cache_bytes = uint64_t{64} << 20;

@@ -49,10 +49,6 @@ class ReadOnlyStore final : public JobReader {
   ReadOnlyStore& operator=(const ReadOnlyStore&) = delete;
 
   Status Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
-    DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
-    if (!holds_store) {
-      return NotFound("data directory " + dir_.path() + " holds no store");
-    }
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
     env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
@@ -64,7 +60,7 @@ class ReadOnlyStore final : public JobReader {
         db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
     db_.reset(db);
     DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot read data directory " + dir_.path()));
-    return CheckBatchNumber(*this, dir_.path(), holds_store, options.accept_loss, report);
+    return CheckBatchNumber(*this, dir_.path(), true, options.accept_loss, report);
   }
 
   Status Get(Table table, std::string_view key, std::string* value) const override {
@@ -135,6 +131,7 @@ StatusOr<std::unique_ptr<JobReader>> SnapshotRocksJobStore(const JobStore& store
 StatusOr<std::unique_ptr<JobReader>> OpenRocksJobReader(const RocksJobStoreOptions& options,
                                                         RecoveryReport* report) {
   RecoveryReport unread;
+  DELAYD_RETURN_IF_ERROR(DataDir::RequireStore(options.path));
   DELAYD_ASSIGN_OR_RETURN(DataDir dir, DataDir::Acquire(options.path));
   auto reader = std::make_unique<ReadOnlyStore>(std::move(dir));
   DELAYD_RETURN_IF_ERROR(reader->Open(options, report == nullptr ? &unread : report));

@@ -137,6 +137,21 @@ TEST(VerifyVerbTest, UsageAndPlacesThatCannotBeAreToldWithACure) {
   EXPECT_EQ(result.exit_code, 5) << result.err;
 }
 
+TEST(VerifyVerbTest, P9WhereNoStoreIsNoneIsMadeAndNoneIsCalledWhole) {
+  Daemon daemon;
+  const std::string mount_point = daemon.Path("mount_point");
+  fs::create_directory(mount_point);
+  for (const std::vector<std::string>& verb : std::vector<std::vector<std::string>>{
+           {"verify"}, {"verify", "--repair"}, {"recover"}, {"recover", "--accept-loss"}}) {
+    std::vector<std::string> args = verb;
+    args.insert(args.end(), {"--data-dir", mount_point});
+    const ProcessResult result = daemon.Ctl(args);
+    EXPECT_EQ(result.exit_code, 3) << result.out;
+    EXPECT_THAT(result.err, HasSubstr(mount_point + " holds no store; is its disk mounted?"));
+    EXPECT_TRUE(fs::is_empty(mount_point));
+  }
+}
+
 TEST(VerifyVerbTest, ADirectoryInUseIsRefused) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());

@@ -215,6 +215,25 @@ TEST_F(BackupTest, ReaderOfAnOpenStoreIsRefused) {
 TEST_F(BackupTest, ReaderOfAnEmptyDirectoryFindsNoStore) {
   const auto reader = OpenRocksJobReader({.path = dir_.Sub("empty")});
   EXPECT_EQ(reader.status().code(), StatusCode::kNotFound);
+  EXPECT_FALSE(fs::exists(dir_.Sub("empty"))) << "a look makes no directory";
+}
+
+TEST_F(BackupTest, AStoreThatMustExistIsNotMadeWhereThereIsNone) {
+  const std::string mount_point = dir_.Sub("mount_point");
+  EXPECT_EQ(OpenRocksJobStore({.path = mount_point, .must_exist = true}).status().reason(),
+            "no_store");
+  EXPECT_FALSE(fs::exists(mount_point));
+  fs::create_directory(mount_point);
+  const auto store = OpenRocksJobStore({.path = mount_point + "/", .must_exist = true});
+  EXPECT_EQ(store.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(store.status().message(), HasSubstr(mount_point + " holds no store; is its disk"));
+  EXPECT_TRUE(fs::is_empty(mount_point));
+  std::ofstream(mount_point + "/000009.sst") << "a table without its store";
+  EXPECT_EQ(OpenRocksJobStore({.path = mount_point, .must_exist = true}).status().reason(),
+            "damaged_store");
+  store_.reset();
+  EXPECT_TRUE(
+      OpenRocksJobStore({.path = dir_.Sub("data"), .must_exist = true, .env = env_.get()}).ok());
 }
 
 }  // namespace
