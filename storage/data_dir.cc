@@ -49,14 +49,6 @@ class Fd {
   int fd_;
 };
 
-std::string ParentOf(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) {
-    return ".";
-  }
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 // A place where no directory can be, whatever the permissions.
 Status CannotBeThere(const std::string& path) {
   const int error = errno;
@@ -90,13 +82,6 @@ Status MakeDirectories(const std::string& path) {
     return CannotBeThere(path);
   }
   return SyncFile(parent);
-}
-
-std::string WithoutTrailingSlashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') {
-    path.pop_back();
-  }
-  return path;
 }
 
 Status WriteAll(int fd, std::string_view content, const std::string& path) {
@@ -290,6 +275,21 @@ Status WriteFileDurably(const std::string& path, const std::string& content) {
   }
   DELAYD_CRASH_POINT("file/renamed");
   return SyncFile(ParentOf(path));
+}
+
+std::string WithoutTrailingSlashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') {
+    path.pop_back();
+  }
+  return path;
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) {
+    return ".";
+  }
+  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 Status SyncFile(const std::string& path) {

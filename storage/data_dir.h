@@ -5,7 +5,8 @@
 //                 missing RocksDB file is damage and never "a new, empty store"
 //
 // Errors:  kNotFound "no_store"; kFailedPrecondition "data_dir_in_use", "newer_schema",
-//          "data_dir_foreign"; kDataLoss "damaged_store"; kPermissionDenied or kUnavailable for what the system refuses.
+//          "data_dir_foreign"; kDataLoss "damaged_store"; kPermissionDenied or kUnavailable for
+//          what the system refuses.
 // Threads: one.
 #pragma once
 
@@ -61,6 +62,9 @@ Status WriteFormatFile(const std::string& directory);
 
 // Replaces `path` by `content`: after a crash it holds the old or the new, whole.
 Status WriteFileDurably(const std::string& path, const std::string& content);
+std::string WithoutTrailingSlashes(std::string path);
+// Of a path without trailing slashes.
+std::string ParentOf(const std::string& path);
 // fsync of a file or a directory.
 Status SyncFile(const std::string& path);
 // Nothing when there is no such file.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -26,9 +27,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// It is written to, and read to be fsynced.
 Status CheckParent(const std::string& directory) {
-  const std::string parent = fs::path(directory).lexically_normal().parent_path().string();
-  if (::access(parent.c_str(), W_OK | X_OK) == 0) {
+  const std::string parent = ParentOf(directory);
+  if (::access(parent.c_str(), R_OK | W_OK | X_OK) == 0) {
     return OkStatus();
   }
   const std::string cause =
@@ -38,6 +40,49 @@ Status CheckParent(const std::string& directory) {
   }
   return PermissionDenied(cause + "; let the daemon write to " + parent +
                           " (its owner and mode, and ReadWritePaths= of its service)");
+}
+
+// May this stand in a copy that RocksDB has begun?
+bool IsPartOfCopy(std::string_view name) {
+  const auto is_number = [](std::string_view text) {
+    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+  };
+  for (const std::string_view prefix : {"MANIFEST-", "OPTIONS-"}) {
+    if (name.starts_with(prefix)) {
+      return is_number(name.substr(prefix.size()));
+    }
+  }
+  const size_t dot = name.find('.');
+  const std::string_view ending = dot == std::string_view::npos ? "" : name.substr(dot);
+  return name == "CURRENT" || (is_number(name.substr(0, dot)) &&
+                               (ending == ".sst" || ending == ".log" || ending == ".dbtmp"));
+}
+
+// RocksDB builds the copy beside its place and first removes every file that is there: what a
+// backup that was cut short has left, and whatever else somebody keeps under that name.
+Status CheckStaging(const std::string& directory) {
+  const std::string staging = directory + ".tmp";
+  const std::string cure = "; move it away, or name another directory for the backup";
+  std::error_code error;
+  if (!fs::exists(fs::symlink_status(staging, error))) {
+    return OkStatus();
+  }
+  if (!fs::is_directory(fs::symlink_status(staging, error))) {
+    return AlreadyExists("cannot back up to " + directory + ": " + staging +
+                         ", where the copy would be built, is no directory" + cure);
+  }
+  for (fs::directory_iterator it(staging, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (!IsPartOfCopy(name) || it->is_directory(error)) {
+      return AlreadyExists("cannot back up to " + directory + ": " + staging +
+                           ", where the copy would be built, holds " + name +
+                           ", which no backup has left" + cure);
+    }
+  }
+  if (error) {
+    return Unavailable("cannot read " + staging + ": " + error.message(), "storage_io");
+  }
+  return OkStatus();
 }
 
 // The newest log is copied while it is written, page by page, with the zeroes that stand ahead of
@@ -70,7 +115,8 @@ Status CutAtFirstHole(const std::string& directory) {
 
 }  // namespace
 
-Status RocksJobStore::BackUpTo(const std::string& directory) {
+Status RocksJobStore::BackUpTo(const std::string& path) {
+  const std::string directory = WithoutTrailingSlashes(path);
   if (db_ == nullptr) {
     return FailedPrecondition("the store is closed", "store_closed");
   }
@@ -79,6 +125,7 @@ Status RocksJobStore::BackUpTo(const std::string& directory) {
     return AlreadyExists("backup directory " + directory + " exists; name a new one");
   }
   DELAYD_RETURN_IF_ERROR(CheckParent(directory));
+  DELAYD_RETURN_IF_ERROR(CheckStaging(directory));
   // Read before the copy is taken: the copy has reached at least this.
   uint64_t number = 0;
   std::string value;
@@ -105,6 +152,8 @@ Status RocksJobStore::BackUpTo(const std::string& directory) {
   if (error) {
     return Unavailable("cannot read " + directory + ": " + error.message(), "storage_io");
   }
+  // The rename from where it was built: FORMAT never stands under that other name.
+  DELAYD_RETURN_IF_ERROR(SyncFile(ParentOf(directory)));
   DELAYD_CRASH_POINT("backup/synced");
   // Last: without it the copy is not taken for a store.
   return WriteFormatFile(directory);

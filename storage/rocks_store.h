@@ -146,7 +146,7 @@ class RocksJobStore final : public JobStore {
   Status Commit(const Batch& batch, const OnDurable& on_durable) override;
   Status Close() override;
 
-  Status BackUpTo(const std::string& directory);
+  Status BackUpTo(const std::string& path);
   StatusOr<std::unique_ptr<JobReader>> Snapshot() const;
   RocksFigures Figures() const;  // rocks_figures.cc
 

@@ -92,6 +92,46 @@ TEST_F(BackupTest, BackupIntoNowhereNamesTheDirectory) {
   EXPECT_THAT(status.message(), HasSubstr(dir_.Sub("no/such/place")));
 }
 
+// RocksDB builds the copy in DIR.tmp, and removes every file that it finds there first.
+TEST_F(BackupTest, P9WhatStandsWhereTheCopyIsBuiltIsNotRemoved) {
+  Commit(1, 5);
+  const std::string staging = dir_.Sub("backup.tmp");
+  const auto back_up = [this] {
+    return BackUpRocksJobStore(store_.get(), dir_.Sub("backup") + "//");
+  };
+  for (const char* name : {"FORMAT", "notes.txt", "LOCK", "12.sst.old", "MANIFEST-", "x.log"}) {
+    fs::create_directory(staging);
+    std::ofstream(staging + "/" + name) << "somebody's";
+    std::ofstream(staging + "/000012.sst") << "somebody's";
+    const Status status = back_up();
+    EXPECT_EQ(status.code(), StatusCode::kAlreadyExists) << name;
+    EXPECT_THAT(status.message(), HasSubstr(staging + ", where the copy would be built"));
+    EXPECT_THAT(status.message(), HasSubstr(std::string("holds ") + name));
+    EXPECT_TRUE(fs::exists(staging + "/" + name));
+    EXPECT_TRUE(fs::exists(staging + "/000012.sst"));
+    fs::remove_all(staging);
+  }
+  std::ofstream(staging) << "a file";
+  EXPECT_THAT(back_up().message(), HasSubstr("is no directory"));
+  fs::remove(staging);
+  fs::create_directories(staging + "/000013.sst");
+  EXPECT_EQ(back_up().code(), StatusCode::kAlreadyExists) << "a directory with a file's name";
+  fs::remove_all(staging);
+}
+
+TEST_F(BackupTest, WhatABackupThatWasCutShortHasLeftIsReplaced) {
+  Commit(1, 5);
+  fs::create_directory(dir_.Sub("backup.tmp"));
+  for (const char* name :
+       {"000012.sst", "000013.log", "MANIFEST-000004", "CURRENT", "OPTIONS-000007", "4.dbtmp"}) {
+    std::ofstream(dir_.Sub("backup.tmp") + "/" + name) << "half";
+  }
+  const Status status = BackUpRocksJobStore(store_.get(), dir_.Sub("backup") + "/");
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_FALSE(fs::exists(dir_.Sub("backup.tmp")));
+  EXPECT_EQ(Rows(*Open("backup"), Table::kTimers), 5U);
+}
+
 TEST_F(BackupTest, BackupTakenWhileCommitsRunIsACutBetweenTwoBatches) {
   std::thread committer([this] { Commit(1, 300); });
   for (int i = 0; i < 3; ++i) {
