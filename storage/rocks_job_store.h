@@ -31,6 +31,8 @@ struct RocksJobStoreOptions {
   rocksdb::Env* env = nullptr;
   uint64_t block_cache_bytes = uint64_t{64} << 20;
   uint64_t wal_bytes_max = uint64_t{64} << 20;
+  // A MANIFEST of more bytes is begun anew with what it amounts to.
+  uint64_t manifest_bytes_max = uint64_t{16} << 20;
   // Files of more bytes are removed by so many at a time (storage/gradual_removal.h).
   uint64_t removal_step_bytes = uint64_t{4} << 20;
   // After so many far jobs were cancelled, what they leave behind is worth a compaction.

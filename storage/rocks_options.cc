@@ -74,6 +74,8 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::E
   db.paranoid_checks = true;
   // The log is replayed at about 50 MB/s: its size is the time a restart takes.
   db.max_total_wal_size = options.wal_bytes_max;
+  // It is read three times at each start; RocksDB's own limit is a GiB.
+  db.max_manifest_file_size = options.manifest_bytes_max;
   // One flush and one compaction, and a second one only when level 0 fills up: behind a long
   // compaction of timers the small tables would wait until writes are slowed down for them. 7.8
   // retries failed flushes wrongly from 8 on.

@@ -65,6 +65,7 @@ class IoFaultLife {
     return OpenRocksJobStore({.path = dir_.Sub("data"),
                               .env = env_.get(),
                               .wal_bytes_max = 8192,
+                              .manifest_bytes_max = 2048,
                               .removal_step_bytes = 4096});
   }
 

@@ -72,6 +72,7 @@ class Life {
     return OpenRocksJobStore({.path = dir_.Sub("data"),
                               .env = env_.get(),
                               .wal_bytes_max = 65536,
+                              .manifest_bytes_max = 2048,
                               .removal_step_bytes = 4096});
   }
 

@@ -248,6 +248,41 @@ TEST_F(RecoveryTest, TornManifestTailIsCut) {
   EXPECT_EQ(report_.cuts.at(0).file, fs::path(file).filename().string());
 }
 
+// RocksDB begins a MANIFEST anew when it has grown; here after each record.
+TEST_F(RecoveryTest, P1AManifestThatIsBegunAnewWhileTheStoreRunsLosesNothing) {
+  constexpr uint64_t kBatches = 100;
+  const RocksJobStoreOptions options{.path = path(),
+                                     .env = env_.get(),
+                                     .wal_bytes_max = 8192,
+                                     .manifest_bytes_max = 1,
+                                     .removal_step_bytes = 256};
+  std::string first;
+  {
+    auto store = OpenRocksJobStore(options);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    first = ReadFile(path() + "/CURRENT");
+    for (uint64_t number = 1; number <= kBatches; ++number) {
+      Batch batch;
+      batch.Put(Table::kTimers, Key(number), std::string(500, 'x'));
+      batch.Put(Table::kMeta, kBatchNumberKey, EncodeNumber(kBatchNumberKey, number));
+      ASSERT_TRUE((*store)->Commit(batch).ok());
+    }
+    ASSERT_TRUE(BackUpRocksJobStore(store->get(), dir_.Sub("backup")).ok());
+  }
+  const std::string current = ReadFile(path() + "/CURRENT");
+  EXPECT_NE(current, first);
+  const std::string manifest = path() + "/" + current.substr(0, current.size() - 1);
+  WriteFile(manifest, ReadFile(manifest) + "torn");
+  for (const std::string& directory : {path(), dir_.Sub("backup")}) {
+    RecoveryReport report;
+    const auto store = OpenRocksJobStore({.path = directory, .env = env_.get()}, &report);
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    EXPECT_EQ(Jobs(**store).size(), kBatches);
+    EXPECT_GT(report.oldest_log_needed, 0U) << "a new MANIFEST says it from its first records on";
+    EXPECT_EQ(report.cuts.size(), directory == path() ? 1U : 0U);
+  }
+}
+
 TEST_F(RecoveryTest, P9CurrentThatNamesNoManifestIsRefused) {
   Commit(1, 3);
   const std::string whole = ReadFile(path() + "/CURRENT");
