@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -237,7 +239,7 @@ class Recovery {
     return ScanLogFile(path, {.visit_lost = collect, .all_is_lost = all_is_lost});
   }
 
-  // Copies the log aside and cuts it at the damage.
+  // Copies aside what goes, with a loss the whole log, and cuts it at the damage.
   Status Cut(const ScannedLog& log, uint64_t batches_lost) {
     const std::string path = directory_ + "/" + log.name;
     const uint64_t offset = *log.scan.damaged_at;
@@ -250,8 +252,9 @@ class Recovery {
                             .batches_lost = batches_lost};
     if (repair_ == LogRepair::kTornTails || repair_ == LogRepair::kAcceptLoss) {
       cut.copy = std::string(kCopyDirectory) + "/" + log.name + "." + std::to_string(offset);
-      DELAYD_RETURN_IF_ERROR(CopyDurably(
-          path, directory_ + "/" + std::string(kCopyDirectory), directory_ + "/" + cut.copy));
+      cut.copy_is_whole = report_->lost_batches > 0;
+      const uint64_t copy_from = cut.copy_is_whole ? 0 : offset;
+      DELAYD_RETURN_IF_ERROR(CopyDurably(path, copy_from, log.scan.bytes - copy_from, cut.copy));
       DELAYD_CRASH_POINT("recovery/copied");
       if (::truncate(path.c_str(), static_cast<off_t>(offset)) != 0) {
         return PosixError("cannot cut", path);
@@ -263,13 +266,28 @@ class Recovery {
     return OkStatus();
   }
 
-  static Status CopyDurably(const std::string& from,
-                            const std::string& directory,
-                            const std::string& to) {
+  // So many bytes, which are all that stands in `from` behind `offset`, into `name` in the data
+  // directory.
+  Status CopyDurably(const std::string& from,
+                     uint64_t offset,
+                     uint64_t bytes,
+                     const std::string& name) {
+    const std::string directory = directory_ + "/" + std::string(kCopyDirectory);
+    const std::string to = directory_ + "/" + name;
     std::error_code error;
     fs::create_directory(directory, error);
     if (!error) {
-      fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+      errno = 0;
+      std::ifstream in(from, std::ios::binary);
+      std::ofstream out(to, std::ios::binary | std::ios::trunc);
+      in.seekg(static_cast<std::streamoff>(offset));
+      out << in.rdbuf();
+      // What cannot be read looks like the end of the file.
+      const auto copied = static_cast<uint64_t>(out.tellp());
+      out.close();
+      if (!in || !out || copied != bytes) {
+        error.assign(errno != 0 ? errno : EIO, std::generic_category());
+      }
     }
     if (error) {
       return Unavailable(
@@ -350,8 +368,12 @@ std::vector<std::string> RecoveryReport::Lines() const {
     line += cut.batches_lost == 0
                 ? std::string(", the unanswered write that the last stop tore")
                 : ", with " + std::to_string(cut.batches_lost) + " acknowledged batches";
-    lines.push_back(line +
-                    (cut.copy.empty() ? "; left as it is" : "; the file as it was is " + cut.copy));
+    if (cut.copy.empty()) {
+      lines.push_back(line + "; left as it is");
+    } else {
+      lines.push_back(line + (cut.copy_is_whole ? "; the file as it was is " : "; they are in ") +
+                      cut.copy);
+    }
   }
   if (lost_batches > 0) {
     const bool changed =

@@ -1,7 +1,7 @@
 // storage/recovery.h — what is done to the logs of a store before RocksDB opens it, and the account
 // of it.
 //
-// A torn tail (no whole record behind it) is an unanswered write: the log is copied aside, cut, and
+// A torn tail (no whole record behind it) is an unanswered write: it is copied aside, cut, and
 // reported. Anything else is damage to acknowledged data: refused, with file and offset, unless the
 // operator accepted the loss.
 //
@@ -27,7 +27,9 @@ struct RecoveryReport {
     uint64_t offset = 0;        // what stood from here on is gone
     uint64_t bytes = 0;         // so many
     uint64_t batches_lost = 0;  // whole, acknowledged ones among them; 0 for a torn tail
-    std::string copy;           // the file as it was, or empty when nothing was cut off
+    // Of what was cut off, or of the file as it was; empty when nothing was cut off.
+    std::string copy;
+    bool copy_is_whole = false;
   };
 
   std::vector<Cut> cuts;

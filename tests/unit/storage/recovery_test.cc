@@ -80,9 +80,12 @@ TEST_F(RecoveryTest, TornTailIsCutCopiedAndReported) {
   ASSERT_EQ(report_.cuts.size(), 1U);
   EXPECT_EQ(report_.cuts[0].batches_lost, 0U);
   EXPECT_EQ(report_.batch_number, 4U);
-  EXPECT_EQ(ReadFile(path() + "/" + report_.cuts[0].copy), whole.substr(0, whole.size() - 3));
+  const uint64_t offset = report_.cuts[0].offset;
+  EXPECT_EQ(ReadFile(path() + "/" + report_.cuts[0].copy),
+            whole.substr(offset, whole.size() - 3 - offset))
+      << "what was cut off, and not the log before it, which is replayed";
   ASSERT_EQ(report_.Lines().size(), 1U);
-  EXPECT_THAT(report_.Lines()[0], AllOf(HasSubstr(".log: cut"), HasSubstr("damaged/")));
+  EXPECT_THAT(report_.Lines()[0], AllOf(HasSubstr(".log: cut"), HasSubstr("they are in damaged/")));
 }
 
 TEST_F(RecoveryTest, GarbageBehindTheEndIsCut) {
@@ -149,6 +152,7 @@ TEST_F(RecoveryTest, AcceptedLossIsCountedNamedAndKeptAside) {
   ASSERT_EQ(report_.lost_jobs.size(), behind);
   EXPECT_EQ(report_.lost_jobs.back(), JobId{30});
   EXPECT_EQ(ReadFile(path() + "/" + report_.cuts.at(0).copy), damaged);
+  EXPECT_THAT(report_.Lines(), ::testing::Contains(HasSubstr("the file as it was is damaged/")));
   EXPECT_THAT(report_.Lines(), ::testing::Contains(HasSubstr("lost by the operator's word")));
   EXPECT_TRUE(Open().ok()) << "the next start is an ordinary one";
 }
