@@ -70,7 +70,10 @@ class RecoverVerb final : public Verb {
     }
     if (!result.damaged) {
       out << "nothing acknowledged is lost"
-          << (result.notes.empty() ? "" : "; the next start repairs the rest by itself") << '\n';
+          << (result.notes.empty() || result.changed
+                  ? ""
+                  : "; the next start repairs the rest by itself")
+          << '\n';
       return;
     }
     PrintIds(result.changed ? "jobs gone" : "jobs that would be gone", result.gone, out);
