@@ -182,10 +182,15 @@ StatusOr<std::vector<JobView>> Api::Lease(std::string_view queue,
 
 StatusOr<JobView> Api::ChangeLease(std::string_view token,
                                    std::string_view action,
-                                   const protocol::LeaseChange& change) {
+                                   const protocol::LeaseChange& change,
+                                   std::optional<Millis> at_most) {
   const std::string target =
       "/v1/leases/" + protocol::PercentEncode(token) + "/" + std::string(action);
-  return CallForJob("POST", target, protocol::LeaseChangeToJson(change));
+  const Millis less = std::min(at_most.value_or(timeout_), timeout_) - timeout_;
+  DELAYD_ASSIGN_OR_RETURN(
+      const std::string answer,
+      Call("POST", target, kJson, protocol::LeaseChangeToJson(change), less));
+  return Understood(protocol::ParseJob(answer));
 }
 
 StatusOr<protocol::ChangedMany> Api::ChangeMany(std::string_view action,

@@ -73,7 +73,8 @@ class Api {
   // `action` is ack, nack, bury or extend.
   StatusOr<JobView> ChangeLease(std::string_view token,
                                 std::string_view action,
-                                const protocol::LeaseChange& change);
+                                const protocol::LeaseChange& change,
+                                std::optional<Millis> at_most = std::nullopt);  // less than always
 
   // One step; `action` is cancel, reschedule or kick.
   StatusOr<protocol::ChangedMany> ChangeMany(std::string_view action,

@@ -171,7 +171,8 @@ _delayctl() {
     if [[ $line == ':files' ]]; then
       compopt -o default 2> /dev/null
     else
-      COMPREPLY+=("${line%%$'\t'*}")
+      printf -v line %q "${line%%$'\t'*}"
+      COMPREPLY+=("$line")
     fi
   done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
 }

@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/clock.h"
+#include "cli/job_handler.h"
 #include "protocol/nearest.h"
 
 #include <sys/syscall.h>
@@ -150,7 +151,8 @@ Status Handler::Start(const std::vector<std::string>& command,
   if (error != 0) {
     pid_ = -1;
     return InvalidArgument("cannot run " + protocol::Quoted(command.front()) + ": " +
-                           ErrnoText(error) + "; check its path and rights");
+                               ErrnoText(error) + "; check its path and rights",
+                           error == E2BIG ? kJobTooLarge : "");
   }
   // The wrapper of glibc 2.36 has C++ linkage by mistake and does not link.
   pid_fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));

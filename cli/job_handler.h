@@ -24,6 +24,9 @@ struct Verdict {
   bool counts_as_attempt = true;               // of a nack; false: it was not the job's fault
 };
 
+// Why Start refused, where it was the job's fault.
+inline constexpr const char* kJobTooLarge = "job_too_large";
+
 // One job being handled. Destroying it ends it without ceremony.
 class JobRun {
  public:

@@ -96,7 +96,10 @@ class Worker::Slot {
     StatusOr<std::unique_ptr<JobRun>> run = handler_->Start(job);
     const Verdict verdict =
         run.ok() ? Watch(job, run->get())
-                 : Verdict{"nack", std::string(run.status().message()), kStartRetry, false};
+                 : Verdict{"nack",
+                           std::string(run.status().message()),
+                           kStartRetry,
+                           run.status().reason() == kJobTooLarge};
     const std::string outcome = verdict.action.empty() ? verdict.error : Finish(job, verdict);
     worker_.context_->console.Say("job " + std::to_string(ToInt(job.id)) +
                                   (job.key.empty() ? "" : " " + EscapeControls(job.key)) +
@@ -109,7 +112,7 @@ class Worker::Slot {
   Verdict Watch(const JobView& job, JobRun* run) {
     const Millis lease = options_.lease.value_or(job.lease);
     const Millis extend_every = std::max(kExtendEveryMin, lease / 2);
-    BootTime extend_at = Now() + extend_every;
+    BootTime extend_at = Now() + std::min(extend_every, lease);
     BootTime lease_end = Now() + lease;
     const BootTime kill_at =
         options_.handler_timeout.has_value() ? Now() + *options_.handler_timeout : BootTime::max();
@@ -131,7 +134,8 @@ class Worker::Slot {
             "handler timed out after " + protocol::FormatDuration(*options_.handler_timeout)};
       }
       const BootTime asked = Now();
-      const Status extended = Extend(job);
+      // A daemon that hangs must not keep us from looking at the clock.
+      const Status extended = Extend(job, std::min(lease_end, kill_at) - asked);
       if (extended.ok()) {
         extend_at = Now() + extend_every;
         lease_end = asked + lease;
@@ -149,11 +153,13 @@ class Worker::Slot {
     }
   }
 
-  Status Extend(const JobView& job) {
+  Status Extend(const JobView& job, Millis at_most) {
     protocol::LeaseChange change;
     change.lease = options_.lease;
     const Status status =
-        api_->ChangeLease(FormatLeaseToken(*job.lease_token), "extend", change).status();
+        api_->ChangeLease(
+                FormatLeaseToken(*job.lease_token), "extend", change, std::max(at_most, Millis(1)))
+            .status();
     if (status.ok()) {
       worker_.ReportBack();
     }

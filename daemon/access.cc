@@ -12,6 +12,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/file_mode.h"
 #include "daemon/unique_fd.h"
 #include "protocol/nearest.h"
 
@@ -99,7 +100,7 @@ std::string ErrnoText() {
   return std::generic_category().message(errno);
 }
 
-// The whole file, which nobody but its owner and group may be able to read.
+// The whole file, which nobody but its owner and another group than ours may be able to read.
 StatusOr<std::string> ReadSecret(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
 
@@ -112,6 +113,12 @@ StatusOr<std::string> ReadSecret(const std::string& path) {
     return PermissionDenied("the token file " + path +
                             " can be read or written by everybody; run 'chmod o-rw " + path +
                             "' and make new tokens");
+  }
+  if (IsOpenToOwnGroup(info)) {
+    return PermissionDenied("the token file " + path +
+                            " can be read or written by the daemon's group, which is that of its "
+                            "socket's users; run 'chown delayd " +
+                            path + " && chmod 400 " + path + "' and make new tokens");
   }
   std::string text(kTokenFileBytesMax + 1, '\0');
   size_t size = 0;
@@ -147,8 +154,9 @@ Peer ReadPeer(int fd) {
   Peer peer;
   ucred who{};
   socklen_t size = sizeof who;
-  // On TCP the call succeeds and says nobody (pid 0).
-  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid == 0) {
+  // On TCP the call succeeds and says nobody.
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 ||
+      who.uid == static_cast<uid_t>(-1)) {
     return peer;
   }
   peer.known = true;

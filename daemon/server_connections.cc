@@ -58,7 +58,9 @@ void Server::Loop::AcceptFrom(Door* door) {
       break;
     }
     ++figures_.accepted;
-    if (connections_.size() >= options_.connections_max) {
+    // Some are kept for this machine: a network must not be able to lock its operator out.
+    const size_t kept = door->listener.is_tcp() ? options_.connections_max / 8 : 0;
+    if (connections_.size() + kept >= options_.connections_max) {
       ++figures_.refused;
       // One try: so little fits any socket's buffer.
       [[maybe_unused]] const ssize_t sent = ::send(

@@ -85,8 +85,9 @@ bool TrustedClock::Tend() {
 bool TrustedClock::IsSynchronised() const {
   const std::optional<WallTime> at = synchronised_at_();
   const Now raw = machine_->Sample();
-  return at && *at <= raw.wall &&
-         (state() != engine::ClockState::kHeld || *at > raw.wall - watch_.difference());
+  const WallTime since = state() == engine::ClockState::kHeld ? raw.wall - watch_.difference()
+                                                              : suspect_since_ - Millis(1);
+  return at && *at <= raw.wall && *at > since;
 }
 
 std::optional<BootTime> TrustedClock::wake() const {
@@ -120,6 +121,7 @@ void TrustedClock::LogChange() const {
     return;
   }
   logged_ = state();
+  suspect_since_ = machine_->Sample().wall;
   if (logged_ == engine::ClockState::kTrusted) {
     log::Info("the clock is believed again");
   } else {

@@ -62,6 +62,7 @@ class TrustedClock final : public Clock {
   // Sample is const to everybody who asks for the time, and yet learns from each answer.
   mutable engine::ClockWatch watch_;
   mutable engine::ClockState logged_ = engine::ClockState::kTrusted;
+  mutable WallTime suspect_since_;  // as the clock shows it
   BootTime next_question_;
 };
 

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/check.h"
+#include "base/file_mode.h"
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -53,6 +54,12 @@ Status CheckKeyFile(const std::string& path) {
     return PermissionDenied("the key " + path +
                             " can be read or written by everybody; run 'chmod o-rw " + path +
                             "' and make a new one");
+  }
+  if (IsOpenToOwnGroup(info)) {
+    return PermissionDenied("the key " + path +
+                            " can be read or written by the daemon's group, which is that of its "
+                            "socket's users; run 'chown delayd " +
+                            path + " && chmod 400 " + path + "' and make a new one");
   }
   return OkStatus();
 }

@@ -66,6 +66,7 @@ BeanstalkSession::~BeanstalkSession() {
 }
 
 void BeanstalkSession::SetPeer(Peer peer) {
+  is_strange_ = !peer.known;
   const Access* access = hub_->options().access;
   if (access != nullptr &&
       (access->RoleOf(peer) < Role::kEnqueue || (!peer.known && access->has_tokens()))) {
@@ -118,8 +119,12 @@ std::optional<SessionRequest> BeanstalkSession::Begin(const Command& command, co
   if (command.refusal != Refusal::kNone) {
     text->append(delayd::beanstalk::TextOf(command.refusal));
     Finish(slot);
+    if (is_strange_) {
+      Stop();
+    }
     return std::nullopt;
   }
+  is_strange_ = false;
   hub_->Count(command.verb);
   if (std::optional<engine::Command> order = OrderOf(command, now, text)) {
     return SessionRequest{last_tag(), std::move(*order)};

@@ -157,6 +157,9 @@ class BeanstalkSession final : public Session {
   bool input_ended_ = false;  // the client sends no more
   bool quit_ = false;
   bool stopped_ = false;
+  // Nothing said yet that makes sense, over TCP: a web page can make a browser send its request
+  // here, and the body of that may be commands.
+  bool is_strange_ = false;
   bool silent_ = false;  // an outcome is unknown: a reply, and whatever follows, would be a lie
   bool is_producer_ = false;
   bool is_worker_ = false;

@@ -165,26 +165,36 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
     Answer(request, valid);
     return;
   }
-  // Who has waited longer comes first.
+  // Who has waited longer comes first. Who still does has more to be looked through.
+  bool more = false;
+  const auto may_hand_out = [this](const std::string& name) {
+    const Queue* queue = queues_.Find(name);
+    return queue != nullptr && !queue->ready.empty() && MayHandOut(*queue);
+  };
   for (const std::string& name : command.queues) {
     if (Queue* queue = queues_.Find(name)) {
       ServeQueue(*queue);
+      more = more || (!queue->waiters.empty() && may_hand_out(name));
     }
   }
   pending_.BeginAccess();
-  Leased leased = HandOut(command);
-  if (!leased.jobs.empty() || (command.wait.count() == 0 && !cut_short_)) {
+  Leased leased;
+  if (!more) {
+    leased = HandOut(command);
+    more = cut_short_ && std::ranges::any_of(command.queues, may_hand_out);
+  }
+  if (!leased.jobs.empty() || (command.wait.count() == 0 && !more)) {
     Answer(request, Body(std::move(leased)));
     return;
   }
   const uint64_t id = next_waiter_++;
   const BootTime end =
-      now_.boot + std::max(command.wait, Millis(cut_short_ ? limits::kPassOverWaitMs : 0));
+      now_.boot + std::max(command.wait, Millis(more ? limits::kPassOverWaitMs : 0));
   for (const std::string& name : command.queues) {
     Queue& queue = FindOrCreateQueue(name);
     queue.waiters.push_back(id);
     WatchRate(queue);
-    if (cut_short_ && !queue.ready.empty()) {
+    if (more && !queue.ready.empty()) {
       ServeSoon(queue);
     }
   }
@@ -212,6 +222,16 @@ void EngineCore::ServeQueue(Queue& queue) {
     Answer(request, Body(std::move(leased)));
   }
   WatchRate(queue);
+  // Who does not wait was only kept until all was looked through.
+  const auto is_looked_through = [this](uint64_t id) {
+    const Lease& command = waiters_.at(id).command;
+    return command.wait.count() == 0 && std::ranges::none_of(command.queues, [this](const auto& name) {
+             return queues_.Find(name)->to_serve;
+           });
+  };
+  while (!queue.to_serve && !queue.waiters.empty() && is_looked_through(queue.waiters.front())) {
+    WaitOver(queue.waiters.front());
+  }
 }
 
 void EngineCore::ServeAll() {
@@ -274,7 +294,8 @@ void EngineCore::DoAbandon(const Abandon& command) {
 
 void EngineCore::DoEndWait(const EndWait& command) {
   for (const auto& [id, waiter] : waiters_) {
-    if (waiter.request == command.waiting) {
+    // One that does not wait is being looked through for, and answered then.
+    if (waiter.request == command.waiting && waiter.command.wait.count() != 0) {
       WaitOver(id);
       return;
     }

@@ -7,11 +7,17 @@
 namespace delayd::http {
 namespace {
 
+// One that waits may do so for an hour, and must not hold up what is asked behind it.
+bool IsLeaseAtOnce(const engine::Command& command) {
+  const auto* lease = std::get_if<engine::Lease>(&command);
+  return lease != nullptr && lease->wait.count() == 0;
+}
+
 bool HasLargeAnswer(const engine::Command& command) {
   return std::holds_alternative<engine::Show>(command) ||
          std::holds_alternative<engine::List>(command) ||
          std::holds_alternative<engine::ListQueues>(command) ||
-         std::holds_alternative<engine::Lease>(command);
+         std::holds_alternative<engine::LeaseJob>(command) || IsLeaseAtOnce(command);
 }
 
 }  // namespace
@@ -29,8 +35,10 @@ void HttpSession::Receive(std::string_view bytes) {
 // Before its body: what it may not ask is not worth the memory.
 std::optional<Response> HttpSession::RefuseHead(const Request& head) const {
   std::variant<Caller, Response> admitted = router_.Admit(peer_, head);
-  auto* refusal = std::get_if<Response>(&admitted);
-  return refusal != nullptr ? std::optional(std::move(*refusal)) : std::nullopt;
+  if (auto* refusal = std::get_if<Response>(&admitted)) {
+    return std::move(*refusal);
+  }
+  return router_.RefuseHead(head, std::get<Caller>(admitted).role);
 }
 
 std::optional<SessionRequest> HttpSession::Next(const Now& now) {
@@ -56,6 +64,8 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
     ended_ = !request.keep_alive;
     std::variant<Caller, Response> admitted = router_.Admit(peer_, request);
     if (const auto* refusal = std::get_if<Response>(&admitted)) {
+      // Who guesses tokens gets a connection for each, and no place to stay.
+      ended_ = slots_.back().close = true;
       slots_.back().route = Router::RouteNames().size();
       AnswerLast(*refusal);
       continue;

@@ -206,6 +206,20 @@ std::variant<Caller, Response> Router::Admit(const Peer& peer, const Request& re
   return *std::move(caller);
 }
 
+std::optional<Response> Router::RefuseHead(const Request& head, Role role) const {
+  const StatusOr<Target> target = ParseTarget(head.target);
+  if (!target.ok()) {
+    return ProblemResponse(target.status());
+  }
+  std::vector<std::string> captures;
+  for (const RouteEntry& route : kRoutes) {
+    if (route.method == head.method && Matches(route.path, target->segments, &captures)) {
+      return role < route.role ? std::optional(NotYourRole(role, route.role)) : std::nullopt;
+    }
+  }
+  return std::nullopt;  // Route has the words
+}
+
 std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
                                                         const Now& now,
                                                         size_t* number) const {
@@ -268,7 +282,11 @@ std::vector<std::pair<std::string_view, std::string_view>> Router::Routes() {
 
 size_t Router::BodyBytesMax(std::string_view target) const {
   constexpr size_t kSmall = size_t{64} * 1024;
-  return target.substr(0, target.find('?')) == "/v1/jobs" ? options_.body_bytes_max : kSmall;
+  const std::string_view path = target.substr(0, target.find('?'));
+  if (path == "/healthz" || path == "/readyz") {
+    return 0;  // which anybody may ask
+  }
+  return path == "/v1/jobs" ? options_.body_bytes_max : kSmall;
 }
 
 }  // namespace delayd::http

@@ -106,6 +106,8 @@ class Router {
   static std::vector<std::pair<std::string_view, std::string_view>> Routes();
 
   // Only jobs may come in bulk; every other body is small.
+  // Before its body has come: no such route, another method, or not for this role.
+  std::optional<Response> RefuseHead(const Request& head, Role role) const;
   size_t BodyBytesMax(std::string_view target) const;
 
  private:

@@ -427,6 +427,24 @@ TEST_F(BeanstalkSessionTest, APauseOfATubeThatNeverWasFilledEndsToo) {
   EXPECT_EQ(Send("pause-tube nobodys 0\r\n"), "NOT_FOUND\r\n");
 }
 
+TEST_F(BeanstalkSessionTest, AWebPageCannotSpeakIt) {
+  const std::string commands = "put 0 0 60 5\r\nevil!\r\ndelete 1\r\n";
+  for (const std::string& first : {"POST / HTTP/1.1\r\nHost: 127.0.0.1:11300\r\n\r\n" + commands,
+                                   "POST /" + std::string(300, 'x') + " HTTP/1.1\r\n\r\n" + commands,
+                                   std::string("\x16\x03\x01\0\n", 5) + commands}) {
+    BeanstalkSession session(&server_.hub());
+    session.SetPeer({});  // over TCP
+    session.Receive(first);
+    EXPECT_FALSE(session.Next({}).has_value()) << first;
+    EXPECT_TRUE(session.finished()) << first;
+    EXPECT_EQ(session.output().find("INSERTED"), std::string::npos);
+  }
+  BeanstalkSession client(&server_.hub());
+  client.SetPeer({});
+  client.Receive("list-tube-used\r\nnonsense\r\n" + commands);
+  EXPECT_TRUE(client.Next({}).has_value()) << "later mistakes are answered and forgiven";
+}
+
 TEST_F(BeanstalkSessionTest, AKeyIsUtf8) {
   EXPECT_EQ(Send("put-key 0 0 1000 1 M\xc3\xbcller\r\nx\r\n"), "INSERTED 1\r\n");
   EXPECT_EQ(Send("put-key 0 0 1000 1 M\xfcller\r\nx\r\n"), "BAD_FORMAT\r\nUNKNOWN_COMMAND\r\n");
