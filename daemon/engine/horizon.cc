@@ -248,17 +248,26 @@ void EngineCore::Sweep() {
 }
 
 std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {
-  if (far_begins_ == kNothingFar) {
-    return std::nullopt;  // a lagging queue waits for room, which a command makes
+  // The low-water mark does not go on by itself; the clocks do.
+  const WallTime latest = LatestKeyByClocks(now);
+  std::optional<Millis> wait;
+  const auto consider = [&wait](Millis until) {
+    wait = std::min(wait.value_or(Millis::max()), std::max(until, Millis(0)));
+  };
+  for (const QueueId id : lagging_) {
+    // What lies behind is due then. One that has ready jobs is looked at when they go, and without
+    // room it waits for room: a command makes both.
+    if (HasRoom() && queues_[id].ready.empty()) {
+      consider(queues_[id].frontier->first - latest);
+    }
   }
-  // Without room for the next page it is a matter of the first job there, when that is due. The
-  // low-water mark does not go on by itself; the clocks do.
-  if (loading_) {
-    return std::max(far_begins_ - LatestKeyByClocks(now), Millis(0));
+  if (far_begins_ != kNothingFar) {
+    // Without room for the next page it is a matter of the first job there, when that is due.
+    // Strictly nearer than half the horizon is what LoadAhead looks for.
+    consider(loading_ ? far_begins_ - latest
+                      : far_begins_ - options_.horizon / 2 - latest + Millis(1));
   }
-  const Millis until = far_begins_ - options_.horizon / 2 - LatestKeyByClocks(now);
-  // Strictly nearer than half the horizon is what LoadAhead looks for.
-  return std::max(until + Millis(1), Millis(0));
+  return wait;
 }
 
 }  // namespace delayd::engine

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "daemon/engine/engine.h"
 #include "daemon/engine/recent_index_rows.h"
@@ -74,6 +75,11 @@ class PendingChanges final : public storage::JobReader {
   bool open_is_empty() const { return open_ == nullptr; }
 
   size_t open_bytes() const { return open_ == nullptr ? 0 : open_->bytes(); }
+
+  // So large, with changes of so many jobs, that it is to be closed.
+  bool open_is_full(size_t jobs) const {
+    return jobs >= limits::kCommitOpsJobsMax || open_bytes() >= limits::kCommitBytesMax;
+  }
 
   uint64_t open_sequence() const { return open_sequence_; }
 

@@ -35,7 +35,7 @@ void EngineCore::Execute(RequestId request, Command command, const Now& now) {
         },
         command);
   }
-  if (open_jobs_ >= limits::kCommitOpsJobsMax || pending_.open_bytes() >= limits::kCommitBytesMax) {
+  if (pending_.open_is_full(open_jobs_)) {
     CloseBatch();
   }
 }
@@ -248,7 +248,17 @@ bool EngineCore::Advance(const Now& now) {
   // Before the wheels: what is loaded late fires in the order of its due time, among the others.
   const bool more_to_load = LoadAhead();
   size_t room = limits::kFireBatchMax;
-  room -= PopDue(boot_wheel_, ToMillis(now.boot), room);
+  size_t popped = 0;
+  do {
+    popped = PopDue(boot_wheel_, ToMillis(now.boot), std::min(room, limits::kPassOverMax));
+    room -= popped;
+    // Leases that end are written. Not while some of what was popped is in no wheel: a batch has the
+    // low-water mark.
+    if (pending_.open_is_full(open_jobs_)) {
+      CloseBatch();
+      room = 0;
+    }
+  } while (popped == limits::kPassOverMax && room > 0);
   if (room > 0) {
     room -= PopDue(wall_wheel_, ToMillis(now.wall), room);
   }

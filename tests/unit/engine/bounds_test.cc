@@ -208,6 +208,28 @@ TEST(BoundsTest, P10WhatWaitsForAQueueThatNeverWasLeavesNothingBehind) {
   EXPECT_EQ(queues, 1U);
 }
 
+TEST(BoundsTest, P10LeasesThatEndTogetherGoIntoBatchesOfTheUsualSize) {
+  EngineHarness harness;
+  const size_t count = 4000;
+  EnqueueMany(&harness, count, {.due = DueAfter{}});
+  for (size_t leased = 0; leased < count; leased += 1000) {
+    ASSERT_EQ(harness.LeaseNow(1000).size(), 1000U);
+  }
+  harness.clock().Advance(kHour);
+  size_t jobs = 0;
+  while (harness.engine().Advance(harness.now())) {
+  }
+  while (auto sealed = harness.engine().Seal(harness.now())) {
+    EXPECT_LE(sealed->jobs, 2 * limits::kCommitOpsJobsMax);
+    jobs += sealed->jobs;
+    ASSERT_TRUE(harness.store().Commit(*sealed->batch).ok());
+    harness.engine().Committed(sealed->sequence);
+  }
+  EXPECT_EQ(jobs, count);
+  harness.Restart();
+  EXPECT_EQ(harness.LeaseNow(1000).size(), 1000U);
+}
+
 TEST(FiredKeysTest, P10AJobThatFiresAgainAndAgainIsOneEntry) {
   FiredKeys keys;
   const WallTime due = WallFromMillis(1000);
