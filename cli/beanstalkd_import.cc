@@ -31,7 +31,23 @@ Status Unexpected(std::string_view command, const beanstalk::ServerReply& reply)
 
 }  // namespace
 
+// Drained into itself it would never end, and its jobs would lose their keys. A delete-key without
+// a key does nothing anywhere: delayd knows the verb and finds fault with the rest.
+Status BeanstalkdImport::RefuseDelayd() {
+  constexpr std::string_view kProbe = "delete-key ";
+  DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reply, source_->Call(kProbe));
+  if (reply.word() == "UNKNOWN_COMMAND") {
+    return OkStatus();
+  }
+  if (reply.word() == "BAD_FORMAT") {
+    return InvalidArgument(source_->address() + " is a delayd; use delayctl export and import",
+                           "usage");
+  }
+  return Unexpected("delete-key", reply);
+}
+
 Status BeanstalkdImport::Begin() {
+  DELAYD_RETURN_IF_ERROR(RefuseDelayd());
   DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Call("stats"));
   instance_ = beanstalk::StatsField(stats.body, "id");
   if (instance_.empty()) {

@@ -50,6 +50,7 @@ class BeanstalkdImport {
   enum class Which : uint8_t { kReady, kDelayed, kBuried };
 
   Status Begin();
+  Status RefuseDelayd();
   Status DrainReady();
   Status DrainHeads(const std::string& tube, Which which);
   StatusOr<bool> TakeHead(Which which);

@@ -173,6 +173,9 @@ class ImportVerb final : public Verb {
                                      const BeanstalkdImport::Counts& counts,
                                      Millis elapsed,
                                      Context* context) {
+    if (status.reason() == "usage") {
+      return context->Fail(status);  // it never began
+    }
     std::string text = "imported " + std::to_string(counts.imported) + " jobs in " +
                        RoughDuration(elapsed) + ", " + Rate(counts.imported, elapsed);
     if (counts.existed > 0) {

@@ -41,6 +41,8 @@ class Client {
   StatusOr<ServerReply> Read();
   StatusOr<ServerReply> Call(std::string_view command);
 
+  const std::string& address() const { return address_; }
+
  private:
   Client(std::string address, Millis timeout);
 

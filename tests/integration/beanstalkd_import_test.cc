@@ -1,6 +1,7 @@
 // delayctl import --from-beanstalkd: a real beanstalkd is drained, and each side is killed on the
 // way. Skipped where beanstalkd is not installed.
 #include <csignal>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -121,6 +122,21 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
               HasSubstr(R"("state":"ready")"));
   EXPECT_EQ(client.Call("delete 5"), "DELETED\r\n");
   EXPECT_EQ(LeftAtSource(), 0U);
+}
+
+TEST(ImportFromDelaydTest, IsRefusedAndChangesNothing) {
+  Daemon daemon;
+  const std::string beanstalk = daemon.Path("b.sock");
+  std::ofstream(daemon.Path("delayd.yaml")) << "beanstalk: { socket: " << beanstalk << " }\n";
+  ASSERT_TRUE(daemon.Start({"--config", daemon.Path("delayd.yaml")}));
+  daemon.CtlOk({"enqueue", "--queue", "orders", "--key", "order:1", "--in", "1h", "x"});
+  daemon.CtlOk({"enqueue", "--queue", "orders", "--key", "order:2", "x"});
+  const std::string before = daemon.CtlOk({"export"});
+  const ProcessResult result = daemon.Ctl({"import", "--from-beanstalkd", "unix:" + beanstalk});
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_EQ(result.err,
+            "delayctl: unix:" + beanstalk + " is a delayd; use delayctl export and import\n");
+  EXPECT_EQ(daemon.CtlOk({"export"}), before);
 }
 
 TEST_F(ImportTest, P3NoJobIsLostWhenTheSourceDies) {
