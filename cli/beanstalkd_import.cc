@@ -53,6 +53,11 @@ Status BeanstalkdImport::Begin() {
   if (instance_.empty()) {
     return Unexpected("stats", stats);
   }
+  return OkStatus();
+}
+
+Status BeanstalkdImport::WatchAllTubes() {
+  tubes_.clear();
   DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply list, source_->Call("list-tubes"));
   std::string_view rest = list.body;
   constexpr std::string_view kItem = "- ";
@@ -81,6 +86,19 @@ Status BeanstalkdImport::Begin() {
 
 Status BeanstalkdImport::Run() {
   DELAYD_RETURN_IF_ERROR(Begin());
+  uint64_t moved_before = 0;
+  do {
+    moved_before = moved();
+    DELAYD_RETURN_IF_ERROR(Pass());
+    DELAYD_RETURN_IF_ERROR(CountLeft());
+  } while (counts_.left.unreserved() > 0 && moved() > moved_before);
+  return OkStatus();
+}
+
+// One pass misses what comes while it goes on: jobs of tubes that are new, delayed ones of a paused
+// tube whose time has come, those that a worker gives back.
+Status BeanstalkdImport::Pass() {
+  DELAYD_RETURN_IF_ERROR(WatchAllTubes());
   DELAYD_RETURN_IF_ERROR(DrainReady());
   for (const std::string& tube : tubes_) {
     // The ready ones of a tube that is paused are not given to a reserve.
@@ -89,8 +107,7 @@ Status BeanstalkdImport::Run() {
     }
   }
   // What became ready meanwhile.
-  DELAYD_RETURN_IF_ERROR(DrainReady());
-  return CountReserved();
+  return DrainReady();
 }
 
 JobSpec BeanstalkdImport::SpecOf(uint64_t id, std::string_view stats, std::string body) const {
@@ -245,9 +262,15 @@ Status BeanstalkdImport::EnqueueOne(const JobSpec& spec) {
   return OkStatus();
 }
 
-Status BeanstalkdImport::CountReserved() {
+Status BeanstalkdImport::CountLeft() {
   DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Call("stats"));
-  counts_.reserved = Number(beanstalk::StatsField(stats.body, "current-jobs-reserved"));
+  const auto jobs = [&stats](const char* state) {
+    return Number(beanstalk::StatsField(stats.body, std::string("current-jobs-") + state));
+  };
+  counts_.left = {.ready = jobs("ready"),
+                  .delayed = jobs("delayed"),
+                  .buried = jobs("buried"),
+                  .reserved = jobs("reserved")};
   return OkStatus();
 }
 

@@ -29,11 +29,23 @@ namespace delayd::cli {
 
 class BeanstalkdImport {
  public:
+  // Jobs that are at the source still.
+  struct Left {
+    uint64_t ready = 0;
+    uint64_t delayed = 0;
+    uint64_t buried = 0;
+    uint64_t reserved = 0;  // in the hands of workers
+
+    uint64_t unreserved() const { return ready + delayed + buried; }
+
+    uint64_t all() const { return unreserved() + reserved; }
+  };
+
   struct Counts {
     uint64_t imported = 0;  // existed ones included
     uint64_t existed = 0;
     uint64_t taken = 0;  // enqueued here, and taken by a worker there before they could be deleted
-    uint64_t reserved = 0;  // left there, in the hands of workers
+    Left left;           // when the last pass was over
   };
 
   // `going_on` is asked between batches; not OK ends the import there.
@@ -42,6 +54,7 @@ class BeanstalkdImport {
                    std::function<Status(const Counts&)> going_on)
       : source_(source), api_(api), going_on_(std::move(going_on)) {}
 
+  // Passes over all tubes, until a pass leaves none but reserved jobs or finds none to move.
   Status Run();
 
   const Counts& counts() const { return counts_; }
@@ -51,13 +64,18 @@ class BeanstalkdImport {
 
   Status Begin();
   Status RefuseDelayd();
+  Status WatchAllTubes();
+  Status Pass();
   Status DrainReady();
   Status DrainHeads(const std::string& tube, Which which);
   StatusOr<bool> TakeHead(Which which);
   Status Move(const std::vector<JobSpec>& specs, const std::vector<uint64_t>& ids);
   StatusOr<size_t> EnqueueSome(std::span<const JobSpec> specs);
   Status EnqueueOne(const JobSpec& spec);
-  Status CountReserved();
+  Status CountLeft();
+
+  uint64_t moved() const { return counts_.imported - counts_.taken; }
+
   JobSpec SpecOf(uint64_t id, std::string_view stats, std::string body) const;
 
   beanstalk::Client* source_;

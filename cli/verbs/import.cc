@@ -90,7 +90,9 @@ class ImportVerb final : public Verb {
            "time to\n"
            "run and what is left of their delay; buried ones stay buried. Each is deleted there "
            "only when\n"
-           "it is durable here: if anything dies on the way, run it again.\n"
+           "it is durable here: if anything dies on the way, run it again. It goes on while jobs "
+           "come\n"
+           "in there; what workers there have reserved is left, counted, and makes exit code 1.\n"
            "\n"
            "Examples:\n"
            "  delayctl import orders.jsonl\n"
@@ -169,6 +171,13 @@ class ImportVerb final : public Verb {
     return ConcludeBeanstalkd(status, import.counts(), progress.elapsed(), context);
   }
 
+  static std::string StillThere(const BeanstalkdImport::Left& left) {
+    return std::to_string(left.all()) + " jobs are there still (" + std::to_string(left.ready) +
+           " ready, " + std::to_string(left.delayed) + " delayed, " + std::to_string(left.buried) +
+           " buried, " + std::to_string(left.reserved) + " reserved); run it again" +
+           (left.reserved > 0 ? " when the workers there are done" : "");
+  }
+
   static ExitCode ConcludeBeanstalkd(const Status& status,
                                      const BeanstalkdImport::Counts& counts,
                                      Millis elapsed,
@@ -196,12 +205,8 @@ class ImportVerb final : public Verb {
                                   status.message() + "; no job is lost, run it again for the rest",
                                   status.reason()));
     }
-    if (counts.reserved > 0) {
-      return context->Fail(Status(StatusCode::kInternal,
-                                  std::to_string(counts.reserved) +
-                                      " jobs are reserved by workers there; run it again when "
-                                      "they are done",
-                                  "part_done"));
+    if (counts.left.all() > 0) {
+      return context->Fail(Status(StatusCode::kInternal, StillThere(counts.left), "part_done"));
     }
     return kExitOk;
   }

@@ -107,9 +107,11 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
   EXPECT_THAT(client.Call("reserve"), HasSubstr("busy"));
   const ProcessResult result = daemon_.Ctl(ImportArgs());
   EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_THAT(result.err,
-              ::testing::AllOf(HasSubstr("imported 4 jobs"),
-                               HasSubstr("1 jobs are reserved by workers there")));
+  EXPECT_THAT(
+      result.err,
+      ::testing::AllOf(HasSubstr("imported 4 jobs"),
+                       HasSubstr("1 jobs are there still (0 ready, 0 delayed, 0 buried, 1 "
+                                 "reserved); run it again when the workers there are done")));
   const std::string all = daemon_.CtlOk({"export", "--queue", "orders"});
   EXPECT_THAT(all,
               ::testing::AllOf(HasSubstr(R"("priority":7)"),
@@ -122,6 +124,29 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
               HasSubstr(R"("state":"ready")"));
   EXPECT_EQ(client.Call("delete 5"), "DELETED\r\n");
   EXPECT_EQ(LeftAtSource(), 0U);
+}
+
+TEST_F(ImportTest, TubesThatAreMadeMeanwhileAreTakenToo) {
+  PutMany(900);
+  Process import(daemon_.CtlOptions(ImportArgs()));
+  WaitForSome(import);
+  import.Signal(SIGSTOP);  // it has its list of tubes
+  BeanstalkClient client = source_->Connect();
+  for (const char* tube : {"late", "paused"}) {
+    client.Call("use " + std::string(tube));
+    client.Call("put 1 0 60 3\r\nnow");
+    client.Call("put 1 3600 60 5\r\nlater");
+    client.Call("pause-tube paused 3600");
+  }
+  EXPECT_GT(LeftAtSource(), 4U) << "it was over before it could be held";
+  import.Signal(SIGCONT);
+  const ProcessResult result = import.Wait(std::chrono::seconds(120));
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(LeftAtSource(), 0U);
+  for (const char* tube : {"late", "paused"}) {
+    EXPECT_THAT(daemon_.CtlOk({"export", "--queue", tube}),
+                ::testing::AllOf(HasSubstr(R"("payload":"now")"), HasSubstr(R"("later")")));
+  }
 }
 
 TEST(ImportFromDelaydTest, IsRefusedAndChangesNothing) {
