@@ -178,7 +178,11 @@ Status Importer::Retry(const std::vector<Line>& lines,
     hooks_.say(what + "; trying for " + RoughDuration(options_.retry_for));
   }
   if (now >= *give_up) {
-    return why.WithContext(range);
+    const std::string resume =
+        why.code() == StatusCode::kUnknown
+            ? "; every line has a key, resume with --skip " + std::to_string(counts_.settled_line)
+            : "";
+    return Status(why.code(), range + ": " + why.message() + resume, why.reason());
   }
   const Millis backoff = std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries - 1, 10)));
   return hooks_.sleep(std::min<Millis>(backoff, *give_up - now));
@@ -209,15 +213,16 @@ Status Importer::SendOneByOne(const std::vector<Line>& lines) {
 }
 
 Status Importer::Record(const std::vector<Line>& lines, std::vector<protocol::EnqueuedJob>& jobs) {
+  // They are enqueued, whatever the hooks make of it: a resume from further up would double them.
+  counts_.imported += lines.size();
+  counts_.settled_line = lines.back().number;
   for (size_t i = 0; i < lines.size(); ++i) {
-    ++counts_.imported;
     counts_.existed += jobs[i].existed ? 1U : 0U;
     if (jobs[i].job.key.empty()) {
       jobs[i].job.key = lines[i].key;  // short answers do without
     }
     DELAYD_RETURN_IF_ERROR(hooks_.acknowledged(lines[i].number, jobs[i]));
   }
-  counts_.settled_line = lines.back().number;
   return hooks_.batch_done();
 }
 

@@ -29,6 +29,8 @@ struct ImportOptions {
   size_t batch_jobs = 500;
   size_t batch_bytes = size_t{8} << 20;
   bool keep_going = false;
+  // Lines that stand before the first: they are settled.
+  uint64_t skip = 0;
   // How long a daemon that is away is waited for.
   Millis retry_for{30'000};
 };
@@ -56,7 +58,9 @@ class Importer {
 
   // As many connections as batches may be under way at a time.
   Importer(std::vector<Api*> lanes, const Clock* clock, const ImportOptions& options, Hooks hooks)
-      : sender_(std::move(lanes)), clock_(clock), options_(options), hooks_(std::move(hooks)) {}
+      : sender_(std::move(lanes)), clock_(clock), options_(options), hooks_(std::move(hooks)) {
+    counts_.settled_line = options.skip;
+  }
 
   Status AddLine(uint64_t number, std::string_view text);
   // A line that could not even be read.

@@ -239,6 +239,7 @@ class ImportVerb final : public Verb {
     ImportOptions options;
     options.batch_jobs = static_cast<size_t>(batch_.value_or(options.batch_jobs));
     options.keep_going = keep_going_;
+    options.skip = skip_.value_or(0);
     options.retry_for = retry_for_.value_or(options.retry_for);
     return options;
   }
@@ -334,12 +335,12 @@ class ImportVerb final : public Verb {
       writer.Number("existed", counts.existed);
       writer.Number("bad_lines", counts.bad_lines);
       writer.Number("elapsed_ms", static_cast<uint64_t>(elapsed.count()));
-      writer.Number("settled_line", std::max(counts.settled_line, skip_.value_or(0)));
+      writer.Number("settled_line", counts.settled_line);
       context->console.out() << writer.Take() << '\n';
     }
     context->console.Say(Summary(counts, elapsed));
-    const std::string settled = std::to_string(std::max(counts.settled_line, skip_.value_or(0)));
-    if (interrupted != 0) {
+    const std::string settled = std::to_string(counts.settled_line);
+    if (interrupted != 0 && (status.ok() || status.reason() == "interrupted")) {
       context->console.Error(Status(StatusCode::kUnavailable,
                                     "interrupted; the lines up to " + settled +
                                         " are enqueued, resume with --skip " + settled,
@@ -356,7 +357,7 @@ class ImportVerb final : public Verb {
                        status.message() + " (the lines before are enqueued; resume with --skip " +
                            settled + ")",
                        status.reason()));
-      return ExitCodeOf(status);
+      return interrupted != 0 ? kExitInterrupted : ExitCodeOf(status);
     }
     return counts.bad_lines > 0 ? kExitFailed : kExitOk;
   }

@@ -1,3 +1,4 @@
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/exit_code.h"
 #include "protocol/job_json.h"
 #include "tests/unit/cli/fake_daemon.h"
 
@@ -62,6 +64,31 @@ TEST(ImportVerbTest, SkipBeginsBehindThatManyLines) {
   const Outcome outcome = Ctl({"import", "--skip", "2", "-q"}, {.daemon = Accept, .input = kThree});
   EXPECT_EQ(outcome.out, "100\n");
   EXPECT_THAT(outcome.requests.at(0).body, HasSubstr("\"payload\":\"c\""));
+}
+
+TEST(ImportVerbTest, AnInterruptSaysWhereToResume) {
+  const Outcome outcome = Ctl({"import", "--batch", "2"},
+                              {.daemon =
+                                   [](const Request& request) {
+                                     raise(SIGINT);
+                                     return Accept(request);
+                                   },
+                               .input = kThree});
+  EXPECT_EQ(outcome.code, kExitInterrupted);
+  EXPECT_THAT(outcome.err, HasSubstr("interrupted; the lines up to 2 are enqueued"));
+}
+
+TEST(ImportVerbTest, AnInterruptDoesNotHideAnUnknownOutcome) {
+  const Outcome outcome = Ctl({"import"},
+                              {.daemon =
+                                   [](const Request&) {
+                                     raise(SIGINT);
+                                     return Answer(Unknown("lost", "outcome_unknown"));
+                                   },
+                               .input = kThree});
+  EXPECT_EQ(outcome.code, kExitInterrupted);
+  EXPECT_THAT(outcome.err, HasSubstr("lines 1 to 3 may or may not be enqueued"));
+  EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("interrupted; the lines up to")));
 }
 
 TEST(ImportVerbTest, ATerminalAsInputIsRefusedInsteadOfWaitedFor) {

@@ -40,7 +40,7 @@ class ImporterTest : public ::testing::Test {
     hooks.say = [this](const std::string& words) { said_.push_back(words); };
     hooks.acknowledged = [this](uint64_t line, const protocol::EnqueuedJob&) {
       acknowledged_.push_back(line);
-      return OkStatus();
+      return acknowledged_result_;
     };
     hooks.batch_done = [] { return OkStatus(); };
     importer_ = std::make_unique<Importer>(
@@ -70,6 +70,7 @@ class ImporterTest : public ::testing::Test {
   std::vector<std::string> bad_;
   std::vector<std::string> said_;
   std::vector<uint64_t> acknowledged_;
+  Status acknowledged_result_ = OkStatus();
 };
 
 const std::string kPlain = R"({"payload":"x"})";
@@ -161,6 +162,14 @@ TEST_F(ImporterTest, ALostAnswerIsRepeatedWhenEveryLineHasAKey) {
   EXPECT_EQ(importer_->counts().imported, 2U);
 }
 
+TEST_F(ImporterTest, AnswersThatAreLostAgainAndAgainSayWhereToResume) {
+  Start([](const Request&) { return Answer(Unknown("lost", "outcome_unknown")); },
+        {.retry_for = Millis(5000)});
+  const Status status = Feed({kKeyed, kKeyed});
+  EXPECT_EQ(status.code(), StatusCode::kUnknown);
+  EXPECT_EQ(status.message(), "lines 1 to 2: lost; every line has a key, resume with --skip 0");
+}
+
 TEST_F(ImporterTest, ALostAnswerIsNeverRepeatedWhenALineHasNoKey) {
   int calls = 0;
   Start(
@@ -181,6 +190,20 @@ TEST_F(ImporterTest, AFullDiskEndsItAtOnce) {
   EXPECT_EQ(Feed({kPlain, kPlain}).message(), "disk is full");
   EXPECT_THAT(BatchSizes(), ElementsAre(2));
   EXPECT_THAT(acknowledged_, IsEmpty());
+}
+
+TEST_F(ImporterTest, WhatWasAcknowledgedIsSettledThoughItCouldNotBeNoted) {
+  acknowledged_result_ = Internal("cannot write the ack log");
+  Start(Accept, {.batch_jobs = 2});
+  EXPECT_EQ(Feed({kPlain, kPlain, kPlain}).message(), "cannot write the ack log");
+  EXPECT_EQ(importer_->counts().settled_line, 2U) << "a resume from line 1 would double line 2";
+  EXPECT_EQ(importer_->counts().imported, 2U);
+}
+
+TEST_F(ImporterTest, WhatWasSkippedIsSettled) {
+  Start([](const Request&) { return Answer(Unknown("lost", "outcome_unknown")); }, {.skip = 7});
+  EXPECT_TRUE(importer_->AddLine(8, kPlain).ok());
+  EXPECT_THAT(importer_->Flush().message(), HasSubstr("--skip 8 if they are there, or --skip 7"));
 }
 
 TEST_F(ImporterTest, ExportedLinesKeepTheirDueTime) {
