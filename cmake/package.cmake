@@ -43,6 +43,7 @@ install(FILES ${generated}/delayd.yaml.5.gz DESTINATION share/man/man5 COMPONENT
 
 install(TARGETS delayctl RUNTIME DESTINATION bin COMPONENT delayctl)
 install(FILES ${systemd_dir}/delayd-worker@.service DESTINATION /lib/systemd/system COMPONENT delayctl)
+install(FILES ${PROJECT_SOURCE_DIR}/config/sysusers/delayctl.conf DESTINATION lib/sysusers.d COMPONENT delayctl)
 install(FILES ${generated}/delayctl.1.gz DESTINATION share/man/man1 COMPONENT delayctl)
 install(FILES ${generated}/delayctl.bash DESTINATION share/bash-completion/completions RENAME delayctl COMPONENT delayctl)
 install(FILES ${generated}/delayctl.zsh DESTINATION share/zsh/vendor-completions RENAME _delayctl COMPONENT delayctl)
@@ -60,7 +61,8 @@ endforeach()
 # dpkg knows maintainer scripts by their bare names.
 set(control_delayd)
 set(control_delayctl)
-foreach(script delayd.postinst delayd.prerm delayd.postrm delayd.conffiles delayctl.postinst delayctl.postrm)
+foreach(script delayd.postinst delayd.prerm delayd.postrm delayd.conffiles
+    delayctl.postinst delayctl.prerm delayctl.postrm)
   string(REGEX MATCH "^[a-z]+" package ${script})
   string(REGEX REPLACE "^[a-z]+\\." "" name ${script})
   configure_file(${package_dir}/${script} ${generated}/${package}/${name} COPYONLY
