@@ -104,13 +104,34 @@ void Findings::AddSuperfluous(Table table, std::string what, std::string_view ke
   }
 }
 
+void Findings::AddUnread(Table table, const Status& status) {
+  if (unread_.emplace(status.message()).second) {
+    Add(table, std::string(status.message()));
+  }
+}
+
+PairCheck::Row PairCheck::Look(Table table, std::string_view key, std::string* value) const {
+  const Status got = store_.Get(table, key, value);
+  if (got.code() == StatusCode::kNotFound) {
+    return Row::kMissing;
+  }
+  if (!got.ok()) {
+    findings_->AddUnread(table, got);
+    return Row::kUnread;
+  }
+  return Row::kThere;
+}
+
 void PairCheck::IndexOfJob(const JobRow& job) {
   const std::string key = IndexKey(job.record.id);
   const std::string should_be = EncodeIndexRecord(key, job.Place());
   std::string value;
-  if (!store_.Get(Table::kIndex, key, &value).ok()) {
+  const Row row = Look(Table::kIndex, key, &value);
+  if (row == Row::kMissing) {
     findings_->AddRepairable(
         Table::kIndex, JobName(job.record.id) + ": its index row is missing", key, should_be);
+  }
+  if (row != Row::kThere) {
     return;
   }
   const auto place = DecodeIndexRecord(key, value);
@@ -121,8 +142,10 @@ void PairCheck::IndexOfJob(const JobRow& job) {
     const std::string what = JobName(job.record.id) + ": its record is in " +
                              PlaceName(job.Place()) + ", and its index row says " +
                              PlaceName(*place);
-    if (Find(job.record.id).has_value()) {
-      findings_->Add(Table::kIndex, what + ", where there is another");
+    const Found other = Find(job.record.id);
+    if (other.unread || other.job.has_value()) {
+      findings_->Add(Table::kIndex,
+                     what + (other.unread ? ", which cannot be read" : ", where there is another"));
     } else {
       findings_->AddRepairable(Table::kIndex, what, key, should_be);
     }
@@ -141,11 +164,14 @@ void PairCheck::IndexOfDone(const TimerKeyParts& parts, QueueId queue) const {
   const std::string key = IndexKey(parts.id);
   const IndexRecord place = PlaceOfDone(parts, queue);
   std::string value;
-  if (!store_.Get(Table::kIndex, key, &value).ok()) {
+  const Row row = Look(Table::kIndex, key, &value);
+  if (row == Row::kMissing) {
     findings_->AddRepairable(Table::kIndex,
                              "finished " + JobName(parts.id) + ": its index row is missing",
                              key,
                              EncodeIndexRecord(key, place));
+  }
+  if (row != Row::kThere) {
     return;
   }
   const auto index = DecodeIndexRecord(key, value);
@@ -162,7 +188,7 @@ void PairCheck::IndexOfDone(const TimerKeyParts& parts, QueueId queue) const {
 void PairCheck::ByQueueOfJob(const JobRow& job) {
   const std::string key = ByQueueKey(job.record.queue, job.at, job.record.id);
   std::string value;
-  if (!store_.Get(Table::kByQueue, key, &value).ok()) {
+  if (Look(Table::kByQueue, key, &value) == Row::kMissing) {
     findings_->AddRepairable(
         Table::kByQueue, JobName(job.record.id) + ": its by_queue row is missing", key, {});
   }
@@ -171,8 +197,11 @@ void PairCheck::ByQueueOfJob(const JobRow& job) {
 void PairCheck::BigOfJob(const JobRow& job) {
   const std::string key = IndexKey(job.record.id);
   std::string value;
-  if (!store_.Get(Table::kBig, key, &value).ok()) {
+  const Row row = Look(Table::kBig, key, &value);
+  if (row == Row::kMissing) {
     findings_->Add(Table::kBig, JobName(job.record.id) + ": its payload is missing");
+  }
+  if (row != Row::kThere) {
     return;
   }
   const auto payload = DecodeBigPayload(key, value);
@@ -188,12 +217,15 @@ void PairCheck::KeyOfJob(const JobRow& job) {
   const std::string should_be =
       EncodeKeyRecord(key, {.id = job.record.id, .fingerprint = job.record.fingerprint});
   std::string value;
-  if (!store_.Get(Table::kKeys, key, &value).ok()) {
+  const Row row = Look(Table::kKeys, key, &value);
+  if (row == Row::kMissing) {
     findings_->AddRepairable(
         Table::kKeys,
         JobName(job.record.id) + ": the row of its " + KeyName(key) + " is missing",
         key,
         should_be);
+  }
+  if (row != Row::kThere) {
     return;
   }
   const auto holder = DecodeKeyRecord(key, value);
@@ -213,7 +245,10 @@ void PairCheck::KeyOfJob(const JobRow& job) {
 void PairCheck::JobOfIndex(std::string_view key, std::string_view value) {
   const auto id = ParseIndexKey(key);
   const auto place = DecodeIndexRecord(key, value);
-  if (!id.ok() || !place.ok() || Find(*id).has_value()) {
+  if (!id.ok() || !place.ok()) {
+    return;
+  }
+  if (const Found found = Find(*id); found.unread || found.job.has_value()) {
     return;
   }
   if (place->place == IndexRecord::Place::kDone) {
@@ -228,15 +263,19 @@ void PairCheck::JobOfIndex(std::string_view key, std::string_view value) {
 void PairCheck::JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_view key) {
   const std::string done_key = DoneKey(place.at, id);
   std::string value;
-  const bool found = store_.Get(Table::kDone, done_key, &value).ok();
-  const auto done = found ? DecodeDoneRecord(done_key, value) : StatusOr<DoneRecord>(DoneRecord{});
-  // One that cannot be read is named with the rows of its own table.
-  if (!found) {
+  const Row row = Look(Table::kDone, done_key, &value);
+  if (row == Row::kMissing) {
     findings_->AddSuperfluous(Table::kIndex,
                               "finished " + JobName(id) + ": an index row leads to " +
                                   PlaceName(place) + ", where it is not",
                               key);
-  } else if (done.ok() && !done->kept_until) {
+  }
+  if (row != Row::kThere) {
+    return;
+  }
+  // One that cannot be decoded is named with the rows of its own table.
+  const auto done = DecodeDoneRecord(done_key, value);
+  if (done.ok() && !done->kept_until) {
     findings_->AddSuperfluous(
         Table::kIndex, "finished " + JobName(id) + ": it has an index row and needs none", key);
   }
@@ -249,14 +288,14 @@ void PairCheck::JobOfByQueue(std::string_view key) {
   }
   const IndexRecord place{
       .place = IndexRecord::Place::kTimers, .queue = parts->queue, .at = parts->key_due};
-  const std::optional<JobRow> job = Find(parts->id);
-  if (job.has_value() && SamePlace(job->Place(), place)) {
+  const Found found = Find(parts->id);
+  if (found.unread || (found.job.has_value() && SamePlace(found.job->Place(), place))) {
     return;
   }
   // While the index too leads here, a record is missing, and the row is what is left of it.
   const std::string index_key = IndexKey(parts->id);
   std::string value;
-  if (store_.Get(Table::kIndex, index_key, &value).ok()) {
+  if (Look(Table::kIndex, index_key, &value) == Row::kThere) {
     const auto index = DecodeIndexRecord(index_key, value);
     if (!index.ok() || SamePlace(*index, place)) {
       findings_->Add(Table::kTimers,
@@ -276,42 +315,40 @@ void PairCheck::JobOfBig(std::string_view key) {
   if (!id.ok()) {
     return;
   }
-  const std::optional<JobRow> job = Find(*id);
-  if (!job.has_value() || !job->record.payload_is_big) {
+  const Found found = Find(*id);
+  if (!found.unread && (!found.job.has_value() || !found.job->record.payload_is_big)) {
     findings_->Add(Table::kBig, "payload of " + JobName(*id) + ": no such job needs it");
   }
 }
 
 void PairCheck::JobOfKey(std::string_view key, const KeyRecord& record) {
-  const std::optional<JobRow> job = Find(record.id);
-  if (!job.has_value() || ClientKey(job->record.queue, job->record.key) != key) {
+  const auto [job, unread] = Find(record.id);
+  if (!unread && (!job.has_value() || ClientKey(job->record.queue, job->record.key) != key)) {
     findings_->Add(Table::kKeys,
                    KeyName(key) + ": it belongs to " + JobName(record.id) +
                        ", which is not there or has another key");
   }
 }
 
-std::optional<JobRow> PairCheck::Find(JobId id) const {
+PairCheck::Found PairCheck::Find(JobId id) const {
   const std::string index_key = IndexKey(id);
   std::string value;
-  if (!store_.Get(Table::kIndex, index_key, &value).ok()) {
-    return std::nullopt;
+  if (const Row row = Look(Table::kIndex, index_key, &value); row != Row::kThere) {
+    return {.job = std::nullopt, .unread = row == Row::kUnread};
   }
   const auto place = DecodeIndexRecord(index_key, value);
-  if (!place.ok()) {
-    return std::nullopt;
-  }
-  if (place->place == IndexRecord::Place::kDone) {
-    return std::nullopt;
+  if (!place.ok() || place->place == IndexRecord::Place::kDone) {
+    return {};
   }
   const bool is_timer = place->place == IndexRecord::Place::kTimers;
   const Table table = is_timer ? Table::kTimers : Table::kDead;
   const std::string key = is_timer ? TimerKey(place->at, id) : DeadKey(place->queue, place->at, id);
-  if (!store_.Get(table, key, &value).ok()) {
-    return std::nullopt;
+  if (const Row row = Look(table, key, &value); row != Row::kThere) {
+    return {.job = std::nullopt, .unread = row == Row::kUnread};
   }
   StatusOr<JobRow> job = DecodeJobRow(table, key, value);
-  return job.ok() && SamePlace(job->Place(), *place) ? std::optional(*job) : std::nullopt;
+  const bool leads_here = job.ok() && SamePlace(job->Place(), *place);
+  return {.job = leads_here ? std::optional(*std::move(job)) : std::nullopt};
 }
 
 }  // namespace delayd::storage

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -56,6 +58,8 @@ class Findings {
   // With the one operation that puts it right.
   void AddRepairable(Table table, std::string what, std::string_view key, std::string_view value);
   void AddSuperfluous(Table table, std::string what, std::string_view key);
+  // Damage below the rows. Every read of a damaged block fails alike: it is named once.
+  void AddUnread(Table table, const Status& status);
 
   VerifyReport report;
 
@@ -63,6 +67,7 @@ class Findings {
   bool Note(Table table, std::string what, bool repairable);
 
   VerifyProgress progress_;
+  std::set<std::string, std::less<>> unread_;
   bool stopped_ = false;
 };
 
@@ -85,8 +90,19 @@ class PairCheck {
   void JobOfKey(std::string_view key, const KeyRecord& record);
 
  private:
+  enum class Row : uint8_t { kThere, kMissing, kUnread };
+
+  // Only a row that is missing may be put back, or have its other side deleted. One that cannot be
+  // read is named here.
+  Row Look(Table table, std::string_view key, std::string* value) const;
+
+  struct Found {
+    std::optional<JobRow> job;
+    bool unread = false;  // then nothing can be said of it
+  };
+
   // The job that the index leads to, when it does and it is whole.
-  std::optional<JobRow> Find(JobId id) const;
+  Found Find(JobId id) const;
   void JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_view key);
 
   const JobReader& store_;

@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "storage/keys.h"
 #include "storage/record.h"
+#include "storage/verify.h"
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -89,6 +90,30 @@ TEST(DamagedStartTest, P9ADamagedCountOfAUserIsRefusedAndNoneIsNoUser) {
   EXPECT_TRUE(harness.engine().Figures(9).users.empty());
   Put(&harness, Table::kMeta, key, "no record");
   EXPECT_THAT(Start(&harness).message(), HasSubstr("user/uid:1"));
+}
+
+// Wrong counts besides a damaged record: the repair must not make of them what a start refuses.
+TEST(DamagedStartTest, P9AfterARepairADamagedRecordRefusesNoStart) {
+  for (const uint64_t counted : {0U, 1U, 3U}) {
+    EngineHarness harness;
+    const JobView job = harness.EnqueueOk(In(1s, "what will be damaged"));
+    harness.EnqueueOk(In(1s));
+    std::string record;
+    ASSERT_TRUE(harness.store().Get(Table::kTimers, KeyOf(job), &record).ok());
+    record[record.find("damaged")] ^= 1;
+    Put(&harness, Table::kTimers, KeyOf(job), record);
+    const std::string counts = storage::QueueCountsKey(QueueId{1});
+    Put(&harness, Table::kMeta, counts, storage::EncodeQueueCounts(counts, {counted, 0}));
+    auto report = storage::VerifyStore(harness.store());
+    ASSERT_TRUE(report.ok());
+    ASSERT_TRUE(harness.store().Commit(report->repair).ok());
+    EXPECT_TRUE(Start(&harness).ok()) << Start(&harness).message();
+    report = storage::VerifyStore(harness.store());
+    ASSERT_TRUE(report.ok());
+    for (const storage::Disagreement& left : report->disagreements) {
+      EXPECT_THAT(left.what, HasSubstr("job " + std::to_string(ToInt(job.id)) + ": "));
+    }
+  }
 }
 
 // A job in each place where its record may be, and what it is called when that is gone.

@@ -1,7 +1,9 @@
 // Every kind of disagreement between two tables is planted, and has to be found and named.
 #include "storage/verify.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -86,6 +88,89 @@ TEST_F(VerifyTest, P9DamagedRecordIsNamed) {
   EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("job 10: record checksum")));
   // What leads to it says so too, and is not swept away.
   EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("job 10: its index row leads to")));
+}
+
+bool HasMetaFinding(const VerifyReport& report, bool repairable) {
+  return std::ranges::any_of(report.disagreements, [&](const Disagreement& one) {
+    return one.table == Table::kMeta && one.repairable == repairable;
+  });
+}
+
+TEST_F(VerifyTest, P9DamagedRecordsAreCountedAsAStartCountsThem) {
+  Flip(Table::kTimers, kTimer10);
+  Flip(Table::kDead, DeadKey(kOrders, At(13), JobId{13}));
+  const VerifyReport report = Verify();
+  EXPECT_THAT(Texts(report), ::testing::Not(::testing::Contains(HasSubstr("queue orders"))));
+  EXPECT_EQ(report.pending, 3U);
+  EXPECT_EQ(report.dead, 1U);
+  EXPECT_TRUE(report.repair.empty());
+}
+
+TEST_F(VerifyTest, P9CountsAreNotRebuiltWithoutJobsThatNoQueueIsKnownOf) {
+  Batch batch;
+  batch.Put(Table::kTimers, kTimer10, "\x09");
+  Plant(batch);
+  const VerifyReport report = Verify();
+  EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("besides those that cannot be read")));
+  EXPECT_TRUE(HasMetaFinding(report, false));
+  EXPECT_FALSE(HasMetaFinding(report, true));
+  EXPECT_TRUE(report.repair.empty());
+}
+
+TEST_F(VerifyTest, P9CountsOfUsersAreNotRebuiltWithoutDamagedJobs) {
+  Batch batch;
+  PutNumber(&batch, UserJobsKey("uid:1000"), 1);
+  Plant(batch);
+  Flip(Table::kTimers, kTimer10);
+  const VerifyReport report = Verify();
+  EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("user uid:1000: 1 jobs are counted")));
+  EXPECT_TRUE(report.repair.empty());
+}
+
+// A store with a damaged block in one table: no row of it can be read.
+class UnreadTable final : public JobReader {
+ public:
+  UnreadTable(const JobReader& store, Table damaged) : store_(store), damaged_(damaged) {}
+
+  Status Get(Table table, std::string_view key, std::string* value) const override {
+    return table == damaged_ ? Damaged() : store_.Get(table, key, value);
+  }
+
+  Status Scan(Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    return table == damaged_ ? Damaged() : store_.Scan(table, from, to, visit);
+  }
+
+ private:
+  static Status Damaged() { return DataLoss("000012.sst: block 7 is damaged"); }
+
+  const JobReader& store_;
+  Table damaged_;
+};
+
+// Else the repair would take away what is left of the rows in it.
+TEST_F(VerifyTest, P9NothingIsRepairedByATableThatCannotBeRead) {
+  Batch batch;
+  const std::string done = DoneKey(At(1), JobId{8});
+  batch.Put(Table::kDone, done, EncodeDoneRecord(done, {.queue = kOrders, .kept_until = At(900)}));
+  PutIndex(&batch, 8, IndexRecord::Place::kDone, kOrders, At(1));
+  Plant(batch);
+  for (const Table table : {Table::kTimers,
+                            Table::kIndex,
+                            Table::kByQueue,
+                            Table::kKeys,
+                            Table::kBig,
+                            Table::kDead,
+                            Table::kDone}) {
+    const auto report = VerifyStore(UnreadTable(store_, table));
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_TRUE(report->repair.empty())
+        << static_cast<int>(table) << ::testing::PrintToString(Texts(*report));
+    const std::vector<std::string> texts = Texts(*report);
+    EXPECT_EQ(std::ranges::count(texts, "000012.sst: block 7 is damaged"), 1);
+  }
 }
 
 TEST_F(VerifyTest, P9LostRecordIsNamedByWhatIsLeftOfIt) {
