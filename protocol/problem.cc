@@ -23,11 +23,12 @@ struct Known {
 
 // Reasons whose code is known for sure. One that is missing here still travels: its code is then
 // guessed from the HTTP status.
-constexpr std::array<Known, 38> kReasons = {{
+constexpr std::array<Known, 39> kReasons = {{
     {"already_finished", StatusCode::kFailedPrecondition, 409},
     {"body_too_large", StatusCode::kResourceExhausted, 413},
     {"changed", StatusCode::kFailedPrecondition, 412},
     {"clock_suspect", StatusCode::kUnavailable, 503},
+    {"damaged", StatusCode::kDataLoss, 500},
     {"dead", StatusCode::kFailedPrecondition, 409},
     {"disk_full", StatusCode::kResourceExhausted, 507},
     {"draining", StatusCode::kResourceExhausted, 503},

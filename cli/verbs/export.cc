@@ -14,6 +14,7 @@ class ExportVerb final : public Verb {
   std::string_view details() const override {
     return "One job a line, payload included, soonest first; import takes the lines as they are.\n"
            "Jobs that come, go or move meanwhile may be missing or stand as they were.\n"
+           "Damaged jobs are told and left out; the exit code is 1 then.\n"
            "\n"
            "Pending jobs are written; dead ones with --state dead.\n"
            "\n"
@@ -34,25 +35,35 @@ class ExportVerb final : public Verb {
       return context->Fail(api.status());
     }
     query->limit = limits::kListLimitMax;
-    uint64_t written = 0;
-    const Status status = WriteAll(**api, *query, context, &written);
+    Counts counts;
+    const Status status = WriteAll(**api, *query, context, &counts);
     if (!status.ok()) {
-      context->console.Say("export stopped after " + std::to_string(written) + " jobs");
+      context->console.Say("export stopped after " + std::to_string(counts.written) + " jobs");
       return context->Fail(status);
     }
+    if (counts.damaged > 0) {
+      context->console.Say("exported " + std::to_string(counts.written) + " jobs and left out " +
+                           std::to_string(counts.damaged) + " damaged ones; run 'delayctl verify'");
+      return kExitFailed;
+    }
     if (context->console.traits().err_is_terminal) {
-      context->console.Say("exported " + std::to_string(written) + " jobs");
+      context->console.Say("exported " + std::to_string(counts.written) + " jobs");
     }
     return kExitOk;
   }
 
  private:
-  static Status WriteAll(Api& api, const ListQuery& query, Context* context, uint64_t* written) {
+  struct Counts {
+    uint64_t written = 0;
+    uint64_t damaged = 0;
+  };
+
+  static Status WriteAll(Api& api, const ListQuery& query, Context* context, Counts* counts) {
     DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, query));
     for (ListQuery& one : queries) {
       do {
         DELAYD_ASSIGN_OR_RETURN(const protocol::JobPage page, api.List(one));
-        DELAYD_RETURN_IF_ERROR(WritePage(api, page.jobs, context, written));
+        DELAYD_RETURN_IF_ERROR(WritePage(api, page.jobs, context, counts));
         one.cursor = page.next_cursor;
       } while (!one.cursor.empty());
     }
@@ -62,7 +73,7 @@ class ExportVerb final : public Verb {
   static Status WritePage(Api& api,
                           const std::vector<JobView>& jobs,
                           Context* context,
-                          uint64_t* written) {
+                          Counts* counts) {
     for (const JobView& listed : jobs) {
       // Lists carry no payloads.
       StatusOr<JobView> job = api.Show(listed.id);
@@ -71,12 +82,18 @@ class ExportVerb final : public Verb {
           (job.ok() && job->state == JobState::kFinished && listed.state != JobState::kFinished)) {
         continue;
       }
+      // Whoever exports a damaged store wants the others all the more.
+      if (job.status().code() == StatusCode::kDataLoss) {
+        context->console.Error(job.status());
+        ++counts->damaged;
+        continue;
+      }
       if (!job.ok()) {
         return job.status();
       }
       job->etag.clear();  // of this very job: an import begins another
       context->console.out() << protocol::JobToJson(*job) << '\n';
-      ++*written;
+      ++counts->written;
     }
     return OkStatus();
   }

@@ -365,5 +365,22 @@ TEST(ExportVerbTest, WritesImportableLinesAndSkipsWhatHasGone) {
   EXPECT_EQ(outcome.out, JobToJson(SomeJob(1)) + "\n" + JobToJson(SomeJob(3)) + "\n");
 }
 
+TEST(ExportVerbTest, NamesADamagedJobAndWritesTheOthers) {
+  const auto daemon = [](const Request& request) {
+    if (request.target == "/v1/jobs/2") {
+      return Problem(DataLoss("job 2: record checksum does not match", "damaged"));
+    }
+    if (request.target.starts_with("/v1/jobs/")) {
+      return Ok(JobToJson(SomeJob(std::stoull(request.target.substr(9)))));
+    }
+    return ThreePages(request);
+  };
+  const Outcome outcome = Ctl({"export"}, {.daemon = daemon});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, JobToJson(SomeJob(1)) + "\n" + JobToJson(SomeJob(3)) + "\n");
+  EXPECT_THAT(outcome.err, HasSubstr("job 2: record checksum"));
+  EXPECT_THAT(outcome.err, HasSubstr("exported 2 jobs and left out 1 damaged ones"));
+}
+
 }  // namespace
 }  // namespace delayd::cli
