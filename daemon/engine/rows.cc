@@ -176,9 +176,13 @@ void EngineCore::PutDoneRow(const storage::JobRecord& record,
                             WallTime finished,
                             WallTime kept_until,
                             bool cancelled) {
-  if (finishing_.empty() || finishing_.back().first != pending_.open_sequence()) {
+  const bool first = finishing_.empty() || finishing_.back().first != pending_.open_sequence();
+  if (first) {
     finishing_.emplace_back(pending_.open_sequence(), finished);
   }
+  // Those before it may lie in the future of a clock that has been put right. Once a batch will do:
+  // the settings of all queues are looked through.
+  const bool earliest = first || finished < finishing_.back().second;
   finishing_.back().second = std::min(finishing_.back().second, finished);
   storage::DoneRecord done{.queue = record.queue,
                            .key = record.key,
@@ -192,7 +196,7 @@ void EngineCore::PutDoneRow(const storage::JobRecord& record,
   }
   const storage::FixedKey done_key = storage::DoneKey(finished, record.id);
   pending_.Put(Table::kDone, done_key, storage::EncodeDoneRecord(done_key, done));
-  if (!next_trim_) {
+  if (!next_trim_ || earliest) {
     ScheduleTrim(finished);
   }
 }

@@ -386,9 +386,11 @@ std::vector<Status> EngineCore::TakeIncidents() {
   return std::exchange(incidents_, {});
 }
 
+// The earliest trim that was asked for: it asks for the next one itself.
 void EngineCore::ScheduleTrim(WallTime oldest_finished, Millis soonest) {
   const Millis until = oldest_finished + LongestRetention() - now_.wall;
-  next_trim_ = now_.boot + std::max(until, soonest);
+  const BootTime at = now_.boot + std::max(until, soonest);
+  next_trim_ = std::min(next_trim_.value_or(at), at);
 }
 
 void EngineCore::TrimFinished() {

@@ -1,3 +1,4 @@
+#include "base/limits.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "tests/unit/engine/engine_harness.h"
@@ -207,6 +208,23 @@ TEST(EnqueueTest, ATrimDoesNotPassAFinishedJobUnderWayAfterAStepBack) {
   harness.Wait(Millis(1000));
   harness.Wait(Millis(1000));
   EXPECT_EQ(FinishedRows(&harness), 0U);
+}
+
+TEST(EnqueueTest, AFinishedJobOfAClockThatWasAheadHoldsUpNoOther) {
+  EngineHarness harness({.defaults = {.key_retention = Millis(60'000)}});
+  const JobView first = harness.EnqueueOk(Keyed("a", Millis(1000)));
+  const JobView second = harness.EnqueueOk(Keyed("b", Millis(1000)));
+  const JobView third = harness.EnqueueOk(Keyed("c", Millis(1000)));
+  const auto year = std::chrono::hours(24 * 365);
+  harness.clock().StepWall(year);
+  ASSERT_TRUE(harness.Call(Cancel{first.id}).status.ok());
+  harness.clock().StepWall(-year);
+  harness.Restart();  // the first is the only one, and its trim is a year away
+  ASSERT_TRUE(harness.Call(Cancel{second.id}).status.ok());
+  ASSERT_TRUE(harness.Call(Cancel{third.id}).status.ok());
+  harness.Wait(Millis(60'000));
+  harness.Wait(Millis(limits::kTrimIntervalMsMin));
+  EXPECT_EQ(FinishedRows(&harness), 1U);
 }
 
 TEST(EnqueueTest, OtherContentUnderAFinishedKeyIsANewJob) {
