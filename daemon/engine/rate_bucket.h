@@ -1,7 +1,11 @@
 // daemon/engine/rate_bucket.h — a token bucket that counts exactly, in whole numbers.
 //
 // What:    fills by cap.count tokens each cap.per, holds at most cap.burst, and begins full.
-// Units:   a token is `per` milliseconds of filling by `count`: nothing is ever rounded.
+// Another
+//          cap finds the tokens that were there.
+// Units:   a token is `per` milliseconds of filling by `count`: nothing is ever rounded, but what
+// is
+//          left of a token when `per` changes, which is rounded down.
 // Threads: one owner. Cost: O(1), a few instructions.
 // Source:  the token bucket of traffic shaping.
 #pragma once
@@ -20,8 +24,12 @@ class RateBucket {
     if (cap == cap_) {
       return;
     }
+    const bool begins = cap_.count == 0;
+    const uint64_t old_token = Token();
+    const uint64_t old_level = begins ? 0 : LevelAt(now);
     cap_ = cap;
-    level_ = Capacity();
+    // A full one at each change would give a burst to whoever reloads.
+    level_ = begins ? Capacity() : std::min(Capacity(), Scaled(old_level, old_token));
     filled_at_ = now;
   }
 
@@ -48,6 +56,11 @@ class RateBucket {
   uint64_t Token() const { return static_cast<uint64_t>(cap_.per.count()); }
 
   uint64_t Capacity() const { return Token() * std::max<uint32_t>(cap_.burst, 1); }
+
+  // In two parts, so that no product is greater than a capacity or the square of a token.
+  uint64_t Scaled(uint64_t level, uint64_t token) const {
+    return level / token * Token() + level % token * Token() / token;
+  }
 
   uint64_t LevelAt(BootTime now) const {
     const uint64_t passed = static_cast<uint64_t>((now - filled_at_).count());

@@ -37,7 +37,9 @@ TEST(SettingsTest, P3AWiderRateCapCountsAtOnceForThoseWhoWait) {
   const RequestId second = harness.Send(wait);
   harness.Turn();
   ASSERT_TRUE(harness.Call(Only({.rate = {.count = 10, .per = Millis(1000)}})).status.ok());
-  harness.Turn();
+  harness.Wait(Millis(99));
+  EXPECT_FALSE(harness.HasReply(first)) << "a change of the cap gives no tokens";
+  harness.Wait(Millis(1));
   EXPECT_EQ(std::get<Leased>(harness.Take(first).body).jobs.size(), 1U);
   harness.Wait(Millis(99));
   EXPECT_FALSE(harness.HasReply(second));
@@ -108,6 +110,43 @@ TEST(RateBucketTest, IsFullAfterALongRestAndNotMore) {
     bucket.Take(now);
   }
   EXPECT_FALSE(bucket.MayTake(now));
+}
+
+uint64_t TakeAll(RateBucket* bucket, BootTime now) {
+  uint64_t taken = 0;
+  for (; bucket->MayTake(now); ++taken) {
+    bucket->Take(now);
+  }
+  return taken;
+}
+
+TEST(RateBucketTest, AnotherCapFindsTheTokensThatWereThere) {
+  RateBucket bucket;
+  BootTime now = BootFromMillis(5);
+  bucket.SetCap({.count = 10, .per = Millis(1000), .burst = 10}, now);
+  EXPECT_EQ(TakeAll(&bucket, now), 10U);
+  // Empty it stays, whatever the cap, or each reload would give a burst.
+  bucket.SetCap({.count = 20, .per = Millis(1000), .burst = 20}, now);
+  EXPECT_FALSE(bucket.MayTake(now));
+  now += Millis(500);
+  // Ten tokens, in other units.
+  bucket.SetCap({.count = 1, .per = Millis(60'000), .burst = 50}, now);
+  EXPECT_EQ(TakeAll(&bucket, now), 10U);
+  now += Millis(300'000);
+  // Five, of which the new cap holds two.
+  bucket.SetCap({.count = 1, .per = Millis(1), .burst = 2}, now);
+  EXPECT_EQ(TakeAll(&bucket, now), 2U);
+}
+
+TEST(RateBucketTest, IsFullWhereThereWasNoCap) {
+  RateBucket bucket;
+  const BootTime now = BootFromMillis(5);
+  bucket.SetCap({.count = 1, .per = Millis(1000), .burst = 3}, now);
+  EXPECT_EQ(TakeAll(&bucket, now), 3U);
+  bucket.SetCap({}, now);
+  EXPECT_TRUE(bucket.MayTake(now));
+  bucket.SetCap({.count = 1, .per = Millis(1000), .burst = 4}, now);
+  EXPECT_EQ(TakeAll(&bucket, now), 4U);
 }
 
 TEST(TouchTest, RepeatsTheDelayOfTheEnqueueWhateverMovedTheJobSince) {
