@@ -17,25 +17,6 @@ Status UnknownJob(JobId id) {
                   " is not known: it never was, or it finished and was forgotten");
 }
 
-// Where the record of a job that has not finished is.
-Table TableOfRecord(const IndexRecord& place) {
-  return place.place == IndexRecord::Place::kDead ? Table::kDead : Table::kTimers;
-}
-
-storage::FixedKey KeyOfRecord(const IndexRecord& place, JobId id) {
-  return TableOfRecord(place) == Table::kDead ? storage::DeadKey(place.queue, place.at, id)
-                                              : storage::TimerKey(place.at, id);
-}
-
-// Something leads to the record: that it is not there is damage.
-Status NoneMissing(JobId id, const Status& got) {
-  return got.code() == StatusCode::kNotFound
-             ? DataLoss("job " + std::to_string(ToInt(id)) +
-                            ": its record is missing; run 'delayctl verify'",
-                        "damaged")
-             : got;
-}
-
 }  // namespace
 
 StatusOr<std::optional<storage::KeyRecord>> EngineCore::ReadKey(const Queue& queue,
@@ -172,12 +153,20 @@ EngineCore::Located EngineCore::FinishedByKey(const storage::KeyRecord& record) 
 }
 
 StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located, size_t more) {
-  const Table table = TableOfRecord(located.index);
-  const storage::FixedKey key = KeyOfRecord(located.index, located.id);
+  const bool dead = located.index.place == IndexRecord::Place::kDead;
+  const Table table = dead ? Table::kDead : Table::kTimers;
+  const storage::FixedKey key =
+      dead ? storage::DeadKey(located.index.queue, located.index.at, located.id)
+           : storage::TimerKey(located.index.at, located.id);
   const Status got = more == 0
                          ? pending_.Get(table, key, &row_read_)
                          : pending_.GetInOrder(key, LatestKeyOfNow() + Millis(1), more, &row_read_);
-  DELAYD_RETURN_IF_ERROR(NoneMissing(located.id, got));
+  if (got.code() == StatusCode::kNotFound) {
+    return DataLoss("job " + std::to_string(ToInt(located.id)) +
+                        ": its record is missing; run 'delayctl verify'",
+                    "damaged");
+  }
+  DELAYD_RETURN_IF_ERROR(got);
   return storage::DecodeJobRecord(table, key, row_read_);
 }
 
@@ -239,13 +228,6 @@ StatusOr<storage::JobRecord> EngineCore::CancelOne(const Cancel& command) {
   storage::JobRecord record{.id = located.id, .queue = located.index.queue};
   if (is_told || !located.index.plain) {
     DELAYD_ASSIGN_OR_RETURN(record, ReadRecord(located));
-  } else if (!located.slot) {
-    // All that is known of it is an index row, which may be all that is left: it would be counted
-    // down, and the next start would refuse the counts. Whether the record is whole is all the
-    // same.
-    const storage::FixedKey key = KeyOfRecord(located.index, located.id);
-    DELAYD_RETURN_IF_ERROR(
-        NoneMissing(located.id, pending_.Get(TableOfRecord(located.index), key, &row_read_)));
   }
   DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
   CancelLocated(located, &record);

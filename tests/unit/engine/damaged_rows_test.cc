@@ -142,40 +142,6 @@ TEST(DamagedRowsTest, P9AMissingRecordIsNamedWhereverItWas) {
   EXPECT_TRUE(harness.engine().fatal().ok());
 }
 
-// What a repair of the counts leaves of it is an index row. Else another is counted down for it,
-// and the next start refuses the counts.
-TEST(DamagedRowsTest, P9AJobOnDiskWhoseRecordIsGoneIsNotCancelled) {
-  EngineHarness harness({.horizon = 1min});
-  const JobView far = harness.EnqueueOk(In(1h));
-  harness.EnqueueOk(In(1h));
-  const JobView dead = harness.EnqueueOk(In(0s));
-  ASSERT_TRUE(harness.Call(Bury{.token = *harness.LeaseNow().at(0).lease_token}).status.ok());
-  const std::string dead_key = storage::DeadKey(QueueId{1}, harness.now().wall, dead.id);
-  std::string value;
-  ASSERT_TRUE(harness.store().Get(Table::kDead, dead_key, &value).ok());
-  Erase(&harness, Table::kTimers, KeyOf(far));
-  Erase(&harness, Table::kDead, dead_key);
-  const auto report = storage::VerifyStore(harness.store());
-  ASSERT_TRUE(report.ok() && harness.store().Commit(report->repair).ok());
-  harness.Restart();
-  for (const JobView& job : {far, dead}) {
-    const Status status = harness.Call(Cancel{.job = job.id, .if_tag = {}, .brief = true}).status;
-    EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.message();
-    EXPECT_THAT(status.message(), HasSubstr("its record is missing"));
-  }
-  const Reply reply = harness.Call(CancelIds{{far.id, dead.id}});
-  EXPECT_EQ(std::get<CancelledIds>(reply.body).cancelled, 0U);
-  EXPECT_TRUE(Start(&harness).ok()) << Start(&harness).message();
-}
-
-TEST(DamagedRowsTest, P9AJobOnDiskWhoseRecordIsDamagedIsCancelled) {
-  EngineHarness harness({.horizon = 1min});
-  const JobView far = harness.EnqueueOk(In(1h));
-  Put(&harness, Table::kTimers, KeyOf(far), "\x09");
-  EXPECT_TRUE(harness.Call(Cancel{.job = far.id, .if_tag = {}, .brief = true}).status.ok());
-  EXPECT_TRUE(Start(&harness).ok()) << Start(&harness).message();
-}
-
 TEST(DamagedRowsTest, P9ADeadJobWithoutItsPayloadIsNamed) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk(In(0s, std::string(9000, 'b')));
