@@ -255,9 +255,23 @@ void PairCheck::JobOfIndex(std::string_view key, std::string_view value) {
     JobOfDoneIndex(*id, *place, key);
     return;
   }
-  findings_->Add(Table::kTimers,
-                 JobName(*id) + ": its index row leads to " + PlaceName(*place) +
-                     ", where no whole record of it is");
+  const std::string what = JobName(*id) + ": its index row leads to " + PlaceName(*place) +
+                           ", where no whole record of it is";
+  if (place->plain && IsRecordMissing(*id, *place)) {
+    // Or whoever ends it without a look at the record counts a job down that is not counted.
+    IndexRecord to_be_read = *place;
+    to_be_read.plain = false;
+    findings_->AddRepairable(Table::kIndex, what, key, EncodeIndexRecord(key, to_be_read));
+    return;
+  }
+  findings_->Add(Table::kTimers, what);
+}
+
+bool PairCheck::IsRecordMissing(JobId id, const IndexRecord& place) {
+  std::string value;
+  return place.place == IndexRecord::Place::kTimers
+             ? Look(Table::kTimers, TimerKey(place.at, id), &value) == Row::kMissing
+             : Look(Table::kDead, DeadKey(place.queue, place.at, id), &value) == Row::kMissing;
 }
 
 void PairCheck::JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_view key) {

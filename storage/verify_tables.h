@@ -104,6 +104,7 @@ class PairCheck {
   // The job that the index leads to, when it does and it is whole.
   Found Find(JobId id) const;
   void JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_view key);
+  bool IsRecordMissing(JobId id, const IndexRecord& place);
 
   const JobReader& store_;
   Findings* findings_;

@@ -184,6 +184,25 @@ TEST_F(VerifyTest, P9LostRecordIsNamedByWhatIsLeftOfIt) {
   }
 }
 
+TEST_F(VerifyTest, P9WhoEndsAJobWhoseRecordIsLostIsMadeToLookForIt) {
+  const std::string key = IndexKey(JobId{10});
+  const IndexRecord plain{
+      .place = IndexRecord::Place::kTimers, .queue = kOrders, .at = At(10), .plain = true};
+  Batch batch;
+  batch.Put(Table::kIndex, key, EncodeIndexRecord(key, plain));
+  Plant(batch);
+  Drop(Table::kTimers, kTimer10);
+  Plant(Verify().repair);
+  std::string value;
+  ASSERT_TRUE(store_.Get(Table::kIndex, key, &value).ok());
+  const auto index = DecodeIndexRecord(key, value);
+  ASSERT_TRUE(index.ok());
+  EXPECT_FALSE(index->plain);
+  const VerifyReport again = Verify();
+  EXPECT_THAT(Texts(again), ::testing::Contains(HasSubstr("job 10: its index row leads to")));
+  EXPECT_TRUE(again.repair.empty());
+}
+
 TEST_F(VerifyTest, MissingIndexRowIsRebuilt) {
   Drop(Table::kIndex, IndexKey(JobId{10}));
   ExpectOne("job 10: its index row is missing", true);
