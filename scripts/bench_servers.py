@@ -87,6 +87,9 @@ class Server:
         self.stop()
         shutil.rmtree(self.dir, ignore_errors=True)
         shutil.rmtree(self.run_dir, ignore_errors=True)
+        # On a disk mounted with `discard` a sync waits for what was removed: not the next server's.
+        os.sync()
+        os.sync()
 
     def prepare(self):
         pass
