@@ -119,9 +119,10 @@ std::optional<SessionRequest> BeanstalkSession::Begin(const Command& command, co
   if (command.refusal != Refusal::kNone) {
     text->append(delayd::beanstalk::TextOf(command.refusal));
     Finish(slot);
-    if (is_strange_) {
+    if (is_strange_ && command.verb == Verb::kNone) {
       Stop();
     }
+    is_strange_ = false;
     return std::nullopt;
   }
   is_strange_ = false;

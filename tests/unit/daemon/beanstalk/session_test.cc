@@ -439,6 +439,12 @@ TEST_F(BeanstalkSessionTest, AWebPageCannotSpeakIt) {
     EXPECT_TRUE(session.finished()) << first;
     EXPECT_EQ(session.output().find("INSERTED"), std::string::npos);
   }
+  BeanstalkSession mistaken(&server_.hub());
+  mistaken.SetPeer({});
+  mistaken.Receive("put 0 0 x 1\r\nuse a\r\n");
+  EXPECT_FALSE(mistaken.Next({}).has_value());
+  EXPECT_FALSE(mistaken.finished()) << "a verb is none of a browser's";
+  EXPECT_EQ(mistaken.output(), "BAD_FORMAT\r\nUSING a\r\n");
   BeanstalkSession client(&server_.hub());
   client.SetPeer({});
   client.Receive("list-tube-used\r\nnonsense\r\n" + commands);
