@@ -63,9 +63,11 @@ class FiredKeys {
     });
     const auto whole = [](const Key& key) { return std::pair(key.key_due, key.slot); };
     std::ranges::sort(live, {}, whole);
-    const auto twice = std::ranges::unique(live, {}, whole);
+    const auto end = std::unique(live.begin(), live.end(), [&](const Key& a, const Key& b) {
+      return whole(a) == whole(b);
+    });
     Keys kept;
-    for (auto key = live.begin(); key != twice.begin(); ++key) {
+    for (auto key = live.begin(); key != end; ++key) {
       kept.Add(*key);
     }
     keys_ = std::move(kept);
