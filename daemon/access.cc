@@ -109,17 +109,7 @@ StatusOr<std::string> ReadSecret(const std::string& path) {
   if (!file.valid() || ::fstat(file.get(), &info) != 0) {
     return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText());
   }
-  if ((info.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-    return PermissionDenied("the token file " + path +
-                            " can be read or written by everybody; run 'chmod o-rw " + path +
-                            "' and make new tokens");
-  }
-  if (IsOpenToOwnGroup(info)) {
-    return PermissionDenied("the token file " + path +
-                            " can be read or written by the daemon's group, which is that of its "
-                            "socket's users; run 'chown delayd " +
-                            path + " && chmod 400 " + path + "' and make new tokens");
-  }
+  DELAYD_RETURN_IF_ERROR(CheckSecretMode(info, "the token file", path, "make new tokens"));
   std::string text(kTokenFileBytesMax + 1, '\0');
   size_t size = 0;
   for (ssize_t got = 1; got > 0 && size < text.size(); size += static_cast<size_t>(got)) {

@@ -50,18 +50,7 @@ Status CheckKeyFile(const std::string& path) {
     return InvalidArgument("cannot read the key " + path + ": " +
                            std::generic_category().message(errno));
   }
-  if ((info.st_mode & (S_IROTH | S_IWOTH)) != 0) {
-    return PermissionDenied("the key " + path +
-                            " can be read or written by everybody; run 'chmod o-rw " + path +
-                            "' and make a new one");
-  }
-  if (IsOpenToOwnGroup(info)) {
-    return PermissionDenied("the key " + path +
-                            " can be read or written by the daemon's group, which is that of its "
-                            "socket's users; run 'chown delayd " +
-                            path + " && chmod 400 " + path + "' and make a new one");
-  }
-  return OkStatus();
+  return CheckSecretMode(info, "the key", path, "make a new one");
 }
 
 }  // namespace

@@ -269,11 +269,11 @@ Status EngineCore::ScanPending(const DueRange& range,
 Status EngineCore::ScanDead(const Queue& queue,
                             const ListCursor& after,
                             const VisitPlace& visit) const {
-  const WallTime from = std::max(after.at, queue.first_dead);
+  const ListCursor from = after.NotBefore(queue.first_dead);
   Status failed;
   DELAYD_RETURN_IF_ERROR(
       pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue.id, from, from == after.at ? after.id : JobId{}),
+                    storage::DeadKey(queue.id, from.at, from.id),
                     storage::DeadKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
                     [&](std::string_view key, std::string_view) {
                       const auto parts = storage::ParseDeadKey(key);

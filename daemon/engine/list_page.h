@@ -25,6 +25,12 @@ namespace delayd::engine {
 struct ListCursor {
   WallTime at;
   JobId id{};
+
+  // This place, or the first one at `first` where that is later: rows before it are deleted.
+  ListCursor NotBefore(WallTime first) const {
+    return at >= first ? *this : ListCursor{.at = first, .id = JobId{}};
+  }
+
   friend bool operator==(const ListCursor&, const ListCursor&) = default;
 };
 

@@ -265,11 +265,11 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   }
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
-  const WallTime from = std::max(after.at, queue->first_dead);
+  const ListCursor from = after.NotBefore(queue->first_dead);
   Status failed;
   const Status scanned =
       pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue->id, from, from == after.at ? after.id : JobId{}),
+                    storage::DeadKey(queue->id, from.at, from.id),
                     storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
                     [&](std::string_view key, std::string_view value) {
                       const auto parts = storage::ParseDeadKey(key);
@@ -309,11 +309,11 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
 StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
-  const WallTime first = std::max(done_low_water_mark_, after.at);
+  const ListCursor from = after.NotBefore(done_low_water_mark_);
   Status failed;
   const Status scanned = pending_.Scan(
       Table::kDone,
-      storage::DoneKey(first, first == after.at ? after.id : JobId{}),
+      storage::DoneKey(from.at, from.id),
       {},
       [&](std::string_view key, std::string_view value) {
         const auto parts = storage::ParseDoneKey(key);

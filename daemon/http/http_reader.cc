@@ -265,7 +265,9 @@ bool HttpReader::CheckHead() {
 
 bool HttpReader::CheckCaller() {
   const auto& message = parser_->request->get();
-  if (!check_ || parser_->request->is_done()) {
+  const auto length = parser_->request->content_length();
+  // One whose body is here already costs no more memory, and is looked at as a whole.
+  if (!check_ || parser_->request->is_done() || (length && *length <= unread().size())) {
     return true;
   }
   std::optional<Response> refusal =

@@ -48,7 +48,7 @@ class HttpReader {
 
   enum class Phase : uint8_t { kIdle, kHead, kBody, kRefused };
 
-  // Asked about each request that has a body, before that is read: target, method and
+  // Asked about each request whose body has yet to come, before that is read: target, method and
   // authorization are known. An answer refuses it.
   using CheckRequest = std::function<std::optional<Response>(const Request& head)>;
 
