@@ -265,9 +265,7 @@ bool HttpReader::CheckHead() {
 
 bool HttpReader::CheckCaller() {
   const auto& message = parser_->request->get();
-  const auto length = parser_->request->content_length();
-  // One whose body is here already costs no more memory, and is looked at as a whole.
-  if (!check_ || parser_->request->is_done() || (length && *length <= unread().size())) {
+  if (!check_ || parser_->request->is_done()) {
     return true;
   }
   std::optional<Response> refusal =

@@ -48,8 +48,9 @@ class HttpReader {
 
   enum class Phase : uint8_t { kIdle, kHead, kBody, kRefused };
 
-  // Asked about each request whose body has yet to come, before that is read: target, method and
-  // authorization are known. An answer refuses it.
+  // Asked about each request that has a body, before that is read (also if it is here already, or
+  // the answer would hang on how the bytes arrived): target, method and authorization are known.
+  // An answer refuses it.
   using CheckRequest = std::function<std::optional<Response>(const Request& head)>;
 
   // `options` must outlive the reader; `check` may be empty.
