@@ -32,13 +32,17 @@ void HttpSession::Receive(std::string_view bytes) {
   }
 }
 
+void HttpSession::Judge(const Request& head) {
+  judged_ = {.admitted = router_.Admit(peer_, head), .route = Router::Find(head)};
+}
+
 // Before its body: what it may not ask is not worth the memory.
-std::optional<Response> HttpSession::RefuseHead(const Request& head) const {
-  std::variant<Caller, Response> admitted = router_.Admit(peer_, head);
-  if (auto* refusal = std::get_if<Response>(&admitted)) {
-    return std::move(*refusal);
+std::optional<Response> HttpSession::RefuseHead(const Request& head) {
+  Judge(head);
+  if (const auto* refusal = std::get_if<Response>(&judged_->admitted)) {
+    return *refusal;
   }
-  return router_.RefuseHead(head, std::get<Caller>(admitted).role);
+  return Router::RefuseRole(judged_->route, std::get<Caller>(judged_->admitted).role);
 }
 
 std::optional<SessionRequest> HttpSession::Next(const Now& now) {
@@ -62,19 +66,23 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
     Request request = reader_.TakeRequest();
     slots_.push_back({.head_only = request.method == "HEAD", .close = !request.keep_alive});
     ended_ = !request.keep_alive;
-    std::variant<Caller, Response> admitted = router_.Admit(peer_, request);
-    if (const auto* refusal = std::get_if<Response>(&admitted)) {
+    if (!judged_) {
+      Judge(request);  // it has no body
+    }
+    Judged judged = *std::exchange(judged_, std::nullopt);
+    slots_.back().route = judged.route.number;
+    if (const auto* refusal = std::get_if<Response>(&judged.admitted)) {
       // Who guesses tokens gets a connection for each, and no place to stay.
       ended_ = slots_.back().close = true;
       slots_.back().route = Router::RouteNames().size();
       AnswerLast(*refusal);
       continue;
     }
-    auto& caller = std::get<Caller>(admitted);
+    auto& caller = std::get<Caller>(judged.admitted);
     request.role = caller.role;
     request.user = std::move(caller.user);
     std::variant<Order, AdminOrder, Response> routed =
-        router_.Route(request, now, &slots_.back().route);
+        router_.Route(request, judged.route, now);
     if (auto* order = std::get_if<Order>(&routed)) {
       slots_.back().form = order->form;
       slots_.back().large = HasLargeAnswer(order->command);

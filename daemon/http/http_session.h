@@ -15,9 +15,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "base/outgoing_bytes.h"
 #include "daemon/http/http_reader.h"
@@ -71,7 +73,14 @@ class HttpSession final : public Session {
            output_.size() + held_bytes_ >= kOutputBytesMax;
   }
 
-  std::optional<Response> RefuseHead(const Request& head) const;
+  // What is known of the request that is being read, once its head is.
+  struct Judged {
+    std::variant<Caller, Response> admitted;
+    FoundRoute route;
+  };
+
+  void Judge(const Request& head);
+  std::optional<Response> RefuseHead(const Request& head);
   void AnswerTag(uint64_t tag, const Response& response);
   void Fill(Slot* slot, const Response& response);
   void AnswerLast(const Response& response);
@@ -81,6 +90,7 @@ class HttpSession final : public Session {
   HttpReader reader_;
   const Router& router_;
   Peer peer_;
+  std::optional<Judged> judged_;
   std::deque<Slot> slots_;
   uint64_t first_tag_ = 0;  // of slots_.front()
   size_t large_ = 0;        // large answers that are waited for

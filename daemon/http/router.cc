@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "daemon/http/route_handlers.h"
-#include "daemon/http/target.h"
 #include "protocol/nearest.h"
 
 namespace delayd::http {
@@ -146,6 +145,14 @@ Response NotAllowed(const Request& request, const std::string& allow) {
   return response;
 }
 
+Response NoSuchRoute(const Request& request) {
+  return ProblemResponse(
+      404,
+      NotFound("there is nothing at " + protocol::Quoted(request.target) + "; the API begins at " +
+                   "/v1/jobs, /v1/queues, /v1/leases, /v1/stats and /v1/admin",
+               "no_such_route"));
+}
+
 Response NotYourRole(Role has, Role needed) {
   return ProblemResponse(
       PermissionDenied("this needs the role " + std::string(RoleName(needed)) + ", and you have " +
@@ -206,70 +213,64 @@ std::variant<Caller, Response> Router::Admit(const Peer& peer, const Request& re
   return *std::move(caller);
 }
 
-std::optional<Response> Router::RefuseHead(const Request& head, Role role) const {
-  const StatusOr<Target> target = ParseTarget(head.target);
+FoundRoute Router::Find(const Request& head) {
+  FoundRoute found{.number = kRoutes.size()};
+  StatusOr<Target> target = ParseTarget(head.target);
   if (!target.ok()) {
-    return ProblemResponse(target.status());
+    found.status = target.status();
+    return found;
   }
-  std::vector<std::string> captures;
+  found.target = std::move(target).value();
+  const std::string_view method =
+      head.method == "HEAD" ? std::string_view("GET") : std::string_view(head.method);
   for (const RouteEntry& route : kRoutes) {
-    if (route.method == head.method && Matches(route.path, target->segments, &captures)) {
-      return role < route.role ? std::optional(NotYourRole(role, route.role)) : std::nullopt;
+    if (!Matches(route.path, found.target.segments, &found.captures)) {
+      continue;
     }
+    if (route.method == method) {
+      found.number = static_cast<size_t>(&route - kRoutes.data());
+      return found;
+    }
+    found.allow += (found.allow.empty() ? "" : ", ") + std::string(route.method);
+    found.allow += route.method == "GET" ? ", HEAD" : "";
   }
-  return std::nullopt;  // Route has the words
+  return found;
+}
+
+std::optional<Response> Router::RefuseRole(const FoundRoute& found, Role role) {
+  if (found.number == kRoutes.size() || role >= kRoutes[found.number].role) {
+    return std::nullopt;
+  }
+  return NotYourRole(role, kRoutes[found.number].role);
 }
 
 std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
-                                                        const Now& now,
-                                                        size_t* number) const {
-  size_t ignored = 0;
-  size_t& matched = number != nullptr ? *number : ignored;
-  matched = kRoutes.size();
-  const StatusOr<Target> target = ParseTarget(request.target);
-  if (!target.ok()) {
-    return ProblemResponse(target.status());
+                                                        const FoundRoute& found,
+                                                        const Now& now) const {
+  if (!found.status.ok()) {
+    return ProblemResponse(found.status);
   }
-  const bool is_head = request.method == "HEAD";
-  const std::string_view method = is_head ? std::string_view("GET") : request.method;
-  std::vector<std::string> captures;
-  std::string allow;
-  for (const RouteEntry& route : kRoutes) {
-    if (!Matches(route.path, target->segments, &captures)) {
-      continue;
-    }
-    if (route.method != method) {
-      allow += (allow.empty() ? "" : ", ") + std::string(route.method);
-      allow += route.method == "GET" ? ", HEAD" : "";
-      continue;
-    }
-    matched = static_cast<size_t>(&route - kRoutes.data());
-    if (request.role < route.role) {
-      return NotYourRole(request.role, route.role);
-    }
-    if (const Status status = CheckQuery(route, *target); !status.ok()) {
-      return ProblemResponse(status);
-    }
-    if (std::optional<Response> refused = CheckBody(route.body, request)) {
-      return *std::move(refused);
-    }
-    return route.handler({.request = request,
-                          .captures = captures,
-                          .query = target->query,
-                          .now = now,
-                          .payload_bytes_max = options_.payload_bytes_max,
-                          .user_jobs_max = options_.user_jobs_max,
-                          .version = options_.version,
-                          .service = options_.service});
+  if (found.number == kRoutes.size()) {
+    return found.allow.empty() ? NoSuchRoute(request) : NotAllowed(request, found.allow);
   }
-  if (!allow.empty()) {
-    return NotAllowed(request, allow);
+  const RouteEntry& route = kRoutes[found.number];
+  if (std::optional<Response> refused = RefuseRole(found, request.role)) {
+    return *std::move(refused);
   }
-  return ProblemResponse(
-      404,
-      NotFound("there is nothing at " + protocol::Quoted(request.target) + "; the API begins at " +
-                   "/v1/jobs, /v1/queues, /v1/leases, /v1/stats and /v1/admin",
-               "no_such_route"));
+  if (const Status status = CheckQuery(route, found.target); !status.ok()) {
+    return ProblemResponse(status);
+  }
+  if (std::optional<Response> refused = CheckBody(route.body, request)) {
+    return *std::move(refused);
+  }
+  return route.handler({.request = request,
+                        .captures = found.captures,
+                        .query = found.target.query,
+                        .now = now,
+                        .payload_bytes_max = options_.payload_bytes_max,
+                        .user_jobs_max = options_.user_jobs_max,
+                        .version = options_.version,
+                        .service = options_.service});
 }
 
 std::vector<std::pair<std::string_view, std::string_view>> Router::Routes() {

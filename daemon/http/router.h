@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "daemon/http/http_message.h"
 #include "daemon/http/request_counts.h"
 #include "daemon/http/service_report.h"
+#include "daemon/http/target.h"
 
 namespace delayd::http {
 
@@ -75,15 +77,28 @@ struct AdminOrder {
   AdminCommand command;
 };
 
+struct FoundRoute {
+  size_t number = 0;  // in RouteNames(); behind the last: none
+  Status status;      // of the target
+  Target target;
+  std::vector<std::string> captures;  // the segments that stand where the path has '*'
+  std::string allow;                  // the methods that the path takes, if it is one
+};
+
 class Router {
  public:
   explicit Router(const RouterOptions& options) : options_(options) {}
 
-  // `now`: what durations in the query ("due_before=1h") count from. `route` gets the number of
-  // the route that was meant.
+  // What the head of a request says is asked for; nothing of its body.
+  static FoundRoute Find(const Request& head);
+
+  // Whoever may not ask this need not send the body.
+  static std::optional<Response> RefuseRole(const FoundRoute& found, Role role);
+
+  // `now`: what durations in the query ("due_before=1h") count from.
   std::variant<Order, AdminOrder, Response> Route(const Request& request,
-                                                  const Now& now,
-                                                  size_t* route = nullptr) const;
+                                                  const FoundRoute& found,
+                                                  const Now& now) const;
 
   // All routes, in order of their numbers. The number behind the last means none of them.
   static const std::vector<RouteName>& RouteNames();
@@ -106,8 +121,6 @@ class Router {
   static std::vector<std::pair<std::string_view, std::string_view>> Routes();
 
   // Only jobs may come in bulk; every other body is small.
-  // Before its body has come: no such route, another method, or not for this role.
-  std::optional<Response> RefuseHead(const Request& head, Role role) const;
   size_t BodyBytesMax(std::string_view target) const;
 
  private:

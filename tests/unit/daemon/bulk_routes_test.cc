@@ -13,12 +13,11 @@ const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
 std::variant<Order, AdminOrder, Response> Route(const std::string& method,
                                                 const std::string& target,
                                                 const std::string& body = "") {
-  return Router(RouterOptions{})
-      .Route({.method = method,
-              .target = target,
-              .content_type = body.empty() ? "" : "application/json",
-              .body = body},
-             kNow);
+  const Request request{.method = method,
+                        .target = target,
+                        .content_type = body.empty() ? "" : "application/json",
+                        .body = body};
+  return Router(RouterOptions{}).Route(request, Router::Find(request), kNow);
 }
 
 template <typename Command>

@@ -50,12 +50,11 @@ TEST(MetricsTest, UsersThatAreNotNamedAreSummedUp) {
 TEST(MetricsTest, RequestsAreCountedByRouteAndNotByTarget) {
   http::RequestCounts requests(http::Router::RouteNames().size());
   const http::Router router({.counts = &requests});
-  const Now now{};
-  size_t route = 0;
-  router.Route({.method = "GET", .target = "/v1/jobs/4711"}, now, &route);
-  router.Count(route, 200);
-  router.Route({.method = "GET", .target = "/nothing/here"}, now, &route);
-  router.Count(route, 404);
+  const auto count = [&router](const std::string& target, int status) {
+    router.Count(http::Router::Find({.method = "GET", .target = target}).number, status);
+  };
+  count("/v1/jobs/4711", 200);
+  count("/nothing/here", 404);
   ServiceFigures figures;
   figures.requests = &requests;
   const std::string text = MetricsText(figures);

@@ -18,11 +18,11 @@ class RouterTest : public testing::Test {
                                                   const std::string& target,
                                                   const std::string& body = "",
                                                   const std::string& type = "application/json") {
-    return router_.Route({.method = method,
+    const Request request{.method = method,
                           .target = target,
                           .content_type = body.empty() ? "" : type,
-                          .body = body},
-                         kNow);
+                          .body = body};
+    return router_.Route(request, Router::Find(request), kNow);
   }
 
   template <typename Command>
@@ -65,7 +65,7 @@ TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
   const auto tags = [this](std::string_view header) -> std::vector<std::string> {
     const Request request{
         .method = "DELETE", .target = "/v1/jobs/42", .if_match = std::string(header)};
-    auto routed = router_.Route(request, kNow);
+    auto routed = router_.Route(request, Router::Find(request), kNow);
     const Order* order = std::get_if<Order>(&routed);
     return order == nullptr ? std::vector<std::string>{"refused"}
                             : std::get<engine::Cancel>(order->command).if_tag;
@@ -297,7 +297,7 @@ class RouterAccessTest : public testing::Test {
     Request request{.method = method, .target = target};
     const auto admitted = router.Admit({.known = true, .uid = 4711, .groups = {}}, request);
     request.role = std::get<Caller>(admitted).role;
-    const auto routed = router.Route(request, kNow);
+    const auto routed = router.Route(request, Router::Find(request), kNow);
     const auto* response = std::get_if<Response>(&routed);
     return response != nullptr ? response->status : 0;
   }
@@ -318,13 +318,13 @@ TEST_F(RouterAccessTest, EachRouteNeedsItsRole) {
 TEST_F(RouterAccessTest, JobsCountAgainstTheQuotaOfWhoEnqueuesThemAndAdminsHaveNoLimit) {
   const auto enqueue = [](uint64_t max, Role role) {
     const Router router({.user_jobs_max = max});
-    const auto routed = router.Route({.method = "POST",
-                                      .target = "/v1/jobs",
-                                      .content_type = "application/json",
-                                      .body = "{}",
-                                      .role = role,
-                                      .user = "uid:4711"},
-                                     kNow);
+    const Request request{.method = "POST",
+                          .target = "/v1/jobs",
+                          .content_type = "application/json",
+                          .body = "{}",
+                          .role = role,
+                          .user = "uid:4711"};
+    const auto routed = router.Route(request, Router::Find(request), kNow);
     return std::get<engine::Enqueue>(std::get<Order>(routed).command);
   };
   EXPECT_EQ(enqueue(0, Role::kEnqueue).user, "") << "without a quota nothing is counted";
@@ -336,8 +336,8 @@ TEST_F(RouterAccessTest, JobsCountAgainstTheQuotaOfWhoEnqueuesThemAndAdminsHaveN
 
 TEST_F(RouterAccessTest, ARefusalNamesTheRoleThatIsNeeded) {
   const Router router(RouterOptions{});
-  const auto routed =
-      router.Route({.method = "DELETE", .target = "/v1/jobs/1", .role = Role::kRead}, kNow);
+  const Request request{.method = "DELETE", .target = "/v1/jobs/1", .role = Role::kRead};
+  const auto routed = router.Route(request, Router::Find(request), kNow);
   EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("needs the role enqueue"));
   EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("role_needed"));
 }
