@@ -61,6 +61,9 @@ inline constexpr size_t kForecastSeeksMax = 512;
 
 // Timers popped from the wheel in one turn, so that a burst does not stall the sockets.
 inline constexpr size_t kFireBatchMax = 4096;
+// Of these so many at once where leases may be among them: their ends are written, and a batch that
+// is full is closed in between.
+inline constexpr size_t kFireStepMax = 1000;
 // What a job in memory takes: its entry, its place in the index and in the wheel.
 inline constexpr size_t kMemoryBytesPerJob = 64;
 inline constexpr size_t kMemoryJobsDefaultMax = (size_t{512} << 20) / kMemoryBytesPerJob;
@@ -80,8 +83,10 @@ inline constexpr int64_t kTrimPauseMs = 10;
 inline constexpr int64_t kTrimIntervalMsMin = 1000;
 // Ready jobs that are looked at in one turn and not handed out: expired, damaged, due later.
 inline constexpr size_t kPassOverMax = 1000;
-// How long a lease request that does not wait may go on to the jobs behind them.
+// How long a lease request whose wait is over may go on to the jobs behind them.
 inline constexpr int64_t kPassOverWaitMs = 1000;
+// Leases that ended and jobs that expired whose rows are not durable yet.
+inline constexpr size_t kOwnWorkMax = 4000;
 
 inline constexpr int64_t kDelayMsMax = int64_t{100} * 365 * 24 * 3600 * 1000;  // 100 years
 // Due times end before 2286-11-20 so that a millisecond count has at most 13 digits.

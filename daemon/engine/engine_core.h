@@ -51,9 +51,11 @@
 #include "daemon/engine/lease_table.h"
 #include "daemon/engine/list_page.h"
 #include "daemon/engine/low_water_mark.h"
+#include "daemon/engine/own_work.h"
 #include "daemon/engine/parked_replies.h"
 #include "daemon/engine/pending_changes.h"
 #include "daemon/engine/queue_table.h"
+#include "daemon/engine/waiting_lease.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "wheel/timing_wheel.h"
@@ -114,12 +116,6 @@ class EngineCore final : public Engine {
   EngineFigures Figures(size_t queues_max) const override;
 
  private:
-  struct Waiter {
-    RequestId request = 0;
-    Lease command;
-    wheel::TimerHandle timeout{};
-  };
-
   // Where a job is found: in memory, only on disk, among the dead, or finished.
   struct Located {
     JobState state = JobState::kScheduled;
@@ -230,6 +226,7 @@ class EngineCore final : public Engine {
   static Status ValidateClient(std::string_view client);
   void ServeQueue(Queue& queue);
   void ServeAll();
+  void AnswerKept();
   void WaitOver(uint64_t waiter_id);
   void RemoveWaiter(uint64_t waiter_id);
 
@@ -503,6 +500,7 @@ class EngineCore final : public Engine {
   void Forget(Slot slot);
   void Fire(uint64_t timer_id);
   size_t PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t bound);
+  size_t PopBootWheel(size_t bound);
   void RebuildWallWheel();
   void WaitAgain(Slot slot);
   WallTime DueOfEntry(const JobEntry& entry) const;
@@ -541,14 +539,16 @@ class EngineCore final : public Engine {
   wheel::TimingWheel wall_wheel_;  // absolute due times
   WallTime wall_hand_;             // the latest wall time that wall_wheel_ was advanced to
   LeaseTable leases_;
-  boost::unordered_flat_map<uint64_t, Waiter> waiters_;
+  boost::unordered_flat_map<uint64_t, WaitingLease> waiters_;
+  std::vector<uint64_t> kept_;  // of them: their wait may end before they are looked through for
   std::vector<QueueId> to_serve_;
   size_t passed_over_ = 0;  // ready jobs in this turn that could not be handed out
   bool cut_short_ = false;  // so many that the last hand-out did not look at all
+  OwnWork own_work_;
   std::vector<wheel::Expired> popped_;
 
   WallTime low_water_mark_;
-  size_t unmarked_jobs_ = 0;  // changed since it was last looked for
+  size_t unmarked_jobs_ = 0;         // changed since it was last looked for
   WallTime durable_low_water_mark_;  // as far as its batch is committed: where readers begin
   std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
   FiredKeys fired_;

@@ -12,8 +12,22 @@ namespace delayd::engine {
 using storage::IndexRecord;
 using storage::JobRecord;
 
+namespace {
+
 // Most leases ask for fewer.
 constexpr uint32_t kViewsReserved = 100;
+
+wheel::Tick TickOf(BootTime time) {
+  return static_cast<wheel::Tick>(ToMillis(time));
+}
+
+// All its queues, that is; else there may be a job behind those that cannot be handed out.
+bool IsLookedThrough(const WaitingLease& waiter, const QueueTable& queues) {
+  return std::ranges::none_of(
+      waiter.command.queues, [&](const std::string& name) { return queues.Find(name)->cut_short; });
+}
+
+}  // namespace
 
 Status EngineCore::ValidateClient(std::string_view client) {
   if (client.size() > limits::kClientNameBytesMax) {
@@ -142,7 +156,7 @@ bool EngineCore::HandOutBest(const Lease& command, std::vector<JobView>* out) {
       return false;
     }
     // Else it expired and is among the dead now, or waits again. So may a million behind it.
-    if (++passed_over_ >= limits::kPassOverMax) {
+    if (++passed_over_ >= limits::kPassOverMax || own_work_.is_full()) {
       cut_short_ = true;
       return false;
     }
@@ -188,19 +202,26 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
     return;
   }
   const uint64_t id = next_waiter_++;
-  const BootTime end =
-      now_.boot + std::max(command.wait, Millis(more ? limits::kPassOverWaitMs : 0));
   for (const std::string& name : command.queues) {
     Queue& queue = FindOrCreateQueue(name);
     queue.waiters.push_back(id);
     WatchRate(queue);
     if (more && !queue.ready.empty()) {
+      queue.cut_short = true;
       ServeSoon(queue);
     }
   }
-  Waiter waiter{.request = request, .command = std::move(command)};
-  waiter.timeout = boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(end)), TimerIdOfWaiter(id));
-  waiters_.emplace(id, std::move(waiter));
+  const Millis kept(more ? limits::kPassOverWaitMs : 0);
+  if (command.wait < kept) {
+    kept_.push_back(id);
+  }
+  const BootTime end = now_.boot + command.wait;
+  const BootTime at = std::max(end, now_.boot + kept);
+  waiters_.emplace(id,
+                   WaitingLease{.request = request,
+                                .command = std::move(command),
+                                .end = end,
+                                .timeout = boot_wheel_.Add(TickOf(at), TimerIdOfWaiter(id))});
 }
 
 void EngineCore::ServeQueue(Queue& queue) {
@@ -211,6 +232,7 @@ void EngineCore::ServeQueue(Queue& queue) {
     pending_.BeginAccess();
     Leased leased = HandOut(found->second.command);
     if (leased.jobs.empty() && cut_short_) {
+      queue.cut_short = true;
       ServeSoon(queue);
       break;
     }
@@ -222,16 +244,25 @@ void EngineCore::ServeQueue(Queue& queue) {
     Answer(request, Body(std::move(leased)));
   }
   WatchRate(queue);
-  // Who does not wait was only kept until all was looked through.
-  const auto is_looked_through = [this](uint64_t id) {
-    const Lease& command = waiters_.at(id).command;
-    return command.wait.count() == 0 && std::ranges::none_of(command.queues, [this](const auto& name) {
-             return queues_.Find(name)->to_serve;
-           });
-  };
-  while (!queue.to_serve && !queue.waiters.empty() && is_looked_through(queue.waiters.front())) {
-    WaitOver(queue.waiters.front());
-  }
+}
+
+// Those for whom all was looked through wait as long as they asked, and no longer.
+void EngineCore::AnswerKept() {
+  std::erase_if(kept_, [this](uint64_t id) {
+    const auto found = waiters_.find(id);
+    if (found == waiters_.end()) {
+      return true;
+    }
+    if (!IsLookedThrough(found->second, queues_)) {
+      return false;
+    }
+    if (found->second.end <= now_.boot) {
+      WaitOver(id);
+    } else {
+      boot_wheel_.Move(found->second.timeout, TickOf(found->second.end));
+    }
+    return true;
+  });
 }
 
 void EngineCore::ServeAll() {
@@ -240,10 +271,12 @@ void EngineCore::ServeAll() {
   const size_t count = to_serve_.size();
   for (size_t i = 0; i < count; ++i) {
     Queue& queue = queues_[to_serve_[i]];
-    queue.to_serve = false;
+    queue.to_serve = queue.cut_short = false;
     ServeQueue(queue);
+    queues_.RemoveIfUnused(queue);
   }
   to_serve_.erase(to_serve_.begin(), to_serve_.begin() + static_cast<std::ptrdiff_t>(count));
+  AnswerKept();
 }
 
 void EngineCore::RemoveWaiter(uint64_t waiter_id) {
@@ -251,13 +284,9 @@ void EngineCore::RemoveWaiter(uint64_t waiter_id) {
   DELAYD_CHECK(found != waiters_.end());
   for (const std::string& name : found->second.command.queues) {
     Queue* const queue = queues_.Find(name);
-    if (queue == nullptr) {
-      continue;  // it was named twice
-    }
+    DELAYD_CHECK(queue != nullptr);
     std::erase(queue->waiters, waiter_id);
-    if (!queue->stored && queue->waiters.empty() && !queue->to_serve && !queue->rate_timer) {
-      queues_.Remove(queue->id);
-    }
+    queues_.RemoveIfUnused(*queue);
   }
   boot_wheel_.Cancel(found->second.timeout);
   waiters_.erase(found);
@@ -293,12 +322,18 @@ void EngineCore::DoAbandon(const Abandon& command) {
 }
 
 void EngineCore::DoEndWait(const EndWait& command) {
-  for (const auto& [id, waiter] : waiters_) {
-    // One that does not wait is being looked through for, and answered then.
-    if (waiter.request == command.waiting && waiter.command.wait.count() != 0) {
-      WaitOver(id);
-      return;
-    }
+  const auto found = std::ranges::find_if(
+      waiters_, [&](const auto& entry) { return entry.second.request == command.waiting; });
+  if (found == waiters_.end()) {
+    return;
+  }
+  auto& [id, waiter] = *found;
+  if (IsLookedThrough(waiter, queues_)) {
+    WaitOver(id);
+  } else if (waiter.end > now_.boot) {
+    waiter.end = now_.boot;
+    kept_.push_back(id);
+    boot_wheel_.Move(waiter.timeout, TickOf(now_.boot + Millis(limits::kPassOverWaitMs)));
   }
 }
 

@@ -158,6 +158,8 @@ void EngineCore::LeaseExpired(Slot slot) {
     Damaged(slot, ended);
   } else if (!ended.ok()) {
     Die(ended);
+  } else {
+    own_work_.Note();
   }
 }
 
@@ -198,6 +200,7 @@ void EngineCore::Expire(Slot slot, JobRecord record) {
   PutDeadRows(record, jobs_[slot].key_due(), now_.wall);
   Forget(slot);
   ++counters_.died;
+  own_work_.Note();
 }
 
 StatusOr<Body> EngineCore::Do(const Extend& command) {

@@ -8,6 +8,14 @@
 
 namespace delayd::engine {
 
+namespace {
+
+bool IsUnused(const Queue& queue) {
+  return !queue.stored && queue.waiters.empty() && !queue.to_serve && !queue.rate_timer;
+}
+
+}  // namespace
+
 size_t QueueTable::StringHash::operator()(std::string_view text) const {
   return XXH3_64bits(text.data(), text.size());
 }
@@ -58,11 +66,21 @@ Queue& QueueTable::Create(std::string_view name) {
   return queue;
 }
 
-void QueueTable::Remove(QueueId id) {
-  DELAYD_CHECK(Has(id));
-  by_name_.erase(by_id_[ToInt(id)]->name);
-  by_id_[ToInt(id)].reset();
-  free_.push_back(id);
+void QueueTable::RemoveIfUnused(const Queue& queue) {
+  if (IsUnused(queue)) {
+    unused_.push_back(queue.id);
+  }
+}
+
+void QueueTable::RemoveUnused() {
+  for (const QueueId id : unused_) {
+    if (Has(id) && IsUnused((*this)[id])) {
+      by_name_.erase((*this)[id].name);
+      by_id_[ToInt(id)].reset();
+      free_.push_back(id);
+    }
+  }
+  unused_.clear();
 }
 
 }  // namespace delayd::engine

@@ -77,6 +77,7 @@ struct Queue {
   WallTime first_dead;          // no row of the dead is older
   bool counts_changed = false;  // since the open batch began
   bool to_serve = false;        // has got ready jobs since its waiters were last looked at
+  bool cut_short = false;       // the look ended before all were looked at
 };
 
 class QueueTable {
@@ -93,8 +94,10 @@ class QueueTable {
   Status Restore(QueueId id, std::string_view name);
   // A new one, under the next free id.
   Queue& Create(std::string_view name);
-  // One that no job ever had: its id goes to another.
-  void Remove(QueueId id);
+  // One that the store does not know goes when no worker waits for it any more, and its id to
+  // another: not now, as those on the way to it hold on to it, but with RemoveUnused.
+  void RemoveIfUnused(const Queue& queue);
+  void RemoveUnused();
 
   size_t size() const { return by_name_.size(); }
 
@@ -117,7 +120,8 @@ class QueueTable {
   };
 
   std::vector<std::unique_ptr<Queue>> by_id_;  // position: the id
-  std::vector<QueueId> free_;                  // ids below by_id_.size() that Remove gave back
+  std::vector<QueueId> unused_;                // perhaps, and perhaps twice
+  std::vector<QueueId> free_;                  // ids below by_id_.size() of those removed
   boost::unordered_flat_map<std::string, Queue*, StringHash, std::equal_to<>> by_name_;
 };
 

@@ -277,6 +277,7 @@ void EngineCore::CloseBatch() {
     NoteClock();
   }
   put_number(storage::kBatchNumberKey, pending_.open_sequence());
+  own_work_.Close(pending_.open_sequence());
   pending_.Close(open_jobs_);
   open_jobs_ = 0;
 }

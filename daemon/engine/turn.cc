@@ -35,6 +35,7 @@ void EngineCore::Execute(RequestId request, Command command, const Now& now) {
         },
         command);
   }
+  queues_.RemoveUnused();
   if (pending_.open_is_full(open_jobs_)) {
     CloseBatch();
   }
@@ -232,6 +233,22 @@ size_t EngineCore::PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t boun
   return count;
 }
 
+// Leases that end are written.
+size_t EngineCore::PopBootWheel(size_t bound) {
+  size_t popped = 0;
+  for (bool more = true; more && popped < bound && !own_work_.is_full();) {
+    const size_t step = std::min(bound - popped, limits::kFireStepMax);
+    const size_t count = PopDue(boot_wheel_, ToMillis(now_.boot), step);
+    popped += count;
+    more = count == step;
+    // Not while some of what was popped is in no wheel: a batch has the low-water mark.
+    if (pending_.open_is_full(open_jobs_)) {
+      CloseBatch();
+    }
+  }
+  return popped;
+}
+
 bool EngineCore::Advance(const Now& now) {
   if (!fatal_.ok()) {
     return false;
@@ -248,26 +265,20 @@ bool EngineCore::Advance(const Now& now) {
   // Before the wheels: what is loaded late fires in the order of its due time, among the others.
   const bool more_to_load = LoadAhead();
   size_t room = limits::kFireBatchMax;
-  size_t popped = 0;
-  do {
-    popped = PopDue(boot_wheel_, ToMillis(now.boot), std::min(room, limits::kPassOverMax));
-    room -= popped;
-    // Leases that end are written. Not while some of what was popped is in no wheel: a batch has the
-    // low-water mark.
-    if (pending_.open_is_full(open_jobs_)) {
-      CloseBatch();
-      room = 0;
-    }
-  } while (popped == limits::kPassOverMax && room > 0);
+  room -= PopBootWheel(room);
   if (room > 0) {
     room -= PopDue(wall_wheel_, ToMillis(now.wall), room);
   }
   ServeAll();
+  queues_.RemoveUnused();
+  if (pending_.open_is_full(open_jobs_)) {
+    CloseBatch();
+  }
   if (next_trim_ && *next_trim_ <= now.boot) {
     TrimFinished();
   }
   // Who was served may have taken the last of a queue that has more on disk.
-  return room == 0 || more_to_load || LaggingWant() || !to_serve_.empty();
+  return room == 0 || more_to_load || LaggingWant() || (!to_serve_.empty() && !own_work_.is_full());
 }
 
 // The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
@@ -324,8 +335,9 @@ std::optional<Millis> EngineCore::UntilNextTimer(const Now& now) const {
     const Millis until(std::max<int64_t>(at - now_ms, 0));
     wait = wait ? std::min(*wait, until) : until;
   };
-  if (const wheel::Tick next = boot_wheel_.NextExpiration(); next != wheel::kNever) {
-    consider(static_cast<int64_t>(next), ToMillis(now.boot));
+  const wheel::Tick next_boot = boot_wheel_.NextExpiration();
+  if (next_boot != wheel::kNever && !own_work_.is_full()) {
+    consider(static_cast<int64_t>(next_boot), ToMillis(now.boot));
   }
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
     consider(static_cast<int64_t>(next), ToMillis(now.wall));
@@ -367,6 +379,7 @@ void EngineCore::Durable(uint64_t sequence) {
 
 void EngineCore::Committed(uint64_t sequence) {
   pending_.Committed(sequence);
+  own_work_.Committed(sequence);
   ++counters_.commits;
   while (!marks_underway_.empty() && marks_underway_.front().first <= sequence) {
     durable_low_water_mark_ = marks_underway_.front().second;

@@ -108,16 +108,6 @@ TEST_F(BeanstalkTest, WhoOnlyClosesItsSendingSideIsServedToTheEnd) {
             "INSERTED 1\r\nRESERVED 1 1\r\nx\r\nDELETED\r\nTIMED_OUT\r\nUSING default\r\n");
 }
 
-TEST_F(BeanstalkTest, ReservationsEndWithTheirConnection) {
-  BeanstalkClient worker = Tcp();
-  EXPECT_EQ(worker.Call("put 0 0 600 1\r\nx"), "INSERTED 1\r\n");
-  EXPECT_EQ(worker.Call("reserve"), "RESERVED 1 1\r\nx\r\n");
-  BeanstalkClient next = Unix();
-  next.Send("reserve\r\n");
-  worker.Close();
-  EXPECT_EQ(next.Read(), "RESERVED 1 1\r\nx\r\n");
-}
-
 // Without anything else that wakes the daemon: its next look at the clock is up to 10 s away.
 TEST_F(BeanstalkTest, AJobOfAWorkerThatWentReachesTheNextAtOnceAndIsCounted) {
   BeanstalkClient worker = Unix();

@@ -39,9 +39,8 @@ TEST(BoundsTest, P10JobsThatExpiredAreBuriedInBoundedSteps) {
 
 TEST(BoundsTest, P10OneTurnBuriesSoManyAndAsksForAnother) {
   EngineHarness harness;
-  EnqueueMany(&harness,
-              3 * limits::kPassOverMax,
-              {.due = DueAfter{}, .expires_after = Millis(1000)});
+  EnqueueMany(
+      &harness, 3 * limits::kPassOverMax, {.due = DueAfter{}, .expires_after = Millis(1000)});
   harness.Wait(Millis(2000));
   const RequestId lease = harness.Send(Lease{.queues = {"default"}});
   size_t turns = 0;
@@ -61,9 +60,8 @@ TEST(BoundsTest, P10OneTurnBuriesSoManyAndAsksForAnother) {
 
 TEST(BoundsTest, P10ALeaseOfAnotherQueueIsNotHeldUpByJobsThatExpired) {
   EngineHarness harness;
-  EnqueueMany(&harness,
-              3 * limits::kPassOverMax,
-              {.due = DueAfter{}, .expires_after = Millis(1000)});
+  EnqueueMany(
+      &harness, 3 * limits::kPassOverMax, {.due = DueAfter{}, .expires_after = Millis(1000)});
   harness.Wait(Millis(2000));
   harness.Send(Lease{.queues = {"default"}});
   const RequestId other = harness.Send(Lease{.queues = {"other"}});
@@ -73,9 +71,8 @@ TEST(BoundsTest, P10ALeaseOfAnotherQueueIsNotHeldUpByJobsThatExpired) {
 
 TEST(BoundsTest, WhoHasWaitedLongerGetsTheJobBehindThoseThatExpired) {
   EngineHarness harness;
-  EnqueueMany(&harness,
-              3 * limits::kPassOverMax,
-              {.due = DueAfter{}, .expires_after = Millis(1000)});
+  EnqueueMany(
+      &harness, 3 * limits::kPassOverMax, {.due = DueAfter{}, .expires_after = Millis(1000)});
   harness.EnqueueOk({.due = DueAfter{Millis(3000)}, .payload = "fresh"});
   harness.Wait(Millis(3001));
   const RequestId first = harness.Send(Lease{.queues = {"default"}, .wait = Millis(5000)});
@@ -89,6 +86,91 @@ TEST(BoundsTest, WhoHasWaitedLongerGetsTheJobBehindThoseThatExpired) {
   EXPECT_EQ(std::get<Leased>(harness.Take(first).body).jobs.size(), 1U);
   ASSERT_TRUE(harness.HasReply(last)) << "at once, when all was looked through";
   EXPECT_TRUE(std::get<Leased>(harness.Take(last).body).jobs.empty());
+}
+
+// The waiting one stands before it in the queue, and nothing else is known of the other queue.
+TEST(BoundsTest, WhoDoesNotWaitIsAnsweredBehindOneWhoDoes) {
+  EngineHarness harness;
+  EnqueueMany(
+      &harness, 3 * limits::kPassOverMax, {.due = DueAfter{}, .expires_after = Millis(1000)});
+  harness.Wait(Millis(2000));
+  const RequestId waits = harness.Send(Lease{.queues = {"default"}, .wait = Millis(20'000)});
+  const RequestId asks = harness.Send(Lease{.queues = {"default", "nope", "nope"}});
+  EXPECT_FALSE(harness.HasReply(asks)) << "there may be one behind those that expired";
+  harness.Turn();
+  EXPECT_FALSE(harness.HasReply(waits));
+  ASSERT_TRUE(harness.HasReply(asks)) << "at once, when all was looked through";
+  const RequestId next = harness.Send(Lease{.queues = {"nope"}});
+  EXPECT_TRUE(harness.HasReply(next));
+}
+
+TEST(BoundsTest, AShortWaitIsAsLongAsItWasAskedForOnceAllWasLookedThrough) {
+  EngineHarness harness;
+  EnqueueMany(
+      &harness, 3 * limits::kPassOverMax, {.due = DueAfter{}, .expires_after = Millis(1000)});
+  harness.Wait(Millis(2000));
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}, .wait = Millis(10)});
+  harness.Turn();
+  EXPECT_FALSE(harness.HasReply(lease));
+  harness.Wait(Millis(10));
+  EXPECT_TRUE(harness.HasReply(lease));
+}
+
+TEST(BoundsTest, AWaitThatIsEndedGetsTheJobBehindThoseThatExpired) {
+  EngineHarness harness;
+  EnqueueMany(
+      &harness, 3 * limits::kPassOverMax, {.due = DueAfter{}, .expires_after = Millis(1000)});
+  harness.EnqueueOk({.due = DueAfter{Millis(3000)}, .payload = "fresh"});
+  harness.Wait(Millis(3001));
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}, .wait = Millis(5000)});
+  harness.Send(EndWait{lease});
+  harness.Turn();
+  ASSERT_TRUE(harness.HasReply(lease));
+  EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 1U);
+}
+
+TEST(BoundsTest, JobsOfTheWallClockFireWhileOthersExpire) {
+  EngineHarness harness;
+  EnqueueMany(
+      &harness,
+      3 * limits::kPassOverMax,
+      {.due = DueAfter{}, .payload = std::string(1024, 'x'), .expires_after = Millis(1000)});
+  harness.EnqueueOk({.queue = "other", .due = DueAt{harness.now().wall + Millis(2001)}});
+  harness.Wait(Millis(2000));
+  harness.Send(Lease{.queues = {"default"}, .wait = Millis(5000)});
+  for (int turns = 0; turns < 2; ++turns) {
+    harness.engine().Advance(harness.now());  // fills a batch, and the last one is being written
+    harness.clock().Advance(Millis(1));
+  }
+  EXPECT_EQ(std::get<Leased>(harness.Call(Lease{.queues = {"other"}}).body).jobs.size(), 1U);
+}
+
+TEST(BoundsTest, P10LeasesThatEndTogetherWaitForTheCommitsOfThoseBefore) {
+  EngineHarness harness;
+  const size_t count = 2 * limits::kOwnWorkMax + 100;
+  EnqueueMany(&harness, count, {.due = DueAfter{}});
+  for (size_t leased = 0; leased < count;) {
+    leased += harness.LeaseNow(1000).size();
+  }
+  harness.clock().Advance(kHour);
+  size_t jobs = 0;
+  for (size_t rounds = 0; jobs < count; ++rounds) {
+    ASSERT_LT(rounds, 10U);
+    while (harness.engine().Advance(harness.now())) {
+    }
+    if (jobs + limits::kOwnWorkMax < count) {
+      EXPECT_NE(harness.engine().UntilNextEvent(harness.now()), Millis(0)) << "the commit wakes it";
+    }
+    size_t round = 0;
+    while (auto sealed = harness.engine().Seal(harness.now())) {
+      round += sealed->jobs;
+      ASSERT_TRUE(harness.store().Commit(*sealed->batch).ok());
+      harness.engine().Committed(sealed->sequence);
+    }
+    EXPECT_LE(round, limits::kOwnWorkMax + limits::kFireStepMax);
+    jobs += round;
+  }
+  EXPECT_EQ(jobs, count);
 }
 
 TEST(BoundsTest, P10ManyAreForgottenWithoutASecondBetweenTheSteps) {
@@ -293,8 +375,7 @@ TEST(BoundsTest, KickGoesOnBehindTheDeadThatAreGoneAndFindsOlderOnesThatCome) {
   harness.Turn();
   const JobId older = bury_one();
   EXPECT_EQ(buried(), older);
-  EXPECT_EQ(std::get<JobList>(
-                harness.Call(List{.queue = "default", .state = JobState::kDead}).body)
+  EXPECT_EQ(std::get<JobList>(harness.Call(List{.queue = "default", .state = JobState::kDead}).body)
                 .jobs.size(),
             2U);
 }

@@ -41,11 +41,12 @@ class EngineHarness {
     return request;
   }
 
-  // One turn: what is due, then a commit of everything.
+  // Turns: what is due, then a commit of everything, until there is nothing left to do.
   void Turn() {
-    while (engine_->Advance(clock_.Sample())) {
-    }
-    CommitAll();
+    do {
+      while (engine_->Advance(clock_.Sample())) {
+      }
+    } while (CommitAll());
   }
 
   bool CommitOne() {
@@ -59,10 +60,13 @@ class EngineHarness {
     return true;
   }
 
-  void CommitAll() {
+  // Whether there was anything.
+  bool CommitAll() {
+    const bool any = CommitOne();
     while (CommitOne()) {
     }
     Collect();
+    return any;
   }
 
   bool HasReply(RequestId request) {
