@@ -96,7 +96,9 @@ class HttpApi {
         tls_(tls) {
     unix_.line_bytes_max = config.limits.request_line;
     unix_.head_bytes_max = config.limits.request_header;
-    unix_.body_bytes_max = [this](std::string_view target) { return router_.BodyBytesMax(target); };
+    unix_.body_bytes_max = [this](std::string_view method, std::string_view target) {
+      return router_.BodyBytesMax(method, target);
+    };
     tcp_ = unix_;
     // A browser reaches a loopback port by any name that was pointed at it; no page may. With TLS
     // the certificate says under which names.

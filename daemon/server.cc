@@ -193,6 +193,7 @@ Status Server::Loop::Turn() {
   TendClock(&now);
   ServeTouched(&now);
   CheckDeadlines(now);
+  GiveBackSome(now);
   if (std::exchange(reload_wanted_, false)) {
     if (std::optional<engine::Configure> settings = options_.reload()) {
       engine_->Execute(next_request_++, *std::move(settings), now);  // nobody waits for the reply
@@ -537,7 +538,8 @@ bool Server::Loop::stop_complete(const Now& now) const {
   if (in_flight_) {
     return false;
   }
-  return now.boot >= stop_deadline_ || (connections_.empty() && engine_->uncommitted_bytes() == 0);
+  return now.boot >= stop_deadline_ ||
+         (given_back_.empty() && connections_.empty() && engine_->uncommitted_bytes() == 0);
 }
 
 Status Server::Loop::FailAll(Status cause) {

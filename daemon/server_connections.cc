@@ -17,6 +17,12 @@
 
 namespace delayd {
 
+namespace {
+
+constexpr int kReturnsPerTurn = 1000;
+
+}  // namespace
+
 void Server::Loop::Listen(Listener listener, SessionFactory factory, std::string no_room) {
   const int copy = ::fcntl(listener.fd(), F_DUPFD_CLOEXEC, 0);
   DELAYD_CHECK(copy >= 0);
@@ -134,9 +140,20 @@ void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
 void Server::Loop::Leave(Connection* connection, const Now& now) {
   GiveUpLeases(connection, now);
   for (engine::Command& command : connection->session().Leave()) {
-    engine_->Execute(next_request_++, std::move(command), now);
+    given_back_.push_back(std::move(command));
     turn_again_ = true;  // to hand it to whoever waits
   }
+}
+
+// One connection may have held a hundred thousand jobs, and each that comes back is written.
+void Server::Loop::GiveBackSome(const Now& now) {
+  for (int count = 0; count < kReturnsPerTurn && !given_back_.empty() && !under_pressure();
+       ++count) {
+    engine_->Execute(next_request_++, std::move(given_back_.front()), now);
+    given_back_.pop_front();
+  }
+  // Under pressure the commit that makes room wakes us.
+  turn_again_ = turn_again_ || (!given_back_.empty() && !under_pressure());
 }
 
 void Server::Loop::Drop(const ConnectionPtr& connection, const Now& now) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <queue>
@@ -106,6 +107,7 @@ class Server::Loop {
   void GiveUpLeases(Connection* connection, const Now& now);
   void EndWaits(const Connection& connection, const Now& now);
   void Leave(Connection* connection, const Now& now);
+  void GiveBackSome(const Now& now);
   void Drop(const ConnectionPtr& connection, const Now& now);
   void QueueDeadline(const ConnectionPtr& connection);
   void CheckDeadlines(const Now& now);
@@ -145,6 +147,7 @@ class Server::Loop {
 
   std::priority_queue<DeadlineEntry, std::vector<DeadlineEntry>, Later> deadlines_;
 
+  std::deque<engine::Command> given_back_;  // by connections that have gone
   SlowestCommand slowest_;
   bool turn_again_ = false;  // there is work that nothing outside will wake us for
   bool stop_wanted_ = false;

@@ -1,7 +1,5 @@
 #include "daemon/trusted_clock.h"
 
-#include <sys/stat.h>
-
 #include <string>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "storage/keys.h"
 #include "storage/record.h"
 
+#include <sys/stat.h>
 #include <sys/timex.h>
 
 namespace delayd {
@@ -17,6 +16,8 @@ namespace delayd {
 namespace {
 
 constexpr Millis kAskEvery{1000};
+// Between a step of the clock by whoever synchronises it and when he says so.
+constexpr Millis kStepSlack{5000};
 
 }  // namespace
 
@@ -26,9 +27,11 @@ std::optional<WallTime> SynchronisedAt() {
     return (query.status & STA_UNSYNC) == 0 ? std::optional(SystemClock().Sample().wall)
                                             : std::nullopt;
   }
+
   // A sandbox that guards the clock forbids the question too. systemd's time service touches a file
   // whenever it has synchronised; the file stays when the clock is set by hand.
   struct stat file {};
+
   if (::stat("/run/systemd/timesync/synchronized", &file) != 0) {
     return std::nullopt;
   }
@@ -81,13 +84,19 @@ bool TrustedClock::Tend() {
   return true;
 }
 
-// What was said before the clock was set says nothing of it as it is now.
+// What was said before the clock was set says nothing of it as it is now. It may have been said in
+// the moment between the step and our look at the clock: then it is what the step was for.
 bool TrustedClock::IsSynchronised() const {
   const std::optional<WallTime> at = synchronised_at_();
   const Now raw = machine_->Sample();
-  const WallTime since = state() == engine::ClockState::kHeld ? raw.wall - watch_.difference()
-                                                              : suspect_since_ - Millis(1);
-  return at && *at <= raw.wall && *at > since;
+  if (!at || *at > raw.wall) {
+    return false;
+  }
+  if (state() == engine::ClockState::kHeld) {
+    return *at > raw.wall - watch_.difference();
+  }
+  return at != synchronised_then_ ||
+         (*at > suspect_since_ - kStepSlack && *at < suspect_since_ + kStepSlack);
 }
 
 std::optional<BootTime> TrustedClock::wake() const {
@@ -122,6 +131,7 @@ void TrustedClock::LogChange() const {
   }
   logged_ = state();
   suspect_since_ = machine_->Sample().wall;
+  synchronised_then_ = synchronised_at_();
   if (logged_ == engine::ClockState::kTrusted) {
     log::Info("the clock is believed again");
   } else {

@@ -63,6 +63,7 @@ class TrustedClock final : public Clock {
   mutable engine::ClockWatch watch_;
   mutable engine::ClockState logged_ = engine::ClockState::kTrusted;
   mutable WallTime suspect_since_;  // as the clock shows it
+  mutable std::optional<WallTime> synchronised_then_;
   BootTime next_question_;
 };
 

@@ -114,8 +114,8 @@ struct Nack {
   bool counts_as_attempt = true;
 };
 
-// Give back untouched, as if it had not been handed out: no attempt is used, nothing is written,
-// and it is ready again unless its due time is still to come.
+// Give back untouched: no attempt is used, and it is ready again unless its due time is still to
+// come. Only that it was handed out is counted.
 struct GiveBack {
   LeaseToken token;
 };

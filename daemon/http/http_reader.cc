@@ -318,8 +318,10 @@ bool HttpReader::CheckFraming() {
       return false;
     }
   }
-  const size_t body_max = options_.body_bytes_max ? options_.body_bytes_max(ToStd(message.target()))
-                                                  : limits::kRequestBodyBytesMax;
+  const size_t body_max =
+      options_.body_bytes_max
+          ? options_.body_bytes_max(ToStd(message.method_string()), ToStd(message.target()))
+          : limits::kRequestBodyBytesMax;
   if (parser_->request->content_length().value_or(0) > body_max) {
     parser_->code = error::body_limit;
     RefuseParseError();

@@ -30,8 +30,8 @@ struct ReaderOptions {
   size_t line_bytes_max = limits::kRequestLineBytesMax;
   size_t head_bytes_max = limits::kRequestHeaderBytesMax;
   size_t fields_max = 64;
-  // The largest body for a target; empty: limits::kRequestBodyBytesMax.
-  std::function<size_t(std::string_view target)> body_bytes_max;
+  // The largest body for a request; empty: limits::kRequestBodyBytesMax.
+  std::function<size_t(std::string_view method, std::string_view target)> body_bytes_max;
   // Hosts that a request may name, without ports; empty: any. What listens on TCP must name its
   // own, or a web page whose name was rebound to this address could speak to it.
   std::vector<std::string> hosts;

@@ -7,17 +7,18 @@
 namespace delayd::http {
 namespace {
 
-// One that waits may do so for an hour, and must not hold up what is asked behind it.
-bool IsLeaseAtOnce(const engine::Command& command) {
+// It may do so for an hour, and must not hold up what is asked behind it.
+bool Waits(const engine::Command& command) {
   const auto* lease = std::get_if<engine::Lease>(&command);
-  return lease != nullptr && lease->wait.count() == 0;
+  return lease != nullptr && lease->wait.count() != 0;
 }
 
 bool HasLargeAnswer(const engine::Command& command) {
   return std::holds_alternative<engine::Show>(command) ||
          std::holds_alternative<engine::List>(command) ||
          std::holds_alternative<engine::ListQueues>(command) ||
-         std::holds_alternative<engine::LeaseJob>(command) || IsLeaseAtOnce(command);
+         std::holds_alternative<engine::LeaseJob>(command) ||
+         (std::holds_alternative<engine::Lease>(command) && !Waits(command));
 }
 
 }  // namespace
@@ -42,7 +43,7 @@ std::optional<Response> HttpSession::RefuseHead(const Request& head) {
   if (const auto* refusal = std::get_if<Response>(&judged_->admitted)) {
     return *refusal;
   }
-  return Router::RefuseRole(judged_->route, std::get<Caller>(judged_->admitted).role);
+  return Router::RefuseHead(judged_->route, std::get<Caller>(judged_->admitted).role);
 }
 
 std::optional<SessionRequest> HttpSession::Next(const Now& now) {
@@ -81,12 +82,13 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
     auto& caller = std::get<Caller>(judged.admitted);
     request.role = caller.role;
     request.user = std::move(caller.user);
-    std::variant<Order, AdminOrder, Response> routed =
-        router_.Route(request, judged.route, now);
+    std::variant<Order, AdminOrder, Response> routed = router_.Route(request, judged.route, now);
     if (auto* order = std::get_if<Order>(&routed)) {
       slots_.back().form = order->form;
       slots_.back().large = HasLargeAnswer(order->command);
       large_ += slots_.back().large ? 1U : 0U;
+      slots_.back().waits = Waits(order->command);
+      waiting_ += slots_.back().waits ? 1U : 0U;
       return SessionRequest{first_tag_ + slots_.size() - 1, std::move(order->command)};
     }
     if (auto* order = std::get_if<AdminOrder>(&routed)) {
@@ -114,6 +116,7 @@ void HttpSession::AnswerTag(uint64_t tag, const Response& response) {
   Slot& slot = slots_[static_cast<size_t>(tag - first_tag_)];
   DELAYD_CHECK(!slot.answered);
   large_ -= slot.large ? 1U : 0U;
+  waiting_ -= slot.waits ? 1U : 0U;
   Fill(&slot, response);
   Flush();
 }

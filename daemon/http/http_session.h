@@ -34,6 +34,9 @@ class HttpSession final : public Session {
   static constexpr size_t kOutputBytesMax = size_t{1} << 20;
   // Of requests whose answers may be large: their bytes are there only when all have been answered.
   static constexpr size_t kLargeAnswersMax = 4;
+  // Lease requests that may wait: each may get a large answer at any time, and an hour may pass
+  // before that, so more of them have to be allowed.
+  static constexpr size_t kWaitingLeasesMax = 16;
   // Of requests that wait to be taken.
   static constexpr size_t kWaitingInputMax = size_t{64} * 1024;
 
@@ -65,12 +68,13 @@ class HttpSession final : public Session {
     bool close = false;
     bool answered = false;
     bool large = false;
+    bool waits = false;
     std::string text;  // once answered
   };
 
   bool full() const {
     return slots_.size() >= kRequestsMax || large_ >= kLargeAnswersMax ||
-           output_.size() + held_bytes_ >= kOutputBytesMax;
+           waiting_ >= kWaitingLeasesMax || output_.size() + held_bytes_ >= kOutputBytesMax;
   }
 
   // What is known of the request that is being read, once its head is.
@@ -94,6 +98,7 @@ class HttpSession final : public Session {
   std::deque<Slot> slots_;
   uint64_t first_tag_ = 0;  // of slots_.front()
   size_t large_ = 0;        // large answers that are waited for
+  size_t waiting_ = 0;      // leases that may wait and have no answer
   size_t held_bytes_ = 0;   // of answers that wait for one before them
   bool starved_ = true;     // the reader needs more input for the next request
   bool ended_ = false;      // the last request has been taken

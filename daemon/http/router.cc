@@ -237,7 +237,10 @@ FoundRoute Router::Find(const Request& head) {
   return found;
 }
 
-std::optional<Response> Router::RefuseRole(const FoundRoute& found, Role role) {
+std::optional<Response> Router::RefuseHead(const FoundRoute& found, Role role) {
+  if (!found.status.ok()) {
+    return ProblemResponse(found.status);
+  }
   if (found.number == kRoutes.size() || role >= kRoutes[found.number].role) {
     return std::nullopt;
   }
@@ -247,16 +250,13 @@ std::optional<Response> Router::RefuseRole(const FoundRoute& found, Role role) {
 std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
                                                         const FoundRoute& found,
                                                         const Now& now) const {
-  if (!found.status.ok()) {
-    return ProblemResponse(found.status);
+  if (std::optional<Response> refused = RefuseHead(found, request.role)) {
+    return *std::move(refused);
   }
   if (found.number == kRoutes.size()) {
     return found.allow.empty() ? NoSuchRoute(request) : NotAllowed(request, found.allow);
   }
   const RouteEntry& route = kRoutes[found.number];
-  if (std::optional<Response> refused = RefuseRole(found, request.role)) {
-    return *std::move(refused);
-  }
   if (const Status status = CheckQuery(route, found.target); !status.ok()) {
     return ProblemResponse(status);
   }
@@ -281,13 +281,13 @@ std::vector<std::pair<std::string_view, std::string_view>> Router::Routes() {
   return routes;
 }
 
-size_t Router::BodyBytesMax(std::string_view target) const {
+size_t Router::BodyBytesMax(std::string_view method, std::string_view target) const {
   constexpr size_t kSmall = size_t{64} * 1024;
   const std::string_view path = target.substr(0, target.find('?'));
   if (path == "/healthz" || path == "/readyz") {
     return 0;  // which anybody may ask
   }
-  return path == "/v1/jobs" ? options_.body_bytes_max : kSmall;
+  return method == "POST" && path == "/v1/jobs" ? options_.body_bytes_max : kSmall;
 }
 
 }  // namespace delayd::http

@@ -92,8 +92,8 @@ class Router {
   // What the head of a request says is asked for; nothing of its body.
   static FoundRoute Find(const Request& head);
 
-  // Whoever may not ask this need not send the body.
-  static std::optional<Response> RefuseRole(const FoundRoute& found, Role role);
+  // What cannot be meant, and whoever may not ask it, need not send the body.
+  static std::optional<Response> RefuseHead(const FoundRoute& found, Role role);
 
   // `now`: what durations in the query ("due_before=1h") count from.
   std::variant<Order, AdminOrder, Response> Route(const Request& request,
@@ -120,8 +120,8 @@ class Router {
   // (method, path) of every route; '*' stands for one segment.
   static std::vector<std::pair<std::string_view, std::string_view>> Routes();
 
-  // Only jobs may come in bulk; every other body is small.
-  size_t BodyBytesMax(std::string_view target) const;
+  // Only jobs may come in bulk; every other body is small, also where it is not wanted.
+  size_t BodyBytesMax(std::string_view method, std::string_view target) const;
 
  private:
   RouterOptions options_;

@@ -23,10 +23,10 @@ using fuzz::Require;
 // Small enough that a fuzzer reaches every one of them.
 const http::RouterOptions kRouterOptions{
     .payload_bytes_max = 1500, .body_bytes_max = 3000, .version = "0"};
-const http::ReaderOptions kReaderOptions{
-    .line_bytes_max = 200, .head_bytes_max = 600, .fields_max = 8, .body_bytes_max = [](auto) {
-      return size_t{3000};
-    }};
+const http::ReaderOptions kReaderOptions{.line_bytes_max = 200,
+                                         .head_bytes_max = 600,
+                                         .fields_max = 8,
+                                         .body_bytes_max = [](auto, auto) { return size_t{3000}; }};
 constexpr uint64_t kBootId = 77;
 constexpr const char* kEnd = "\r\n\r\n";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";

@@ -125,6 +125,28 @@ TEST_F(BeanstalkTest, AJobOfAWorkerThatWentReachesTheNextAtOnceAndIsCounted) {
   EXPECT_THAT(other.Call("stats-job 1"), HasSubstr("reserves: 2\n"));
 }
 
+TEST_F(BeanstalkTest, AllThatAWorkerHeldComesBackInSteps) {
+  constexpr int kJobs = 5000;
+  BeanstalkClient worker = Unix();
+  const auto ask = [](BeanstalkClient& client, const std::string& command) {
+    std::string many;
+    for (int i = 0; i < kJobs; ++i) {
+      many += command;
+    }
+    client.Send(many);
+    for (int i = 0; i < kJobs; ++i) {
+      client.Read();
+    }
+  };
+  ask(worker, "put 0 0 600 1\r\nx\r\n");
+  ask(worker, "reserve-with-timeout 0\r\n");
+  BeanstalkClient other = Tcp();
+  EXPECT_THAT(other.Call("stats-tube default"), HasSubstr("current-jobs-reserved: 5000\n"));
+  worker.Close();
+  while (other.Call("stats-tube default").find("current-jobs-ready: 5000\n") == std::string::npos) {
+  }
+}
+
 TEST_F(BeanstalkTest, QuitClosesTheConnection) {
   BeanstalkClient client = Tcp();
   client.Send("use a\r\nquit\r\nuse b\r\n");

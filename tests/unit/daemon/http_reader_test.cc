@@ -189,7 +189,7 @@ TEST_F(HttpReaderTest, TooManyFieldsAreRefused) {
 }
 
 TEST_F(HttpReaderTest, TooLargeBodyIsRefusedByItsHeadAlone) {
-  options_.body_bytes_max = [](std::string_view target) -> size_t {
+  options_.body_bytes_max = [](std::string_view /*method*/, std::string_view target) -> size_t {
     return target == "/big" ? 100 : 10;
   };
   EXPECT_EQ(StatusOf("POST /big HTTP/1.1\r\nHost: d\r\nContent-Length: 101\r\n\r\n"), 413);

@@ -192,7 +192,9 @@ TEST_F(HttpSessionTest, P10InputThatCannotBeTakenYetStaysInTheSocket) {
 }
 
 TEST_F(HttpSessionTest, P10AnswersBehindOneThatWaitsAreBounded) {
-  Feed("POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\nContent-Length: 13\r\n\r\n{\"wait\":\"1h\"}");
+  Feed(
+      "POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: "
+      "application/json\r\nContent-Length: 13\r\n\r\n{\"wait\":\"1h\"}");
   std::string pages;
   for (int i = 0; i < 200; ++i) {
     pages += Get("/openapi.json");
@@ -206,6 +208,28 @@ TEST_F(HttpSessionTest, P10AnswersBehindOneThatWaitsAreBounded) {
   session_.Answer(requests_[0].tag, none);
   EXPECT_LT(session_.output().size(), 2 * HttpSession::kOutputBytesMax);
   EXPECT_TRUE(session_.output().size() > HttpSession::kOutputBytesMax / 2);
+}
+
+TEST_F(HttpSessionTest, P10LeasesThatMayWaitAreBoundedToo) {
+  const std::string lease =
+      "POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+      "Content-Length: 14\r\n\r\n{\"wait\":\"1ms\"}";
+  for (int i = 0; i < 100; ++i) {
+    session_.Receive(lease);
+  }
+  TakeRequests();
+  EXPECT_EQ(requests_.size(), HttpSession::kWaitingLeasesMax);
+  engine::Reply none;
+  none.body = engine::Leased{};
+  session_.Answer(requests_[0].tag, none);
+  TakeRequests();
+  EXPECT_EQ(requests_.size(), HttpSession::kWaitingLeasesMax + 1);
+}
+
+TEST_F(HttpSessionTest, WhatCannotBeMeantIsRefusedBeforeItsBody) {
+  Feed("POST /v1/jobs?%zz HTTP/1.1\r\nHost: d\r\nContent-Length: 1000000\r\n\r\n{");
+  EXPECT_THAT(TakeOutput(), StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+  EXPECT_TRUE(session_.finished());
 }
 
 TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {

@@ -64,5 +64,26 @@ TEST_F(MonitorTest, ASuspectClockIsTold) {
   EXPECT_THAT(monitor_.Readiness(kNow).body, HasSubstr(R"("status":"ready")"));
 }
 
+TEST_F(MonitorTest, TheSynchronisationThatSetTheClockBackIsBelievedAndNoOlderOne) {
+  for (const Millis said : {Millis(-5), Millis(-60'000), Millis(60'000)}) {
+    SimulatedClock machine(kNow);
+    std::optional<WallTime> synchronised;
+    TrustedClock clock(&machine, {}, std::nullopt, 1, [&synchronised] { return synchronised; });
+    clock.Sample();
+    machine.StepWall(-24h);
+    synchronised = machine.Sample().wall + said;
+    machine.Advance(1ms);
+    clock.Sample();
+    ASSERT_EQ(clock.state(), engine::ClockState::kBehind);
+    machine.Advance(2s);
+    EXPECT_EQ(clock.Tend(), said == Millis(-5)) << "said right behind the step";
+    machine.Advance(120s);
+    EXPECT_EQ(clock.Tend(), false) << "what was said before the step is no news later either";
+    synchronised = machine.Sample().wall;
+    machine.Advance(2s);
+    EXPECT_EQ(clock.Tend(), said != Millis(-5)) << "said again";
+  }
+}
+
 }  // namespace
 }  // namespace delayd

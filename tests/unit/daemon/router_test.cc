@@ -18,10 +18,8 @@ class RouterTest : public testing::Test {
                                                   const std::string& target,
                                                   const std::string& body = "",
                                                   const std::string& type = "application/json") {
-    const Request request{.method = method,
-                          .target = target,
-                          .content_type = body.empty() ? "" : type,
-                          .body = body};
+    const Request request{
+        .method = method, .target = target, .content_type = body.empty() ? "" : type, .body = body};
     return router_.Route(request, Router::Find(request), kNow);
   }
 
@@ -199,9 +197,11 @@ TEST_F(RouterTest, AdminRoutesGoToTheStore) {
 }
 
 TEST_F(RouterTest, OnlyJobsMayComeInBulk) {
-  EXPECT_EQ(router_.BodyBytesMax("/v1/jobs"), limits::kRequestBodyBytesMax);
-  EXPECT_EQ(router_.BodyBytesMax("/v1/jobs?x=1"), limits::kRequestBodyBytesMax);
-  EXPECT_EQ(router_.BodyBytesMax("/v1/queues/a/lease"), 65536U);
+  EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/jobs"), limits::kRequestBodyBytesMax);
+  EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/jobs?x=1"), limits::kRequestBodyBytesMax);
+  EXPECT_EQ(router_.BodyBytesMax("PUT", "/v1/jobs"), 65536U);
+  EXPECT_EQ(router_.BodyBytesMax("GET", "/v1/jobs"), 65536U);
+  EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/queues/a/lease"), 65536U);
 }
 
 JobView Job(uint64_t id) {
