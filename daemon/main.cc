@@ -404,6 +404,22 @@ int RunDaemon(const Config& config, const ReadConfig& read_config) {
   return code;
 }
 
+// What the files that the configuration names hold is part of it.
+Status CheckNamedFiles(const Config& config) {
+  DELAYD_RETURN_IF_ERROR(Access::Create(config.access).status());
+  return config.tls.on() ? TlsDoor(config.tls.certificate, config.tls.key).Load() : OkStatus();
+}
+
+int CheckConfig(const CommandLine& line) {
+  const std::string source = line.config_file.empty() ? "no file, all defaults" : line.config_file;
+  if (const Status status = CheckNamedFiles(line.config); !status.ok()) {
+    std::fprintf(stderr, "%s: %s\n", source.c_str(), status.message().c_str());
+    return kExitUsage;
+  }
+  std::printf("%s: the configuration is valid\n", source.c_str());
+  return kExitOk;
+}
+
 int Main(int argc, const char* const* argv) {
   // Jobs are nobody else's business: files 0600, directories 0700, sockets opened by chmod.
   ::umask(0077);
@@ -423,9 +439,7 @@ int Main(int argc, const char* const* argv) {
       }
       return kExitUsage;
     case CommandLine::Action::kCheckConfig:
-      std::printf("%s: the configuration is valid\n",
-                  line.config_file.empty() ? "no file, all defaults" : line.config_file.c_str());
-      return kExitOk;
+      return CheckConfig(line);
     case CommandLine::Action::kVerify:
       return VerifyOffline(line.config.data_dir, line.repair);
     case CommandLine::Action::kRecover:

@@ -69,6 +69,22 @@ TEST(StartTest, AnUnknownConfigKeyIsNamedWithItsPlace) {
   ExpectRefusal(daemon.StartExpectingFailure({"--config", path}), 2, path + ":2:3");
 }
 
+TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
+  Daemon daemon;
+  const std::string path = daemon.Path("delayd.yaml");
+  for (const std::string& text :
+       {std::string("access: { read: \"nobody-of-that-name\" }\n"),
+        "access: { token_file: " + daemon.Path("nowhere") + " }\n",
+        "tls: { certificate: " + daemon.Path("c") + ", key: " + daemon.Path("k") + " }\n"}) {
+    std::ofstream(path) << text;
+    ExpectRefusal(daemon.StartExpectingFailure({"--config", path}), 2, "");
+    ExpectRefusal(daemon.StartExpectingFailure({"--config", path, "--check-config"}), 2, path);
+    EXPECT_EQ(daemon.Ctl({"config", "check", path}).exit_code, 2) << text;
+  }
+  std::ofstream(path) << "access: { read: root }\n";
+  EXPECT_EQ(daemon.Ctl({"config", "check", path}).exit_code, 0);
+}
+
 TEST(StartTest, AMissingConfigFileIsAnError) {
   Daemon daemon;
   ExpectRefusal(
