@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <utility>
 
 #include "base/limits.h"
@@ -27,6 +28,11 @@ Millis Seconds(std::string_view text) {
 Status Unexpected(std::string_view command, const beanstalk::ServerReply& reply) {
   return Internal("the source answered " + std::string(command) + " with '" + reply.line +
                   "'; is it a beanstalkd?");
+}
+
+// Of a single job; of a batch it may be one of them, or their sum.
+bool IsTooLarge(const Status& status) {
+  return status.reason() == "payload_too_large" || status.reason() == "body_too_large";
 }
 
 }  // namespace
@@ -86,6 +92,16 @@ Status BeanstalkdImport::WatchAllTubes() {
 
 Status BeanstalkdImport::Run() {
   DELAYD_RETURN_IF_ERROR(Begin());
+  const Status passed = PassUntilDone();
+  // Whatever has ended it: the source may be well.
+  const Status put_back = set_aside_.PutBack();
+  counts_.too_large = set_aside_.size();
+  DELAYD_RETURN_IF_ERROR(passed);
+  DELAYD_RETURN_IF_ERROR(put_back);
+  return CountLeft();
+}
+
+Status BeanstalkdImport::PassUntilDone() {
   uint64_t moved_before = 0;
   do {
     moved_before = moved();
@@ -150,18 +166,17 @@ Status BeanstalkdImport::DrainReady() {
     for (const uint64_t id : ids) {
       source_->Add("stats-job " + std::to_string(id));
     }
-    std::vector<JobSpec> specs;
-    std::vector<uint64_t> found;
+    std::vector<Found> jobs;
     for (size_t i = 0; i < ids.size(); ++i) {
-      DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Read());
+      DELAYD_ASSIGN_OR_RETURN(beanstalk::ServerReply stats, source_->Read());
       if (stats.word() == "OK") {  // else its time ran out, and it was worked on and deleted
-        specs.push_back(SpecOf(ids[i], stats.body, std::move(bodies[i])));
-        specs.back().due = DueAfter{};
-        specs.back().buried = false;
-        found.push_back(ids[i]);
+        JobSpec spec = SpecOf(ids[i], stats.body, std::move(bodies[i]));
+        spec.due = DueAfter{};
+        spec.buried = false;
+        jobs.push_back({.id = ids[i], .stats = std::move(stats.body), .spec = std::move(spec)});
       }
     }
-    DELAYD_RETURN_IF_ERROR(Move(specs, found));
+    DELAYD_RETURN_IF_ERROR(Move(std::move(jobs)));
   }
 }
 
@@ -170,9 +185,11 @@ Status BeanstalkdImport::DrainHeads(const std::string& tube, Which which) {
   if (used.word() != "USING") {
     return Unexpected("use", used);
   }
+  heads_too_large_ = 0;
   for (;;) {
     DELAYD_ASSIGN_OR_RETURN(const bool more, TakeHead(which));
-    if (!more) {
+    // All that are too large one after another: there is nothing behind them.
+    if (!more || heads_too_large_ > set_aside_.size()) {
       return OkStatus();
     }
   }
@@ -192,7 +209,7 @@ StatusOr<bool> BeanstalkdImport::TakeHead(Which which) {
     return Unexpected(kPeek[kind], head);
   }
   const std::string number = std::to_string(id);
-  DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Call("stats-job " + number));
+  DELAYD_ASSIGN_OR_RETURN(beanstalk::ServerReply stats, source_->Call("stats-job " + number));
   if (beanstalk::StatsField(stats.body, "state") != kState[kind]) {
     return true;  // it has moved on: look again
   }
@@ -205,60 +222,77 @@ StatusOr<bool> BeanstalkdImport::TakeHead(Which which) {
       return true;
     }
   }
-  std::vector<JobSpec> specs;
-  specs.push_back(SpecOf(id, stats.body, std::move(head.body)));
-  DELAYD_RETURN_IF_ERROR(Move(specs, {id}));
+  JobSpec spec = SpecOf(id, stats.body, std::move(head.body));
+  std::vector<Found> jobs;
+  jobs.push_back({.id = id, .stats = std::move(stats.body), .spec = std::move(spec)});
+  DELAYD_RETURN_IF_ERROR(Move(std::move(jobs)));
   return true;
 }
 
 // Here first, durably; then it is deleted there.
-Status BeanstalkdImport::Move(const std::vector<JobSpec>& specs, const std::vector<uint64_t>& ids) {
-  for (std::span<const JobSpec> rest = specs; !rest.empty();) {
+Status BeanstalkdImport::Move(std::vector<Found> jobs) {
+  for (Found& job : jobs) {
+    job.too_large = set_aside_.Holds(job.id);
+  }
+  const auto fits = std::ranges::stable_partition(jobs, std::logical_not(), &Found::too_large);
+  for (std::span<Found> rest(jobs.begin(), fits.begin()); !rest.empty();) {
     DELAYD_ASSIGN_OR_RETURN(const size_t count, EnqueueSome(rest));
     rest = rest.subspan(count);
   }
-  for (const uint64_t id : ids) {
-    source_->Add("delete " + std::to_string(id));
+  size_t deleted = 0;
+  for (const Found& job : jobs) {
+    if (!job.too_large) {
+      source_->Add("delete " + std::to_string(job.id));
+      ++deleted;
+    }
   }
-  for (size_t i = 0; i < ids.size(); ++i) {
+  for (size_t i = 0; i < deleted; ++i) {
     DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reply, source_->Read());
     counts_.taken += reply.word() == "DELETED" ? 0U : 1U;
+  }
+  for (const Found& job : jobs) {
+    heads_too_large_ = job.too_large ? heads_too_large_ + 1 : 0;
+    DELAYD_RETURN_IF_ERROR(job.too_large ? set_aside_.Put(job.id, job.stats) : OkStatus());
   }
   return going_on_(counts_);
 }
 
 // As many of them as go into one request; tells how many.
-StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<const JobSpec> specs) {
+StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs) {
   std::string lines;
   size_t count = 0;
-  for (; count < specs.size() && (count == 0 || lines.size() < kRequestBytes); ++count) {
-    lines += protocol::JobSpecToJson(specs[count]) + "\n";
+  for (; count < jobs.size() && (count == 0 || lines.size() < kRequestBytes); ++count) {
+    lines += protocol::JobSpecToJson(jobs[count].spec) + "\n";
   }
-  const auto jobs = api_->EnqueueLines(lines, count);
-  if (jobs.ok()) {
-    counts_.imported += jobs->size();
-    for (const protocol::EnqueuedJob& job : *jobs) {
+  const auto enqueued = api_->EnqueueLines(lines, count);
+  if (enqueued.ok()) {
+    counts_.imported += enqueued->size();
+    for (const protocol::EnqueuedJob& job : *enqueued) {
       counts_.existed += job.existed ? 1U : 0U;
     }
     return count;
   }
-  if (jobs.status().reason() != "key_conflict") {
-    return jobs.status();
+  if (enqueued.status().reason() != "key_conflict" && !IsTooLarge(enqueued.status())) {
+    return enqueued.status();
   }
-  for (const JobSpec& spec : specs.first(count)) {
-    DELAYD_RETURN_IF_ERROR(EnqueueOne(spec));
+  for (Found& job : jobs.first(count)) {
+    DELAYD_RETURN_IF_ERROR(EnqueueOne(&job));
   }
   return count;
 }
 
 // A conflict is the job of an earlier run, whose delay had more left: the key names no other.
-Status BeanstalkdImport::EnqueueOne(const JobSpec& spec) {
-  const auto job = api_->EnqueueLines(protocol::JobSpecToJson(spec) + "\n", 1);
-  if (!job.ok() && job.status().reason() != "key_conflict") {
-    return job.status();
+Status BeanstalkdImport::EnqueueOne(Found* job) {
+  const auto enqueued = api_->EnqueueLines(protocol::JobSpecToJson(job->spec) + "\n", 1);
+  job->too_large = IsTooLarge(enqueued.status());
+  if (job->too_large) {
+    return OkStatus();
+  }
+  if (!enqueued.ok() && enqueued.status().reason() != "key_conflict") {
+    return enqueued.status();
   }
   ++counts_.imported;
-  counts_.existed += !job.ok() || job->front().existed ? 1U : 0U;
+  counts_.existed += !enqueued.ok() || enqueued->front().existed ? 1U : 0U;
   return OkStatus();
 }
 

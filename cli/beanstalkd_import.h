@@ -7,6 +7,7 @@
 //          no worker of the source gets them meanwhile. Delayed and buried ones are looked at,
 //          enqueued and deleted, never reserved: the source would make them ready if we died.
 //          Jobs keep tube, priority, time to run, what is left of their delay, and being buried.
+//          What is too large for delayd stays there, as it was.
 // Units:   the source tells what is left in whole seconds, rounded down; a second is added, so that
 //          no job is early.
 // Errors:  the status of the side that failed; run it again.
@@ -23,6 +24,7 @@
 #include "base/job.h"
 #include "base/status.h"
 #include "cli/api.h"
+#include "cli/set_aside.h"
 #include "protocol/beanstalk/client.h"
 
 namespace delayd::cli {
@@ -45,33 +47,46 @@ class BeanstalkdImport {
     uint64_t imported = 0;  // existed ones included
     uint64_t existed = 0;
     uint64_t taken = 0;  // enqueued here, and taken by a worker there before they could be deleted
-    Left left;           // when the last pass was over
+    uint64_t too_large = 0;
+    Left left;  // when the last pass was over
   };
 
   // `going_on` is asked between batches; not OK ends the import there.
   BeanstalkdImport(beanstalk::Client* source,
                    Api* api,
                    std::function<Status(const Counts&)> going_on)
-      : source_(source), api_(api), going_on_(std::move(going_on)) {}
+      : source_(source), api_(api), going_on_(std::move(going_on)), set_aside_(source) {}
 
   // Passes over all tubes, until a pass leaves none but reserved jobs or finds none to move.
   Status Run();
 
   const Counts& counts() const { return counts_; }
 
+  // Of the jobs that are too large.
+  std::string TooLarge() const { return set_aside_.Names(); }
+
  private:
   enum class Which : uint8_t { kReady, kDelayed, kBuried };
 
+  // A job of the source, as it is to be here.
+  struct Found {
+    uint64_t id = 0;
+    std::string stats;
+    JobSpec spec;
+    bool too_large = false;
+  };
+
   Status Begin();
+  Status PassUntilDone();
   Status RefuseDelayd();
   Status WatchAllTubes();
   Status Pass();
   Status DrainReady();
   Status DrainHeads(const std::string& tube, Which which);
   StatusOr<bool> TakeHead(Which which);
-  Status Move(const std::vector<JobSpec>& specs, const std::vector<uint64_t>& ids);
-  StatusOr<size_t> EnqueueSome(std::span<const JobSpec> specs);
-  Status EnqueueOne(const JobSpec& spec);
+  Status Move(std::vector<Found> jobs);
+  StatusOr<size_t> EnqueueSome(std::span<Found> jobs);
+  Status EnqueueOne(Found* job);
   Status CountLeft();
 
   uint64_t moved() const { return counts_.imported - counts_.taken; }
@@ -83,6 +98,8 @@ class BeanstalkdImport {
   std::function<Status(const Counts&)> going_on_;
   std::string instance_;
   std::vector<std::string> tubes_;
+  SetAside set_aside_;
+  size_t heads_too_large_ = 0;  // one after another
   Counts counts_;
 };
 

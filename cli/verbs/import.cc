@@ -92,7 +92,11 @@ class ImportVerb final : public Verb {
            "only when\n"
            "it is durable here: if anything dies on the way, run it again. It goes on while jobs "
            "come\n"
-           "in there; what workers there have reserved is left, counted, and makes exit code 1.\n"
+           "in there; what workers there have reserved is left, counted, and makes exit code 1. So "
+           "are\n"
+           "jobs larger than limits.payload: they are buried there while it goes on, and at its "
+           "end\n"
+           "what they were.\n"
            "\n"
            "Examples:\n"
            "  delayctl import orders.jsonl\n"
@@ -168,7 +172,20 @@ class ImportVerb final : public Verb {
         });
     const Status status = import.Run();
     progress.Clear();
+    if (import.counts().too_large > 0) {
+      context->console.Error(TooLarge(import, status.ok()));
+    }
     return ConcludeBeanstalkd(status, import.counts(), progress.elapsed(), context);
+  }
+
+  // `put_back`: the source has answered to the end.
+  static Status TooLarge(const BeanstalkdImport& import, bool put_back) {
+    return ResourceExhausted(
+        std::to_string(import.counts().too_large) +
+            " jobs are larger than the daemon's limits.payload and stay there" +
+            (put_back ? "" : ", perhaps buried") + ": " + import.TooLarge() +
+            "; raise limits.payload and run it again, or let them be worked there",
+        "payload_too_large");
   }
 
   static std::string StillThere(const BeanstalkdImport::Left& left) {
@@ -205,10 +222,10 @@ class ImportVerb final : public Verb {
                                   status.message() + "; no job is lost, run it again for the rest",
                                   status.reason()));
     }
-    if (counts.left.all() > 0) {
+    if (counts.left.all() > counts.too_large) {
       return context->Fail(Status(StatusCode::kInternal, StillThere(counts.left), "part_done"));
     }
-    return kExitOk;
+    return counts.too_large > 0 ? kExitFailed : kExitOk;
   }
 
   Status Open(Context* context) {

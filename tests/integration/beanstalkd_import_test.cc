@@ -126,6 +126,41 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
   EXPECT_EQ(LeftAtSource(), 0U);
 }
 
+// One of each state stands before a small one of its kind.
+TEST_F(ImportTest, JobsThatAreTooLargeStayAndHoldNobodyUp) {
+  source_ = std::make_unique<Beanstalkd>("3000000");
+  const std::string large(2'000'000, 'x');
+  BeanstalkClient client = source_->Connect();
+  client.Call("use many");
+  client.Call("watch many");
+  client.Call("ignore default");
+  const auto put = [&client](const std::string& head, const std::string& body) {
+    client.Call("put " + head + " 1 " + std::to_string(body.size()) + "\r\n" + body);
+  };
+  for (const std::string& body : {large, std::string("dead")}) {
+    put("0 0", body);
+    client.Call("reserve");
+    client.Call(body == large ? "bury 1 7" : "bury 2 0");
+  }
+  put("8 3600", large);
+  put("9 3601", "later");
+  put("0 0", large);
+  put("1 0", "now");
+  const ProcessResult result = daemon_.Ctl(ImportArgs());
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("imported 3 jobs"));
+  EXPECT_THAT(result.err, HasSubstr("3 jobs are larger than the daemon's limits.payload"));
+  EXPECT_THAT(result.err, HasSubstr("id 1 of tube many, id 3 of tube many, id 5 of tube many;"));
+  EXPECT_EQ(LeftAtSource(), 3U);
+  EXPECT_EQ(Payloads(), (std::multiset<std::string>{"later", "now"}));
+  EXPECT_THAT(client.Call("stats-job 1"), HasSubstr("state: buried\npri: 7"));
+  EXPECT_THAT(client.Call("stats-job 3"), HasSubstr("state: delayed\npri: 8"));
+  EXPECT_THAT(client.Call("stats-job 3"), ::testing::ContainsRegex("time-left: 3(600|59.)"));
+  EXPECT_THAT(client.Call("stats-job 5"), HasSubstr("state: ready\npri: 0"));
+  EXPECT_EQ(daemon_.Ctl(ImportArgs()).exit_code, 1);
+  EXPECT_EQ(LeftAtSource(), 3U);
+}
+
 TEST_F(ImportTest, TubesThatAreMadeMeanwhileAreTakenToo) {
   PutMany(900);
   Process import(daemon_.CtlOptions(ImportArgs()));

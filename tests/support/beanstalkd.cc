@@ -4,6 +4,7 @@
 
 #include <csignal>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ bool Beanstalkd::IsInstalled() {
   return ::access(kPath, X_OK) == 0;
 }
 
-Beanstalkd::Beanstalkd() {
+Beanstalkd::Beanstalkd(std::string job_bytes_max) : job_bytes_max_(std::move(job_bytes_max)) {
   Start();
 }
 
@@ -34,8 +35,8 @@ void Beanstalkd::Kill() {
 
 void Beanstalkd::Start() {
   ::unlink(socket().c_str());
-  process_ = std::make_unique<Process>(
-      ProcessOptions{.argv = {kPath, "-l", "unix:" + socket(), "-f0", "-b", dir_.Sub("")}});
+  process_ = std::make_unique<Process>(ProcessOptions{
+      .argv = {kPath, "-l", "unix:" + socket(), "-f0", "-b", dir_.Sub(""), "-z", job_bytes_max_}});
   // The path is there before the socket listens: only a connection tells.
   while (!BeanstalkClient::Accepts(socket())) {
     if (process_->HasEnded()) {

@@ -21,7 +21,7 @@ class Beanstalkd {
   static bool IsInstalled();
 
   // Started, with a log that is synced at each write; it accepts connections from here on.
-  Beanstalkd();
+  explicit Beanstalkd(std::string job_bytes_max = "65535");
   ~Beanstalkd();  // stops it
 
   std::string socket() const { return dir_.Sub("s.sock"); }
@@ -34,6 +34,7 @@ class Beanstalkd {
 
  private:
   TempDir dir_;
+  std::string job_bytes_max_;
   std::unique_ptr<Process> process_;
 };
 

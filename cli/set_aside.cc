@@ -1,0 +1,76 @@
+#include "cli/set_aside.h"
+
+#include <charconv>
+
+namespace delayd::cli {
+namespace {
+
+constexpr size_t kNamesMax = 10;
+
+uint64_t Number(std::string_view text) {
+  uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+}  // namespace
+
+Status SetAside::Put(uint64_t id, std::string_view stats) {
+  const auto field = [stats](std::string_view key) { return beanstalk::StatsField(stats, key); };
+  Job job{.tube = std::string(field("tube")),
+          .priority = std::string(field("pri")),
+          .state = std::string(field("state")),
+          .seconds_left = Number(field("time-left")),
+          .age = Number(field("age"))};
+  const Job& known = jobs_.try_emplace(id, std::move(job)).first->second;
+  return Bury(id, known.priority);
+}
+
+// In one go, so that nobody's death comes between: who is reserved becomes ready by that. One that
+// we have reserved already is only buried; one that has moved on is met again, or not.
+Status SetAside::Bury(uint64_t id, const std::string& priority) {
+  const std::string number = std::to_string(id);
+  source_->Add("reserve-job " + number);
+  source_->Add("bury " + number + " " + priority);
+  DELAYD_RETURN_IF_ERROR(source_->Read().status());
+  return source_->Read().status();
+}
+
+Status SetAside::PutBack() {
+  for (const auto& [id, job] : jobs_) {
+    const std::string number = std::to_string(id);
+    if (job.state == "delayed") {
+      DELAYD_RETURN_IF_ERROR(Delay(number, job));
+    } else if (job.state != "buried") {
+      DELAYD_RETURN_IF_ERROR(source_->Call("kick-job " + number).status());
+    }
+  }
+  return OkStatus();
+}
+
+Status SetAside::Delay(const std::string& number, const Job& job) {
+  DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Call("stats-job " + number));
+  if (beanstalk::StatsField(stats.body, "state") != "buried") {
+    return OkStatus();
+  }
+  const uint64_t passed = Number(beanstalk::StatsField(stats.body, "age")) - job.age;
+  const uint64_t left = job.seconds_left > passed ? job.seconds_left - passed : 0;
+  source_->Add("reserve-job " + number);
+  source_->Add("release " + number + " " + job.priority + " " + std::to_string(left + 1));
+  DELAYD_RETURN_IF_ERROR(source_->Read().status());
+  return source_->Read().status();
+}
+
+std::string SetAside::Names() const {
+  std::string names;
+  size_t count = 0;
+  for (const auto& [id, job] : jobs_) {
+    if (count++ == kNamesMax) {
+      return names + " and " + std::to_string(jobs_.size() - kNamesMax) + " more";
+    }
+    names += (names.empty() ? "id " : ", id ") + std::to_string(id) + " of tube " + job.tube;
+  }
+  return names;
+}
+
+}  // namespace delayd::cli

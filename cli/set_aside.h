@@ -1,0 +1,53 @@
+// cli/set_aside.h — jobs of a beanstalkd that delayd does not take, out of the way of those that
+// stand behind them, until the import is over.
+//
+// What:    buried there: a source that dies, or we, lose none by that. PutBack makes them what they
+//          were: ready, delayed by what is left then, or buried.
+// Units:   what is left of a delay is told in whole seconds, rounded down; one is added.
+// Errors:  the source's. A server without reserve-job (before 1.12) keeps delayed jobs where they
+//          are.
+// Threads: one owner.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+#include "protocol/beanstalk/client.h"
+
+namespace delayd::cli {
+
+class SetAside {
+ public:
+  explicit SetAside(beanstalk::Client* source) : source_(source) {}
+
+  bool Holds(uint64_t id) const { return jobs_.contains(id); }
+
+  size_t size() const { return jobs_.size(); }
+
+  // `stats` is what stats-job said of it. Known ones go behind all others that are buried.
+  Status Put(uint64_t id, std::string_view stats);
+  Status PutBack();
+
+  // "id 5 of tube orders, ...": bounded.
+  std::string Names() const;
+
+ private:
+  struct Job {
+    std::string tube;
+    std::string priority;
+    std::string state;
+    uint64_t seconds_left = 0;  // of its delay
+    uint64_t age = 0;           // in seconds
+  };
+
+  Status Bury(uint64_t id, const std::string& priority);
+  Status Delay(const std::string& number, const Job& job);
+
+  beanstalk::Client* source_;
+  std::map<uint64_t, Job> jobs_;
+};
+
+}  // namespace delayd::cli
