@@ -42,6 +42,24 @@ Status CheckParent(const std::string& directory) {
                           " (its owner and mode, and ReadWritePaths= of its service)");
 }
 
+// A copy among the store's own files would be taken for damage, or for rubbish, at the next start.
+Status CheckOutside(const std::string& directory, const std::string& data_dir) {
+  std::error_code error;
+  fs::path above = fs::canonical(ParentOf(directory), error);
+  while (!error && !fs::equivalent(above, data_dir, error)) {
+    if (above == above.root_path()) {
+      return OkStatus();
+    }
+    above = above.parent_path();
+  }
+  if (error) {
+    return Unavailable("cannot look at the directories above " + directory + ": " + error.message(),
+                       "storage_io");
+  }
+  return InvalidArgument("cannot back up to " + directory + ": it lies in the data directory " +
+                         data_dir + "; name a directory outside of it");
+}
+
 // May this stand in a copy that RocksDB has begun?
 bool IsPartOfCopy(std::string_view name) {
   const auto is_number = [](std::string_view text) {
@@ -125,6 +143,7 @@ Status RocksJobStore::BackUpTo(const std::string& path) {
     return AlreadyExists("backup directory " + directory + " exists; name a new one");
   }
   DELAYD_RETURN_IF_ERROR(CheckParent(directory));
+  DELAYD_RETURN_IF_ERROR(CheckOutside(directory, dir_.path()));
   DELAYD_RETURN_IF_ERROR(CheckStaging(directory));
   // Read before the copy is taken: the copy has reached at least this.
   uint64_t number = 0;

@@ -92,6 +92,19 @@ TEST_F(BackupTest, BackupIntoNowhereNamesTheDirectory) {
   EXPECT_THAT(status.message(), HasSubstr(dir_.Sub("no/such/place")));
 }
 
+TEST_F(BackupTest, P9BackupIntoTheDataDirectoryIsRefused) {
+  fs::create_directory(dir_.Sub("data/below"));
+  fs::create_directory_symlink(dir_.Sub("data"), dir_.Sub("link"));
+  for (const char* name :
+       {"data/000999.sst", "data/below/y", "data/../data/y", "link/y", "link/below/y"}) {
+    const Status status = BackUpRocksJobStore(store_.get(), dir_.Sub(name));
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name;
+    EXPECT_THAT(status.message(), HasSubstr("it lies in the data directory"));
+    EXPECT_FALSE(fs::exists(dir_.Sub(name)));
+  }
+  EXPECT_TRUE(BackUpRocksJobStore(store_.get(), dir_.Sub("data/../data-2")).ok());
+}
+
 // RocksDB builds the copy in DIR.tmp, and removes every file that it finds there first.
 TEST_F(BackupTest, P9WhatStandsWhereTheCopyIsBuiltIsNotRemoved) {
   Commit(1, 5);
