@@ -43,6 +43,7 @@ struct Context {
   const Clock& clock;
   std::istream& in;
   bool in_is_terminal = false;
+  int in_fd = -1;  // of `in`, for who waits for more than it; -1: it is no file
   Connect connect;
   std::function<void(Millis)> sleep;
   cctz::time_zone zone = cctz::utc_time_zone();

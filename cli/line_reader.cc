@@ -7,12 +7,24 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
+LineReader::Source FromStream(std::istream& in) {
+  return [&in](char* to, size_t bytes_max) -> StatusOr<size_t> {
+    in.read(to, static_cast<std::streamsize>(bytes_max));
+    if (in.bad()) {
+      return DataLoss("the input cannot be read; check the file or pipe");
+    }
+    return static_cast<size_t>(in.gcount());
+  };
+}
+
 }  // namespace
 
-bool LineReader::Fill() {
-  in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+LineReader::LineReader(std::istream& in, size_t line_bytes_max)
+    : LineReader(FromStream(in), line_bytes_max) {}
+
+StatusOr<bool> LineReader::Fill() {
+  DELAYD_ASSIGN_OR_RETURN(end_, source_(buffer_.data(), buffer_.size()));
   begin_ = 0;
-  end_ = static_cast<size_t>(in_.gcount());
   return end_ > 0;
 }
 
@@ -21,7 +33,16 @@ StatusOr<std::optional<std::string>> LineReader::Next() {
   bool too_long = false;
   bool any = false;
   bool complete = false;
-  while (!complete && (begin_ < end_ || Fill())) {
+  while (!complete) {
+    if (begin_ == end_) {
+      const StatusOr<bool> filled = Fill();
+      if (!filled.ok()) {
+        return filled.status().WithContext("line " + std::to_string(number_ + 1));
+      }
+      if (!*filled) {
+        break;
+      }
+    }
     any = true;
     const char* from = buffer_.data() + begin_;
     const char* to = buffer_.data() + end_;
@@ -34,10 +55,6 @@ StatusOr<std::optional<std::string>> LineReader::Next() {
     }
     begin_ += count + (complete ? 1 : 0);
     bytes_read_ += count + (complete ? 1 : 0);
-  }
-  if (in_.bad()) {
-    return DataLoss("line " + std::to_string(number_ + 1) +
-                    ": the input cannot be read; check the file or pipe");
   }
   if (!any) {
     return std::optional<std::string>();

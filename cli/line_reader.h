@@ -1,14 +1,16 @@
-// cli/line_reader.h — lines of a stream, counted, of bounded length.
+// cli/line_reader.h — lines of a stream or another source, counted, of bounded length.
 //
 // Errors:  kResourceExhausted "body_too_large" for a line beyond the bound; it is skipped, and
-// reading can go on. kDataLoss when the stream fails.
+// reading can go on. kDataLoss when the stream fails; the source's own.
 // Threads: one owner.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <istream>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/limits.h"
@@ -21,8 +23,13 @@ inline constexpr size_t kLineBytesMax = limits::kPayloadBytesHardMax / 3 * 4 + (
 
 class LineReader {
  public:
-  explicit LineReader(std::istream& in, size_t line_bytes_max = kLineBytesMax)
-      : in_(in), line_bytes_max_(line_bytes_max) {}
+  // Gives what there is, at most so many bytes; 0 at the end.
+  using Source = std::function<StatusOr<size_t>(char* to, size_t bytes_max)>;
+
+  explicit LineReader(Source source, size_t line_bytes_max = kLineBytesMax)
+      : source_(std::move(source)), line_bytes_max_(line_bytes_max) {}
+
+  explicit LineReader(std::istream& in, size_t line_bytes_max = kLineBytesMax);
 
   // The next line without its end; nothing at the end. A byte order mark is dropped.
   StatusOr<std::optional<std::string>> Next();
@@ -33,9 +40,10 @@ class LineReader {
   uint64_t bytes_read() const { return bytes_read_; }
 
  private:
-  bool Fill();
+  // False at the end.
+  StatusOr<bool> Fill();
 
-  std::istream& in_;
+  Source source_;
   size_t line_bytes_max_;
   std::vector<char> buffer_ = std::vector<char>(size_t{256} * 1024);
   size_t begin_ = 0;

@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
                                    .clock = clock,
                                    .in = std::cin,
                                    .in_is_terminal = isatty(STDIN_FILENO) != 0,
+                                   .in_fd = STDIN_FILENO,
                                    .server = Environment("DELAYCTL_SERVER"),
                                    .token_file = Environment("DELAYCTL_TOKEN_FILE"),
                                    .ca_file = Environment("DELAYCTL_CA_FILE"),

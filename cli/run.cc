@@ -122,6 +122,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                     .clock = environment.clock,
                     .in = environment.in,
                     .in_is_terminal = environment.in_is_terminal,
+                    .in_fd = environment.in_fd,
                     .connect = [&environment, &globals] { return Connect(globals, environment); },
                     .sleep = environment.sleep,
                     .zone = globals.utc ? cctz::utc_time_zone() : environment.zone,

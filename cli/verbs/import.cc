@@ -1,5 +1,5 @@
-#include <signal.h>
-#include <time.h>
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -7,6 +7,7 @@
 #include "cli/beanstalkd_import.h"
 #include "cli/human_time.h"
 #include "cli/importer.h"
+#include "cli/interrupt.h"
 #include "cli/line_reader.h"
 #include "cli/progress.h"
 #include "cli/verbs/verbs.h"
@@ -23,43 +24,6 @@ constexpr Millis kImportTimeout{30'000};
 
 // One is being read by the daemon, one written to disk, one prepared here.
 constexpr size_t kBatchesUnderWay = 3;
-
-// Set by the first SIGINT or SIGTERM; the second one ends the process at once.
-volatile sig_atomic_t interrupted = 0;  // NOLINT: written by a signal handler
-
-class InterruptGuard {
- public:
-  InterruptGuard() {
-    interrupted = 0;
-
-    struct sigaction action {};
-
-    action.sa_handler = [](int) { interrupted = 1; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &old_interrupt_);
-    sigaction(SIGTERM, &action, &old_terminate_);
-  }
-
-  ~InterruptGuard() {
-    sigaction(SIGINT, &old_interrupt_, nullptr);
-    sigaction(SIGTERM, &old_terminate_, nullptr);
-  }
-
-  InterruptGuard(const InterruptGuard&) = delete;
-  InterruptGuard& operator=(const InterruptGuard&) = delete;
-
- private:
-  struct sigaction old_interrupt_ {};
-
-  struct sigaction old_terminate_ {};
-};
-
-// Ends early by a signal.
-Status Nap(Millis time) {
-  const timespec nap{.tv_sec = time.count() / 1000, .tv_nsec = time.count() % 1000 * 1'000'000};
-  nanosleep(&nap, nullptr);
-  return interrupted == 0 ? OkStatus() : Unavailable("interrupted", "interrupted");
-}
 
 uint64_t FileBytes(const std::string& path) {
   struct stat info {};
@@ -140,7 +104,7 @@ class ImportVerb final : public Verb {
     const bool from_file = file_.has_value() && *file_ != "-";
     Progress progress(
         &context->console, &context->clock, "jobs", from_file ? FileBytes(*file_) : 0);
-    LineReader reader(from_file ? input_ : context->in);
+    LineReader reader = ReaderOf(context);
     Importer importer(lanes, &context->clock, ImportOptionsOf(), MakeHooks(context, &progress));
     const InterruptGuard guard;
     status = Pump(&reader, &importer, &progress);
@@ -168,7 +132,7 @@ class ImportVerb final : public Verb {
     BeanstalkdImport import(
         source->get(), api->get(), [&progress](const BeanstalkdImport::Counts& counts) {
           progress.Update(counts.imported, 0);
-          return interrupted == 0 ? OkStatus() : Unavailable("interrupted", "interrupted");
+          return InterruptGuard::Check();
         });
     const Status status = import.Run();
     progress.Clear();
@@ -212,7 +176,7 @@ class ImportVerb final : public Verb {
               " were taken by a worker there meanwhile and will be worked on twice";
     }
     context->console.Say(text);
-    if (interrupted != 0) {
+    if (InterruptGuard::interrupted()) {
       context->console.Error(
           Unavailable("interrupted; no job is lost, run it again for the rest", "interrupted"));
       return kExitInterrupted;
@@ -235,9 +199,10 @@ class ImportVerb final : public Verb {
     if (!file_.has_value() && context->in_is_terminal) {
       return UsageError("no FILE is given and stdin is a terminal; name a file, or - to type");
     }
+    fd_ = context->in_fd;
     if (file_.has_value() && *file_ != "-") {
-      input_.open(*file_, std::ios::binary);
-      if (!input_) {
+      fd_ = open(file_->c_str(), O_RDONLY | O_CLOEXEC);
+      if (fd_ < 0) {
         return InvalidArgument("cannot read " + protocol::Quoted(*file_) +
                                "; check its name and rights");
       }
@@ -252,6 +217,15 @@ class ImportVerb final : public Verb {
     return OkStatus();
   }
 
+  // A stream would wait on, whatever signal comes.
+  LineReader ReaderOf(Context* context) const {
+    if (fd_ < 0) {
+      return LineReader(context->in);
+    }
+    return LineReader(
+        [fd = fd_](char* to, size_t bytes_max) { return InterruptGuard::Read(fd, to, bytes_max); });
+  }
+
   ImportOptions ImportOptionsOf() const {
     ImportOptions options;
     options.batch_jobs = static_cast<size_t>(batch_.value_or(options.batch_jobs));
@@ -263,7 +237,7 @@ class ImportVerb final : public Verb {
 
   Importer::Hooks MakeHooks(Context* context, Progress* progress) {
     Importer::Hooks hooks;
-    hooks.sleep = Nap;
+    hooks.sleep = InterruptGuard::Nap;
     hooks.bad_line = [context, progress](const Status& status) {
       progress->Clear();
       context->console.Error(status);
@@ -308,11 +282,11 @@ class ImportVerb final : public Verb {
 
   Status Pump(LineReader* reader, Importer* importer, Progress* progress) {
     for (;;) {
-      if (interrupted != 0) {
+      const StatusOr<std::optional<std::string>> line = reader->Next();
+      if (InterruptGuard::interrupted()) {
         // The gathered lines are not sent: who interrupts wants it to end.
         return OkStatus();
       }
-      const StatusOr<std::optional<std::string>> line = reader->Next();
       if (!line.ok() && line.status().code() != StatusCode::kResourceExhausted) {
         DELAYD_RETURN_IF_ERROR(importer->Flush());
         return line.status();
@@ -357,7 +331,7 @@ class ImportVerb final : public Verb {
     }
     context->console.Say(Summary(counts, elapsed));
     const std::string settled = std::to_string(counts.settled_line);
-    if (interrupted != 0 && (status.ok() || status.reason() == "interrupted")) {
+    if (InterruptGuard::interrupted() && (status.ok() || status.reason() == "interrupted")) {
       context->console.Error(Status(StatusCode::kUnavailable,
                                     "interrupted; the lines up to " + settled +
                                         " are enqueued, resume with --skip " + settled,
@@ -374,7 +348,7 @@ class ImportVerb final : public Verb {
                        status.message() + " (the lines before are enqueued; resume with --skip " +
                            settled + ")",
                        status.reason()));
-      return interrupted != 0 ? kExitInterrupted : ExitCodeOf(status);
+      return InterruptGuard::interrupted() ? kExitInterrupted : ExitCodeOf(status);
     }
     return counts.bad_lines > 0 ? kExitFailed : kExitOk;
   }
@@ -386,7 +360,7 @@ class ImportVerb final : public Verb {
   std::optional<Millis> retry_for_;
   std::optional<std::string> beanstalkd_;
   std::optional<std::string> ack_log_path_;
-  std::ifstream input_;
+  int fd_ = -1;  // of the input; the end of the process closes it
   std::ofstream ack_log_;
 };
 

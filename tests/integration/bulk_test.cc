@@ -1,5 +1,9 @@
 // Many jobs at once, and the verbs that look: through the real daemon and the real command line.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <chrono>
+#include <csignal>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -7,6 +11,8 @@
 
 #include "protocol/client.h"
 #include "tests/support/daemon.h"
+
+#include <sys/stat.h>
 
 namespace delayd::testing {
 namespace {
@@ -161,6 +167,25 @@ TEST(StatusTest, StatusAndTopShowWhatThereIs) {
   EXPECT_EQ(daemon.Ctl({"top"}).exit_code, 2);
   daemon.Stop();
   EXPECT_EQ(daemon.Ctl({"status"}).exit_code, 5);
+}
+
+TEST(BulkTest, AnImportThatWaitsForItsPipeEndsByASignal) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string path = daemon.Path("fifo");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const int pipe = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(pipe, 0);
+  Process import(daemon.CtlOptions({"import", "--batch", "1", path}));
+  const std::string lines = "{\"queue\":\"orders\"}\n{\"queue\":\"orders\"}\n{\"que";
+  ASSERT_EQ(::write(pipe, lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
+  while (daemon.CtlOk({"list", "--queue", "orders", "-q"}).find('\n') == std::string::npos) {
+  }
+  import.Signal(SIGINT);
+  const ProcessResult result = import.Wait(std::chrono::seconds(20));
+  EXPECT_EQ(result.exit_code, 130);
+  EXPECT_THAT(result.err, HasSubstr("the lines up to 2 are enqueued, resume with --skip 2"));
+  ::close(pipe);
 }
 
 }  // namespace

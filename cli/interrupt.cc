@@ -1,0 +1,80 @@
+#include "cli/interrupt.h"
+
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+#include "base/check.h"
+
+#include <sys/eventfd.h>
+
+namespace delayd::cli {
+namespace {
+
+// Readable from the first signal on. A thread that sends may get the signal while another waits.
+volatile sig_atomic_t event_fd = -1;   // NOLINT: read by a signal handler
+volatile sig_atomic_t was_raised = 0;  // NOLINT: written by a signal handler
+
+void Note(int /*signal*/) {
+  const int error = errno;
+  was_raised = 1;
+  const uint64_t one = 1;
+  const ssize_t written = write(event_fd, &one, sizeof one);
+  static_cast<void>(written);
+  errno = error;
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  DELAYD_CHECK(event_fd >= 0);
+  was_raised = 0;
+
+  struct sigaction action {};
+
+  action.sa_handler = Note;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, &old_interrupt_);
+  sigaction(SIGTERM, &action, &old_terminate_);
+}
+
+InterruptGuard::~InterruptGuard() {
+  sigaction(SIGINT, &old_interrupt_, nullptr);
+  sigaction(SIGTERM, &old_terminate_, nullptr);
+  close(event_fd);
+}
+
+bool InterruptGuard::interrupted() {
+  return was_raised != 0;
+}
+
+Status InterruptGuard::Check() {
+  return interrupted() ? Unavailable("interrupted", "interrupted") : OkStatus();
+}
+
+Status InterruptGuard::Nap(Millis time) {
+  pollfd entry{.fd = event_fd, .events = POLLIN, .revents = 0};
+  poll(&entry, 1, static_cast<int>(time.count()));
+  return Check();
+}
+
+StatusOr<size_t> InterruptGuard::Read(int fd, char* to, size_t bytes_max) {
+  for (;;) {
+    pollfd entries[] = {{.fd = fd, .events = POLLIN, .revents = 0},
+                        {.fd = event_fd, .events = POLLIN, .revents = 0}};
+    poll(entries, 2, -1);
+    DELAYD_RETURN_IF_ERROR(Check());
+    const ssize_t got = entries[0].revents != 0 ? read(fd, to, bytes_max) : 0;
+    if (got >= 0 && entries[0].revents != 0) {
+      return static_cast<size_t>(got);
+    }
+    if (got < 0 && errno != EINTR && errno != EAGAIN) {
+      return DataLoss("the input cannot be read; check the file or pipe");
+    }
+  }
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,37 @@
+// cli/interrupt.h — SIGINT and SIGTERM for a verb that ends in order: the first is noted and ends
+// every wait here, the second ends the process at once.
+//
+// Errors:  kUnavailable "interrupted".
+// Threads: one guard at a time; the handler may run in any thread.
+#pragma once
+
+#include <signal.h>
+
+#include <cstddef>
+
+#include "base/status.h"
+#include "base/time.h"
+
+namespace delayd::cli {
+
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+  static bool interrupted();
+  static Status Check();
+  static Status Nap(Millis time);
+  // What there is, once there is some; 0 at the end. kDataLoss when it cannot be read.
+  static StatusOr<size_t> Read(int fd, char* to, size_t bytes_max);
+
+ private:
+  struct sigaction old_interrupt_ {};
+
+  struct sigaction old_terminate_ {};
+};
+
+}  // namespace delayd::cli
