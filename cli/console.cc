@@ -51,6 +51,17 @@ std::string EscapeControls(std::string_view text, bool keep_lines) {
   return out;
 }
 
+Status Console::CheckOut(bool flush) {
+  if (flush) {
+    out_.flush();
+  }
+  if (out_.good()) {
+    return OkStatus();
+  }
+  out_failure_told_ = true;
+  return Internal("cannot write to stdout; is the disk full, or its reader gone?");
+}
+
 void Console::Say(std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (!quiet_) {

@@ -1,7 +1,7 @@
 // cli/console.h — where output goes: data to stdout, words to stderr, and what a terminal is
 // spared.
 //
-// Errors:  none; a stdout that cannot be written is found at the end by cli/run.cc.
+// Errors:  kInternal from CheckOut; cli/run.cc looks at the end too.
 // Threads: Say and Error may be called from any; the rest from one.
 #pragma once
 
@@ -29,6 +29,12 @@ class Console {
 
   std::ostream& out() { return out_; }
 
+  // Whether what was written so far could be, and what a buffer holds of it if `flush`.
+  Status CheckOut(bool flush);
+
+  // CheckOut has told of it.
+  bool out_failure_told() const { return out_failure_told_; }
+
   const Traits& traits() const { return traits_; }
 
   void set_quiet(bool quiet) { quiet_ = quiet; }
@@ -54,6 +60,7 @@ class Console {
   Traits traits_;
   bool quiet_ = false;
   bool json_errors_ = false;
+  bool out_failure_told_ = false;
 };
 
 // Control bytes and bytes that are no UTF-8 as \xNN; `keep_lines` lets newlines and tabs through.

@@ -132,12 +132,16 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                                                                   : "DELAYCTL_SERVER"};
     code = invocation->verb->Run(&context);
   }
-  console.out().flush();
-  if (!console.out().good()) {
-    console.Error(Internal("cannot write to stdout; is the disk full?"));
-    return kExitFailed;
+  const bool told = console.out_failure_told();
+  const Status written = console.CheckOut(true);
+  if (!written.ok() && !told) {
+    // The job may be stored although its id was not seen.
+    console.Error(
+        code == kExitOk && invocation->verb != nullptr
+            ? Internal(written.message() + " All else was done: look before you do it again")
+            : written);
   }
-  return code;
+  return written.ok() ? code : kExitFailed;
 }
 
 }  // namespace delayd::cli

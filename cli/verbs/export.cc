@@ -93,6 +93,7 @@ class ExportVerb final : public Verb {
       }
       job->etag.clear();  // of this very job: an import begins another
       context->console.out() << protocol::JobToJson(*job) << '\n';
+      DELAYD_RETURN_IF_ERROR(context->console.CheckOut(false));
       ++counts->written;
     }
     return OkStatus();

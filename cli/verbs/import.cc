@@ -107,6 +107,8 @@ class ImportVerb final : public Verb {
     LineReader reader = ReaderOf(context);
     Importer importer(lanes, &context->clock, ImportOptionsOf(), MakeHooks(context, &progress));
     const InterruptGuard guard;
+    // A reader of the ids that goes away must not keep it from saying how to resume.
+    signal(SIGPIPE, SIG_IGN);
     status = Pump(&reader, &importer, &progress);
     progress.Clear();
     return Conclude(status, importer.counts(), progress.elapsed(), context);
@@ -252,9 +254,10 @@ class ImportVerb final : public Verb {
       }
       return LogAck(line, job);
     };
-    hooks.batch_done = [this] {
+    hooks.batch_done = [this, context] {
       ack_log_.flush();
-      return CheckAckLog();
+      DELAYD_RETURN_IF_ERROR(CheckAckLog());
+      return context->console.CheckOut(true);
     };
     return hooks;
   }
@@ -280,6 +283,14 @@ class ImportVerb final : public Verb {
     return OkStatus();
   }
 
+  Status CheckSkip(uint64_t lines) const {
+    if (lines >= skip_.value_or(0)) {
+      return OkStatus();
+    }
+    return UsageError("--skip: the input has only " + std::to_string(lines) +
+                      " lines; is it the same file, and whole?");
+  }
+
   Status Pump(LineReader* reader, Importer* importer, Progress* progress) {
     for (;;) {
       const StatusOr<std::optional<std::string>> line = reader->Next();
@@ -292,7 +303,8 @@ class ImportVerb final : public Verb {
         return line.status();
       }
       if (line.ok() && !line->has_value()) {
-        return importer->Flush();
+        DELAYD_RETURN_IF_ERROR(importer->Flush());
+        return CheckSkip(reader->number());
       }
       const uint64_t number = reader->number();
       if (number <= skip_.value_or(0)) {
@@ -339,8 +351,8 @@ class ImportVerb final : public Verb {
       return kExitInterrupted;
     }
     if (!status.ok()) {
-      // An unknown outcome has said how to resume already.
-      const bool explained = status.code() == StatusCode::kUnknown;
+      // An unknown outcome has said how to resume already; a wrong --skip is not resumed from.
+      const bool explained = status.code() == StatusCode::kUnknown || status.reason() == "usage";
       context->console.Error(
           explained
               ? status

@@ -2,8 +2,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -179,13 +181,45 @@ TEST(BulkTest, AnImportThatWaitsForItsPipeEndsByASignal) {
   Process import(daemon.CtlOptions({"import", "--batch", "1", path}));
   const std::string lines = "{\"queue\":\"orders\"}\n{\"queue\":\"orders\"}\n{\"que";
   ASSERT_EQ(::write(pipe, lines.data(), lines.size()), static_cast<ssize_t>(lines.size()));
-  while (daemon.CtlOk({"list", "--queue", "orders", "-q"}).find('\n') == std::string::npos) {
+  std::string ids;
+  while (std::count(ids.begin(), ids.end(), '\n') < 2 && !import.HasEnded()) {
+    ids = daemon.Ctl({"list", "--queue", "orders", "-q"}).out;
   }
   import.Signal(SIGINT);
   const ProcessResult result = import.Wait(std::chrono::seconds(20));
   EXPECT_EQ(result.exit_code, 130);
   EXPECT_THAT(result.err, HasSubstr("the lines up to 2 are enqueued, resume with --skip 2"));
   ::close(pipe);
+}
+
+TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const auto shell = [&daemon](const std::string& command) {
+    const std::string ctl = DelayctlPath() + " --server unix:" + daemon.socket() + " ";
+    return RunProcess({.argv = {"/bin/bash", "-c", "set -o pipefail; " + ctl + command}});
+  };
+  const ProcessResult enqueued = shell("enqueue --queue one x > /dev/full");
+  EXPECT_EQ(enqueued.exit_code, 1);
+  EXPECT_THAT(enqueued.err, HasSubstr("look before you do it again"));
+  EXPECT_NE(daemon.CtlOk({"list", "--queue", "one", "-q"}), "");
+
+  const std::string file = daemon.Path("jobs");
+  std::ofstream lines(file);
+  for (int i = 0; i < 300; ++i) {
+    lines << "{}\n";
+  }
+  lines.close();
+  const ProcessResult imported = shell("import -q --batch 1 " + file + " | true");
+  EXPECT_EQ(imported.exit_code, 1);
+  EXPECT_THAT(imported.err, HasSubstr("resume with --skip"));
+
+  Import(&daemon, "orders", 3000, "1h");
+  const ProcessResult exported = shell("export --queue orders > /dev/full");
+  EXPECT_EQ(exported.exit_code, 1);
+  EXPECT_THAT(exported.err, HasSubstr("export stopped after "));
+  EXPECT_THAT(exported.err, ::testing::Not(HasSubstr("export stopped after 3000 jobs")));
+  EXPECT_THAT(exported.err, HasSubstr("cannot write to stdout"));
 }
 
 }  // namespace

@@ -66,6 +66,15 @@ TEST(ImportVerbTest, SkipBeginsBehindThatManyLines) {
   EXPECT_THAT(outcome.requests.at(0).body, HasSubstr("\"payload\":\"c\""));
 }
 
+TEST(ImportVerbTest, SkipBehindTheEndIsRefused) {
+  const Outcome all = Ctl({"import", "--skip", "3"}, {.daemon = Accept, .input = kThree});
+  EXPECT_EQ(all.code, 0) << all.err;
+  const Outcome beyond = Ctl({"import", "--skip", "4"}, {.daemon = Accept, .input = kThree});
+  EXPECT_EQ(beyond.code, 2);
+  EXPECT_THAT(beyond.err, HasSubstr("the input has only 3 lines"));
+  EXPECT_THAT(beyond.err, ::testing::Not(HasSubstr("resume")));
+}
+
 TEST(ImportVerbTest, AnInterruptSaysWhereToResume) {
   const Outcome outcome = Ctl({"import", "--batch", "2"},
                               {.daemon =
