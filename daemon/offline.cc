@@ -52,7 +52,9 @@ Status Enter(const std::string& data_dir) {
   struct stat info {};
 
   if (::stat(data_dir.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
-    return InvalidArgument("there is no data directory at " + data_dir + "; check the path");
+    return NotFound(
+        "there is no data directory at " + data_dir + "; is its disk mounted? else check the path",
+        "no_store");
   }
   if (::geteuid() != 0 || info.st_uid == 0) {
     return OkStatus();

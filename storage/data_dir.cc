@@ -167,7 +167,12 @@ Status DataDir::RequireStore(const std::string& raw_path) {
   const DataDir look(WithoutTrailingSlashes(raw_path), -1);
   bool holds_store = false;
   if (::access(look.path().c_str(), F_OK) == 0 || errno != ENOENT) {
-    DELAYD_ASSIGN_OR_RETURN(holds_store, look.HoldsStore());
+    const StatusOr<bool> holds = look.HoldsStore();
+    // An empty directory is no cure for whoever looks for a store.
+    if (!holds.ok() && holds.status().reason() != "data_dir_foreign") {
+      return holds.status();
+    }
+    holds_store = holds.ok() && *holds;
   }
   return holds_store ? OkStatus()
                      : NotFound("data directory " + look.path() +

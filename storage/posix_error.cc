@@ -12,8 +12,9 @@ Status PosixError(std::string_view what, const std::string& path) {
   switch (error) {
     case EACCES:
     case EPERM:
-    case EROFS:
       return PermissionDenied(message + "; run as the owner of the directory, or change its owner");
+    case EROFS:
+      return PermissionDenied(message + "; mount it writable, or copy the directory elsewhere");
     case ENOSPC:
     case EDQUOT:
       return ResourceExhausted(message + "; free some space", "disk_full");

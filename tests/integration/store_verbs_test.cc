@@ -129,9 +129,12 @@ TEST(VerifyVerbTest, UsageAndPlacesThatCannotBeAreToldWithACure) {
   ProcessResult result = daemon.Ctl({"verify", "--repair"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("--data-dir"));
-  result = daemon.Ctl({"verify", "--data-dir", daemon.Path("nowhere")});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("nowhere"));
+  std::ofstream(daemon.Path("file")) << "x";
+  for (const char* name : {"nowhere", "file"}) {
+    result = daemon.Ctl({"verify", "--data-dir", daemon.Path(name)});
+    EXPECT_EQ(result.exit_code, 3);
+    EXPECT_THAT(result.err, HasSubstr(daemon.Path(name)));
+  }
   EXPECT_FALSE(fs::exists(daemon.Path("nowhere"))) << "a look makes no directory";
   result = daemon.Ctl({"verify"});
   EXPECT_EQ(result.exit_code, 5) << result.err;

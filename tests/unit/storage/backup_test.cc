@@ -281,6 +281,10 @@ TEST_F(BackupTest, AStoreThatMustExistIsNotMadeWhereThereIsNone) {
   EXPECT_EQ(store.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(store.status().message(), HasSubstr(mount_point + " holds no store; is its disk"));
   EXPECT_TRUE(fs::is_empty(mount_point));
+  std::ofstream(mount_point + "/photo.jpg") << "somebody's";
+  EXPECT_EQ(OpenRocksJobStore({.path = mount_point, .must_exist = true}).status().reason(),
+            "no_store");
+  fs::remove(mount_point + "/photo.jpg");
   std::ofstream(mount_point + "/000009.sst") << "a table without its store";
   EXPECT_EQ(OpenRocksJobStore({.path = mount_point, .must_exist = true}).status().reason(),
             "damaged_store");

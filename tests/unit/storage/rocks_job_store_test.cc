@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "storage/data_dir.h"
 #include "storage/keys.h"
+#include "storage/posix_error.h"
 #include "storage/record.h"
 #include "tests/support/temp_dir.h"
 
@@ -301,6 +303,13 @@ TEST_F(RocksJobStoreTest, ABitFlippedInTheTailOfATableRefusesAndNamesTheFile) {
   EXPECT_GE(refused, 100);
   std::ofstream(table, std::ios::binary) << whole;
   EXPECT_TRUE(Open().ok());
+}
+
+TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
+  errno = EROFS;
+  const Status status = PosixError("cannot open", "/srv/LOCK");
+  EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("/srv/LOCK"), HasSubstr("mount it writable")));
 }
 
 }  // namespace
