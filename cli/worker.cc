@@ -191,6 +191,7 @@ class Worker::Slot {
       answer_lost = answer_lost || status.code() == StatusCode::kUnknown;
       worker_.ReportOutage(status);
       if (worker_.stopping() && tries >= kFinishTriesWhenStopping) {
+        ++worker_.undelivered_;
         return said + " not delivered: " + status.message();
       }
       const timespec nap{.tv_sec = 0, .tv_nsec = 200'000'000};

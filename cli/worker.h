@@ -59,6 +59,9 @@ class Worker {
 
   uint64_t jobs_done() const { return jobs_done_.load(); }
 
+  // Handled, and the daemon was not told: they are handed out again.
+  uint64_t undelivered() const { return undelivered_.load(); }
+
  private:
   class Slot;
 
@@ -77,6 +80,7 @@ class Worker {
   std::atomic<int> stops_{0};
   std::atomic<uint64_t> turns_taken_{0};
   std::atomic<uint64_t> jobs_done_{0};
+  std::atomic<uint64_t> undelivered_{0};
   std::atomic<bool> outage_{false};
   std::mutex fatal_mutex_;
   Status fatal_;

@@ -19,6 +19,7 @@
 
 #include <sys/eventfd.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 
 namespace delayd::cli {
 namespace {
@@ -26,21 +27,38 @@ namespace {
 constexpr uint64_t kConcurrencyMax = 1000;
 constexpr Millis kWebhookTimeout{std::chrono::seconds(30)};
 
-// Whether the command can be run at all, so that a typo costs no job an attempt.
-bool IsRunnable(const std::string& command) {
-  if (command.find('/') != std::string::npos) {
-    return access(command.c_str(), X_OK) == 0;
+Status CheckProgram(const std::string& path) {
+  struct stat info {};
+
+  if (stat(path.c_str(), &info) != 0) {
+    return NotFound("there is no such program; check its path and rights");
   }
+  if (!S_ISREG(info.st_mode)) {
+    return InvalidArgument("it is not a file");
+  }
+  return access(path.c_str(), X_OK) == 0
+             ? OkStatus()
+             : PermissionDenied("it is not executable; run chmod +x on it");
+}
+
+// Whether the command can be run at all, so that a typo costs no job an attempt.
+Status CheckCommand(const std::string& command) {
+  if (command.find('/') != std::string::npos) {
+    return CheckProgram(command);
+  }
+  Status status = NotFound("there is no such program in PATH; check its name");
   const char* path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
   while (!rest.empty()) {
     const std::string_view directory = rest.substr(0, rest.find(':'));
     rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
-    if (access((std::string(directory) + "/" + command).c_str(), X_OK) == 0) {
-      return true;
+    const Status found = CheckProgram(std::string(directory) + "/" + command);
+    if (found.ok()) {
+      return found;
     }
+    status = found.code() == StatusCode::kPermissionDenied ? found : status;
   }
-  return false;
+  return status;
 }
 
 // Takes SIGINT, SIGTERM and SIGHUP out of the threads and hands them to the worker, one call each.
@@ -120,7 +138,9 @@ class WorkVerb final : public Verb {
            "\n"
            "The lease is extended meanwhile; a handler whose lease is over is stopped. SIGTERM,\n"
            "SIGHUP or Ctrl-C lets running handlers finish; a second one ends them and gives their\n"
-           "jobs back with no attempt used. A daemon that restarts is waited for.\n"
+           "jobs back with no attempt used. A daemon that restarts is waited for,\n"
+           "and so is one that never was there, with --drain too. Exit code 1: the daemon could\n"
+           "not be told of a job that was done, which is handed out again.\n"
            "\n"
            "Examples:\n"
            "  delayctl work --queue orders --exec ./cancel-order\n"
@@ -166,6 +186,9 @@ class WorkVerb final : public Verb {
     if (!done.ok()) {
       return context->Fail(done);
     }
+    if (worker.undelivered() > 0) {
+      return kExitFailed;
+    }
     return worker.abandoning() ? kExitInterrupted : kExitOk;
   }
 
@@ -191,9 +214,9 @@ class WorkVerb final : public Verb {
     if (secret_file_.has_value() || content_type_.has_value() || webhook_.allow_private) {
       return UsageError("--secret-file, --content-type and --allow-private belong to --webhook");
     }
-    if (!IsRunnable(command_.front())) {
-      return InvalidArgument("cannot run " + protocol::Quoted(command_.front()) +
-                             ": there is no such program; check its path and rights");
+    if (const Status runnable = CheckCommand(command_.front()); !runnable.ok()) {
+      return InvalidArgument("cannot run " + protocol::Quoted(command_.front()) + ": " +
+                             runnable.message());
     }
     work_.make_handler = ExecHandler(command_);
     return OkStatus();

@@ -63,6 +63,7 @@ class WorkerTest : public ::testing::Test {
     const Status status = worker.Run();
     worker_ = nullptr;
     jobs_done_ = worker.jobs_done();
+    undelivered_ = worker.undelivered();
     return status;
   }
 
@@ -79,6 +80,7 @@ class WorkerTest : public ::testing::Test {
   std::function<Answer(const std::string& call)> on_call_;
   Worker* worker_ = nullptr;
   uint64_t jobs_done_ = 0;
+  uint64_t undelivered_ = 0;
 
   std::ostringstream out_;
   std::ostringstream err_;
@@ -222,6 +224,19 @@ TEST_F(WorkerTest, AHandlerThatTakesTooLongIsEndedWithItsGroup) {
   EXPECT_THAT(calls_, ElementsAre(R"(1-1-1/nack {"error":"handler timed out after 20ms"})"));
 }
 
+TEST_F(WorkerTest, AnAckThatIsNotDeliveredIsRemembered) {
+  AddJob(1);
+  on_call_ = [this](const std::string&) {
+    if (!worker_->stopping()) {
+      worker_->Stop();
+    }
+    return Unavailable("nobody there", "unreachable");
+  };
+  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  EXPECT_EQ(undelivered_, 1U);
+  EXPECT_THAT(err_.str(), HasSubstr("ack not delivered: nobody there"));
+}
+
 TEST_F(WorkerTest, TheFirstStopLetsHandlersFinish) {
   AddJob(1);
   AddJob(2);
@@ -259,7 +274,9 @@ TEST_F(WorkerTest, TheSecondStopEndsHandlersAndHandsTheJobsBack) {
   options.make_handler = ExecHandler({"sleep", "1000"});
   options.lease = Millis(1);
   EXPECT_TRUE(RunWorker(options).ok());
-  EXPECT_EQ(calls_.back(), R"(1-1-1/nack {"delay":"0s","error":"the worker was stopped","counts_as_attempt":false})");
+  EXPECT_EQ(
+      calls_.back(),
+      R"(1-1-1/nack {"delay":"0s","error":"the worker was stopped","counts_as_attempt":false})");
 }
 
 TEST_F(WorkerTest, WhatNoWaitingCuresEndsTheWork) {
