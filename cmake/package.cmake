@@ -37,7 +37,11 @@ install(FILES ${systemd_dir}/delayd.service ${systemd_dir}/delayd.socket
 install(FILES ${PROJECT_SOURCE_DIR}/config/sysusers/delayd.conf DESTINATION lib/sysusers.d COMPONENT delayd)
 install(FILES ${PROJECT_SOURCE_DIR}/config/delayd.yaml DESTINATION /etc/delayd COMPONENT delayd)
 install(FILES ${systemd_dir}/delayd-tcp.conf DESTINATION share/doc/delayd/examples COMPONENT delayd)
-install(FILES ${PROJECT_SOURCE_DIR}/docs/operations.md DESTINATION share/doc/delayd COMPONENT delayd)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/operations.md ${PROJECT_SOURCE_DIR}/docs/protocol.md
+  ${PROJECT_SOURCE_DIR}/docs/benchmarks.md
+  DESTINATION share/doc/delayd COMPONENT delayd)
+install(FILES ${PROJECT_SOURCE_DIR}/config/grafana/delayd.json
+  DESTINATION share/doc/delayd/examples RENAME grafana-dashboard.json COMPONENT delayd)
 install(FILES ${generated}/delayd.8.gz DESTINATION share/man/man8 COMPONENT delayd)
 install(FILES ${generated}/delayd.yaml.5.gz DESTINATION share/man/man5 COMPONENT delayd)
 
