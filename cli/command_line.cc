@@ -207,6 +207,21 @@ Words SplitVerb(const std::vector<std::string>& args) {
   return words;
 }
 
+bool AsksForJson(const std::vector<std::string>& args) {
+  std::string previous;
+  for (const std::string& arg : args) {
+    for (const std::string_view json : {"json", "jsonl", "ndjson"}) {
+      const std::string format(json);
+      if (((previous == "-o" || previous == "--output") && arg == format) || arg == "-o" + format ||
+          arg == "--output=" + format) {
+        return true;
+      }
+    }
+    previous = arg;
+  }
+  return false;
+}
+
 StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
                                       const std::vector<std::unique_ptr<Verb>>& verbs,
                                       const LocalClock& clock) {

@@ -32,6 +32,9 @@ struct Words {
 // The verb is the first word that is neither an option nor an option's value.
 Words SplitVerb(const std::vector<std::string>& args);
 
+// Whether -o asks for JSON, wherever it stands and whatever is wrong with the rest.
+bool AsksForJson(const std::vector<std::string>& args);
+
 // `args` without the program's own name; times without a zone are read by `clock`.
 StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
                                       const std::vector<std::unique_ptr<Verb>>& verbs,

@@ -66,7 +66,7 @@ class Completer {
     } else if (found.verb.empty() || found.verb == "help") {
       VerbNames(found.verb.empty());
     } else if (verb_ != nullptr) {
-      Positional();
+      Positional(before);
     }
     return std::move(done_);
   }
@@ -144,10 +144,14 @@ class Completer {
     }
   }
 
-  void Positional() {
+  void Positional(const std::vector<std::string>& before) {
     for (const Option& option : own_.all()) {
       if (option.names[0] != '-') {
         Values(option.names, "");
+        const bool given = std::ranges::find_first_of(before, option.words) != before.end();
+        for (const std::string& word : given ? std::vector<std::string>() : option.words) {
+          Offer(word, option.help);
+        }
       }
     }
   }

@@ -122,8 +122,12 @@ void Options::Number(std::string names,
        }});
 }
 
-void Options::Positional(std::string name, std::optional<std::string>* out, std::string help) {
+void Options::Positional(std::string name,
+                         std::optional<std::string>* out,
+                         std::string help,
+                         std::vector<std::string> words) {
   Text(std::move(name), "TEXT", out, std::move(help));
+  options_.back().words = std::move(words);
 }
 
 void Options::Positionals(std::string name, std::vector<std::string>* out, std::string help) {

@@ -26,6 +26,7 @@ struct Option {
   std::string help;
   bool many = false;  // positionals: takes all of them
   std::function<Status(const std::string&)> set;
+  std::vector<std::string> words = {};  // positionals: what TAB offers
 };
 
 class Options {
@@ -43,7 +44,10 @@ class Options {
   // For filters: a duration or RFC 3339 as it stands, or another time, as RFC 3339.
   void TimeOrDuration(std::string names, std::optional<std::string>* out, std::string help);
   void Number(std::string names, uint64_t max, std::optional<uint64_t>* out, std::string help);
-  void Positional(std::string name, std::optional<std::string>* out, std::string help);
+  void Positional(std::string name,
+                  std::optional<std::string>* out,
+                  std::string help,
+                  std::vector<std::string> words = {});
   void Positionals(std::string name, std::vector<std::string>* out, std::string help);
   // This flag and every word behind it: a command with its own options.
   void Rest(std::string name, std::string metavar, std::vector<std::string>* out, std::string help);

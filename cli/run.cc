@@ -107,6 +107,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
   StatusOr<Invocation> invocation = ParseCommandLine(
       args, verbs, {.now = environment.clock.Sample().wall, .zone = environment.zone});
   if (!invocation.ok()) {
+    console.set_json_errors(AsksForJson(args));
     console.Error(invocation.status());
     return kExitUsage;
   }

@@ -38,7 +38,7 @@ class ConfigVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Positional("ACTION", &action_, "show (the default) or check");
+    options->Positional("ACTION", &action_, "show (the default) or check", {"show", "check"});
     options->Positional("FILE", &file_, "the file to check (/etc/delayd/delayd.yaml)");
   }
 

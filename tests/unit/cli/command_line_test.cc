@@ -137,6 +137,14 @@ TEST(CommandLineTest, TheTimeoutReachesTheClient) {
 }
 
 TEST(CommandLineTest, ErrorsAreProblemsWhereJsonWasAskedFor) {
+  for (const std::vector<std::string>& args :
+       std::vector<std::vector<std::string>>{{"list", "--limt", "3", "-o", "json"},
+                                             {"-ojsonl", "lst"},
+                                             {"--output=json", "list", "--limit"}}) {
+    const Outcome misread = Ctl(args);
+    EXPECT_EQ(misread.code, 2);
+    EXPECT_THAT(misread.err, ::testing::StartsWith(R"({"type":)"));
+  }
   const Outcome outcome = Ctl({"show", "7", "-o", "json"});
   EXPECT_EQ(outcome.code, 3);
   EXPECT_THAT(outcome.err, HasSubstr(R"("code":"not_found","detail":"no such thing")"));

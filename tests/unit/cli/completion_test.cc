@@ -72,6 +72,13 @@ TEST(CompletionTest, ValuesOfOptionsInEitherForm) {
   EXPECT_THAT(Tab({"enqueue", "--in", ""}), IsEmpty());
 }
 
+TEST(CompletionTest, WordsOfVerbsAreOfferedOnce) {
+  EXPECT_THAT(Tab({"drain", ""}), ElementsAre("end"));
+  EXPECT_THAT(Tab({"clock", "a"}), ElementsAre("accept"));
+  EXPECT_THAT(Tab({"config", ""}), ElementsAre("show", "check", ":files"));
+  EXPECT_THAT(Tab({"config", "check", ""}), ElementsAre(":files"));
+}
+
 TEST(CompletionTest, QueueNamesComeFromTheDaemon) {
   EXPECT_THAT(Tab({"list", "--queue", "or"}, WithQueues()), ElementsAre("orders", "orphans"));
   EXPECT_THAT(Tab({"list", "--queue=m"}, WithQueues()), ElementsAre("--queue=mail"));
