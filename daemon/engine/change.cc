@@ -51,7 +51,9 @@ StatusOr<storage::DoneRecord> EngineCore::ReadDone(JobId id, WallTime finished) 
                     "damaged");
   }
   DELAYD_RETURN_IF_ERROR(got);
-  return storage::DecodeDoneRecord(key, value);
+  DELAYD_ASSIGN_OR_RETURN(storage::DoneRecord done, storage::DecodeDoneRecord(key, value));
+  DELAYD_RETURN_IF_ERROR(queues_.CheckKnown(done.queue, id));
+  return done;
 }
 
 StatusOr<EngineCore::Located> EngineCore::LocateFinished(JobId id, WallTime finished) {
@@ -94,6 +96,7 @@ StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
   if (located.index.place == IndexRecord::Place::kDone) {
     return LocateFinished(id, located.index.at);
   }
+  DELAYD_RETURN_IF_ERROR(queues_.CheckKnown(located.index.queue, id));
   located.state = located.index.place == IndexRecord::Place::kDead
                       ? JobState::kDead
                       : StateOnDisk(located.index.at, id);

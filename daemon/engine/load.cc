@@ -140,11 +140,7 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
                              std::string_view value,
                              Overdue overdue) {
   DELAYD_ASSIGN_OR_RETURN(const storage::TimerHead head, storage::DecodeTimerHead(key, value));
-  if (!queues_.Has(head.queue)) {
-    return DataLoss("job " + std::to_string(ToInt(parts.id)) + " is in queue number " +
-                    std::to_string(ToInt(head.queue)) +
-                    ", which is not known; run 'delayctl verify'");
-  }
+  DELAYD_RETURN_IF_ERROR(queues_.CheckKnown(head.queue, parts.id));
   if (jobs_.Find(parts.id)) {
     return OkStatus();  // leased, or due when it came: in memory already
   }

@@ -35,6 +35,16 @@ const Queue& QueueTable::operator[](QueueId id) const {
   return *by_id_[ToInt(id)];
 }
 
+Status QueueTable::CheckKnown(QueueId id, JobId job) const {
+  return Has(id) ? OkStatus()
+                 : DataLoss("job " + std::to_string(ToInt(job)) + " is in queue number " +
+                                std::to_string(ToInt(id)) +
+                                ", which is not known; run 'delayctl verify', and, where rows "
+                                "were lost, 'delayctl recover --accept-loss', which names the "
+                                "queue anew",
+                            "damaged");
+}
+
 Status QueueTable::Restore(QueueId id, std::string_view name) {
   const uint32_t position = ToInt(id);
   if (position == 0 || position > limits::kQueueIdMax ||

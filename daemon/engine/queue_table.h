@@ -90,6 +90,9 @@ class QueueTable {
 
   bool Has(QueueId id) const { return ToInt(id) < by_id_.size() && by_id_[ToInt(id)] != nullptr; }
 
+  // Of an id that a row says job `job` is in: a store that has lost rows may not know the queue.
+  Status CheckKnown(QueueId id, JobId job) const;
+
   // One that the store knows.
   Status Restore(QueueId id, std::string_view name);
   // A new one, under the next free id.

@@ -323,8 +323,9 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
           return failed.ok();
         }
         const auto done = storage::DecodeDoneRecord(key, value);
-        if (!done.ok()) {  // of which queue it was cannot be told: it may be this one
-          JobView damaged = DamagedView(parts->id, "", JobState::kFinished, done.status());
+        const Status known = done.ok() ? queues_.CheckKnown(done->queue, parts->id) : done.status();
+        if (!known.ok()) {  // of which queue it was cannot be told: it may be this one
+          JobView damaged = DamagedView(parts->id, "", JobState::kFinished, known);
           damaged.finished = parts->key_due;
           return page.Add({parts->key_due, parts->id}, std::move(damaged));
         }

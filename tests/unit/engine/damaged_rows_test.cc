@@ -142,6 +142,47 @@ TEST(DamagedRowsTest, P9AMissingRecordIsNamedWhereverItWas) {
   EXPECT_TRUE(harness.engine().fatal().ok());
 }
 
+// What a loss leaves where a queue was new: the row of its name is gone, and not those of its jobs.
+TEST(DamagedRowsTest, P9ARowOfAQueueThatIsNotKnownIsRefusedAndEndsNothing) {
+  constexpr QueueId kUnknown{7};
+  EngineHarness harness({.defaults = {.history_retention = 1h}});
+  const JobView other = harness.EnqueueOk(In(0s));
+  const WallTime at = harness.now().wall;
+  const auto put_index = [&](uint64_t id, storage::IndexRecord::Place place) {
+    const std::string key = storage::IndexKey(JobId{id});
+    Put(&harness,
+        Table::kIndex,
+        key,
+        storage::EncodeIndexRecord(
+            key, {.place = place, .queue = kUnknown, .at = at, .plain = id == 90}));
+  };
+  using Place = storage::IndexRecord::Place;
+  put_index(90, Place::kTimers);
+  put_index(91, Place::kDead);
+  put_index(92, Place::kDone);
+  const std::string done = storage::DoneKey(at, JobId{92});
+  Put(&harness,
+      Table::kDone,
+      done,
+      storage::EncodeDoneRecord(done, {.queue = kUnknown, .kept_until = at + 1h}));
+  for (const uint64_t id : {90U, 91U, 92U}) {
+    for (const Command& command : {Command(Show{JobId{id}}),
+                                   Command(Cancel{.job = JobId{id}, .brief = true}),
+                                   Command(Kick{JobId{id}}),
+                                   Command(Reschedule{.job = JobId{id}, .priority = 1}),
+                                   Command(LeaseJob{.job = JobId{id}})}) {
+      const Status status = harness.Call(command).status;
+      EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.message();
+      EXPECT_THAT(status.message(), HasSubstr("job " + std::to_string(id) + " is in queue number"));
+    }
+  }
+  const Reply listed = harness.Call(List{.state = JobState::kFinished});
+  ASSERT_EQ(std::get<JobList>(listed.body).jobs.size(), 1U);
+  EXPECT_THAT(std::get<JobList>(listed.body).jobs.at(0).last_error, HasSubstr("is not known"));
+  EXPECT_EQ(harness.LeaseNow().at(0).id, other.id);
+  EXPECT_TRUE(harness.engine().fatal().ok());
+}
+
 TEST(DamagedRowsTest, P9ADeadJobWithoutItsPayloadIsNamed) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk(In(0s, std::string(9000, 'b')));
