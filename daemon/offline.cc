@@ -186,8 +186,8 @@ StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
                                  &report));
   // Whether or not a loss was found: an earlier run may have been cut short between its loss and
   // this.
-  DELAYD_RETURN_IF_ERROR(storage::RaiseMarksAfterLoss(report, store.get()));
   std::vector<std::string> notes;
+  DELAYD_RETURN_IF_ERROR(storage::RaiseMarksAfterLoss(report, store.get(), &notes));
   DELAYD_RETURN_IF_ERROR(MendTables(store.get(), &notes));
   DELAYD_RETURN_IF_ERROR(Describe(report, *store, &result));
   result.lists_complete = result.lists_complete && notes.empty();

@@ -24,10 +24,13 @@ using storage::Batch;
 using storage::Table;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint64_t kDamagedId = 21;
 constexpr uint64_t kLostId = 5'000'000;
 constexpr uint64_t kLostIdMark = 6'000'000;
+constexpr QueueId kNewQueue{7};
+constexpr uint64_t kNewQueuesId = 30;
 
 // RocksDB as it is, so that one table can be flushed and the others not.
 class BareStore {
@@ -97,8 +100,17 @@ class UnevenLossTest : public ::testing::TestWithParam<Table> {
     return batch;
   }
 
-  // Jobs 20, 21 and one of the next block of ids, an ack; then all but one table are lost from job
-  // 21 on.
+  // The first job of a queue that was not there before.
+  static Batch EnqueueInNewQueue() {
+    Batch batch;
+    batch.Put(Table::kQueues, "new", storage::EncodeQueueRecord("new", {.id = kNewQueue}));
+    storage::PutTimer(&batch, storage::Record(kNewQueuesId, kNewQueue));
+    storage::PutCounts(&batch, kNewQueue, {.pending = 1});
+    return batch;
+  }
+
+  // Jobs 20, 21 and one of the next block of ids, an ack, a new queue; then all but one table are
+  // lost from job 21 on.
   void MakeAndDamage(Table flushed) {
     {
       auto store = storage::OpenRocksJobStore({.path = daemon_.data_dir()});
@@ -114,6 +126,7 @@ class UnevenLossTest : public ::testing::TestWithParam<Table> {
       storage::PutNumber(&last, storage::kIdHighWaterMarkKey, kLostIdMark);
       store.Commit(last);
       store.Commit(Ack());
+      store.Commit(EnqueueInNewQueue());
       store.Flush(flushed);
     }
     for (const auto& file : fs::directory_iterator(daemon_.data_dir())) {
@@ -154,6 +167,28 @@ TEST_P(UnevenLossTest, P9ALossIsMendedWhereOneTableKnowsWhatTheOthersHaveLost) {
   ASSERT_TRUE(daemon_.Start());
   const std::string id = daemon_.CtlOk({"enqueue", "--in", "1h", "x"});
   EXPECT_GE(std::stoull(id), kLostIdMark) << "ids below may have been given out";
+}
+
+// Only meta knows nothing of it: the counts of a queue are rebuilt without jobs.
+TEST_P(UnevenLossTest, P9AQueueWhoseNameIsLostHasAnotherAndItsNumberIsNobodyElses) {
+  MakeAndDamage(GetParam());
+  const std::string told =
+      daemon_.CtlOk({"recover", "--data-dir", daemon_.data_dir(), "--accept-loss"});
+  ASSERT_TRUE(daemon_.Start());
+  const std::string queues = daemon_.CtlOk({"queues"});
+  if (GetParam() == Table::kMeta) {
+    EXPECT_THAT(queues, Not(HasSubstr("recovered-")));
+    return;
+  }
+  EXPECT_THAT(told, HasSubstr("the name of queue number 7 is lost"));
+  EXPECT_THAT(queues, HasSubstr("recovered-7"));
+  daemon_.CtlOk({"enqueue", "--queue", "next", "--in", "1h", "x"});
+  const std::string listed = daemon_.CtlOk({"list", "--queue", "recovered-7", "--all", "-q"});
+  EXPECT_EQ(listed, GetParam() == Table::kTimers ? std::to_string(kNewQueuesId) : "");
+  // Of which the index alone knows is refused, and the daemon goes on.
+  const ProcessResult cancelled = daemon_.Ctl({"cancel", std::to_string(kNewQueuesId)});
+  EXPECT_EQ(cancelled.exit_code == 0, GetParam() == Table::kTimers) << cancelled.err;
+  EXPECT_THAT(daemon_.CtlOk({"queues"}), HasSubstr("next"));
 }
 
 INSTANTIATE_TEST_SUITE_P(EachFlushedAlone,
