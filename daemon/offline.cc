@@ -30,7 +30,7 @@ namespace {
 using protocol::RecoverResult;
 using protocol::VerifyResult;
 
-// A verify names a bounded number of findings; what one round repairs may lay others open.
+// A verify repairs a bounded number of findings; what one round repairs may lay others open.
 constexpr int kRepairRoundsMax = 1000;
 
 void Print(const protocol::StoreLine& line) {

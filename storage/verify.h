@@ -42,13 +42,15 @@ struct VerifyReport {
   // All of them are counted; the first kDisagreementsMax are named.
   uint64_t disagreement_count = 0;
   std::vector<Disagreement> disagreements;
-  // Committed, it puts right what is repairable among the named ones, and nothing else.
+  // Committed, it puts right the first kRepairsMax of what is repairable, named or not.
   Batch repair;
 
   bool ok() const { return disagreement_count == 0; }
 };
 
 inline constexpr size_t kDisagreementsMax = 1000;
+// More than are named: each round of a repair scans all tables. Some 5 MB.
+inline constexpr size_t kRepairsMax = 10'000;
 
 // Called every some thousand rows with the table at hand and the rows of all tables so far. False
 // ends the work with kUnavailable "stopped".

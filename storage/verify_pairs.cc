@@ -76,30 +76,30 @@ bool Findings::Row(Table table) {
   return !stopped_;
 }
 
-bool Findings::Note(Table table, std::string what, bool repairable) {
-  if (++report.disagreement_count > kDisagreementsMax) {
-    return false;
+void Findings::Note(Table table, std::string what, bool repairable) {
+  if (++report.disagreement_count <= kDisagreementsMax) {
+    report.disagreements.push_back(
+        {.table = table, .what = std::move(what), .repairable = repairable});
   }
-  report.disagreements.push_back(
-      {.table = table, .what = std::move(what), .repairable = repairable});
-  return true;
 }
 
 void Findings::Add(Table table, std::string what) {
-  (void)Note(table, std::move(what), false);
+  Note(table, std::move(what), false);
 }
 
 void Findings::AddRepairable(Table table,
                              std::string what,
                              std::string_view key,
                              std::string_view value) {
-  if (Note(table, std::move(what), true)) {
+  Note(table, std::move(what), true);
+  if (MayRepair()) {
     report.repair.Put(table, key, value);
   }
 }
 
 void Findings::AddSuperfluous(Table table, std::string what, std::string_view key) {
-  if (Note(table, std::move(what), true)) {
+  Note(table, std::move(what), true);
+  if (MayRepair()) {
     report.repair.Delete(table, key);
   }
 }

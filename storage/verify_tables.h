@@ -64,7 +64,10 @@ class Findings {
   VerifyReport report;
 
  private:
-  bool Note(Table table, std::string what, bool repairable);
+  void Note(Table table, std::string what, bool repairable);
+
+  // Not a matter of how many are named: what cannot be repaired comes back in every round.
+  bool MayRepair() const { return report.repair.size() < kRepairsMax; }
 
   VerifyProgress progress_;
   std::set<std::string, std::less<>> unread_;

@@ -450,6 +450,39 @@ TEST_F(VerifyTest, ManyDisagreementsAreCountedAndTheFirstNamed) {
   EXPECT_EQ(report.disagreements.size(), kDisagreementsMax);
 }
 
+// Those that nobody can repair are there again in each round.
+TEST_F(VerifyTest, P9WhatCannotBeRepairedKeepsNothingElseFromRepair) {
+  Batch batch;
+  for (uint64_t id = 100; id < 100 + 2 * kDisagreementsMax; ++id) {
+    PutIndex(&batch, id, IndexRecord::Place::kTimers, kOrders, At(id));
+  }
+  const std::string row = ByQueueKey(kOrders, At(5), JobId{10});
+  batch.Put(Table::kByQueue, row, {});
+  Plant(batch);
+  const VerifyReport report = Verify();
+  EXPECT_EQ(report.disagreements.size(), kDisagreementsMax) << "it is not among the named ones";
+  EXPECT_EQ(report.repair.size(), 1U);
+  Plant(report.repair);
+  std::string value;
+  EXPECT_EQ(store_.Get(Table::kByQueue, row, &value).code(), StatusCode::kNotFound);
+  EXPECT_EQ(Verify().disagreement_count, 2 * kDisagreementsMax);
+}
+
+TEST_F(VerifyTest, OneRepairIsBoundedAndTheNextGoesOn) {
+  constexpr uint64_t kRows = kRepairsMax + 5;
+  Batch batch;
+  for (uint64_t i = 0; i < kRows; ++i) {
+    batch.Put(Table::kByQueue, ByQueueKey(kOrders, At(1000 + i), JobId{10}), {});
+  }
+  Plant(batch);
+  const VerifyReport report = Verify();
+  EXPECT_EQ(report.disagreement_count, kRows);
+  EXPECT_EQ(report.repair.size(), kRepairsMax);
+  Plant(report.repair);
+  Plant(Verify().repair);
+  EXPECT_TRUE(Verify().ok());
+}
+
 TEST_F(VerifyTest, ProgressRisesToTheNumberOfRows) {
   Batch batch;
   for (uint64_t i = 0; i < 20'000; ++i) {
