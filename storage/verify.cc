@@ -25,8 +25,9 @@ class Verifier {
     DELAYD_RETURN_IF_ERROR(ReadDone());
     CompareCounts();
     CompareUserJobs();
-    DELAYD_RETURN_IF_ERROR(NameJobsWithoutRows());
-    DELAYD_RETURN_IF_ERROR(NameRowsWithoutJobs());
+    PairCheck check(store_, !jobs_unread_ && !users_unread_, &findings_);
+    DELAYD_RETURN_IF_ERROR(NameJobsWithoutRows(&check));
+    DELAYD_RETURN_IF_ERROR(NameRowsWithoutJobs(&check));
     return std::move(findings_.report);
   }
 
@@ -325,11 +326,10 @@ class Verifier {
     }
   }
 
-  Status NameJobsWithoutRows() {
+  Status NameJobsWithoutRows(PairCheck* check) {
     if (index_.agrees() && by_queue_.agrees() && big_.agrees() && keys_.agrees()) {
       return OkStatus();
     }
-    PairCheck check(store_, &findings_);
     for (const Table table : {Table::kTimers, Table::kDead}) {
       DELAYD_RETURN_IF_ERROR(ForEach(table, [&](std::string_view key, std::string_view value) {
         const auto job = DecodeJobRow(table, key, value);
@@ -337,50 +337,49 @@ class Verifier {
           return;  // named by the first scan
         }
         if (!index_.agrees()) {
-          check.IndexOfJob(*job);
+          check->IndexOfJob(*job);
         }
         if (!by_queue_.agrees() && table == Table::kTimers) {
-          check.ByQueueOfJob(*job);
+          check->ByQueueOfJob(*job);
         }
         if (!big_.agrees() && job->record.payload_is_big) {
-          check.BigOfJob(*job);
+          check->BigOfJob(*job);
         }
         if (!keys_.agrees() && !job->record.key.empty()) {
-          check.KeyOfJob(*job);
+          check->KeyOfJob(*job);
         }
       }));
     }
     return index_.agrees() ? OkStatus() : NameDoneWithoutIndex(check);
   }
 
-  Status NameDoneWithoutIndex(const PairCheck& check) {
+  Status NameDoneWithoutIndex(PairCheck* check) {
     return ForEach(Table::kDone, [&](std::string_view key, std::string_view value) {
       const auto parts = ParseDoneKey(key);
       const auto record = DecodeDoneRecord(key, value);
       if (parts.ok() && record.ok() && record->kept_until) {
-        check.IndexOfDone(*parts, record->queue);
+        check->IndexOfDone(*parts, record->queue);
       }
     });
   }
 
-  Status NameRowsWithoutJobs() {
-    PairCheck check(store_, &findings_);
+  Status NameRowsWithoutJobs(PairCheck* check) {
     if (!index_.agrees()) {
       DELAYD_RETURN_IF_ERROR(
-          ForEach(Table::kIndex, [&](auto key, auto value) { check.JobOfIndex(key, value); }));
+          ForEach(Table::kIndex, [&](auto key, auto value) { check->JobOfIndex(key, value); }));
     }
     if (!by_queue_.agrees()) {
       DELAYD_RETURN_IF_ERROR(
-          ForEach(Table::kByQueue, [&](auto key, auto) { check.JobOfByQueue(key); }));
+          ForEach(Table::kByQueue, [&](auto key, auto) { check->JobOfByQueue(key); }));
     }
     if (!big_.agrees()) {
-      DELAYD_RETURN_IF_ERROR(ForEach(Table::kBig, [&](auto key, auto) { check.JobOfBig(key); }));
+      DELAYD_RETURN_IF_ERROR(ForEach(Table::kBig, [&](auto key, auto) { check->JobOfBig(key); }));
     }
     if (!keys_.agrees()) {
       DELAYD_RETURN_IF_ERROR(ForEach(Table::kKeys, [&](auto key, auto value) {
         const auto record = DecodeKeyRecord(key, value);
         if (record.ok() && !record->finished.has_value()) {
-          check.JobOfKey(key, *record);
+          check->JobOfKey(key, *record);
         }
       }));
     }

@@ -122,21 +122,32 @@ PairCheck::Row PairCheck::Look(Table table, std::string_view key, std::string* v
   return Row::kThere;
 }
 
+// Called for jobs only. All of them come before any row that leads to one.
+void PairCheck::RebuildIndex(JobId id,
+                             std::string what,
+                             std::string_view key,
+                             std::string_view should_be) {
+  if (findings_->MayRepair()) {  // else no row is taken away any more
+    found_again_.insert(id);
+  }
+  findings_->AddRepairable(Table::kIndex, std::move(what), key, should_be);
+}
+
 void PairCheck::IndexOfJob(const JobRow& job) {
   const std::string key = IndexKey(job.record.id);
   const std::string should_be = EncodeIndexRecord(key, job.Place());
   std::string value;
   const Row row = Look(Table::kIndex, key, &value);
   if (row == Row::kMissing) {
-    findings_->AddRepairable(
-        Table::kIndex, JobName(job.record.id) + ": its index row is missing", key, should_be);
+    RebuildIndex(
+        job.record.id, JobName(job.record.id) + ": its index row is missing", key, should_be);
   }
   if (row != Row::kThere) {
     return;
   }
   const auto place = DecodeIndexRecord(key, value);
   if (!place.ok()) {
-    findings_->AddRepairable(Table::kIndex, place.status().message(), key, should_be);
+    RebuildIndex(job.record.id, std::string(place.status().message()), key, should_be);
   } else if (!SamePlace(*place, job.Place())) {
     // Which of the two places is right cannot be derived when both hold a record.
     const std::string what = JobName(job.record.id) + ": its record is in " +
@@ -147,7 +158,7 @@ void PairCheck::IndexOfJob(const JobRow& job) {
       findings_->Add(Table::kIndex,
                      what + (other.unread ? ", which cannot be read" : ", where there is another"));
     } else {
-      findings_->AddRepairable(Table::kIndex, what, key, should_be);
+      RebuildIndex(job.record.id, what, key, should_be);
     }
   } else if (place->plain && !job.Place().plain) {
     // The other way round it is a row of version 1.
@@ -160,7 +171,15 @@ void PairCheck::IndexOfJob(const JobRow& job) {
   }
 }
 
-void PairCheck::IndexOfDone(const TimerKeyParts& parts, QueueId queue) const {
+void PairCheck::IndexOfDone(const TimerKeyParts& parts, QueueId queue) {
+  if (found_again_.contains(parts.id) || Find(parts.id).job.has_value()) {
+    // When this is forgotten the index row goes with it, which by now is the live job's.
+    findings_->AddSuperfluous(
+        Table::kDone,
+        "finished " + JobName(parts.id) + ": it is there again, and its end is kept all the same",
+        DoneKey(parts.key_due, parts.id));
+    return;
+  }
   const std::string key = IndexKey(parts.id);
   const IndexRecord place = PlaceOfDone(parts, queue);
   std::string value;
@@ -245,7 +264,7 @@ void PairCheck::KeyOfJob(const JobRow& job) {
 void PairCheck::JobOfIndex(std::string_view key, std::string_view value) {
   const auto id = ParseIndexKey(key);
   const auto place = DecodeIndexRecord(key, value);
-  if (!id.ok() || !place.ok()) {
+  if (!id.ok() || !place.ok() || found_again_.contains(*id)) {
     return;
   }
   if (const Found found = Find(*id); found.unread || found.job.has_value()) {
@@ -297,7 +316,7 @@ void PairCheck::JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_v
 
 void PairCheck::JobOfByQueue(std::string_view key) {
   const auto parts = ParseByQueueKey(key);
-  if (!parts.ok()) {
+  if (!parts.ok() || found_again_.contains(parts->id)) {
     return;
   }
   const IndexRecord place{
@@ -326,7 +345,7 @@ void PairCheck::JobOfByQueue(std::string_view key) {
 
 void PairCheck::JobOfBig(std::string_view key) {
   const auto id = ParseIndexKey(key);
-  if (!id.ok()) {
+  if (!id.ok() || found_again_.contains(*id)) {
     return;
   }
   const Found found = Find(*id);
@@ -336,29 +355,73 @@ void PairCheck::JobOfBig(std::string_view key) {
 }
 
 void PairCheck::JobOfKey(std::string_view key, const KeyRecord& record) {
-  const auto [job, unread] = Find(record.id);
-  if (!unread && (!job.has_value() || ClientKey(job->record.queue, job->record.key) != key)) {
-    findings_->Add(Table::kKeys,
-                   KeyName(key) + ": it belongs to " + JobName(record.id) +
-                       ", which is not there or has another key");
+  const Found found = Find(record.id);
+  const bool has_it =
+      found.job.has_value() && ClientKey(found.job->record.queue, found.job->record.key) == key;
+  if (found.unread || has_it || found_again_.contains(record.id)) {
+    return;
   }
+  if (found.done.has_value()) {
+    KeyOfDone(key, record, *found.done);
+    return;
+  }
+  const std::string what = KeyName(key) + ": it belongs to " + JobName(record.id) +
+                           ", which is not there or has another key";
+  if (found.job.has_value() || (found.missing && all_jobs_read_)) {
+    // Or nobody could enqueue under it again.
+    findings_->AddSuperfluous(Table::kKeys, what, key);
+  } else {
+    findings_->Add(Table::kKeys, what);
+  }
+}
+
+// A finished job's key says so, or it would stay when its end is forgotten.
+void PairCheck::KeyOfDone(std::string_view key, const KeyRecord& record, const IndexRecord& place) {
+  const std::string done_key = DoneKey(place.at, record.id);
+  const std::string what =
+      KeyName(key) + ": it does not say that " + JobName(record.id) + " has finished";
+  std::string value;
+  const Row row = Look(Table::kDone, done_key, &value);
+  if (row == Row::kMissing) {
+    findings_->AddSuperfluous(Table::kKeys, what, key);
+  }
+  if (row != Row::kThere) {
+    return;
+  }
+  const auto done = DecodeDoneRecord(done_key, value);
+  if (!done.ok() || !done->kept_until || ClientKey(done->queue, done->key) != key) {
+    findings_->Add(Table::kKeys, what);
+    return;
+  }
+  findings_->AddRepairable(Table::kKeys,
+                           what,
+                           key,
+                           EncodeKeyRecord(key,
+                                           {.id = record.id,
+                                            .fingerprint = record.fingerprint,
+                                            .expiry = done->kept_until,
+                                            .finished = place.at,
+                                            .cancelled = done->cancelled}));
 }
 
 PairCheck::Found PairCheck::Find(JobId id) const {
   const std::string index_key = IndexKey(id);
   std::string value;
   if (const Row row = Look(Table::kIndex, index_key, &value); row != Row::kThere) {
-    return {.job = std::nullopt, .unread = row == Row::kUnread};
+    return {.unread = row == Row::kUnread, .missing = row == Row::kMissing};
   }
   const auto place = DecodeIndexRecord(index_key, value);
-  if (!place.ok() || place->place == IndexRecord::Place::kDone) {
+  if (!place.ok()) {
     return {};
+  }
+  if (place->place == IndexRecord::Place::kDone) {
+    return {.done = *place};
   }
   const bool is_timer = place->place == IndexRecord::Place::kTimers;
   const Table table = is_timer ? Table::kTimers : Table::kDead;
   const std::string key = is_timer ? TimerKey(place->at, id) : DeadKey(place->queue, place->at, id);
   if (const Row row = Look(table, key, &value); row != Row::kThere) {
-    return {.job = std::nullopt, .unread = row == Row::kUnread};
+    return {.unread = row == Row::kUnread, .missing = row == Row::kMissing};
   }
   StatusOr<JobRow> job = DecodeJobRow(table, key, value);
   const bool leads_here = job.ok() && SamePlace(job->Place(), *place);

@@ -61,13 +61,13 @@ class Findings {
   // Damage below the rows. Every read of a damaged block fails alike: it is named once.
   void AddUnread(Table table, const Status& status);
 
+  // Not a matter of how many are named: what cannot be repaired comes back in every round.
+  bool MayRepair() const { return report.repair.size() < kRepairsMax; }
+
   VerifyReport report;
 
  private:
   void Note(Table table, std::string what, bool repairable);
-
-  // Not a matter of how many are named: what cannot be repaired comes back in every round.
-  bool MayRepair() const { return report.repair.size() < kRepairsMax; }
 
   VerifyProgress progress_;
   std::set<std::string, std::less<>> unread_;
@@ -77,11 +77,13 @@ class Findings {
 // Looks rows up one by one, to name those that a differing tally is about.
 class PairCheck {
  public:
-  PairCheck(const JobReader& store, Findings* findings) : store_(store), findings_(findings) {}
+  // Where not all job rows could be read, a job that is not found may be there.
+  PairCheck(const JobReader& store, bool all_jobs_read, Findings* findings)
+      : store_(store), all_jobs_read_(all_jobs_read), findings_(findings) {}
 
   // From the job to the row that should be there.
   void IndexOfJob(const JobRow& job);
-  void IndexOfDone(const TimerKeyParts& parts, QueueId queue) const;
+  void IndexOfDone(const TimerKeyParts& parts, QueueId queue);
   void ByQueueOfJob(const JobRow& job);
   void BigOfJob(const JobRow& job);
   void KeyOfJob(const JobRow& job);
@@ -101,16 +103,24 @@ class PairCheck {
 
   struct Found {
     std::optional<JobRow> job;
-    bool unread = false;  // then nothing can be said of it
+    bool unread = false;                             // then nothing can be said of it
+    bool missing = false;                            // nothing stands where it should
+    std::optional<IndexRecord> done = std::nullopt;  // the index says that it has finished
   };
 
   // The job that the index leads to, when it does and it is whole.
   Found Find(JobId id) const;
+  void RebuildIndex(JobId id, std::string what, std::string_view key, std::string_view should_be);
   void JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_view key);
+  void KeyOfDone(std::string_view key, const KeyRecord& record, const IndexRecord& place);
   bool IsRecordMissing(JobId id, const IndexRecord& place);
 
   const JobReader& store_;
+  bool all_jobs_read_;
   Findings* findings_;
+  // Jobs that are there and that the index will lead to after the repair: no row of theirs is
+  // superfluous because it does not yet.
+  std::set<JobId> found_again_;
 };
 
 }  // namespace delayd::storage

@@ -9,68 +9,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sample_store.h"
 #include "storage/keys.h"
-#include "storage/memory_job_store.h"
 #include "storage/record.h"
+#include "tests/unit/storage/verify_fixture.h"
 
 namespace delayd::storage {
 namespace {
 
 using ::testing::HasSubstr;
-
-class VerifyTest : public ::testing::Test {
- protected:
-  VerifyTest() { EXPECT_TRUE(store_.Commit(WholeStore()).ok()); }
-
-  void Plant(const Batch& batch) { ASSERT_TRUE(store_.Commit(batch).ok()); }
-
-  VerifyReport Verify() {
-    auto report = VerifyStore(store_);
-    EXPECT_TRUE(report.ok()) << report.status().message();
-    return std::move(report).value();
-  }
-
-  // Exactly one disagreement, with this text.
-  void ExpectOne(const std::string& what, bool repairable) {
-    const VerifyReport report = Verify();
-    ASSERT_EQ(report.disagreements.size(), 1U) << ::testing::PrintToString(Texts(report));
-    EXPECT_THAT(report.disagreements[0].what, HasSubstr(what));
-    EXPECT_EQ(report.disagreements[0].repairable, repairable);
-    Plant(report.repair);
-    EXPECT_EQ(Verify().ok(), repairable) << "after the repair";
-  }
-
-  static std::vector<std::string> Texts(const VerifyReport& report) {
-    std::vector<std::string> texts;
-    for (const Disagreement& disagreement : report.disagreements) {
-      texts.push_back(disagreement.what);
-    }
-    return texts;
-  }
-
-  std::string Value(Table table, const std::string& key) {
-    std::string value;
-    EXPECT_TRUE(store_.Get(table, key, &value).ok());
-    return value;
-  }
-
-  void Flip(Table table, const std::string& key) {
-    std::string value = Value(table, key);
-    value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 1);
-    Batch batch;
-    batch.Put(table, key, value);
-    Plant(batch);
-  }
-
-  void Drop(Table table, const std::string& key) {
-    Batch batch;
-    batch.Delete(table, key);
-    Plant(batch);
-  }
-
-  MemoryJobStore store_;
-};
 
 const std::string kTimer10 = TimerKey(At(10), JobId{10});
 
@@ -337,39 +283,6 @@ TEST_F(VerifyTest, DoneRowBelowItsMarkIsSweptAway) {
   ExpectOne("finished job 3: it lies below done_lwm", true);
 }
 
-class KeptDoneTest : public VerifyTest {
- protected:
-  void SetUp() override {
-    VerifyTest::SetUp();
-    Batch batch;
-    batch.Put(
-        Table::kDone, key_, EncodeDoneRecord(key_, {.queue = kOrders, .kept_until = At(900)}));
-    PutIndex(&batch, 8, IndexRecord::Place::kDone, kOrders, At(1));
-    Plant(batch);
-  }
-
-  const std::string key_ = DoneKey(At(1), JobId{8});
-};
-
-TEST_F(KeptDoneTest, WithItsIndexRowItIsWhole) {
-  EXPECT_TRUE(Texts(Verify()).empty());
-}
-
-TEST_F(KeptDoneTest, AMissingIndexRowIsRebuilt) {
-  Drop(Table::kIndex, IndexKey(JobId{8}));
-  ExpectOne("finished job 8: its index row is missing", true);
-}
-
-TEST_F(KeptDoneTest, AnIndexRowOfAForgottenJobIsSweptAway) {
-  Drop(Table::kDone, key_);
-  ExpectOne("finished job 8: an index row leads to done of queue number 1", true);
-}
-
-TEST_F(KeptDoneTest, P9ADamagedIndexRowIsRebuilt) {
-  Flip(Table::kIndex, IndexKey(JobId{8}));
-  ExpectOne("index of job 8", true);
-}
-
 TEST_F(VerifyTest, P9DamagedDoneRowIsNamed) {
   Flip(Table::kDone, DoneKey(At(0), JobId{9}));
   ExpectOne("finished job 9: record checksum", false);
@@ -448,39 +361,6 @@ TEST_F(VerifyTest, ManyDisagreementsAreCountedAndTheFirstNamed) {
   const VerifyReport report = Verify();
   EXPECT_EQ(report.disagreement_count, 2 * kDisagreementsMax);
   EXPECT_EQ(report.disagreements.size(), kDisagreementsMax);
-}
-
-// Those that nobody can repair are there again in each round.
-TEST_F(VerifyTest, P9WhatCannotBeRepairedKeepsNothingElseFromRepair) {
-  Batch batch;
-  for (uint64_t id = 100; id < 100 + 2 * kDisagreementsMax; ++id) {
-    PutIndex(&batch, id, IndexRecord::Place::kTimers, kOrders, At(id));
-  }
-  const std::string row = ByQueueKey(kOrders, At(5), JobId{10});
-  batch.Put(Table::kByQueue, row, {});
-  Plant(batch);
-  const VerifyReport report = Verify();
-  EXPECT_EQ(report.disagreements.size(), kDisagreementsMax) << "it is not among the named ones";
-  EXPECT_EQ(report.repair.size(), 1U);
-  Plant(report.repair);
-  std::string value;
-  EXPECT_EQ(store_.Get(Table::kByQueue, row, &value).code(), StatusCode::kNotFound);
-  EXPECT_EQ(Verify().disagreement_count, 2 * kDisagreementsMax);
-}
-
-TEST_F(VerifyTest, OneRepairIsBoundedAndTheNextGoesOn) {
-  constexpr uint64_t kRows = kRepairsMax + 5;
-  Batch batch;
-  for (uint64_t i = 0; i < kRows; ++i) {
-    batch.Put(Table::kByQueue, ByQueueKey(kOrders, At(1000 + i), JobId{10}), {});
-  }
-  Plant(batch);
-  const VerifyReport report = Verify();
-  EXPECT_EQ(report.disagreement_count, kRows);
-  EXPECT_EQ(report.repair.size(), kRepairsMax);
-  Plant(report.repair);
-  Plant(Verify().repair);
-  EXPECT_TRUE(Verify().ok());
 }
 
 TEST_F(VerifyTest, ProgressRisesToTheNumberOfRows) {
