@@ -17,6 +17,7 @@
 #include "daemon/exit_codes.h"
 #include "daemon/store_admin.h"
 #include "protocol/store_json.h"
+#include "storage/loss_account.h"
 #include "storage/marks_after_loss.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
@@ -122,7 +123,8 @@ StatusOr<VerifyResult> Repair(const std::string& data_dir) {
 }
 
 bool IsDamaged(const storage::RecoveryReport& report) {
-  return report.lost_batches > 0 || report.batch_number < report.batch_number_floor;
+  return report.begun_before == storage::RecoveryReport::Begun::kUnreadable ||
+         report.lost_batches > 0 || report.batch_number < report.batch_number_floor;
 }
 
 Status Describe(const storage::RecoveryReport& report,
@@ -137,6 +139,12 @@ Status Describe(const storage::RecoveryReport& report,
   result->gone = std::move(loss.gone);
   result->older = std::move(loss.older);
   result->revived = std::move(loss.revived);
+  if (loss.unread > 0) {
+    result->lists_complete = false;
+    result->notes.push_back(
+        std::to_string(loss.unread) +
+        " jobs of what is lost are in no list: their index rows cannot be read");
+  }
   return OkStatus();
 }
 
@@ -184,8 +192,7 @@ StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
       const auto store,
       storage::OpenRocksJobStore({.path = data_dir, .must_exist = true, .accept_loss = true},
                                  &report));
-  // Whether or not a loss was found: an earlier run may have been cut short between its loss and
-  // this.
+  // Whether or not a loss was found: where a whole log is missing nothing else tells.
   std::vector<std::string> notes;
   DELAYD_RETURN_IF_ERROR(storage::RaiseMarksAfterLoss(report, store.get(), &notes));
   DELAYD_RETURN_IF_ERROR(MendTables(store.get(), &notes));
@@ -193,6 +200,7 @@ StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
   result.lists_complete = result.lists_complete && notes.empty();
   result.notes.insert(result.notes.end(), notes.begin(), notes.end());
   result.changed = true;
+  DELAYD_RETURN_IF_ERROR(storage::EndRecovery(data_dir));
   DELAYD_RETURN_IF_ERROR(store->Close());
   return result;
 }

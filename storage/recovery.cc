@@ -20,6 +20,7 @@
 #include "storage/data_dir.h"
 #include "storage/keys.h"
 #include "storage/log_scan.h"
+#include "storage/loss_account.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
 
@@ -186,9 +187,11 @@ class Recovery {
     if (scan.records == 0 || scan.records_behind > 0) {
       return Damaged(directory_, Describe(name, scan), false);
     }
+    DELAYD_RETURN_IF_ERROR(CopyAside({.name = name, .scan = scan}));
     return Cut({.name = name, .scan = scan}, 0);
   }
 
+  // From the newest back, so that a crash in between leaves the damage to be found again.
   Status RecoverWal() {
     std::vector<ScannedLog> damaged;  // the first damaged log and every later one
     uint64_t lost = 0;
@@ -204,9 +207,6 @@ class Recovery {
         damaged.push_back({.name = name, .scan = scan});
       }
     }
-    if (damaged.empty()) {
-      return OkStatus();
-    }
     report_->lost_batches = lost;
     const bool may_lose = repair_ == LogRepair::kAcceptLoss || repair_ == LogRepair::kShowLoss;
     if (lost > 0 && !may_lose) {
@@ -215,7 +215,15 @@ class Recovery {
                          std::to_string(lost) + " acknowledged batches stand behind it",
                      true);
     }
-    // From the newest back, so that a crash in between leaves the damage to be found again.
+    if (may_lose) {
+      DELAYD_RETURN_IF_ERROR(AddEarlierLoss(directory_, report_));
+    }
+    for (const ScannedLog& log : damaged) {
+      DELAYD_RETURN_IF_ERROR(CopyAside(log));
+    }
+    if (repair_ == LogRepair::kAcceptLoss) {
+      DELAYD_RETURN_IF_ERROR(BeginRecovery(directory_, *report_));
+    }
     for (auto log = damaged.rbegin(); log != damaged.rend(); ++log) {
       DELAYD_RETURN_IF_ERROR(Cut(*log, log->scan.records_behind));
     }
@@ -239,7 +247,28 @@ class Recovery {
     return ScanLogFile(path, {.visit_lost = collect, .all_is_lost = all_is_lost});
   }
 
-  // Copies aside what goes, with a loss the whole log, and cuts it at the damage.
+  bool MayCut() const {
+    return repair_ == LogRepair::kTornTails || repair_ == LogRepair::kAcceptLoss;
+  }
+
+  static std::string CopyOf(const ScannedLog& log) {
+    return std::string(kCopyDirectory) + "/" + log.name + "." +
+           std::to_string(log.scan.damaged_at.value_or(0));
+  }
+
+  // What goes, with a loss the whole log.
+  Status CopyAside(const ScannedLog& log) {
+    const uint64_t offset = *log.scan.damaged_at;
+    if (!MayCut() || offset == log.scan.bytes) {
+      return OkStatus();
+    }
+    const std::string path = directory_ + "/" + log.name;
+    const uint64_t copy_from = report_->lost_batches > 0 ? 0 : offset;
+    DELAYD_RETURN_IF_ERROR(CopyDurably(path, copy_from, log.scan.bytes - copy_from, CopyOf(log)));
+    DELAYD_CRASH_POINT("recovery/copied");
+    return OkStatus();
+  }
+
   Status Cut(const ScannedLog& log, uint64_t batches_lost) {
     const std::string path = directory_ + "/" + log.name;
     const uint64_t offset = *log.scan.damaged_at;
@@ -250,12 +279,9 @@ class Recovery {
                             .offset = offset,
                             .bytes = log.scan.bytes - offset,
                             .batches_lost = batches_lost};
-    if (repair_ == LogRepair::kTornTails || repair_ == LogRepair::kAcceptLoss) {
-      cut.copy = std::string(kCopyDirectory) + "/" + log.name + "." + std::to_string(offset);
+    if (MayCut()) {
+      cut.copy = CopyOf(log);
       cut.copy_is_whole = report_->lost_batches > 0;
-      const uint64_t copy_from = cut.copy_is_whole ? 0 : offset;
-      DELAYD_RETURN_IF_ERROR(CopyDurably(path, copy_from, log.scan.bytes - copy_from, cut.copy));
-      DELAYD_CRASH_POINT("recovery/copied");
       if (::truncate(path.c_str(), static_cast<off_t>(offset)) != 0) {
         return PosixError("cannot cut", path);
       }
@@ -327,34 +353,53 @@ StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
 }
 
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report) {
+  if (repair == LogRepair::kLookOnly || repair == LogRepair::kTornTails) {
+    DELAYD_RETURN_IF_ERROR(RefuseUnfinished(directory));
+  }
   Recovery recovery(directory, repair, report);
   DELAYD_RETURN_IF_ERROR(recovery.RecoverManifest());
   return recovery.RecoverWal();
 }
 
+namespace {
+
+// By its index row; nothing when that cannot be read.
+StatusOr<std::optional<bool>> IsThere(JobId id, const JobReader& store) {
+  const std::string key = IndexKey(id);
+  std::string value;
+  const Status got = store.Get(Table::kIndex, key, &value);
+  if (got.code() == StatusCode::kNotFound) {
+    return std::optional(false);
+  }
+  const auto place = got.ok() ? DecodeIndexRecord(key, value) : StatusOr<IndexRecord>(got);
+  if (place.status().code() == StatusCode::kDataLoss) {
+    return std::optional<bool>();
+  }
+  DELAYD_RETURN_IF_ERROR(place.status());
+  return std::optional(place->place != IndexRecord::Place::kDone);
+}
+
+}  // namespace
+
 StatusOr<LossByJob> SortLostJobs(const RecoveryReport& report, const JobReader& store) {
-  const auto is_there = [&store](JobId id) -> StatusOr<bool> {
-    std::string value;
-    const Status got = store.Get(Table::kIndex, IndexKey(id), &value);
-    if (got.code() == StatusCode::kNotFound) {
-      return false;
-    }
-    DELAYD_RETURN_IF_ERROR(got);
-    DELAYD_ASSIGN_OR_RETURN(const IndexRecord place, DecodeIndexRecord(IndexKey(id), value));
-    return place.place != IndexRecord::Place::kDone;
-  };
   LossByJob loss;
   const std::set<JobId> ended(report.ended_jobs.begin(), report.ended_jobs.end());
   for (const JobId id : ended) {
-    DELAYD_ASSIGN_OR_RETURN(const bool there, is_there(id));
-    if (there) {
+    DELAYD_ASSIGN_OR_RETURN(const std::optional<bool> there, IsThere(id, store));
+    if (!there.has_value()) {
+      ++loss.unread;
+    } else if (*there) {
       loss.revived.push_back(id);
     }  // else it was enqueued in what was lost, too: nothing of it is left, and nothing is missed
   }
   for (const JobId id : std::set<JobId>(report.lost_jobs.begin(), report.lost_jobs.end())) {
     if (!ended.contains(id)) {
-      DELAYD_ASSIGN_OR_RETURN(const bool there, is_there(id));
-      (there ? loss.older : loss.gone).push_back(id);
+      DELAYD_ASSIGN_OR_RETURN(const std::optional<bool> there, IsThere(id, store));
+      if (!there.has_value()) {
+        ++loss.unread;
+      } else {
+        (*there ? loss.older : loss.gone).push_back(id);
+      }
     }
   }
   return loss;
@@ -362,6 +407,11 @@ StatusOr<LossByJob> SortLostJobs(const RecoveryReport& report, const JobReader& 
 
 std::vector<std::string> RecoveryReport::Lines() const {
   std::vector<std::string> lines;
+  if (begun_before != Begun::kNo) {
+    lines.push_back(std::string("an earlier recovery was cut short; ") +
+                    (begun_before == Begun::kKnown ? "what it gave up is told here too"
+                                                   : "what it gave up cannot be read any more"));
+  }
   for (const Cut& cut : cuts) {
     std::string line = cut.file + (cut.copy.empty() ? ": would cut " : ": cut ") +
                        std::to_string(cut.bytes) + " bytes at byte " + std::to_string(cut.offset);
@@ -377,6 +427,7 @@ std::vector<std::string> RecoveryReport::Lines() const {
   }
   if (lost_batches > 0) {
     const bool changed =
+        begun_before != Begun::kNo ||
         std::ranges::any_of(cuts, [](const Cut& cut) { return !cut.copy.empty(); });
     std::string line = std::string(changed ? "lost by the operator's word: " : "would be lost: ") +
                        std::to_string(lost_batches) + " acknowledged batches, which wrote " +

@@ -3,7 +3,8 @@
 //
 // A torn tail (no whole record behind it) is an unanswered write: it is copied aside, cut, and
 // reported. Anything else is damage to acknowledged data: refused, with file and offset, unless the
-// operator accepted the loss.
+// operator accepted the loss. Then RECOVERY (storage/loss_account.h) stands in the directory from
+// before the first cut until EndRecovery.
 //
 // Errors:  kDataLoss "damaged_store".
 // Threads: one, with the directory locked and RocksDB not yet open.
@@ -32,7 +33,11 @@ struct RecoveryReport {
     bool copy_is_whole = false;
   };
 
+  // A recovery before this one that was cut short; what it has given up is in here too.
+  enum class Begun : uint8_t { kNo, kKnown, kUnreadable };
+
   std::vector<Cut> cuts;
+  Begun begun_before = Begun::kNo;
   // Jobs that the lost batches wrote, as far as they can be read (the damaged one never can); the
   // first kLostJobsMax.
   std::vector<JobId> lost_jobs;
@@ -60,6 +65,7 @@ struct LossByJob {
   std::vector<JobId> gone;     // enqueued in what was lost: they are not there any more
   std::vector<JobId> older;    // changed in what was lost: they are as they were before
   std::vector<JobId> revived;  // acked or cancelled in what was lost: they are there again
+  uint64_t unread = 0;         // in no list: their index rows cannot be read
 };
 
 // `store` is the store without what was lost. Each job stands in one list at most, by id.

@@ -38,7 +38,8 @@ struct RocksJobStoreOptions {
   // After so many far jobs were cancelled, what they leave behind is worth a compaction.
   uint64_t sweep_deletes_min = 10'000;
   // Only at the operator's word (delayctl recover --accept-loss): damaged acknowledged batches, and
-  // all that stand behind them, are copied aside, dropped and counted in the report.
+  // all that stand behind them, are copied aside, dropped and counted in the report. From then on
+  // the store opens this way only, until EndRecovery (storage/loss_account.h).
   bool accept_loss = false;
 };
 

@@ -212,7 +212,7 @@ Status CheckBatchNumber(const JobReader& store,
                         std::to_string(kSchemaVersion) + "\" into FORMAT",
                     "damaged_store");
   }
-  report->batch_number_floor = BatchFloor(directory).Read();
+  report->batch_number_floor = std::max(report->batch_number_floor, BatchFloor(directory).Read());
   if (report->batch_number < report->batch_number_floor && !accept_loss) {
     return DataLoss("data directory " + directory + " is damaged: batch " +
                         std::to_string(report->batch_number_floor) +

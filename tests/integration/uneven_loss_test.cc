@@ -169,6 +169,29 @@ TEST_P(UnevenLossTest, P9ALossIsMendedWhereOneTableKnowsWhatTheOthersHaveLost) {
   EXPECT_GE(std::stoull(id), kLostIdMark) << "ids below may have been given out";
 }
 
+// Killed when the logs are cut, and before the tables are mended.
+TEST_P(UnevenLossTest, P9ARecoveryThatWasKilledIsDoneBeforeTheNextStart) {
+  MakeAndDamage(GetParam());
+  {
+    const auto store = storage::OpenRocksJobStore(
+        {.path = daemon_.data_dir(), .must_exist = true, .accept_loss = true});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+  }
+  ProcessResult result = daemon_.StartExpectingFailure();
+  EXPECT_EQ(result.exit_code, 5) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("run delayctl recover --accept-loss again"));
+  EXPECT_EQ(daemon_.Ctl({"verify", "--data-dir", daemon_.data_dir(), "--repair"}).exit_code, 1);
+  EXPECT_EQ(daemon_.Ctl({"recover", "--data-dir", daemon_.data_dir()}).exit_code, 1);
+  const auto loss = protocol::ParseRecoverResult(
+      daemon_.CtlOk({"recover", "--data-dir", daemon_.data_dir(), "--accept-loss", "-o", "json"}));
+  ASSERT_TRUE(loss.ok());
+  EXPECT_TRUE(loss->damaged);
+  EXPECT_GE(loss->lost_batches, 2U);
+  EXPECT_THAT(GetParam() == Table::kMeta ? loss->gone : loss->older, Contains(JobId{kLostId}));
+  ASSERT_TRUE(daemon_.Start());
+  EXPECT_GE(std::stoull(daemon_.CtlOk({"enqueue", "--in", "1h", "x"})), kLostIdMark);
+}
+
 // Only meta knows nothing of it: the counts of a queue are rebuilt without jobs.
 TEST_P(UnevenLossTest, P9AQueueWhoseNameIsLostHasAnotherAndItsNumberIsNobodyElses) {
   MakeAndDamage(GetParam());

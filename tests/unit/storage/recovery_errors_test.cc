@@ -231,8 +231,13 @@ TEST(LossByJobTest, P9EachJobOfALossIsToldWhatBecameOfIt) {
   EXPECT_THAT(loss->older, ElementsAre(JobId{1}));
   EXPECT_THAT(loss->revived, ElementsAre(JobId{2})) << "5 was forgotten in what was lost";
   EXPECT_THAT(loss->gone, ElementsAre(JobId{3})) << "4 came and ended in what was lost";
+  EXPECT_EQ(loss->unread, 0U);
   store.damaged = true;
-  EXPECT_EQ(SortLostJobs(report, store).status().code(), StatusCode::kDataLoss);
+  const auto part = SortLostJobs(report, store);
+  ASSERT_TRUE(part.ok());
+  EXPECT_THAT(part->gone, ElementsAre(JobId{3}));
+  EXPECT_TRUE(part->older.empty() && part->revived.empty());
+  EXPECT_EQ(part->unread, 3U) << "1, 2 and 5, whose rows are there and damaged";
   store.broken = true;
   EXPECT_EQ(SortLostJobs(report, store).status().code(), StatusCode::kUnavailable);
   report.ended_jobs.clear();

@@ -15,6 +15,7 @@
 
 #include "storage/keys.h"
 #include "storage/log_scan.h"
+#include "storage/loss_account.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"

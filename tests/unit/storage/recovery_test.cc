@@ -154,6 +154,7 @@ TEST_F(RecoveryTest, AcceptedLossIsCountedNamedAndKeptAside) {
   EXPECT_EQ(ReadFile(path() + "/" + report_.cuts.at(0).copy), damaged);
   EXPECT_THAT(report_.Lines(), ::testing::Contains(HasSubstr("the file as it was is damaged/")));
   EXPECT_THAT(report_.Lines(), ::testing::Contains(HasSubstr("lost by the operator's word")));
+  ASSERT_TRUE(EndRecovery(path()).ok());
   EXPECT_TRUE(Open().ok()) << "the next start is an ordinary one";
 }
 
@@ -186,6 +187,7 @@ TEST_F(RecoveryTest, P9ALogThatNothingNeedsIsNotJudgedAndCostsNoOther) {
       EXPECT_TRUE(report_.cuts.empty());
       EXPECT_EQ(report_.lost_batches, 0U);
       EXPECT_EQ(Jobs(**store).size(), 35U);
+      EXPECT_TRUE(EndRecovery(path()).ok());
     }
   }
   EXPECT_FALSE(fs::exists(path() + "/damaged"));
@@ -201,6 +203,7 @@ TEST_F(RecoveryTest, P9NewestLogCutAtARecordBoundaryIsNoticed) {
   EXPECT_EQ(store.status().reason(), "damaged_store");
   EXPECT_THAT(store.status().message(), HasSubstr("newest log"));
   EXPECT_TRUE(Open(true).ok());
+  ASSERT_TRUE(EndRecovery(path()).ok());
   EXPECT_TRUE(Open().ok()) << "an accepted loss is not reported again";
 }
 

@@ -1,0 +1,145 @@
+#include "storage/loss_account.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+#include <vector>
+
+#include "base/coding.h"
+#include "storage/batch_floor.h"
+#include "storage/data_dir.h"
+#include "storage/posix_error.h"
+
+namespace delayd::storage {
+namespace {
+
+constexpr std::string_view kName = "/RECOVERY";
+constexpr std::string_view kSealPrefix = "crc ";
+
+// The last line of the file.
+std::string Seal(std::string_view lines) {
+  char seal[16];
+  std::snprintf(seal, sizeof seal, "%08x\n", Crc32c(lines));
+  return std::string(kSealPrefix) + seal;
+}
+
+std::string Line(std::string_view name, const std::vector<JobId>& jobs) {
+  std::string line(name);
+  for (const JobId id : jobs) {
+    line += " " + std::to_string(ToInt(id));
+  }
+  return line + "\n";
+}
+
+std::string Encode(const RecoveryReport& report, uint64_t batch_number_floor) {
+  const std::string lines = "lost_batches " + std::to_string(report.lost_batches) +
+                            "\nlost_ids_end " + std::to_string(report.lost_ids_end) +
+                            "\nbatch_number_floor " + std::to_string(batch_number_floor) + "\n" +
+                            Line("lost_jobs", report.lost_jobs) +
+                            Line("ended_jobs", report.ended_jobs);
+  return lines + Seal(lines);
+}
+
+// Nothing for what no recovery has written, whole.
+std::optional<RecoveryReport> Decode(const std::string& text) {
+  const size_t seal = text.rfind(kSealPrefix);
+  if (seal == std::string::npos || text.substr(seal) != Seal(text.substr(0, seal))) {
+    return std::nullopt;
+  }
+  RecoveryReport report;
+  std::istringstream lines(text.substr(0, seal));
+  std::string line;
+  while (std::getline(lines, line)) {
+    std::istringstream words(line);
+    std::string name;
+    words >> name;
+    const std::vector<uint64_t> numbers(std::istream_iterator<uint64_t>(words), {});
+    const uint64_t number = numbers.empty() ? 0 : numbers.front();
+    if (name == "lost_batches") {
+      report.lost_batches = number;
+    } else if (name == "lost_ids_end") {
+      report.lost_ids_end = number;
+    } else if (name == "batch_number_floor") {
+      report.batch_number_floor = number;
+    } else {
+      std::vector<JobId>& jobs = name == "lost_jobs" ? report.lost_jobs : report.ended_jobs;
+      std::ranges::transform(
+          numbers, std::back_inserter(jobs), [](uint64_t id) { return JobId{id}; });
+    }
+  }
+  return report;
+}
+
+// A log that is still as it was has told the same again.
+void Merge(const std::vector<JobId>& from, std::vector<JobId>* to) {
+  to->insert(to->end(), from.begin(), from.end());
+  std::ranges::sort(*to);
+  const auto repeated = std::ranges::unique(*to);
+  to->erase(repeated.begin(), repeated.end());
+  to->resize(std::min(to->size(), kLostJobsMax));
+}
+
+// Nothing when there is no such file.
+StatusOr<std::optional<std::string>> ReadAccount(const std::string& directory) {
+  const std::string path = directory + std::string(kName);
+  if (::access(path.c_str(), F_OK) != 0) {
+    return errno == ENOENT ? StatusOr<std::optional<std::string>>(std::nullopt)
+                           : PosixError("cannot read", path);
+  }
+  std::ifstream in(path, std::ios::binary);
+  return std::optional(std::string(std::istreambuf_iterator<char>(in), {}));
+}
+
+}  // namespace
+
+Status RefuseUnfinished(const std::string& directory) {
+  DELAYD_ASSIGN_OR_RETURN(const auto account, ReadAccount(directory));
+  return account.has_value()
+             ? DataLoss("data directory " + directory +
+                            " is damaged: a recovery that gave up acknowledged changes was cut "
+                            "short before its tables were mended; run delayctl recover "
+                            "--accept-loss again, or restore a backup",
+                        "damaged_store")
+             : OkStatus();
+}
+
+Status AddEarlierLoss(const std::string& directory, RecoveryReport* report) {
+  DELAYD_ASSIGN_OR_RETURN(const auto account, ReadAccount(directory));
+  if (!account.has_value()) {
+    return OkStatus();
+  }
+  const std::optional<RecoveryReport> earlier = Decode(*account);
+  report->begun_before =
+      earlier.has_value() ? RecoveryReport::Begun::kKnown : RecoveryReport::Begun::kUnreadable;
+  if (earlier.has_value()) {
+    report->lost_batches = std::max(report->lost_batches, earlier->lost_batches);
+    report->lost_ids_end = std::max(report->lost_ids_end, earlier->lost_ids_end);
+    report->batch_number_floor = std::max(report->batch_number_floor, earlier->batch_number_floor);
+    Merge(earlier->lost_jobs, &report->lost_jobs);
+    Merge(earlier->ended_jobs, &report->ended_jobs);
+  }
+  return OkStatus();
+}
+
+Status BeginRecovery(const std::string& directory, const RecoveryReport& report) {
+  // An open sets BATCH back to what is left.
+  const uint64_t floor = std::max(report.batch_number_floor, BatchFloor(directory).Read());
+  return WriteFileDurably(directory + std::string(kName), Encode(report, floor));
+}
+
+Status EndRecovery(const std::string& directory) {
+  const std::string path = directory + std::string(kName);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return PosixError("cannot remove", path);
+  }
+  return SyncFile(directory);
+}
+
+}  // namespace delayd::storage

@@ -1,0 +1,136 @@
+// A recovery that gives up acknowledged batches and is killed on its way: the store stays shut
+// until it is done, and what is lost stays known.
+#include <string>
+#include <vector>
+
+#include "storage/batch_floor.h"
+#include "tests/unit/storage/recovery_fixture.h"
+
+namespace delayd::storage {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RecoveryCutShortTest : public RecoveryTest {
+ protected:
+  void DamageMiddle() {
+    Commit(1, 30);
+    const std::string whole = ReadFile(Log());
+    WriteFile(Log(), Flipped(whole, whole.size() / 2));
+  }
+
+  void ExpectShut() {
+    const Status refused = Open().status();
+    EXPECT_EQ(refused.reason(), "damaged_store");
+    EXPECT_THAT(refused.message(), HasSubstr("run delayctl recover --accept-loss again"));
+    EXPECT_EQ(OpenRocksJobReader({.path = path(), .env = env_.get()}).status().message(),
+              refused.message());
+  }
+
+  void ExpectSameLoss(const RecoveryReport& expected) const {
+    EXPECT_EQ(report_.lost_batches, expected.lost_batches);
+    EXPECT_EQ(report_.lost_jobs, expected.lost_jobs);
+    EXPECT_EQ(report_.ended_jobs, expected.ended_jobs);
+    EXPECT_EQ(report_.lost_ids_end, expected.lost_ids_end);
+    EXPECT_THAT(report_.Lines(), Contains(HasSubstr("an earlier recovery was cut short")));
+    EXPECT_THAT(report_.Lines(), Contains(HasSubstr("lost by the operator's word")));
+  }
+
+  std::string account() const { return path() + "/RECOVERY"; }
+};
+
+TEST_F(RecoveryCutShortTest, P9BehindItsCutsTheStoreStaysShutUntilItIsDone) {
+  DamageMiddle();
+  RecoveryReport killed;
+  ASSERT_TRUE(RecoverLogs(path(), LogRepair::kAcceptLoss, &killed).ok());
+  ASSERT_GT(killed.lost_batches, 0U);
+  EXPECT_EQ(killed.lost_ids_end, 31U);
+  for (int run = 0; run < 2; ++run) {  // the second is killed when the store is open
+    ExpectShut();
+    EXPECT_TRUE(Open(true).ok());
+    ExpectSameLoss(killed);
+  }
+  ASSERT_TRUE(EndRecovery(path()).ok());
+  ASSERT_TRUE(EndRecovery(path()).ok()) << "once more does no harm";
+  EXPECT_TRUE(Open().ok());
+  EXPECT_THAT(report_.Lines(), Not(Contains(HasSubstr("cut short"))));
+}
+
+TEST_F(RecoveryCutShortTest, P9BetweenTwoCutsNothingThatIsLostIsForgotten) {
+  Commit(1, 20);
+  const std::string log = Log();
+  const std::string whole = ReadFile(log);
+  const uint64_t half = *ScanLog(Flipped(whole, whole.size() / 2)).damaged_at;
+  const std::string newer = path() + "/900000.log";
+  WriteFile(newer, whole.substr(half));
+  const std::string damaged = Flipped(whole.substr(0, half), half / 2);
+  WriteFile(log, damaged);
+  RecoveryReport killed;
+  ASSERT_TRUE(RecoverLogs(path(), LogRepair::kAcceptLoss, &killed).ok());
+  ASSERT_EQ(killed.cuts.size(), 2U);
+  WriteFile(log, damaged);  // of the two the newest was cut
+  ExpectShut();
+  EXPECT_TRUE(Open(true).ok());
+  ExpectSameLoss(killed);
+  EXPECT_TRUE(Open(true).ok()) << "and again, when both are";
+  ExpectSameLoss(killed);
+}
+
+TEST_F(RecoveryCutShortTest, P9WhatIsShownAfterItIsWhatWasLost) {
+  DamageMiddle();
+  RecoveryReport killed;
+  ASSERT_TRUE(RecoverLogs(path(), LogRepair::kAcceptLoss, &killed).ok());
+  EXPECT_TRUE(
+      OpenRocksJobReader({.path = path(), .env = env_.get(), .accept_loss = true}, &report_).ok());
+  ExpectSameLoss(killed);
+  ExpectShut();
+}
+
+TEST_F(RecoveryCutShortTest, P9ALogThatEndedTooEarlyIsToldAgain) {
+  Commit(1, 2 * kBatchFloorStep);
+  const std::string log = ReadFile(Log());
+  WriteFile(Log(), log.substr(0, *ScanLog(Flipped(log, log.size() / 3)).damaged_at));
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_TRUE(Open(true).ok());
+    EXPECT_LT(report_.batch_number, report_.batch_number_floor) << run;
+    ExpectShut();
+  }
+}
+
+TEST_F(RecoveryCutShortTest, P9WhereNothingCouldBeCopiedNothingIsBegun) {
+  DamageMiddle();
+  const std::string log = Log();
+  const std::string damaged = ReadFile(log);
+  WriteFile(path() + "/900000.log", "and a newer one");
+  WriteFile(path() + "/damaged", "a file where the directory should be");
+  EXPECT_EQ(Open(true).status().reason(), "storage_io");
+  EXPECT_EQ(ReadFile(log), damaged);
+  EXPECT_EQ(ReadFile(path() + "/900000.log"), "and a newer one");
+  EXPECT_THAT(Open().status().message(), HasSubstr(fs::path(log).filename().string()));
+}
+
+TEST_F(RecoveryCutShortTest, P9AnAccountThatMakesNoSenseIsToldAndKeepsTheStoreShut) {
+  DamageMiddle();
+  ASSERT_TRUE(Open(true).ok());
+  const std::string whole = ReadFile(account());
+  for (const std::string& text :
+       {std::string(), whole.substr(0, whole.size() - 1), Flipped(whole, 14)}) {
+    WriteFile(account(), text);
+    ExpectShut();
+    ASSERT_TRUE(Open(true).ok());
+    EXPECT_THAT(report_.Lines(), Contains(HasSubstr("cannot be read any more")));
+  }
+}
+
+TEST_F(RecoveryCutShortTest, ABackupAndItsRestoreKnowNothingOfIt) {
+  DamageMiddle();
+  auto store = Open(true);
+  ASSERT_TRUE(store.ok());
+  ASSERT_TRUE(BackUpRocksJobStore(store->get(), dir_.Sub("backup")).ok());
+  EXPECT_TRUE(OpenRocksJobStore({.path = dir_.Sub("backup"), .env = env_.get()}).ok());
+}
+
+}  // namespace
+}  // namespace delayd::storage
