@@ -321,7 +321,8 @@ class Recovery {
           "storage_io");
     }
     DELAYD_RETURN_IF_ERROR(SyncFile(to));
-    return SyncFile(directory);
+    DELAYD_RETURN_IF_ERROR(SyncFile(directory));
+    return SyncFile(directory_);  // where it may be new
   }
 
   const std::string& directory_;
