@@ -114,9 +114,10 @@ Status InUse(const std::string& path, int lock_fd) {
 // What is left when the making of a store is cut short; none of it was acknowledged.
 bool MayPrecedeStore(std::string_view name) {
   return name == "." || name == ".." || name == "lost+found" || name == "LOCK.delayd" ||
-         name == "BATCH" || name == "damaged" || name == "LOCK" || name == "IDENTITY" ||
-         name == "CURRENT" || name.starts_with("FORMAT.") || name.starts_with("LOG") ||
-         name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") || name.ends_with(".dbtmp");
+         name == "BATCH" || name == "RECOVERY" || name == "damaged" || name == "LOCK" ||
+         name == "IDENTITY" || name == "CURRENT" || name.starts_with("FORMAT.") ||
+         name.starts_with("LOG") || name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") ||
+         name.ends_with(".dbtmp");
 }
 
 bool HoldsJobs(std::string_view name) {
@@ -173,6 +174,9 @@ Status DataDir::RequireStore(const std::string& raw_path) {
       return holds.status();
     }
     holds_store = holds.ok() && *holds;
+    if (holds.ok() && !holds_store) {
+      DELAYD_RETURN_IF_ERROR(look.CheckNoJobs());
+    }
   }
   return holds_store ? OkStatus()
                      : NotFound("data directory " + look.path() +
@@ -243,6 +247,14 @@ Status DataDir::CheckNothingToLose() const {
   return OkStatus();
 }
 
+// A start can tell, by its batches, whether one without FORMAT was ever complete. Here it is not
+// opened; a directory with jobs' files in it is no mount point of a missing disk.
+Status DataDir::CheckNoJobs() const {
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path_));
+  const auto jobs = std::ranges::find_if(names, HoldsJobs);
+  return jobs == names.end() ? OkStatus() : FormatMissing(path_, "it holds " + *jobs);
+}
+
 Status DataDir::NewerSchema(uint64_t schema) const {
   return FailedPrecondition(
       "data directory " + path_ + " has schema " + std::to_string(schema) +
@@ -255,6 +267,15 @@ Status DataDir::NewerSchema(uint64_t schema) const {
 
 Status DataDir::MarkComplete() const {
   return WriteFormatFile(path_);
+}
+
+Status FormatMissing(const std::string& directory, const std::string& what) {
+  return DataLoss("data directory " + directory + " is damaged: " + what +
+                      " and its FORMAT file is missing, as in a backup that was not finished; use "
+                      "a finished backup, or, if nothing else is missing, write \"" +
+                      std::string(kFormatPrefix) + std::to_string(kSchemaVersion) +
+                      "\" into FORMAT",
+                  "damaged_store");
 }
 
 Status WriteFormatFile(const std::string& directory) {

@@ -50,12 +50,16 @@ class DataDir {
 
  private:
   Status CheckNothingToLose() const;
+  Status CheckNoJobs() const;
 
   DataDir(std::string path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}
 
   std::string path_;
   int lock_fd_ = -1;
 };
+
+// `what` is there without FORMAT: "it holds jobs".
+Status FormatMissing(const std::string& directory, const std::string& what);
 
 // Marks a directory that was filled otherwise (a backup) as a complete store.
 Status WriteFormatFile(const std::string& directory);

@@ -205,12 +205,7 @@ Status CheckBatchNumber(const JobReader& store,
     return found;
   }
   if (report->batch_number > 0 && !was_complete) {
-    return DataLoss("data directory " + directory +
-                        " is damaged: it holds jobs and its FORMAT file is missing, as in a backup "
-                        "that was not finished; use a finished backup, or, if nothing else is "
-                        "missing, write \"delayd-store schema " +
-                        std::to_string(kSchemaVersion) + "\" into FORMAT",
-                    "damaged_store");
+    return FormatMissing(directory, "it holds jobs");
   }
   report->batch_number_floor = std::max(report->batch_number_floor, BatchFloor(directory).Read());
   if (report->batch_number < report->batch_number_floor && !accept_loss) {

@@ -260,6 +260,20 @@ TEST_F(RocksJobStoreTest, P9JobsWithoutTheLastMarkAreDamage) {
   EXPECT_FALSE(std::filesystem::exists(path() + "/FORMAT"));
 }
 
+// Who looks with the daemon stopped is not told to look for a disk.
+TEST_F(RocksJobStoreTest, P9AStoreThatMustExistAndLacksItsLastMarkIsNotCalledNone) {
+  MakeStore();
+  std::filesystem::remove(path() + "/FORMAT");
+  for (const Status& refused :
+       {OpenRocksJobStore({.path = path(), .must_exist = true}).status(),
+        OpenRocksJobReader({.path = path()}).status(),
+        OpenRocksJobReader({.path = path(), .accept_loss = true}).status()}) {
+    EXPECT_EQ(refused.reason(), "damaged_store");
+    EXPECT_THAT(refused.message(), HasSubstr("its FORMAT file is missing"));
+  }
+  EXPECT_FALSE(std::filesystem::exists(path() + "/FORMAT"));
+}
+
 TEST_F(RocksJobStoreTest, StoreWithoutItsLastMarkIsMarkedAtTheNextOpen) {
   {
     auto store = Open();
