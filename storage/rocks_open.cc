@@ -2,7 +2,6 @@
 // order.
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -15,20 +14,9 @@
 #include "storage/store_env.h"
 
 namespace delayd::storage {
+#ifdef DELAYD_CRASH_POINTS
 namespace {
 
-// The number in RocksDB's "Missing WAL with log number: 40."
-std::optional<uint64_t> MissingLog(const rocksdb::Status& status) {
-  constexpr std::string_view kText = "Missing WAL with log number: ";
-  const std::string message = status.ToString();
-  const size_t at = message.find(kText);
-  if (!status.IsCorruption() || at == std::string::npos) {
-    return std::nullopt;
-  }
-  return std::strtoull(message.c_str() + at + kText.size(), nullptr, 10);
-}
-
-#ifdef DELAYD_CRASH_POINTS
 // The storm's way into RocksDB's own threads.
 class CrashInBackground final : public rocksdb::EventListener {
  public:
@@ -61,9 +49,9 @@ class CrashInBackground final : public rocksdb::EventListener {
     DELAYD_CRASH_POINT("rocksdb/table_deleted");
   }
 };
-#endif
 
 }  // namespace
+#endif
 
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);

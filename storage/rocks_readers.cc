@@ -59,6 +59,9 @@ class ReadOnlyStore final : public JobReader {
     const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
         db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
     db_.reset(db);
+    if (MissingLog(status).value_or(report->oldest_log_needed) < report->oldest_log_needed) {
+      return StaleNote();
+    }
     DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot read data directory " + dir_.path()));
     return CheckBatchNumber(*this, dir_.path(), true, options.accept_loss, report);
   }
@@ -75,6 +78,15 @@ class ReadOnlyStore final : public JobReader {
   }
 
  private:
+  // As RocksJobStore::OpenDatabase. It passes over the note by not looking for logs, which 7.8.3
+  // does not survive in a read-only open.
+  Status StaleNote() const {
+    return FailedPrecondition("the MANIFEST of data directory " + dir_.path() +
+                                  " notes a log that has been flushed and removed: nothing is "
+                                  "lost; start the daemon once, which erases the note",
+                              "stale_log_note");
+  }
+
   DataDir dir_;                        // the lock is given up last
   std::unique_ptr<rocksdb::Env> env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;

@@ -1,5 +1,6 @@
 #include "storage/rocks_status.h"
 
+#include <cstdlib>
 #include <string>
 
 namespace delayd::storage {
@@ -23,6 +24,16 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
     return Unavailable(message, "storage_io");
   }
   return Internal(message);
+}
+
+std::optional<uint64_t> MissingLog(const rocksdb::Status& status) {
+  constexpr std::string_view kText = "Missing WAL with log number: ";
+  const std::string message = status.ToString();
+  const size_t at = message.find(kText);
+  if (!status.IsCorruption() || at == std::string::npos) {
+    return std::nullopt;
+  }
+  return std::strtoull(message.c_str() + at + kText.size(), nullptr, 10);
 }
 
 }  // namespace delayd::storage

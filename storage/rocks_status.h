@@ -1,6 +1,8 @@
 // storage/rocks_status.h — RocksDB's outcomes in the house's words. Private to the room.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include <rocksdb/status.h>
@@ -11,5 +13,8 @@ namespace delayd::storage {
 
 // `what` says what was tried and on what: "cannot open /var/lib/delayd".
 Status FromRocks(const rocksdb::Status& status, std::string_view what);
+
+// The number in RocksDB's "Missing WAL with log number: 40."
+std::optional<uint64_t> MissingLog(const rocksdb::Status& status);
 
 }  // namespace delayd::storage

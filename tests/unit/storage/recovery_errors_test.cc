@@ -176,6 +176,32 @@ TEST_F(RecoveryErrorsTest, TheOldestLogNeededIsReadFromTheManifest) {
   EXPECT_EQ(needed({"\x0a\x85"}), 0U) << "cut within a number";
 }
 
+// RocksDB leaves such a note after a failed write to a MANIFEST: what deletes it stands in the one
+// before.
+TEST_F(RecoveryErrorsTest, ANoteOfALogThatNothingNeedsIsNoDamage) {
+  Commit(1, 5);
+  { ASSERT_TRUE(Open().ok()); }                        // flushes, and begins a MANIFEST
+  const std::string kDeletesNotes("\x88\x40\x01", 3);  // and the number below which they go
+  const std::string kNoteOfLog2("\x87\x40\x05\x02\x02\xc0\x43\x01", 8);
+  std::string manifest;
+  const auto copy = [&](std::string_view edit) {
+    manifest += Record(std::string(edit.substr(0, edit.find(kDeletesNotes))));
+  };
+  ASSERT_TRUE(ScanLogFile(Manifest(), {.visit_whole = copy}).ok());
+  WriteFile(Manifest(), manifest + Record(kNoteOfLog2));
+  const RocksJobStoreOptions options{.path = path(), .env = env_.get()};
+  const Status look = OpenRocksJobReader(options).status();
+  EXPECT_EQ(look.reason(), "stale_log_note");
+  EXPECT_THAT(look.message(), AllOf(HasSubstr("nothing is lost"), HasSubstr("start the daemon")));
+  {
+    const auto store = Open();
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    EXPECT_THAT(Jobs(**store), ElementsAre(1, 2, 3, 4, 5));
+    EXPECT_EQ(report_.stale_log_note, 2U);
+  }
+  EXPECT_TRUE(OpenRocksJobReader(options).ok()) << "the note is erased";
+}
+
 TEST_F(RecoveryErrorsTest, ReportsOfManyLostJobsAndOfStaleNotes) {
   RecoveryReport report;
   report.cuts.push_back({.file = "7.log", .offset = 1, .bytes = 2, .batches_lost = 3, .copy = "c"});
