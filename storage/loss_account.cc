@@ -81,8 +81,8 @@ std::optional<RecoveryReport> Decode(const std::string& text) {
 void Merge(const std::vector<JobId>& from, std::vector<JobId>* to) {
   to->insert(to->end(), from.begin(), from.end());
   std::ranges::sort(*to);
-  const auto repeated = std::ranges::unique(*to);
-  to->erase(repeated.begin(), repeated.end());
+  const auto repeated = std::unique(to->begin(), to->end());
+  to->erase(repeated, to->end());
   to->resize(std::min(to->size(), kLostJobsMax));
 }
 
