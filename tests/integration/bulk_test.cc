@@ -36,8 +36,9 @@ TEST(BulkTest, CancelsByFilterInSteps) {
   ASSERT_TRUE(daemon.Start());
   Import(&daemon, "orders", 3000, "1h");
   Import(&daemon, "mail", 10, "3h");
-  EXPECT_THAT(daemon.CtlOk({"cancel", "--queue", "orders", "--key-prefix", "order:1", "--dry-run"}),
-              AllOf(HasSubstr("order:1 "), HasSubstr("1111 jobs match; nothing was changed")));
+  EXPECT_THAT(
+      daemon.CtlOk({"cancel", "--queue", "orders", "--key-prefix", "order:1", "--dry-run"}),
+      AllOf(HasSubstr("orders  order:1"), HasSubstr("1111 jobs match; nothing was changed")));
   const ProcessResult refused = daemon.Ctl({"cancel", "--queue", "orders"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("--yes"));
