@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 #include <utility>
 
 #include "base/limits.h"
@@ -234,8 +233,9 @@ Status BeanstalkdImport::Move(std::vector<Found> jobs) {
   for (Found& job : jobs) {
     job.too_large = set_aside_.Holds(job.id);
   }
-  const auto fits = std::ranges::stable_partition(jobs, std::logical_not(), &Found::too_large);
-  for (std::span<Found> rest(jobs.begin(), fits.begin()); !rest.empty();) {
+  const auto fit_end = std::stable_partition(
+      jobs.begin(), jobs.end(), [](const Found& job) { return !job.too_large; });
+  for (std::span<Found> rest(jobs.begin(), fit_end); !rest.empty();) {
     DELAYD_ASSIGN_OR_RETURN(const size_t count, EnqueueSome(rest));
     rest = rest.subspan(count);
   }
