@@ -545,7 +545,7 @@ class EngineCore final : public Engine {
   size_t passed_over_ = 0;  // ready jobs in this turn that could not be handed out
   bool cut_short_ = false;  // so many that the last hand-out did not look at all
   OwnWork own_work_;
-  std::vector<wheel::Expired> popped_;
+  std::vector<wheel::Expired> popped_ = std::vector<wheel::Expired>(limits::kFireBatchMax);
 
   WallTime low_water_mark_;
   size_t unmarked_jobs_ = 0;         // changed since it was last looked for

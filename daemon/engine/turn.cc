@@ -1,5 +1,6 @@
 // Time and turns: what fires, where jobs are placed, when batches are sealed and answers released.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/limits.h"
@@ -224,8 +225,8 @@ void EngineCore::Fire(uint64_t timer_id) {
 }
 
 size_t EngineCore::PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t bound) {
-  popped_.resize(bound);
-  const size_t count = wheel.PopDue(static_cast<wheel::Tick>(now_ms), popped_);
+  const std::span<wheel::Expired> room(popped_.data(), bound);
+  const size_t count = wheel.PopDue(static_cast<wheel::Tick>(now_ms), room);
   for (size_t i = 0; i < count; ++i) {
     DELAYD_CHECK(popped_[i].due <= static_cast<wheel::Tick>(now_ms));  // never early (P2)
     Fire(popped_[i].id);
