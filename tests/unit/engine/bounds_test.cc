@@ -139,6 +139,7 @@ TEST(BoundsTest, JobsOfTheWallClockFireWhileOthersExpire) {
   harness.Wait(Millis(2000));
   harness.Send(Lease{.queues = {"default"}, .wait = Millis(5000)});
   for (int turns = 0; turns < 2; ++turns) {
+    harness.Send(Enqueue{{{.queue = "third"}}});
     harness.engine().Advance(harness.now());  // fills a batch, and the last one is being written
     harness.clock().Advance(Millis(1));
   }
