@@ -287,8 +287,8 @@ class ImportVerb final : public Verb {
     if (lines >= skip_.value_or(0)) {
       return OkStatus();
     }
-    return UsageError("--skip: the input has only " + std::to_string(lines) +
-                      " lines; is it the same file, and whole?");
+    return UsageError("--skip: the input ends behind line " + std::to_string(lines) +
+                      "; is it the same file, and whole?");
   }
 
   Status Pump(LineReader* reader, Importer* importer, Progress* progress) {

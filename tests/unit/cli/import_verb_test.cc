@@ -71,7 +71,7 @@ TEST(ImportVerbTest, SkipBehindTheEndIsRefused) {
   EXPECT_EQ(all.code, 0) << all.err;
   const Outcome beyond = Ctl({"import", "--skip", "4"}, {.daemon = Accept, .input = kThree});
   EXPECT_EQ(beyond.code, 2);
-  EXPECT_THAT(beyond.err, HasSubstr("the input has only 3 lines"));
+  EXPECT_THAT(beyond.err, HasSubstr("the input ends behind line 3"));
   EXPECT_THAT(beyond.err, ::testing::Not(HasSubstr("resume")));
 }
 
