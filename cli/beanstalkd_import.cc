@@ -1,7 +1,6 @@
 #include "cli/beanstalkd_import.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "base/limits.h"
@@ -14,14 +13,8 @@ namespace {
 constexpr size_t kBatchJobs = 200;
 constexpr size_t kRequestBytes = size_t{4} << 20;
 
-uint64_t Number(std::string_view text) {
-  uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
-
-Millis Seconds(std::string_view text) {
-  return Millis(static_cast<int64_t>(Number(text)) * 1000);
+Millis Seconds(std::string_view stats, std::string_view key) {
+  return Millis(static_cast<int64_t>(beanstalk::StatsNumber(stats, key)) * 1000);
 }
 
 Status Unexpected(std::string_view command, const beanstalk::ServerReply& reply) {
@@ -130,15 +123,15 @@ JobSpec BeanstalkdImport::SpecOf(uint64_t id, std::string_view stats, std::strin
   JobSpec spec;
   spec.queue = field("tube");
   spec.key = "beanstalkd:" + instance_ + ":" + std::to_string(id);
-  spec.priority = static_cast<uint32_t>(Number(field("pri")));
-  spec.lease = std::clamp(Seconds(field("ttr")), Millis(1000), Millis(limits::kLeaseMsMax));
+  spec.priority = static_cast<uint32_t>(beanstalk::StatsNumber(stats, "pri"));
+  spec.lease = std::clamp(Seconds(stats, "ttr"), Millis(1000), Millis(limits::kLeaseMsMax));
   spec.max_attempts = 0;
   spec.payload = std::move(body);
   const std::string_view state = field("state");
   spec.buried = state == "buried";
   if (state == "delayed") {
     spec.due =
-        DueAfter{std::min(Seconds(field("time-left")) + Millis(1000), Millis(limits::kDelayMsMax))};
+        DueAfter{std::min(Seconds(stats, "time-left") + Millis(1000), Millis(limits::kDelayMsMax))};
   }
   return spec;
 }
@@ -299,7 +292,7 @@ Status BeanstalkdImport::EnqueueOne(Found* job) {
 Status BeanstalkdImport::CountLeft() {
   DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Call("stats"));
   const auto jobs = [&stats](const char* state) {
-    return Number(beanstalk::StatsField(stats.body, std::string("current-jobs-") + state));
+    return beanstalk::StatsNumber(stats.body, std::string("current-jobs-") + state);
   };
   counts_.left = {.ready = jobs("ready"),
                   .delayed = jobs("delayed"),

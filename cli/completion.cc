@@ -148,9 +148,10 @@ class Completer {
     for (const Option& option : own_.all()) {
       if (option.names[0] != '-') {
         Values(option.names, "");
-        const bool given = std::ranges::find_first_of(before, option.words) != before.end();
-        for (const std::string& word : given ? std::vector<std::string>() : option.words) {
-          Offer(word, option.help);
+        if (std::ranges::find_first_of(before, option.words) == before.end()) {
+          for (const std::string& word : option.words) {
+            Offer(word, option.help);
+          }
         }
       }
     }

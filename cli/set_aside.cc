@@ -1,17 +1,9 @@
 #include "cli/set_aside.h"
 
-#include <charconv>
-
 namespace delayd::cli {
 namespace {
 
 constexpr size_t kNamesMax = 10;
-
-uint64_t Number(std::string_view text) {
-  uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 }  // namespace
 
@@ -20,8 +12,8 @@ Status SetAside::Put(uint64_t id, std::string_view stats) {
   Job job{.tube = std::string(field("tube")),
           .priority = std::string(field("pri")),
           .state = std::string(field("state")),
-          .seconds_left = Number(field("time-left")),
-          .age = Number(field("age"))};
+          .seconds_left = beanstalk::StatsNumber(stats, "time-left"),
+          .age = beanstalk::StatsNumber(stats, "age")};
   const Job& known = jobs_.try_emplace(id, std::move(job)).first->second;
   return Bury(id, known.priority);
 }
@@ -53,7 +45,7 @@ Status SetAside::Delay(const std::string& number, const Job& job) {
   if (beanstalk::StatsField(stats.body, "state") != "buried") {
     return OkStatus();
   }
-  const uint64_t passed = Number(beanstalk::StatsField(stats.body, "age")) - job.age;
+  const uint64_t passed = beanstalk::StatsNumber(stats.body, "age") - job.age;
   const uint64_t left = job.seconds_left > passed ? job.seconds_left - passed : 0;
   source_->Add("reserve-job " + number);
   source_->Add("release " + number + " " + job.priority + " " + std::to_string(left + 1));

@@ -71,7 +71,6 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
       Judge(request);  // it has no body
     }
     Judged judged = *std::exchange(judged_, std::nullopt);
-    slots_.back().route = judged.route.number;
     if (const auto* refusal = std::get_if<Response>(&judged.admitted)) {
       // Who guesses tokens gets a connection for each, and no place to stay.
       ended_ = slots_.back().close = true;
@@ -79,6 +78,7 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
       AnswerLast(*refusal);
       continue;
     }
+    slots_.back().route = judged.route.number;
     auto& caller = std::get<Caller>(judged.admitted);
     request.role = caller.role;
     request.user = std::move(caller.user);

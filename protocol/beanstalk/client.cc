@@ -54,6 +54,13 @@ std::string_view StatsField(std::string_view yaml, std::string_view key) {
   return value;
 }
 
+uint64_t StatsNumber(std::string_view yaml, std::string_view key) {
+  const std::string_view text = StatsField(yaml, key);
+  uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
 Client::Client(std::string address, Millis timeout)
     : address_(std::move(address)),
       timeout_(timeout),

@@ -29,6 +29,8 @@ struct ServerReply {
 
 // The value of `key` in the YAML of a stats reply, without quotes; empty: there is none.
 std::string_view StatsField(std::string_view yaml, std::string_view key);
+// As a number; 0 where there is none.
+uint64_t StatsNumber(std::string_view yaml, std::string_view key);
 
 class Client {
  public:
