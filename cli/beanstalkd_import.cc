@@ -13,8 +13,10 @@ namespace {
 constexpr size_t kBatchJobs = 200;
 constexpr size_t kRequestBytes = size_t{4} << 20;
 
+// No more than the longest delay: what stands there is the source's word.
 Millis Seconds(std::string_view stats, std::string_view key) {
-  return Millis(static_cast<int64_t>(beanstalk::StatsNumber(stats, key)) * 1000);
+  constexpr uint64_t kMost = limits::kDelayMsMax / 1000;
+  return Millis(int64_t{1000} * std::min(beanstalk::StatsNumber(stats, key), kMost));
 }
 
 Status Unexpected(std::string_view command, const beanstalk::ServerReply& reply) {

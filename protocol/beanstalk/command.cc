@@ -95,9 +95,9 @@ bool ReadU32(std::string_view* rest, uint32_t* number) {
 }
 
 bool ReadSeconds(std::string_view* rest, Millis* duration) {
-  uint64_t seconds = 0;
-  const bool read = ReadNumber(rest, kU32Max, &seconds);
-  *duration = Millis(static_cast<int64_t>(seconds) * 1000);
+  uint32_t seconds = 0;
+  const bool read = ReadU32(rest, &seconds);
+  *duration = Millis(int64_t{seconds} * 1000);
   return read;
 }
 

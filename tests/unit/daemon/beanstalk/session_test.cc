@@ -321,6 +321,17 @@ TEST_F(BeanstalkSessionTest, WrongCommandsAreRefusedInTheirOrderAndTheConnection
   EXPECT_EQ(Send("list-tube-used\r\n"), "USING default\r\n");
 }
 
+TEST_F(BeanstalkSessionTest, NumbersThatDoNotFitAreRefused) {
+  for (const std::string number : {"4294967296", "77777777777777777", "18446744073709551616"}) {
+    for (const std::string& line :
+         {"put " + number + " 0 1 1", "put 0 " + number + " 1 1", "put 0 0 " + number + " 1",
+          "release 1 0 " + number, "pause-tube default " + number}) {
+      EXPECT_EQ(Send(line + "\r\n"), "BAD_FORMAT\r\n") << line;
+    }
+  }
+  EXPECT_EQ(Send("put 4294967295 4294967295 4294967295 1\r\na\r\n"), "INSERTED 1\r\n");
+}
+
 TEST_F(BeanstalkSessionTest, InDrainModeOnlyPutsAreRefused) {
   Send("put 0 0 9 1\r\na\r\n");
   server_.Ask(engine::Drain{.on = true});
