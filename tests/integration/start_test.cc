@@ -1,5 +1,7 @@
 // Starts that must be refused: one line that says why and what to do, a code of its own, and
 // nothing lost.
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 
@@ -10,6 +12,8 @@
 #include "storage/record.h"
 #include "storage/rocks_job_store.h"
 #include "tests/support/daemon.h"
+
+#include <sys/stat.h>
 
 namespace delayd::testing {
 namespace {
@@ -82,7 +86,17 @@ TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
     EXPECT_EQ(daemon.Ctl({"config", "check", path}).exit_code, 2) << text;
   }
   std::ofstream(path) << "access: { read: root }\n";
-  EXPECT_EQ(daemon.Ctl({"config", "check", path}).exit_code, 0);
+  const ProcessResult plain = daemon.Ctl({"config", "check", path});
+  EXPECT_EQ(plain.exit_code, 0);
+  EXPECT_EQ(plain.err, "");
+  const std::string tokens = daemon.Path("tokens");
+  std::ofstream(tokens) << "read 0123456789abcdef0123456789abcdef\n";
+  ASSERT_EQ(chmod(tokens.c_str(), 0600), 0);
+  std::ofstream(path) << "access: { token_file: " << tokens << " }\n";
+  const ProcessResult named = daemon.Ctl({"config", "check", path});
+  EXPECT_EQ(named.exit_code, 0) << named.err;
+  // Root's look at files says nothing of the daemon's.
+  EXPECT_THAT(named.err, HasSubstr(geteuid() == 0 ? "runuser -u delayd" : ""));
 }
 
 TEST(StartTest, AMissingConfigFileIsAnError) {
