@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/limits.h"
+#include "base/standard_fds.h"
 #include "daemon/access.h"
 #include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
@@ -465,5 +466,6 @@ int Main(int argc, const char* const* argv) {
 }  // namespace delayd
 
 int main(int argc, char** argv) {
+  delayd::ReserveStandardFds();
   return delayd::Main(argc, argv);
 }
