@@ -210,12 +210,16 @@ Words SplitVerb(const std::vector<std::string>& args) {
 bool AsksForJson(const std::vector<std::string>& args) {
   std::string previous;
   for (const std::string& arg : args) {
-    for (const std::string_view json : {"json", "jsonl", "ndjson"}) {
-      const std::string format(json);
-      if (((previous == "-o" || previous == "--output") && arg == format) || arg == "-o" + format ||
-          arg == "--output=" + format) {
-        return true;
-      }
+    std::string_view output;
+    if (previous == "-o" || previous == "--output") {
+      output = arg;
+    } else if (arg.starts_with("-o")) {
+      output = std::string_view(arg).substr(2);
+    } else if (arg.starts_with("--output=")) {
+      output = std::string_view(arg).substr(9);
+    }
+    if (ParseJsonFormat(output).has_value()) {
+      return true;
     }
     previous = arg;
   }

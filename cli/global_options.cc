@@ -24,13 +24,19 @@ void DeclareGlobals(Options* options, GlobalValues* values) {
   options->Duration("--timeout", &globals->timeout, "give up on an answer after this long (5s)");
 }
 
+std::optional<OutputFormat> ParseJsonFormat(std::string_view output) {
+  if (output == "json") {
+    return OutputFormat::kJson;
+  }
+  return output == "jsonl" || output == "ndjson" ? std::optional(OutputFormat::kJsonl)
+                                                 : std::nullopt;
+}
+
 StatusOr<Globals> ApplyGlobals(const GlobalValues& values) {
   Globals globals = values.globals;
   const std::string output = values.output.value_or("table");
-  if (output == "json") {
-    globals.output = OutputFormat::kJson;
-  } else if (output == "jsonl" || output == "ndjson") {
-    globals.output = OutputFormat::kJsonl;
+  if (const std::optional<OutputFormat> json = ParseJsonFormat(output)) {
+    globals.output = *json;
   } else if (output == "wide") {
     globals.wide = true;
   } else if (output != "table") {

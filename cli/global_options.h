@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/context.h"
 #include "cli/options.h"
@@ -17,6 +18,9 @@ struct GlobalValues {
   Globals globals;
   std::optional<std::string> output;
 };
+
+// Nothing where -o asks for something else, or for nothing that there is.
+std::optional<OutputFormat> ParseJsonFormat(std::string_view output);
 
 void DeclareGlobals(Options* options, GlobalValues* values);
 StatusOr<Globals> ApplyGlobals(const GlobalValues& values);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/standard_fds.h"
 #include "cli/console.h"
 #include "cli/run.h"
 
@@ -53,6 +54,7 @@ delayd::cli::Console::Traits TerminalTraits() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  delayd::ReserveStandardFds();
   std::ios::sync_with_stdio(false);
   // Widths of characters only; numbers and messages stay as they are.
   setlocale(LC_CTYPE, "C.UTF-8");

@@ -60,7 +60,8 @@ std::string SetAside::Names() const {
     if (count++ == kNamesMax) {
       return names + " and " + std::to_string(jobs_.size() - kNamesMax) + " more";
     }
-    names += (names.empty() ? "id " : ", id ") + std::to_string(id) + " of tube " + job.tube;
+    names += (names.empty() ? "id " : ", id ") + std::to_string(id) + " of tube " + job.tube +
+             (job.state == "buried" ? " (buried)" : "");
   }
   return names;
 }

@@ -31,7 +31,7 @@ class SetAside {
   Status Put(uint64_t id, std::string_view stats);
   Status PutBack();
 
-  // "id 5 of tube orders, ...": bounded.
+  // "id 5 of tube orders, id 7 of tube mail (buried), ...": bounded.
   std::string Names() const;
 
  private:

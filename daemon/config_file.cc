@@ -191,8 +191,10 @@ class ConfigFileWalk {
     }
     if (!value.IsScalar()) {
       // A value that is missing has no place of its own: its key has.
+      const std::string kind =
+          known->kind == "LIST" ? R"(such as "alice, @ops")" : std::string(known->kind);
       Fail(value.IsNull() ? key.Mark() : value.Mark(),
-           name + ": expected one value (" + std::string(known->kind) + "), found " +
+           name + ": expected one value (" + kind + "), found " +
                (value.IsNull() ? "nothing" : (value.IsMap() ? "a section" : "a list")));
       return;
     }

@@ -1,4 +1,6 @@
 // delayd: the daemon. Opens the store, loads the engine, listens, and turns until told to stop.
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -12,6 +14,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/limits.h"
+#include "base/standard_fds.h"
 #include "daemon/access.h"
 #include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
@@ -417,6 +420,15 @@ int CheckConfig(const CommandLine& line) {
     return kExitUsage;
   }
   std::printf("%s: the configuration is valid\n", source.c_str());
+  // Neither a file that the daemon may not read nor one that its group may stops root.
+  if (::geteuid() == 0 && (!line.config.access.token_file.empty() || line.config.tls.on())) {
+    const std::string file = line.config_file.empty() ? "" : " --config " + line.config_file;
+    std::fprintf(stderr,
+                 "%s: root may read every file; check those that it names as the daemon's user: "
+                 "runuser -u delayd -- delayd --check-config%s\n",
+                 source.c_str(),
+                 file.c_str());
+  }
   return kExitOk;
 }
 
@@ -454,5 +466,6 @@ int Main(int argc, const char* const* argv) {
 }  // namespace delayd
 
 int main(int argc, char** argv) {
+  delayd::ReserveStandardFds();
   return delayd::Main(argc, argv);
 }

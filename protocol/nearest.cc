@@ -39,9 +39,11 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
   }
   std::string_view best;
   size_t best_distance = 0;
+  // What every option begins with makes no two alike.
+  const size_t dashes = std::min(word.find_first_not_of('-'), word.size());
   for (const std::string_view candidate : known) {
     const size_t distance = Distance(word, candidate);
-    const size_t allowed = (std::max(word.size(), candidate.size()) + 2) / 3;
+    const size_t allowed = (std::max(word.size(), candidate.size()) - dashes + 2) / 3;
     if (distance <= allowed && (best.empty() || distance < best_distance)) {
       best = candidate;
       best_distance = distance;

@@ -12,13 +12,66 @@
 namespace delayd::storage {
 namespace {
 
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+// RocksDB's own log, which is only to be read by people. On a full disk 7.8 writes on after an
+// error, and Debian's build ends the process by an assertion: what cannot be written of it is left
+// out.
+class InfoLog final : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  explicit InfoLog(std::unique_ptr<rocksdb::FSWritableFile> file)
+      : FSWritableFileOwnerWrapper(std::move(file)) {}
+
+  IOStatus Append(const rocksdb::Slice& data,
+                  const IOOptions& options,
+                  IODebugContext* debug) override {
+    target()->Append(data, options, debug).PermitUncheckedError();
+    return IOStatus::OK();
+  }
+
+  IOStatus Append(const rocksdb::Slice& data,
+                  const IOOptions& options,
+                  const rocksdb::DataVerificationInfo& /*verification*/,
+                  IODebugContext* debug) override {
+    return Append(data, options, debug);
+  }
+};
+
+class InfoLogs final : public rocksdb::FileSystemWrapper {
+ public:
+  explicit InfoLogs(const std::shared_ptr<rocksdb::FileSystem>& base) : FileSystemWrapper(base) {}
+
+  const char* Name() const override { return "InfoLogs"; }
+
+  // The wrapper's would make the file in the file system below.
+  IOStatus NewLogger(const std::string& name,
+                     const IOOptions& options,
+                     std::shared_ptr<rocksdb::Logger>* result,
+                     IODebugContext* debug) override {
+    return FileSystem::NewLogger(name, options, result, debug);
+  }
+
+  IOStatus NewWritableFile(const std::string& name,
+                           const rocksdb::FileOptions& options,
+                           std::unique_ptr<rocksdb::FSWritableFile>* result,
+                           IODebugContext* debug) override {
+    IOStatus status = target()->NewWritableFile(name, options, result, debug);
+    if (status.ok() && name.ends_with("/LOG")) {
+      *result = std::make_unique<InfoLog>(std::move(*result));
+    }
+    return status;
+  }
+};
+
 class StoreEnv final : public rocksdb::EnvWrapper {
  public:
   StoreEnv(rocksdb::Env* base, std::string directory, uint64_t removal_step_bytes)
       : EnvWrapper(base) {
     // What RocksDB really uses; the wrapper would go through its own adapters.
-    file_system_ = NewPrewrittenLogs(NewCheckedTables(
-        NewGradualRemoval(base->GetFileSystem(), std::move(directory), removal_step_bytes)));
+    file_system_ = std::make_shared<InfoLogs>(NewPrewrittenLogs(NewCheckedTables(
+        NewGradualRemoval(base->GetFileSystem(), std::move(directory), removal_step_bytes))));
     system_clock_ = base->GetSystemClock();
   }
 

@@ -1,6 +1,6 @@
 // storage/store_env.h — what stands between RocksDB and the disk: table files are checked when they
-// are opened, logs are filled ahead, large files are removed a piece at a time. Private to the
-// room.
+// are opened, logs are filled ahead, large files are removed a piece at a time, and a log of
+// RocksDB's own that cannot be written is done without. Private to the room.
 #pragma once
 
 #include <cstdint>

@@ -150,7 +150,8 @@ TEST_F(ImportTest, JobsThatAreTooLargeStayAndHoldNobodyUp) {
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_THAT(result.err, HasSubstr("imported 3 jobs"));
   EXPECT_THAT(result.err, HasSubstr("3 jobs are larger than the daemon's limits.payload"));
-  EXPECT_THAT(result.err, HasSubstr("id 1 of tube many, id 3 of tube many, id 5 of tube many;"));
+  EXPECT_THAT(result.err,
+              HasSubstr("id 1 of tube many (buried), id 3 of tube many, id 5 of tube many;"));
   EXPECT_EQ(LeftAtSource(), 3U);
   EXPECT_EQ(Payloads(), (std::multiset<std::string>{"later", "now"}));
   EXPECT_THAT(client.Call("stats-job 1"), HasSubstr("state: buried\npri: 7"));

@@ -1,5 +1,7 @@
 // Starts that must be refused: one line that says why and what to do, a code of its own, and
 // nothing lost.
+#include <unistd.h>
+
 #include <algorithm>
 #include <fstream>
 
@@ -10,6 +12,9 @@
 #include "storage/record.h"
 #include "storage/rocks_job_store.h"
 #include "tests/support/daemon.h"
+#include "tests/support/process.h"
+
+#include <sys/stat.h>
 
 namespace delayd::testing {
 namespace {
@@ -82,7 +87,55 @@ TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
     EXPECT_EQ(daemon.Ctl({"config", "check", path}).exit_code, 2) << text;
   }
   std::ofstream(path) << "access: { read: root }\n";
-  EXPECT_EQ(daemon.Ctl({"config", "check", path}).exit_code, 0);
+  const ProcessResult plain = daemon.Ctl({"config", "check", path});
+  EXPECT_EQ(plain.exit_code, 0);
+  EXPECT_EQ(plain.err, "");
+  const std::string tokens = daemon.Path("tokens");
+  std::ofstream(tokens) << "read 0123456789abcdef0123456789abcdef\n";
+  ASSERT_EQ(chmod(tokens.c_str(), 0600), 0);
+  std::ofstream(path) << "access: { token_file: " << tokens << " }\n";
+  const ProcessResult named = daemon.Ctl({"config", "check", path});
+  EXPECT_EQ(named.exit_code, 0) << named.err;
+  // Root's look at files says nothing of the daemon's.
+  EXPECT_THAT(named.err, HasSubstr(geteuid() == 0 ? "runuser -u delayd" : ""));
+}
+
+// Its number would go to the first file that is opened, which is the lock of the data directory.
+TEST(StartTest, AClosedStderrIsNobodyElsesNumber) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string other = daemon.Path("other");
+  const ProcessResult refused = RunProcess({.argv = {"/bin/sh",
+                                                     "-c",
+                                                     "exec \"$@\" 2>&-",
+                                                     "sh",
+                                                     DelaydPath(),
+                                                     "--config",
+                                                     "/dev/null",
+                                                     "--data-dir",
+                                                     other,
+                                                     "--api-socket",
+                                                     daemon.socket()}});
+  EXPECT_EQ(refused.exit_code, 1);
+  const std::string lock = ReadFile(other + "/LOCK.delayd");
+  EXPECT_NE(lock, "");
+  EXPECT_EQ(lock.find("cannot listen"), std::string::npos) << lock;
+}
+
+TEST(StartTest, AClosedStdinAndStdoutAreNobodyElsesNumbers) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const auto closed = [&](const std::string& what, const std::vector<std::string>& args) {
+    ProcessOptions options = daemon.CtlOptions(args);
+    options.argv.insert(options.argv.begin(), {"/bin/sh", "-c", "exec \"$@\" " + what, "sh"});
+    return RunProcess(options, std::chrono::seconds(30));
+  };
+  const ProcessResult import = closed("<&-", {"import"});
+  EXPECT_EQ(import.signal, 0);
+  EXPECT_THAT(import.err, HasSubstr("cannot be read"));
+  const ProcessResult enqueue = closed(">&-", {"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(enqueue.exit_code, 1);
+  EXPECT_THAT(enqueue.err, HasSubstr("cannot write to stdout"));
 }
 
 TEST(StartTest, AMissingConfigFileIsAnError) {

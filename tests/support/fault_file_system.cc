@@ -292,6 +292,9 @@ IOStatus FaultFileSystem::NewWritableFile(const std::string& path,
                                           const FileOptions& options,
                                           std::unique_ptr<rocksdb::FSWritableFile>* result,
                                           IODebugContext* debug) {
+  if (path.ends_with("/LOG") && !counts_info_log_) {
+    return target()->NewWritableFile(path, options, result, debug);
+  }
   return OpenWrapped<FaultWritableFile>(
       IoCall::kCreate, Normal(path), disk_, result, [&](auto* file) {
         const IOStatus status = target()->NewWritableFile(path, options, file, debug);

@@ -109,6 +109,9 @@ TEST(ConfigTest, WrongTypesAreErrorsAtTheValue) {
                           "'info'"));
   EXPECT_THAT(ErrorsOf("data_dir: [a, b]\n"),
               ElementsAre("delayd.yaml:1:11: data_dir: expected one value (PATH), found a list"));
+  EXPECT_THAT(ErrorsOf("access: { admin: [alice] }\n"),
+              ElementsAre("delayd.yaml:1:18: access.admin: expected one value (such as \"alice, "
+                          "@ops\"), found a list"));
   EXPECT_THAT(ErrorsOf("data_dir:\n"),
               ElementsAre("delayd.yaml:1:1: data_dir: expected one value (PATH), found nothing"));
   EXPECT_THAT(ErrorsOf("- data_dir\n"),

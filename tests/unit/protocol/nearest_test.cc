@@ -18,6 +18,10 @@ TEST(NearestTest, FindsTheWordBehindASlip) {
 
 TEST(NearestTest, SaysNothingWhenNothingIsNear) {
   EXPECT_EQ(Nearest("topic", kWords), "");
+  const std::string_view options[] = {"--help", "--in", "--state"};
+  EXPECT_EQ(Nearest("--delay", options), "");
+  EXPECT_EQ(Nearest("--stat", options), "--state");
+  EXPECT_EQ(Nearest("--inn", options), "--in");
   EXPECT_EQ(DidYouMean("topic", kWords), "");
   EXPECT_EQ(Nearest(std::string(100'000, 'x'), kWords), "");
 }

@@ -181,6 +181,20 @@ TEST(IoFaultTest, P1EveryAppendArrivesHalf) {
   FailEveryCall(IoFault::kShortWrite, IoCall::kAppend);
 }
 
+// It writes on after an error, which its own assertions are against.
+TEST(IoFaultTest, RocksDbsOwnLogMayFail) {
+  std::string struck;
+  for (uint64_t n = 0; !struck.ends_with("/LOG"); ++n) {
+    IoFaultLife life;
+    life.fs->CountInfoLog();
+    life.fs->FailCall(IoCall::kAppend, n, IoFault::kEnospc);
+    life.Run();
+    struck = life.fs->struck();
+    ASSERT_FALSE(struck.empty()) << "nothing is appended to it";
+    life.ExpectTruth(struck);
+  }
+}
+
 TEST(IoFaultTest, P1DiskFullAtEveryNewFile) {
   FailEveryCall(IoFault::kEnospc, IoCall::kCreate);
 }
