@@ -117,6 +117,7 @@ Server::Loop::Loop(const ServerOptions& options,
         Touch(connection);
       }),
       on_writable_([this](const ConnectionPtr& connection) { Touch(connection); }),
+      on_hangup_([this](const ConnectionPtr& connection) { Touch(connection); }),
       read_buffer_(kReadBytes),
       figures_{.commit_us = Histogram(kCommitBoundsUs),
                .commit_jobs = Histogram(kBatchBoundsJobs),
@@ -293,9 +294,9 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
       taken == kRequestsPerTurn || under_pressure() || !session.wants_input() || session.has_more();
   if (connection->input_ended() && !connection->held_back) {
     session.InputEnded();
-    if (connection->hung_up()) {
-      GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
-    }
+  }
+  if (connection->hung_up()) {
+    GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
   }
 }
 
@@ -492,6 +493,8 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   const bool wants_input = session.wants_input();
   if (wants_input) {
     connection->ArmRead(on_readable_);
+  } else {
+    connection->ArmHangup(on_hangup_);
   }
   // There may be whole requests in the session's buffer, and no byte may follow to wake us. Where
   // there is no room, an answer or the client's reading makes it, and touches the connection.

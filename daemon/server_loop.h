@@ -129,6 +129,7 @@ class Server::Loop {
   std::vector<std::unique_ptr<Door>> doors_;
   const Connection::Ready on_readable_;
   const Connection::Ready on_writable_;
+  const Connection::Ready on_hangup_;
   std::vector<char> read_buffer_;
 
   std::unordered_map<Connection*, ConnectionPtr> connections_;
