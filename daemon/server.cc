@@ -192,9 +192,9 @@ Status Server::Loop::Turn() {
   // After the reads: a delay must not count from a moment before its request had arrived.
   Now now = clock_->Sample();
   TendClock(&now);
+  GiveBackSome(now);  // before whoever saw that their worker has gone asks for them
   ServeTouched(&now);
   CheckDeadlines(now);
-  GiveBackSome(now);
   if (std::exchange(reload_wanted_, false)) {
     if (std::optional<engine::Configure> settings = options_.reload()) {
       engine_->Execute(next_request_++, *std::move(settings), now);  // nobody waits for the reply
