@@ -294,9 +294,13 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
       taken == kRequestsPerTurn || under_pressure() || !session.wants_input() || session.has_more();
   if (connection->input_ended() && !connection->held_back) {
     session.InputEnded();
-  }
-  if (connection->hung_up()) {
-    GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
+    if (connection->hung_up()) {
+      GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
+    }
+  } else if (connection->hung_up() && !session.wants_input() && AwaitsLease(*connection)) {
+    // What it has sent behind them is not read: their answers would find it gone.
+    session.InputEnded();
+    GiveUpLeases(connection.get(), now);
   }
 }
 

@@ -104,6 +104,7 @@ class Server::Loop {
   void AcceptFrom(Door* door);
   void WaitForMoreClients();
   void Touch(const ConnectionPtr& connection);
+  bool AwaitsLease(const Connection& connection) const;
   void GiveUpLeases(Connection* connection, const Now& now);
   void EndWaits(const Connection& connection, const Now& now);
   void Leave(Connection* connection, const Now& now);
