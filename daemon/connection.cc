@@ -57,6 +57,24 @@ void Connection::ArmWrite(const Ready& ready) {
                      });
 }
 
+void Connection::ArmHangup(const Ready& ready) {
+  if (hangup_armed_ || hung_up_ || gone_ || input_ended_) {
+    return;
+  }
+  hangup_armed_ = true;
+  stream_.async_wait(boost::asio::posix::stream_descriptor::wait_error,
+                     [self = shared_from_this(), &ready](const boost::system::error_code& error) {
+                       self->hangup_armed_ = false;
+                       if (error || self->gone_) {
+                         return;
+                       }
+                       self->NoteHangup();
+                       if (self->hung_up_) {  // else it was urgent data, which nobody wants
+                         ready(self);
+                       }
+                     });
+}
+
 void Connection::Read(std::span<char> buffer) {
   const ssize_t got = ::recv(stream_.native_handle(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got > 0) {
@@ -66,9 +84,7 @@ void Connection::Read(std::span<char> buffer) {
     }
   } else if (got == 0) {
     input_ended_ = true;
-    // Who ended only its sending side still reads; who closed does not, and a Unix socket tells.
-    pollfd state{.fd = stream_.native_handle(), .events = 0, .revents = 0};
-    hung_up_ = ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;
+    NoteHangup();
   } else if (!WouldBlock(errno)) {
     Fail();
   }
@@ -147,6 +163,12 @@ std::optional<BootTime> Connection::deadline() const {
       return std::nullopt;
   }
   return std::nullopt;
+}
+
+// Who ended only its sending side still reads; who closed does not, and a Unix socket tells.
+void Connection::NoteHangup() {
+  pollfd state{.fd = stream_.native_handle(), .events = 0, .revents = 0};
+  hung_up_ = ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;
 }
 
 void Connection::Fail() {

@@ -47,6 +47,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Each calls `ready` once, as a handler, when the socket can be read or written.
   void ArmRead(const Ready& ready);
   void ArmWrite(const Ready& ready);
+  // While nothing is read: nobody would notice that the client has closed. `ready` when it has.
+  void ArmHangup(const Ready& ready);
 
   // Reads what fits into `buffer` and hands it to the session.
   void Read(std::span<char> buffer);
@@ -89,6 +91,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<BootTime> queued_deadline;
 
  private:
+  void NoteHangup();
   void Fail();
 
   boost::asio::posix::stream_descriptor stream_;
@@ -96,6 +99,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   const ConnectionTimeouts* timeouts_;
   bool read_armed_ = false;
   bool write_armed_ = false;
+  bool hangup_armed_ = false;
   bool input_ended_ = false;
   bool hung_up_ = false;
   bool gone_ = false;

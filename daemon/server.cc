@@ -117,6 +117,7 @@ Server::Loop::Loop(const ServerOptions& options,
         Touch(connection);
       }),
       on_writable_([this](const ConnectionPtr& connection) { Touch(connection); }),
+      on_hangup_([this](const ConnectionPtr& connection) { Touch(connection); }),
       read_buffer_(kReadBytes),
       figures_{.commit_us = Histogram(kCommitBoundsUs),
                .commit_jobs = Histogram(kBatchBoundsJobs),
@@ -191,9 +192,9 @@ Status Server::Loop::Turn() {
   // After the reads: a delay must not count from a moment before its request had arrived.
   Now now = clock_->Sample();
   TendClock(&now);
+  GiveBackSome(now);  // before whoever saw that their worker has gone asks for them
   ServeTouched(&now);
   CheckDeadlines(now);
-  GiveBackSome(now);
   if (std::exchange(reload_wanted_, false)) {
     if (std::optional<engine::Configure> settings = options_.reload()) {
       engine_->Execute(next_request_++, *std::move(settings), now);  // nobody waits for the reply
@@ -296,6 +297,10 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
     if (connection->hung_up()) {
       GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
     }
+  } else if (connection->hung_up() && !session.wants_input() && AwaitsLease(*connection)) {
+    // What it has sent behind them is not read: their answers would find it gone.
+    session.InputEnded();
+    GiveUpLeases(connection.get(), now);
   }
 }
 
@@ -492,6 +497,8 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   const bool wants_input = session.wants_input();
   if (wants_input) {
     connection->ArmRead(on_readable_);
+  } else {
+    connection->ArmHangup(on_hangup_);
   }
   // There may be whole requests in the session's buffer, and no byte may follow to wake us. Where
   // there is no room, an answer or the client's reading makes it, and touches the connection.

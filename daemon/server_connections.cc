@@ -1,6 +1,7 @@
 // The server's dealings with clients as such: who comes, who is too slow, who goes.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -114,6 +115,11 @@ void Server::Loop::EndWaits(const Connection& connection, const Now& now) {
       turn_again_ = true;  // to deliver the answer
     }
   }
+}
+
+bool Server::Loop::AwaitsLease(const Connection& connection) const {
+  return std::ranges::any_of(connection.pending,
+                             [this](engine::RequestId id) { return pending_.at(id).is_lease; });
 }
 
 // Its lease requests that still wait must not be given a job.

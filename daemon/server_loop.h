@@ -104,6 +104,7 @@ class Server::Loop {
   void AcceptFrom(Door* door);
   void WaitForMoreClients();
   void Touch(const ConnectionPtr& connection);
+  bool AwaitsLease(const Connection& connection) const;
   void GiveUpLeases(Connection* connection, const Now& now);
   void EndWaits(const Connection& connection, const Now& now);
   void Leave(Connection* connection, const Now& now);
@@ -129,6 +130,7 @@ class Server::Loop {
   std::vector<std::unique_ptr<Door>> doors_;
   const Connection::Ready on_readable_;
   const Connection::Ready on_writable_;
+  const Connection::Ready on_hangup_;
   std::vector<char> read_buffer_;
 
   std::unordered_map<Connection*, ConnectionPtr> connections_;

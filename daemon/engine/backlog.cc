@@ -24,6 +24,8 @@ namespace {
 
 // More of a lagging queue than its workers take in a second need not be in memory.
 constexpr size_t kLaggingJobsMax = 65'536;
+// Rows under way that are walked over in less than the time that one row takes to load.
+constexpr size_t kWalkedPerRow = 64;
 
 }  // namespace
 
@@ -163,7 +165,9 @@ bool EngineCore::LoadLagging() {
       Die(loaded);
       return false;
     }
-    rows_left -= std::min(rows_left, std::max(rows, limits::kLoadQueueLookRows));
+    // It has walked what is under way too.
+    const size_t walked = pending_.rows_underway() / kWalkedPerRow;
+    rows_left -= std::min(rows_left, std::max({rows, limits::kLoadQueueLookRows, walked}));
   }
   return LaggingWant();
 }

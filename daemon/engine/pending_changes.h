@@ -60,6 +60,9 @@ class PendingChanges final : public storage::JobReader {
     }
   }
 
+  // How many rows ForEachPut looks at.
+  size_t rows_underway() const { return changed_.size(); }
+
   // Whether a change of this row is on its way; counts as an access.
   bool IsChanging(storage::Table table, std::string_view key) const;
 

@@ -12,6 +12,13 @@ namespace delayd::engine {
 
 using storage::Table;
 
+namespace {
+
+// What falls due within so little is in order in the wheel's heap, too.
+constexpr wheel::Tick kWheelWaitsMs = 60'000;
+
+}  // namespace
+
 void EngineCore::Execute(RequestId request, Command command, const Now& now) {
   if (!fatal_.ok()) {
     return;
@@ -282,23 +289,32 @@ bool EngineCore::Advance(const Now& now) {
   return room == 0 || more_to_load || LaggingWant() || (!to_serve_.empty() && !own_work_.is_full());
 }
 
-// The wall clock was set back: the wheel's hand cannot follow, so a new wheel takes the timers
-// over, and with them the jobs that fired and are due no longer (P2).
+// The wall clock was set back. By a little the wheel waits until time has caught up; further back
+// its hand cannot follow, and a new wheel takes the timers over, which takes a quarter of a second
+// for a million. Jobs that fired and are due no longer wait again (P2).
 void EngineCore::RebuildWallWheel() {
-  const wheel::TimingWheel old =
-      std::exchange(wall_wheel_, wheel::TimingWheel(static_cast<wheel::Tick>(ToMillis(now_.wall))));
-  for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
-    JobEntry& entry = jobs_[slot];
-    if (entry.on_boot_clock()) {
-      continue;
+  const auto now = static_cast<wheel::Tick>(ToMillis(now_.wall));
+  if (wall_wheel_.current_tick() > now + kWheelWaitsMs) {
+    const wheel::TimingWheel old = std::exchange(wall_wheel_, wheel::TimingWheel(now));
+    for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
+      JobEntry& entry = jobs_[slot];
+      if (entry.phase() == Phase::kScheduled && !entry.on_boot_clock()) {
+        const auto due = old.Due(old.HandleAt(entry.handle));
+        DELAYD_CHECK(due.has_value());
+        entry.handle = wheel::IndexOf(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
+      }
     }
-    if (entry.phase() == Phase::kScheduled) {
-      const auto due = old.Due(old.HandleAt(entry.handle));
-      DELAYD_CHECK(due.has_value());
-      entry.handle = wheel::IndexOf(wall_wheel_.Add(*due, TimerIdOfJob(slot)));
-    } else if (entry.phase() == Phase::kReady && entry.key_due() > now_.wall) {
-      WaitAgain(slot);
-    }
+  }
+  std::vector<Slot> early;
+  queues_.ForEach([&](const Queue& queue) {
+    queue.ready.ForEach([&](const ReadyJob& job) {
+      if (job.key_due > now_.wall && !jobs_[job.slot].on_boot_clock()) {
+        early.push_back(job.slot);
+      }
+    });
+  });
+  for (const Slot slot : early) {
+    WaitAgain(slot);
   }
 }
 

@@ -125,6 +125,26 @@ TEST_F(BeanstalkTest, AJobOfAWorkerThatWentReachesTheNextAtOnceAndIsCounted) {
   EXPECT_THAT(other.Call("stats-job 1"), HasSubstr("reserves: 2\n"));
 }
 
+// Its end lies behind commands that are not read while it waits.
+TEST_F(BeanstalkTest, AWorkerThatClosedBehindManyCommandsIsNoticed) {
+  BeanstalkClient other = Unix();
+  {
+    BeanstalkClient worker = Unix();
+    std::string commands = "reserve\r\n";
+    while (commands.size() < size_t{128} * 1024) {
+      commands += "reserve\r\nlist-tube-used\r\n";
+    }
+    worker.Send(commands);
+    while (other.Call("stats").find("current-waiting: 1\n") == std::string::npos) {
+    }
+  }
+  bool noticed = false;
+  for (int tries = 0; tries < 10'000 && !noticed; ++tries) {
+    noticed = other.Call("stats").find("current-waiting: 0\n") != std::string::npos;
+  }
+  EXPECT_TRUE(noticed);
+}
+
 TEST_F(BeanstalkTest, AllThatAWorkerHeldComesBackInSteps) {
   constexpr int kJobs = 5000;
   BeanstalkClient worker = Unix();

@@ -135,8 +135,8 @@ class Model {
   // ---- transitions; each appends the answers it causes to `answers` ----
   void Execute(engine::RequestId request, const engine::Command& command, const Now& now);
   void Advance(const Now& now);
-  // These hand-outs were never seen by anybody: the jobs are ready again, no attempt is used.
-  void TakeBack(const engine::Leased& leased);
+  // These hand-outs were never seen by anybody: no attempt is used, and what is due is ready again.
+  void TakeBack(const engine::Leased& leased, const Now& now);
   // The process ended and starts again, on what this model holds.
   void Restart(const engine::EngineOptions& options, uint64_t next_id, const Now& now);
 

@@ -137,7 +137,8 @@ void Model::WaitOver(uint64_t waiter) {
   Answer(request, engine::Leased{}, 0);
 }
 
-void Model::TakeBack(const engine::Leased& leased) {
+void Model::TakeBack(const engine::Leased& leased, const Now& now) {
+  now_ = now;
   for (const JobView& view : leased.jobs) {
     if (ModelJob* job = Holding(*view.lease_token)) {
       RoomMade(*job);

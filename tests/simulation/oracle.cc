@@ -69,7 +69,7 @@ void Oracle::Executed(RequestId request, const engine::Command& command, const N
     if (chosen == expected_.end()) {
       names_.erase(abandon->waiting);
     } else if (auto* leased = std::get_if<engine::Leased>(&chosen->second.reply.body)) {
-      model_.TakeBack(std::exchange(*leased, {}));
+      model_.TakeBack(std::exchange(*leased, {}), now);
     }
   }
   if (std::holds_alternative<engine::EndWait>(command)) {

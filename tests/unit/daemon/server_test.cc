@@ -389,6 +389,25 @@ TEST_F(ServerTest, WaitingLeaseOfAClientThatWentIsAbandoned) {
       std::holds_alternative<engine::Lease>(engine_.asked.at(engine_.abandoned[0] - 1).command));
 }
 
+// One whose requests fill the session is not read.
+TEST_F(ServerTest, AClientThatWentIsNoticedAlsoWhenNothingOfItIsRead) {
+  std::atomic<size_t> left = http::HttpSession::kWaitingLeasesMax;
+  std::promise<void> abandoned;
+  engine_.on_execute = [&] {
+    if (std::holds_alternative<engine::Abandon>(engine_.asked.back().command) && --left == 0) {
+      abandoned.set_value();
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  for (size_t i = 0; i < http::HttpSession::kWaitingLeasesMax; ++i) {
+    client.Send(kLease);
+  }
+  PassATurn();
+  client.Close();
+  EXPECT_EQ(abandoned.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+}
+
 TEST_F(ServerTest, ClientThatOnlyEndedSendingIsStillAnswered) {
   Start();
   SocketClient client(path_);

@@ -271,6 +271,53 @@ TEST(BacklogTest, P10RoomForAQueueThatHasNothingInMemoryIsMadeInSteps) {
   EXPECT_EQ(harness.LeaseNow(1, "soon").size(), 1U);
 }
 
+class CountsPagesOfQueues final : public ReadsThrough {
+ public:
+  using ReadsThrough::ReadsThrough;
+
+  Status Scan(storage::Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    pages += table == storage::Table::kByQueue ? 1 : 0;
+    return ReadsThrough::Scan(table, from, to, visit);
+  }
+
+  mutable int pages = 0;
+};
+
+// Each page of a lagging queue walks them all.
+TEST(BacklogTest, P10WhatIsUnderWayIsNotWalkedForEveryQueueInOneTurn) {
+  EngineHarness filled(kTenJobs);
+  for (int queue = 0; queue < 30; ++queue) {
+    filled.Send(Enqueue{std::vector<JobSpec>(40, For("q" + std::to_string(queue), 0s))});
+    filled.Turn();
+  }
+  const CountsPagesOfQueues reader(filled.store());
+  auto loaded = Engine::Load(
+      {.boot_id = kBootId, .horizon = 1min, .memory_jobs_max = 600}, reader, filled.now());
+  ASSERT_TRUE(loaded.ok());
+  Engine& engine = **loaded;
+  while (engine.Advance(filled.now())) {
+  }
+  for (RequestId queue = 0; queue < 30; ++queue) {
+    engine.Execute(
+        queue, Lease{.queues = {"q" + std::to_string(queue)}, .count = 1000}, filled.now());
+  }
+  for (RequestId i = 0; i < 40; ++i) {
+    engine.Execute(100 + i, Enqueue{std::vector<JobSpec>(1000, For("far", 1h))}, filled.now());
+  }
+  reader.pages = 0;
+  int turns = 0;
+  for (bool more = true; more; ++turns) {
+    const int before = reader.pages;
+    more = engine.Advance(filled.now());
+    EXPECT_LE(reader.pages - before, 2);
+    ASSERT_LT(turns, 1000);
+  }
+  EXPECT_GT(reader.pages, 20);
+}
+
 // One scan of the timers fails, or shows keys that lack their last byte.
 class OneBadScan final : public ReadsThrough {
  public:

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <vector>
+
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -44,6 +47,46 @@ TEST(TimeTest, AfterARebootTheWallTimeStandsIn) {
   harness.Wait(1'000ms);
   EXPECT_TRUE(harness.LeaseNow().empty());
   harness.Wait(1ms);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+// A little back the wheel of the wall clock waits, from a minute on it is built anew.
+TEST(TimeTest, P2P3StepsBackOfAnyLengthMakeNoJobEarlyOrLate) {
+  EngineHarness harness;
+  for (const Millis back : {1ms, 999ms, 20'000ms, 59'000ms, 1ms, 61'000ms, 3'600'000ms}) {
+    harness.clock().StepWall(-back);
+    harness.Turn();
+    const WallTime now = harness.now().wall;
+    std::vector<WallTime> due;
+    for (const Millis until : {back + 1ms, back, back - 1ms, back / 2 + 1ms, 1ms}) {
+      due.push_back(now + std::max(until, Millis(1)));
+      harness.EnqueueOk({.due = DueAt{due.back()}});
+    }
+    std::ranges::sort(due);
+    for (const WallTime at : due) {
+      harness.clock().Advance(std::max(at - harness.now().wall - 1ms, Millis(0)));
+      harness.Turn();
+      ASSERT_TRUE(harness.now().wall >= at || harness.LeaseNow().empty()) << back.count();
+      harness.Wait(std::max(at - harness.now().wall, Millis(0)));
+      const auto leased = harness.LeaseNow();
+      ASSERT_EQ(leased.size(), 1U) << back.count();
+      EXPECT_TRUE(harness.Call(Ack{*leased[0].lease_token}).status.ok());
+    }
+  }
+}
+
+TEST(TimeTest, P2WhatFiredBeforeASmallStepBackWaitsAgain) {
+  EngineHarness harness;
+  const WallTime at = harness.now().wall + 1s;
+  const JobId id = harness.EnqueueOk({.due = DueAt{at}}).id;
+  harness.Wait(1s);
+  EXPECT_EQ(harness.ShowOk(id).state, JobState::kReady);
+  harness.clock().StepWall(-300ms);
+  harness.Turn();
+  EXPECT_EQ(harness.ShowOk(id).state, JobState::kScheduled);
+  harness.Wait(299ms);
+  EXPECT_TRUE(harness.LeaseNow().empty());
+  harness.Wait(2ms);
   EXPECT_EQ(harness.LeaseNow().size(), 1U);
 }
 

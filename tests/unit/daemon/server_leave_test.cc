@@ -1,0 +1,114 @@
+// What a client that goes has held.
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "daemon/server.h"
+#include "storage/memory_job_store.h"
+#include "tests/unit/daemon/fake_engine.h"
+#include "tests/unit/daemon/socket_client.h"
+
+namespace delayd {
+namespace {
+
+// Each byte asks for the state of affairs. Who goes gives a job back.
+class Holder final : public Session {
+ public:
+  explicit Holder(std::function<void()> on_leave) : on_leave_(std::move(on_leave)) {}
+
+  void Receive(std::string_view bytes) override { asked_ += bytes.size(); }
+
+  std::optional<SessionRequest> Next(const Now& /*now*/) override {
+    return asked_ == 0 ? std::nullopt
+                       : (--asked_, std::optional(SessionRequest{.command = engine::GetStats{}}));
+  }
+
+  void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override { output_.push_back('.'); }
+
+  void Stop() override { stopped_ = true; }
+
+  std::vector<engine::Command> Leave() override {
+    if (!on_leave_) {
+      return {};
+    }
+    std::exchange(on_leave_, nullptr)();
+    return {engine::GiveBack{}};
+  }
+
+  void TimeOut() override {}
+
+  bool wants_input() const override { return true; }
+
+  std::string_view output() const override { return output_; }
+
+  void Sent(size_t bytes) override { output_.erase(0, bytes); }
+
+  bool finished() const override { return stopped_; }
+
+  Phase phase() const override { return Phase::kWorking; }
+
+ private:
+  std::function<void()> on_leave_;
+  size_t asked_ = 0;
+  bool stopped_ = false;
+  std::string output_;
+};
+
+TEST(ServerLeaveTest, AJobOfAClientThatWentIsBackBeforeWhoSawItGoIsServed) {
+  std::string pattern = testing::TempDir() + "delayd_XXXXXX";
+  const std::string directory = ::mkdtemp(pattern.data());
+  const std::string path = directory + "/d.sock";
+  FakeEngine engine;
+  storage::MemoryJobStore store;
+  const SystemClock clock;
+  std::unique_ptr<SocketClient> other;
+  int sessions = 0;
+  std::promise<void> listening;
+  std::thread thread([&] {
+    Server server({}, &engine, &store, &clock);
+    StatusOr<Listener> listener = Listener::OpenUnix(path);
+    ASSERT_TRUE(listener.ok()) << listener.status().message();
+    server.Listen(
+        std::move(listener).value(),
+        [&] {
+          // The first one's end is what the second has waited for.
+          return std::make_unique<Holder>(
+              sessions++ == 0 ? std::function<void()>([&] { other->Send("?"); }) : nullptr);
+        },
+        "no room");
+    listening.set_value();
+    EXPECT_TRUE(server.Run().ok());
+  });
+  listening.get_future().wait();
+  SocketClient client(path);
+  client.Send("?");
+  EXPECT_EQ(client.ReadUntil("."), ".");
+  other = std::make_unique<SocketClient>(path);
+  other->Send("?");
+  EXPECT_EQ(other->ReadUntil("."), ".");
+  client.Close();
+  EXPECT_EQ(other->ReadUntil(".."), "..");
+  ::kill(::getpid(), SIGTERM);
+  thread.join();
+  const auto given_back = std::ranges::find_if(engine.asked, [](const FakeEngine::Asked& asked) {
+    return std::holds_alternative<engine::GiveBack>(asked.command);
+  });
+  EXPECT_EQ(given_back - engine.asked.begin(), 2);
+  ASSERT_EQ(engine.asked.size(), 4U);
+  ::unlink((path + ".lock").c_str());
+  ::rmdir(directory.c_str());
+}
+
+}  // namespace
+}  // namespace delayd
