@@ -223,6 +223,7 @@ class Recovery {
     }
     if (repair_ == LogRepair::kAcceptLoss) {
       DELAYD_RETURN_IF_ERROR(BeginRecovery(directory_, *report_));
+      DELAYD_CRASH_POINT("recovery/begun");
     }
     for (auto log = damaged.rbegin(); log != damaged.rend(); ++log) {
       DELAYD_RETURN_IF_ERROR(Cut(*log, log->scan.records_behind));

@@ -14,6 +14,8 @@
 #include "protocol/client.h"
 #include "protocol/store_json.h"
 #include "storage/keys.h"
+#include "storage/loss_account.h"
+#include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 #include "tests/support/daemon.h"
 
@@ -24,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The daemon's newest log, without which nothing of the last life is there.
 fs::path NewestLog(const std::string& data_dir) {
@@ -223,6 +226,26 @@ TEST(RecoverVerbTest, P9DamageIsShownFirstAndGivenUpOnlyAtTheOperatorsWord) {
   ASSERT_TRUE(daemon.Start());
   EXPECT_EQ(Ids(&daemon), (std::set<std::string>{kept, acked}));
   EXPECT_THAT(daemon.CtlOk({"verify"}), HasSubstr("whole"));
+}
+
+// Killed when it had begun, on a store that had lost nothing.
+TEST(RecoverVerbTest, P9AStoreThatAnEarlierOneLeftShutIsNotCalledWell) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  ASSERT_TRUE(storage::BeginRecovery(daemon.data_dir(), {}).ok());
+  EXPECT_EQ(daemon.StartExpectingFailure().exit_code, 5);
+
+  const ProcessResult result = daemon.Ctl({"recover", "--data-dir", daemon.data_dir()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, Not(HasSubstr("nothing acknowledged is lost")));
+  EXPECT_THAT(result.out, HasSubstr("an earlier recovery was cut short"));
+  EXPECT_THAT(result.out, HasSubstr("--accept-loss"));
+
+  EXPECT_THAT(daemon.CtlOk({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"}),
+              HasSubstr("nothing acknowledged is lost"));
+  EXPECT_TRUE(daemon.Start());
 }
 
 TEST(RecoverVerbTest, FilesOfAnotherOwnerStayTheirs) {
