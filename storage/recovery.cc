@@ -317,9 +317,10 @@ class Recovery {
       }
     }
     if (error) {
-      return Unavailable(
-          "cannot copy " + from + " to " + to + ": " + error.message() + "; nothing was changed",
-          "storage_io");
+      std::error_code ignored;
+      fs::remove(to, ignored);  // what there is of it would keep a full disk full
+      errno = error.value();
+      return PosixError("nothing was changed: cannot copy " + from + " to", to);
     }
     DELAYD_RETURN_IF_ERROR(SyncFile(to));
     DELAYD_RETURN_IF_ERROR(SyncFile(directory));
