@@ -418,9 +418,13 @@ std::vector<std::string> RecoveryReport::Lines() const {
   for (const Cut& cut : cuts) {
     std::string line = cut.file + (cut.copy.empty() ? ": would cut " : ": cut ") +
                        std::to_string(cut.bytes) + " bytes at byte " + std::to_string(cut.offset);
-    line += cut.batches_lost == 0
-                ? std::string(", the unanswered write that the last stop tore")
-                : ", with " + std::to_string(cut.batches_lost) + " acknowledged batches";
+    if (cut.batches_lost > 0) {
+      line += ", with " + std::to_string(cut.batches_lost) + " acknowledged batches";
+    } else if (lost_batches > 0) {  // in a later log
+      line += ", in which no batch is whole";
+    } else {
+      line += ", the unanswered write that the last stop tore";
+    }
     if (cut.copy.empty()) {
       lines.push_back(line + "; left as it is");
     } else {

@@ -110,6 +110,9 @@ TEST_F(RecoveryErrorsTest, AcceptedLossTakesTheNewerLogsAndReportsThemInOrder) {
   EXPECT_EQ(report.cuts[1].offset, 0U);
   EXPECT_EQ(fs::file_size(newer), 0U);
   EXPECT_EQ(report.lost_batches, ScanLog(whole.substr(half)).records);
+  EXPECT_EQ(report.cuts[0].batches_lost, 0U);
+  EXPECT_THAT(report.Lines(), Contains(HasSubstr("in which no batch is whole")));
+  EXPECT_THAT(report.Lines(), Not(Contains(HasSubstr("unanswered")))) << "what follows was written";
 }
 
 TEST_F(RecoveryErrorsTest, WhatCannotBeReadIsNamed) {
