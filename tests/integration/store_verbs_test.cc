@@ -248,6 +248,19 @@ TEST(RecoverVerbTest, P9AStoreThatAnEarlierOneLeftShutIsNotCalledWell) {
   EXPECT_TRUE(daemon.Start());
 }
 
+// delayctl beside a delayd that is killed when it has told the loss, and is not done.
+TEST(RecoverVerbTest, P9ARecoveryThatWasKilledIsNotTakenForDone) {
+  const TempDir dir;
+  fs::copy_file(DelayctlPath(), dir.Sub("delayctl"));
+  const std::string result = protocol::StoreLineToJson(protocol::RecoverResult{.changed = true});
+  std::ofstream(dir.Sub("delayd")) << "#!/bin/sh\necho '" << result << "'\nkill -9 $$\n";
+  fs::permissions(dir.Sub("delayd"), fs::perms::owner_all);
+  const ProcessResult told = RunProcess(
+      {.argv = {dir.Sub("delayctl"), "recover", "--data-dir", dir.path(), "--accept-loss"}});
+  EXPECT_EQ(told.exit_code, 1);
+  EXPECT_THAT(told.err, HasSubstr("delayd ended with signal 9 before it was done; run it again"));
+}
+
 TEST(RecoverVerbTest, FilesOfAnotherOwnerStayTheirs) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "only root may act for another owner";
