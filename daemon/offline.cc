@@ -143,9 +143,8 @@ Status Describe(const storage::RecoveryReport& report,
   result->revived = std::move(loss.revived);
   if (loss.unread > 0) {
     result->lists_complete = false;
-    result->notes.push_back(
-        std::to_string(loss.unread) +
-        " jobs of what is lost are in no list: their index rows cannot be read");
+    result->notes.push_back(std::to_string(loss.unread) +
+                            " jobs of what is lost are in no list: their rows cannot be read");
   }
   return OkStatus();
 }

@@ -366,20 +366,34 @@ Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryRepor
 
 namespace {
 
-// By its index row; nothing when that cannot be read.
-StatusOr<std::optional<bool>> IsThere(JobId id, const JobReader& store) {
+// The row to which the job's index row leads; kNotFound when there is none, or the job has
+// finished.
+Status FindRecord(JobId id, const JobReader& store) {
   const std::string key = IndexKey(id);
   std::string value;
-  const Status got = store.Get(Table::kIndex, key, &value);
-  if (got.code() == StatusCode::kNotFound) {
-    return std::optional(false);
+  DELAYD_RETURN_IF_ERROR(store.Get(Table::kIndex, key, &value));
+  DELAYD_ASSIGN_OR_RETURN(const IndexRecord place, DecodeIndexRecord(key, value));
+  switch (place.place) {
+    case IndexRecord::Place::kTimers:
+      return store.Get(Table::kTimers, TimerKey(place.at, id), &value);
+    case IndexRecord::Place::kDead:
+      return store.Get(Table::kDead, DeadKey(place.queue, place.at, id), &value);
+    case IndexRecord::Place::kDone:
+      break;
   }
-  const auto place = got.ok() ? DecodeIndexRecord(key, value) : StatusOr<IndexRecord>(got);
-  if (place.status().code() == StatusCode::kDataLoss) {
+  return NotFound("it has finished");
+}
+
+// Nothing when that cannot be read.
+StatusOr<std::optional<bool>> IsThere(JobId id, const JobReader& store) {
+  const Status found = FindRecord(id, store);
+  if (found.code() == StatusCode::kDataLoss) {
     return std::optional<bool>();
   }
-  DELAYD_RETURN_IF_ERROR(place.status());
-  return std::optional(place->place != IndexRecord::Place::kDone);
+  if (found.code() != StatusCode::kNotFound) {
+    DELAYD_RETURN_IF_ERROR(found);
+  }
+  return std::optional(found.ok());
 }
 
 }  // namespace
