@@ -143,6 +143,10 @@ StatusOr<StoreLine> RunStoreTool(const std::vector<std::string>& flags,
   if (const auto* problem = std::get_if<Status>(&*last)) {
     return *problem;
   }
+  // What it said last is the result, and not yet the end of its work.
+  if (end.starts_with("signal")) {
+    return Internal("delayd ended with " + end + " before it was done; run it again");
+  }
   return *std::move(last);
 }
 

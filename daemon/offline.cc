@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/crash_point.h"
 #include "daemon/exit_codes.h"
 #include "daemon/store_admin.h"
 #include "protocol/store_json.h"
+#include "storage/data_dir.h"
 #include "storage/loss_account.h"
 #include "storage/marks_after_loss.h"
 #include "storage/recovery.h"
@@ -141,9 +143,8 @@ Status Describe(const storage::RecoveryReport& report,
   result->revived = std::move(loss.revived);
   if (loss.unread > 0) {
     result->lists_complete = false;
-    result->notes.push_back(
-        std::to_string(loss.unread) +
-        " jobs of what is lost are in no list: their index rows cannot be read");
+    result->notes.push_back(std::to_string(loss.unread) +
+                            " jobs of what is lost are in no list: their rows cannot be read");
   }
   return OkStatus();
 }
@@ -154,6 +155,8 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
   const auto store = storage::OpenRocksJobReader({.path = data_dir, .accept_loss = true}, &report);
   if (store.ok()) {
     DELAYD_RETURN_IF_ERROR(Describe(report, **store, &result));
+    // Whatever an earlier recovery gave up: until one is done no start goes on.
+    result.damaged |= report.begun_before != storage::RecoveryReport::Begun::kNo;
     return result;
   }
   if (report.lost_batches == 0) {
@@ -185,6 +188,7 @@ Status MendTables(storage::JobStore* store, std::vector<std::string>* notes) {
   return OkStatus();
 }
 
+// RECOVERY stays until the loss has been told: killed before, the next run tells it.
 StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
   storage::RecoveryReport report;
   RecoverResult result;
@@ -195,14 +199,21 @@ StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
   // Whether or not a loss was found: where a whole log is missing nothing else tells.
   std::vector<std::string> notes;
   DELAYD_RETURN_IF_ERROR(storage::RaiseMarksAfterLoss(report, store.get(), &notes));
+  DELAYD_CRASH_POINT("recover/marks_raised");
   DELAYD_RETURN_IF_ERROR(MendTables(store.get(), &notes));
+  DELAYD_CRASH_POINT("recover/mended");
   DELAYD_RETURN_IF_ERROR(Describe(report, *store, &result));
   result.lists_complete = result.lists_complete && notes.empty();
   result.notes.insert(result.notes.end(), notes.begin(), notes.end());
   result.changed = true;
-  DELAYD_RETURN_IF_ERROR(storage::EndRecovery(data_dir));
   DELAYD_RETURN_IF_ERROR(store->Close());
   return result;
+}
+
+// The closed store has given the lock up.
+Status EndRecovery(const std::string& data_dir) {
+  DELAYD_ASSIGN_OR_RETURN(const auto locked, storage::DataDir::Acquire(data_dir));
+  return storage::EndRecovery(data_dir);
 }
 
 }  // namespace
@@ -231,6 +242,10 @@ int RecoverOffline(const std::string& data_dir, bool accept_loss) {
     return Refuse(result.status());
   }
   Print(*result);
+  DELAYD_CRASH_POINT("recover/told");
+  if (const Status status = result->changed ? EndRecovery(data_dir) : OkStatus(); !status.ok()) {
+    return Refuse(status);
+  }
   return result->damaged && !result->changed ? kExitFailed : kExitOk;
 }
 

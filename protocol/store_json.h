@@ -43,7 +43,8 @@ struct VerifyResult {
 
 // What damage to the logs has cost, or would cost.
 struct RecoverResult {
-  bool damaged = false;       // acknowledged changes are lost
+  // Acknowledged changes are lost, or an earlier recovery that was cut short keeps the store shut.
+  bool damaged = false;
   bool changed = false;       // the loss was accepted: the store can be opened again
   uint64_t lost_batches = 0;  // that can be read; beside them at least one that cannot
   // The lists below name every job: only where nothing is damaged, since a damaged batch cannot be

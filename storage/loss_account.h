@@ -1,5 +1,5 @@
 // storage/loss_account.h — the file RECOVERY in a data directory: what a recovery gives up, from
-// before it cuts the first log until the tables are mended.
+// before it cuts the first log until the tables are mended and the loss was told.
 //
 // What:    a log that has been cut tells nothing any more, and tables and marks agree again only
 //          when the last step is done. While the file is there no ordinary open may go on; a
@@ -26,7 +26,7 @@ Status AddEarlierLoss(const std::string& directory, RecoveryReport* report);
 // Durable when it returns: from now on only a recovery opens the store.
 Status BeginRecovery(const std::string& directory, const RecoveryReport& report);
 
-// The tables are mended, durably. Once more it does no harm.
+// The tables are mended, durably, and the loss was told. Once more it does no harm.
 Status EndRecovery(const std::string& directory);
 
 }  // namespace delayd::storage

@@ -223,6 +223,7 @@ class Recovery {
     }
     if (repair_ == LogRepair::kAcceptLoss) {
       DELAYD_RETURN_IF_ERROR(BeginRecovery(directory_, *report_));
+      DELAYD_CRASH_POINT("recovery/begun");
     }
     for (auto log = damaged.rbegin(); log != damaged.rend(); ++log) {
       DELAYD_RETURN_IF_ERROR(Cut(*log, log->scan.records_behind));
@@ -316,9 +317,10 @@ class Recovery {
       }
     }
     if (error) {
-      return Unavailable(
-          "cannot copy " + from + " to " + to + ": " + error.message() + "; nothing was changed",
-          "storage_io");
+      std::error_code ignored;
+      fs::remove(to, ignored);  // what there is of it would keep a full disk full
+      errno = error.value();
+      return PosixError("nothing was changed: cannot copy " + from + " to", to);
     }
     DELAYD_RETURN_IF_ERROR(SyncFile(to));
     DELAYD_RETURN_IF_ERROR(SyncFile(directory));
@@ -364,20 +366,34 @@ Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryRepor
 
 namespace {
 
-// By its index row; nothing when that cannot be read.
-StatusOr<std::optional<bool>> IsThere(JobId id, const JobReader& store) {
+// The row to which the job's index row leads; kNotFound when there is none, or the job has
+// finished.
+Status FindRecord(JobId id, const JobReader& store) {
   const std::string key = IndexKey(id);
   std::string value;
-  const Status got = store.Get(Table::kIndex, key, &value);
-  if (got.code() == StatusCode::kNotFound) {
-    return std::optional(false);
+  DELAYD_RETURN_IF_ERROR(store.Get(Table::kIndex, key, &value));
+  DELAYD_ASSIGN_OR_RETURN(const IndexRecord place, DecodeIndexRecord(key, value));
+  switch (place.place) {
+    case IndexRecord::Place::kTimers:
+      return store.Get(Table::kTimers, TimerKey(place.at, id), &value);
+    case IndexRecord::Place::kDead:
+      return store.Get(Table::kDead, DeadKey(place.queue, place.at, id), &value);
+    case IndexRecord::Place::kDone:
+      break;
   }
-  const auto place = got.ok() ? DecodeIndexRecord(key, value) : StatusOr<IndexRecord>(got);
-  if (place.status().code() == StatusCode::kDataLoss) {
+  return NotFound("it has finished");
+}
+
+// Nothing when that cannot be read.
+StatusOr<std::optional<bool>> IsThere(JobId id, const JobReader& store) {
+  const Status found = FindRecord(id, store);
+  if (found.code() == StatusCode::kDataLoss) {
     return std::optional<bool>();
   }
-  DELAYD_RETURN_IF_ERROR(place.status());
-  return std::optional(place->place != IndexRecord::Place::kDone);
+  if (found.code() != StatusCode::kNotFound) {
+    DELAYD_RETURN_IF_ERROR(found);
+  }
+  return std::optional(found.ok());
 }
 
 }  // namespace
@@ -416,9 +432,13 @@ std::vector<std::string> RecoveryReport::Lines() const {
   for (const Cut& cut : cuts) {
     std::string line = cut.file + (cut.copy.empty() ? ": would cut " : ": cut ") +
                        std::to_string(cut.bytes) + " bytes at byte " + std::to_string(cut.offset);
-    line += cut.batches_lost == 0
-                ? std::string(", the unanswered write that the last stop tore")
-                : ", with " + std::to_string(cut.batches_lost) + " acknowledged batches";
+    if (cut.batches_lost > 0) {
+      line += ", with " + std::to_string(cut.batches_lost) + " acknowledged batches";
+    } else if (lost_batches > 0) {  // in a later log
+      line += ", in which no batch is whole";
+    } else {
+      line += ", the unanswered write that the last stop tore";
+    }
     if (cut.copy.empty()) {
       lines.push_back(line + "; left as it is");
     } else {

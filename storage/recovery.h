@@ -65,7 +65,7 @@ struct LossByJob {
   std::vector<JobId> gone;     // enqueued in what was lost: they are not there any more
   std::vector<JobId> older;    // changed in what was lost: they are as they were before
   std::vector<JobId> revived;  // acked or cancelled in what was lost: they are there again
-  uint64_t unread = 0;         // in no list: their index rows cannot be read
+  uint64_t unread = 0;         // in no list: their rows cannot be read
 };
 
 // `store` is the store without what was lost. Each job stands in one list at most, by id.

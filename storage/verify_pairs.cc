@@ -149,14 +149,15 @@ void PairCheck::IndexOfJob(const JobRow& job) {
   if (!place.ok()) {
     RebuildIndex(job.record.id, std::string(place.status().message()), key, should_be);
   } else if (!SamePlace(*place, job.Place())) {
-    // Which of the two places is right cannot be derived when both hold a record.
     const std::string what = JobName(job.record.id) + ": its record is in " +
                              PlaceName(job.Place()) + ", and its index row says " +
                              PlaceName(*place);
     const Found other = Find(job.record.id);
-    if (other.unread || other.job.has_value()) {
-      findings_->Add(Table::kIndex,
-                     what + (other.unread ? ", which cannot be read" : ", where there is another"));
+    if (other.unread) {
+      findings_->Add(Table::kIndex, what + ", which cannot be read");
+    } else if (other.job.has_value()) {
+      // Each is the job as it was at some time; both would be handed out.
+      findings_->AddSuperfluous(job.table, what + ", where there is another", job.key);
     } else {
       RebuildIndex(job.record.id, what, key, should_be);
     }

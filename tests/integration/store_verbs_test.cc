@@ -14,6 +14,8 @@
 #include "protocol/client.h"
 #include "protocol/store_json.h"
 #include "storage/keys.h"
+#include "storage/loss_account.h"
+#include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 #include "tests/support/daemon.h"
 
@@ -24,6 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // The daemon's newest log, without which nothing of the last life is there.
 fs::path NewestLog(const std::string& data_dir) {
@@ -223,6 +226,39 @@ TEST(RecoverVerbTest, P9DamageIsShownFirstAndGivenUpOnlyAtTheOperatorsWord) {
   ASSERT_TRUE(daemon.Start());
   EXPECT_EQ(Ids(&daemon), (std::set<std::string>{kept, acked}));
   EXPECT_THAT(daemon.CtlOk({"verify"}), HasSubstr("whole"));
+}
+
+// Killed when it had begun, on a store that had lost nothing.
+TEST(RecoverVerbTest, P9AStoreThatAnEarlierOneLeftShutIsNotCalledWell) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  ASSERT_TRUE(storage::BeginRecovery(daemon.data_dir(), {}).ok());
+  EXPECT_EQ(daemon.StartExpectingFailure().exit_code, 5);
+
+  const ProcessResult result = daemon.Ctl({"recover", "--data-dir", daemon.data_dir()});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, Not(HasSubstr("nothing acknowledged is lost")));
+  EXPECT_THAT(result.out, HasSubstr("an earlier recovery was cut short"));
+  EXPECT_THAT(result.out, HasSubstr("--accept-loss"));
+
+  EXPECT_THAT(daemon.CtlOk({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"}),
+              HasSubstr("nothing acknowledged is lost"));
+  EXPECT_TRUE(daemon.Start());
+}
+
+// delayctl beside a delayd that is killed when it has told the loss, and is not done.
+TEST(RecoverVerbTest, P9ARecoveryThatWasKilledIsNotTakenForDone) {
+  const TempDir dir;
+  fs::copy_file(DelayctlPath(), dir.Sub("delayctl"));
+  const std::string result = protocol::StoreLineToJson(protocol::RecoverResult{.changed = true});
+  std::ofstream(dir.Sub("delayd")) << "#!/bin/sh\necho '" << result << "'\nkill -9 $$\n";
+  fs::permissions(dir.Sub("delayd"), fs::perms::owner_all);
+  const ProcessResult told = RunProcess(
+      {.argv = {dir.Sub("delayctl"), "recover", "--data-dir", dir.path(), "--accept-loss"}});
+  EXPECT_EQ(told.exit_code, 1);
+  EXPECT_THAT(told.err, HasSubstr("delayd ended with signal 9 before it was done; run it again"));
 }
 
 TEST(RecoverVerbTest, FilesOfAnotherOwnerStayTheirs) {

@@ -187,7 +187,8 @@ TEST_P(UnevenLossTest, P9ARecoveryThatWasKilledIsDoneBeforeTheNextStart) {
   ASSERT_TRUE(loss.ok());
   EXPECT_TRUE(loss->damaged);
   EXPECT_GE(loss->lost_batches, 2U);
-  EXPECT_THAT(GetParam() == Table::kMeta ? loss->gone : loss->older, Contains(JobId{kLostId}));
+  // An index row alone is no job.
+  EXPECT_THAT(GetParam() == Table::kTimers ? loss->older : loss->gone, Contains(JobId{kLostId}));
   ASSERT_TRUE(daemon_.Start());
   EXPECT_GE(std::stoull(daemon_.CtlOk({"enqueue", "--in", "1h", "x"})), kLostIdMark);
 }

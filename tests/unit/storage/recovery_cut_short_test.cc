@@ -111,6 +111,23 @@ TEST_F(RecoveryCutShortTest, P9WhereNothingCouldBeCopiedNothingIsBegun) {
   EXPECT_THAT(Open().status().message(), HasSubstr(fs::path(log).filename().string()));
 }
 
+TEST_F(RecoveryCutShortTest, P9ACopyThatFindsNoRoomIsTakenAwayAndNothingIsBegun) {
+  DamageMiddle();
+  const std::string log = Log();
+  const std::string damaged = ReadFile(log);
+  const std::string copy = path() + "/damaged/" + fs::path(log).filename().string() + "." +
+                           std::to_string(*ScanLog(damaged).damaged_at);
+  fs::create_directory(path() + "/damaged");
+  fs::create_symlink("/dev/full", copy);
+  const Status full = Open(true).status();
+  EXPECT_EQ(full.reason(), "disk_full");
+  EXPECT_THAT(full.message(), HasSubstr("free some space"));
+  EXPECT_FALSE(fs::exists(fs::symlink_status(copy)));
+  EXPECT_EQ(ReadFile(log), damaged);
+  EXPECT_FALSE(fs::exists(account()));
+  EXPECT_TRUE(Open(true).ok()) << "when there is room";
+}
+
 TEST_F(RecoveryCutShortTest, P9AnAccountThatMakesNoSenseIsToldAndKeepsTheStoreShut) {
   DamageMiddle();
   ASSERT_TRUE(Open(true).ok());

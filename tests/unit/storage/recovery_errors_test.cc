@@ -4,6 +4,7 @@
 #include <spawn.h>
 #include <unistd.h>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -110,6 +111,9 @@ TEST_F(RecoveryErrorsTest, AcceptedLossTakesTheNewerLogsAndReportsThemInOrder) {
   EXPECT_EQ(report.cuts[1].offset, 0U);
   EXPECT_EQ(fs::file_size(newer), 0U);
   EXPECT_EQ(report.lost_batches, ScanLog(whole.substr(half)).records);
+  EXPECT_EQ(report.cuts[0].batches_lost, 0U);
+  EXPECT_THAT(report.Lines(), Contains(HasSubstr("in which no batch is whole")));
+  EXPECT_THAT(report.Lines(), Not(Contains(HasSubstr("unanswered")))) << "what follows was written";
 }
 
 TEST_F(RecoveryErrorsTest, WhatCannotBeReadIsNamed) {
@@ -219,19 +223,29 @@ TEST_F(RecoveryErrorsTest, ReportsOfManyLostJobsAndOfStaleNotes) {
                           AllOf(HasSubstr("reached batch 9"), HasSubstr("is at batch 4"))));
 }
 
-// What is left of a store: index rows of jobs 1 and 2, and of 5, which had finished before.
-class IndexRows final : public JobReader {
+// What is left of a store: jobs 1, waiting, and 2, dead; the index rows of 5, which had finished
+// before, and of 6 and 7, whose records are lost.
+class RowsLeft final : public JobReader {
  public:
-  Status Get(Table /*table*/, std::string_view key, std::string* value) const override {
+  Status Get(Table table, std::string_view key, std::string* value) const override {
     if (broken) {
       return Unavailable("the disk is gone");
     }
-    const auto id = ParseIndexKey(key);
-    if (!id.ok() || (*id != JobId{1} && *id != JobId{2} && *id != JobId{5})) {
+    if (table != Table::kIndex) {
+      const bool is_there = (table == Table::kTimers && key == TimerKey({}, JobId{1})) ||
+                            (table == Table::kDead && key == DeadKey({}, {}, JobId{2}));
+      return is_there ? OkStatus() : NotFound("no row");
+    }
+    const std::map<JobId, IndexRecord::Place> rows = {{JobId{1}, IndexRecord::Place::kTimers},
+                                                      {JobId{2}, IndexRecord::Place::kDead},
+                                                      {JobId{5}, IndexRecord::Place::kDone},
+                                                      {JobId{6}, IndexRecord::Place::kTimers},
+                                                      {JobId{7}, IndexRecord::Place::kDead}};
+    const auto row = rows.find(*ParseIndexKey(key));
+    if (row == rows.end()) {
       return NotFound("no row");
     }
-    using Place = IndexRecord::Place;
-    *value = EncodeIndexRecord(key, {.place = *id == JobId{5} ? Place::kDone : Place::kTimers});
+    *value = EncodeIndexRecord(key, {.place = row->second});
     value->resize(value->size() - (damaged ? 1 : 0));
     return OkStatus();
   }
@@ -248,22 +262,23 @@ class IndexRows final : public JobReader {
 };
 
 TEST(LossByJobTest, P9EachJobOfALossIsToldWhatBecameOfIt) {
-  IndexRows store;
+  RowsLeft store;
   RecoveryReport report;
-  report.lost_jobs = {JobId{4}, JobId{3}, JobId{1}, JobId{3}, JobId{2}};
-  report.ended_jobs = {JobId{4}, JobId{2}, JobId{2}, JobId{5}};
+  report.lost_jobs = {JobId{4}, JobId{3}, JobId{1}, JobId{3}, JobId{2}, JobId{6}};
+  report.ended_jobs = {JobId{4}, JobId{2}, JobId{2}, JobId{5}, JobId{7}};
   const auto loss = SortLostJobs(report, store);
   ASSERT_TRUE(loss.ok());
   EXPECT_THAT(loss->older, ElementsAre(JobId{1}));
   EXPECT_THAT(loss->revived, ElementsAre(JobId{2})) << "5 was forgotten in what was lost";
-  EXPECT_THAT(loss->gone, ElementsAre(JobId{3})) << "4 came and ended in what was lost";
+  EXPECT_THAT(loss->gone, ElementsAre(JobId{3}, JobId{6}))
+      << "4 came and ended in what was lost; an index row alone is no job";
   EXPECT_EQ(loss->unread, 0U);
   store.damaged = true;
   const auto part = SortLostJobs(report, store);
   ASSERT_TRUE(part.ok());
   EXPECT_THAT(part->gone, ElementsAre(JobId{3}));
   EXPECT_TRUE(part->older.empty() && part->revived.empty());
-  EXPECT_EQ(part->unread, 3U) << "1, 2 and 5, whose rows are there and damaged";
+  EXPECT_EQ(part->unread, 5U) << "1, 2, 5, 6 and 7, whose rows are there and damaged";
   store.broken = true;
   EXPECT_EQ(SortLostJobs(report, store).status().code(), StatusCode::kUnavailable);
   report.ended_jobs.clear();
