@@ -112,7 +112,7 @@ class HttpApi {
                         "some, or raise it",
                         "too_many_connections")),
         false,
-        true,
+        "close",
         &no_room_);
   }
 
