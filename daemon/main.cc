@@ -115,7 +115,7 @@ class HttpApi {
                         "some, or raise it",
                         "too_many_connections")),
         false,
-        true,
+        "close",
         &no_room_);
   }
 

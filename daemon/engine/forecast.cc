@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <queue>
 #include <string>
 #include <utility>
 
@@ -43,28 +44,55 @@ class RowEstimate {
   RowEstimate(Scan scan, std::function<bool(const TimerPlace&)> counts, JobId id_end)
       : scan_(std::move(scan)), counts_(std::move(counts)), id_end_(ToInt(id_end)) {}
 
-  Status Count(TimerPlace from, WallTime to, size_t rows_max, ForecastView::Step* step) {
-    DELAYD_ASSIGN_OR_RETURN(const Look whole, LookAt(from, to, rows_max / 2));
-    if (whole.is_whole) {
-      step->count += whole.counted;
+  // Counts up to `rows_max` rows; what is behind them is guessed to be as dense.
+  Status Add(const TimerPlace& from, WallTime to, size_t rows_max, ForecastView::Step* step) {
+    DELAYD_ASSIGN_OR_RETURN(const Look look, LookAt(from, to, rows_max));
+    step->count += look.counted;
+    if (look.is_whole) {
       return OkStatus();
     }
-    step->approximate = true;
-    double total = 0;
-    const Millis length = (to - from.first) / kParts;
-    for (int part = 0; part < kParts; ++part) {
-      const WallTime end = part + 1 == kParts ? to : from.first + length;
-      DELAYD_ASSIGN_OR_RETURN(const double rows, Walk(from, end, rows_max / 2 / kParts / kLooks));
-      total += rows;
-      from = {end, JobId{}};
+    TimerPlace next = {look.last.first, JobId{ToInt(look.last.second) + 1}};
+    if (look.first.first == look.last.first) {
+      // All at one moment, as jobs of midnight are: that moment stands for itself only.
+      DELAYD_ASSIGN_OR_RETURN(const double rest, RestOfMoment(look, to));
+      step->count += static_cast<uint64_t>(rest + 0.5);
+      step->approximate = true;
+      next = {look.last.first + Millis(1), JobId{}};
     }
-    step->count += static_cast<uint64_t>(total + 0.5);
+    const auto walked =
+        static_cast<double>(std::max<int64_t>((next.first - from.first).count(), 1));
+    const auto left = static_cast<double>((to - next.first).count());
+    guesses_.push({static_cast<double>(look.counted) * left / walked, next, to, step});
+    return OkStatus();
+  }
+
+  // Looks into the middle of what is guessed to be most, again and again: a burst is then found to
+  // be one, whatever length of time it was taken to stand for. Adds the guesses that remain.
+  Status Finish() {
+    for (size_t i = 0; i < kGuessesMax && !guesses_.empty(); ++i) {
+      const Guess guess = guesses_.top();
+      guesses_.pop();
+      const WallTime middle = guess.from.first + (guess.to - guess.from.first) / 2;
+      if (middle > guess.from.first) {
+        DELAYD_RETURN_IF_ERROR(Add(guess.from, middle, kLookRows, guess.step));
+        DELAYD_RETURN_IF_ERROR(Add({middle, JobId{}}, guess.to, kLookRows, guess.step));
+      } else {
+        DELAYD_RETURN_IF_ERROR(Add(guess.from, guess.to, kLookRows, guess.step));
+      }
+    }
+    for (; !guesses_.empty(); guesses_.pop()) {
+      guesses_.top().step->count += static_cast<uint64_t>(guesses_.top().rows + 0.5);
+      guesses_.top().step->approximate = true;
+    }
     return OkStatus();
   }
 
  private:
-  static constexpr int kParts = 4;
-  static constexpr int kLooks = 2;
+  static constexpr size_t kLookRows = 16;
+  static constexpr size_t kGuessesMax = 256;
+  static constexpr size_t kSearchSeeksMax = 53;  // each halves a range of ids
+  static_assert(limits::kJobIdMax >> kSearchSeeksMax == 0);
+  static_assert(kSearchSeeksMax <= limits::kForecastSeeksMax);
 
   struct Look {
     uint64_t rows = 0;
@@ -72,6 +100,16 @@ class RowEstimate {
     TimerPlace first;
     TimerPlace last;
     bool is_whole = true;  // there were no more
+  };
+
+  // How many rows there seem to be between two places.
+  struct Guess {
+    double rows;
+    TimerPlace from;
+    WallTime to;
+    ForecastView::Step* step;
+
+    bool operator<(const Guess& other) const { return rows < other.rows; }
   };
 
   StatusOr<Look> LookAt(const TimerPlace& from, WallTime to, size_t rows_max) const {
@@ -92,35 +130,16 @@ class RowEstimate {
     return look;
   }
 
-  // A few looks on the way; what they found stands for the whole way.
-  StatusOr<double> Walk(const TimerPlace& from, WallTime to, size_t rows_max) {
-    double total = 0;
-    TimerPlace at = from;
-    for (int i = 0; i < kLooks; ++i) {
-      DELAYD_ASSIGN_OR_RETURN(const Look look, LookAt(at, to, rows_max));
-      total += static_cast<double>(look.counted);
-      if (look.is_whole) {
-        return total;
-      }
-      at = {look.last.first, JobId{ToInt(look.last.second) + 1}};
-      if (look.first.first == look.last.first) {
-        // All at one moment, as jobs of midnight are: that moment stands for itself only.
-        DELAYD_ASSIGN_OR_RETURN(const double rest, RestOfMoment(look, to));
-        total += rest;
-        at = {look.last.first + Millis(1), JobId{}};
-      }
-    }
-    const auto walked = static_cast<double>(std::max<int64_t>((at.first - from.first).count(), 1));
-    return total * static_cast<double>((to - from.first).count()) / walked;
-  }
-
   // How many more are due in the very millisecond of `look`: its ids go on up to the last one there
-  // as densely as they were seen.
+  // as densely as they were seen. After too many of such searches: as many as there were so far.
   StatusOr<double> RestOfMoment(const Look& look, WallTime to) {
+    if (seeks_left_ < kSearchSeeksMax) {
+      return moments_ == 0 ? 0 : rest_of_moments_ / static_cast<double>(moments_);
+    }
     const WallTime at = look.last.first;
     uint64_t found = ToInt(look.last.second);
     uint64_t none_from = id_end_;
-    while (none_from - std::min(found, none_from) > 1 && seeks_left_ > 0) {
+    while (none_from - std::min(found, none_from) > 1) {
       --seeks_left_;
       const uint64_t middle = found + (none_from - found) / 2;
       DELAYD_ASSIGN_OR_RETURN(const Look beyond,
@@ -132,14 +151,20 @@ class RowEstimate {
       }
     }
     const auto span = static_cast<double>(ToInt(look.last.second) - ToInt(look.first.second) + 1);
-    return static_cast<double>(found - ToInt(look.last.second)) *
-           static_cast<double>(look.counted) / span;
+    const double rest = static_cast<double>(found - ToInt(look.last.second)) *
+                        static_cast<double>(look.counted) / span;
+    rest_of_moments_ += rest;
+    ++moments_;
+    return rest;
   }
 
   const Scan scan_;
   const std::function<bool(const TimerPlace&)> counts_;
   const uint64_t id_end_;
   size_t seeks_left_ = limits::kForecastSeeksMax;
+  double rest_of_moments_ = 0;
+  size_t moments_ = 0;
+  std::priority_queue<Guess> guesses_;
 };
 
 }  // namespace
@@ -194,9 +219,7 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     begin = {std::max(FirstOnDisk(), FirstKeyNotDue()), JobId{}};  // a queue lags behind
   }
   begin = std::max(begin, TimerPlace(view->steps.front().from, JobId{}));
-  const auto first = std::ranges::find_if(
-      view->steps, [&](const ForecastView::Step& step) { return begin.first < step.to; });
-  if (first == view->steps.end()) {
+  if (begin.first >= view->steps.back().to) {
     return OkStatus();
   }
   const auto scan =
@@ -228,13 +251,30 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     return !jobs_.Find(id) && !pending_.IsChanging(Table::kIndex, storage::IndexKey(id)) &&
            StateOnDisk(key_due, id) == JobState::kScheduled;
   };
+  // One by one in their order, as long as that may go on.
+  TimerPlace counted_to = {view->steps.back().to, JobId{}};
+  size_t rows = 0;
+  DELAYD_RETURN_IF_ERROR(scan(begin, counted_to.first, [&](const TimerPlace& place) {
+    if (rows == limits::kForecastRowsMax) {
+      counted_to = place;
+      return false;
+    }
+    ++rows;
+    if (waits_on_disk(place)) {
+      ++StepOf(view, StepLength(*view), place.first)->count;
+    }
+    return true;
+  }));
   RowEstimate estimate(scan, waits_on_disk, JobId{next_id_});
-  const auto steps = static_cast<size_t>(view->steps.end() - first);
-  for (auto step = first; step != view->steps.end(); ++step) {
-    const TimerPlace from = std::max(begin, TimerPlace(step->from, JobId{}));
+  const auto beyond = std::ranges::find_if(
+      view->steps, [&](const ForecastView::Step& step) { return counted_to.first < step.to; });
+  const auto steps = static_cast<size_t>(view->steps.end() - beyond);
+  for (auto step = beyond; step != view->steps.end(); ++step) {
+    const TimerPlace from = std::max(counted_to, TimerPlace(step->from, JobId{}));
     DELAYD_RETURN_IF_ERROR(
-        estimate.Count(from, step->to, limits::kForecastRowsMax / steps, &*step));
+        estimate.Add(from, step->to, limits::kForecastRowsMax / 2 / steps, &*step));
   }
+  DELAYD_RETURN_IF_ERROR(estimate.Finish());
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
     const auto head = storage::DecodeTimerHead(key, value);

@@ -22,7 +22,10 @@ Response ProblemResponse(int http_status, const Status& status) {
       .status = http_status, .content_type = "application/problem+json", .body = problem.Take()};
 }
 
-void AppendResponse(const Response& response, bool head_only, bool close, std::string* out) {
+void AppendResponse(const Response& response,
+                    bool head_only,
+                    std::string_view connection,
+                    std::string* out) {
   const auto header = [out](std::string_view name, std::string_view value) {
     out->append(name).append(": ").append(value).append("\r\n");
   };
@@ -50,8 +53,8 @@ void AppendResponse(const Response& response, bool head_only, bool close, std::s
   if (response.status == 429 || response.status == 503) {
     header("Retry-After", "1");
   }
-  if (close) {
-    header("Connection", "close");
+  if (!connection.empty()) {
+    header("Connection", connection);
   }
   out->append("\r\n");
   if (!head_only) {

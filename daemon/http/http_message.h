@@ -20,6 +20,7 @@ struct Request {
   std::string content_type;  // media type in lower case, without parameters; empty: none
   std::string body;
   bool keep_alive = true;
+  bool is_http_1_0 = false;    // then the client must be told that the connection stays open
   std::string authorization;   // the header, as it came; never logged
   std::string if_match;        // the header, as it came
   bool wants_minimal = false;  // Prefer: return=minimal
@@ -43,7 +44,11 @@ Response ProblemResponse(const Status& status);
 // A refusal on the level of HTTP itself, where no status code of ours says enough.
 Response ProblemResponse(int http_status, const Status& status);
 
-// With its head. `head_only` answers HEAD: the length is told, the body is not sent.
-void AppendResponse(const Response& response, bool head_only, bool close, std::string* out);
+// With its head. `head_only` answers HEAD: the length is told, the body is not sent. `connection`:
+// the header of that name; empty: none, by which one of HTTP/1.1 stays open.
+void AppendResponse(const Response& response,
+                    bool head_only,
+                    std::string_view connection,
+                    std::string* out);
 
 }  // namespace delayd::http

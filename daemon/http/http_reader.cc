@@ -201,6 +201,7 @@ Request HttpReader::TakeRequest() {
                   .content_type = MediaType(ToStd(message[field::content_type])),
                   .body = std::move(message.body()),
                   .keep_alive = parser_->request->keep_alive(),
+                  .is_http_1_0 = message.version() == 10,
                   .authorization = std::string(ToStd(message[field::authorization])),
                   .if_match = std::string(ToStd(message[field::if_match])),
                   .wants_minimal = ToStd(message[field::prefer]).find("return=minimal") !=

@@ -65,7 +65,9 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
     }
     continue_due_ = false;
     Request request = reader_.TakeRequest();
-    slots_.push_back({.head_only = request.method == "HEAD", .close = !request.keep_alive});
+    slots_.push_back({.head_only = request.method == "HEAD",
+                      .close = !request.keep_alive,
+                      .tells_keep_alive = request.is_http_1_0});
     ended_ = !request.keep_alive;
     if (!judged_) {
       Judge(request);  // it has no body
@@ -175,7 +177,10 @@ Session::Phase HttpSession::phase() const {
 
 void HttpSession::Fill(Slot* slot, const Response& response) {
   router_.Count(slot->route, response.status);
-  AppendResponse(response, slot->head_only, slot->close, &slot->text);
+  const std::string_view connection = slot->close              ? "close"
+                                      : slot->tells_keep_alive ? "keep-alive"
+                                                               : "";
+  AppendResponse(response, slot->head_only, connection, &slot->text);
   slot->answered = true;
   held_bytes_ += slot->text.size();
 }

@@ -66,6 +66,7 @@ class HttpSession final : public Session {
     ReplyForm form{};
     bool head_only = false;
     bool close = false;
+    bool tells_keep_alive = false;
     bool answered = false;
     bool large = false;
     bool waits = false;

@@ -101,6 +101,16 @@ TEST_F(HttpSessionTest, OldClientsAreClosedUnlessTheyAskOtherwise) {
   EXPECT_TRUE(session_.finished());
 }
 
+TEST_F(HttpSessionTest, OldClientsThatAskAreToldThatTheConnectionStaysOpen) {
+  Feed("GET /v1/jobs/1 HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n");
+  Answer(0);
+  EXPECT_THAT(TakeOutput(), HasSubstr("Connection: keep-alive\r\n"));
+  EXPECT_FALSE(session_.finished());
+  Feed(Get("/v1/jobs/1"));
+  Answer(1);
+  EXPECT_THAT(TakeOutput(), Not(HasSubstr("Connection:")));
+}
+
 TEST_F(HttpSessionTest, RefusedRequestIsAnsweredBehindTheOnesBeforeIt) {
   Feed(Get("/v1/jobs/1") + "NONSENSE\r\n\r\n" + Get("/v1/jobs/2"));
   ASSERT_EQ(requests_.size(), 1U);
