@@ -66,8 +66,7 @@ std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
         waiting_->count = static_cast<uint32_t>(command.count);
       }
       return OrderReserve(now);
-    case Verb::kReserveJob:
-      BecomeWorker();
+    case Verb::kReserveJob:  // a worker is who gets it
       waiting_ = Waiting{.tag = last_tag()};
       return engine::LeaseJob{.job = IdOf(command.id)};
     case Verb::kDelete:

@@ -87,6 +87,7 @@ bool BeanstalkSession::RenderReserved(Verb verb, const engine::Reply& reply, std
   if (!reply.status.ok()) {
     text->append(WordOf(reply.status));
   } else if (!leased->jobs.empty()) {
+    BecomeWorker();
     for (const JobView& job : leased->jobs) {
       reservations_.Add(*job.lease_token, job.lease_ends, job.lease);
     }

@@ -59,11 +59,13 @@ std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
   }
   // Between a start and the first turn what is new may overtake what is not loaded yet. And where
   // the answer to a hand-out before this one waits for its commit, that one is still to be seen.
+  // One that comes back for want of memory may stand behind others of its millisecond.
   const bool is_next = view.lease_token->sequence <= lease_sequence_ + 1;
   for (const auto& [id, other] : jobs_) {
+    const bool is_before =
+        other.place < job.place || (other.place == job.place && id < job.id && other.attempts == 0);
     if (waiter.settled && is_next && other.state == JobState::kReady &&
-        other.spec->queue == queue && other.priority <= job.priority &&
-        std::pair(other.place, id) < std::pair(job.place, job.id)) {
+        other.spec->queue == queue && other.priority <= job.priority && is_before) {
       return "job " + std::to_string(ToInt(id)) + " is before " + whose + " in queue " + queue;
     }
   }

@@ -481,7 +481,7 @@ TEST_F(BeanstalkSessionTest, WhatIsSentBehindAReserveIsBounded) {
 }
 
 TEST_F(BeanstalkSessionTest, StatsHaveTheirFieldsInTheirOrder) {
-  Send("put 5 0 9 1\r\na\r\nput 2000 0 9 1\r\nb\r\n");
+  Send("put 5 0 9 1\r\na\r\nput 2000 0 9 1\r\nb\r\nreserve-job 99\r\n");  // no worker yet
   const std::string stats = Send("stats\r\n");
   const char* const fields[] = {"current-jobs-urgent: 1",
                                 "current-jobs-ready: 2",
