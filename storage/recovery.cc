@@ -23,6 +23,7 @@
 #include "storage/loss_account.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
+#include "storage/record_row.h"
 
 #include <sys/stat.h>
 
@@ -373,15 +374,11 @@ Status FindRecord(JobId id, const JobReader& store) {
   std::string value;
   DELAYD_RETURN_IF_ERROR(store.Get(Table::kIndex, key, &value));
   DELAYD_ASSIGN_OR_RETURN(const IndexRecord place, DecodeIndexRecord(key, value));
-  switch (place.place) {
-    case IndexRecord::Place::kTimers:
-      return store.Get(Table::kTimers, TimerKey(place.at, id), &value);
-    case IndexRecord::Place::kDead:
-      return store.Get(Table::kDead, DeadKey(place.queue, place.at, id), &value);
-    case IndexRecord::Place::kDone:
-      break;
+  if (place.place == IndexRecord::Place::kDone) {
+    return NotFound("it has finished");
   }
-  return NotFound("it has finished");
+  const RecordRow row = RowOfRecord(place, id);
+  return store.Get(row.table, row.key, &value);
 }
 
 // Nothing when that cannot be read.

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "base/coding.h"
+#include "storage/record_row.h"
 #include "storage/verify_tables.h"
 
 namespace delayd::storage {
@@ -289,9 +290,8 @@ void PairCheck::JobOfIndex(std::string_view key, std::string_view value) {
 
 bool PairCheck::IsRecordMissing(JobId id, const IndexRecord& place) {
   std::string value;
-  return place.place == IndexRecord::Place::kTimers
-             ? Look(Table::kTimers, TimerKey(place.at, id), &value) == Row::kMissing
-             : Look(Table::kDead, DeadKey(place.queue, place.at, id), &value) == Row::kMissing;
+  const RecordRow row = RowOfRecord(place, id);
+  return Look(row.table, row.key, &value) == Row::kMissing;
 }
 
 void PairCheck::JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_view key) {
@@ -418,9 +418,7 @@ PairCheck::Found PairCheck::Find(JobId id) const {
   if (place->place == IndexRecord::Place::kDone) {
     return {.done = *place};
   }
-  const bool is_timer = place->place == IndexRecord::Place::kTimers;
-  const Table table = is_timer ? Table::kTimers : Table::kDead;
-  const std::string key = is_timer ? TimerKey(place->at, id) : DeadKey(place->queue, place->at, id);
+  const auto [table, key] = RowOfRecord(*place, id);
   if (const Row row = Look(table, key, &value); row != Row::kThere) {
     return {.unread = row == Row::kUnread, .missing = row == Row::kMissing};
   }

@@ -4,6 +4,7 @@
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
+#include "storage/record_row.h"
 
 namespace delayd::engine {
 
@@ -156,11 +157,7 @@ EngineCore::Located EngineCore::FinishedByKey(const storage::KeyRecord& record) 
 }
 
 StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located, size_t more) {
-  const bool dead = located.index.place == IndexRecord::Place::kDead;
-  const Table table = dead ? Table::kDead : Table::kTimers;
-  const storage::FixedKey key =
-      dead ? storage::DeadKey(located.index.queue, located.index.at, located.id)
-           : storage::TimerKey(located.index.at, located.id);
+  const auto [table, key] = storage::RowOfRecord(located.index, located.id);
   const Status got = more == 0
                          ? pending_.Get(table, key, &row_read_)
                          : pending_.GetInOrder(key, LatestKeyOfNow() + Millis(1), more, &row_read_);

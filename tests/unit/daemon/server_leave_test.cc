@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <functional>
 #include <future>
 #include <string>
@@ -16,6 +15,7 @@
 
 #include "daemon/server.h"
 #include "storage/memory_job_store.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/fake_engine.h"
 #include "tests/unit/daemon/socket_client.h"
 
@@ -66,9 +66,8 @@ class Holder final : public Session {
 };
 
 TEST(ServerLeaveTest, AJobOfAClientThatWentIsBackBeforeWhoSawItGoIsServed) {
-  std::string pattern = testing::TempDir() + "delayd_XXXXXX";
-  const std::string directory = ::mkdtemp(pattern.data());
-  const std::string path = directory + "/d.sock";
+  const testing::TempDir directory;
+  const std::string path = directory.Sub("d.sock");
   FakeEngine engine;
   storage::MemoryJobStore store;
   const SystemClock clock;
@@ -106,8 +105,6 @@ TEST(ServerLeaveTest, AJobOfAClientThatWentIsBackBeforeWhoSawItGoIsServed) {
   });
   EXPECT_EQ(given_back - engine.asked.begin(), 2);
   ASSERT_EQ(engine.asked.size(), 4U);
-  ::unlink((path + ".lock").c_str());
-  ::rmdir(directory.c_str());
 }
 
 }  // namespace

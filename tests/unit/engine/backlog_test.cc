@@ -271,6 +271,14 @@ TEST(BacklogTest, P10RoomForAQueueThatHasNothingInMemoryIsMadeInSteps) {
   EXPECT_EQ(harness.LeaseNow(1, "soon").size(), 1U);
 }
 
+// q0 to q29.
+void FillThirtyQueues(EngineHarness* harness, size_t jobs) {
+  for (int queue = 0; queue < 30; ++queue) {
+    harness->Send(Enqueue{std::vector<JobSpec>(jobs, For("q" + std::to_string(queue), 0s))});
+    harness->Turn();
+  }
+}
+
 class CountsPagesOfQueues final : public ReadsThrough {
  public:
   using ReadsThrough::ReadsThrough;
@@ -289,10 +297,7 @@ class CountsPagesOfQueues final : public ReadsThrough {
 // Each page of a lagging queue walks them all.
 TEST(BacklogTest, P10WhatIsUnderWayIsNotWalkedForEveryQueueInOneTurn) {
   EngineHarness filled(kTenJobs);
-  for (int queue = 0; queue < 30; ++queue) {
-    filled.Send(Enqueue{std::vector<JobSpec>(40, For("q" + std::to_string(queue), 0s))});
-    filled.Turn();
-  }
+  FillThirtyQueues(&filled, 40);
   const CountsPagesOfQueues reader(filled.store());
   auto loaded = Engine::Load(
       {.boot_id = kBootId, .horizon = 1min, .memory_jobs_max = 600}, reader, filled.now());
@@ -344,10 +349,7 @@ class OneBadScan final : public ReadsThrough {
 // More queues than memory has room for: which row comes next on disk is only good to know.
 TEST(BacklogTest, P3AScanThatFailsEndsTheEngineOrMakesNoJobLate) {
   EngineHarness filled(kTenJobs);
-  for (int queue = 0; queue < 30; ++queue) {
-    filled.Send(Enqueue{std::vector<JobSpec>(3, For("q" + std::to_string(queue), 0s))});
-    filled.Turn();
-  }
+  FillThirtyQueues(&filled, 3);
   filled.EnqueueOk(For("later", 1h));
   filled.Wait(1s);
   int survived = 0;
