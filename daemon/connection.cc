@@ -30,49 +30,38 @@ Connection::Connection(boost::asio::io_context* io,
       output_since_(now) {}
 
 void Connection::ArmRead(const Ready& ready) {
-  if (read_armed_ || gone_ || input_ended_) {
-    return;
+  if (!read_armed_ && !gone_ && !input_ended_) {
+    Wait(Stream::wait_read, &Connection::read_armed_, ready);
   }
-  read_armed_ = true;
-  stream_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                     [self = shared_from_this(), &ready](const boost::system::error_code& error) {
-                       self->read_armed_ = false;
-                       if (!error && !self->gone_) {
-                         ready(self);
-                       }
-                     });
 }
 
 void Connection::ArmWrite(const Ready& ready) {
-  if (write_armed_ || gone_) {
-    return;
+  if (!write_armed_ && !gone_) {
+    Wait(Stream::wait_write, &Connection::write_armed_, ready);
   }
-  write_armed_ = true;
-  stream_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
-                     [self = shared_from_this(), &ready](const boost::system::error_code& error) {
-                       self->write_armed_ = false;
-                       if (!error && !self->gone_) {
-                         ready(self);
-                       }
-                     });
 }
 
 void Connection::ArmHangup(const Ready& ready) {
-  if (hangup_armed_ || hung_up_ || gone_ || input_ended_) {
-    return;
+  if (!hangup_armed_ && !hung_up_ && !gone_ && !input_ended_) {
+    Wait(Stream::wait_error, &Connection::hangup_armed_, ready);
   }
-  hangup_armed_ = true;
-  stream_.async_wait(boost::asio::posix::stream_descriptor::wait_error,
-                     [self = shared_from_this(), &ready](const boost::system::error_code& error) {
-                       self->hangup_armed_ = false;
-                       if (error || self->gone_) {
-                         return;
-                       }
-                       self->NoteHangup();
-                       if (self->hung_up_) {  // else it was urgent data, which nobody wants
-                         ready(self);
-                       }
-                     });
+}
+
+void Connection::Wait(Stream::wait_type what, bool Connection::*armed, const Ready& ready) {
+  this->*armed = true;
+  stream_.async_wait(what, [self = shared_from_this(), what, armed, &ready](const auto& error) {
+    *self.*armed = false;
+    if (error || self->gone_) {
+      return;
+    }
+    if (what == Stream::wait_error) {
+      self->NoteHangup();
+      if (!self->hung_up_) {
+        return;  // it was urgent data, which nobody wants
+      }
+    }
+    ready(self);
+  });
 }
 
 void Connection::Read(std::span<char> buffer) {

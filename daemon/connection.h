@@ -91,10 +91,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<BootTime> queued_deadline;
 
  private:
+  using Stream = boost::asio::posix::stream_descriptor;
+
+  void Wait(Stream::wait_type what, bool Connection::*armed, const Ready& ready);
   void NoteHangup();
   void Fail();
 
-  boost::asio::posix::stream_descriptor stream_;
+  Stream stream_;
   std::unique_ptr<Session> session_;
   const ConnectionTimeouts* timeouts_;
   bool read_armed_ = false;
