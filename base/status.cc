@@ -32,12 +32,22 @@ std::string_view StatusCodeName(StatusCode code) {
   DELAYD_CHECK(false);
 }
 
+Status::Status(StatusCode code, std::string message, std::string_view reason)
+    : failure_(std::make_unique<const Failure>(
+          Failure{.code = code,
+                  .reason = reason.empty() ? StatusCodeName(code) : reason,
+                  .message = std::move(message)})) {
+  DELAYD_CHECK(code != StatusCode::kOk);
+}
+
+const std::string& Status::message() const {
+  static const std::string kNone;
+  return ok() ? kNone : failure_->message;
+}
+
 Status Status::WithContext(std::string_view context) const {
-  Status result = *this;
-  if (!ok()) {
-    result.message_ = std::string(context) + ": " + message_;
-  }
-  return result;
+  return ok() ? Status()
+              : Status(code(), std::string(context) + ": " + message(), failure_->reason);
 }
 
 Status InvalidArgument(std::string message, std::string_view reason) {
