@@ -430,28 +430,28 @@ ServerFigures Server::Loop::Figures(const Now& now) const {
 
 void Server::Loop::DeliverReplies() {
   for (engine::Reply& reply : engine_->TakeReplies()) {
-    DeliverReply(std::move(reply));
+    DeliverReply(&reply);
   }
 }
 
-void Server::Loop::DeliverReply(engine::Reply reply) {
-  const auto found = pending_.find(reply.request);
+void Server::Loop::DeliverReply(engine::Reply* reply) {
+  const auto found = pending_.find(reply->request);
   if (found == pending_.end()) {
     return;  // its client has gone
   }
   const Pending pending = std::move(found->second);
   pending_.erase(found);
-  if (auto* stats = std::get_if<engine::StatsView>(&reply.body);
+  if (auto* stats = std::get_if<Indirect<engine::StatsView>>(&reply->body);
       stats != nullptr && options_.trusted_clock != nullptr) {
-    stats->clock = engine::ClockStateName(options_.trusted_clock->state());
+    (*stats)->clock = engine::ClockStateName(options_.trusted_clock->state());
   }
   // Mostly the first of them.
   std::vector<engine::RequestId>& waiting = pending.connection->pending;
-  const auto at = std::ranges::find(waiting, reply.request);
+  const auto at = std::ranges::find(waiting, reply->request);
   DELAYD_CHECK(at != waiting.end());
   waiting.erase(at);
   DELAYD_CRASH_POINT("server/before_reply");
-  pending.connection->session().Answer(pending.tag, reply);
+  pending.connection->session().Answer(pending.tag, *reply);
   Touch(pending.connection);
 }
 

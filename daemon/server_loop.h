@@ -90,7 +90,7 @@ class Server::Loop {
   Status TakeCommit(const CommitResult& result);
   void NoteCommit(const CommitResult& result);
   void DeliverReplies();
-  void DeliverReply(engine::Reply reply);
+  void DeliverReply(engine::Reply* reply);
   void FinishTouched(const Now& now);
   bool FinishOne(const ConnectionPtr& connection, const Now& now);
   void LogIncidents();

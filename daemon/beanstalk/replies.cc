@@ -144,7 +144,8 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
       break;
     case Verb::kRelease: {
       // A job of the HTTP API may have used up its attempts.
-      const bool died = std::get<engine::OneJob>(reply.body).job.state == JobState::kDead;
+      const bool died =
+          std::get<Indirect<engine::OneJob>>(reply.body)->job.state == JobState::kDead;
       text->append(died ? reply::kBuried : reply::kReleased);
       break;
     }
@@ -164,7 +165,7 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
       text->append(reply::kPaused);
       break;
     default: {
-      const JobView& job = std::get<engine::OneJob>(reply.body).job;
+      const JobView& job = std::get<Indirect<engine::OneJob>>(reply.body)->job;
       if (job.state == JobState::kFinished) {
         text->append(reply::kNotFound);  // kept as history, which this protocol does not know
       } else {
@@ -183,13 +184,13 @@ void BeanstalkSession::RenderLook(Slot* slot, const engine::Reply& reply, std::s
   }
   switch (slot->verb) {
     case Verb::kStats:
-      AppendOk(StatsOf(*hub_, std::get<engine::StatsView>(reply.body), now_), text);
+      AppendOk(StatsOf(*hub_, *std::get<Indirect<engine::StatsView>>(reply.body), now_), text);
       break;
     case Verb::kStatsJob:
-      if (std::get<engine::OneJob>(reply.body).job.state == JobState::kFinished) {
+      if (std::get<Indirect<engine::OneJob>>(reply.body)->job.state == JobState::kFinished) {
         text->append(reply::kNotFound);
       } else {
-        AppendOk(StatsOfJob(std::get<engine::OneJob>(reply.body).job, now_), text);
+        AppendOk(StatsOfJob(std::get<Indirect<engine::OneJob>>(reply.body)->job, now_), text);
       }
       break;
     case Verb::kStatsTube: {

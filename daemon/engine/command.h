@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/indirect.h"
 #include "base/job.h"
 #include "base/status.h"
 #include "base/time.h"
@@ -420,14 +421,14 @@ struct Reply {
   std::variant<std::monostate,
                Enqueued,
                EnqueuedIds,
-               OneJob,
+               Indirect<OneJob>,
                Kicked,
                AckedMany,
                CancelledIds,
                Leased,
                JobList,
                QueueList,
-               StatsView,
+               Indirect<StatsView>,
                ChangedMany,
                ForecastView>
       body;
@@ -435,5 +436,8 @@ struct Reply {
   // runs.
   uint64_t sequence = 0;
 };
+
+// Thousands wait for one commit, and shall stay in the processor's cache meanwhile.
+static_assert(sizeof(Reply) <= 96);
 
 }  // namespace delayd::engine

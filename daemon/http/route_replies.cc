@@ -154,7 +154,7 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
                                    return protocol::EnqueuedIdToJson(item.id, item.existed);
                                  });
     case ReplyForm::kOneJob:
-      return RenderOneJob(std::get<engine::OneJob>(reply.body).job);
+      return RenderOneJob(std::get<Indirect<engine::OneJob>>(reply.body)->job);
     case ReplyForm::kLeased:
       return {.body = protocol::JobPageToJson({std::get<engine::Leased>(reply.body).jobs, ""})};
     case ReplyForm::kKicked:
@@ -181,7 +181,7 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
     case ReplyForm::kForecast:
       return RenderForecast(std::get<engine::ForecastView>(reply.body));
     case ReplyForm::kStats:
-      return RenderStats(std::get<engine::StatsView>(reply.body));
+      return RenderStats(*std::get<Indirect<engine::StatsView>>(reply.body));
   }
   DELAYD_CHECK(false);
 }

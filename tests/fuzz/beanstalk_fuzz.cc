@@ -70,7 +70,7 @@ void Crowd(std::string_view input) {
     }
   }
   const engine::Reply reply = server.Ask(engine::GetStats{});
-  const auto& stats = std::get<engine::StatsView>(reply.body);
+  const auto& stats = *std::get<Indirect<engine::StatsView>>(reply.body);
   Require(stats.leased == 0);   // reservations end with their connection
   Require(stats.waiting == 0);  // and so do waits
   Require(server.hub().connections == 0);

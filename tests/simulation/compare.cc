@@ -234,6 +234,11 @@ std::string BodyDifference(const std::monostate&, const std::monostate&) {
   return {};
 }
 
+template <typename T>
+std::string BodyDifference(const Indirect<T>& expected, const Indirect<T>& actual) {
+  return BodyDifference(*expected, *actual);
+}
+
 }  // namespace
 
 std::string Difference(const JobView& expected, const JobView& actual) {
@@ -408,8 +413,8 @@ std::string Describe(const engine::Reply& reply) {
     for (const auto& item : enqueued->items) {
       out << " [" << Describe(item.job) << (item.existed ? " existed]" : "]");
     }
-  } else if (const auto* one = std::get_if<engine::OneJob>(&reply.body)) {
-    out << " " << Describe(one->job);
+  } else if (const auto* one = std::get_if<Indirect<engine::OneJob>>(&reply.body)) {
+    out << " " << Describe((*one)->job);
   } else if (const auto* leased = std::get_if<engine::Leased>(&reply.body)) {
     for (const JobView& job : leased->jobs) {
       out << " [" << Describe(job) << "]";

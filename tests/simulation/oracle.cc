@@ -36,8 +36,8 @@ void Oracle::Relax(const engine::Reply& actual, engine::Reply* expected) const {
   if (!model_.Follows() || expected->body.index() != actual.body.index()) {
     return;
   }
-  if (auto* stats = std::get_if<engine::StatsView>(&expected->body)) {
-    Model::FollowCounts(std::get<engine::StatsView>(actual.body), stats);
+  if (auto* stats = std::get_if<Indirect<engine::StatsView>>(&expected->body)) {
+    Model::FollowCounts(*std::get<Indirect<engine::StatsView>>(actual.body), &**stats);
   } else if (auto* list = std::get_if<engine::QueueList>(&expected->body)) {
     for (engine::QueueView& queue : list->queues) {
       for (const engine::QueueView& view : std::get<engine::QueueList>(actual.body).queues) {

@@ -19,7 +19,7 @@ void EnqueueMany(EngineHarness* harness, size_t count, const JobSpec& spec) {
 
 uint64_t DeadOf(EngineHarness* harness) {
   const auto stats = harness->Call(GetStats{});
-  return std::get<StatsView>(stats.body).dead;
+  return std::get<Indirect<StatsView>>(stats.body)->dead;
 }
 
 TEST(BoundsTest, P10JobsThatExpiredAreBuriedInBoundedSteps) {
@@ -367,7 +367,7 @@ TEST(BoundsTest, KickGoesOnBehindTheDeadThatAreGoneAndFindsOlderOnesThatCome) {
   const JobId second = bury_one();
   const auto buried = [&harness] {
     const Reply reply = harness.Call(Peek{.queue = "default", .which = Peek::Which::kBuried});
-    return reply.status.ok() ? std::get<OneJob>(reply.body).job.id : JobId{};
+    return reply.status.ok() ? std::get<Indirect<OneJob>>(reply.body)->job.id : JobId{};
   };
   ASSERT_TRUE(harness.Call(KickQueue{.queue = "default", .count = 1}).status.ok());
   EXPECT_EQ(buried(), second);

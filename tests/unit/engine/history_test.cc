@@ -69,8 +69,8 @@ TEST(HistoryTest, ACancelledJobIsKeptTooAndByItsKeyAfterTheKeyIsFree) {
   harness.Wait(Millis(60'001));
   const Reply shown = harness.Call(Show{KeyRef{"default", "order:1"}});
   ASSERT_TRUE(shown.status.ok()) << shown.status.message();
-  EXPECT_EQ(std::get<OneJob>(shown.body).job.outcome, "cancelled");
-  EXPECT_EQ(std::get<OneJob>(shown.body).job.payload, "old");
+  EXPECT_EQ(std::get<Indirect<OneJob>>(shown.body)->job.outcome, "cancelled");
+  EXPECT_EQ(std::get<Indirect<OneJob>>(shown.body)->job.payload, "old");
   EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "order:1"}}), "finished");
   // P7 holds for the key's retention and not for that of the history.
   const JobView next = harness.EnqueueOk(Keyed("order:1", Millis(5000), "old"));

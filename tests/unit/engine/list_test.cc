@@ -255,7 +255,7 @@ TEST(QueuesTest, P1CountersWaitForTheCommitOfWhatTheyCount) {
   EXPECT_FALSE(harness.HasReply(queues));
   EXPECT_FALSE(harness.HasReply(stats));
   harness.CommitAll();
-  EXPECT_EQ(std::get<StatsView>(harness.Take(stats).body).scheduled, 2U);
+  EXPECT_EQ(std::get<Indirect<StatsView>>(harness.Take(stats).body)->scheduled, 2U);
 }
 
 TEST(QueuesTest, CountByState) {

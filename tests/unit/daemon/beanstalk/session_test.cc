@@ -323,9 +323,11 @@ TEST_F(BeanstalkSessionTest, WrongCommandsAreRefusedInTheirOrderAndTheConnection
 
 TEST_F(BeanstalkSessionTest, NumbersThatDoNotFitAreRefused) {
   for (const std::string number : {"4294967296", "77777777777777777", "18446744073709551616"}) {
-    for (const std::string& line :
-         {"put " + number + " 0 1 1", "put 0 " + number + " 1 1", "put 0 0 " + number + " 1",
-          "release 1 0 " + number, "pause-tube default " + number}) {
+    for (const std::string& line : {"put " + number + " 0 1 1",
+                                    "put 0 " + number + " 1 1",
+                                    "put 0 0 " + number + " 1",
+                                    "release 1 0 " + number,
+                                    "pause-tube default " + number}) {
       EXPECT_EQ(Send(line + "\r\n"), "BAD_FORMAT\r\n") << line;
     }
   }
@@ -373,7 +375,7 @@ TEST_F(BeanstalkSessionTest, AnIdThatNobodyCanHaveIsNotFound) {
 TEST_F(BeanstalkSessionTest, ReservedHereIsLeasedThereAndTheOtherWayRound) {
   Send("put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nb\r\nreserve\r\n");
   const engine::Reply shown = server_.Ask(engine::Show{JobId{1}});
-  EXPECT_EQ(std::get<engine::OneJob>(shown.body).job.state, JobState::kLeased);
+  EXPECT_EQ(std::get<Indirect<engine::OneJob>>(shown.body)->job.state, JobState::kLeased);
   EXPECT_EQ(server_.Ask(engine::Cancel{JobId{1}}).status.reason(), "leased");
   const engine::Reply leased = server_.Ask(engine::Lease{.queues = {"default"}});
   EXPECT_EQ(std::get<engine::Leased>(leased.body).jobs.size(), 1U);
@@ -440,9 +442,10 @@ TEST_F(BeanstalkSessionTest, APauseOfATubeThatNeverWasFilledEndsToo) {
 
 TEST_F(BeanstalkSessionTest, AWebPageCannotSpeakIt) {
   const std::string commands = "put 0 0 60 5\r\nevil!\r\ndelete 1\r\n";
-  for (const std::string& first : {"POST / HTTP/1.1\r\nHost: 127.0.0.1:11300\r\n\r\n" + commands,
-                                   "POST /" + std::string(300, 'x') + " HTTP/1.1\r\n\r\n" + commands,
-                                   std::string("\x16\x03\x01\0\n", 5) + commands}) {
+  for (const std::string& first :
+       {"POST / HTTP/1.1\r\nHost: 127.0.0.1:11300\r\n\r\n" + commands,
+        "POST /" + std::string(300, 'x') + " HTTP/1.1\r\n\r\n" + commands,
+        std::string("\x16\x03\x01\0\n", 5) + commands}) {
     BeanstalkSession session(&server_.hub());
     session.SetPeer({});  // over TCP
     session.Receive(first);
