@@ -57,6 +57,7 @@ void AppendLine(std::string_view word, std::string_view name, std::string* out) 
 }
 
 void AppendJob(std::string_view word, uint64_t id, std::string_view body, std::string* out) {
+  out->reserve(out->size() + word.size() + 2 * kDigitsMax + body.size() + 6);  // grows once
   out->append(word);
   out->push_back(' ');
   AppendNumber(id, out);
