@@ -61,13 +61,4 @@ void Batch::Append(const Batch& other) {
   }
 }
 
-Batch::Op Batch::op(size_t index) const {
-  const Entry& entry = ops_[index];
-  const char* const key = buffer_.data() + entry.offset;
-  return {.table = entry.table,
-          .is_delete = entry.is_delete,
-          .key = {key, entry.key_size},
-          .value = {key + entry.key_size, entry.value_size}};
-}
-
 }  // namespace delayd::storage

@@ -55,7 +55,14 @@ class Batch {
   size_t bytes() const { return buffer_.size(); }
 
   // Valid until the batch is changed.
-  Op op(size_t index) const;
+  Op op(size_t index) const {
+    const Entry& entry = ops_[index];
+    const char* const key = buffer_.data() + entry.offset;
+    return {.table = entry.table,
+            .is_delete = entry.is_delete,
+            .key = {key, entry.key_size},
+            .value = {key + entry.key_size, entry.value_size}};
+  }
 
  private:
   struct Entry {

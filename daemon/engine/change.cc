@@ -210,8 +210,8 @@ void EngineCore::CancelLocated(const Located& located, storage::JobRecord* recor
   ++counters_.cancelled;
 }
 
-// The job as it was, as far as the answer needs it.
-StatusOr<storage::JobRecord> EngineCore::CancelOne(const Cancel& command) {
+// `record`: the job as it was, as far as the answer needs it.
+Status EngineCore::CancelOne(const Cancel& command, storage::JobRecord* record) {
   DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
   if (located.state == JobState::kFinished) {
     return RefuseFinished(located, command.job);
@@ -225,17 +225,20 @@ StatusOr<storage::JobRecord> EngineCore::CancelOne(const Cancel& command) {
   // What is answered, compared or kept comes from the record; else the place is enough to end it.
   const bool is_told = !command.brief || !command.if_tag.empty() ||
                        queues_[located.index.queue].settings.history_retention.count() > 0;
-  storage::JobRecord record{.id = located.id, .queue = located.index.queue};
   if (is_told || !located.index.plain) {
-    DELAYD_ASSIGN_OR_RETURN(record, ReadRecord(located));
+    DELAYD_ASSIGN_OR_RETURN(*record, ReadRecord(located));
+  } else {
+    record->id = located.id;
+    record->queue = located.index.queue;
   }
-  DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
-  CancelLocated(located, &record);
-  return record;
+  DELAYD_RETURN_IF_ERROR(CheckTag(located, *record, command.job, command.if_tag));
+  CancelLocated(located, record);
+  return OkStatus();
 }
 
 StatusOr<Body> EngineCore::Do(const Cancel& command) {
-  DELAYD_ASSIGN_OR_RETURN(const storage::JobRecord record, CancelOne(command));
+  storage::JobRecord record;
+  DELAYD_RETURN_IF_ERROR(CancelOne(command, &record));
   return command.brief ? Body() : BodyOf(FinishedView(record, /*cancelled=*/true));
 }
 
@@ -247,7 +250,8 @@ StatusOr<Body> EngineCore::Do(const CancelIds& command) {
   }
   CancelledIds result;
   for (const JobId id : command.jobs) {
-    const Status taken = CancelOne(Cancel{.job = id, .if_tag = {}, .brief = true}).status();
+    storage::JobRecord record;
+    const Status taken = CancelOne(Cancel{.job = id, .if_tag = {}, .brief = true}, &record);
     if (IsReadFailure(taken)) {
       return taken;
     }

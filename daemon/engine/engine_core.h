@@ -172,7 +172,7 @@ class EngineCore final : public Engine {
   // ---- change.cc ----
   StatusOr<Body> Do(const Cancel& command);
   StatusOr<Body> Do(const CancelIds& command);
-  StatusOr<storage::JobRecord> CancelOne(const Cancel& command);
+  Status CancelOne(const Cancel& command, storage::JobRecord* record);
   StatusOr<Body> Do(const Reschedule& command);
   StatusOr<Body> Do(const Touch& command);
   StatusOr<Located> Locate(const JobRef& ref);

@@ -159,23 +159,39 @@ std::optional<SealedBatch> PendingChanges::TakeClosed() {
   return underway_.back();
 }
 
-void PendingChanges::Committed(uint64_t sequence) {
-  DELAYD_CHECK(!underway_.empty());
-  DELAYD_CHECK(underway_.front().sequence == sequence);
-  const storage::Batch& batch = *underway_.front().batch;
+// Until now the changes of these rows were found first.
+void PendingChanges::ForgetRowsAhead(const storage::Batch& batch) {
+  for (size_t i = 0; i < batch.size() && !ahead_.empty(); ++i) {
+    if (const storage::Batch::Op op = batch.op(i); op.table == Table::kTimers) {
+      ahead_.Forget(op.key);
+    }
+  }
+}
+
+// One pass over all that are under way is cheaper than a search for each, unless few of them end.
+void PendingChanges::EraseChanges(const storage::Batch& batch, uint64_t sequence) {
+  if (changed_.bucket_count() <= kBucketsAnOp * batch.size()) {
+    erase_if(changed_, [sequence](const Change& change) { return change.sequence == sequence; });
+    return;
+  }
   for (size_t i = 0; i < batch.size(); ++i) {
     const storage::Batch::Op op = batch.op(i);
     if (!IsReadByKey(op.table)) {
       continue;
-    }
-    if (op.table == Table::kTimers) {
-      ahead_.Forget(op.key);  // until now its change was found first
     }
     const auto found = changed_.find(MakeRow(op.table, op.key));
     if (found != changed_.end() && found->sequence == sequence) {
       changed_.erase(found);
     }
   }
+}
+
+void PendingChanges::Committed(uint64_t sequence) {
+  DELAYD_CHECK(!underway_.empty());
+  DELAYD_CHECK(underway_.front().sequence == sequence);
+  const storage::Batch& batch = *underway_.front().batch;
+  ForgetRowsAhead(batch);
+  EraseChanges(batch, sequence);
   committed_ = sequence;
   underway_.pop_front();
 }

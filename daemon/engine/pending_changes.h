@@ -145,11 +145,14 @@ class PendingChanges final : public storage::JobReader {
   storage::Batch& Open();
   void Note(storage::Table table, std::string_view key);
   const Change* Find(storage::Table table, std::string_view key) const;
+  void ForgetRowsAhead(const storage::Batch& batch);
+  void EraseChanges(const storage::Batch& batch, uint64_t sequence);
 
   const storage::JobReader& store_;
   RowsAhead ahead_;
   RecentIndexRows recent_;  // as they will be
   boost::unordered_flat_set<Change, RowHash, SameRow> changed_;
+  static constexpr size_t kBucketsAnOp = 8;
   std::shared_ptr<storage::Batch> open_;
   std::deque<SealedBatch> closed_;    // not handed out yet
   std::deque<SealedBatch> underway_;  // handed out, not durable yet

@@ -16,7 +16,7 @@ constexpr size_t kRest = 1024;
 std::optional<std::string_view> RowsAhead::Find(std::string_view key,
                                                 WallTime before,
                                                 size_t wanted) {
-  std::optional<size_t> place = Place(key);
+  std::optional<size_t> place = Place(key, next_);
   if (!place) {
     if (wanted < kRowsMin) {
       return std::nullopt;
@@ -37,14 +37,18 @@ std::optional<std::string_view> RowsAhead::Find(std::string_view key,
 }
 
 void RowsAhead::Forget(std::string_view key) {
-  if (const std::optional<size_t> place = Place(key)) {
+  if (const std::optional<size_t> place = Place(key, forgotten_)) {
     rows_[*place].is_there = false;
+    forgotten_ = *place + 1;
   }
 }
 
-std::optional<size_t> RowsAhead::Place(std::string_view key) const {
-  if (next_ < rows_.size() && KeyOf(rows_[next_]) == key && rows_[next_].is_there) {
-    return next_;
+std::optional<size_t> RowsAhead::Place(std::string_view key, size_t guess) const {
+  if (guess < rows_.size() && KeyOf(rows_[guess]) == key) {
+    return rows_[guess].is_there ? std::optional(guess) : std::nullopt;
+  }
+  if (rows_.empty() || KeyOf(rows_.back()) < key) {
+    return std::nullopt;  // most of what changes lies behind
   }
   const auto found = std::ranges::lower_bound(
       rows_, key, std::less<>(), [this](const Row& row) { return KeyOf(row); });
@@ -61,7 +65,7 @@ bool RowsAhead::Read(std::string_view from, WallTime before, size_t rows) {
   }
   bytes_.clear();
   rows_.clear();
-  next_ = taken_ = 0;
+  next_ = forgotten_ = taken_ = 0;
   const Status scanned = store_.ScanAhead(
       storage::Table::kTimers,
       from,

@@ -36,6 +36,8 @@ class RowsAhead {
   // The row has changed in the store: what was read of it holds no longer.
   void Forget(std::string_view key);
 
+  bool empty() const { return rows_.empty(); }
+
  private:
   struct Row {
     size_t key_at;
@@ -48,15 +50,17 @@ class RowsAhead {
     return std::string_view(bytes_).substr(row.key_at, row.value_at - row.key_at);
   }
 
-  std::optional<size_t> Place(std::string_view key) const;
+  // `guess`: where it is when rows are asked for in their order.
+  std::optional<size_t> Place(std::string_view key, size_t guess) const;
   bool Read(std::string_view from, WallTime before, size_t rows);
 
   const storage::JobReader& store_;
   std::string bytes_;  // keys and values
   std::vector<Row> rows_;
-  size_t next_ = 0;   // behind the row that was taken last
-  size_t taken_ = 0;  // of rows_
-  size_t rest_ = 0;   // single reads before the next scan
+  size_t next_ = 0;       // behind the row that was taken last
+  size_t forgotten_ = 0;  // behind the one that was forgotten last
+  size_t taken_ = 0;      // of rows_
+  size_t rest_ = 0;       // single reads before the next scan
 };
 
 }  // namespace delayd::engine
