@@ -43,6 +43,11 @@ bool HasLargeReply(Verb verb) {
   }
 }
 
+// What the hub knows is read with the answer, so that nothing behind it may be done before.
+bool Counts(Verb verb) {
+  return verb == Verb::kStats || verb == Verb::kStatsTube;
+}
+
 }  // namespace
 
 BeanstalkSession::BeanstalkSession(Hub* hub)
@@ -128,6 +133,7 @@ std::optional<SessionRequest> BeanstalkSession::Begin(const Command& command, co
   is_strange_ = false;
   hub_->Count(command.verb);
   if (std::optional<engine::Command> order = OrderOf(command, now, text)) {
+    counting_ = Counts(command.verb);
     return SessionRequest{last_tag(), std::move(*order)};
   }
   Finish(slot);
@@ -165,6 +171,7 @@ void BeanstalkSession::Answer(uint64_t tag, const engine::Reply& reply) {
   DELAYD_CHECK(tag - first_tag_ < slots_.size());
   Slot& slot = slots_[static_cast<size_t>(tag - first_tag_)];
   DELAYD_CHECK(!slot.answered);
+  counting_ = counting_ && !Counts(slot.verb);
   if (slot.deletion != nullptr && !slot.deletion->Take(reply)) {
     return;
   }
@@ -220,7 +227,7 @@ bool BeanstalkSession::has_more() const {
 }
 
 bool BeanstalkSession::held_up() const {
-  return (waiting_ || large_ >= kLargeRepliesMax) && !ended() && !starved_;
+  return (waiting_ || counting_ || large_ >= kLargeRepliesMax) && !ended() && !starved_;
 }
 
 std::string_view BeanstalkSession::output() const {

@@ -94,7 +94,7 @@ class BeanstalkSession final : public Session {
 
   // ---- session.cc ----
   bool full() const {
-    return slots_.size() >= kCommandsMax || large_ >= kLargeRepliesMax ||
+    return slots_.size() >= kCommandsMax || large_ >= kLargeRepliesMax || counting_ ||
            output_.size() >= kOutputBytesMax;
   }
 
@@ -152,6 +152,8 @@ class BeanstalkSession final : public Session {
 
   OutgoingBytes output_{kIdleOutputBytes};
   size_t large_ = 0;  // slots with large replies
+  // Stats are under way: they count commands and tubes as the commands before them left them.
+  bool counting_ = false;
 
   bool starved_ = true;       // the reader needs more input for the next command
   bool input_ended_ = false;  // the client sends no more

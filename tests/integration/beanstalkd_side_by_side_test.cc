@@ -124,6 +124,7 @@ TEST_F(SideBySideTest, TubesAndWatchLists) {
       {"use a\r\nwatch b\r\nwatch b\r\nignore default\r\nignore b\r\nignore c\r\n", 6},
       {"list-tubes\r\nlist-tube-used\r\nlist-tubes-watched\r\n", 3},
       {"stats-tube none\r\npause-tube none 5\r\n", 2},
+      {"stats-tube later\r\nuse later\r\nuse a\r\n", 3},
       {"put 0 0 60 1\r\nx\r\n"},
       {"watch a\r\npause-tube a 100\r\nreserve-with-timeout 0\r\npause-tube a 0\r\nreserve\r\n", 5},
       {"delete 1\r\n"},

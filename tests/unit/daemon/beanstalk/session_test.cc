@@ -313,6 +313,11 @@ TEST_F(BeanstalkSessionTest, TubesAreUsedWatchedAndIgnored) {
   EXPECT_EQ(Send("stats-tube c\r\n"), "NOT_FOUND\r\n");
 }
 
+TEST_F(BeanstalkSessionTest, StatsCountWhatCameBeforeThem) {
+  EXPECT_EQ(Send("stats-tube a\r\nuse a\r\n"), "NOT_FOUND\r\nUSING a\r\n");
+  EXPECT_THAT(Send("stats\r\nuse b\r\nreserve\r\n"), HasSubstr("cmd-use: 1\n"));
+}
+
 TEST_F(BeanstalkSessionTest, WrongCommandsAreRefusedInTheirOrderAndTheConnectionStays) {
   const std::string big(65536, 'b');
   EXPECT_EQ(Send("put 0 0 1 65536 junk\r\n" + big + "\r\nput 0 0 1 2 junk\r\n" +
