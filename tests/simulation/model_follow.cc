@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/limits.h"
 #include "tests/simulation/compare.h"
 #include "tests/simulation/model.h"
 
@@ -91,10 +92,13 @@ std::string Model::Follow(RequestId request, const engine::Leased& leased) {
   if (leased.jobs.size() > waiter.command.count) {
     return "more jobs are handed out than were asked for";
   }
-  if (leased.jobs.empty() && waiter.command.wait > Millis(0)) {
+  if (leased.jobs.empty() && waiter.end > now_.boot) {
     return "a wait ends before its time";
   }
-  if (leased.jobs.empty() && waiter.settled) {
+  // Who does not wait is kept while what is due is on its way from disk, but not for ever.
+  const bool is_none_wrong = waiter.command.wait == Millis(0) && waiter.settled &&
+                             now_.boot < waiter.end + Millis(limits::kPassOverWaitMs);
+  if (leased.jobs.empty() && is_none_wrong) {
     for (const std::string& queue : waiter.command.queues) {
       if (Starves(queue)) {
         return "P3: queue " + queue + " has a due job, and nothing is handed out";
@@ -120,15 +124,14 @@ void Model::FollowDeath(JobId id) {
     return;  // it was dead before, and is ready again in the same batch; or the rows tell
   }
   Expire(&job);
-  // What was looked at is gone, and what lies on disk is not there yet.
-  for (auto& [waiter_id, waiter] : waiters_) {
-    waiter.settled = false;
-  }
 }
 
 std::string Model::Settled() {
   settled_ = true;
   for (const auto& [id, waiter] : waiters_) {
+    if (Follows() && waiter.end <= now_.boot) {
+      return "a lease is not answered, and its wait is over";
+    }
     for (const std::string& queue : waiter.command.queues) {
       if (Follows() && Starves(queue)) {
         return "P3: queue " + queue + " has a due job, and a worker waits for it";
