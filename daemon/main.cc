@@ -255,6 +255,11 @@ void ReloadCertificate(const Config& config, TlsDoor* tls) {
   log::Info("the certificate was reloaded", {{"certificate", config.tls.certificate}});
 }
 
+bool HasPendingJobs(const engine::Engine& engine) {
+  const engine::StatsView stats = engine.stats();
+  return stats.scheduled + stats.ready > 0;
+}
+
 int Serve(const Config& config,
           const ReadConfig& read_config,
           storage::JobStore* store,
@@ -284,9 +289,9 @@ int Serve(const Config& config,
     return Refuse("cannot load the jobs", engine.status(), kExitFailed);
   }
   DELAYD_CRASH_POINT("main/loaded");
-  // Without jobs there is nothing that a wrong clock could fire, and long idleness looks like a
-  // jump.
-  if (clock.state() == engine::ClockState::kHeld && (*engine)->stats().scheduled == 0) {
+  // Without jobs there is nothing that a wrong clock could fire or let expire, and long idleness
+  // looks like a jump.
+  if (clock.state() == engine::ClockState::kHeld && !HasPendingJobs(**engine)) {
     clock.Accept();
   }
   if (const Status status = CommitGathered(engine->get(), store, clock); !status.ok()) {

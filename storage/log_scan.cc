@@ -24,9 +24,13 @@ struct Piece {
   std::string_view payload;
 };
 
+size_t BlockEnd(size_t at) {
+  return at / kBlockBytes * kBlockBytes + kBlockBytes;
+}
+
 // The piece that begins at `at`, when a valid one does.
 std::optional<Piece> PieceAt(std::string_view log, size_t at) {
-  const size_t block_end = std::min(log.size(), at / kBlockBytes * kBlockBytes + kBlockBytes);
+  const size_t block_end = std::min(log.size(), BlockEnd(at));
   if (at + kHeaderBytes > block_end) {
     return std::nullopt;
   }
@@ -40,6 +44,18 @@ std::optional<Piece> PieceAt(std::string_view log, size_t at) {
     return std::nullopt;
   }
   return Piece{.type = type, .payload = log.substr(at + kHeaderBytes, length)};
+}
+
+// At `at` stands a header, perhaps a damaged one. Of a record that goes on in the next block it
+// says a length that ends with its own: then it is not damaged, and what follows in the block is
+// payload, whatever its client made it look like.
+bool FillsItsBlock(std::string_view log, size_t at) {
+  if (at + kHeaderBytes > log.size()) {
+    return false;
+  }
+  const uint8_t type = static_cast<uint8_t>(log[at + 6]);
+  const size_t length = LittleEndian(log.substr(at + 4, 2));
+  return (type == kFirst || type == kMiddle) && at + kHeaderBytes + length == BlockEnd(at);
 }
 
 bool OnlyZeroes(std::string_view bytes) {
@@ -71,15 +87,16 @@ class Scanner {
         continue;
       }
       if (IsBlockTrailer(log_, at)) {
-        at = std::min(log_.size(), at / kBlockBytes * kBlockBytes + kBlockBytes);
+        at = std::min(log_.size(), BlockEnd(at));
         continue;
       }
       if (!scan_.damaged_at.has_value() && OnlyZeroes(log_.substr(at))) {
         break;
       }
+      const bool is_header = !scan_.damaged_at.has_value() || at % kBlockBytes == 0;
       Damaged();
       // The length cannot be trusted: look for the next valid piece at every byte.
-      ++at;
+      at = is_header && FillsItsBlock(log_, at) ? BlockEnd(at) : at + 1;
     }
     if (in_record_) {
       Damaged();

@@ -177,9 +177,13 @@ Status RaiseMarksAfterLoss(const RecoveryReport& report,
   };
   DELAYD_ASSIGN_OR_RETURN(const uint64_t id_mark, Mark(*store, kIdHighWaterMarkKey));
   DELAYD_ASSIGN_OR_RETURN(const GivenOut given, LookAtRows(*store, notes));
+  // Behind a torn write a client's payload may pass for a lost batch: no more ids than can have
+  // been given out since then, or none might be left.
+  const uint64_t known_end = std::max(id_mark, given.ids_end);
+  const uint64_t lost_end =
+      std::min(report.lost_ids_end, known_end + kLostStartsMax * limits::kJobIdBlock);
   // And a block, which a batch that cannot be read may have reserved.
-  put(kIdHighWaterMarkKey,
-      std::max({id_mark, given.ids_end, report.lost_ids_end}) + limits::kJobIdBlock);
+  put(kIdHighWaterMarkKey, std::max(known_end, lost_end) + limits::kJobIdBlock);
   DELAYD_ASSIGN_OR_RETURN(const uint64_t epoch, Mark(*store, kEpochKey));
   put(kEpochKey, epoch + kLostStartsMax);
   DELAYD_ASSIGN_OR_RETURN(const uint64_t low_water_mark, Mark(*store, kLowWaterMarkKey));

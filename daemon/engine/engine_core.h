@@ -226,6 +226,7 @@ class EngineCore final : public Engine {
   static Status ValidateClient(std::string_view client);
   void ServeQueue(Queue& queue);
   void ServeAll();
+  bool IsLookedThrough(const Lease& command) const;
   void AnswerKept();
   void WaitOver(uint64_t waiter_id);
   void RemoveWaiter(uint64_t waiter_id);
@@ -494,7 +495,6 @@ class EngineCore final : public Engine {
   void Place(Slot slot, const DueTimes& due, Overdue overdue);
   void Hold(const JobEntry& entry);
   void MakeReady(Slot slot);
-  static void CancelTimer(wheel::TimingWheel& wheel, uint32_t timer);
   // Takes a job out of wheel, ready heap or lease; its entry stays.
   void Unplace(Slot slot);
   void Forget(Slot slot);

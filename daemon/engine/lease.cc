@@ -21,12 +21,6 @@ wheel::Tick TickOf(BootTime time) {
   return static_cast<wheel::Tick>(ToMillis(time));
 }
 
-// All its queues, that is; else there may be a job behind those that cannot be handed out.
-bool IsLookedThrough(const WaitingLease& waiter, const QueueTable& queues) {
-  return std::ranges::none_of(
-      waiter.command.queues, [&](const std::string& name) { return queues.Find(name)->cut_short; });
-}
-
 }  // namespace
 
 Status EngineCore::ValidateClient(std::string_view client) {
@@ -195,7 +189,9 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
   Leased leased;
   if (!more) {
     leased = HandOut(command);
-    more = cut_short_ && std::ranges::any_of(command.queues, may_hand_out);
+    more =
+        leased.jobs.empty() && ((cut_short_ && std::ranges::any_of(command.queues, may_hand_out)) ||
+                                !IsLookedThrough(command));
   }
   if (!leased.jobs.empty() || (command.wait.count() == 0 && !more)) {
     Answer(request, Body(std::move(leased)));
@@ -246,6 +242,20 @@ void EngineCore::ServeQueue(Queue& queue) {
   WatchRate(queue);
 }
 
+// All its queues, that is; else there may be a job behind those that cannot be handed out, or,
+// where a queue lags behind, on its way from disk.
+bool EngineCore::IsLookedThrough(const Lease& command) const {
+  const auto may_have_more = [this](const Queue& queue) {
+    return queue.frontier && queue.frontier->first <= LatestKeyOfNow() && queue.ready.empty() &&
+           (HasRoom() || queue.held == 0) && MayHandOut(queue) &&
+           queue.counts.pending > queue.held + queue.leased + queue.damaged;
+  };
+  return std::ranges::none_of(command.queues, [&](const std::string& name) {
+    const Queue* queue = queues_.Find(name);
+    return queue != nullptr && (queue->cut_short || may_have_more(*queue));
+  });
+}
+
 // Those for whom all was looked through wait as long as they asked, and no longer.
 void EngineCore::AnswerKept() {
   std::erase_if(kept_, [this](uint64_t id) {
@@ -253,7 +263,7 @@ void EngineCore::AnswerKept() {
     if (found == waiters_.end()) {
       return true;
     }
-    if (!IsLookedThrough(found->second, queues_)) {
+    if (!IsLookedThrough(found->second.command)) {
       return false;
     }
     if (found->second.end <= now_.boot) {
@@ -328,7 +338,7 @@ void EngineCore::DoEndWait(const EndWait& command) {
     return;
   }
   auto& [id, waiter] = *found;
-  if (IsLookedThrough(waiter, queues_)) {
+  if (IsLookedThrough(waiter.command)) {
     WaitOver(id);
   } else if (waiter.end > now_.boot) {
     waiter.end = now_.boot;

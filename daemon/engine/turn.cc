@@ -17,6 +17,12 @@ namespace {
 // What falls due within so little is in order in the wheel's heap, too.
 constexpr wheel::Tick kWheelWaitsMs = 60'000;
 
+// What is kept of a timer's handle is half of it: that the timer lives is ours to know.
+void CancelTimer(wheel::TimingWheel& wheel, uint32_t timer) {
+  const bool cancelled = wheel.Cancel(wheel.HandleAt(timer));
+  DELAYD_CHECK(cancelled);
+}
+
 }  // namespace
 
 void EngineCore::Execute(RequestId request, Command command, const Now& now) {
@@ -140,12 +146,6 @@ void EngineCore::MakeReady(Slot slot) {
   ++fired_count_;
   queue.urgent += entry.priority() < limits::kPriorityDefault ? 1U : 0U;
   ServeSoon(queue);
-}
-
-// What is kept of a timer's handle is half of it: that the timer lives is ours to know.
-void EngineCore::CancelTimer(wheel::TimingWheel& wheel, uint32_t timer) {
-  const bool cancelled = wheel.Cancel(wheel.HandleAt(timer));
-  DELAYD_CHECK(cancelled);
 }
 
 void EngineCore::Unplace(Slot slot) {

@@ -54,7 +54,7 @@ TEST_F(HeldClockTest, ItIsToldAndEndsAtTheKernelsOrTheOperatorsWord) {
   if (daemon_.CtlOk({"clock"}) == "held") {
     EXPECT_EQ(daemon_.CtlOk({"clock", "accept"}), "trusted");
   } else {
-    EXPECT_THAT(daemon_.log(), HasSubstr("synchronised")) << "the kernel knew better";
+    EXPECT_THAT(daemon_.log(), HasSubstr("the clock is synchronised")) << "the kernel knew better";
   }
   EXPECT_EQ(daemon_.CtlOk({"clock"}), "trusted");
   EXPECT_EQ(daemon_.Stop().exit_code, 0);
@@ -66,6 +66,23 @@ TEST_F(HeldClockTest, ItIsToldAndEndsAtTheKernelsOrTheOperatorsWord) {
 
 TEST_F(HeldClockTest, RelativeJobsOfThisBootAreExactMeanwhile) {
   EXPECT_EQ(daemon_.Ctl({"lease", "--queue", "wall", "--wait", "10s"}).exit_code, 0);
+}
+
+// It is in time by the clock that is believed, and long expired by the other.
+TEST(ClockTest, AReadyJobIsReasonEnoughNotToBelieveAJump) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const WallTime last_run = SystemClock().Sample().wall - kTwoMonths;
+  daemon.CtlOk(
+      {"enqueue", "--at", FormatUtc(last_run - Millis(1000)), "--expires-after", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  SetLastRun(daemon.data_dir(), last_run);
+  ASSERT_TRUE(daemon.Start());
+  if (daemon.CtlOk({"clock"}) == "held") {
+    EXPECT_EQ(daemon.Ctl({"lease"}).exit_code, 0);
+  } else {
+    EXPECT_THAT(daemon.log(), HasSubstr("the clock is synchronised")) << "the kernel knew better";
+  }
 }
 
 TEST(ClockTest, AClockBehindTheLastRunIsToldAndServed) {

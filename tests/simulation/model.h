@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -358,7 +359,8 @@ class Model {
   uint64_t next_waiter_ = 1;
   uint64_t next_rank_ = 1;
   uint64_t lease_sequence_ = 0;
-  bool settled_ = false;  // since the last Advance nothing was asked
+  std::set<uint64_t> unseen_hand_outs_;  // before lease_sequence_, in answers that are yet to come
+  bool settled_ = false;                 // since the last Advance nothing was asked
   bool draining_ = false;
   engine::StatsView counters_;
   std::vector<Expected> answers_;

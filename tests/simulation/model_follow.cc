@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/limits.h"
 #include "tests/simulation/compare.h"
 #include "tests/simulation/model.h"
 
@@ -60,7 +61,12 @@ std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
   // Between a start and the first turn what is new may overtake what is not loaded yet. And where
   // the answer to a hand-out before this one waits for its commit, that one is still to be seen.
   // One that comes back for want of memory may stand behind others of its millisecond.
-  const bool is_next = view.lease_token->sequence <= lease_sequence_ + 1;
+  const uint64_t sequence = view.lease_token->sequence;
+  for (uint64_t passed = lease_sequence_ + 1; passed < sequence; ++passed) {
+    unseen_hand_outs_.insert(passed);
+  }
+  unseen_hand_outs_.erase(sequence);
+  const bool is_next = unseen_hand_outs_.empty() || *unseen_hand_outs_.begin() > sequence;
   for (const auto& [id, other] : jobs_) {
     const bool is_before =
         other.place < job.place || (other.place == job.place && id < job.id && other.attempts == 0);
@@ -76,7 +82,7 @@ std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
   QueueOf(queue).bucket.Take(now_.boot);
   // Answers may overtake each other, and the numbers of the leases with them.
   const uint64_t last = lease_sequence_;
-  lease_sequence_ = view.lease_token->sequence - 1;
+  lease_sequence_ = sequence - 1;
   const JobView expected = Grant(&job, command.lease, command.client, late);
   lease_sequence_ = std::max(last, lease_sequence_);
   return Difference(expected, view);
@@ -91,10 +97,13 @@ std::string Model::Follow(RequestId request, const engine::Leased& leased) {
   if (leased.jobs.size() > waiter.command.count) {
     return "more jobs are handed out than were asked for";
   }
-  if (leased.jobs.empty() && waiter.command.wait > Millis(0)) {
+  if (leased.jobs.empty() && waiter.end > now_.boot) {
     return "a wait ends before its time";
   }
-  if (leased.jobs.empty() && waiter.settled) {
+  // Who does not wait is kept while what is due is on its way from disk, but not for ever.
+  const bool is_none_wrong = waiter.command.wait == Millis(0) && waiter.settled &&
+                             now_.boot < waiter.end + Millis(limits::kPassOverWaitMs);
+  if (leased.jobs.empty() && is_none_wrong) {
     for (const std::string& queue : waiter.command.queues) {
       if (Starves(queue)) {
         return "P3: queue " + queue + " has a due job, and nothing is handed out";
@@ -120,15 +129,15 @@ void Model::FollowDeath(JobId id) {
     return;  // it was dead before, and is ready again in the same batch; or the rows tell
   }
   Expire(&job);
-  // What was looked at is gone, and what lies on disk is not there yet.
-  for (auto& [waiter_id, waiter] : waiters_) {
-    waiter.settled = false;
-  }
 }
 
 std::string Model::Settled() {
   settled_ = true;
+  unseen_hand_outs_.clear();  // all answers are here; what is not among them was taken back
   for (const auto& [id, waiter] : waiters_) {
+    if (Follows() && waiter.end <= now_.boot) {
+      return "a lease is not answered, and its wait is over";
+    }
     for (const std::string& queue : waiter.command.queues) {
       if (Follows() && Starves(queue)) {
         return "P3: queue " + queue + " has a due job, and a worker waits for it";

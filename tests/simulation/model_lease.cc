@@ -124,10 +124,17 @@ void Model::Do(RequestId, const engine::Abandon& command) {
 }
 
 void Model::Do(RequestId, const engine::EndWait& command) {
-  for (const auto& [id, waiter] : waiters_) {
-    if (waiter.request == command.waiting) {
+  for (auto& [id, waiter] : waiters_) {
+    if (waiter.request != command.waiting) {
+      continue;
+    }
+    if (!Follows()) {
       return WaitOver(id);
     }
+    // From now on it is as one that does not wait.
+    waiter.command.wait = Millis(0);
+    waiter.end = now_.boot;
+    waiter.settled = settled_;
   }
 }
 
@@ -319,7 +326,7 @@ void Model::FireDue() {
     }
   }
   for (const auto& [id, waiter] : waiters_) {
-    if (waiter.end <= now_.boot) {
+    if (waiter.end <= now_.boot && !Follows()) {  // else the answer is followed
       due.push_back({false, ToMillis(waiter.end), waiter.timer_rank, JobId{}, id});
     }
   }

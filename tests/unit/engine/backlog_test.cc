@@ -256,17 +256,21 @@ TEST(BacklogTest, P10RoomForAQueueThatHasNothingInMemoryIsMadeInSteps) {
   for (int i = 0; i < 8; ++i) {
     enqueue("soon", 10s);
   }
-  size_t seen = 0;
-  for (size_t got = 1; got > 0; seen += got) {
+  const auto lease_all = [&harness] {
     const RequestId lease = harness.Send(Lease{.queues = {"idle"}, .count = 1000});
     harness.CommitAll();
-    got = std::get<Leased>(harness.Take(lease).body).jobs.size();
+    return lease;
+  };
+  size_t seen = 0;
+  RequestId lease = lease_all();
+  for (; harness.HasReply(lease); lease = lease_all()) {
+    seen += std::get<Leased>(harness.Take(lease).body).jobs.size();
   }
   EXPECT_GT(seen, 10'000U);
   EXPECT_LT(seen, 30'000U);
   EXPECT_TRUE(harness.engine().Advance(harness.now())) << "there is more to do";
   harness.Turn();
-  EXPECT_FALSE(harness.LeaseNow(1, "idle").empty());
+  EXPECT_FALSE(std::get<Leased>(harness.Take(lease).body).jobs.empty());
   harness.Wait(10s + 1ms);
   EXPECT_EQ(harness.LeaseNow(1, "soon").size(), 1U);
 }
@@ -374,6 +378,52 @@ TEST(BacklogTest, P3AScanThatFailsEndsTheEngineOrMakesNoJobLate) {
     EXPECT_EQ(engine.stats().leased, 30U) << "bad scan " << bad;
   }
   EXPECT_GT(survived, 0);
+}
+
+JobSpec Fleeting(Millis delay) {
+  JobSpec spec = For("fleeting", delay);
+  spec.expires_after = 1s;
+  return spec;
+}
+
+// More than memory has room for, all of them too late.
+void PileExpired(EngineHarness* harness, int jobs) {
+  for (int i = 0; i < jobs; ++i) {
+    harness->Send(Enqueue{{Fleeting(Millis(i))}});
+  }
+  harness->Turn();
+  harness->Wait(10s);
+}
+
+TEST(BacklogTest, WhoDoesNotWaitGetsAJobThatLiesOnDiskBehindExpiredOnes) {
+  EngineHarness harness(kTenJobs);
+  PileExpired(&harness, 100);
+  const JobView fresh = harness.EnqueueOk(For("fleeting", 0s));
+  const RequestId lease = harness.Send(Lease{.queues = {"fleeting"}, .count = 2});
+  EXPECT_FALSE(harness.HasReply(lease)) << "none would be wrong: there is one on disk";
+  harness.Turn();
+  const auto jobs = std::get<Leased>(harness.Take(lease).body).jobs;
+  ASSERT_EQ(jobs.size(), 1U);
+  EXPECT_EQ(jobs[0].id, fresh.id);
+}
+
+TEST(BacklogTest, WhoDoesNotWaitGetsAJobAlsoWhenAnotherTookAllThatWasInMemory) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 100);
+  const RequestId first = harness.Send(Lease{.queues = {"idle"}, .count = 10});
+  const RequestId second = harness.Send(Lease{.queues = {"idle"}, .count = 3});
+  harness.Turn();
+  EXPECT_FALSE(std::get<Leased>(harness.Take(first).body).jobs.empty());
+  EXPECT_FALSE(std::get<Leased>(harness.Take(second).body).jobs.empty());
+}
+
+TEST(BacklogTest, WhereAllOnDiskHasExpiredTooTheAnswerIsNoneAsSoonAsThatIsKnown) {
+  EngineHarness harness(kTenJobs);
+  PileExpired(&harness, 100);
+  harness.EnqueueOk(For("fleeting", 1h));
+  EXPECT_TRUE(harness.LeaseNow(1, "fleeting").empty());
+  const auto stats = harness.Call(GetStats{});
+  EXPECT_EQ(std::get<StatsView>(stats.body).dead, 100U);
 }
 
 }  // namespace

@@ -69,6 +69,15 @@ TEST_F(MarksAfterLossTest, P9IdsGoOnAboveAllThatAnyTableOrLostBatchKnows) {
   EXPECT_EQ(Number(kIdHighWaterMarkKey), 9'000'000 + limits::kJobIdBlock);
 }
 
+TEST_F(MarksAfterLossTest, P9WhatLooksLikeALostBatchDoesNotUseUpAllIds) {
+  Raise({.lost_ids_end = limits::kJobIdMax + 1});
+  const uint64_t once = Number(kIdHighWaterMarkKey);
+  EXPECT_LT(once, limits::kJobIdMax / 1'000'000);
+  Raise({.lost_ids_end = UINT64_MAX});
+  EXPECT_GT(Number(kIdHighWaterMarkKey), once);
+  EXPECT_LT(Number(kIdHighWaterMarkKey), limits::kJobIdMax / 1'000'000);
+}
+
 // Each of them alone may be what is left of a new queue.
 TEST_F(MarksAfterLossTest, P9AQueueWhoseNameIsLostGetsOneWhateverIsLeftOfIt) {
   const std::string timer = TimerKey(At(30), JobId{30});

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "base/coding.h"
 #include "storage/batch_floor.h"
+#include "storage/masked_crc.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 namespace delayd::storage {
@@ -59,6 +61,49 @@ TEST_F(RecoveryTest, ScanOfEveryTruncationKeepsTheWholeRecords) {
     EXPECT_EQ(scan.records_behind, 0U);
     EXPECT_LE(scan.damaged_at.value_or(size), size);
   }
+}
+
+// What a log would have as a whole record.
+std::string Forged(std::string_view content) {
+  std::string sealed(1, '\1');
+  sealed += content;
+  std::string record;
+  const uint32_t crc = MaskCrc(Crc32c(sealed));
+  for (unsigned shift = 0; shift < 32; shift += 8) {
+    record += static_cast<char>(crc >> shift);
+  }
+  record += static_cast<char>(content.size());
+  record += '\0';
+  return record + sealed;
+}
+
+// Whoever is killed in the middle of it must not be refused at the next start.
+TEST_F(RecoveryTest, P9WhatAClientMakesLookLikeARecordIsNoneWhereAWriteOfManyBlocksIsTorn) {
+  Commit(1, 3);
+  std::string payload;
+  while (payload.size() < 100'000) {
+    payload += Forged("no batch at all");
+  }
+  const uint64_t begin = ReadFile(Log()).size();
+  {
+    const auto store = Open();
+    Batch batch;
+    batch.Put(Table::kBig, IndexKey(JobId{4}), payload);
+    ASSERT_TRUE((*store)->Commit(batch).ok());
+  }
+  const std::string whole = ReadFile(Log());
+  ASSERT_GT(whole.size(), 100'000U);
+  constexpr uint64_t kLastPiece = 32'768;
+  for (uint64_t size = 1; size + kLastPiece < whole.size(); size += 1009) {
+    for (const size_t zeroes : {0U, 70'000U}) {
+      const LogScan scan = ScanLog(whole.substr(0, size) + std::string(zeroes, '\0'));
+      ASSERT_EQ(scan.records_behind, 0U) << size << " of " << whole.size() << ", " << begin;
+    }
+  }
+  WriteFile(Log(), whole.substr(0, 50'000));
+  const auto store = Open();
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_THAT(Jobs(**store), ElementsAre(1, 2, 3));
 }
 
 TEST_F(RecoveryTest, ScanTakesZeroesBehindTheEndForSpaceAllocatedAhead) {
