@@ -43,4 +43,19 @@ bool IsShortUtf8(std::string_view text) {
   return true;
 }
 
+std::string_view Utf8Front(std::string_view text, size_t bytes_max) {
+  const auto continues = [text](size_t i) {
+    return (static_cast<uint8_t>(text[i]) & 0xc0) == 0x80;
+  };
+  if (text.size() <= bytes_max) {
+    return text;
+  }
+  size_t end = bytes_max;
+  while (end > 0 && bytes_max - end < 3 && continues(end)) {
+    --end;
+  }
+  // What is no UTF-8 has no characters to keep whole.
+  return text.substr(0, continues(end) ? bytes_max : end);
+}
+
 }  // namespace delayd

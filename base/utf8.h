@@ -1,4 +1,4 @@
-// base/utf8.h — whether bytes are UTF-8, for short texts.
+// base/utf8.h — whether bytes are UTF-8, for short texts, and where such a text may be cut.
 //
 // What:    protocol/json_writer.h has a faster one for payloads.
 // Errors:  none.
@@ -15,5 +15,8 @@ namespace delayd {
 size_t Utf8Length(std::string_view text);
 
 bool IsShortUtf8(std::string_view text);
+
+// The front of a text, of at most so many bytes: no character of it is cut in two.
+std::string_view Utf8Front(std::string_view text, size_t bytes_max);
 
 }  // namespace delayd

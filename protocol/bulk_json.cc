@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/limits.h"
 #include "protocol/duration.h"
 #include "protocol/json_members.h"
 #include "protocol/json_reader.h"
@@ -53,6 +54,19 @@ Status SetFilter(const JsonValue& value, JobFilterText* filter) {
   });
 }
 
+// A client that means "none" by 0 must not have a hundred jobs changed.
+Status SetLimit(std::string_view name, const JsonValue& value, uint32_t* limit) {
+  DELAYD_RETURN_IF_ERROR(SetUint32(name, value, limit));
+  if (*limit == 0 && value.kind != JsonKind::kNull) {
+    return InMember(
+        name,
+        InvalidArgument("is 0; use 1 to " + std::to_string(limits::kBulkJobsMax) +
+                            ", or leave it out for " + std::to_string(limits::kBulkJobsDefault),
+                        "invalid_limit"));
+  }
+  return OkStatus();
+}
+
 std::string FilterToJson(const JobFilterText& filter) {
   JsonObjectWriter writer;
   for (const auto& [name, value] : {std::pair("queue", &filter.queue),
@@ -91,7 +105,7 @@ StatusOr<ChangeManyRequest> ParseChangeManyRequest(std::string_view json) {
           return SetBool(name, value, &request.dry_run);
         }
         if (name == "limit") {
-          return SetUint32(name, value, &request.limit);
+          return SetLimit(name, value, &request.limit);
         }
         if (name == "cursor") {
           return SetString(name, value, &request.cursor);

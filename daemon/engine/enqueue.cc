@@ -3,6 +3,7 @@
 
 #include "base/coding.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
 
@@ -221,8 +222,8 @@ void EngineCore::FillFrom(JobSpec& spec,
   record->expires_after = spec.expires_after.value_or(Millis(0));
   record->fingerprint = fingerprint;
   record->last_error = spec.past != nullptr
-                           ? spec.past->last_error.substr(0, limits::kLastErrorBytesMax)
-                           : std::string();
+                           ? Utf8Front(spec.past->last_error, limits::kLastErrorBytesMax)
+                           : std::string_view();
   record->payload = std::move(spec.payload);
 }
 

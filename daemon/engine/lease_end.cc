@@ -4,6 +4,7 @@
 
 #include "base/coding.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "daemon/engine/engine_core.h"
 
 namespace delayd::engine {
@@ -139,7 +140,7 @@ Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
 }
 
 void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::string_view client) {
-  record->last_error = end.error.substr(0, limits::kLastErrorBytesMax);
+  record->last_error = Utf8Front(end.error, limits::kLastErrorBytesMax);
   record->priority = end.priority.value_or(record->priority);
   uint32_t& count = end.how == JobEvent::Kind::kLeaseExpired ? record->timeouts
                     : end.how == JobEvent::Kind::kBuried     ? record->buries

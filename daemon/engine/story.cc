@@ -1,5 +1,6 @@
 // What a job's record remembers of its life.
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "daemon/engine/engine_core.h"
 
 namespace delayd::engine {
@@ -21,7 +22,7 @@ void EngineCore::AddEvent(storage::JobRecord* record,
   events.push_back({.kind = kind,
                     .at = now_.wall,
                     .who = std::string(who),
-                    .what = std::string(what.substr(0, limits::kEventErrorBytesMax))});
+                    .what = std::string(Utf8Front(what, limits::kEventErrorBytesMax))});
 }
 
 // Of a job that finishes: it is remembered where its queue keeps a history.

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace delayd {
 namespace {
 
@@ -32,6 +35,15 @@ TEST(Utf8Test, WhatRfc3629ForbidsIsNone) {
   }
   EXPECT_TRUE(IsShortUtf8("M\xc3\xbcller \xe2\x82\xac"));
   EXPECT_TRUE(IsShortUtf8(""));
+}
+
+TEST(Utf8Test, AFrontHoldsWholeCharactersOnly) {
+  const std::string text = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x95\x90";  // 1, 2, 3 and 4 bytes
+  const std::vector<size_t> lengths = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
+  for (size_t bytes = 0; bytes < lengths.size(); ++bytes) {
+    EXPECT_EQ(Utf8Front(text, bytes), text.substr(0, lengths[bytes])) << bytes;
+  }
+  EXPECT_EQ(Utf8Front("\x80\x80\x80\x80\x80\x80", 5).size(), 5U) << "no UTF-8: bytes";
 }
 
 }  // namespace

@@ -62,6 +62,30 @@ TEST(HistoryTest, AFinishedJobIsShownByIdWithItsWholeStory) {
   EXPECT_EQ(shown.history[1].who, "worker-7");
 }
 
+TEST(HistoryTest, ALongErrorIsCutBetweenCharactersSoThatItsStoryCanBeTakenElsewhere) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  std::string error;
+  while (error.size() <= limits::kLastErrorBytesMax) {
+    error += "\xe2\x82\xac";  // three bytes, which divide neither limit
+  }
+  ASSERT_TRUE(harness
+                  .Call(Nack{.token = *harness.LeaseNow().at(0).lease_token,
+                             .delay = Millis(0),
+                             .error = error})
+                  .status.ok());
+  const JobView shown = harness.ShowOk(job.id);
+  EXPECT_EQ(shown.last_error, error.substr(0, limits::kLastErrorBytesMax - 1));
+  ASSERT_EQ(shown.history.size(), 1U);
+  EXPECT_EQ(shown.history[0].what, error.substr(0, limits::kEventErrorBytesMax - 2));
+
+  JobSpec moved = In(Millis(0));
+  moved.past = std::make_shared<JobPast>();
+  moved.past->last_error = error;
+  const JobView other = harness.EnqueueOk(std::move(moved));
+  EXPECT_EQ(other.last_error, shown.last_error);
+}
+
 TEST(HistoryTest, ACancelledJobIsKeptTooAndByItsKeyAfterTheKeyIsFree) {
   EngineHarness harness(Keeping(kHour, Millis(60'000)));
   const JobView job = harness.EnqueueOk(Keyed("order:1", Millis(5000), "old"));

@@ -34,6 +34,8 @@ TEST(ChangeManyJsonTest, WrongMembersAreNamed) {
   EXPECT_THAT(message(R"({"dryrun":true})"), HasSubstr("did you mean 'dry_run'"));
   EXPECT_THAT(message(R"({"dry_run":1})"), HasSubstr("member 'dry_run'"));
   EXPECT_THAT(message(R"({"delay":"1s","due":"2027-01-01T00:00:00Z"})"), HasSubstr("keep one"));
+  EXPECT_THAT(message(R"({"limit":0})"), HasSubstr("member 'limit': is 0; use 1 to 1000"));
+  EXPECT_TRUE(ParseChangeManyRequest(R"({"limit":null})").ok());
 }
 
 TEST(ChangeManyJsonTest, AnswersReadBackAsTheyWereWritten) {
