@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -306,12 +308,35 @@ TEST(LeaseVerbTest, EndsOfLeasesAreSentToTheirToken) {
   EXPECT_EQ(stale.code, 4);
 }
 
+// A queue with so many dead jobs and no end of scheduled ones, as the daemon kicks them.
+FakeDaemon::Function QueueToKick(uint64_t dead) {
+  return [dead](const Request& request) mutable {
+    if (request.method == "GET") {
+      return Ok(protocol::QueueToJson({.name = "orders", .scheduled = 9999, .dead = dead}));
+    }
+    const uint64_t wish = protocol::ParseKickRequest(request.body).value();
+    const uint64_t kicked = dead > 0 ? std::min(dead, wish) : wish;
+    dead -= std::min(dead, kicked);
+    return Ok(protocol::KickedToJson(kicked));
+  };
+}
+
 TEST(KickVerbTest, AsksAgainUntilTheNumberIsReachedOrNoneIsLeft) {
-  const Outcome outcome = Ctl({"kick", "--queue", "orders", "--count", "2500"},
-                              {.daemon = Always(Ok(R"({"kicked":1000})"))});
-  EXPECT_EQ(outcome.requests.size(), 3U);
-  EXPECT_EQ(outcome.requests.at(0).target, "/v1/queues/orders/kick");
-  EXPECT_EQ(outcome.requests.at(2).body, R"({"count":500})");
+  const Outcome outcome =
+      Ctl({"kick", "--queue", "orders", "--count", "2500"}, {.daemon = QueueToKick(0)});
+  EXPECT_EQ(outcome.out, "kicked 2500 jobs in queue orders\n");
+  EXPECT_EQ(outcome.requests.size(), 6U);
+  EXPECT_EQ(outcome.requests.at(1).target, "/v1/queues/orders/kick");
+  EXPECT_EQ(outcome.requests.at(5).body, R"({"count":500})");
+}
+
+// Two full steps of the daemon: the third would take the scheduled ones.
+TEST(KickVerbTest, BegunWithTheDeadItEndsWithThem) {
+  const auto out_with = [](uint64_t dead) {
+    return Ctl({"kick", "--queue", "orders", "--count", "5000"}, {.daemon = QueueToKick(dead)}).out;
+  };
+  EXPECT_EQ(out_with(2000), "kicked 2000 jobs in queue orders\n");
+  EXPECT_EQ(out_with(2500), "kicked 2500 jobs in queue orders\n");
 }
 
 TEST(PauseVerbTest, SaysHowLong) {
