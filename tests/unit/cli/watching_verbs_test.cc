@@ -179,6 +179,15 @@ TEST(TopVerbTest, OnceShowsRatesLatenessAndTheBusiestQueuesFirst) {
   EXPECT_LT(outcome.out.find("busy"), outcome.out.find("idle"));
 }
 
+TEST(TopVerbTest, LateIsTheFirstReadyJobHoweverManyLieBeforeIt) {
+  const auto daemon = [busy = Busy()](const Request& request) {
+    return request.target.starts_with("/v1/jobs?") && !request.target.ends_with("&cursor=1-2a")
+               ? Ok(JobPageToJson({{}, "1-2a"}))
+               : busy(request);
+  };
+  EXPECT_THAT(Ctl({"top", "--once"}, {.daemon = daemon}).out, HasSubstr("late    3s"));
+}
+
 TEST(TopVerbTest, RedrawsATerminalUntilItEnds) {
   const Outcome outcome =
       Ctl({"top", "--interval", "5s"}, {.daemon = GoneAfter(10, Busy()), .traits = kTerminal});
