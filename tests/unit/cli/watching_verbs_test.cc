@@ -150,7 +150,7 @@ FakeDaemon::Function Busy() {
                                        {"epoch", uint64_t{4}},
                                        {"next_due", std::string("2027-01-01T09:00:30.000Z")}}));
     }
-    if (request.target == "/v1/queues") {
+    if (request.target == "/v1/queues?limit=1000") {
       return Ok(protocol::QueuesToJson({{"idle", 5, 0, 0, 0, false}, {"busy", 2, 1, 2, 0, true}}));
     }
     if (request.target == "/readyz") {
