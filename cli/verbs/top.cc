@@ -116,6 +116,9 @@ class TopVerb final : public Verb {
         return context->Fail(after.status());
       }
       Print(*before, *after, context);
+      if (const Status written = context->console.CheckOut(true); !written.ok()) {
+        return context->Fail(written);
+      }
       if (once_) {
         return kExitOk;
       }

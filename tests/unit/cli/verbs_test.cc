@@ -390,6 +390,21 @@ TEST(ExportVerbTest, WritesImportableLinesAndSkipsWhatHasGone) {
   EXPECT_EQ(outcome.out, JobToJson(SomeJob(1)) + "\n" + JobToJson(SomeJob(3)) + "\n");
 }
 
+TEST(ExportVerbTest, ShowsProgressUnlessTheJobsThemselvesGoToTheTerminal) {
+  const auto daemon = [](const Request& request) {
+    return request.target.starts_with("/v1/jobs/") ? Ok(JobToJson(SomeJob())) : ThreePages(request);
+  };
+  const auto err_of = [&](bool out_is_terminal) {
+    return Ctl({"export"},
+               {.daemon = daemon,
+                .traits = {.out_is_terminal = out_is_terminal, .err_is_terminal = true},
+                .call_takes = Millis(1000)})
+        .err;
+  };
+  EXPECT_THAT(err_of(false), HasSubstr("\x1b[K3 jobs "));
+  EXPECT_EQ(err_of(true), "exported 3 jobs\n");
+}
+
 TEST(ExportVerbTest, NamesADamagedJobAndWritesTheOthers) {
   const auto daemon = [](const Request& request) {
     if (request.target == "/v1/jobs/2") {
