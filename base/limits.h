@@ -43,8 +43,9 @@ inline constexpr size_t kKickCountMax = 1000;
 inline constexpr size_t kClientNameBytesMax = 200;
 inline constexpr size_t kListLimitDefault = 100;
 inline constexpr size_t kListLimitMax = 1000;
-// A filtered list answers with a cursor after looking at this many rows, however few matched.
-inline constexpr size_t kListScanRowsMax = 10'000;
+// A filtered list answers with a cursor after looking at this many rows, however few matched:
+// others wait for a page, as they do for a step of kBulkRowsMax.
+inline constexpr size_t kListScanRowsMax = 1000;
 inline constexpr size_t kListPayloadBytesMax = size_t{8} << 20;
 
 // One step of a change of many jobs: what matches, and what is looked at on the way. Other clients
@@ -101,7 +102,7 @@ inline constexpr int64_t kKeyRetentionMsDefault = int64_t{24} * 3600 * 1000;
 static_assert(kInlinePayloadBytesMax < kPayloadBytesDefaultMax);
 static_assert(kPayloadBytesDefaultMax < kRequestBodyBytesMax);
 static_assert(kPayloadBytesDefaultMax <= kPayloadBytesHardMax);
-static_assert(kListLimitMax <= kListScanRowsMax);
+static_assert(kListLimitMax <= kListScanRowsMax && kListScanRowsMax <= kBulkRowsMax);
 // A step is one commit.
 static_assert(kBulkJobsMax <= kCommitOpsJobsMax);
 static_assert(kBulkJobsDefault <= kBulkJobsMax && kBulkJobsDefault <= kBulkRowsMax);

@@ -214,8 +214,20 @@ StatusOr<std::vector<protocol::ForecastStep>> Api::Forecast(const ForecastQuery&
 }
 
 StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/v1/queues"));
-  return Understood(protocol::ParseQueues(answer));
+  // By pages: others wait while the daemon writes one down, and there may be 100,000 queues.
+  std::vector<protocol::QueueCounts> queues;
+  std::string cursor;
+  do {
+    std::string target = "/v1/queues?limit=" + std::to_string(limits::kListLimitMax);
+    if (!cursor.empty()) {
+      AppendQuery("cursor", cursor, &target);
+    }
+    DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
+    DELAYD_ASSIGN_OR_RETURN(protocol::QueuePage page, Understood(protocol::ParseQueues(answer)));
+    std::move(page.queues.begin(), page.queues.end(), std::back_inserter(queues));
+    cursor = std::move(page.next_cursor);
+  } while (!cursor.empty());
+  return queues;
 }
 
 StatusOr<protocol::QueueCounts> Api::Queue(std::string_view name) {

@@ -88,7 +88,7 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
   return queue;
 }
 
-std::string QueuesToJson(const std::vector<QueueCounts>& queues) {
+std::string QueuesToJson(const std::vector<QueueCounts>& queues, std::string_view next_cursor) {
   std::string array = "[";
   for (const QueueCounts& queue : queues) {
     array += array.size() > 1 ? "," : "";
@@ -96,23 +96,29 @@ std::string QueuesToJson(const std::vector<QueueCounts>& queues) {
   }
   JsonObjectWriter writer;
   writer.Raw("queues", array + "]");
+  if (!next_cursor.empty()) {
+    writer.String("next_cursor", next_cursor);
+  }
   return writer.Take();
 }
 
-StatusOr<std::vector<QueueCounts>> ParseQueues(std::string_view json) {
-  std::vector<QueueCounts> queues;
+StatusOr<QueuePage> ParseQueues(std::string_view json) {
+  QueuePage page;
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "next_cursor") {
+          return SetString(name, value, &page.next_cursor);
+        }
         if (name != "queues") {
           return OkStatus();
         }
         return ReadJsonArray(value.text, [&](const JsonValue& element) -> Status {
           DELAYD_ASSIGN_OR_RETURN(QueueCounts queue, ParseQueue(element.text));
-          queues.push_back(std::move(queue));
+          page.queues.push_back(std::move(queue));
           return OkStatus();
         });
       }));
-  return queues;
+  return page;
 }
 
 std::string StatsToJson(const std::vector<Stat>& stats) {

@@ -36,8 +36,15 @@ struct QueueCounts {
 
 std::string QueueToJson(const QueueCounts& queue);
 StatusOr<QueueCounts> ParseQueue(std::string_view json);
-std::string QueuesToJson(const std::vector<QueueCounts>& queues);  // {"queues": [...]}
-StatusOr<std::vector<QueueCounts>> ParseQueues(std::string_view json);
+
+struct QueuePage {
+  std::vector<QueueCounts> queues;
+  std::string next_cursor;  // empty: there are no more
+};
+
+// {"queues": [...], "next_cursor": "..."}
+std::string QueuesToJson(const std::vector<QueueCounts>& queues, std::string_view next_cursor = {});
+StatusOr<QueuePage> ParseQueues(std::string_view json);
 
 // GET /v1/stats: one member a figure, in the order given. Text is for what is no count, such as
 // "next_due" and "version".

@@ -1,4 +1,5 @@
 #include "base/limits.h"
+#include "cli/progress.h"
 #include "cli/verbs/list_filter.h"
 #include "cli/verbs/verbs.h"
 
@@ -36,7 +37,9 @@ class ExportVerb final : public Verb {
     }
     query->limit = limits::kListLimitMax;
     Counts counts;
-    const Status status = WriteAll(**api, *query, context, &counts);
+    Progress progress(&context->console, &context->clock, "jobs", 0);
+    const Status status = WriteAll(**api, *query, context, &progress, &counts);
+    progress.Clear();
     if (!status.ok()) {
       context->console.Say("export stopped after " + std::to_string(counts.written) + " jobs");
       return context->Fail(status);
@@ -58,12 +61,13 @@ class ExportVerb final : public Verb {
     uint64_t damaged = 0;
   };
 
-  static Status WriteAll(Api& api, const ListQuery& query, Context* context, Counts* counts) {
+  static Status WriteAll(
+      Api& api, const ListQuery& query, Context* context, Progress* progress, Counts* counts) {
     DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, query));
     for (ListQuery& one : queries) {
       do {
         DELAYD_ASSIGN_OR_RETURN(const protocol::JobPage page, api.List(one));
-        DELAYD_RETURN_IF_ERROR(WritePage(api, page.jobs, context, counts));
+        DELAYD_RETURN_IF_ERROR(WritePage(api, page.jobs, context, progress, counts));
         one.cursor = page.next_cursor;
       } while (!one.cursor.empty());
     }
@@ -73,6 +77,7 @@ class ExportVerb final : public Verb {
   static Status WritePage(Api& api,
                           const std::vector<JobView>& jobs,
                           Context* context,
+                          Progress* progress,
                           Counts* counts) {
     for (const JobView& listed : jobs) {
       // Lists carry no payloads.
@@ -84,6 +89,7 @@ class ExportVerb final : public Verb {
       }
       // Whoever exports a damaged store wants the others all the more.
       if (job.status().code() == StatusCode::kDataLoss) {
+        progress->Clear();
         context->console.Error(job.status());
         ++counts->damaged;
         continue;
@@ -95,6 +101,9 @@ class ExportVerb final : public Verb {
       context->console.out() << protocol::JobToJson(*job) << '\n';
       DELAYD_RETURN_IF_ERROR(context->console.CheckOut(false));
       ++counts->written;
+      if (!context->console.traits().out_is_terminal) {  // or it would stand among the jobs
+        progress->Update(counts->written, 0);
+      }
     }
     return OkStatus();
   }

@@ -72,27 +72,39 @@ class KickVerb final : public Verb {
     if (!api.ok()) {
       return context->Fail(api.status());
     }
-    // The daemon takes so many at a time; a short answer means that there are no more.
+    const StatusOr<uint64_t> kicked = KickSteps(**api, queue);
+    if (!kicked.ok()) {
+      return context->Fail(kicked.status());
+    }
+    if (!context->globals.quiet && context->globals.output == OutputFormat::kTable) {
+      context->console.out() << "kicked " << *kicked << (*kicked == 1 ? " job" : " jobs")
+                             << " in queue " << queue << '\n';
+    } else if (!context->globals.quiet) {
+      context->console.out() << protocol::KickedToJson(*kicked) << '\n';
+    }
+    return kExitOk;
+  }
+
+  // The daemon takes so many at a time; a short answer means that there are no more. Begun with the
+  // dead, it ends with them: the next step would make ready what is only scheduled.
+  StatusOr<uint64_t> KickSteps(Api& api, const std::string& queue) const {
+    bool dead_first = false;
     uint64_t kicked = 0;
     while (kicked < *count_) {
+      DELAYD_ASSIGN_OR_RETURN(const protocol::QueueCounts counts, api.Queue(queue));
+      dead_first = dead_first || counts.dead > 0;
+      if (dead_first && counts.dead == 0) {
+        break;
+      }
       const auto wish =
           static_cast<uint32_t>(std::min<uint64_t>(*count_ - kicked, limits::kKickCountMax));
-      const StatusOr<uint64_t> some = (*api)->KickQueue(queue, wish);
-      if (!some.ok()) {
-        return context->Fail(some.status());
-      }
-      kicked += *some;
-      if (*some < wish) {
+      DELAYD_ASSIGN_OR_RETURN(const uint64_t some, api.KickQueue(queue, wish));
+      kicked += some;
+      if (some < wish) {
         break;
       }
     }
-    if (!context->globals.quiet && context->globals.output == OutputFormat::kTable) {
-      context->console.out() << "kicked " << kicked << (kicked == 1 ? " job" : " jobs")
-                             << " in queue " << queue << '\n';
-    } else if (!context->globals.quiet) {
-      context->console.out() << protocol::KickedToJson(kicked) << '\n';
-    }
-    return kExitOk;
+    return kicked;
   }
 
   JobSelection selection_;

@@ -77,6 +77,9 @@ class ListVerb final : public Verb {
         printer.emplace(context);
       }
       printer->Print(page->jobs);
+      if (const Status written = context->console.CheckOut(false); !written.ok()) {
+        return context->Fail(written);  // nobody reads the millions behind
+      }
       left -= std::min<uint64_t>(left, page->jobs.size());
       // A page may be empty and have a next one: the daemon looks at a bounded number of rows.
       cursor = query.cursor = page->next_cursor;
@@ -104,6 +107,9 @@ class ListVerb final : public Verb {
         return context->Fail(jobs.status());
       }
       watch.Show(*std::move(jobs));
+      if (const Status written = context->console.CheckOut(true); !written.ok()) {
+        return context->Fail(written);
+      }
       context->sleep(kWatchEvery);
     }
   }

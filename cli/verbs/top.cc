@@ -44,10 +44,10 @@ StatusOr<Sample> Look(Api& api, const Clock& clock) {
       api.Forecast(
           {.queue = std::nullopt, .from = now, .to = now + kMinute, .step = kForecastStep}));
   if (sample.Number("ready") > 0) {
-    DELAYD_ASSIGN_OR_RETURN(const protocol::JobPage oldest,
-                            api.List({.state = "ready", .limit = 1}));
-    if (!oldest.jobs.empty()) {
-      sample.late = std::max(now - oldest.jobs.front().due, Millis(0));
+    // Page by page: many leased ones may lie before it.
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobView> oldest, api.ListUpTo({.state = "ready"}, 1));
+    if (!oldest.empty()) {
+      sample.late = std::max(now - oldest.front().due, Millis(0));
     }
   }
   std::ranges::stable_sort(sample.queues, std::greater<>(), [](const protocol::QueueCounts& queue) {
@@ -116,6 +116,9 @@ class TopVerb final : public Verb {
         return context->Fail(after.status());
       }
       Print(*before, *after, context);
+      if (const Status written = context->console.CheckOut(true); !written.ok()) {
+        return context->Fail(written);
+      }
       if (once_) {
         return kExitOk;
       }

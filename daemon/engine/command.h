@@ -187,6 +187,8 @@ struct List {
 
 struct ListQueues {
   std::optional<std::string> queue;  // none: all
+  uint32_t limit = 0;                // 0: all at once
+  std::string cursor = {};           // of the page before; empty: the first page
 };
 
 // Which jobs a change of many jobs means: all members that are set must fit.
@@ -365,6 +367,7 @@ struct QueueView {
 // ListQueues; Pause and Resume: the one queue as it is now.
 struct QueueList {
   std::vector<QueueView> queues;
+  std::string next_cursor = {};  // empty: there are no more
 };
 
 struct StatsView {

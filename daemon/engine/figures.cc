@@ -12,33 +12,32 @@ namespace {
 // A queue that bears the name of the sum is part of it: two series of one name would be an error.
 constexpr std::string_view kOther = "other";
 
-void AddTo(QueueView* sum, const QueueView& one) {
-  sum->scheduled += one.scheduled;
-  sum->ready += one.ready;
-  sum->leased += one.leased;
-  sum->dead += one.dead;
+void TakeFrom(QueueView* sum, const QueueView& one) {
+  sum->scheduled -= one.scheduled;
+  sum->ready -= one.ready;
+  sum->leased -= one.leased;
+  sum->dead -= one.dead;
 }
 
 }  // namespace
 
 EngineFigures EngineCore::Figures(size_t queues_max) const {
   EngineFigures figures{.totals = stats(),
-                        .other = {.name = std::string(kOther)},
                         .lateness_ms = lateness_ms_,
                         .jobs_in_memory = jobs_.size(),
                         .jobs_in_memory_max = options_.memory_jobs_max,
                         .all_in_memory = FirstOnDisk() == kNothingFar,
                         .uncommitted_bytes = pending_.uncommitted_bytes(),
                         .replies_parked = parked_.size()};
+  figures.other = {.name = std::string(kOther),
+                   .scheduled = figures.totals.scheduled,
+                   .ready = figures.totals.ready,
+                   .leased = figures.totals.leased,
+                   .dead = figures.totals.dead};
   queues_.ForEach([&](const Queue& queue) {
-    if (!queue.stored) {
-      return;
-    }
-    QueueView view = ViewOfQueue(queue);
-    if (figures.queues.size() < queues_max && queue.name != kOther) {
-      figures.queues.push_back(std::move(view));
-    } else {
-      AddTo(&figures.other, view);
+    if (figures.queues.size() < queues_max && queue.stored && queue.name != kOther) {
+      figures.queues.push_back(ViewOfQueue(queue));
+      TakeFrom(&figures.other, figures.queues.back());
     }
   });
   for (const auto& [user, jobs] : users_) {

@@ -107,9 +107,18 @@ class QueueTable {
   // In order of id.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
-    for (const auto& queue : by_id_) {
-      if (queue != nullptr) {
-        visit(*queue);
+    ForEachFrom(0, [&visit](Queue& queue) {
+      visit(queue);
+      return true;
+    });
+  }
+
+  // The same from an id on, until `visit` says false.
+  template <typename Visit>
+  void ForEachFrom(uint64_t first, const Visit& visit) const {
+    for (uint64_t id = first; id < by_id_.size(); ++id) {
+      if (by_id_[id] != nullptr && !visit(*by_id_[id])) {
+        return;
       }
     }
   }

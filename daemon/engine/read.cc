@@ -372,10 +372,16 @@ StatusOr<Body> EngineCore::Do(const ListQueues& command) {
     list.queues.push_back(ViewOfQueue(*queue));
     return Body(std::move(list));
   }
-  queues_.ForEach([&](const Queue& queue) {
+  DELAYD_ASSIGN_OR_RETURN(const ListCursor from, ParseListCursor(command.cursor));
+  queues_.ForEachFrom(ToInt(from.id), [&](const Queue& queue) {
+    if (queue.stored && command.limit != 0 && list.queues.size() == command.limit) {
+      list.next_cursor = FormatListCursor({.at = {}, .id = JobId{ToInt(queue.id)}});
+      return false;
+    }
     if (queue.stored) {
       list.queues.push_back(ViewOfQueue(queue));
     }
+    return true;
   });
   return Body(std::move(list));
 }
@@ -399,15 +405,16 @@ StatusOr<Body> EngineCore::Do(const AcceptClock&) {
 
 StatsView EngineCore::stats() const {
   StatsView view = counters_;
+  // Without views: there may be 100,000 queues, and everybody waits.
   queues_.ForEach([&](const Queue& queue) {
-    const QueueView one = ViewOfQueue(queue);
-    view.scheduled += one.scheduled;
-    view.ready += one.ready;
-    view.leased += one.leased;
-    view.dead += one.dead;
-    view.urgent += one.urgent;
+    view.scheduled += queue.counts.pending;
+    view.ready += queue.ready.size() + queue.damaged;
+    view.leased += queue.leased;
+    view.dead += queue.counts.dead;
+    view.urgent += queue.urgent;
     view.queues += queue.stored ? 1 : 0;
   });
+  view.scheduled -= view.ready + view.leased;
   view.waiting = waiters_.size();
   view.draining = draining_;
   view.epoch = epoch_;

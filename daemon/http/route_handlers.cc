@@ -305,8 +305,16 @@ Routed ExtendLease(const RouteInput& input) {
   return Order{engine::Extend{call->token, call->change.lease}, ReplyForm::kOneJob};
 }
 
-Routed ListQueues(const RouteInput&) {
-  return Order{engine::ListQueues{}, ReplyForm::kQueueList};
+Routed ListQueues(const RouteInput& input) {
+  engine::ListQueues list;
+  for (const auto& [name, value] : input.query) {
+    if (name == "cursor") {
+      list.cursor = value;
+    } else if (const Status status = Take(ParseLimit(value), &list.limit); !status.ok()) {
+      return ProblemResponse(status.WithContext("query parameter '" + name + "'"));
+    }
+  }
+  return Order{std::move(list), ReplyForm::kQueueList};
 }
 
 Routed ShowQueue(const RouteInput& input) {

@@ -86,7 +86,7 @@ Response RenderQueueList(const engine::QueueList& list) {
   for (const engine::QueueView& queue : list.queues) {
     queues.push_back(CountsOf(queue));
   }
-  return {.body = protocol::QueuesToJson(queues)};
+  return {.body = protocol::QueuesToJson(queues, list.next_cursor)};
 }
 
 Response RenderStats(const engine::StatsView& stats) {

@@ -53,7 +53,7 @@ constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"POST", "v1/leases/*/nack", Role::kEnqueue, BodyRule::kJson, "", NackLease},
     {"POST", "v1/leases/*/bury", Role::kEnqueue, BodyRule::kJson, "", BuryLease},
     {"POST", "v1/leases/*/extend", Role::kEnqueue, BodyRule::kJson, "", ExtendLease},
-    {"GET", "v1/queues", Role::kRead, BodyRule::kNone, "", ListQueues},
+    {"GET", "v1/queues", Role::kRead, BodyRule::kNone, "limit cursor", ListQueues},
     {"GET", "v1/queues/*", Role::kRead, BodyRule::kNone, "", ShowQueue},
     {"GET", "v1/forecast", Role::kRead, BodyRule::kNone, "queue from to step", ForecastJobs},
     {"GET", "v1/stats", Role::kRead, BodyRule::kNone, "", ShowStats},

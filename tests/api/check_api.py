@@ -145,6 +145,8 @@ def walk(api):
     api.call("POST", "/v1/jobs:reschedule", 200, api.example("RescheduleMany"))
     api.call("POST", "/v1/jobs:cancel", 200, {"filter": {"due_before": "10h"}, "limit": 1})
     api.call("GET", "/v1/queues", 200)
+    api.call("GET", "/v1/queues", 200, query="?limit=1")
+    api.call("GET", "/v1/queues", 400, query="?limit=0")
     api.call("GET", "/v1/queues/{queue}", 200, queue="work")
     api.call("GET", "/v1/queues/{queue}", 404, queue="nowhere")
     api.call("GET", "/v1/forecast", 200, query="?queue=work&to=2h&step=10m")

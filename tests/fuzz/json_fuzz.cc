@@ -127,7 +127,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       RoundTrip(text, ParseQueue, QueueToJson);
       break;
     case 'Q':
-      RoundTrip(text, ParseQueues, QueuesToJson);
+      RoundTrip(text, ParseQueues, [](const QueuePage& page) {
+        return QueuesToJson(page.queues, page.next_cursor);
+      });
       break;
     case 't':
       RoundTrip(text, ParseStats, StatsToJson);

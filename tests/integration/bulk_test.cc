@@ -221,6 +221,13 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   EXPECT_THAT(exported.err, HasSubstr("export stopped after "));
   EXPECT_THAT(exported.err, ::testing::Not(HasSubstr("export stopped after 3000 jobs")));
   EXPECT_THAT(exported.err, HasSubstr("cannot write to stdout"));
+
+  // What watches ends as well, and says why.
+  for (const char* watching : {"top -o jsonl --interval 100ms", "list --watch -o jsonl"}) {
+    const ProcessResult watched = shell(std::string(watching) + " > /dev/full");
+    EXPECT_EQ(watched.exit_code, 1) << watching;
+    EXPECT_THAT(watched.err, HasSubstr("cannot write to stdout")) << watching;
+  }
 }
 
 }  // namespace

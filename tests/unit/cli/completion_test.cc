@@ -33,7 +33,7 @@ std::vector<std::string> Tab(std::vector<std::string> words, CtlOptions options 
 
 CtlOptions WithQueues() {
   return {.daemon = [](const Request& request) -> Answer {
-    EXPECT_EQ(request.target, "/v1/queues");
+    EXPECT_EQ(request.target, "/v1/queues?limit=1000");
     EXPECT_LE(request.timeout, Millis(200));
     return Ok(protocol::QueuesToJson({{.name = "mail"}, {.name = "orders"}, {.name = "orphans"}}));
   }};

@@ -99,6 +99,7 @@ struct CtlOptions {
   Console::Traits traits = {};
   std::string environment_server = {};
   cctz::time_zone zone = cctz::utc_time_zone();
+  Millis call_takes{0};  // not with work, whose threads call at once
 };
 
 // A verb that watches is never done by itself: its daemon goes away.
@@ -115,7 +116,12 @@ inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}
   std::istringstream in(options.input);
   Console console(out, err, options.traits);
   SimulatedClock clock({.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)});
-  FakeDaemon daemon(options.daemon);
+  FakeDaemon daemon([&](const Request& request) {
+    if (options.call_takes > Millis(0)) {
+      clock.Advance(options.call_takes);
+    }
+    return options.daemon(request);
+  });
   outcome.code =
       RunDelayctl(args,
                   {.console = console,

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -306,12 +308,35 @@ TEST(LeaseVerbTest, EndsOfLeasesAreSentToTheirToken) {
   EXPECT_EQ(stale.code, 4);
 }
 
+// A queue with so many dead jobs and no end of scheduled ones, as the daemon kicks them.
+FakeDaemon::Function QueueToKick(uint64_t dead) {
+  return [dead](const Request& request) mutable {
+    if (request.method == "GET") {
+      return Ok(protocol::QueueToJson({.name = "orders", .scheduled = 9999, .dead = dead}));
+    }
+    const uint64_t wish = protocol::ParseKickRequest(request.body).value();
+    const uint64_t kicked = dead > 0 ? std::min(dead, wish) : wish;
+    dead -= std::min(dead, kicked);
+    return Ok(protocol::KickedToJson(kicked));
+  };
+}
+
 TEST(KickVerbTest, AsksAgainUntilTheNumberIsReachedOrNoneIsLeft) {
-  const Outcome outcome = Ctl({"kick", "--queue", "orders", "--count", "2500"},
-                              {.daemon = Always(Ok(R"({"kicked":1000})"))});
-  EXPECT_EQ(outcome.requests.size(), 3U);
-  EXPECT_EQ(outcome.requests.at(0).target, "/v1/queues/orders/kick");
-  EXPECT_EQ(outcome.requests.at(2).body, R"({"count":500})");
+  const Outcome outcome =
+      Ctl({"kick", "--queue", "orders", "--count", "2500"}, {.daemon = QueueToKick(0)});
+  EXPECT_EQ(outcome.out, "kicked 2500 jobs in queue orders\n");
+  EXPECT_EQ(outcome.requests.size(), 6U);
+  EXPECT_EQ(outcome.requests.at(1).target, "/v1/queues/orders/kick");
+  EXPECT_EQ(outcome.requests.at(5).body, R"({"count":500})");
+}
+
+// Two full steps of the daemon: the third would take the scheduled ones.
+TEST(KickVerbTest, BegunWithTheDeadItEndsWithThem) {
+  const auto out_with = [](uint64_t dead) {
+    return Ctl({"kick", "--queue", "orders", "--count", "5000"}, {.daemon = QueueToKick(dead)}).out;
+  };
+  EXPECT_EQ(out_with(2000), "kicked 2000 jobs in queue orders\n");
+  EXPECT_EQ(out_with(2500), "kicked 2500 jobs in queue orders\n");
 }
 
 TEST(PauseVerbTest, SaysHowLong) {
@@ -363,6 +388,21 @@ TEST(ExportVerbTest, WritesImportableLinesAndSkipsWhatHasGone) {
   const Outcome outcome = Ctl({"export"}, {.daemon = daemon});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, JobToJson(SomeJob(1)) + "\n" + JobToJson(SomeJob(3)) + "\n");
+}
+
+TEST(ExportVerbTest, ShowsProgressUnlessTheJobsThemselvesGoToTheTerminal) {
+  const auto daemon = [](const Request& request) {
+    return request.target.starts_with("/v1/jobs/") ? Ok(JobToJson(SomeJob())) : ThreePages(request);
+  };
+  const auto err_of = [&](bool out_is_terminal) {
+    return Ctl({"export"},
+               {.daemon = daemon,
+                .traits = {.out_is_terminal = out_is_terminal, .err_is_terminal = true},
+                .call_takes = Millis(1000)})
+        .err;
+  };
+  EXPECT_THAT(err_of(false), HasSubstr("\x1b[K3 jobs "));
+  EXPECT_EQ(err_of(true), "exported 3 jobs\n");
 }
 
 TEST(ExportVerbTest, NamesADamagedJobAndWritesTheOthers) {

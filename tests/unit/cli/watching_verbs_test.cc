@@ -150,7 +150,7 @@ FakeDaemon::Function Busy() {
                                        {"epoch", uint64_t{4}},
                                        {"next_due", std::string("2027-01-01T09:00:30.000Z")}}));
     }
-    if (request.target == "/v1/queues") {
+    if (request.target == "/v1/queues?limit=1000") {
       return Ok(protocol::QueuesToJson({{"idle", 5, 0, 0, 0, false}, {"busy", 2, 1, 2, 0, true}}));
     }
     if (request.target == "/readyz") {
@@ -177,6 +177,15 @@ TEST(TopVerbTest, OnceShowsRatesLatenessAndTheBusiestQueuesFirst) {
                     HasSubstr("3 due in the next 60s"),
                     Not(HasSubstr("\x1b"))));
   EXPECT_LT(outcome.out.find("busy"), outcome.out.find("idle"));
+}
+
+TEST(TopVerbTest, LateIsTheFirstReadyJobHoweverManyLieBeforeIt) {
+  const auto daemon = [busy = Busy()](const Request& request) {
+    return request.target.starts_with("/v1/jobs?") && !request.target.ends_with("&cursor=1-2a")
+               ? Ok(JobPageToJson({{}, "1-2a"}))
+               : busy(request);
+  };
+  EXPECT_THAT(Ctl({"top", "--once"}, {.daemon = daemon}).out, HasSubstr("late    3s"));
 }
 
 TEST(TopVerbTest, RedrawsATerminalUntilItEnds) {

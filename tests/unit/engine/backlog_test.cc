@@ -423,7 +423,7 @@ TEST(BacklogTest, WhereAllOnDiskHasExpiredTooTheAnswerIsNoneAsSoonAsThatIsKnown)
   harness.EnqueueOk(For("fleeting", 1h));
   EXPECT_TRUE(harness.LeaseNow(1, "fleeting").empty());
   const auto stats = harness.Call(GetStats{});
-  EXPECT_EQ(std::get<StatsView>(stats.body).dead, 100U);
+  EXPECT_EQ(std::get<Indirect<StatsView>>(stats.body)->dead, 100U);
 }
 
 }  // namespace

@@ -275,6 +275,50 @@ TEST(QueuesTest, CountByState) {
   EXPECT_EQ(std::get<QueueList>(harness.Call(ListQueues{}).body).queues.size(), 1U);
 }
 
+TEST(QueuesTest, ComeInPages) {
+  EngineHarness harness;
+  for (const char* queue : {"a", "b", "c", "d", "e"}) {
+    harness.EnqueueOk({.queue = queue});
+  }
+  harness.Send(Lease{.queues = {"only-waited-for"}, .wait = Millis(1000)});
+  ListQueues command{.limit = 2};
+  std::string names;
+  size_t pages = 0;
+  do {
+    const Reply reply = harness.Call(command);
+    ASSERT_TRUE(reply.status.ok()) << reply.status.message();
+    const auto& list = std::get<QueueList>(reply.body);
+    EXPECT_LE(list.queues.size(), 2U);
+    for (const QueueView& queue : list.queues) {
+      names += queue.name;
+    }
+    command.cursor = list.next_cursor;
+    ++pages;
+  } while (!command.cursor.empty());
+  EXPECT_EQ(names, "abcde");
+  EXPECT_EQ(pages, 3U);
+  EXPECT_EQ(harness.ReasonOf(ListQueues{.cursor = "x"}), "invalid_cursor");
+}
+
+TEST(StatsTest, TheOtherQueuesAreWhatTheNamedOnesLeaveOfTheTotals) {
+  EngineHarness harness;
+  for (const char* queue : {"other", "a", "b", "c"}) {
+    harness.EnqueueOk({.queue = queue});
+    harness.EnqueueOk({.queue = queue, .due = DueAfter{Millis(1000)}});
+  }
+  ASSERT_EQ(harness.LeaseNow(1, "a").size(), 1U);
+  ASSERT_EQ(harness.LeaseNow(1, "c").size(), 1U);
+  const EngineFigures figures = harness.engine().Figures(2);
+  ASSERT_EQ(figures.queues.size(), 2U);
+  EXPECT_EQ(figures.queues[0].name, "a");
+  EXPECT_EQ(figures.queues[1].name, "b");
+  EXPECT_EQ(figures.other.name, "other");
+  EXPECT_EQ(figures.other.scheduled, 2U);
+  EXPECT_EQ(figures.other.ready, 1U);
+  EXPECT_EQ(figures.other.leased, 1U);
+  EXPECT_EQ(figures.totals.queues, 4U);
+}
+
 TEST(StatsTest, NextDueIsThatOfAJobAndNotTheEndOfALeaseOrAPause) {
   EngineHarness harness;
   EXPECT_EQ(harness.engine().stats().next_due, std::nullopt);

@@ -20,9 +20,11 @@ TEST(StatsJsonTest, QueuesReadBack) {
             R"("enqueued":9,"acked":5,"cancelled":6})");
   const auto read = ParseQueues(QueuesToJson({orders, {}}));
   ASSERT_TRUE(read.ok()) << read.status().message();
-  ASSERT_EQ(read->size(), 2U);
-  EXPECT_EQ(QueueToJson((*read)[0]), QueueToJson(orders));
+  ASSERT_EQ(read->queues.size(), 2U);
+  EXPECT_EQ(QueueToJson(read->queues[0]), QueueToJson(orders));
+  EXPECT_EQ(read->next_cursor, "");
   EXPECT_EQ(QueuesToJson({}), R"({"queues":[]})");
+  EXPECT_EQ(ParseQueues(QueuesToJson({orders}, "0-1f"))->next_cursor, "0-1f");
 }
 
 TEST(StatsJsonTest, StatsKeepTheirOrder) {
