@@ -60,6 +60,7 @@ class ConfigVerb final : public Verb {
  private:
   static void Show(Context* context) {
     const Globals& globals = context->globals;
+    const char* const no_color = std::getenv("NO_COLOR");
 
     const struct {
       std::string name;
@@ -75,7 +76,7 @@ class ConfigVerb final : public Verb {
          globals.utc ? "--utc" : (std::getenv("TZ") != nullptr ? "TZ" : "/etc/localtime")},
         {"colour",
          context->console.traits().color ? "yes" : "no",
-         std::getenv("NO_COLOR") != nullptr ? "NO_COLOR" : "terminal"},
+         no_color != nullptr && *no_color != '\0' ? "NO_COLOR" : "terminal"},
     };
 
     std::ostream& out = context->console.out();
