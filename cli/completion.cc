@@ -27,10 +27,23 @@ std::vector<std::string> JoinAtEqualSigns(const std::vector<std::string>& words,
   return joined;
 }
 
+// As far as the line that is being typed names one.
+std::optional<std::string> ServerAmong(const std::vector<std::string>& words) {
+  constexpr std::string_view kJoined = "--server=";
+  std::optional<std::string> server;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].starts_with(kJoined)) {
+      server = words[i].substr(kJoined.size());
+    } else if ((words[i] == "-s" || words[i] == "--server") && i + 1 < words.size()) {
+      server = words[i + 1];
+    }
+  }
+  return server;
+}
+
 class Completer {
  public:
-  Completer(const std::vector<std::unique_ptr<Verb>>& verbs,
-            const std::function<std::vector<std::string>()>& queues)
+  Completer(const std::vector<std::unique_ptr<Verb>>& verbs, const QueueNames& queues)
       : verbs_(verbs), queues_(queues) {
     DeclareGlobals(&globals_, &values_);
   }
@@ -42,6 +55,7 @@ class Completer {
     if (!before.empty()) {
       before.pop_back();
     }
+    server_ = ServerAmong(before);
     const Words found = SplitVerb(before);
     for (const auto& verb : verbs_) {
       if (verb->name() == found.verb) {
@@ -109,7 +123,7 @@ class Completer {
 
   void Values(std::string_view kind, const std::string& prefix) {
     if (kind == "QUEUE") {
-      for (const std::string& queue : queues_()) {
+      for (const std::string& queue : queues_(server_)) {
         Offer(queue, "queue", prefix);
       }
     } else if (kind == "STATE") {
@@ -158,7 +172,8 @@ class Completer {
   }
 
   const std::vector<std::unique_ptr<Verb>>& verbs_;
-  const std::function<std::vector<std::string>()>& queues_;
+  const QueueNames& queues_;
+  std::optional<std::string> server_;
   GlobalValues values_;
   Options globals_;
   Options own_;
@@ -230,7 +245,7 @@ complete -c delayctl -f -a '(__delayctl_complete)'
 
 Completion Complete(const std::vector<std::string>& words,
                     const std::vector<std::unique_ptr<Verb>>& verbs,
-                    const std::function<std::vector<std::string>()>& queues) {
+                    const QueueNames& queues) {
   return Completer(verbs, queues).Run(words);
 }
 

@@ -28,10 +28,14 @@ struct Completion {
   bool files = false;  // names of files too
 };
 
+// Of the daemon at `server`, or of the usual one.
+using QueueNames =
+    std::function<std::vector<std::string>(const std::optional<std::string>& server)>;
+
 // `words` without the program's name; the last one is being typed, and may be empty.
 Completion Complete(const std::vector<std::string>& words,
                     const std::vector<std::unique_ptr<Verb>>& verbs,
-                    const std::function<std::vector<std::string>()>& queues);
+                    const QueueNames& queues);
 // "text<TAB>help" a line, and ":files".
 std::string CompletionText(const Completion& completion);
 // For bash, zsh or fish; none for another shell.

@@ -74,13 +74,9 @@ int RunHidden(const std::vector<std::string>& args, const Environment& environme
     out << part.value_or("");
     return part.has_value() && out.flush().good() ? kExitOk : kExitUsage;
   }
-  const auto queues = [&]() -> std::vector<std::string> {
+  const auto queues = [&](const std::optional<std::string>& server) -> std::vector<std::string> {
     Globals globals;
-    for (size_t i = 0; i + 1 < words.size(); ++i) {
-      if (words[i] == "-s" || words[i] == "--server") {
-        globals.server = words[i + 1];
-      }
-    }
+    globals.server = server;
     std::vector<std::string> names;
     auto client = Connect(globals, environment);
     if (client.ok()) {

@@ -210,6 +210,13 @@ class ImportVerb final : public Verb {
         return InvalidArgument("cannot read " + protocol::Quoted(*file_) +
                                "; check its name and rights");
       }
+
+      struct stat kind {};
+
+      if (fstat(fd_, &kind) == 0 && S_ISDIR(kind.st_mode)) {
+        return InvalidArgument("cannot read " + protocol::Quoted(*file_) +
+                               ": it is a directory; name a file");
+      }
     }
     if (ack_log_path_.has_value()) {
       ack_log_.open(*ack_log_path_, std::ios::binary | std::ios::app);

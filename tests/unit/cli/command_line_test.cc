@@ -100,6 +100,7 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"work", "--exec", "/etc/passwd"}, "'/etc/passwd': it is not executable"},
       {{"work", "--concurrency", "0", "--exec", "cat"}, "--concurrency"},
       {{"import", "/nonexistent"}, "cannot read '/nonexistent'"},
+      {{"import", "/tmp"}, "cannot read '/tmp': it is a directory"},
       {{"import", "--batch", "0"}, "--batch"},
       {{"import", "--batch", "1001"}, "--batch: '1001' is no whole number from 0 to 1000"}};
   for (const auto& [args, message] : cases) {

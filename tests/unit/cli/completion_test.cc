@@ -85,6 +85,17 @@ TEST(CompletionTest, QueueNamesComeFromTheDaemon) {
   EXPECT_THAT(Tab({"queues", "m"}, WithQueues()), ElementsAre("mail"));
 }
 
+TEST(CompletionTest, QueueNamesComeFromTheServerThatTheLineNames) {
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"-s", "unix:/x", "list", "--queue", "m"},
+        {"--server=unix:/x", "list", "--queue", "m"},
+        {"--server", "=", "unix:/x", "list", "--queue", "m"}}) {
+    std::vector<std::string> words = line;
+    words.insert(words.begin(), "__complete");
+    EXPECT_EQ(Ctl(words, WithQueues()).server, "unix:/x");
+  }
+}
+
 TEST(CompletionTest, WithoutADaemonThereAreNoQueuesAndNoWords) {
   EXPECT_THAT(Tab({"list", "--queue", ""},
                   {.daemon = [](const Request&) -> Answer { return Unavailable("nobody there"); }}),
