@@ -8,9 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/coding.h"
 #include "storage/batch_floor.h"
-#include "storage/masked_crc.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 #include <sys/wait.h>
@@ -140,19 +138,6 @@ TEST_F(RecoveryErrorsTest, WhatCannotBeReadIsNamed) {
   fs::create_directory(Manifest());
   EXPECT_THAT(RecoverLogs(path(), LogRepair::kTornTails, &report).message(),
               HasSubstr("MANIFEST-"));
-}
-
-// A record of RocksDB's log format, whole in one piece.
-std::string Record(const std::string& payload) {
-  std::string piece(1, '\x01');
-  piece += payload;
-  const uint32_t crc = MaskCrc(Crc32c(piece));
-  std::string out;
-  const auto size = static_cast<uint32_t>(payload.size());
-  for (const uint32_t byte : {crc, crc >> 8, crc >> 16, crc >> 24, size, size >> 8}) {
-    out += static_cast<char>(byte);
-  }
-  return out + piece;
 }
 
 TEST_F(RecoveryErrorsTest, TheOldestLogNeededIsReadFromTheManifest) {

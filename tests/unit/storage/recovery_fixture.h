@@ -13,9 +13,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/coding.h"
 #include "storage/keys.h"
 #include "storage/log_scan.h"
 #include "storage/loss_account.h"
+#include "storage/masked_crc.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
@@ -38,6 +40,19 @@ inline void WriteFile(const std::string& path, const std::string& content) {
 inline std::string Flipped(std::string bytes, size_t at) {
   bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
   return bytes;
+}
+
+// A record of RocksDB's log format, whole in one piece.
+inline std::string Record(const std::string& payload) {
+  std::string piece(1, '\x01');
+  piece += payload;
+  const uint32_t crc = MaskCrc(Crc32c(piece));
+  std::string out;
+  const auto size = static_cast<uint32_t>(payload.size());
+  for (const uint32_t byte : {crc, crc >> 8, crc >> 16, crc >> 24, size, size >> 8}) {
+    out += static_cast<char>(byte);
+  }
+  return out + piece;
 }
 
 class RecoveryTest : public ::testing::Test {

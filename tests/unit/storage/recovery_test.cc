@@ -5,9 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/coding.h"
 #include "storage/batch_floor.h"
-#include "storage/masked_crc.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 namespace delayd::storage {
@@ -63,26 +61,12 @@ TEST_F(RecoveryTest, ScanOfEveryTruncationKeepsTheWholeRecords) {
   }
 }
 
-// What a log would have as a whole record.
-std::string Forged(std::string_view content) {
-  std::string sealed(1, '\1');
-  sealed += content;
-  std::string record;
-  const uint32_t crc = MaskCrc(Crc32c(sealed));
-  for (unsigned shift = 0; shift < 32; shift += 8) {
-    record += static_cast<char>(crc >> shift);
-  }
-  record += static_cast<char>(content.size());
-  record += '\0';
-  return record + sealed;
-}
-
 // Whoever is killed in the middle of it must not be refused at the next start.
 TEST_F(RecoveryTest, P9WhatAClientMakesLookLikeARecordIsNoneWhereAWriteOfManyBlocksIsTorn) {
   Commit(1, 3);
   std::string payload;
   while (payload.size() < 100'000) {
-    payload += Forged("no batch at all");
+    payload += Record("no batch at all");
   }
   const uint64_t begin = ReadFile(Log()).size();
   {
