@@ -55,10 +55,10 @@ inline constexpr size_t kBulkJobsMax = 1000;
 inline constexpr size_t kBulkRowsMax = 1000;
 
 inline constexpr size_t kForecastStepsMax = 1000;
-// Looked at for one forecast: entries in memory, rows of the store, and extra places in it.
+// Looked at for one forecast: entries in memory, and rows of the store, the soonest ones and again
+// as many.
 inline constexpr size_t kForecastSlotsMax = size_t{1} << 18;
 inline constexpr size_t kForecastRowsMax = 16384;
-inline constexpr size_t kForecastSeeksMax = 512;
 
 // Timers popped from the wheel in one turn, so that a burst does not stall the sockets.
 inline constexpr size_t kFireBatchMax = 4096;

@@ -15,8 +15,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "storage/batch.h"
@@ -27,6 +29,12 @@ namespace delayd::storage {
 constexpr bool NeedsScanStart(Table table) {
   return table == Table::kTimers || table == Table::kByQueue || table == Table::kDone;
 }
+
+// The rows with from <= key < to.
+struct KeyRange {
+  std::string from;
+  std::string to;
+};
 
 class JobReader {
  public:
@@ -52,6 +60,10 @@ class JobReader {
                            const Visitor& visit) const {
     return Scan(table, from, to, visit);
   }
+
+  // About how many rows of kTimers or kByQueue there are in each range. Here: exactly, by a scan.
+  virtual StatusOr<std::vector<uint64_t>> EstimateRows(Table table,
+                                                       std::span<const KeyRange> ranges) const;
 };
 
 class JobStore : public JobReader {

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/coding.h"
 #include "storage/checked_tables.h"
+#include "storage/row_marks.h"
 #include "storage/skip_list_memtable.h"
 
 #if defined(__x86_64__)
@@ -37,6 +38,7 @@ struct TableTuning {
   size_t block_bytes = 4096;
   bool bloom = false;     // only where absent keys are looked up
   bool payloads = false;  // of what users send, which is most of the bytes
+  bool counted = false;   // how many rows a range has is asked for
 };
 
 TableTuning TuningOf(Table table) {
@@ -44,9 +46,9 @@ TableTuning TuningOf(Table table) {
     case Table::kTimers:
       // Read in order, so larger blocks compress better; the memtable is the strongest knob on
       // write amplification (64 MiB: 1.4 at a million pending jobs).
-      return {.memtable_bytes = 64 * kMiB, .block_bytes = 16384, .payloads = true};
+      return {.memtable_bytes = 64 * kMiB, .block_bytes = 16384, .payloads = true, .counted = true};
     case Table::kByQueue:
-      return {.memtable_bytes = 16 * kMiB, .block_bytes = 16384};
+      return {.memtable_bytes = 16 * kMiB, .block_bytes = 16384, .counted = true};
     case Table::kIndex:
       return {.memtable_bytes = 16 * kMiB, .bloom = true};
     case Table::kKeys:
@@ -130,6 +132,9 @@ std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
       family.bottommost_compression = rocksdb::kZSTD;
       family.bottommost_compression_opts.enabled = true;
       family.bottommost_compression_opts.level = kZstdLevel;
+    }
+    if (tuning.counted) {
+      family.table_properties_collector_factories.push_back(NewRowMarks());
     }
     family.level_compaction_dynamic_level_bytes = true;
     family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(blocks));

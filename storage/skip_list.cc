@@ -33,6 +33,11 @@ uint64_t TagAt(const char* at) {
   return tag;
 }
 
+// In RocksDB's tags the kind is the lowest byte: 0 deletes, 1 puts.
+bool IsDelete(uint64_t tag) {
+  return (tag & 0xFFU) == 0;
+}
+
 }  // namespace
 
 SkipList::Target SkipList::Target::OfInternalKey(HeadKind kind, std::string_view internal_key) {
@@ -302,6 +307,29 @@ SkipList::Neighbours SkipList::Around(const Target& target) const {
     behind = next;
   }
   return {.before = at, .behind = behind};
+}
+
+// One node in four is on the next level too: those of the highest level with enough of them stand
+// for the others.
+SkipList::Count SkipList::EstimateCount(const Target& from, const Target& to) const {
+  constexpr uint64_t kEnough = 512;
+  const Node* at = head_;
+  for (int level = height_.load(std::memory_order_relaxed); level-- > 0;) {
+    const Node* next = at->next(level);
+    for (; next != nullptr && IsBefore(next, from); next = at->next(level)) {
+      at = next;
+    }
+    Count count;
+    for (; next != nullptr && IsBefore(next, to); next = next->next(level)) {
+      ++count.entries;
+      count.deletes += IsDelete(Target::OfEntry(kind_, next->entry).tag) ? 1U : 0U;
+    }
+    if (count.entries >= kEnough || level == 0) {
+      const auto doublings = 2U * static_cast<unsigned>(level);
+      return {.entries = count.entries << doublings, .deletes = count.deletes << doublings};
+    }
+  }
+  return {};
 }
 
 const SkipList::Node* SkipList::LastBefore(const Target& target) const {

@@ -77,6 +77,15 @@ class SkipList {
 
   static const char* EntryOf(const Node* node);
 
+  struct Count {
+    uint64_t entries = 0;
+    uint64_t deletes = 0;  // of these
+  };
+
+  // About how many entries there are with from <= target < to: exact when they are few, else right
+  // to a tenth. A walk over some hundred nodes.
+  Count EstimateCount(const Target& from, const Target& to) const;
+
   // What the nodes take. From any thread.
   size_t MemoryUsage() const { return memory_.load(std::memory_order_relaxed); }
 

@@ -16,6 +16,9 @@
 namespace delayd::storage {
 namespace {
 
+// Where this thread collects.
+thread_local SkipList::Count* collected = nullptr;
+
 using rocksdb::KeyHandle;
 using rocksdb::MemTableRep;
 
@@ -144,6 +147,17 @@ class SkipListMemtable final : public MemTableRep {
   // Besides what came from the allocator.
   size_t ApproximateMemoryUsage() override { return list_.MemoryUsage(); }
 
+  uint64_t ApproximateNumEntries(const rocksdb::Slice& from, const rocksdb::Slice& to) override {
+    const SkipList::Count count =
+        list_.EstimateCount(SkipList::Target::OfInternalKey(list_.kind(), from.ToStringView()),
+                            SkipList::Target::OfInternalKey(list_.kind(), to.ToStringView()));
+    if (collected != nullptr) {
+      collected->entries += count.entries;
+      collected->deletes += count.deletes;
+    }
+    return count.entries;
+  }
+
   Iterator* GetIterator(rocksdb::Arena* arena) override {
     return arena == nullptr ? new ListIterator(&list_) : PooledIterator::New(&iterators_, &list_);
   }
@@ -185,6 +199,15 @@ class SkipListMemtables final : public rocksdb::MemTableRepFactory {
 };
 
 }  // namespace
+
+MemtableCount::MemtableCount() {
+  DELAYD_CHECK(collected == nullptr);
+  collected = &sum_;
+}
+
+MemtableCount::~MemtableCount() {
+  collected = nullptr;
+}
 
 std::shared_ptr<rocksdb::MemTableRepFactory> NewSkipListMemtables(HeadKind kind) {
   return std::make_shared<SkipListMemtables>(kind);

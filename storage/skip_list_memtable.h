@@ -13,9 +13,25 @@
 #include <rocksdb/memtablerep.h>
 
 #include "storage/key_head.h"
+#include "storage/skip_list.h"
 
 namespace delayd::storage {
 
 std::shared_ptr<rocksdb::MemTableRepFactory> NewSkipListMemtables(HeadKind kind);
+
+// Collects what DB::GetApproximateMemTableStats finds in these memtables, on this thread and as
+// long as it lives. RocksDB's own answer says nothing of deletes.
+class MemtableCount {
+ public:
+  MemtableCount();
+  ~MemtableCount();
+  MemtableCount(const MemtableCount&) = delete;
+  MemtableCount& operator=(const MemtableCount&) = delete;
+
+  const SkipList::Count& sum() const { return sum_; }
+
+ private:
+  SkipList::Count sum_;
+};
 
 }  // namespace delayd::storage

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
-#include <queue>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
@@ -33,139 +35,114 @@ Millis StepLength(const ForecastView& view) {
   return view.steps.front().to - view.steps.front().from;
 }
 
-// Counts rows between two places, or what they seem to be from looks at some of them.
-class RowEstimate {
+// The rows of a table, of one queue or of all, in their order.
+class FarRows {
  public:
+  FarRows(const storage::JobReader& store, std::optional<QueueId> queue)
+      : store_(store), queue_(queue) {}
+
   // Calls `visit` for the rows from a place on; false ends the scan.
   using Visit = std::function<bool(const TimerPlace& place)>;
-  using Scan = std::function<Status(const TimerPlace& from, WallTime to, const Visit& visit)>;
 
-  // `counts`: whether a row is one of those to be counted.
-  RowEstimate(Scan scan, std::function<bool(const TimerPlace&)> counts, JobId id_end)
-      : scan_(std::move(scan)), counts_(std::move(counts)), id_end_(ToInt(id_end)) {}
-
-  // Counts up to `rows_max` rows; what is behind them is guessed to be as dense.
-  Status Add(const TimerPlace& from, WallTime to, size_t rows_max, ForecastView::Step* step) {
-    DELAYD_ASSIGN_OR_RETURN(const Look look, LookAt(from, to, rows_max));
-    step->count += look.counted;
-    if (look.is_whole) {
-      return OkStatus();
-    }
-    TimerPlace next = {look.last.first, JobId{ToInt(look.last.second) + 1}};
-    if (look.first.first == look.last.first) {
-      // All at one moment, as jobs of midnight are: that moment stands for itself only.
-      DELAYD_ASSIGN_OR_RETURN(const double rest, RestOfMoment(look, to));
-      step->count += static_cast<uint64_t>(rest + 0.5);
-      step->approximate = true;
-      next = {look.last.first + Millis(1), JobId{}};
-    }
-    const auto walked =
-        static_cast<double>(std::max<int64_t>((next.first - from.first).count(), 1));
-    const auto left = static_cast<double>((to - next.first).count());
-    guesses_.push({static_cast<double>(look.counted) * left / walked, next, to, step});
-    return OkStatus();
+  Status Scan(const TimerPlace& from, WallTime to, const Visit& visit) const {
+    const storage::KeyRange range = Range(from, to);
+    Status failed;
+    const auto see = [&](const auto& parts) {
+      failed = parts.status();
+      return failed.ok() && visit({parts->key_due, parts->id});
+    };
+    DELAYD_RETURN_IF_ERROR(
+        store_.Scan(table(), range.from, range.to, [&](std::string_view key, std::string_view) {
+          return queue_ ? see(storage::ParseByQueueKey(key)) : see(storage::ParseTimerKey(key));
+        }));
+    return failed;
   }
 
-  // Looks into the middle of what is guessed to be most, again and again: a burst is then found to
-  // be one, whatever length of time it was taken to stand for. Adds the guesses that remain.
-  Status Finish() {
-    for (size_t i = 0; i < kGuessesMax && !guesses_.empty(); ++i) {
-      const Guess guess = guesses_.top();
-      guesses_.pop();
-      const WallTime middle = guess.from.first + (guess.to - guess.from.first) / 2;
-      if (middle > guess.from.first) {
-        DELAYD_RETURN_IF_ERROR(Add(guess.from, middle, kLookRows, guess.step));
-        DELAYD_RETURN_IF_ERROR(Add({middle, JobId{}}, guess.to, kLookRows, guess.step));
-      } else {
-        DELAYD_RETURN_IF_ERROR(Add(guess.from, guess.to, kLookRows, guess.step));
-      }
-    }
-    for (; !guesses_.empty(); guesses_.pop()) {
-      guesses_.top().step->count += static_cast<uint64_t>(guesses_.top().rows + 0.5);
-      guesses_.top().step->approximate = true;
-    }
-    return OkStatus();
-  }
-
- private:
-  static constexpr size_t kLookRows = 16;
-  static constexpr size_t kGuessesMax = 256;
-  static constexpr size_t kSearchSeeksMax = 53;  // each halves a range of ids
-  static_assert(limits::kJobIdMax >> kSearchSeeksMax == 0);
-  static_assert(kSearchSeeksMax <= limits::kForecastSeeksMax);
-
-  struct Look {
-    uint64_t rows = 0;
-    uint64_t counted = 0;
-    TimerPlace first;
-    TimerPlace last;
+  struct Counted {
+    uint64_t seen = 0;
+    uint64_t counted = 0;  // of these
     bool is_whole = true;  // there were no more
   };
 
-  // How many rows there seem to be between two places.
-  struct Guess {
-    double rows;
-    TimerPlace from;
-    WallTime to;
-    ForecastView::Step* step;
+  // Looks at so many rows at most.
+  StatusOr<Counted> Count(const TimerPlace& from,
+                          WallTime to,
+                          uint64_t rows_max,
+                          const Visit& counts) const {
+    Counted count;
+    DELAYD_RETURN_IF_ERROR(Scan(from, to, [&](const TimerPlace& place) {
+      count.is_whole = count.seen < rows_max;
+      if (count.is_whole) {
+        ++count.seen;
+        count.counted += counts(place) ? 1U : 0U;
+      }
+      return count.is_whole;
+    }));
+    return count;
+  }
 
-    bool operator<(const Guess& other) const { return rows < other.rows; }
+  storage::KeyRange Range(const TimerPlace& from, WallTime to) const {
+    return {Key(from), Key({to, JobId{}})};
+  }
+
+  StatusOr<std::vector<uint64_t>> Estimate(std::span<const storage::KeyRange> ranges) const {
+    return store_.EstimateRows(table(), ranges);
+  }
+
+ private:
+  Table table() const { return queue_ ? Table::kByQueue : Table::kTimers; }
+
+  std::string Key(const TimerPlace& place) const {
+    const auto [due, id] = place;
+    return queue_ ? storage::ByQueueKey(*queue_, due, id) : storage::TimerKey(due, id);
+  }
+
+  const storage::JobReader& store_;
+  const std::optional<QueueId> queue_;
+};
+
+// Steps with more rows than may be counted, from a place on. The store says about how many each
+// has; those with the fewest are counted after all, as far as the bound goes.
+Status EstimateSteps(const FarRows& rows,
+                     const TimerPlace& begin,
+                     const FarRows::Visit& counts,
+                     ForecastView* view) {
+  struct Part {
+    TimerPlace from;
+    ForecastView::Step* step;
+    uint64_t rows;
   };
 
-  StatusOr<Look> LookAt(const TimerPlace& from, WallTime to, size_t rows_max) const {
-    Look look;
-    DELAYD_RETURN_IF_ERROR(scan_(from, to, [&](const TimerPlace& place) {
-      if (look.rows == std::max<size_t>(rows_max, 2)) {
-        look.is_whole = false;
-        return false;
-      }
-      if (look.rows == 0) {
-        look.first = place;
-      }
-      look.last = place;
-      ++look.rows;
-      look.counted += counts_(place) ? 1U : 0U;
-      return true;
-    }));
-    return look;
-  }
-
-  // How many more are due in the very millisecond of `look`: its ids go on up to the last one there
-  // as densely as they were seen. After too many of such searches: as many as there were so far.
-  StatusOr<double> RestOfMoment(const Look& look, WallTime to) {
-    if (seeks_left_ < kSearchSeeksMax) {
-      return moments_ == 0 ? 0 : rest_of_moments_ / static_cast<double>(moments_);
+  std::vector<Part> parts;
+  std::vector<storage::KeyRange> ranges;
+  for (ForecastView::Step& step : view->steps) {
+    if (begin.first < step.to) {
+      parts.push_back({std::max(begin, TimerPlace(step.from, JobId{})), &step, 0});
+      ranges.push_back(rows.Range(parts.back().from, step.to));
     }
-    const WallTime at = look.last.first;
-    uint64_t found = ToInt(look.last.second);
-    uint64_t none_from = id_end_;
-    while (none_from - std::min(found, none_from) > 1) {
-      --seeks_left_;
-      const uint64_t middle = found + (none_from - found) / 2;
-      DELAYD_ASSIGN_OR_RETURN(const Look beyond,
-                              LookAt({at, JobId{middle}}, std::min(to, at + Millis(1)), 1));
-      if (beyond.rows == 0) {
-        none_from = middle;
-      } else {
-        found = ToInt(beyond.last.second);
-      }
-    }
-    const auto span = static_cast<double>(ToInt(look.last.second) - ToInt(look.first.second) + 1);
-    const double rest = static_cast<double>(found - ToInt(look.last.second)) *
-                        static_cast<double>(look.counted) / span;
-    rest_of_moments_ += rest;
-    ++moments_;
-    return rest;
   }
-
-  const Scan scan_;
-  const std::function<bool(const TimerPlace&)> counts_;
-  const uint64_t id_end_;
-  size_t seeks_left_ = limits::kForecastSeeksMax;
-  double rest_of_moments_ = 0;
-  size_t moments_ = 0;
-  std::priority_queue<Guess> guesses_;
-};
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<uint64_t> estimates, rows.Estimate(ranges));
+  for (size_t i = 0; i < parts.size(); ++i) {
+    parts[i].rows = estimates[i];
+  }
+  std::ranges::sort(parts, {}, &Part::rows);
+  uint64_t rows_left = limits::kForecastRowsMax;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const auto& [from, step, estimate] = parts[i];
+    const uint64_t rows_max = rows_left / (parts.size() - i);
+    FarRows::Counted count{.is_whole = false};
+    if (estimate <= 2 * rows_max) {  // else to look at them is in vain
+      DELAYD_ASSIGN_OR_RETURN(count, rows.Count(from, step->to, rows_max, counts));
+    }
+    rows_left -= count.seen;
+    step->count += count.counted;
+    if (!count.is_whole) {
+      step->count += std::max(estimate, count.seen + 1) - count.seen;
+      step->approximate = true;
+    }
+  }
+  return OkStatus();
+}
 
 }  // namespace
 
@@ -222,30 +199,8 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   if (begin.first >= view->steps.back().to) {
     return OkStatus();
   }
-  const auto scan =
-      [&](const TimerPlace& from, WallTime to, const RowEstimate::Visit& visit) -> Status {
-    Status failed;
-    const auto see = [&](const auto& parts) {
-      failed = parts.status();
-      return failed.ok() && visit({parts->key_due, parts->id});
-    };
-    if (queue != nullptr) {
-      DELAYD_RETURN_IF_ERROR(store_.Scan(Table::kByQueue,
-                                         storage::ByQueueKey(queue->id, from.first, from.second),
-                                         storage::ByQueueKey(queue->id, to, JobId{}),
-                                         [&](std::string_view key, std::string_view) {
-                                           return see(storage::ParseByQueueKey(key));
-                                         }));
-    } else {
-      DELAYD_RETURN_IF_ERROR(store_.Scan(Table::kTimers,
-                                         storage::TimerKey(from.first, from.second),
-                                         storage::TimerKey(to, JobId{}),
-                                         [&](std::string_view key, std::string_view) {
-                                           return see(storage::ParseTimerKey(key));
-                                         }));
-    }
-    return failed;
-  };
+  const FarRows rows =
+      queue == nullptr ? FarRows(store_, std::nullopt) : FarRows(store_, queue->id);
   const auto waits_on_disk = [this](const TimerPlace& place) {
     const auto [key_due, id] = place;
     return !jobs_.Find(id) && !pending_.IsChanging(Table::kIndex, storage::IndexKey(id)) &&
@@ -253,28 +208,19 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   };
   // One by one in their order, as long as that may go on.
   TimerPlace counted_to = {view->steps.back().to, JobId{}};
-  size_t rows = 0;
-  DELAYD_RETURN_IF_ERROR(scan(begin, counted_to.first, [&](const TimerPlace& place) {
-    if (rows == limits::kForecastRowsMax) {
+  size_t seen = 0;
+  DELAYD_RETURN_IF_ERROR(rows.Scan(begin, counted_to.first, [&](const TimerPlace& place) {
+    if (seen == limits::kForecastRowsMax) {
       counted_to = place;
       return false;
     }
-    ++rows;
+    ++seen;
     if (waits_on_disk(place)) {
       ++StepOf(view, StepLength(*view), place.first)->count;
     }
     return true;
   }));
-  RowEstimate estimate(scan, waits_on_disk, JobId{next_id_});
-  const auto beyond = std::ranges::find_if(
-      view->steps, [&](const ForecastView::Step& step) { return counted_to.first < step.to; });
-  const auto steps = static_cast<size_t>(view->steps.end() - beyond);
-  for (auto step = beyond; step != view->steps.end(); ++step) {
-    const TimerPlace from = std::max(counted_to, TimerPlace(step->from, JobId{}));
-    DELAYD_RETURN_IF_ERROR(
-        estimate.Add(from, step->to, limits::kForecastRowsMax / 2 / steps, &*step));
-  }
-  DELAYD_RETURN_IF_ERROR(estimate.Finish());
+  DELAYD_RETURN_IF_ERROR(EstimateSteps(rows, counted_to, waits_on_disk, view));
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
     const auto head = storage::DecodeTimerHead(key, value);
