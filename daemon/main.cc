@@ -258,6 +258,8 @@ void ReloadCertificate(const Config& config, TlsDoor* tls) {
 
 // Connections and RocksDB's files share one limit, whose soft value is often 1024.
 constexpr rlim_t kOtherFiles = 1024;
+// An empty store has some 30 open, and each flush adds up to one a table.
+constexpr rlim_t kOtherFilesMin = 128;
 
 void RaiseFileLimit(const Config& config) {
   rlimit limit{};
@@ -271,7 +273,7 @@ void RaiseFileLimit(const Config& config) {
   }
 }
 
-// Under a low limit connections leave RocksDB half of it: one that it has no descriptor for ends
+// Under a low limit connections leave RocksDB its part: a file that it has no descriptor for ends
 // the daemon.
 uint32_t ConnectionsThatFit(const Config& config) {
   rlimit limit{};
@@ -279,7 +281,8 @@ uint32_t ConnectionsThatFit(const Config& config) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
     return config.limits.connections;
   }
-  const rlim_t room = limit.rlim_cur - std::min(kOtherFiles, limit.rlim_cur / 2);
+  const rlim_t others = std::clamp(limit.rlim_cur / 2, kOtherFilesMin, kOtherFiles);
+  const rlim_t room = std::max(limit.rlim_cur, others + 1) - others;
   const auto fit = static_cast<uint32_t>(std::min<rlim_t>(config.limits.connections, room));
   log::Warn("the limit of open files is low; raise it or lower limits.connections",
             {{"limit", limit.rlim_cur}, {"wanted", wanted}, {"connections_max", fit}});

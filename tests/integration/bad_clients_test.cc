@@ -141,11 +141,11 @@ TEST_F(BadClientsTest, TenThousandConnectionsAreTurnedAwayAboveTheLimit) {
 }
 
 // A store that gets no descriptor ends the daemon.
-TEST(FewDescriptorsTest, ConnectionsLeaveTheStoreItsHalf) {
+TEST(FewDescriptorsTest, ConnectionsLeaveTheStoreItsPart) {
   Daemon daemon;
-  daemon.Under("ulimit -n 64");
+  daemon.Under("ulimit -n 160");
   ASSERT_TRUE(daemon.Start());
-  daemon.WaitForLog("limit=64 wanted=2048 connections_max=32");
+  daemon.WaitForLog("limit=160 wanted=2048 connections_max=32");
   std::vector<RawClient> crowd;
   for (int i = 0; i < 40; ++i) {
     crowd.emplace_back(daemon.socket());

@@ -23,7 +23,7 @@ class Daemon {
   Daemon();
   ~Daemon();
 
-  // From now on it is started behind this command of the shell: "ulimit -n 64".
+  // From now on it is started behind this command of the shell: "ulimit -n 160".
   void Under(std::string command) { under_ = std::move(command); }
 
   // False, with a test failure, when it ends before it is ready.
