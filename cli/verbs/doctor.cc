@@ -59,8 +59,9 @@ Finding CheckSocket(const std::string& path) {
     finding.cure = denied
                        ? "its directory is closed to you: sudo usermod -aG delayd $USER, then log "
                          "in again; or use sudo"
-                       : "start the daemon: systemctl start delayd; why it is down: journalctl "
-                         "-u delayd -n 20. Another socket: --server or DELAYCTL_SERVER";
+                       : "start the daemon: systemctl start delayd (restart where it runs and its "
+                         "socket was removed); why it is down: journalctl -u delayd -n 20. Another "
+                         "socket: --server or DELAYCTL_SERVER";
     return finding;
   }
   if (!S_ISSOCK(info.st_mode)) {
