@@ -35,7 +35,8 @@ ExitCode ExitCodeOf(const Status& status) {
                  ? kExitUsage
                  : kExitFailed;
     case StatusCode::kUnavailable:
-      return kExitUnreachable;
+      // A disk that fails is nothing that a daemon which comes back mends.
+      return status.reason() == "storage_io" ? kExitFailed : kExitUnreachable;
     case StatusCode::kUnknown:
       // Not kExitUnreachable: a script may take that for "nothing happened, try again".
       return status.reason() == "timed_out" ? kExitTimedOut : kExitFailed;

@@ -107,46 +107,52 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "--data-dir",
      "PATH",
      "where the jobs are stored",
-     [](std::string_view text, Config* c) { return SetPath(text, &c->data_dir); }},
+     [](std::string_view text, Config* c) { return SetPath(text, &c->data_dir); },
+     [](const Config& a, const Config& b) { return a.data_dir == b.data_dir; }},
     {"storage.reserve",
      "",
      "SIZE",
      "below this much free space no new job is taken; 0: off",
      [](std::string_view text, Config* c) {
        return SetSize(text, 0, uint64_t{1} << 40, &c->storage.reserve);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.storage.reserve == b.storage.reserve; }},
     {"api.socket",
      "--api-socket",
      "PATH",
      "Unix socket of the HTTP API; empty: off",
-     [](std::string_view text, Config* c) { return SetSocketPath(text, &c->api.socket); }},
+     [](std::string_view text, Config* c) { return SetSocketPath(text, &c->api.socket); },
+     [](const Config& a, const Config& b) { return a.api.socket == b.api.socket; }},
     {"api.listen",
      "--api-listen",
      "ADDRESS:PORT",
      "TCP address of the HTTP API, loopback unless there are TLS and tokens; empty: off",
-     [](std::string_view text, Config* c) { return SetListen(text, &c->api.listen); }},
+     [](std::string_view text, Config* c) { return SetListen(text, &c->api.listen); },
+     [](const Config& a, const Config& b) { return a.api.listen == b.api.listen; }},
     {"tls.certificate",
      "",
      "PATH",
      "certificate that api.listen shows, with its chain, in PEM; empty: no TLS",
-     [](std::string_view text, Config* c) { return SetText(text, &c->tls.certificate); }},
+     [](std::string_view text, Config* c) { return SetText(text, &c->tls.certificate); },
+     [](const Config& a, const Config& b) { return a.tls.certificate == b.tls.certificate; }},
     {"tls.key",
      "",
      "PATH",
      "the certificate's key in PEM, which not everybody may be able to read",
-     [](std::string_view text, Config* c) { return SetText(text, &c->tls.key); }},
+     [](std::string_view text, Config* c) { return SetText(text, &c->tls.key); },
+     [](const Config& a, const Config& b) { return a.tls.key == b.tls.key; }},
     {"beanstalk.listen",
      "--beanstalk-listen",
      "ADDRESS:PORT",
      "TCP address for beanstalk clients, loopback only; empty: off",
-     [](std::string_view text, Config* c) {
-       return SetLoopbackListen(text, &c->beanstalk.listen);
-     }},
+     [](std::string_view text, Config* c) { return SetLoopbackListen(text, &c->beanstalk.listen); },
+     [](const Config& a, const Config& b) { return a.beanstalk.listen == b.beanstalk.listen; }},
     {"beanstalk.socket",
      "",
      "PATH",
      "Unix socket for beanstalk clients; empty: off",
-     [](std::string_view text, Config* c) { return SetSocketPath(text, &c->beanstalk.socket); }},
+     [](std::string_view text, Config* c) { return SetSocketPath(text, &c->beanstalk.socket); },
+     [](const Config& a, const Config& b) { return a.beanstalk.socket == b.beanstalk.socket; }},
     {"log.level",
      "--log-level",
      "LEVEL",
@@ -156,87 +162,101 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "",
      "FORMAT",
      "text or json",
-     [](std::string_view text, Config* c) { return SetLogFormat(text, &c->log.format); }},
+     [](std::string_view text, Config* c) { return SetLogFormat(text, &c->log.format); },
+     [](const Config& a, const Config& b) { return a.log.format == b.log.format; }},
     {"log.slow_turn",
      "",
      "DURATION",
      "a turn of the core thread that takes longer is logged",
      [](std::string_view text, Config* c) {
        return SetDuration(text, kMillisecond, kDay, &c->slow.turn);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.slow.turn == b.slow.turn; }},
     {"log.slow_commit",
      "",
      "DURATION",
      "a commit that takes longer is logged",
      [](std::string_view text, Config* c) {
        return SetDuration(text, kMillisecond, kDay, &c->slow.commit);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.slow.commit == b.slow.commit; }},
     {"memory.horizon",
      "",
      "DURATION",
      "jobs due later than this from now stay on disk only",
      [](std::string_view text, Config* c) {
        return SetDuration(text, kSecond, 366 * kDay, &c->memory.horizon);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.memory.horizon == b.memory.horizon; }},
     {"memory.budget",
      "",
      "SIZE",
      "memory for jobs that are due soon",
      [](std::string_view text, Config* c) {
        return SetSize(text, uint64_t{16} << 20, uint64_t{1} << 40, &c->memory.budget);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.memory.budget == b.memory.budget; }},
     {"access.read",
      "",
      "LIST",
      "users and @groups that may look at everything, and no more",
-     [](std::string_view text, Config* c) { return SetText(text, &c->access.read); }},
+     [](std::string_view text, Config* c) { return SetText(text, &c->access.read); },
+     [](const Config& a, const Config& b) { return a.access.read == b.access.read; }},
     {"access.enqueue",
      "",
      "LIST",
      "users and @groups that may also enqueue, cancel and work jobs",
-     [](std::string_view text, Config* c) { return SetText(text, &c->access.enqueue); }},
+     [](std::string_view text, Config* c) { return SetText(text, &c->access.enqueue); },
+     [](const Config& a, const Config& b) { return a.access.enqueue == b.access.enqueue; }},
     {"access.admin",
      "",
      "LIST",
      "users and @groups that may do everything, as root and the daemon's own user may",
-     [](std::string_view text, Config* c) { return SetText(text, &c->access.admin); }},
+     [](std::string_view text, Config* c) { return SetText(text, &c->access.admin); },
+     [](const Config& a, const Config& b) { return a.access.admin == b.access.admin; }},
     {"access.others",
      "",
      "ROLE",
      "who is in no list and can open a socket: none, read, enqueue or admin",
-     [](std::string_view text, Config* c) { return SetRole(text, &c->access.others); }},
+     [](std::string_view text, Config* c) { return SetRole(text, &c->access.others); },
+     [](const Config& a, const Config& b) { return a.access.others == b.access.others; }},
     {"access.token_file",
      "",
      "PATH",
      "tokens, without which nothing is served over TCP; empty: none",
-     [](std::string_view text, Config* c) { return SetText(text, &c->access.token_file); }},
+     [](std::string_view text, Config* c) { return SetText(text, &c->access.token_file); },
+     [](const Config& a, const Config& b) { return a.access.token_file == b.access.token_file; }},
     {"clock.max_jump",
      "",
      "DURATION",
      "a wall clock further ahead than it can be is held; 0s: never",
      [](std::string_view text, Config* c) {
        return SetDuration(text, Millis(0), 36600 * kDay, &c->clock.max_jump);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.clock.max_jump == b.clock.max_jump; }},
     {"clock.hold_max",
      "",
      "DURATION",
      "after this a held clock is believed all the same",
      [](std::string_view text, Config* c) {
        return SetDuration(text, kSecond, 366 * kDay, &c->clock.hold_max);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.clock.hold_max == b.clock.hold_max; }},
     {"metrics.queues",
      "",
      "COUNT",
      "queues that metrics tell by name; the others are summed up as 'other'",
-     [](std::string_view text, Config* c) {
-       return SetCount(text, 0, 10'000, &c->metrics.queues);
-     }},
+     [](std::string_view text, Config* c) { return SetCount(text, 0, 10'000, &c->metrics.queues); },
+     [](const Config& a, const Config& b) { return a.metrics.queues == b.metrics.queues; }},
     {"health.commit_stuck",
      "",
      "DURATION",
      "a commit that takes longer makes /healthz and /readyz answer 503",
      [](std::string_view text, Config* c) {
        return SetDuration(text, kSecond, kDay, &c->health.commit_stuck);
+     },
+     [](const Config& a, const Config& b) {
+       return a.health.commit_stuck == b.health.commit_stuck;
      }},
     {"limits.payload",
      "",
@@ -244,13 +264,17 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "largest payload of one job",
      [](std::string_view text, Config* c) {
        return SetSize(text, 1, limits::kPayloadBytesHardMax, &c->limits.payload);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.limits.payload == b.limits.payload; }},
     {"limits.request_line",
      "",
      "SIZE",
      "longest request line of HTTP",
      [](std::string_view text, Config* c) {
        return SetSize(text, 1024, 64 * 1024, &c->limits.request_line);
+     },
+     [](const Config& a, const Config& b) {
+       return a.limits.request_line == b.limits.request_line;
      }},
     {"limits.request_header",
      "",
@@ -258,6 +282,9 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "largest head of a request, its line included",
      [](std::string_view text, Config* c) {
        return SetSize(text, 2048, 256 * 1024, &c->limits.request_header);
+     },
+     [](const Config& a, const Config& b) {
+       return a.limits.request_header == b.limits.request_header;
      }},
     {"limits.request_body",
      "",
@@ -265,6 +292,9 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "largest body of a request, many jobs at once included",
      [](std::string_view text, Config* c) {
        return SetSize(text, 64 * 1024, uint64_t{256} << 20, &c->limits.request_body);
+     },
+     [](const Config& a, const Config& b) {
+       return a.limits.request_body == b.limits.request_body;
      }},
     {"limits.connections",
      "",
@@ -272,13 +302,17 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "connections open at once",
      [](std::string_view text, Config* c) {
        return SetCount(text, 1, 1'000'000, &c->limits.connections);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.limits.connections == b.limits.connections; }},
     {"limits.jobs_per_user",
      "",
      "COUNT",
      "jobs that a user who is no admin may have stored; 0: no quota",
      [](std::string_view text, Config* c) {
        return SetCount(text, 0, 1'000'000'000, &c->limits.jobs_per_user);
+     },
+     [](const Config& a, const Config& b) {
+       return a.limits.jobs_per_user == b.limits.jobs_per_user;
      }},
     {"limits.idle",
      "",
@@ -286,7 +320,8 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "a connection without requests is closed after this",
      [](std::string_view text, Config* c) {
        return SetDuration(text, kSecond, kDay, &c->limits.idle);
-     }},
+     },
+     [](const Config& a, const Config& b) { return a.limits.idle == b.limits.idle; }},
 });
 
 }  // namespace
@@ -300,6 +335,7 @@ std::span<const ConfigKey> ConfigKeys() {
                       .kind = key.kind,
                       .what = key.what,
                       .set = nullptr,
+                      .same = nullptr,
                       .of_queue = &key});
     }
     return keys;
@@ -314,6 +350,16 @@ const ConfigKey* FindConfigKey(std::string_view name) {
     }
   }
   return nullptr;
+}
+
+std::vector<std::string_view> KeysForRestart(const Config& running, const Config& read) {
+  std::vector<std::string_view> names;
+  for (const ConfigKey& key : kKeys) {
+    if (key.same != nullptr && !key.same(running, read)) {
+      names.push_back(key.name);
+    }
+  }
+  return names;
 }
 
 std::string EnvironmentName(std::string_view key) {
@@ -363,7 +409,20 @@ void ConfigReader::FinishListen() {
     const std::string_view set = config_.tls.key.empty() ? "tls.certificate" : "tls.key";
     Fail(Where(set), std::string(set) + ": TLS needs tls.certificate and tls.key; set both");
   }
+  const auto own = [this](std::string_view key, std::string_view other) {
+    Fail(Where(key),
+         std::string(key) + ": it is that of " + std::string(other) +
+             "; each protocol needs an address of its own, or leave one of them empty");
+  };
+  if (!config_.beanstalk.socket.empty() && config_.beanstalk.socket == config_.api.socket) {
+    own("beanstalk.socket", "api.socket");
+  }
   const StatusOr<ListenAddress> address = ParseListenAddress(config_.api.listen);
+  const StatusOr<ListenAddress> beanstalk = ParseListenAddress(config_.beanstalk.listen);
+  if (address.ok() && beanstalk.ok() && address->port != 0 && address->port == beanstalk->port &&
+      address->host == beanstalk->host) {
+    own("beanstalk.listen", "api.listen");
+  }
   if (!address.ok() || IsLoopback(*address)) {
     return;  // whoever set it has been told what is wrong
   }

@@ -117,11 +117,16 @@ struct ConfigKey {
   std::string_view kind;  // "PATH", "DURATION", ...
   std::string_view what;
   Status (*set)(std::string_view text, Config* config);
+  // Whether two configurations agree on it; null where a reload applies what is new.
+  bool (*same)(const Config& a, const Config& b) = nullptr;
   const QueueKey* of_queue = nullptr;  // a default of queues: its setter is the one
 };
 
 std::span<const ConfigKey> ConfigKeys();
 const ConfigKey* FindConfigKey(std::string_view name);
+// The keys in which `read` differs from the configuration of a running daemon and that only a
+// restart applies, in the order of config/delayd.yaml.
+std::vector<std::string_view> KeysForRestart(const Config& running, const Config& read);
 // "log.level" -> "DELAYD_LOG_LEVEL".
 std::string EnvironmentName(std::string_view key);
 

@@ -48,6 +48,17 @@ class DocumentStart final : public YAML::EventHandler {
   YAML::Mark mark;
 };
 
+bool HasTabIndent(const std::string& yaml) {
+  std::istringstream lines(yaml);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t text = line.find_first_not_of(" \t");
+    if (text != std::string::npos && line.find('\t') < text) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 class ConfigFileWalk {
@@ -74,7 +85,9 @@ class ConfigFileWalk {
         Section(document, "");
       }
     } catch (const YAML::Exception& error) {
-      Fail(error.mark, error.msg);
+      Fail(error.mark,
+           "this is no YAML: " + error.msg +
+               (HasTabIndent(yaml) ? "; a line begins with a tab, indent with spaces" : ""));
     }
   }
 

@@ -27,10 +27,10 @@ std::string ErrnoText(int error) {
   return std::generic_category().message(error);
 }
 
-Status InUse(const std::string& path) {
+Status InUse(const std::string& path, std::string_view key) {
   return FailedPrecondition("socket " + path +
-                                " is in use by another daemon; stop it, or choose another "
-                                "api.socket",
+                                " is in use by another daemon; stop it, or choose another " +
+                                std::string(key),
                             "socket_in_use");
 }
 
@@ -53,31 +53,31 @@ sockaddr_un UnixAddress(const std::string& path) {
 
 // Holds off another daemon that starts with the same socket at the same moment. The file stays: a
 // lock on a file that may vanish is no lock.
-StatusOr<UniqueFd> LockBeside(const std::string& path) {
+StatusOr<UniqueFd> LockBeside(const std::string& path, std::string_view key) {
   const std::string name = path + ".lock";
   UniqueFd lock(::open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock.valid()) {
     return CannotOpen(path,
                       errno,
-                      "the directory must exist and be writable for the daemon; create it or set "
-                      "api.socket");
+                      "the directory must exist and be writable for the daemon; create it or set " +
+                          std::string(key));
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return InUse(path);
+    return InUse(path, key);
   }
   return lock;
 }
 
 // A socket file that nobody answers on goes away; anything else stays and is an error.
-Status RemoveStale(const std::string& path) {
+Status RemoveStale(const std::string& path, std::string_view key) {
   struct stat info {};
 
   if (::lstat(path.c_str(), &info) != 0) {
     return errno == ENOENT ? OkStatus() : CannotOpen(path, errno, "check the path");
   }
   if (!S_ISSOCK(info.st_mode)) {
-    return FailedPrecondition(path + " exists and is not a socket; move it away, or choose " +
-                              "another api.socket");
+    return FailedPrecondition(
+        path + " exists and is not a socket; move it away, or choose another " + std::string(key));
   }
   const sockaddr_un address = UnixAddress(path);
   const UniqueFd probe = NewSocket(AF_UNIX);
@@ -88,7 +88,7 @@ Status RemoveStale(const std::string& path) {
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   // Only a refusal says that nobody is there; a full backlog (EAGAIN) is somebody who is busy.
   if (result == 0 || errno != ECONNREFUSED) {
-    return InUse(path);
+    return InUse(path, key);
   }
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
     return CannotOpen(path, errno, "remove the old socket by hand");
@@ -159,6 +159,22 @@ Status CheckReach(const ListenAddress& address, Reach reach) {
                          "tokens may listen there (tls.certificate, tls.key, access.token_file)");
 }
 
+std::string TcpCure(int error, std::string_view key) {
+  const std::string another = "choose another " + std::string(key);
+  switch (error) {
+    case EAFNOSUPPORT:
+      return "the service unit allows the Unix socket only; install the drop-in delayd-tcp.conf, "
+             "delayd(8) says how";
+    case EACCES:
+    case EPERM:
+      return another + "; ports below 1024 are root's, and a service may be kept from others";
+    case EADDRNOTAVAIL:
+      return "no network interface has this address (ip address lists them); " + another;
+    default:
+      return "stop whoever uses the port, or " + another;
+  }
+}
+
 bool IsListeningStream(int fd) {
   int type = 0;
   int listening = 0;
@@ -169,10 +185,11 @@ bool IsListeningStream(int fd) {
 
 }  // namespace
 
-StatusOr<Listener> Listener::OpenUnix(const std::string& path) {
-  StatusOr<UniqueFd> lock = LockBeside(path);
+StatusOr<Listener> Listener::OpenUnix(const std::string& path, std::string_view key) {
+  const std::string cure = "check the directory, or choose another " + std::string(key);
+  StatusOr<UniqueFd> lock = LockBeside(path, key);
   DELAYD_RETURN_IF_ERROR(lock.status());
-  DELAYD_RETURN_IF_ERROR(RemoveStale(path));
+  DELAYD_RETURN_IF_ERROR(RemoveStale(path, key));
   Listener listener;
   listener.lock_ = std::move(lock).value();
   listener.fd_ = NewSocket(AF_UNIX);
@@ -181,17 +198,17 @@ StatusOr<Listener> Listener::OpenUnix(const std::string& path) {
   // group: at no moment is it open to others.
   if (!listener.fd_.valid() ||
       ::bind(listener.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return CannotOpen(path, errno, "check the directory, or choose another api.socket");
+    return CannotOpen(path, errno, cure);
   }
   listener.path_ = path;
   listener.name_ = "unix:" + path;
   if (::chmod(path.c_str(), 0660) != 0 || ::listen(listener.fd(), kBacklog) != 0) {
-    return CannotOpen(path, errno, "check the directory, or choose another api.socket");
+    return CannotOpen(path, errno, cure);
   }
   return listener;
 }
 
-StatusOr<Listener> Listener::OpenTcp(std::string_view address, Reach reach) {
+StatusOr<Listener> Listener::OpenTcp(std::string_view address, Reach reach, std::string_view key) {
   const StatusOr<ListenAddress> parsed = ParseListenAddress(address);
   DELAYD_RETURN_IF_ERROR(parsed.status());
   DELAYD_RETURN_IF_ERROR(CheckReach(*parsed, reach));
@@ -205,12 +222,7 @@ StatusOr<Listener> Listener::OpenTcp(std::string_view address, Reach reach) {
           0 ||
       ::listen(listener.fd(), kBacklog) != 0) {
     const int error = errno;
-    return CannotOpen(std::string(address),
-                      error,
-                      error == EAFNOSUPPORT
-                          ? "the service unit allows the Unix socket only; install the drop-in "
-                            "delayd-tcp.conf, delayd(8) says how"
-                          : "stop whoever uses the port, or choose another api.listen");
+    return CannotOpen(std::string(address), error, TcpCure(error, key));
   }
   listener.is_tcp_ = true;
   const bool v6 = target.storage.ss_family == AF_INET6;

@@ -27,9 +27,12 @@ enum class Reach : uint8_t {
 
 class Listener {
  public:
-  static StatusOr<Listener> OpenUnix(const std::string& path);
+  // `key` is the setting that errors name.
+  static StatusOr<Listener> OpenUnix(const std::string& path, std::string_view key = "api.socket");
   // `address` as ParseListenAddress (daemon/config_values.h) takes it; port 0 is any free one.
-  static StatusOr<Listener> OpenTcp(std::string_view address, Reach reach = Reach::kLoopback);
+  static StatusOr<Listener> OpenTcp(std::string_view address,
+                                    Reach reach = Reach::kLoopback,
+                                    std::string_view key = "api.listen");
   // A listening stream socket that was passed to us: a Unix socket, or TCP within `reach`.
   static StatusOr<Listener> Adopt(UniqueFd fd, Reach reach = Reach::kLoopback);
 

@@ -111,8 +111,8 @@ class HttpApi {
     http::AppendResponse(
         http::ProblemResponse(
             503,
-            Unavailable("the daemon has as many connections as limits.connections allows; close "
-                        "some, or raise it",
+            Unavailable("the daemon has as many connections as limits.connections, or its limit of "
+                        "open files, allows; close some, or raise it",
                         "too_many_connections")),
         false,
         "close",
@@ -233,11 +233,12 @@ std::optional<engine::Configure> Reload(const ReadConfig& read_config, const Con
   log::Info(
       "the configuration was reloaded: log level and queue settings; all else needs a restart",
       {{"config", line.config_file}, {"queues", line.config.queues.size()}});
-  if (line.config.data_dir != running.data_dir || line.config.api.socket != running.api.socket ||
-      line.config.api.listen != running.api.listen ||
-      line.config.tls.certificate != running.tls.certificate ||
-      line.config.tls.key != running.tls.key) {
-    log::Warn("data_dir, api or tls differ in the file; they change with a restart only");
+  std::string waiting;
+  for (const std::string_view key : KeysForRestart(running, line.config)) {
+    waiting += (waiting.empty() ? "" : " ") + std::string(key);
+  }
+  if (!waiting.empty()) {
+    log::Warn("what has changed waits for a restart", {{"keys", waiting}});
   }
   return engine::Configure{.defaults = line.config.defaults, .queues = line.config.queues};
 }
@@ -253,6 +254,39 @@ void ReloadCertificate(const Config& config, TlsDoor* tls) {
     return;
   }
   log::Info("the certificate was reloaded", {{"certificate", config.tls.certificate}});
+}
+
+// Connections and RocksDB's files share one limit, whose soft value is often 1024.
+constexpr rlim_t kOtherFiles = 1024;
+// An empty store has some 30 open, and each flush adds up to one a table.
+constexpr rlim_t kOtherFilesMin = 128;
+
+void RaiseFileLimit(const Config& config) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+    return;
+  }
+  const rlim_t wanted = config.limits.connections + kOtherFiles;
+  if (limit.rlim_cur < wanted) {
+    limit.rlim_cur = std::min(wanted, limit.rlim_max);
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+}
+
+// Under a low limit connections leave RocksDB its part: a file that it has no descriptor for ends
+// the daemon.
+uint32_t ConnectionsThatFit(const Config& config) {
+  rlimit limit{};
+  const rlim_t wanted = config.limits.connections + kOtherFiles;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+    return config.limits.connections;
+  }
+  const rlim_t others = std::clamp(limit.rlim_cur / 2, kOtherFilesMin, kOtherFiles);
+  const rlim_t room = std::max(limit.rlim_cur, others + 1) - others;
+  const auto fit = static_cast<uint32_t>(std::min<rlim_t>(config.limits.connections, room));
+  log::Warn("the limit of open files is low; raise it or lower limits.connections",
+            {{"limit", limit.rlim_cur}, {"wanted", wanted}, {"connections_max", fit}});
+  return fit;
 }
 
 bool HasPendingJobs(const engine::Engine& engine) {
@@ -298,11 +332,12 @@ int Serve(const Config& config,
     return Refuse("cannot write to the store", status, kExitCommitFailed);
   }
   DELAYD_CRASH_POINT("main/epoch_durable");
+  const uint32_t connections_max = ConnectionsThatFit(config);
   http::RequestCounts counts(http::Router::RouteNames().size());
   Monitor monitor(
       {.version = std::string(Version()),
        .queues_by_name = config.metrics.queues,
-       .connections_max = config.limits.connections,
+       .connections_max = connections_max,
        .commit_stuck = config.health.commit_stuck},
       engine->get(),
       [store] { return storage::ReadRocksFigures(*store); },
@@ -311,7 +346,7 @@ int Serve(const Config& config,
   monitor.Watch(&tls);
   HttpApi api(config, *access, &monitor, &counts, config.tls.on() ? &tls : nullptr);
   BeanstalkApi beanstalk(config, *access, started);
-  Server server({.connections_max = config.limits.connections,
+  Server server({.connections_max = connections_max,
                  .idle_timeout = config.limits.idle,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
@@ -365,30 +400,14 @@ storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
   return options;
 }
 
-// Connections and RocksDB's files share one limit, whose soft value is often 1024.
-void RaiseFileLimit(const Config& config) {
-  constexpr rlim_t kOtherFiles = 1024;
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return;
-  }
-  const rlim_t wanted = config.limits.connections + kOtherFiles;
-  if (limit.rlim_cur < wanted) {
-    limit.rlim_cur = std::min(wanted, limit.rlim_max);
-    ::setrlimit(RLIMIT_NOFILE, &limit);
-  }
-  if (limit.rlim_cur < wanted) {
-    log::Warn("the limit of open files is low; raise it or lower limits.connections",
-              {{"limit", limit.rlim_cur}, {"wanted", wanted}});
-  }
-}
-
 int RunDaemon(const Config& config, const ReadConfig& read_config) {
   log::Start(config.log);
   // A reader of the log that goes away must not take the daemon along.
   std::signal(SIGPIPE, SIG_IGN);
   // A reload that comes before there is anything to reload must not end the start.
   std::signal(SIGHUP, SIG_IGN);
+  // A file above the limit on sizes (LimitFSIZE=) is an error of its write, told as such.
+  std::signal(SIGXFSZ, SIG_IGN);
   RaiseFileLimit(config);
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
@@ -400,6 +419,11 @@ int RunDaemon(const Config& config, const ReadConfig& read_config) {
   }
   if (!store.ok()) {
     return Refuse("cannot open the data directory", store.status(), kExitDataDir);
+  }
+  // Expected once; at any other time a disk is not mounted, or data_dir is wrong.
+  if (recovery.made_store) {
+    log::Info("the data directory held no jobs; a new store was made in it",
+              {{"data_dir", config.data_dir}});
   }
   const int code = Serve(config, read_config, store->get(), clock, started);
   DELAYD_CRASH_POINT("main/served");

@@ -78,7 +78,7 @@ StatusOr<std::optional<Listener>> PassedSockets::Unix(std::string_view name,
   if (setting.value.empty()) {
     return std::optional<Listener>();
   }
-  StatusOr<Listener> listener = Listener::OpenUnix(std::string(setting.value));
+  StatusOr<Listener> listener = Listener::OpenUnix(std::string(setting.value), setting.key);
   DELAYD_RETURN_IF_ERROR(listener.status());
   return std::optional<Listener>(std::move(listener).value());
 }
@@ -99,7 +99,7 @@ StatusOr<std::optional<Listener>> PassedSockets::Tcp(std::string_view name,
   if (setting.value.empty()) {
     return std::optional<Listener>();
   }
-  StatusOr<Listener> listener = Listener::OpenTcp(setting.value, setting.reach);
+  StatusOr<Listener> listener = Listener::OpenTcp(setting.value, setting.reach, setting.key);
   DELAYD_RETURN_IF_ERROR(listener.status());
   return std::optional<Listener>(std::move(listener).value());
 }

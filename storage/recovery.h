@@ -36,6 +36,7 @@ struct RecoveryReport {
   // A recovery before this one that was cut short; what it has given up is in here too.
   enum class Begun : uint8_t { kNo, kKnown, kUnreadable };
 
+  bool made_store = false;  // there was none
   std::vector<Cut> cuts;
   Begun begun_before = Begun::kNo;
   // Jobs that the lost batches wrote, as far as they can be read (the damaged one never can); the

@@ -42,11 +42,16 @@ Status CheckParent(const std::string& directory) {
                           " (its owner and mode, and ReadWritePaths= of its service)");
 }
 
-// A copy among the store's own files would be taken for damage, or for rubbish, at the next start.
+// A copy among the store's own files would be taken for damage, or for rubbish, at the next start;
+// one in another store, such as an earlier backup, goes where that goes.
 Status CheckOutside(const std::string& directory, const std::string& data_dir) {
   std::error_code error;
   fs::path above = fs::canonical(ParentOf(directory), error);
   while (!error && !fs::equivalent(above, data_dir, error)) {
+    if (DataDir::RequireStore(above.string()).ok()) {
+      return InvalidArgument("cannot back up to " + directory + ": " + above.string() +
+                             " is a store or a backup itself; name a directory outside of it");
+    }
     if (above == above.root_path()) {
       return OkStatus();
     }
@@ -76,6 +81,19 @@ bool IsPartOfCopy(std::string_view name) {
                                (ending == ".sst" || ending == ".log" || ending == ".dbtmp"));
 }
 
+// Some places take no directory, whatever their rights say (/proc), and RocksDB would call a
+// missing place a damaged store.
+Status CheckRoom(const std::string& directory, const std::string& staging) {
+  if (::mkdir(staging.c_str(), 0700) == 0 && ::rmdir(staging.c_str()) == 0) {
+    return OkStatus();
+  }
+  const int error = errno;
+  const Status cause =
+      PosixError("cannot back up to " + directory + ": cannot make the directory", staging);
+  const bool is_place = error == ENOENT || error == ENAMETOOLONG || error == EPERM;
+  return is_place ? InvalidArgument(cause.message() + "; name a directory elsewhere") : cause;
+}
+
 // RocksDB builds the copy beside its place and first removes every file that is there: what a
 // backup that was cut short has left, and whatever else somebody keeps under that name.
 Status CheckStaging(const std::string& directory) {
@@ -83,7 +101,7 @@ Status CheckStaging(const std::string& directory) {
   const std::string cure = "; move it away, or name another directory for the backup";
   std::error_code error;
   if (!fs::exists(fs::symlink_status(staging, error))) {
-    return OkStatus();
+    return CheckRoom(directory, staging);
   }
   if (!fs::is_directory(fs::symlink_status(staging, error))) {
     return AlreadyExists("cannot back up to " + directory + ": " + staging +

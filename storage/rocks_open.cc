@@ -67,6 +67,7 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   batch_number_ = report->batch_number;
   DELAYD_RETURN_IF_ERROR(floor_.Set(batch_number_));
   DELAYD_CRASH_POINT("open/checked");
+  report->made_store = !holds_store;
   return holds_store ? OkStatus() : dir_.MarkComplete();
 }
 

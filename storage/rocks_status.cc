@@ -18,10 +18,16 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
     return ResourceExhausted(message + "; free some space", "disk_full");
   }
   if (status.IsIOError()) {
-    if (status.ToString().find("Permission denied") != std::string::npos) {
+    const auto says = [&message](std::string_view text) {
+      return message.find(text) != std::string::npos;
+    };
+    if (says("Permission denied")) {
       return PermissionDenied(message);
     }
-    return Unavailable(message, "storage_io");
+    const std::string_view cure = says("Too many open files")
+                                      ? "; raise the limit of open files"
+                                      : "; look at the kernel's log (dmesg) and the disk's health";
+    return Unavailable(message + std::string(cure), "storage_io");
   }
   return Internal(message);
 }

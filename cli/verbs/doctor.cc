@@ -59,8 +59,9 @@ Finding CheckSocket(const std::string& path) {
     finding.cure = denied
                        ? "its directory is closed to you: sudo usermod -aG delayd $USER, then log "
                          "in again; or use sudo"
-                       : "start the daemon: systemctl start delayd; why it is down: journalctl "
-                         "-u delayd -n 20. Another socket: --server or DELAYCTL_SERVER";
+                       : "start the daemon: systemctl start delayd (restart where it runs and its "
+                         "socket was removed); why it is down: journalctl -u delayd -n 20. Another "
+                         "socket: --server or DELAYCTL_SERVER";
     return finding;
   }
   if (!S_ISSOCK(info.st_mode)) {
@@ -99,6 +100,12 @@ Finding CheckDisk(const std::string& directory) {
   const uint64_t whole = std::max<uint64_t>(uint64_t{info.f_blocks} * info.f_frsize, 1);
   finding.what = directory + ": " + std::to_string(free / kMiB) + " MiB free of " +
                  std::to_string(whole / kMiB) + " MiB";
+  if ((info.f_flag & ST_RDONLY) != 0) {
+    finding.verdict = Verdict::kFail;
+    finding.what += ", mounted read-only";
+    finding.cure = "why: dmesg; then mount it writable: the daemon cannot start here";
+    return finding;
+  }
   const bool no_inodes = info.f_files != 0 && info.f_favail < 1000;
   if (free < 256 * kMiB || no_inodes) {
     finding.verdict = Verdict::kFail;
@@ -188,12 +195,12 @@ class DoctorVerb final : public Verb {
     if (!health.ok()) {
       return Fail("daemon", health.status());
     }
-    findings_.push_back({"daemon",
-                         !health->well()             ? Verdict::kFail
-                         : health->reasons.empty()   ? Verdict::kOk
-                                                     : Verdict::kWarn,
-                         "answers: " + health->status +
-                             (health->reasons.empty() ? "" : "; " + health->Why())});
+    findings_.push_back(
+        {"daemon",
+         !health->well()           ? Verdict::kFail
+         : health->reasons.empty() ? Verdict::kOk
+                                   : Verdict::kWarn,
+         "answers: " + health->status + (health->reasons.empty() ? "" : "; " + health->Why())});
     Finding version{.check = "version", .what = "delayd and delayctl " + health->version};
     if (health->version != BuildVersion()) {
       version.verdict = Verdict::kWarn;

@@ -140,6 +140,22 @@ TEST_F(BadClientsTest, TenThousandConnectionsAreTurnedAwayAboveTheLimit) {
   ExpectServedWithin(64);
 }
 
+// A store that gets no descriptor ends the daemon.
+TEST(FewDescriptorsTest, ConnectionsLeaveTheStoreItsPart) {
+  Daemon daemon;
+  daemon.Under("ulimit -n 160");
+  ASSERT_TRUE(daemon.Start());
+  daemon.WaitForLog("limit=160 wanted=2048 connections_max=32");
+  std::vector<RawClient> crowd;
+  for (int i = 0; i < 40; ++i) {
+    crowd.emplace_back(daemon.socket());
+    ASSERT_TRUE(crowd.back().connected()) << i;
+  }
+  EXPECT_THAT(crowd.back().ReadAll(), HasSubstr("too_many_connections"));
+  crowd.clear();
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
 TEST_F(BadClientsTest, HeadersWithoutEndAreCutOffAtTheLimit) {
   StartWith({});
   std::vector<RawClient> clients;

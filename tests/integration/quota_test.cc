@@ -68,9 +68,11 @@ TEST_F(QuotaTest, AQueueIsFullAndAReloadMakesRoom) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("queue orders holds 1 jobs and may hold 1"));
   EXPECT_THAT(daemon_.CtlOk({"queues", "-o", "json"}), HasSubstr("\"max_jobs\":1"));
-  Write("config.yaml", "queues: { orders: { max_jobs: 2 } }\n");
+  Write("config.yaml",
+        "queues: { orders: { max_jobs: 2 } }\nlimits: { idle: 1m }\nmetrics: { queues: 7 }\n");
   daemon_.Signal(SIGHUP);
   daemon_.WaitForLog("the configuration was reloaded");
+  daemon_.WaitForLog("what has changed waits for a restart keys=\"metrics.queues limits.idle\"");
   daemon_.CtlOk({"enqueue", "--queue", "orders", "x"});
 }
 

@@ -345,6 +345,14 @@ TEST(BackupVerbTest, PlacesThatCannotBeAreToldWithACure) {
   EXPECT_THAT(result.err, HasSubstr("make the directory"));
   result = daemon.Ctl({"backup", "/proc/copy"});
   EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, testing::Not(HasSubstr("damaged")));
+  result = daemon.Ctl({"backup", daemon.Path(std::string(254, 'n'))});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("File name too long; name a directory elsewhere"));
+  daemon.CtlOk({"backup", daemon.Path("first")});
+  result = daemon.Ctl({"backup", daemon.Path("first/second")});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("is a store or a backup itself"));
   daemon.CtlOk({"enqueue", "--in", "1h", "x"});
   EXPECT_EQ(daemon.Stop().exit_code, 0) << "no refused backup stops the daemon";
   EXPECT_EQ(daemon.Ctl({"backup", daemon.Path("copy")}).exit_code, 5);

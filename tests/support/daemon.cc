@@ -21,7 +21,10 @@ Daemon::~Daemon() = default;
 
 ProcessOptions Daemon::Options(const std::vector<std::string>& flags) const {
   ProcessOptions options;
-  options.argv = {DelaydPath()};
+  if (!under_.empty()) {
+    options.argv = {"/bin/sh", "-c", under_ + "; exec \"$@\"", "sh"};
+  }
+  options.argv.push_back(DelaydPath());
   options.argv.insert(options.argv.end(), flags.begin(), flags.end());
   const auto add_default = [&](const std::string& flag, const std::string& value) {
     if (std::find(flags.begin(), flags.end(), flag) == flags.end()) {

@@ -7,6 +7,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/process.h"
@@ -21,6 +22,9 @@ class Daemon {
  public:
   Daemon();
   ~Daemon();
+
+  // From now on it is started behind this command of the shell: "ulimit -n 160".
+  void Under(std::string command) { under_ = std::move(command); }
 
   // False, with a test failure, when it ends before it is ready.
   bool Start(const std::vector<std::string>& flags = {});
@@ -58,6 +62,7 @@ class Daemon {
   ProcessOptions Options(const std::vector<std::string>& flags) const;
 
   TempDir dir_;
+  std::string under_;
   std::unique_ptr<Process> process_;
 };
 

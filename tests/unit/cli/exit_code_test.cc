@@ -14,6 +14,7 @@ TEST(ExitCodeTest, EveryStatusHasItsNumber) {
                                           {ResourceExhausted("a", "payload_too_large"), 2},
                                           {ResourceExhausted("a", "disk_full"), 1},
                                           {Unavailable("a", "unreachable"), 5},
+                                          {Unavailable("a", "storage_io"), 1},
                                           {Unknown("a", "outcome_unknown"), 1},
                                           {Unknown("a", "timed_out"), 6},
                                           {DeadlineExceeded("a"), 6},

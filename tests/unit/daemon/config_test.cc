@@ -1,5 +1,7 @@
 #include "daemon/config.h"
 
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -195,6 +197,78 @@ TEST(ConfigTest, RelationsBetweenKeysAreChecked) {
       ElementsAre(StartsWith("delayd.yaml:1:33: defaults.backoff.initial: must not exceed")));
   EXPECT_THAT(ErrorsOf("limits: { payload: 64MiB }\n"),
               ElementsAre(HasSubstr("limits.request_body: a job with the largest payload")));
+}
+
+TEST(ConfigTest, ATabInTheIndentIsNamed) {
+  EXPECT_THAT(
+      ErrorsOf("api:\n\tsocket: /run/d.sock\n"),
+      ElementsAre("delayd.yaml:2:8: this is no YAML: illegal map value; a line begins with a "
+                  "tab, indent with spaces"));
+  EXPECT_THAT(ErrorsOf("api: { socket: '/run/d.sock\n"),
+              ElementsAre(testing::Not(HasSubstr("a tab"))));
+}
+
+TEST(ConfigTest, TwoProtocolsDoNotShareAnAddress) {
+  EXPECT_THAT(
+      ErrorsOf("api: { socket: /run/d.sock }\nbeanstalk: { socket: /run/d.sock }\n"),
+      ElementsAre(StartsWith("delayd.yaml:2:22: beanstalk.socket: it is that of api.socket")));
+  EXPECT_THAT(
+      ErrorsOf("api: { listen: 'localhost:11380' }\nbeanstalk: { listen: 127.0.0.1:11380 }\n"),
+      ElementsAre(StartsWith("delayd.yaml:2:22: beanstalk.listen: it is that of api.listen")));
+  EXPECT_THAT(ErrorsOf("api: { listen: '127.0.0.1:0' }\nbeanstalk: { listen: '127.0.0.1:0' }\n"),
+              IsEmpty())
+      << "any free port: they get two";
+  EXPECT_THAT(ErrorsOf("api: { listen: '[::1]:11380' }\nbeanstalk: { listen: 127.0.0.1:11380 }\n"),
+              IsEmpty());
+}
+
+// Every key but those of queues and the log's level, which a reload applies.
+TEST(ConfigTest, EveryKeyThatNeedsARestartIsNamedWhenItChanges) {
+  const std::map<std::string_view, std::string_view> others = {
+      {"data_dir", "/srv/d"},
+      {"storage.reserve", "1GiB"},
+      {"api.socket", "/run/other.sock"},
+      {"api.listen", "127.0.0.1:1"},
+      {"tls.certificate", "/etc/c.pem"},
+      {"tls.key", "/etc/k.pem"},
+      {"beanstalk.listen", "127.0.0.1:2"},
+      {"beanstalk.socket", "/run/b.sock"},
+      {"log.format", "json"},
+      {"log.slow_turn", "1s"},
+      {"log.slow_commit", "2s"},
+      {"memory.horizon", "1m"},
+      {"memory.budget", "1GiB"},
+      {"access.read", "alice"},
+      {"access.enqueue", "alice"},
+      {"access.admin", "alice"},
+      {"access.others", "none"},
+      {"access.token_file", "/etc/tokens"},
+      {"clock.max_jump", "1d"},
+      {"clock.hold_max", "2h"},
+      {"metrics.queues", "7"},
+      {"health.commit_stuck", "1m"},
+      {"limits.payload", "2MiB"},
+      {"limits.request_line", "4KiB"},
+      {"limits.request_header", "32KiB"},
+      {"limits.request_body", "64MiB"},
+      {"limits.connections", "7"},
+      {"limits.jobs_per_user", "7"},
+      {"limits.idle", "1m"},
+  };
+  for (const ConfigKey& key : ConfigKeys()) {
+    if (key.of_queue != nullptr || key.name == "log.level") {
+      EXPECT_EQ(key.same, nullptr) << key.name;
+      continue;
+    }
+    const auto other = others.find(key.name);
+    ASSERT_NE(other, others.end()) << key.name << ": give this test another value of it";
+    ConfigReader reader;
+    reader.Set(key, other->second, "here");
+    EXPECT_THAT(KeysForRestart(Config(), reader.config()), ElementsAre(key.name));
+  }
+  ConfigReader reader;
+  reader.ReadFile("delayd.yaml", "log: { level: debug, format: text }\ndefaults: { lease: 5s }\n");
+  EXPECT_THAT(KeysForRestart(Config(), reader.config()), IsEmpty());
 }
 
 TEST(ConfigTest, SocketPathThatTheKernelCannotHoldIsRefused) {

@@ -90,6 +90,23 @@ TEST_F(ListenerTest, MissingDirectoryIsNamedWithTheCure) {
   EXPECT_THAT(listener.status().message(), HasSubstr("create it"));
 }
 
+TEST_F(ListenerTest, ErrorsNameTheSettingAndTheCureThatFits) {
+  const StatusOr<Listener> first = Listener::OpenUnix(path_);
+  ASSERT_TRUE(first.ok());
+  EXPECT_THAT(Listener::OpenUnix(path_, "beanstalk.socket").status().message(),
+              HasSubstr("choose another beanstalk.socket"));
+  // TEST-NET-1: no interface has an address of it.
+  const std::string absent =
+      Listener::OpenTcp("192.0.2.1:1025", Reach::kAnywhere, "api.listen").status().message();
+  EXPECT_THAT(absent, HasSubstr("no network interface has this address"));
+  EXPECT_THAT(absent, testing::Not(HasSubstr("stop whoever uses the port")));
+  const StatusOr<Listener> port = Listener::OpenTcp("127.0.0.1:0");
+  ASSERT_TRUE(port.ok());
+  EXPECT_THAT(
+      Listener::OpenTcp(port->address(), Reach::kLoopback, "beanstalk.listen").status().message(),
+      HasSubstr("stop whoever uses the port, or choose another beanstalk.listen"));
+}
+
 TEST_F(ListenerTest, SocketFileGoesWithItsListener) {
   { ASSERT_TRUE(Listener::OpenUnix(path_).ok()); }
   EXPECT_NE(::access(path_.c_str(), F_OK), 0);
