@@ -206,7 +206,8 @@ void HttpSession::Flush() {
 
 void HttpSession::Refuse(const Response& response) {
   ended_ = true;
-  slots_.push_back({.route = Router::RouteNames().size(), .close = true});
+  slots_.push_back(
+      {.route = Router::RouteNames().size(), .head_only = reader_.refused_head(), .close = true});
   AnswerLast(response);
 }
 

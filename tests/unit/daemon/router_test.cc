@@ -69,11 +69,18 @@ TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
                             : std::get<engine::Cancel>(order->command).if_tag;
   };
   using Tags = std::vector<std::string>;
-  EXPECT_EQ(tags(""), Tags{});
   EXPECT_EQ(tags("*"), Tags{});
   EXPECT_EQ(tags(R"("a1")"), Tags{"a1"});
   EXPECT_EQ(tags(R"( "a1" , "b2","")"), (Tags{"a1", "b2", ""}));
-  for (const char* bad : {"a1", R"("a1)", R"(W/"a1")", R"("a1",b)"}) {
+  for (const char* bad : {"a1",
+                          R"("a1)",
+                          R"(W/"a1")",
+                          R"("a1",b)",
+                          "",
+                          ",",
+                          R"("a1" "b2")",
+                          R"("a1",*)",
+                          R"(*,"a1")"}) {
     EXPECT_EQ(tags(bad), Tags{"refused"}) << bad;
   }
 }
