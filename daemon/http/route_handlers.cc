@@ -7,7 +7,6 @@
 #include "protocol/ack_json.h"
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
-#include "protocol/json_reader.h"
 #include "protocol/nearest.h"
 #include "protocol/openapi.h"
 #include "protocol/stats_json.h"
@@ -330,7 +329,10 @@ Routed ShowStats(const RouteInput&) {
   return Order{engine::GetStats{}, ReplyForm::kStats};
 }
 
-Routed AcceptClock(const RouteInput&) {
+Routed AcceptClock(const RouteInput& input) {
+  if (std::optional<Response> refused = RefuseMembers(input)) {
+    return *std::move(refused);
+  }
   return Order{engine::AcceptClock{}, ReplyForm::kStats};
 }
 
@@ -343,15 +345,8 @@ Routed DrainDaemon(const RouteInput& input) {
 }
 
 Routed VerifyNow(const RouteInput& input) {
-  if (!input.request.body.empty()) {
-    const Status empty = protocol::ReadJsonObject(
-        input.request.body, [](std::string_view name, const protocol::JsonValue&) {
-          return InvalidArgument("unknown member " + protocol::Quoted(name) + "; verify takes none",
-                                 "unknown_member");
-        });
-    if (!empty.ok()) {
-      return ProblemResponse(empty);
-    }
+  if (std::optional<Response> refused = RefuseMembers(input)) {
+    return *std::move(refused);
   }
   return AdminOrder{VerifyCommand{}};
 }

@@ -85,6 +85,39 @@ TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
   }
 }
 
+TEST_F(RouterTest, ARouteThatTakesNoMembersTakesNoOtherBodyEither) {
+  for (const char* path : {"/v1/jobs/42/kick",
+                           "/v1/queues/a/jobs/by-key/k/kick",
+                           "/v1/queues/a/resume",
+                           "/v1/clock/accept",
+                           "/v1/admin/verify"}) {
+    for (const char* body : {"}{", "{", "{}{}", "[]", "null", "x", " ", R"({"x":1})"}) {
+      EXPECT_EQ(RefusalOf("POST", path, body).status, 400) << path << " " << body;
+    }
+    EXPECT_THAT(RefusalOf("POST", path, R"({"x":1})").body, HasSubstr("member 'x'")) << path;
+  }
+  CommandOf<engine::AcceptClock>("POST", "/v1/clock/accept", " { } ");
+  CommandOf<engine::AcceptClock>("POST", "/v1/clock/accept", "");
+}
+
+TEST_F(RouterTest, IdsBeginWithOneWhereverTheyStand) {
+  EXPECT_EQ(RefusalOf("GET", "/v1/jobs/0").status, 400);
+  const Response refused = RefusalOf("POST", "/v1/jobs:cancel-by-id", R"({"ids":[1,0]})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("member 'ids': is 0; write a whole number from 1 to"));
+}
+
+TEST_F(RouterTest, AStringThatLooksLikeAnArrayIsNone) {
+  for (const char* value : {R"("[1]")", R"("")", "1", "true", "{}"}) {
+    const std::string ids = std::string(R"({"ids":)") + value + "}";
+    const Response refused = RefusalOf("POST", "/v1/jobs:cancel-by-id", ids);
+    EXPECT_THAT(refused.body, HasSubstr("invalid_member")) << value;
+    EXPECT_THAT(refused.body, HasSubstr("member 'ids': is ")) << value;
+  }
+  EXPECT_THAT(RefusalOf("POST", "/v1/leases:ack", R"({"tokens":"[]"})").body,
+              HasSubstr("member 'tokens': is a string; write an array"));
+}
+
 TEST_F(RouterTest, KeysAndQueuesAreDecodedPerSegment) {
   const auto show =
       CommandOf<engine::Show>("GET", "/v1/queues/a%2Fb/jobs/by-key/order%3A1%2F%C3%A9");
