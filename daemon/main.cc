@@ -313,6 +313,7 @@ int Serve(const Config& config,
   BeanstalkApi beanstalk(config, *access, started);
   Server server({.connections_max = config.limits.connections,
                  .idle_timeout = config.limits.idle,
+                 .held_bytes_max = 16 * config.limits.request_body,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
                  .reload =

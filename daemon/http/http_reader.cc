@@ -248,6 +248,14 @@ Request HttpReader::TakeRequest() {
   return request;
 }
 
+bool HttpReader::is_head() const {
+  return parser_->request ? parser_->request->get().method() == beast::http::verb::head : was_head_;
+}
+
+size_t HttpReader::held_bytes() const {
+  return unread().size() + (parser_->request ? parser_->request->get().body().size() : 0);
+}
+
 bool HttpReader::CheckLineLength() {
   const std::string_view line = unread().substr(0, options_.line_bytes_max);
   if (line.find('\n') != std::string_view::npos) {
@@ -435,13 +443,17 @@ HttpReader::Event HttpReader::Refuse(int http_status, Status status) {
 }
 
 HttpReader::Event HttpReader::Refuse(Response refusal) {
-  phase_ = Phase::kRefused;
   refusal_ = std::move(refusal);
-  refused_head_ = parser_->request && parser_->request->get().method() == beast::http::verb::head;
-  parser_->request.reset();  // with what has come of the body
+  Drop();
+  return Event::kRefused;
+}
+
+void HttpReader::Drop() {
+  was_head_ = is_head();
+  phase_ = Phase::kRefused;
+  parser_->request.reset();
   buffer_ = std::string();
   read_ = 0;
-  return Event::kRefused;
 }
 
 HttpReader::Event HttpReader::RefuseParseError() {

@@ -65,11 +65,17 @@ class HttpReader {
 
   const Response& refusal() const { return refusal_; }
 
-  // The answer to HEAD has no body, a refusal neither.
-  bool refused_head() const { return refused_head_; }
+  // Whether the request that is being read, or was refused, is a HEAD: no answer to it has a body.
+  bool is_head() const;
 
   // That have arrived and are in no request yet.
   size_t buffered_bytes() const { return unread().size(); }
+
+  // The same, with what has come of a body.
+  size_t held_bytes() const;
+
+  // Nothing more is read, and what has come is let go of.
+  void Drop();
 
   Phase phase() const { return phase_; }
 
@@ -102,7 +108,7 @@ class HttpReader {
   Phase phase_ = Phase::kIdle;
   bool line_checked_ = false;
   bool continue_wanted_ = false;
-  bool refused_head_ = false;
+  bool was_head_ = false;
   Response refusal_;
 };
 

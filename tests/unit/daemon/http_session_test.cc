@@ -287,7 +287,7 @@ TEST_F(HttpSessionTest, StopAnswersWhatIsUnderWayAndNoMore) {
 TEST_F(HttpSessionTest, SlowRequestIsToldSoAndEnds) {
   Feed("GET /v1/jo");
   EXPECT_EQ(session_.phase(), Session::Phase::kHead);
-  session_.TimeOut();
+  session_.Refuse(DeadlineExceeded("send it at once", "request_timeout"));
   EXPECT_THAT(TakeOutput(), StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
   EXPECT_TRUE(session_.finished());
 }

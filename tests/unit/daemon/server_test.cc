@@ -102,7 +102,7 @@ class OneAtATime final : public Session {
 
   void Stop() override { stopped_ = true; }
 
-  void TimeOut() override {}
+  void Refuse(const Status& /*why*/) override {}
 
   bool wants_input() const override { return true; }
 
