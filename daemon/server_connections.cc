@@ -295,8 +295,8 @@ void Server::Loop::BeginStop(const Now& now) {
   doors_.clear();
   admin_worker_.Stop();
   for (const auto& [key, connection] : connections_) {
+    connection->session().Stop();  // first: the last answer says that none follows
     GiveUpLeases(connection.get(), now);
-    connection->session().Stop();
     Touch(connection);
   }
 }
