@@ -88,6 +88,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool unserved = false;                   // was read, perhaps to its end, since it was served
   bool held_back = false;                  // has requests that wait for room
   bool pipelines = false;                  // has ever had several requests under way at once
+  size_t held_bytes = 0;                   // by its session, when that was last looked at
   std::optional<BootTime> queued_deadline;
 
  private:

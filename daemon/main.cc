@@ -348,6 +348,7 @@ int Serve(const Config& config,
   BeanstalkApi beanstalk(config, *access, started);
   Server server({.connections_max = connections_max,
                  .idle_timeout = config.limits.idle,
+                 .held_bytes_max = 16 * config.limits.request_body,
                  .heartbeat_interval = notify.HeartbeatInterval(),
                  .heartbeat = [&notify] { notify.Heartbeat(); },
                  .reload =

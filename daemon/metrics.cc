@@ -193,6 +193,10 @@ void AddServer(const ServiceFigures& figures, Page* page) {
                 "Connections ended because the client was too slow, or idle for too long.",
                 server.timed_out);
   page->Counter(
+      "delayd_connections_crowded_out_total",
+      "Connections ended because all together held more than 16 times limits.request_body.",
+      server.crowded_out);
+  page->Counter(
       "delayd_tls_handshakes_total", "TLS handshakes that succeeded.", figures.tls.handshakes);
   page->Counter("delayd_tls_failures_total",
                 "TLS handshakes and connections that failed.",

@@ -210,6 +210,7 @@ Status Server::Loop::Turn() {
   DELAYD_RETURN_IF_ERROR(Submit(now));
   DeliverReplies();
   FinishTouched(now);
+  MakeRoom(now);
   WaitForMoreClients();
   LogIncidents();
   if (options_.heartbeat_interval && now.boot >= heartbeat_due_) {
@@ -489,6 +490,7 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   if (!all_sent) {
     connection->ArmWrite(on_writable_);
   }
+  NoteHeld(connection.get(), session.held_bytes());
   connection->NoteTime(now.boot);
   QueueDeadline(connection);
   if (under_pressure()) {

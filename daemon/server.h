@@ -23,6 +23,7 @@
 
 #include "base/clock.h"
 #include "base/histogram.h"
+#include "base/limits.h"
 #include "base/status.h"
 #include "base/time.h"
 #include "daemon/admin.h"
@@ -43,8 +44,9 @@ struct ServerFigures {
   std::optional<Millis> commit_running;  // how long the one in flight has been
   uint64_t connections = 0;
   uint64_t accepted = 0;
-  uint64_t refused = 0;    // above connections_max
-  uint64_t timed_out = 0;  // too slow, or idle for too long
+  uint64_t refused = 0;      // above connections_max
+  uint64_t timed_out = 0;    // too slow, or idle for too long
+  uint64_t crowded_out = 0;  // had most, above held_bytes_max
   uint64_t turns = 0;
   uint64_t slow_turns = 0;
   uint64_t slow_commits = 0;
@@ -57,6 +59,9 @@ struct ServerOptions {
   Millis head_timeout{std::chrono::seconds(10)};
   // Above this no request is taken until a commit has made room.
   size_t uncommitted_bytes_max = size_t{16} << 20;
+  // What all clients together may have lying here, as Session::held_bytes counts it. Above it the
+  // client that has most is let go of.
+  size_t held_bytes_max = 16 * limits::kRequestBodyBytesMax;
   // How long a stop waits for clients that do not read their answers.
   Millis stop_grace{std::chrono::seconds(5)};
   // Called at least this often while the turn goes round; for a service manager's watchdog.

@@ -169,8 +169,39 @@ void Server::Loop::Drop(const ConnectionPtr& connection, const Now& now) {
     pending_.erase(id);
   }
   connection->pending.clear();
+  NoteHeld(connection.get(), 0);
   connection->Close();
   connections_.erase(connection.get());
+}
+
+void Server::Loop::NoteHeld(Connection* connection, size_t bytes) {
+  held_bytes_ += bytes - std::exchange(connection->held_bytes, bytes);
+}
+
+// Each client is bounded, but many together could have all memory. Those that have little, as most
+// do, never notice.
+void Server::Loop::MakeRoom(const Now& now) {
+  while (held_bytes_ > options_.held_bytes_max) {
+    const ConnectionPtr most = std::ranges::max_element(connections_, {}, [](const auto& entry) {
+                                 return entry.second->held_bytes;
+                               })->second;
+    ++figures_.crowded_out;
+    log::Warn("the clients' requests and answers take too much memory; the largest is let go of",
+              {{"bytes", held_bytes_}, {"of_the_largest", most->held_bytes}});
+    Session& session = most->session();
+    const Session::Phase phase = session.phase();
+    if (phase != Session::Phase::kHead && phase != Session::Phase::kBody) {
+      Drop(most, now);
+      continue;
+    }
+    session.Refuse(Unavailable(
+        "all clients together send more at once than the daemon has room for; send the request "
+        "again, or less at once",
+        "too_much_at_once"));
+    NoteHeld(most.get(), 0);
+    Touch(most);
+    turn_again_ = true;
+  }
 }
 
 // One entry a connection, pushed again only when its deadline came nearer: a busy connection costs
@@ -201,7 +232,8 @@ void Server::Loop::CheckDeadlines(const Now& now) {
     ++figures_.timed_out;
     const Session::Phase phase = connection->session().phase();
     if (phase == Session::Phase::kHead || phase == Session::Phase::kBody) {
-      connection->session().TimeOut();
+      connection->session().Refuse(DeadlineExceeded(
+          "the request did not arrive in time; send it at once", "request_timeout"));
       Touch(connection);
     } else {
       Drop(connection, now);
@@ -263,8 +295,8 @@ void Server::Loop::BeginStop(const Now& now) {
   doors_.clear();
   admin_worker_.Stop();
   for (const auto& [key, connection] : connections_) {
+    connection->session().Stop();  // first: the last answer says that none follows
     GiveUpLeases(connection.get(), now);
-    connection->session().Stop();
     Touch(connection);
   }
 }

@@ -110,6 +110,8 @@ class Server::Loop {
   void Leave(Connection* connection, const Now& now);
   void GiveBackSome(const Now& now);
   void Drop(const ConnectionPtr& connection, const Now& now);
+  void NoteHeld(Connection* connection, size_t bytes);
+  void MakeRoom(const Now& now);
   void QueueDeadline(const ConnectionPtr& connection);
   void CheckDeadlines(const Now& now);
   void WaitForSignal();
@@ -134,6 +136,7 @@ class Server::Loop {
   std::vector<char> read_buffer_;
 
   std::unordered_map<Connection*, ConnectionPtr> connections_;
+  size_t held_bytes_ = 0;  // of all of them
   std::vector<ConnectionPtr> touched_;
   boost::unordered_flat_map<engine::RequestId, Pending> pending_;
   engine::RequestId next_request_ = 1;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/status.h"
 #include "base/time.h"
 #include "daemon/access.h"
 #include "daemon/admin.h"
@@ -65,8 +66,8 @@ class Session {
   // The client has gone: what must be done about that. Nobody is told how it went.
   virtual std::vector<engine::Command> Leave() { return {}; }
 
-  // The client was too slow with its request: tells it so, then ends.
-  virtual void TimeOut() = 0;
+  // The request that the client is sending is not waited for any longer: tells it why, then ends.
+  virtual void Refuse(const Status& why) = 0;
 
   // False: input stays in the socket until answers have gone out. A session that takes no more
   // requests still takes input and drops it, so that the end of the connection is noticed.
@@ -77,6 +78,9 @@ class Session {
 
   // Next gives nothing although there is input: an answer must come first.
   virtual bool held_up() const { return false; }
+
+  // What it keeps for its client: input that is in no request yet, and answers that wait.
+  virtual size_t held_bytes() const { return output().size(); }
 
   virtual std::string_view output() const = 0;
   virtual void Sent(size_t bytes) = 0;

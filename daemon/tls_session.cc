@@ -72,12 +72,12 @@ void TlsSession::InputEnded() {
   Pump();
 }
 
-void TlsSession::TimeOut() {
+void TlsSession::Refuse(const Status& why) {
   if (!greeted_) {
     Fail();
     return;
   }
-  inner_->TimeOut();
+  inner_->Refuse(why);
   Pump();
 }
 

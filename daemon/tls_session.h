@@ -62,12 +62,14 @@ class TlsSession final : public Session {
 
   std::vector<engine::Command> Leave() override { return inner_->Leave(); }
 
-  void TimeOut() override;
+  void Refuse(const Status& why) override;
   bool wants_input() const override;
 
   bool has_more() const override { return !ended_ && inner_->has_more(); }
 
   bool held_up() const override { return !ended_ && inner_->held_up(); }
+
+  size_t held_bytes() const override { return channel_.output().size() + inner_->held_bytes(); }
 
   std::string_view output() const override { return channel_.output(); }
 

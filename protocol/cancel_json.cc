@@ -33,7 +33,7 @@ StatusOr<CancelledJobs::Refused> ReadRefused(std::string_view json) {
 StatusOr<std::vector<JobId>> ParseCancelRequest(std::string_view json) {
   std::vector<JobId> ids;
   const auto read_id = [&ids](const JsonValue& element) -> Status {
-    DELAYD_ASSIGN_OR_RETURN(const uint64_t id, JsonToUint(element, limits::kJobIdMax));
+    DELAYD_ASSIGN_OR_RETURN(const uint64_t id, JsonToUint(element, limits::kJobIdMax, 1));
     ids.push_back(JobId{id});
     return OkStatus();
   };

@@ -55,11 +55,23 @@ Status SetUint32(std::string_view name, const JsonValue& value, uint32_t* out) {
 }
 
 Status SetEach(std::string_view name, const JsonValue& value, const JsonElementVisitor& visit) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
+  if (value.kind != JsonKind::kArray) {  // the text of a string may look like one
+    return InMember(name,
+                    InvalidArgument("is " + std::string(JsonKindName(value.kind)) +
+                                        "; write an array such as [\"...\", \"...\"]",
+                                    "invalid_member"));
+  }
   const Status read = ReadJsonArray(value.text, visit);
   return read.ok() ? read : InMember(name, read);
 }
 
 Status SetBool(std::string_view name, const JsonValue& value, bool* out) {
+  if (value.kind == JsonKind::kNull) {
+    return OkStatus();
+  }
   const StatusOr<bool> flag = JsonToBool(value);
   if (!flag.ok()) {
     return InMember(name, flag.status());

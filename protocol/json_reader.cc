@@ -286,7 +286,8 @@ Status CheckRoot(ondemand::document& document, ondemand::json_type wanted) {
     return FromSimdjson(error);
   }
   if (type != wanted) {
-    return Malformed("it is " + std::string(JsonKindName(KindOf(type, {}))) + ", not " +
+    const std::string_view token = type == ondemand::json_type::null ? "null" : "";
+    return Malformed("it is " + std::string(JsonKindName(KindOf(type, token))) + ", not " +
                      std::string(JsonKindName(KindOf(wanted, {}))));
   }
   return OkStatus();
@@ -378,15 +379,17 @@ Status ReadJsonArray(std::string_view json, const JsonElementVisitor& visit) {
   return root.CheckEnd();
 }
 
-StatusOr<uint64_t> JsonToUint(const JsonValue& value, uint64_t max) {
+StatusOr<uint64_t> JsonToUint(const JsonValue& value, uint64_t max, uint64_t min) {
   uint64_t number = 0;
   const char* end = value.text.data() + value.text.size();
   const auto [stop, error] = std::from_chars(value.text.data(), end, number);
-  if (value.kind != JsonKind::kNumber || error != std::errc() || stop != end || number > max) {
+  if (value.kind != JsonKind::kNumber || error != std::errc() || stop != end || number > max ||
+      number < min) {
     const std::string_view read =
         value.kind == JsonKind::kNumber ? value.text : JsonKindName(value.kind);
     return InvalidArgument("is " + std::string(read.substr(0, 40)) +
-                               "; write a whole number from 0 to " + std::to_string(max),
+                               "; write a whole number from " + std::to_string(min) + " to " +
+                               std::to_string(max),
                            "invalid_member");
   }
   return number;

@@ -40,8 +40,8 @@ using JsonElementVisitor = std::function<Status(const JsonValue& value)>;
 Status ReadJsonObject(std::string_view json, const JsonMemberVisitor& visit);
 Status ReadJsonArray(std::string_view json, const JsonElementVisitor& visit);
 
-// The value as a whole number from 0 to `max`; a message that begins with "is ..." otherwise.
-StatusOr<uint64_t> JsonToUint(const JsonValue& value, uint64_t max);
+// The value as a whole number from `min` to `max`; a message that begins with "is ..." otherwise.
+StatusOr<uint64_t> JsonToUint(const JsonValue& value, uint64_t max, uint64_t min = 0);
 // A string's bytes; a message that begins with "is ..." otherwise.
 StatusOr<std::string> JsonToString(const JsonValue& value);
 StatusOr<bool> JsonToBool(const JsonValue& value);

@@ -23,9 +23,10 @@ std::string ReplaceBadBytes(std::string_view text) {
   return out;
 }
 
-// All our own names are; those of a newer daemon's figures may be anything.
-bool IsPlain(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) {
+// What stands in JSON as it is. All our own names are, and most of what is short; names of a newer
+// daemon's figures may be anything.
+bool IsPlain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
   });
 }
@@ -37,6 +38,15 @@ bool IsUtf8(std::string_view bytes) {
 }
 
 std::string JsonString(std::string_view text) {
+  constexpr size_t kShortMax = 256;
+  if (text.size() <= kShortMax && IsPlain(text)) {
+    std::string quoted;
+    quoted.reserve(text.size() + 2);
+    quoted += '"';
+    quoted += text;
+    quoted += '"';
+    return quoted;
+  }
   if (!IsUtf8(text)) {
     return JsonString(ReplaceBadBytes(text));
   }

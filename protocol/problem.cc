@@ -23,7 +23,7 @@ struct Known {
 
 // Reasons whose code is known for sure. One that is missing here still travels: its code is then
 // guessed from the HTTP status.
-constexpr std::array<Known, 39> kReasons = {{
+constexpr std::array<Known, 40> kReasons = {{
     {"already_finished", StatusCode::kFailedPrecondition, 409},
     {"body_too_large", StatusCode::kResourceExhausted, 413},
     {"changed", StatusCode::kFailedPrecondition, 412},
@@ -60,6 +60,7 @@ constexpr std::array<Known, 39> kReasons = {{
     {"queue_required", StatusCode::kInvalidArgument, 400},
     {"ready", StatusCode::kFailedPrecondition, 409},
     {"too_many_steps", StatusCode::kInvalidArgument, 400},
+    {"too_much_at_once", StatusCode::kUnavailable, 503},
     {"unknown_member", StatusCode::kInvalidArgument, 400},
     {"user_full", StatusCode::kResourceExhausted, 429},
     {"unsupported_media_type", StatusCode::kInvalidArgument, 415},

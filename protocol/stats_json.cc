@@ -89,13 +89,17 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
 }
 
 std::string QueuesToJson(const std::vector<QueueCounts>& queues, std::string_view next_cursor) {
-  std::string array = "[";
+  constexpr size_t kBytesOfOne = 150;
+  std::string array;
+  array.reserve(queues.size() * kBytesOfOne);
+  array += '[';
   for (const QueueCounts& queue : queues) {
     array += array.size() > 1 ? "," : "";
     array += QueueToJson(queue);
   }
+  array += ']';
   JsonObjectWriter writer;
-  writer.Raw("queues", array + "]");
+  writer.Raw("queues", array);
   if (!next_cursor.empty()) {
     writer.String("next_cursor", next_cursor);
   }

@@ -12,9 +12,9 @@ StatusOr<JobId> ParseJobId(std::string_view text) {
   uint64_t id = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, id);
-  if (error != std::errc() || stop != end || id > limits::kJobIdMax) {
+  if (error != std::errc() || stop != end || id == 0 || id > limits::kJobIdMax) {
     return UsageError("job id " + protocol::Quoted(text) +
-                      " is no number; for a key, give --queue and --key");
+                      " is no positive whole number; for a key, give --queue and --key");
   }
   return JobId{id};
 }

@@ -56,13 +56,16 @@ class BeanstalkSession final : public Session {
   void Stop() override;
   void InputEnded() override;
 
-  void TimeOut() override {}
+  void Refuse(const Status& /*why*/) override {}
 
   std::vector<engine::Command> Leave() override;
 
   bool wants_input() const override;
   bool has_more() const override;
   bool held_up() const override;
+
+  size_t held_bytes() const override { return reader_.buffered_bytes() + output_.size(); }
+
   std::string_view output() const override;
   void Sent(size_t bytes) override;
   bool finished() const override;

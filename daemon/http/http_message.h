@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,16 +17,16 @@ namespace delayd::http {
 
 struct Request {
   std::string method;
-  std::string target;        // as it came: "/v1/jobs?queue=a%2Fb"
+  std::string target;        // as it came, but for scheme and host: "/v1/jobs?queue=a%2Fb"
   std::string content_type;  // media type in lower case, without parameters; empty: none
   std::string body;
   bool keep_alive = true;
-  bool is_http_1_0 = false;    // then the client must be told that the connection stays open
-  std::string authorization;   // the header, as it came; never logged
-  std::string if_match;        // the header, as it came
-  bool wants_minimal = false;  // Prefer: return=minimal
-  Role role = Role::kAdmin;    // of who asks; the session knows
-  std::string user;            // the same; empty: nobody in particular
+  bool is_http_1_0 = false;   // then the client must be told that the connection stays open
+  std::string authorization;  // the header, as it came; never logged
+  std::optional<std::string> if_match;  // the header, as it came; several are one list
+  bool wants_minimal = false;           // Prefer: return=minimal
+  Role role = Role::kAdmin;             // of who asks; the session knows
+  std::string user;                     // the same; empty: nobody in particular
 };
 
 struct Response {

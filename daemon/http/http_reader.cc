@@ -60,20 +60,57 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-std::string MediaType(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  while (!type.empty() && (type.back() == ' ' || type.back() == '\t')) {
-    type.remove_suffix(1);
-  }
-  return Lower(type);
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-// "[::1]:8080" -> "::1", "localhost:80" -> "localhost".
-std::string HostWithoutPort(std::string_view host) {
-  if (!host.empty() && host.front() == '[') {
-    return Lower(host.substr(1, host.find(']') - 1));
+std::string MediaType(std::string_view content_type) {
+  return Lower(Trim(content_type.substr(0, content_type.find(';'))));
+}
+
+// "respond-async, return=minimal; x=y": among others, and with parameters.
+bool PrefersMinimal(std::string_view prefer) {
+  while (!prefer.empty()) {
+    const size_t end = std::min(prefer.find(','), prefer.size());
+    const std::string_view text = prefer.substr(0, end);
+    const std::string one = Lower(Trim(text.substr(0, text.find(';'))));
+    if (one == "return=minimal" || one == "return=\"minimal\"") {
+      return true;
+    }
+    prefer.remove_prefix(std::min(end + 1, prefer.size()));
   }
-  return Lower(host.substr(0, host.find(':')));
+  return false;
+}
+
+// "[::1]:8080" -> "::1", "localhost:80" -> "localhost"; empty where it is no host and port.
+std::string HostWithoutPort(std::string_view host) {
+  const bool is_v6 = host.starts_with('[');
+  const size_t end = std::min(is_v6 ? host.find(']') : host.find(':'), host.size());
+  const std::string_view port = host.substr(std::min(end + (is_v6 ? 1 : 0), host.size()));
+  const bool well_formed = (port.empty() ? !is_v6 || end < host.size() : port[0] == ':') &&
+                           port.find_first_not_of("0123456789", 1) == std::string_view::npos;
+  return well_formed ? Lower(host.substr(is_v6 ? 1 : 0, end - (is_v6 ? 1 : 0))) : std::string();
+}
+
+// RFC 9112 section 3.2.2: "http://localhost:80/v1/jobs" asks for "/v1/jobs" of that host, whatever
+// the field Host says. The host; none where the target is a path.
+std::optional<std::string> TakeAuthority(std::string* target) {
+  if (target->starts_with('/')) {
+    return std::nullopt;
+  }
+  const size_t scheme = beast::iequals(target->substr(0, 7), "http://")    ? 7
+                        : beast::iequals(target->substr(0, 8), "https://") ? 8
+                                                                           : 0;
+  if (scheme == 0) {
+    return std::nullopt;
+  }
+  const size_t end = std::min(target->find_first_of("/?", scheme), target->size());
+  std::string host = target->substr(scheme, end - scheme);
+  const bool has_path = end < target->size() && (*target)[end] == '/';
+  *target = (has_path ? "" : "/") + target->substr(end);
+  return host;
 }
 
 // Beast calls every line without a version it knows a bad version; to most clients that is noise.
@@ -89,6 +126,15 @@ bool NamesOtherVersion(std::string_view unread) {
 struct HttpReader::Parser {
   std::optional<beast::http::request_parser<GrowingBody>> request;
   beast::error_code code;
+  // What the fields of the head say. Beast puts those behind a chunked body among them, where they
+  // mean nothing (RFC 9110 section 6.5.1).
+  Request head;
+  std::optional<std::string> host;
+  std::optional<std::string> coding;
+  std::optional<std::string> encoding;
+  std::optional<std::string> expect;
+  bool has_length = false;
+  bool has_origin = false;
 
   size_t Put(std::string_view bytes) {
     return request->put(boost::asio::const_buffer(bytes.data(), bytes.size()), code);
@@ -195,20 +241,19 @@ HttpReader::Event HttpReader::ReadBody() {
 }
 
 Request HttpReader::TakeRequest() {
-  auto& message = parser_->request->get();
-  Request request{.method = std::string(ToStd(message.method_string())),
-                  .target = std::string(ToStd(message.target())),
-                  .content_type = MediaType(ToStd(message[field::content_type])),
-                  .body = std::move(message.body()),
-                  .keep_alive = parser_->request->keep_alive(),
-                  .is_http_1_0 = message.version() == 10,
-                  .authorization = std::string(ToStd(message[field::authorization])),
-                  .if_match = std::string(ToStd(message[field::if_match])),
-                  .wants_minimal = ToStd(message[field::prefer]).find("return=minimal") !=
-                                   std::string_view::npos};
+  Request request = std::move(parser_->head);
+  request.body = std::move(parser_->request->get().body());
   parser_->request.reset();
   phase_ = Phase::kIdle;
   return request;
+}
+
+bool HttpReader::is_head() const {
+  return parser_->request ? parser_->request->get().method() == beast::http::verb::head : was_head_;
+}
+
+size_t HttpReader::held_bytes() const {
+  return unread().size() + (parser_->request ? parser_->request->get().body().size() : 0);
 }
 
 bool HttpReader::CheckLineLength() {
@@ -226,53 +271,115 @@ bool HttpReader::CheckLineLength() {
   return false;
 }
 
-bool HttpReader::CheckHead() {
+bool HttpReader::TakeFields() {
   const auto& message = parser_->request->get();
-  if (std::distance(message.begin(), message.end()) >
-      static_cast<std::ptrdiff_t>(options_.fields_max)) {
+  Request& head = parser_->head;
+  head = {.method = std::string(ToStd(message.method_string())),
+          .target = std::string(ToStd(message.target())),
+          .keep_alive = parser_->request->keep_alive(),
+          .is_http_1_0 = message.version() == 10};
+  std::optional<std::string> authorization;
+  std::optional<std::string> content_type;
+  for (std::optional<std::string>* const one :
+       {&parser_->host, &parser_->coding, &parser_->encoding, &parser_->expect}) {
+    one->reset();
+  }
+  parser_->has_length = parser_->has_origin = false;
+  std::string_view twice;
+  const auto once = [&twice](const auto& line, std::optional<std::string>* out) {
+    twice = out->has_value() ? ToStd(line.name_string()) : twice;
+    out->emplace(ToStd(line.value()));
+  };
+  size_t count = 0;
+  for (const auto& line : message) {
+    ++count;
+    switch (line.name()) {
+      case field::host:
+        once(line, &parser_->host);
+        break;
+      case field::authorization:
+        once(line, &authorization);
+        break;
+      case field::content_type:
+        once(line, &content_type);
+        break;
+      case field::content_encoding:
+        once(line, &parser_->encoding);
+        break;
+      case field::expect:
+        once(line, &parser_->expect);
+        break;
+      case field::transfer_encoding:
+        once(line, &parser_->coding);
+        break;
+      case field::content_length:
+        parser_->has_length = true;
+        break;
+      case field::origin:
+        parser_->has_origin = true;
+        break;
+      case field::if_match:  // several are one list
+        head.if_match =
+            (head.if_match ? *head.if_match + "," : "") + std::string(ToStd(line.value()));
+        break;
+      case field::prefer:
+        head.wants_minimal = head.wants_minimal || PrefersMinimal(ToStd(line.value()));
+        break;
+      default:
+        break;
+    }
+  }
+  if (count > options_.fields_max) {
     Refuse(431,
            InvalidArgument(
                "more than " + std::to_string(options_.fields_max) + " header fields; send fewer",
                "header_too_large"));
     return false;
   }
-  if (!CheckHost() || !CheckFraming()) {
+  if (!twice.empty()) {
+    Refuse(400,
+           InvalidArgument("header " + protocol::Quoted(twice) + " stands twice; send it once",
+                           "bad_request"));
     return false;
   }
-  if (message.count(field::origin) != 0) {
+  head.authorization = std::move(authorization).value_or("");
+  head.content_type = MediaType(content_type.value_or(""));
+  return true;
+}
+
+bool HttpReader::CheckHead() {
+  if (!TakeFields() || !CheckHost() || !CheckFraming()) {
+    return false;
+  }
+  if (parser_->has_origin) {
     Refuse(403,
            PermissionDenied("requests of web pages (header Origin) are refused; use a program",
                             "origin_refused"));
     return false;
   }
-  if (const auto coding = message[field::content_encoding];
-      !coding.empty() && !beast::iequals(coding, "identity")) {
+  if (const auto& coding = parser_->encoding; coding && !beast::iequals(*coding, "identity")) {
     Refuse(415,
-           InvalidArgument("Content-Encoding " + protocol::Quoted(ToStd(coding)) +
+           InvalidArgument("Content-Encoding " + protocol::Quoted(*coding) +
                                " is not supported; send the body as it is",
                            "unsupported_media_type"));
     return false;
   }
-  if (const auto expect = message[field::expect]; !expect.empty()) {
-    if (!beast::iequals(expect, "100-continue")) {
+  if (parser_->expect) {
+    if (!beast::iequals(*parser_->expect, "100-continue")) {
       Refuse(417,
              InvalidArgument("only 'Expect: 100-continue' is supported", "expectation_failed"));
       return false;
     }
-    continue_wanted_ = message.version() >= 11;
+    continue_wanted_ = !parser_->head.is_http_1_0;
   }
   return CheckCaller();
 }
 
 bool HttpReader::CheckCaller() {
-  const auto& message = parser_->request->get();
   if (!check_ || parser_->request->is_done()) {
     return true;
   }
-  std::optional<Response> refusal =
-      check_({.method = std::string(ToStd(message.method_string())),
-              .target = std::string(ToStd(message.target())),
-              .authorization = std::string(ToStd(message[field::authorization]))});
+  std::optional<Response> refusal = check_(parser_->head);
   if (refusal) {
     Refuse(*std::move(refusal));
   }
@@ -280,19 +387,21 @@ bool HttpReader::CheckCaller() {
 }
 
 bool HttpReader::CheckHost() {
-  const auto& message = parser_->request->get();
-  const size_t count = message.count(field::host);
-  if (count > 1 || (count == 0 && message.version() >= 11)) {
+  if (!parser_->host && !parser_->head.is_http_1_0) {
     Refuse(400, InvalidArgument("a request needs exactly one Host header", "bad_request"));
     return false;
+  }
+  if (std::optional<std::string> host = TakeAuthority(&parser_->head.target)) {
+    parser_->host = std::move(host);
   }
   if (options_.hosts.empty()) {
     return true;
   }
-  const std::string host = HostWithoutPort(ToStd(message[field::host]));
+  const std::string given = parser_->host.value_or("");
+  const std::string host = HostWithoutPort(given);
   if (std::find(options_.hosts.begin(), options_.hosts.end(), host) == options_.hosts.end()) {
     Refuse(421,
-           InvalidArgument("Host " + protocol::Quoted(host) +
+           InvalidArgument("Host " + protocol::Quoted(given) +
                                " is not this server; use the address that api.listen names",
                            "host_refused"));
     return false;
@@ -302,27 +411,24 @@ bool HttpReader::CheckHost() {
 
 // Everything that two readers of the same bytes could understand in two ways.
 bool HttpReader::CheckFraming() {
-  const auto& message = parser_->request->get();
-  const size_t codings = message.count(field::transfer_encoding);
-  if (codings != 0) {
-    if (message.count(field::content_length) != 0 || message.version() < 11) {
+  if (parser_->coding) {
+    if (parser_->has_length || parser_->head.is_http_1_0) {
       Refuse(400,
              InvalidArgument("Transfer-Encoding must not stand beside Content-Length, nor in a "
                              "request of HTTP/1.0",
                              "bad_request"));
       return false;
     }
-    if (codings > 1 || !beast::iequals(message[field::transfer_encoding], "chunked")) {
+    if (!beast::iequals(*parser_->coding, "chunked")) {
       Refuse(501,
              InvalidArgument("the only transfer coding that is supported is 'chunked'",
                              "unsupported_transfer_coding"));
       return false;
     }
   }
-  const size_t body_max =
-      options_.body_bytes_max
-          ? options_.body_bytes_max(ToStd(message.method_string()), ToStd(message.target()))
-          : limits::kRequestBodyBytesMax;
+  const size_t body_max = options_.body_bytes_max
+                              ? options_.body_bytes_max(parser_->head.method, parser_->head.target)
+                              : limits::kRequestBodyBytesMax;
   if (parser_->request->content_length().value_or(0) > body_max) {
     parser_->code = error::body_limit;
     RefuseParseError();
@@ -337,11 +443,17 @@ HttpReader::Event HttpReader::Refuse(int http_status, Status status) {
 }
 
 HttpReader::Event HttpReader::Refuse(Response refusal) {
-  phase_ = Phase::kRefused;
   refusal_ = std::move(refusal);
+  Drop();
+  return Event::kRefused;
+}
+
+void HttpReader::Drop() {
+  was_head_ = is_head();
+  phase_ = Phase::kRefused;
+  parser_->request.reset();
   buffer_ = std::string();
   read_ = 0;
-  return Event::kRefused;
 }
 
 HttpReader::Event HttpReader::RefuseParseError() {

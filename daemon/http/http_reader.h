@@ -3,8 +3,8 @@
 // What:    one request after another from one connection, pipelined ones included; each either
 //          whole and within the limits, or refused, after which nothing more is read.
 // Units:   limits in bytes.
-// Errors:  a refusal is a response: 400 malformed or ambiguous framing (both Content-Length and
-//          Transfer-Encoding, another transfer coding than chunked, no Host), 403 Origin, 413, 414,
+// Errors:  a refusal is a response: 400 malformed or ambiguous (both Content-Length and
+//          Transfer-Encoding, a field twice that says one thing, no Host), 403 Origin, 413, 414,
 //          415 Content-Encoding, 417, 421 foreign Host, 431, 501, 505.
 // Threads: one.
 // Cost:    every byte is looked at once or twice; memory grows with what has arrived, never with
@@ -65,8 +65,17 @@ class HttpReader {
 
   const Response& refusal() const { return refusal_; }
 
+  // Whether the request that is being read, or was refused, is a HEAD: no answer to it has a body.
+  bool is_head() const;
+
   // That have arrived and are in no request yet.
   size_t buffered_bytes() const { return unread().size(); }
+
+  // The same, with what has come of a body.
+  size_t held_bytes() const;
+
+  // Nothing more is read, and what has come is let go of.
+  void Drop();
 
   Phase phase() const { return phase_; }
 
@@ -77,6 +86,7 @@ class HttpReader {
   Event ReadBody();
   // Whether the head may stand; else Refuse has been called.
   bool CheckHead();
+  bool TakeFields();
   bool CheckHost();
   bool CheckFraming();
   bool CheckCaller();
@@ -98,6 +108,7 @@ class HttpReader {
   Phase phase_ = Phase::kIdle;
   bool line_checked_ = false;
   bool continue_wanted_ = false;
+  bool was_head_ = false;
   Response refusal_;
 };
 

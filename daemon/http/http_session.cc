@@ -58,7 +58,7 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
         Flush();
         return std::nullopt;
       case HttpReader::Event::kRefused:
-        Refuse(reader_.refusal());
+        End(reader_.refusal());
         return std::nullopt;
       case HttpReader::Event::kRequest:
         break;
@@ -131,11 +131,11 @@ void HttpSession::Stop() {
   }
 }
 
-void HttpSession::TimeOut() {
+void HttpSession::Refuse(const Status& why) {
   if (!ended_) {
-    Refuse(ProblemResponse(408,
-                           DeadlineExceeded("the request did not arrive in time; send it at once",
-                                            "request_timeout")));
+    End(why.code() == StatusCode::kDeadlineExceeded ? ProblemResponse(408, why)
+                                                    : ProblemResponse(why));
+    reader_.Drop();
   }
 }
 
@@ -204,9 +204,10 @@ void HttpSession::Flush() {
   }
 }
 
-void HttpSession::Refuse(const Response& response) {
+void HttpSession::End(const Response& response) {
   ended_ = true;
-  slots_.push_back({.route = Router::RouteNames().size(), .close = true});
+  slots_.push_back(
+      {.route = Router::RouteNames().size(), .head_only = reader_.is_head(), .close = true});
   AnswerLast(response);
 }
 

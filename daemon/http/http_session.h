@@ -50,10 +50,13 @@ class HttpSession final : public Session {
   void Answer(uint64_t tag, const engine::Reply& reply) override;
   void AnswerAdmin(uint64_t tag, const AdminAnswer& answer) override;
   void Stop() override;
-  void TimeOut() override;
+  void Refuse(const Status& why) override;
 
   bool wants_input() const override;
   bool has_more() const override;
+
+  size_t held_bytes() const override { return reader_.held_bytes() + held_bytes_ + output_.size(); }
+
   std::string_view output() const override;
   void Sent(size_t bytes) override;
   bool finished() const override;
@@ -90,7 +93,7 @@ class HttpSession final : public Session {
   void Fill(Slot* slot, const Response& response);
   void AnswerLast(const Response& response);
   void Flush();
-  void Refuse(const Response& response);
+  void End(const Response& response);
 
   HttpReader reader_;
   const Router& router_;

@@ -3,22 +3,23 @@
 
 #include "daemon/http/route_handlers.h"
 #include "protocol/job_json.h"
+#include "protocol/json_reader.h"
+#include "protocol/nearest.h"
 
 namespace delayd::http {
 
-namespace {
-
-// A body that says nothing here is a misunderstanding.
 std::optional<Response> RefuseMembers(const RouteInput& input) {
-  const std::string& body = input.request.body;
-  if (body.find_first_not_of(" \t\r\n{}") == std::string::npos) {
+  if (input.request.body.empty()) {
     return std::nullopt;
   }
-  return ProblemResponse(
-      InvalidArgument("this request takes no members; send {} or no body", "unknown_member"));
+  const Status empty = protocol::ReadJsonObject(
+      input.request.body, [](std::string_view name, const protocol::JsonValue&) {
+        return InvalidArgument("member " + protocol::Quoted(name) +
+                                   ": is unknown; this request takes none, send {} or no body",
+                               "unknown_member");
+      });
+  return empty.ok() ? std::nullopt : std::optional(ProblemResponse(empty));
 }
-
-}  // namespace
 
 Routed KickJob(const RouteInput& input) {
   StatusOr<JobRef> job = JobRefOf(input);

@@ -7,7 +7,6 @@
 #include "protocol/ack_json.h"
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
-#include "protocol/json_reader.h"
 #include "protocol/nearest.h"
 #include "protocol/openapi.h"
 #include "protocol/stats_json.h"
@@ -95,29 +94,34 @@ StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input, std::string_view tak
 }
 
 // The tags of an If-Match header; none where there is no header, or where it asks for any state.
-StatusOr<std::vector<std::string>> ParseIfMatch(std::string_view header) {
+// One that lists nothing asks for what no job is: a client whose tag got lost means no "any".
+StatusOr<std::vector<std::string>> ParseIfMatch(const std::optional<std::string>& header) {
   std::vector<std::string> tags;
-  std::string_view rest = header;
+  if (!header || *header == "*") {
+    return tags;
+  }
+  std::string_view rest = *header;
   const auto skip_blanks = [&rest] {
     rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
   };
-  skip_blanks();
-  while (!rest.empty() && rest != "*") {
+  bool well_formed = true;
+  for (skip_blanks(); well_formed && !rest.empty(); skip_blanks()) {
     const size_t end = rest.front() == '"' ? rest.find('"', 1) : std::string_view::npos;
-    if (end == std::string_view::npos || tags.size() == kIfMatchTagsMax) {
-      return InvalidArgument(
-          "header If-Match: expected \"TAG\" as an ETag header gave it, a list of "
-          "them, or *; found " +
-              protocol::Quoted(header),
-          "invalid_if_match");
-    }
-    tags.emplace_back(rest.substr(1, end - 1));
-    rest.remove_prefix(end + 1);
-    skip_blanks();
-    if (!rest.empty() && rest.front() == ',') {
-      rest.remove_prefix(1);
+    well_formed = end != std::string_view::npos && tags.size() < kIfMatchTagsMax;
+    if (well_formed) {
+      tags.emplace_back(rest.substr(1, end - 1));
+      rest.remove_prefix(end + 1);
       skip_blanks();
+      well_formed = rest.empty() || rest.front() == ',';
+      rest.remove_prefix(std::min(rest.size(), size_t{1}));
     }
+  }
+  if (!well_formed || tags.empty()) {
+    return InvalidArgument(
+        "header If-Match: expected \"TAG\" as an ETag header gave it, a list of "
+        "them, or *; found " +
+            protocol::Quoted(*header),
+        "invalid_if_match");
   }
   return tags;
 }
@@ -325,7 +329,10 @@ Routed ShowStats(const RouteInput&) {
   return Order{engine::GetStats{}, ReplyForm::kStats};
 }
 
-Routed AcceptClock(const RouteInput&) {
+Routed AcceptClock(const RouteInput& input) {
+  if (std::optional<Response> refused = RefuseMembers(input)) {
+    return *std::move(refused);
+  }
   return Order{engine::AcceptClock{}, ReplyForm::kStats};
 }
 
@@ -338,15 +345,8 @@ Routed DrainDaemon(const RouteInput& input) {
 }
 
 Routed VerifyNow(const RouteInput& input) {
-  if (!input.request.body.empty()) {
-    const Status empty = protocol::ReadJsonObject(
-        input.request.body, [](std::string_view name, const protocol::JsonValue&) {
-          return InvalidArgument("unknown member " + protocol::Quoted(name) + "; verify takes none",
-                                 "unknown_member");
-        });
-    if (!empty.ok()) {
-      return ProblemResponse(empty);
-    }
+  if (std::optional<Response> refused = RefuseMembers(input)) {
+    return *std::move(refused);
   }
   return AdminOrder{VerifyCommand{}};
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,5 +74,7 @@ Routed ShowOpenApi(const RouteInput& input);
 // Shared by handlers: "2027-01-01T09:00:00Z" or "1h" from now on; a state by its name.
 StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now);
 StatusOr<JobState> ParseStateName(const std::string& text);
+// Of a route that is asked with nothing: a body that says something is a misunderstanding.
+std::optional<Response> RefuseMembers(const RouteInput& input);
 
 }  // namespace delayd::http

@@ -199,10 +199,9 @@ std::variant<Caller, Response> Router::Admit(const Peer& peer, const Request& re
   std::transform(scheme.begin(), scheme.end(), scheme.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  std::optional<Caller> caller =
-      scheme == kScheme
-          ? access.CallerOfToken(std::string_view(request.authorization).substr(kScheme.size()))
-          : std::nullopt;
+  std::string_view token = request.authorization;
+  token.remove_prefix(std::min(token.find_first_not_of(' ', kScheme.size()), token.size()));
+  std::optional<Caller> caller = scheme == kScheme ? access.CallerOfToken(token) : std::nullopt;
   if (!caller) {
     return refuse(
         "this token is not known here; the daemon's access.token_file has those that are");

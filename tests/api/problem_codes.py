@@ -43,6 +43,7 @@ def sources(root):
             if not (folder == "protocol" and os.path.basename(path) in CLIENT_ONLY):
                 yield path
     yield os.path.join(root, "daemon", "server.cc")
+    yield os.path.join(root, "daemon", "server_connections.cc")
     yield os.path.join(root, "daemon", "main.cc")
     # What a backup could not do.
     yield os.path.join(root, "storage", "posix_error.cc")

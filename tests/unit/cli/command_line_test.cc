@@ -83,7 +83,7 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"enqueue", "--file", "/nonexistent"}, "cannot read payload file '/nonexistent'"},
       {{"enqueue", "--file", "a", "b"}, "both PAYLOAD and --file"},
       {{"cancel"}, "no job is named"},
-      {{"cancel", "order:1"}, "job id 'order:1' is no number"},
+      {{"cancel", "order:1"}, "job id 'order:1' is no positive whole number"},
       {{"cancel", "1", "--key", "k"}, "ids and --key are both given"},
       {{"cancel", "1", "--queue", "q"}, "--queue goes with --key"},
       {{"cancel", "--queue", "q"}, "give --yes"},

@@ -1,5 +1,10 @@
 #include "daemon/http/http_reader.h"
 
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -146,6 +151,84 @@ TEST_F(HttpReaderTest, OnTcpOnlyItsOwnNamesAreTaken) {
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: [\r\n\r\n"), 421);
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: LocalHost:11380\r\n\r\n"), 0);
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: [::1]:11380\r\n\r\n"), 0);
+}
+
+TEST_F(HttpReaderTest, AHostThatIsNoHostAndPortIsNotTakenForOne) {
+  options_.hosts = {"localhost", "::1"};
+  for (const std::string_view host :
+       {"[::1", "[::1]x", "[::1]:8x", "localhost:80@evil", "localhost:x", "localhost, evil", ""}) {
+    EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n"), 421) << host;
+  }
+  for (const std::string_view host : {"localhost:", "[::1]:", "[::1]:80", "LOCALHOST:8080"}) {
+    EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n"), 0) << host;
+  }
+}
+
+// RFC 9112 section 3.2.2.
+TEST_F(HttpReaderTest, ATargetWithSchemeAndHostIsThePathOfThatHost) {
+  const std::vector<std::pair<std::string, std::string>> targets = {
+      {"http://localhost:8080/v1/jobs?queue=a", "/v1/jobs?queue=a"},
+      {"HTTPS://localhost/v1", "/v1"},
+      {"http://localhost", "/"},
+      {"http://localhost?x=http://b/", "/?x=http://b/"},
+  };
+  options_.hosts = {"localhost"};
+  for (const auto& [target, path] : targets) {
+    HttpReader reader(options_);
+    reader.Append("GET " + target + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    ASSERT_EQ(reader.Next(), Event::kRequest) << target;
+    EXPECT_EQ(reader.TakeRequest().target, path);
+  }
+  EXPECT_EQ(StatusOf("GET http://evil.example/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n"), 421);
+  EXPECT_EQ(StatusOf("GET http:///v1 HTTP/1.1\r\nHost: localhost\r\n\r\n"), 421);
+}
+
+TEST_F(HttpReaderTest, FieldsThatSayOneThingStandOnce) {
+  for (const std::string_view line : {"Content-Type: application/json\r\n",
+                                      "Authorization: Bearer x\r\n",
+                                      "Content-Encoding: identity\r\n",
+                                      "Expect: 100-continue\r\n",
+                                      "Host: d\r\n"}) {
+    const std::string twice = std::string(line) + std::string(line);
+    const bool is_host = line.starts_with("Host");
+    EXPECT_EQ(StatusOf("POST / HTTP/1.1\r\n" + (is_host ? "" : "Host: d\r\n" + twice) +
+                       (is_host ? twice : "") + "Content-Length: 0\r\n\r\n"),
+              400)
+        << line;
+  }
+}
+
+TEST_F(HttpReaderTest, SeveralLinesOfAListAreOneList) {
+  HttpReader reader(options_);
+  reader.Append(
+      "DELETE /v1/jobs/1 HTTP/1.1\r\nHost: d\r\nIf-Match: \"a\"\r\nPrefer: wait=1\r\n"
+      "If-Match: \"b\"\r\nPrefer: handling=strict, Return=Minimal;x=y\r\n\r\n"
+      "DELETE /v1/jobs/1 HTTP/1.1\r\nHost: d\r\nPrefer: xreturn=minimalist\r\n\r\n");
+  ASSERT_EQ(reader.Next(), Event::kRequest);
+  Request request = reader.TakeRequest();
+  EXPECT_EQ(request.if_match, "\"a\",\"b\"");
+  EXPECT_TRUE(request.wants_minimal);
+  ASSERT_EQ(reader.Next(), Event::kRequest);
+  request = reader.TakeRequest();
+  EXPECT_EQ(request.if_match, std::nullopt);
+  EXPECT_FALSE(request.wants_minimal);
+}
+
+// RFC 9110 section 6.5.1.
+TEST_F(HttpReaderTest, WhatStandsBehindAChunkedBodyIsNoHeader) {
+  HttpReader reader(options_);
+  reader.Append(
+      "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
+      "Content-Type: application/json\r\nIf-Match: \"a\"\r\nPrefer: return=minimal\r\n"
+      "Authorization: Bearer x\r\nConnection: close\r\n\r\n");
+  ASSERT_EQ(reader.Next(), Event::kRequest);
+  const Request request = reader.TakeRequest();
+  EXPECT_EQ(request.body, "{}");
+  EXPECT_EQ(request.content_type, "");
+  EXPECT_EQ(request.if_match, std::nullopt);
+  EXPECT_EQ(request.authorization, "");
+  EXPECT_FALSE(request.wants_minimal);
+  EXPECT_TRUE(request.keep_alive);
 }
 
 TEST_F(HttpReaderTest, WebPagesAreRefused) {

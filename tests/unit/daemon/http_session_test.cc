@@ -86,6 +86,13 @@ TEST_F(HttpSessionTest, HeadTellsTheLengthAndSendsNoBody) {
   EXPECT_THAT(output, Not(HasSubstr("Content-Length: 0\r\n")));
 }
 
+TEST_F(HttpSessionTest, ARefusalOfHeadHasNoBodyEither) {
+  Feed("HEAD /v1/jobs/7 HTTP/1.1\r\n\r\n");
+  const std::string output = TakeOutput();
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 400 Bad Request\r\n"));
+  EXPECT_THAT(output, EndsWith("\r\n\r\n"));
+}
+
 TEST_F(HttpSessionTest, CloseEndsBehindItsAnswer) {
   Feed(Get("/v1/jobs/1", "Connection: close\r\n") + Get("/v1/jobs/2"));
   ASSERT_EQ(requests_.size(), 1U);
@@ -280,7 +287,7 @@ TEST_F(HttpSessionTest, StopAnswersWhatIsUnderWayAndNoMore) {
 TEST_F(HttpSessionTest, SlowRequestIsToldSoAndEnds) {
   Feed("GET /v1/jo");
   EXPECT_EQ(session_.phase(), Session::Phase::kHead);
-  session_.TimeOut();
+  session_.Refuse(DeadlineExceeded("send it at once", "request_timeout"));
   EXPECT_THAT(TakeOutput(), StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
   EXPECT_TRUE(session_.finished());
 }

@@ -1,18 +1,24 @@
 #include "daemon/http/router.h"
 
+#include <fstream>
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "protocol/ack_json.h"
+#include "tests/support/temp_dir.h"
+
+#include <sys/stat.h>
 
 namespace delayd::http {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
 
-class RouterTest : public testing::Test {
+class RouterTest : public ::testing::Test {
  protected:
   std::variant<Order, AdminOrder, Response> Route(const std::string& method,
                                                   const std::string& target,
@@ -69,13 +75,53 @@ TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
                             : std::get<engine::Cancel>(order->command).if_tag;
   };
   using Tags = std::vector<std::string>;
-  EXPECT_EQ(tags(""), Tags{});
   EXPECT_EQ(tags("*"), Tags{});
   EXPECT_EQ(tags(R"("a1")"), Tags{"a1"});
   EXPECT_EQ(tags(R"( "a1" , "b2","")"), (Tags{"a1", "b2", ""}));
-  for (const char* bad : {"a1", R"("a1)", R"(W/"a1")", R"("a1",b)"}) {
+  for (const char* bad : {"a1",
+                          R"("a1)",
+                          R"(W/"a1")",
+                          R"("a1",b)",
+                          "",
+                          ",",
+                          R"("a1" "b2")",
+                          R"("a1",*)",
+                          R"(*,"a1")"}) {
     EXPECT_EQ(tags(bad), Tags{"refused"}) << bad;
   }
+}
+
+TEST_F(RouterTest, ARouteThatTakesNoMembersTakesNoOtherBodyEither) {
+  for (const char* path : {"/v1/jobs/42/kick",
+                           "/v1/queues/a/jobs/by-key/k/kick",
+                           "/v1/queues/a/resume",
+                           "/v1/clock/accept",
+                           "/v1/admin/verify"}) {
+    for (const char* body : {"}{", "{", "{}{}", "[]", "null", "x", " ", R"({"x":1})"}) {
+      EXPECT_EQ(RefusalOf("POST", path, body).status, 400) << path << " " << body;
+    }
+    EXPECT_THAT(RefusalOf("POST", path, R"({"x":1})").body, HasSubstr("member 'x'")) << path;
+  }
+  CommandOf<engine::AcceptClock>("POST", "/v1/clock/accept", " { } ");
+  CommandOf<engine::AcceptClock>("POST", "/v1/clock/accept", "");
+}
+
+TEST_F(RouterTest, IdsBeginWithOneWhereverTheyStand) {
+  EXPECT_EQ(RefusalOf("GET", "/v1/jobs/0").status, 400);
+  const Response refused = RefusalOf("POST", "/v1/jobs:cancel-by-id", R"({"ids":[1,0]})");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("member 'ids': is 0; write a whole number from 1 to"));
+}
+
+TEST_F(RouterTest, AStringThatLooksLikeAnArrayIsNone) {
+  for (const char* value : {R"("[1]")", R"("")", "1", "true", "{}"}) {
+    const std::string ids = std::string(R"({"ids":)") + value + "}";
+    const Response refused = RefusalOf("POST", "/v1/jobs:cancel-by-id", ids);
+    EXPECT_THAT(refused.body, HasSubstr("invalid_member")) << value;
+    EXPECT_THAT(refused.body, HasSubstr("member 'ids': is ")) << value;
+  }
+  EXPECT_THAT(RefusalOf("POST", "/v1/leases:ack", R"({"tokens":"[]"})").body,
+              HasSubstr("member 'tokens': is a string; write an array"));
 }
 
 TEST_F(RouterTest, KeysAndQueuesAreDecodedPerSegment) {
@@ -100,7 +146,7 @@ TEST_F(RouterTest, LinesBecomeOneBatch) {
 TEST_F(RouterTest, LeaseRoutesBecomeCommands) {
   const auto lease = CommandOf<engine::Lease>(
       "POST", "/v1/queues/orders/lease", R"({"count":10,"wait":"20s","lease":"1m"})");
-  EXPECT_THAT(lease.queues, testing::ElementsAre("orders"));
+  EXPECT_THAT(lease.queues, ::testing::ElementsAre("orders"));
   EXPECT_EQ(lease.count, 10U);
   EXPECT_EQ(lease.wait, std::chrono::seconds(20));
   EXPECT_EQ(lease.lease, Millis(60'000));
@@ -111,10 +157,10 @@ TEST_F(RouterTest, LeaseRoutesBecomeCommands) {
   EXPECT_EQ(CommandOf<engine::Ack>("POST", path + "/ack").token, token);
   const auto many = CommandOf<engine::AckMany>(
       "POST", "/v1/leases:ack", protocol::AckRequestToJson({token, {JobId{7}, 1, 2}}));
-  EXPECT_THAT(many.tokens, testing::ElementsAre(token, LeaseToken{JobId{7}, 1, 2}));
+  EXPECT_THAT(many.tokens, ::testing::ElementsAre(token, LeaseToken{JobId{7}, 1, 2}));
   EXPECT_THAT(
       CommandOf<engine::CancelIds>("POST", "/v1/jobs:cancel-by-id", R"({"ids":[7,8]})").jobs,
-      testing::ElementsAre(JobId{7}, JobId{8}));
+      ::testing::ElementsAre(JobId{7}, JobId{8}));
   EXPECT_EQ(CommandOf<engine::Nack>("POST", path + "/nack", R"({"delay":"5s","error":"no"})").delay,
             Millis(5000));
   EXPECT_EQ(CommandOf<engine::Bury>("POST", path + "/bury", R"({"error":"no"})").error, "no");
@@ -282,7 +328,7 @@ TEST(RouterRenderTest, QueueThatIsNotThereIs404) {
   EXPECT_EQ(Router::Render(ReplyForm::kQueueList, reply).body, R"({"queues":[]})");
 }
 
-class RouterAccessTest : public testing::Test {
+class RouterAccessTest : public ::testing::Test {
  protected:
   static Access Make(Role others) {
     StatusOr<Access> access = Access::Create({.others = others});
@@ -340,6 +386,26 @@ TEST_F(RouterAccessTest, ARefusalNamesTheRoleThatIsNeeded) {
   const auto routed = router.Route(request, Router::Find(request), kNow);
   EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("needs the role enqueue"));
   EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("role_needed"));
+}
+
+// RFC 9110 section 11.4.
+TEST_F(RouterAccessTest, SeveralBlanksMayStandBeforeAToken) {
+  const delayd::testing::TempDir directory;
+  const std::string path = directory.Sub("tokens");
+  std::ofstream(path) << "read 0123456789abcdef\n";
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  StatusOr<Access> access = Access::Create({.token_file = path});
+  ASSERT_TRUE(access.ok()) << access.status().message();
+  const Router router({.access = &*access});
+  const auto is_known = [&router](std::string_view header) {
+    return std::holds_alternative<Caller>(
+        router.Admit({}, {.target = "/v1/stats", .authorization = std::string(header)}));
+  };
+  EXPECT_TRUE(is_known("Bearer 0123456789abcdef"));
+  EXPECT_TRUE(is_known("bearer   0123456789abcdef"));
+  EXPECT_FALSE(is_known("Bearer"));
+  EXPECT_FALSE(is_known("Bearer   "));
+  EXPECT_FALSE(is_known("Bearer0123456789abcdef"));
 }
 
 TEST_F(RouterAccessTest, AnUnknownTokenIsRefusedAlsoWhereNoneIsNeeded) {

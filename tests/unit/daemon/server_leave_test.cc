@@ -46,7 +46,7 @@ class Holder final : public Session {
     return {engine::GiveBack{}};
   }
 
-  void TimeOut() override {}
+  void Refuse(const Status& /*why*/) override {}
 
   bool wants_input() const override { return true; }
 

@@ -102,7 +102,7 @@ class OneAtATime final : public Session {
 
   void Stop() override { stopped_ = true; }
 
-  void TimeOut() override {}
+  void Refuse(const Status& /*why*/) override {}
 
   bool wants_input() const override { return true; }
 
@@ -453,7 +453,8 @@ TEST_F(ServerTest, StopAnswersWaitingLeasesWithNothingAndCommitsTheRest) {
   worker.Send(kLease);
   PassATurn();
   ::kill(::getpid(), SIGTERM);
-  EXPECT_THAT(worker.ReadAll(), HasSubstr(R"({"jobs":[]})"));
+  EXPECT_THAT(worker.ReadAll(),
+              testing::AllOf(HasSubstr("Connection: close"), HasSubstr(R"({"jobs":[]})")));
   store_.gate.set_value();
   EXPECT_THAT(writer.ReadAll(), HasSubstr("201 Created"));
   thread_.join();

@@ -96,7 +96,7 @@ TEST_F(TlsSessionTest, AnAnswerThatIsNotReadIsEncipheredOnlyInPart) {
 }
 
 TEST_F(TlsSessionTest, ASlowHandshakeIsEndedWithoutAWord) {
-  session_->TimeOut();
+  session_->Refuse(DeadlineExceeded("send it at once", "request_timeout"));
   EXPECT_TRUE(session_->finished());
   EXPECT_EQ(session_->output(), "");
   EXPECT_EQ(door_.figures().failed, 1U);
@@ -106,7 +106,7 @@ TEST_F(TlsSessionTest, ASlowRequestIsToldSoThroughTls) {
   Talk();
   Ask("GET /v1/jo");
   EXPECT_EQ(session_->phase(), Session::Phase::kHead);
-  session_->TimeOut();
+  session_->Refuse(DeadlineExceeded("send it at once", "request_timeout"));
   EXPECT_TRUE(session_->finished());
   Talk();
   EXPECT_THAT(heard_, StartsWith("HTTP/1.1 408 "));

@@ -212,6 +212,12 @@ TEST(JsonWriterTest, AnyTextBecomesJsonThatReadsBack) {
 }
 
 TEST(JsonWriterTest, BadBytesAreReplacedOneByOne) {
+  for (const size_t length : {size_t{1}, size_t{300}}) {  // the short ones are written another way
+    const std::string fill(length, 'x');
+    EXPECT_EQ(JsonString(fill + " ~/"), '"' + fill + " ~/\"");
+    EXPECT_EQ(JsonString(fill + "\"\\\n"), '"' + fill + R"(\"\\\n")");
+    EXPECT_EQ(JsonString(fill + '\x1f'), '"' + fill + "\\u001f\"");
+  }
   EXPECT_EQ(JsonString("a\xff\xc3\xa4\xc3"), "\"a\xef\xbf\xbd\xc3\xa4\xef\xbf\xbd\"");
 }
 

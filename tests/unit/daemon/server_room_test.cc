@@ -1,0 +1,85 @@
+// What all clients together may have lying in the daemon.
+#include <unistd.h>
+
+#include <csignal>
+#include <future>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "daemon/http/http_session.h"
+#include "daemon/server.h"
+#include "storage/memory_job_store.h"
+#include "tests/support/temp_dir.h"
+#include "tests/unit/daemon/fake_engine.h"
+#include "tests/unit/daemon/socket_client.h"
+
+namespace delayd {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ServerRoomTest : public ::testing::Test {
+ protected:
+  ServerRoomTest() {
+    std::promise<void> listening;
+    thread_ = std::thread([this, &listening] {
+      Server server({.held_bytes_max = 300'000}, &engine_, &store_, &clock_);
+      StatusOr<Listener> listener = Listener::OpenUnix(path_);
+      ASSERT_TRUE(listener.ok()) << listener.status().message();
+      server.Listen(
+          std::move(listener).value(),
+          [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); },
+          "no room");
+      listening.set_value();
+      EXPECT_TRUE(server.Run().ok());
+    });
+    listening.get_future().wait();
+  }
+
+  ~ServerRoomTest() override {
+    ::kill(::getpid(), SIGTERM);
+    thread_.join();
+  }
+
+  // The head of a request whose body has so many bytes.
+  static std::string Head(size_t bytes) {
+    return "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+           "Content-Length: " +
+           std::to_string(bytes) + "\r\n\r\n";
+  }
+
+  const testing::TempDir directory_;
+  const std::string path_ = directory_.Sub("d.sock");
+  FakeEngine engine_;
+  storage::MemoryJobStore store_;
+  const SystemClock clock_;
+  const http::ReaderOptions reader_options_;
+  const http::Router router_{http::RouterOptions{}};
+  std::thread thread_;
+};
+
+TEST_F(ServerRoomTest, P10WhoHasMostIsLetGoOfWhenAllTogetherHaveTooMuch) {
+  const std::string job = R"({"queue":"q"})";
+  SocketClient small(path_);
+  small.Send(Head(30'000) + std::string(30'000 - job.size(), ' '));
+  SocketClient large(path_);
+  large.Send(Head(500'000) + std::string(150'000, ' '));
+  SocketClient other(path_);
+  other.Send(Head(140'000) + std::string(140'000 - job.size(), ' '));
+  EXPECT_THAT(large.ReadAll(), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("too_much_at_once")));
+  other.Send(job);
+  EXPECT_THAT(other.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 201"));
+  small.Send(job);
+  EXPECT_THAT(small.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 201"));
+  // What was let go of, and what has been asked, takes no room any more.
+  SocketClient next(path_);
+  next.Send(Head(150'000) + std::string(150'000 - job.size(), ' ') + job);
+  EXPECT_THAT(next.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 201"));
+}
+
+}  // namespace
+}  // namespace delayd
