@@ -282,6 +282,20 @@ TEST(RouterRenderTest, QueueThatIsNotThereIs404) {
   EXPECT_EQ(Router::Render(ReplyForm::kQueueList, reply).body, R"({"queues":[]})");
 }
 
+TEST(RouterRenderTest, ARateIsShownAsItIsConfigured) {
+  const auto shown = [](Millis per) {
+    engine::Reply reply;
+    reply.body =
+        engine::QueueList{.queues = {{.name = "q", .rate = {.count = 5, .per = per, .burst = 1}}}};
+    return Router::Render(ReplyForm::kOneQueue, reply).body;
+  };
+  EXPECT_THAT(shown(Millis(1000)), HasSubstr(R"("rate":"5/s")"));
+  EXPECT_THAT(shown(Millis(60'000)), HasSubstr(R"("rate":"5/m")"));
+  EXPECT_THAT(shown(Millis(1)), HasSubstr(R"("rate":"5/ms")"));
+  EXPECT_THAT(shown(Millis(600'000)), HasSubstr(R"("rate":"5/10m")"));
+  EXPECT_THAT(shown(Millis(90'000)), HasSubstr(R"("rate":"5/1m30s")"));
+}
+
 class RouterAccessTest : public testing::Test {
  protected:
   static Access Make(Role others) {
