@@ -149,6 +149,9 @@ StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
   AppendQuery("due_before", query.due_before, &target);
   AppendQuery("due_after", query.due_after, &target);
   AppendQuery("key_prefix", query.key_prefix, &target);
+  if (query.with_payload) {
+    AppendQuery("payload", "true", &target);
+  }
   AppendQuery("limit", std::to_string(query.limit), &target);
   if (!query.cursor.empty()) {
     AppendQuery("cursor", query.cursor, &target);

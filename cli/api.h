@@ -28,6 +28,7 @@ struct ListQuery {
   std::optional<std::string> due_before;  // RFC 3339, or a duration from now
   std::optional<std::string> due_after;
   std::optional<std::string> key_prefix;
+  bool with_payload = false;
   uint64_t limit = 0;
   std::string cursor;
 };

@@ -123,6 +123,7 @@ Status ParseVerb(Verb* verb,
   // Times are read while options are, so this one goes before.
   if (Contains(words, "--utc")) {
     clock.zone = cctz::utc_time_zone();
+    clock.unknown_zone.clear();
   }
   Options own(clock);
   Options global(clock);

@@ -89,7 +89,15 @@ cctz::civil_second At(const cctz::civil_day& day, const ClockTime& clock) {
 
 StatusOr<WallTime> Resolve(std::string_view text,
                            const cctz::civil_second& civil,
-                           const cctz::time_zone& zone) {
+                           const LocalClock& clock) {
+  if (!clock.unknown_zone.empty()) {
+    return Refuse(text,
+                  "is a local one, and TZ names no zone that is known here: " +
+                      protocol::Quoted(clock.unknown_zone) +
+                      "; set TZ to one such as Europe/Berlin, write the time with its offset, or "
+                      "use --utc");
+  }
+  const cctz::time_zone& zone = clock.zone;
   const cctz::time_zone::civil_lookup found = zone.lookup(civil);
   if (found.kind == cctz::time_zone::civil_lookup::SKIPPED) {
     return Refuse(text,
@@ -153,10 +161,10 @@ std::optional<StatusOr<WallTime>> ParseDayAndClock(std::string_view text,
   if (!when) {
     return std::nullopt;
   }
-  const StatusOr<WallTime> time = Resolve(text, At(day.value_or(today), *when), clock.zone);
+  const StatusOr<WallTime> time = Resolve(text, At(day.value_or(today), *when), clock);
   const bool comes_again = !day || weekly;
   if (comes_again && time.ok() && *time <= clock.now) {
-    return Resolve(text, At(day.value_or(today) + (weekly ? 7 : 1), *when), clock.zone);
+    return Resolve(text, At(day.value_or(today) + (weekly ? 7 : 1), *when), clock);
   }
   return time;
 }
@@ -188,7 +196,7 @@ std::optional<StatusOr<WallTime>> ParseCivil(std::string_view text, const LocalC
   if (!when) {
     return std::nullopt;
   }
-  return Resolve(text, At(day, *when), clock.zone);
+  return Resolve(text, At(day, *when), clock);
 }
 
 StatusOr<WallTime> After(std::string_view text, const LocalClock& clock) {

@@ -5,7 +5,8 @@
 //          3339 with the zone's offset, which can be pasted back.
 // Errors:  kInvalidArgument "invalid_time" with an example. A local time that a change of the
 // clocks
-//          skips or repeats is refused: a guess would be an hour off.
+//          skips or repeats is refused: a guess would be an hour off. So is one in a zone that is
+//          not known.
 // Threads: pure functions.
 // Source:  zones by cctz.
 #pragma once
@@ -23,6 +24,9 @@ namespace delayd::cli {
 struct LocalClock {
   WallTime now;
   cctz::time_zone zone = cctz::utc_time_zone();
+  // What TZ says where that names no zone: `zone` is UTC then, for showing times. None is read by
+  // it, since that would be a guess.
+  std::string unknown_zone;
 };
 
 StatusOr<WallTime> ParseLocalTime(std::string_view text, const LocalClock& clock);

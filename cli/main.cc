@@ -23,6 +23,16 @@ std::string Environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+// TZ where it names no zone that is known. The library takes UTC then, and so do forms without a
+// name, such as CST-8, which the C library would understand.
+std::string UnknownZone() {
+  std::string name = Environment("TZ");
+  name.erase(0, name.starts_with(':') ? 1 : 0);
+  cctz::time_zone zone;
+  const bool known = name.empty() || name == "localtime" || cctz::load_time_zone(name, &zone);
+  return known ? std::string() : name;
+}
+
 // As locale(7) has it: the first of these that is set counts.
 bool LocaleIsUtf8() {
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
@@ -70,5 +80,6 @@ int main(int argc, char** argv) {
                                    .server = Environment("DELAYCTL_SERVER"),
                                    .token_file = Environment("DELAYCTL_TOKEN_FILE"),
                                    .ca_file = Environment("DELAYCTL_CA_FILE"),
-                                   .zone = cctz::local_time_zone()});
+                                   .zone = cctz::local_time_zone(),
+                                   .unknown_zone = UnknownZone()});
 }

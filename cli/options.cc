@@ -80,6 +80,21 @@ void Options::Time(std::string names, std::optional<WallTime>* out, std::string 
                       }});
 }
 
+namespace {
+
+// Of a text that is neither a time nor a duration. Times have a colon, or begin with a year, a word
+// such as tomorrow, or @; durations with a number, or the P of ISO 8601.
+bool IsMeantAsTime(const std::string& text) {
+  if (text.find(':') != std::string::npos || (text.size() > 4 && text[4] == '-')) {
+    return true;
+  }
+  const char first = text.empty() ? ' ' : text.front();
+  return first == '@' ||
+         (((first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z')) && first != 'P');
+}
+
+}  // namespace
+
 void Options::TimeOrDuration(std::string names, std::optional<std::string>* out, std::string help) {
   options_.push_back({std::move(names),
                       "TIME",
@@ -96,11 +111,7 @@ void Options::TimeOrDuration(std::string names, std::optional<std::string>* out,
                           *out = protocol::FormatTimestamp(*time);
                           return OkStatus();
                         }
-                        // Times have a colon, or begin with a year; whatever else was meant as a
-                        // duration.
-                        const bool meant_as_time = text.find(':') != std::string::npos ||
-                                                   (text.size() > 4 && text[4] == '-');
-                        return meant_as_time ? time.status() : duration.status();
+                        return IsMeantAsTime(text) ? time.status() : duration.status();
                       }});
 }
 

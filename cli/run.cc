@@ -100,8 +100,11 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
   }
   Console& console = environment.console;
   const std::vector<std::unique_ptr<Verb>> verbs = AllVerbs();
-  StatusOr<Invocation> invocation = ParseCommandLine(
-      args, verbs, {.now = environment.clock.Sample().wall, .zone = environment.zone});
+  StatusOr<Invocation> invocation = ParseCommandLine(args,
+                                                     verbs,
+                                                     {.now = environment.clock.Sample().wall,
+                                                      .zone = environment.zone,
+                                                      .unknown_zone = environment.unknown_zone});
   if (!invocation.ok()) {
     console.set_json_errors(AsksForJson(args));
     console.Error(invocation.status());

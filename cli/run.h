@@ -35,6 +35,7 @@ struct Environment {
   // Between two looks of a verb that watches.
   std::function<void(Millis)> sleep = [](Millis time) { std::this_thread::sleep_for(time); };
   cctz::time_zone zone = cctz::utc_time_zone();
+  std::string unknown_zone = {};  // what TZ says where that names no zone
   Connect connect = [](const std::string& address, const std::string& authorities) {
     return protocol::Client::Create(address, authorities);
   };

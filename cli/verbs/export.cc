@@ -36,6 +36,7 @@ class ExportVerb final : public Verb {
       return context->Fail(api.status());
     }
     query->limit = limits::kListLimitMax;
+    query->with_payload = true;
     Counts counts;
     Progress progress(&context->console, &context->clock, "jobs", 0);
     const Status status = WriteAll(**api, *query, context, &progress, &counts);
@@ -66,39 +67,26 @@ class ExportVerb final : public Verb {
     DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, query));
     for (ListQuery& one : queries) {
       do {
-        DELAYD_ASSIGN_OR_RETURN(const protocol::JobPage page, api.List(one));
-        DELAYD_RETURN_IF_ERROR(WritePage(api, page.jobs, context, progress, counts));
-        one.cursor = page.next_cursor;
+        DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, api.List(one));
+        DELAYD_RETURN_IF_ERROR(WritePage(api, std::move(page.jobs), context, progress, counts));
+        one.cursor = std::move(page.next_cursor);
       } while (!one.cursor.empty());
     }
     return OkStatus();
   }
 
-  static Status WritePage(Api& api,
-                          const std::vector<JobView>& jobs,
-                          Context* context,
-                          Progress* progress,
-                          Counts* counts) {
-    for (const JobView& listed : jobs) {
-      // Lists carry no payloads.
-      StatusOr<JobView> job = api.Show(listed.id);
-      // It ended meanwhile, unless that is what was asked for.
-      if (job.status().code() == StatusCode::kNotFound ||
-          (job.ok() && job->state == JobState::kFinished && listed.state != JobState::kFinished)) {
-        continue;
+  static Status WritePage(
+      Api& api, std::vector<JobView> jobs, Context* context, Progress* progress, Counts* counts) {
+    for (JobView& job : jobs) {
+      if (!job.payload.has_value()) {
+        DELAYD_ASSIGN_OR_RETURN(const bool is_there,
+                                Complete(api, &job, context, progress, counts));
+        if (!is_there) {
+          continue;
+        }
       }
-      // Whoever exports a damaged store wants the others all the more.
-      if (job.status().code() == StatusCode::kDataLoss) {
-        progress->Clear();
-        context->console.Error(job.status());
-        ++counts->damaged;
-        continue;
-      }
-      if (!job.ok()) {
-        return job.status();
-      }
-      job->etag.clear();  // of this very job: an import begins another
-      context->console.out() << protocol::JobToJson(*job) << '\n';
+      job.etag.clear();  // of this very job: an import begins another
+      context->console.out() << protocol::JobToJson(job) << '\n';
       DELAYD_RETURN_IF_ERROR(context->console.CheckOut(false));
       ++counts->written;
       if (!context->console.traits().out_is_terminal) {  // or it would stand among the jobs
@@ -106,6 +94,28 @@ class ExportVerb final : public Verb {
       }
     }
     return OkStatus();
+  }
+
+  // A job that was listed without its payload: damaged, or finished and kept without it. By itself
+  // it says which. False: there is nothing to write.
+  static StatusOr<bool> Complete(
+      Api& api, JobView* job, Context* context, Progress* progress, Counts* counts) {
+    StatusOr<JobView> shown = api.Show(job->id);
+    // Whoever exports a damaged store wants the others all the more.
+    if (shown.status().code() == StatusCode::kDataLoss) {
+      progress->Clear();
+      context->console.Error(shown.status());
+      ++counts->damaged;
+      return false;
+    }
+    // It ended meanwhile, unless that is what was asked for.
+    if (shown.status().code() == StatusCode::kNotFound ||
+        (shown.ok() && shown->state == JobState::kFinished && job->state != JobState::kFinished)) {
+      return false;
+    }
+    DELAYD_RETURN_IF_ERROR(shown.status());
+    *job = *std::move(shown);
+    return true;
   }
 
   ListFilter filter_;

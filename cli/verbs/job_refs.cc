@@ -12,7 +12,11 @@ StatusOr<JobId> ParseJobId(std::string_view text) {
   uint64_t id = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, id);
-  if (error != std::errc() || stop != end || id == 0 || id > limits::kJobIdMax) {
+  if (stop == end && (error == std::errc::result_out_of_range || id > limits::kJobIdMax)) {
+    return UsageError("there is no job id " + protocol::Quoted(text) + "; they end at " +
+                      std::to_string(limits::kJobIdMax));
+  }
+  if (error != std::errc() || stop != end || id == 0) {
     return UsageError("job id " + protocol::Quoted(text) +
                       " is no positive whole number; for a key, give --queue and --key");
   }

@@ -53,7 +53,7 @@ class QueuesVerb final : public Verb {
     return queue.paused ? "yes" : "no";
   }
 
-  // "5 leased, 100/1s", or nothing.
+  // "5 leased, 100/s", or nothing.
   static std::string CapsOf(const protocol::QueueCounts& queue) {
     std::string caps =
         queue.concurrency == 0 ? std::string() : std::to_string(queue.concurrency) + " leased";

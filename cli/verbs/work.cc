@@ -46,7 +46,12 @@ Status CheckCommand(const std::string& command) {
   if (command.find('/') != std::string::npos) {
     return CheckProgram(command);
   }
-  Status status = NotFound("there is no such program in PATH; check its name");
+  Status status =
+      command.find(' ') == std::string::npos
+          ? NotFound("there is no such program in PATH; check its name")
+          : NotFound(
+                "there is no such program in PATH; give the program and each argument as words "
+                "of their own, or let a shell read them: --exec sh -c 'COMMAND'");
   const char* path = std::getenv("PATH");
   std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
   while (!rest.empty()) {
@@ -70,8 +75,10 @@ class SignalRelay {
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGINT);
     sigaddset(&wanted, SIGTERM);
+
     // A terminal that goes must not leave handlers behind. Under nohup it is ignored, and stays so.
     struct sigaction hangup {};
+
     if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
       sigaddset(&wanted, SIGHUP);
     }

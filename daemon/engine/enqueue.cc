@@ -293,7 +293,7 @@ void EngineCore::EnqueueOne(JobSpec& spec,
   PutNewRows(&record, key_due);
   JobState state = JobState::kDead;
   if (spec.buried) {
-    if (record.last_error.empty()) {
+    if (spec.past == nullptr) {  // one from another store says what it died of, if of anything
       record.last_error = "enqueued as buried";
     }
     PutDeadRows(record, key_due, now_.wall);

@@ -46,13 +46,13 @@ class ListPage {
   // Takes the row at `place` (nothing when the filter leaves it out) and returns whether to go on
   // with the next.
   bool Add(const ListCursor& place, std::optional<JobView> view) {
-    if (view && (list_.jobs.size() == limit_ || payload_bytes_ > limits::kListPayloadBytesMax)) {
+    if (view && (list_.jobs.size() == limit_ || bytes_ > limits::kListPayloadBytesMax)) {
       list_.next_cursor = FormatListCursor(last_);
       return false;
     }
     last_ = place;
     if (view) {
-      payload_bytes_ += view->payload ? view->payload->size() : 0;
+      bytes_ += BytesOf(*view);
       list_.jobs.push_back(std::move(*view));
     }
     if (++rows_ == limits::kListScanRowsMax) {
@@ -65,11 +65,19 @@ class ListPage {
   JobList Take() { return std::move(list_); }
 
  private:
+  static size_t BytesOf(const JobView& view) {
+    size_t bytes = view.payload ? view.payload->size() : 0;
+    for (const JobEvent& event : view.history) {
+      bytes += event.who.size() + event.what.size();
+    }
+    return bytes;
+  }
+
   const size_t limit_;
   JobList list_;
   ListCursor last_;
   size_t rows_ = 0;
-  size_t payload_bytes_ = 0;
+  size_t bytes_ = 0;  // of payloads and histories
 };
 
 }  // namespace delayd::engine

@@ -190,6 +190,17 @@ JobView DamagedView(JobId id, std::string queue, JobState state, const Status& w
   return view;
 }
 
+// The same for one whose payload cannot be read; any other error stays one.
+Status ListDamaged(const Status& read, JobView* view) {
+  if (read.code() != StatusCode::kDataLoss) {
+    return read;
+  }
+  const WallTime due = view->due;
+  *view = DamagedView(view->id, std::move(view->queue), view->state, read);
+  view->due = due;
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
@@ -222,7 +233,7 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   }
   JobView view = ViewOf(*record, located->state);
   if (command.with_payload) {
-    DELAYD_RETURN_IF_ERROR(AddWhole(&*record, &view));
+    DELAYD_RETURN_IF_ERROR(ListDamaged(AddWhole(&*record, &view), &view));
   }
   return std::optional(std::move(view));
 }
@@ -267,40 +278,39 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   const ListCursor from = after.NotBefore(queue->first_dead);
   Status failed;
-  const Status scanned =
-      pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue->id, from.at, from.id),
-                    storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
-                    [&](std::string_view key, std::string_view value) {
-                      const auto parts = storage::ParseDeadKey(key);
-                      failed = parts.status();
-                      if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
-                        return failed.ok();
-                      }
-                      StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
-                      if (record.status().code() == StatusCode::kNotFound) {
-                        return true;  // dead no longer, with a commit that is under way
-                      }
-                      if (record.status().code() == StatusCode::kDataLoss) {
-                        JobView damaged = DamagedView(
-                            parts->id, queue->name, JobState::kDead, record.status());
-                        damaged.due = parts->died;
-                        return page.Add({parts->died, parts->id}, std::move(damaged));
-                      }
-                      failed = record.status();
-                      if (!failed.ok()) {
-                        return false;
-                      }
-                      if (!record->key.starts_with(command.key_prefix) ||
-                          !DueRangeOf(command).Holds(record->due)) {
-                        return page.Add({parts->died, parts->id}, std::nullopt);
-                      }
-                      JobView view = ViewOf(*record, JobState::kDead);
-                      if (command.with_payload) {
-                        failed = AddWhole(&*record, &view);
-                      }
-                      return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
-                    });
+  const Status scanned = pending_.Scan(
+      Table::kDead,
+      storage::DeadKey(queue->id, from.at, from.id),
+      storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
+      [&](std::string_view key, std::string_view value) {
+        const auto parts = storage::ParseDeadKey(key);
+        failed = parts.status();
+        if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
+          return failed.ok();
+        }
+        StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
+        if (record.status().code() == StatusCode::kNotFound) {
+          return true;  // dead no longer, with a commit that is under way
+        }
+        if (record.status().code() == StatusCode::kDataLoss) {
+          JobView damaged = DamagedView(parts->id, queue->name, JobState::kDead, record.status());
+          damaged.due = parts->died;
+          return page.Add({parts->died, parts->id}, std::move(damaged));
+        }
+        failed = record.status();
+        if (!failed.ok()) {
+          return false;
+        }
+        if (!record->key.starts_with(command.key_prefix) ||
+            !DueRangeOf(command).Holds(record->due)) {
+          return page.Add({parts->died, parts->id}, std::nullopt);
+        }
+        JobView view = ViewOf(*record, JobState::kDead);
+        if (command.with_payload) {
+          failed = ListDamaged(AddWhole(&*record, &view), &view);
+        }
+        return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
+      });
   DELAYD_RETURN_IF_ERROR(scanned);
   DELAYD_RETURN_IF_ERROR(failed);
   return Body(page.Take());

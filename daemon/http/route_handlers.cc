@@ -31,6 +31,13 @@ StatusOr<uint32_t> ParseLimit(const std::string& text) {
   return limit;
 }
 
+StatusOr<bool> ParseBool(const std::string& text) {
+  if (text != "true" && text != "false") {
+    return InvalidArgument("expected true or false, found " + protocol::Quoted(text));
+  }
+  return text == "true";
+}
+
 template <typename T, typename Field>
 Status Take(StatusOr<T> parsed, Field* field) {
   DELAYD_RETURN_IF_ERROR(parsed.status());
@@ -53,6 +60,9 @@ Status SetListParameter(const std::string& name,
   }
   if (name == "limit") {
     return Take(ParseLimit(value), &list->limit);
+  }
+  if (name == "payload") {
+    return Take(ParseBool(value), &list->with_payload);
   }
   if (name == "queue") {
     list->queue = value;

@@ -53,6 +53,18 @@ Response RenderEnqueuedLines(const Enqueued& enqueued, const ToJson& to_json) {
   return response;
 }
 
+// As it is configured: "100/s", "5/10m"; empty without one.
+std::string RateOf(const engine::RateCap& rate) {
+  if (rate.count == 0) {
+    return {};
+  }
+  std::string per = protocol::FormatDuration(rate.per);
+  if (per.find_last_of("0123456789") == 0 && per.front() == '1') {
+    per.erase(0, 1);
+  }
+  return std::to_string(rate.count) + "/" + per;
+}
+
 protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
   return {.name = queue.name,
           .scheduled = queue.scheduled,
@@ -63,9 +75,7 @@ protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
           .pause_left = queue.pause_left,
           .concurrency = queue.concurrency,
           .max_jobs = queue.max_jobs,
-          .rate = queue.rate.count == 0 ? std::string()
-                                        : std::to_string(queue.rate.count) + "/" +
-                                              protocol::FormatDuration(queue.rate.per),
+          .rate = RateOf(queue.rate),
           .enqueued = queue.enqueued,
           .acked = queue.acked,
           .cancelled = queue.cancelled};

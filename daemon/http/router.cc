@@ -25,7 +25,8 @@ struct RouteEntry {
   Handler handler;
 };
 
-constexpr std::string_view kListQuery = "queue state due_before due_after key_prefix limit cursor";
+constexpr std::string_view kListQuery =
+    "queue state due_before due_after key_prefix payload limit cursor";
 
 constexpr auto kRoutes = std::to_array<RouteEntry>({
     {"POST", "v1/jobs", Role::kEnqueue, BodyRule::kJobs, "", EnqueueJobs},

@@ -128,5 +128,15 @@ TEST(ComfortTest, DoctorFailsWithoutADaemon) {
   EXPECT_THAT(outcome.out, HasSubstr("FAIL  daemon   nobody answers; start it"));
 }
 
+TEST(ComfortTest, ATimeInAZoneThatIsNotKnownIsAWrongUsageUnlessItIsSaidToBeUtc) {
+  const auto daemon = [](const Request&) { return Ok(protocol::JobToJson(SomeJob())); };
+  const auto at = [&](const std::vector<std::string>& args) {
+    return Ctl(args, {.daemon = daemon, .unknown_zone = "CST-8"}).code;
+  };
+  EXPECT_EQ(at({"enqueue", "--at", "2027-01-01 09:00", "x"}), 2);
+  EXPECT_EQ(at({"enqueue", "--at", "2027-01-01 09:00", "--utc", "x"}), 0);
+  EXPECT_EQ(at({"enqueue", "--at", "2027-01-01T09:00:00Z", "x"}), 0);
+}
+
 }  // namespace
 }  // namespace delayd::cli

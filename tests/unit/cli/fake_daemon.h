@@ -99,6 +99,7 @@ struct CtlOptions {
   Console::Traits traits = {};
   std::string environment_server = {};
   cctz::time_zone zone = cctz::utc_time_zone();
+  std::string unknown_zone = {};
   Millis call_takes{0};  // not with work, whose threads call at once
 };
 
@@ -131,6 +132,7 @@ inline Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {}
                    .server = options.environment_server,
                    .sleep = [&clock](Millis time) { clock.Advance(time); },
                    .zone = options.zone,
+                   .unknown_zone = options.unknown_zone,
                    .connect = [&](const std::string& server, const std::string& /*ca_file*/)
                        -> StatusOr<std::unique_ptr<protocol::Client>> {
                      outcome.server = server;

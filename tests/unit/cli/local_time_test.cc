@@ -76,6 +76,18 @@ TEST(LocalTimeTest, RefusesWhatCouldMeanTwoThings) {
   }
 }
 
+TEST(LocalTimeTest, NoLocalTimeIsReadInAZoneThatIsNotKnown) {
+  const LocalClock clock{.now = At("2026-11-20T14:30:00Z"), .unknown_zone = "CST-8"};
+  for (const char* text : {"2027-01-01 09:00", "tomorrow 09:00", "18:30"}) {
+    const StatusOr<WallTime> time = ParseLocalTime(text, clock);
+    ASSERT_FALSE(time.ok()) << text;
+    EXPECT_THAT(time.status().message(), HasSubstr("no zone that is known here: 'CST-8'"));
+  }
+  for (const char* text : {"2027-01-01T09:00:00Z", "2027-01-01T09:00:00+08:00", "+30m", "@0"}) {
+    EXPECT_TRUE(ParseLocalTime(text, clock).ok()) << text;
+  }
+}
+
 TEST(LocalTimeTest, WritesTheOffsetAndReadsItBack) {
   const WallTime time = At("2027-01-01T09:00:00.123Z");
   EXPECT_EQ(FormatLocalTime(time, cctz::utc_time_zone()), "2027-01-01T09:00:00.123Z");

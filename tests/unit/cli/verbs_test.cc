@@ -375,28 +375,40 @@ TEST(PingVerbTest, AnAnswerThatIsNoneOfOursIsSaidToBeSo) {
   EXPECT_EQ(Ctl({"ping"}, {.daemon = Always(Unavailable("nobody"))}).code, 5);
 }
 
-TEST(ExportVerbTest, WritesImportableLinesAndSkipsWhatHasGone) {
-  const auto daemon = [](const Request& request) {
+// A list with payloads in which job 2 has none; by itself it answers `alone`.
+FakeDaemon::Function WithoutPayloadOf2(const Status& alone) {
+  return [alone](const Request& request) {
     if (request.target == "/v1/jobs/2") {
-      return Problem(NotFound("gone"));
+      return Problem(alone);
     }
-    if (request.target.starts_with("/v1/jobs/")) {
-      return Ok(JobToJson(SomeJob(std::stoull(request.target.substr(9)))));
-    }
-    return ThreePages(request);
+    JobView second = SomeJob(2);
+    second.payload.reset();
+    return request.target.find("cursor=") != std::string::npos
+               ? Ok(JobPageToJson({.jobs = {SomeJob(3)}, .next_cursor = ""}))
+               : Ok(JobPageToJson({.jobs = {SomeJob(1), second}, .next_cursor = "c/1"}));
   };
-  const Outcome outcome = Ctl({"export"}, {.daemon = daemon});
+}
+
+TEST(ExportVerbTest, WritesImportableLinesAndAsksOnceAPage) {
+  const Outcome outcome = Ctl({"export"}, {.daemon = ThreePages});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(
+      outcome.out,
+      JobToJson(SomeJob(1)) + "\n" + JobToJson(SomeJob(2)) + "\n" + JobToJson(SomeJob(3)) + "\n");
+  ASSERT_EQ(outcome.requests.size(), 3U);
+  EXPECT_EQ(outcome.requests[0].target, "/v1/jobs?payload=true&limit=1000");
+}
+
+TEST(ExportVerbTest, SkipsWhatHasGone) {
+  const Outcome outcome = Ctl({"export"}, {.daemon = WithoutPayloadOf2(NotFound("gone"))});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, JobToJson(SomeJob(1)) + "\n" + JobToJson(SomeJob(3)) + "\n");
 }
 
 TEST(ExportVerbTest, ShowsProgressUnlessTheJobsThemselvesGoToTheTerminal) {
-  const auto daemon = [](const Request& request) {
-    return request.target.starts_with("/v1/jobs/") ? Ok(JobToJson(SomeJob())) : ThreePages(request);
-  };
-  const auto err_of = [&](bool out_is_terminal) {
+  const auto err_of = [](bool out_is_terminal) {
     return Ctl({"export"},
-               {.daemon = daemon,
+               {.daemon = ThreePages,
                 .traits = {.out_is_terminal = out_is_terminal, .err_is_terminal = true},
                 .call_takes = Millis(1000)})
         .err;
@@ -406,16 +418,8 @@ TEST(ExportVerbTest, ShowsProgressUnlessTheJobsThemselvesGoToTheTerminal) {
 }
 
 TEST(ExportVerbTest, NamesADamagedJobAndWritesTheOthers) {
-  const auto daemon = [](const Request& request) {
-    if (request.target == "/v1/jobs/2") {
-      return Problem(DataLoss("job 2: record checksum does not match", "damaged"));
-    }
-    if (request.target.starts_with("/v1/jobs/")) {
-      return Ok(JobToJson(SomeJob(std::stoull(request.target.substr(9)))));
-    }
-    return ThreePages(request);
-  };
-  const Outcome outcome = Ctl({"export"}, {.daemon = daemon});
+  const Status damaged = DataLoss("job 2: record checksum does not match", "damaged");
+  const Outcome outcome = Ctl({"export"}, {.daemon = WithoutPayloadOf2(damaged)});
   EXPECT_EQ(outcome.code, 1);
   EXPECT_EQ(outcome.out, JobToJson(SomeJob(1)) + "\n" + JobToJson(SomeJob(3)) + "\n");
   EXPECT_THAT(outcome.err, HasSubstr("job 2: record checksum"));

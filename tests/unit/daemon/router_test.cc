@@ -178,7 +178,7 @@ TEST_F(RouterTest, ListReadsEveryParameter) {
   const auto list = CommandOf<engine::List>(
       "GET",
       "/v1/jobs?queue=orders&state=dead&due_before=1h&due_after=2027-01-01T09:00:00+08:00"
-      "&key_prefix=order%3A&limit=5&cursor=abc");
+      "&key_prefix=order%3A&payload=true&limit=5&cursor=abc");
   EXPECT_EQ(list.queue, "orders");
   EXPECT_EQ(list.state, JobState::kDead);
   EXPECT_EQ(list.due_before, kNow.wall + std::chrono::hours(1));
@@ -186,6 +186,8 @@ TEST_F(RouterTest, ListReadsEveryParameter) {
   EXPECT_EQ(list.key_prefix, "order:");
   EXPECT_EQ(list.limit, 5U);
   EXPECT_EQ(list.cursor, "abc");
+  EXPECT_TRUE(list.with_payload);
+  EXPECT_FALSE(CommandOf<engine::List>("GET", "/v1/jobs?payload=false").with_payload);
 }
 
 TEST_F(RouterTest, BadParametersAreNamed) {
@@ -194,6 +196,7 @@ TEST_F(RouterTest, BadParametersAreNamed) {
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs/1?x=1").body, HasSubstr("'x'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?limit=0").body, HasSubstr("'limit'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?limit=1001").body, HasSubstr("'limit'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?payload=yes").body, HasSubstr("'payload'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?state=happy").body, HasSubstr("'state'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?due_before=soon").body, HasSubstr("'due_before'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?queue=a%20b").body, HasSubstr("'queue'"));
@@ -326,6 +329,20 @@ TEST(RouterRenderTest, QueueThatIsNotThereIs404) {
   reply.body = engine::QueueList{};
   EXPECT_EQ(Router::Render(ReplyForm::kOneQueue, reply).status, 404);
   EXPECT_EQ(Router::Render(ReplyForm::kQueueList, reply).body, R"({"queues":[]})");
+}
+
+TEST(RouterRenderTest, ARateIsShownAsItIsConfigured) {
+  const auto shown = [](Millis per) {
+    engine::Reply reply;
+    reply.body =
+        engine::QueueList{.queues = {{.name = "q", .rate = {.count = 5, .per = per, .burst = 1}}}};
+    return Router::Render(ReplyForm::kOneQueue, reply).body;
+  };
+  EXPECT_THAT(shown(Millis(1000)), HasSubstr(R"("rate":"5/s")"));
+  EXPECT_THAT(shown(Millis(60'000)), HasSubstr(R"("rate":"5/m")"));
+  EXPECT_THAT(shown(Millis(1)), HasSubstr(R"("rate":"5/ms")"));
+  EXPECT_THAT(shown(Millis(600'000)), HasSubstr(R"("rate":"5/10m")"));
+  EXPECT_THAT(shown(Millis(90'000)), HasSubstr(R"("rate":"5/1m30s")"));
 }
 
 class RouterAccessTest : public ::testing::Test {

@@ -134,7 +134,6 @@ TEST(DamagedRowsTest, P9AMissingRecordIsNamedWhereverItWas) {
   expect_named(Show{pending.id}, pending.id, "its record is missing");
   expect_named(Show{big.id}, big.id, "its payload is missing");
   expect_named(LeaseJob{.job = big.id}, big.id, "its payload is missing");
-  expect_named(List{.with_payload = true}, big.id, "its payload is missing");
   expect_named(Show{finished.id}, finished.id, "the record of its end is missing");
   expect_named(Show{KeyRef{"default", "k"}}, finished.id, "the record of its end is missing");
   EXPECT_TRUE(harness.LeaseNow().empty());
@@ -183,13 +182,35 @@ TEST(DamagedRowsTest, P9ARowOfAQueueThatIsNotKnownIsRefusedAndEndsNothing) {
   EXPECT_TRUE(harness.engine().fatal().ok());
 }
 
+TEST(DamagedRowsTest, P9AJobWithoutItsPayloadIsNamedInAListWithPayloadsAndTheOthersAreThere) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(1h, std::string(9000, 'b')));
+  const JobView other = harness.EnqueueOk(In(2h, "whole"));
+  Erase(&harness, Table::kBig, storage::IndexKey(job.id));
+  const Reply listed = harness.Call(List{.with_payload = true});
+  ASSERT_TRUE(listed.status.ok()) << listed.status.message();
+  const std::vector<JobView>& jobs = std::get<JobList>(listed.body).jobs;
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].due, job.due);
+  EXPECT_EQ(jobs[0].queue, "default");
+  EXPECT_EQ(jobs[0].payload, std::nullopt);
+  EXPECT_THAT(jobs[0].last_error, HasSubstr("its payload is missing"));
+  EXPECT_EQ(jobs[1].payload, "whole");
+}
+
 TEST(DamagedRowsTest, P9ADeadJobWithoutItsPayloadIsNamed) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk(In(0s, std::string(9000, 'b')));
   ASSERT_TRUE(harness.Call(Bury{.token = *harness.LeaseNow().at(0).lease_token}).status.ok());
   Erase(&harness, Table::kBig, storage::IndexKey(job.id));
   const List list{.queue = "default", .state = JobState::kDead, .with_payload = true};
-  EXPECT_EQ(harness.Call(list).status.code(), StatusCode::kDataLoss);
+  const Reply listed = harness.Call(list);
+  ASSERT_TRUE(listed.status.ok()) << listed.status.message();
+  ASSERT_EQ(std::get<JobList>(listed.body).jobs.size(), 1U);
+  const JobView& shown = std::get<JobList>(listed.body).jobs.front();
+  EXPECT_EQ(shown.id, job.id);
+  EXPECT_EQ(shown.payload, std::nullopt);
+  EXPECT_THAT(shown.last_error, HasSubstr("its payload is missing"));
 }
 
 TEST(DamagedRowsTest, P9AKeyAmongTheDeadThatIsNoKeyEndsAChangeOfThemAll) {

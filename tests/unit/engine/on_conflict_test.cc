@@ -234,9 +234,11 @@ TEST(OnConflictTest, AJobFromAnotherStoreKeepsTheDelayItWasGivenAndTheErrorItDie
   spec.due = DueAt{harness.now().wall + Millis(5000)};
   EXPECT_EQ(harness.EnqueueOk(spec).delay, std::nullopt) << "it never had one";
   spec.buried = true;
-  EXPECT_EQ(harness.EnqueueOk(spec).last_error, "enqueued as buried");
+  EXPECT_EQ(harness.EnqueueOk(spec).last_error, "") << "it was buried without a word";
   spec.past->last_error = "gateway down";
   EXPECT_EQ(harness.EnqueueOk(spec).last_error, "gateway down");
+  spec.past = nullptr;
+  EXPECT_EQ(harness.EnqueueOk(spec).last_error, "enqueued as buried");
 }
 
 }  // namespace
