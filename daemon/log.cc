@@ -30,7 +30,8 @@ struct Window {
 };
 
 struct State {
-  Options options;
+  Format format = Format::kText;
+  std::atomic<Level> level{Level::kInfo};
   bool journal = false;
   std::array<std::atomic<uint64_t>, 4> counts{};
   std::unique_ptr<spdlog::logger> logger;
@@ -134,10 +135,10 @@ std::pair<bool, uint64_t> Admit(State* state, std::string_view message) {
 
 void Put(Level level, std::string_view message, std::initializer_list<Field> fields) {
   const State& state = Global();
-  std::string line = FormatLine(state.options.format, level, message, fields);
+  std::string line = FormatLine(state.format, level, message, fields);
   if (state.journal) {
     line.insert(0, JournalPrefix(level));
-  } else if (state.options.format == Format::kJson) {
+  } else if (state.format == Format::kJson) {
     line.erase(0, 1);  // the pattern opens the object, so that the time comes first
   }
   state.logger->log(ToSpdlog(level), spdlog::string_view_t(line.data(), line.size()));
@@ -146,7 +147,7 @@ void Put(Level level, std::string_view message, std::initializer_list<Field> fie
 void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
   State& state = Global();
   state.counts[static_cast<size_t>(level)].fetch_add(1, std::memory_order_relaxed);
-  if (state.logger == nullptr || level < state.options.level) {
+  if (state.logger == nullptr || level < state.level.load(std::memory_order_relaxed)) {
     return;
   }
   const auto [admitted, left_out] =
@@ -164,7 +165,8 @@ void Write(Level level, std::string_view message, std::initializer_list<Field> f
 
 void Start(const Options& options) {
   State& state = Global();
-  state.options = options;
+  state.format = options.format;
+  state.level = options.level;
   state.logger =
       std::make_unique<spdlog::logger>("delayd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
   state.logger->set_level(spdlog::level::trace);             // Write has looked already
@@ -186,7 +188,7 @@ std::array<uint64_t, 4> Counts() {
 }
 
 void SetLevel(Level level) {
-  Global().options.level = level;
+  Global().level.store(level, std::memory_order_relaxed);
 }
 
 void Debug(std::string_view message, std::initializer_list<Field> fields) {

@@ -49,7 +49,6 @@ struct Field {
 };
 
 void Start(const Options& options);
-// From the thread that logs: the core's.
 void SetLevel(Level level);
 
 // Events since the start by level, also those below options.level.

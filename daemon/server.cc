@@ -60,6 +60,7 @@ bool ChangesJobs(const engine::Command& command) {
          std::holds_alternative<engine::AckMany>(command) ||
          std::holds_alternative<engine::Nack>(command) ||
          std::holds_alternative<engine::Bury>(command) ||
+         std::holds_alternative<engine::LeaseJob>(command) ||  // a dead one is pending from then on
          std::holds_alternative<engine::Touch>(command) ||
          std::holds_alternative<engine::Kick>(command) ||
          std::holds_alternative<engine::KickQueue>(command) ||

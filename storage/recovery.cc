@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <optional>
@@ -111,11 +112,12 @@ Status Damaged(const std::string& directory, const std::string& what, bool loss_
 
 // "000012.log" is 12; nothing for what is no log.
 std::optional<uint64_t> LogNumber(const std::string& name) {
-  const size_t digits = name.find_first_not_of("0123456789");
-  if (digits == 0 || digits == std::string::npos || name.substr(digits) != ".log") {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || std::string_view(end) != ".log") {
     return std::nullopt;
   }
-  return std::stoull(name);
+  return number;
 }
 
 // Fields of a MANIFEST record, numbered by RocksDB's VersionEdit. These come first in a record;

@@ -228,8 +228,8 @@ class EngineCore final : public Engine {
   void ServeAll();
   bool IsLookedThrough(const Lease& command) const;
   void AnswerKept();
-  void WaitOver(uint64_t waiter_id);
-  void RemoveWaiter(uint64_t waiter_id);
+  void WaitOver(RequestId request);
+  void RemoveWaiter(RequestId request);
 
   // ---- lease_end.cc ----
   // How a lease ends without an ack.
@@ -539,8 +539,8 @@ class EngineCore final : public Engine {
   wheel::TimingWheel wall_wheel_;  // absolute due times
   WallTime wall_hand_;             // the latest wall time that wall_wheel_ was advanced to
   LeaseTable leases_;
-  boost::unordered_flat_map<uint64_t, WaitingLease> waiters_;
-  std::vector<uint64_t> kept_;  // of them: their wait may end before they are looked through for
+  boost::unordered_flat_map<RequestId, WaitingLease> waiters_;
+  std::vector<RequestId> kept_;  // of them: their wait may end before they are looked through for
   std::vector<QueueId> to_serve_;
   size_t passed_over_ = 0;  // ready jobs in this turn that could not be handed out
   bool cut_short_ = false;  // so many that the last hand-out did not look at all
@@ -573,7 +573,6 @@ class EngineCore final : public Engine {
   uint64_t epoch_ = 0;
   uint64_t boot_id_ = 0;  // never 0 once loaded
   uint64_t lease_sequence_ = 0;
-  uint64_t next_waiter_ = 1;
   // Their memory is used again: what the enqueue under way will do, and rows being put and read.
   std::vector<Plan> plans_;
   std::string row_value_;

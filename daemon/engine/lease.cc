@@ -197,10 +197,10 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
     Answer(request, Body(std::move(leased)));
     return;
   }
-  const uint64_t id = next_waiter_++;
+  DELAYD_CHECK(request < kRateBit);
   for (const std::string& name : command.queues) {
     Queue& queue = FindOrCreateQueue(name);
-    queue.waiters.push_back(id);
+    queue.waiters.push_back(request);
     WatchRate(queue);
     if (more && !queue.ready.empty()) {
       queue.cut_short = true;
@@ -209,21 +209,20 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
   }
   const Millis kept(more ? limits::kPassOverWaitMs : 0);
   if (command.wait < kept) {
-    kept_.push_back(id);
+    kept_.push_back(request);
   }
   const BootTime end = now_.boot + command.wait;
   const BootTime at = std::max(end, now_.boot + kept);
-  waiters_.emplace(id,
-                   WaitingLease{.request = request,
-                                .command = std::move(command),
+  waiters_.emplace(request,
+                   WaitingLease{.command = std::move(command),
                                 .end = end,
-                                .timeout = boot_wheel_.Add(TickOf(at), TimerIdOfWaiter(id))});
+                                .timeout = boot_wheel_.Add(TickOf(at), TimerIdOfWaiter(request))});
 }
 
 void EngineCore::ServeQueue(Queue& queue) {
   while (!queue.ready.empty() && !queue.waiters.empty() && MayHandOut(queue) && fatal_.ok()) {
-    const uint64_t id = queue.waiters.front();
-    const auto found = waiters_.find(id);
+    const RequestId request = queue.waiters.front();
+    const auto found = waiters_.find(request);
     DELAYD_CHECK(found != waiters_.end());
     pending_.BeginAccess();
     Leased leased = HandOut(found->second.command);
@@ -235,8 +234,7 @@ void EngineCore::ServeQueue(Queue& queue) {
     if (leased.jobs.empty()) {
       continue;  // what was ready had expired, waits again or is damaged; at last nothing is left
     }
-    const RequestId request = found->second.request;
-    RemoveWaiter(id);
+    RemoveWaiter(request);
     Answer(request, Body(std::move(leased)));
   }
   WatchRate(queue);
@@ -258,8 +256,8 @@ bool EngineCore::IsLookedThrough(const Lease& command) const {
 
 // Those for whom all was looked through wait as long as they asked, and no longer.
 void EngineCore::AnswerKept() {
-  std::erase_if(kept_, [this](uint64_t id) {
-    const auto found = waiters_.find(id);
+  std::erase_if(kept_, [this](RequestId request) {
+    const auto found = waiters_.find(request);
     if (found == waiters_.end()) {
       return true;
     }
@@ -267,7 +265,7 @@ void EngineCore::AnswerKept() {
       return false;
     }
     if (found->second.end <= now_.boot) {
-      WaitOver(id);
+      WaitOver(request);
     } else {
       boot_wheel_.Move(found->second.timeout, TickOf(found->second.end));
     }
@@ -289,34 +287,30 @@ void EngineCore::ServeAll() {
   AnswerKept();
 }
 
-void EngineCore::RemoveWaiter(uint64_t waiter_id) {
-  const auto found = waiters_.find(waiter_id);
+void EngineCore::RemoveWaiter(RequestId request) {
+  const auto found = waiters_.find(request);
   DELAYD_CHECK(found != waiters_.end());
   for (const std::string& name : found->second.command.queues) {
     Queue* const queue = queues_.Find(name);
     DELAYD_CHECK(queue != nullptr);
-    std::erase(queue->waiters, waiter_id);
+    // Mostly the first; once for each time that the request names the queue.
+    queue->waiters.erase(std::ranges::find(queue->waiters, request));
     queues_.RemoveIfUnused(*queue);
   }
   boot_wheel_.Cancel(found->second.timeout);
   waiters_.erase(found);
 }
 
-void EngineCore::WaitOver(uint64_t waiter_id) {
-  const auto found = waiters_.find(waiter_id);
-  DELAYD_CHECK(found != waiters_.end());
-  const RequestId request = found->second.request;
-  RemoveWaiter(waiter_id);
+void EngineCore::WaitOver(RequestId request) {
+  RemoveWaiter(request);
   pending_.BeginAccess();
   Answer(request, Body(Leased{}));
 }
 
 void EngineCore::DoAbandon(const Abandon& command) {
-  for (const auto& [id, waiter] : waiters_) {
-    if (waiter.request == command.waiting) {
-      RemoveWaiter(id);
-      return;
-    }
+  if (waiters_.contains(command.waiting)) {
+    RemoveWaiter(command.waiting);
+    return;
   }
   // Chosen already, but the answer is still here: nobody has seen these hand-outs.
   const auto take_back = [&](Reply& reply) {
@@ -332,17 +326,16 @@ void EngineCore::DoAbandon(const Abandon& command) {
 }
 
 void EngineCore::DoEndWait(const EndWait& command) {
-  const auto found = std::ranges::find_if(
-      waiters_, [&](const auto& entry) { return entry.second.request == command.waiting; });
+  const auto found = waiters_.find(command.waiting);
   if (found == waiters_.end()) {
     return;
   }
-  auto& [id, waiter] = *found;
+  WaitingLease& waiter = found->second;
   if (IsLookedThrough(waiter.command)) {
-    WaitOver(id);
+    WaitOver(command.waiting);
   } else if (waiter.end > now_.boot) {
     waiter.end = now_.boot;
-    kept_.push_back(id);
+    kept_.push_back(command.waiting);
     boot_wheel_.Move(waiter.timeout, TickOf(now_.boot + Millis(limits::kPassOverWaitMs)));
   }
 }

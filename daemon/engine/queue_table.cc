@@ -11,7 +11,7 @@ namespace delayd::engine {
 namespace {
 
 bool IsUnused(const Queue& queue) {
-  return !queue.stored && queue.waiters.empty() && !queue.to_serve && !queue.rate_timer;
+  return !queue.stored && queue.waiters.empty() && !queue.to_serve;
 }
 
 }  // namespace

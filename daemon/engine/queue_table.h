@@ -50,12 +50,16 @@ struct QueuePause {
 };
 
 struct Queue {
+  // As clients are told.
+  uint64_t ready_count() const { return ready.size() + damaged; }
+
+  uint64_t scheduled_count() const { return counts.pending - ready_count() - leased; }
+
   QueueId id{};
   std::string name;
   wheel::IndexedPriorityQueue<ReadyJob> ready;
-  std::deque<uint64_t>
-      waiters;  // ids of waiting lease requests, first come first; ended ones linger
-  storage::QueueCounts counts;  // pending and dead, as the store will have them
+  std::deque<uint64_t> waiters;  // ids of lease requests that wait, first come first
+  storage::QueueCounts counts;   // pending and dead, as the store will have them
   uint64_t leased = 0;
   uint64_t urgent = 0;   // of the ready ones: priority below the default
   uint64_t damaged = 0;  // pending, but their records cannot be read

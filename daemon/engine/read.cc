@@ -354,9 +354,9 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
 
 QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   QueueView view{.name = queue.name};
-  view.ready = queue.ready.size() + queue.damaged;
+  view.scheduled = queue.scheduled_count();
+  view.ready = queue.ready_count();
   view.leased = queue.leased;
-  view.scheduled = queue.counts.pending - view.ready - view.leased;
   view.dead = queue.counts.dead;
   view.urgent = queue.urgent;
   view.enqueued = queue.enqueued;
@@ -420,14 +420,13 @@ StatsView EngineCore::stats() const {
   StatsView view = counters_;
   // Without views: there may be 100,000 queues, and everybody waits.
   queues_.ForEach([&](const Queue& queue) {
-    view.scheduled += queue.counts.pending;
-    view.ready += queue.ready.size() + queue.damaged;
+    view.scheduled += queue.scheduled_count();
+    view.ready += queue.ready_count();
     view.leased += queue.leased;
     view.dead += queue.counts.dead;
     view.urgent += queue.urgent;
     view.queues += queue.stored ? 1 : 0;
   });
-  view.scheduled -= view.ready + view.leased;
   view.waiting = waiters_.size();
   view.draining = draining_;
   view.epoch = epoch_;

@@ -20,8 +20,8 @@ constexpr uint64_t TimerIdOfJob(Slot slot) {
   return slot;
 }
 
-constexpr uint64_t TimerIdOfWaiter(uint64_t waiter) {
-  return waiter | kWaiterBit;
+constexpr uint64_t TimerIdOfWaiter(uint64_t request) {
+  return request | kWaiterBit;
 }
 
 constexpr uint64_t TimerIdOfPause(QueueId queue) {

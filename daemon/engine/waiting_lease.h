@@ -8,7 +8,6 @@
 namespace delayd::engine {
 
 struct WaitingLease {
-  RequestId request = 0;
   Lease command;
   BootTime end;  // of its wait; until its queues are looked through it is kept a while beyond
   wheel::TimerHandle timeout{};

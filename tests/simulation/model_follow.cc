@@ -105,7 +105,12 @@ std::string Model::Follow(RequestId request, const engine::Leased& leased) {
                              now_.boot < waiter.end + Millis(limits::kPassOverWaitMs);
   if (leased.jobs.empty() && is_none_wrong) {
     for (const std::string& queue : waiter.command.queues) {
-      if (Starves(queue)) {
+      // Else its job may be in an answer that waits for the commit of that job.
+      const bool is_last = std::ranges::none_of(waiters_, [&](const auto& other) {
+        return std::ranges::find(other.second.command.queues, queue) !=
+               other.second.command.queues.end();
+      });
+      if (is_last && Starves(queue)) {
         return "P3: queue " + queue + " has a due job, and nothing is handed out";
       }
     }

@@ -359,6 +359,18 @@ TEST_F(ServerTest, FailedCommitIsToldAsUnknownAndEndsTheServer) {
   EXPECT_FALSE(result_.ok());
 }
 
+// It was dead, perhaps, and is pending since then.
+TEST_F(ServerTest, FailedCommitIsToldAsUnknownToWhoLeasesAJobByName) {
+  store_.inner.FailNextCommit(false);
+  Start();
+  SocketClient client(path_);
+  client.Send("POST /v1/jobs/1/lease HTTP/1.1\r\nHost: d\r\nContent-Length: 0\r\n\r\n");
+  PassATurn();
+  SocketClient(path_).Send(kEnqueue);
+  EXPECT_THAT(client.ReadAll(), HasSubstr("outcome_unknown"));
+  thread_.join();
+}
+
 TEST_F(ServerTest, FatalEngineEndsTheServer) {
   engine_.on_execute = [this] { engine_.fatal_status = DataLoss("job 1: damaged"); };
   Start();

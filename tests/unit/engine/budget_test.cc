@@ -79,6 +79,7 @@ class TightLife {
     for (uint64_t n = 1 + Below(8); n > 0; --n) {
       JobSpec spec = In(Delay());
       spec.priority = static_cast<uint32_t>(Below(3));
+      spec.lease = std::chrono::hours(1);  // a life is shorter: what is held stays so
       if (Below(3) == 0) {
         spec.due = DueAt{harness_.now().wall + Delay()};
       }

@@ -286,6 +286,21 @@ TEST(WaitTest, AnAbandonedWaitTakesNoJob) {
   EXPECT_FALSE(harness.HasReply(gone));
 }
 
+TEST(WaitTest, ARequestThatNamesAQueueTwiceWaitsOnce) {
+  EngineHarness harness;
+  const Lease twice{.queues = {"q", "q"}, .wait = Millis(1000)};
+  const RequestId gone = harness.Send(twice);
+  const RequestId served = harness.Send(twice);
+  const RequestId over = harness.Send(twice);
+  harness.Send(Abandon{gone});
+  harness.EnqueueOk({.queue = "q"});
+  EXPECT_EQ(std::get<Leased>(harness.Take(served).body).jobs.size(), 1U);
+  harness.Wait(Millis(1000));
+  EXPECT_TRUE(std::get<Leased>(harness.Take(over).body).jobs.empty());
+  harness.EnqueueOk({.queue = "q"});
+  EXPECT_EQ(harness.LeaseNow(2, "q").size(), 1U);
+}
+
 TEST(WaitTest, AnAbandonedAnswerGivesItsJobsBackUnused) {
   EngineHarness harness;
   harness.Send(Enqueue{{In(Millis(0))}});

@@ -50,6 +50,18 @@ TEST(RestartTest, P10JobsBelowTheMarkAreNeverBorn) {
   EXPECT_EQ(harness.LeaseNow(5).size(), 1U);
 }
 
+// On another boot it fires a rounding later than its key says.
+TEST(RestartTest, P3TheMarkStaysBelowADueJobThatHasNotFiredYet) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(1000)));
+  harness.Restart(kBootId + 1);
+  harness.clock().Advance(Millis(2000));
+  harness.Send(Enqueue{{In(Millis(60'000))}});
+  EXPECT_TRUE(harness.CommitAll()) << "before a turn";
+  harness.Restart(kBootId + 1);
+  EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
 TEST(RestartTest, ADamagedTimerHeadIsRefused) {
   EngineHarness harness;
   harness.EnqueueOk(In(Millis(1000)));

@@ -8,6 +8,27 @@ Configure Only(const QueueSettings& settings) {
   return {.defaults = {}, .queues = {{"default", settings}}};
 }
 
+TEST(SettingsTest, AShorterRetentionCountsForWhatHasFinishedToo) {
+  EngineHarness harness;
+  harness.EnqueueOk(Keyed("k"));
+  ASSERT_TRUE(harness.Call(Cancel{KeyRef{"default", "k"}}).status.ok());
+  EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "k"}}), "finished");
+  ASSERT_TRUE(harness.Call(Configure{.defaults = {.key_retention = Millis(1000)}}).status.ok());
+  harness.Wait(Millis(limits::kTrimIntervalMsMin + 1000));
+  EXPECT_EQ(harness.Call(Show{KeyRef{"default", "k"}}).status.code(), StatusCode::kNotFound);
+}
+
+TEST(SettingsTest, AQueueThatOnlyAWorkerKnewMayGoWhileItsSettingsChange) {
+  EngineHarness harness;
+  const RequestId waiting = harness.Send(Lease{.queues = {"q"}, .wait = Millis(1000)});
+  harness.Send(Configure{});
+  harness.Send(Abandon{waiting});
+  harness.Turn();
+  harness.EnqueueOk({.queue = "other"});
+  EXPECT_TRUE(harness.LeaseNow(1, "q").empty());
+  EXPECT_EQ(harness.LeaseNow(1, "other").size(), 1U);
+}
+
 TEST(SettingsTest, AConcurrencyCapHoldsJobsBackUntilALeaseEnds) {
   EngineHarness harness;
   ASSERT_TRUE(harness.Call(Only({.concurrency = 2})).status.ok());

@@ -60,12 +60,9 @@ TEST_F(RecoveryCutShortTest, P9BehindItsCutsTheStoreStaysShutUntilItIsDone) {
 
 TEST_F(RecoveryCutShortTest, P9BetweenTwoCutsNothingThatIsLostIsForgotten) {
   Commit(1, 20);
-  const std::string log = Log();
-  const std::string whole = ReadFile(log);
-  const uint64_t half = *ScanLog(Flipped(whole, whole.size() / 2)).damaged_at;
-  const std::string newer = path() + "/900000.log";
-  WriteFile(newer, whole.substr(half));
-  const std::string damaged = Flipped(whole.substr(0, half), half / 2);
+  const std::string log = SplitLog();
+  const std::string older = ReadFile(log);
+  const std::string damaged = Flipped(older, older.size() / 2);
   WriteFile(log, damaged);
   RecoveryReport killed;
   ASSERT_TRUE(RecoverLogs(path(), LogRepair::kAcceptLoss, &killed).ok());
@@ -103,11 +100,11 @@ TEST_F(RecoveryCutShortTest, P9WhereNothingCouldBeCopiedNothingIsBegun) {
   DamageMiddle();
   const std::string log = Log();
   const std::string damaged = ReadFile(log);
-  WriteFile(path() + "/900000.log", "and a newer one");
+  WriteFile(newer_log(), "and a newer one");
   WriteFile(path() + "/damaged", "a file where the directory should be");
   EXPECT_EQ(Open(true).status().reason(), "storage_io");
   EXPECT_EQ(ReadFile(log), damaged);
-  EXPECT_EQ(ReadFile(path() + "/900000.log"), "and a newer one");
+  EXPECT_EQ(ReadFile(newer_log()), "and a newer one");
   EXPECT_THAT(Open().status().message(), HasSubstr(fs::path(log).filename().string()));
 }
 

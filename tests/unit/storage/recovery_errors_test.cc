@@ -94,24 +94,31 @@ TEST_F(RecoveryErrorsTest, P9ALossIsShownBeforeItIsAccepted) {
 
 TEST_F(RecoveryErrorsTest, AcceptedLossTakesTheNewerLogsAndReportsThemInOrder) {
   Commit(1, 20);
-  const std::string log = Log();
-  const std::string whole = ReadFile(log);
-  const uint64_t half = *ScanLog(Flipped(whole, whole.size() / 2)).damaged_at;
-  const std::string newer = path() + "/900000.log";
-  WriteFile(newer, whole.substr(half));
+  const std::string log = SplitLog();
+  const std::string older = ReadFile(log);
+  const std::string newer = ReadFile(newer_log());
   WriteFile(path() + "/900001.log", "");
-  WriteFile(log, Flipped(whole.substr(0, half), half - 1));
+  WriteFile(log, Flipped(older, older.size() - 1));
   RecoveryReport report;
   ASSERT_TRUE(RecoverLogs(path(), LogRepair::kAcceptLoss, &report).ok());
   ASSERT_EQ(report.cuts.size(), 2U) << "of the empty log there is nothing to cut";
   EXPECT_EQ(report.cuts[0].file, fs::path(log).filename().string());
   EXPECT_EQ(report.cuts[1].file, "900000.log");
   EXPECT_EQ(report.cuts[1].offset, 0U);
-  EXPECT_EQ(fs::file_size(newer), 0U);
-  EXPECT_EQ(report.lost_batches, ScanLog(whole.substr(half)).records);
+  EXPECT_EQ(fs::file_size(newer_log()), 0U);
+  EXPECT_EQ(report.lost_batches, ScanLog(newer).records);
   EXPECT_EQ(report.cuts[0].batches_lost, 0U);
   EXPECT_THAT(report.Lines(), Contains(HasSubstr("in which no batch is whole")));
   EXPECT_THAT(report.Lines(), Not(Contains(HasSubstr("unanswered")))) << "what follows was written";
+}
+
+TEST_F(RecoveryErrorsTest, AFileWithMoreDigitsThanALogCanHaveIsNoLog) {
+  Commit(1, 3);
+  WriteFile(path() + "/99999999999999999999.log", "somebody's own");
+  RecoveryReport report;
+  EXPECT_TRUE(RecoverLogs(path(), LogRepair::kTornTails, &report).ok());
+  EXPECT_TRUE(report.cuts.empty());
+  EXPECT_TRUE(Open().ok());
 }
 
 TEST_F(RecoveryErrorsTest, WhatCannotBeReadIsNamed) {
@@ -401,7 +408,7 @@ TEST_F(RecoveryErrorsTest, ARecordWhoseEndIsMissingIsDamage) {
 // A file that a program runs from cannot be cut, whoever asks.
 TEST_F(RecoveryErrorsTest, P9ALogThatCannotBeCutIsNamedAndItsCopyStays) {
   Commit(1, 3);
-  const std::string log = path() + "/900000.log";
+  const std::string log = newer_log();
   fs::copy_file("/bin/cat", log);
   int input[2];
   ASSERT_EQ(::pipe2(input, O_CLOEXEC), 0);

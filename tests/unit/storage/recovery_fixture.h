@@ -106,6 +106,18 @@ class RecoveryTest : public ::testing::Test {
     return logs.at(logs.size() - 1 - newest);
   }
 
+  // The second half of the newest log becomes a log of its own. Tells where the first half is.
+  std::string SplitLog() const {
+    const std::string log = Log();
+    const std::string whole = ReadFile(log);
+    const uint64_t half = *ScanLog(Flipped(whole, whole.size() / 2)).damaged_at;
+    WriteFile(newer_log(), whole.substr(half));
+    WriteFile(log, whole.substr(0, half));
+    return log;
+  }
+
+  std::string newer_log() const { return path() + "/900000.log"; }
+
   testing::TempDir dir_;
   // For speed: its fsync is free.
   std::unique_ptr<rocksdb::Env> env_ =
