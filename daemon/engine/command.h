@@ -182,7 +182,7 @@ struct List {
   std::string key_prefix;
   uint32_t limit = 0;         // 0: limits::kListLimitDefault
   std::string cursor;         // of the page before; empty: the first page
-  bool with_payload = false;  // pages then also end at limits::kListPayloadBytesMax
+  bool with_payload = false;  // pages then also end at limits::kListBytesMax
 };
 
 struct ListQueues {

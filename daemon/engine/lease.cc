@@ -161,7 +161,7 @@ Leased EngineCore::HandOut(const Lease& command) {
   Leased leased;
   cut_short_ = false;
   size_t bytes = 0;
-  while (leased.jobs.size() < command.count && bytes < limits::kListPayloadBytesMax &&
+  while (leased.jobs.size() < command.count && bytes < limits::kLeaseBytesMax &&
          HandOutBest(command, &leased.jobs)) {
     bytes += leased.jobs.back().payload_bytes;
   }

@@ -46,7 +46,7 @@ class ListPage {
   // Takes the row at `place` (nothing when the filter leaves it out) and returns whether to go on
   // with the next.
   bool Add(const ListCursor& place, std::optional<JobView> view) {
-    if (view && (list_.jobs.size() == limit_ || bytes_ > limits::kListPayloadBytesMax)) {
+    if (view && (list_.jobs.size() == limit_ || bytes_ > limits::kListBytesMax)) {
       list_.next_cursor = FormatListCursor(last_);
       return false;
     }

@@ -337,7 +337,7 @@ TEST(StatsTest, NextDueIsThatOfAJobAndNotTheEndOfALeaseOrAPause) {
 TEST(ListTest, APageEndsWithSoManyBytesOfPayloads) {
   EngineHarness harness;
   for (int i = 0; i < 11; ++i) {
-    harness.EnqueueOk(In(Millis(1000), std::string(1'000'000, 'x')));
+    harness.EnqueueOk(In(Millis(1000), std::string(125'000, 'x')));
   }
   const Reply first = harness.Call(List{.with_payload = true});
   EXPECT_EQ(std::get<JobList>(first.body).jobs.size(), 9U);
