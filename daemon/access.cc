@@ -188,33 +188,42 @@ StatusOr<Access> Access::Create(const AccessOptions& options) {
     }
     access.members_.push_back(std::move(members));
   }
-  if (!options.token_file.empty()) {
-    DELAYD_RETURN_IF_ERROR(access.ReadTokens(options.token_file));
-  }
+  access.token_file_ = options.token_file;
+  DELAYD_RETURN_IF_ERROR(access.ReloadTokens());
   return access;
 }
 
+Status Access::ReloadTokens() {
+  if (!token_file_.empty()) {
+    DELAYD_ASSIGN_OR_RETURN(tokens_, ReadTokens(token_file_));
+  }
+  return OkStatus();
+}
+
 // Lines such as "admin 6f1c0b... alice": a role, a token, and who has it. '#' begins a comment.
-Status Access::ReadTokens(const std::string& path) {
+StatusOr<std::vector<Access::Token>> Access::ReadTokens(const std::string& path) {
   DELAYD_ASSIGN_OR_RETURN(const std::string text, ReadSecret(path));
+  std::vector<Token> tokens;
   std::string_view rest = text;
   for (size_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
     const std::string_view line = Trim(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!line.empty() && line[0] != '#') {
-      DELAYD_RETURN_IF_ERROR(ReadTokenLine(line, path + ":" + std::to_string(number)));
+      DELAYD_ASSIGN_OR_RETURN(Token token,
+                              ReadTokenLine(line, path + ":" + std::to_string(number)));
+      tokens.push_back(std::move(token));
     }
   }
-  if (tokens_.empty()) {
+  if (tokens.empty()) {
     return InvalidArgument("the token file " + path +
                            " has no token; write lines such as 'read TOKEN', or set no token file");
   }
-  return OkStatus();
+  return tokens;
 }
 
 // The message must not show what may be a token.
-Status Access::ReadTokenLine(std::string_view line, const std::string& where) {
+StatusOr<Access::Token> Access::ReadTokenLine(std::string_view line, const std::string& where) {
   std::string_view rest = line;
   const std::string_view role_name = TakeWord(&rest);
   const std::optional<Role> role = ParseRole(role_name);
@@ -237,9 +246,8 @@ Status Access::ReadTokenLine(std::string_view line, const std::string& where) {
                            ": the name behind a token has 1 to 64 letters, digits, '.', '_' or "
                            "'-', and nothing follows it");
   }
-  tokens_.push_back({.text = std::string(token),
-                     .caller = {.role = *role, .user = "token:" + std::string(name)}});
-  return OkStatus();
+  return Token{.text = std::string(token),
+               .caller = {.role = *role, .user = "token:" + std::string(name)}};
 }
 
 Role Access::RoleOf(const Peer& peer) const {

@@ -4,7 +4,7 @@
 //          by a token, if tokens are configured. Both lead to a role, and each route needs one.
 // Errors:  a name that the system does not know, a token file that others can read, and a token
 //          that is too short are kInvalidArgument or kPermissionDenied with the cure.
-// Threads: built before the sockets open, then read only.
+// Threads: one, that of the sockets.
 // Cost:    a few comparisons a connection; tokens are compared in a time that does not depend on
 //          where they differ.
 // Source:  unix(7), SO_PEERCRED and SO_PEERGROUPS; docs/decisions/0076-who-may-do-what.md.
@@ -61,6 +61,10 @@ class Access {
   // The owner of this process and root are always kAdmin.
   static StatusOr<Access> Create(const AccessOptions& options);
 
+  // From the same file. Who has a token that is no longer there is nobody from its next request on.
+  // After an error all is as it was.
+  Status ReloadTokens();
+
   // By what the kernel says. Nobody is more than kEnqueue whom it does not know.
   Role RoleOf(const Peer& peer) const;
   static std::string UserOf(const Peer& peer);
@@ -82,10 +86,11 @@ class Access {
     Caller caller;
   };
 
-  Status ReadTokens(const std::string& path);
-  Status ReadTokenLine(std::string_view line, const std::string& where);
+  static StatusOr<std::vector<Token>> ReadTokens(const std::string& path);
+  static StatusOr<Token> ReadTokenLine(std::string_view line, const std::string& where);
 
   std::vector<Members> members_;
+  std::string token_file_;  // empty: none
   std::vector<Token> tokens_;
   Role others_ = Role::kEnqueue;
 };

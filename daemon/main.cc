@@ -231,7 +231,9 @@ std::optional<engine::Configure> Reload(const ReadConfig& read_config, const Con
   }
   log::SetLevel(line.config.log.level);
   log::Info(
-      "the configuration was reloaded: log level and queue settings; all else needs a restart",
+      "the configuration was reloaded: log level and queue settings; certificate and tokens are "
+      "read "
+      "again, all else needs a restart",
       {{"config", line.config_file}, {"queues", line.config.queues.size()}});
   std::string waiting;
   for (const std::string_view key : KeysForRestart(running, line.config)) {
@@ -254,6 +256,19 @@ void ReloadCertificate(const Config& config, TlsDoor* tls) {
     return;
   }
   log::Info("the certificate was reloaded", {{"certificate", config.tls.certificate}});
+}
+
+// The same file may hold other tokens.
+void ReloadTokens(const Config& config, Access* access) {
+  if (config.access.token_file.empty()) {
+    return;
+  }
+  if (const Status status = access->ReloadTokens(); !status.ok()) {
+    log::Error("the tokens were not reloaded; the old ones are valid on",
+               {{"code", status.reason()}, {"detail", status.message()}});
+    return;
+  }
+  log::Info("the tokens were reloaded", {{"token_file", config.access.token_file}});
 }
 
 // Connections and RocksDB's files share one limit, whose soft value is often 1024.
@@ -301,7 +316,7 @@ int Serve(const Config& config,
           BootTime started) {
   const ServiceNotify notify;
   notify.Loading(0);
-  const StatusOr<Access> access = Access::Create(config.access);
+  StatusOr<Access> access = Access::Create(config.access);
   if (!access.ok()) {
     return Refuse("cannot tell who may do what", access.status(), kExitUsage);
   }
@@ -357,6 +372,7 @@ int Serve(const Config& config,
                        std::optional<engine::Configure> settings = Reload(read_config, config);
                        if (settings) {
                          ReloadCertificate(config, &tls);
+                         ReloadTokens(config, &*access);
                        }
                        notify.Reloaded("Serving");
                        return settings;

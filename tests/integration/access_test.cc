@@ -1,4 +1,5 @@
 // Who may do what on the real sockets.
+#include <csignal>
 #include <fstream>
 
 #include <gmock/gmock.h>
@@ -74,6 +75,19 @@ TEST_F(TokenTest, AReadTokenReadsAndChangesNothing) {
 TEST_F(TokenTest, AnAdminTokenMayDoEverything) {
   EXPECT_EQ(Ctl("admin.token", {"enqueue", "x"}).exit_code, 0);
   EXPECT_EQ(Ctl("admin.token", {"clock", "accept"}).out, "trusted\n");
+}
+
+TEST_F(TokenTest, AReloadTakesATokenAway) {
+  EXPECT_EQ(Ctl("read.token", {"stats"}).exit_code, 0);
+  Write("tokens", "admin " + kAdminToken + "\n", 0600);
+  daemon_.Signal(SIGHUP);
+  daemon_.WaitForLog("the tokens were reloaded");
+  EXPECT_EQ(Ctl("read.token", {"stats"}).exit_code, 7);
+  EXPECT_EQ(Ctl("admin.token", {"stats"}).exit_code, 0);
+  Write("tokens", "nonsense\n", 0600);
+  daemon_.Signal(SIGHUP);
+  daemon_.WaitForLog("the tokens were not reloaded");
+  EXPECT_EQ(Ctl("admin.token", {"stats"}).exit_code, 0);
 }
 
 TEST_F(TokenTest, NoTokenIsEverInTheLogOrAnAnswer) {

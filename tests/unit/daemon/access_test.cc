@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -111,6 +113,20 @@ TEST_F(TokenFileTest, ATokenHasAUserByItsNameOrItsRole) {
   EXPECT_EQ(Access::UserOf({}), "tcp");
   EXPECT_THAT(ErrorOf("enqueue " + kToken + " a/b\n"), HasSubstr("the name behind a token"));
   EXPECT_THAT(ErrorOf("enqueue " + kToken + " a b\n"), HasSubstr("the name behind a token"));
+}
+
+TEST_F(TokenFileTest, AReloadTakesTheTokensOfTheFileOrNone) {
+  Access access = Make({.token_file = Write("read " + kToken + "\n")});
+  Write("enqueue " + kToken + "y\n");
+  ASSERT_TRUE(access.ReloadTokens().ok());
+  EXPECT_FALSE(access.CallerOfToken(kToken).has_value());
+  EXPECT_EQ(access.CallerOfToken(kToken + "y")->role, Role::kEnqueue);
+  for (const std::string& broken : std::vector<std::string>{"", "enqueue short\n", "admin " + kToken + "\nwrong\n"}) {
+    Write(broken);
+    EXPECT_FALSE(access.ReloadTokens().ok());
+    EXPECT_EQ(access.CallerOfToken(kToken + "y")->role, Role::kEnqueue);
+    EXPECT_FALSE(access.CallerOfToken(kToken).has_value());
+  }
 }
 
 TEST_F(TokenFileTest, AFileThatEverybodyCanReadIsRefused) {
