@@ -232,8 +232,7 @@ std::optional<engine::Configure> Reload(const ReadConfig& read_config, const Con
   log::SetLevel(line.config.log.level);
   log::Info(
       "the configuration was reloaded: log level and queue settings; certificate and tokens are "
-      "read "
-      "again, all else needs a restart",
+      "read again, all else needs a restart",
       {{"config", line.config_file}, {"queues", line.config.queues.size()}});
   std::string waiting;
   for (const std::string_view key : KeysForRestart(running, line.config)) {

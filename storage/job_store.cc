@@ -2,6 +2,10 @@
 
 namespace delayd::storage {
 
+Status StoreClosed() {
+  return FailedPrecondition("the store is closed", "store_closed");
+}
+
 StatusOr<std::vector<uint64_t>> JobReader::EstimateRows(Table table,
                                                         std::span<const KeyRange> ranges) const {
   std::vector<uint64_t> rows;

@@ -66,6 +66,9 @@ class JobReader {
                                                        std::span<const KeyRange> ranges) const;
 };
 
+// What every access to a store answers after its Close.
+Status StoreClosed();
+
 class JobStore : public JobReader {
  public:
   // Called at most once by a Commit, on its thread, as soon as the batch is on stable storage. A

@@ -6,7 +6,7 @@ namespace delayd::storage {
 
 Status MemoryJobStore::Get(Table table, std::string_view key, std::string* value) const {
   if (closed_) {
-    return FailedPrecondition("the store is closed", "store_closed");
+    return StoreClosed();
   }
   const auto& rows = tables_[static_cast<size_t>(table)];
   const auto row = rows.find(key);
@@ -23,7 +23,7 @@ Status MemoryJobStore::Scan(Table table,
                             const Visitor& visit) const {
   DELAYD_CHECK(!from.empty() || !NeedsScanStart(table));
   if (closed_) {
-    return FailedPrecondition("the store is closed", "store_closed");
+    return StoreClosed();
   }
   const auto& rows = tables_[static_cast<size_t>(table)];
   for (auto row = rows.lower_bound(from); row != rows.end(); ++row) {
@@ -39,7 +39,7 @@ Status MemoryJobStore::Scan(Table table,
 
 Status MemoryJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   if (closed_) {
-    return FailedPrecondition("the store is closed", "store_closed");
+    return StoreClosed();
   }
   if (failure_ == Failure::kFailed) {
     return Unavailable("an earlier commit failed; restart to read what is true", "store_stopped");

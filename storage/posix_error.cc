@@ -21,11 +21,10 @@ Status PosixError(std::string_view what, const std::string& path) {
     case ENOENT:
       return NotFound(message);
     case EIO:
-      return Unavailable(message + "; look at the kernel's log (dmesg) and the disk's health",
-                         "storage_io");
+      return Unavailable(message + std::string(kDiskCure), "storage_io");
     case EMFILE:
     case ENFILE:
-      return Unavailable(message + "; raise the limit of open files", "storage_io");
+      return Unavailable(message + std::string(kOpenFilesCure), "storage_io");
     default:
       return Unavailable(message, "storage_io");
   }

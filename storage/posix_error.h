@@ -8,6 +8,11 @@
 
 namespace delayd::storage {
 
+// What to do about some errors of the system, behind what they say.
+inline constexpr std::string_view kDiskCure =
+    "; look at the kernel's log (dmesg) and the disk's health";
+inline constexpr std::string_view kOpenFilesCure = "; raise the limit of open files";
+
 // Reads errno: call it before anything else can change it.
 Status PosixError(std::string_view what, const std::string& path);
 

@@ -154,7 +154,7 @@ Status CutAtFirstHole(const std::string& directory) {
 Status RocksJobStore::BackUpTo(const std::string& path) {
   const std::string directory = WithoutTrailingSlashes(path);
   if (db_ == nullptr) {
-    return FailedPrecondition("the store is closed", "store_closed");
+    return StoreClosed();
   }
   std::error_code error;
   if (fs::exists(directory, error)) {

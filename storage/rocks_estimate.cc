@@ -74,7 +74,7 @@ StatusOr<std::vector<uint64_t>> RocksJobStore::EstimateRows(
     Table table, std::span<const KeyRange> ranges) const {
   DELAYD_CHECK(table == Table::kTimers || table == Table::kByQueue);
   if (db_ == nullptr) {
-    return FailedPrecondition("the store is closed", "store_closed");
+    return StoreClosed();
   }
   rocksdb::ColumnFamilyHandle* family = families_[static_cast<size_t>(table)];
   std::vector<uint64_t> rows;

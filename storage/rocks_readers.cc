@@ -131,7 +131,7 @@ Status RocksReader::Scan(Table table,
 
 StatusOr<std::unique_ptr<JobReader>> RocksJobStore::Snapshot() const {
   if (db_ == nullptr) {
-    return FailedPrecondition("the store is closed", "store_closed");
+    return StoreClosed();
   }
   return std::unique_ptr<JobReader>(std::make_unique<SnapshotReader>(db_.get(), &families_));
 }

@@ -3,6 +3,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "storage/posix_error.h"
+
 namespace delayd::storage {
 
 Status FromRocks(const rocksdb::Status& status, std::string_view what) {
@@ -24,9 +26,7 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
     if (says("Permission denied")) {
       return PermissionDenied(message);
     }
-    const std::string_view cure = says("Too many open files")
-                                      ? "; raise the limit of open files"
-                                      : "; look at the kernel's log (dmesg) and the disk's health";
+    const std::string_view cure = says("Too many open files") ? kOpenFilesCure : kDiskCure;
     return Unavailable(message + std::string(cure), "storage_io");
   }
   return Internal(message);

@@ -1,6 +1,6 @@
 #include "storage/row_marks.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "base/coding.h"
 

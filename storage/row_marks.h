@@ -8,9 +8,8 @@
 //          of an earlier version, counts as one with marks at its ends only.
 // Errors:  a property that cannot be read is none.
 // Threads: any.
-// Cost:    a file's marks are a fifth of a byte of memory for each of its entries; Before is a
-// binary search. Source:  RocksDB's TablePropertiesCollector; the property's form:
-// docs/storage-format.md.
+// Cost:    a fifth of a byte of memory for each entry of a file; Before is a binary search.
+// Source:  RocksDB's TablePropertiesCollector; docs/storage-format.md has the property's form.
 #pragma once
 
 #include <cstddef>
