@@ -7,6 +7,7 @@
 #include "sample_records.h"
 #include "storage/keys.h"
 #include "storage/record.h"
+#include "storage/seal.h"
 
 namespace delayd::storage {
 namespace {
@@ -155,6 +156,54 @@ TEST(RecordGoldenTest, Meta) {
                                    .boot_id = 0x0123456789abcdef,
                                    .boot = BootFromMillis(98'765'432)})),
             "0180a0abfef9620123456789abcdeff0a9985e179dc721");
+}
+
+// The newest version of a record that `decode` knows: the others are well sealed, and refused.
+template <typename Decode>
+int NewestVersion(Table table, std::string_view key, const std::string& sealed, Decode decode) {
+  int newest = 0;
+  for (int version = 1; version < 256; ++version) {
+    std::string value = sealed.substr(0, sealed.size() - sizeof(uint32_t));
+    value[0] = static_cast<char>(version);
+    Seal(table, key, 0, &value);
+    const auto decoded = decode(key, value);
+    if (decoded.ok() || decoded.status().message().find("newer delayd") == std::string::npos) {
+      newest = version;
+    }
+  }
+  return newest;
+}
+
+// A program that knows fewer of them serves the other jobs and names those it cannot read, which is
+// no way to find out that an upgrade was taken back. So once a release has these, whoever adds a
+// version adds a schema too: then the older program refuses the store before it touches it.
+TEST(RecordGoldenTest, TheVersionsOfSchema1) {
+  ASSERT_EQ(kSchemaVersion, 1U);
+  const std::string index = IndexKey(JobId{kSampleId});
+  const std::string client = ClientKey(QueueId{3}, "order:1001");
+  const std::string done = DoneKey(WallFromMillis(1'700'000'000'000), JobId{kSampleId});
+  const std::string counts = QueueCountsKey(QueueId{3});
+  const auto timer = [](std::string_view key, std::string_view value) {
+    return DecodeJobRecord(Table::kTimers, key, value);
+  };
+  EXPECT_EQ(
+      NewestVersion(
+          Table::kTimers, kTimer, EncodeJobRecord(Table::kTimers, kTimer, PlainRecord()), timer),
+      5);
+  EXPECT_EQ(NewestVersion(Table::kBig, index, EncodeBigPayload(index, "x"), DecodeBigPayload), 1);
+  EXPECT_EQ(NewestVersion(Table::kIndex, index, EncodeIndexRecord(index, {}), DecodeIndexRecord),
+            2);
+  EXPECT_EQ(NewestVersion(Table::kKeys, client, EncodeKeyRecord(client, {}), DecodeKeyRecord), 1);
+  EXPECT_EQ(NewestVersion(Table::kDone, done, EncodeDoneRecord(done, {}), DecodeDoneRecord), 2);
+  EXPECT_EQ(
+      NewestVersion(Table::kQueues, "orders", EncodeQueueRecord("orders", {}), DecodeQueueRecord),
+      2);
+  EXPECT_EQ(NewestVersion(Table::kMeta, counts, EncodeQueueCounts(counts, {}), DecodeQueueCounts),
+            1);
+  EXPECT_EQ(NewestVersion(Table::kMeta, kEpochKey, EncodeNumber(kEpochKey, 7), DecodeNumber), 1);
+  EXPECT_EQ(
+      NewestVersion(Table::kMeta, kClockKey, EncodeClockRecord(kClockKey, {}), DecodeClockRecord),
+      1);
 }
 
 }  // namespace
