@@ -21,6 +21,7 @@
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
 #include "daemon/http/http_session.h"
+#include "daemon/last_words.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/monitor.h"
@@ -287,6 +288,19 @@ void RaiseFileLimit(const Config& config) {
   }
 }
 
+// With fewer the store, or what the server waits with, cannot even be opened.
+constexpr rlim_t kFilesMin = 64;
+
+Status CheckFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kFilesMin) {
+    return OkStatus();
+  }
+  return ResourceExhausted("the limit of open files is " + std::to_string(limit.rlim_cur) +
+                           ", and the daemon needs " + std::to_string(kFilesMin) +
+                           " at least; raise it (ulimit -n, LimitNOFILE=)");
+}
+
 // Under a low limit connections leave RocksDB its part: a file that it has no descriptor for ends
 // the daemon.
 uint32_t ConnectionsThatFit(const Config& config) {
@@ -425,6 +439,9 @@ int RunDaemon(const Config& config, const ReadConfig& read_config) {
   // A file above the limit on sizes (LimitFSIZE=) is an error of its write, told as such.
   std::signal(SIGXFSZ, SIG_IGN);
   RaiseFileLimit(config);
+  if (const Status status = CheckFileLimit(); !status.ok()) {
+    return Refuse("cannot start", status, kExitFailed);
+  }
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
   storage::RecoveryReport recovery;
@@ -512,5 +529,6 @@ int Main(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   delayd::ReserveStandardFds();
+  delayd::InstallLastWords();
   return delayd::Main(argc, argv);
 }
