@@ -131,7 +131,7 @@ class HttpApi {
       auto session = std::make_unique<http::HttpSession>(options, router_);
       return with_tls ? tls_->Wrap(std::move(session)) : std::move(session);
     };
-    server->Listen(std::move(listener), make, with_tls ? "" : no_room_);
+    server->Listen(std::move(listener), make, with_tls ? std::string(TlsDoor::NoRoom()) : no_room_);
   }
 
  private:

@@ -183,6 +183,9 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   page->Counter("delayd_slow_commits_total",
                 "Commits that took longer than log.slow_commit.",
                 server.slow_commits);
+  page->Counter("delayd_late_wakes_total",
+                "Times the daemon woke 5 s or more too late: stopped, suspended or starved.",
+                server.late_wakes);
   page->Gauge("delayd_connections", "Connections that are open.", server.connections);
   page->Gauge("delayd_connections_max", "What limits.connections allows.", figures.connections_max);
   page->Counter("delayd_connections_accepted_total", "Connections that came.", server.accepted);

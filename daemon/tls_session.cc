@@ -1,5 +1,6 @@
 #include "daemon/tls_session.h"
 
+#include <array>
 #include <utility>
 
 namespace delayd {
@@ -19,6 +20,12 @@ Status TlsDoor::Load() {
 std::unique_ptr<Session> TlsDoor::Wrap(std::unique_ptr<Session> inner) {
   DELAYD_CHECK(context_ != nullptr);
   return std::make_unique<TlsSession>(context_, std::move(inner), &figures_);
+}
+
+// A record of an alert: fatal, internal_error (RFC 8446, 6.2).
+std::string_view TlsDoor::NoRoom() {
+  static constexpr std::array<char, 7> kAlert = {0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x50};
+  return {kAlert.data(), kAlert.size()};
 }
 
 void TlsSession::Receive(std::string_view bytes) {

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "daemon/session.h"
 #include "protocol/tls.h"
@@ -33,6 +34,9 @@ class TlsDoor {
   // shown before.
   Status Load();
   std::unique_ptr<Session> Wrap(std::unique_ptr<Session> inner);
+
+  // What a client gets that there is no room for: more can be said only behind a handshake.
+  static std::string_view NoRoom();
 
   const TlsFigures& figures() const { return figures_; }
 
