@@ -18,6 +18,8 @@
 #include "daemon/access.h"
 #include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
+#include "daemon/config_values.h"
+#include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
 #include "daemon/http/http_session.h"
@@ -422,6 +424,20 @@ int Serve(const Config& config,
   return status.ok() ? kExitOk : kExitCommitFailed;  // Run has logged why
 }
 
+// RocksDB's files of a start. With less it fails in the midst of them, and leaves some each time.
+constexpr uint64_t kStartBytesMin = uint64_t{1} << 20;
+
+Status CheckRoomToStart(const std::string& data_dir) {
+  const StatusOr<uint64_t> free = FreeBytes(data_dir);
+  if (!free.ok() || *free >= kStartBytesMin) {
+    return OkStatus();  // what cannot be asked is named when it is opened
+  }
+  return ResourceExhausted("the disk of " + data_dir + " is full, " + FormatSize(*free) +
+                               " are left and a start needs " + FormatSize(kStartBytesMin) +
+                               "; free some space",
+                           "disk_full");
+}
+
 storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
   storage::RocksJobStoreOptions options{.path = config.data_dir};
 #ifdef DELAYD_CRASH_POINTS
@@ -441,6 +457,9 @@ int RunDaemon(const Config& config, const ReadConfig& read_config) {
   RaiseFileLimit(config);
   if (const Status status = CheckFileLimit(); !status.ok()) {
     return Refuse("cannot start", status, kExitFailed);
+  }
+  if (const Status status = CheckRoomToStart(config.data_dir); !status.ok()) {
+    return Refuse("cannot open the data directory", status, kExitDataDir);
   }
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
