@@ -247,6 +247,12 @@ std::optional<engine::Configure> Reload(const ReadConfig& read_config, const Con
   return engine::Configure{.defaults = line.config.defaults, .queues = line.config.queues};
 }
 
+void WarnOfEnd(const TlsDoor& tls) {
+  if (const Status status = tls.CheckEnd(SystemClock().Sample().wall); !status.ok()) {
+    log::Warn("the certificate has expired", {{"detail", status.message()}});
+  }
+}
+
 // The same files may hold a renewed certificate.
 void ReloadCertificate(const Config& config, TlsDoor* tls) {
   if (!config.tls.on()) {
@@ -258,6 +264,7 @@ void ReloadCertificate(const Config& config, TlsDoor* tls) {
     return;
   }
   log::Info("the certificate was reloaded", {{"certificate", config.tls.certificate}});
+  WarnOfEnd(*tls);
 }
 
 // The same file may hold other tokens.
@@ -339,6 +346,7 @@ int Serve(const Config& config,
   if (const Status status = config.tls.on() ? tls.Load() : OkStatus(); !status.ok()) {
     return Refuse("cannot use TLS", status, kExitUsage);
   }
+  WarnOfEnd(tls);
   const StatusOr<std::optional<engine::ClockSeen>> seen = ReadClockSeen(*store);
   if (!seen.ok()) {
     return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
@@ -491,7 +499,15 @@ int RunDaemon(const Config& config, const ReadConfig& read_config) {
 // What the files that the configuration names hold is part of it.
 Status CheckNamedFiles(const Config& config) {
   DELAYD_RETURN_IF_ERROR(Access::Create(config.access).status());
-  return config.tls.on() ? TlsDoor(config.tls.certificate, config.tls.key).Load() : OkStatus();
+  if (!config.tls.on()) {
+    return OkStatus();
+  }
+  TlsDoor tls(config.tls.certificate, config.tls.key);
+  DELAYD_RETURN_IF_ERROR(tls.Load());
+  if (const Status status = tls.CheckEnd(SystemClock().Sample().wall); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.message().c_str());  // a start does not mind
+  }
+  return OkStatus();
 }
 
 int CheckConfig(const CommandLine& line) {

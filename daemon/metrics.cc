@@ -204,6 +204,11 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   page->Counter("delayd_tls_failures_total",
                 "TLS handshakes and connections that failed.",
                 figures.tls.failed);
+  if (figures.tls.certificate_end) {
+    page->Gauge("delayd_tls_certificate_expiry_timestamp_seconds",
+                "When the certificate that is shown ends, since the Unix epoch.",
+                static_cast<double>(ToMillis(*figures.tls.certificate_end)) * kMillisecond);
+  }
 }
 
 // "v1/queues/*/lease" -> "/v1/queues/*/lease"

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "protocol/timestamp.h"
+
 namespace delayd {
 
 namespace {
@@ -14,7 +16,18 @@ constexpr size_t kEncipheredBytes = size_t{64} * 1024;
 
 Status TlsDoor::Load() {
   DELAYD_ASSIGN_OR_RETURN(context_, protocol::TlsContext::ForServer(certificate_file_, key_file_));
+  figures_.certificate_end = context_->certificate_end();
   return OkStatus();
+}
+
+Status TlsDoor::CheckEnd(WallTime now) const {
+  if (!figures_.certificate_end || now < *figures_.certificate_end) {
+    return OkStatus();
+  }
+  return FailedPrecondition("the certificate " + certificate_file_ + " has ended at " +
+                                protocol::FormatTimestamp(*figures_.certificate_end) +
+                                ", so clients refuse it; renew it, then: systemctl reload delayd",
+                            "certificate_expired");
 }
 
 std::unique_ptr<Session> TlsDoor::Wrap(std::unique_ptr<Session> inner) {

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,7 +21,8 @@ namespace delayd {
 
 struct TlsFigures {
   uint64_t handshakes = 0;
-  uint64_t failed = 0;  // handshakes, and channels that broke later
+  uint64_t failed = 0;                      // handshakes, and channels that broke later
+  std::optional<WallTime> certificate_end;  // none: no TLS
 };
 
 // The certificate that is shown, which may be renewed while the daemon runs.
@@ -33,6 +35,8 @@ class TlsDoor {
   // New connections are shown what the files hold now; when they cannot be used, what they were
   // shown before.
   Status Load();
+  // OK, or that the certificate which is shown has ended, with what to do.
+  Status CheckEnd(WallTime now) const;
   std::unique_ptr<Session> Wrap(std::unique_ptr<Session> inner);
 
   // What a client gets that there is no room for: more can be said only behind a handshake.

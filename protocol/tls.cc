@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <system_error>
 
 #include "base/check.h"
@@ -78,6 +80,14 @@ StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_f
                            certificate_file);
   }
   return context;
+}
+
+WallTime TlsContext::certificate_end() const {
+  const X509* certificate = SSL_CTX_get0_certificate(context_.get());
+  DELAYD_CHECK(certificate != nullptr);
+  std::tm end{};
+  DELAYD_CHECK(ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) == 1);
+  return WallTime(std::chrono::seconds(::timegm(&end)));
 }
 
 StatusOr<TlsContext::Ptr> TlsContext::ForClient(const std::string& ca_file) {

@@ -173,6 +173,26 @@ TEST_F(TlsDaemonTest, AReloadShowsTheRenewedCertificateAndABrokenOneChangesNothi
   EXPECT_EQ(Ctl(Address("localhost"), trusted, {"ping"}).exit_code, 0);
 }
 
+TEST(TlsStartTest, ACertificateThatHasExpiredIsToldAndServesOn) {
+  Daemon daemon;
+  const CertificateFiles files =
+      MakeCertificate(daemon.Path(""), "server", "DNS:localhost", /*valid=*/false);
+  const std::string config = daemon.Path("config.yaml");
+  std::ofstream(config) << "tls: { certificate: " << files.certificate << ", key: " << files.key
+                        << " }\n";
+  const ProcessResult check = daemon.Ctl({"config", "check", config});
+  EXPECT_EQ(check.exit_code, 0);
+  EXPECT_THAT(check.err, HasSubstr("has ended at"));
+  ASSERT_TRUE(daemon.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
+  daemon.WaitForLog("the certificate has expired");
+  for (const char* verb : {"status", "doctor"}) {
+    EXPECT_THAT(daemon.Ctl({verb}).out, HasSubstr("certificate_expired")) << verb;
+  }
+  EXPECT_THAT(daemon.CtlOk({"top", "--once", "--interval", "100ms"}),
+              HasSubstr("certificate_expired"));
+  EXPECT_EQ(daemon.Ctl({"ping"}).exit_code, 0);
+}
+
 TEST(TlsStartTest, AKeyThatEverybodyCanReadIsNotUsed) {
   Daemon daemon;
   const CertificateFiles files = MakeCertificate(daemon.Path(""), "server");
