@@ -187,7 +187,8 @@ void AddServer(const ServiceFigures& figures, Page* page) {
                 "Times the daemon woke 5 s or more too late: stopped, suspended or starved.",
                 server.late_wakes);
   page->Gauge("delayd_connections", "Connections that are open.", server.connections);
-  page->Gauge("delayd_connections_max", "What limits.connections allows.", figures.connections_max);
+  page->Gauge(
+      "delayd_connections_max", "Connections that may be open at once.", figures.connections_max);
   page->Counter("delayd_connections_accepted_total", "Connections that came.", server.accepted);
   page->Counter("delayd_connections_refused_total",
                 "Connections refused because limits.connections was reached.",
