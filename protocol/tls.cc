@@ -12,6 +12,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/sslerr.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
@@ -221,7 +222,9 @@ void TlsChannel::Drain() {
 
 Status TlsChannel::Failure() {
   const long verdict = SSL_get_verify_result(ssl_.get());
-  const std::string cause = ErrorText();
+  const bool ended_by_peer = ERR_GET_REASON(ERR_peek_error()) == SSL_R_TLSV1_ALERT_INTERNAL_ERROR;
+  const std::string cause =
+      ErrorText() + (ended_by_peer ? ", as from a daemon with too many connections" : "");
   Drain();  // an alert tells the peer why
   if (verdict != X509_V_OK) {
     return Unavailable(

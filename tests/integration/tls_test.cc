@@ -145,6 +145,26 @@ TEST_F(TlsDaemonTest, TokensAreNeededAllTheSame) {
   EXPECT_EQ(refused.exit_code, 7) << refused.err;
 }
 
+TEST_F(TlsDaemonTest, WhoComesAboveTheLimitIsToldByAnAlert) {
+  EXPECT_EQ(daemon_.Stop().exit_code, 0);
+  std::ofstream(daemon_.Path("config.yaml"), std::ios::app) << "limits: { connections: 8 }\n";
+  ASSERT_TRUE(daemon_.Start({"--config",
+                             daemon_.Path("config.yaml"),
+                             "--api-listen",
+                             "127.0.0.1:" + std::to_string(port_)}));
+  const std::vector<UniqueFd> crowd = [this] {
+    std::vector<UniqueFd> all;
+    for (int i = 0; i < 7; ++i) {
+      all.push_back(Connect());
+    }
+    return all;
+  }();
+  const ProcessResult refused = Ctl(Address("localhost"), files_.certificate, {"ping"});
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("too many connections"));
+  daemon_.WaitForLog("connections are refused");
+}
+
 TEST_F(TlsDaemonTest, SlowHandshakesAreEnded) {
   const UniqueFd silent = Connect();
   const UniqueFd slow = Connect();
