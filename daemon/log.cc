@@ -179,6 +179,10 @@ void Start(const Options& options) {
   state.logger->set_pattern(pattern, spdlog::pattern_time_type::utc);
 }
 
+bool Started() {
+  return Global().logger != nullptr;
+}
+
 std::array<uint64_t, 4> Counts() {
   std::array<uint64_t, 4> counts{};
   for (size_t level = 0; level < counts.size(); ++level) {

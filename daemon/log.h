@@ -49,6 +49,8 @@ struct Field {
 };
 
 void Start(const Options& options);
+// Before that nothing is written.
+bool Started();
 void SetLevel(Level level);
 
 // Events since the start by level, also those below options.level.

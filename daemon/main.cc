@@ -18,9 +18,12 @@
 #include "daemon/access.h"
 #include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
+#include "daemon/config_values.h"
+#include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
 #include "daemon/http/http_session.h"
+#include "daemon/last_words.h"
 #include "daemon/listener.h"
 #include "daemon/log.h"
 #include "daemon/monitor.h"
@@ -130,7 +133,7 @@ class HttpApi {
       auto session = std::make_unique<http::HttpSession>(options, router_);
       return with_tls ? tls_->Wrap(std::move(session)) : std::move(session);
     };
-    server->Listen(std::move(listener), make, with_tls ? "" : no_room_);
+    server->Listen(std::move(listener), make, with_tls ? std::string(TlsDoor::NoRoom()) : no_room_);
   }
 
  private:
@@ -244,6 +247,12 @@ std::optional<engine::Configure> Reload(const ReadConfig& read_config, const Con
   return engine::Configure{.defaults = line.config.defaults, .queues = line.config.queues};
 }
 
+void WarnOfEnd(const TlsDoor& tls) {
+  if (const Status status = tls.CheckEnd(SystemClock().Sample().wall); !status.ok()) {
+    log::Warn("the certificate has expired", {{"detail", status.message()}});
+  }
+}
+
 // The same files may hold a renewed certificate.
 void ReloadCertificate(const Config& config, TlsDoor* tls) {
   if (!config.tls.on()) {
@@ -255,6 +264,7 @@ void ReloadCertificate(const Config& config, TlsDoor* tls) {
     return;
   }
   log::Info("the certificate was reloaded", {{"certificate", config.tls.certificate}});
+  WarnOfEnd(*tls);
 }
 
 // The same file may hold other tokens.
@@ -285,6 +295,19 @@ void RaiseFileLimit(const Config& config) {
     limit.rlim_cur = std::min(wanted, limit.rlim_max);
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
+}
+
+// With fewer the store, or what the server waits with, cannot even be opened.
+constexpr rlim_t kFilesMin = 64;
+
+Status CheckFileLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kFilesMin) {
+    return OkStatus();
+  }
+  return ResourceExhausted("the limit of open files is " + std::to_string(limit.rlim_cur) +
+                           ", and the daemon needs " + std::to_string(kFilesMin) +
+                           " at least; raise it (ulimit -n, LimitNOFILE=)");
 }
 
 // Under a low limit connections leave RocksDB its part: a file that it has no descriptor for ends
@@ -323,6 +346,7 @@ int Serve(const Config& config,
   if (const Status status = config.tls.on() ? tls.Load() : OkStatus(); !status.ok()) {
     return Refuse("cannot use TLS", status, kExitUsage);
   }
+  WarnOfEnd(tls);
   const StatusOr<std::optional<engine::ClockSeen>> seen = ReadClockSeen(*store);
   if (!seen.ok()) {
     return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
@@ -408,6 +432,20 @@ int Serve(const Config& config,
   return status.ok() ? kExitOk : kExitCommitFailed;  // Run has logged why
 }
 
+// RocksDB's files of a start. With less it fails in the midst of them, and leaves some each time.
+constexpr uint64_t kStartBytesMin = uint64_t{1} << 20;
+
+Status CheckRoomToStart(const std::string& data_dir) {
+  const StatusOr<uint64_t> free = FreeBytes(data_dir);
+  if (!free.ok() || *free >= kStartBytesMin) {
+    return OkStatus();  // what cannot be asked is named when it is opened
+  }
+  return ResourceExhausted("the disk of " + data_dir + " is full, " + FormatSize(*free) +
+                               " are left and a start needs " + FormatSize(kStartBytesMin) +
+                               "; free some space",
+                           "disk_full");
+}
+
 storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
   storage::RocksJobStoreOptions options{.path = config.data_dir};
 #ifdef DELAYD_CRASH_POINTS
@@ -425,6 +463,12 @@ int RunDaemon(const Config& config, const ReadConfig& read_config) {
   // A file above the limit on sizes (LimitFSIZE=) is an error of its write, told as such.
   std::signal(SIGXFSZ, SIG_IGN);
   RaiseFileLimit(config);
+  if (const Status status = CheckFileLimit(); !status.ok()) {
+    return Refuse("cannot start", status, kExitFailed);
+  }
+  if (const Status status = CheckRoomToStart(config.data_dir); !status.ok()) {
+    return Refuse("cannot open the data directory", status, kExitDataDir);
+  }
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
   storage::RecoveryReport recovery;
@@ -455,7 +499,15 @@ int RunDaemon(const Config& config, const ReadConfig& read_config) {
 // What the files that the configuration names hold is part of it.
 Status CheckNamedFiles(const Config& config) {
   DELAYD_RETURN_IF_ERROR(Access::Create(config.access).status());
-  return config.tls.on() ? TlsDoor(config.tls.certificate, config.tls.key).Load() : OkStatus();
+  if (!config.tls.on()) {
+    return OkStatus();
+  }
+  TlsDoor tls(config.tls.certificate, config.tls.key);
+  DELAYD_RETURN_IF_ERROR(tls.Load());
+  if (const Status status = tls.CheckEnd(SystemClock().Sample().wall); !status.ok()) {
+    std::fprintf(stderr, "%s\n", status.message().c_str());  // a start does not mind
+  }
+  return OkStatus();
 }
 
 int CheckConfig(const CommandLine& line) {
@@ -512,5 +564,6 @@ int Main(int argc, const char* const* argv) {
 
 int main(int argc, char** argv) {
   delayd::ReserveStandardFds();
+  delayd::InstallLastWords();
   return delayd::Main(argc, argv);
 }

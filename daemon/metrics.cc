@@ -183,8 +183,12 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   page->Counter("delayd_slow_commits_total",
                 "Commits that took longer than log.slow_commit.",
                 server.slow_commits);
+  page->Counter("delayd_late_wakes_total",
+                "Times the daemon woke 5 s or more too late: stopped, suspended or starved.",
+                server.late_wakes);
   page->Gauge("delayd_connections", "Connections that are open.", server.connections);
-  page->Gauge("delayd_connections_max", "What limits.connections allows.", figures.connections_max);
+  page->Gauge(
+      "delayd_connections_max", "Connections that may be open at once.", figures.connections_max);
   page->Counter("delayd_connections_accepted_total", "Connections that came.", server.accepted);
   page->Counter("delayd_connections_refused_total",
                 "Connections refused because limits.connections was reached.",
@@ -201,6 +205,11 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   page->Counter("delayd_tls_failures_total",
                 "TLS handshakes and connections that failed.",
                 figures.tls.failed);
+  if (figures.tls.certificate_end) {
+    page->Gauge("delayd_tls_certificate_expiry_timestamp_seconds",
+                "When the certificate that is shown ends, since the Unix epoch.",
+                static_cast<double>(ToMillis(*figures.tls.certificate_end)) * kMillisecond);
+  }
 }
 
 // "v1/queues/*/lease" -> "/v1/queues/*/lease"

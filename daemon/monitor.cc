@@ -36,6 +36,9 @@ std::vector<Monitor::Finding> Monitor::Findings(const Now& now) const {
     // Everything else works: taking the daemon out of service would only make more of it late.
     findings.push_back({.code = "clock_suspect", .detail = clock_->Explain()});
   }
+  if (const Status end = tls_ != nullptr ? tls_->CheckEnd(now.wall) : OkStatus(); !end.ok()) {
+    findings.push_back({.code = "certificate_expired", .detail = end.message()});
+  }
   if (server.stopping) {
     findings.push_back(
         {.code = "stopping", .detail = "the daemon is being stopped", .ready = false});

@@ -29,6 +29,8 @@ constexpr size_t kOutstandingMax = 2;  // of one of them: an ack, and the next l
 constexpr std::chrono::milliseconds kFastCommit{2};
 // A job that a worker waits for and that falls due so soon is not kept waiting for the disk.
 constexpr Millis kSoon{2};
+// Waking later than this was no busy machine: the process was stopped, or the machine slept.
+constexpr Millis kLateWake{5000};
 
 constexpr std::array<uint64_t, 16> kCommitBoundsUs = {100,
                                                       250,
@@ -172,6 +174,7 @@ Status Server::Loop::TimedTurn() {
   slowest_ = {};
   Status status = Turn();
   const auto took = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - begin);
+  last_turn_ = took;
   if (took > options_.slow_turn) {
     ++figures_.slow_turns;
     log::Warn("slow turn",
@@ -192,6 +195,7 @@ Status Server::Loop::Turn() {
   }
   // After the reads: a delay must not count from a moment before its request had arrived.
   Now now = clock_->Sample();
+  NoteLateWake(now);
   TendClock(&now);
   GiveBackSome(now);  // before whoever saw that their worker has gone asks for them
   ServeTouched(&now);
@@ -218,8 +222,22 @@ Status Server::Loop::Turn() {
     options_.heartbeat();
     heartbeat_due_ = now.boot + *options_.heartbeat_interval;
   }
-  wake_.SetDeadline(NextWake(now));
+  wake_asked_ = NextWake(now);
+  wake_.SetDeadline(wake_asked_);
   return OkStatus();
+}
+
+// A stop by signal, a suspend or a paused machine leaves no other trace than late jobs. What the
+// last turn itself took is told as a slow turn.
+void Server::Loop::NoteLateWake(const Now& now) {
+  if (!wake_asked_) {
+    return;
+  }
+  if (const Millis late = now.boot - *wake_asked_ - last_turn_; late >= kLateWake) {
+    ++figures_.late_wakes;
+    log::Warn("the daemon was not run for a while; what fell due meanwhile is late",
+              {{"ms", late.count()}});
+  }
 }
 
 // A clock that is suspect may be found right, and then the engine must know it as such.

@@ -50,6 +50,7 @@ struct ServerFigures {
   uint64_t turns = 0;
   uint64_t slow_turns = 0;
   uint64_t slow_commits = 0;
+  uint64_t late_wakes = 0;  // turns that began kLateWake or more behind the time that was asked for
   bool stopping = false;
 };
 

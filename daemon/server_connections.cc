@@ -21,6 +21,8 @@ namespace delayd {
 namespace {
 
 constexpr int kReturnsPerTurn = 1000;
+// Clients that are refused try again, and each would be a line.
+constexpr Millis kRefusalsTold{60'000};
 
 }  // namespace
 
@@ -68,7 +70,7 @@ void Server::Loop::AcceptFrom(Door* door) {
     // Some are kept for this machine: a network must not be able to lock its operator out.
     const size_t kept = door->listener.is_tcp() ? options_.connections_max / 8 : 0;
     if (connections_.size() + kept >= options_.connections_max) {
-      ++figures_.refused;
+      NoteRefused(*door);
       // One try: so little fits any socket's buffer.
       [[maybe_unused]] const ssize_t sent = ::send(
           client.get(), door->no_room.data(), door->no_room.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -88,6 +90,20 @@ void Server::Loop::AcceptFrom(Door* door) {
     Touch(connection);
   }
   door->accepted = true;
+}
+
+void Server::Loop::NoteRefused(const Door& door) {
+  ++figures_.refused;
+  const BootTime now = clock_->Sample().boot;
+  if (refusal_told_ && now - *refusal_told_ < kRefusalsTold) {
+    return;
+  }
+  refusal_told_ = now;
+  log::Warn("connections are refused; close some, or raise limits.connections",
+            {{"listen", door.listener.name()},
+             {"connections", connections_.size()},
+             {"connections_max", options_.connections_max},
+             {"refused_so_far", figures_.refused}});
 }
 
 // As sockets that were read are: clients that come faster than they are refused would keep a turn

@@ -77,6 +77,7 @@ class Server::Loop {
   void Wait();
   Status TimedTurn();
   Status Turn();
+  void NoteLateWake(const Now& now);
   void TendClock(Now* now);
   void ServeTouched(Now* now);
   void Serve(const ConnectionPtr& connection, Now* moment);
@@ -102,6 +103,7 @@ class Server::Loop {
   // ---- Connections (server_connections.cc) ----
   void WaitForClients(Door* door);
   void AcceptFrom(Door* door);
+  void NoteRefused(const Door& door);
   void WaitForMoreClients();
   void Touch(const ConnectionPtr& connection);
   bool AwaitsLease(const Connection& connection) const;
@@ -160,6 +162,9 @@ class Server::Loop {
   bool stopping_ = false;
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
+  std::optional<BootTime> wake_asked_;  // by the last turn
+  Millis last_turn_{0};                 // what it took
+  std::optional<BootTime> refusal_told_;
   bool in_flight_ = false;
   uint32_t clients_ = 0;        // that have asked something since the last batch was sealed
   bool pipelined_ = false;      // one of them does not wait for its answers

@@ -1,6 +1,9 @@
 #include "daemon/tls_session.h"
 
+#include <array>
 #include <utility>
+
+#include "protocol/timestamp.h"
 
 namespace delayd {
 
@@ -13,12 +16,29 @@ constexpr size_t kEncipheredBytes = size_t{64} * 1024;
 
 Status TlsDoor::Load() {
   DELAYD_ASSIGN_OR_RETURN(context_, protocol::TlsContext::ForServer(certificate_file_, key_file_));
+  figures_.certificate_end = context_->certificate_end();
   return OkStatus();
+}
+
+Status TlsDoor::CheckEnd(WallTime now) const {
+  if (!figures_.certificate_end || now < *figures_.certificate_end) {
+    return OkStatus();
+  }
+  return FailedPrecondition("the certificate " + certificate_file_ + " has ended at " +
+                                protocol::FormatTimestamp(*figures_.certificate_end) +
+                                ", so clients refuse it; renew it, then: systemctl reload delayd",
+                            "certificate_expired");
 }
 
 std::unique_ptr<Session> TlsDoor::Wrap(std::unique_ptr<Session> inner) {
   DELAYD_CHECK(context_ != nullptr);
   return std::make_unique<TlsSession>(context_, std::move(inner), &figures_);
+}
+
+// A record of an alert: fatal, internal_error (RFC 8446, 6.2).
+std::string_view TlsDoor::NoRoom() {
+  static constexpr std::array<char, 7> kAlert = {0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x50};
+  return {kAlert.data(), kAlert.size()};
 }
 
 void TlsSession::Receive(std::string_view bytes) {

@@ -10,7 +10,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "daemon/session.h"
 #include "protocol/tls.h"
@@ -19,7 +21,8 @@ namespace delayd {
 
 struct TlsFigures {
   uint64_t handshakes = 0;
-  uint64_t failed = 0;  // handshakes, and channels that broke later
+  uint64_t failed = 0;                      // handshakes, and channels that broke later
+  std::optional<WallTime> certificate_end;  // none: no TLS
 };
 
 // The certificate that is shown, which may be renewed while the daemon runs.
@@ -32,7 +35,12 @@ class TlsDoor {
   // New connections are shown what the files hold now; when they cannot be used, what they were
   // shown before.
   Status Load();
+  // OK, or that the certificate which is shown has ended, with what to do.
+  Status CheckEnd(WallTime now) const;
   std::unique_ptr<Session> Wrap(std::unique_ptr<Session> inner);
+
+  // What a client gets that there is no room for: more can be said only behind a handshake.
+  static std::string_view NoRoom();
 
   const TlsFigures& figures() const { return figures_; }
 

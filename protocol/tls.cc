@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <system_error>
 
 #include "base/check.h"
@@ -10,6 +12,7 @@
 
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/sslerr.h>
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
@@ -78,6 +81,14 @@ StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_f
                            certificate_file);
   }
   return context;
+}
+
+WallTime TlsContext::certificate_end() const {
+  const X509* certificate = SSL_CTX_get0_certificate(context_.get());
+  DELAYD_CHECK(certificate != nullptr);
+  std::tm end{};
+  DELAYD_CHECK(ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) == 1);
+  return WallTime(std::chrono::seconds(::timegm(&end)));
 }
 
 StatusOr<TlsContext::Ptr> TlsContext::ForClient(const std::string& ca_file) {
@@ -211,7 +222,9 @@ void TlsChannel::Drain() {
 
 Status TlsChannel::Failure() {
   const long verdict = SSL_get_verify_result(ssl_.get());
-  const std::string cause = ErrorText();
+  const bool ended_by_peer = ERR_GET_REASON(ERR_peek_error()) == SSL_R_TLSV1_ALERT_INTERNAL_ERROR;
+  const std::string cause =
+      ErrorText() + (ended_by_peer ? ", as from a daemon with too many connections" : "");
   Drain();  // an alert tells the peer why
   if (verdict != X509_V_OK) {
     return Unavailable(

@@ -20,6 +20,7 @@
 
 #include "base/outgoing_bytes.h"
 #include "base/status.h"
+#include "base/time.h"
 
 struct ssl_ctx_st;
 struct ssl_st;
@@ -36,6 +37,9 @@ class TlsContext {
   // For who calls: believes the authorities in `ca_file`, or, when it is empty, those of the
   // system.
   static StatusOr<Ptr> ForClient(const std::string& ca_file);
+
+  // Of who serves: when the certificate that is shown ends.
+  WallTime certificate_end() const;
 
  private:
   friend class TlsChannel;

@@ -10,6 +10,7 @@
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"
+#include "protocol/stats_json.h"
 #include "protocol/timestamp.h"
 
 namespace delayd::cli {
@@ -25,6 +26,7 @@ struct Sample {
   std::vector<protocol::Stat> stats;
   std::vector<protocol::QueueCounts> queues;
   std::vector<protocol::ForecastStep> minute;
+  protocol::Health health;
   std::optional<Millis> late;  // the job that has waited longest for a worker
 
   uint64_t Number(std::string_view name) const {
@@ -38,6 +40,7 @@ StatusOr<Sample> Look(Api& api, const Clock& clock) {
   Sample sample{.now = clock.Sample()};
   DELAYD_ASSIGN_OR_RETURN(sample.stats, api.Stats());
   DELAYD_ASSIGN_OR_RETURN(sample.queues, api.Queues());
+  DELAYD_ASSIGN_OR_RETURN(sample.health, api.Readiness());
   const WallTime now = sample.now.wall;
   DELAYD_ASSIGN_OR_RETURN(
       sample.minute,
@@ -150,6 +153,9 @@ class TopVerb final : public Verb {
 
   static void PrintHead(const Sample& before, const Sample& after, Context* context) {
     std::ostream& out = context->console.out();
+    for (const protocol::Health::Reason& reason : after.health.reasons) {
+      out << "wrong   " << EscapeControls(reason.code + ": " + reason.detail) << '\n';
+    }
     out << "jobs    " << after.Number("scheduled") << " scheduled, " << after.Number("ready")
         << " ready, " << after.Number("leased") << " leased, " << after.Number("dead") << " dead, "
         << after.Number("waiting") << " workers waiting\n";
@@ -211,6 +217,7 @@ class TopVerb final : public Verb {
     if (after.late.has_value()) {
       writer.Number("late_ms", static_cast<uint64_t>(after.late->count()));
     }
+    writer.Raw("health", protocol::HealthToJson(after.health));
     writer.Raw("stats", protocol::StatsToJson(after.stats));
     writer.Raw("queues", protocol::QueuesToJson(after.queues));
     context->console.out() << writer.Take() << '\n';

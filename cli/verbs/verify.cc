@@ -19,7 +19,12 @@ class VerifyVerb final : public Verb {
   std::string_view details() const override {
     return "Reads every row, checks its checksum and that the tables agree, and names what does "
            "not.\n"
-           "Without --data-dir the running daemon does it, on a snapshot, and goes on serving.\n"
+           "Without --data-dir the running daemon does it, on a snapshot, and goes on serving; "
+           "nothing\n"
+           "is shown until it has ended: some seconds for a million jobs, a minute for ten "
+           "million, "
+           "longer\n"
+           "from a slow disk.\n"
            "With --data-dir the daemon must be stopped; --repair then puts right what can be "
            "derived\n"
            "from other tables, and nothing else. Exit code 1: something disagrees.\n"

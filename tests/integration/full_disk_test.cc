@@ -117,6 +117,37 @@ TEST(FullDiskTest, NewJobsAreRefusedBelowTheReserveAndEverythingElseGoesOn) {
   EXPECT_EQ(daemon.Stop().exit_code, 0);
 }
 
+// The service manager tries once a second: what each try left would add up.
+TEST(FullDiskTest, AStartWithoutRoomLeavesNothing) {
+  Daemon daemon;
+  const SmallDisk disk(daemon.Path("disk"));
+  if (!disk.mounted()) {
+    GTEST_SKIP() << "cannot mount a small tmpfs: " << disk.error();
+  }
+  const std::string data = daemon.Path("disk/data");
+  const std::string config = daemon.Path("delayd.yaml");
+  std::ofstream(config) << "storage: { reserve: 0 }\n";
+  const std::vector<std::string> flags = {"--config", config, "--data-dir", data};
+  ASSERT_TRUE(daemon.Start(flags));
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  daemon.Kill();  // its log is replayed into a table file by the next start
+  const auto entries = [&data] {
+    return std::distance(fs::directory_iterator(data), fs::directory_iterator());
+  };
+  const auto before = entries();
+  for (const off_t left : {off_t{0}, off_t{64} << 10, off_t{1000} << 10}) {
+    disk.Fill(left);
+    const ProcessResult result = daemon.StartExpectingFailure(flags);
+    EXPECT_EQ(result.exit_code, 3) << result.err;
+    EXPECT_THAT(result.err, AllOf(HasSubstr("disk_full"), HasSubstr("free some space")));
+    EXPECT_EQ(entries(), before) << left;
+    disk.Free();
+  }
+  ASSERT_TRUE(daemon.Start(flags));
+  EXPECT_NE(daemon.CtlOk({"list", "-q"}), "");
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
 TEST(FullDiskTest, ADaemonThatStartsOnAFullDiskRefusesFromTheFirstRequestOn) {
   Daemon daemon;
   const std::string config = daemon.Path("delayd.yaml");

@@ -161,6 +161,23 @@ TEST(StartTest, AFileAboveTheLimitOnSizesIsAnErrorAndNoSignal) {
   ExpectRefusal(daemon.StartExpectingFailure(), 3, "File too large");
 }
 
+TEST(StartTest, TooFewDescriptorsAreTold) {
+  for (const char* limit : {"ulimit -n 16", "ulimit -n 26", "ulimit -n 63"}) {
+    Daemon daemon;
+    daemon.Under(limit);
+    ExpectRefusal(daemon.StartExpectingFailure(), 1, "raise it (ulimit -n");
+  }
+}
+
+// The sanitizers need more memory than any limit leaves them.
+#if !defined(DELAYD_SANITIZED)
+TEST(StartTest, TooLittleMemoryForItsThreadsIsTold) {
+  Daemon daemon;
+  daemon.Under("ulimit -v 150000");
+  ExpectRefusal(daemon.StartExpectingFailure(), 1, "ulimit -v");
+}
+#endif
+
 TEST(StartTest, AMissingConfigFileIsAnError) {
   Daemon daemon;
   ExpectRefusal(

@@ -145,6 +145,26 @@ TEST_F(TlsDaemonTest, TokensAreNeededAllTheSame) {
   EXPECT_EQ(refused.exit_code, 7) << refused.err;
 }
 
+TEST_F(TlsDaemonTest, WhoComesAboveTheLimitIsToldByAnAlert) {
+  EXPECT_EQ(daemon_.Stop().exit_code, 0);
+  std::ofstream(daemon_.Path("config.yaml"), std::ios::app) << "limits: { connections: 8 }\n";
+  ASSERT_TRUE(daemon_.Start({"--config",
+                             daemon_.Path("config.yaml"),
+                             "--api-listen",
+                             "127.0.0.1:" + std::to_string(port_)}));
+  const std::vector<UniqueFd> crowd = [this] {
+    std::vector<UniqueFd> all;
+    for (int i = 0; i < 7; ++i) {
+      all.push_back(Connect());
+    }
+    return all;
+  }();
+  const ProcessResult refused = Ctl(Address("localhost"), files_.certificate, {"ping"});
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("too many connections"));
+  daemon_.WaitForLog("connections are refused");
+}
+
 TEST_F(TlsDaemonTest, SlowHandshakesAreEnded) {
   const UniqueFd silent = Connect();
   const UniqueFd slow = Connect();
@@ -171,6 +191,26 @@ TEST_F(TlsDaemonTest, AReloadShowsTheRenewedCertificateAndABrokenOneChangesNothi
   daemon_.Signal(SIGHUP);
   daemon_.WaitForLog("the certificate was not reloaded");
   EXPECT_EQ(Ctl(Address("localhost"), trusted, {"ping"}).exit_code, 0);
+}
+
+TEST(TlsStartTest, ACertificateThatHasExpiredIsToldAndServesOn) {
+  Daemon daemon;
+  const CertificateFiles files =
+      MakeCertificate(daemon.Path(""), "server", "DNS:localhost", /*valid=*/false);
+  const std::string config = daemon.Path("config.yaml");
+  std::ofstream(config) << "tls: { certificate: " << files.certificate << ", key: " << files.key
+                        << " }\n";
+  const ProcessResult check = daemon.Ctl({"config", "check", config});
+  EXPECT_EQ(check.exit_code, 0);
+  EXPECT_THAT(check.err, HasSubstr("has ended at"));
+  ASSERT_TRUE(daemon.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
+  daemon.WaitForLog("the certificate has expired");
+  for (const char* verb : {"status", "doctor"}) {
+    EXPECT_THAT(daemon.Ctl({verb}).out, HasSubstr("certificate_expired")) << verb;
+  }
+  EXPECT_THAT(daemon.CtlOk({"top", "--once", "--interval", "100ms"}),
+              HasSubstr("certificate_expired"));
+  EXPECT_EQ(daemon.Ctl({"ping"}).exit_code, 0);
 }
 
 TEST(TlsStartTest, AKeyThatEverybodyCanReadIsNotUsed) {

@@ -196,11 +196,25 @@ TEST(TopVerbTest, RedrawsATerminalUntilItEnds) {
 }
 
 TEST(TopVerbTest, StreamsJsonLines) {
-  const Outcome outcome = Ctl({"top", "-o", "jsonl"}, {.daemon = GoneAfter(8, Busy())});
+  const Outcome outcome = Ctl({"top", "-o", "jsonl"}, {.daemon = GoneAfter(10, Busy())});
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr(R"("interval_ms":1000,"enqueued_in_interval":10)"),
                     HasSubstr(R"("late_ms":3000)"),
                     HasSubstr(R"("queues":{"queues":[)")));
+}
+
+TEST(TopVerbTest, NamesWhatIsWrong) {
+  const auto daemon = [busy = Busy()](const Request& request) {
+    return request.target == "/readyz"
+               ? protocol::HttpResponse{.status = 503,
+                                        .body = protocol::HealthToJson(
+                                            {"not ready", "1.2.3", {{"disk_full", "no room"}}})}
+               : busy(request);
+  };
+  EXPECT_THAT(Ctl({"top", "--once"}, {.daemon = daemon}).out,
+              HasSubstr("wrong   disk_full: no room\n"));
+  EXPECT_THAT(Ctl({"top", "--once", "-o", "json"}, {.daemon = daemon}).out,
+              HasSubstr(R"("code":"disk_full")"));
 }
 
 TEST(TopVerbTest, WrongUseGivesAHint) {
