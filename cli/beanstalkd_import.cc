@@ -131,6 +131,10 @@ JobSpec BeanstalkdImport::SpecOf(uint64_t id, std::string_view stats, std::strin
   spec.payload = std::move(body);
   const std::string_view state = field("state");
   spec.buried = state == "buried";
+  if (spec.buried) {  // why, that server does not say
+    spec.past = std::make_shared<JobPast>();
+    spec.past->last_error = "buried in beanstalkd";
+  }
   if (state == "delayed") {
     spec.due =
         DueAfter{std::min(Seconds(stats, "time-left") + Millis(1000), Millis(limits::kDelayMsMax))};
@@ -167,6 +171,7 @@ Status BeanstalkdImport::DrainReady() {
         JobSpec spec = SpecOf(ids[i], stats.body, std::move(bodies[i]));
         spec.due = DueAfter{};
         spec.buried = false;
+        spec.past = nullptr;
         jobs.push_back({.id = ids[i], .stats = std::move(stats.body), .spec = std::move(spec)});
       }
     }

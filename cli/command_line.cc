@@ -4,6 +4,7 @@
 
 #include "cli/global_options.h"
 #include "cli/help.h"
+#include "cli/synonyms.h"
 #include "protocol/nearest.h"
 
 #include <CLI/CLI.hpp>
@@ -11,7 +12,6 @@
 namespace delayd::cli {
 namespace {
 
-using protocol::DidYouMean;
 using protocol::Quoted;
 
 bool Contains(const std::vector<std::string>& words, std::string_view word) {
@@ -49,13 +49,12 @@ void AddOptions(const Options& options, const std::string& group, CLI::App* app,
   }
 }
 
+// With the arguments, whose names are in capitals.
 std::vector<std::string_view> LongNames(const Options& own, const Options& global) {
   std::vector<std::string_view> names = {"--help"};
   for (const Options* options : {&own, &global}) {
     for (const Option& option : options->all()) {
-      if (option.names[0] == '-') {
-        names.push_back(std::string_view(option.names).substr(option.names.rfind(',') + 1));
-      }
+      names.push_back(std::string_view(option.names).substr(option.names.rfind(',') + 1));
     }
   }
   return names;
@@ -66,7 +65,28 @@ Status Unexpected(const std::string& word, const std::vector<std::string_view>& 
     return UsageError("unexpected argument " + Quoted(word) + "; quote a text that has spaces");
   }
   const std::string name = word.substr(0, word.find('='));
-  return UsageError("unknown option " + Quoted(name) + DidYouMean(name, names));
+  return UsageError("unknown option " + Quoted(name) + Suggestion(name, names));
+}
+
+// "-key order:1", where --key was meant: the parser would take it for -k with the value "ey".
+Status CheckDashes(const std::vector<std::string>& words,
+                   const Options& own,
+                   const Options& global,
+                   const std::vector<std::string_view>& names) {
+  bool value = false;
+  for (const std::string& word : words) {
+    if (word == "--") {
+      break;
+    }
+    const std::string name = "-" + word.substr(0, word.find('='));
+    if (!value && name.size() > 3 && name.starts_with("--") && !word.starts_with("--") &&
+        std::find(names.begin(), names.end(), name) != names.end()) {
+      return Unexpected(word, {name});
+    }
+    const Option* option = own.Find(word) != nullptr ? own.Find(word) : global.Find(word);
+    value = !value && option != nullptr && word[0] == '-' && !option->metavar.empty();
+  }
+  return OkStatus();
 }
 
 // Runs the parser; its exceptions end here.
@@ -133,12 +153,14 @@ Status ParseVerb(Verb* verb,
   TakeRest(own, &words);
 
   CLI::App app(std::string(verb->summary()), "delayctl " + std::string(verb->name()));
-  app.footer("\n" + std::string(verb->details()));
+  app.set_help_flag("-h,--help", "this text");
+  app.footer(std::string(verb->details()));
   Status bad_value;
   AddOptions(own, "Options", &app, &bad_value);
   AddOptions(global, "Global options", &app, &bad_value);
-  DELAYD_RETURN_IF_ERROR(
-      RunParser(&app, std::move(words), LongNames(own, global), &invocation->help));
+  const std::vector<std::string_view> names = LongNames(own, global);
+  DELAYD_RETURN_IF_ERROR(CheckDashes(words, own, global, names));
+  DELAYD_RETURN_IF_ERROR(RunParser(&app, std::move(words), names, &invocation->help));
   DELAYD_RETURN_IF_ERROR(bad_value);
   DELAYD_ASSIGN_OR_RETURN(invocation->globals, ApplyGlobals(globals));
   invocation->verb = invocation->help.empty() ? verb : nullptr;
@@ -150,8 +172,9 @@ Status UnknownVerb(const std::string& word, const std::vector<std::unique_ptr<Ve
   for (const auto& verb : verbs) {
     names.push_back(verb->name());
   }
-  return UsageError("unknown verb " + Quoted(word) + DidYouMean(word, names) +
-                    (protocol::Nearest(word, names).empty() ? "; see: delayctl --help" : ""));
+  const std::string meant = Suggestion(word, names);
+  return UsageError("unknown verb " + Quoted(word) +
+                    (meant.empty() ? "; see: delayctl --help" : meant));
 }
 
 Status OnlyGlobalOptions(std::vector<std::string> words) {

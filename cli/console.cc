@@ -62,6 +62,12 @@ Status Console::CheckOut(bool flush) {
   return Internal("cannot write to stdout; is the disk full, or its reader gone?");
 }
 
+Status Console::Line(std::string_view line) {
+  const std::lock_guard lock(mutex_);
+  out_ << line << '\n';
+  return CheckOut(true);
+}
+
 void Console::Say(std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (!quiet_) {

@@ -41,6 +41,8 @@ class Console {
 
   void set_json_errors(bool json) { json_errors_ = json; }
 
+  // A line of data on stdout, at once; any thread may call it.
+  Status Line(std::string_view line);
   // A line of words on stderr, unless -q.
   void Say(std::string_view line);
   // The error line: "delayctl: cause; cure", or a problem in JSON where JSON was asked for.

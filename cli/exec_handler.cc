@@ -33,7 +33,10 @@ std::string Trimmed(std::string text) {
 
 class ExecRun final : public JobRun {
  public:
-  Status Start(const std::vector<std::string>& command, const JobView& job) {
+  Status Start(const std::vector<std::string>& command, bool output_to_errors, const JobView& job) {
+    if (output_to_errors) {
+      handler_.SendOutputToErrors();
+    }
     return handler_.Start(command, JobEnvironment(job), job.payload.value_or(""));
   }
 
@@ -84,22 +87,26 @@ class ExecRun final : public JobRun {
 
 class Exec final : public JobHandler {
  public:
-  explicit Exec(std::vector<std::string> command) : command_(std::move(command)) {}
+  Exec(std::vector<std::string> command, bool output_to_errors)
+      : command_(std::move(command)), output_to_errors_(output_to_errors) {}
 
   StatusOr<std::unique_ptr<JobRun>> Start(const JobView& job) override {
     auto run = std::make_unique<ExecRun>();
-    DELAYD_RETURN_IF_ERROR(run->Start(command_, job));
+    DELAYD_RETURN_IF_ERROR(run->Start(command_, output_to_errors_, job));
     return std::unique_ptr<JobRun>(std::move(run));
   }
 
  private:
   const std::vector<std::string> command_;
+  const bool output_to_errors_;
 };
 
 }  // namespace
 
-MakeJobHandler ExecHandler(std::vector<std::string> command) {
-  return [command = std::move(command)] { return std::make_unique<Exec>(command); };
+MakeJobHandler ExecHandler(std::vector<std::string> command, bool output_to_errors) {
+  return [command = std::move(command), output_to_errors] {
+    return std::make_unique<Exec>(command, output_to_errors);
+  };
 }
 
 }  // namespace delayd::cli

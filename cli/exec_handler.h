@@ -10,6 +10,7 @@
 namespace delayd::cli {
 
 // Exit 0 acks, 75 (EX_TEMPFAIL) asks for a retry, 100 buries, anything else is a failed attempt.
-MakeJobHandler ExecHandler(std::vector<std::string> command);
+// `output_to_errors`: its stdout goes to our stderr, for ours holds data.
+MakeJobHandler ExecHandler(std::vector<std::string> command, bool output_to_errors = false);
 
 }  // namespace delayd::cli

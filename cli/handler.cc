@@ -93,7 +93,8 @@ int Spawn(pid_t* pid,
           const std::vector<std::string>& command,
           const std::vector<std::string>& environment,
           int input,
-          int errors) {
+          int errors,
+          bool output_to_errors) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
   posix_spawnattr_init(&attributes);
@@ -108,6 +109,9 @@ int Spawn(pid_t* pid,
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  if (output_to_errors) {
+    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
+  }
   posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
   const int error = posix_spawnp(pid,
                                  command.front().c_str(),
@@ -147,7 +151,8 @@ Status Handler::Start(const std::vector<std::string>& command,
   if (!input.Open() || !errors.Open()) {
     return Unavailable("cannot open pipes for the handler: " + ErrnoText(errno));
   }
-  const int error = Spawn(&pid_, command, extra_environment, input.read, errors.write);
+  const int error =
+      Spawn(&pid_, command, extra_environment, input.read, errors.write, output_to_errors_);
   if (error != 0) {
     pid_ = -1;
     return InvalidArgument("cannot run " + protocol::Quoted(command.front()) + ": " +

@@ -31,6 +31,9 @@ class Handler {
                const std::vector<std::string>& extra_environment,
                std::string payload);
 
+  // Before Start: what it writes to stdout goes to our stderr.
+  void SendOutputToErrors() { output_to_errors_ = true; }
+
   // Feeds and drains the process until it exits, the time comes, or `wake_fd` can be read.
   Event Wait(BootTime until, int wake_fd);
 
@@ -51,6 +54,7 @@ class Handler {
   void Reap();
   static void CloseFd(int* fd);
 
+  bool output_to_errors_ = false;
   pid_t pid_ = -1;
   int pid_fd_ = -1;
   int payload_fd_ = -1;

@@ -115,18 +115,16 @@ void Options::TimeOrDuration(std::string names, std::optional<std::string>* out,
                       }});
 }
 
-void Options::Number(std::string names,
-                     uint64_t max,
-                     std::optional<uint64_t>* out,
-                     std::string help) {
+void Options::Number(
+    std::string names, uint64_t min, uint64_t max, std::optional<uint64_t>* out, std::string help) {
   options_.push_back(
-      {std::move(names), "N", std::move(help), false, [out, max](const std::string& text) {
+      {std::move(names), "N", std::move(help), false, [out, min, max](const std::string& text) {
          uint64_t number = 0;
          const char* end = text.data() + text.size();
          const auto [stop, error] = std::from_chars(text.data(), end, number);
-         if (error != std::errc() || stop != end || number > max) {
-           return UsageError(protocol::Quoted(text) + " is no whole number from 0 to " +
-                             std::to_string(max));
+         if (error != std::errc() || stop != end || number < min || number > max) {
+           return UsageError(protocol::Quoted(text) + " is no whole number from " +
+                             std::to_string(min) + " to " + std::to_string(max));
          }
          *out = number;
          return OkStatus();

@@ -43,7 +43,11 @@ class Options {
   void Time(std::string names, std::optional<WallTime>* out, std::string help);
   // For filters: a duration or RFC 3339 as it stands, or another time, as RFC 3339.
   void TimeOrDuration(std::string names, std::optional<std::string>* out, std::string help);
-  void Number(std::string names, uint64_t max, std::optional<uint64_t>* out, std::string help);
+  void Number(std::string names,
+              uint64_t min,
+              uint64_t max,
+              std::optional<uint64_t>* out,
+              std::string help);
   void Positional(std::string name,
                   std::optional<std::string>* out,
                   std::string help,

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "cli/human_time.h"
 #include "protocol/duration.h"
+#include "protocol/json_writer.h"
 
 #include <sys/eventfd.h>
 
@@ -94,18 +95,52 @@ class Worker::Slot {
   void Work(const JobView& job) {
     const BootTime started = Now();
     StatusOr<std::unique_ptr<JobRun>> run = handler_->Start(job);
-    const Verdict verdict =
-        run.ok() ? Watch(job, run->get())
-                 : Verdict{"nack",
-                           std::string(run.status().message()),
-                           kStartRetry,
-                           run.status().reason() == kJobTooLarge};
-    const std::string outcome = verdict.action.empty() ? verdict.error : Finish(job, verdict);
+    const Verdict verdict = run.ok() ? Watch(job, run->get())
+                                     : Verdict{"nack",
+                                               std::string(run.status().message()),
+                                               kStartRetry,
+                                               run.status().reason() == kJobTooLarge};
+    bool told = false;
+    const std::string outcome =
+        verdict.action.empty() ? verdict.error : Finish(job, verdict, &told);
+    if (worker_.context_->globals.output != OutputFormat::kTable) {
+      PrintJson(job, verdict, told ? verdict.error : outcome, told, Now() - started);
+      return;
+    }
     worker_.context_->console.Say("job " + std::to_string(ToInt(job.id)) +
                                   (job.key.empty() ? "" : " " + EscapeControls(job.key)) +
                                   " attempt " + std::to_string(job.attempt) + ": " + outcome +
                                   " after " + RoughDuration(Now() - started) + ", handed out " +
                                   RoughDuration(job.lateness.value_or(Millis(0))) + " late");
+  }
+
+  void PrintJson(const JobView& job,
+                 const Verdict& verdict,
+                 const std::string& error,
+                 bool told,
+                 Millis took) {
+    if (worker_.context_->globals.quiet) {
+      return;
+    }
+    protocol::JsonObjectWriter writer;
+    writer.Number("id", ToInt(job.id));
+    writer.String("queue", job.queue);
+    if (!job.key.empty()) {
+      writer.String("key", job.key);
+    }
+    writer.Number("attempt", job.attempt);
+    writer.String("action", verdict.action.empty() ? "lost" : verdict.action);
+    // Whether the daemon took it.
+    writer.Bool("told", told);
+    if (!error.empty()) {
+      writer.String("error", error);
+    }
+    writer.Number("took_ms", static_cast<uint64_t>(took.count()));
+    writer.Number("lateness_ms", static_cast<uint64_t>(job.lateness.value_or(Millis(0)).count()));
+    const Status written = worker_.context_->console.Line(writer.Take());
+    if (!written.ok()) {
+      worker_.Fatal(written);
+    }
   }
 
   // Waits for the handler, keeping the lease. Without an action: the lease is lost.
@@ -168,7 +203,7 @@ class Worker::Slot {
 
   // Tells the daemon, again and again while it is away: the work is done and must not be forgotten.
   // The lease fences, so that a repeated ack cannot harm.
-  std::string Finish(const JobView& job, const Verdict& verdict) {
+  std::string Finish(const JobView& job, const Verdict& verdict, bool* told) {
     protocol::LeaseChange change;
     change.error = verdict.error;
     change.delay = verdict.delay;
@@ -180,6 +215,7 @@ class Worker::Slot {
       const std::string said =
           verdict.action +
           (verdict.error.empty() ? "" : " (" + EscapeControls(verdict.error) + ")");
+      *told = status.ok();
       if (status.ok()) {
         worker_.ReportBack();
         return said;

@@ -231,22 +231,4 @@ StatusOr<Millis> ParseDuration(std::string_view text) {
   return text.front() == 'P' ? ParseIso(text) : ParseShort(text);
 }
 
-std::string FormatDuration(Millis duration) {
-  int64_t rest = duration.count();
-  if (rest == 0) {
-    return "0s";
-  }
-  std::string out = rest < 0 ? "-" : "";
-  for (const Unit& unit :
-       {Unit{"d", kDay}, Unit{"h", kHour}, Unit{"m", kMinute}, Unit{"s", kSecond}, Unit{"ms", 1}}) {
-    const int64_t count = rest / unit.millis;
-    rest %= unit.millis;
-    if (count != 0) {
-      out += std::to_string(count < 0 ? -count : count);
-      out += unit.name;
-    }
-  }
-  return out;
-}
-
 }  // namespace delayd::protocol

@@ -8,9 +8,9 @@
 // Threads: pure functions.
 #pragma once
 
-#include <string>
 #include <string_view>
 
+#include "base/duration_text.h"
 #include "base/status.h"
 #include "base/time.h"
 
@@ -18,7 +18,7 @@ namespace delayd::protocol {
 
 // 0 up to limits::kDelayMsMax; more precision than a millisecond is refused.
 StatusOr<Millis> ParseDuration(std::string_view text);
-// The shortest exact form, which ParseDuration reads back: "1h30m", "2d", "1.5s" is "1s500ms".
-std::string FormatDuration(Millis duration);
+// Its text is read back exactly.
+using delayd::FormatDuration;
 
 }  // namespace delayd::protocol

@@ -31,7 +31,7 @@ class BackupVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Positional("dir", &dir_, "Absolute path that does not exist yet");
+    options->Positional("DIR", &dir_, "absolute path that does not exist yet");
   }
 
   ExitCode Run(Context* context) override {

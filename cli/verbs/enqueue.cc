@@ -45,9 +45,10 @@ class EnqueueVerb final : public Verb {
                   "RULE",
                   &on_conflict_,
                   "for a key that a live job has: fail (default), keep or replace");
-    options->Number("--priority", kUint32Max, &priority_, "smaller is handed out first (1024)");
+    options->Number("--priority", 0, kUint32Max, &priority_, "smaller is handed out first (1024)");
     options->Duration("--lease", &lease_, "how long a worker may hold it unheard of (60s)");
     options->Number("--max-attempts",
+                    0,
                     kUint32Max,
                     &max_attempts_,
                     "hand-outs before it is dead (25; 0: no limit)");

@@ -27,6 +27,11 @@ class ExportVerb final : public Verb {
   void Declare(Options* options) override { filter_.Declare(options); }
 
   ExitCode Run(Context* context) override {
+    if (context->globals.quiet) {
+      // Ids alone would be no export; whoever took them for one would have lost the jobs.
+      return context->Fail(UsageError(
+          "export has no -q; for ids alone: delayctl list --all -q; for no words: 2>/dev/null"));
+    }
     StatusOr<ListQuery> query = filter_.Resolve();
     if (!query.ok()) {
       return context->Fail(query.status());

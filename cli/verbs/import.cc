@@ -72,9 +72,10 @@ class ImportVerb final : public Verb {
 
   void Declare(Options* options) override {
     options->Positional("FILE", &file_, "the file; - or nothing reads stdin");
-    options->Number("--batch", limits::kEnqueueBatchJobsMax, &batch_, "jobs in one request (500)");
+    options->Number(
+        "--batch", 1, limits::kEnqueueBatchJobsMax, &batch_, "jobs in one request (500)");
     options->Flag("--continue", &keep_going_, "report bad lines and go on; exit code 1");
-    options->Number("--skip", UINT64_MAX, &skip_, "begin behind this many lines");
+    options->Number("--skip", 0, UINT64_MAX, &skip_, "begin behind this many lines");
     options->Duration("--retry-for", &retry_for_, "wait this long for a daemon that is away (30s)");
     options->Text(
         "--from-beanstalkd", "ADDRESS", &beanstalkd_, "drain this server: HOST:PORT or unix:PATH");
@@ -197,9 +198,6 @@ class ImportVerb final : public Verb {
   }
 
   Status Open(Context* context) {
-    if (batch_ == uint64_t{0}) {
-      return UsageError("--batch: a batch of 0 jobs goes nowhere; give at least 1");
-    }
     if (!file_.has_value() && context->in_is_terminal) {
       return UsageError("no FILE is given and stdin is a terminal; name a file, or - to type");
     }

@@ -30,7 +30,7 @@ class KickVerb final : public Verb {
 
   void Declare(Options* options) override {
     selection_.Declare(options);
-    options->Number("--count", UINT32_MAX, &count_, "with --queue alone: at most so many jobs");
+    options->Number("--count", 1, UINT32_MAX, &count_, "with --queue alone: at most so many jobs");
   }
 
   ExitCode Run(Context* context) override {

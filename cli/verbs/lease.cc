@@ -23,17 +23,14 @@ class LeaseVerb final : public Verb {
 
   void Declare(Options* options) override {
     options->Text("--queue", "QUEUE", &queue_, "the queue (default)");
-    options->Number("-n,--count", limits::kLeaseCountMax, &count_, "at most so many (1)");
+    options->Number("-n,--count", 1, limits::kLeaseCountMax, &count_, "at most so many (1)");
     options->Duration("--wait", &wait_, "wait this long for a job (0)");
     options->Duration("--lease", &lease_, "how long they are yours (the job's own)");
   }
 
   ExitCode Run(Context* context) override {
     const std::string queue = queue_.value_or("default");
-    Status status = ValidateQueueName(queue);
-    if (status.ok() && count_ == uint64_t{0}) {
-      status = UsageError("--count: 0 jobs are nothing to wait for; give at least 1");
-    }
+    const Status status = ValidateQueueName(queue);
     if (!status.ok()) {
       return context->Fail(status);
     }

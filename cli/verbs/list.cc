@@ -26,7 +26,7 @@ class ListVerb final : public Verb {
 
   void Declare(Options* options) override {
     filter_.Declare(options);
-    options->Number("-n,--limit", UINT64_MAX, &limit_, "at most so many (100)");
+    options->Number("-n,--limit", 1, UINT64_MAX, &limit_, "at most so many (100)");
     options->Flag("-a,--all", &all_, "all that match");
     options->Flag("-w,--watch",
                   &watch_,
@@ -37,9 +37,6 @@ class ListVerb final : public Verb {
     StatusOr<ListQuery> query = filter_.Resolve();
     if (query.ok() && all_ && limit_.has_value()) {
       query = UsageError("--all and --limit contradict each other; keep one");
-    }
-    if (query.ok() && limit_ == uint64_t{0}) {
-      query = UsageError("--limit: 0 lists nothing; give at least 1, or --all");
     }
     if (query.ok() && watch_) {
       const Status can_watch = CanWatch(*context);

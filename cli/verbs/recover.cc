@@ -26,8 +26,8 @@ class RecoverVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Text("--data-dir", "DIR", &data_dir_, "Data directory of a stopped daemon");
-    options->Flag("--accept-loss", &accept_loss_, "Give up what is lost");
+    options->Text("--data-dir", "DIR", &data_dir_, "data directory of a stopped daemon");
+    options->Flag("--accept-loss", &accept_loss_, "give up what is lost");
   }
 
   ExitCode Run(Context* context) override {

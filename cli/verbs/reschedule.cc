@@ -26,7 +26,7 @@ class RescheduleVerb final : public Verb {
     options->Duration("--in", &in_, "due this long from now");
     options->Time(
         "--at", &at_, "due at this wall-clock time ('tomorrow 09:00', 2027-01-01T09:00:00Z)");
-    options->Number("--priority", 0xffffffff, &priority_, "smaller is handed out first");
+    options->Number("--priority", 0, 0xffffffff, &priority_, "smaller is handed out first");
   }
 
   ExitCode Run(Context* context) override {

@@ -35,8 +35,8 @@ class VerifyVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Text("--data-dir", "DIR", &data_dir_, "Data directory of a stopped daemon");
-    options->Flag("--repair", &repair_, "Put right what can be derived");
+    options->Text("--data-dir", "DIR", &data_dir_, "data directory of a stopped daemon");
+    options->Flag("--repair", &repair_, "put right what can be derived");
   }
 
   ExitCode Run(Context* context) override {

@@ -70,10 +70,11 @@ class WaitVerb final : public Verb {
       last = *job;
       const Millis waited = context->clock.Sample().boot - start;
       if (wait_.has_value() && waited >= *wait_) {
-        return context->Fail(DeadlineExceeded(DescribeJobRef(ref) + " is still " +
-                                              std::string(JobStateName(job->state)) + " after " +
-                                              RoughDuration(*wait_) + "; it is due " +
-                                              FromNow(job->due, context->clock.Sample().wall)));
+        const WallTime now = context->clock.Sample().wall;
+        return context->Fail(DeadlineExceeded(
+            DescribeJobRef(ref) + " is still " + std::string(JobStateName(job->state)) + " after " +
+            RoughDuration(*wait_) + (job->due > now ? "; it is due " : "; it was due ") +
+            FromNow(job->due, now)));
       }
       context->sleep(wait_.has_value() ? std::min(kLookEvery, *wait_ - waited) : kLookEvery);
     }

@@ -151,6 +151,10 @@ class WorkVerb final : public Verb {
            "and\n"
            "jobs whose lease was over before they were done, are told and do not change it.\n"
            "\n"
+           "With -o json or jsonl, stdout has a line of JSON for each job, and what commands write "
+           "to\n"
+           "stdout goes to stderr.\n"
+           "\n"
            "Examples:\n"
            "  delayctl work --queue orders --exec ./cancel-order\n"
            "  delayctl work --queue mail --concurrency 8 --handler-timeout 1m --exec send-mail "
@@ -172,17 +176,17 @@ class WorkVerb final : public Verb {
     options->Flag("--allow-private",
                   &webhook_.allow_private,
                   "let calls go to this machine and to private networks");
-    options->Number("-j,--concurrency", kConcurrencyMax, &concurrency_, "jobs at a time (1)");
+    options->Number("-j,--concurrency", 1, kConcurrencyMax, &concurrency_, "jobs at a time (1)");
     options->Duration("--lease", &work_.lease, "lease of each job (the job's own)");
     options->Duration("--handler-timeout",
                       &work_.handler_timeout,
                       "end a command (never) or a call (30s) after this long");
-    options->Number("-n,--count", UINT64_MAX, &work_.count, "stop after so many jobs");
+    options->Number("-n,--count", 1, UINT64_MAX, &work_.count, "stop after so many jobs");
     options->Flag("--drain", &work_.drain, "stop when no job is ready");
   }
 
   ExitCode Run(Context* context) override {
-    const Status status = Check();
+    const Status status = Check(context->globals.output != OutputFormat::kTable);
     if (!status.ok()) {
       return context->Fail(status);
     }
@@ -202,19 +206,16 @@ class WorkVerb final : public Verb {
   }
 
  private:
-  Status Check() {
+  Status Check(bool json) {
     work_.queue = queue_.value_or(work_.queue);
     work_.client = ProcessName();
     DELAYD_RETURN_IF_ERROR(ValidateQueueName(work_.queue));
-    DELAYD_RETURN_IF_ERROR(webhook_url_.has_value() ? CheckWebhook() : CheckExec());
-    if (concurrency_ == uint64_t{0}) {
-      return UsageError("--concurrency: 0 workers do nothing; give at least 1");
-    }
+    DELAYD_RETURN_IF_ERROR(webhook_url_.has_value() ? CheckWebhook() : CheckExec(json));
     work_.concurrency = static_cast<size_t>(concurrency_.value_or(1));
     return OkStatus();
   }
 
-  Status CheckExec() {
+  Status CheckExec(bool json) {
     if (command_.empty()) {
       return UsageError(
           "nothing is said about handling jobs; give --webhook URL, or end the line with --exec "
@@ -227,7 +228,7 @@ class WorkVerb final : public Verb {
       return InvalidArgument("cannot run " + protocol::Quoted(command_.front()) + ": " +
                              runnable.message());
     }
-    work_.make_handler = ExecHandler(command_);
+    work_.make_handler = ExecHandler(command_, json);
     return OkStatus();
   }
 

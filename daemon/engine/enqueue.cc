@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/coding.h"
+#include "base/duration_text.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "daemon/engine/engine_core.h"
@@ -9,11 +10,6 @@
 
 namespace delayd::engine {
 namespace {
-
-std::string OutOfRange(std::string_view what, Millis value, int64_t max_ms) {
-  return std::string(what) + " of " + std::to_string(value.count()) +
-         " ms is out of range; use 1 to " + std::to_string(max_ms) + " ms";
-}
 
 // What makes two requests under one key the same request. A delay counts as it was asked for, so
 // that a retry a second later still matches.
@@ -85,8 +81,8 @@ Status ValidateHistory(const std::vector<JobEvent>& history) {
 Status EngineCore::ValidateDue(const DueSpec& due) const {
   if (const auto* after = std::get_if<DueAfter>(&due)) {
     if (after->delay.count() < 0 || after->delay.count() > limits::kDelayMsMax) {
-      return InvalidArgument(OutOfRange("delay", after->delay, limits::kDelayMsMax),
-                             "invalid_delay");
+      return OutOfRange(
+          "delay", after->delay, Millis(0), Millis(limits::kDelayMsMax), "invalid_delay");
     }
     // Refused and not cut off: a job must not be due at another time than was asked for.
     if (ToMillis(now_.wall) + after->delay.count() > limits::kWallMsMax) {
@@ -116,17 +112,21 @@ Status EngineCore::Validate(const JobSpec& spec) const {
   }
   DELAYD_RETURN_IF_ERROR(ValidateDue(spec.due));
   if (spec.lease && (spec.lease->count() < 1 || spec.lease->count() > limits::kLeaseMsMax)) {
-    return InvalidArgument(OutOfRange("lease", *spec.lease, limits::kLeaseMsMax), "invalid_lease");
+    return OutOfRange(
+        "lease", *spec.lease, Millis(1), Millis(limits::kLeaseMsMax), "invalid_lease");
   }
   if (spec.expires_after &&
       (spec.expires_after->count() < 1 || spec.expires_after->count() > limits::kDelayMsMax)) {
-    return InvalidArgument(OutOfRange("expires_after", *spec.expires_after, limits::kDelayMsMax),
-                           "invalid_expires_after");
+    return OutOfRange("expires_after",
+                      *spec.expires_after,
+                      Millis(1),
+                      Millis(limits::kDelayMsMax),
+                      "invalid_expires_after");
   }
   if (spec.touch_delay &&
       (spec.touch_delay->count() < 0 || spec.touch_delay->count() > limits::kDelayMsMax)) {
-    return InvalidArgument(OutOfRange("touch_delay", *spec.touch_delay, limits::kDelayMsMax),
-                           "invalid_delay");
+    return OutOfRange(
+        "touch_delay", *spec.touch_delay, Millis(0), Millis(limits::kDelayMsMax), "invalid_delay");
   }
   if (spec.past != nullptr) {
     DELAYD_RETURN_IF_ERROR(ValidateHistory(spec.past->history));

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/duration_text.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "daemon/engine/timer_id.h"
@@ -34,10 +35,7 @@ Status EngineCore::ValidateClient(std::string_view client) {
 
 Status EngineCore::ValidateLease(const std::optional<Millis>& lease) {
   if (lease && (lease->count() < 1 || lease->count() > limits::kLeaseMsMax)) {
-    return InvalidArgument("lease of " + std::to_string(lease->count()) +
-                               " ms is out of range; use 1 to " +
-                               std::to_string(limits::kLeaseMsMax) + " ms",
-                           "invalid_lease");
+    return OutOfRange("lease", *lease, Millis(1), Millis(limits::kLeaseMsMax), "invalid_lease");
   }
   return OkStatus();
 }
@@ -56,10 +54,8 @@ Status EngineCore::ValidateLeaseCommand(const Lease& command) {
                            "invalid_count");
   }
   if (command.wait.count() < 0 || command.wait.count() > limits::kLeaseWaitMsMax) {
-    return InvalidArgument("wait of " + std::to_string(command.wait.count()) +
-                               " ms is out of range; use 0 to " +
-                               std::to_string(limits::kLeaseWaitMsMax) + " ms",
-                           "invalid_wait");
+    return OutOfRange(
+        "wait", command.wait, Millis(0), Millis(limits::kLeaseWaitMsMax), "invalid_wait");
   }
   DELAYD_RETURN_IF_ERROR(ValidateClient(command.client));
   return ValidateLease(command.lease);

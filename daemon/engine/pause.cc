@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/duration_text.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "daemon/engine/timer_id.h"
@@ -30,11 +31,8 @@ StatusOr<Body> EngineCore::Do(const Pause& command) {
   DELAYD_RETURN_IF_ERROR(ValidateQueueName(command.queue));
   if (command.duration &&
       (command.duration->count() < 1 || command.duration->count() > limits::kDelayMsMax)) {
-    return InvalidArgument("a pause of " + std::to_string(command.duration->count()) +
-                               " ms is out of range; use 1 to " +
-                               std::to_string(limits::kDelayMsMax) +
-                               " ms, or none to pause until it is resumed",
-                           "invalid_duration");
+    return OutOfRange(
+        "pause", *command.duration, Millis(1), Millis(limits::kDelayMsMax), "invalid_duration");
   }
   if (!command.create) {
     DELAYD_RETURN_IF_ERROR(FindStoredQueue(command.queue).status());

@@ -107,6 +107,8 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
   EXPECT_THAT(client.Call("reserve"), HasSubstr("busy"));
   const ProcessResult result = daemon_.Ctl(ImportArgs());
   EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(daemon_.CtlOk({"list", "--state", "dead", "-o", "jsonl"}),
+              HasSubstr(R"("last_error":"buried in beanstalkd")"));
   EXPECT_THAT(
       result.err,
       ::testing::AllOf(HasSubstr("imported 4 jobs"),

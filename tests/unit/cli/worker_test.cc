@@ -119,6 +119,33 @@ TEST_F(WorkerTest, ExitCodesDecideWhatBecomesOfTheJob) {
   EXPECT_THAT(err_.str(), HasSubstr("handed out 3ms late\n"));
 }
 
+TEST_F(WorkerTest, JsonIsOneLineForEachJobAndNothingElseOnStdout) {
+  for (uint64_t id = 1; id <= 3; ++id) {
+    AddJob(id);
+  }
+  context_.globals.output = OutputFormat::kJsonl;
+  on_call_ = [](const std::string& call) -> Answer {
+    return call == "3-1-3/ack" ? Problem(FailedPrecondition("the lease is over", "lease_lost"))
+                               : Ok(protocol::JobToJson(SomeJob()));
+  };
+  EXPECT_TRUE(
+      RunWorker(Drain({"sh", "-c", "test $DELAYD_JOB_ID != 2 || { echo bad >&2; exit 3; }"})).ok());
+  std::istringstream lines(out_.str());
+  std::vector<std::string> shown;
+  for (std::string line; std::getline(lines, line);) {
+    shown.push_back(line.substr(0, line.find(",\"took_ms\"")));
+    EXPECT_THAT(line, ::testing::EndsWith(",\"lateness_ms\":3}"));
+  }
+  const std::string job = R"("queue":"orders","key":"order:1001","attempt":1,)";
+  EXPECT_THAT(
+      shown,
+      ElementsAre(R"({"id":1,)" + job + R"("action":"ack","told":true)",
+                  R"({"id":2,)" + job + R"("action":"nack","told":true,"error":"exit 3: bad")",
+                  R"({"id":3,)" + job +
+                      R"("action":"ack","told":false,"error":"ack refused: the lease is over")"));
+  EXPECT_EQ(err_.str(), "");
+}
+
 TEST_F(WorkerTest, CountIsAnUpperBoundWhateverTheConcurrency) {
   for (uint64_t id = 1; id <= 10; ++id) {
     AddJob(id);

@@ -1,0 +1,168 @@
+#include "cli/synonyms.h"
+
+#include <algorithm>
+#include <array>
+
+#include "protocol/nearest.h"
+
+namespace delayd::cli {
+namespace {
+
+// Shorter ones begin too much.
+constexpr size_t kPrefixBytesMin = 3;
+
+struct Synonym {
+  std::string_view word;
+  std::array<std::string_view, 3> ours;  // the first that the verb has
+};
+
+constexpr Synonym kSynonyms[] = {
+    {"--delay", {"--in", "--for", "--lease"}},
+    {"--delay-seconds", {"--in", "--delay"}},
+    {"--after", {"--in", "--due-after", "--from"}},
+    {"--since", {"--due-after", "--from"}},
+    {"--before", {"--due-before", "--to"}},
+    {"--until", {"--due-before", "--to", "--for"}},
+    {"--run-at", {"--at"}},
+    {"--run-after", {"--in"}},
+    {"--due", {"--at", "--due-before"}},
+    {"--when", {"--at"}},
+    {"--eta", {"--at"}},
+    {"--not-before", {"--at"}},
+    {"--schedule", {"--at"}},
+    {"--duration", {"--for", "--lease", "--in"}},
+    {"--tube", {"--queue"}},
+    {"--topic", {"--queue"}},
+    {"--channel", {"--queue"}},
+    {"--ttl", {"--expires-after"}},
+    {"--expiry", {"--expires-after"}},
+    {"--expiration", {"--expires-after"}},
+    {"--ttr", {"--lease"}},
+    {"--visibility", {"--lease"}},
+    {"--visibility-timeout", {"--lease"}},
+    {"--pri", {"--priority"}},
+    {"--retries", {"--max-attempts"}},
+    {"--retry", {"--max-attempts", "--retry-for"}},
+    {"--max-retries", {"--max-attempts"}},
+    {"--attempts", {"--max-attempts"}},
+    {"--tries", {"--max-attempts"}},
+    {"--id", {"ID", "--key"}},
+    {"--job", {"ID", "--key"}},
+    {"--job-id", {"ID", "--key"}},
+    {"--name", {"--key"}},
+    {"--unique", {"--key"}},
+    {"--dedup-id", {"--key"}},
+    {"--idempotency-key", {"--key"}},
+    {"--data", {"PAYLOAD"}},
+    {"--body", {"PAYLOAD"}},
+    {"--payload", {"PAYLOAD"}},
+    {"--message", {"PAYLOAD", "--error"}},
+    {"--reason", {"--error"}},
+    {"--token", {"TOKEN", "--token-file"}},
+    {"--dir", {"DIR", "--data-dir"}},
+    {"--status", {"--state"}},
+    {"--prefix", {"--key-prefix"}},
+    {"--limit", {"--count"}},
+    {"--max", {"--limit", "--count"}},
+    {"--count", {"--limit"}},
+    {"--workers", {"--concurrency"}},
+    {"--parallel", {"--concurrency"}},
+    {"--threads", {"--concurrency"}},
+    {"--jobs", {"--concurrency"}},
+    {"--command", {"--exec"}},
+    {"--cmd", {"--exec"}},
+    {"--run", {"--exec"}},
+    {"--url", {"--webhook", "--server"}},
+    {"--once", {"--drain", "--count"}},
+    {"--follow", {"--watch"}},
+    {"--force", {"--yes"}},
+    {"--json", {"--output"}},
+    {"--format", {"--output"}},
+    {"--silent", {"--quiet"}},
+    {"--host", {"--server"}},
+    {"--socket", {"--server"}},
+    {"--address", {"--server"}},
+    {"put", {"enqueue"}},
+    {"add", {"enqueue"}},
+    {"push", {"enqueue"}},
+    {"send", {"enqueue"}},
+    {"submit", {"enqueue"}},
+    {"schedule", {"enqueue"}},
+    {"publish", {"enqueue"}},
+    {"create", {"enqueue"}},
+    {"delete", {"cancel"}},
+    {"rm", {"cancel"}},
+    {"remove", {"cancel"}},
+    {"ls", {"list"}},
+    {"jobs", {"list"}},
+    {"get", {"show"}},
+    {"peek", {"show"}},
+    {"cat", {"show"}},
+    {"move", {"reschedule"}},
+    {"postpone", {"reschedule"}},
+    {"snooze", {"reschedule"}},
+    {"retry", {"kick"}},
+    {"requeue", {"kick"}},
+    {"trigger", {"run"}},
+    {"reserve", {"lease"}},
+    {"pop", {"lease"}},
+    {"take", {"lease"}},
+    {"receive", {"lease"}},
+    {"done", {"ack"}},
+    {"complete", {"ack"}},
+    {"release", {"nack"}},
+    {"fail", {"nack"}},
+    {"renew", {"extend"}},
+    {"heartbeat", {"extend"}},
+    {"worker", {"work"}},
+    {"consume", {"work"}},
+    {"tubes", {"queues"}},
+    {"topics", {"queues"}},
+    {"unpause", {"resume"}},
+    {"restore", {"import"}},
+    {"dump", {"export"}},
+    {"health", {"status"}},
+    {"check", {"verify"}},
+    {"fsck", {"verify"}},
+    {"repair", {"verify"}},
+};
+
+std::string_view OurWord(std::string_view word, std::span<const std::string_view> known) {
+  for (const Synonym& synonym : kSynonyms) {
+    if (synonym.word != word) {
+      continue;
+    }
+    for (const std::string_view ours : synonym.ours) {
+      if (!ours.empty() && std::find(known.begin(), known.end(), ours) != known.end()) {
+        return ours;
+      }
+    }
+  }
+  return {};
+}
+
+// The only one that begins so.
+std::string_view Begun(std::string_view word, std::span<const std::string_view> known) {
+  const auto begins = [word](std::string_view one) { return one.starts_with(word); };
+  const size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
+  if (letters < kPrefixBytesMin || std::count_if(known.begin(), known.end(), begins) != 1) {
+    return {};
+  }
+  return *std::find_if(known.begin(), known.end(), begins);
+}
+
+}  // namespace
+
+std::string Suggestion(std::string_view word, std::span<const std::string_view> known) {
+  std::string_view meant = OurWord(word, known);
+  meant = meant.empty() ? Begun(word, known) : meant;
+  meant = meant.empty() ? protocol::Nearest(word, known) : meant;
+  if (meant.empty()) {
+    return {};
+  }
+  return meant.front() >= 'A' && meant.front() <= 'Z'
+             ? "; give " + std::string(meant) + " as an argument, without an option"
+             : "; did you mean '" + std::string(meant) + "'?";
+}
+
+}  // namespace delayd::cli
