@@ -164,7 +164,7 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
                                    return protocol::EnqueuedIdToJson(item.id, item.existed);
                                  });
     case ReplyForm::kOneJob:
-      return RenderOneJob(std::get<Indirect<engine::OneJob>>(reply.body)->job);
+      return RenderOneJob(*std::get<Indirect<JobView>>(reply.body));
     case ReplyForm::kLeased:
       return {.body = protocol::JobPageToJson({std::get<engine::Leased>(reply.body).jobs, ""})};
     case ReplyForm::kKicked:
