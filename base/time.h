@@ -50,7 +50,7 @@ constexpr BootTime BootFromMillis(int64_t ms) {
   return BootTime(Millis(ms));
 }
 
-// "2026-11-21T09:17:31.206Z", for messages.
+// RFC 3339: "2026-11-21T09:17:31.206Z", in messages and on the wire.
 std::string FormatUtc(WallTime time);
 
 }  // namespace delayd

@@ -6,7 +6,6 @@
 #include "base/limits.h"
 #include "protocol/duration.h"
 #include "protocol/problem.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -190,9 +189,8 @@ StatusOr<JobView> Api::ChangeLease(std::string_view token,
   const std::string target =
       "/v1/leases/" + protocol::PercentEncode(token) + "/" + std::string(action);
   const Millis less = std::min(at_most.value_or(timeout_), timeout_) - timeout_;
-  DELAYD_ASSIGN_OR_RETURN(
-      const std::string answer,
-      Call("POST", target, kJson, protocol::LeaseChangeToJson(change), less));
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
+                          Call("POST", target, kJson, protocol::LeaseChangeToJson(change), less));
   return Understood(protocol::ParseJob(answer));
 }
 
@@ -209,8 +207,8 @@ StatusOr<protocol::ChangedMany> Api::ChangeMany(std::string_view action,
 StatusOr<std::vector<protocol::ForecastStep>> Api::Forecast(const ForecastQuery& query) {
   std::string target = "/v1/forecast";
   AppendQuery("queue", query.queue, &target);
-  AppendQuery("from", protocol::FormatTimestamp(query.from), &target);
-  AppendQuery("to", protocol::FormatTimestamp(query.to), &target);
+  AppendQuery("from", FormatUtc(query.from), &target);
+  AppendQuery("to", FormatUtc(query.to), &target);
   AppendQuery("step", protocol::FormatDuration(query.step), &target);
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
   return Understood(protocol::ParseForecast(answer));

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/time.h"
 #include "cli/handler.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -20,7 +20,7 @@ std::vector<std::string> JobEnvironment(const JobView& job) {
           "DELAYD_QUEUE=" + job.queue,
           "DELAYD_KEY=" + job.key,
           "DELAYD_ATTEMPT=" + std::to_string(job.attempt),
-          "DELAYD_DUE=" + protocol::FormatTimestamp(job.due),
+          "DELAYD_DUE=" + FormatUtc(job.due),
           "DELAYD_LATENESS_MS=" + std::to_string(job.lateness.value_or(Millis(0)).count())};
 }
 

@@ -112,7 +112,7 @@ StatusOr<WallTime> Resolve(std::string_view text,
   }
   const WallTime time(std::chrono::duration_cast<Millis>(found.pre.time_since_epoch()));
   // The range and its words are the wire's.
-  return protocol::ParseTimestamp(protocol::FormatTimestamp(time));
+  return protocol::ParseTimestamp(FormatUtc(time));
 }
 
 cctz::civil_day Today(const LocalClock& clock) {

@@ -108,7 +108,7 @@ void Options::TimeOrDuration(std::string names, std::optional<std::string>* out,
                         }
                         const StatusOr<WallTime> time = ParseLocalTime(text, clock);
                         if (time.ok()) {
-                          *out = protocol::FormatTimestamp(*time);
+                          *out = FormatUtc(*time);
                           return OkStatus();
                         }
                         return IsMeantAsTime(text) ? time.status() : duration.status();

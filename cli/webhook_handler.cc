@@ -14,7 +14,6 @@
 #include "cli/public_address.h"
 #include "cli/webhook_signature.h"
 #include "protocol/nearest.h"
-#include "protocol/timestamp.h"
 
 #include <curl/curl.h>
 #include <sys/socket.h>
@@ -170,7 +169,7 @@ class WebhookRun final : public JobRun {
       headers_.Add("delayd-key", job.key);
     }
     headers_.Add("delayd-attempt", std::to_string(job.attempt));
-    headers_.Add("delayd-due", protocol::FormatTimestamp(job.due));
+    headers_.Add("delayd-due", FormatUtc(job.due));
     headers_.Add("user-agent", "delayctl");
     // Without a value it is not sent: no waiting for "100 Continue".
     headers_.Add("expect", "");

@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "protocol/timestamp.h"
+#include "base/time.h"
 
 namespace delayd {
 
@@ -25,7 +25,7 @@ Status TlsDoor::CheckEnd(WallTime now) const {
     return OkStatus();
   }
   return FailedPrecondition("the certificate " + certificate_file_ + " has ended at " +
-                                protocol::FormatTimestamp(*figures_.certificate_end) +
+                                FormatUtc(*figures_.certificate_end) +
                                 ", so clients refuse it; renew it, then: systemctl reload delayd",
                             "certificate_expired");
 }

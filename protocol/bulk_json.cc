@@ -9,7 +9,6 @@
 #include "protocol/json_members.h"
 #include "protocol/json_reader.h"
 #include "protocol/json_writer.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::protocol {
 namespace {
@@ -162,8 +161,8 @@ StatusOr<ChangedMany> ParseChangedMany(std::string_view json) {
 
 std::string ForecastStepToJson(const ForecastStep& step) {
   JsonObjectWriter writer;
-  writer.String("from", FormatTimestamp(step.from));
-  writer.String("to", FormatTimestamp(step.to));
+  writer.String("from", FormatUtc(step.from));
+  writer.String("to", FormatUtc(step.to));
   writer.Number("count", step.count);
   if (step.approximate) {
     writer.Bool("approximate", true);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/limits.h"
+#include "base/time.h"
 #include "protocol/base64.h"
 #include "protocol/duration.h"
 #include "protocol/json_members.h"
@@ -10,7 +11,6 @@
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
 #include "protocol/story_json.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::protocol {
 namespace {
@@ -39,7 +39,7 @@ void WriteLease(const JobView& job, JsonObjectWriter* writer) {
     writer->String("client", job.client);
   }
   if (job.lease_expires.has_value()) {
-    writer->String("lease_expires", FormatTimestamp(*job.lease_expires));
+    writer->String("lease_expires", FormatUtc(*job.lease_expires));
   }
   if (job.lateness.has_value()) {
     // A job is never early, so neither is the figure.
@@ -55,12 +55,12 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
     writer->String("key", job.key);
   }
   writer->String("state", JobStateName(job.state));
-  writer->String("due", FormatTimestamp(job.due));
+  writer->String("due", FormatUtc(job.due));
   const bool whole = !job.is_summary();
   if (whole) {
     writer->String("due_kind", job.due_kind == DueKind::kRelative ? kRelative : kAbsolute);
   }
-  writer->String("created", FormatTimestamp(job.created));
+  writer->String("created", FormatUtc(job.created));
   if (whole) {
     writer->Number("priority", job.priority);
     writer->String("lease", FormatDuration(job.lease));
@@ -80,7 +80,7 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
     writer->String("last_error", job.last_error);
   }
   if (job.finished.has_value()) {
-    writer->String("finished", FormatTimestamp(*job.finished));
+    writer->String("finished", FormatUtc(*job.finished));
   }
   if (!job.outcome.empty()) {
     writer->String("outcome", job.outcome);

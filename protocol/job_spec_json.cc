@@ -2,6 +2,7 @@
 #include <array>
 
 #include "base/limits.h"
+#include "base/time.h"
 #include "protocol/base64.h"
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
@@ -10,7 +11,6 @@
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
 #include "protocol/story_json.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::protocol {
 namespace {
@@ -228,7 +228,7 @@ StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool ex
 
 void WritePast(const JobPast& past, JsonObjectWriter* writer) {
   if (past.created.has_value()) {
-    writer->String("created", FormatTimestamp(*past.created));
+    writer->String("created", FormatUtc(*past.created));
   }
   if (past.attempts != 0) {
     writer->Number("attempt", past.attempts);
@@ -283,7 +283,7 @@ std::string JobSpecToJson(const JobSpec& spec) {
   JsonObjectWriter writer;
   writer.String("queue", spec.queue);
   if (const auto* at = std::get_if<DueAt>(&spec.due)) {
-    writer.String("due", FormatTimestamp(at->at));
+    writer.String("due", FormatUtc(at->at));
   } else if (const Millis delay = std::get<DueAfter>(spec.due).delay; delay > Millis(0)) {
     writer.String("delay", FormatDuration(delay));
   }

@@ -1,11 +1,11 @@
 #include <array>
 
+#include "base/time.h"
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
 #include "protocol/json_members.h"
 #include "protocol/json_reader.h"
 #include "protocol/json_writer.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::protocol {
 namespace {
@@ -75,7 +75,7 @@ StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json) {
 void WriteReschedule(const RescheduleRequest& request, JsonObjectWriter* writer) {
   if (request.due.has_value()) {
     if (const auto* at = std::get_if<DueAt>(&*request.due)) {
-      writer->String("due", FormatTimestamp(at->at));
+      writer->String("due", FormatUtc(at->at));
     } else {
       writer->String("delay", FormatDuration(std::get<DueAfter>(*request.due).delay));
     }

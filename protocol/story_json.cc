@@ -4,9 +4,9 @@
 #include <array>
 #include <string>
 
+#include "base/time.h"
 #include "protocol/json_members.h"
 #include "protocol/nearest.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::protocol {
 namespace {
@@ -58,7 +58,7 @@ Status SetEvent(const JsonValue& value, JobEvent* event) {
 std::string EventToJson(const JobEvent& event) {
   JsonObjectWriter writer;
   writer.String("event", JobEventName(event.kind));
-  writer.String("at", FormatTimestamp(event.at));
+  writer.String("at", FormatUtc(event.at));
   if (!event.who.empty()) {
     writer.String("client", event.who);
   }

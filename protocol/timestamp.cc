@@ -1,7 +1,6 @@
 #include "protocol/timestamp.h"
 
 #include <chrono>
-#include <cstdio>
 
 #include "base/limits.h"
 #include "protocol/nearest.h"
@@ -88,24 +87,6 @@ StatusOr<WallTime> ParseTimestamp(std::string_view text) {
     return Refuse(text, "is out of range; use 1970-01-01T00:00:00Z to 2286-11-20T17:46:39Z");
   }
   return WallFromMillis(millis);
-}
-
-std::string FormatTimestamp(WallTime time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss<Millis> clock(time - day);
-  char text[48];
-  std::snprintf(text,
-                sizeof text,
-                "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
-                static_cast<int>(date.year()),
-                static_cast<unsigned>(date.month()),
-                static_cast<unsigned>(date.day()),
-                static_cast<int>(clock.hours().count()),
-                static_cast<int>(clock.minutes().count()),
-                static_cast<int>(clock.seconds().count()),
-                static_cast<int>(clock.subseconds().count()));
-  return text;
 }
 
 }  // namespace delayd::protocol

@@ -1,4 +1,4 @@
-// protocol/timestamp.h — instants on the wire: RFC 3339, written in UTC with milliseconds.
+// protocol/timestamp.h — instants on the wire: RFC 3339. FormatUtc (base/time.h) writes them.
 //
 // Errors:  kInvalidArgument "invalid_time" with what was read and an example of what is meant.
 // Threads: pure functions.
@@ -15,6 +15,5 @@
 namespace delayd::protocol {
 
 StatusOr<WallTime> ParseTimestamp(std::string_view text);
-std::string FormatTimestamp(WallTime time);  // "2027-01-01T09:00:00.000Z"
 
 }  // namespace delayd::protocol

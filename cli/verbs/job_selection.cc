@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/time.h"
 #include "cli/human_time.h"
 #include "cli/job_output.h"
 #include "cli/progress.h"
 #include "protocol/duration.h"
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -101,7 +101,7 @@ StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter(WallTime now) cons
       if (!moment.ok()) {
         return moment.status().WithContext(name);
       }
-      *out = protocol::FormatTimestamp(*moment);
+      *out = FormatUtc(*moment);
     }
   }
   return filter;

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "base/time.h"
 #include "cli/bar_chart.h"
 #include "cli/human_time.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"
 #include "protocol/stats_json.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -207,7 +207,7 @@ class TopVerb final : public Verb {
 
   static void PrintJson(const Sample& before, const Sample& after, Context* context) {
     protocol::JsonObjectWriter writer;
-    writer.String("time", protocol::FormatTimestamp(after.now.wall));
+    writer.String("time", FormatUtc(after.now.wall));
     writer.Number("interval_ms", static_cast<uint64_t>((after.now.boot - before.now.boot).count()));
     for (const auto& [label, counter] : kRates) {
       writer.Number(

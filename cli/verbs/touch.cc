@@ -1,7 +1,7 @@
+#include "base/time.h"
 #include "cli/human_time.h"
 #include "cli/verbs/job_refs.h"
 #include "cli/verbs/verbs.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -42,7 +42,7 @@ class TouchVerb final : public Verb {
           const WallTime now = context->clock.Sample().wall;
           context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue
                                  << " is due " << FromNow(job.due, now) << " ("
-                                 << protocol::FormatTimestamp(job.due) << ")\n";
+                                 << FormatUtc(job.due) << ")\n";
         },
         context);
   }

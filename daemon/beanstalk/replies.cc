@@ -144,8 +144,7 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
       break;
     case Verb::kRelease: {
       // A job of the HTTP API may have used up its attempts.
-      const bool died =
-          std::get<Indirect<engine::OneJob>>(reply.body)->job.state == JobState::kDead;
+      const bool died = std::get<Indirect<JobView>>(reply.body)->state == JobState::kDead;
       text->append(died ? reply::kBuried : reply::kReleased);
       break;
     }
@@ -165,7 +164,7 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
       text->append(reply::kPaused);
       break;
     default: {
-      const JobView& job = std::get<Indirect<engine::OneJob>>(reply.body)->job;
+      const JobView& job = *std::get<Indirect<JobView>>(reply.body);
       if (job.state == JobState::kFinished) {
         text->append(reply::kNotFound);  // kept as history, which this protocol does not know
       } else {
@@ -187,10 +186,10 @@ void BeanstalkSession::RenderLook(Slot* slot, const engine::Reply& reply, std::s
       AppendOk(StatsOf(*hub_, *std::get<Indirect<engine::StatsView>>(reply.body), now_), text);
       break;
     case Verb::kStatsJob:
-      if (std::get<Indirect<engine::OneJob>>(reply.body)->job.state == JobState::kFinished) {
+      if (std::get<Indirect<JobView>>(reply.body)->state == JobState::kFinished) {
         text->append(reply::kNotFound);
       } else {
-        AppendOk(StatsOfJob(std::get<Indirect<engine::OneJob>>(reply.body)->job, now_), text);
+        AppendOk(StatsOfJob(*std::get<Indirect<JobView>>(reply.body), now_), text);
       }
       break;
     case Verb::kStatsTube: {

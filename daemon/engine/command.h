@@ -309,12 +309,6 @@ struct EnqueuedIds {
   boost::container::small_vector<Item, 1> items;  // in the order of the specs
 };
 
-// Cancel, Reschedule, Touch, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek: the job as it is
-// now (Cancel and Ack: as finished).
-struct OneJob {
-  JobView job;
-};
-
 struct Kicked {
   uint64_t count = 0;
 };
@@ -424,7 +418,9 @@ struct Reply {
   std::variant<std::monostate,
                Enqueued,
                EnqueuedIds,
-               Indirect<OneJob>,
+               // Cancel, Reschedule, Touch, Ack, Nack, GiveBack, Bury, Extend, Kick, Show, Peek:
+               // the job as it is now (Cancel and Ack: as finished).
+               Indirect<JobView>,
                Kicked,
                AckedMany,
                CancelledIds,

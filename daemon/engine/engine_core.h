@@ -65,7 +65,7 @@
 namespace delayd::engine {
 
 using Body = decltype(Reply::body);
-// OneJob. Out of line: where it is seen through, g++ 12 warns of members that are never there.
+// Out of line: where it is seen through, g++ 12 warns of members that are never there.
 Body BodyOf(JobView view);
 
 // The store could not be read: whatever is answered from here on may be wrong, so the engine ends.

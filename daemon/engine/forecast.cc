@@ -41,9 +41,42 @@ class FarRows {
   FarRows(const storage::JobReader& store, std::optional<QueueId> queue)
       : store_(store), queue_(queue) {}
 
-  // Calls `visit` for the rows from a place on; false ends the scan.
   using Visit = std::function<bool(const TimerPlace& place)>;
 
+  struct Counted {
+    uint64_t seen = 0;
+    uint64_t counted = 0;            // of these
+    std::optional<TimerPlace> rest;  // where there are more
+  };
+
+  // Looks at so many rows at most.
+  StatusOr<Counted> Count(const TimerPlace& from,
+                          WallTime to,
+                          uint64_t rows_max,
+                          const Visit& counts) const {
+    Counted count;
+    DELAYD_RETURN_IF_ERROR(Scan(from, to, [&](const TimerPlace& place) {
+      if (count.seen == rows_max) {
+        count.rest = place;
+        return false;
+      }
+      ++count.seen;
+      count.counted += counts(place) ? 1U : 0U;
+      return true;
+    }));
+    return count;
+  }
+
+  storage::KeyRange Range(const TimerPlace& from, WallTime to) const {
+    return {Key(from), Key({to, JobId{}})};
+  }
+
+  StatusOr<std::vector<uint64_t>> Estimate(std::span<const storage::KeyRange> ranges) const {
+    return store_.EstimateRows(table(), ranges);
+  }
+
+ private:
+  // Calls `visit` for the rows from a place on; false ends the scan.
   Status Scan(const TimerPlace& from, WallTime to, const Visit& visit) const {
     const storage::KeyRange range = Range(from, to);
     Status failed;
@@ -58,38 +91,6 @@ class FarRows {
     return failed;
   }
 
-  struct Counted {
-    uint64_t seen = 0;
-    uint64_t counted = 0;  // of these
-    bool is_whole = true;  // there were no more
-  };
-
-  // Looks at so many rows at most.
-  StatusOr<Counted> Count(const TimerPlace& from,
-                          WallTime to,
-                          uint64_t rows_max,
-                          const Visit& counts) const {
-    Counted count;
-    DELAYD_RETURN_IF_ERROR(Scan(from, to, [&](const TimerPlace& place) {
-      count.is_whole = count.seen < rows_max;
-      if (count.is_whole) {
-        ++count.seen;
-        count.counted += counts(place) ? 1U : 0U;
-      }
-      return count.is_whole;
-    }));
-    return count;
-  }
-
-  storage::KeyRange Range(const TimerPlace& from, WallTime to) const {
-    return {Key(from), Key({to, JobId{}})};
-  }
-
-  StatusOr<std::vector<uint64_t>> Estimate(std::span<const storage::KeyRange> ranges) const {
-    return store_.EstimateRows(table(), ranges);
-  }
-
- private:
   Table table() const { return queue_ ? Table::kByQueue : Table::kTimers; }
 
   std::string Key(const TimerPlace& place) const {
@@ -130,13 +131,13 @@ Status EstimateSteps(const FarRows& rows,
   for (size_t i = 0; i < parts.size(); ++i) {
     const auto& [from, step, estimate] = parts[i];
     const uint64_t rows_max = rows_left / (parts.size() - i);
-    FarRows::Counted count{.is_whole = false};
+    FarRows::Counted count{.rest = from};
     if (estimate <= 2 * rows_max) {  // else to look at them is in vain
       DELAYD_ASSIGN_OR_RETURN(count, rows.Count(from, step->to, rows_max, counts));
     }
     rows_left -= count.seen;
     step->count += count.counted;
-    if (!count.is_whole) {
+    if (count.rest) {
       step->count += std::max(estimate, count.seen + 1) - count.seen;
       step->approximate = true;
     }
@@ -206,21 +207,18 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     return !jobs_.Find(id) && !pending_.IsChanging(Table::kIndex, storage::IndexKey(id)) &&
            StateOnDisk(key_due, id) == JobState::kScheduled;
   };
+  const auto count_in_step = [&](const TimerPlace& place) {
+    const bool waits = waits_on_disk(place);
+    StepOf(view, StepLength(*view), place.first)->count += waits ? 1U : 0U;
+    return waits;
+  };
   // One by one in their order, as long as that may go on.
-  TimerPlace counted_to = {view->steps.back().to, JobId{}};
-  size_t seen = 0;
-  DELAYD_RETURN_IF_ERROR(rows.Scan(begin, counted_to.first, [&](const TimerPlace& place) {
-    if (seen == limits::kForecastRowsMax) {
-      counted_to = place;
-      return false;
-    }
-    ++seen;
-    if (waits_on_disk(place)) {
-      ++StepOf(view, StepLength(*view), place.first)->count;
-    }
-    return true;
-  }));
-  DELAYD_RETURN_IF_ERROR(EstimateSteps(rows, counted_to, waits_on_disk, view));
+  DELAYD_ASSIGN_OR_RETURN(
+      const FarRows::Counted exact,
+      rows.Count(begin, view->steps.back().to, limits::kForecastRowsMax, count_in_step));
+  if (exact.rest) {
+    DELAYD_RETURN_IF_ERROR(EstimateSteps(rows, *exact.rest, waits_on_disk, view));
+  }
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
     const auto head = storage::DecodeTimerHead(key, value);

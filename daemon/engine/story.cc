@@ -8,7 +8,7 @@ namespace delayd::engine {
 using storage::JobEvent;
 
 Body BodyOf(JobView view) {
-  return OneJob{std::move(view)};
+  return Indirect<JobView>(std::move(view));
 }
 
 void EngineCore::AddEvent(storage::JobRecord* record,

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/time.h"
 #include "daemon/http/route_handlers.h"
 #include "daemon/http/router.h"
 #include "protocol/ack_json.h"
@@ -12,7 +13,6 @@
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
 #include "protocol/store_json.h"
-#include "protocol/timestamp.h"
 
 namespace delayd::http {
 
@@ -126,7 +126,7 @@ Response RenderStats(const engine::StatsView& stats) {
   figures.push_back({"clock", std::string(stats.clock)});
   figures.push_back({"mode", stats.draining ? "draining" : "serving"});
   if (stats.next_due) {
-    figures.push_back({"next_due", protocol::FormatTimestamp(*stats.next_due)});
+    figures.push_back({"next_due", FormatUtc(*stats.next_due)});
   }
   return {.body = protocol::StatsToJson(figures)};
 }
@@ -164,7 +164,7 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
                                    return protocol::EnqueuedIdToJson(item.id, item.existed);
                                  });
     case ReplyForm::kOneJob:
-      return RenderOneJob(std::get<Indirect<engine::OneJob>>(reply.body)->job);
+      return RenderOneJob(*std::get<Indirect<JobView>>(reply.body));
     case ReplyForm::kLeased:
       return {.body = protocol::JobPageToJson({std::get<engine::Leased>(reply.body).jobs, ""})};
     case ReplyForm::kKicked:

@@ -34,8 +34,8 @@ void TryTimestamp(std::string_view text) {
   const StatusOr<WallTime> time = ParseTimestamp(text);
   if (time.ok()) {
     Require(*time >= WallTime() && *time <= WallFromMillis(limits::kWallMsMax), "in range");
-    const StatusOr<WallTime> again = ParseTimestamp(FormatTimestamp(*time));
-    Require(again.ok() && *again == *time, FormatTimestamp(*time));
+    const StatusOr<WallTime> again = ParseTimestamp(FormatUtc(*time));
+    Require(again.ok() && *again == *time, FormatUtc(*time));
   }
 }
 
@@ -45,7 +45,7 @@ void TryNumbers(std::string_view text) {
   const Millis duration(static_cast<int64_t>(number % (limits::kDelayMsMax + 1)));
   Require(*ParseDuration(FormatDuration(duration)) == duration, FormatDuration(duration));
   const WallTime time = WallFromMillis(static_cast<int64_t>(number % (limits::kWallMsMax + 1)));
-  Require(*ParseTimestamp(FormatTimestamp(time)) == time, FormatTimestamp(time));
+  Require(*ParseTimestamp(FormatUtc(time)) == time, FormatUtc(time));
 }
 
 void TryTarget(std::string_view text) {

@@ -3,7 +3,6 @@
 #include <poll.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <map>
@@ -20,6 +19,7 @@
 #include "base/job.h"
 #include "protocol/job_json.h"
 #include "tests/support/daemon.h"
+#include "tests/support/seed.h"
 
 namespace delayd::testing {
 namespace {
@@ -43,13 +43,6 @@ struct Story {
   std::map<std::string, size_t>
       received_before;  // token -> hand-outs seen when its ack was answered
 };
-
-uint64_t Seed() {
-  const char* text = std::getenv("DELAYD_SEED");  // NOLINT(concurrency-mt-unsafe)
-  const uint64_t seed = text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device()();
-  std::printf("DELAYD_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  return seed;
-}
 
 bool WaitUntil(const std::function<bool()>& condition, std::chrono::seconds limit) {
   const auto end = std::chrono::steady_clock::now() + limit;

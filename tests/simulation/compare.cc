@@ -112,8 +112,8 @@ std::string BodyDifference(const engine::EnqueuedIds& expected, const engine::En
   return {};
 }
 
-std::string BodyDifference(const engine::OneJob& expected, const engine::OneJob& actual) {
-  return Difference(expected.job, actual.job);
+std::string BodyDifference(const JobView& expected, const JobView& actual) {
+  return Difference(expected, actual);
 }
 
 std::string BodyDifference(const engine::Leased& expected, const engine::Leased& actual) {
@@ -413,8 +413,8 @@ std::string Describe(const engine::Reply& reply) {
     for (const auto& item : enqueued->items) {
       out << " [" << Describe(item.job) << (item.existed ? " existed]" : "]");
     }
-  } else if (const auto* one = std::get_if<Indirect<engine::OneJob>>(&reply.body)) {
-    out << " " << Describe((*one)->job);
+  } else if (const auto* one = std::get_if<Indirect<JobView>>(&reply.body)) {
+    out << " " << Describe(**one);
   } else if (const auto* leased = std::get_if<engine::Leased>(&reply.body)) {
     for (const JobView& job : leased->jobs) {
       out << " [" << Describe(job) << "]";

@@ -185,7 +185,7 @@ bool Model::HasRetentionOver() const {
 }
 
 void Model::AnswerJob(RequestId request, bool brief, JobView view) {
-  Answer(request, brief ? Body() : Body(engine::OneJob{std::move(view)}), open_batch);
+  Answer(request, brief ? Body() : Body(std::move(view)), open_batch);
 }
 
 Model::CancelEnd Model::CancelOne(const JobRef& ref) {
@@ -256,15 +256,13 @@ void Model::Do(RequestId request, const engine::Reschedule& command) {
   if (command.due) {
     SetDue(&job, *command.due);
     job.place = std::max(job.due, mark);
-  }
-  if (command.due) {
     AddEvent(&job, JobEvent::Kind::kMoved, {}, {});
   }
   job.priority = command.priority.value_or(job.priority);
   job.batch = open_batch;
   Place(&job);
   ++counters_.rescheduled;
-  Answer(request, engine::OneJob{ViewOf(job, job.state)}, open_batch);
+  Answer(request, ViewOf(job, job.state), open_batch);
 }
 
 void Model::Do(RequestId request, const engine::Touch& command) {
@@ -292,7 +290,7 @@ void Model::Do(RequestId request, const engine::Touch& command) {
   job.batch = open_batch;
   Place(&job);
   ++counters_.rescheduled;
-  Answer(request, engine::OneJob{ViewOf(job, job.state)}, open_batch);
+  Answer(request, ViewOf(job, job.state), open_batch);
 }
 
 void Model::Do(RequestId request, const engine::Show& command) {
@@ -310,13 +308,13 @@ void Model::Do(RequestId request, const engine::Show& command) {
     if (story && story->spec->payload.size() <= limits::kInlinePayloadBytesMax) {
       view.payload = story->spec->payload;
     }
-    return Answer(request, engine::OneJob{std::move(view)}, batch);
+    return Answer(request, std::move(view), batch);
   }
   const ModelJob& job = jobs_.at(found.id);
   JobView view = ViewOf(job, job.state);
   view.payload = job.spec->payload;
   view.history = job.events;
-  Answer(request, engine::OneJob{std::move(view)}, batch);
+  Answer(request, std::move(view), batch);
 }
 
 void Model::Do(RequestId request, const engine::GetStats&) {
@@ -410,8 +408,8 @@ JobView Model::ViewOf(const ModelJob& job, JobState state) const {
   view.releases = job.releases;
   view.buries = job.buries;
   view.kicks = job.kicks;
-  view.reserves = job.timeouts + job.releases + job.buries + job.returns +
-                  (state == JobState::kLeased ? 1 : 0);
+  view.reserves =
+      job.timeouts + job.releases + job.buries + job.returns + (state == JobState::kLeased ? 1 : 0);
   if (state == JobState::kScheduled) {
     view.time_left =
         std::max(job.on_boot_clock ? job.boot_due - now_.boot : job.due - now_.wall, Millis(0));

@@ -60,7 +60,7 @@ void Model::Do(RequestId request, const engine::GiveBack& command) {
   job->batch = open_batch;
   RoomMade(*job);
   Place(job);
-  Answer(request, engine::OneJob{ViewOf(*job, job->state)}, open_batch);
+  Answer(request, ViewOf(*job, job->state), open_batch);
 }
 
 void Model::KickJob(ModelJob* job) {
@@ -90,7 +90,7 @@ void Model::Do(RequestId request, const engine::Kick& command) {
     return Refuse(request, StatusCode::kFailedPrecondition, JobStateName(job.state), 0);
   }
   KickJob(&job);
-  Answer(request, engine::OneJob{ViewOf(job, job.state)}, open_batch);
+  Answer(request, ViewOf(job, job.state), open_batch);
 }
 
 void Model::Do(RequestId request, const engine::KickQueue& command) {
@@ -131,7 +131,7 @@ void Model::Do(RequestId request, const engine::Peek& command) {
   JobView view = ViewOf(*first, first->state);
   view.payload = first->spec->payload;
   view.history = first->events;
-  Answer(request, engine::OneJob{std::move(view)}, first->batch);
+  Answer(request, std::move(view), first->batch);
 }
 
 }  // namespace delayd::simulation

@@ -230,7 +230,7 @@ void Model::Do(RequestId request, const engine::Nack& command) {
   job->priority = command.priority.value_or(job->priority);
   EndLease(job, command.delay, command.error, command.counts_as_attempt);
   ++counters_.nacked;
-  Answer(request, engine::OneJob{ViewOf(*job, job->state)}, open_batch);
+  Answer(request, ViewOf(*job, job->state), open_batch);
 }
 
 void Model::Do(RequestId request, const engine::Bury& command) {
@@ -244,7 +244,7 @@ void Model::Do(RequestId request, const engine::Bury& command) {
   job->priority = command.priority.value_or(job->priority);
   Die(job, command.error);
   ++counters_.buried;
-  Answer(request, engine::OneJob{ViewOf(*job, JobState::kDead)}, open_batch);
+  Answer(request, ViewOf(*job, JobState::kDead), open_batch);
 }
 
 void Model::Do(RequestId request, const engine::Extend& command) {
@@ -258,7 +258,7 @@ void Model::Do(RequestId request, const engine::Extend& command) {
   }
   job->lease_end = now_.boot + command.lease.value_or(job->lease);
   job->timer_rank = next_rank_++;
-  Answer(request, engine::OneJob{ViewOf(*job, JobState::kLeased)}, 0);
+  Answer(request, ViewOf(*job, JobState::kLeased), 0);
 }
 
 // initial * factor^(attempt - 1), at most max, less a jitter that depends on job and attempt.

@@ -278,8 +278,8 @@ class Inspection {
         return;
       }
       if (reply->status.ok() &&
-          std::get<Indirect<engine::OneJob>>(reply->body)->job.state == JobState::kDead) {
-        Got(std::get<Indirect<engine::OneJob>>(reply->body)->job, JobState::kDead);
+          std::get<Indirect<JobView>>(reply->body)->state == JobState::kDead) {
+        Got(*std::get<Indirect<JobView>>(reply->body), JobState::kDead);
         continue;
       }
       if (reply->status.code() == StatusCode::kDataLoss) {

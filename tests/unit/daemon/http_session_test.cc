@@ -39,8 +39,8 @@ class HttpSessionTest : public ::testing::Test {
 
   void Answer(size_t index) {
     engine::Reply reply;
-    reply.body = engine::OneJob{
-        {.id = std::get<JobId>(std::get<engine::Show>(requests_.at(index).command).job)}};
+    reply.body =
+        JobView{.id = std::get<JobId>(std::get<engine::Show>(requests_.at(index).command).job)};
     session_.Answer(requests_[index].tag, reply);
   }
 
@@ -163,7 +163,7 @@ TEST_F(HttpSessionTest, TooManyUnansweredRequestsHoldBackTheRest) {
   EXPECT_EQ(requests_.size(), HttpSession::kRequestsMax);
   EXPECT_FALSE(session_.wants_input());
   engine::Reply reply;
-  reply.body = engine::OneJob{{.id = JobId{1}}};
+  reply.body = JobView{.id = JobId{1}};
   session_.Answer(requests_[0].tag, reply);
   EXPECT_TRUE(session_.wants_input());
   TakeRequests();
@@ -173,8 +173,8 @@ TEST_F(HttpSessionTest, TooManyUnansweredRequestsHoldBackTheRest) {
 TEST_F(HttpSessionTest, ClientThatDoesNotReadIsNotReadFrom) {
   Feed(Get("/v1/jobs/1"));
   engine::Reply reply;
-  reply.body = engine::OneJob{
-      {.payload = std::string(HttpSession::kOutputBytesMax, 'x'), .payload_bytes = 1}};
+  reply.body =
+      JobView{.payload = std::string(HttpSession::kOutputBytesMax, 'x'), .payload_bytes = 1};
   session_.Answer(requests_[0].tag, reply);
   EXPECT_FALSE(session_.wants_input());
   Feed(Get("/v1/jobs/2"));
@@ -296,7 +296,7 @@ TEST_F(HttpSessionTest, CommitIsTold) {
   Feed(Get("/v1/jobs/1"));
   engine::Reply reply;
   reply.sequence = 77;
-  reply.body = engine::OneJob{{.id = JobId{1}}};
+  reply.body = JobView{.id = JobId{1}};
   session_.Answer(requests_[0].tag, reply);
   EXPECT_THAT(TakeOutput(), HasSubstr("\r\nDelayd-Commit: 77\r\n"));
 }

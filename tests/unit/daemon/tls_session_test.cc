@@ -52,8 +52,8 @@ class TlsSessionTest : public ::testing::Test {
 
   void Answer(size_t index, size_t payload_bytes = 1) {
     engine::Reply reply;
-    reply.body = engine::OneJob{
-        {.id = JobId{1}, .payload = std::string(payload_bytes, 'x'), .payload_bytes = 1}};
+    reply.body =
+        JobView{.id = JobId{1}, .payload = std::string(payload_bytes, 'x'), .payload_bytes = 1};
     session_->Answer(requests_.at(index).tag, reply);
   }
 

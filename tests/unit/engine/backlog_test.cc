@@ -127,7 +127,7 @@ TEST(BacklogTest, WhatIsDueOnDiskIsReadyAsInMemory) {
   const JobView later = harness.EnqueueOk(For("idle", 10s));
   EXPECT_EQ(harness.ShowOk(later.id).state, JobState::kScheduled);
   const Reply next = harness.Call(Peek{.queue = "idle", .which = Peek::Which::kDelayed});
-  EXPECT_EQ(std::get<Indirect<OneJob>>(next.body)->job.id, later.id);
+  EXPECT_EQ(std::get<Indirect<JobView>>(next.body)->id, later.id);
   EXPECT_TRUE(harness.Call(Cancel{last.id}).status.ok());
   EXPECT_TRUE(harness.Call(Reschedule{.job = later.id, .due = DueAfter{0s}}).status.ok());
   EXPECT_EQ(harness.ShowOk(later.id).state, JobState::kReady);

@@ -367,7 +367,7 @@ TEST(BoundsTest, KickGoesOnBehindTheDeadThatAreGoneAndFindsOlderOnesThatCome) {
   const JobId second = bury_one();
   const auto buried = [&harness] {
     const Reply reply = harness.Call(Peek{.queue = "default", .which = Peek::Which::kBuried});
-    return reply.status.ok() ? std::get<Indirect<OneJob>>(reply.body)->job.id : JobId{};
+    return reply.status.ok() ? std::get<Indirect<JobView>>(reply.body)->id : JobId{};
   };
   ASSERT_TRUE(harness.Call(KickQueue{.queue = "default", .count = 1}).status.ok());
   EXPECT_EQ(buried(), second);

@@ -110,7 +110,7 @@ class TightLife {
       case 0: {
         const Reply reply = harness_.Call(Nack{.token = token, .delay = Delay()});
         ASSERT_TRUE(reply.status.ok());
-        due_[id] = std::get<Indirect<OneJob>>(reply.body)->job.due;
+        due_[id] = std::get<Indirect<JobView>>(reply.body)->due;
         break;
       }
       case 1:
@@ -129,7 +129,7 @@ class TightLife {
     const Reply reply = harness_.Call(std::move(command));
     ASSERT_EQ(reply.status.ok(), !held_.contains(id)) << reply.status.message();
     if (reply.status.ok()) {
-      due_[id] = std::get<Indirect<OneJob>>(reply.body)->job.due;
+      due_[id] = std::get<Indirect<JobView>>(reply.body)->due;
     }
   }
 

@@ -10,7 +10,7 @@ TEST(CancelTest, P4CancelledJobsNeverFire) {
   for (const JobId id : {scheduled.id, ready.id}) {
     const Reply reply = harness.Call(Cancel{id});
     ASSERT_TRUE(reply.status.ok());
-    EXPECT_EQ(std::get<Indirect<OneJob>>(reply.body)->job.outcome, "cancelled");
+    EXPECT_EQ(std::get<Indirect<JobView>>(reply.body)->outcome, "cancelled");
   }
   harness.Wait(Millis(2000));
   EXPECT_TRUE(harness.LeaseNow().empty());
@@ -115,7 +115,7 @@ TEST(RescheduleTest, ReadyJobsGoBackToWaiting) {
   const JobView job = harness.EnqueueOk(In(Millis(0)));
   const Reply reply = harness.Call(Reschedule{.job = job.id, .due = DueAfter{Millis(1000)}});
   ASSERT_TRUE(reply.status.ok());
-  EXPECT_EQ(std::get<Indirect<OneJob>>(reply.body)->job.state, JobState::kScheduled);
+  EXPECT_EQ(std::get<Indirect<JobView>>(reply.body)->state, JobState::kScheduled);
   EXPECT_TRUE(harness.LeaseNow().empty());
   harness.Restart();
   EXPECT_TRUE(harness.LeaseNow().empty());

@@ -306,9 +306,8 @@ TEST(OlderRowsTest, AFinishedJobOfAnOlderProgramIsShownAndForgotten) {
   harness.Restart();
   const Reply listed = harness.Call(List{.state = JobState::kFinished});
   EXPECT_EQ(std::get<JobList>(listed.body).jobs.size(), 1U);
-  EXPECT_EQ(
-      std::get<Indirect<OneJob>>(harness.Call(Show{KeyRef{"default", "k"}}).body)->job.outcome,
-      "acked");
+  EXPECT_EQ(std::get<Indirect<JobView>>(harness.Call(Show{KeyRef{"default", "k"}}).body)->outcome,
+            "acked");
   harness.Wait(1min + 1s);
   std::string value;
   EXPECT_EQ(harness.store().Get(Table::kDone, done, &value).code(), StatusCode::kNotFound);

@@ -111,7 +111,7 @@ class EngineHarness {
   JobView ShowOk(JobId id) {
     Reply reply = Call(Show{id});
     EXPECT_TRUE(reply.status.ok()) << reply.status.message();
-    return reply.status.ok() ? std::get<Indirect<OneJob>>(reply.body)->job : JobView();
+    return reply.status.ok() ? *std::get<Indirect<JobView>>(reply.body) : JobView();
   }
 
   std::string_view ReasonOf(Command command) { return Call(std::move(command)).status.reason(); }

@@ -31,7 +31,7 @@ TEST(EnqueueTest, P1ADurableBatchIsAnsweredBeforeTheStoreShowsIt) {
   EXPECT_FALSE(harness.HasReply(show));
   ASSERT_TRUE(harness.store().Commit(*sealed->batch).ok());
   harness.engine().Committed(sealed->sequence);
-  EXPECT_EQ(std::get<Indirect<OneJob>>(harness.Take(show).body)->job.payload, "p");
+  EXPECT_EQ(std::get<Indirect<JobView>>(harness.Take(show).body)->payload, "p");
   EXPECT_FALSE(harness.HasReply(second));
   ASSERT_TRUE(harness.store().Commit(*next->batch).ok());
   harness.engine().Committed(next->sequence);

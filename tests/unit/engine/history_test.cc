@@ -69,11 +69,11 @@ TEST(HistoryTest, ALongErrorIsCutBetweenCharactersSoThatItsStoryCanBeTakenElsewh
   while (error.size() <= limits::kLastErrorBytesMax) {
     error += "\xe2\x82\xac";  // three bytes, which divide neither limit
   }
-  ASSERT_TRUE(harness
-                  .Call(Nack{.token = *harness.LeaseNow().at(0).lease_token,
-                             .delay = Millis(0),
-                             .error = error})
-                  .status.ok());
+  ASSERT_TRUE(
+      harness
+          .Call(Nack{
+              .token = *harness.LeaseNow().at(0).lease_token, .delay = Millis(0), .error = error})
+          .status.ok());
   const JobView shown = harness.ShowOk(job.id);
   EXPECT_EQ(shown.last_error, error.substr(0, limits::kLastErrorBytesMax - 1));
   ASSERT_EQ(shown.history.size(), 1U);
@@ -93,8 +93,8 @@ TEST(HistoryTest, ACancelledJobIsKeptTooAndByItsKeyAfterTheKeyIsFree) {
   harness.Wait(Millis(60'001));
   const Reply shown = harness.Call(Show{KeyRef{"default", "order:1"}});
   ASSERT_TRUE(shown.status.ok()) << shown.status.message();
-  EXPECT_EQ(std::get<Indirect<OneJob>>(shown.body)->job.outcome, "cancelled");
-  EXPECT_EQ(std::get<Indirect<OneJob>>(shown.body)->job.payload, "old");
+  EXPECT_EQ(std::get<Indirect<JobView>>(shown.body)->outcome, "cancelled");
+  EXPECT_EQ(std::get<Indirect<JobView>>(shown.body)->payload, "old");
   EXPECT_EQ(harness.ReasonOf(Cancel{KeyRef{"default", "order:1"}}), "finished");
   // P7 holds for the key's retention and not for that of the history.
   const JobView next = harness.EnqueueOk(Keyed("order:1", Millis(5000), "old"));

@@ -22,7 +22,7 @@ TEST(KickTest, ADeadJobIsReadyAgainWithAllItsAttempts) {
   const JobId id = Buried(&harness);
   const Reply reply = harness.Call(Kick{id});
   ASSERT_TRUE(reply.status.ok()) << reply.status.message();
-  const JobView& job = std::get<Indirect<OneJob>>(reply.body)->job;
+  const JobView& job = *std::get<Indirect<JobView>>(reply.body);
   EXPECT_EQ(job.state, JobState::kReady);
   EXPECT_EQ(job.attempt, 0U);
   EXPECT_EQ(job.last_error, "no use");
@@ -91,7 +91,7 @@ TEST(PeekTest, ShowsTheNextOfEachStateWithItsPayload) {
   harness.EnqueueOk(In(std::chrono::hours(9), "later"));
   harness.EnqueueOk(In(std::chrono::hours(8), "sooner"));
   const auto payload = [&](Peek::Which which) {
-    return std::get<Indirect<OneJob>>(peek(which).body)->job.payload;
+    return std::get<Indirect<JobView>>(peek(which).body)->payload;
   };
   EXPECT_EQ(payload(Peek::Which::kReady), "urgent");
   EXPECT_EQ(payload(Peek::Which::kDelayed), "sooner");
@@ -138,8 +138,8 @@ TEST(NackTest, WithoutCountingNeverUsesTheAttemptsUp) {
     const LeaseToken token = *harness.LeaseNow().at(0).lease_token;
     const Reply reply = harness.Call(
         Nack{.token = token, .delay = Millis(0), .priority = 7, .counts_as_attempt = false});
-    EXPECT_EQ(std::get<Indirect<OneJob>>(reply.body)->job.state, JobState::kReady);
-    EXPECT_EQ(std::get<Indirect<OneJob>>(reply.body)->job.priority, 7U);
+    EXPECT_EQ(std::get<Indirect<JobView>>(reply.body)->state, JobState::kReady);
+    EXPECT_EQ(std::get<Indirect<JobView>>(reply.body)->priority, 7U);
   }
   const JobView job = harness.LeaseNow().at(0);
   EXPECT_EQ(job.attempt, 1U);
@@ -160,8 +160,8 @@ TEST(PeekTest, OfOneQueueSeesNothingOfChangesUnderWayInAnother) {
   const RequestId delayed = harness.Send(Peek{.queue = "a", .which = Peek::Which::kDelayed});
   const RequestId buried = harness.Send(Peek{.queue = "a", .which = Peek::Which::kBuried});
   harness.CommitAll();
-  EXPECT_EQ(std::get<Indirect<OneJob>>(harness.Take(delayed).body)->job.payload, "later");
-  EXPECT_EQ(std::get<Indirect<OneJob>>(harness.Take(buried).body)->job.queue, "a");
+  EXPECT_EQ(std::get<Indirect<JobView>>(harness.Take(delayed).body)->payload, "later");
+  EXPECT_EQ(std::get<Indirect<JobView>>(harness.Take(buried).body)->queue, "a");
 }
 
 }  // namespace

@@ -139,8 +139,8 @@ TEST(LeaseTest, NackComesBackAfterItsDelay) {
   const Reply reply =
       harness.Call(Nack{*harness.LeaseNow().at(0).lease_token, Millis(500), "no connection"});
   ASSERT_TRUE(reply.status.ok());
-  EXPECT_EQ(std::get<Indirect<OneJob>>(reply.body)->job.state, JobState::kScheduled);
-  EXPECT_EQ(std::get<Indirect<OneJob>>(reply.body)->job.last_error, "no connection");
+  EXPECT_EQ(std::get<Indirect<JobView>>(reply.body)->state, JobState::kScheduled);
+  EXPECT_EQ(std::get<Indirect<JobView>>(reply.body)->last_error, "no connection");
   harness.Wait(Millis(500));
   EXPECT_TRUE(harness.LeaseNow().empty());
   harness.Wait(Millis(1));
@@ -168,7 +168,7 @@ TEST(LeaseTest, UsedUpAttemptsEndAmongTheDead) {
       harness.Call(Nack{*harness.LeaseNow().at(0).lease_token, Millis(0), "first"}).status.ok());
   const Reply last = harness.Call(Nack{*harness.LeaseNow().at(0).lease_token, Millis(0), "second"});
   ASSERT_TRUE(last.status.ok());
-  EXPECT_EQ(std::get<Indirect<OneJob>>(last.body)->job.state, JobState::kDead);
+  EXPECT_EQ(std::get<Indirect<JobView>>(last.body)->state, JobState::kDead);
   harness.Restart();
   EXPECT_TRUE(harness.LeaseNow().empty());
   const JobView dead = harness.ShowOk(job.id);

@@ -194,7 +194,7 @@ TEST(IfTagTest, AChangeIsMadeOnlyWhileTheJobIsAsItWasRead) {
   EXPECT_EQ(harness.ReasonOf(Touch{.job = job.id, .if_tag = {tag}}), "changed");
   EXPECT_EQ(harness.ReasonOf(Cancel{.job = job.id, .if_tag = {tag}}), "changed");
 
-  const std::string scheduled = TagOf(std::get<Indirect<OneJob>>(moved.body)->job);
+  const std::string scheduled = TagOf(*std::get<Indirect<JobView>>(moved.body));
   harness.Wait(Millis(1001));
   EXPECT_EQ(harness.ReasonOf(Cancel{.job = job.id, .if_tag = {scheduled}}), "changed")
       << "it is ready by now";

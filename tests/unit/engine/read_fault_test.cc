@@ -120,9 +120,9 @@ std::string Digest(const Reply& reply) {
       add(ToInt(item.job.id));
       add(item.existed ? 1 : 0);
     }
-  } else if (const auto* one = std::get_if<Indirect<OneJob>>(&reply.body)) {
-    add(ToInt((*one)->job.id));
-    text += std::string(JobStateName((*one)->job.state)) + " " + (*one)->job.payload.value_or("");
+  } else if (const auto* one = std::get_if<Indirect<JobView>>(&reply.body)) {
+    add(ToInt((*one)->id));
+    text += std::string(JobStateName((*one)->state)) + " " + (*one)->payload.value_or("");
   } else if (const auto* leased = std::get_if<Leased>(&reply.body)) {
     for (const JobView& job : leased->jobs) {
       add(ToInt(job.id));

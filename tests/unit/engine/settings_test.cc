@@ -178,7 +178,7 @@ TEST(TouchTest, RepeatsTheDelayOfTheEnqueueWhateverMovedTheJobSince) {
   harness.Restart();
   const Reply reply = harness.Call(Touch{KeyRef{"default", "k"}});
   ASSERT_TRUE(reply.status.ok()) << reply.status.message();
-  EXPECT_EQ(std::get<Indirect<OneJob>>(reply.body)->job.due, harness.now().wall + Millis(30'000));
+  EXPECT_EQ(std::get<Indirect<JobView>>(reply.body)->due, harness.now().wall + Millis(30'000));
   harness.Wait(Millis(30'000));
   EXPECT_TRUE(harness.LeaseNow().empty());
   harness.Wait(Millis(1));

@@ -67,7 +67,7 @@ TEST(TimestampTest, WhatIsWrittenReadsBack) {
   std::mt19937_64 random = SeededRandom();
   for (int i = 0; i < 20'000; ++i) {
     const auto millis = static_cast<int64_t>(random() % (limits::kWallMsMax + 1));
-    const std::string text = FormatTimestamp(WallFromMillis(millis));
+    const std::string text = FormatUtc(WallFromMillis(millis));
     const auto read = ParseTimestamp(text);
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(ToMillis(*read), millis) << text;
@@ -75,7 +75,7 @@ TEST(TimestampTest, WhatIsWrittenReadsBack) {
 }
 
 TEST(TimestampTest, WritesUtcWithMilliseconds) {
-  EXPECT_EQ(FormatTimestamp(WallFromMillis(1'798'794'000'007)), "2027-01-01T09:00:00.007Z");
+  EXPECT_EQ(FormatUtc(WallFromMillis(1'798'794'000'007)), "2027-01-01T09:00:00.007Z");
 }
 
 }  // namespace

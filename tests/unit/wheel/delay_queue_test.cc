@@ -42,8 +42,8 @@ TEST(DelayQueueTest, StaleHandlesAreRefused) {
 }
 
 TEST(DelayQueueTest, SaysWhatAnOrderedMapSays) {
-  RandomSource random(TestSeed());
-  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(TestSeed()));
+  RandomSource random(testing::Seed());
+  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(testing::Seed()));
   DelayQueue<uint64_t> queue;
   NaiveTimers naive;
   std::vector<TimerHandle> handles;

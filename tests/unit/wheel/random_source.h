@@ -1,32 +1,16 @@
 // tests/unit/wheel/random_source.h — reproducible randomness for property tests.
 //
-// The seed comes from DELAYD_SEED or is drawn, and is printed by every failure (SCOPED_TRACE) and
-// once per test. DELAYD_TEST_SCALE multiplies the number of operations; builds with sanitizers do a
+// DELAYD_TEST_SCALE multiplies the number of operations; builds with sanitizers do a
 // tenth.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
-#include <random>
-#include <string>
 
-#include <gtest/gtest.h>
-
+#include "tests/support/seed.h"
 #include "tests/support/split_mix.h"
 
 namespace delayd::wheel {
-
-inline uint64_t TestSeed() {
-  static const uint64_t seed = [] {
-    const char* given = std::getenv("DELAYD_SEED");  // NOLINT(concurrency-mt-unsafe)
-    const uint64_t value =
-        given != nullptr ? std::strtoull(given, nullptr, 0) : std::random_device{}();
-    ::testing::Test::RecordProperty("seed", std::to_string(value));
-    std::printf("DELAYD_SEED=%llu\n", static_cast<unsigned long long>(value));  // NOLINT
-    return value;
-  }();
-  return seed;
-}
 
 // `count` operations in an optimised build.
 inline uint64_t Scaled(uint64_t count) {

@@ -380,7 +380,7 @@ TEST_F(BeanstalkSessionTest, AnIdThatNobodyCanHaveIsNotFound) {
 TEST_F(BeanstalkSessionTest, ReservedHereIsLeasedThereAndTheOtherWayRound) {
   Send("put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nb\r\nreserve\r\n");
   const engine::Reply shown = server_.Ask(engine::Show{JobId{1}});
-  EXPECT_EQ(std::get<Indirect<engine::OneJob>>(shown.body)->job.state, JobState::kLeased);
+  EXPECT_EQ(std::get<Indirect<JobView>>(shown.body)->state, JobState::kLeased);
   EXPECT_EQ(server_.Ask(engine::Cancel{JobId{1}}).status.reason(), "leased");
   const engine::Reply leased = server_.Ask(engine::Lease{.queues = {"default"}});
   EXPECT_EQ(std::get<engine::Leased>(leased.body).jobs.size(), 1U);
