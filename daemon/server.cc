@@ -193,6 +193,9 @@ Status Server::Loop::Turn() {
   // After the reads: a delay must not count from a moment before its request had arrived.
   Now now = clock_->Sample();
   TendClock(&now);
+  if (options_.turn_begins) {
+    options_.turn_begins(now);
+  }
   GiveBackSome(now);  // before whoever saw that their worker has gone asks for them
   ServeTouched(&now);
   CheckDeadlines(now);
