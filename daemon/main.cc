@@ -98,7 +98,8 @@ class HttpApi {
                  .service = service,
                  .counts = counts,
                  .user_jobs_max = config.limits.jobs_per_user,
-                 .access = &access}),
+                 .access = &access,
+                 .date = &date_}),
         tls_(tls) {
     unix_.line_bytes_max = config.limits.request_line;
     unix_.head_bytes_max = config.limits.request_header;
@@ -117,6 +118,7 @@ class HttpApi {
             Unavailable("the daemon has as many connections as limits.connections, or its limit of "
                         "open files, allows; close some, or raise it",
                         "too_many_connections")),
+        {},
         false,
         "close",
         &no_room_);
@@ -136,7 +138,10 @@ class HttpApi {
     server->Listen(std::move(listener), make, with_tls ? std::string(TlsDoor::NoRoom()) : no_room_);
   }
 
+  void SetTime(const Now& now) { date_.Set(now.wall); }
+
  private:
+  http::HttpDate date_;
   http::Router router_;
   http::ReaderOptions unix_;
   http::ReaderOptions tcp_;
@@ -403,6 +408,7 @@ int Serve(const Config& config,
                  .slow_turn = config.slow.turn,
                  .slow_commit = config.slow.commit,
                  .trusted_clock = &clock,
+                 .turn_begins = [&api](const Now& now) { api.SetTime(now); },
                  .stopping = [&notify] { notify.Stopping(); },
                  .disk = {.directory = config.data_dir,
                           .reserve = config.storage.reserve,

@@ -197,6 +197,9 @@ Status Server::Loop::Turn() {
   Now now = clock_->Sample();
   NoteLateWake(now);
   TendClock(&now);
+  if (options_.turn_begins) {
+    options_.turn_begins(now);
+  }
   GiveBackSome(now);  // before whoever saw that their worker has gone asks for them
   ServeTouched(&now);
   CheckDeadlines(now);

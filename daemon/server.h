@@ -76,6 +76,8 @@ struct ServerOptions {
   Millis slow_commit{1000};
   // Null, or the clock that the server was given: it is tended, and accepted when a client says so.
   TrustedClock* trusted_clock = nullptr;
+  // Called at the begin of a turn, with its time; may be empty.
+  std::function<void(const Now&)> turn_begins = {};
   // Called once when a stop begins.
   std::function<void()> stopping;
   // Below it new jobs are refused; without a reserve the disk is not watched.

@@ -297,7 +297,9 @@ void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
       }
       if (watched != watched_.end()) {
         Tube* const tube = *watched;
-        watched_.erase(watched);
+        // The last takes its place, as with beanstalkd, so that lists have the same order.
+        *watched = watched_.back();
+        watched_.pop_back();
         hub_->Ignore(tube);
       }
       AppendLine("WATCHING", watched_.size(), text);

@@ -225,6 +225,7 @@ class EngineCore final : public Engine {
   static Status ValidateLease(const std::optional<Millis>& lease);
   static Status ValidateClient(std::string_view client);
   void ServeQueue(Queue& queue);
+  RequestId NextToServe(const Queue& queue) const;
   void ServeAll();
   bool IsLookedThrough(const Lease& command) const;
   void AnswerKept();
@@ -297,9 +298,9 @@ class EngineCore final : public Engine {
   WallTime FirstScheduledKey(const Queue& queue) const;
   // At most one.
   StatusOr<std::vector<Located>> Next(const Queue& queue, Peek::Which which);
-  // At most `count`, those that come first.
+  // At most `count`, those that come first; `after`: behind it, null for none.
   StatusOr<std::vector<Located>> SoonestScheduled(const Queue& queue, size_t count);
-  StatusOr<std::vector<Located>> OldestDead(const Queue& queue, size_t count);
+  StatusOr<std::vector<Located>> OldestDead(const Queue& queue, size_t count, const Located* after);
 
   // ---- story.cc ----
   void AddEvent(storage::JobRecord* record,

@@ -42,21 +42,33 @@ StatusOr<Body> EngineCore::Do(const Kick& command) {
 StatusOr<Body> EngineCore::Do(const KickQueue& command) {
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.queue));
   const size_t count = std::min<size_t>(command.count, limits::kKickCountMax);
-  DELAYD_ASSIGN_OR_RETURN(std::vector<Located> jobs, OldestDead(*queue, count));
+  DELAYD_ASSIGN_OR_RETURN(std::vector<Located> jobs, OldestDead(*queue, count, nullptr));
   if (jobs.empty() && queue->counts.dead == 0) {
     DELAYD_ASSIGN_OR_RETURN(jobs, SoonestScheduled(*queue, count));
   }
   pending_.TouchAll();  // that there are no others rests on every change so far
   Kicked kicked;
-  for (const Located& located : jobs) {
-    StatusOr<JobRecord> record = ReadRecord(located);
-    if (record.status().code() == StatusCode::kDataLoss) {
-      incidents_.push_back(record.status());
-      continue;
+  size_t damaged = 0;
+  while (!jobs.empty()) {
+    const size_t damaged_before = damaged;
+    for (const Located& located : jobs) {
+      StatusOr<JobRecord> record = ReadRecord(located);
+      if (record.status().code() == StatusCode::kDataLoss) {
+        incidents_.push_back(record.status());
+        ++damaged;
+        continue;
+      }
+      DELAYD_RETURN_IF_ERROR(record.status());
+      KickLocated(located, &*record);
+      ++kicked.count;
     }
-    DELAYD_RETURN_IF_ERROR(record.status());
-    KickLocated(located, &*record);
-    ++kicked.count;
+    // In the place of those that cannot be read the next ones are taken.
+    const Located last = jobs.back();
+    if (last.state != JobState::kDead || damaged == damaged_before ||
+        damaged >= limits::kKickCountMax) {
+      break;
+    }
+    DELAYD_ASSIGN_OR_RETURN(jobs, OldestDead(*queue, count - kicked.count, &last));
   }
   return Body(kicked);
 }

@@ -215,9 +215,34 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
                                 .timeout = boot_wheel_.Add(TickOf(at), TimerIdOfWaiter(request))});
 }
 
+// The first of those who wait for the queue; or, if it may get the job of another queue for which
+// somebody has waited longer, that one first.
+RequestId EngineCore::NextToServe(const Queue& queue) const {
+  const auto first_before = [this](RequestId request) {
+    const Lease& command = waiters_.at(request).command;
+    if (command.queues.size() > 1) {
+      for (const std::string& name : command.queues) {
+        const Queue* other = queues_.Find(name);
+        if (other != nullptr && other->waiters.front() != request && !other->ready.empty() &&
+            MayHandOut(*other)) {
+          return other->waiters.front();
+        }
+      }
+    }
+    return request;
+  };
+  // Who is before another has waited longer, so that this comes to an end.
+  RequestId request = queue.waiters.front();
+  for (RequestId before = first_before(request); before != request;
+       before = first_before(request)) {
+    request = before;
+  }
+  return request;
+}
+
 void EngineCore::ServeQueue(Queue& queue) {
   while (!queue.ready.empty() && !queue.waiters.empty() && MayHandOut(queue) && fatal_.ok()) {
-    const RequestId request = queue.waiters.front();
+    const RequestId request = NextToServe(queue);
     const auto found = waiters_.find(request);
     DELAYD_CHECK(found != waiters_.end());
     pending_.BeginAccess();

@@ -101,16 +101,20 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::SoonestScheduled(const Qu
 }
 
 StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& queue,
-                                                                  size_t count) {
+                                                                  size_t count,
+                                                                  const Located* after) {
   std::vector<Located> found;
   if (count == 0 || queue.counts.dead == 0) {
     return found;
   }
+  // No job has this id, so that it is before all that are as old.
+  const std::pair begin = after != nullptr ? std::pair(after->index.at, JobId{ToInt(after->id) + 1})
+                                           : std::pair(queue.first_dead, JobId{});
   Places places;
   pending_.ForEachPut(Table::kDead, [&](std::string_view key, std::string_view) {
     const auto parts = storage::ParseDeadKey(key);
     DELAYD_CHECK(parts.ok());
-    if (parts->queue == queue.id) {
+    if (parts->queue == queue.id && std::pair(parts->died, parts->id) >= begin) {
       places.emplace(parts->died, parts->id);
       KeepFirst(&places, count);
     }
@@ -122,7 +126,7 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
   }
   DELAYD_RETURN_IF_ERROR(
       pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue.id, queue.first_dead, JobId{}),
+                    storage::DeadKey(queue.id, begin.first, begin.second),
                     storage::DeadKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
                     [&](std::string_view key, std::string_view) {
                       const auto parts = storage::ParseDeadKey(key);
@@ -142,8 +146,10 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
                       return true;
                     }));
   DELAYD_RETURN_IF_ERROR(failed);
-  // What was deleted before it must be passed over only once.
-  queues_[queue.id].first_dead = first.value_or(queue.first_dead);
+  if (after == nullptr) {
+    // What was deleted before it must be passed over only once.
+    queues_[queue.id].first_dead = first.value_or(queue.first_dead);
+  }
   for (const auto& [died, id] : places) {
     found.push_back({.state = JobState::kDead,
                      .id = id,
@@ -159,7 +165,7 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::Next(const Queue& queue, 
     case Peek::Which::kDelayed:
       return SoonestScheduled(queue, 1);
     case Peek::Which::kBuried:
-      return OldestDead(queue, 1);
+      return OldestDead(queue, 1, nullptr);
   }
   std::vector<Located> first;
   if (!queue.ready.empty()) {

@@ -23,6 +23,7 @@ Response ProblemResponse(int http_status, const Status& status) {
 }
 
 void AppendResponse(const Response& response,
+                    std::string_view date,
                     bool head_only,
                     std::string_view connection,
                     std::string* out) {
@@ -31,6 +32,9 @@ void AppendResponse(const Response& response,
   };
   out->append("HTTP/1.1 ").append(std::to_string(response.status)).append(" ");
   out->append(protocol::HttpReasonPhrase(response.status)).append("\r\n");
+  if (!date.empty()) {
+    header("Date", date);
+  }
   header("Content-Type", response.content_type);
   header("Content-Length", std::to_string(response.body.size()));
   // A job changes without anybody asking: nothing in between may keep an answer.

@@ -45,9 +45,11 @@ Response ProblemResponse(const Status& status);
 // A refusal on the level of HTTP itself, where no status code of ours says enough.
 Response ProblemResponse(int http_status, const Status& status);
 
-// With its head. `head_only` answers HEAD: the length is told, the body is not sent. `connection`:
-// the header of that name; empty: none, by which one of HTTP/1.1 stays open.
+// With its head. `date`: the header of that name; empty: none. `head_only` answers HEAD: the length
+// is told, the body is not sent. `connection`: the header of that name; empty: none, by which one
+// of HTTP/1.1 stays open.
 void AppendResponse(const Response& response,
+                    std::string_view date,
                     bool head_only,
                     std::string_view connection,
                     std::string* out);

@@ -180,7 +180,7 @@ void HttpSession::Fill(Slot* slot, const Response& response) {
   const std::string_view connection = slot->close              ? "close"
                                       : slot->tells_keep_alive ? "keep-alive"
                                                                : "";
-  AppendResponse(response, slot->head_only, connection, &slot->text);
+  AppendResponse(response, router_.date(), slot->head_only, connection, &slot->text);
   slot->answered = true;
   held_bytes_ += slot->text.size();
 }

@@ -23,6 +23,7 @@
 #include "base/time.h"
 #include "daemon/admin.h"
 #include "daemon/engine/command.h"
+#include "daemon/http/http_date.h"
 #include "daemon/http/http_message.h"
 #include "daemon/http/request_counts.h"
 #include "daemon/http/service_report.h"
@@ -41,6 +42,8 @@ struct RouterOptions {
   uint64_t user_jobs_max = 0;
   // Null: everybody may do everything.
   const Access* access = nullptr;
+  // Of every answer; null: they have no Date. Else it outlives the router.
+  const HttpDate* date = nullptr;
 };
 
 // "POST", "v1/queues/*/lease": '*' stands for one segment.
@@ -112,6 +115,10 @@ class Router {
     if (options_.counts != nullptr) {
       options_.counts->Add(route, status);
     }
+  }
+
+  std::string_view date() const {
+    return options_.date != nullptr ? options_.date->text() : std::string_view();
   }
 
   static Response Render(ReplyForm form, const engine::Reply& reply);

@@ -134,6 +134,13 @@ TEST_F(SideBySideTest, TubesAndWatchLists) {
   });
 }
 
+TEST_F(SideBySideTest, WatchedTubesAreListedInTheSameOrder) {
+  Compare({
+      {"watch a\r\nwatch b\r\nwatch c\r\nignore default\r\nlist-tubes-watched\r\n", 5},
+      {"ignore b\r\nwatch d\r\nignore c\r\nlist-tubes-watched\r\n", 4},
+  });
+}
+
 TEST_F(SideBySideTest, WrongCommands) {
   const std::string big(70000, 'b');
   std::vector<Step> steps;

@@ -56,6 +56,38 @@ class HttpSessionTest : public ::testing::Test {
   std::vector<SessionRequest> requests_;
 };
 
+TEST(HttpDateTest, IsTheSecondAsRfc9110WritesIt) {
+  HttpDate date;
+  EXPECT_EQ(date.text(), "");
+  for (const auto& [millis, text] : std::initializer_list<std::pair<int64_t, const char*>>{
+           {0, "Thu, 01 Jan 1970 00:00:00 GMT"},
+           {784'111'777'000, "Sun, 06 Nov 1994 08:49:37 GMT"},
+           {784'111'777'999, "Sun, 06 Nov 1994 08:49:37 GMT"},
+           {951'868'799'999, "Tue, 29 Feb 2000 23:59:59 GMT"},
+           {784'111'778'000, "Sun, 06 Nov 1994 08:49:38 GMT"}}) {
+    date.Set(WallFromMillis(millis));
+    EXPECT_EQ(date.text(), text);
+  }
+}
+
+TEST(HttpDateTest, StandsInEveryAnswerOfARouterThatHasIt) {
+  HttpDate date;
+  const Router router{RouterOptions{.date = &date}};
+  const ReaderOptions options;
+  HttpSession session(options, router);
+  const auto answer_to = [&session](const std::string& request) {
+    session.Receive(request);
+    EXPECT_FALSE(session.Next(kNow));
+    std::string output(session.output());
+    session.Sent(output.size());
+    return output;
+  };
+  date.Set(WallFromMillis(784'111'777'000));
+  EXPECT_THAT(answer_to(Get("/nowhere")), HasSubstr("\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"));
+  date.Set(WallFromMillis(784'111'778'000));
+  EXPECT_THAT(answer_to("bad\r\n\r\n"), HasSubstr("\r\nDate: Sun, 06 Nov 1994 08:49:38 GMT\r\n"));
+}
+
 TEST_F(HttpSessionTest, AnswersGoOutInTheOrderOfTheRequests) {
   Feed(Get("/v1/jobs/1") + Get("/v1/jobs/2") + Get("/nowhere") + Get("/v1/jobs/3"));
   ASSERT_EQ(requests_.size(), 3U);

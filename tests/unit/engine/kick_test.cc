@@ -57,6 +57,33 @@ TEST(KickTest, ByNumberTakesTheOldestDeadFirstAndLeavesScheduledOnesAlone) {
   EXPECT_EQ(KickedCount(&harness, 5), 1U);
 }
 
+TEST(KickTest, P9ByNumberGoesOnPastDamagedJobs) {
+  EngineHarness harness;
+  for (int i = 0; i < 5; ++i) {
+    Buried(&harness);
+  }
+  const JobId good = Buried(&harness, "good");
+  std::vector<std::string> keys;
+  ASSERT_TRUE(harness.store()
+                  .Scan(storage::Table::kDead,
+                        std::string(1, '\0'),
+                        {},
+                        [&keys](std::string_view key, std::string_view) {
+                          keys.emplace_back(key);
+                          return keys.size() < 5;
+                        })
+                  .ok());
+  storage::Batch damage;
+  for (const std::string& key : keys) {
+    damage.Put(storage::Table::kDead, key, "rot");
+  }
+  ASSERT_TRUE(harness.store().Commit(damage).ok());
+  EXPECT_EQ(KickedCount(&harness, 2), 1U);
+  EXPECT_EQ(harness.engine().TakeIncidents().size(), 5U);
+  EXPECT_EQ(harness.LeaseNow(10).at(0).id, good);
+  EXPECT_EQ(KickedCount(&harness, 2), 0U);  // and no scheduled ones: the damaged lie there still
+}
+
 TEST(KickTest, ByNumberTakesTheSoonestScheduledWhenNoneIsDead) {
   EngineHarness harness;
   harness.EnqueueOk(In(std::chrono::hours(30)));

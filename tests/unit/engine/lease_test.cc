@@ -277,6 +277,37 @@ TEST(WaitTest, SeveralQueuesGiveTheBestJob) {
   harness.EnqueueOk({.queue = "a"});  // must not serve the wait that has ended
 }
 
+// Both queues get a job at once. Whichever is looked at first, the one who waited longer for "b"
+// gets the job there.
+TEST(WaitTest, WhoWaitsForSeveralQueuesOvertakesNobodyInAnyOfThem) {
+  EngineHarness harness;
+  const RequestId first = harness.Send(Lease{.queues = {"b"}, .wait = Millis(1000)});
+  const RequestId second = harness.Send(Lease{.queues = {"a", "b"}, .wait = Millis(1000)});
+  const RequestId third = harness.Send(Lease{.queues = {"a"}, .wait = Millis(1000)});
+  harness.Send(Enqueue{{{.queue = "a", .payload = "a", .priority = 9},
+                        {.queue = "b", .payload = "b", .priority = 3}}});
+  harness.Turn();
+  const auto served = std::get<Leased>(harness.Take(first).body).jobs;
+  ASSERT_EQ(served.size(), 1U);
+  EXPECT_EQ(served[0].payload, "b");
+  EXPECT_EQ(std::get<Leased>(harness.Take(second).body).jobs.at(0).payload, "a");
+  EXPECT_FALSE(harness.HasReply(third));
+}
+
+TEST(WaitTest, WhoWaitedLongestIsFoundThroughAChainOfQueues) {
+  EngineHarness harness;
+  const RequestId first = harness.Send(Lease{.queues = {"c"}, .wait = Millis(1000)});
+  const RequestId second = harness.Send(Lease{.queues = {"b", "c"}, .wait = Millis(1000)});
+  const RequestId third = harness.Send(Lease{.queues = {"a", "b"}, .wait = Millis(1000)});
+  harness.Send(Enqueue{{{.queue = "a", .payload = "a", .priority = 9},
+                        {.queue = "b", .payload = "b", .priority = 5},
+                        {.queue = "c", .payload = "c", .priority = 1}}});
+  harness.Turn();
+  EXPECT_EQ(std::get<Leased>(harness.Take(first).body).jobs.at(0).payload, "c");
+  EXPECT_EQ(std::get<Leased>(harness.Take(second).body).jobs.at(0).payload, "b");
+  EXPECT_EQ(std::get<Leased>(harness.Take(third).body).jobs.at(0).payload, "a");
+}
+
 TEST(WaitTest, AnAbandonedWaitTakesNoJob) {
   EngineHarness harness;
   const RequestId gone = harness.Send(Lease{.queues = {"default"}, .wait = Millis(1000)});

@@ -1,0 +1,29 @@
+// daemon/http/http_date.h — the time as the Date header of an answer says it.
+//
+// Units:   whole seconds of the wall clock, rounded down, UTC.
+// Errors:  none.
+// Threads: one.
+// Cost:    a comparison while the second is the same; no allocation.
+// Source:  RFC 9110, sections 5.6.7 and 6.6.1.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/time.h"
+
+namespace delayd::http {
+
+class HttpDate {
+ public:
+  void Set(WallTime now);
+
+  // "Sun, 06 Nov 1994 08:49:37 GMT"; empty before the first Set.
+  std::string_view text() const { return text_; }
+
+ private:
+  int64_t second_ = 0;
+  std::string text_;
+};
+
+}  // namespace delayd::http
