@@ -173,12 +173,11 @@ Status Server::Loop::TimedTurn() {
   const auto begin = std::chrono::steady_clock::now();
   slowest_ = {};
   Status status = Turn();
-  const auto took = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - begin);
-  last_turn_ = took;
-  if (took > options_.slow_turn) {
+  last_turn_ = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - begin);
+  if (last_turn_ > options_.slow_turn) {
     ++figures_.slow_turns;
     log::Warn("slow turn",
-              {{"ms", took.count()},
+              {{"ms", last_turn_.count()},
                {"connections", connections_.size()},
                {"slowest_command", slowest_.name},
                {"slowest_ms", std::chrono::duration_cast<Millis>(slowest_.took).count()}});
@@ -233,10 +232,8 @@ Status Server::Loop::Turn() {
 // A stop by signal, a suspend or a paused machine leaves no other trace than late jobs. What the
 // last turn itself took is told as a slow turn.
 void Server::Loop::NoteLateWake(const Now& now) {
-  if (!wake_asked_) {
-    return;
-  }
-  if (const Millis late = now.boot - *wake_asked_ - last_turn_; late >= kLateWake) {
+  const Millis late = wake_asked_ ? now.boot - *wake_asked_ - last_turn_ : Millis(0);
+  if (late >= kLateWake) {
     ++figures_.late_wakes;
     log::Warn("the daemon was not run for a while; what fell due meanwhile is late",
               {{"ms", late.count()}});

@@ -248,6 +248,12 @@ void EngineCore::ServeQueue(Queue& queue) {
     pending_.BeginAccess();
     Leased leased = HandOut(found->second.command);
     if (leased.jobs.empty() && cut_short_) {
+      // Those of the request too, which may wait for others than this one.
+      for (const std::string& name : found->second.command.queues) {
+        Queue& own = *queues_.Find(name);
+        own.cut_short = true;
+        ServeSoon(own);
+      }
       queue.cut_short = true;
       ServeSoon(queue);
       break;

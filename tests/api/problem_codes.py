@@ -5,7 +5,8 @@ import os
 import re
 
 MAKERS = ("InvalidArgument", "NotFound", "AlreadyExists", "FailedPrecondition", "ResourceExhausted",
-          "Unavailable", "Unknown", "DataLoss", "PermissionDenied", "DeadlineExceeded", "Internal")
+          "Unavailable", "Unknown", "DataLoss", "PermissionDenied", "DeadlineExceeded", "Internal",
+          "OutOfRange")
 # What the client's half of the room says, or TLS, never comes from a daemon as a problem.
 CLIENT_ONLY = ("client.cc", "connection.cc", "http_reader.cc", "server_address.cc", "tls.cc")
 

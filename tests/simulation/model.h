@@ -340,6 +340,7 @@ class Model {
   void Die(ModelJob* job, std::string_view error);
   void Expire(ModelJob* job);
   Millis Backoff(const ModelJob& job) const;
+  uint64_t NextToServe(const std::string& queue);
   void ServeQueue(const std::string& queue);
   void RemoveWaiter(uint64_t waiter);
   void FireDue();

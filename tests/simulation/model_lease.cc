@@ -155,12 +155,28 @@ void Model::TakeBack(const engine::Leased& leased, const Now& now) {
   }
 }
 
+// Nobody gets a job of a queue for which somebody has waited longer.
+uint64_t Model::NextToServe(const std::string& queue) {
+  uint64_t id = QueueOf(queue).waiters.front();
+  const auto has_older = [&](const std::string& name) {
+    return QueueOf(name).waiters.front() < id && BestReady({name}) != nullptr;
+  };
+  while (true) {
+    const std::vector<std::string>& queues = waiters_.at(id).command.queues;
+    const auto other = std::ranges::find_if(queues, has_older);
+    if (other == queues.end()) {
+      return id;
+    }
+    id = QueueOf(*other).waiters.front();
+  }
+}
+
 void Model::ServeQueue(const std::string& queue) {
   if (Follows()) {
     return;
   }
   while (!QueueOf(queue).waiters.empty() && BestReady({queue}) != nullptr) {
-    const uint64_t id = QueueOf(queue).waiters.front();
+    const uint64_t id = NextToServe(queue);
     uint64_t batch = 0;
     engine::Leased leased = HandOut(waiters_.at(id).command, &batch);
     if (leased.jobs.empty()) {
