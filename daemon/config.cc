@@ -14,9 +14,8 @@ namespace delayd {
 
 namespace {
 
-constexpr Millis kMillisecond{1};
-constexpr Millis kSecond{1000};
-constexpr Millis kDay{std::chrono::hours(24)};
+constexpr int64_t kSecondMs = 1000;
+constexpr int64_t kDayMs = 24 * 3600 * kSecondMs;
 
 Status SetPath(std::string_view text, std::string* path) {
   if (text.empty()) {
@@ -56,11 +55,22 @@ Status SetLoopbackListen(std::string_view text, std::string* listen) {
   return OkStatus();
 }
 
-Status SetSize(std::string_view text, uint64_t min, uint64_t max, uint64_t* size) {
-  const StatusOr<uint64_t> parsed = ParseSize(text, min, max);
+template <uint64_t kMin, uint64_t kMax>
+Status SetSizeOf(std::string_view text, uint64_t* size) {
+  const StatusOr<uint64_t> parsed = ParseSize(text, kMin, kMax);
   DELAYD_RETURN_IF_ERROR(parsed.status());
   *size = *parsed;
   return OkStatus();
+}
+
+template <int64_t kMinMs, int64_t kMaxMs>
+Status SetDurationOf(std::string_view text, Millis* duration) {
+  return SetDuration(text, Millis(kMinMs), Millis(kMaxMs), duration);
+}
+
+template <uint32_t kMin, uint32_t kMax>
+Status SetCountOf(std::string_view text, uint32_t* count) {
+  return SetCount(text, kMin, kMax, count);
 }
 
 Status SetLogLevel(std::string_view text, log::Level* level) {
@@ -101,227 +111,188 @@ Status SetRole(std::string_view text, Role* role) {
   return OkStatus();
 }
 
+// `Field` is a function without a state that names the field, of a Config to be set or compared.
+template <auto kSet, typename Field>
+constexpr ConfigKey Key(std::string_view name,
+                        std::string_view flag,
+                        std::string_view kind,
+                        std::string_view what,
+                        Field /*field*/) {
+  return {.name = name,
+          .flag = flag,
+          .kind = kind,
+          .what = what,
+          .set = [](std::string_view text, Config* c) { return kSet(text, &Field{}(*c)); },
+          .same = [](const Config& a, const Config& b) { return Field{}(a) == Field{}(b); }};
+}
+
 // The order is the order of config/delayd.yaml and of --help.
 constexpr std::array kKeys = std::to_array<ConfigKey>({
-    {"data_dir",
-     "--data-dir",
-     "PATH",
-     "where the jobs are stored",
-     [](std::string_view text, Config* c) { return SetPath(text, &c->data_dir); },
-     [](const Config& a, const Config& b) { return a.data_dir == b.data_dir; }},
-    {"storage.reserve",
-     "",
-     "SIZE",
-     "below this much free space no new job is taken; 0: off",
-     [](std::string_view text, Config* c) {
-       return SetSize(text, 0, uint64_t{1} << 40, &c->storage.reserve);
-     },
-     [](const Config& a, const Config& b) { return a.storage.reserve == b.storage.reserve; }},
-    {"api.socket",
-     "--api-socket",
-     "PATH",
-     "Unix socket of the HTTP API; empty: off",
-     [](std::string_view text, Config* c) { return SetSocketPath(text, &c->api.socket); },
-     [](const Config& a, const Config& b) { return a.api.socket == b.api.socket; }},
-    {"api.listen",
-     "--api-listen",
-     "ADDRESS:PORT",
-     "TCP address of the HTTP API, loopback unless there are TLS and tokens; empty: off",
-     [](std::string_view text, Config* c) { return SetListen(text, &c->api.listen); },
-     [](const Config& a, const Config& b) { return a.api.listen == b.api.listen; }},
-    {"tls.certificate",
-     "",
-     "PATH",
-     "certificate that api.listen shows, with its chain, in PEM; empty: no TLS",
-     [](std::string_view text, Config* c) { return SetText(text, &c->tls.certificate); },
-     [](const Config& a, const Config& b) { return a.tls.certificate == b.tls.certificate; }},
-    {"tls.key",
-     "",
-     "PATH",
-     "the certificate's key in PEM, which not everybody may be able to read",
-     [](std::string_view text, Config* c) { return SetText(text, &c->tls.key); },
-     [](const Config& a, const Config& b) { return a.tls.key == b.tls.key; }},
-    {"beanstalk.listen",
-     "--beanstalk-listen",
-     "ADDRESS:PORT",
-     "TCP address for beanstalk clients, loopback only; empty: off",
-     [](std::string_view text, Config* c) { return SetLoopbackListen(text, &c->beanstalk.listen); },
-     [](const Config& a, const Config& b) { return a.beanstalk.listen == b.beanstalk.listen; }},
-    {"beanstalk.socket",
-     "",
-     "PATH",
-     "Unix socket for beanstalk clients; empty: off",
-     [](std::string_view text, Config* c) { return SetSocketPath(text, &c->beanstalk.socket); },
-     [](const Config& a, const Config& b) { return a.beanstalk.socket == b.beanstalk.socket; }},
+    Key<SetPath>(
+        "data_dir", "--data-dir", "PATH", "where the jobs are stored", [](auto& c) -> auto& {
+          return c.data_dir;
+        }),
+    Key<SetSizeOf<0, uint64_t{1} << 40>>(
+        "storage.reserve",
+        "",
+        "SIZE",
+        "below this much free space no new job is taken; 0: off",
+        [](auto& c) -> auto& { return c.storage.reserve; }),
+    Key<SetSocketPath>(
+        "api.socket",
+        "--api-socket",
+        "PATH",
+        "Unix socket of the HTTP API; empty: off",
+        [](auto& c) -> auto& { return c.api.socket; }),
+    Key<SetListen>(
+        "api.listen",
+        "--api-listen",
+        "ADDRESS:PORT",
+        "TCP address of the HTTP API, loopback unless there are TLS and tokens; empty: off",
+        [](auto& c) -> auto& { return c.api.listen; }),
+    Key<SetText>(
+        "tls.certificate",
+        "",
+        "PATH",
+        "certificate that api.listen shows, with its chain, in PEM; empty: no TLS",
+        [](auto& c) -> auto& { return c.tls.certificate; }),
+    Key<SetText>(
+        "tls.key",
+        "",
+        "PATH",
+        "the certificate's key in PEM, which not everybody may be able to read",
+        [](auto& c) -> auto& { return c.tls.key; }),
+    Key<SetLoopbackListen>(
+        "beanstalk.listen",
+        "--beanstalk-listen",
+        "ADDRESS:PORT",
+        "TCP address for beanstalk clients, loopback only; empty: off",
+        [](auto& c) -> auto& { return c.beanstalk.listen; }),
+    Key<SetSocketPath>(
+        "beanstalk.socket",
+        "",
+        "PATH",
+        "Unix socket for beanstalk clients; empty: off",
+        [](auto& c) -> auto& { return c.beanstalk.socket; }),
     {"log.level",
      "--log-level",
      "LEVEL",
      "debug, info, warn or error",
      [](std::string_view text, Config* c) { return SetLogLevel(text, &c->log.level); }},
-    {"log.format",
-     "",
-     "FORMAT",
-     "text or json",
-     [](std::string_view text, Config* c) { return SetLogFormat(text, &c->log.format); },
-     [](const Config& a, const Config& b) { return a.log.format == b.log.format; }},
-    {"log.slow_turn",
-     "",
-     "DURATION",
-     "a turn of the core thread that takes longer is logged",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, kMillisecond, kDay, &c->slow.turn);
-     },
-     [](const Config& a, const Config& b) { return a.slow.turn == b.slow.turn; }},
-    {"log.slow_commit",
-     "",
-     "DURATION",
-     "a commit that takes longer is logged",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, kMillisecond, kDay, &c->slow.commit);
-     },
-     [](const Config& a, const Config& b) { return a.slow.commit == b.slow.commit; }},
-    {"memory.horizon",
-     "",
-     "DURATION",
-     "jobs due later than this from now stay on disk only",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, kSecond, 366 * kDay, &c->memory.horizon);
-     },
-     [](const Config& a, const Config& b) { return a.memory.horizon == b.memory.horizon; }},
-    {"memory.budget",
-     "",
-     "SIZE",
-     "memory for jobs that are due soon",
-     [](std::string_view text, Config* c) {
-       return SetSize(text, uint64_t{16} << 20, uint64_t{1} << 40, &c->memory.budget);
-     },
-     [](const Config& a, const Config& b) { return a.memory.budget == b.memory.budget; }},
-    {"access.read",
-     "",
-     "LIST",
-     "users and @groups that may look at everything, and no more",
-     [](std::string_view text, Config* c) { return SetText(text, &c->access.read); },
-     [](const Config& a, const Config& b) { return a.access.read == b.access.read; }},
-    {"access.enqueue",
-     "",
-     "LIST",
-     "users and @groups that may also enqueue, cancel and work jobs",
-     [](std::string_view text, Config* c) { return SetText(text, &c->access.enqueue); },
-     [](const Config& a, const Config& b) { return a.access.enqueue == b.access.enqueue; }},
-    {"access.admin",
-     "",
-     "LIST",
-     "users and @groups that may do everything, as root and the daemon's own user may",
-     [](std::string_view text, Config* c) { return SetText(text, &c->access.admin); },
-     [](const Config& a, const Config& b) { return a.access.admin == b.access.admin; }},
-    {"access.others",
-     "",
-     "ROLE",
-     "who is in no list and can open a socket: none, read, enqueue or admin",
-     [](std::string_view text, Config* c) { return SetRole(text, &c->access.others); },
-     [](const Config& a, const Config& b) { return a.access.others == b.access.others; }},
-    {"access.token_file",
-     "",
-     "PATH",
-     "tokens, without which nothing is served over TCP; empty: none",
-     [](std::string_view text, Config* c) { return SetText(text, &c->access.token_file); },
-     [](const Config& a, const Config& b) { return a.access.token_file == b.access.token_file; }},
-    {"clock.max_jump",
-     "",
-     "DURATION",
-     "a wall clock further ahead than it can be is held; 0s: never",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, Millis(0), 36600 * kDay, &c->clock.max_jump);
-     },
-     [](const Config& a, const Config& b) { return a.clock.max_jump == b.clock.max_jump; }},
-    {"clock.hold_max",
-     "",
-     "DURATION",
-     "after this a held clock is believed all the same",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, kSecond, 366 * kDay, &c->clock.hold_max);
-     },
-     [](const Config& a, const Config& b) { return a.clock.hold_max == b.clock.hold_max; }},
-    {"metrics.queues",
-     "",
-     "COUNT",
-     "queues that metrics tell by name; the others are summed up as 'other'",
-     [](std::string_view text, Config* c) { return SetCount(text, 0, 10'000, &c->metrics.queues); },
-     [](const Config& a, const Config& b) { return a.metrics.queues == b.metrics.queues; }},
-    {"health.commit_stuck",
-     "",
-     "DURATION",
-     "a commit that takes longer makes /healthz and /readyz answer 503",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, kSecond, kDay, &c->health.commit_stuck);
-     },
-     [](const Config& a, const Config& b) {
-       return a.health.commit_stuck == b.health.commit_stuck;
-     }},
-    {"limits.payload",
-     "",
-     "SIZE",
-     "largest payload of one job",
-     [](std::string_view text, Config* c) {
-       return SetSize(text, 1, limits::kPayloadBytesHardMax, &c->limits.payload);
-     },
-     [](const Config& a, const Config& b) { return a.limits.payload == b.limits.payload; }},
-    {"limits.request_line",
-     "",
-     "SIZE",
-     "longest request line of HTTP",
-     [](std::string_view text, Config* c) {
-       return SetSize(text, 1024, 64 * 1024, &c->limits.request_line);
-     },
-     [](const Config& a, const Config& b) {
-       return a.limits.request_line == b.limits.request_line;
-     }},
-    {"limits.request_header",
-     "",
-     "SIZE",
-     "largest head of a request, its line included",
-     [](std::string_view text, Config* c) {
-       return SetSize(text, 2048, 256 * 1024, &c->limits.request_header);
-     },
-     [](const Config& a, const Config& b) {
-       return a.limits.request_header == b.limits.request_header;
-     }},
-    {"limits.request_body",
-     "",
-     "SIZE",
-     "largest body of a request, many jobs at once included",
-     [](std::string_view text, Config* c) {
-       return SetSize(text, 64 * 1024, uint64_t{256} << 20, &c->limits.request_body);
-     },
-     [](const Config& a, const Config& b) {
-       return a.limits.request_body == b.limits.request_body;
-     }},
-    {"limits.connections",
-     "",
-     "COUNT",
-     "connections open at once",
-     [](std::string_view text, Config* c) {
-       return SetCount(text, 1, 1'000'000, &c->limits.connections);
-     },
-     [](const Config& a, const Config& b) { return a.limits.connections == b.limits.connections; }},
-    {"limits.jobs_per_user",
-     "",
-     "COUNT",
-     "jobs that a user who is no admin may have stored; 0: no quota",
-     [](std::string_view text, Config* c) {
-       return SetCount(text, 0, 1'000'000'000, &c->limits.jobs_per_user);
-     },
-     [](const Config& a, const Config& b) {
-       return a.limits.jobs_per_user == b.limits.jobs_per_user;
-     }},
-    {"limits.idle",
-     "",
-     "DURATION",
-     "a connection without requests is closed after this",
-     [](std::string_view text, Config* c) {
-       return SetDuration(text, kSecond, kDay, &c->limits.idle);
-     },
-     [](const Config& a, const Config& b) { return a.limits.idle == b.limits.idle; }},
+    Key<SetLogFormat>(
+        "log.format", "", "FORMAT", "text or json", [](auto& c) -> auto& { return c.log.format; }),
+    Key<SetDurationOf<1, kDayMs>>(
+        "log.slow_turn",
+        "",
+        "DURATION",
+        "a turn of the core thread that takes longer is logged",
+        [](auto& c) -> auto& { return c.slow.turn; }),
+    Key<SetDurationOf<1, kDayMs>>(
+        "log.slow_commit",
+        "",
+        "DURATION",
+        "a commit that takes longer is logged",
+        [](auto& c) -> auto& { return c.slow.commit; }),
+    Key<SetDurationOf<kSecondMs, 366 * kDayMs>>(
+        "memory.horizon",
+        "",
+        "DURATION",
+        "jobs due later than this from now stay on disk only",
+        [](auto& c) -> auto& { return c.memory.horizon; }),
+    Key<SetSizeOf<uint64_t{16} << 20, uint64_t{1} << 40>>(
+        "memory.budget", "", "SIZE", "memory for jobs that are due soon", [](auto& c) -> auto& {
+          return c.memory.budget;
+        }),
+    Key<SetText>(
+        "access.read",
+        "",
+        "LIST",
+        "users and @groups that may look at everything, and no more",
+        [](auto& c) -> auto& { return c.access.read; }),
+    Key<SetText>(
+        "access.enqueue",
+        "",
+        "LIST",
+        "users and @groups that may also enqueue, cancel and work jobs",
+        [](auto& c) -> auto& { return c.access.enqueue; }),
+    Key<SetText>(
+        "access.admin",
+        "",
+        "LIST",
+        "users and @groups that may do everything, as root and the daemon's own user may",
+        [](auto& c) -> auto& { return c.access.admin; }),
+    Key<SetRole>(
+        "access.others",
+        "",
+        "ROLE",
+        "who is in no list and can open a socket: none, read, enqueue or admin",
+        [](auto& c) -> auto& { return c.access.others; }),
+    Key<SetText>(
+        "access.token_file",
+        "",
+        "PATH",
+        "tokens, without which nothing is served over TCP; empty: none",
+        [](auto& c) -> auto& { return c.access.token_file; }),
+    Key<SetDurationOf<0, 36600 * kDayMs>>(
+        "clock.max_jump",
+        "",
+        "DURATION",
+        "a wall clock further ahead than it can be is held; 0s: never",
+        [](auto& c) -> auto& { return c.clock.max_jump; }),
+    Key<SetDurationOf<kSecondMs, 366 * kDayMs>>(
+        "clock.hold_max",
+        "",
+        "DURATION",
+        "after this a held clock is believed all the same",
+        [](auto& c) -> auto& { return c.clock.hold_max; }),
+    Key<SetCountOf<0, 10'000>>(
+        "metrics.queues",
+        "",
+        "COUNT",
+        "queues that metrics tell by name; the others are summed up as 'other'",
+        [](auto& c) -> auto& { return c.metrics.queues; }),
+    Key<SetDurationOf<kSecondMs, kDayMs>>(
+        "health.commit_stuck",
+        "",
+        "DURATION",
+        "a commit that takes longer makes /healthz and /readyz answer 503",
+        [](auto& c) -> auto& { return c.health.commit_stuck; }),
+    Key<SetSizeOf<1, limits::kPayloadBytesHardMax>>(
+        "limits.payload", "", "SIZE", "largest payload of one job", [](auto& c) -> auto& {
+          return c.limits.payload;
+        }),
+    Key<SetSizeOf<1024, 64 * 1024>>(
+        "limits.request_line", "", "SIZE", "longest request line of HTTP", [](auto& c) -> auto& {
+          return c.limits.request_line;
+        }),
+    Key<SetSizeOf<2048, 256 * 1024>>(
+        "limits.request_header",
+        "",
+        "SIZE",
+        "largest head of a request, its line included",
+        [](auto& c) -> auto& { return c.limits.request_header; }),
+    Key<SetSizeOf<64 * 1024, uint64_t{256} << 20>>(
+        "limits.request_body",
+        "",
+        "SIZE",
+        "largest body of a request, many jobs at once included",
+        [](auto& c) -> auto& { return c.limits.request_body; }),
+    Key<SetCountOf<1, 1'000'000>>(
+        "limits.connections", "", "COUNT", "connections open at once", [](auto& c) -> auto& {
+          return c.limits.connections;
+        }),
+    Key<SetCountOf<0, 1'000'000'000>>(
+        "limits.jobs_per_user",
+        "",
+        "COUNT",
+        "jobs that a user who is no admin may have stored; 0: no quota",
+        [](auto& c) -> auto& { return c.limits.jobs_per_user; }),
+    Key<SetDurationOf<kSecondMs, kDayMs>>(
+        "limits.idle",
+        "",
+        "DURATION",
+        "a connection without requests is closed after this",
+        [](auto& c) -> auto& { return c.limits.idle; }),
 });
 
 }  // namespace
