@@ -124,7 +124,8 @@ void Options::Number(
          const auto [stop, error] = std::from_chars(text.data(), end, number);
          if (error != std::errc() || stop != end || number < min || number > max) {
            return UsageError(protocol::Quoted(text) + " is no whole number from " +
-                             std::to_string(min) + " to " + std::to_string(max));
+                             std::to_string(min) +
+                             (max == UINT64_MAX ? " on" : " to " + std::to_string(max)));
          }
          *out = number;
          return OkStatus();
