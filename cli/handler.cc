@@ -24,9 +24,20 @@ namespace delayd::cli {
 namespace {
 
 constexpr size_t kErrorTailBytes = 2048;
+// What is read at a time of a handler that writes without end: a full pipe.
+constexpr size_t kDrainBytesMax = size_t{64} << 10;
+// A log that is slow gets the last words of a handler; one that is stuck does not hold its ack.
+constexpr int kLastWordsMs = 500;
 
 std::string ErrnoText(int error) {
   return std::generic_category().message(error);
+}
+
+// Whether our stderr can be written to: a stopped terminal or a pager takes nothing, and whoever
+// waited for it could neither keep the lease nor see a timeout or a signal.
+bool StderrTakes(int wait_ms = 0) {
+  pollfd entry{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  return poll(&entry, 1, wait_ms) != 0;
 }
 
 std::vector<char*> Pointers(const std::vector<std::string>& texts) {
@@ -187,9 +198,25 @@ void Handler::FeedPayload() {
   CloseFd(&payload_fd_);
 }
 
-void Handler::DrainErrors() {
+void Handler::PassOn(std::string_view text, bool to_end) {
+  while (!text.empty() && !log_stuck_) {
+    if (to_end && !StderrTakes(kLastWordsMs)) {
+      log_stuck_ = true;
+      break;
+    }
+    const ssize_t passed = write(STDERR_FILENO, text.data(), text.size());
+    if (passed <= 0) {
+      break;
+    }
+    text.remove_prefix(static_cast<size_t>(passed));
+  }
+}
+
+// `to_end`: nothing is left behind for a stderr that is stuck; only the tail has it then.
+void Handler::DrainErrors(bool to_end) {
+  // No larger than PIPE_BUF: so much fits where poll says that there is room.
   std::array<char, 4096> buffer{};
-  while (error_fd_ >= 0) {
+  for (size_t bytes = 0; error_fd_ >= 0 && bytes < kDrainBytesMax && (to_end || StderrTakes());) {
     const ssize_t count = read(error_fd_, buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) {
       continue;
@@ -202,15 +229,8 @@ void Handler::DrainErrors() {
       return;
     }
     // Passed on as it comes: the worker's log is where people look first.
-    size_t written = 0;
-    while (written < static_cast<size_t>(count)) {
-      const ssize_t passed =
-          write(STDERR_FILENO, buffer.data() + written, static_cast<size_t>(count) - written);
-      if (passed <= 0) {
-        break;
-      }
-      written += static_cast<size_t>(passed);
-    }
+    PassOn(std::string_view(buffer.data(), static_cast<size_t>(count)), to_end);
+    bytes += static_cast<size_t>(count);
     error_tail_.append(buffer.data(), static_cast<size_t>(count));
     if (error_tail_.size() > kErrorTailBytes) {
       error_tail_.erase(0, error_tail_.size() - kErrorTailBytes);
@@ -229,7 +249,7 @@ void Handler::Reap() {
     term_signal_ = WTERMSIG(status);
   }
   // What it wrote before it went; children that outlive it may hold the pipe open.
-  DrainErrors();
+  DrainErrors(true);
   CloseFd(&error_fd_);
   CloseFd(&payload_fd_);
 }
@@ -238,10 +258,10 @@ Handler::Event Handler::Wait(BootTime until, int wake_fd) {
   const SystemClock clock;
   for (;;) {
     const int64_t left = std::max<int64_t>(0, (until - clock.Sample().boot).count());
-    std::array<pollfd, 4> entries{{{pid_fd_, POLLIN, 0},
-                                   {wake_fd, POLLIN, 0},
-                                   {payload_fd_, POLLOUT, 0},
-                                   {error_fd_, POLLIN, 0}}};
+    const pollfd errors = error_fd_ < 0 || StderrTakes() ? pollfd{error_fd_, POLLIN, 0}
+                                                         : pollfd{STDERR_FILENO, POLLOUT, 0};
+    std::array<pollfd, 4> entries{
+        {{pid_fd_, POLLIN, 0}, {wake_fd, POLLIN, 0}, {payload_fd_, POLLOUT, 0}, errors}};
     const int ready =
         poll(entries.data(),
              entries.size(),
@@ -253,7 +273,7 @@ Handler::Event Handler::Wait(BootTime until, int wake_fd) {
       FeedPayload();
     }
     if (entries[3].revents != 0) {
-      DrainErrors();
+      DrainErrors(false);
     }
     if (entries[0].revents != 0) {
       Reap();

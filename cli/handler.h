@@ -50,7 +50,8 @@ class Handler {
 
  private:
   void FeedPayload();
-  void DrainErrors();
+  void DrainErrors(bool to_end);
+  void PassOn(std::string_view text, bool to_end);
   void Reap();
   static void CloseFd(int* fd);
 
@@ -62,6 +63,7 @@ class Handler {
   std::string payload_;
   size_t payload_written_ = 0;
   std::string error_tail_;
+  bool log_stuck_ = false;
   int exit_code_ = -1;
   int term_signal_ = 0;
 };

@@ -122,14 +122,24 @@ class WebhookRun final : public JobRun {
     }
     // An answer that is too long was still an answer.
     if (result_ != CURLE_OK && !(result_ == CURLE_WRITE_ERROR && answer_full_)) {
-      return {"nack",
-              std::string("webhook: ") +
-                  (error_[0] != '\0' ? error_.data() : curl_easy_strerror(result_))};
+      return OfBreak();
     }
     return OfStatus();
   }
 
  private:
+  Verdict OfBreak() const {
+    // What was refused is refused, though the words about it were cut short.
+    if (status_ >= 300) {
+      return OfStatus();
+    }
+    const std::string why = error_[0] != '\0' ? error_.data() : curl_easy_strerror(result_);
+    return {"nack",
+            status_ >= 200 ? "webhook answered " + std::to_string(status_) +
+                                 ", but its answer broke off: " + why
+                           : "webhook: " + why};
+  }
+
   Verdict OfStatus() const {
     if (status_ >= 200 && status_ < 300) {
       return {"ack", ""};

@@ -3,7 +3,8 @@
 // What:    the answer decides. 2xx acks. 400, 405, 410, 411, 413, 414, 415, 422, 431, 451 and 501
 //          say that this job will never be taken: it is buried. Anything else, no answer and a
 //          redirect (none is followed) is a failed attempt; a Retry-After of 429 and 503 sets its
-//          delay. The URL is the worker's, never the job's. Each connection's address is checked
+//          delay. An answer that breaks off counts by its status, but a 2xx is a failed attempt
+//          then. The URL is the worker's, never the job's. Each connection's address is checked
 //          when it is opened, after the name was resolved, so that no name can point inside later.
 //          No proxy, no cookies, no environment.
 // Units:   base/time.h.

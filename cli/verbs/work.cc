@@ -168,10 +168,11 @@ class WorkVerb final : public Verb {
     options->Rest(
         "--exec", "CMD [ARGS...]", &command_, "the command; all words behind it are its own");
     options->Text("--webhook", "URL", &webhook_url_, "POST each job to this URL");
-    options->Text("--secret-file",
-                  "FILE",
-                  &secret_file_,
-                  "sign calls with the whsec_ secrets in it, one a line, newest first");
+    options->Text(
+        "--secret-file",
+        "FILE",
+        &secret_file_,
+        "sign calls with the whsec_ secrets in it, one a line, newest first; read at the start");
     options->Text("--content-type", "TYPE", &content_type_, "of calls (application/json)");
     options->Flag("--allow-private",
                   &webhook_.allow_private,

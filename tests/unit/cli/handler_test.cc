@@ -1,6 +1,10 @@
 #include "cli/handler.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
+
+#include <array>
 
 #include <gtest/gtest.h>
 
@@ -52,6 +56,61 @@ TEST_F(HandlerTest, AChildThatOutlivesItDoesNotHoldTheWorker) {
   ASSERT_TRUE(Start("sleep 1000 & echo $! >&2; exit 0").ok());
   EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
   kill(static_cast<pid_t>(std::stol(handler_.error_tail())), SIGKILL);
+}
+
+// Our stderr is a pipe that is full and that nobody reads: a terminal that was stopped, a pager.
+class StuckErrors {
+ public:
+  StuckErrors() : old_(dup(STDERR_FILENO)) {
+    EXPECT_EQ(pipe2(ends_.data(), O_CLOEXEC), 0);
+    fcntl(ends_[1], F_SETFL, O_NONBLOCK);
+    const std::string block(4096, '.');
+    while (write(ends_[1], block.data(), block.size()) > 0) {
+    }
+    fcntl(ends_[1], F_SETFL, 0);
+    dup2(ends_[1], STDERR_FILENO);
+  }
+
+  ~StuckErrors() {
+    dup2(old_, STDERR_FILENO);
+    for (const int fd : {old_, ends_[0], ends_[1]}) {
+      close(fd);
+    }
+  }
+
+  StuckErrors(const StuckErrors&) = delete;
+  StuckErrors& operator=(const StuckErrors&) = delete;
+
+  // As far as writers see it: there is room again.
+  void ReadAll() const {
+    std::array<char, 1 << 16> buffer{};
+    fcntl(ends_[0], F_SETFL, O_NONBLOCK);
+    while (read(ends_[0], buffer.data(), buffer.size()) > 0) {
+    }
+  }
+
+ private:
+  int old_;
+  std::array<int, 2> ends_{};
+};
+
+TEST_F(HandlerTest, ALogThatTakesNothingDoesNotHoldItsEnd) {
+  const StuckErrors stuck;
+  ASSERT_TRUE(Start("echo why >&2; exit 3").ok());
+  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(handler_.error_tail(), "why\n");
+}
+
+TEST_F(HandlerTest, ALogThatTakesNothingHoldsTheHandlerAndNotTheDeadline) {
+  const StuckErrors stuck;
+  ASSERT_TRUE(Start("head -c 100000 /dev/zero >&2; echo end >&2").ok());
+  const BootTime soon = SystemClock().Sample().boot + Millis(20);
+  EXPECT_EQ(handler_.Wait(soon, -1), Handler::Event::kDeadline);
+  // With somebody who reads, it goes on where it was.
+  while (handler_.Wait(SystemClock().Sample().boot + Millis(1), -1) != Handler::Event::kExited) {
+    stuck.ReadAll();
+  }
+  EXPECT_TRUE(handler_.error_tail().ends_with("end\n"));
 }
 
 TEST_F(HandlerTest, ASignalReachesTheWholeGroup) {

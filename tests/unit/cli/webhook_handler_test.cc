@@ -158,6 +158,24 @@ TEST(WebhookHandlerTest, AConnectionThatBreaksIsAFailedAttempt) {
   EXPECT_THAT(verdict.error, HasSubstr("webhook: "));
 }
 
+TEST(WebhookHandlerTest, AStatusCountsThoughTheAnswerBreaksOff) {
+  std::string head;
+  HttpReceiver receiver([&](const ReceivedRequest&) {
+    return "HTTP/1.1 " + head + "transfer-encoding: chunked\r\n\r\n3\r\nabc\r\nno chunk\r\n";
+  });
+  head = "410 X\r\n";
+  EXPECT_EQ(Handle(Local(receiver)).action, "bury");
+  head = "503 X\r\nretry-after: 90\r\n";
+  const Verdict busy = Handle(Local(receiver));
+  EXPECT_EQ(busy.error, "webhook answered 503: abc");
+  EXPECT_EQ(busy.delay, Millis(90'000));
+  // Who breaks off in the middle of its success may not have come to its end.
+  head = "200 X\r\n";
+  const Verdict broken = Handle(Local(receiver));
+  EXPECT_EQ(broken.action, "nack");
+  EXPECT_THAT(broken.error, HasSubstr("webhook answered 200, but its answer broke off: "));
+}
+
 TEST(WebhookHandlerTest, TheConnectionIsKeptForTheNextJob) {
   HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(200); });
   const auto handler = WebhookHandler(Local(receiver))();
