@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/size_text.h"
 #include "daemon/config_values.h"
 #include "protocol/duration.h"
 
@@ -231,7 +232,7 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
      "DURATION",
      "a wall clock further ahead than it can be is held; 0s: never",
      [](std::string_view text, Config* c) {
-       return SetDuration(text, Millis(0), 36600 * kDay, &c->clock.max_jump);
+       return SetDuration(text, Millis(0), 36500 * kDay, &c->clock.max_jump);
      },
      [](const Config& a, const Config& b) { return a.clock.max_jump == b.clock.max_jump; }},
     {"clock.hold_max",
@@ -399,7 +400,7 @@ void ConfigReader::Finish() {
   if (config_.limits.request_body < body_min) {
     Fail(Where("limits.request_body"),
          "limits.request_body: a job with the largest payload in base64 needs " +
-             std::to_string(body_min) + " bytes; raise it, or lower limits.payload");
+             FormatSize((body_min + 1023) / 1024 * 1024) + "; raise it, or lower limits.payload");
   }
 }
 

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/limits.h"
+#include "base/size_text.h"
 #include "base/standard_fds.h"
 #include "daemon/access.h"
 #include "daemon/beanstalk/session.h"

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/size_text.h"
 #include "daemon/config_values.h"
 
 namespace delayd {
