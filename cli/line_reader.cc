@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/size_text.h"
+
 namespace delayd::cli {
 namespace {
 
@@ -62,7 +64,7 @@ StatusOr<std::optional<std::string>> LineReader::Next() {
   ++number_;
   if (too_long) {
     return ResourceExhausted(
-        "the line has more than " + std::to_string(line_bytes_max_) + " bytes; is this JSON Lines?",
+        "the line has more than " + FormatSize(line_bytes_max_) + "; is this JSON Lines?",
         "body_too_large");
   }
   if (number_ == 1 && line.starts_with(kByteOrderMark)) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/size_text.h"
 #include "daemon/config_values.h"
 #include "protocol/duration.h"
 
@@ -233,7 +234,7 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
         "PATH",
         "tokens, without which nothing is served over TCP; empty: none",
         [](auto& c) -> auto& { return c.access.token_file; }),
-    Key<SetDurationOf<0, 36600 * kDayMs>>(
+    Key<SetDurationOf<0, 36500 * kDayMs>>(
         "clock.max_jump",
         "",
         "DURATION",
@@ -370,7 +371,7 @@ void ConfigReader::Finish() {
   if (config_.limits.request_body < body_min) {
     Fail(Where("limits.request_body"),
          "limits.request_body: a job with the largest payload in base64 needs " +
-             std::to_string(body_min) + " bytes; raise it, or lower limits.payload");
+             FormatSize((body_min + 1023) / 1024 * 1024) + "; raise it, or lower limits.payload");
   }
 }
 

@@ -196,7 +196,9 @@ class ConfigFileWalk {
     }
     const ConfigKey* known = FindConfigKey(name);
     if (known == nullptr) {
-      const std::string hint = protocol::DidYouMean(name, names_);
+      // The section that it stands in is no other name for it.
+      const bool own = name.starts_with(std::string(protocol::Nearest(name, names_)) + '.');
+      const std::string hint = own ? "" : protocol::DidYouMean(name, names_);
       Fail(key.Mark(),
            "unknown key " + protocol::Quoted(name) +
                (hint.empty() ? "; 'delayd --help' lists the known ones" : hint));

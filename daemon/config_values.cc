@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/size_text.h"
 #include "protocol/duration.h"
 #include "protocol/nearest.h"
 
@@ -19,7 +20,6 @@ struct SizeUnit {
   int shift;
 };
 
-// From the largest on, for FormatSize.
 constexpr std::array<SizeUnit, 5> kSizeUnits = {
     {{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}, {"B", 0}}};
 
@@ -76,16 +76,6 @@ StatusOr<double> ParseFactor(std::string_view text, double min, double max) {
                            Quoted(text));
   }
   return number;
-}
-
-std::string FormatSize(uint64_t bytes) {
-  for (const SizeUnit& unit : kSizeUnits) {
-    const uint64_t whole = bytes >> unit.shift;
-    if (whole != 0 && (whole << unit.shift) == bytes) {
-      return std::to_string(whole) + std::string(unit.name);
-    }
-  }
-  return "0B";
 }
 
 StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {

@@ -17,8 +17,6 @@ namespace delayd {
 StatusOr<uint64_t> ParseSize(std::string_view text, uint64_t min, uint64_t max);
 StatusOr<uint64_t> ParseCount(std::string_view text, uint64_t min, uint64_t max);
 StatusOr<double> ParseFactor(std::string_view text, double min, double max);
-// "512MiB": the largest unit that is exact.
-std::string FormatSize(uint64_t bytes);
 
 struct ListenAddress {
   std::string host;  // a literal address, without brackets

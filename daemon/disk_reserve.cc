@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <system_error>
 
+#include "base/size_text.h"
 #include "daemon/config_values.h"
 #include "daemon/log.h"
 

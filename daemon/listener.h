@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 #include "daemon/unique_fd.h"
@@ -48,6 +49,11 @@ class Listener {
   // "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380", with the port that was got.
   const std::string& name() const { return name_; }
 
+  // What the log calls it: the name, until the owner, who knows what is spoken there, says another.
+  const std::string& label() const { return label_.empty() ? name_ : label_; }
+
+  void set_label(std::string label) { label_ = std::move(label); }
+
   // Of TCP: "127.0.0.1:11380".
   std::string address() const { return name_.substr(sizeof "http://" - 1); }
 
@@ -59,6 +65,7 @@ class Listener {
   bool is_tcp_ = false;
   std::string path_;  // of the file to remove in the end; empty: none is ours
   std::string name_;
+  std::string label_;
 };
 
 }  // namespace delayd

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/limits.h"
+#include "base/size_text.h"
 #include "base/standard_fds.h"
 #include "daemon/access.h"
 #include "daemon/beanstalk/session.h"
@@ -187,7 +188,8 @@ Status OpenListeners(std::string_view name,
   const auto add = [&](StatusOr<std::optional<Listener>> listener) -> Status {
     DELAYD_RETURN_IF_ERROR(listener.status());
     if (listener->has_value()) {
-      *names += (names->empty() ? "" : " ") + api->NameOf(**listener);
+      (*listener)->set_label(api->NameOf(**listener));
+      *names += (names->empty() ? "" : " ") + (*listener)->label();
       api->ListenOn(std::move(**listener), server);
     }
     return OkStatus();
@@ -252,8 +254,8 @@ std::optional<engine::Configure> Reload(const ReadConfig& read_config, const Con
   return engine::Configure{.defaults = line.config.defaults, .queues = line.config.queues};
 }
 
-void WarnOfEnd(const TlsDoor& tls) {
-  if (const Status status = tls.CheckEnd(SystemClock().Sample().wall); !status.ok()) {
+void WarnOfEnd(WallTime now, TlsDoor* tls) {
+  if (const Status status = tls->NoteEnd(now); !status.ok()) {
     log::Warn("the certificate has expired", {{"detail", status.message()}});
   }
 }
@@ -269,7 +271,7 @@ void ReloadCertificate(const Config& config, TlsDoor* tls) {
     return;
   }
   log::Info("the certificate was reloaded", {{"certificate", config.tls.certificate}});
-  WarnOfEnd(*tls);
+  WarnOfEnd(SystemClock().Sample().wall, tls);
 }
 
 // The same file may hold other tokens.
@@ -351,7 +353,7 @@ int Serve(const Config& config,
   if (const Status status = config.tls.on() ? tls.Load() : OkStatus(); !status.ok()) {
     return Refuse("cannot use TLS", status, kExitUsage);
   }
-  WarnOfEnd(tls);
+  WarnOfEnd(machine.Sample().wall, &tls);
   const StatusOr<std::optional<engine::ClockSeen>> seen = ReadClockSeen(*store);
   if (!seen.ok()) {
     return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
@@ -408,7 +410,11 @@ int Serve(const Config& config,
                  .slow_turn = config.slow.turn,
                  .slow_commit = config.slow.commit,
                  .trusted_clock = &clock,
-                 .turn_begins = [&api](const Now& now) { api.SetTime(now); },
+                 .turn_begins =
+                     [&](const Now& now) {
+                       api.SetTime(now);
+                       WarnOfEnd(now.wall, &tls);
+                     },
                  .stopping = [&notify] { notify.Stopping(); },
                  .disk = {.directory = config.data_dir,
                           .reserve = config.storage.reserve,

@@ -32,6 +32,12 @@ std::vector<Monitor::Finding> Monitor::Findings(const Now& now) const {
   if (const Status refusal = engine_->enqueue_refusal(); !refusal.ok()) {
     findings.push_back({.code = refusal.reason(), .detail = refusal.message(), .ready = false});
   }
+  if (engine_->draining()) {
+    // Who works off what is there must still be let in.
+    findings.push_back({.code = "draining",
+                        .detail = "new jobs are refused, as SIGUSR1 or 'delayctl drain' wanted it; "
+                                  "'delayctl drain end' takes them again"});
+  }
   if (clock_ != nullptr && clock_->state() != engine::ClockState::kTrusted) {
     // Everything else works: taking the daemon out of service would only make more of it late.
     findings.push_back({.code = "clock_suspect", .detail = clock_->Explain()});

@@ -470,6 +470,7 @@ void Server::Loop::DeliverReply(engine::Reply* reply) {
   const auto at = std::ranges::find(waiting, reply->request);
   DELAYD_CHECK(at != waiting.end());
   waiting.erase(at);
+  NoteDamage(reply->status);
   DELAYD_CRASH_POINT("server/before_reply");
   pending.connection->session().Answer(pending.tag, *reply);
   Touch(pending.connection);
@@ -527,12 +528,6 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
       session.has_more() || (wants_input && connection->held_back) || connection->unserved;
   turn_again_ = turn_again_ || again;
   return again;
-}
-
-void Server::Loop::LogIncidents() {
-  for (const Status& incident : engine_->TakeIncidents()) {
-    log::Error("damaged record", {{"code", incident.reason()}, {"detail", incident.message()}});
-  }
 }
 
 std::optional<BootTime> Server::Loop::NextWake(const Now& now) const {

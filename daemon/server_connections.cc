@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kReturnsPerTurn = 1000;
 // Clients that are refused try again, and each would be a line.
-constexpr Millis kRefusalsTold{60'000};
+constexpr Millis kToldAgain{60'000};
 
 }  // namespace
 
@@ -53,9 +53,9 @@ void Server::Loop::AcceptFrom(Door* door) {
     UniqueFd client(::accept4(door->listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client.valid()) {
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-        log::Warn(
-            "cannot accept a connection; trying again in a second",
-            {{"listen", door->listener.name()}, {"cause", std::generic_category().message(errno)}});
+        log::Warn("cannot accept a connection; trying again in a second",
+                  {{"listen", door->listener.label()},
+                   {"cause", std::generic_category().message(errno)}});
         door->pause.expires_after(std::chrono::seconds(1));
         door->pause.async_wait([this, door](const boost::system::error_code& error) {
           if (!error) {
@@ -95,15 +95,35 @@ void Server::Loop::AcceptFrom(Door* door) {
 void Server::Loop::NoteRefused(const Door& door) {
   ++figures_.refused;
   const BootTime now = clock_->Sample().boot;
-  if (refusal_told_ && now - *refusal_told_ < kRefusalsTold) {
+  if (refusal_told_ && now - *refusal_told_ < kToldAgain) {
     return;
   }
   refusal_told_ = now;
   log::Warn("connections are refused; close some, or raise limits.connections",
-            {{"listen", door.listener.name()},
+            {{"listen", door.listener.label()},
              {"connections", connections_.size()},
              {"connections_max", options_.connections_max},
              {"refused_so_far", figures_.refused}});
+}
+
+void Server::Loop::LogIncidents() {
+  for (const Status& incident : engine_->TakeIncidents()) {
+    log::Error("damaged record", {{"code", incident.reason()}, {"detail", incident.message()}});
+  }
+}
+
+// A table that only a request reads is no incident of the engine's: else its client alone would
+// know.
+void Server::Loop::NoteDamage(const Status& answer) {
+  if (answer.code() != StatusCode::kDataLoss || answer.reason() != "damaged_store") {
+    return;
+  }
+  const BootTime now = clock_->Sample().boot;
+  if (damage_told_ && now - *damage_told_ < kToldAgain) {
+    return;
+  }
+  damage_told_ = now;
+  log::Error("a request met damage in the store", {{"detail", answer.message()}});
 }
 
 // As sockets that were read are: clients that come faster than they are refused would keep a turn

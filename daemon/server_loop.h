@@ -95,6 +95,7 @@ class Server::Loop {
   void FinishTouched(const Now& now);
   bool FinishOne(const ConnectionPtr& connection, const Now& now);
   void LogIncidents();
+  void NoteDamage(const Status& answer);
   std::optional<BootTime> NextWake(const Now& now) const;
   bool under_pressure() const;
   bool stop_complete(const Now& now) const;
@@ -165,6 +166,7 @@ class Server::Loop {
   std::optional<BootTime> wake_asked_;  // by the last turn
   Millis last_turn_{0};                 // what it took
   std::optional<BootTime> refusal_told_;
+  std::optional<BootTime> damage_told_;
   bool in_flight_ = false;
   uint32_t clients_ = 0;        // that have asked something since the last batch was sealed
   bool pipelined_ = false;      // one of them does not wait for its answers

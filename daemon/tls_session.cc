@@ -17,6 +17,7 @@ constexpr size_t kEncipheredBytes = size_t{64} * 1024;
 Status TlsDoor::Load() {
   DELAYD_ASSIGN_OR_RETURN(context_, protocol::TlsContext::ForServer(certificate_file_, key_file_));
   figures_.certificate_end = context_->certificate_end();
+  end_noted_ = false;
   return OkStatus();
 }
 
@@ -28,6 +29,15 @@ Status TlsDoor::CheckEnd(WallTime now) const {
                                 FormatUtc(*figures_.certificate_end) +
                                 ", so clients refuse it; renew it, then: systemctl reload delayd",
                             "certificate_expired");
+}
+
+Status TlsDoor::NoteEnd(WallTime now) {
+  if (end_noted_) {
+    return OkStatus();
+  }
+  Status ended = CheckEnd(now);
+  end_noted_ = !ended.ok();
+  return ended;
 }
 
 std::unique_ptr<Session> TlsDoor::Wrap(std::unique_ptr<Session> inner) {

@@ -37,6 +37,8 @@ class TlsDoor {
   Status Load();
   // OK, or that the certificate which is shown has ended, with what to do.
   Status CheckEnd(WallTime now) const;
+  // The same for a log: not OK the first time only, and again behind a Load. O(1), for each turn.
+  Status NoteEnd(WallTime now);
   std::unique_ptr<Session> Wrap(std::unique_ptr<Session> inner);
 
   // What a client gets that there is no room for: more can be said only behind a handshake.
@@ -49,6 +51,7 @@ class TlsDoor {
   const std::string key_file_;
   protocol::TlsContext::Ptr context_;
   TlsFigures figures_;
+  bool end_noted_ = false;
 };
 
 class TlsSession final : public Session {

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "base/limits.h"
+#include "base/size_text.h"
 #include "base/time.h"
 #include "protocol/base64.h"
 #include "protocol/duration.h"
@@ -48,8 +49,7 @@ struct Draft {
 
 Status TooLarge(size_t bytes, size_t bytes_max) {
   return ResourceExhausted("payload has " + std::to_string(bytes) + " bytes and the limit is " +
-                               std::to_string(bytes_max) +
-                               "; store it elsewhere and send a reference",
+                               FormatSize(bytes_max) + "; store it elsewhere and send a reference",
                            "payload_too_large");
 }
 

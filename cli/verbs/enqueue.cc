@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "base/limits.h"
+#include "base/size_text.h"
 #include "cli/human_time.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/job_json.h"
@@ -108,8 +109,8 @@ class EnqueueVerb final : public Verb {
     }
     if (payload.size() > limits::kPayloadBytesHardMax) {
       return ResourceExhausted("the payload has more than " +
-                                   std::to_string(limits::kPayloadBytesHardMax) +
-                                   " bytes; store it elsewhere and send a reference",
+                                   FormatSize(limits::kPayloadBytesHardMax) +
+                                   "; store it elsewhere and send a reference",
                                "payload_too_large");
     }
     return payload;

@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/limits.h"
 #include "cli/process_name.h"
 #include "cli/table.h"
@@ -15,7 +16,7 @@ class LeaseVerb final : public Verb {
 
   std::string_view details() const override {
     return "Ack, nack or bury each by its token before the lease ends. -q prints the tokens.\n"
-           "Exit code 6: no job was ready in time.\n"
+           "Exit code 5: the daemon was stopped meanwhile, 6: no job was ready in time.\n"
            "\n"
            "Example:\n"
            "  delayctl lease --queue orders --wait 20s -o jsonl";
@@ -43,11 +44,16 @@ class LeaseVerb final : public Verb {
     request.wait = wait_.value_or(Millis(0));
     request.lease = lease_;
     request.client = ProcessName();
+    const BootTime asked = SystemClock().Sample().boot;
     const StatusOr<std::vector<JobView>> jobs = (*api)->Lease(queue, request);
     if (!jobs.ok()) {
       return context->Fail(jobs.status());
     }
     Print(*jobs, context);
+    if (jobs->empty() && SystemClock().Sample().boot - asked < request.wait) {
+      return context->Fail(Unavailable("the daemon ended the wait for a job in queue " + queue +
+                                       ": it is being stopped; ask again when it is back"));
+    }
     if (jobs->empty()) {
       return context->Fail(DeadlineExceeded("no job in queue " + queue + " was ready within " +
                                             protocol::FormatDuration(request.wait) +

@@ -105,6 +105,8 @@ class Engine {
   // Everything else goes on. For an owner whose disk is nearly full.
   virtual void RefuseEnqueues(Status why) = 0;
   virtual const Status& enqueue_refusal() const = 0;
+  // What the last Drain asked for.
+  virtual bool draining() const = 0;
 
   // Bytes gathered and not yet durable: the owner stops reading requests above a bound.
   virtual size_t uncommitted_bytes() const = 0;

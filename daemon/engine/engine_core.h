@@ -105,12 +105,12 @@ class EngineCore final : public Engine {
 
   void RefuseEnqueues(Status why) override { enqueue_refusal_ = std::move(why); }
 
-  const Status& enqueue_refusal() const override { return enqueue_refusal_; }
-
   size_t uncommitted_bytes() const override { return pending_.uncommitted_bytes(); }
 
   const Status& fatal() const override { return fatal_; }
 
+  const Status& enqueue_refusal() const override;
+  bool draining() const override;
   std::vector<Status> TakeIncidents() override;
   StatsView stats() const override;
   EngineFigures Figures(size_t queues_max) const override;

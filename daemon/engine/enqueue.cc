@@ -4,6 +4,7 @@
 #include "base/coding.h"
 #include "base/duration_text.h"
 #include "base/limits.h"
+#include "base/size_text.h"
 #include "base/utf8.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
@@ -106,7 +107,7 @@ Status EngineCore::Validate(const JobSpec& spec) const {
   if (spec.payload.size() > options_.payload_bytes_max) {
     return ResourceExhausted(
         "payload has " + std::to_string(spec.payload.size()) + " bytes and at most " +
-            std::to_string(options_.payload_bytes_max) +
+            FormatSize(options_.payload_bytes_max) +
             " are allowed; store it elsewhere and send a reference, or raise limits.payload",
         "payload_too_large");
   }

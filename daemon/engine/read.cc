@@ -416,6 +416,14 @@ StatusOr<Body> EngineCore::Do(const AcceptClock&) {
   return Body(stats());
 }
 
+const Status& EngineCore::enqueue_refusal() const {
+  return enqueue_refusal_;
+}
+
+bool EngineCore::draining() const {
+  return draining_;
+}
+
 StatsView EngineCore::stats() const {
   StatsView view = counters_;
   // Without views: there may be 100,000 queues, and everybody waits.

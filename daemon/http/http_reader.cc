@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/size_text.h"
 #include "protocol/http_chunks.h"
 #include "protocol/nearest.h"
 
@@ -197,11 +198,11 @@ HttpReader::Event HttpReader::ReadHead() {
   // Beast counts its limit anew after each line; the sum is ours to watch.
   const bool done = parser_->request->is_header_done();
   if (head_bytes_ + (done ? 0 : unread().size()) > options_.head_bytes_max) {
-    return Refuse(431,
-                  InvalidArgument("the head of the request exceeds " +
-                                      std::to_string(options_.head_bytes_max) +
-                                      " bytes; send fewer or shorter header fields",
-                                  "header_too_large"));
+    return Refuse(
+        431,
+        InvalidArgument("the head of the request exceeds " + FormatSize(options_.head_bytes_max) +
+                            "; send fewer or shorter header fields",
+                        "header_too_large"));
   }
   if (!done) {
     return Event::kNeedMore;
@@ -228,7 +229,7 @@ HttpReader::Event HttpReader::ReadBody() {
       if (unread().size() > options_.head_bytes_max) {
         return Refuse(431,
                       InvalidArgument("a chunk header or trailer exceeds " +
-                                          std::to_string(options_.head_bytes_max) + " bytes",
+                                          FormatSize(options_.head_bytes_max),
                                       "header_too_large"));
       }
       return Event::kNeedMore;
@@ -264,9 +265,8 @@ bool HttpReader::CheckLineLength() {
   }
   if (unread().size() >= options_.line_bytes_max) {
     Refuse(414,
-           InvalidArgument(
-               "the request line exceeds " + std::to_string(options_.line_bytes_max) + " bytes",
-               "uri_too_long"));
+           InvalidArgument("the request line exceeds " + FormatSize(options_.line_bytes_max),
+                           "uri_too_long"));
   }
   return false;
 }
@@ -459,11 +459,11 @@ void HttpReader::Drop() {
 HttpReader::Event HttpReader::RefuseParseError() {
   const beast::error_code code = parser_->code;
   if (code == error::header_limit) {
-    return Refuse(431,
-                  InvalidArgument("the head of the request exceeds " +
-                                      std::to_string(options_.head_bytes_max) +
-                                      " bytes; send fewer or shorter header fields",
-                                  "header_too_large"));
+    return Refuse(
+        431,
+        InvalidArgument("the head of the request exceeds " + FormatSize(options_.head_bytes_max) +
+                            "; send fewer or shorter header fields",
+                        "header_too_large"));
   }
   if (code == error::body_limit) {
     return Refuse(413,

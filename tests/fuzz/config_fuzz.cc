@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/size_text.h"
 #include "daemon/config.h"
 #include "daemon/config_values.h"
 #include "tests/fuzz/require.h"

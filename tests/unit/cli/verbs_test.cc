@@ -286,10 +286,17 @@ TEST(LeaseVerbTest, PrintsTokensAndWaitsLongerThanTheServer) {
 }
 
 TEST(LeaseVerbTest, NoJobInTimeIsExitCode6) {
-  const Outcome outcome = Ctl({"lease", "--wait", "1s"}, {.daemon = Always(Ok(R"({"jobs":[]})"))});
+  const Outcome outcome = Ctl({"lease"}, {.daemon = Always(Ok(R"({"jobs":[]})"))});
   EXPECT_EQ(outcome.code, 6);
-  EXPECT_THAT(outcome.err, HasSubstr("no job in queue default was ready within 1s"));
+  EXPECT_THAT(outcome.err, HasSubstr("no job in queue default was ready within 0s"));
   EXPECT_EQ(outcome.out, "");
+}
+
+TEST(LeaseVerbTest, AWaitThatTheDaemonEndsBeforeItsTimeIsNoTimeout) {
+  const Outcome outcome = Ctl({"lease", "--wait", "1h"}, {.daemon = Always(Ok(R"({"jobs":[]})"))});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_THAT(outcome.err, HasSubstr("it is being stopped"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("within 1h")));
 }
 
 TEST(LeaseVerbTest, EndsOfLeasesAreSentToTheirToken) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/size_text.h"
 #include "daemon/config_values.h"
 
 namespace delayd {
@@ -90,6 +91,10 @@ TEST(ConfigTest, MistakesInAQueueAreNamedWithTheirPlace) {
 TEST(ConfigTest, UnknownKeyIsAnErrorWithItsPlaceAndTheNearestName) {
   EXPECT_THAT(ErrorsOf("log:\n  levle: info\n"),
               ElementsAre("delayd.yaml:2:3: unknown key 'log.levle'; did you mean 'log.level'?"));
+  EXPECT_THAT(ErrorsOf("storage:\n  foo: 1\n"),
+              ElementsAre("delayd.yaml:2:3: unknown key 'storage.foo'; 'delayd --help' lists the "
+                          "known ones"))
+      << "not the section itself";
   EXPECT_THAT(ErrorsOf("data_dri: /x\n"),
               ElementsAre("delayd.yaml:1:1: unknown key 'data_dri'; did you mean 'data_dir'?"));
   EXPECT_THAT(ErrorsOf("zzzzzzzz: 1\n"),

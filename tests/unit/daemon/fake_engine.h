@@ -31,6 +31,7 @@ class FakeEngine final : public engine::Engine {
       reply.body = engine::Enqueued{{{{.id = JobId{request}, .queue = "q"}, false}}};
       gathered_.push_back(std::move(reply));
     } else if (std::holds_alternative<engine::GetStats>(command)) {
+      reply.status = stats_status;
       reply.body = engine::StatsView{};
       replies_.push_back(std::move(reply));
     } else if (std::holds_alternative<engine::Lease>(command) && job_ready) {
@@ -96,12 +97,16 @@ class FakeEngine final : public engine::Engine {
 
   std::vector<Status> TakeIncidents() override { return {}; }
 
-  engine::StatsView stats() const override { return {}; }
+  bool draining() const override { return drains; }
+
+  engine::StatsView stats() const override { return {.draining = drains}; }
 
   engine::EngineFigures Figures(size_t) const override { return {}; }
 
   std::vector<Asked> asked;
-  int turns = 0;  // that have ended
+  bool drains = false;
+  Status stats_status;  // what GetStats is answered with
+  int turns = 0;        // that have ended
   std::vector<engine::RequestId> abandoned;
   std::vector<size_t> batch_sizes;
   uint64_t sealed = 0;

@@ -107,6 +107,14 @@ TEST_F(ListenerTest, ErrorsNameTheSettingAndTheCureThatFits) {
       HasSubstr("stop whoever uses the port, or choose another beanstalk.listen"));
 }
 
+TEST_F(ListenerTest, TheLogCallsItAsItsOwnerDoes) {
+  StatusOr<Listener> listener = Listener::OpenTcp("127.0.0.1:0");
+  ASSERT_TRUE(listener.ok());
+  EXPECT_EQ(listener->label(), listener->name());
+  listener->set_label("https://" + listener->address());
+  EXPECT_EQ(listener->label(), "https://" + listener->name().substr(sizeof "http://" - 1));
+}
+
 TEST_F(ListenerTest, SocketFileGoesWithItsListener) {
   { ASSERT_TRUE(Listener::OpenUnix(path_).ok()); }
   EXPECT_NE(::access(path_.c_str(), F_OK), 0);

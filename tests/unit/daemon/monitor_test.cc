@@ -35,6 +35,16 @@ TEST_F(MonitorTest, AFullDiskIsNotReadyAndAlive) {
   EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_ready 0\n"));
 }
 
+TEST_F(MonitorTest, ADrainIsToldAndWorkersAreLetIn) {
+  engine_.drains = true;
+  const http::Response readiness = monitor_.Readiness(kNow);
+  EXPECT_EQ(readiness.status, 200);
+  EXPECT_THAT(readiness.body, HasSubstr(R"("status":"degraded")"));
+  EXPECT_THAT(readiness.body, HasSubstr(R"("code":"draining")"));
+  EXPECT_THAT(readiness.body, HasSubstr("delayctl drain end"));
+  EXPECT_EQ(monitor_.Health(kNow).status, 200);
+}
+
 TEST_F(MonitorTest, ASuspectClockIsTold) {
   SimulatedClock machine(kNow);
   std::optional<WallTime> synchronised;

@@ -136,5 +136,22 @@ TEST_F(ServerIncidentsTest, RefusedConnectionsAreToldOnceAMinute) {
   EXPECT_THAT(log, HasSubstr("refused_so_far=3"));
 }
 
+TEST_F(ServerIncidentsTest, DamageThatARequestMetIsToldOnceAMinute) {
+  engine_.stats_status = DataLoss("timers: block checksum mismatch", "damaged_store");
+  Start();
+  const auto meet = [this] {
+    SocketClient client(path_);
+    client.Send("GET /v1/stats HTTP/1.1\r\nHost: d\r\n\r\n");
+    client.ReadUntil("damaged_store");
+  };
+  meet();
+  meet();
+  clock_.Advance(61'000);
+  meet();
+  const std::string log = Stop();
+  EXPECT_EQ(Count(log, "a request met damage in the store"), 2U) << log;
+  EXPECT_THAT(log, HasSubstr("block checksum mismatch"));
+}
+
 }  // namespace
 }  // namespace delayd

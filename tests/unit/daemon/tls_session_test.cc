@@ -169,5 +169,15 @@ TEST_F(TlsSessionTest, ARenewedCertificateIsShownToNewClientsAndABadOneIsNot) {
   EXPECT_TRUE(client_.established()) << client_status_.message();
 }
 
+TEST_F(TlsSessionTest, TheEndOfTheCertificateIsToldOnceWhenItComes) {
+  const WallTime end = *door_.figures().certificate_end;
+  EXPECT_TRUE(door_.NoteEnd(end - Millis(1)).ok());
+  EXPECT_EQ(door_.NoteEnd(end).reason(), "certificate_expired");
+  EXPECT_TRUE(door_.NoteEnd(end + Millis(1)).ok()) << "one line, not one a turn";
+  EXPECT_FALSE(door_.CheckEnd(end).ok());
+  ASSERT_TRUE(door_.Load().ok());
+  EXPECT_FALSE(door_.NoteEnd(end).ok()) << "the same files again: the reload says so";
+}
+
 }  // namespace
 }  // namespace delayd

@@ -107,7 +107,7 @@ TEST(JobSpecJsonTest, APayloadAtTheLimitPassesAndOneByteMoreIsRefused) {
             kPayloadMax);
   const Status status = Refused("{\"payload\":\"" + std::string(kPayloadMax + 1, 'x') + "\"}");
   EXPECT_EQ(status.reason(), "payload_too_large");
-  EXPECT_THAT(status.message(), HasSubstr("payload has 1001 bytes and the limit is 1000"));
+  EXPECT_THAT(status.message(), HasSubstr("payload has 1001 bytes and the limit is 1000B"));
 }
 
 TEST(JobSpecJsonTest, AnySpecReadsBack) {
