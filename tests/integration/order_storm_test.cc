@@ -1,10 +1,7 @@
 // 10,000 orders, the daemon killed while they are imported and again while they fire: what the
 // clients wrote down themselves must agree with the promises.
-#include <poll.h>
-
 #include <chrono>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <random>
 #include <set>
@@ -19,6 +16,7 @@
 #include "base/job.h"
 #include "protocol/job_json.h"
 #include "tests/support/daemon.h"
+#include "tests/support/process.h"
 #include "tests/support/seed.h"
 
 namespace delayd::testing {
@@ -43,17 +41,6 @@ struct Story {
   std::map<std::string, size_t>
       received_before;  // token -> hand-outs seen when its ack was answered
 };
-
-bool WaitUntil(const std::function<bool()>& condition, std::chrono::seconds limit) {
-  const auto end = std::chrono::steady_clock::now() + limit;
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) {
-      return false;
-    }
-    ::poll(nullptr, 0, 5);
-  }
-  return true;
-}
 
 size_t CountLines(const std::string& path, const std::string& prefix = "") {
   std::ifstream file(path);
@@ -140,8 +127,9 @@ TEST(OrderStormTest, P1ToP6HoldForEveryOrderOverKills) {
   {
     Process importer(import);
     const size_t moment = 500 + random() % 8000;
-    ASSERT_TRUE(WaitUntil([&] { return CountLines(ack_log) >= moment || importer.HasEnded(); },
-                          std::chrono::seconds(60)));
+    ASSERT_TRUE(
+        testing::WaitUntil([&] { return CountLines(ack_log) >= moment || importer.HasEnded(); },
+                           std::chrono::seconds(60)));
     daemon.Kill();
     importer.Wait();
   }
@@ -151,8 +139,8 @@ TEST(OrderStormTest, P1ToP6HoldForEveryOrderOverKills) {
 
   for (int kill = 0; kill < 3; ++kill) {
     const size_t moment = CountLines(record, "acked") + 500 + random() % 1500;
-    ASSERT_TRUE(
-        WaitUntil([&] { return CountLines(record, "acked") >= moment; }, std::chrono::seconds(60)))
+    ASSERT_TRUE(testing::WaitUntil([&] { return CountLines(record, "acked") >= moment; },
+                                   std::chrono::seconds(60)))
         << daemon.log();
     daemon.Kill();
     ASSERT_TRUE(daemon.Start());
@@ -160,9 +148,9 @@ TEST(OrderStormTest, P1ToP6HoldForEveryOrderOverKills) {
   const auto all_done = [&] {
     return daemon.CtlOk({"list", "--queue", "orders", "--limit", "1", "-q"}).empty();
   };
-  ASSERT_TRUE(
-      WaitUntil([&] { return CountLines(record, "received") >= orders.size() && all_done(); },
-                std::chrono::seconds(120)))
+  ASSERT_TRUE(testing::WaitUntil(
+      [&] { return CountLines(record, "received") >= orders.size() && all_done(); },
+      std::chrono::seconds(120)))
       << daemon.CtlOk({"stats"});
   worker.Signal(SIGTERM);
   EXPECT_EQ(worker.Wait().exit_code, 0);

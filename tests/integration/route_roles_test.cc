@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "protocol/client.h"
-#include "protocol/json_reader.h"
 #include "tests/support/daemon.h"
+#include "tests/support/json_members.h"
 
 #include <sys/stat.h>
 
@@ -74,17 +74,6 @@ const std::array<Caller, 4> kCallers = {{{"none", kNothing, ""},
                                          {"enqueue", kEnqueue, "e0123456789abcdef"},
                                          {"admin", kAdmin, "a0123456789abcdef"}}};
 
-std::map<std::string, std::string> Members(const std::string& json) {
-  std::map<std::string, std::string> members;
-  const Status read =
-      protocol::ReadJsonObject(json, [&](std::string_view name, const protocol::JsonValue& value) {
-        members.emplace(name, value.text);
-        return OkStatus();
-      });
-  EXPECT_TRUE(read.ok()) << read.message();
-  return members;
-}
-
 class RouteRolesTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -133,8 +122,9 @@ TEST_F(RouteRolesTest, EachRouteIsServedToItsRolesAndToNoOther) {
                             ->Call("GET", "/openapi.json", "", "", Millis(30'000));
   ASSERT_TRUE(document.ok() && document->status == 200);
   size_t asked = 0;
-  for (const auto& [path, operations] : Members(Members(document->body).at("paths"))) {
-    for (const auto& [name, operation] : Members(operations)) {
+  for (const auto& [path, operations] :
+       testing::Members(testing::Members(document->body).at("paths"))) {
+    for (const auto& [name, operation] : testing::Members(operations)) {
       std::string method = name;
       for (char& c : method) {
         c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));

@@ -1,13 +1,10 @@
 #include "tests/storm/storm.h"
 
-#include <poll.h>
-
 #include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -20,6 +17,7 @@
 #include "protocol/stats_json.h"
 #include "tests/storm/stopped_store.h"
 #include "tests/support/notify_socket.h"
+#include "tests/support/process.h"
 
 namespace delayd::storm {
 namespace {
@@ -28,17 +26,6 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kKeyRetentionMs = int64_t{24} * 3600 * 1000;
 constexpr Millis kTimeout{5000};
-
-bool WaitUntil(const std::function<bool()>& condition, int milliseconds) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) {
-      return false;
-    }
-    ::poll(nullptr, 0, 2);
-  }
-  return true;
-}
 
 bool AllThreadsStopped(pid_t pid) {
   for (const fs::directory_entry& thread :
@@ -136,7 +123,8 @@ void Storm::NoteDeath(bool look) {
 }
 
 bool Storm::WaitForDeath(int milliseconds) {
-  return WaitUntil([this] { return daemon_->HasEnded(); }, milliseconds);
+  return testing::WaitUntil([this] { return daemon_->HasEnded(); },
+                            std::chrono::milliseconds(milliseconds));
 }
 
 void Storm::Begin() {
@@ -242,7 +230,8 @@ void Storm::CutPower(CutFileSystem* disk) {
   // Between two of its system calls: an fsync that is under way when this ioctl comes may be
   // answered with a success that never was, which is the tool's fault and no disk's.
   daemon_->Signal(SIGSTOP);
-  if (!WaitUntil([this] { return AllThreadsStopped(daemon_->pid()); }, 10'000)) {
+  if (!testing::WaitUntil([this] { return AllThreadsStopped(daemon_->pid()); },
+                          std::chrono::seconds(10))) {
     Violation("the daemon cannot be held still for the cut");
   }
   std::string error = disk->Cut();
@@ -330,7 +319,7 @@ void Storm::WaitUntilDrained() {
   uint64_t before = 0;
   uint64_t now = 0;
   do {
-    if (WaitUntil(drained, 60'000)) {
+    if (testing::WaitUntil(drained, std::chrono::seconds(60))) {
       return;
     }
     before = std::exchange(now, ended());

@@ -154,4 +154,15 @@ ProcessResult RunProcess(const ProcessOptions& options, std::chrono::seconds lim
   return process.Wait(limit);
 }
 
+bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds limit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) {
+      return false;
+    }
+    ::poll(nullptr, 0, 2);
+  }
+  return true;
+}
+
 }  // namespace delayd::testing

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -63,5 +64,8 @@ ProcessResult RunProcess(const ProcessOptions& options,
                          std::chrono::seconds limit = std::chrono::seconds(60));
 
 std::string ReadFile(const std::string& path);
+
+// Asks every 2 ms; whether it came true within `limit`.
+bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds limit);
 
 }  // namespace delayd::testing

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/socket_client.h"
 
 #include <sys/stat.h>
@@ -16,25 +17,13 @@
 namespace delayd {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-class ListenerTest : public testing::Test {
+class ListenerTest : public ::testing::Test {
  protected:
-  ListenerTest() {
-    std::string pattern = testing::TempDir() + "delayd_XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-    path_ = directory_ + "/d.sock";
-  }
-
-  ~ListenerTest() override {
-    ::unlink(path_.c_str());
-    ::unlink((path_ + ".lock").c_str());
-    ::rmdir(directory_.c_str());
-  }
-
-  std::string directory_;
-  std::string path_;
+  testing::TempDir directory_;
+  std::string path_ = directory_.Sub("d.sock");
 };
 
 TEST_F(ListenerTest, SocketIsForOwnerAndGroup) {
@@ -84,7 +73,7 @@ TEST_F(ListenerTest, FileThatIsNoSocketIsNeverRemoved) {
 }
 
 TEST_F(ListenerTest, MissingDirectoryIsNamedWithTheCure) {
-  const StatusOr<Listener> listener = Listener::OpenUnix(directory_ + "/none/d.sock");
+  const StatusOr<Listener> listener = Listener::OpenUnix(directory_.path() + "/none/d.sock");
   ASSERT_FALSE(listener.ok());
   EXPECT_THAT(listener.status().message(), HasSubstr("/none/d.sock"));
   EXPECT_THAT(listener.status().message(), HasSubstr("create it"));
@@ -99,7 +88,7 @@ TEST_F(ListenerTest, ErrorsNameTheSettingAndTheCureThatFits) {
   const std::string absent =
       Listener::OpenTcp("192.0.2.1:1025", Reach::kAnywhere, "api.listen").status().message();
   EXPECT_THAT(absent, HasSubstr("no network interface has this address"));
-  EXPECT_THAT(absent, testing::Not(HasSubstr("stop whoever uses the port")));
+  EXPECT_THAT(absent, ::testing::Not(HasSubstr("stop whoever uses the port")));
   const StatusOr<Listener> port = Listener::OpenTcp("127.0.0.1:0");
   ASSERT_TRUE(port.ok());
   EXPECT_THAT(

@@ -13,25 +13,13 @@
 #include "protocol/bulk_json.h"
 #include "protocol/cancel_json.h"
 #include "protocol/job_json.h"
-#include "protocol/json_reader.h"
 #include "protocol/problem.h"
 #include "protocol/stats_json.h"
 #include "protocol/store_json.h"
+#include "tests/support/json_members.h"
 
 namespace delayd::http {
 namespace {
-
-// The members of an object inside the document: name -> JSON text.
-std::map<std::string, std::string> Members(const std::string& json) {
-  std::map<std::string, std::string> members;
-  const Status read =
-      protocol::ReadJsonObject(json, [&](std::string_view name, const protocol::JsonValue& value) {
-        members.emplace(name, value.text);
-        return OkStatus();
-      });
-  EXPECT_TRUE(read.ok()) << read.message();
-  return members;
-}
 
 std::string Upper(std::string text) {
   for (char& c : text) {
@@ -52,8 +40,8 @@ std::string RouterPath(std::string path) {
 TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
   std::set<std::string> described;
   for (const auto& [path, operations] :
-       Members(Members(std::string(protocol::OpenApiDocument())).at("paths"))) {
-    for (const auto& [method, operation] : Members(operations)) {
+       testing::Members(testing::Members(std::string(protocol::OpenApiDocument())).at("paths"))) {
+    for (const auto& [method, operation] : testing::Members(operations)) {
       described.insert(Upper(method) + " " + RouterPath(path));
     }
   }
@@ -112,9 +100,10 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
                                                                 : Internal("not understood");
        }}};
   size_t read = 0;
-  const auto components = Members(Members(std::string(OpenApiDocument())).at("components"));
-  for (const auto& [name, schema] : Members(components.at("schemas"))) {
-    const auto members = Members(schema);
+  const auto components =
+      testing::Members(testing::Members(std::string(OpenApiDocument())).at("components"));
+  for (const auto& [name, schema] : testing::Members(components.at("schemas"))) {
+    const auto members = testing::Members(schema);
     if (members.at("type") != "object") {
       continue;
     }

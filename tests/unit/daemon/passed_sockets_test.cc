@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/socket_client.h"
 
 #include <netinet/in.h>
@@ -19,22 +20,10 @@
 namespace delayd {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class PassedSocketsTest : public testing::Test {
+class PassedSocketsTest : public ::testing::Test {
  protected:
-  PassedSocketsTest() {
-    std::string pattern = testing::TempDir() + "delayd_XXXXXX";
-    directory_ = ::mkdtemp(pattern.data());
-    path_ = directory_ + "/d.sock";
-  }
-
-  ~PassedSocketsTest() override {
-    ::unlink(path_.c_str());
-    ::unlink((directory_ + "/other.sock.lock").c_str());
-    ::rmdir(directory_.c_str());
-  }
-
   // A listening socket as a socket unit would have made it.
   UniqueFd Unix() const {
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM, 0));
@@ -62,8 +51,8 @@ class PassedSocketsTest : public testing::Test {
     return PassedSockets(std::move(sockets));
   }
 
-  std::string directory_;
-  std::string path_;
+  testing::TempDir directory_;
+  std::string path_ = directory_.Sub("d.sock");
 };
 
 TEST_F(PassedSocketsTest, PassedSocketServesAndItsFileOutlivesTheListener) {
@@ -95,7 +84,7 @@ TEST_F(PassedSocketsTest, AnEmptySettingTakesWhatIsPassed) {
 
 TEST_F(PassedSocketsTest, ContradictionToTheConfigurationIsRefused) {
   PassedSockets passed = Of("api", Unix());
-  const auto listener = passed.Unix("api", {"api.socket", directory_ + "/other.sock"});
+  const auto listener = passed.Unix("api", {"api.socket", directory_.path() + "/other.sock"});
   ASSERT_FALSE(listener.ok());
   EXPECT_THAT(listener.status().message(), HasSubstr("but api.socket is"));
   EXPECT_EQ(listener.status().reason(), "passed_socket");
@@ -103,7 +92,7 @@ TEST_F(PassedSocketsTest, ContradictionToTheConfigurationIsRefused) {
 
 TEST_F(PassedSocketsTest, SocketThatNothingUsesIsRefused) {
   PassedSockets passed = Of("delayd.socket", Unix());
-  const auto listener = passed.Unix("api", {"api.socket", directory_ + "/other.sock"});
+  const auto listener = passed.Unix("api", {"api.socket", directory_.path() + "/other.sock"});
   ASSERT_TRUE(listener.ok());
   const Status status = passed.CheckAllTaken();
   ASSERT_FALSE(status.ok());
