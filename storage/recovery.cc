@@ -348,7 +348,8 @@ StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
     }
   }
   if (error) {
-    return Unavailable("cannot read directory " + directory + ": " + error.message(), "storage_io");
+    errno = error.value();
+    return PosixError("cannot read directory", directory);
   }
   std::ranges::sort(logs);
   std::vector<std::string> names;
@@ -459,6 +460,10 @@ std::vector<std::string> RecoveryReport::Lines() const {
   if (stale_log_note.has_value()) {
     lines.push_back("the MANIFEST noted log " + std::to_string(*stale_log_note) +
                     ", which had been flushed and removed; the note was erased, nothing is lost");
+  }
+  if (floor_unreadable) {
+    lines.emplace_back(
+        "BATCH is missing or damaged: whether the newest log is there to its end cannot be told");
   }
   if (batch_number < batch_number_floor) {
     lines.push_back("the store had reached batch " + std::to_string(batch_number_floor) +
