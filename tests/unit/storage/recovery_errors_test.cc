@@ -169,6 +169,7 @@ TEST_F(RecoveryErrorsTest, TheOldestLogNeededIsReadFromTheManifest) {
   EXPECT_EQ(needed({comparator + numbers + "\x0a\x05"}), 5U);
   EXPECT_EQ(needed({"\x0a\x05", "\x0a\x11", "\x0a\x06"}), 17U) << "the highest counts";
   EXPECT_EQ(needed({"\x64\x0a\x05"}), 0U) << "what follows a field of no interest is not read";
+  EXPECT_EQ(needed({"\x04\x07\x0a\x05"}), 5U);
   EXPECT_EQ(needed({"\x0a\x85"}), 0U) << "cut within a number";
 }
 

@@ -255,6 +255,39 @@ TEST_F(RecoveryTest, P9ANewestLogThatIsGoneOrEmptyIsNoticedFromItsFirstBatchOn) 
   }
 }
 
+// RocksDB's own start ends by an assertion there.
+TEST_F(RecoveryTest, P9ACopyOfALogUnderAnotherNameIsNamed) {
+  Commit(1, 5);
+  fs::copy_file(Log(), newer_log());
+  const Status status = Open().status();
+  EXPECT_EQ(status.reason(), "damaged_store");
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("900000.log goes on"), HasSubstr("move it away")));
+  fs::remove(newer_log());
+  const auto store = Open();
+  ASSERT_TRUE(store.ok()) << "the advice holds: " << store.status().message();
+  EXPECT_EQ(Jobs(**store).size(), 5U);
+}
+
+// Its newest log lies there on, and would be replayed into tables that are older.
+TEST_F(RecoveryTest, P9ABackupThatIsCopiedOverTheStoreIsNoticed) {
+  Commit(1, 5);
+  ASSERT_TRUE(Open().value()->Close().ok());
+  fs::copy(path(), dir_.Sub("backup"), fs::copy_options::recursive);
+  Commit(6, 9);
+  ASSERT_TRUE(Open().value()->Close().ok());
+  Commit(10, 12);
+  fs::copy(dir_.Sub("backup"),
+           path(),
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  const std::string log = fs::path(Log()).filename().string();
+  const Status status = Open().status();
+  EXPECT_EQ(status.reason(), "damaged_store");
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr(log + " goes on"), HasSubstr("into an empty directory")));
+  RecoveryReport look;
+  EXPECT_EQ(RecoverLogs(path(), LogRepair::kLookOnly, &look).message(), status.message());
+}
+
 TEST_F(RecoveryTest, P9AMissingOrDamagedFloorIsTold) {
   Commit(1, 3);
   const std::string floor = ReadFile(path() + "/BATCH");
