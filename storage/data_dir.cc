@@ -78,8 +78,14 @@ Status MakeDirectories(const std::string& path) {
   const std::string parent = ParentOf(path);
   DELAYD_RETURN_IF_ERROR(MakeDirectories(parent));
   // Payloads are nobody else's business.
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return CannotBeThere(path);
+  if (::mkdir(path.c_str(), 0700) != 0) {
+    if (errno != EEXIST) {
+      return CannotBeThere(path);
+    }
+    if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
+      return FailedPrecondition(path + " is a symbolic link that leads nowhere; is its disk " +
+                                "mounted? else set data_dir to a directory");
+    }
   }
   return SyncFile(parent);
 }

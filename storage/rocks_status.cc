@@ -20,7 +20,10 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
   }
   // A file that RocksDB counts on and does not find has been lost.
   if (status.IsCorruption() || status.IsPathNotFound()) {
-    return DataLoss(message + "; restore a backup", "damaged_store");
+    return DataLoss(
+        message + (status.IsCorruption() ? "; restore a backup"
+                                         : "; was the directory moved? else restore a backup"),
+        "damaged_store");
   }
   if (status.IsNoSpace()) {
     return ResourceExhausted(message + "; free some space", "disk_full");

@@ -182,6 +182,13 @@ TEST_F(RocksJobStoreTest, PathThatIsAFileIsRefused) {
   EXPECT_THAT(store.status().message(), HasSubstr("is not a directory"));
 }
 
+TEST_F(RocksJobStoreTest, ALinkThatLeadsNowhereIsToldAsOne) {
+  std::filesystem::create_symlink("/nonexistent/disk", path());
+  const auto store = Open();
+  EXPECT_EQ(store.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(store.status().message(), AllOf(HasSubstr(path()), HasSubstr("mounted?")));
+}
+
 TEST_F(RocksJobStoreTest, DirectoryThatCannotBeMadeNamesPathAndCure) {
   if (::geteuid() == 0) {
     const auto store = OpenRocksJobStore({.path = "/proc/nowhere/data"});
