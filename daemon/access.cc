@@ -102,12 +102,16 @@ std::string ErrnoText() {
 
 // The whole file, which nobody but its owner and another group than ours may be able to read.
 StatusOr<std::string> ReadSecret(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting: a pipe in its place would stop the daemon at a reload.
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 
   struct stat info {};
 
   if (!file.valid() || ::fstat(file.get(), &info) != 0) {
     return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText());
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return InvalidArgument("cannot read the token file " + path + ": it is no regular file");
   }
   DELAYD_RETURN_IF_ERROR(CheckSecretMode(info, "the token file", path, "make new tokens"));
   std::string text(kTokenFileBytesMax + 1, '\0');

@@ -56,6 +56,17 @@ Status CheckKeyFile(const std::string& path) {
   return CheckSecretMode(info, "the key", path, "make a new one");
 }
 
+// To open a pipe waits for whoever writes into it, and a reload is read by the thread that serves.
+Status CheckNoPipe(std::string_view what, const std::string& path) {
+  struct stat info {};
+
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return InvalidArgument("cannot use " + std::string(what) + " " + path +
+                           ": it is no regular file");
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 void TlsContext::Free::operator()(ssl_ctx_st* context) const {
@@ -65,6 +76,8 @@ void TlsContext::Free::operator()(ssl_ctx_st* context) const {
 StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_file,
                                                 const std::string& key_file) {
   DELAYD_RETURN_IF_ERROR(CheckKeyFile(key_file));
+  DELAYD_RETURN_IF_ERROR(CheckNoPipe("the key", key_file));
+  DELAYD_RETURN_IF_ERROR(CheckNoPipe("the certificate", certificate_file));
   DELAYD_ASSIGN_OR_RETURN(SSL_CTX * raw, NewContext(TLS_server_method()));
   const Ptr context(new TlsContext(raw));
   SSL_CTX_set_options(raw, SSL_OP_CIPHER_SERVER_PREFERENCE);

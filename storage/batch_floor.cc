@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 #include <optional>
@@ -33,20 +34,21 @@ BatchFloor::~BatchFloor() {
   }
 }
 
-uint64_t BatchFloor::Read() const {
+std::optional<uint64_t> BatchFloor::Read() const {
   const StatusOr<std::optional<std::string>> text = ReadSmallFile(path_);
   if (!text.ok() || !text->has_value()) {
-    return 0;
+    return std::nullopt;
   }
   uint64_t number = 0;
   if (std::sscanf((*text)->c_str(), "batch %" SCNu64, &number) != 1 || **text != Line(number)) {
-    return 0;
+    return std::nullopt;
   }
   return number;
 }
 
 void BatchFloor::Raise(uint64_t number) {
-  if (number >= written_ + kBatchFloorStep) {
+  if (number >= written_ + step_) {
+    step_ = std::min(2 * step_, kBatchFloorStep);
     // A floor that could not be written stays where it was, which is still true.
     (void)Write(number);
   }
@@ -61,13 +63,15 @@ Status BatchFloor::Set(uint64_t number) {
   return OkStatus();
 }
 
-Status BatchFloor::Write(uint64_t number) {
+Status BatchFloor::Open() {
   if (fd_ < 0) {
     fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
   }
-  if (fd_ < 0) {
-    return PosixError("cannot open", path_);
-  }
+  return fd_ < 0 ? PosixError("cannot open", path_) : OkStatus();
+}
+
+Status BatchFloor::Write(uint64_t number) {
+  DELAYD_RETURN_IF_ERROR(Open());
   const std::string line = Line(number);
   if (::pwrite(fd_, line.data(), line.size(), 0) != static_cast<ssize_t>(line.size())) {
     return PosixError("cannot write", path_);

@@ -78,8 +78,14 @@ Status MakeDirectories(const std::string& path) {
   const std::string parent = ParentOf(path);
   DELAYD_RETURN_IF_ERROR(MakeDirectories(parent));
   // Payloads are nobody else's business.
-  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return CannotBeThere(path);
+  if (::mkdir(path.c_str(), 0700) != 0) {
+    if (errno != EEXIST) {
+      return CannotBeThere(path);
+    }
+    if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)) {
+      return FailedPrecondition(path + " is a symbolic link that leads nowhere; is its disk " +
+                                "mounted? else set data_dir to a directory");
+    }
   }
   return SyncFile(parent);
 }
@@ -138,7 +144,52 @@ StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
   return names;
 }
 
+// RocksDB opens these as they are. It moves a LOG away, whatever it is, and writes OPTIONS anew.
+bool MustBeFile(std::string_view name) {
+  return name == "LOCK.delayd" || name == "FORMAT" || name == "BATCH" || name == "RECOVERY" ||
+         name == "LOCK" || name == "IDENTITY" || name == "CURRENT" ||
+         name.starts_with("MANIFEST-") ||
+         (name.front() >= '0' && name.front() <= '9' && HoldsJobs(name));
+}
+
+// Where a file should be stands something else; nothing when that cannot be told.
+std::optional<std::string> NoFile(const std::string& path) {
+  struct stat info {};
+
+  if (::stat(path.c_str(), &info) != 0) {
+    const bool leads_nowhere = errno == ENOENT && ::lstat(path.c_str(), &info) == 0;
+    return leads_nowhere ? std::optional("is a symbolic link that leads nowhere") : std::nullopt;
+  }
+  if (S_ISREG(info.st_mode)) {
+    return std::nullopt;
+  }
+  return S_ISDIR(info.st_mode) ? "is a directory and no file" : "is no regular file";
+}
+
 }  // namespace
+
+Status CheckFiles(const std::string& directory) {
+  DIR* dir = ::opendir(directory.c_str());
+  if (dir == nullptr) {
+    return PosixError("cannot read directory", directory);
+  }
+  Status status;
+  // One thread owns this stream.
+  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
+    const std::string name = entry->d_name;
+    const bool may_be_none = entry->d_type != DT_REG && (MustBeFile(name) || name == "LOG");
+    const std::optional<std::string> what =
+        may_be_none ? NoFile(directory + "/" + name) : std::nullopt;
+    if (what.has_value() && (name != "LOG" || entry->d_type == DT_LNK)) {
+      status = DataLoss("data directory " + directory + " is damaged: " + directory + "/" + name +
+                            " " + *what + "; put the file back, or restore a backup",
+                        "damaged_store");
+      break;
+    }
+  }
+  ::closedir(dir);
+  return status;
+}
 
 StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
   if (raw_path.empty()) {
@@ -146,6 +197,7 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
   }
   const std::string path = WithoutTrailingSlashes(raw_path);
   DELAYD_RETURN_IF_ERROR(MakeDirectories(path));
+  DELAYD_RETURN_IF_ERROR(CheckFiles(path));
   const std::string lock_path = path + std::string(kLockName);
   Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock.ok()) {
@@ -168,6 +220,7 @@ Status DataDir::RequireStore(const std::string& raw_path) {
   const DataDir look(WithoutTrailingSlashes(raw_path), -1);
   bool holds_store = false;
   if (::access(look.path().c_str(), F_OK) == 0 || errno != ENOENT) {
+    DELAYD_RETURN_IF_ERROR(CheckFiles(look.path()));
     const StatusOr<bool> holds = look.HoldsStore();
     // An empty directory is no cure for whoever looks for a store.
     if (!holds.ok() && holds.status().reason() != "data_dir_foreign") {

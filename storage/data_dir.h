@@ -58,6 +58,11 @@ class DataDir {
   int lock_fd_ = -1;
 };
 
+// kDataLoss "damaged_store" where a directory, a pipe or a link that leads nowhere stands in the
+// place of a file that a store reads: to open a pipe would wait for ever, and "not found" would be
+// taken for a store that is not there. Costs one look at the directory.
+Status CheckFiles(const std::string& directory);
+
 // `what` is there without FORMAT: "it holds jobs".
 Status FormatMissing(const std::string& directory, const std::string& what);
 

@@ -130,7 +130,8 @@ Status AddEarlierLoss(const std::string& directory, RecoveryReport* report) {
 
 Status BeginRecovery(const std::string& directory, const RecoveryReport& report) {
   // An open sets BATCH back to what is left.
-  const uint64_t floor = std::max(report.batch_number_floor, BatchFloor(directory).Read());
+  const uint64_t floor =
+      std::max(report.batch_number_floor, BatchFloor(directory).Read().value_or(0));
   return WriteFileDurably(directory + std::string(kName), Encode(report, floor));
 }
 

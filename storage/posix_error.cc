@@ -12,7 +12,7 @@ Status PosixError(std::string_view what, const std::string& path) {
   switch (error) {
     case EACCES:
     case EPERM:
-      return PermissionDenied(message + "; run as the owner of the directory, or change its owner");
+      return PermissionDenied(message + std::string(kOwnerCure));
     case EROFS:
       return PermissionDenied(message + "; mount it writable, or copy the directory elsewhere");
     case ENOSPC:

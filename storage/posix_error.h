@@ -11,6 +11,8 @@ namespace delayd::storage {
 // What to do about some errors of the system, behind what they say.
 inline constexpr std::string_view kDiskCure =
     "; look at the kernel's log (dmesg) and the disk's health";
+inline constexpr std::string_view kOwnerCure =
+    "; run as the owner of the directory, or change its owner";
 inline constexpr std::string_view kOpenFilesCure = "; raise the limit of open files";
 
 // Reads errno: call it before anything else can change it.

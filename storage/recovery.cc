@@ -20,6 +20,7 @@
 #include "storage/batch.h"
 #include "storage/data_dir.h"
 #include "storage/keys.h"
+#include "storage/log_order.h"
 #include "storage/log_scan.h"
 #include "storage/loss_account.h"
 #include "storage/posix_error.h"
@@ -126,13 +127,20 @@ enum EditField : uint64_t {
   kComparator = 1,
   kLogNumber = 2,
   kNextFileNumber = 3,
+  kLastSequence = 4,
   kPrevLogNumber = 9,
   kMinLogNumberToKeep = 10,
   kMaxColumnFamily = 203,
 };
 
-std::optional<uint64_t> MinLogNumberToKeep(std::string_view edit) {
-  ByteReader reader(edit);
+struct Edit {
+  std::optional<uint64_t> min_log_number_to_keep;
+  std::optional<uint64_t> last_sequence;
+};
+
+Edit ReadEdit(std::string_view bytes) {
+  Edit edit;
+  ByteReader reader(bytes);
   while (reader.remaining() > 0) {
     const uint64_t field = reader.Varint();
     switch (field) {
@@ -145,15 +153,19 @@ std::optional<uint64_t> MinLogNumberToKeep(std::string_view edit) {
       case kMaxColumnFamily:
         (void)reader.Varint();
         break;
-      case kMinLogNumberToKeep: {
+      case kMinLogNumberToKeep:
+      case kLastSequence: {
         const uint64_t number = reader.Varint();
-        return reader.ok() ? std::optional(number) : std::nullopt;
+        if (reader.ok()) {
+          (field == kLastSequence ? edit.last_sequence : edit.min_log_number_to_keep) = number;
+        }
+        break;
       }
       default:
-        return std::nullopt;
+        return edit;
     }
   }
-  return std::nullopt;
+  return edit;
 }
 
 class Recovery {
@@ -177,12 +189,16 @@ class Recovery {
       return Damaged(directory_, name + ", which CURRENT names, is missing", false);
     }
     report_->manifest = name;
-    const auto read = [this](std::string_view edit) {
+    std::optional<uint64_t> last_sequence;
+    const auto read = [&](std::string_view bytes) {
+      const Edit edit = ReadEdit(bytes);
       report_->oldest_log_needed =
-          std::max(report_->oldest_log_needed, MinLogNumberToKeep(edit).value_or(0));
+          std::max(report_->oldest_log_needed, edit.min_log_number_to_keep.value_or(0));
+      last_sequence = std::max(last_sequence, edit.last_sequence);  // nothing is below all
     };
     DELAYD_ASSIGN_OR_RETURN(const LogScan scan,
                             ScanLogFile(directory_ + "/" + name, {.visit_whole = read}));
+    order_.SetTablesEnd(last_sequence);
     if (!scan.damaged_at.has_value()) {
       return OkStatus();
     }
@@ -208,6 +224,9 @@ class Recovery {
       if (!damaged.empty() || scan.damaged_at.has_value()) {
         lost += scan.records_behind;
         damaged.push_back({.name = name, .scan = scan});
+      }
+      if (order_.wrong().has_value()) {
+        return NotItsLog(name, *order_.wrong());
       }
     }
     report_->lost_batches = lost;
@@ -241,6 +260,14 @@ class Recovery {
            " of " + std::to_string(scan.bytes) + " on";
   }
 
+  Status NotItsLog(const std::string& name, const std::string& what) const {
+    return DataLoss("data directory " + directory_ + " is damaged: " + name + " " + what +
+                        ", so it is a copy, or of another store or another time of this one, or a "
+                        "log before it is missing; if it was put here, move it away, else restore "
+                        "a backup, into an empty directory",
+                    "damaged_store");
+  }
+
   // With `all_is_lost` the records before the damage are counted as lost too.
   StatusOr<LogScan> Scan(const std::string& name, bool all_is_lost) {
     const std::string path = directory_ + "/" + name;
@@ -248,7 +275,10 @@ class Recovery {
       JobIdCollector collector(report_);
       rocksdb::WriteBatch(std::string(record)).Iterate(&collector).PermitUncheckedError();
     };
-    return ScanLogFile(path, {.visit_lost = collect, .all_is_lost = all_is_lost});
+    return ScanLogFile(path,
+                       {.visit_whole = [this](std::string_view record) { order_.Add(record); },
+                        .visit_lost = collect,
+                        .all_is_lost = all_is_lost});
   }
 
   bool MayCut() const {
@@ -333,6 +363,7 @@ class Recovery {
   const std::string& directory_;
   LogRepair repair_;
   RecoveryReport* report_;
+  LogOrder order_;
 };
 
 }  // namespace
@@ -348,7 +379,8 @@ StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
     }
   }
   if (error) {
-    return Unavailable("cannot read directory " + directory + ": " + error.message(), "storage_io");
+    errno = error.value();
+    return PosixError("cannot read directory", directory);
   }
   std::ranges::sort(logs);
   std::vector<std::string> names;
@@ -459,6 +491,10 @@ std::vector<std::string> RecoveryReport::Lines() const {
   if (stale_log_note.has_value()) {
     lines.push_back("the MANIFEST noted log " + std::to_string(*stale_log_note) +
                     ", which had been flushed and removed; the note was erased, nothing is lost");
+  }
+  if (floor_unreadable) {
+    lines.emplace_back(
+        "BATCH is missing or damaged: whether the newest log is there to its end cannot be told");
   }
   if (batch_number < batch_number_floor) {
     lines.push_back("the store had reached batch " + std::to_string(batch_number_floor) +

@@ -53,6 +53,7 @@ struct RecoveryReport {
   // A log that RocksDB missed and that nothing needs: a note of it that should have been erased.
   std::optional<uint64_t> stale_log_note;
   uint64_t batch_number = 0;        // of the last batch that is there
+  bool floor_unreadable = false;    // of a store that was complete
   uint64_t batch_number_floor = 0;  // the store had reached at least this one
 
   // One line per finding, for the log.

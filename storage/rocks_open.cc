@@ -59,6 +59,7 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
   DELAYD_CRASH_POINT("open/logs_recovered");
+  DELAYD_RETURN_IF_ERROR(floor_.Open());
   DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
   DELAYD_CRASH_POINT("open/database_open");
   DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store));
@@ -196,7 +197,9 @@ Status CheckBatchNumber(const JobReader& store,
   if (report->batch_number > 0 && !was_complete) {
     return FormatMissing(directory, "it holds jobs");
   }
-  report->batch_number_floor = std::max(report->batch_number_floor, BatchFloor(directory).Read());
+  const std::optional<uint64_t> floor = BatchFloor(directory).Read();
+  report->floor_unreadable = was_complete && !floor.has_value();
+  report->batch_number_floor = std::max(report->batch_number_floor, floor.value_or(0));
   if (report->batch_number < report->batch_number_floor && !accept_loss) {
     return DataLoss("data directory " + directory + " is damaged: batch " +
                         std::to_string(report->batch_number_floor) +

@@ -11,10 +11,19 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
   if (status.ok()) {
     return OkStatus();
   }
-  const std::string message = std::string(what) + ": " + status.ToString();
+  std::string message = std::string(what) + ": " + status.ToString();
+  // Of a table file that is missing it tells the name that LevelDB gave it, under which it has
+  // looked last.
+  constexpr std::string_view kOldEnding = ".ldb";
+  for (size_t at; (at = message.find(kOldEnding)) != std::string::npos;) {
+    message.replace(at, kOldEnding.size(), ".sst");
+  }
   // A file that RocksDB counts on and does not find has been lost.
   if (status.IsCorruption() || status.IsPathNotFound()) {
-    return DataLoss(message, "damaged_store");
+    return DataLoss(
+        message + (status.IsCorruption() ? "; restore a backup"
+                                         : "; was the directory moved? else restore a backup"),
+        "damaged_store");
   }
   if (status.IsNoSpace()) {
     return ResourceExhausted(message + "; free some space", "disk_full");
@@ -24,7 +33,7 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
       return message.find(text) != std::string::npos;
     };
     if (says("Permission denied")) {
-      return PermissionDenied(message);
+      return PermissionDenied(message + std::string(kOwnerCure));
     }
     const std::string_view cure = says("Too many open files") ? kOpenFilesCure : kDiskCure;
     return Unavailable(message + std::string(cure), "storage_io");

@@ -69,7 +69,7 @@ class RecoverVerb final : public Verb {
       out << EscapeControls(note) << '\n';
     }
     if (!result.damaged) {
-      out << "nothing acknowledged is lost"
+      out << "nothing acknowledged is lost in the logs; delayctl verify looks at the tables"
           << (result.notes.empty() || result.changed
                   ? ""
                   : "; the next start repairs the rest by itself")
@@ -82,7 +82,7 @@ class RecoverVerb final : public Verb {
     if (!result.lists_complete) {
       out << "there may be more: at least one batch that is lost cannot be read\n";
     }
-    out << (result.changed ? "the store opens again; damaged/ has the logs as they were\n"
+    out << (result.changed ? "the store opens again; what was cut is in damaged/ as it was\n"
                            : "nothing was changed; restore a backup, or give this up: delayctl "
                              "recover --data-dir " +
                                  *data_dir_ + " --accept-loss\n");

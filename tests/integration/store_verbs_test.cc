@@ -175,7 +175,7 @@ TEST(RecoverVerbTest, P9NothingToRecoverIsSaid) {
   daemon.Kill();
   const ProcessResult result = daemon.Ctl({"recover", "--data-dir", daemon.data_dir()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr("nothing acknowledged is lost"));
+  EXPECT_THAT(result.out, HasSubstr("nothing acknowledged is lost in the logs"));
   EXPECT_EQ(daemon.Ctl({"recover"}).exit_code, 2);
 }
 
@@ -226,6 +226,28 @@ TEST(RecoverVerbTest, P9DamageIsShownFirstAndGivenUpOnlyAtTheOperatorsWord) {
   ASSERT_TRUE(daemon.Start());
   EXPECT_EQ(Ids(&daemon), (std::set<std::string>{kept, acked}));
   EXPECT_THAT(daemon.CtlOk({"verify"}), HasSubstr("whole"));
+}
+
+// As by a job that cleans up *.log. Of what is gone nothing was copied aside.
+TEST(RecoverVerbTest, P9ALogThatWasRemovedIsMissedAndNoCopyOfItIsPromised) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string kept = daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "y"});
+  daemon.Kill();
+  fs::remove(NewestLog(daemon.data_dir()));
+  const ProcessResult refused = daemon.StartExpectingFailure();
+  EXPECT_EQ(refused.exit_code, 5);
+  EXPECT_THAT(refused.err, HasSubstr("its newest log was cut or lost"));
+  const ProcessResult result =
+      daemon.Ctl({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("the store opens again"));
+  EXPECT_THAT(result.out, Not(HasSubstr("has the logs")));
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(Ids(&daemon), (std::set<std::string>{kept}));
 }
 
 // Killed when it had begun, on a store that had lost nothing.

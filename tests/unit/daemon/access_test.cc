@@ -93,6 +93,14 @@ TEST(AccessTest, TheKernelTellsWhoIsOnAUnixSocket) {
   EXPECT_FALSE(ReadPeer(-1).known);
 }
 
+// Nobody writes into it; a reload would wait for that.
+TEST_F(TokenFileTest, APipeIsNotWaitedFor) {
+  const std::string path = dir_.Sub("pipe");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(Access::Create({.token_file = path}).status().message(),
+              HasSubstr(path + ": it is no regular file"));
+}
+
 TEST_F(TokenFileTest, ATokenIsItsRole) {
   const Access access =
       Make({.token_file = Write("# who\nread " + kToken + "\n\nadmin " + kToken + "x\n")});
@@ -121,7 +129,8 @@ TEST_F(TokenFileTest, AReloadTakesTheTokensOfTheFileOrNone) {
   ASSERT_TRUE(access.ReloadTokens().ok());
   EXPECT_FALSE(access.CallerOfToken(kToken).has_value());
   EXPECT_EQ(access.CallerOfToken(kToken + "y")->role, Role::kEnqueue);
-  for (const std::string& broken : std::vector<std::string>{"", "enqueue short\n", "admin " + kToken + "\nwrong\n"}) {
+  for (const std::string& broken :
+       std::vector<std::string>{"", "enqueue short\n", "admin " + kToken + "\nwrong\n"}) {
     Write(broken);
     EXPECT_FALSE(access.ReloadTokens().ok());
     EXPECT_EQ(access.CallerOfToken(kToken + "y")->role, Role::kEnqueue);

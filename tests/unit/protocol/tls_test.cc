@@ -139,6 +139,11 @@ TEST_F(TlsTest, FilesThatCannotBeUsedAreNamedWithTheCure) {
   const CertificateFiles other = MakeCertificate(dir_.path(), "other");
   EXPECT_THAT(server(ours_.certificate, other.key).message(), HasSubstr("belong to"));
   EXPECT_THAT(TlsContext::ForClient("/nowhere.pem").status().message(), HasSubstr("/nowhere.pem"));
+  const std::string pipe = dir_.Sub("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(server(pipe, ours_.key).message(), HasSubstr(pipe + ": it is no regular file"));
+  EXPECT_THAT(server(ours_.certificate, pipe).message(),
+              HasSubstr(pipe + ": it is no regular file"));
   ASSERT_EQ(::chmod(ours_.key.c_str(), 0644), 0);
   EXPECT_EQ(server(ours_.certificate, ours_.key).code(), StatusCode::kPermissionDenied);
 }

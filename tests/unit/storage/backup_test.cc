@@ -79,6 +79,39 @@ TEST_F(BackupTest, BackupIsPrivate) {
   EXPECT_EQ(info.st_mode & 0777U, 0700U);
 }
 
+// Its flush would fail, which ends a store that else hands out and acks what it has.
+TEST_F(BackupTest, ABackupOnAFullDiskIsRefusedAndTheStoreGoesOn) {
+  class FullDisk final : public rocksdb::FileSystemWrapper {
+   public:
+    FullDisk() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+
+    const char* Name() const override { return "FullDisk"; }
+
+    rocksdb::IOStatus GetFreeSpace(const std::string& /*path*/,
+                                   const rocksdb::IOOptions& /*options*/,
+                                   uint64_t* free,
+                                   rocksdb::IODebugContext* /*debug*/) override {
+      *free = uint64_t{1} << 20;
+      return rocksdb::IOStatus::OK();
+    }
+  };
+
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<FullDisk>());
+  {
+    auto store = OpenRocksJobStore({.path = dir_.Sub("full"), .env = env.get()});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    store_ = std::move(store).value();
+    Commit(1, 3);
+    const Status status = BackUpRocksJobStore(store_.get(), dir_.Sub("copy"));
+    EXPECT_EQ(status.reason(), "disk_full");
+    EXPECT_THAT(status.message(), HasSubstr(dir_.Sub("full")));
+    EXPECT_FALSE(fs::exists(dir_.Sub("copy")));
+    Commit(4, 5);
+    EXPECT_TRUE(store_->Close().ok());
+    store_.reset();
+  }
+}
+
 TEST_F(BackupTest, BackupNeverOverwrites) {
   fs::create_directory(dir_.Sub("backup"));
   const Status status = BackUpRocksJobStore(store_.get(), dir_.Sub("backup"));

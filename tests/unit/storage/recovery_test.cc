@@ -239,6 +239,73 @@ TEST_F(RecoveryTest, P9DeletedNewestLogIsNoticed) {
   EXPECT_EQ(Open().status().reason(), "damaged_store");
 }
 
+// As by a cron job that cleans up *.log, or truncates them.
+TEST_F(RecoveryTest, P9ANewestLogThatIsGoneOrEmptyIsNoticedFromItsFirstBatchOn) {
+  for (const uint64_t batches : {1U, 2U, 7U, 30U}) {
+    for (const bool removed : {true, false}) {
+      fs::remove_all(path());
+      Commit(1, batches);
+      if (removed) {
+        fs::remove(Log());
+      } else {
+        fs::resize_file(Log(), 0);
+      }
+      EXPECT_EQ(Open().status().reason(), "damaged_store") << batches << removed;
+    }
+  }
+}
+
+// RocksDB's own start ends by an assertion there.
+TEST_F(RecoveryTest, P9ACopyOfALogUnderAnotherNameIsNamed) {
+  Commit(1, 5);
+  fs::copy_file(Log(), newer_log());
+  const Status status = Open().status();
+  EXPECT_EQ(status.reason(), "damaged_store");
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("900000.log goes on"), HasSubstr("move it away")));
+  fs::remove(newer_log());
+  const auto store = Open();
+  ASSERT_TRUE(store.ok()) << "the advice holds: " << store.status().message();
+  EXPECT_EQ(Jobs(**store).size(), 5U);
+}
+
+// Its newest log lies there on, and would be replayed into tables that are older.
+TEST_F(RecoveryTest, P9ABackupThatIsCopiedOverTheStoreIsNoticed) {
+  Commit(1, 5);
+  ASSERT_TRUE(Open().value()->Close().ok());
+  fs::copy(path(), dir_.Sub("backup"), fs::copy_options::recursive);
+  Commit(6, 9);
+  ASSERT_TRUE(Open().value()->Close().ok());
+  Commit(10, 12);
+  fs::copy(dir_.Sub("backup"),
+           path(),
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+  const std::string log = fs::path(Log()).filename().string();
+  const Status status = Open().status();
+  EXPECT_EQ(status.reason(), "damaged_store");
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr(log + " goes on"), HasSubstr("into an empty directory")));
+  RecoveryReport look;
+  EXPECT_EQ(RecoverLogs(path(), LogRepair::kLookOnly, &look).message(), status.message());
+}
+
+TEST_F(RecoveryTest, P9AMissingOrDamagedFloorIsTold) {
+  Commit(1, 3);
+  const std::string floor = ReadFile(path() + "/BATCH");
+  for (const std::string& content : {std::string(),
+                                     Flipped(floor, 20),
+                                     floor.substr(0, 10),
+                                     std::string("batch 00000000000000000009 crc 00000000\n")}) {
+    WriteFile(path() + "/BATCH", content);
+    EXPECT_TRUE(Open().ok());
+    EXPECT_THAT(report_.Lines(), ElementsAre(HasSubstr("BATCH is missing or damaged")));
+    EXPECT_TRUE(Open().ok());
+    EXPECT_THAT(report_.Lines(), ElementsAre()) << "it is written anew";
+  }
+  fs::remove(path() + "/BATCH");
+  EXPECT_TRUE(Open().ok());
+  EXPECT_THAT(report_.Lines(), ElementsAre(HasSubstr("BATCH is missing or damaged")));
+}
+
 TEST_F(RecoveryTest, P9StoreOlderThanItsOrderlyEndIsNoticed) {
   Commit(1, 3);
   fs::copy(path(), dir_.Sub("older"), fs::copy_options::recursive);
@@ -254,22 +321,14 @@ TEST_F(RecoveryTest, P9StoreOlderThanItsOrderlyEndIsNoticed) {
 
 TEST_F(RecoveryTest, P9AnOrderlyEndLeavesAnExactFloor) {
   auto store = Open().value();
-  for (uint64_t number = 1; number <= 3; ++number) {
+  for (uint64_t number = 1; number <= 4; ++number) {
     Batch batch;
     batch.Put(Table::kMeta, kBatchNumberKey, EncodeNumber(kBatchNumberKey, number));
     ASSERT_TRUE(store->Commit(batch).ok());
   }
-  EXPECT_EQ(BatchFloor(path()).Read(), 0U) << "it trails while the store runs";
+  EXPECT_EQ(BatchFloor(path()).Read(), 3U) << "it trails while the store runs";
   ASSERT_TRUE(store->Close().ok());
-  EXPECT_EQ(BatchFloor(path()).Read(), 3U);
-}
-
-TEST_F(RecoveryTest, UnreadableFloorGuardsNothingAndBreaksNothing) {
-  Commit(1, 3);
-  for (const char* text : {"", "batch 9", "batch 00000000000000000009 crc 00000000\n"}) {
-    WriteFile(path() + "/BATCH", text);
-    EXPECT_TRUE(Open().ok()) << text;
-  }
+  EXPECT_EQ(BatchFloor(path()).Read(), 4U);
 }
 
 TEST_F(RecoveryTest, TornManifestTailIsCut) {

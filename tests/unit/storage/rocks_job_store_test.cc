@@ -6,7 +6,11 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,6 +29,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RocksJobStoreTest : public ::testing::Test {
  protected:
@@ -177,6 +182,13 @@ TEST_F(RocksJobStoreTest, PathThatIsAFileIsRefused) {
   EXPECT_THAT(store.status().message(), HasSubstr("is not a directory"));
 }
 
+TEST_F(RocksJobStoreTest, ALinkThatLeadsNowhereIsToldAsOne) {
+  std::filesystem::create_symlink("/nonexistent/disk", path());
+  const auto store = Open();
+  EXPECT_EQ(store.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(store.status().message(), AllOf(HasSubstr(path()), HasSubstr("mounted?")));
+}
+
 TEST_F(RocksJobStoreTest, DirectoryThatCannotBeMadeNamesPathAndCure) {
   if (::geteuid() == 0) {
     const auto store = OpenRocksJobStore({.path = "/proc/nowhere/data"});
@@ -217,8 +229,68 @@ TEST_F(RocksJobStoreTest, P9MissingTableFileIsDamage) {
     ASSERT_TRUE((*store)->Close().ok());
   }
   RemoveAll(".sst");
-  EXPECT_EQ(Open().status().code(), StatusCode::kDataLoss);
-  EXPECT_EQ(Open().status().reason(), "damaged_store");
+  const Status status = Open().status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_EQ(status.reason(), "damaged_store");
+  EXPECT_THAT(status.message(), AllOf(HasSubstr(".sst"), HasSubstr("restore a backup")));
+  EXPECT_THAT(status.message(), Not(HasSubstr(".ldb"))) << "no file had that name";
+}
+
+// To open a pipe waits for whoever writes into it.
+TEST_F(RocksJobStoreTest, P9WhatIsNoFileIsNamedAndNotWaitedFor) {
+  MakeStore();
+  MakeStore();
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path())) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("LOG") && !name.starts_with("OPTIONS")) {
+      names.push_back(name);
+    }
+  }
+  EXPECT_GE(names.size(), 9U);
+  const std::vector<std::pair<std::string, std::function<void(const std::string&)>>> kinds = {
+      {"directory", [](const auto& file) { std::filesystem::create_directory(file); }},
+      {"no regular file", [](const auto& file) { ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0); }},
+      {"leads nowhere",
+       [](const auto& file) { std::filesystem::create_symlink("/nonexistent/x", file); }}};
+  for (const std::string& name : names) {
+    const std::string file = path() + "/" + name;
+    std::filesystem::rename(file, dir_.Sub("aside"));
+    for (const auto& [what, make] : kinds) {
+      make(file);
+      const std::vector<Status> refusals = {Open().status(),
+                                            OpenRocksJobReader({.path = path()}).status(),
+                                            DataDir::RequireStore(path())};
+      for (const Status& status : refusals) {
+        EXPECT_EQ(status.reason(), "damaged_store") << name << " " << status.message();
+        EXPECT_THAT(
+            status.message(),
+            AllOf(HasSubstr("/" + name + " is"), HasSubstr(what), HasSubstr("restore a backup")));
+      }
+      std::filesystem::remove(file);
+    }
+    std::filesystem::rename(dir_.Sub("aside"), file);
+  }
+  std::filesystem::rename(path() + "/BATCH", dir_.Sub("aside"));
+  std::filesystem::create_symlink(dir_.Sub("aside"), path() + "/BATCH");
+  EXPECT_TRUE(Open().ok()) << "a link that leads to a file";
+}
+
+// A service that is started again each second must not fill the disk.
+TEST_F(RocksJobStoreTest, AStartThatCannotWriteBatchLeavesNothing) {
+  MakeStore();
+  const auto names = [this] {
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(path())) {
+      found.insert(entry.path().filename().string());
+    }
+    return found;
+  };
+  std::filesystem::remove(path() + "/BATCH");
+  std::filesystem::create_symlink("/proc/self/exe", path() + "/BATCH");  // a program that runs
+  const std::set<std::string> before = names();
+  EXPECT_THAT(Open().status().message(), HasSubstr("cannot open " + path() + "/BATCH"));
+  EXPECT_EQ(names(), before);
 }
 
 TEST_F(RocksJobStoreTest, P9UnreadableFormatFileIsDamage) {
