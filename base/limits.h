@@ -22,6 +22,8 @@ inline constexpr size_t kLastErrorBytesMax = 1024;
 // The latest steps of a job's story that its record keeps, and how much of each error.
 inline constexpr size_t kJobEventsMax = 10;
 inline constexpr size_t kEventErrorBytesMax = 200;
+// Counts that a job brings from another store; they grow here, and must not begin anew at 2^32.
+inline constexpr uint32_t kPastFigureMax = 1'000'000'000;
 inline constexpr size_t kPayloadBytesDefaultMax = size_t{1} << 20;
 inline constexpr size_t kPayloadBytesHardMax = size_t{64} << 20;
 // Longer payloads leave the timers table for the big table.

@@ -57,6 +57,9 @@ Status SetPayload(std::string_view name,
                   const JsonValue& value,
                   size_t payload_bytes_max,
                   Draft* draft) {
+  if (name == "payload_base64" && value.kind == JsonKind::kNull) {
+    return OkStatus();  // where "payload" of null is a payload: the text null
+  }
   if (draft->has_payload) {
     return InMember(name,
                     InvalidArgument("stands beside the other payload member; give either payload "

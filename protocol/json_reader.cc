@@ -24,7 +24,7 @@ Status Malformed(const std::string& why) {
 std::string Explain(simdjson::error_code error) {
   switch (error) {
     case simdjson::EMPTY:
-      return "the text is empty";
+      return "the text is empty; an object is {...}, an array [...]";
     case simdjson::UTF8_ERROR:
       return "it is not UTF-8; send bytes that are no text as payload_base64";
     case simdjson::UNCLOSED_STRING:

@@ -31,8 +31,7 @@ StatusOr<PauseRequest> ParsePauseRequest(std::string_view json) {
           return SetDuration(name, value, &request.duration);
         }
         if (name == "create") {
-          DELAYD_ASSIGN_OR_RETURN(request.create, JsonToBool(value));
-          return OkStatus();
+          return SetBool(name, value, &request.create);
         }
         return UnknownMember(name, kPauseMembers);
       }));

@@ -51,8 +51,7 @@ StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json) {
           return SetUint32(name, value, &request.priority);
         }
         if (name == "touch") {
-          DELAYD_ASSIGN_OR_RETURN(request.touch, JsonToBool(value));
-          return OkStatus();
+          return SetBool(name, value, &request.touch);
         }
         return UnknownMember(name, kRescheduleMembers);
       }));
@@ -151,8 +150,7 @@ StatusOr<LeaseChange> ParseLeaseChange(std::string_view json) {
           return SetUint32(name, value, &change.priority);
         }
         if (name == "counts_as_attempt") {
-          DELAYD_ASSIGN_OR_RETURN(change.counts_as_attempt, JsonToBool(value));
-          return OkStatus();
+          return SetBool(name, value, &change.counts_as_attempt);
         }
         return UnknownMember(name, kLeaseChangeMembers);
       }));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
 #include "base/time.h"
@@ -41,18 +42,33 @@ Status SetEventKind(std::string_view name, const JsonValue& value, JobEvent::Kin
 }
 
 Status SetEvent(const JsonValue& value, JobEvent* event) {
-  return ReadJsonObject(value.text, [&](std::string_view name, const JsonValue& member) -> Status {
+  if (value.kind != JsonKind::kObject) {  // the text of a string may look like one
+    return InvalidArgument("holds " + std::string(JsonKindName(value.kind)) +
+                               "; write objects such as {\"event\": \"nacked\", \"at\": "
+                               "\"2027-01-01T09:00:00Z\"}",
+                           "invalid_member");
+  }
+  bool has_kind = false;
+  std::optional<WallTime> at;
+  const auto set = [&](std::string_view name, const JsonValue& member) -> Status {
     if (name == "event") {
+      has_kind = true;
       return SetEventKind(name, member, &event->kind);
     }
     if (name == "at") {
-      return SetTime(name, member, &event->at);
+      return SetTime(name, member, &at);
     }
     if (name == "client") {
       return SetString(name, member, &event->who);
     }
     return name == "error" ? SetString(name, member, &event->what) : OkStatus();
-  });
+  };
+  DELAYD_RETURN_IF_ERROR(ReadJsonObject(value.text, set));
+  if (!has_kind || !at.has_value()) {
+    return InvalidArgument("an event lacks 'event' or 'at'; give both", "invalid_member");
+  }
+  event->at = *at;
+  return OkStatus();
 }
 
 std::string EventToJson(const JobEvent& event) {
@@ -96,7 +112,7 @@ Status SetStoryMember(std::string_view name, const JsonValue& value, JobStory* s
     return SetUint32(name, value, &(story->*figure->figure));
   }
   story->history.clear();
-  return ReadJsonArray(value.text, [story](const JsonValue& element) {
+  return SetEach(name, value, [story](const JsonValue& element) {
     return SetEvent(element, &story->history.emplace_back());
   });
 }

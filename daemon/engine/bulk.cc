@@ -65,7 +65,8 @@ Status ValidateFilter(const JobFilter& filter) {
                            "invalid_state");
   }
   if (filter.state == JobState::kDead && !filter.queue) {
-    return InvalidArgument("a change of dead jobs needs a queue", "queue_required");
+    return InvalidArgument("a change of dead jobs needs a queue; add one to the filter",
+                           "queue_required");
   }
   return OkStatus();
 }

@@ -77,6 +77,19 @@ Status ValidateHistory(const std::vector<JobEvent>& history) {
   return OkStatus();
 }
 
+Status ValidatePast(const JobPast& past) {
+  const uint32_t most =
+      std::max({past.attempts, past.timeouts, past.releases, past.buries, past.kicks});
+  if (most > limits::kPastFigureMax) {
+    return InvalidArgument("a count of " + std::to_string(most) +
+                               " from another store is out of range; give attempt, timeouts, "
+                               "releases, buries and kicks of 0 to " +
+                               std::to_string(limits::kPastFigureMax),
+                           "invalid_history");
+  }
+  return ValidateHistory(past.history);
+}
+
 }  // namespace
 
 Status EngineCore::ValidateDue(const DueSpec& due) const {
@@ -130,7 +143,7 @@ Status EngineCore::Validate(const JobSpec& spec) const {
         "touch_delay", *spec.touch_delay, Millis(0), Millis(limits::kDelayMsMax), "invalid_delay");
   }
   if (spec.past != nullptr) {
-    DELAYD_RETURN_IF_ERROR(ValidateHistory(spec.past->history));
+    DELAYD_RETURN_IF_ERROR(ValidatePast(*spec.past));
   }
   if (spec.on_conflict != OnConflict::kFail && spec.key.empty()) {
     return InvalidArgument("on_conflict is about the job that has the key; give a key too",

@@ -105,9 +105,14 @@ Status CheckQuery(const RouteEntry& route, const Target& target) {
   const std::vector<std::string_view> known = Words(route.query, ' ');
   for (const auto& [name, value] : target.query) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      return InvalidArgument("unknown query parameter " + protocol::Quoted(name) +
-                                 (known.empty() ? std::string("; this route takes none")
-                                                : protocol::DidYouMean(name, known)),
+      std::string advice = protocol::DidYouMean(name, known);
+      if (advice.empty()) {
+        advice = known.empty() ? "; this route takes none" : "; the parameters are";
+        for (const std::string_view parameter : known) {
+          advice += (parameter == known.front() ? " " : ", ") + std::string(parameter);
+        }
+      }
+      return InvalidArgument("unknown query parameter " + protocol::Quoted(name) + advice,
                              "unknown_parameter");
     }
   }

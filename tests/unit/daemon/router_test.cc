@@ -194,6 +194,8 @@ TEST_F(RouterTest, BadParametersAreNamed) {
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?quue=a").body,
               HasSubstr("unknown query parameter 'quue'; did you mean 'queue'?"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs/1?x=1").body, HasSubstr("'x'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?zzz=1").body,
+              HasSubstr("'zzz'; the parameters are queue, from, to, step"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?limit=0").body, HasSubstr("'limit'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?limit=1001").body, HasSubstr("'limit'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?payload=yes").body, HasSubstr("'payload'"));

@@ -177,6 +177,23 @@ TEST(OnConflictTest, AStoryThatThisStoreWouldNotHaveWrittenIsRefused) {
   EXPECT_EQ(harness.Call(Enqueue{{spec}}).status.reason(), "invalid_history");
 }
 
+// At the end of its range a count would begin anew with the next hand-out.
+TEST(OnConflictTest, FiguresOfAnotherStoreLeaveRoomToGrow) {
+  EngineHarness harness;
+  for (uint32_t JobPast::*figure : {&JobPast::attempts,
+                                    static_cast<uint32_t JobPast::*>(&JobStory::timeouts),
+                                    static_cast<uint32_t JobPast::*>(&JobStory::releases),
+                                    static_cast<uint32_t JobPast::*>(&JobStory::buries),
+                                    static_cast<uint32_t JobPast::*>(&JobStory::kicks)}) {
+    JobSpec spec = In(Millis(5000));
+    spec.past = std::make_shared<JobPast>();
+    (*spec.past).*figure = limits::kPastFigureMax;
+    EXPECT_TRUE(harness.Call(Enqueue{{spec}}).status.ok());
+    (*spec.past).*figure = limits::kPastFigureMax + 1;
+    EXPECT_EQ(harness.Call(Enqueue{{spec}}).status.reason(), "invalid_history");
+  }
+}
+
 TEST(IfTagTest, AChangeIsMadeOnlyWhileTheJobIsAsItWasRead) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk(In(Millis(5000)));

@@ -37,6 +37,18 @@ TEST(RescheduleRequestTest, AZeroDelayIsAChange) {
   EXPECT_TRUE(ParseRescheduleRequest(R"({"delay":"0"})")->due.has_value());
 }
 
+TEST(RequestJsonTest, ASwitchMayBeNullAndIsNamedWhenItIsWrong) {
+  EXPECT_FALSE(ParseRescheduleRequest(R"({"touch":null,"delay":"1s"})")->touch);
+  EXPECT_FALSE(ParsePauseRequest(R"({"create":null})")->create);
+  EXPECT_TRUE(ParseLeaseChange(R"({"counts_as_attempt":null})")->counts_as_attempt);
+  EXPECT_THAT(ParseRescheduleRequest(R"({"touch":1})").status().message(),
+              HasSubstr("member 'touch': is a number; write true or false"));
+  EXPECT_THAT(ParsePauseRequest(R"({"create":"x"})").status().message(),
+              HasSubstr("member 'create': is a string"));
+  EXPECT_THAT(ParseLeaseChange(R"({"counts_as_attempt":0})").status().message(),
+              HasSubstr("member 'counts_as_attempt': is a number"));
+}
+
 TEST(LeaseRequestTest, ReadsBackAndHasDefaults) {
   LeaseRequest request;
   request.count = 10;
