@@ -42,6 +42,8 @@ install(FILES ${PROJECT_SOURCE_DIR}/docs/operations.md ${PROJECT_SOURCE_DIR}/doc
   DESTINATION share/doc/delayd COMPONENT delayd)
 install(FILES ${PROJECT_SOURCE_DIR}/config/grafana/delayd.json
   DESTINATION share/doc/delayd/examples RENAME grafana-dashboard.json COMPONENT delayd)
+install(FILES ${PROJECT_SOURCE_DIR}/config/prometheus/delayd.rules.yml
+  DESTINATION share/doc/delayd/examples RENAME prometheus-rules.yml COMPONENT delayd)
 install(FILES ${generated}/delayd.8.gz DESTINATION share/man/man8 COMPONENT delayd)
 install(FILES ${generated}/delayd.yaml.5.gz DESTINATION share/man/man5 COMPONENT delayd)
 

@@ -379,11 +379,14 @@ int Serve(const Config& config,
   DELAYD_CRASH_POINT("main/epoch_durable");
   const uint32_t connections_max = ConnectionsThatFit(config);
   http::RequestCounts counts(http::Router::RouteNames().size());
+  const DiskReserveOptions disk{
+      .directory = config.data_dir, .reserve = config.storage.reserve, .free_bytes = FreeBytes};
   Monitor monitor(
       {.version = std::string(Version()),
        .queues_by_name = config.metrics.queues,
        .connections_max = connections_max,
-       .commit_stuck = config.health.commit_stuck},
+       .commit_stuck = config.health.commit_stuck,
+       .disk = disk},
       engine->get(),
       [store] { return storage::ReadRocksFigures(*store); },
       &counts);
@@ -416,9 +419,7 @@ int Serve(const Config& config,
                        WarnOfEnd(now.wall, &tls);
                      },
                  .stopping = [&notify] { notify.Stopping(); },
-                 .disk = {.directory = config.data_dir,
-                          .reserve = config.storage.reserve,
-                          .free_bytes = FreeBytes},
+                 .disk = disk,
                  .admin = MakeStoreAdmin(store, &machine)},
                 engine->get(),
                 store,

@@ -288,6 +288,17 @@ void AddStore(const storage::RocksFigures& store, Page* page) {
                 store.background_errors);
 }
 
+void AddDisk(const ServiceFigures& figures, Page* page) {
+  if (figures.disk_free) {
+    page->Gauge("delayd_disk_free_bytes",
+                "What the daemon may still write where the store is.",
+                *figures.disk_free);
+  }
+  page->Gauge("delayd_disk_reserve_bytes",
+              "Below so much free space new jobs are refused; 0: never.",
+              figures.disk_reserve);
+}
+
 void AddProcess(const ProcessFigures& process, Page* page) {
   page->Gauge("process_resident_memory_bytes", "Resident memory.", process.resident_bytes);
   page->Gauge("process_virtual_memory_bytes", "Virtual memory.", process.virtual_bytes);
@@ -308,6 +319,9 @@ std::string MetricsText(const ServiceFigures& figures) {
   page.Open("delayd_build_info", "1; the version is in the label.", MetricType::Gauge);
   page.AddGauge({{"version", figures.version}}, 1);
   page.Gauge("delayd_ready", "1: GET /readyz answers 200.", uint64_t{figures.ready});
+  page.Gauge("delayd_draining",
+             "1: new jobs are refused until the drain ends.",
+             uint64_t{figures.draining});
   page.Gauge("delayd_clock_suspect",
              "1: the wall clock is behind what it was, or held.",
              uint64_t{figures.clock != engine::ClockState::kTrusted});
@@ -324,6 +338,7 @@ std::string MetricsText(const ServiceFigures& figures) {
   }
   AddLog(figures.log_lines, &page);
   AddStore(figures.store, &page);
+  AddDisk(figures, &page);
   AddProcess(figures.process, &page);
   return page.Text();
 }

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "daemon/engine/clock_watch.h"
@@ -34,7 +35,10 @@ struct ServiceFigures {
   engine::ClockState clock = engine::ClockState::kTrusted;
   uint64_t clock_suspicions = 0;
   TlsFigures tls;
+  std::optional<uint64_t> disk_free;  // where the store is
+  uint64_t disk_reserve = 0;
   uint64_t connections_max = 0;
+  bool draining = false;
   bool ready = true;
 };
 

@@ -65,10 +65,21 @@ http::Response Monitor::Metrics(const Now& now) const {
       .clock = clock_ != nullptr ? clock_->state() : engine::ClockState::kTrusted,
       .clock_suspicions = clock_ != nullptr ? clock_->suspicions() : 0,
       .tls = tls_ != nullptr ? tls_->figures() : TlsFigures(),
+      .disk_free = FreeOnDisk(),
+      .disk_reserve = options_.disk.reserve,
       .connections_max = options_.connections_max,
+      .draining = engine_->draining(),
       .ready = std::all_of(
           findings.begin(), findings.end(), [](const Finding& one) { return one.ready; })};
   return {.content_type = kMetricsContentType, .body = MetricsText(figures)};
+}
+
+std::optional<uint64_t> Monitor::FreeOnDisk() const {
+  if (!options_.disk.free_bytes) {
+    return std::nullopt;
+  }
+  const StatusOr<uint64_t> free = options_.disk.free_bytes(options_.disk.directory);
+  return free.ok() ? std::optional(*free) : std::nullopt;
 }
 
 http::Response Monitor::Health(const Now& now) const {

@@ -10,11 +10,13 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/time.h"
+#include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "daemon/http/request_counts.h"
 #include "daemon/http/service_report.h"
@@ -31,6 +33,7 @@ struct MonitorOptions {
   uint32_t queues_by_name = 200;  // series of one queue each; the others are summed up
   uint32_t connections_max = 0;
   Millis commit_stuck{std::chrono::seconds(30)};
+  DiskReserveOptions disk;
 };
 
 class Monitor final : public http::ServiceReport {
@@ -63,6 +66,7 @@ class Monitor final : public http::ServiceReport {
   std::vector<Finding> Findings(const Now& now) const;
 
  private:
+  std::optional<uint64_t> FreeOnDisk() const;  // none where the disk cannot be asked
   http::Response Report(std::string_view good,
                         const std::vector<Finding>& findings,
                         bool Finding::*verdict) const;

@@ -56,6 +56,8 @@ TEST(MetricsTest, CountWhatHasHappened) {
   EXPECT_THAT(page, HasSubstr("delayd_job_lateness_seconds_count 1\n"));
   EXPECT_THAT(page, HasSubstr("route=\"/v1/jobs/*\",code=\"404\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("delayd_ready 1\n"));
+  EXPECT_THAT(page, HasSubstr("delayd_disk_reserve_bytes "));
+  EXPECT_THAT(page, HasSubstr("delayd_disk_free_bytes "));
   // Figures that come from elsewhere: RocksDB measured an fsync, /proc was read.
   const std::regex fsyncs("delayd_fsync_duration_seconds_sum ([0-9.e+-]+)");
   std::smatch match;
@@ -79,21 +81,32 @@ TEST(MetricsTest, PromtoolHasNothingToSay) {
       RunProcess({.argv = {"promtool", "check", "metrics"}, .stdin_text = Get(daemon, "/metrics")});
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_EQ(result.out + result.err, "");
+  const ProcessResult rules = RunProcess(
+      {.argv = {
+           "promtool", "check", "rules", DELAYD_SOURCE_DIR "/config/prometheus/delayd.rules.yml"}});
+  EXPECT_EQ(rules.exit_code, 0) << rules.out << rules.err;
 }
 
-TEST(MetricsTest, TheDashboardQueriesNothingThatIsNotThere) {
-  Daemon daemon;
-  ASSERT_TRUE(daemon.Start());
-  const std::set<std::string> names = MetricNames(Get(daemon, "/metrics"));
-  const std::string dashboard = ReadFile(DELAYD_SOURCE_DIR "/config/grafana/delayd.json");
-  const std::regex metric("((delayd|process)_[a-z_]+)(?=[{)\\[,])");
+// How many queries of `text` name a metric, all of which must be among `names`.
+size_t CountQueries(const std::string& text, const std::set<std::string>& names) {
+  const std::regex metric("((delayd|process)_[a-z_]+)(?=[{)\\[,]| [<>=])");
   size_t found = 0;
-  for (std::sregex_iterator it(dashboard.begin(), dashboard.end(), metric), end; it != end; ++it) {
+  for (std::sregex_iterator it(text.begin(), text.end(), metric), end; it != end; ++it) {
     const std::string name = std::regex_replace(it->str(), std::regex("_(bucket|sum|count)$"), "");
     EXPECT_TRUE(names.contains(name)) << name;
     ++found;
   }
-  EXPECT_GT(found, 40U);
+  return found;
+}
+
+TEST(MetricsTest, DashboardAndAlertsQueryNothingThatIsNotThere) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  std::set<std::string> names = MetricNames(Get(daemon, "/metrics"));
+  names.insert("delayd_tls_certificate_expiry_timestamp_seconds");  // with TLS only
+  EXPECT_GT(CountQueries(ReadFile(DELAYD_SOURCE_DIR "/config/grafana/delayd.json"), names), 40U);
+  const std::string rules = DELAYD_SOURCE_DIR "/config/prometheus/delayd.rules.yml";
+  EXPECT_GT(CountQueries(ReadFile(rules), names), 12U);
 }
 
 TEST(MetricsTest, EachIsExplainedInTheOperationsManual) {

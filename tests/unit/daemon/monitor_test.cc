@@ -42,7 +42,23 @@ TEST_F(MonitorTest, ADrainIsToldAndWorkersAreLetIn) {
   EXPECT_THAT(readiness.body, HasSubstr(R"("status":"degraded")"));
   EXPECT_THAT(readiness.body, HasSubstr(R"("code":"draining")"));
   EXPECT_THAT(readiness.body, HasSubstr("delayctl drain end"));
+  EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_draining 1\n"));
   EXPECT_EQ(monitor_.Health(kNow).status, 200);
+}
+
+TEST_F(MonitorTest, TheDiskIsMeasuredWhereItCanBeAsked) {
+  StatusOr<uint64_t> free = uint64_t{5000};
+  const Monitor monitor({.version = "1",
+                         .disk = {.directory = "here",
+                                  .reserve = 700,
+                                  .free_bytes = [&free](const std::string&) { return free; }}},
+                        &engine_,
+                        {},
+                        nullptr);
+  EXPECT_THAT(monitor.Metrics(kNow).body, HasSubstr("delayd_disk_free_bytes 5000\n"));
+  EXPECT_THAT(monitor.Metrics(kNow).body, HasSubstr("delayd_disk_reserve_bytes 700\n"));
+  free = Unavailable("it is gone");
+  EXPECT_THAT(monitor.Metrics(kNow).body, Not(HasSubstr("delayd_disk_free_bytes")));
 }
 
 TEST_F(MonitorTest, ASuspectClockIsTold) {
