@@ -1,6 +1,5 @@
 // One life of a store with every I/O call failed once: whatever fails, the process stops there, and
 // the next start finds every acknowledged batch, and of the unanswered one all or nothing.
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -67,9 +66,7 @@ class IoFaultLife {
                               .env = env_.get(),
                               .wal_bytes_max = 8192,
                               .manifest_bytes_max = 2048,
-                              .removal_step_bytes = 4096,
-                              .rest_bytes_min = 4096,
-                              .rest_period = std::chrono::milliseconds(0)});
+                              .removal_step_bytes = 4096});
   }
 
   bool Start() {
