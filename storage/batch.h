@@ -45,9 +45,6 @@ class Batch {
   void Put(Table table, std::string_view key, std::string_view value);
   void Delete(Table table, std::string_view key);
 
-  // Appends the operations of `other`, after the ones that are here.
-  void Append(const Batch& other);
-
   size_t size() const { return ops_.size(); }
 
   bool empty() const { return ops_.empty(); }
