@@ -358,7 +358,6 @@ class EngineCore final : public Engine {
                                  std::optional<WallTime> due,
                                  JobId id,
                                  uint64_t* changed);
-  static bool MayChange(ChangeMany::Action action, JobState state);
   void Change(const ChangeMany& command,
               std::optional<WallTime> due,
               const Located& located,
