@@ -260,7 +260,6 @@ class EngineCore final : public Engine {
   void NoteLeaseEnd(storage::JobRecord* record, const LeaseEnd& end, std::string_view client);
   void LeaseExpired(Slot slot);
   void Expire(Slot slot, storage::JobRecord record);
-  static Millis BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts);
 
   // ---- lease_job.cc ----
   StatusOr<Body> Do(const LeaseJob& command);
@@ -506,6 +505,7 @@ class EngineCore final : public Engine {
   WallTime DueOfEntry(const JobEntry& entry) const;
   void TrimFinished();
   Status TrimPage();
+  Status ForgetFinished(JobId id, std::string_view key, const storage::DoneRecord& done);
   void ScheduleTrim(WallTime oldest_finished, Millis soonest = Millis(limits::kTrimIntervalMsMin));
   void Die(Status status);
   void Damaged(Slot slot, const Status& status);

@@ -263,6 +263,22 @@ TEST(DamagedRowsTest, P9ADamagedPlaceOfAJobKeepsNoOtherOutOfAChangeOfMany) {
   EXPECT_NE(harness.ReasonOf(Show{other.id}), "damaged");
 }
 
+TEST(DamagedRowsTest, P9AKeyAmongTheFinishedThatIsNoKeyIsNamedAndKeepsNothingForLonger) {
+  EngineHarness harness({.defaults = {.key_retention = 1min}});
+  const JobView job = harness.EnqueueOk(Keyed("k", 1h));
+  const WallTime finished = harness.now().wall;
+  const std::string before = storage::DoneKey(finished, JobId{});
+  Put(&harness, Table::kDone, before.substr(0, before.size() - 1), "");
+  ASSERT_TRUE(harness.Call(Cancel{job.id}).status.ok());
+  harness.Wait(1min + 1s);
+  std::string value;
+  EXPECT_EQ(harness.store().Get(Table::kDone, storage::DoneKey(finished, job.id), &value).code(),
+            StatusCode::kNotFound);
+  const std::vector<Status> incidents = harness.engine().TakeIncidents();
+  ASSERT_EQ(incidents.size(), 1U);
+  EXPECT_THAT(incidents.front().message(), HasSubstr("done key"));
+}
+
 // A leased job whose record is gone ends all the same: what a history keeps of it is less.
 TEST(DamagedRowsTest, AnAckOfAJobWhoseRecordIsGoneCountsAndIsReported) {
   EngineHarness harness({.defaults = {.history_retention = 1h}});
