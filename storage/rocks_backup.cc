@@ -9,11 +9,11 @@
 #include <system_error>
 #include <vector>
 
-#include <rocksdb/file_system.h>
 #include <rocksdb/utilities/checkpoint.h>
 
 #include "base/crash_point.h"
 #include "base/size_text.h"
+#include "storage/flush_room.h"
 #include "storage/keys.h"
 #include "storage/log_scan.h"
 #include "storage/posix_error.h"
@@ -123,29 +123,15 @@ Status CheckStaging(const std::string& directory) {
   return OkStatus();
 }
 
-// RocksDB's own files of a flush, besides the rows.
-constexpr uint64_t kFlushBytesMin = uint64_t{1} << 20;
-
-// A backup begins with a flush, and one that fails ends the store: on a disk that is full, jobs
-// that are there would not be handed out and acked any more. What is flushed is what the logs hold,
-// at most.
+// A backup begins with a flush.
 Status CheckRoomToFlush(const std::string& data_dir, rocksdb::Env* env) {
-  uint64_t needed = kFlushBytesMin;
-  std::error_code error;
-  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> logs, LogNames(data_dir));
-  for (const std::string& log : logs) {
-    const uint64_t bytes = fs::file_size(data_dir + "/" + log, error);
-    needed += error ? 0 : bytes;  // it may go meanwhile
+  DELAYD_ASSIGN_OR_RETURN(const FlushRoom room, AskFlushRoom(data_dir, env));
+  if (room.is_enough()) {
+    return OkStatus();
   }
-  uint64_t free = 0;
-  const rocksdb::IOStatus status =
-      env->GetFileSystem()->GetFreeSpace(data_dir, rocksdb::IOOptions(), &free, nullptr);
-  if (!status.ok() || free >= needed) {
-    return OkStatus();  // what cannot be asked is no reason
-  }
-  return ResourceExhausted("the disk of " + data_dir + " is full, " + FormatSize(free) +
-                               " are left and a backup first writes up to " + FormatSize(needed) +
-                               " there; free some space",
+  return ResourceExhausted("the disk of " + data_dir + " is full, " + FormatSize(room.free) +
+                               " are left and a backup first writes up to " +
+                               FormatSize(room.needed) + " there; free some space",
                            "disk_full");
 }
 

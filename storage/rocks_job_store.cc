@@ -101,6 +101,7 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   batch_number_ = number;
   floor_.Raise(number);
   sweeper_->NoteBatch(batch);
+  rest_flush_->NoteBatch(batch);
   return OkStatus();
 }
 
@@ -109,6 +110,7 @@ Status RocksJobStore::Close() {
     return OkStatus();
   }
   sweeper_.reset();
+  rest_flush_.reset();
   Status result = stop_->Check();
   DELAYD_CRASH_POINT("close/before_flush");
   if (result.ok()) {
@@ -130,6 +132,7 @@ Status RocksJobStore::Close() {
 
 rocksdb::Status RocksJobStore::CloseDatabase() {
   sweeper_.reset();
+  rest_flush_.reset();
   for (rocksdb::ColumnFamilyHandle* handle : families_) {
     db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
   }

@@ -9,6 +9,7 @@
 // second. Source:  options and pitfalls of RocksDB 7.8.3 as docs/storage-format.md explains them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -37,6 +38,10 @@ struct RocksJobStoreOptions {
   uint64_t removal_step_bytes = uint64_t{4} << 20;
   // After so many far jobs were cancelled, what they leave behind is worth a compaction.
   uint64_t sweep_deletes_min = 10'000;
+  // A store that rests writes its memtables to files when they hold so much, and rests when less
+  // than an eighth of it was written in such a time (storage/rest_flush.h).
+  uint64_t rest_bytes_min = uint64_t{8} << 20;
+  std::chrono::milliseconds rest_period{10'000};
   // Only at the operator's word (delayctl recover --accept-loss): damaged acknowledged batches, and
   // all that stand behind them, are copied aside, dropped and counted in the report. From then on
   // the store opens this way only, until EndRecovery (storage/loss_account.h).

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/crash_point.h"
+#include "storage/flush_room.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
@@ -91,6 +92,14 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
     std::ranges::transform(
         families_, family_ids_.begin(), [](const auto* family) { return family->GetID(); });
     sweeper_ = std::make_unique<TombstoneSweeper>(db_.get(), &families_, options.sweep_deletes_min);
+    rest_flush_ = std::make_unique<RestFlush>(
+        db_.get(),
+        &families_,
+        RestFlush::Options{.bytes_min = options.rest_bytes_min, .period = options.rest_period},
+        [this] {
+          const StatusOr<FlushRoom> room = AskFlushRoom(dir_.path(), env_.get());
+          return room.ok() && room->is_enough();
+        });
   }
   return status;
 }

@@ -21,6 +21,7 @@
 #include "storage/batch_floor.h"
 #include "storage/batch_rep.h"
 #include "storage/data_dir.h"
+#include "storage/rest_flush.h"
 #include "storage/rocks_figures.h"
 #include "storage/rocks_job_store.h"
 #include "storage/rocks_status.h"
@@ -157,6 +158,8 @@ class RocksJobStore final : public JobStore {
   // While it is open.
   uint64_t sweeps_done() const { return sweeper_->sweeps_done(); }
 
+  uint64_t rests() const { return rest_flush_->rests(); }
+
  private:
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
@@ -177,6 +180,7 @@ class RocksJobStore final : public JobStore {
   mutable std::mutex fsync_mutex_;
   Histogram fsync_us_{kFsyncBoundsUs};         // guarded by fsync_mutex_
   std::unique_ptr<TombstoneSweeper> sweeper_;  // while the database is open
+  std::unique_ptr<RestFlush> rest_flush_;      // the same
 };
 
 // Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it

@@ -1,5 +1,6 @@
 #include "power_loss_scenario.h"
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <random>
@@ -67,13 +68,15 @@ class Life {
 
  private:
   StatusOr<std::unique_ptr<JobStore>> Open() {
-    // A small log, so that the power also goes while memtables are flushed, logs are switched, and
-    // the old ones are removed a piece at a time.
+    // A small log and a store that rests at once, so that the power also goes while memtables are
+    // flushed, logs are switched, and the old ones are removed a piece at a time.
     return OpenRocksJobStore({.path = dir_.Sub("data"),
                               .env = env_.get(),
                               .wal_bytes_max = 65536,
                               .manifest_bytes_max = 2048,
-                              .removal_step_bytes = 4096});
+                              .removal_step_bytes = 4096,
+                              .rest_bytes_min = 32768,
+                              .rest_period = std::chrono::milliseconds(0)});
   }
 
   void CommitUntilThePowerGoes(JobStore* store) {
