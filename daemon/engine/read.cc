@@ -415,6 +415,7 @@ StatusOr<Body> EngineCore::Do(const GetStats&) {
 
 StatusOr<Body> EngineCore::Do(const Drain& command) {
   draining_ = command.on;
+  pending_.TouchAll();
   return Body(stats());
 }
 
