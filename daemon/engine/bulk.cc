@@ -274,10 +274,9 @@ Status EngineCore::ScanPending(const DueRange& range,
   return failed;
 }
 
-Status EngineCore::ScanDead(const Queue& queue,
-                            const ListCursor& after,
-                            const VisitPlace& visit) const {
+Status EngineCore::ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit) {
   const ListCursor from = after.NotBefore(queue.first_dead);
+  std::optional<WallTime> first;
   Status failed;
   DELAYD_RETURN_IF_ERROR(
       pending_.Scan(Table::kDead,
@@ -286,9 +285,17 @@ Status EngineCore::ScanDead(const Queue& queue,
                     [&](std::string_view key, std::string_view) {
                       const auto parts = storage::ParseDeadKey(key);
                       failed = parts.status();
-                      return failed.ok() && visit({parts->died, parts->id});
+                      if (!failed.ok()) {
+                        return false;
+                      }
+                      first = first.value_or(parts->died);
+                      return visit({parts->died, parts->id});
                     }));
-  return failed;
+  DELAYD_RETURN_IF_ERROR(failed);
+  if (from == ListCursor{queue.first_dead, JobId{}}) {
+    NoteFirstDead(queue, first);
+  }
+  return OkStatus();
 }
 
 }  // namespace delayd::engine

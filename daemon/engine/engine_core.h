@@ -300,6 +300,7 @@ class EngineCore final : public Engine {
   // At most `count`, those that come first; `after`: behind it, null for none.
   StatusOr<std::vector<Located>> SoonestScheduled(const Queue& queue, size_t count);
   StatusOr<std::vector<Located>> OldestDead(const Queue& queue, size_t count, const Located* after);
+  void NoteFirstDead(const Queue& queue, std::optional<WallTime> first);
 
   // ---- story.cc ----
   void AddEvent(storage::JobRecord* record,
@@ -350,7 +351,7 @@ class EngineCore final : public Engine {
                      const Queue* queue,
                      const ListCursor& after,
                      const VisitPlace& visit) const;
-  Status ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit) const;
+  Status ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit);
   StatusOr<const Queue*> FindStoredQueue(const std::optional<std::string>& name) const;
   // Whether the job matches; where it does, it is changed unless it is a dry run.
   StatusOr<bool> ChangeOneOfMany(const ChangeMany& command,

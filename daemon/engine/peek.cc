@@ -158,6 +158,23 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
   return found;
 }
 
+// A scan of the dead from first_dead on has met this one first, or none. What was deleted before it
+// must be passed over only once.
+void EngineCore::NoteFirstDead(const Queue& queue, std::optional<WallTime> first) {
+  WallTime oldest = first.value_or(WallTime::max());
+  if (oldest == queue.first_dead) {
+    return;
+  }
+  pending_.ForEachPut(Table::kDead, [&](std::string_view key, std::string_view) {
+    const auto parts = storage::ParseDeadKey(key);
+    DELAYD_CHECK(parts.ok());
+    if (parts->queue == queue.id) {
+      oldest = std::min(oldest, parts->died);
+    }
+  });
+  queues_[queue.id].first_dead = oldest;
+}
+
 StatusOr<std::vector<EngineCore::Located>> EngineCore::Next(const Queue& queue, Peek::Which which) {
   switch (which) {
     case Peek::Which::kReady:

@@ -286,6 +286,7 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   const ListCursor from = after.NotBefore(queue->first_dead);
+  std::optional<WallTime> first;
   Status failed;
   const Status scanned = pending_.Scan(
       Table::kDead,
@@ -294,8 +295,12 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
       [&](std::string_view key, std::string_view value) {
         const auto parts = storage::ParseDeadKey(key);
         failed = parts.status();
-        if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
-          return failed.ok();
+        if (!failed.ok()) {
+          return false;
+        }
+        first = first.value_or(parts->died);
+        if (ListCursor{parts->died, parts->id} == after) {
+          return true;
         }
         StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
         if (record.status().code() == StatusCode::kNotFound) {
@@ -322,6 +327,9 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
       });
   DELAYD_RETURN_IF_ERROR(scanned);
   DELAYD_RETURN_IF_ERROR(failed);
+  if (from == ListCursor{queue->first_dead, JobId{}}) {
+    NoteFirstDead(*queue, first);
+  }
   return Body(page.Take());
 }
 
