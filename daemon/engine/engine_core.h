@@ -151,10 +151,6 @@ class EngineCore final : public Engine {
   Status NameAll(std::vector<Plan>* plans, Enqueued* answer);
   static EnqueuedIds IdsOf(const std::vector<Plan>& plans);
   static Enqueued WithExisting(const std::vector<Plan>& plans, Enqueued answer);
-  static void FillFrom(JobSpec& spec,
-                       const Queue& queue,
-                       uint64_t fingerprint,
-                       storage::JobRecord* record);
   void TakeStory(const JobSpec& spec, storage::JobRecord* record) const;
   // `view` is null where nobody wants it.
   void EnqueueOne(JobSpec& spec, const Plan& plan, const std::string& user, JobView* view);
@@ -553,7 +549,8 @@ class EngineCore final : public Engine {
   WallTime durable_low_water_mark_;  // as far as its batch is committed: where readers begin
   std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
   FiredKeys fired_;
-  size_t fired_count_ = 0;             // ready and leased
+  size_t fired_count_ = 0;  // ready and leased
+  BootOffsets boot_offsets_;
   size_t held_ = 0;                    // scheduled and ready, in memory
   Frontier frontier_;                  // jobs at or behind it lie on disk only
   WallTime far_begins_ = kNothingFar;  // none of them is keyed before this, lagging queues aside

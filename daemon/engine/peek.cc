@@ -45,9 +45,9 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
     first = std::min(first, WallFromMillis(static_cast<int64_t>(next)) - kClockRounding);
   }
-  if (const wheel::Tick next = boot_wheel_.NextExpiration();
-      next != wheel::kNever && wall_offset_min_ != Millis::max()) {
-    first = std::min(first, WallFromMillis(static_cast<int64_t>(next)) + wall_offset_min_);
+  const wheel::Tick next_boot = boot_wheel_.NextExpiration();
+  if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
+    first = std::min(first, WallFromMillis(static_cast<int64_t>(next_boot)) + *least);
   }
   return std::max(first, durable_low_water_mark_);
 }

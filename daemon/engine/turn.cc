@@ -138,8 +138,8 @@ void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
   JobEntry& entry = jobs_[slot];
   const Moment moment = MomentOf(due);
   entry.set_on_boot_clock(moment.on_boot_clock);
+  const Millis offset = due.wall.time_since_epoch() - due.boot.time_since_epoch();
   if (moment.on_boot_clock) {
-    const Millis offset = due.wall.time_since_epoch() - due.boot.time_since_epoch();
     wall_offset_min_ = std::min(wall_offset_min_, offset);
   }
   Hold(entry);
@@ -148,9 +148,12 @@ void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
     return;
   }
   entry.set_phase(Phase::kScheduled);
+  const auto tick = static_cast<wheel::Tick>(moment.tick);
+  if (moment.on_boot_clock) {
+    boot_offsets_.Add(offset, tick);
+  }
   wheel::TimingWheel& wheel = moment.on_boot_clock ? boot_wheel_ : wall_wheel_;
-  entry.handle =
-      wheel::IndexOf(wheel.Add(static_cast<wheel::Tick>(moment.tick), TimerIdOfJob(slot)));
+  entry.handle = wheel::IndexOf(wheel.Add(tick, TimerIdOfJob(slot)));
 }
 
 EngineCore::Moment EngineCore::MomentOf(const DueTimes& due) const {

@@ -385,6 +385,30 @@ TEST(BoundsTest, KickGoesOnBehindTheDeadThatAreGoneAndFindsOlderOnesThatCome) {
             2U);
 }
 
+// A relative job is keyed on the wall clock of the moment when it came; whoever came before the
+// clock was set forward, and is gone, must not hold the mark back for as long as the daemon runs.
+TEST(BoundsTest, P10TheMarkFollowsAWallClockThatWasSetForward) {
+  EngineHarness harness;
+  const auto work = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      harness.EnqueueOk({.due = DueAfter{Millis(3000)}});
+      for (const JobView& job : harness.LeaseNow(10)) {
+        EXPECT_TRUE(harness.Call(Ack{*job.lease_token}).status.ok());
+      }
+      harness.Wait(Millis(1000));
+    }
+  };
+  harness.Send(Lease{.queues = {"idle"}, .wait = kHour});
+  work(10);
+  harness.clock().StepWall(kHour);
+  work(30);
+  std::string value;
+  const auto key = storage::kLowWaterMarkKey;
+  ASSERT_TRUE(harness.store().Get(storage::Table::kMeta, key, &value).ok());
+  const auto mark = WallFromMillis(static_cast<int64_t>(*storage::DecodeNumber(key, value)));
+  EXPECT_LT(harness.now().wall - mark, Millis(10'000));
+}
+
 // Where the last scan of the dead began.
 class NotesScansOfTheDead final : public ReadsThrough {
  public:
