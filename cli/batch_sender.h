@@ -23,8 +23,6 @@ class BatchSender {
   // One connection a batch under way; they outlive the sender.
   explicit BatchSender(std::vector<Api*> lanes) : lanes_(std::move(lanes)) {}
 
-  size_t under_way() const { return answers_.size(); }
-
   bool full() const { return answers_.size() == lanes_.size(); }
 
   // Only while it is not full.

@@ -67,12 +67,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Broken or closed.
   bool gone() const { return gone_; }
 
-  bool read_armed() const { return read_armed_; }
-
   // Says to the client that nothing follows, and waits for it to close.
   void BeginLinger();
-
-  bool lingering() const { return lingering_; }
 
   void Close();
 

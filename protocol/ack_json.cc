@@ -1,7 +1,6 @@
 #include "protocol/ack_json.h"
 
 #include <array>
-#include <limits>
 
 #include "protocol/json_members.h"
 #include "protocol/json_reader.h"
@@ -43,29 +42,11 @@ StatusOr<std::vector<LeaseToken>> ParseAckRequest(std::string_view json) {
   return tokens;
 }
 
-std::string AckRequestToJson(const std::vector<LeaseToken>& tokens) {
-  JsonObjectWriter writer;
-  writer.Raw("tokens", TokensToJson(tokens));
-  return writer.Take();
-}
-
 std::string AckedLeasesToJson(const AckedLeases& acked) {
   JsonObjectWriter writer;
   writer.Number("acked", acked.acked);
   writer.Raw("lost", TokensToJson(acked.lost));
   return writer.Take();
-}
-
-StatusOr<AckedLeases> ParseAckedLeases(std::string_view json) {
-  AckedLeases acked;
-  DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
-        if (name == "acked") {
-          return SetUint64(name, value, std::numeric_limits<uint64_t>::max(), &acked.acked);
-        }
-        return name == "lost" ? SetTokens(name, value, &acked.lost) : OkStatus();
-      }));
-  return acked;
 }
 
 }  // namespace delayd::protocol

@@ -16,7 +16,6 @@ namespace delayd::protocol {
 
 // {"tokens": ["4711-3-1f", ...]}
 StatusOr<std::vector<LeaseToken>> ParseAckRequest(std::string_view json);
-std::string AckRequestToJson(const std::vector<LeaseToken>& tokens);
 
 // {"acked": 99, "lost": ["4711-3-1f"]}
 struct AckedLeases {
@@ -25,6 +24,5 @@ struct AckedLeases {
 };
 
 std::string AckedLeasesToJson(const AckedLeases& acked);
-StatusOr<AckedLeases> ParseAckedLeases(std::string_view json);
 
 }  // namespace delayd::protocol

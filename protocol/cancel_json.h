@@ -16,14 +16,12 @@ namespace delayd::protocol {
 
 // {"ids": [4711, 4712]}
 StatusOr<std::vector<JobId>> ParseCancelRequest(std::string_view json);
-std::string CancelRequestToJson(const std::vector<JobId>& ids);
 
 // {"cancelled": 1, "refused": [{"id": 4712, "code": "leased"}]}
 struct CancelledJobs {
   struct Refused {
     JobId id{};
     std::string code;  // as in the problem that answers the cancel of this job alone
-    friend bool operator==(const Refused&, const Refused&) = default;
   };
 
   uint64_t cancelled = 0;
@@ -31,6 +29,5 @@ struct CancelledJobs {
 };
 
 std::string CancelledJobsToJson(const CancelledJobs& cancelled);
-StatusOr<CancelledJobs> ParseCancelledJobs(std::string_view json);
 
 }  // namespace delayd::protocol

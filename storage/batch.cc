@@ -52,13 +52,4 @@ void Batch::Add(Table table, bool is_delete, std::string_view key, std::string_v
   buffer_.append(value);
 }
 
-void Batch::Append(const Batch& other) {
-  const size_t shift = buffer_.size();
-  buffer_ += other.buffer_;
-  for (Entry entry : other.ops_) {
-    entry.offset += shift;
-    ops_.push_back(entry);
-  }
-}
-
 }  // namespace delayd::storage

@@ -19,13 +19,13 @@ namespace delayd::storage {
 enum class Table : uint8_t {
   kMeta = 0,     // "schema", "lwm", "batch_no", "id_hwm", "clock", ... -> fixed structs
   kTimers = 1,   // key_due, id -> the job's record, with payloads up to 1 KiB
-  kIndex = 2,    // id -> key_due
+  kIndex = 2,    // id -> where its record is: table, queue, time
   kByQueue = 3,  // queue id, key_due, id -> nothing: lists of one queue in due order
   kKeys = 4,     // queue id, client key -> id, fingerprint, expiry
   kBig = 5,      // id -> payload above 1 KiB
   kDead = 6,     // queue id, died, id -> record and last error
-  kDone = 7,     // finished, id -> summary; trimmed by retention
-  kQueues = 8,   // name -> id, settings;
+  kDone = 7,     // finished, id -> summary, or its story; trimmed by retention
+  kQueues = 8,   // name -> id, pause
 };
 inline constexpr size_t kTableCount = 9;
 std::string_view TableName(Table table);
@@ -44,9 +44,6 @@ class Batch {
 
   void Put(Table table, std::string_view key, std::string_view value);
   void Delete(Table table, std::string_view key);
-
-  // Appends the operations of `other`, after the ones that are here.
-  void Append(const Batch& other);
 
   size_t size() const { return ops_.size(); }
 

@@ -240,12 +240,6 @@ Status DataDir::RequireStore(const std::string& raw_path) {
 DataDir::DataDir(DataDir&& other) noexcept
     : path_(std::move(other.path_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
 
-DataDir& DataDir::operator=(DataDir&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(lock_fd_, other.lock_fd_);
-  return *this;
-}
-
 DataDir::~DataDir() {
   Unlock();
 }

@@ -29,7 +29,6 @@ class DataDir {
   static Status RequireStore(const std::string& path);
 
   DataDir(DataDir&& other) noexcept;
-  DataDir& operator=(DataDir&& other) noexcept;
   DataDir(const DataDir&) = delete;
   DataDir& operator=(const DataDir&) = delete;
   ~DataDir();

@@ -27,7 +27,8 @@ inline constexpr uint32_t kSchemaVersion = 1;
 
 using delayd::JobEvent;
 
-// The durable part of a job: the value in kTimers and, behind a died time and last error, in kDead.
+// The durable part of a job: the value in kTimers and, when it died, in kDead, whose key says when.
+// What it died of is last_error.
 struct JobRecord {
   JobId id{};
   QueueId queue{};
@@ -53,7 +54,8 @@ struct JobRecord {
   std::vector<JobEvent> events;  // the latest, oldest first
   // Record version 3, written when it is set: whose quota the job counts against.
   std::string user;
-  // Record version 4, or 5 where there is a user: hand-outs that ended with the worker's connection.
+  // Record version 4, or 5 where there is a user: hand-outs that ended with the worker's
+  // connection.
   uint32_t returns = 0;
 
   bool payload_is_big = false;  // it lies in kBig
@@ -86,8 +88,6 @@ StatusOr<TimerHead> DecodeTimerHead(std::string_view key, std::string_view value
 
 std::string EncodeBigPayload(std::string_view key, std::string_view payload);
 StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_view value);
-
-// kDead: the record as it was, and when it died. The reason is the record's last_error.
 
 // No rows beyond those that every job has, and nobody's quota: who ends such a job needs its place
 // and not its record.
@@ -176,7 +176,8 @@ struct QueueCounts {
 std::string EncodeQueueCounts(std::string_view key, const QueueCounts& counts);
 StatusOr<QueueCounts> DecodeQueueCounts(std::string_view key, std::string_view value);
 
-// kMeta single numbers: schema, lwm, done_lwm, batch_no, id_hwm, epoch; the jobs of a user.
+// kMeta single numbers: schema, lwm, done_lwm, batch_no, id_hwm, epoch, wall_offset_max; the jobs
+// of a user.
 std::string EncodeNumber(std::string_view key, uint64_t number);
 StatusOr<uint64_t> DecodeNumber(std::string_view key, std::string_view value);
 

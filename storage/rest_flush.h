@@ -8,7 +8,7 @@
 // Units:   bytes of keys and values.
 // Errors:  none; a flush that fails is noticed by the store's listener. On a disk without room for
 //          it there is no flush, since one that fails ends the store.
-// Threads: NoteBatch and the destructor from the committer's thread; one thread inside.
+// Threads: NoteBatch from whoever commits, one at a time, and the destructor; one thread inside.
 // Cost:    an addition a batch; the thread sleeps until enough was written.
 // Source:  docs/decisions/0089-a-store-that-rests.md
 #pragma once

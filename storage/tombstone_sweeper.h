@@ -7,7 +7,7 @@
 //          compacted, on a thread of its own, while commits go on; when no more of them come, a few
 //          suffice.
 // Errors:  none: a compaction that fails is noticed by the store's listener.
-// Threads: NoteBatch and the destructor from the committer's thread; one thread inside.
+// Threads: NoteBatch from whoever commits, one at a time, and the destructor; one thread inside.
 // Cost:    a comparison a deleted timer; a compaction rewrites the range, seldom.
 // Source:  docs/decisions/0026-sweeping-after-a-mass-cancel.md
 #pragma once
@@ -78,7 +78,7 @@ class TombstoneSweeper {
   const uint64_t deletes_min_;
   const uint64_t rest_min_;  // when it is quiet
 
-  uint64_t next_look_ = 0;  // at so many deletes; the committer's
+  uint64_t next_look_ = 0;  // at so many deletes; of whoever commits
 
   std::atomic<uint64_t> done_ = 0;
   std::mutex mutex_;

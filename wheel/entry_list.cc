@@ -4,7 +4,6 @@
 namespace delayd::wheel {
 
 uint32_t ChunkPool::AllocateChunk() {
-  ++used_;
   if (free_head_ != 0) {
     const uint32_t chunk = free_head_;
     free_head_ = At(chunk * kChunkWords)->index;
@@ -30,12 +29,11 @@ void ChunkPool::Extend(EntryList& list) {
   list.tail = chunk * kChunkWords + 1;
 }
 
-bool ChunkPool::SpliceFront(EntryList& front, EntryList& list) {
+void ChunkPool::SpliceFront(EntryList& front, EntryList& list) {
   if (front.empty()) {
-    return false;
+    return;
   }
-  const bool was_empty = list.empty();
-  if (was_empty) {
+  if (list.empty()) {
     list = front;
   } else {
     const uint32_t last = front.tail - 1;
@@ -43,7 +41,6 @@ bool ChunkPool::SpliceFront(EntryList& front, EntryList& list) {
     list.head = front.head;
   }
   front = {};
-  return was_empty;
 }
 
 size_t ChunkPool::memory_bytes() const {

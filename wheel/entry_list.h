@@ -94,11 +94,10 @@ class ChunkPool {
   void Free(uint32_t chunk) {
     *At(chunk * kChunkWords) = {free_head_, 0};
     free_head_ = chunk;
-    --used_;
   }
 
-  // Puts all of `front` before `list` and leaves `front` empty. True if only `list` was empty.
-  bool SpliceFront(EntryList& front, EntryList& list);
+  // Puts all of `front` before `list` and leaves `front` empty.
+  void SpliceFront(EntryList& front, EntryList& list);
 
   // Both are always inlined, for the reason given in timer_slab.h.
   [[gnu::always_inline]] void PrefetchChunk(uint32_t chunk) const {
@@ -115,8 +114,6 @@ class ChunkPool {
       __builtin_prefetch(At(list.tail), 1);
     }
   }
-
-  uint32_t used_chunks() const { return used_; }
 
   size_t memory_bytes() const;
 
@@ -140,7 +137,6 @@ class ChunkPool {
 
   uint32_t free_head_ = 0;
   uint32_t high_water_ = 1;
-  uint32_t used_ = 0;
   std::vector<Segment> segments_;
 };
 

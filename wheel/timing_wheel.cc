@@ -52,7 +52,6 @@ TimingWheel& TimingWheel::operator=(TimingWheel&&) noexcept = default;
 // To be called whenever a slot opens or has been staged to its end. In between, a slot above can
 // only be emptied by a sweep, and then keeping its turn closed is harmless.
 void TimingWheel::OpenLevels() {
-  bool above_open = true;
   for (unsigned level = level_count(); level-- > 0;) {
     const unsigned turn_shift = levels_[level].shift + levels_[level].bits;
     if (turn_shift >= 64) {
@@ -66,7 +65,7 @@ void TimingWheel::OpenLevels() {
       const Level& above = levels_[level + 1];
       const Tick next = (turn + 1) << turn_shift;
       // The turn after may belong to a turn of the level above that is not open either.
-      above_open = next <= open_last_[level + 1];
+      const bool above_open = next <= open_last_[level + 1];
       next_open = next_open && above_open &&
                   (above.slots.empty() || !above.occupied.Contains(above.RingOf(next)));
     }

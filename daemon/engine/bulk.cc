@@ -71,6 +71,18 @@ Status ValidateFilter(const JobFilter& filter) {
   return OkStatus();
 }
 
+bool MayChange(ChangeMany::Action action, JobState state) {
+  switch (action) {
+    case ChangeMany::Action::kCancel:
+      return state != JobState::kLeased;
+    case ChangeMany::Action::kReschedule:
+      return state == JobState::kScheduled || state == JobState::kReady;
+    case ChangeMany::Action::kKick:
+      return true;  // the filter names one of the states that can be kicked
+  }
+  DELAYD_CHECK(false);
+}
+
 }  // namespace
 
 StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::optional<std::string>& name) const {
@@ -112,8 +124,16 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
   if (located.status().code() == StatusCode::kNotFound) {
     return false;  // it ends with a commit that is under way
   }
-  DELAYD_RETURN_IF_ERROR(located.status());
   const JobFilter& filter = command.filter;
+  // Counted, and not changed: nobody knows what it is.
+  const auto note_damage = [&](const Status& why) {
+    incidents_.push_back(why);
+    return filter.key_prefix.empty();
+  };
+  if (located.status().code() == StatusCode::kDataLoss) {
+    return note_damage(located.status());
+  }
+  DELAYD_RETURN_IF_ERROR(located.status());
   if (located->state == JobState::kFinished) {
     return false;  // so does it, and is kept
   }
@@ -122,8 +142,7 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
   }
   StatusOr<JobRecord> record = ReadRecord(*located);
   if (record.status().code() == StatusCode::kDataLoss) {
-    incidents_.push_back(record.status());
-    return filter.key_prefix.empty();  // counted, and not changed: nobody knows what it is
+    return note_damage(record.status());
   }
   DELAYD_RETURN_IF_ERROR(record.status());
   if (!DueRangeOf(filter).Holds(record->due) || !record->key.starts_with(filter.key_prefix) ||
@@ -135,18 +154,6 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
     ++*changed;
   }
   return true;
-}
-
-bool EngineCore::MayChange(ChangeMany::Action action, JobState state) {
-  switch (action) {
-    case ChangeMany::Action::kCancel:
-      return state != JobState::kLeased;
-    case ChangeMany::Action::kReschedule:
-      return state == JobState::kScheduled || state == JobState::kReady;
-    case ChangeMany::Action::kKick:
-      return true;  // the filter names one of the states that can be kicked
-  }
-  DELAYD_CHECK(false);
 }
 
 void EngineCore::Change(const ChangeMany& command,
@@ -267,10 +274,9 @@ Status EngineCore::ScanPending(const DueRange& range,
   return failed;
 }
 
-Status EngineCore::ScanDead(const Queue& queue,
-                            const ListCursor& after,
-                            const VisitPlace& visit) const {
+Status EngineCore::ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit) {
   const ListCursor from = after.NotBefore(queue.first_dead);
+  std::optional<WallTime> first;
   Status failed;
   DELAYD_RETURN_IF_ERROR(
       pending_.Scan(Table::kDead,
@@ -279,9 +285,17 @@ Status EngineCore::ScanDead(const Queue& queue,
                     [&](std::string_view key, std::string_view) {
                       const auto parts = storage::ParseDeadKey(key);
                       failed = parts.status();
-                      return failed.ok() && visit({parts->died, parts->id});
+                      if (!failed.ok()) {
+                        return false;
+                      }
+                      first = first.value_or(parts->died);
+                      return visit({parts->died, parts->id});
                     }));
-  return failed;
+  DELAYD_RETURN_IF_ERROR(failed);
+  if (from == ListCursor{queue.first_dead, JobId{}}) {
+    NoteFirstDead(queue, first);
+  }
+  return OkStatus();
 }
 
 }  // namespace delayd::engine

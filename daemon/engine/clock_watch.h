@@ -62,9 +62,6 @@ class ClockWatch {
   // While behind: how far, at the last reading.
   Millis difference() const { return difference_; }
 
-  // While held: when that ends by itself.
-  BootTime hold_end() const { return hold_end_; }
-
   // Holds and falls behind so far.
   uint64_t suspicions() const { return suspicions_; }
 

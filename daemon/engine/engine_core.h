@@ -151,10 +151,6 @@ class EngineCore final : public Engine {
   Status NameAll(std::vector<Plan>* plans, Enqueued* answer);
   static EnqueuedIds IdsOf(const std::vector<Plan>& plans);
   static Enqueued WithExisting(const std::vector<Plan>& plans, Enqueued answer);
-  static void FillFrom(JobSpec& spec,
-                       const Queue& queue,
-                       uint64_t fingerprint,
-                       storage::JobRecord* record);
   void TakeStory(const JobSpec& spec, storage::JobRecord* record) const;
   // `view` is null where nobody wants it.
   void EnqueueOne(JobSpec& spec, const Plan& plan, const std::string& user, JobView* view);
@@ -260,7 +256,6 @@ class EngineCore final : public Engine {
   void NoteLeaseEnd(storage::JobRecord* record, const LeaseEnd& end, std::string_view client);
   void LeaseExpired(Slot slot);
   void Expire(Slot slot, storage::JobRecord record);
-  static Millis BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts);
 
   // ---- lease_job.cc ----
   StatusOr<Body> Do(const LeaseJob& command);
@@ -301,6 +296,7 @@ class EngineCore final : public Engine {
   // At most `count`, those that come first; `after`: behind it, null for none.
   StatusOr<std::vector<Located>> SoonestScheduled(const Queue& queue, size_t count);
   StatusOr<std::vector<Located>> OldestDead(const Queue& queue, size_t count, const Located* after);
+  void NoteFirstDead(const Queue& queue, std::optional<WallTime> first);
 
   // ---- story.cc ----
   void AddEvent(storage::JobRecord* record,
@@ -351,14 +347,13 @@ class EngineCore final : public Engine {
                      const Queue* queue,
                      const ListCursor& after,
                      const VisitPlace& visit) const;
-  Status ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit) const;
+  Status ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit);
   StatusOr<const Queue*> FindStoredQueue(const std::optional<std::string>& name) const;
   // Whether the job matches; where it does, it is changed unless it is a dry run.
   StatusOr<bool> ChangeOneOfMany(const ChangeMany& command,
                                  std::optional<WallTime> due,
                                  JobId id,
                                  uint64_t* changed);
-  static bool MayChange(ChangeMany::Action action, JobState state);
   void Change(const ChangeMany& command,
               std::optional<WallTime> due,
               const Located& located,
@@ -507,6 +502,7 @@ class EngineCore final : public Engine {
   WallTime DueOfEntry(const JobEntry& entry) const;
   void TrimFinished();
   Status TrimPage();
+  Status ForgetFinished(JobId id, std::string_view key, const storage::DoneRecord& done);
   void ScheduleTrim(WallTime oldest_finished, Millis soonest = Millis(limits::kTrimIntervalMsMin));
   void Die(Status status);
   void Damaged(Slot slot, const Status& status);
@@ -553,7 +549,8 @@ class EngineCore final : public Engine {
   WallTime durable_low_water_mark_;  // as far as its batch is committed: where readers begin
   std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
   FiredKeys fired_;
-  size_t fired_count_ = 0;             // ready and leased
+  size_t fired_count_ = 0;  // ready and leased
+  BootOffsets boot_offsets_;
   size_t held_ = 0;                    // scheduled and ready, in memory
   Frontier frontier_;                  // jobs at or behind it lie on disk only
   WallTime far_begins_ = kNothingFar;  // none of them is keyed before this, lagging queues aside

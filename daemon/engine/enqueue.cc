@@ -90,6 +90,20 @@ Status ValidatePast(const JobPast& past) {
   return ValidateHistory(past.history);
 }
 
+// What the enqueue, or else the queue, says beside the due time.
+void FillFrom(JobSpec& spec, const Queue& queue, uint64_t fingerprint, storage::JobRecord* record) {
+  record->priority = spec.priority.value_or(limits::kPriorityDefault);
+  record->attempts = spec.past != nullptr ? spec.past->attempts : 0;
+  record->max_attempts = spec.max_attempts.value_or(queue.settings.max_attempts);
+  record->lease = spec.lease.value_or(queue.settings.lease);
+  record->expires_after = spec.expires_after.value_or(Millis(0));
+  record->fingerprint = fingerprint;
+  record->last_error = spec.past != nullptr
+                           ? Utf8Front(spec.past->last_error, limits::kLastErrorBytesMax)
+                           : std::string_view();
+  record->payload = std::move(spec.payload);
+}
+
 }  // namespace
 
 Status EngineCore::ValidateDue(const DueSpec& due) const {
@@ -223,22 +237,6 @@ StatusOr<JobId> EngineCore::NextId() {
     id_high_water_mark_ = next_id_ + limits::kJobIdBlock;
   }
   return JobId{next_id_++};
-}
-
-void EngineCore::FillFrom(JobSpec& spec,
-                          const Queue& queue,
-                          uint64_t fingerprint,
-                          storage::JobRecord* record) {
-  record->priority = spec.priority.value_or(limits::kPriorityDefault);
-  record->attempts = spec.past != nullptr ? spec.past->attempts : 0;
-  record->max_attempts = spec.max_attempts.value_or(queue.settings.max_attempts);
-  record->lease = spec.lease.value_or(queue.settings.lease);
-  record->expires_after = spec.expires_after.value_or(Millis(0));
-  record->fingerprint = fingerprint;
-  record->last_error = spec.past != nullptr
-                           ? Utf8Front(spec.past->last_error, limits::kLastErrorBytesMax)
-                           : std::string_view();
-  record->payload = std::move(spec.payload);
 }
 
 // Of a life in another store.

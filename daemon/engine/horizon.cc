@@ -5,8 +5,9 @@
 // The frontier is a place in the store's order of timers, (key_due, id). A job before it is in
 // memory, a job at or behind it is not; that is decided by the same comparison when a job is
 // enqueued, moved or loaded, so none is lost or doubled at the border. The exceptions, in memory
-// behind the frontier, are leased jobs and jobs that were due when they came: a load passes over
-// what it finds in memory.
+// behind the frontier, are leased jobs, jobs that were due when they came, and those that a page
+// left there which was loaded after the clock was set back: a load passes over what it finds in
+// memory.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -23,6 +23,19 @@ Status LeaseLost(JobId id) {
       "lease_lost");
 }
 
+Millis BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts) {
+  const double wait = static_cast<double>(backoff.initial.count()) *
+                      std::pow(backoff.factor, static_cast<double>(attempts) - 1);
+  const double capped = std::min(wait, static_cast<double>(backoff.max.count()));
+  // Jobs that failed together must not come back together. From id and attempt, so that a replay
+  // gives the same.
+  std::string seed;
+  AppendU64(&seed, ToInt(id));
+  AppendU32(&seed, attempts);
+  const double jitter = backoff.jitter * static_cast<double>(Fingerprint(seed) % 1024) / 1024;
+  return Millis(static_cast<int64_t>(capped * (1 - jitter)));
+}
+
 }  // namespace
 
 StatusOr<Slot> EngineCore::FindLease(const LeaseToken& token) const {
@@ -101,19 +114,6 @@ StatusOr<Body> EngineCore::Do(const AckMany& command) {
     }
   }
   return Body(std::move(result));
-}
-
-Millis EngineCore::BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts) {
-  const double wait = static_cast<double>(backoff.initial.count()) *
-                      std::pow(backoff.factor, static_cast<double>(attempts) - 1);
-  const double capped = std::min(wait, static_cast<double>(backoff.max.count()));
-  // Jobs that failed together must not come back together. From id and attempt, so that a replay
-  // gives the same.
-  std::string seed;
-  AppendU64(&seed, ToInt(id));
-  AppendU32(&seed, attempts);
-  const double jitter = backoff.jitter * static_cast<double>(Fingerprint(seed) % 1024) / 1024;
-  return Millis(static_cast<int64_t>(capped * (1 - jitter)));
 }
 
 // Back to the queue, or to the dead when the attempt was the last one.

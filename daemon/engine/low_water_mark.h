@@ -1,9 +1,10 @@
-// daemon/engine/low_water_mark.h — the smallest key_due among the jobs that have fired and are not
-// finished.
+// daemon/engine/low_water_mark.h — what the low-water mark must stay below: the smallest key_due of
+// the jobs that have fired and are not finished, and of those that wait in the boot wheel.
 //
 // What:    below the low-water mark the store holds nothing but tombstones, so no seek may ever go
-//          there. The jobs that still wait are bounded by their wheel; this keeps the bound of the
-//          others. Jobs fire in the order of their keys, mostly: the queue's row.
+//          there. FiredKeys has the keys of what has fired: jobs fire in their order, mostly, which
+//          is the queue's row. What still waits is bounded by its wheel, and in the boot wheel by
+//          its offset too, which BootOffsets has.
 // Threads: one owner.
 // Cost:    O(1), and O(log n) for one that comes late, amortised; entries of finished jobs go when
 //          they come first or outnumber the live ones.
@@ -18,6 +19,7 @@
 #include "base/time.h"
 #include "daemon/engine/job_table.h"
 #include "wheel/indexed_priority_queue.h"
+#include "wheel/timer.h"
 
 namespace delayd::engine {
 
@@ -63,9 +65,8 @@ class FiredKeys {
     });
     const auto whole = [](const Key& key) { return std::pair(key.key_due, key.slot); };
     std::ranges::sort(live, {}, whole);
-    const auto end = std::unique(live.begin(), live.end(), [&](const Key& a, const Key& b) {
-      return whole(a) == whole(b);
-    });
+    const auto end = std::unique(
+        live.begin(), live.end(), [&](const Key& a, const Key& b) { return whole(a) == whole(b); });
     Keys kept;
     for (auto key = live.begin(); key != end; ++key) {
       kept.Add(*key);
@@ -74,6 +75,41 @@ class FiredKeys {
   }
 
   Keys keys_;
+};
+
+// A job in the boot wheel is keyed at its due tick or later, plus the offset of the wall clock when
+// it came. Those of a clock that was set forward since must not count for ever: a group of jobs is
+// forgotten when nothing in the wheel is as early as the last of them.
+class BootOffsets {
+ public:
+  void Add(Millis offset, wheel::Tick due) {
+    young_.least = std::min(young_.least, offset);
+    young_.last = std::max(young_.last, due);
+  }
+
+  // `next`: nothing in the wheel is due before.
+  void Forget(wheel::Tick next) {
+    if (old_.last < next) {
+      old_ = std::exchange(young_, {});
+    }
+  }
+
+  // Of the jobs that may be in the wheel; none: no job is.
+  std::optional<Millis> Least(wheel::Tick next) const {
+    const Millis least = std::min(old_.LeastFrom(next), young_.LeastFrom(next));
+    return least == Millis::max() ? std::nullopt : std::optional(least);
+  }
+
+ private:
+  struct Group {
+    Millis least{Millis::max()};
+    wheel::Tick last = 0;
+
+    Millis LeastFrom(wheel::Tick next) const { return last < next ? Millis::max() : least; }
+  };
+
+  Group old_;  // nothing is added any more
+  Group young_;
 };
 
 }  // namespace delayd::engine

@@ -45,9 +45,9 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
     first = std::min(first, WallFromMillis(static_cast<int64_t>(next)) - kClockRounding);
   }
-  if (const wheel::Tick next = boot_wheel_.NextExpiration();
-      next != wheel::kNever && wall_offset_min_ != Millis::max()) {
-    first = std::min(first, WallFromMillis(static_cast<int64_t>(next)) + wall_offset_min_);
+  const wheel::Tick next_boot = boot_wheel_.NextExpiration();
+  if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
+    first = std::min(first, WallFromMillis(static_cast<int64_t>(next_boot)) + *least);
   }
   return std::max(first, durable_low_water_mark_);
 }
@@ -156,6 +156,23 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
                      .index = {.place = IndexRecord::Place::kDead, .queue = queue.id, .at = died}});
   }
   return found;
+}
+
+// A scan of the dead from first_dead on has met this one first, or none. What was deleted before it
+// must be passed over only once.
+void EngineCore::NoteFirstDead(const Queue& queue, std::optional<WallTime> first) {
+  WallTime oldest = first.value_or(WallTime::max());
+  if (oldest == queue.first_dead) {
+    return;
+  }
+  pending_.ForEachPut(Table::kDead, [&](std::string_view key, std::string_view) {
+    const auto parts = storage::ParseDeadKey(key);
+    DELAYD_CHECK(parts.ok());
+    if (parts->queue == queue.id) {
+      oldest = std::min(oldest, parts->died);
+    }
+  });
+  queues_[queue.id].first_dead = oldest;
 }
 
 StatusOr<std::vector<EngineCore::Located>> EngineCore::Next(const Queue& queue, Peek::Which which) {

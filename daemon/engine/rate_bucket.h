@@ -1,8 +1,10 @@
 // daemon/engine/rate_bucket.h — a token bucket that counts exactly, in whole numbers.
 //
-// What:    fills by cap.count tokens each cap.per, holds at most cap.burst, and begins full. Another
+// What:    fills by cap.count tokens each cap.per, holds at most cap.burst, and begins full.
+// Another
 //          cap finds the tokens that were there.
-// Units:   a token is `per` milliseconds of filling by `count`: nothing is ever rounded, but what is
+// Units:   a token is `per` milliseconds of filling by `count`: nothing is ever rounded, but what
+// is
 //          left of a token when `per` changes, which is rounded down.
 // Threads: one owner. Cost: O(1), a few instructions.
 // Source:  the token bucket of traffic shaping.

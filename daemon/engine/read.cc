@@ -211,6 +211,18 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   if (located.status().code() == StatusCode::kNotFound) {
     return left_out;  // it ends with a commit that is under way
   }
+  const auto damaged = [&](std::string queue, JobState state, const Status& why) {
+    JobView view = DamagedView(id, std::move(queue), state, why);
+    view.due = key_due;
+    return std::optional(std::move(view));
+  };
+  if (located.status().code() == StatusCode::kDataLoss) {
+    // Of which queue it is the row that led here may tell; the record may be as it was.
+    const JobState state = StateOnDisk(key_due, id);
+    return command.state.value_or(state) == state
+               ? damaged(command.queue.value_or(""), state, located.status())
+               : left_out;
+  }
   DELAYD_RETURN_IF_ERROR(located.status());
   if (located->index.place != IndexRecord::Place::kTimers) {
     return left_out;  // it dies with a commit that is under way
@@ -220,10 +232,7 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   }
   StatusOr<JobRecord> record = ReadRecord(*located);
   if (record.status().code() == StatusCode::kDataLoss) {
-    JobView damaged =
-        DamagedView(id, queues_[located->index.queue].name, located->state, record.status());
-    damaged.due = key_due;
-    return std::optional(std::move(damaged));
+    return damaged(queues_[located->index.queue].name, located->state, record.status());
   }
   DELAYD_RETURN_IF_ERROR(record.status());
   // A job that moves with a commit under way has only its old row yet: it is listed there, as it
@@ -277,6 +286,7 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   const ListCursor from = after.NotBefore(queue->first_dead);
+  std::optional<WallTime> first;
   Status failed;
   const Status scanned = pending_.Scan(
       Table::kDead,
@@ -285,8 +295,12 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
       [&](std::string_view key, std::string_view value) {
         const auto parts = storage::ParseDeadKey(key);
         failed = parts.status();
-        if (!failed.ok() || ListCursor{parts->died, parts->id} == after) {
-          return failed.ok();
+        if (!failed.ok()) {
+          return false;
+        }
+        first = first.value_or(parts->died);
+        if (ListCursor{parts->died, parts->id} == after) {
+          return true;
         }
         StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
         if (record.status().code() == StatusCode::kNotFound) {
@@ -313,6 +327,9 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
       });
   DELAYD_RETURN_IF_ERROR(scanned);
   DELAYD_RETURN_IF_ERROR(failed);
+  if (from == ListCursor{queue->first_dead, JobId{}}) {
+    NoteFirstDead(*queue, first);
+  }
   return Body(page.Take());
 }
 
@@ -406,6 +423,7 @@ StatusOr<Body> EngineCore::Do(const GetStats&) {
 
 StatusOr<Body> EngineCore::Do(const Drain& command) {
   draining_ = command.on;
+  pending_.TouchAll();
   return Body(stats());
 }
 

@@ -235,9 +235,10 @@ WallTime EngineCore::ComputeLowWaterMark() {
   }
   // A job in the boot wheel is keyed at its due time on the wall clock of the moment it was
   // promised: at least this.
-  if (const wheel::Tick next = boot_wheel_.NextExpiration();
-      next != wheel::kNever && wall_offset_min_ != Millis::max()) {
-    mark = std::min(mark, WallFromMillis(static_cast<int64_t>(next)) + wall_offset_min_);
+  const wheel::Tick next_boot = boot_wheel_.NextExpiration();
+  boot_offsets_.Forget(next_boot);
+  if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
+    mark = std::min(mark, WallFromMillis(static_cast<int64_t>(next_boot)) + *least);
   }
   return mark;
 }

@@ -1,5 +1,6 @@
 // Time and turns: what fires, where jobs are placed, when batches are sealed and answers released.
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -21,6 +22,37 @@ constexpr wheel::Tick kWheelWaitsMs = 60'000;
 void CancelTimer(wheel::TimingWheel& wheel, uint32_t timer) {
   const bool cancelled = wheel.Cancel(wheel.HandleAt(timer));
   DELAYD_CHECK(cancelled);
+}
+
+// Rows of kDone up to a time, so many as one step of a trim takes.
+struct FinishedPage {
+  struct Row {
+    storage::TimerKeyParts parts;
+    std::string key;
+    std::string value;
+  };
+
+  std::vector<Row> rows;
+  std::vector<Status> damaged;   // of keys that are none
+  std::optional<WallTime> next;  // of the row behind them
+};
+
+StatusOr<FinishedPage> ReadFinished(const storage::JobReader& store, WallTime from, WallTime end) {
+  FinishedPage page;
+  const auto take = [&](std::string_view key, std::string_view value) {
+    const auto parts = storage::ParseDoneKey(key);
+    const bool is_full = page.rows.size() + page.damaged.size() == limits::kTrimRowsMax;
+    if (is_full || (parts.ok() && parts->key_due > end)) {
+      page.next = parts.ok() ? parts->key_due : end;
+    } else if (parts.ok()) {
+      page.rows.push_back({*parts, std::string(key), std::string(value)});
+    } else {
+      page.damaged.push_back(parts.status());
+    }
+    return !page.next;
+  };
+  DELAYD_RETURN_IF_ERROR(store.Scan(Table::kDone, storage::DoneKey(from, JobId{}), {}, take));
+  return page;
 }
 
 }  // namespace
@@ -106,8 +138,8 @@ void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
   JobEntry& entry = jobs_[slot];
   const Moment moment = MomentOf(due);
   entry.set_on_boot_clock(moment.on_boot_clock);
+  const Millis offset = due.wall.time_since_epoch() - due.boot.time_since_epoch();
   if (moment.on_boot_clock) {
-    const Millis offset = due.wall.time_since_epoch() - due.boot.time_since_epoch();
     wall_offset_min_ = std::min(wall_offset_min_, offset);
   }
   Hold(entry);
@@ -116,9 +148,12 @@ void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
     return;
   }
   entry.set_phase(Phase::kScheduled);
+  const auto tick = static_cast<wheel::Tick>(moment.tick);
+  if (moment.on_boot_clock) {
+    boot_offsets_.Add(offset, tick);
+  }
   wheel::TimingWheel& wheel = moment.on_boot_clock ? boot_wheel_ : wall_wheel_;
-  entry.handle =
-      wheel::IndexOf(wheel.Add(static_cast<wheel::Tick>(moment.tick), TimerIdOfJob(slot)));
+  entry.handle = wheel::IndexOf(wheel.Add(tick, TimerIdOfJob(slot)));
 }
 
 EngineCore::Moment EngineCore::MomentOf(const DueTimes& due) const {
@@ -432,19 +467,9 @@ void EngineCore::TrimFinished() {
   }
 }
 
-// Forgets finished jobs whose retention has passed, and their keys.
+// Forgets finished jobs whose retention has passed.
 Status EngineCore::TrimPage() {
   WallTime end = now_.wall - LongestRetention();
-  size_t rows = 0;
-  size_t forgotten = 0;
-
-  struct Over {
-    storage::TimerKeyParts parts;
-    std::string key;
-    std::string value;
-  };
-
-  std::vector<Over> over;
   std::optional<WallTime> next;
   // The mark must not pass a row that is not durable yet: after a step back of the wall clock it
   // may lie before rows that are. It is trimmed when it can be seen.
@@ -452,65 +477,62 @@ Status EngineCore::TrimPage() {
     end = std::min(end, finished - Millis(1));
     next = std::min(next.value_or(finished), finished);
   }
-  DELAYD_RETURN_IF_ERROR(
-      pending_.Scan(Table::kDone,
-                    storage::DoneKey(done_low_water_mark_, JobId{}),
-                    {},
-                    [&](std::string_view key, std::string_view value) {
-                      const auto parts = storage::ParseDoneKey(key);
-                      if (!parts.ok() || parts->key_due > end || ++rows > limits::kTrimRowsMax) {
-                        const WallTime at = parts.ok() ? parts->key_due : end;
-                        next = std::min(next.value_or(at), at);
-                        return false;
-                      }
-                      over.push_back({*parts, std::string(key), std::string(value)});
-                      return true;
-                    }));
-  for (const auto& [parts, key, value] : over) {
+  DELAYD_ASSIGN_OR_RETURN(FinishedPage page, ReadFinished(pending_, done_low_water_mark_, end));
+  // What is damaged stays for verify, and stops nothing.
+  std::ranges::move(page.damaged, std::back_inserter(incidents_));
+  size_t forgotten = 0;
+  for (const auto& [parts, key, value] : page.rows) {
     if (pending_.IsChanging(Table::kDone, key)) {
       continue;
     }
     done_low_water_mark_ = std::max(done_low_water_mark_, parts.key_due);
-    const StatusOr<storage::DoneRecord> read = storage::DecodeDoneRecord(key, value);
-    if (!read.ok()) {
-      incidents_.push_back(read.status());  // it stays for verify, and stops nothing
+    const StatusOr<storage::DoneRecord> done = storage::DecodeDoneRecord(key, value);
+    if (!done.ok()) {
+      incidents_.push_back(done.status());
       continue;
     }
-    const storage::DoneRecord& done = *read;
-    pending_.Delete(Table::kDone, key);
-    ++open_jobs_;
+    DELAYD_RETURN_IF_ERROR(ForgetFinished(parts.id, key, *done));
     ++forgotten;
-    if (done.kept_until) {
-      pending_.Delete(Table::kIndex, storage::IndexKey(parts.id));
-    }
-    if (done.key.empty()) {
-      continue;
-    }
-    const std::string client_key = storage::ClientKey(done.queue, done.key);
-    std::string row;
-    const Status got = pending_.Get(Table::kKeys, client_key, &row);
-    if (got.code() == StatusCode::kNotFound) {
-      continue;
-    }
-    DELAYD_RETURN_IF_ERROR(got);
-    const StatusOr<storage::KeyRecord> record = storage::DecodeKeyRecord(client_key, row);
-    if (!record.ok()) {
-      incidents_.push_back(record.status());
-    } else if (record->id == parts.id && record->finished) {
-      // Else the key belongs to a later job by now.
-      pending_.Delete(Table::kKeys, client_key);
-    }
   }
-  if (!over.empty()) {
+  if (!page.rows.empty()) {
     pending_.Put(Table::kMeta,
                  storage::kDoneLowWaterMarkKey,
                  storage::EncodeNumber(storage::kDoneLowWaterMarkKey,
                                        static_cast<uint64_t>(ToMillis(done_low_water_mark_))));
   }
+  if (page.next) {
+    next = std::min(next.value_or(*page.next), *page.next);
+  }
   if (next) {
     // What ends together is forgotten together, unless it is more than one page.
-    const bool more = rows > limits::kTrimRowsMax && forgotten > 0;
+    const bool more = page.next && *page.next <= end && forgotten > 0;
     ScheduleTrim(*next, Millis(more ? limits::kTrimPauseMs : limits::kTrimIntervalMsMin));
+  }
+  return OkStatus();
+}
+
+// Its rows, and its key, unless that belongs to a later job by now. `key` is of kDone.
+Status EngineCore::ForgetFinished(JobId id, std::string_view key, const storage::DoneRecord& done) {
+  pending_.Delete(Table::kDone, key);
+  ++open_jobs_;
+  if (done.kept_until) {
+    pending_.Delete(Table::kIndex, storage::IndexKey(id));
+  }
+  if (done.key.empty()) {
+    return OkStatus();
+  }
+  const std::string client_key = storage::ClientKey(done.queue, done.key);
+  std::string row;
+  const Status got = pending_.Get(Table::kKeys, client_key, &row);
+  if (got.code() == StatusCode::kNotFound) {
+    return OkStatus();
+  }
+  DELAYD_RETURN_IF_ERROR(got);
+  const StatusOr<storage::KeyRecord> record = storage::DecodeKeyRecord(client_key, row);
+  if (!record.ok()) {
+    incidents_.push_back(record.status());
+  } else if (record->id == id && record->finished) {
+    pending_.Delete(Table::kKeys, client_key);
   }
   return OkStatus();
 }

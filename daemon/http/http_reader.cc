@@ -122,20 +122,70 @@ bool NamesOtherVersion(std::string_view unread) {
          !line.substr(at + 6).starts_with("1.0");
 }
 
+// What the fields of a head say, one after the other.
+struct HeadFields {
+  std::optional<std::string> host;
+  std::optional<std::string> authorization;
+  std::optional<std::string> content_type;
+  std::optional<std::string> encoding;
+  std::optional<std::string> expect;
+  std::optional<std::string> coding;
+  std::optional<std::string> if_match;
+  bool wants_minimal = false;
+  bool has_length = false;
+  bool has_origin = false;
+  size_t count = 0;
+  std::string twice;  // one that may stand only once
+
+  void TakeOnce(const beast::http::fields::value_type& line, std::optional<std::string>* out) {
+    if (out->has_value()) {
+      twice = ToStd(line.name_string());
+    }
+    out->emplace(ToStd(line.value()));
+  }
+
+  void Take(const beast::http::fields::value_type& line) {
+    ++count;
+    switch (line.name()) {
+      case field::host:
+        return TakeOnce(line, &host);
+      case field::authorization:
+        return TakeOnce(line, &authorization);
+      case field::content_type:
+        return TakeOnce(line, &content_type);
+      case field::content_encoding:
+        return TakeOnce(line, &encoding);
+      case field::expect:
+        return TakeOnce(line, &expect);
+      case field::transfer_encoding:
+        return TakeOnce(line, &coding);
+      case field::content_length:
+        has_length = true;
+        return;
+      case field::origin:
+        has_origin = true;
+        return;
+      case field::if_match:  // several are one list
+        if_match = (if_match ? *if_match + "," : "") + std::string(ToStd(line.value()));
+        return;
+      case field::prefer:
+        wants_minimal = wants_minimal || PrefersMinimal(ToStd(line.value()));
+        return;
+      default:
+        return;
+    }
+  }
+};
+
 }  // namespace
 
 struct HttpReader::Parser {
   std::optional<beast::http::request_parser<GrowingBody>> request;
   beast::error_code code;
-  // What the fields of the head say. Beast puts those behind a chunked body among them, where they
-  // mean nothing (RFC 9110 section 6.5.1).
+  // Of the head alone. Beast puts fields behind a chunked body among its own, where they mean
+  // nothing (RFC 9110 section 6.5.1).
   Request head;
-  std::optional<std::string> host;
-  std::optional<std::string> coding;
-  std::optional<std::string> encoding;
-  std::optional<std::string> expect;
-  bool has_length = false;
-  bool has_origin = false;
+  HeadFields fields;
 
   size_t Put(std::string_view bytes) {
     return request->put(boost::asio::const_buffer(bytes.data(), bytes.size()), code);
@@ -273,77 +323,33 @@ bool HttpReader::CheckLineLength() {
 
 bool HttpReader::TakeFields() {
   const auto& message = parser_->request->get();
-  Request& head = parser_->head;
-  head = {.method = std::string(ToStd(message.method_string())),
-          .target = std::string(ToStd(message.target())),
-          .keep_alive = parser_->request->keep_alive(),
-          .is_http_1_0 = message.version() == 10};
-  std::optional<std::string> authorization;
-  std::optional<std::string> content_type;
-  for (std::optional<std::string>* const one :
-       {&parser_->host, &parser_->coding, &parser_->encoding, &parser_->expect}) {
-    one->reset();
-  }
-  parser_->has_length = parser_->has_origin = false;
-  std::string_view twice;
-  const auto once = [&twice](const auto& line, std::optional<std::string>* out) {
-    twice = out->has_value() ? ToStd(line.name_string()) : twice;
-    out->emplace(ToStd(line.value()));
-  };
-  size_t count = 0;
+  HeadFields& fields = parser_->fields;
+  fields = {};
   for (const auto& line : message) {
-    ++count;
-    switch (line.name()) {
-      case field::host:
-        once(line, &parser_->host);
-        break;
-      case field::authorization:
-        once(line, &authorization);
-        break;
-      case field::content_type:
-        once(line, &content_type);
-        break;
-      case field::content_encoding:
-        once(line, &parser_->encoding);
-        break;
-      case field::expect:
-        once(line, &parser_->expect);
-        break;
-      case field::transfer_encoding:
-        once(line, &parser_->coding);
-        break;
-      case field::content_length:
-        parser_->has_length = true;
-        break;
-      case field::origin:
-        parser_->has_origin = true;
-        break;
-      case field::if_match:  // several are one list
-        head.if_match =
-            (head.if_match ? *head.if_match + "," : "") + std::string(ToStd(line.value()));
-        break;
-      case field::prefer:
-        head.wants_minimal = head.wants_minimal || PrefersMinimal(ToStd(line.value()));
-        break;
-      default:
-        break;
-    }
+    fields.Take(line);
   }
-  if (count > options_.fields_max) {
+  if (fields.count > options_.fields_max) {
     Refuse(431,
            InvalidArgument(
                "more than " + std::to_string(options_.fields_max) + " header fields; send fewer",
                "header_too_large"));
     return false;
   }
-  if (!twice.empty()) {
-    Refuse(400,
-           InvalidArgument("header " + protocol::Quoted(twice) + " stands twice; send it once",
-                           "bad_request"));
+  if (!fields.twice.empty()) {
+    Refuse(
+        400,
+        InvalidArgument("header " + protocol::Quoted(fields.twice) + " stands twice; send it once",
+                        "bad_request"));
     return false;
   }
-  head.authorization = std::move(authorization).value_or("");
-  head.content_type = MediaType(content_type.value_or(""));
+  parser_->head = {.method = std::string(ToStd(message.method_string())),
+                   .target = std::string(ToStd(message.target())),
+                   .content_type = MediaType(fields.content_type.value_or("")),
+                   .keep_alive = parser_->request->keep_alive(),
+                   .is_http_1_0 = message.version() == 10,
+                   .authorization = std::move(fields.authorization).value_or(""),
+                   .if_match = std::move(fields.if_match),
+                   .wants_minimal = fields.wants_minimal};
   return true;
 }
 
@@ -351,21 +357,22 @@ bool HttpReader::CheckHead() {
   if (!TakeFields() || !CheckHost() || !CheckFraming()) {
     return false;
   }
-  if (parser_->has_origin) {
+  if (parser_->fields.has_origin) {
     Refuse(403,
            PermissionDenied("requests of web pages (header Origin) are refused; use a program",
                             "origin_refused"));
     return false;
   }
-  if (const auto& coding = parser_->encoding; coding && !beast::iequals(*coding, "identity")) {
+  if (const auto& coding = parser_->fields.encoding;
+      coding && !beast::iequals(*coding, "identity")) {
     Refuse(415,
            InvalidArgument("Content-Encoding " + protocol::Quoted(*coding) +
                                " is not supported; send the body as it is",
                            "unsupported_media_type"));
     return false;
   }
-  if (parser_->expect) {
-    if (!beast::iequals(*parser_->expect, "100-continue")) {
+  if (parser_->fields.expect) {
+    if (!beast::iequals(*parser_->fields.expect, "100-continue")) {
       Refuse(417,
              InvalidArgument("only 'Expect: 100-continue' is supported", "expectation_failed"));
       return false;
@@ -387,17 +394,17 @@ bool HttpReader::CheckCaller() {
 }
 
 bool HttpReader::CheckHost() {
-  if (!parser_->host && !parser_->head.is_http_1_0) {
+  if (!parser_->fields.host && !parser_->head.is_http_1_0) {
     Refuse(400, InvalidArgument("a request needs exactly one Host header", "bad_request"));
     return false;
   }
   if (std::optional<std::string> host = TakeAuthority(&parser_->head.target)) {
-    parser_->host = std::move(host);
+    parser_->fields.host = std::move(host);
   }
   if (options_.hosts.empty()) {
     return true;
   }
-  const std::string given = parser_->host.value_or("");
+  const std::string given = parser_->fields.host.value_or("");
   const std::string host = HostWithoutPort(given);
   if (std::find(options_.hosts.begin(), options_.hosts.end(), host) == options_.hosts.end()) {
     Refuse(421,
@@ -411,15 +418,15 @@ bool HttpReader::CheckHost() {
 
 // Everything that two readers of the same bytes could understand in two ways.
 bool HttpReader::CheckFraming() {
-  if (parser_->coding) {
-    if (parser_->has_length || parser_->head.is_http_1_0) {
+  if (parser_->fields.coding) {
+    if (parser_->fields.has_length || parser_->head.is_http_1_0) {
       Refuse(400,
              InvalidArgument("Transfer-Encoding must not stand beside Content-Length, nor in a "
                              "request of HTTP/1.0",
                              "bad_request"));
       return false;
     }
-    if (!beast::iequals(*parser_->coding, "chunked")) {
+    if (!beast::iequals(*parser_->fields.coding, "chunked")) {
       Refuse(501,
              InvalidArgument("the only transfer coding that is supported is 'chunked'",
                              "unsupported_transfer_coding"));

@@ -1,6 +1,7 @@
 // The description of the API says what the router and the parsers do, no more and no less.
 #include "protocol/openapi.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <set>
@@ -37,6 +38,14 @@ std::string RouterPath(std::string path) {
   return path;
 }
 
+// Of an answer that only others read.
+Status HasMembersOf(const std::string& json, const std::string& written) {
+  const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+  return std::ranges::equal(testing::Members(json), testing::Members(written), same_name)
+             ? OkStatus()
+             : Internal("what is written is " + written);
+}
+
 TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
   std::set<std::string> described;
   for (const auto& [path, operations] :
@@ -63,9 +72,10 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
          return ParseJob("{\"id\":1,\"queue\":\"q\",\"history\":[" + json + "]}").status();
        }},
       {"CancelIds", [](const auto& json) { return ParseCancelRequest(json).status(); }},
-      {"CancelledIds", [](const auto& json) { return ParseCancelledJobs(json).status(); }},
+      {"CancelledIds",
+       [](const auto& json) { return HasMembersOf(json, CancelledJobsToJson({})); }},
       {"AckMany", [](const auto& json) { return ParseAckRequest(json).status(); }},
-      {"AckedMany", [](const auto& json) { return ParseAckedLeases(json).status(); }},
+      {"AckedMany", [](const auto& json) { return HasMembersOf(json, AckedLeasesToJson({})); }},
       {"LeaseOne", [](const auto& json) { return ParseLeaseRequest(json).status(); }},
       {"Pause", [](const auto& json) { return ParsePauseRequest(json).status(); }},
       {"KickQueue", [](const auto& json) { return ParseKickRequest(json).status(); }},

@@ -155,8 +155,8 @@ TEST_F(RouterTest, LeaseRoutesBecomeCommands) {
   const LeaseToken token{JobId{42}, 3, 255};
   const std::string path = "/v1/leases/" + FormatLeaseToken(token);
   EXPECT_EQ(CommandOf<engine::Ack>("POST", path + "/ack").token, token);
-  const auto many = CommandOf<engine::AckMany>(
-      "POST", "/v1/leases:ack", protocol::AckRequestToJson({token, {JobId{7}, 1, 2}}));
+  const auto many =
+      CommandOf<engine::AckMany>("POST", "/v1/leases:ack", R"({"tokens":["42-3-ff","7-1-2"]})");
   EXPECT_THAT(many.tokens, ::testing::ElementsAre(token, LeaseToken{JobId{7}, 1, 2}));
   EXPECT_THAT(
       CommandOf<engine::CancelIds>("POST", "/v1/jobs:cancel-by-id", R"({"ids":[7,8]})").jobs,

@@ -34,6 +34,18 @@ TEST(BatchTest, P8NothingOfABatchIsThereWhenTheCommitDidNotHappen) {
   EXPECT_EQ(harness.engine().stats().scheduled, 0U);
 }
 
+TEST(BatchTest, P1CountsAreToldWhenTheyAreDurable) {
+  for (const Command& command : {Command(GetStats{}), Command(Drain{.on = true})}) {
+    EngineHarness harness;
+    harness.Send(Enqueue{{In(Millis(1000))}});
+    const RequestId request = harness.Send(command);
+    EXPECT_FALSE(harness.HasReply(request));
+    ASSERT_TRUE(harness.CommitOne());
+    const Reply reply = harness.Take(request);
+    EXPECT_EQ(std::get<Indirect<StatsView>>(reply.body)->scheduled, 1U);
+  }
+}
+
 TEST(BatchTest, TwinsInsideABatchAreOneJob) {
   EngineHarness harness;
   const Reply reply = harness.Call(Enqueue{{Keyed("k"), In(Millis(5)), Keyed("k")}});

@@ -1,9 +1,13 @@
 // P10 beyond memory: what one turn does, and what stays behind, does not grow with what has piled
 // up.
+#include <algorithm>
+
 #include "base/limits.h"
 #include "daemon/engine/low_water_mark.h"
+#include "storage/keys.h"
 #include "storage/record.h"
 #include "tests/unit/engine/engine_harness.h"
+#include "tests/unit/engine/reads_through.h"
 
 namespace delayd::engine {
 namespace {
@@ -379,6 +383,108 @@ TEST(BoundsTest, KickGoesOnBehindTheDeadThatAreGoneAndFindsOlderOnesThatCome) {
   EXPECT_EQ(std::get<JobList>(harness.Call(List{.queue = "default", .state = JobState::kDead}).body)
                 .jobs.size(),
             2U);
+}
+
+// A relative job is keyed on the wall clock of the moment when it came; whoever came before the
+// clock was set forward, and is gone, must not hold the mark back for as long as the daemon runs.
+TEST(BoundsTest, P10TheMarkFollowsAWallClockThatWasSetForward) {
+  EngineHarness harness;
+  const auto work = [&](int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      harness.EnqueueOk({.due = DueAfter{Millis(3000)}});
+      for (const JobView& job : harness.LeaseNow(10)) {
+        EXPECT_TRUE(harness.Call(Ack{*job.lease_token}).status.ok());
+      }
+      harness.Wait(Millis(1000));
+    }
+  };
+  harness.Send(Lease{.queues = {"idle"}, .wait = kHour});
+  work(10);
+  harness.clock().StepWall(kHour);
+  work(30);
+  std::string value;
+  const auto key = storage::kLowWaterMarkKey;
+  ASSERT_TRUE(harness.store().Get(storage::Table::kMeta, key, &value).ok());
+  const auto mark = WallFromMillis(static_cast<int64_t>(*storage::DecodeNumber(key, value)));
+  EXPECT_LT(harness.now().wall - mark, Millis(10'000));
+}
+
+// Where the last scan of the dead began.
+class NotesScansOfTheDead final : public ReadsThrough {
+ public:
+  using ReadsThrough::ReadsThrough;
+
+  Status Scan(storage::Table table,
+              std::string_view from,
+              std::string_view to,
+              const Visitor& visit) const override {
+    if (table == storage::Table::kDead) {
+      begin = storage::ParseDeadKey(from)->died;
+    }
+    return ReadsThrough::Scan(table, from, to, visit);
+  }
+
+  mutable WallTime begin;
+};
+
+// A store passes over every row that was deleted, while all wait.
+TEST(BoundsTest, ListsAndChangesOfTheDeadBeginBehindThoseThatAreGone) {
+  storage::MemoryJobStore store;
+  const NotesScansOfTheDead reader(store);
+  SimulatedClock clock(Now{.wall = WallFromMillis(1'800'000'000'000), .boot = BootTime(kHour)});
+  auto loaded = Engine::Load({.boot_id = kBootId}, reader, clock.Sample());
+  ASSERT_TRUE(loaded.ok());
+  Engine& engine = **loaded;
+  const auto commit = [&] {
+    while (const auto sealed = engine.Seal(clock.Sample())) {
+      ASSERT_TRUE(store.Commit(*sealed->batch).ok());
+      engine.Committed(sealed->sequence);
+    }
+  };
+  const auto bury = [&](Millis later) {
+    clock.Advance(Millis(1));
+    clock.StepWall(later - Millis(1));
+    engine.Execute(
+        1, Enqueue{{{.due = DueAfter{}, .payload = "p", .buried = true}}}, clock.Sample());
+    return clock.Sample().wall;
+  };
+  const auto count_listed = [&] {
+    static_cast<void>(engine.TakeReplies());
+    engine.Execute(2, List{.queue = "default", .state = JobState::kDead}, clock.Sample());
+    commit();
+    const std::vector<Reply> replies = engine.TakeReplies();
+    return std::get<JobList>(std::ranges::find(replies, RequestId{2}, &Reply::request)->body)
+        .jobs.size();
+  };
+  bury(Millis(0));
+  const WallTime second = bury(Millis(1000));
+  commit();
+  engine.Execute(3, Cancel{.job = JobId{1}}, clock.Sample());
+  commit();
+  EXPECT_EQ(count_listed(), 1U);
+  EXPECT_EQ(count_listed(), 1U);
+  EXPECT_EQ(reader.begin, second);
+
+  // One that died on an earlier clock is found, also when its row is not durable yet.
+  const WallTime older = bury(Millis(-500));
+  static_cast<void>(count_listed());
+  EXPECT_EQ(count_listed(), 2U);
+  EXPECT_EQ(reader.begin, older);
+
+  for (const bool is_dry : {true, false}) {
+    engine.Execute(
+        4,
+        ChangeMany{.filter = {.queue = "default", .state = JobState::kDead}, .dry_run = is_dry},
+        clock.Sample());
+    EXPECT_EQ(reader.begin, older);
+    commit();
+  }
+  EXPECT_EQ(count_listed(), 0U);
+  EXPECT_EQ(count_listed(), 0U);
+  EXPECT_GT(reader.begin, second);
+  bury(Millis(-500));
+  commit();
+  EXPECT_EQ(count_listed(), 1U);
 }
 
 }  // namespace

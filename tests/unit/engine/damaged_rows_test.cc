@@ -222,6 +222,63 @@ TEST(DamagedRowsTest, P9AKeyAmongTheDeadThatIsNoKeyEndsAChangeOfThemAll) {
   EXPECT_EQ(harness.Call(command).status.code(), StatusCode::kDataLoss);
 }
 
+// Two far jobs; where the first is cannot be told any more.
+std::pair<JobView, JobView> DamageThePlaceOfTheFirst(EngineHarness* harness) {
+  const JobView damaged = harness->EnqueueOk(In(1h));
+  const JobView other = harness->EnqueueOk(In(2h));
+  Put(harness, Table::kIndex, storage::IndexKey(damaged.id), "no record");
+  harness->Restart();  // the rows that came last are remembered
+  return {damaged, other};
+}
+
+TEST(DamagedRowsTest, P9ADamagedPlaceOfAJobKeepsNoOtherOutOfAList) {
+  EngineHarness harness({.horizon = 1min});
+  const auto [damaged, other] = DamageThePlaceOfTheFirst(&harness);
+  for (const auto& queue : {std::optional<std::string>("default"), std::optional<std::string>()}) {
+    const Reply listed = harness.Call(List{.queue = queue, .state = JobState::kScheduled});
+    ASSERT_TRUE(listed.status.ok()) << listed.status.message();
+    const std::vector<JobView>& jobs = std::get<JobList>(listed.body).jobs;
+    ASSERT_EQ(jobs.size(), 2U);
+    EXPECT_EQ(jobs[0].id, damaged.id);
+    EXPECT_EQ(jobs[0].due, damaged.due);
+    EXPECT_EQ(jobs[0].queue, queue.value_or(""));
+    EXPECT_THAT(jobs[0].last_error, HasSubstr("index of job"));
+    EXPECT_EQ(jobs[1].id, other.id);
+  }
+  const Reply ready = harness.Call(List{.state = JobState::kReady});
+  EXPECT_TRUE(std::get<JobList>(ready.body).jobs.empty());
+}
+
+TEST(DamagedRowsTest, P9ADamagedPlaceOfAJobKeepsNoOtherOutOfAChangeOfMany) {
+  EngineHarness harness({.horizon = 1min});
+  const auto [damaged, other] = DamageThePlaceOfTheFirst(&harness);
+  const Reply changed = harness.Call(ChangeMany{.filter = {.queue = "default"}});
+  ASSERT_TRUE(changed.status.ok()) << changed.status.message();
+  EXPECT_EQ(std::get<ChangedMany>(changed.body).matched, 2U);
+  EXPECT_EQ(std::get<ChangedMany>(changed.body).changed, 1U);
+  const std::vector<Status> incidents = harness.engine().TakeIncidents();
+  ASSERT_EQ(incidents.size(), 1U);
+  EXPECT_THAT(incidents.front().message(),
+              HasSubstr("index of job " + std::to_string(ToInt(damaged.id))));
+  EXPECT_NE(harness.ReasonOf(Show{other.id}), "damaged");
+}
+
+TEST(DamagedRowsTest, P9AKeyAmongTheFinishedThatIsNoKeyIsNamedAndKeepsNothingForLonger) {
+  EngineHarness harness({.defaults = {.key_retention = 1min}});
+  const JobView job = harness.EnqueueOk(Keyed("k", 1h));
+  const WallTime finished = harness.now().wall;
+  const std::string before = storage::DoneKey(finished, JobId{});
+  Put(&harness, Table::kDone, before.substr(0, before.size() - 1), "");
+  ASSERT_TRUE(harness.Call(Cancel{job.id}).status.ok());
+  harness.Wait(1min + 1s);
+  std::string value;
+  EXPECT_EQ(harness.store().Get(Table::kDone, storage::DoneKey(finished, job.id), &value).code(),
+            StatusCode::kNotFound);
+  const std::vector<Status> incidents = harness.engine().TakeIncidents();
+  ASSERT_EQ(incidents.size(), 1U);
+  EXPECT_THAT(incidents.front().message(), HasSubstr("done key"));
+}
+
 // A leased job whose record is gone ends all the same: what a history keeps of it is less.
 TEST(DamagedRowsTest, AnAckOfAJobWhoseRecordIsGoneCountsAndIsReported) {
   EngineHarness harness({.defaults = {.history_retention = 1h}});

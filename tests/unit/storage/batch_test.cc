@@ -24,21 +24,6 @@ TEST(BatchTest, KeepsItsOperationsInOrder) {
   EXPECT_EQ(batch.op(1).value, "");
 }
 
-TEST(BatchTest, AppendedOperationsStandBehindItsOwn) {
-  Batch first;
-  first.Put(Table::kTimers, "a", "1");
-  Batch second;
-  second.Put(Table::kBig, "b", "2");
-  second.Delete(Table::kKeys, "c");
-  first.Append(second);
-  ASSERT_EQ(first.size(), 3U);
-  EXPECT_EQ(first.op(0).key, "a");
-  EXPECT_EQ(first.op(1).table, Table::kBig);
-  EXPECT_EQ(first.op(1).value, "2");
-  EXPECT_EQ(first.op(2).key, "c");
-  EXPECT_TRUE(first.op(2).is_delete);
-}
-
 TEST(BatchTest, HoldsEmptyValuesAndAnyBytes) {
   Batch batch;
   batch.Put(Table::kByQueue, std::string_view("\0\xff", 2), "");

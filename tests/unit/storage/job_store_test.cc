@@ -280,7 +280,7 @@ TEST(RocksJobStoreThreadsTest, ReadersRunBesideTheCommitter) {
   for (int i = 0; i < 100; ++i) {
     const std::string key = "k" + std::to_string(1000 + i);
     Batch batch = Puts(Table::kTimers, {key});
-    batch.Append(Puts(Table::kIndex, {key}));
+    batch.Put(Table::kIndex, key, "value of " + key);
     EXPECT_TRUE(store.Commit(batch).ok());
   }
   reader.join();
