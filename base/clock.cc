@@ -9,16 +9,28 @@
 namespace delayd {
 namespace {
 
-Millis ReadClock(clockid_t id) {
+struct Reading {
+  Millis whole;
+  Micros rest;
+};
+
+Reading ReadClock(clockid_t id) {
   timespec ts{};
   DELAYD_CHECK(clock_gettime(id, &ts) == 0);
-  return Millis(int64_t{ts.tv_sec} * 1000 + int64_t{ts.tv_nsec} / 1'000'000);
+  const int64_t micros = int64_t{ts.tv_nsec} / 1000;
+  return {.whole = Millis(int64_t{ts.tv_sec} * 1000 + micros / 1000),
+          .rest = Micros(micros % 1000)};
 }
 
 }  // namespace
 
 Now SystemClock::Sample() const {
-  return {.wall = WallTime(ReadClock(CLOCK_REALTIME)), .boot = BootTime(ReadClock(CLOCK_BOOTTIME))};
+  const Reading wall = ReadClock(CLOCK_REALTIME);
+  const Reading boot = ReadClock(CLOCK_BOOTTIME);
+  return {.wall = WallTime(wall.whole),
+          .boot = BootTime(boot.whole),
+          .wall_rest = wall.rest,
+          .boot_rest = boot.rest};
 }
 
 uint64_t CurrentBootId() {

@@ -6,6 +6,7 @@
 // Cost:    two vDSO calls.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 
 #include "base/time.h"
@@ -31,9 +32,14 @@ class SimulatedClock final : public Clock {
   [[nodiscard]] Now Sample() const override { return now_; }
 
   // Real time passes: both clocks go on.
-  void Advance(Millis by) {
-    now_.wall += by;
-    now_.boot += by;
+  void Advance(Micros by) {
+    const auto carry = [by](auto* time, Micros* rest) {
+      const Millis whole = std::chrono::floor<Millis>(*rest + by);
+      *rest += by - whole;
+      *time += whole;
+    };
+    carry(&now_.wall, &now_.wall_rest);
+    carry(&now_.boot, &now_.boot_rest);
   }
 
   // Somebody sets the wall clock, in either direction; the boot clock does not notice.

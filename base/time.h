@@ -14,6 +14,7 @@
 namespace delayd {
 
 using Millis = std::chrono::milliseconds;
+using Micros = std::chrono::microseconds;
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Millis>;
 
 // A tag: nobody reads a clock through it. base/clock.h does the reading.
@@ -26,12 +27,19 @@ struct BootClock {
 };
 
 using BootTime = BootClock::time_point;
+// Where a millisecond is too coarse; a BootTime converts into it.
+using BootMicros = std::chrono::time_point<BootClock, Micros>;
 
 // One reading of both clocks, rounded down. Sampled once a turn and passed along; nobody else asks
 // what time it is.
 struct Now {
   WallTime wall;
   BootTime boot;
+  // What the rounding took off, less than a millisecond each; none is a clock that knows no better.
+  Micros wall_rest{0};
+  Micros boot_rest{0};
+
+  BootMicros exact_boot() const { return boot + boot_rest; }
 };
 
 constexpr int64_t ToMillis(WallTime time) {

@@ -214,6 +214,8 @@ Status Server::Loop::Turn() {
   if (!engine_->fatal().ok()) {
     return FailAll(engine_->fatal());
   }
+  // What waits for no commit goes out before one is begun, on this thread or another.
+  SendReady();
   DELAYD_RETURN_IF_ERROR(Submit(now));
   DeliverReplies();
   FinishTouched(now);
@@ -232,11 +234,11 @@ Status Server::Loop::Turn() {
 // A stop by signal, a suspend or a paused machine leaves no other trace than late jobs. What the
 // last turn itself took is told as a slow turn.
 void Server::Loop::NoteLateWake(const Now& now) {
-  const Millis late = wake_asked_ ? now.boot - *wake_asked_ - last_turn_ : Millis(0);
+  const Micros late = wake_asked_ ? now.exact_boot() - *wake_asked_ - last_turn_ : Micros(0);
   if (late >= kLateWake) {
     ++figures_.late_wakes;
     log::Warn("the daemon was not run for a while; what fell due meanwhile is late",
-              {{"ms", late.count()}});
+              {{"ms", std::chrono::floor<Millis>(late).count()}});
   }
 }
 
@@ -394,7 +396,13 @@ Status Server::Loop::Submit(const Now& now) {
 void Server::Loop::AnswerDurable(uint64_t sequence) {
   durable_at_ = std::chrono::steady_clock::now();
   engine_->Durable(sequence);
-  DeliverReplies();
+  SendReady();
+}
+
+void Server::Loop::SendReady() {
+  if (!DeliverReplies()) {
+    return;
+  }
   for (const ConnectionPtr& connection : touched_) {
     connection->Write();  // how that went is seen at the end of the turn
   }
@@ -410,7 +418,7 @@ bool Server::Loop::is_expected_soon(const Now& now) const {
   if (!engine_->IsAwaited()) {
     return false;
   }
-  const std::optional<Millis> next = engine_->UntilNextEvent(now);
+  const std::optional<Micros> next = engine_->UntilNextEvent(now);
   return next && *next <= kSoon;
 }
 
@@ -448,10 +456,12 @@ ServerFigures Server::Loop::Figures(const Now& now) const {
   return figures;
 }
 
-void Server::Loop::DeliverReplies() {
-  for (engine::Reply& reply : engine_->TakeReplies()) {
+bool Server::Loop::DeliverReplies() {
+  std::vector<engine::Reply> replies = engine_->TakeReplies();
+  for (engine::Reply& reply : replies) {
     DeliverReply(&reply);
   }
+  return !replies.empty();
 }
 
 void Server::Loop::DeliverReply(engine::Reply* reply) {
@@ -530,12 +540,12 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   return again;
 }
 
-std::optional<BootTime> Server::Loop::NextWake(const Now& now) const {
-  std::optional<BootTime> wake;
-  const auto earlier = [&wake](BootTime time) { wake = wake ? std::min(*wake, time) : time; };
-  if (const std::optional<Millis> event = engine_->UntilNextEvent(now)) {
-    // At least a tick ahead: what is due now was advanced over, or turn_again_ is set.
-    earlier(now.boot + std::max(*event, Millis(1)));
+std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
+  std::optional<BootMicros> wake;
+  const auto earlier = [&wake](BootMicros time) { wake = wake ? std::min(*wake, time) : time; };
+  if (const std::optional<Micros> event = engine_->UntilNextEvent(now)) {
+    // What is due now was advanced over, or turn_again_ is set: nothing is woken for it.
+    earlier(now.exact_boot() + (event->count() == 0 ? Millis(1) : *event));
   }
   if (!deadlines_.empty()) {
     earlier(deadlines_.top().first);

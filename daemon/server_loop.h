@@ -90,13 +90,14 @@ class Server::Loop {
   bool is_expected_soon(const Now& now) const;
   Status TakeCommit(const CommitResult& result);
   void NoteCommit(const CommitResult& result);
-  void DeliverReplies();
+  bool DeliverReplies();  // whether there were any
+  void SendReady();
   void DeliverReply(engine::Reply* reply);
   void FinishTouched(const Now& now);
   bool FinishOne(const ConnectionPtr& connection, const Now& now);
   void LogIncidents();
   void NoteDamage(const Status& answer);
-  std::optional<BootTime> NextWake(const Now& now) const;
+  std::optional<BootMicros> NextWake(const Now& now) const;
   bool under_pressure() const;
   bool stop_complete(const Now& now) const;
   Status FailAll(Status cause);
@@ -163,8 +164,8 @@ class Server::Loop {
   bool stopping_ = false;
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
-  std::optional<BootTime> wake_asked_;  // by the last turn
-  Millis last_turn_{0};                 // what it took
+  std::optional<BootMicros> wake_asked_;  // by the last turn
+  Millis last_turn_{0};                   // what it took
   std::optional<BootTime> refusal_told_;
   std::optional<BootTime> damage_told_;
   bool in_flight_ = false;

@@ -19,11 +19,14 @@ namespace {
 
 namespace asio = boost::asio;
 
-itimerspec At(int64_t ms) {
+// A due time on the wall clock is a little off with each look at the two clocks.
+constexpr Micros kSlack{10};
+
+itimerspec At(Micros time) {
   itimerspec spec{};
   // All zeros would disarm the timer.
-  spec.it_value.tv_sec = ms / 1000;
-  spec.it_value.tv_nsec = std::max<int64_t>(ms % 1000 * 1'000'000, 1);
+  spec.it_value.tv_sec = time.count() / 1'000'000;
+  spec.it_value.tv_nsec = std::max<int64_t>(time.count() % 1'000'000 * 1000, 1);
   return spec;
 }
 
@@ -59,8 +62,8 @@ struct WakeTimer::Timers {
   }
 
   void ArmWall() {
-    constexpr int64_t kNeverMs = int64_t{253'402'300'799} * 1000;  // the end of the year 9999
-    const itimerspec never = At(kNeverMs);
+    constexpr std::chrono::seconds kNever(253'402'300'799);  // the end of the year 9999
+    const itimerspec never = At(kNever);
     DELAYD_CHECK(::timerfd_settime(wall.native_handle(),
                                    TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET,
                                    &never,
@@ -85,7 +88,7 @@ struct WakeTimer::Timers {
   asio::posix::stream_descriptor deadline;
   asio::posix::stream_descriptor wall;
   std::function<void()> clock_set;
-  std::optional<BootTime> armed;
+  std::optional<BootMicros> armed;
 };
 
 WakeTimer::WakeTimer(asio::io_context* io, std::function<void()> clock_set)
@@ -97,12 +100,12 @@ WakeTimer::WakeTimer(asio::io_context* io, std::function<void()> clock_set)
 
 WakeTimer::~WakeTimer() = default;
 
-void WakeTimer::SetDeadline(std::optional<BootTime> deadline) {
-  if (!deadline || (timers_->armed && *timers_->armed <= *deadline)) {
+void WakeTimer::SetDeadline(std::optional<BootMicros> deadline) {
+  if (!deadline || (timers_->armed && *timers_->armed <= *deadline + kSlack)) {
     return;
   }
   timers_->armed = deadline;
-  const itimerspec spec = At(ToMillis(*deadline));
+  const itimerspec spec = At(deadline->time_since_epoch());
   DELAYD_CHECK(
       ::timerfd_settime(timers_->deadline.native_handle(), TFD_TIMER_ABSTIME, &spec, nullptr) == 0);
 }

@@ -1,12 +1,13 @@
 // daemon/wake_timer.h — sleeps until a moment, and is woken when somebody sets the wall clock.
 //
 // What:    the deadline counts on CLOCK_BOOTTIME, so that it falls on the engine's own
-//          millisecond and goes on through a suspend. A second timer on CLOCK_REALTIME never
+//          microsecond and goes on through a suspend. A second timer on CLOCK_REALTIME never
 //          expires; it is there to be cancelled by the kernel when the wall clock is set.
-// Units:   milliseconds of the boot clock.
+// Units:   microseconds of the boot clock.
 // Errors:  a kernel without timerfd is a failed check.
 // Threads: the core thread.
-// Cost:    one system call when the deadline comes nearer. One that goes away, as it does with every
+// Cost:    one system call when the deadline comes nearer by 10 microseconds. One that goes away,
+// as it does with every
 //          commit, leaves the timer where it is: whoever is woken by it for nothing sets the next.
 // Source:  timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
 #pragma once
@@ -33,7 +34,7 @@ class WakeTimer {
   WakeTimer& operator=(const WakeTimer&) = delete;
 
   // None: sleep until something else happens. The wait may end before the deadline.
-  void SetDeadline(std::optional<BootTime> deadline);
+  void SetDeadline(std::optional<BootMicros> deadline);
 
  private:
   struct Timers;

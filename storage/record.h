@@ -35,7 +35,8 @@ struct JobRecord {
   DueKind due_kind = DueKind::kRelative;
   WallTime due;          // the true due time; the key holds max(due, low-water mark)
   uint64_t boot_id = 0;  // relative jobs: the boot on whose clock boot_due counts
-  BootTime boot_due;     // relative jobs
+  BootTime boot_due;     // relative jobs; in whole milliseconds, rounded up
+  Micros rounded_up{0};  // what that added to what was promised; in memory only
   WallTime created;
   uint32_t priority = 0;
   uint32_t attempts = 0;  // hand-outs that ended without an ack

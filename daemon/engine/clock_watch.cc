@@ -46,7 +46,7 @@ Now ClockWatch::Trust(const Now& raw) {
     return raw;
   }
   difference_ = raw.wall - believed;
-  return {.wall = believed, .boot = raw.boot};
+  return {.wall = believed, .boot = raw.boot, .boot_rest = raw.boot_rest};
 }
 
 void ClockWatch::Accept(const Now& raw) {

@@ -59,8 +59,7 @@ void EngineCore::WatchRate(Queue& queue) {
     return;
   }
   const BootTime at = queue.bucket.NextTake(now_.boot);
-  queue.rate_timer =
-      boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(at)), TimerIdOfRate(queue.id));
+  queue.rate_timer = boot_wheel_.Add(BootTick(at), TimerIdOfRate(queue.id));
 }
 
 // Of all queues: rows of finished jobs stay until none can want them, and each is forgotten by its

@@ -85,7 +85,7 @@ class Engine {
 
   // How long the owner may sleep from `now` on: until the next timer, lease end or end of a wait.
   // None: until a command.
-  virtual std::optional<Millis> UntilNextEvent(const Now& now) const = 0;
+  virtual std::optional<Micros> UntilNextEvent(const Now& now) const = 0;
 
   // Whether a request waits for a job that becomes ready.
   virtual bool IsAwaited() const = 0;

@@ -55,6 +55,7 @@
 #include "daemon/engine/parked_replies.h"
 #include "daemon/engine/pending_changes.h"
 #include "daemon/engine/queue_table.h"
+#include "daemon/engine/ticks.h"
 #include "daemon/engine/waiting_lease.h"
 #include "storage/keys.h"
 #include "storage/record.h"
@@ -73,11 +74,6 @@ inline bool IsReadFailure(const Status& status) {
   return status.code() == StatusCode::kInternal || status.code() == StatusCode::kUnavailable;
 }
 
-// Clocks are read rounded down: a relative job waits this much longer, or it could fire a fraction
-// of a millisecond early. The due time that clients see is without it, so that "in 30m" is shown as
-// exactly that.
-inline constexpr Millis kClockRounding{1};
-
 inline constexpr WallTime kNothingFar = WallTime::max();
 
 // Far behind every offset between the clocks, and far from overflow.
@@ -94,7 +90,7 @@ class EngineCore final : public Engine {
 
   void Execute(RequestId request, Command command, const Now& now) override;
   bool Advance(const Now& now) override;
-  std::optional<Millis> UntilNextEvent(const Now& now) const override;
+  std::optional<Micros> UntilNextEvent(const Now& now) const override;
 
   bool IsAwaited() const override { return !waiters_.empty(); }
 
@@ -210,6 +206,8 @@ class EngineCore final : public Engine {
   Leased HandOut(const Lease& command);
   // Both append to `out`: a view is large to move. False: nothing is ready, or cut_short_.
   bool HandOutBest(const Lease& command, std::vector<JobView>* out);
+  // Below zero: the wall clock was set back after the job had fired.
+  Millis LatenessOf(const JobEntry& entry, const storage::JobRecord& record) const;
   Status HandOutSlot(Slot slot, const Lease& command, std::vector<JobView>* out);
   // The lease of a job that is in the table and in no other place; `record` with its payload.
   JobView Grant(Slot slot,
@@ -336,7 +334,7 @@ class EngineCore final : public Engine {
                    bool with_payload) const;
   bool IsForgotten(const storage::DoneRecord& done) const;
   std::optional<WallTime> NextDue() const;
-  std::optional<Millis> UntilNextTimer(const Now& now) const;
+  std::optional<Micros> UntilNextTimer(const Now& now) const;
   Status ReadPayload(storage::JobRecord* record) const;
   Status AddWhole(storage::JobRecord* record, JobView* view) const;
 
@@ -461,31 +459,7 @@ class EngineCore final : public Engine {
   std::optional<Millis> UntilClockNote(const Now& now) const;
   void Answer(RequestId request, StatusOr<Body> result);
 
-  // When a job is due, as a record or its head says.
-  struct DueTimes {
-    DueKind kind;
-    WallTime wall;
-    uint64_t boot_id;
-    BootTime boot;
-  };
-
-  template <typename RecordOrHead>
-  static DueTimes DueOf(const RecordOrHead& record) {
-    return {record.due_kind, record.due, record.boot_id, record.boot_due};
-  }
-
-  // When a timer for it fires.
-  struct Moment {
-    bool on_boot_clock;
-    int64_t tick;
-
-    bool IsOver(const Now& now) const {
-      return tick <= (on_boot_clock ? ToMillis(now.boot) : ToMillis(now.wall));
-    }
-  };
-
   Moment MomentOf(const DueTimes& due) const;
-
   // Puts a job that is in the table where its due time says: into a wheel, or among the ready ones.
   void Place(Slot slot, const storage::JobRecord& record);
   void Place(Slot slot, const DueTimes& due, Overdue overdue);
@@ -495,7 +469,7 @@ class EngineCore final : public Engine {
   void Unplace(Slot slot);
   void Forget(Slot slot);
   void Fire(uint64_t timer_id);
-  size_t PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t bound);
+  size_t PopDue(wheel::TimingWheel& wheel, wheel::Tick now, size_t bound);
   size_t PopBootWheel(size_t bound);
   void RebuildWallWheel();
   void WaitAgain(Slot slot);

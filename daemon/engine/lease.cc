@@ -18,10 +18,6 @@ namespace {
 // Most leases ask for fewer.
 constexpr uint32_t kViewsReserved = 100;
 
-wheel::Tick TickOf(BootTime time) {
-  return static_cast<wheel::Tick>(ToMillis(time));
-}
-
 }  // namespace
 
 Status EngineCore::ValidateClient(std::string_view client) {
@@ -61,6 +57,14 @@ Status EngineCore::ValidateLeaseCommand(const Lease& command) {
   return ValidateLease(command.lease);
 }
 
+Millis EngineCore::LatenessOf(const JobEntry& entry, const JobRecord& record) const {
+  if (!entry.on_boot_clock()) {
+    return now_.wall - record.due;
+  }
+  // On this clock nothing fires early: below zero is only what boot_due was rounded up by.
+  return std::max(now_.boot - record.boot_due, Millis(0));
+}
+
 Status EngineCore::HandOutSlot(Slot slot, const Lease& command, std::vector<JobView>* out) {
   const JobEntry& entry = jobs_[slot];
   const Located located{
@@ -72,7 +76,7 @@ Status EngineCore::HandOutSlot(Slot slot, const Lease& command, std::vector<JobV
   StatusOr<JobRecord> read = ReadRecord(located, queues_[entry.queue()].ready.size());
   DELAYD_RETURN_IF_ERROR(read.status());
   JobRecord& record = *read;
-  const Millis late = entry.on_boot_clock() ? now_.boot - record.boot_due : now_.wall - record.due;
+  const Millis late = LatenessOf(entry, record);
   if (late < Millis(0)) {
     // The wall clock was set back after the job had fired: it waits again (P2).
     Unplace(slot);
@@ -103,8 +107,7 @@ JobView EngineCore::Grant(Slot slot,
   info.sequence = ++lease_sequence_;
   info.expires = now_.boot + lease.value_or(held.lease);
   info.client = client;
-  info.timer = wheel::IndexOf(
-      boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(info.expires)), TimerIdOfJob(slot)));
+  info.timer = wheel::IndexOf(boot_wheel_.Add(BootTick(info.expires), TimerIdOfJob(slot)));
   ++queues_[held.queue].leased;
   ++fired_count_;
   ++counters_.handed_out;
@@ -209,10 +212,11 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
   }
   const BootTime end = now_.boot + command.wait;
   const BootTime at = std::max(end, now_.boot + kept);
-  waiters_.emplace(request,
-                   WaitingLease{.command = std::move(command),
-                                .end = end,
-                                .timeout = boot_wheel_.Add(TickOf(at), TimerIdOfWaiter(request))});
+  waiters_.emplace(
+      request,
+      WaitingLease{.command = std::move(command),
+                   .end = end,
+                   .timeout = boot_wheel_.Add(BootTick(at), TimerIdOfWaiter(request))});
 }
 
 // The first of those who wait for the queue; or, if it may get the job of another queue for which
@@ -294,7 +298,7 @@ void EngineCore::AnswerKept() {
     if (found->second.end <= now_.boot) {
       WaitOver(request);
     } else {
-      boot_wheel_.Move(found->second.timeout, TickOf(found->second.end));
+      boot_wheel_.Move(found->second.timeout, BootTick(found->second.end));
     }
     return true;
   });
@@ -363,7 +367,7 @@ void EngineCore::DoEndWait(const EndWait& command) {
   } else if (waiter.end > now_.boot) {
     waiter.end = now_.boot;
     kept_.push_back(command.waiting);
-    boot_wheel_.Move(waiter.timeout, TickOf(now_.boot + Millis(limits::kPassOverWaitMs)));
+    boot_wheel_.Move(waiter.timeout, BootTick(now_.boot + Millis(limits::kPassOverWaitMs)));
   }
 }
 

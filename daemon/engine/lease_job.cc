@@ -42,8 +42,7 @@ StatusOr<Body> EngineCore::Do(const LeaseJob& command) {
     slot = jobs_.Add(entry);
   }
   fired_.Add(key_due, slot);
-  const Millis late =
-      jobs_[slot].on_boot_clock() ? now_.boot - record.boot_due : now_.wall - record.due;
+  const Millis late = LatenessOf(jobs_[slot], record);
   Leased leased;
   leased.jobs.push_back(
       Grant(slot, std::move(record), std::max(late, Millis(0)), command.lease, command.client));

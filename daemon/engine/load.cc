@@ -37,8 +37,8 @@ EngineCore::EngineCore(const EngineOptions& options,
       advanced_to_(now),
       highest_wall_(now.wall),
       clock_noted_(now.boot),
-      boot_wheel_(static_cast<wheel::Tick>(ToMillis(now.boot))),
-      wall_wheel_(static_cast<wheel::Tick>(ToMillis(now.wall))),
+      boot_wheel_(BootTick(now.exact_boot())),
+      wall_wheel_(WallTick(now.wall)),
       wall_hand_(now.wall) {}
 
 StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options,

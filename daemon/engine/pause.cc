@@ -69,8 +69,7 @@ StatusOr<Body> EngineCore::Do(const Resume& command) {
 }
 
 void EngineCore::StartPauseTimer(Queue& queue) {
-  queue.pause->timer = boot_wheel_.Add(static_cast<wheel::Tick>(ToMillis(queue.pause->end)),
-                                       TimerIdOfPause(queue.id));
+  queue.pause->timer = boot_wheel_.Add(BootTick(queue.pause->end), TimerIdOfPause(queue.id));
 }
 
 void EngineCore::EndPause(Queue& queue) {

@@ -43,11 +43,11 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
     first = std::min(first, std::max(queue.frontier->first, FirstKeyNotDue()));
   }
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
-    first = std::min(first, WallFromMillis(static_cast<int64_t>(next)) - kClockRounding);
+    first = std::min(first, WallTimeOf(next) - kClockRounding);
   }
   const wheel::Tick next_boot = boot_wheel_.NextExpiration();
   if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
-    first = std::min(first, WallFromMillis(static_cast<int64_t>(next_boot)) + *least);
+    first = std::min(first, WallTime(BootTimeOf(next_boot).time_since_epoch()) + *least);
   }
   return std::max(first, durable_low_water_mark_);
 }

@@ -19,6 +19,7 @@ void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) {
     record->due = at->at;
     record->boot_id = 0;
     record->boot_due = BootTime();
+    record->rounded_up = Micros(0);
     return;
   }
   const Millis delay = std::get<DueAfter>(due).delay;
@@ -29,6 +30,8 @@ void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) {
   record->due = now_.wall + delay;
   record->boot_id = boot_id_;
   record->boot_due = now_.boot + delay + (delay.count() == 0 ? Millis(0) : kClockRounding);
+  record->rounded_up =
+      delay.count() == 0 ? Micros(0) : kClockRounding - now_.boot_rest - kBootRounding;
 }
 
 void EngineCore::MoveDue(storage::JobRecord* record, const DueSpec& due) {
@@ -231,14 +234,14 @@ WallTime EngineCore::ComputeLowWaterMark() {
   // A job in the wall wheel is keyed at its due time or later, and waits there a rounding longer at
   // most.
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
-    mark = std::min(mark, WallFromMillis(static_cast<int64_t>(next)) - kClockRounding);
+    mark = std::min(mark, WallTimeOf(next) - kClockRounding);
   }
   // A job in the boot wheel is keyed at its due time on the wall clock of the moment it was
   // promised: at least this.
   const wheel::Tick next_boot = boot_wheel_.NextExpiration();
   boot_offsets_.Forget(next_boot);
   if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
-    mark = std::min(mark, WallFromMillis(static_cast<int64_t>(next_boot)) + *least);
+    mark = std::min(mark, WallTime(BootTimeOf(next_boot).time_since_epoch()) + *least);
   }
   return mark;
 }

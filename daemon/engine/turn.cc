@@ -88,7 +88,7 @@ void EngineCore::Execute(RequestId request, Command command, const Now& now) {
 }
 
 void EngineCore::SetNow(const Now& now) {
-  DELAYD_CHECK(now.boot >= now_.boot);
+  DELAYD_CHECK(now.exact_boot() >= now_.exact_boot());
   now_ = now;
   highest_wall_ = std::max(highest_wall_, now.wall);
 }
@@ -148,21 +148,21 @@ void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
     return;
   }
   entry.set_phase(Phase::kScheduled);
-  const auto tick = static_cast<wheel::Tick>(moment.tick);
   if (moment.on_boot_clock) {
-    boot_offsets_.Add(offset, tick);
+    boot_offsets_.Add(offset, moment.tick);
   }
   wheel::TimingWheel& wheel = moment.on_boot_clock ? boot_wheel_ : wall_wheel_;
-  entry.handle = wheel::IndexOf(wheel.Add(tick, TimerIdOfJob(slot)));
+  entry.handle = wheel::IndexOf(wheel.Add(moment.tick, TimerIdOfJob(slot)));
 }
 
-EngineCore::Moment EngineCore::MomentOf(const DueTimes& due) const {
+Moment EngineCore::MomentOf(const DueTimes& due) const {
   if (due.kind == DueKind::kRelative && due.boot_id == boot_id_) {
-    return {.on_boot_clock = true, .tick = ToMillis(due.boot)};
+    return {.on_boot_clock = true,
+            .tick = BootTick(due.boot) - static_cast<wheel::Tick>(due.rounded_up.count())};
   }
   // As its boot_due has.
   const Millis rounding = due.kind == DueKind::kRelative ? kClockRounding : Millis(0);
-  return {.on_boot_clock = false, .tick = ToMillis(due.wall) + rounding.count()};
+  return {.on_boot_clock = false, .tick = WallTick(due.wall + rounding)};
 }
 
 // It is scheduled or ready, and in memory, from now on.
@@ -266,11 +266,11 @@ void EngineCore::Fire(uint64_t timer_id) {
   MakeReady(slot);
 }
 
-size_t EngineCore::PopDue(wheel::TimingWheel& wheel, int64_t now_ms, size_t bound) {
+size_t EngineCore::PopDue(wheel::TimingWheel& wheel, wheel::Tick now, size_t bound) {
   const std::span<wheel::Expired> room(popped_.data(), bound);
-  const size_t count = wheel.PopDue(static_cast<wheel::Tick>(now_ms), room);
+  const size_t count = wheel.PopDue(now, room);
   for (size_t i = 0; i < count; ++i) {
-    DELAYD_CHECK(popped_[i].due <= static_cast<wheel::Tick>(now_ms));  // never early (P2)
+    DELAYD_CHECK(popped_[i].due <= now);  // never early (P2)
     Fire(popped_[i].id);
   }
   return count;
@@ -281,7 +281,7 @@ size_t EngineCore::PopBootWheel(size_t bound) {
   size_t popped = 0;
   for (bool more = true; more && popped < bound && !own_work_.is_full();) {
     const size_t step = std::min(bound - popped, limits::kFireStepMax);
-    const size_t count = PopDue(boot_wheel_, ToMillis(now_.boot), step);
+    const size_t count = PopDue(boot_wheel_, BootTick(now_.exact_boot()), step);
     popped += count;
     more = count == step;
     // Not while some of what was popped is in no wheel: a batch has the low-water mark.
@@ -310,7 +310,7 @@ bool EngineCore::Advance(const Now& now) {
   size_t room = limits::kFireBatchMax;
   room -= PopBootWheel(room);
   if (room > 0) {
-    room -= PopDue(wall_wheel_, ToMillis(now.wall), room);
+    room -= PopDue(wall_wheel_, WallTick(now.wall), room);
   }
   ServeAll();
   queues_.RemoveUnused();
@@ -328,7 +328,7 @@ bool EngineCore::Advance(const Now& now) {
 // its hand cannot follow, and a new wheel takes the timers over, which takes a quarter of a second
 // for a million. Jobs that fired and are due no longer wait again (P2).
 void EngineCore::RebuildWallWheel() {
-  const auto now = static_cast<wheel::Tick>(ToMillis(now_.wall));
+  const wheel::Tick now = WallTick(now_.wall);
   if (wall_wheel_.current_tick() > now + kWheelWaitsMs) {
     const wheel::TimingWheel old = std::exchange(wall_wheel_, wheel::TimingWheel(now));
     for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
@@ -362,8 +362,7 @@ void EngineCore::WaitAgain(Slot slot) {
   Unplace(slot);
   Hold(entry);
   entry.set_phase(Phase::kScheduled);
-  const auto tick = static_cast<wheel::Tick>(ToMillis(due));
-  entry.handle = wheel::IndexOf(wall_wheel_.Add(tick, TimerIdOfJob(slot)));
+  entry.handle = wheel::IndexOf(wall_wheel_.Add(WallTick(due), TimerIdOfJob(slot)));
 }
 
 // The due time on the wall clock. key_due is never before it, and later only where the low-water
@@ -381,33 +380,35 @@ WallTime EngineCore::DueOfEntry(const JobEntry& entry) const {
   return head.ok() ? head->due : entry.key_due();
 }
 
-std::optional<Millis> EngineCore::UntilNextTimer(const Now& now) const {
-  std::optional<Millis> wait;
-  const auto consider = [&wait](int64_t at, int64_t now_ms) {
-    const Millis until(std::max<int64_t>(at - now_ms, 0));
-    wait = wait ? std::min(*wait, until) : until;
+std::optional<Micros> EngineCore::UntilNextTimer(const Now& now) const {
+  std::optional<Micros> wait;
+  const auto consider = [&wait](Micros until) {
+    wait = std::min(wait.value_or(Micros::max()), std::max(until, Micros(0)));
   };
   const wheel::Tick next_boot = boot_wheel_.NextExpiration();
   if (next_boot != wheel::kNever && !own_work_.is_full()) {
-    consider(static_cast<int64_t>(next_boot), ToMillis(now.boot));
+    consider(Micros(static_cast<int64_t>(next_boot)) - now.exact_boot().time_since_epoch());
   }
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
-    consider(static_cast<int64_t>(next), ToMillis(now.wall));
+    consider(WallTimeOf(next) - now.wall - now.wall_rest);
   }
   return wait;
 }
 
-std::optional<Millis> EngineCore::UntilNextEvent(const Now& now) const {
-  std::optional<Millis> wait = UntilNextTimer(now);
+std::optional<Micros> EngineCore::UntilNextEvent(const Now& now) const {
+  std::optional<Micros> wait = UntilNextTimer(now);
+  // From the beginning of the millisecond, so that it is the same moment whenever it is asked for.
+  const auto consider = [&](Millis until) {
+    wait = std::min(wait.value_or(Micros::max()), std::max(until - now.boot_rest, Micros(0)));
+  };
   if (const std::optional<Millis> load = UntilLoad(now)) {
-    wait = wait ? std::min(*wait, *load) : load;
+    consider(*load);
   }
   if (const std::optional<Millis> note = UntilClockNote(now)) {
-    wait = wait ? std::min(*wait, *note) : note;
+    consider(*note);
   }
   if (next_trim_) {
-    const Millis until = std::max(*next_trim_ - now.boot, Millis(0));
-    wait = wait ? std::min(*wait, until) : until;
+    consider(*next_trim_ - now.boot);
   }
   return wait;
 }

@@ -258,12 +258,12 @@ void Oracle::CheckCounters(const engine::StatsView& stats) {
   }
 }
 
-void Oracle::CheckNextEvent(const std::optional<Millis>& until, const Now& now) {
+void Oracle::CheckNextEvent(const std::optional<Micros>& until, const Now& now) {
   const std::optional<Millis> needed = model_.UntilNextEvent(now);
   if (needed && (!until || *until > *needed)) {
     Fail("P3: something is due in " + std::to_string(needed->count()) +
          " ms and the engine would sleep " +
-         (until ? std::to_string(until->count()) + " ms" : std::string("for ever")));
+         (until ? std::to_string(until->count()) + " us" : std::string("for ever")));
   }
   if (std::string wrong = model_.Settled(); !wrong.empty()) {
     Fail(wrong);

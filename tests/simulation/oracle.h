@@ -44,7 +44,7 @@ class Oracle {
   void Replied(const engine::Reply& reply);
   void CheckCounters(const engine::StatsView& stats);
   // Right after an Advance that had nothing left to do.
-  void CheckNextEvent(const std::optional<Millis>& until, const Now& now);
+  void CheckNextEvent(const std::optional<Micros>& until, const Now& now);
   // Everything is committed and every answer taken.
   void CheckNothingOwed();
   // The rows are exactly what the durable model says (audit.cc).

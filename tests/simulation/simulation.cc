@@ -286,7 +286,7 @@ void Simulation::Advance() {
 }
 
 void Simulation::PassTime() {
-  const Millis next = engine_->UntilNextEvent(now()).value_or(hours(24 * 30));
+  const Millis next = ceil<Millis>(engine_->UntilNextEvent(now()).value_or(hours(24 * 30)));
   const Millis far_bound = hours(24 * 90);
   Millis by(0);
   switch (choices_.Below(6)) {
@@ -428,7 +428,7 @@ void Simulation::Drain() {
     CheckQuiet();
     Collect();
     Note();
-    const std::optional<Millis> next = engine_->UntilNextEvent(now());
+    const std::optional<Micros> next = engine_->UntilNextEvent(now());
     if (oracle_->model().jobs().empty() && oracle_->model().done().empty()) {
       return;
     }
@@ -437,8 +437,9 @@ void Simulation::Drain() {
     } else if (turn == kDrainTurnsMax) {
       result_.violation = "P3: jobs are left that are never handed out";
     }
-    clock_.Advance(next.value_or(Millis(0)));
-    result_.simulated += next.value_or(Millis(0));
+    const Millis by = ceil<Millis>(next.value_or(Micros(0)));
+    clock_.Advance(by);
+    result_.simulated += by;
   }
 }
 

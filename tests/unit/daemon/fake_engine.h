@@ -56,7 +56,7 @@ class FakeEngine final : public engine::Engine {
     return false;
   }
 
-  std::optional<Millis> UntilNextEvent(const Now&) const override { return until_next_event; }
+  std::optional<Micros> UntilNextEvent(const Now&) const override { return until_next_event; }
 
   bool IsAwaited() const override { return is_awaited; }
 
@@ -114,7 +114,7 @@ class FakeEngine final : public engine::Engine {
   Status fatal_status;
   Status refusal;
   bool job_ready = false;
-  std::optional<Millis> until_next_event;
+  std::optional<Micros> until_next_event;
   bool is_awaited = false;
   std::function<void()> on_execute;
   std::function<void()> on_committed;

@@ -164,7 +164,7 @@ TEST(BoundsTest, P10LeasesThatEndTogetherWaitForTheCommitsOfThoseBefore) {
     while (harness.engine().Advance(harness.now())) {
     }
     if (jobs + limits::kOwnWorkMax < count) {
-      EXPECT_NE(harness.engine().UntilNextEvent(harness.now()), Millis(0)) << "the commit wakes it";
+      EXPECT_NE(harness.UntilNextEvent(), Millis(0)) << "the commit wakes it";
     }
     size_t round = 0;
     while (auto sealed = harness.engine().Seal(harness.now())) {

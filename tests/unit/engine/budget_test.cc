@@ -172,7 +172,7 @@ class TightLife {
       }
       Lease(7);
       if (!due_.empty() && held_.empty() && harness_.engine().stats().ready == 0) {
-        const auto next = harness_.engine().UntilNextEvent(harness_.now());
+        const auto next = harness_.UntilNextEvent();
         ASSERT_TRUE(next.has_value()) << "sleeps for ever while jobs wait (P3): " << Waiting();
         harness_.Wait(std::max(*next, Millis(1)));
       }

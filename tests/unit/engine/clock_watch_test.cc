@@ -246,13 +246,12 @@ TEST(ClockRuleTest, WhileJobsArePendingTheTimeIsWrittenEveryTenSeconds) {
   EngineOptions options;
   options.clock_note_interval = 10s;
   EngineHarness harness(options);
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), std::nullopt)
-      << "nothing to watch over";
+  EXPECT_EQ(harness.UntilNextEvent(), std::nullopt) << "nothing to watch over";
   harness.EnqueueOk({.due = DueAt{harness.now().wall + 1h}});
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 10s);
+  EXPECT_EQ(harness.UntilNextEvent(), 10s);
   harness.Wait(10s);
   EXPECT_EQ(SeenBy(harness).wall, harness.now().wall);
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 10s);
+  EXPECT_EQ(harness.UntilNextEvent(), 10s);
 }
 
 TEST_F(ClockWatchTest, ABootClockThatIsBehindItsOwnLastReadingTellsNothing) {

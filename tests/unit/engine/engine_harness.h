@@ -116,9 +116,15 @@ class EngineHarness {
 
   std::string_view ReasonOf(Command command) { return Call(std::move(command)).status.reason(); }
 
-  void Wait(Millis by) {
+  void Wait(Micros by) {
     clock_.Advance(by);
     Turn();
+  }
+
+  // In whole milliseconds, as most tests let time pass.
+  std::optional<Millis> UntilNextEvent() const {
+    const std::optional<Micros> until = engine_->UntilNextEvent(clock_.Sample());
+    return until ? std::optional(std::chrono::ceil<Millis>(*until)) : std::nullopt;
   }
 
   Engine& engine() { return *engine_; }

@@ -190,7 +190,7 @@ TEST(EnqueueTest, AJobThatFinishesDuringATrimIsForgottenInItsTime) {
   harness.Send(Cancel{second.id});
   harness.Wait(Millis(1));  // trims the first; the second is not durable yet
   EXPECT_EQ(FinishedRows(&harness), 1U);
-  ASSERT_TRUE(harness.engine().UntilNextEvent(harness.now()).has_value());
+  ASSERT_TRUE(harness.UntilNextEvent().has_value());
   harness.Wait(Millis(60'000));
   EXPECT_EQ(FinishedRows(&harness), 0U);
 }
@@ -264,7 +264,7 @@ TEST(EnqueueTest, FinishedKeysAreForgottenAfterTheirRetention) {
   harness.Wait(Millis(2'000));
   EXPECT_EQ(rows(storage::Table::kKeys, {}), 0);
   EXPECT_EQ(rows(storage::Table::kDone, std::string(1, '\0')), 0);
-  EXPECT_FALSE(harness.engine().UntilNextEvent(harness.now()).has_value());
+  EXPECT_FALSE(harness.UntilNextEvent().has_value());
 }
 
 TEST(EnqueueTest, IdsAscendAndAreNeverUsedAgain) {

@@ -138,7 +138,7 @@ TEST(HistoryTest, P10WhatWasKeptIsForgottenInItsTimeWithAllItsRows) {
        {storage::Table::kDone, storage::Table::kIndex, storage::Table::kKeys}) {
     EXPECT_EQ(RowsOf(&harness, table), 0U);
   }
-  EXPECT_FALSE(harness.engine().UntilNextEvent(harness.now()).has_value());
+  EXPECT_FALSE(harness.UntilNextEvent().has_value());
 }
 
 TEST(HistoryTest, AMassCancelWithAStaleCursorLeavesFinishedJobsAlone) {

@@ -147,16 +147,16 @@ TEST(HorizonTest, AClockThatJumpsFromTurnToTurnMakesNoBacklog) {
 
 TEST(HorizonTest, TheOwnerIsWokenToLoadAndOtherwiseNot) {
   EngineHarness harness(kOneMinute);
-  EXPECT_FALSE(harness.engine().UntilNextEvent(harness.now()).has_value());
+  EXPECT_FALSE(harness.UntilNextEvent().has_value());
   harness.EnqueueOk(In(1h));
-  ASSERT_TRUE(harness.engine().UntilNextEvent(harness.now()).has_value());
-  EXPECT_EQ(*harness.engine().UntilNextEvent(harness.now()), 1h - 30s + 1ms);
+  ASSERT_TRUE(harness.UntilNextEvent().has_value());
+  EXPECT_EQ(*harness.UntilNextEvent(), 1h - 30s + 1ms);
   // From wake to wake, the job is there in time.
   for (int wakes = 0; wakes < 1000 && harness.engine().stats().ready == 0; ++wakes) {
-    harness.Wait(std::max(*harness.engine().UntilNextEvent(harness.now()), 1ms));
+    harness.Wait(std::max(*harness.UntilNextEvent(), 1ms));
   }
   EXPECT_EQ(harness.engine().stats().ready, 1U);
-  EXPECT_FALSE(harness.engine().UntilNextEvent(harness.now()).has_value());
+  EXPECT_FALSE(harness.UntilNextEvent().has_value());
 }
 
 TEST(HorizonTest, NoneIsLostOnEitherSideOfTheFrontier) {

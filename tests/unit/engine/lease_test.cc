@@ -230,7 +230,7 @@ TEST(WaitTest, AnswersWhenAJobFallsDue) {
   EXPECT_FALSE(harness.HasReply(lease));
   harness.EnqueueOk(In(Millis(50)));
   EXPECT_FALSE(harness.HasReply(lease));
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), Millis(51));
+  EXPECT_EQ(harness.UntilNextEvent(), Millis(51));
   harness.Wait(Millis(51));
   EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 1U);
 }

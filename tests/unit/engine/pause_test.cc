@@ -47,7 +47,7 @@ TEST(PauseTest, ATimedPauseEndsByItselfAndServesWhoWaits) {
   harness.Wait(Millis(4999));
   EXPECT_FALSE(harness.HasReply(lease));
   EXPECT_EQ(Queue(&harness).pause_left, Millis(1));
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), Millis(1));
+  EXPECT_EQ(harness.UntilNextEvent(), Millis(1));
   harness.Wait(Millis(1));
   EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 1U);
   EXPECT_FALSE(Queue(&harness).paused);

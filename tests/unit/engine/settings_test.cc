@@ -77,7 +77,7 @@ TEST(SettingsTest, ARateCapHandsOutInItsOwnTimeAndTellsWhenToWake) {
   EXPECT_EQ(harness.LeaseNow(10).size(), 1U);
   const RequestId waiting = harness.Send(Lease{.queues = {"default"}, .wait = Millis(60'000)});
   harness.Turn();
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), Millis(500));
+  EXPECT_EQ(harness.UntilNextEvent(), Millis(500));
   harness.Wait(Millis(499));
   EXPECT_FALSE(harness.HasReply(waiting));
   harness.Wait(Millis(1));

@@ -127,7 +127,7 @@ TEST(TimeTest, P2AStepBackTakesBackWhatFiredAndWasNotHandedOut) {
   EXPECT_TRUE(std::get<Leased>(harness.Take(at_once).body).jobs.empty());
   harness.Turn();
   EXPECT_TRUE(harness.LeaseNow().empty());
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 1h);
+  EXPECT_EQ(harness.UntilNextEvent(), 1h);
   harness.Wait(1h);
   EXPECT_EQ(harness.LeaseNow().size(), 1U);
 }
@@ -152,7 +152,7 @@ TEST(TimeTest, JobsBelowTheMarkFireInTimeAfterASecondStepBack) {
   harness.Turn();
   harness.clock().StepWall(-30s);
   harness.Turn();
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 90s);
+  EXPECT_EQ(harness.UntilNextEvent(), 90s);
   harness.Wait(90s);
   EXPECT_EQ(harness.LeaseNow().size(), 1U);
 }
@@ -188,7 +188,7 @@ TEST(TimeTest, WithoutABootIdTheBootClockOfAnEarlierRunIsNotTrusted) {
   harness.Restart(/*boot_id=*/0);
   harness.clock().StepWall(30min);  // as after a reboot: the wall time stands in
   ASSERT_TRUE(harness.Call(Reschedule{.job = job.id, .priority = 1}).status.ok());
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 30min + 1ms);
+  EXPECT_EQ(harness.UntilNextEvent(), 30min + 1ms);
   harness.clock().StepWall(1h);
   harness.Turn();
   const auto leased = harness.LeaseNow();
@@ -248,7 +248,7 @@ TEST(TimeTest, ABurstIsFiredInBoundedSteps) {
   harness.clock().Advance(1001ms);
   EXPECT_TRUE(harness.engine().Advance(harness.now()));
   EXPECT_EQ(harness.engine().stats().ready, limits::kFireBatchMax);
-  EXPECT_EQ(harness.engine().UntilNextEvent(harness.now()), 0ms);
+  EXPECT_EQ(harness.UntilNextEvent(), 0ms);
 }
 
 }  // namespace

@@ -84,11 +84,11 @@ class SimulatedServer {
       Settle();
       const Now now = clock_.Sample();
       const auto wait = engine_->UntilNextEvent(now);
-      if (!wait || now.boot + *wait > end.boot) {
+      if (!wait || now.exact_boot() + *wait > end.boot) {
         clock_.Advance(end.boot - now.boot);
         break;
       }
-      clock_.Advance(std::max(*wait, Millis(1)));
+      clock_.Advance(std::chrono::ceil<Millis>(std::max(*wait, Micros(1))));
     }
     Settle();
   }
