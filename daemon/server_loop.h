@@ -84,12 +84,6 @@ class Server::Loop {
   void DiskChanged(const Status& refusal);
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
   void FinishAdmin(const AdminAnswer& answer);
-  Status Submit(const Now& now);
-  void AnswerDurable(uint64_t sequence);
-  bool is_small(const engine::SealedBatch& batch) const;
-  bool is_expected_soon(const Now& now) const;
-  Status TakeCommit(const CommitResult& result);
-  void NoteCommit(const CommitResult& result);
   bool DeliverReplies();  // whether there were any
   void SendReady();
   void DeliverReply(engine::Reply* reply);
@@ -101,6 +95,14 @@ class Server::Loop {
   bool under_pressure() const;
   bool stop_complete(const Now& now) const;
   Status FailAll(Status cause);
+
+  // ---- Commits (server_commit.cc) ----
+  Status Submit(const Now& now);
+  void AnswerDurable(uint64_t sequence);
+  bool is_small(const engine::SealedBatch& batch) const;
+  bool is_expected_soon(const Now& now) const;
+  Status TakeCommit(const CommitResult& result);
+  void NoteCommit(const CommitResult& result);
 
   // ---- Connections (server_connections.cc) ----
   void WaitForClients(Door* door);

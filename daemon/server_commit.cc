@@ -1,0 +1,100 @@
+// The way of a batch to the disk: by which thread, and what is answered when.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/crash_point.h"
+#include "daemon/log.h"
+#include "daemon/server_loop.h"
+
+namespace delayd {
+
+namespace {
+
+// docs/decisions/0047: a batch that few clients wait for is written by the core thread itself when
+// the ones before it were alike and the disk is quick.
+constexpr uint32_t kFewMax = 256;  // clients, and jobs
+constexpr uint32_t kSmallBatchesMin = 4;
+constexpr std::chrono::milliseconds kFastCommit{2};
+// A job that a worker waits for and that falls due so soon is not kept waiting for the disk.
+constexpr Millis kSoon{2};
+
+}  // namespace
+
+Status Server::Loop::Submit(const Now& now) {
+  if (in_flight_) {
+    return OkStatus();
+  }
+  std::optional<engine::SealedBatch> batch = engine_->Seal(now);
+  if (!batch) {
+    return OkStatus();
+  }
+  in_flight_ = true;
+  DELAYD_CRASH_POINT("server/sealed");
+  submitted_ = std::chrono::steady_clock::now();
+  submitted_boot_ = now.boot;
+  figures_.commit_jobs.Observe(batch->jobs);
+  figures_.commit_bytes.Observe(batch->batch->bytes());
+  small_batches_ = is_small(*batch) ? small_batches_ + 1 : 0;
+  const uint32_t clients = std::exchange(clients_, 0);
+  pipelined_ = false;
+  if (small_batches_ <= kSmallBatchesMin || disk_is_slow_ || is_expected_soon(now)) {
+    committer_.Submit(*std::move(batch));
+    return OkStatus();
+  }
+  storage::JobStore::OnDurable on_durable;
+  if (clients > 1) {  // one alone is sooner woken by a thread that then goes to sleep
+    on_durable = [this, sequence = batch->sequence] { AnswerDurable(sequence); };
+  }
+  durable_at_.reset();
+  Status status = committer_.CommitHere(*batch, on_durable);
+  return TakeCommit(
+      {batch->sequence, std::move(status), durable_at_.value_or(std::chrono::steady_clock::now())});
+}
+
+// While the store goes on to make the batch readable: the clients' next requests come meanwhile.
+void Server::Loop::AnswerDurable(uint64_t sequence) {
+  durable_at_ = std::chrono::steady_clock::now();
+  engine_->Durable(sequence);
+  SendReady();
+}
+
+// Nobody is kept waiting for long when the core thread itself waits for the disk.
+bool Server::Loop::is_small(const engine::SealedBatch& batch) const {
+  return !pipelined_ && clients_ <= kFewMax && batch.jobs <= kFewMax &&
+         engine_->uncommitted_bytes() <= batch.batch->bytes();
+}
+
+bool Server::Loop::is_expected_soon(const Now& now) const {
+  if (!engine_->IsAwaited()) {
+    return false;
+  }
+  const std::optional<Micros> next = engine_->UntilNextEvent(now);
+  return next && *next <= kSoon;
+}
+
+Status Server::Loop::TakeCommit(const CommitResult& result) {
+  in_flight_ = false;
+  if (!result.status.ok()) {
+    return FailAll(result.status);
+  }
+  NoteCommit(result);
+  DELAYD_CRASH_POINT("server/committed");
+  engine_->Committed(result.sequence);
+  DeliverReplies();
+  return OkStatus();
+}
+
+void Server::Loop::NoteCommit(const CommitResult& result) {
+  const auto took = std::chrono::duration_cast<std::chrono::microseconds>(result.at - submitted_);
+  figures_.commit_us.Observe(static_cast<uint64_t>(took.count()));
+  disk_is_slow_ = took > kFastCommit;
+  if (took > options_.slow_commit) {
+    ++figures_.slow_commits;
+    log::Warn(
+        "slow commit",
+        {{"commit", result.sequence}, {"ms", std::chrono::duration_cast<Millis>(took).count()}});
+  }
+}
+
+}  // namespace delayd
