@@ -169,11 +169,12 @@ class ServerTest : public testing::Test {
   }
 
   // An enqueue of `late`, once, while that of another client is executed.
-  void SendWhileAnotherIsServed(std::atomic<SocketClient*>* late) {
-    engine_.on_execute = [this, late] {
+  void SendWhileAnotherIsServed(std::atomic<SocketClient*>* late,
+                                std::string_view request = kEnqueue) {
+    engine_.on_execute = [this, late, request] {
       if (std::holds_alternative<engine::Enqueue>(engine_.asked.back().command)) {
         if (SocketClient* client = late->exchange(nullptr)) {
-          client->Send(kEnqueue);
+          client->Send(request);
         }
       }
     };
@@ -315,6 +316,29 @@ TEST_F(ServerTest, P1SeveralClientsAreAnsweredWhenTheirCommitIsDurableAndNotYetR
   store_.let_go.set_value();
   EXPECT_TRUE(Stop().ok());
   EXPECT_EQ(engine_.committed, engine_.sealed);
+}
+
+TEST_F(ServerTest, WhatWaitsForNoCommitIsAnsweredBeforeOneIsBegun) {
+  std::atomic<SocketClient*> late = nullptr;
+  SendWhileAnotherIsServed(&late, kLease);
+  engine_.job_ready = true;
+  Start();
+  SocketClient first(path_);
+  SocketClient second(path_);
+  second.Send(kStats);
+  second.ReadUntil("commit_sequence");
+  // From then on the core thread itself writes them, if the disk is quick.
+  for (uint64_t sequence = 1; sequence <= 20; ++sequence) {
+    first.Send(kEnqueue);
+    first.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
+  }
+  store_.gated = true;
+  late = &second;
+  first.Send(kEnqueue);
+  EXPECT_THAT(second.ReadUntil("\"jobs\":["), HasSubstr("\"jobs\":["));
+  store_.gate.set_value();
+  first.ReadUntil("Delayd-Commit: 21");
+  EXPECT_TRUE(Stop().ok());
 }
 
 TEST_F(ServerTest, AJobThatAWorkerWaitsForAndThatFallsDueSoonIsNotHeldUpByTheDisk) {
