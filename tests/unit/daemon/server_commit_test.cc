@@ -1,0 +1,177 @@
+// When a change is written, with which others, by which thread, and who is answered when.
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/daemon/server_fixture.h"
+
+namespace delayd {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+using ServerCommitTest = ServerTest;
+
+TEST_F(ServerCommitTest, RequestIsAnsweredWhenItsChangeIsDurable) {
+  store_.gated = true;
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  PassATurn();
+  PassATurn();
+  // Executed, but not answered: the commit is held.
+  client.Send(kStats);
+  PassATurn();
+  store_.gate.set_value();
+  const std::string output = client.ReadUntil("commit_sequence");
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 201 Created"));
+  EXPECT_THAT(output, HasSubstr("Delayd-Commit: 1"));
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ServerCommitTest, WhatComesDuringACommitShareTheNextOne) {
+  store_.gated = true;
+  Start();
+  SocketClient first(path_);
+  first.Send(kEnqueue);
+  PassATurn();
+  SocketClient second(path_);
+  SocketClient third(path_);
+  second.Send(kEnqueue + kEnqueue);
+  third.Send(kEnqueue);
+  PassATurn();
+  PassATurn();
+  store_.gate.set_value();
+  EXPECT_THAT(third.ReadUntil("\"id\""), HasSubstr("Delayd-Commit: 2"));
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(1, 3));
+}
+
+TEST_F(ServerCommitTest, WhatComesWhileOthersAreServedSharesTheirCommit) {
+  std::atomic<SocketClient*> late = nullptr;
+  SendWhileAnotherIsServed(&late);
+  Start();
+  SocketClient first(path_);
+  SocketClient second(path_);
+  second.Send(kStats);
+  second.ReadUntil("commit_sequence");
+  late = &second;
+  first.Send(kEnqueue);
+  second.ReadUntil("Delayd-Commit: 1");
+  first.ReadUntil("Delayd-Commit: 1");
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(2));
+}
+
+TEST_F(ServerCommitTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick) {
+  Start();
+  const std::thread::id core = thread_.get_id();
+  SocketClient client(path_);
+  const auto enqueue = [&client](uint64_t sequence) {
+    client.Send(kEnqueue);
+    client.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
+  };
+  for (uint64_t sequence = 1; sequence <= 40; ++sequence) {
+    store_.slow = sequence > 30;
+    enqueue(sequence);
+  }
+  EXPECT_TRUE(Stop().ok());
+  const auto writers = store_.writers;
+  ASSERT_EQ(writers.size(), 40U);
+  EXPECT_NE(writers.front(), core);  // nobody knows yet that they are small
+  EXPECT_GT(std::count(writers.begin(), writers.begin() + 30, core), 0);
+  // The first slow one may hold up the turn, and no other.
+  EXPECT_EQ(std::count(writers.begin() + 31, writers.end(), core), 0);
+}
+
+TEST_F(ServerCommitTest, P1SeveralClientsAreAnsweredWhenTheirCommitIsDurableAndNotYetReadable) {
+  std::atomic<SocketClient*> late = nullptr;
+  SendWhileAnotherIsServed(&late);
+  store_.hold_durable = true;
+  Start();
+  SocketClient first(path_);
+  SocketClient second(path_);
+  second.Send(kStats);
+  second.ReadUntil("commit_sequence");  // or it may not be known yet when the first one is served
+  // The core thread writes small batches once it has seen some, and the disk was quick.
+  for (int round = 1; round <= 1000 && !store_.holding && !HasFailure(); ++round) {
+    late = &second;
+    first.Send(kEnqueue);
+    const std::string commit = "Delayd-Commit: " + std::to_string(round) + "\r\n";
+    EXPECT_THAT(second.ReadUntil(commit), HasSubstr(commit));
+    EXPECT_THAT(first.ReadUntil(commit), HasSubstr(commit));
+  }
+  EXPECT_TRUE(store_.holding) << "answered only when the commit had returned";
+  store_.let_go.set_value();
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(engine_.committed, engine_.sealed);
+}
+
+TEST_F(ServerCommitTest, WhatWaitsForNoCommitIsAnsweredBeforeOneIsBegun) {
+  std::atomic<SocketClient*> late = nullptr;
+  SendWhileAnotherIsServed(&late, kLease);
+  engine_.job_ready = true;
+  Start();
+  SocketClient first(path_);
+  SocketClient second(path_);
+  second.Send(kStats);
+  second.ReadUntil("commit_sequence");
+  // From then on the core thread itself writes them, if the disk is quick.
+  for (uint64_t sequence = 1; sequence <= 20; ++sequence) {
+    first.Send(kEnqueue);
+    first.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
+  }
+  store_.gated = true;
+  late = &second;
+  first.Send(kEnqueue);
+  EXPECT_THAT(second.ReadUntil("\"jobs\":["), HasSubstr("\"jobs\":["));
+  store_.gate.set_value();
+  first.ReadUntil("Delayd-Commit: 21");
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ServerCommitTest, AJobThatAWorkerWaitsForAndThatFallsDueSoonIsNotHeldUpByTheDisk) {
+  engine_.is_awaited = true;
+  engine_.until_next_event = Millis(1);
+  Start();
+  const std::thread::id core = thread_.get_id();
+  SocketClient client(path_);
+  for (uint64_t sequence = 1; sequence <= 20; ++sequence) {
+    client.Send(kEnqueue);
+    client.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
+  }
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(store_.writers.size(), 20U);
+  EXPECT_EQ(std::ranges::count(store_.writers, core), 0);
+}
+
+TEST_F(ServerCommitTest, FailedCommitIsToldAsUnknownAndEndsTheServer) {
+  store_.inner.FailNextCommit(false);
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  const std::string output = client.ReadAll();
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 503 Service Unavailable"));
+  EXPECT_THAT(output, HasSubstr("outcome_unknown"));
+  thread_.join();
+  EXPECT_FALSE(result_.ok());
+}
+
+TEST_F(ServerCommitTest, FailedCommitIsToldAsUnknownToWhoLeasesAJobByName) {
+  store_.inner.FailNextCommit(false);
+  Start();
+  SocketClient client(path_);
+  client.Send("POST /v1/jobs/1/lease HTTP/1.1\r\nHost: d\r\nContent-Length: 0\r\n\r\n");
+  PassATurn();
+  SocketClient(path_).Send(kEnqueue);
+  EXPECT_THAT(client.ReadAll(), HasSubstr("outcome_unknown"));
+  thread_.join();
+}
+
+}  // namespace
+}  // namespace delayd
