@@ -30,7 +30,7 @@ using BootTime = BootClock::time_point;
 // Where a millisecond is too coarse; a BootTime converts into it.
 using BootMicros = std::chrono::time_point<BootClock, Micros>;
 
-// One reading of both clocks, rounded down. Sampled once a turn and passed along; nobody else asks
+// One reading of both clocks, rounded down. Sampled by the turn and passed along; nobody else asks
 // what time it is.
 struct Now {
   WallTime wall;

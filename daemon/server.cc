@@ -204,6 +204,7 @@ Status Server::Loop::Turn() {
   if (stop_wanted_ && !stopping_) {
     BeginStop(now);
   }
+  now = clock_->Sample();  // for what fell due while they were served
   turn_again_ = engine_->Advance(now) || turn_again_;
   if (!engine_->fatal().ok()) {
     return FailAll(engine_->fatal());

@@ -51,7 +51,8 @@ class FakeEngine final : public engine::Engine {
     }
   }
 
-  bool Advance(const Now&) override {
+  bool Advance(const Now& now) override {
+    advanced.push_back(now);
     ++turns;
     return false;
   }
@@ -105,8 +106,9 @@ class FakeEngine final : public engine::Engine {
 
   std::vector<Asked> asked;
   bool drains = false;
-  Status stats_status;  // what GetStats is answered with
-  int turns = 0;        // that have ended
+  Status stats_status;        // what GetStats is answered with
+  int turns = 0;              // that have ended
+  std::vector<Now> advanced;  // in each turn
   std::vector<engine::RequestId> abandoned;
   std::vector<size_t> batch_sizes;
   uint64_t sealed = 0;

@@ -104,6 +104,21 @@ TEST_F(ServerTest, ClockIsReadAfterTheRequestHasArrived) {
 }
 
 // It was dead, perhaps, and is pending since then.
+TEST_F(ServerTest, WhatFallsDueWhileARequestIsServedFiresInTheSameTurn) {
+  engine_.on_execute = [this] {
+    while (clock_.Sample().boot == engine_.asked.back().now.boot) {
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send(kStats);
+  client.ReadUntil("commit_sequence");
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(engine_.asked.size(), 1U);
+  const FakeEngine::Asked& asked = engine_.asked[0];
+  EXPECT_GT(engine_.advanced.at(static_cast<size_t>(asked.turn)).boot, asked.now.boot);
+}
+
 TEST_F(ServerTest, FatalEngineEndsTheServer) {
   engine_.on_execute = [this] { engine_.fatal_status = DataLoss("job 1: damaged"); };
   Start();
