@@ -23,6 +23,8 @@ constexpr int kAnswersPerTurn = 8;
 
 // Whoever has more requests under way pipelines (docs/decisions/0047).
 constexpr size_t kOutstandingMax = 2;  // an ack, and the next lease
+// A sleeping processor takes about so long to run us (docs/decisions/0091).
+constexpr Micros kWakeAhead{50};
 // Waking later than this was no busy machine: the process was stopped, or the machine slept.
 constexpr Millis kLateWake{5000};
 
@@ -158,9 +160,24 @@ void Server::Loop::Stop() {
 void Server::Loop::Wait() {
   if (!turn_again_) {
     io_.run_one();
+    StayAwake();
   }
   // Ends: a socket that was read is waited for again only at the end of the turn.
   io_.poll();
+}
+
+// Until the job is due that somebody waits for, or a socket has something.
+void Server::Loop::StayAwake() {
+  if (!due_awaited_) {
+    return;
+  }
+  const Micros until = *due_awaited_ - clock_->Sample().exact_boot();
+  if (until > kWakeAhead) {
+    return;  // something else ended the sleep
+  }
+  const auto end = std::chrono::steady_clock::now() + until;
+  while (io_.poll() == 0 && std::chrono::steady_clock::now() < end) {
+  }
 }
 
 Status Server::Loop::TimedTurn() {
@@ -222,7 +239,8 @@ Status Server::Loop::Turn() {
     heartbeat_due_ = now.boot + *options_.heartbeat_interval;
   }
   wake_asked_ = NextWake(now);
-  wake_.SetDeadline(wake_asked_);
+  due_awaited_ = engine_->IsAwaited() ? wake_asked_ : std::nullopt;
+  wake_.SetDeadline(due_awaited_ ? std::optional(*due_awaited_ - kWakeAhead) : wake_asked_);
   return OkStatus();
 }
 

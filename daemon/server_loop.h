@@ -75,6 +75,7 @@ class Server::Loop {
 
   // ---- The turn (server.cc) ----
   void Wait();
+  void StayAwake();
   Status TimedTurn();
   Status Turn();
   void NoteLateWake(const Now& now);
@@ -166,8 +167,9 @@ class Server::Loop {
   bool stopping_ = false;
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
-  std::optional<BootMicros> wake_asked_;  // by the last turn
-  Millis last_turn_{0};                   // what it took
+  std::optional<BootMicros> wake_asked_;   // by the last turn
+  std::optional<BootMicros> due_awaited_;  // the same, where a request waits for a job
+  Millis last_turn_{0};                    // what it took
   std::optional<BootTime> refusal_told_;
   std::optional<BootTime> damage_told_;
   bool in_flight_ = false;

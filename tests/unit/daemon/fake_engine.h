@@ -2,6 +2,7 @@
 // asked.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -106,9 +107,9 @@ class FakeEngine final : public engine::Engine {
 
   std::vector<Asked> asked;
   bool drains = false;
-  Status stats_status;        // what GetStats is answered with
-  int turns = 0;              // that have ended
-  std::vector<Now> advanced;  // in each turn
+  Status stats_status;         // what GetStats is answered with
+  std::atomic<int> turns = 0;  // that have ended
+  std::vector<Now> advanced;   // in each turn
   std::vector<engine::RequestId> abandoned;
   std::vector<size_t> batch_sizes;
   uint64_t sealed = 0;

@@ -119,6 +119,32 @@ TEST_F(ServerTest, WhatFallsDueWhileARequestIsServedFiresInTheSameTurn) {
   EXPECT_GT(engine_.advanced.at(static_cast<size_t>(asked.turn)).boot, asked.now.boot);
 }
 
+TEST_F(ServerTest, AJobThatIsAwaitedAndFarHoldsUpNobody) {
+  engine_.is_awaited = true;
+  engine_.until_next_event = std::chrono::hours(1);
+  Start();
+  SocketClient client(path_);
+  for (uint64_t sequence = 1; sequence <= 5; ++sequence) {
+    client.Send(kEnqueue);
+    const std::string commit = "Delayd-Commit: " + std::to_string(sequence);
+    EXPECT_THAT(client.ReadUntil(commit), HasSubstr(commit));
+  }
+  EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ServerTest, AJobThatIsAwaitedAndSoonDueIsNotSleptOver) {
+  engine_.is_awaited = true;
+  engine_.until_next_event = Micros(20);
+  Start();
+  PassATurn();
+  const int before = engine_.turns;
+  while (engine_.turns < before + 100) {  // nothing else ends the waits
+    std::this_thread::yield();
+  }
+  PassATurn();
+  EXPECT_TRUE(Stop().ok());
+}
+
 TEST_F(ServerTest, FatalEngineEndsTheServer) {
   engine_.on_execute = [this] { engine_.fatal_status = DataLoss("job 1: damaged"); };
   Start();
