@@ -168,12 +168,12 @@ void Server::Loop::Wait() {
 
 // Until the job is due that somebody waits for, or a socket has something.
 void Server::Loop::StayAwake() {
-  if (!due_awaited_) {
-    return;
+  if (!due_awaited_ || !touched_.empty() || commit_result_) {
+    return;  // nobody waits, or what ended the sleep is to be worked on
   }
   const Micros until = *due_awaited_ - clock_->Sample().exact_boot();
   if (until > kWakeAhead) {
-    return;  // something else ended the sleep
+    return;
   }
   const auto end = std::chrono::steady_clock::now() + until;
   while (io_.poll() == 0 && std::chrono::steady_clock::now() < end) {
