@@ -36,7 +36,7 @@ void Simulation::FillDisk() {
 }
 
 void Simulation::Suspend() {
-  const Millis by(choices_.Magnitude(30));
+  const Micros by = Millis(choices_.Magnitude(30)) + Fraction();
   clock_.Advance(by);
   result_.simulated += by;
   ++result_.suspends;
@@ -75,7 +75,7 @@ void Simulation::Crash() {
   }
   Kill(choices_.OneIn(2));
   oracle_->CheckRows(store_);
-  const Millis down(choices_.OneIn(3) ? choices_.Magnitude(28) : 0);
+  const Micros down = Millis(choices_.OneIn(3) ? choices_.Magnitude(28) : 0) + Fraction();
   clock_.Advance(down);
   result_.simulated += down;
   Start();
@@ -93,7 +93,8 @@ void Simulation::Reboot() {
                        : std::min(wrong, 4'000'000'000'000 - ToMillis(wall)));
     wall = std::max(wall, wall_steps_back_ ? WallFromMillis(1) : now().wall + off);
   }
-  clock_ = SimulatedClock({.wall = wall, .boot = BootFromMillis(choices_.Magnitude(20))});
+  clock_ =
+      SimulatedClock(WithFractions({.wall = wall, .boot = BootFromMillis(choices_.Magnitude(20))}));
   result_.simulated += off;
   ++result_.reboots;
   ++boots_;

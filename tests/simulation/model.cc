@@ -85,6 +85,7 @@ void Model::SetDue(ModelJob* job, const DueSpec& due) const {
     job->due = at->at;
     job->boot_id = 0;
     job->boot_due = BootTime();
+    job->rounded_up = Micros(0);
     job->on_boot_clock = false;
     return;
   }
@@ -93,6 +94,8 @@ void Model::SetDue(ModelJob* job, const DueSpec& due) const {
   job->due = now_.wall + delay;
   job->boot_id = BootId();
   job->boot_due = now_.boot + delay + Millis(delay > Millis(0) ? 1 : 0);
+  const bool is_exact = delay > Millis(0) && options_.horizon == kHorizonOfAll;
+  job->rounded_up = is_exact ? Micros(999) - now_.boot_rest : Micros(0);
   job->on_boot_clock = true;
 }
 
@@ -253,6 +256,7 @@ void Model::Do(RequestId request, const engine::Reschedule& command) {
                   JobStateName(job.state),
                   job.state == JobState::kDead ? batch : 0);
   }
+  job.rounded_up = Micros(0);
   if (command.due) {
     SetDue(&job, *command.due);
     job.place = std::max(job.due, mark);
@@ -423,10 +427,10 @@ JobView Model::ViewOf(const ModelJob& job, JobState state) const {
   return view;
 }
 
-std::optional<Millis> Model::UntilNextEvent(const Now& now) const {
-  std::optional<Millis> wait;
-  const auto consider = [&wait](Millis until) {
-    const Millis bounded = std::max(until, Millis(0));
+std::optional<Micros> Model::UntilNextEvent(const Now& now) const {
+  std::optional<Micros> wait;
+  const auto consider = [&wait](Micros until) {
+    const Micros bounded = std::max(until, Micros(0));
     wait = wait ? std::min(*wait, bounded) : bounded;
   };
   for (const auto& [id, job] : jobs_) {
@@ -435,21 +439,23 @@ std::optional<Millis> Model::UntilNextEvent(const Now& now) const {
       // due times but for the rounding.
       const Millis late(Follows() ? 1 : 0);
       if (!Follows() || !HasDueJob(job.spec->queue)) {
-        consider((job.on_boot_clock ? job.boot_due - now.boot : WallDue(job) - now.wall) + late);
+        consider((job.on_boot_clock ? BootDue(job) - now.exact_boot()
+                                    : WallDue(job) - now.wall - now.wall_rest) +
+                 late);
       }
     } else if (job.state == JobState::kLeased) {
-      consider(job.lease_end - now.boot);
+      consider(job.lease_end - now.exact_boot());
     }
   }
   for (const auto& [id, waiter] : waiters_) {
-    consider(waiter.end - now.boot);
+    consider(waiter.end - now.exact_boot());
   }
   for (const auto& [name, queue] : queues_) {
     if (queue.pause && queue.pause->length) {
-      consider(queue.pause->end - now.boot);
+      consider(queue.pause->end - now.exact_boot());
     }
     if (queue.rate_timer) {
-      consider(*queue.rate_timer - now.boot);
+      consider(*queue.rate_timer - now.exact_boot());
     }
   }
   return wait;
@@ -486,6 +492,7 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   std::vector<ModelJob*> pending;
   for (auto& [id, job] : jobs_) {
     job.on_boot_clock = job.due_kind == DueKind::kRelative && job.boot_id == BootId();
+    job.rounded_up = Micros(0);
     if (job.state != JobState::kDead) {
       pending.push_back(&job);
     }

@@ -43,6 +43,7 @@ struct ModelJob {
   DueKind due_kind = DueKind::kRelative;
   WallTime due;
   BootTime boot_due;
+  Micros rounded_up{0};  // what that added to what was promised; until the job is read from disk
   uint64_t boot_id = 0;
   bool on_boot_clock = false;  // which clock the promise counts on now
   bool waits_again = false;    // it had fired when the wall clock was set back
@@ -162,17 +163,28 @@ class Model {
     return job.due + Millis(job.due_kind == DueKind::kRelative || job.waits_again ? 1 : 0);
   }
 
+  static BootMicros BootDue(const ModelJob& job) { return job.boot_due - job.rounded_up; }
+
   static bool IsDue(const ModelJob& job, const Now& now) {
-    return job.on_boot_clock ? job.boot_due <= now.boot : WallDue(job) <= now.wall;
+    return job.on_boot_clock ? BootDue(job) <= now.exact_boot() : WallDue(job) <= now.wall;
+  }
+
+  // Below zero: the wall clock was set back since it fired.
+  static Millis Lateness(const ModelJob& job, const Now& now) {
+    return job.on_boot_clock ? std::max(now.boot - job.boot_due, Millis(0)) : now.wall - job.due;
   }
 
   engine::StatsView Stats() const;
   JobView ViewOf(const ModelJob& job, JobState state) const;
   // The earliest event that the engine must not sleep through.
-  std::optional<Millis> UntilNextEvent(const Now& now) const;
+  std::optional<Micros> UntilNextEvent(const Now& now) const;
   bool HasRetentionOver() const;
 
   bool IsKept(const ModelDone& done) const { return done.kept_until > now_.wall; }
+
+  // With this horizon every job is in memory. With another a job goes when the engine sees fit, and
+  // comes back with its promise rounded up: then the clocks must show whole milliseconds.
+  static constexpr Millis kHorizonOfAll = std::chrono::hours(24 * 3650);
 
   // What the batch that is being sealed will change; set by the oracle.
   uint64_t open_batch = 1;

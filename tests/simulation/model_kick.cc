@@ -45,7 +45,7 @@ void Model::Do(RequestId request, const engine::LeaseJob& command) {
     job.batch = open_batch;
     batch = open_batch;
   }
-  const Millis late = job.on_boot_clock ? now_.boot - job.boot_due : now_.wall - job.due;
+  const Millis late = Lateness(job, now_);
   engine::Leased leased;
   leased.jobs.push_back(Grant(&job, command.lease, command.client, std::max(late, Millis(0))));
   Answer(request, std::move(leased), batch);

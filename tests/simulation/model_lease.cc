@@ -35,7 +35,7 @@ engine::Leased Model::HandOut(const engine::Lease& command, uint64_t* batch) {
       break;
     }
     // Right before the hand-out: never early (P2), whatever the wall clock did since it fired.
-    const Millis late = job->on_boot_clock ? now_.boot - job->boot_due : now_.wall - job->due;
+    const Millis late = Lateness(*job, now_);
     if (late < Millis(0)) {
       Place(job);
       continue;
@@ -57,6 +57,7 @@ JobView Model::Grant(ModelJob* job,
                      const std::string& client,
                      Millis late) {
   job->state = JobState::kLeased;
+  job->rounded_up = Micros(0);
   job->client = client;
   job->lease_sequence = ++lease_sequence_;
   job->lease_end = now_.boot + lease.value_or(job->lease);
@@ -324,7 +325,7 @@ void Model::Expire(ModelJob* job) {
 void Model::FireDue() {
   struct Due {
     bool on_wall_clock;
-    int64_t tick;
+    Micros tick;  // of its clock
     uint64_t rank;
     JobId job;
     uint64_t waiter;
@@ -335,23 +336,26 @@ void Model::FireDue() {
   std::vector<Due> due;
   for (const auto& [id, job] : jobs_) {
     if (job.state == JobState::kScheduled && IsDue(job, now_)) {
-      const int64_t tick = job.on_boot_clock ? ToMillis(job.boot_due) : ToMillis(WallDue(job));
+      const Micros tick =
+          job.on_boot_clock ? BootDue(job).time_since_epoch() : WallDue(job).time_since_epoch();
       due.push_back({!job.on_boot_clock, tick, job.timer_rank, id, 0});
     } else if (job.state == JobState::kLeased && job.lease_end <= now_.boot) {
-      due.push_back({false, ToMillis(job.lease_end), job.timer_rank, id, 0});
+      due.push_back({false, job.lease_end.time_since_epoch(), job.timer_rank, id, 0});
     }
   }
   for (const auto& [id, waiter] : waiters_) {
     if (waiter.end <= now_.boot && !Follows()) {  // else the answer is followed
-      due.push_back({false, ToMillis(waiter.end), waiter.timer_rank, JobId{}, id});
+      due.push_back({false, waiter.end.time_since_epoch(), waiter.timer_rank, JobId{}, id});
     }
   }
   for (const auto& [name, queue] : queues_) {
     if (queue.pause && queue.pause->length && queue.pause->end <= now_.boot) {
-      due.push_back({false, ToMillis(queue.pause->end), queue.pause->timer_rank, JobId{}, 0, name});
+      due.push_back(
+          {false, queue.pause->end.time_since_epoch(), queue.pause->timer_rank, JobId{}, 0, name});
     }
     if (queue.rate_timer && *queue.rate_timer <= now_.boot) {
-      due.push_back({false, ToMillis(*queue.rate_timer), queue.rate_rank, JobId{}, 0, {}, name});
+      due.push_back(
+          {false, queue.rate_timer->time_since_epoch(), queue.rate_rank, JobId{}, 0, {}, name});
     }
   }
   std::ranges::sort(

@@ -259,11 +259,11 @@ void Oracle::CheckCounters(const engine::StatsView& stats) {
 }
 
 void Oracle::CheckNextEvent(const std::optional<Micros>& until, const Now& now) {
-  const std::optional<Millis> needed = model_.UntilNextEvent(now);
+  const std::optional<Micros> needed = model_.UntilNextEvent(now);
   if (needed && (!until || *until > *needed)) {
     Fail("P3: something is due in " + std::to_string(needed->count()) +
-         " ms and the engine would sleep " +
-         (until ? std::to_string(until->count()) + " us" : std::string("for ever")));
+         " us and the engine would sleep " +
+         (until ? std::to_string(until->count()) : std::string("for ever")));
   }
   if (std::string wrong = model_.Settled(); !wrong.empty()) {
     Fail(wrong);

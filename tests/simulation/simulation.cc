@@ -77,8 +77,10 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   // within one millisecond; a rebuilt wheel, or a job loaded late, may change that order.
   habits_.shared_waits = choices_.OneIn(3);
   if (habits_.shared_waits) {
-    options_.horizon = hours(24 * 3650);
+    options_.horizon = Model::kHorizonOfAll;
   }
+  between_millis_ = options_.horizon == Model::kHorizonOfAll;
+  clock_ = SimulatedClock(WithFractions(clock_.Sample()));
   habits_.defaults = options_.defaults;
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
@@ -94,6 +96,16 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   }
 }
 
+Micros Simulation::Fraction() {
+  return Micros(between_millis_ ? choices_.Below(1000) : 0);
+}
+
+Now Simulation::WithFractions(Now now) {
+  now.wall_rest = Fraction();
+  now.boot_rest = Fraction();
+  return now;
+}
+
 void Simulation::Trace(const std::string& line) {
   result_.trace = Fingerprint(line, result_.trace);
   Print(line);
@@ -102,10 +114,12 @@ void Simulation::Trace(const std::string& line) {
 void Simulation::Print(const std::string& line) const {
   if (verbose_) {
     std::fprintf(stderr,
-                 "%llu wall %lld boot %lld: %s\n",
+                 "%llu wall %lld.%03lld boot %lld.%03lld: %s\n",
                  static_cast<unsigned long long>(result_.step),
                  static_cast<long long>(ToMillis(now().wall)),
+                 static_cast<long long>(now().wall_rest.count()),
                  static_cast<long long>(ToMillis(now().boot)),
+                 static_cast<long long>(now().boot_rest.count()),
                  line.c_str());
   }
 }
@@ -286,26 +300,31 @@ void Simulation::Advance() {
 }
 
 void Simulation::PassTime() {
-  const Millis next = ceil<Millis>(engine_->UntilNextEvent(now()).value_or(hours(24 * 30)));
-  const Millis far_bound = hours(24 * 90);
-  Millis by(0);
+  // The smallest step of the clocks.
+  const Micros tick = between_millis_ ? Micros(1) : Millis(1);
+  Micros next = engine_->UntilNextEvent(now()).value_or(hours(24 * 30));
+  if (!between_millis_) {
+    next = ceil<Millis>(next);
+  }
+  const Micros far_bound = hours(24 * 90);
+  Micros by(0);
   switch (choices_.Below(6)) {
     case 0:
       break;  // a turn without any time in it
     case 1:
-      by = Millis(choices_.Below(50));
+      by = Millis(choices_.Below(50)) + Fraction();
       break;
     case 2:
-      by = std::max(next - Millis(1), Millis(0));
+      by = std::max(next - tick, Micros(0));
       break;
     case 3:
-      by = Millis(choices_.Magnitude(habits_.delay_bits));
+      by = Millis(choices_.Magnitude(habits_.delay_bits)) + Fraction();
       break;
     default:
       by = next;
       break;
   }
-  by = std::min<Millis>(by, far_bound);
+  by = std::min(by, far_bound);
   clock_.Advance(by);
   result_.simulated += by;
   Trace("passes " + std::to_string(by.count()));
@@ -437,7 +456,10 @@ void Simulation::Drain() {
     } else if (turn == kDrainTurnsMax) {
       result_.violation = "P3: jobs are left that are never handed out";
     }
-    const Millis by = ceil<Millis>(next.value_or(Micros(0)));
+    Micros by = next.value_or(Micros(0));
+    if (!between_millis_) {
+      by = ceil<Millis>(by);
+    }
     clock_.Advance(by);
     result_.simulated += by;
   }

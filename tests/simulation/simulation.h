@@ -31,7 +31,7 @@ struct Result {
   std::string violation;
   uint64_t step = 0;   // of the violation, else the number of steps
   uint64_t trace = 0;  // a hash of every batch and every answer
-  Millis simulated{0};
+  Micros simulated{0};
   uint64_t commands = 0;
   std::array<uint64_t, std::variant_size_v<engine::Command>> of_kind{};  // commands
   uint64_t answers = 0;
@@ -57,6 +57,8 @@ class Simulation {
 
  private:
   void Step();
+  Micros Fraction();
+  Now WithFractions(Now now);
   void Command();
   void PassTime();
   void SetWallClock();
@@ -98,6 +100,7 @@ class Simulation {
   uint64_t fault_percent_ = 0;
   bool wall_steps_back_ = true;
   bool little_memory_ = false;
+  bool between_millis_ = false;  // the clocks show microseconds
   bool verbose_ = false;
   SimulatedClock clock_;
   storage::MemoryJobStore store_;
