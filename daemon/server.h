@@ -1,10 +1,11 @@
 // daemon/server.h — the turn: wait, read, execute, advance, commit, answer.
 //
 // What:    one thread owns the engine and all sessions. A turn runs every handler that is ready,
-//          reads the clock once, after the reads, executes what has arrived, lets the engine's time
-//          go on, hands a batch to the committer when none is in flight, and sends the answers that
-//          rest on nothing that is not durable. It sleeps until the engine's next event, with no
-//          ticking in between.
+//          reads the clocks, after the reads, executes what has arrived, reads them again and lets
+//          the engine's time go on, sends the answers that rest on nothing that is not durable, and
+//          hands a batch to the committer when none is in flight. It sleeps until the engine's next
+//          event, with no ticking in between; the last 50 us before a job that somebody waits for
+//          it stays awake.
 // Units:   base/time.h.
 // Errors:  Run returns the status of the commit that failed, or the engine's fatal(): the process
 //          must end then. Requests whose outcome is unknown have been told so.
