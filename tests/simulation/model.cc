@@ -94,7 +94,7 @@ void Model::SetDue(ModelJob* job, const DueSpec& due) const {
   job->due = now_.wall + delay;
   job->boot_id = BootId();
   job->boot_due = now_.boot + delay + Millis(delay > Millis(0) ? 1 : 0);
-  const bool is_exact = delay > Millis(0) && options_.horizon == kHorizonOfAll;
+  const bool is_exact = delay > Millis(0) && HoldsAll(options_);
   job->rounded_up = is_exact ? Micros(999) - now_.boot_rest : Micros(0);
   job->on_boot_clock = true;
 }

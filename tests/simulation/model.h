@@ -186,6 +186,10 @@ class Model {
   // comes back with its promise rounded up: then the clocks must show whole milliseconds.
   static constexpr Millis kHorizonOfAll = std::chrono::hours(24 * 3650);
 
+  static bool HoldsAll(const engine::EngineOptions& options) {
+    return options.horizon == kHorizonOfAll;
+  }
+
   // What the batch that is being sealed will change; set by the oracle.
   uint64_t open_batch = 1;
   WallTime mark;

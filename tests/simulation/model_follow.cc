@@ -129,8 +129,7 @@ void Model::FollowDeath(JobId id) {
     return;
   }
   ModelJob& job = found->second;
-  const Millis late = job.on_boot_clock ? now_.boot - job.boot_due : now_.wall - job.due;
-  if (!job.spec->expires_after || late <= *job.spec->expires_after) {
+  if (!job.spec->expires_after || Lateness(job, now_) <= *job.spec->expires_after) {
     return;  // it was dead before, and is ready again in the same batch; or the rows tell
   }
   Expire(&job);

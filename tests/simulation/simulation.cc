@@ -79,7 +79,6 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   if (habits_.shared_waits) {
     options_.horizon = Model::kHorizonOfAll;
   }
-  between_millis_ = options_.horizon == Model::kHorizonOfAll;
   clock_ = SimulatedClock(WithFractions(clock_.Sample()));
   habits_.defaults = options_.defaults;
   wall_steps_back_ = !habits_.shared_waits;
@@ -97,13 +96,18 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
 }
 
 Micros Simulation::Fraction() {
-  return Micros(between_millis_ ? choices_.Below(1000) : 0);
+  return tick() * static_cast<int64_t>(choices_.Below(static_cast<uint64_t>(Millis(1) / tick())));
 }
 
 Now Simulation::WithFractions(Now now) {
   now.wall_rest = Fraction();
   now.boot_rest = Fraction();
   return now;
+}
+
+Micros Simulation::UntilWoken(Micros otherwise) const {
+  const Micros until = engine_->UntilNextEvent(now()).value_or(otherwise);
+  return tick() == Millis(1) ? ceil<Millis>(until) : until;
 }
 
 void Simulation::Trace(const std::string& line) {
@@ -300,12 +304,7 @@ void Simulation::Advance() {
 }
 
 void Simulation::PassTime() {
-  // The smallest step of the clocks.
-  const Micros tick = between_millis_ ? Micros(1) : Millis(1);
-  Micros next = engine_->UntilNextEvent(now()).value_or(hours(24 * 30));
-  if (!between_millis_) {
-    next = ceil<Millis>(next);
-  }
+  const Micros next = UntilWoken(hours(24 * 30));
   const Micros far_bound = hours(24 * 90);
   Micros by(0);
   switch (choices_.Below(6)) {
@@ -315,7 +314,7 @@ void Simulation::PassTime() {
       by = Millis(choices_.Below(50)) + Fraction();
       break;
     case 2:
-      by = std::max(next - tick, Micros(0));
+      by = std::max(next - tick(), Micros(0));
       break;
     case 3:
       by = Millis(choices_.Magnitude(habits_.delay_bits)) + Fraction();
@@ -447,19 +446,15 @@ void Simulation::Drain() {
     CheckQuiet();
     Collect();
     Note();
-    const std::optional<Micros> next = engine_->UntilNextEvent(now());
     if (oracle_->model().jobs().empty() && oracle_->model().done().empty()) {
       return;
     }
-    if (!next && oracle_->model().jobs().empty()) {
+    if (oracle_->model().jobs().empty() && !engine_->UntilNextEvent(now())) {
       result_.violation = "finished jobs are kept for ever: no trim is planned";
     } else if (turn == kDrainTurnsMax) {
       result_.violation = "P3: jobs are left that are never handed out";
     }
-    Micros by = next.value_or(Micros(0));
-    if (!between_millis_) {
-      by = ceil<Millis>(by);
-    }
+    const Micros by = UntilWoken(Micros(0));
     clock_.Advance(by);
     result_.simulated += by;
   }

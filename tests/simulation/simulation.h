@@ -57,8 +57,6 @@ class Simulation {
 
  private:
   void Step();
-  Micros Fraction();
-  Now WithFractions(Now now);
   void Command();
   void PassTime();
   void SetWallClock();
@@ -84,6 +82,15 @@ class Simulation {
   void Trace(const std::string& line);
   void Print(const std::string& line) const;
 
+  // The smallest step that the clocks show.
+  Micros tick() const { return Model::HoldsAll(options_) ? Micros(1) : Millis(1); }
+
+  // Of a millisecond, in whole ticks.
+  Micros Fraction();
+  Now WithFractions(Now now);
+  // How long until the engine is woken, or `otherwise`: in whole ticks, never too short.
+  Micros UntilWoken(Micros otherwise) const;
+
   // The clocks as the daemon takes them: as they are, unless they are held.
   Now now() const { return watch_ != nullptr ? watch_->Trust(clock_.Sample()) : clock_.Sample(); }
 
@@ -100,7 +107,6 @@ class Simulation {
   uint64_t fault_percent_ = 0;
   bool wall_steps_back_ = true;
   bool little_memory_ = false;
-  bool between_millis_ = false;  // the clocks show microseconds
   bool verbose_ = false;
   SimulatedClock clock_;
   storage::MemoryJobStore store_;
