@@ -36,7 +36,8 @@ install(FILES ${systemd_dir}/delayd.service ${systemd_dir}/delayd.socket
   DESTINATION /lib/systemd/system COMPONENT delayd)
 install(FILES ${PROJECT_SOURCE_DIR}/config/sysusers/delayd.conf DESTINATION lib/sysusers.d COMPONENT delayd)
 install(FILES ${PROJECT_SOURCE_DIR}/config/delayd.yaml DESTINATION /etc/delayd COMPONENT delayd)
-install(FILES ${systemd_dir}/delayd-tcp.conf DESTINATION share/doc/delayd/examples COMPONENT delayd)
+install(FILES ${systemd_dir}/delayd-tcp.conf ${systemd_dir}/delayd-awake.conf
+  DESTINATION share/doc/delayd/examples COMPONENT delayd)
 install(FILES ${PROJECT_SOURCE_DIR}/docs/operations.md ${PROJECT_SOURCE_DIR}/docs/protocol.md
   ${PROJECT_SOURCE_DIR}/docs/benchmarks.md
   DESTINATION share/doc/delayd COMPONENT delayd)

@@ -204,6 +204,12 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
         "memory.budget", "", "SIZE", "memory for jobs that are due soon", [](auto& c) -> auto& {
           return c.memory.budget;
         }),
+    Key<SetDurationOf<0, kDayMs>>(
+        "processors.awake",
+        "",
+        "DURATION",
+        "the machine's processors do not sleep for so long after a request; 0s: off",
+        [](auto& c) -> auto& { return c.processors.awake; }),
     Key<SetText>(
         "access.read",
         "",

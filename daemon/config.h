@@ -67,6 +67,10 @@ struct Config {
     uint64_t budget = uint64_t{512} << 20;
   } memory;
 
+  struct {
+    Millis awake{0};  // 0: they sleep as they like
+  } processors;
+
   AccessOptions access;
   engine::ClockWatchOptions clock;
 

@@ -17,6 +17,7 @@
 #include "base/size_text.h"
 #include "base/standard_fds.h"
 #include "daemon/access.h"
+#include "daemon/awake_processors.h"
 #include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
 #include "daemon/config_values.h"
@@ -338,6 +339,14 @@ bool HasPendingJobs(const engine::Engine& engine) {
   return stats.scheduled + stats.ready > 0;
 }
 
+// Null: they sleep as they like.
+StatusOr<std::unique_ptr<AwakeProcessors>> ProcessorsOf(const Config& config) {
+  if (config.processors.awake == Millis(0)) {
+    return std::unique_ptr<AwakeProcessors>();
+  }
+  return AwakeProcessors::Open(config.processors.awake);
+}
+
 int Serve(const Config& config,
           const ReadConfig& read_config,
           storage::JobStore* store,
@@ -359,6 +368,10 @@ int Serve(const Config& config,
     return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
   }
   TrustedClock clock(&machine, config.clock, *seen, CurrentBootId());
+  const StatusOr<std::unique_ptr<AwakeProcessors>> processors = ProcessorsOf(config);
+  if (!processors.ok()) {
+    return Refuse("cannot keep the processors awake", processors.status(), kExitUsage);
+  }
   StatusOr<std::unique_ptr<engine::Engine>> engine =
       engine::Engine::Load(EngineOptionsOf(config), *store, clock.Sample(), [&](uint64_t timers) {
         notify.Loading(timers);
@@ -413,6 +426,7 @@ int Serve(const Config& config,
                  .slow_turn = config.slow.turn,
                  .slow_commit = config.slow.commit,
                  .trusted_clock = &clock,
+                 .processors = processors->get(),
                  .turn_begins =
                      [&](const Now& now) {
                        api.SetTime(now);
@@ -509,9 +523,10 @@ int RunDaemon(const Config& config, const ReadConfig& read_config) {
   return code;
 }
 
-// What the files that the configuration names hold is part of it.
+// What the files that the configuration names hold is part of it, and so is a device it asks for.
 Status CheckNamedFiles(const Config& config) {
   DELAYD_RETURN_IF_ERROR(Access::Create(config.access).status());
+  DELAYD_RETURN_IF_ERROR(ProcessorsOf(config).status());
   if (!config.tls.on()) {
     return OkStatus();
   }
@@ -531,10 +546,11 @@ int CheckConfig(const CommandLine& line) {
   }
   std::printf("%s: the configuration is valid\n", source.c_str());
   // Neither a file that the daemon may not read nor one that its group may stops root.
-  if (::geteuid() == 0 && (!line.config.access.token_file.empty() || line.config.tls.on())) {
+  if (::geteuid() == 0 && (!line.config.access.token_file.empty() || line.config.tls.on() ||
+                           line.config.processors.awake > Millis(0))) {
     const std::string file = line.config_file.empty() ? "" : " --config " + line.config_file;
     std::fprintf(stderr,
-                 "%s: root may read every file; check those that it names as the daemon's user: "
+                 "%s: root may open every file; check those that it names as the daemon's user: "
                  "runuser -u delayd -- delayd --check-config%s\n",
                  source.c_str(),
                  file.c_str());

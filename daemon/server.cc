@@ -175,6 +175,7 @@ void Server::Loop::StayAwake() {
   if (until > kWakeAhead) {
     return;
   }
+  NoteWork(clock_->Sample());
   const auto end = std::chrono::steady_clock::now() + until;
   while (io_.poll() == 0 && std::chrono::steady_clock::now() < end) {
   }
@@ -207,6 +208,7 @@ Status Server::Loop::Turn() {
   Now now = clock_->Sample();
   NoteLateWake(now);
   TendClock(&now);
+  TendProcessors(now);
   if (options_.turn_begins) {
     options_.turn_begins(now);
   }
@@ -238,9 +240,9 @@ Status Server::Loop::Turn() {
     options_.heartbeat();
     heartbeat_due_ = now.boot + *options_.heartbeat_interval;
   }
+  due_awaited_ = engine_->IsAwaited() ? NextEvent(now) : std::nullopt;
   wake_asked_ = NextWake(now);
-  due_awaited_ = engine_->IsAwaited() ? wake_asked_ : std::nullopt;
-  wake_.SetDeadline(due_awaited_ ? std::optional(*due_awaited_ - kWakeAhead) : wake_asked_);
+  wake_.SetDeadline(due_awaited_ ? std::min(*due_awaited_ - kWakeAhead, *wake_asked_) : wake_asked_);
   return OkStatus();
 }
 
@@ -260,6 +262,22 @@ void Server::Loop::TendClock(Now* now) {
   if (options_.trusted_clock != nullptr && options_.trusted_clock->Tend()) {
     *now = clock_->Sample();
     engine_->Execute(next_request_++, engine::AcceptClock{}, *now);
+  }
+}
+
+// A processor that sleeps makes the next client wait (docs/decisions/0092).
+void Server::Loop::NoteWork(const Now& now) {
+  if (options_.processors != nullptr) {
+    options_.processors->Work(now.boot);
+  }
+}
+
+void Server::Loop::TendProcessors(const Now& now) {
+  if (!touched_.empty()) {
+    NoteWork(now);
+  }
+  if (options_.processors != nullptr) {
+    options_.processors->Tend(now.boot);
   }
 }
 
@@ -477,18 +495,27 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   return again;
 }
 
-std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
-  std::optional<BootMicros> wake;
-  const auto earlier = [&wake](BootMicros time) { wake = wake ? std::min(*wake, time) : time; };
-  if (const std::optional<Micros> event = engine_->UntilNextEvent(now)) {
-    // What is due now was advanced over, or turn_again_ is set: nothing is woken for it.
-    earlier(now.exact_boot() + (event->count() == 0 ? Millis(1) : *event));
+// Of the engine: a job falls due, a lease ends.
+std::optional<BootMicros> Server::Loop::NextEvent(const Now& now) const {
+  const std::optional<Micros> event = engine_->UntilNextEvent(now);
+  if (!event) {
+    return std::nullopt;
   }
+  // What is due now was advanced over, or turn_again_ is set: nothing is woken for it.
+  return now.exact_boot() + (event->count() == 0 ? Millis(1) : *event);
+}
+
+std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
+  std::optional<BootMicros> wake = NextEvent(now);
+  const auto earlier = [&wake](BootMicros time) { wake = wake ? std::min(*wake, time) : time; };
   if (!deadlines_.empty()) {
     earlier(deadlines_.top().first);
   }
   if (options_.trusted_clock != nullptr && options_.trusted_clock->wake()) {
     earlier(*options_.trusted_clock->wake());
+  }
+  if (options_.processors != nullptr && options_.processors->wake()) {
+    earlier(*options_.processors->wake());
   }
   if (options_.heartbeat_interval) {
     earlier(heartbeat_due_);

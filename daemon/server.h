@@ -28,6 +28,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "daemon/admin.h"
+#include "daemon/awake_processors.h"
 #include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "daemon/listener.h"
@@ -77,6 +78,8 @@ struct ServerOptions {
   Millis slow_commit{1000};
   // Null, or the clock that the server was given: it is tended, and accepted when a client says so.
   TrustedClock* trusted_clock = nullptr;
+  // Null: the processors sleep between two requests.
+  AwakeProcessors* processors = nullptr;
   // Called at the begin of a turn, with its time; may be empty.
   std::function<void(const Now&)> turn_begins = {};
   // Called once when a stop begins.

@@ -43,7 +43,8 @@ Status Server::Loop::Submit(const Now& now) {
     return OkStatus();
   }
   storage::JobStore::OnDurable on_durable;
-  if (clients > 1) {  // one alone is sooner woken by a thread that then goes to sleep
+  // One alone is sooner woken by a thread that then goes to sleep, unless no processor sleeps.
+  if (clients > 1 || (options_.processors != nullptr && options_.processors->awake())) {
     on_durable = [this, sequence = batch->sequence] { AnswerDurable(sequence); };
   }
   durable_at_.reset();

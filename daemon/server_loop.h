@@ -80,6 +80,8 @@ class Server::Loop {
   Status Turn();
   void NoteLateWake(const Now& now);
   void TendClock(Now* now);
+  void NoteWork(const Now& now);
+  void TendProcessors(const Now& now);
   void ServeTouched(Now* now);
   void Serve(const ConnectionPtr& connection, Now* moment);
   void DiskChanged(const Status& refusal);
@@ -92,6 +94,7 @@ class Server::Loop {
   bool FinishOne(const ConnectionPtr& connection, const Now& now);
   void LogIncidents();
   void NoteDamage(const Status& answer);
+  std::optional<BootMicros> NextEvent(const Now& now) const;
   std::optional<BootMicros> NextWake(const Now& now) const;
   bool under_pressure() const;
   bool stop_complete(const Now& now) const;
@@ -168,7 +171,7 @@ class Server::Loop {
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
   std::optional<BootMicros> wake_asked_;   // by the last turn
-  std::optional<BootMicros> due_awaited_;  // the same, where a request waits for a job
+  std::optional<BootMicros> due_awaited_;  // the engine's next event, where a request waits for it
   Millis last_turn_{0};                    // what it took
   std::optional<BootTime> refusal_told_;
   std::optional<BootTime> damage_told_;

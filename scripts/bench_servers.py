@@ -176,15 +176,16 @@ class Server:
 
 
 class Delayd(Server):
-    def __init__(self, protocol="beanstalk"):
+    def __init__(self, protocol="beanstalk", awake="0s"):
         super().__init__()
         self.protocol = protocol
+        self.awake = awake
 
     def prepare(self):
         with open(os.path.join(self.dir, "delayd.yaml"), "w", encoding="utf-8") as file:
             json.dump({"data_dir": self.data, "api": {"socket": os.path.join(self.run_dir, "api")},
                        "beanstalk": {"socket": os.path.join(self.run_dir, "s")},
-                       "limits": {"connections": 11000}, "log": {"level": "warn"}}, file)
+                       "processors": {"awake": self.awake}, "limits": {"connections": 11000}, "log": {"level": "warn"}}, file)
 
     def socket(self):
         return os.path.join(self.run_dir, "api" if self.protocol == "http" else "s")
@@ -273,6 +274,7 @@ class Postgres(Server):
 MAKE = {
     "delayd": Delayd,
     "delayd HTTP": lambda: Delayd("http"),
+    "delayd awake": lambda: Delayd(awake="20ms"),
     "delayd batches": lambda: Delayd("beanstalk-batch"),
     "beanstalkd -f0": lambda: Beanstalkd("-f0"),
     "beanstalkd -f50": lambda: Beanstalkd("-f50"),
@@ -280,6 +282,10 @@ MAKE = {
     "Redis everysec": lambda: Redis("everysec"),
     "PostgreSQL": Postgres,
 }
+
+
+def can_keep_awake():
+    return os.access("/dev/cpu_dma_latency", os.W_OK)
 
 
 def missing_peers():

@@ -243,6 +243,7 @@ TEST(ConfigTest, EveryKeyThatNeedsARestartIsNamedWhenItChanges) {
       {"log.slow_commit", "2s"},
       {"memory.horizon", "1m"},
       {"memory.budget", "1GiB"},
+      {"processors.awake", "20ms"},
       {"access.read", "alice"},
       {"access.enqueue", "alice"},
       {"access.admin", "alice"},

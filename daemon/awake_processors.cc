@@ -1,0 +1,66 @@
+#include "daemon/awake_processors.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include "daemon/log.h"
+
+namespace delayd {
+
+namespace {
+
+constexpr int32_t kAwakeUs = 0;
+constexpr int32_t kAnyUs = -1;  // PM_QOS_DEFAULT_VALUE: as if nothing were asked for
+
+}  // namespace
+
+StatusOr<std::unique_ptr<AwakeProcessors>> AwakeProcessors::Open(Millis idle,
+                                                                 const std::string& device) {
+  UniqueFd fd(::open(device.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    const int error = errno;
+    return FailedPrecondition(
+        device + ": " + std::generic_category().message(error) +
+        (error == EACCES || error == EPERM
+             ? "; let the daemon's user write to it (the drop-in delayd-awake.conf does), or leave "
+               "processors.awake at 0s"
+             : "; this machine does not offer it, leave processors.awake at 0s"));
+  }
+  return std::unique_ptr<AwakeProcessors>(new AwakeProcessors(std::move(fd), idle));
+}
+
+void AwakeProcessors::Work(BootTime now) {
+  last_work_ = now;
+  if (!wake_ && device_.valid() && Ask(kAwakeUs)) {
+    wake_ = now + idle_;
+  }
+}
+
+void AwakeProcessors::Tend(BootTime now) {
+  if (!wake_ || now < *wake_) {
+    return;
+  }
+  if (now < last_work_ + idle_) {
+    wake_ = last_work_ + idle_;
+    return;
+  }
+  wake_.reset();
+  Ask(kAnyUs);
+}
+
+bool AwakeProcessors::Ask(int32_t latency_us) {
+  if (::write(device_.get(), &latency_us, sizeof latency_us) == sizeof latency_us) {
+    return true;
+  }
+  log::Warn("the kernel does not keep the processors awake any more; answers take longer",
+            {{"device", kDevice}, {"detail", std::generic_category().message(errno)}});
+  device_ = UniqueFd();  // closed: what was asked for is taken back
+  return false;
+}
+
+}  // namespace delayd
