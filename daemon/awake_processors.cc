@@ -38,6 +38,7 @@ void AwakeProcessors::Work(BootTime now) {
   last_work_ = now;
   if (!wake_ && device_.valid() && Ask(kAwakeUs)) {
     wake_ = now + idle_;
+    awake_since_ = now;
   }
 }
 
@@ -49,6 +50,7 @@ void AwakeProcessors::Tend(BootTime now) {
     wake_ = last_work_ + idle_;
     return;
   }
+  awake_before_ = AwakeFor(now);
   wake_.reset();
   Ask(kAnyUs);
 }

@@ -44,6 +44,11 @@ class AwakeProcessors {
   // When Tend has something to do next; none: nothing is asked for.
   std::optional<BootTime> wake() const { return wake_; }
 
+  // How long they have been kept awake, all together.
+  Millis AwakeFor(BootTime now) const {
+    return awake_before_ + (wake_ ? now - awake_since_ : Millis(0));
+  }
+
  private:
   AwakeProcessors(UniqueFd device, Millis idle) : device_(std::move(device)), idle_(idle) {}
 
@@ -55,6 +60,8 @@ class AwakeProcessors {
   BootTime last_work_;
   // Stays where it is while work goes on, so that the turn's timer does too.
   std::optional<BootTime> wake_;
+  BootTime awake_since_;     // while wake_ is set
+  Millis awake_before_{0};  // in stretches that have ended
 };
 
 }  // namespace delayd

@@ -28,6 +28,11 @@ class Page {
     AddCounter({}, value);
   }
 
+  void Counter(const char* name, const char* help, double value) {
+    Open(name, help, MetricType::Counter);
+    AddCounter({}, value);
+  }
+
   void Gauge(const char* name, const char* help, double value) {
     Open(name, help, MetricType::Gauge);
     AddGauge({}, value);
@@ -186,6 +191,11 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   page->Counter("delayd_late_wakes_total",
                 "Times the daemon woke 5 s or more too late: stopped, suspended or starved.",
                 server.late_wakes);
+  if (server.processors_awake) {
+    page->Counter("delayd_processors_awake_seconds_total",
+                  "How long the machine's processors were kept from sleeping.",
+                  static_cast<double>(server.processors_awake->count()) * kMillisecond);
+  }
   page->Gauge("delayd_connections", "Connections that are open.", server.connections);
   page->Gauge(
       "delayd_connections_max", "Connections that may be open at once.", figures.connections_max);

@@ -399,6 +399,9 @@ ServerFigures Server::Loop::Figures(const Now& now) const {
   if (in_flight_) {
     figures.commit_running = now.boot - submitted_boot_;
   }
+  if (options_.processors != nullptr) {
+    figures.processors_awake = options_.processors->AwakeFor(now.boot);
+  }
   return figures;
 }
 

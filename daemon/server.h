@@ -53,6 +53,7 @@ struct ServerFigures {
   uint64_t slow_turns = 0;
   uint64_t slow_commits = 0;
   uint64_t late_wakes = 0;  // turns that began kLateWake or more behind the time that was asked for
+  std::optional<Millis> processors_awake;  // how long they were kept so; none: they are not
   bool stopping = false;
 };
 

@@ -85,6 +85,20 @@ TEST(AwakeProcessorsTest, TheyAreAwakeFromTheFirstWorkUntilItHasBeenQuietForSoLo
   EXPECT_THAT(asked.latencies(), ElementsAre(kAwake, kAny, kAwake));
 }
 
+TEST(AwakeProcessorsTest, HowLongTheyWereAwakeIsCounted) {
+  const AskedOf asked;
+  const auto processors = asked.Open(Millis(20));
+  EXPECT_EQ(processors->AwakeFor(At(1000)), Millis(0));
+  processors->Work(At(1000));
+  processors->Work(At(1010));
+  EXPECT_EQ(processors->AwakeFor(At(1015)), Millis(15));
+  processors->Tend(At(1020));
+  processors->Tend(At(1031));
+  EXPECT_EQ(processors->AwakeFor(At(4000)), Millis(31));
+  processors->Work(At(5000));
+  EXPECT_EQ(processors->AwakeFor(At(5002)), Millis(33));
+}
+
 TEST(AwakeProcessorsTest, ADeviceThatIsNotThereIsNamedWithWhatToDo) {
   const auto opened = AwakeProcessors::Open(Millis(20), "/nowhere/cpu_dma_latency");
   ASSERT_FALSE(opened.ok());

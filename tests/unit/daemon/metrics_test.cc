@@ -29,6 +29,13 @@ TEST(MetricsTest, HistogramsAreCumulativeAndInBaseUnits) {
   EXPECT_THAT(text, HasSubstr("delayd_job_lateness_seconds_sum 5.051\n"));
 }
 
+TEST(MetricsTest, ProcessorsThatAreNotKeptAwakeHaveNoFigure) {
+  ServiceFigures figures;
+  EXPECT_THAT(MetricsText(figures), Not(HasSubstr("delayd_processors_awake")));
+  figures.server.processors_awake = Millis(1500);
+  EXPECT_THAT(MetricsText(figures), HasSubstr("delayd_processors_awake_seconds_total 1.5\n"));
+}
+
 TEST(MetricsTest, QueuesThatAreNotNamedAreSummedUp) {
   ServiceFigures figures;
   figures.engine.queues = {{.name = "orders", .scheduled = 7}};
