@@ -14,8 +14,8 @@
 
 namespace delayd {
 
-// `what` is "the key" or so; `renew` what is to be done since somebody may have read it. Whoever may
-// use the daemon's socket is in its group, and must not get its secrets by that.
+// `what` is "the key" or so; `renew` what is to be done since somebody may have read it. Whoever
+// may use the daemon's socket is in its group, and must not get its secrets by that.
 inline Status CheckSecretMode(const struct stat& info,
                               const std::string& what,
                               const std::string& path,
@@ -25,8 +25,7 @@ inline Status CheckSecretMode(const struct stat& info,
                             " can be read or written by everybody; run 'chmod o-rw " + path +
                             "' and " + renew);
   }
-  if ((info.st_mode & (S_IRGRP | S_IWGRP)) != 0 && info.st_gid == ::getegid() &&
-      ::geteuid() != 0) {
+  if ((info.st_mode & (S_IRGRP | S_IWGRP)) != 0 && info.st_gid == ::getegid() && ::geteuid() != 0) {
     return PermissionDenied(what + " " + path +
                             " can be read or written by the daemon's group, which is that of its "
                             "socket's users; run 'chown delayd " +

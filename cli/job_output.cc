@@ -102,7 +102,8 @@ void PrintCard(const JobView& job, Context* context) {
 namespace {
 
 std::vector<std::string> Header(bool wide) {
-  std::vector<std::string> header = {"ID", "QUEUE", "KEY", "STATE", "DUE", "LEFT", "CLOCK", "ATTEMPT"};
+  std::vector<std::string> header = {
+      "ID", "QUEUE", "KEY", "STATE", "DUE", "LEFT", "CLOCK", "ATTEMPT"};
   if (wide) {
     header.insert(header.end(), {"PRIORITY", "LEASE", "CREATED", "BYTES", "LAST ERROR"});
   }

@@ -1,8 +1,8 @@
 // cli/store_tool.h — work on a data directory without its daemon: runs the modes of delayd that do
 // it, and reads what they tell.
 //
-// What:    delayd is the one beside delayctl or in the package's sbin, else the one in PATH, so that
-// both are of a version.
+// What:    delayd is the one beside delayctl or in the package's sbin, else the one in PATH, so
+//          that both are of a version.
 // Errors:  the problem that delayd told; kInvalidArgument when there is no delayd to run, kInternal
 //          when it ends without a word.
 // Threads: one owner.

@@ -72,7 +72,7 @@ StatusOr<std::vector<std::string>> ReadWebhookSecrets(const std::string& path) {
 
   if (!file || stat(path.c_str(), &info) != 0) {
     return InvalidArgument("cannot read the webhook secrets " + protocol::Quoted(path) + ": " +
-                    std::generic_category().message(errno));
+                           std::generic_category().message(errno));
   }
   if ((info.st_mode & S_IROTH) != 0) {
     return PermissionDenied("the webhook secrets " + protocol::Quoted(path) +

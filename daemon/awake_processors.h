@@ -60,7 +60,7 @@ class AwakeProcessors {
   BootTime last_work_;
   // Stays where it is while work goes on, so that the turn's timer does too.
   std::optional<BootTime> wake_;
-  BootTime awake_since_;     // while wake_ is set
+  BootTime awake_since_;    // while wake_ is set
   Millis awake_before_{0};  // in stretches that have ended
 };
 

@@ -242,7 +242,8 @@ Status Server::Loop::Turn() {
   }
   due_awaited_ = engine_->IsAwaited() ? NextEvent(now) : std::nullopt;
   wake_asked_ = NextWake(now);
-  wake_.SetDeadline(due_awaited_ ? std::min(*due_awaited_ - kWakeAhead, *wake_asked_) : wake_asked_);
+  wake_.SetDeadline(due_awaited_ ? std::min(*due_awaited_ - kWakeAhead, *wake_asked_)
+                                 : wake_asked_);
   return OkStatus();
 }
 

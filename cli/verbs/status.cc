@@ -52,9 +52,9 @@ class StatusVerb final : public Verb {
     } else if (!context->globals.quiet) {
       PrintCard(*health, *stats, context);
     }
-    return health->well() ? kExitOk
-                          : context->Fail(Unavailable("delayd is " + health->status + ": " +
-                                                      health->Why()));
+    return health->well()
+               ? kExitOk
+               : context->Fail(Unavailable("delayd is " + health->status + ": " + health->Why()));
   }
 
  private:

@@ -234,10 +234,12 @@ bool IsTubeName(std::string_view name) {
 
 bool IsKey(std::string_view key) {
   return !key.empty() && key.size() <= limits::kKeyBytesMax &&
-         std::all_of(key.begin(), key.end(), [](char c) {
-           const auto byte = static_cast<unsigned char>(c);
-           return byte > ' ' && byte != 0x7f;
-         }) &&
+         std::all_of(key.begin(),
+                     key.end(),
+                     [](char c) {
+                       const auto byte = static_cast<unsigned char>(c);
+                       return byte > ' ' && byte != 0x7f;
+                     }) &&
          IsShortUtf8(key);
 }
 

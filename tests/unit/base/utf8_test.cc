@@ -1,9 +1,9 @@
 #include "base/utf8.h"
 
-#include <gtest/gtest.h>
-
 #include <string>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 namespace delayd {
 namespace {
@@ -18,18 +18,18 @@ TEST(Utf8Test, TellsTheLengthOfTheFirstCharacter) {
 
 TEST(Utf8Test, WhatRfc3629ForbidsIsNone) {
   for (const char* text : {"\x80",
-                           "\xc0\x80",              // overlong
-                           "\xc1\xbf",              // overlong
-                           "\xe0\x9f\xbf",          // overlong
-                           "\xf0\x8f\xbf\xbf",      // overlong
-                           "\xed\xa0\x80",          // a surrogate
-                           "\xf4\x90\x80\x80",      // above U+10FFFF
-                           "\xf5\x80\x80\x80",      //
-                           "\xff",                  //
-                           "\xc3",                  // cut
-                           "\xe2\x82",              // cut
-                           "\xf0\x9f\x95",          // cut
-                           "\xe2(\xa1"}) {          //
+                           "\xc0\x80",          // overlong
+                           "\xc1\xbf",          // overlong
+                           "\xe0\x9f\xbf",      // overlong
+                           "\xf0\x8f\xbf\xbf",  // overlong
+                           "\xed\xa0\x80",      // a surrogate
+                           "\xf4\x90\x80\x80",  // above U+10FFFF
+                           "\xf5\x80\x80\x80",  //
+                           "\xff",              //
+                           "\xc3",              // cut
+                           "\xe2\x82",          // cut
+                           "\xf0\x9f\x95",      // cut
+                           "\xe2(\xa1"}) {      //
     EXPECT_EQ(Utf8Length(text), 0U);
     EXPECT_FALSE(IsShortUtf8(std::string("key") + text));
   }

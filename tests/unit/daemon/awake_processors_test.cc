@@ -30,6 +30,7 @@ BootTime At(int64_t ms) {
 class AskedOf {
  public:
   AskedOf() { std::ofstream(path_, std::ios::trunc); }
+
   AskedOf(const AskedOf&) = delete;
   AskedOf& operator=(const AskedOf&) = delete;
 

@@ -109,7 +109,8 @@ TEST(DeletedTimersTest, WhatTheMarkHasPassedCountsNoMore) {
       EXPECT_LE(deletes.count(), 120U) << "at " << due;
     }
   }
-  EXPECT_GE(deletes.first().substr(0, 8), TimerKey(WallFromMillis(99'899), JobId{0}).view().substr(0, 8));
+  EXPECT_GE(deletes.first().substr(0, 8),
+            TimerKey(WallFromMillis(99'899), JobId{0}).view().substr(0, 8));
   EXPECT_EQ(deletes.last(), TimerKey(WallFromMillis(99'999), JobId{1}));
   deletes.Forget(Head(100'000));
   EXPECT_EQ(deletes.count(), 0U);
