@@ -29,7 +29,9 @@ StatusOr<std::unique_ptr<AwakeProcessors>> AwakeProcessors::Open(Millis idle,
         (error == EACCES || error == EPERM
              ? "; let the daemon's user write to it (the drop-in delayd-awake.conf does), or leave "
                "processors.awake at 0s"
-             : "; this machine does not offer it, leave processors.awake at 0s"));
+             // The unit's PrivateDevices hides it.
+             : "; as a service the daemon sees it with the drop-in delayd-awake.conf only; where "
+               "the machine does not offer it, leave processors.awake at 0s"));
   }
   return std::unique_ptr<AwakeProcessors>(new AwakeProcessors(std::move(fd), idle));
 }
