@@ -16,8 +16,9 @@ namespace {
 constexpr uint32_t kFewMax = 256;  // clients, and jobs
 constexpr uint32_t kSmallBatchesMin = 4;
 constexpr std::chrono::milliseconds kFastCommit{2};
-// A job that a worker waits for and that falls due so soon is not kept waiting for the disk.
-constexpr Millis kSoon{2};
+// A job that a worker waits for is not kept waiting for the disk: it falls due within so many times
+// what the last commit took.
+constexpr int kSoonCommits = 2;
 
 }  // namespace
 
@@ -38,7 +39,7 @@ Status Server::Loop::Submit(const Now& now) {
   small_batches_ = is_small(*batch) ? small_batches_ + 1 : 0;
   const uint32_t clients = std::exchange(clients_, 0);
   pipelined_ = false;
-  if (small_batches_ <= kSmallBatchesMin || disk_is_slow_ || is_expected_soon(now)) {
+  if (small_batches_ <= kSmallBatchesMin || last_commit_ > kFastCommit || is_expected_soon(now)) {
     committer_.Submit(*std::move(batch));
     return OkStatus();
   }
@@ -71,7 +72,7 @@ bool Server::Loop::is_expected_soon(const Now& now) const {
     return false;
   }
   const std::optional<Micros> next = engine_->UntilNextEvent(now);
-  return next && *next <= kSoon;
+  return next && *next <= kSoonCommits * last_commit_;
 }
 
 Status Server::Loop::TakeCommit(const CommitResult& result) {
@@ -89,7 +90,7 @@ Status Server::Loop::TakeCommit(const CommitResult& result) {
 void Server::Loop::NoteCommit(const CommitResult& result) {
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(result.at - submitted_);
   figures_.commit_us.Observe(static_cast<uint64_t>(took.count()));
-  disk_is_slow_ = took > kFastCommit;
+  last_commit_ = took;
   if (took > options_.slow_commit) {
     ++figures_.slow_commits;
     log::Warn(

@@ -179,7 +179,7 @@ class Server::Loop {
   uint32_t clients_ = 0;        // that have asked something since the last batch was sealed
   bool pipelined_ = false;      // one of them does not wait for its answers
   uint32_t small_batches_ = 0;  // in a row, up to the last one
-  bool disk_is_slow_ = false;   // by the last commit
+  Micros last_commit_{0};       // what it took
   std::chrono::steady_clock::time_point submitted_;
   BootTime submitted_boot_;
   std::optional<std::chrono::steady_clock::time_point> durable_at_;  // what the core thread writes

@@ -77,7 +77,7 @@ TEST_F(ServerCommitTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick
     client.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
   };
   for (uint64_t sequence = 1; sequence <= 40; ++sequence) {
-    store_.slow = sequence > 30;
+    store_.takes = sequence > 30 ? Millis(3) : Millis(0);
     enqueue(sequence);
   }
   EXPECT_TRUE(Stop().ok());
@@ -137,7 +137,8 @@ TEST_F(ServerCommitTest, WhatWaitsForNoCommitIsAnsweredBeforeOneIsBegun) {
 
 TEST_F(ServerCommitTest, AJobThatAWorkerWaitsForAndThatFallsDueSoonIsNotHeldUpByTheDisk) {
   engine_.is_awaited = true;
-  engine_.until_next_event = Millis(1);
+  engine_.until_next_event = Micros(1500);
+  store_.takes = Millis(1);
   Start();
   const std::thread::id core = thread_.get_id();
   SocketClient client(path_);
@@ -148,6 +149,20 @@ TEST_F(ServerCommitTest, AJobThatAWorkerWaitsForAndThatFallsDueSoonIsNotHeldUpBy
   EXPECT_TRUE(Stop().ok());
   EXPECT_EQ(store_.writers.size(), 20U);
   EXPECT_EQ(std::ranges::count(store_.writers, core), 0);
+}
+
+TEST_F(ServerCommitTest, AJobThatFallsDueLongAfterTheCommitDoesNotCostAThreadItsWakeUp) {
+  engine_.is_awaited = true;
+  engine_.until_next_event = std::chrono::seconds(1);
+  Start();
+  const std::thread::id core = thread_.get_id();
+  SocketClient client(path_);
+  for (uint64_t sequence = 1; sequence <= 50; ++sequence) {
+    client.Send(kEnqueue);
+    client.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
+  }
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_GT(std::ranges::count(store_.writers, core), 0);
 }
 
 TEST_F(ServerCommitTest, FailedCommitIsToldAsUnknownAndEndsTheServer) {

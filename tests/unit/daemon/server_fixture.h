@@ -56,8 +56,8 @@ class GatedStore final : public storage::JobStore {
       gated = false;
     }
     writers.push_back(std::this_thread::get_id());
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(3);
-    while (slow && std::chrono::steady_clock::now() < end) {  // what a busy disk takes
+    const auto end = std::chrono::steady_clock::now() + takes.load();
+    while (std::chrono::steady_clock::now() < end) {
     }
     return inner.Commit(batch, [&] {
       if (on_durable) {
@@ -75,7 +75,7 @@ class GatedStore final : public storage::JobStore {
 
   storage::MemoryJobStore inner;
   std::vector<std::thread::id> writers;  // of each commit; read when the server has ended
-  std::atomic<bool> slow{false};
+  std::atomic<Micros> takes{Micros(0)};  // a commit, at least
   std::promise<void> gate;
   std::atomic<bool> hold_durable{false};  // a commit that tells of it does not return until let go
   std::atomic<bool> holding{false};
