@@ -15,7 +15,16 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-using ServerCommitTest = ServerTest;
+class ServerCommitTest : public ServerTest {
+ protected:
+  // As the numbers `first` to `last` of all commits, each asked for when the one before is durable.
+  static void EnqueueInTurn(SocketClient* client, uint64_t first, uint64_t last) {
+    for (uint64_t sequence = first; sequence <= last; ++sequence) {
+      client->Send(kEnqueue);
+      client->ReadUntil("Delayd-Commit: " + std::to_string(sequence));
+    }
+  }
+};
 
 TEST_F(ServerCommitTest, RequestIsAnsweredWhenItsChangeIsDurable) {
   store_.gated = true;
@@ -72,14 +81,9 @@ TEST_F(ServerCommitTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick
   Start();
   const std::thread::id core = thread_.get_id();
   SocketClient client(path_);
-  const auto enqueue = [&client](uint64_t sequence) {
-    client.Send(kEnqueue);
-    client.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
-  };
-  for (uint64_t sequence = 1; sequence <= 40; ++sequence) {
-    store_.takes = sequence > 30 ? Millis(3) : Millis(0);
-    enqueue(sequence);
-  }
+  EnqueueInTurn(&client, 1, 30);
+  store_.takes = Millis(3);
+  EnqueueInTurn(&client, 31, 40);
   EXPECT_TRUE(Stop().ok());
   const auto writers = store_.writers;
   ASSERT_EQ(writers.size(), 40U);
@@ -122,10 +126,7 @@ TEST_F(ServerCommitTest, WhatWaitsForNoCommitIsAnsweredBeforeOneIsBegun) {
   second.Send(kStats);
   second.ReadUntil("commit_sequence");
   // From then on the core thread itself writes them, if the disk is quick.
-  for (uint64_t sequence = 1; sequence <= 20; ++sequence) {
-    first.Send(kEnqueue);
-    first.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
-  }
+  EnqueueInTurn(&first, 1, 20);
   store_.gated = true;
   late = &second;
   first.Send(kEnqueue);
@@ -142,10 +143,7 @@ TEST_F(ServerCommitTest, AJobThatAWorkerWaitsForAndThatFallsDueSoonIsNotHeldUpBy
   Start();
   const std::thread::id core = thread_.get_id();
   SocketClient client(path_);
-  for (uint64_t sequence = 1; sequence <= 20; ++sequence) {
-    client.Send(kEnqueue);
-    client.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
-  }
+  EnqueueInTurn(&client, 1, 20);
   EXPECT_TRUE(Stop().ok());
   EXPECT_EQ(store_.writers.size(), 20U);
   EXPECT_EQ(std::ranges::count(store_.writers, core), 0);
@@ -157,10 +155,7 @@ TEST_F(ServerCommitTest, AJobThatFallsDueLongAfterTheCommitDoesNotCostAThreadIts
   Start();
   const std::thread::id core = thread_.get_id();
   SocketClient client(path_);
-  for (uint64_t sequence = 1; sequence <= 50; ++sequence) {
-    client.Send(kEnqueue);
-    client.ReadUntil("Delayd-Commit: " + std::to_string(sequence));
-  }
+  EnqueueInTurn(&client, 1, 50);
   EXPECT_TRUE(Stop().ok());
   EXPECT_GT(std::ranges::count(store_.writers, core), 0);
 }
