@@ -23,14 +23,13 @@ constexpr double kMicrosecond = 1e-6;
 
 class Page {
  public:
-  void Counter(const char* name, const char* help, uint64_t value) {
+  void Counter(const char* name, const char* help, double value) {
     Open(name, help, MetricType::Counter);
     AddCounter({}, value);
   }
 
-  void Counter(const char* name, const char* help, double value) {
-    Open(name, help, MetricType::Counter);
-    AddCounter({}, value);
+  void Counter(const char* name, const char* help, uint64_t value) {
+    Counter(name, help, static_cast<double>(value));
   }
 
   void Gauge(const char* name, const char* help, double value) {

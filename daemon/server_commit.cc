@@ -16,8 +16,8 @@ namespace {
 constexpr uint32_t kFewMax = 256;  // clients, and jobs
 constexpr uint32_t kSmallBatchesMin = 4;
 constexpr std::chrono::milliseconds kFastCommit{2};
-// A job that a worker waits for is not kept waiting for the disk: it falls due within so many times
-// what the last commit took.
+// Somebody waits for a job: it is not held up by the disk if it falls due within so many times what
+// the last commit took.
 constexpr int kSoonCommits = 2;
 
 }  // namespace
