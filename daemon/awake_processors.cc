@@ -21,6 +21,9 @@ constexpr int32_t kAnyUs = -1;  // PM_QOS_DEFAULT_VALUE: as if nothing were aske
 
 StatusOr<std::unique_ptr<AwakeProcessors>> AwakeProcessors::Open(Millis idle,
                                                                  const std::string& device) {
+  if (idle == Millis(0)) {
+    return std::unique_ptr<AwakeProcessors>();
+  }
   UniqueFd fd(::open(device.c_str(), O_WRONLY | O_CLOEXEC));
   if (!fd.valid()) {
     const int error = errno;

@@ -30,7 +30,8 @@ class AwakeProcessors {
  public:
   static constexpr const char* kDevice = "/dev/cpu_dma_latency";
 
-  // Nothing is asked for yet. `device` is another file in tests.
+  // Nothing is asked for yet. Null for an `idle` of 0: they sleep as they like. `device` is another
+  // file in tests.
   static StatusOr<std::unique_ptr<AwakeProcessors>> Open(Millis idle,
                                                          const std::string& device = kDevice);
 

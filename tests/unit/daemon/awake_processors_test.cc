@@ -107,6 +107,12 @@ TEST(AwakeProcessorsTest, ADeviceThatIsNotThereIsNamedWithWhatToDo) {
   EXPECT_THAT(opened.status().message(), HasSubstr("leave processors.awake at 0s"));
 }
 
+TEST(AwakeProcessorsTest, OffTheDeviceIsNotLookedAt) {
+  const auto opened = AwakeProcessors::Open(Millis(0), "/nowhere/cpu_dma_latency");
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  EXPECT_EQ(*opened, nullptr);
+}
+
 TEST(AwakeProcessorsTest, WhatTheKernelDoesNotTakeIsNotAskedForAgain) {
   const auto opened = AwakeProcessors::Open(Millis(20), "/dev/full");
   ASSERT_TRUE(opened.ok()) << opened.status().message();

@@ -1,0 +1,167 @@
+#include "daemon/front_ends.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "daemon/beanstalk/session.h"
+#include "daemon/command_line.h"
+#include "daemon/http/http_session.h"
+#include "daemon/listener.h"
+#include "daemon/passed_sockets.h"
+#include "protocol/beanstalk/reply_writer.h"
+
+namespace delayd {
+
+// The HTTP interface on its sockets: what every connection shares.
+class FrontEnds::HttpApi {
+ public:
+  explicit HttpApi(const FrontEndParts& parts)
+      : router_({.payload_bytes_max = parts.config->limits.payload,
+                 .body_bytes_max = parts.config->limits.request_body,
+                 .version = std::string(Version()),
+                 .service = parts.service,
+                 .counts = parts.counts,
+                 .user_jobs_max = parts.config->limits.jobs_per_user,
+                 .access = parts.access,
+                 .date = &date_}),
+        tls_(parts.tls) {
+    const auto& limits = parts.config->limits;
+    unix_.line_bytes_max = limits.request_line;
+    unix_.head_bytes_max = limits.request_header;
+    unix_.body_bytes_max = [this](std::string_view method, std::string_view target) {
+      return router_.BodyBytesMax(method, target);
+    };
+    tcp_ = unix_;
+    // A browser reaches a loopback port by any name that was pointed at it; no page may. With TLS
+    // the certificate says under which names.
+    if (tls_ == nullptr) {
+      tcp_.hosts = {"localhost", "127.0.0.1", "::1"};
+    }
+    http::AppendResponse(
+        http::ProblemResponse(
+            503,
+            Unavailable("the daemon has as many connections as limits.connections, or its limit of "
+                        "open files, allows; close some, or raise it",
+                        "too_many_connections")),
+        {},
+        false,
+        "close",
+        &no_room_);
+  }
+
+  std::string NameOf(const Listener& listener) const {
+    return listener.is_tcp() && tls_ != nullptr ? "https://" + listener.address() : listener.name();
+  }
+
+  void ListenOn(Listener listener, Server* server) const {
+    const http::ReaderOptions& options = listener.is_tcp() ? tcp_ : unix_;
+    const bool with_tls = listener.is_tcp() && tls_ != nullptr;
+    const auto make = [this, &options, with_tls]() -> std::unique_ptr<Session> {
+      auto session = std::make_unique<http::HttpSession>(options, router_);
+      return with_tls ? tls_->Wrap(std::move(session)) : std::move(session);
+    };
+    server->Listen(std::move(listener), make, with_tls ? std::string(TlsDoor::NoRoom()) : no_room_);
+  }
+
+  void SetTime(const Now& now) { date_.Set(now.wall); }
+
+ private:
+  http::HttpDate date_;
+  http::Router router_;
+  http::ReaderOptions unix_;
+  http::ReaderOptions tcp_;
+  std::string no_room_;
+  TlsDoor* const tls_;
+};
+
+// The beanstalk protocol on its sockets.
+class FrontEnds::BeanstalkApi {
+ public:
+  explicit BeanstalkApi(const FrontEndParts& parts)
+      : hub_({.job_bytes_max = parts.config->limits.payload,
+              .version = std::string(Version()),
+              .started = parts.started,
+              .user_jobs_max = parts.config->limits.jobs_per_user,
+              .access = parts.access}) {}
+
+  static std::string NameOf(const Listener& listener) {
+    return "beanstalk:" + (listener.is_tcp() ? listener.address() : listener.name());
+  }
+
+  void ListenOn(Listener listener, Server* server) {
+    server->Listen(
+        std::move(listener),
+        [this] { return std::make_unique<beanstalk::BeanstalkSession>(&hub_); },
+        std::string(beanstalk::reply::kOutOfMemory));
+  }
+
+ private:
+  beanstalk::Hub hub_;
+};
+
+namespace {
+
+// Takes what the service manager opened under `name`, opens what else the configuration names.
+// `names` is for the log.
+template <typename Api>
+Status OpenListeners(std::string_view name,
+                     const ListenSetting& socket,
+                     const ListenSetting& listen,
+                     PassedSockets* passed,
+                     Api* api,
+                     Server* server,
+                     std::string* names) {
+  const auto add = [&](StatusOr<std::optional<Listener>> listener) -> Status {
+    DELAYD_RETURN_IF_ERROR(listener.status());
+    if (listener->has_value()) {
+      (*listener)->set_label(api->NameOf(**listener));
+      *names += (names->empty() ? "" : " ") + (*listener)->label();
+      api->ListenOn(std::move(**listener), server);
+    }
+    return OkStatus();
+  };
+  DELAYD_RETURN_IF_ERROR(add(passed->Unix(name, socket)));
+  return add(passed->Tcp(name, listen));
+}
+
+Reach ReachOf(const Config& config) {
+  return config.tls.on() && !config.access.token_file.empty() ? Reach::kAnywhere : Reach::kLoopback;
+}
+
+}  // namespace
+
+FrontEnds::FrontEnds(const FrontEndParts& parts)
+    : config_(*parts.config),
+      http_(std::make_unique<HttpApi>(parts)),
+      beanstalk_(std::make_unique<BeanstalkApi>(parts)) {}
+
+FrontEnds::~FrontEnds() = default;
+
+StatusOr<std::string> FrontEnds::ListenOn(Server* server) {
+  StatusOr<PassedSockets> passed = PassedSockets::FromEnvironment();
+  DELAYD_RETURN_IF_ERROR(passed.status());
+  std::string names;
+  DELAYD_RETURN_IF_ERROR(OpenListeners("api",
+                                       {"api.socket", config_.api.socket},
+                                       {"api.listen", config_.api.listen, ReachOf(config_)},
+                                       &*passed,
+                                       http_.get(),
+                                       server,
+                                       &names));
+  DELAYD_RETURN_IF_ERROR(OpenListeners("beanstalk",
+                                       {"beanstalk.socket", config_.beanstalk.socket},
+                                       {"beanstalk.listen", config_.beanstalk.listen},
+                                       &*passed,
+                                       beanstalk_.get(),
+                                       server,
+                                       &names));
+  DELAYD_RETURN_IF_ERROR(passed->CheckAllTaken());
+  return names;
+}
+
+void FrontEnds::SetTime(const Now& now) {
+  http_->SetTime(now);
+}
+
+}  // namespace delayd

@@ -1,0 +1,318 @@
+#include "daemon/service.h"
+
+#include <csignal>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/crash_point.h"
+#include "base/limits.h"
+#include "base/size_text.h"
+#include "daemon/access.h"
+#include "daemon/awake_processors.h"
+#include "daemon/command_line.h"
+#include "daemon/disk_reserve.h"
+#include "daemon/engine/engine.h"
+#include "daemon/exit_codes.h"
+#include "daemon/file_limit.h"
+#include "daemon/front_ends.h"
+#include "daemon/http/router.h"
+#include "daemon/log.h"
+#include "daemon/monitor.h"
+#include "daemon/server.h"
+#include "daemon/service_notify.h"
+#include "daemon/store_admin.h"
+#include "daemon/tls_session.h"
+#include "daemon/trusted_clock.h"
+#include "storage/recovery.h"
+#include "storage/rocks_job_store.h"
+
+namespace delayd {
+namespace {
+
+ExitCode ExitCodeOf(const Status& status, ExitCode otherwise) {
+  if (status.code() == StatusCode::kDataLoss) {
+    return kExitDamaged;
+  }
+  return status.reason() == "newer_schema" ? kExitNewerSchema : otherwise;
+}
+
+// One line: which step, and the status, which says the cause and the cure.
+int Refuse(std::string_view step, const Status& status, ExitCode otherwise) {
+  log::Error(step, {{"code", status.reason()}, {"detail", status.message()}});
+  return ExitCodeOf(status, otherwise);
+}
+
+// A clock that is off by 2 s is noticed.
+constexpr Millis kClockNoteMin{1000};
+// So many deleted rows cost a scan 13 us. A row in each batch of one job was a tenth of its commit.
+constexpr size_t kJobsPerMark = 32;
+
+engine::EngineOptions EngineOptionsOf(const Config& config) {
+  return {.boot_id = CurrentBootId(),
+          .payload_bytes_max = config.limits.payload,
+          .defaults = config.defaults,
+          .queues = config.queues,
+          .horizon = config.memory.horizon,
+          .memory_jobs_max = config.memory.budget / limits::kMemoryBytesPerJob,
+          .clock_note_interval = std::chrono::seconds(10),
+          .clock_note_min = kClockNoteMin,
+          .jobs_per_mark = kJobsPerMark};
+}
+
+uint64_t PendingJobs(const engine::Engine& engine) {
+  const engine::StatsView stats = engine.stats();
+  return stats.scheduled + stats.ready;
+}
+
+DiskReserveOptions DiskOf(const Config& config) {
+  return {.directory = config.data_dir, .reserve = config.storage.reserve, .free_bytes = FreeBytes};
+}
+
+// From an open store to the end of its service. Each step is the exit code of what went wrong, or
+// kExitOk.
+class Service {
+ public:
+  Service(const Config& config,
+          const ReadConfig& read_config,
+          storage::JobStore* store,
+          const Clock& machine,
+          BootTime started)
+      : config_(config),
+        read_config_(read_config),
+        store_(store),
+        machine_(machine),
+        started_(started),
+        tls_(config.tls.certificate, config.tls.key) {}
+
+  int Run();
+
+ private:
+  int OpenWhatIsNamed();
+  int LoadJobs();
+  Status CommitGathered();
+  int Serve();
+  ServerOptions OptionsOfServer(uint32_t connections_max, FrontEnds* front_ends);
+  void LogReady(const std::string& listening) const;
+
+  const Config& config_;
+  const ReadConfig& read_config_;
+  storage::JobStore* const store_;
+  const Clock& machine_;
+  const BootTime started_;
+  const ServiceNotify notify_{};
+  TlsDoor tls_;
+  std::optional<Access> access_;
+  std::unique_ptr<AwakeProcessors> processors_;  // null: they sleep as they like
+  std::optional<TrustedClock> clock_;
+  std::unique_ptr<engine::Engine> engine_;
+};
+
+int Service::Run() {
+  notify_.Loading(0);
+  int code = OpenWhatIsNamed();
+  if (code == kExitOk) {
+    code = LoadJobs();
+  }
+  return code == kExitOk ? Serve() : code;
+}
+
+// What the configuration names beside the store.
+int Service::OpenWhatIsNamed() {
+  StatusOr<Access> access = Access::Create(config_.access);
+  if (!access.ok()) {
+    return Refuse("cannot tell who may do what", access.status(), kExitUsage);
+  }
+  access_.emplace(std::move(*access));
+  if (const Status status = config_.tls.on() ? tls_.Load() : OkStatus(); !status.ok()) {
+    return Refuse("cannot use TLS", status, kExitUsage);
+  }
+  WarnOfEnd(machine_.Sample().wall, &tls_);
+  StatusOr<std::unique_ptr<AwakeProcessors>> processors =
+      AwakeProcessors::Open(config_.processors.awake);
+  if (!processors.ok()) {
+    return Refuse("cannot keep the processors awake", processors.status(), kExitUsage);
+  }
+  processors_ = std::move(*processors);
+  return kExitOk;
+}
+
+int Service::LoadJobs() {
+  const StatusOr<std::optional<engine::ClockSeen>> seen = ReadClockSeen(*store_);
+  if (!seen.ok()) {
+    return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
+  }
+  clock_.emplace(&machine_, config_.clock, *seen, CurrentBootId());
+  StatusOr<std::unique_ptr<engine::Engine>> engine = engine::Engine::Load(
+      EngineOptionsOf(config_), *store_, clock_->Sample(), [&](uint64_t timers) {
+        notify_.Loading(timers);
+        log::Debug("loading", {{"timers", timers}});
+      });
+  if (!engine.ok()) {
+    return Refuse("cannot load the jobs", engine.status(), kExitFailed);
+  }
+  engine_ = std::move(*engine);
+  DELAYD_CRASH_POINT("main/loaded");
+  // Without jobs there is nothing that a wrong clock could fire or let expire, and long idleness
+  // looks like a jump.
+  if (clock_->state() == engine::ClockState::kHeld && PendingJobs(*engine_) == 0) {
+    clock_->Accept();
+  }
+  if (const Status status = CommitGathered(); !status.ok()) {
+    return Refuse("cannot write to the store", status, kExitCommitFailed);
+  }
+  DELAYD_CRASH_POINT("main/epoch_durable");
+  return kExitOk;
+}
+
+// The new epoch and whatever loading put right must be durable before the first request.
+Status Service::CommitGathered() {
+  while (const std::optional<engine::SealedBatch> batch = engine_->Seal(clock_->Sample())) {
+    DELAYD_RETURN_IF_ERROR(store_->Commit(*batch->batch));
+    engine_->Committed(batch->sequence);
+  }
+  return engine_->fatal();
+}
+
+int Service::Serve() {
+  const uint32_t connections_max = ConnectionsThatFit(config_.limits.connections);
+  http::RequestCounts counts(http::Router::RouteNames().size());
+  Monitor monitor(
+      {.version = std::string(Version()),
+       .queues_by_name = config_.metrics.queues,
+       .connections_max = connections_max,
+       .commit_stuck = config_.health.commit_stuck,
+       .disk = DiskOf(config_)},
+      engine_.get(),
+      [this] { return storage::ReadRocksFigures(*store_); },
+      &counts);
+  FrontEnds front_ends({.config = &config_,
+                        .access = &*access_,
+                        .service = &monitor,
+                        .counts = &counts,
+                        .tls = config_.tls.on() ? &tls_ : nullptr,
+                        .started = started_});
+  Server server(OptionsOfServer(connections_max, &front_ends), engine_.get(), store_, &*clock_);
+  monitor.Watch(&*clock_);
+  monitor.Watch(&tls_);
+  monitor.Watch(&server);
+  const StatusOr<std::string> listening = front_ends.ListenOn(&server);
+  if (!listening.ok()) {
+    return Refuse("cannot listen", listening.status(), kExitFailed);
+  }
+  LogReady(*listening);
+  DELAYD_CRASH_POINT("main/before_ready");
+  notify_.Ready(PendingJobs(*engine_));
+  const Status status = server.Run();
+  return status.ok() ? kExitOk : kExitCommitFailed;  // Run has logged why
+}
+
+ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* front_ends) {
+  return {.connections_max = connections_max,
+          .idle_timeout = config_.limits.idle,
+          .held_bytes_max = 16 * config_.limits.request_body,
+          .heartbeat_interval = notify_.HeartbeatInterval(),
+          .heartbeat = [this] { notify_.Heartbeat(); },
+          .reload =
+              [this] {
+                notify_.Reloading();
+                std::optional<engine::Configure> settings =
+                    Reload(read_config_, config_, &tls_, &*access_);
+                notify_.Reloaded("Serving");
+                return settings;
+              },
+          .slow_turn = config_.slow.turn,
+          .slow_commit = config_.slow.commit,
+          .trusted_clock = &*clock_,
+          .processors = processors_.get(),
+          .turn_begins =
+              [this, front_ends](const Now& now) {
+                front_ends->SetTime(now);
+                WarnOfEnd(now.wall, &tls_);
+              },
+          .stopping = [this] { notify_.Stopping(); },
+          .disk = DiskOf(config_),
+          .admin = MakeStoreAdmin(store_, &machine_)};
+}
+
+void Service::LogReady(const std::string& listening) const {
+  log::Info("delayd is ready",
+            {{"version", Version()},
+             {"data_dir", config_.data_dir},
+             {"listen", listening},
+             {"timers", PendingJobs(*engine_)},
+             {"dead", engine_->stats().dead},
+             {"start_ms", (clock_->Sample().boot - started_).count()}});
+}
+
+// RocksDB's files of a start. With less it fails in the midst of them, and leaves some each time.
+constexpr uint64_t kStartBytesMin = uint64_t{1} << 20;
+
+Status CheckRoomToStart(const std::string& data_dir) {
+  const StatusOr<uint64_t> free = FreeBytes(data_dir);
+  if (!free.ok() || *free >= kStartBytesMin) {
+    return OkStatus();  // what cannot be asked is named when it is opened
+  }
+  return ResourceExhausted("the disk of " + data_dir + " is full, " + FormatSize(*free) +
+                               " are left and a start needs " + FormatSize(kStartBytesMin) +
+                               "; free some space",
+                           "disk_full");
+}
+
+storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
+  storage::RocksJobStoreOptions options{.path = config.data_dir};
+#ifdef DELAYD_CRASH_POINTS
+  options.wal_bytes_max = kCrashTestWalBytes;
+#endif
+  return options;
+}
+
+}  // namespace
+
+int RunService(const Config& config, const ReadConfig& read_config) {
+  log::Start(config.log);
+  // A reader of the log that goes away must not take the daemon along.
+  std::signal(SIGPIPE, SIG_IGN);
+  // A reload that comes before there is anything to reload must not end the start.
+  std::signal(SIGHUP, SIG_IGN);
+  // A file above the limit on sizes (LimitFSIZE=) is an error of its write, told as such.
+  std::signal(SIGXFSZ, SIG_IGN);
+  RaiseFileLimit(config.limits.connections);
+  if (const Status status = CheckFileLimit(); !status.ok()) {
+    return Refuse("cannot start", status, kExitFailed);
+  }
+  if (const Status status = CheckRoomToStart(config.data_dir); !status.ok()) {
+    return Refuse("cannot open the data directory", status, kExitDataDir);
+  }
+  const SystemClock clock;
+  const BootTime started = clock.Sample().boot;
+  storage::RecoveryReport recovery;
+  StatusOr<std::unique_ptr<storage::JobStore>> store =
+      storage::OpenRocksJobStore(StoreOptionsOf(config), &recovery);
+  for (const std::string& line : recovery.Lines()) {
+    log::Warn("recovery", {{"detail", line}});
+  }
+  if (!store.ok()) {
+    return Refuse("cannot open the data directory", store.status(), kExitDataDir);
+  }
+  // Expected once; at any other time a disk is not mounted, or data_dir is wrong.
+  if (recovery.made_store) {
+    log::Info("the data directory held no jobs; a new store was made in it",
+              {{"data_dir", config.data_dir}});
+  }
+  const int code = Service(config, read_config, store->get(), clock, started).Run();
+  DELAYD_CRASH_POINT("main/served");
+  if (const Status status = (*store)->Close(); !status.ok() && code == kExitOk) {
+    return Refuse("cannot close the store", status, kExitFailed);
+  }
+  if (code == kExitOk) {
+    log::Info("delayd has ended in order");
+  }
+  return code;
+}
+
+}  // namespace delayd
