@@ -167,6 +167,27 @@ bool JobSelection::Confirm(std::string_view action, uint64_t matched, Context* c
   return answer == "y" || answer == "Y" || answer == "yes";
 }
 
+ExitCode JobSelection::TellChanged(const Outcome& outcome,
+                                   std::string_view done,
+                                   Millis took,
+                                   Context* context) {
+  const bool all = outcome.matched == outcome.changed;
+  if (context->globals.output != OutputFormat::kTable) {
+    context->console.out() << protocol::ChangedManyToJson({outcome.matched, outcome.changed, ""})
+                           << '\n';
+  } else if (context->globals.quiet) {
+    context->console.out() << outcome.changed << '\n';
+  } else {
+    context->console.out() << done << ' ' << Jobs(outcome.changed) << " in " << RoughDuration(took)
+                           << '\n';
+  }
+  if (!all) {
+    context->console.Say(Jobs(outcome.matched - outcome.changed) +
+                         " could not be changed: a worker has them, or their records are damaged");
+  }
+  return all ? kExitOk : kExitFailed;
+}
+
 ExitCode JobSelection::ChangeMany(std::string_view action,
                                   std::string_view done,
                                   const protocol::RescheduleRequest& change,
@@ -213,22 +234,7 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
                          std::string(done) + "; the same command does what is left");
     return context->Fail(outcome.status);
   }
-  const bool all = outcome.matched == outcome.changed;
-  if (context->globals.output != OutputFormat::kTable) {
-    context->console.out() << protocol::ChangedManyToJson({outcome.matched, outcome.changed, ""})
-                           << '\n';
-  } else if (context->globals.quiet) {
-    context->console.out() << outcome.changed << '\n';
-  } else {
-    const Millis took = context->clock.Sample().boot - start;
-    context->console.out() << done << ' ' << Jobs(outcome.changed) << " in " << RoughDuration(took)
-                           << '\n';
-  }
-  if (!all) {
-    context->console.Say(Jobs(outcome.matched - outcome.changed) +
-                         " could not be changed: a worker has them, or their records are damaged");
-  }
-  return all ? kExitOk : kExitFailed;
+  return TellChanged(outcome, done, context->clock.Sample().boot - start, context);
 }
 
 }  // namespace delayd::cli

@@ -60,6 +60,10 @@ class JobSelection {
                              const protocol::JobFilterText& filter,
                              uint64_t matched,
                              Context* context);
+  static ExitCode TellChanged(const Outcome& outcome,
+                              std::string_view done,
+                              Millis took,
+                              Context* context);
   static bool Confirm(std::string_view action, uint64_t matched, Context* context);
 
   JobRefs refs_;
