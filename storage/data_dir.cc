@@ -126,8 +126,11 @@ bool MayPrecedeStore(std::string_view name) {
          name.ends_with(".dbtmp");
 }
 
+// "000012.sst" or "000012.log", as RocksDB calls them.
 bool HoldsJobs(std::string_view name) {
-  return name.ends_with(".sst") || name.ends_with(".log");
+  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  const std::string_view ending = name.substr(digits);
+  return digits > 0 && (ending == ".sst" || ending == ".log");
 }
 
 StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
@@ -148,8 +151,7 @@ StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
 bool MustBeFile(std::string_view name) {
   return name == "LOCK.delayd" || name == "FORMAT" || name == "BATCH" || name == "RECOVERY" ||
          name == "LOCK" || name == "IDENTITY" || name == "CURRENT" ||
-         name.starts_with("MANIFEST-") ||
-         (name.front() >= '0' && name.front() <= '9' && HoldsJobs(name));
+         name.starts_with("MANIFEST-") || HoldsJobs(name);
 }
 
 // Where a file should be stands something else; nothing when that cannot be told.

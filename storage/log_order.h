@@ -26,6 +26,8 @@ class LogOrder {
   // A whole record; in the order of the logs.
   void Add(std::string_view record);
 
+  bool has_changes() const { return tables_end_.value_or(0) > 0 || next_.has_value(); }
+
   // "goes on with change 12 where change 7 is due"; nothing while all is in order.
   const std::optional<std::string>& wrong() const { return wrong_; }
 

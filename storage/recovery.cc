@@ -230,6 +230,7 @@ class Recovery {
       }
     }
     report_->lost_batches = lost;
+    report_->holds_changes = order_.has_changes();
     const bool may_lose = repair_ == LogRepair::kAcceptLoss || repair_ == LogRepair::kShowLoss;
     if (lost > 0 && !may_lose) {
       return Damaged(directory_,

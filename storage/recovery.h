@@ -50,6 +50,7 @@ struct RecoveryReport {
   std::string manifest;  // that CURRENT names; empty: there is none yet
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;
+  bool holds_changes = false;  // any, in its tables or its logs
   // A log that RocksDB missed and that nothing needs: a note of it that should have been erased.
   std::optional<uint64_t> stale_log_note;
   uint64_t batch_number = 0;        // of the last batch that is there

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/crash_point.h"
+#include "storage/cut_view.h"
 #include "storage/flush_room.h"
 #include "storage/keys.h"
 #include "storage/record.h"
@@ -57,6 +58,9 @@ class CrashInBackground final : public rocksdb::EventListener {
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
+  if (!holds_store) {
+    DELAYD_RETURN_IF_ERROR(CheckOurs(options));
+  }
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
   DELAYD_CRASH_POINT("open/logs_recovered");
@@ -108,7 +112,7 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
                                    bool create,
                                    RecoveryReport* report) {
   if (!create) {
-    DELAYD_RETURN_IF_ERROR(CheckTables(MakeDbOptions(options, env_.get()), report->manifest));
+    DELAYD_RETURN_IF_ERROR(CheckTables(MakeDbOptions(options, env_.get()), dir_, report->manifest));
   }
   // The logs that were dropped at the operator's word would be missed.
   rocksdb::Status status = TryOpen(options, create, !options.accept_loss);
@@ -135,14 +139,22 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
   return FromRocks(status, "cannot open data directory " + dir_.path());
 }
 
+Status RocksJobStore::OfAnotherProgram() const {
+  return FailedPrecondition("data directory " + dir_.path() +
+                                " holds another program's RocksDB; set data_dir to an empty "
+                                "directory",
+                            "data_dir_foreign");
+}
+
 // Those of a newer version are refused; where one is missing, the MANIFEST was cut between two of
 // its records, which is no damage to RocksDB.
-Status RocksJobStore::CheckTables(const rocksdb::DBOptions& options,
-                                  const std::string& manifest) const {
+Status CheckTables(const rocksdb::DBOptions& options,
+                   const DataDir& dir,
+                   const std::string& manifest) {
   std::vector<std::string> names;
-  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(options, dir_.path(), &names);
+  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(options, dir.path(), &names);
   if (!status.ok()) {
-    return FromRocks(status, "cannot read data directory " + dir_.path());
+    return FromRocks(status, "cannot read data directory " + dir.path());
   }
   std::optional<std::string> missing;
   for (size_t i = 0; i < kTableCount; ++i) {
@@ -152,14 +164,36 @@ Status RocksJobStore::CheckTables(const rocksdb::DBOptions& options,
     }
   }
   if (!names.empty()) {
-    return dir_.NewerSchema(kSchemaVersion + 1).WithContext("table " + names.front());
+    return dir.NewerSchema(kSchemaVersion + 1).WithContext("table " + names.front());
   }
   if (missing) {
-    return DataLoss("data directory " + dir_.path() + " is damaged: " + manifest +
+    return DataLoss("data directory " + dir.path() + " is damaged: " + manifest +
                         " does not know table " + *missing + ", so it was cut; restore a backup",
                     "damaged_store");
   }
   return OkStatus();
+}
+
+// Without FORMAT, and with changes in it: ours has had all its tables before its first change. In
+// what is another program's nothing is cut, and no tables are made: it would not open it again.
+Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
+  RecoveryReport look;
+  DELAYD_RETURN_IF_ERROR(RecoverLogs(
+      dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, &look));
+  if (!look.holds_changes) {
+    return OkStatus();
+  }
+  const auto view = NewCutView(options.env, dir_.path(), look.cuts);
+  std::vector<std::string> names;
+  const rocksdb::Status status =
+      rocksdb::DB::ListColumnFamilies(MakeDbOptions(options, view.get()), dir_.path(), &names);
+  DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot read data directory " + dir_.path()));
+  for (size_t i = 0; i < kTableCount; ++i) {
+    if (std::erase(names, TableName(static_cast<Table>(i))) == 0) {
+      return OfAnotherProgram();
+    }
+  }
+  return names.empty() ? OkStatus() : OfAnotherProgram();
 }
 
 Status RocksJobStore::CheckSchema(bool create) {
@@ -181,10 +215,7 @@ Status RocksJobStore::CheckSchema(bool create) {
   const auto visit = [&empty](std::string_view, std::string_view) { return empty = false; };
   DELAYD_RETURN_IF_ERROR(Scan(Table::kMeta, {}, {}, visit));
   if (!empty) {
-    return FailedPrecondition("data directory " + dir_.path() +
-                                  " holds another program's RocksDB; set data_dir to an empty "
-                                  "directory",
-                              "data_dir_foreign");
+    return OfAnotherProgram();
   }
   Batch batch;
   batch.Put(Table::kMeta, kSchemaKey, EncodeNumber(kSchemaKey, kSchemaVersion));

@@ -1,5 +1,6 @@
 // Reading: from a live store, from a snapshot of it, and from a directory nobody has open.
 #include "base/check.h"
+#include "storage/cut_view.h"
 #include "storage/recovery.h"
 #include "storage/rocks_options.h"
 #include "storage/rocks_store.h"
@@ -51,10 +52,10 @@ class ReadOnlyStore final : public JobReader {
   Status Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
-    env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
-    rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
-    // The scan above has told a torn tail from damage; here the log is read as far as it is whole.
-    db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+    view_ = NewCutView(options.env, dir_.path(), report->cuts);
+    env_ = NewStoreEnv(view_.get(), dir_.path(), options.removal_step_bytes);
+    const rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
+    DELAYD_RETURN_IF_ERROR(CheckTables(db_options, dir_, report->manifest));
     rocksdb::DB* db = nullptr;
     const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
         db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
@@ -87,8 +88,9 @@ class ReadOnlyStore final : public JobReader {
                               "stale_log_note");
   }
 
-  DataDir dir_;                        // the lock is given up last
-  std::unique_ptr<rocksdb::Env> env_;  // outlives db_
+  DataDir dir_;                         // the lock is given up last
+  std::unique_ptr<rocksdb::Env> view_;  // what the scan has found whole; outlives env_
+  std::unique_ptr<rocksdb::Env> env_;   // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };

@@ -164,7 +164,8 @@ class RocksJobStore final : public JobStore {
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckSchema(bool create);
-  Status CheckTables(const rocksdb::DBOptions& options, const std::string& manifest) const;
+  Status CheckOurs(const RocksJobStoreOptions& options) const;
+  Status OfAnotherProgram() const;
   rocksdb::Status CloseDatabase();
 
   DataDir dir_;  // the lock is given up last
@@ -182,6 +183,11 @@ class RocksJobStore final : public JobStore {
   std::unique_ptr<TombstoneSweeper> sweeper_;  // while the database is open
   std::unique_ptr<RestFlush> rest_flush_;      // the same
 };
+
+// Are the tables those that this program knows? `manifest` is the name of the file that lists them.
+Status CheckTables(const rocksdb::DBOptions& options,
+                   const DataDir& dir,
+                   const std::string& manifest);
 
 // Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it
 // ever complete (HoldsStore)? Its number goes into the report.

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <rocksdb/db.h>
+
 #include "storage/batch_floor.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
@@ -115,6 +117,84 @@ TEST_F(RecoveryTest, TornTailIsCutCopiedAndReported) {
       << "what was cut off, and not the log before it, which is replayed";
   ASSERT_EQ(report_.Lines().size(), 1U);
   EXPECT_THAT(report_.Lines()[0], AllOf(HasSubstr(".log: cut"), HasSubstr("they are in damaged/")));
+}
+
+// A start cuts it off; who looks is not told to restore a backup.
+TEST_F(RecoveryTest, ALookPassesOverATornWriteToTheManifest) {
+  Commit(1, 3);
+  ASSERT_TRUE(Open().ok());
+  const std::string current = ReadFile(path() + "/CURRENT");
+  const std::string manifest = path() + "/" + current.substr(0, current.size() - 1);
+  const std::string torn =
+      ReadFile(manifest) + std::string("\x11\x22\x33\x44\x30\0\x01", 7) + std::string(0x30, '\0');
+  WriteFile(manifest, torn);
+  for (const bool accept_loss : {false, true}) {
+    RecoveryReport report;
+    const auto look = OpenRocksJobReader(
+        {.path = path(), .env = env_.get(), .accept_loss = accept_loss}, &report);
+    ASSERT_TRUE(look.ok()) << look.status().message();
+    EXPECT_EQ(report.batch_number, 3U);
+    EXPECT_EQ(report.cuts.size(), 1U);
+  }
+  EXPECT_EQ(ReadFile(manifest), torn);
+  EXPECT_TRUE(Open().ok());
+}
+
+TEST_F(RecoveryTest, P9ALookFindsAManifestThatWasCutBetweenItsRecords) {
+  { ASSERT_TRUE(Open().ok()); }
+  const std::string current = ReadFile(path() + "/CURRENT");
+  const std::string manifest = path() + "/" + current.substr(0, current.size() - 1);
+  const std::string whole = ReadFile(manifest);
+  WriteFile(manifest, whole.substr(0, *ScanLog(Flipped(whole, whole.size() - 1)).damaged_at));
+  const Status start = Open().status();
+  const Status look = OpenRocksJobReader({.path = path(), .env = env_.get()}).status();
+  EXPECT_EQ(start.reason(), "damaged_store");
+  EXPECT_EQ(look.reason(), "damaged_store") << look.message();
+}
+
+// Tables are flushed one by one, so one may know more than what is left of the logs.
+TEST_F(RecoveryTest, P9ALookSaysOfEachJobWhatTheLossWillMeanThoughATableWasFlushedAhead) {
+  { ASSERT_TRUE(Open().ok()); }
+  {
+    std::vector<rocksdb::ColumnFamilyDescriptor> tables;
+    for (size_t i = 0; i < kTableCount; ++i) {
+      tables.emplace_back(std::string(TableName(static_cast<Table>(i))),
+                          rocksdb::ColumnFamilyOptions());
+    }
+    rocksdb::DBOptions options;
+    options.env = env_.get();
+    options.avoid_flush_during_recovery = true;
+    options.avoid_flush_during_shutdown = true;
+    std::vector<rocksdb::ColumnFamilyHandle*> families;
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(options, path(), tables, &families, &db).ok());
+    const auto put = [&](Table table, const std::string& key, const std::string& value) {
+      ASSERT_TRUE(db->Put({}, families[static_cast<size_t>(table)], key, value).ok());
+    };
+    for (uint64_t id = 1; id <= 9; ++id) {
+      const std::string index = IndexKey(JobId{id});
+      put(Table::kIndex, index, EncodeIndexRecord(index, {.at = WallFromMillis(1)}));
+      put(Table::kTimers, Key(id), "a job");
+    }
+    put(Table::kTimers, Key(1), "job 1, changed");
+    put(Table::kBig, IndexKey(JobId{9}), "a payload");
+    ASSERT_TRUE(db->Flush({}, families[static_cast<size_t>(Table::kBig)]).ok());
+    put(Table::kTimers, Key(2), "job 2, changed");
+    for (auto* family : families) {
+      ASSERT_TRUE(db->DestroyColumnFamilyHandle(family).ok());
+    }
+    delete db;
+  }
+  const std::string log = Log(1);
+  WriteFile(log, Flipped(ReadFile(log), ReadFile(log).size() / 2));
+  RecoveryReport look_report;
+  const auto look =
+      OpenRocksJobReader({.path = path(), .env = env_.get(), .accept_loss = true}, &look_report);
+  ASSERT_TRUE(look.ok()) << look.status().message();
+  const auto said = SortLostJobs(look_report, **look);
+  ASSERT_TRUE(said.ok());
+  EXPECT_FALSE(said->gone.empty());
+  EXPECT_THAT(said->older, ElementsAre(JobId{1}, JobId{2}));
 }
 
 TEST_F(RecoveryTest, GarbageBehindTheEndIsCut) {

@@ -175,6 +175,36 @@ TEST_F(RocksJobStoreTest, DirectoryOfSomethingElseIsLeftAlone) {
   EXPECT_FALSE(std::filesystem::exists(path() + "/CURRENT"));
 }
 
+TEST_F(RocksJobStoreTest, RocksDbOfAnotherProgramIsLeftAsItIs) {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  {
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(options, path(), &db).ok());
+    ASSERT_TRUE(db->Put({}, "theirs", "value").ok());
+    delete db;
+  }
+  std::string log;
+  for (const auto& entry : std::filesystem::directory_iterator(path())) {
+    log = entry.path().extension() == ".log" ? entry.path().string() : log;
+  }
+  std::ofstream(log, std::ios::app) << "what it is just writing";
+  const auto size = std::filesystem::file_size(log);
+  EXPECT_EQ(Open().status().reason(), "data_dir_foreign");
+  EXPECT_EQ(std::filesystem::file_size(log), size);
+  std::filesystem::resize_file(log, size - 23);
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status theirs = rocksdb::DB::Open(options, path(), &db);
+  EXPECT_TRUE(theirs.ok()) << theirs.ToString();
+  delete db;
+}
+
+TEST_F(RocksJobStoreTest, LogsOfOtherProgramsAreNoDamagedStore) {
+  std::filesystem::create_directory(path());
+  Write("app.log", "12:00 started");
+  EXPECT_EQ(Open().status().reason(), "data_dir_foreign");
+}
+
 TEST_F(RocksJobStoreTest, PathThatIsAFileIsRefused) {
   std::ofstream(path()) << "a file";
   const auto store = Open();

@@ -1,0 +1,89 @@
+#include "storage/cut_view.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include <rocksdb/file_system.h>
+
+namespace delayd::storage {
+namespace {
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+using rocksdb::Slice;
+
+class CutFile final : public rocksdb::FSSequentialFileOwnerWrapper {
+ public:
+  CutFile(std::unique_ptr<rocksdb::FSSequentialFile> file, uint64_t end)
+      : FSSequentialFileOwnerWrapper(std::move(file)), left_(end) {}
+
+  IOStatus Read(size_t bytes,
+                const IOOptions& options,
+                Slice* result,
+                char* scratch,
+                IODebugContext* debug) override {
+    IOStatus status = target()->Read(
+        static_cast<size_t>(std::min<uint64_t>(bytes, left_)), options, result, scratch, debug);
+    left_ -= status.ok() ? result->size() : 0;
+    return status;
+  }
+
+  IOStatus Skip(uint64_t bytes) override {
+    const uint64_t step = std::min(bytes, left_);
+    left_ -= step;
+    return target()->Skip(step);
+  }
+
+ private:
+  uint64_t left_;
+};
+
+class CutFiles final : public rocksdb::FileSystemWrapper {
+ public:
+  CutFiles(const std::shared_ptr<rocksdb::FileSystem>& base, std::map<std::string, uint64_t> ends)
+      : FileSystemWrapper(base), ends_(std::move(ends)) {}
+
+  const char* Name() const override { return "CutFiles"; }
+
+  IOStatus NewSequentialFile(const std::string& name,
+                             const rocksdb::FileOptions& options,
+                             std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                             IODebugContext* debug) override {
+    IOStatus status = target()->NewSequentialFile(name, options, result, debug);
+    if (const auto cut = ends_.find(name); status.ok() && cut != ends_.end()) {
+      *result = std::make_unique<CutFile>(std::move(*result), cut->second);
+    }
+    return status;
+  }
+
+ private:
+  const std::map<std::string, uint64_t> ends_;  // by path
+};
+
+class CutView final : public rocksdb::EnvWrapper {
+ public:
+  CutView(rocksdb::Env* base, std::map<std::string, uint64_t> ends) : EnvWrapper(base) {
+    file_system_ = std::make_shared<CutFiles>(base->GetFileSystem(), std::move(ends));
+    system_clock_ = base->GetSystemClock();
+  }
+
+  const char* Name() const override { return "CutView"; }
+};
+
+}  // namespace
+
+std::unique_ptr<rocksdb::Env> NewCutView(rocksdb::Env* base,
+                                         const std::string& directory,
+                                         const std::vector<RecoveryReport::Cut>& cuts) {
+  std::map<std::string, uint64_t> ends;
+  for (const RecoveryReport::Cut& cut : cuts) {
+    ends.emplace(directory + "/" + cut.file, cut.offset);
+  }
+  return std::make_unique<CutView>(base != nullptr ? base : rocksdb::Env::Default(),
+                                   std::move(ends));
+}
+
+}  // namespace delayd::storage

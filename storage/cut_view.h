@@ -1,0 +1,25 @@
+// storage/cut_view.h — files as they would be after a cut that is not made. Private to the room.
+//
+// What:    RocksDB reads its logs and the MANIFEST through it as far as they are whole: a look at a
+//          store shows what a start or a recovery would leave, and changes nothing. Sizes stay
+//          those of the files: RocksDB compares them with what the MANIFEST says of its logs.
+// Errors:  those of the file system below.
+// Threads: as a file system.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <rocksdb/env.h>
+
+#include "storage/recovery.h"
+
+namespace delayd::storage {
+
+// `base` must live as long as what is returned; null is the real machine.
+std::unique_ptr<rocksdb::Env> NewCutView(rocksdb::Env* base,
+                                         const std::string& directory,
+                                         const std::vector<RecoveryReport::Cut>& cuts);
+
+}  // namespace delayd::storage
