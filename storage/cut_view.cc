@@ -63,16 +63,6 @@ class CutFiles final : public rocksdb::FileSystemWrapper {
   const std::map<std::string, uint64_t> ends_;  // by path
 };
 
-class CutView final : public rocksdb::EnvWrapper {
- public:
-  CutView(rocksdb::Env* base, std::map<std::string, uint64_t> ends) : EnvWrapper(base) {
-    file_system_ = std::make_shared<CutFiles>(base->GetFileSystem(), std::move(ends));
-    system_clock_ = base->GetSystemClock();
-  }
-
-  const char* Name() const override { return "CutView"; }
-};
-
 }  // namespace
 
 std::unique_ptr<rocksdb::Env> NewCutView(rocksdb::Env* base,
@@ -82,8 +72,8 @@ std::unique_ptr<rocksdb::Env> NewCutView(rocksdb::Env* base,
   for (const RecoveryReport::Cut& cut : cuts) {
     ends.emplace(directory + "/" + cut.file, cut.offset);
   }
-  return std::make_unique<CutView>(base != nullptr ? base : rocksdb::Env::Default(),
-                                   std::move(ends));
+  const auto files = (base != nullptr ? base : rocksdb::Env::Default())->GetFileSystem();
+  return rocksdb::NewCompositeEnv(std::make_shared<CutFiles>(files, std::move(ends)));
 }
 
 }  // namespace delayd::storage

@@ -17,7 +17,7 @@
 
 namespace delayd::storage {
 
-// `base` must live as long as what is returned; null is the real machine.
+// `base` is asked for its file system; null is the real machine.
 std::unique_ptr<rocksdb::Env> NewCutView(rocksdb::Env* base,
                                          const std::string& directory,
                                          const std::vector<RecoveryReport::Cut>& cuts);

@@ -126,11 +126,8 @@ bool MayPrecedeStore(std::string_view name) {
          name.ends_with(".dbtmp");
 }
 
-// "000012.sst" or "000012.log", as RocksDB calls them.
 bool HoldsJobs(std::string_view name) {
-  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-  const std::string_view ending = name.substr(digits);
-  return digits > 0 && (ending == ".sst" || ending == ".log");
+  return IsNumbered(name, ".sst") || IsNumbered(name, ".log");
 }
 
 StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
@@ -169,6 +166,11 @@ std::optional<std::string> NoFile(const std::string& path) {
 }
 
 }  // namespace
+
+bool IsNumbered(std::string_view name, std::string_view ending) {
+  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
+  return digits > 0 && name.substr(digits) == ending;
+}
 
 Status CheckFiles(const std::string& directory) {
   DIR* dir = ::opendir(directory.c_str());

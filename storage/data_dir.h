@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 
@@ -75,6 +76,8 @@ std::string WithoutTrailingSlashes(std::string path);
 std::string ParentOf(const std::string& path);
 // fsync of a file or a directory.
 Status SyncFile(const std::string& path);
+// As RocksDB calls its files: "000012.sst" for the ending ".sst".
+bool IsNumbered(std::string_view name, std::string_view ending);
 // Nothing when there is no such file.
 StatusOr<std::optional<std::string>> ReadSmallFile(const std::string& path);
 

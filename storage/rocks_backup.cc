@@ -69,18 +69,13 @@ Status CheckOutside(const std::string& directory, const std::string& data_dir) {
 
 // May this stand in a copy that RocksDB has begun?
 bool IsPartOfCopy(std::string_view name) {
-  const auto is_number = [](std::string_view text) {
-    return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-  };
   for (const std::string_view prefix : {"MANIFEST-", "OPTIONS-"}) {
     if (name.starts_with(prefix)) {
-      return is_number(name.substr(prefix.size()));
+      return IsNumbered(name.substr(prefix.size()), "");
     }
   }
-  const size_t dot = name.find('.');
-  const std::string_view ending = dot == std::string_view::npos ? "" : name.substr(dot);
-  return name == "CURRENT" || (is_number(name.substr(0, dot)) &&
-                               (ending == ".sst" || ending == ".log" || ending == ".dbtmp"));
+  return name == "CURRENT" || IsNumbered(name, ".sst") || IsNumbered(name, ".log") ||
+         IsNumbered(name, ".dbtmp");
 }
 
 // Some places take no directory, whatever their rights say (/proc), and RocksDB would call a

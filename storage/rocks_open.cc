@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/crash_point.h"
 #include "storage/cut_view.h"
@@ -146,29 +148,42 @@ Status RocksJobStore::OfAnotherProgram() const {
                             "data_dir_foreign");
 }
 
+namespace {
+
+struct FoundTables {
+  std::optional<std::string> missing;  // one of ours
+  std::vector<std::string> unknown;
+};
+
+StatusOr<FoundTables> FindTables(const rocksdb::DBOptions& options, const DataDir& dir) {
+  FoundTables found;
+  const rocksdb::Status status =
+      rocksdb::DB::ListColumnFamilies(options, dir.path(), &found.unknown);
+  DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot read data directory " + dir.path()));
+  for (size_t i = 0; i < kTableCount; ++i) {
+    const std::string_view name = TableName(static_cast<Table>(i));
+    if (std::erase(found.unknown, name) == 0) {
+      found.missing = name;
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
 // Those of a newer version are refused; where one is missing, the MANIFEST was cut between two of
 // its records, which is no damage to RocksDB.
 Status CheckTables(const rocksdb::DBOptions& options,
                    const DataDir& dir,
                    const std::string& manifest) {
-  std::vector<std::string> names;
-  const rocksdb::Status status = rocksdb::DB::ListColumnFamilies(options, dir.path(), &names);
-  if (!status.ok()) {
-    return FromRocks(status, "cannot read data directory " + dir.path());
+  DELAYD_ASSIGN_OR_RETURN(const FoundTables found, FindTables(options, dir));
+  if (!found.unknown.empty()) {
+    return dir.NewerSchema(kSchemaVersion + 1).WithContext("table " + found.unknown.front());
   }
-  std::optional<std::string> missing;
-  for (size_t i = 0; i < kTableCount; ++i) {
-    const std::string name(TableName(static_cast<Table>(i)));
-    if (std::erase(names, name) == 0) {
-      missing = name;
-    }
-  }
-  if (!names.empty()) {
-    return dir.NewerSchema(kSchemaVersion + 1).WithContext("table " + names.front());
-  }
-  if (missing) {
+  if (found.missing) {
     return DataLoss("data directory " + dir.path() + " is damaged: " + manifest +
-                        " does not know table " + *missing + ", so it was cut; restore a backup",
+                        " does not know table " + *found.missing +
+                        ", so it was cut; restore a backup",
                     "damaged_store");
   }
   return OkStatus();
@@ -184,16 +199,9 @@ Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
     return OkStatus();
   }
   const auto view = NewCutView(options.env, dir_.path(), look.cuts);
-  std::vector<std::string> names;
-  const rocksdb::Status status =
-      rocksdb::DB::ListColumnFamilies(MakeDbOptions(options, view.get()), dir_.path(), &names);
-  DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot read data directory " + dir_.path()));
-  for (size_t i = 0; i < kTableCount; ++i) {
-    if (std::erase(names, TableName(static_cast<Table>(i))) == 0) {
-      return OfAnotherProgram();
-    }
-  }
-  return names.empty() ? OkStatus() : OfAnotherProgram();
+  DELAYD_ASSIGN_OR_RETURN(const FoundTables found,
+                          FindTables(MakeDbOptions(options, view.get()), dir_));
+  return found.missing || !found.unknown.empty() ? OfAnotherProgram() : OkStatus();
 }
 
 Status RocksJobStore::CheckSchema(bool create) {
