@@ -1,25 +1,21 @@
 #include "daemon/command_line.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <fstream>
 #include <map>
 #include <sstream>
-#include <system_error>
 #include <utility>
 
+#include "daemon/config_text.h"
 #include "daemon/exit_codes.h"
 #include "protocol/nearest.h"
 
 #include <CLI/CLI.hpp>
-#include <sys/stat.h>
 
 namespace delayd {
 
 namespace {
 
 constexpr std::string_view kConfigEnvironment = "DELAYD_CONFIG";
-constexpr off_t kConfigBytesMax = off_t{1} << 20;
 
 struct Flags {
   std::string config;
@@ -112,46 +108,37 @@ void ChooseAction(const Flags& flags, CommandLine* result) {
                                            : CommandLine::Action::kRun;
 }
 
-// False with `cause` when there is none to read.
-bool ReadWholeFile(const std::string& path, std::string* text, std::string* cause) {
-  struct stat info {};
+// The file that a flag or the environment names; none: the one at the default path, if it is there.
+struct ConfigFile {
+  std::string path;
+  std::string named_by;
+};
 
-  if (::stat(path.c_str(), &info) != 0) {
-    *cause = std::generic_category().message(errno);
-    return false;
+ConfigFile ChooseConfigFile(const CLI::App& app,
+                            const Flags& flags,
+                            const Environment& environment) {
+  if (app.count("--config") != 0) {
+    return {flags.config, "--config"};
   }
-  if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)) {
-    *cause = "it is not a file";
-    return false;
-  }
-  if (info.st_size > kConfigBytesMax) {
-    *cause = "it is larger than 1 MiB";
-    return false;
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream content;
-  content << file.rdbuf();
-  if (!file.is_open() || file.bad()) {
-    *cause = std::generic_category().message(errno);
-    return false;
-  }
-  *text = content.str();
-  return true;
+  const std::string variable(kConfigEnvironment);
+  const char* named = environment(variable);
+  return named != nullptr ? ConfigFile{named, variable}
+                          : ConfigFile{std::string(kConfigPathDefault), ""};
 }
 
-void ReadConfigFile(const std::string& named, ConfigReader* reader, CommandLine* result) {
-  const std::string path = named.empty() ? std::string(kConfigPathDefault) : named;
-  std::string text;
-  std::string cause;
-  if (ReadWholeFile(path, &text, &cause)) {
-    result->config_file = path;
-    reader->ReadFile(path, text);
+void ReadConfigFile(const ConfigFile& file, ConfigReader* reader, CommandLine* result) {
+  if (file.path.empty()) {
+    result->errors.push_back(file.named_by + ": expected the path of a file, found nothing; " +
+                             "leave it out to use " + std::string(kConfigPathDefault));
     return;
   }
-  const bool absent = cause == std::generic_category().message(ENOENT);
-  if (!named.empty() || !absent) {
-    result->errors.push_back(path + ": cannot read the configuration: " + cause +
-                             "; check the path and its permissions");
+  const StatusOr<ConfigText> read = ReadConfigText(file.path);
+  if (read.ok()) {
+    result->config_file = file.path;
+    result->config_is_stream = read->is_stream;
+    reader->ReadFile(file.path, read->text);
+  } else if (!file.named_by.empty() || read.status().code() != StatusCode::kNotFound) {
+    result->errors.push_back(read.status().message());
   }
 }
 
@@ -174,12 +161,8 @@ CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment
     result.text = flags.help ? Help(app) : "delayd " + std::string(Version()) + "\n";
     return result;
   }
-  if (const char* named = environment(std::string(kConfigEnvironment));
-      named != nullptr && flags.config.empty()) {
-    flags.config = named;
-  }
   ConfigReader reader;
-  ReadConfigFile(flags.config, &reader, &result);
+  ReadConfigFile(ChooseConfigFile(app, flags, environment), &reader, &result);
   for (const ConfigKey& key : ConfigKeys()) {
     const std::string variable = EnvironmentName(key.name);
     if (const char* text = environment(variable); text != nullptr) {

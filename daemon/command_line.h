@@ -29,6 +29,7 @@ struct CommandLine {
   Action action = Action::kRun;
   Config config;
   std::string config_file;          // the one that was read; empty: none
+  bool config_is_stream = false;    // it was a pipe or a terminal, and is read no second time
   std::string text;                 // kPrint: help or version
   std::vector<std::string> errors;  // kRefuse
   bool repair = false;              // kVerify

@@ -1,12 +1,15 @@
 // The YAML side of the configuration. yaml-cpp tells where a node stands, but takes a key twice and
 // a key it has never heard of without a word; the walk below does not.
+#include <optional>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/job.h"
+#include "base/utf8.h"
 #include "daemon/config.h"
 #include "protocol/nearest.h"
 
@@ -48,6 +51,22 @@ class DocumentStart final : public YAML::EventHandler {
   YAML::Mark mark;
 };
 
+// Of the first bytes that are no UTF-8; none: all are. yaml-cpp would put U+FFFD in their place,
+// and a path would be another one.
+std::optional<YAML::Mark> FindNoUtf8(std::string_view yaml) {
+  YAML::Mark mark;
+  while (!yaml.empty()) {
+    const size_t length = Utf8Length(yaml);
+    if (length == 0) {
+      return mark;
+    }
+    mark.column = yaml[0] == '\n' ? 0 : mark.column + 1;
+    mark.line += yaml[0] == '\n' ? 1 : 0;
+    yaml.remove_prefix(length);
+  }
+  return std::nullopt;
+}
+
 bool HasTabIndent(const std::string& yaml) {
   std::istringstream lines(yaml);
   for (std::string line; std::getline(lines, line);) {
@@ -76,6 +95,10 @@ class ConfigFileWalk {
   }
 
   void Document(const std::string& yaml) {
+    if (const std::optional<YAML::Mark> where = FindNoUtf8(yaml)) {
+      Fail(*where, "this is no UTF-8; save the file as UTF-8");
+      return;
+    }
     try {
       if (!IsOneDocument(yaml)) {
         return;

@@ -6,6 +6,7 @@
 
 #include "daemon/beanstalk/session.h"
 #include "daemon/command_line.h"
+#include "daemon/config_values.h"
 #include "daemon/http/http_session.h"
 #include "daemon/listener.h"
 #include "daemon/passed_sockets.h"
@@ -54,7 +55,8 @@ class FrontEnds::HttpApi {
     return listener.is_tcp() && tls_ != nullptr ? "https://" + listener.address() : listener.name();
   }
 
-  void ListenOn(Listener listener, Server* server) const {
+  void ListenOn(Listener listener, Server* server) {
+    AddHostOf(listener);
     const http::ReaderOptions& options = listener.is_tcp() ? tcp_ : unix_;
     const bool with_tls = listener.is_tcp() && tls_ != nullptr;
     const auto make = [this, &options, with_tls]() -> std::unique_ptr<Session> {
@@ -67,6 +69,15 @@ class FrontEnds::HttpApi {
   void SetTime(const Now& now) { date_.Set(now.wall); }
 
  private:
+  // Loopback has more addresses than the one everybody knows.
+  void AddHostOf(const Listener& listener) {
+    if (listener.is_tcp() && !tcp_.hosts.empty()) {
+      const StatusOr<ListenAddress> address = ParseListenAddress(listener.address());
+      DELAYD_CHECK(address.ok());
+      tcp_.hosts.push_back(address->host);
+    }
+  }
+
   http::HttpDate date_;
   http::Router router_;
   http::ReaderOptions unix_;

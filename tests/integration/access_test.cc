@@ -111,6 +111,12 @@ TEST_F(TokenTest, ATokenFileThatEverybodyCanReadIsNotUsedByEither) {
   EXPECT_THAT(start.err, HasSubstr("chmod o-rw"));
 }
 
+TEST(AccessTest, EveryAddressOfLoopbackAnswersToItsOwnName) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start({"--api-listen", "127.0.0.2:0"}));
+  daemon.CtlOk({"--server", TcpAddress(daemon), "stats"});
+}
+
 TEST(AccessTest, BeyondLoopbackTheDaemonDoesNotListenWithoutTlsAndTokens) {
   Daemon daemon;
   const ProcessResult start = daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:0"});

@@ -135,5 +135,22 @@ TEST(QueueLifeTest, AReloadAppliesCapsAndAMistakeChangesNothing) {
   EXPECT_EQ(daemon.Stop().exit_code, 0);
 }
 
+// A second look finds nothing there, and nothing would be the defaults.
+TEST(QueueLifeTest, AReloadDoesNotReadAPipeASecondTime) {
+  Daemon daemon;
+  const std::string pipe = daemon.Path("pipe");
+  daemon.Under("mkfifo " + pipe + " && (echo 'queues: { q: { concurrency: 1 } }' > " + pipe +
+               " &)");
+  ASSERT_TRUE(daemon.Start({"--config", pipe}));
+  daemon.Signal(SIGHUP);
+  daemon.WaitForLog("not reloaded");
+  EXPECT_TRUE(Contains(daemon.log(), "was a pipe, which can be read once"));
+  daemon.CtlOk({"enqueue", "--queue", "q", "a"});
+  daemon.CtlOk({"enqueue", "--queue", "q", "b"});
+  LeaseOne(&daemon, "q");
+  EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
 }  // namespace
 }  // namespace delayd::testing

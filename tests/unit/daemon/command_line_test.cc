@@ -76,6 +76,39 @@ TEST_F(CommandLineTest, DirectoryIsNoConfiguration) {
   EXPECT_THAT(Read({"--config", "/"}).errors, ElementsAre(HasSubstr("it is not a file")));
 }
 
+// $UNSET must not become the defaults.
+TEST_F(CommandLineTest, AnEmptyNameOfAFileIsAnErrorAsItIsForEveryOtherPath) {
+  EXPECT_THAT(Read({"--config", ""}).errors,
+              ElementsAre(StartsWith("--config: expected the path of a file, found nothing")));
+  environment_["DELAYD_CONFIG"] = "";
+  EXPECT_THAT(Read({}).errors, ElementsAre(StartsWith("DELAYD_CONFIG: expected the path")));
+  WriteFile("data_dir: /file\n");
+  EXPECT_EQ(Read({"--config", file_.c_str()}).config.data_dir, "/file");
+}
+
+// It opens, and its first byte cannot be read: no reason to go on with the defaults.
+TEST_F(CommandLineTest, AFileThatCannotBeReadToItsEndIsNoConfiguration) {
+  EXPECT_THAT(
+      Read({"--config", "/proc/self/mem"}).errors,
+      ElementsAre(HasSubstr("/proc/self/mem: cannot read the configuration: Input/output")));
+}
+
+TEST_F(CommandLineTest, AnEndlessFileIsNotReadToItsEnd) {
+  EXPECT_THAT(Read({"--config", "/dev/zero"}).errors, ElementsAre(HasSubstr("larger than 1 MiB")));
+}
+
+TEST_F(CommandLineTest, APipeIsKnownAsOne) {
+  int ends[2] = {-1, -1};
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "data_dir: /p", 12), 12);
+  ::close(ends[1]);
+  const CommandLine line = Read({"--config", ("/dev/fd/" + std::to_string(ends[0])).c_str()});
+  ::close(ends[0]);
+  EXPECT_EQ(line.config.data_dir, "/p");
+  EXPECT_TRUE(line.config_is_stream);
+  EXPECT_FALSE(Read({"--config", "/dev/null"}).config_is_stream);
+}
+
 TEST_F(CommandLineTest, ErrorsOfAllSourcesAreTold) {
   WriteFile("log: { level: loud }\n");
   environment_["DELAYD_MEMORY_HORIZON"] = "soon";

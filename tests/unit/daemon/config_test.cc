@@ -213,6 +213,11 @@ TEST(ConfigTest, ATabInTheIndentIsNamed) {
               ElementsAre(testing::Not(HasSubstr("a tab"))));
 }
 
+TEST(ConfigTest, BytesThatAreNoUtf8AreNotReplacedByOthers) {
+  EXPECT_THAT(ErrorsOf("log:\n  level: debug\ndata_dir: \"/srv/\xff\"\n"),
+              ElementsAre("delayd.yaml:3:17: this is no UTF-8; save the file as UTF-8"));
+}
+
 TEST(ConfigTest, TwoProtocolsDoNotShareAnAddress) {
   EXPECT_THAT(
       ErrorsOf("api: { socket: /run/d.sock }\nbeanstalk: { socket: /run/d.sock }\n"),

@@ -1,0 +1,59 @@
+#include "daemon/config_text.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "daemon/unique_fd.h"
+
+#include <sys/stat.h>
+
+namespace delayd {
+
+namespace {
+
+constexpr size_t kBytesMax = size_t{1} << 20;
+
+Status CannotRead(const std::string& path, const std::string& cause) {
+  return InvalidArgument(path + ": cannot read the configuration: " + cause +
+                         "; check the path and its permissions");
+}
+
+Status CannotRead(const std::string& path, int error) {
+  const Status status = CannotRead(path, std::generic_category().message(error));
+  return error == ENOENT ? NotFound(status.message()) : status;
+}
+
+}  // namespace
+
+StatusOr<ConfigText> ReadConfigText(const std::string& path) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+
+  struct stat info {};
+
+  if (!file.valid() || ::fstat(file.get(), &info) != 0) {
+    return CannotRead(path, errno);
+  }
+  if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)) {
+    return CannotRead(path, "it is not a file");
+  }
+  ConfigText read{.is_stream = ::lseek(file.get(), 0, SEEK_CUR) < 0};  // /dev/null is none
+  read.text.resize(kBytesMax + 1);
+  size_t size = 0;
+  for (ssize_t got = 1; got > 0 && size < read.text.size();) {
+    got = ::read(file.get(), read.text.data() + size, read.text.size() - size);
+    if (got < 0) {
+      return CannotRead(path, errno);
+    }
+    size += static_cast<size_t>(got);
+  }
+  if (size > kBytesMax) {
+    return CannotRead(path, "it is larger than 1 MiB");
+  }
+  read.text.resize(size);
+  return read;
+}
+
+}  // namespace delayd
