@@ -43,6 +43,17 @@ bool IsShortUtf8(std::string_view text) {
   return true;
 }
 
+std::string ToUtf8(std::string_view text) {
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  std::string out;
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    out += length == 0 ? kReplacement : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return out;
+}
+
 std::string_view Utf8Front(std::string_view text, size_t bytes_max) {
   const auto continues = [text](size_t i) {
     return (static_cast<uint8_t>(text[i]) & 0xc0) == 0x80;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace delayd {
@@ -15,6 +16,9 @@ namespace delayd {
 size_t Utf8Length(std::string_view text);
 
 bool IsShortUtf8(std::string_view text);
+
+// U+FFFD stands for each byte that belongs to no character.
+std::string ToUtf8(std::string_view text);
 
 // The front of a text, of at most so many bytes: no character of it is cut in two.
 std::string_view Utf8Front(std::string_view text, size_t bytes_max);

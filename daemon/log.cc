@@ -14,6 +14,8 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "base/utf8.h"
+
 namespace delayd::log {
 
 namespace {
@@ -241,7 +243,7 @@ std::string FormatLine(Format format,
   if (format == Format::kJson) {
     line += '}';
   }
-  return line;
+  return IsShortUtf8(line) ? line : ToUtf8(line);  // neither JSON nor the journal takes other bytes
 }
 
 }  // namespace delayd::log

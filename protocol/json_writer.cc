@@ -11,18 +11,6 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-
-std::string ReplaceBadBytes(std::string_view text) {
-  std::string out;
-  while (!text.empty()) {
-    const size_t length = Utf8Length(text);
-    out += length == 0 ? kReplacement : text.substr(0, length);
-    text.remove_prefix(length == 0 ? 1 : length);
-  }
-  return out;
-}
-
 // What stands in JSON as it is. All our own names are, and most of what is short; names of a newer
 // daemon's figures may be anything.
 bool IsPlain(std::string_view text) {
@@ -48,7 +36,7 @@ std::string JsonString(std::string_view text) {
     return quoted;
   }
   if (!IsUtf8(text)) {
-    return JsonString(ReplaceBadBytes(text));
+    return JsonString(ToUtf8(text));
   }
   return boost::json::serialize(boost::json::string_view(text.data(), text.size()));
 }

@@ -23,6 +23,14 @@ TEST(LogTest, NoValueCanBeginANewLine) {
   EXPECT_EQ(line.find('\x1b'), std::string::npos);
 }
 
+// A path of the file system may hold any bytes.
+TEST(LogTest, ALineIsUtf8WhateverAValueIs) {
+  EXPECT_EQ(FormatLine(Format::kText, Level::kWarn, "m", {{"path", "/\xc3\xa4\xff\xc3"}}),
+            "warn m path=/\xc3\xa4\xef\xbf\xbd\xef\xbf\xbd");
+  EXPECT_EQ(FormatLine(Format::kJson, Level::kWarn, "m", {{"path", "\xff"}}),
+            "{\"level\":\"warn\",\"message\":\"m\",\"path\":\"\xef\xbf\xbd\"}");
+}
+
 size_t LinesWith(const std::string& text, const std::string& part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
