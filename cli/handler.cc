@@ -13,6 +13,7 @@
 #include <limits>
 #include <system_error>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "cli/job_handler.h"
 #include "protocol/nearest.h"
@@ -240,8 +241,11 @@ void Handler::DrainErrors(bool to_end) {
 
 void Handler::Reap() {
   int status = 0;
-  while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  pid_t reaped = -1;
+  while ((reaped = waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {
   }
+  // Without a status it would count as done, and its job as acked.
+  DELAYD_CHECK(reaped == pid_);
   pid_ = -1;
   if (WIFEXITED(status)) {
     exit_code_ = WEXITSTATUS(status);

@@ -1,5 +1,6 @@
 // delayctl: the command line of delayd.
 #include <locale.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,6 +66,9 @@ delayd::cli::Console::Traits TerminalTraits() {
 
 int main(int argc, char** argv) {
   delayd::ReserveStandardFds();
+  // Whoever started us may ignore it, and we would inherit that: the exit status of a handler is
+  // thrown away then, and waiting for it looks like exit 0, which acks.
+  signal(SIGCHLD, SIG_DFL);
   std::ios::sync_with_stdio(false);
   // Widths of characters only; numbers and messages stay as they are.
   setlocale(LC_CTYPE, "C.UTF-8");

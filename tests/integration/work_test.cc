@@ -60,6 +60,25 @@ TEST(WorkTest, ExitCode100Buries) {
   EXPECT_THAT(daemon.CtlOk({"show", id, "-o", "json"}), HasSubstr("\"dead\""));
 }
 
+// A parent that ignores SIGCHLD hands that on, and the kernel throws exit statuses away then.
+TEST(WorkTest, AFailedHandlerIsNotAckedUnderAParentThatIgnoresItsChildren) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "x"});
+  const std::string config = daemon.Path("bad.yaml");
+  std::ofstream(config) << "nonsense: 1\n";
+  const auto ctl = [&](const std::vector<std::string>& args) {
+    ProcessOptions options = daemon.CtlOptions(args);
+    options.argv.insert(options.argv.begin(), {"/usr/bin/env", "--ignore-signal=CHLD"});
+    return RunProcess(options);
+  };
+  const ProcessResult work =
+      ctl({"work", "--queue", "q", "--count", "1", "--exec", "sh", "-c", "sleep 0.1; exit 3"});
+  EXPECT_THAT(work.err, HasSubstr("nack (exit 3)"));
+  EXPECT_THAT(daemon.CtlOk({"show", id, "-o", "json"}), HasSubstr("exit 3"));
+  EXPECT_EQ(ctl({"config", "check", config}).exit_code, 2);
+}
+
 TEST(WorkTest, ALongHandlerKeepsItsLease) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
