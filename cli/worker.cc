@@ -23,6 +23,8 @@ constexpr Millis kBackoffMax{5000};
 constexpr Millis kExtendRetry{1000};
 constexpr Millis kExtendEveryMin{100};
 constexpr Millis kStartRetry{1000};
+// What a lease has left for its nack when a handler took all its grace to end.
+constexpr Millis kFinishTime{5000};
 constexpr int kFinishTriesWhenStopping = 3;
 
 Millis Backoff(int tries) {
@@ -156,21 +158,21 @@ class Worker::Slot {
         case JobRun::Event::kDone:
           return run->verdict();
         case JobRun::Event::kWoken:
-          run->End(options_.grace);
+          EndWithinLease(job, lease_end, run);
           // Back at once: the job did nothing wrong.
           return Verdict{"nack", "the worker was stopped", Millis(0), false};
         case JobRun::Event::kDeadline:
           break;
       }
       if (Now() >= kill_at) {
-        run->End(options_.grace);
+        EndWithinLease(job, lease_end, run);
         return Verdict{
             "nack",
             "handler timed out after " + protocol::FormatDuration(*options_.handler_timeout)};
       }
       const BootTime asked = Now();
       // A daemon that hangs must not keep us from looking at the clock.
-      const Status extended = Extend(job, std::min(lease_end, kill_at) - asked);
+      const Status extended = Extend(job, options_.lease, std::min(lease_end, kill_at) - asked);
       if (extended.ok()) {
         extend_at = Now() + extend_every;
         lease_end = asked + lease;
@@ -188,9 +190,19 @@ class Worker::Slot {
     }
   }
 
-  Status Extend(const JobView& job, Millis at_most) {
+  // A handler that tidies up is at work still: a lease that is shorter than its grace would have
+  // the job handed out beside it, and the nack refused.
+  void EndWithinLease(const JobView& job, BootTime lease_end, JobRun* run) {
+    const Millis wanted = options_.grace + kFinishTime;
+    const Millis left = lease_end - Now();
+    const bool kept =
+        left >= wanted || Extend(job, wanted, std::min<Millis>(left, kExtendRetry)).ok();
+    run->End(kept ? options_.grace : std::clamp(lease_end - Now(), Millis(0), options_.grace));
+  }
+
+  Status Extend(const JobView& job, std::optional<Millis> lease, Millis at_most) {
     protocol::LeaseChange change;
-    change.lease = options_.lease;
+    change.lease = lease;
     const Status status =
         api_->ChangeLease(
                 FormatLeaseToken(*job.lease_token), "extend", change, std::max(at_most, Millis(1)))

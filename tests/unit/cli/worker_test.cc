@@ -251,6 +251,34 @@ TEST_F(WorkerTest, AHandlerThatTakesTooLongIsEndedWithItsGroup) {
   EXPECT_THAT(calls_, ElementsAre(R"(1-1-1/nack {"error":"handler timed out after 20ms"})"));
 }
 
+TEST_F(WorkerTest, TheLeaseOutlivesTheTimeInWhichAHandlerEnds) {
+  AddJob(1);
+  WorkOptions options = Drain({"sleep", "1000"});
+  options.handler_timeout = Millis(20);
+  options.lease = Millis(1000);
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_THAT(calls_,
+              ElementsAre(R"(1-1-1/extend {"lease":"15s"})",
+                          R"(1-1-1/nack {"error":"handler timed out after 20ms"})"));
+}
+
+TEST_F(WorkerTest, AHandlerHasNoMoreTimeToEndThanItsLease) {
+  AddJob(1);
+  // Ends with its lease, by SIGKILL; its grace is ten seconds.
+  WorkOptions options = Drain({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"});
+  options.handler_timeout = Millis(20);
+  options.lease = Millis(300);
+  on_call_ = [this](const std::string& call) {
+    return call.find("/extend") != std::string::npos
+               ? Answer(Unavailable("nobody there", "unreachable"))
+               : Ok(protocol::JobToJson(SomeJob()));
+  };
+  const BootTime start = clock_.Sample().boot;
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_LT(clock_.Sample().boot - start, Millis(5000));
+  EXPECT_THAT(calls_, ElementsAre(HasSubstr("/extend"), HasSubstr("handler timed out")));
+}
+
 TEST_F(WorkerTest, AnAckThatIsNotDeliveredIsRemembered) {
   AddJob(1);
   on_call_ = [this](const std::string&) {
