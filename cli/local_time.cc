@@ -37,7 +37,8 @@ std::string_view Trim(std::string_view text) {
 // Takes `count` digits and what must follow them off the front.
 std::optional<int> TakeNumber(std::string_view* text, size_t count) {
   int number = 0;
-  if (text->size() < count) {
+  // A sign is no digit, though from_chars takes one.
+  if (text->size() < count || text->front() == '-') {
     return std::nullopt;
   }
   const auto [end, error] = std::from_chars(text->data(), text->data() + count, number);
@@ -192,7 +193,7 @@ std::optional<StatusOr<WallTime>> ParseCivil(std::string_view text, const LocalC
     return Refuse(text, "has no hour; write it like " + std::string(text) + " 09:00");
   }
   const std::optional<ClockTime> when =
-      TakeChar(&rest, "Tt ") ? ParseClock(Trim(rest)) : std::nullopt;
+      TakeChar(&rest, "Tt ") ? ParseClock(Lower(Trim(rest))) : std::nullopt;
   if (!when) {
     return std::nullopt;
   }
