@@ -116,6 +116,14 @@ StatusOr<WallTime> Resolve(std::string_view text,
   return protocol::ParseTimestamp(FormatUtc(time));
 }
 
+// Whether the last moment that a local time can mean has come; of one that the clocks skip, the
+// skip.
+bool IsOver(const cctz::civil_second& civil, const LocalClock& clock) {
+  const cctz::time_zone::civil_lookup found = clock.zone.lookup(civil);
+  const auto last = std::max(found.trans, found.post);
+  return WallTime(std::chrono::duration_cast<Millis>(last.time_since_epoch())) <= clock.now;
+}
+
 cctz::civil_day Today(const LocalClock& clock) {
   return cctz::civil_day(
       cctz::convert(std::chrono::time_point_cast<cctz::seconds>(
@@ -162,12 +170,12 @@ std::optional<StatusOr<WallTime>> ParseDayAndClock(std::string_view text,
   if (!when) {
     return std::nullopt;
   }
-  const StatusOr<WallTime> time = Resolve(text, At(day.value_or(today), *when), clock);
+  const cctz::civil_second civil = At(day.value_or(today), *when);
   const bool comes_again = !day || weekly;
-  if (comes_again && time.ok() && *time <= clock.now) {
+  if (comes_again && IsOver(civil, clock)) {
     return Resolve(text, At(day.value_or(today) + (weekly ? 7 : 1), *when), clock);
   }
-  return time;
+  return Resolve(text, civil, clock);
 }
 
 // "2027-01-01 09:00", with seconds or without: local.

@@ -1,5 +1,7 @@
 #include "cli/local_time.h"
 
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,6 +81,27 @@ TEST(LocalTimeTest, RefusesWhatCouldMeanTwoThings) {
     const StatusOr<WallTime> time = ParseLocalTime(text, Berlin());
     ASSERT_FALSE(time.ok()) << text;
     EXPECT_THAT(time.status().message(), HasSubstr(message)) << text;
+  }
+}
+
+// On the days of the change, 02:30 is skipped in March and comes twice in October.
+TEST(LocalTimeTest, AnHourThatWasChangedAndIsOverMeansTheNextOne) {
+  const std::array<const char*, 3> cases[] = {
+      {"2027-03-28T10:00:00Z", "02:30", "2027-03-29T00:30:00Z"},
+      {"2027-03-28T10:00:00Z", "sun 02:30", "2027-04-04T00:30:00Z"},
+      {"2027-10-31T10:00:00Z", "02:30", "2027-11-01T01:30:00Z"},
+      {"2027-10-31T10:00:00Z", "sunday 02:30", "2027-11-07T01:30:00Z"},
+      // The clocks go on at one o'clock UTC, and the second 02:30 is at half past one.
+      {"2027-03-28T01:00:00Z", "02:30", "2027-03-29T00:30:00Z"},
+      {"2027-10-31T01:30:00Z", "02:30", "2027-11-01T01:30:00Z"},
+      {"2027-03-28T00:59:59Z", "02:30", ""},
+      {"2027-10-31T01:29:59Z", "02:30", ""},
+  };
+  for (const auto& [now, text, expected] : cases) {
+    const StatusOr<WallTime> time =
+        ParseLocalTime(text, {.now = At(now), .zone = Zone("Europe/Berlin")});
+    EXPECT_EQ(time.ok() ? FormatUtc(*time) : "", *expected == 0 ? "" : FormatUtc(At(expected)))
+        << now << " " << text;
   }
 }
 
