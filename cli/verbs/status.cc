@@ -83,7 +83,8 @@ class StatusVerb final : public Verb {
              " leased, " + text("dead") + " dead, in " + text("queues") + " queues");
     line("workers", text("waiting") + " waiting for a job");
     if (const StatusOr<WallTime> due = protocol::ParseTimestamp(text("next_due")); due.ok()) {
-      line("next due", text("next_due") + " (" + FromNow(*due, context->clock.Sample().wall) + ")");
+      line("next due",
+           context->TimeText(*due) + " (" + FromNow(*due, context->clock.Sample().wall) + ")");
     }
     line("starts", text("epoch"));
     if (text("damaged") != "0") {

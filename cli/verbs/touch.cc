@@ -1,4 +1,3 @@
-#include "base/time.h"
 #include "cli/human_time.h"
 #include "cli/verbs/job_refs.h"
 #include "cli/verbs/verbs.h"
@@ -42,7 +41,7 @@ class TouchVerb final : public Verb {
           const WallTime now = context->clock.Sample().wall;
           context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue
                                  << " is due " << FromNow(job.due, now) << " ("
-                                 << FormatUtc(job.due) << ")\n";
+                                 << context->TimeText(job.due) << ")\n";
         },
         context);
   }

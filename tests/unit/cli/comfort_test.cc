@@ -35,6 +35,30 @@ TEST(ComfortTest, TablesShowLocalTimesAndUtcOnDemand) {
   EXPECT_THAT(Ctl({"list", "-o", "json"}, WithOneJob()).out, HasSubstr("2027-01-01T09:30:00.000Z"));
 }
 
+TEST(ComfortTest, SentencesShowTheTimesThatTablesShow) {
+  const auto said = [](std::vector<std::string> args) {
+    return Ctl(args,
+               {.daemon =
+                    [](const Request& request) {
+                      if (request.target == "/readyz") {
+                        return Ok(R"({"status":"ready","version":"9.9.9"})");
+                      }
+                      return Ok(request.target == "/v1/stats"
+                                    ? R"({"next_due":"2027-01-01T09:30:00.000Z"})"
+                                    : protocol::JobToJson(SomeJob()));
+                    },
+                .zone = Tokyo()})
+        .out;
+  };
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
+           {"touch", "42"}, {"reschedule", "42", "--in", "1h"}, {"status"}, {"show", "42"}}) {
+    EXPECT_THAT(said(args), HasSubstr("2027-01-01T18:30:00.000+09:00")) << args[0];
+    std::vector<std::string> utc = args;
+    utc.emplace_back("--utc");
+    EXPECT_THAT(said(utc), HasSubstr("2027-01-01T09:30:00.000Z")) << args[0];
+  }
+}
+
 TEST(ComfortTest, TimesAreReadInTheLocalZone) {
   const auto due_of = [](std::vector<std::string> args) {
     const Outcome outcome = Ctl(args, {.zone = Tokyo()});
