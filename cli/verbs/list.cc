@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 #include "base/limits.h"
 #include "cli/job_output.h"
@@ -94,12 +96,26 @@ class ListVerb final : public Verb {
     return kExitOk;
   }
 
+  static StatusOr<std::vector<JobView>> Look(Api& api, const ListQuery& filter, uint64_t limit) {
+    DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, filter));
+    std::vector<JobView> jobs;
+    for (ListQuery& query : queries) {
+      if (jobs.size() == limit) {
+        break;
+      }
+      DELAYD_ASSIGN_OR_RETURN(std::vector<JobView> some,
+                              api.ListUpTo(std::move(query), limit - jobs.size()));
+      std::move(some.begin(), some.end(), std::back_inserter(jobs));
+    }
+    return jobs;
+  }
+
   // Until the daemon fails or the user ends it.
   ExitCode Watch(Api& api, const ListQuery& query, Context* context) const {
     const uint64_t limit = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     JobWatch watch(context);
     for (;;) {
-      StatusOr<std::vector<JobView>> jobs = api.ListUpTo(query, limit);
+      StatusOr<std::vector<JobView>> jobs = Look(api, query, limit);
       if (!jobs.ok()) {
         return context->Fail(jobs.status());
       }

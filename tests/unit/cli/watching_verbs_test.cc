@@ -64,6 +64,29 @@ TEST(ListWatchTest, ALeaseThatRunsOnIsNoChange) {
   EXPECT_THAT(outcome.out, Not(HasSubstr("changed")));
 }
 
+TEST(ListWatchTest, DeadJobsOfAllQueuesAreWatchedThoughADaemonListsThemByQueue) {
+  const auto daemon = [](const Request& request) {
+    if (request.target.starts_with("/v1/queues")) {
+      return Ok(
+          R"({"queues":[{"name":"a","scheduled":0,"ready":0,"leased":0,"dead":2,"paused":false},)"
+          R"({"name":"b","scheduled":1,"ready":0,"leased":0,"dead":0,"paused":false},)"
+          R"({"name":"c","scheduled":0,"ready":0,"leased":0,"dead":1,"paused":false}]})");
+    }
+    if (request.target.find("queue=a&") != std::string::npos) {
+      return Ok(JobPageToJson({{InState(JobState::kDead, 1), InState(JobState::kDead, 2)}, ""}));
+    }
+    return request.target.find("queue=c&") != std::string::npos
+               ? Ok(JobPageToJson({{InState(JobState::kDead, 3)}, ""}))
+               : Problem(InvalidArgument("a list of dead jobs needs a queue", "queue_required"));
+  };
+  const auto jobs_seen = [&](std::vector<std::string> args) {
+    const Outcome outcome = Ctl(args, {.daemon = GoneAfter(6, daemon)});
+    return std::ranges::count(outcome.out, '\n');
+  };
+  EXPECT_EQ(jobs_seen({"list", "--state", "dead", "--watch", "-o", "jsonl"}), 3);
+  EXPECT_EQ(jobs_seen({"list", "--state", "dead", "--watch", "-o", "jsonl", "--limit", "2"}), 2);
+}
+
 TEST(ListWatchTest, RedrawsATerminalAndRefusesWhatIsNone) {
   const Outcome outcome = Ctl({"list", "--watch"},
                               {.daemon = GoneAfter(2,
