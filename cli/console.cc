@@ -2,28 +2,20 @@
 
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
 
-// The length of the UTF-8 sequence at the front of `text`; 0 when it is none or a C1 control,
-// which some terminals obey.
+// The length of the character at the front of `text`; 0 when it is no UTF-8, or a control, of which
+// some terminals obey C1 too.
 size_t PrintableLength(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  if (byte(0) < 0x80) {
-    return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
-  }
-  const size_t length = byte(0) >= 0xf0 ? 4 : byte(0) >= 0xe0 ? 3 : byte(0) >= 0xc2 ? 2 : 0;
-  if (length == 0 || byte(0) > 0xf4 || text.size() < length) {
-    return 0;
-  }
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0U) != 0x80) {
-      return 0;
-    }
-  }
-  return byte(0) == 0xc2 && byte(1) < 0xa0 ? 0 : length;
+  const size_t length = Utf8Length(text);
+  const bool control = length == 1 ? byte(0) < 0x20 || byte(0) == 0x7f
+                                   : length == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
+  return control ? 0 : length;
 }
 
 }  // namespace

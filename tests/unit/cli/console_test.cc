@@ -15,6 +15,11 @@ TEST(ConsoleTest, ControlBytesAreEscapedAndTextIsNot) {
   EXPECT_EQ(EscapeControls("\xff\xc3"), "\\xff\\xc3");
   // C1 controls: CSI as one code point.
   EXPECT_EQ(EscapeControls("\xc2\x9b"), "\\xc2\\x9b");
+  // Overlong forms of ESC and CSI, a surrogate, and what is above U+10FFFF.
+  EXPECT_EQ(EscapeControls("\xe0\x80\x9b"), "\\xe0\\x80\\x9b");
+  EXPECT_EQ(EscapeControls("\xf0\x80\x82\x9b"), "\\xf0\\x80\\x82\\x9b");
+  EXPECT_EQ(EscapeControls("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(EscapeControls("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
 }
 
 TEST(ConsoleTest, PayloadBytesAreEscapedOnATerminalOnly) {
