@@ -18,6 +18,7 @@
 #include "protocol/nearest.h"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 
@@ -64,6 +65,33 @@ Status CheckCommand(const std::string& command) {
     status = found.code() == StatusCode::kPermissionDenied ? found : status;
   }
   return status;
+}
+
+// A slot has a connection; its handler two pipes, both ends of which are open while it is started,
+// and a pidfd. Beside them there are the standard three and those of signals.
+constexpr rlim_t kFilesOfSlot = 6;
+constexpr rlim_t kFilesBeside = 32;
+
+// Shells give 1024, to spare programs that cannot count further: more is taken only for many slots,
+// since handlers inherit it. Without it jobs would be given back as fast as they are leased.
+Status MakeRoomForFiles(uint64_t slots) {
+  const rlim_t wanted = kFilesBeside + slots * kFilesOfSlot;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) {
+    return OkStatus();
+  }
+  if (limit.rlim_max < wanted) {
+    return InvalidArgument("--concurrency " + std::to_string(slots) + " needs " +
+                           std::to_string(wanted) + " open files, and no more than " +
+                           std::to_string(limit.rlim_max) +
+                           " are allowed here; raise that (ulimit -n, or LimitNOFILE= of the "
+                           "service), or handle fewer jobs at a time");
+  }
+  limit.rlim_cur = wanted;
+  return setrlimit(RLIMIT_NOFILE, &limit) == 0
+             ? OkStatus()
+             : Internal("cannot raise the number of open files to " + std::to_string(wanted) +
+                        "; handle fewer jobs at a time with --concurrency");
 }
 
 // Takes SIGINT, SIGTERM and SIGHUP out of the threads and hands them to the worker, one call each.
@@ -213,7 +241,7 @@ class WorkVerb final : public Verb {
     DELAYD_RETURN_IF_ERROR(ValidateQueueName(work_.queue));
     DELAYD_RETURN_IF_ERROR(webhook_url_.has_value() ? CheckWebhook() : CheckExec(json));
     work_.concurrency = static_cast<size_t>(concurrency_.value_or(1));
-    return OkStatus();
+    return MakeRoomForFiles(work_.concurrency);
   }
 
   Status CheckExec(bool json) {

@@ -89,6 +89,29 @@ TEST(WorkTest, ALongHandlerKeepsItsLease) {
   EXPECT_EQ(daemon.CtlOk({"list", "--queue", "q", "-q"}), "");
 }
 
+TEST(WorkTest, ManySlotsGetTheFilesThatTheyNeedOrAreRefused) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  std::string lines;
+  for (int i = 0; i < 40; ++i) {
+    lines += "{\"queue\":\"q\"}\n";
+  }
+  daemon.CtlOk({"import", "-"}, lines);
+  const auto work_under = [&](const std::string& limit) {
+    ProcessOptions options = daemon.CtlOptions(
+        {"work", "--queue", "q", "-j", "40", "--count", "40", "--exec", "sleep", "0.2"});
+    options.argv.insert(options.argv.begin(), {"/bin/sh", "-c", limit + "; exec \"$0\" \"$@\""});
+    return RunProcess(options);
+  };
+  const ProcessResult refused = work_under("ulimit -n 64");
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("needs 272 open files, and no more than 64 are allowed"));
+  const ProcessResult worked = work_under("ulimit -S -n 64");
+  EXPECT_EQ(worked.exit_code, 0);
+  EXPECT_THAT(worked.err, ::testing::Not(HasSubstr("Too many open files")));
+  EXPECT_EQ(daemon.CtlOk({"list", "--queue", "q", "-q"}), "");
+}
+
 TEST(WorkTest, AWebhookIsCalledSignedAndItsAnswerDecides) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
