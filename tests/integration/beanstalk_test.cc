@@ -1,7 +1,9 @@
 // The real daemon and its beanstalk sockets: what needs a process, a disk or a kernel to be seen.
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <regex>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -10,6 +12,7 @@
 
 #include "tests/support/beanstalk_client.h"
 #include "tests/support/daemon.h"
+#include "tests/support/process.h"
 
 namespace delayd::testing {
 namespace {
@@ -165,6 +168,34 @@ TEST_F(BeanstalkTest, AllThatAWorkerHeldComesBackInSteps) {
   worker.Close();
   while (other.Call("stats-tube default").find("current-jobs-ready: 5000\n") == std::string::npos) {
   }
+}
+
+// The commands of docs/protocol.md on the left, their answers on the right.
+TEST_F(BeanstalkTest, TheExamplesOfThePageAreAnsweredAsItSays) {
+  constexpr size_t kRight = 38;
+  const std::string page = ReadFile(DELAYD_PROTOCOL_PAGE);
+  const size_t begin = page.find("\nput-batch 2 ") + 1;
+  std::istringstream lines(page.substr(begin, page.find("```", begin) - begin) + "\n");
+  BeanstalkClient client = Unix();
+  std::string command;
+  std::string answer;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) {
+      const std::string left = line.substr(0, std::min(line.find("  "), line.size()));
+      command += left.empty() ? "" : left + "\r\n";
+      answer += line.size() > kRight ? line.substr(kRight) + "\n" : "";
+      continue;
+    }
+    const bool ends_with_a_line = command.starts_with("put-batch ");
+    client.Send(command + (ends_with_a_line ? "\r\n" : ""));
+    std::string got = client.Read();
+    std::erase(got, '\r');
+    got.pop_back();  // behind the bytes that were counted
+    EXPECT_EQ(got, answer);
+    command.clear();
+    answer.clear();
+  }
+  EXPECT_EQ(client.Call("stats-job 2"), "NOT_FOUND\r\n") << "all three were read";
 }
 
 TEST_F(BeanstalkTest, QuitClosesTheConnection) {
