@@ -131,6 +131,13 @@ void HttpSession::Stop() {
   }
 }
 
+// What has come and has no room yet is taken first; behind it this is told again.
+void HttpSession::InputEnded() {
+  if (starved_) {
+    Stop();
+  }
+}
+
 void HttpSession::Refuse(const Status& why) {
   if (!ended_) {
     End(why.code() == StatusCode::kDeadlineExceeded ? ProblemResponse(408, why)
@@ -139,8 +146,13 @@ void HttpSession::Refuse(const Status& why) {
   }
 }
 
+// Leases may wait for an hour, and a client that goes meanwhile must not be given their jobs: over
+// TCP only who reads notices.
 bool HttpSession::wants_input() const {
-  return ended_ || (!full() && (starved_ || reader_.buffered_bytes() < kWaitingInputMax));
+  if (full()) {
+    return ended_ || (waiting_ > 0 && reader_.buffered_bytes() < kWaitingInputMax);
+  }
+  return ended_ || starved_ || reader_.buffered_bytes() < kWaitingInputMax;
 }
 
 bool HttpSession::has_more() const {

@@ -8,7 +8,8 @@
 // Threads: the core thread.
 // Cost:    at most kRequestsMax answers are waited for, and kOutputBytesMax are kept for a client
 //          that does not read, or for an answer that must go out before them; then input is left in
-//          the socket. Whoever may ask nothing sends no body.
+//          the socket, behind leases that wait from kWaitingInputMax on. Whoever may ask nothing
+//          sends no body.
 // Source:  RFC 9112, section 9.3.2.
 #pragma once
 
@@ -50,6 +51,7 @@ class HttpSession final : public Session {
   void Answer(uint64_t tag, const engine::Reply& reply) override;
   void AnswerAdmin(uint64_t tag, const AdminAnswer& answer) override;
   void Stop() override;
+  void InputEnded() override;
   void Refuse(const Status& why) override;
 
   bool wants_input() const override;

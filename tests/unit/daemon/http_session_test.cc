@@ -275,6 +275,45 @@ TEST_F(HttpSessionTest, P10LeasesThatMayWaitAreBoundedToo) {
   EXPECT_EQ(requests_.size(), HttpSession::kWaitingLeasesMax + 1);
 }
 
+// They may wait for an hour, and only who reads notices that a client of TCP has gone.
+TEST_F(HttpSessionTest, InputIsTakenBehindLeasesThatWaitAndItsEndIsTheEndOfAllThatHasCome) {
+  const std::string lease =
+      "POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+      "Content-Length: 13\r\n\r\n{\"wait\":\"1h\"}";
+  for (size_t i = 0; i < HttpSession::kWaitingLeasesMax + 1; ++i) {
+    session_.Receive(lease);
+  }
+  TakeRequests();
+  ASSERT_EQ(requests_.size(), HttpSession::kWaitingLeasesMax);
+  EXPECT_TRUE(session_.wants_input());
+  session_.InputEnded();
+  engine::Reply none;
+  none.body = engine::Leased{};
+  session_.Answer(requests_[0].tag, none);
+  EXPECT_TRUE(session_.has_more());
+  TakeRequests();
+  ASSERT_EQ(requests_.size(), HttpSession::kWaitingLeasesMax + 1);
+  for (size_t i = 1; i < requests_.size(); ++i) {
+    session_.Answer(requests_[i].tag, none);
+    TakeRequests();
+  }
+  session_.InputEnded();
+  EXPECT_TRUE(session_.finished());
+}
+
+TEST_F(HttpSessionTest, P10InputBehindLeasesThatWaitIsBounded) {
+  const std::string lease =
+      "POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+      "Content-Length: 13\r\n\r\n{\"wait\":\"1h\"}";
+  size_t fed = 0;
+  for (; session_.wants_input() && fed < size_t{10} << 20; fed += lease.size()) {
+    Feed(lease);
+  }
+  EXPECT_EQ(requests_.size(), HttpSession::kWaitingLeasesMax);
+  EXPECT_FALSE(session_.wants_input());
+  EXPECT_LE(fed, 2 * HttpSession::kWaitingInputMax);
+}
+
 TEST_F(HttpSessionTest, WhatCannotBeMeantIsRefusedBeforeItsBody) {
   Feed("POST /v1/jobs?%zz HTTP/1.1\r\nHost: d\r\nContent-Length: 1000000\r\n\r\n{");
   EXPECT_THAT(TakeOutput(), StartsWith("HTTP/1.1 400 Bad Request\r\n"));

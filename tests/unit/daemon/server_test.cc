@@ -189,6 +189,7 @@ TEST_F(ServerTest, AClientThatWentIsNoticedAlsoWhenNothingOfItIsRead) {
   for (size_t i = 0; i < http::HttpSession::kWaitingLeasesMax; ++i) {
     client.Send(kLease);
   }
+  client.Send(std::string(2 * http::HttpSession::kWaitingInputMax, 'x'));
   PassATurn();
   client.Close();
   EXPECT_EQ(abandoned.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
@@ -213,6 +214,21 @@ TEST_F(ServerTest, ClientThatOnlyEndedSendingGetsTheJobThatIsThere) {
   EXPECT_THAT(client.ReadAll(), HasSubstr("\"id\":7"));
   EXPECT_TRUE(Stop().ok());
   EXPECT_TRUE(engine_.abandoned.empty());
+}
+
+// As a client of TCP that closes looks: none of its leases may be given a job later.
+TEST_F(ServerTest, ClientThatOnlyEndedSendingIsAnsweredHoweverManyOfItsLeasesWait) {
+  Start();
+  SocketClient client(path_);
+  for (size_t i = 0; i < http::HttpSession::kWaitingLeasesMax; ++i) {
+    client.Send(kLease);
+  }
+  client.Send(kLease + kEnqueue);
+  PassATurn();
+  client.EndSending();
+  const std::string output = client.ReadAll();
+  EXPECT_THAT(output, HasSubstr(R"({"jobs":[]})"));
+  EXPECT_THAT(output, HasSubstr("201 Created"));
 }
 
 TEST_F(ServerTest, RequestOfAClientThatDoesNotWaitForTheAnswerIsExecuted) {
