@@ -11,7 +11,6 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/limits.h"
-#include "cli/public_address.h"
 #include "cli/webhook_signature.h"
 #include "protocol/nearest.h"
 
@@ -115,7 +114,8 @@ class WebhookRun final : public JobRun {
   void End(Millis /*grace*/) override { Leave(); }
 
   Verdict verdict() const override {
-    if (!refused_.empty()) {
+    // Of a host with two addresses one may be refused while the other answers.
+    if (!refused_.empty() && status_ == 0) {
       return {"nack",
               "the webhook's address " + refused_ +
                   " is not a public one; start the worker with --allow-private if it may be used"};
@@ -221,15 +221,14 @@ class WebhookRun final : public JobRun {
   }
 
   static curl_socket_t OnOpen(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
-    if (!IsPublicAddress(&address->addr)) {
-      auto& run = *static_cast<WebhookRun*>(self);
+    auto& run = *static_cast<WebhookRun*>(self);
+    if (!run.options_.may_call(&address->addr)) {
       std::array<char, 64> text{};
       getnameinfo(
           &address->addr, address->addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
       run.refused_ = text.data();
       return CURL_SOCKET_BAD;
     }
-    auto& run = *static_cast<WebhookRun*>(self);
     run.refused_.clear();
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   }

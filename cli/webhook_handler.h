@@ -13,12 +13,14 @@
 // Source:  Standard Webhooks for the headers webhook-id, -timestamp and -signature.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "base/time.h"
 #include "cli/job_handler.h"
+#include "cli/public_address.h"
 
 namespace delayd::cli {
 
@@ -28,6 +30,8 @@ struct WebhookOptions {
   std::string content_type = "application/json";
   bool allow_private = false;
   Millis connect_timeout{5000};
+  // Unless allow_private. Tests have no public addresses.
+  std::function<bool(const sockaddr*)> may_call = IsPublicAddress;
 };
 
 // An http or https URL with a host and without a password.

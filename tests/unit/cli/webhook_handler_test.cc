@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <array>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,7 +13,9 @@
 #include "tests/support/http_receiver.h"
 #include "tests/unit/cli/fake_daemon.h"
 
+#include <netinet/in.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 
 namespace delayd::cli {
 namespace {
@@ -217,6 +222,86 @@ TEST(WebhookHandlerTest, UrlsAreCheckedBeforeAnyJobIsTaken) {
   const std::string with_password(CheckWebhookUrl("https://me:hunter2@shop.example/").message());
   EXPECT_THAT(with_password, HasSubstr("--secret-file"));
   EXPECT_THAT(with_password, ::testing::Not(HasSubstr("hunter2")));
+}
+
+// On 127.0.0.1, and full: the next connection is made a second after Admit, when its SYN is sent
+// again.
+class SlowReceiver {
+ public:
+  SlowReceiver() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(bind(listener_, generic, size), 0);
+    EXPECT_EQ(listen(listener_, 0), 0);
+    EXPECT_EQ(getsockname(listener_, generic, &size), 0);
+    port_ = ntohs(address.sin_port);
+    for (int& fd : fill_) {
+      fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+      static_cast<void>(connect(fd, generic, size));
+    }
+  }
+
+  ~SlowReceiver() {
+    for (const int fd : fill_) {
+      close(fd);
+    }
+    shutdown(listener_, SHUT_RDWR);
+    if (thread_.joinable()) {
+      thread_.join();
+    }
+    close(listener_);
+  }
+
+  SlowReceiver(const SlowReceiver&) = delete;
+  SlowReceiver& operator=(const SlowReceiver&) = delete;
+
+  int port() const { return port_; }
+
+  void Admit() {
+    for (const int fd : fill_) {
+      shutdown(fd, SHUT_RDWR);
+    }
+    thread_ = std::thread([this] {
+      for (int fd = accept(listener_, nullptr, nullptr); fd >= 0;
+           fd = accept(listener_, nullptr, nullptr)) {
+        char request[4096];
+        if (read(fd, request, sizeof request) > 0) {
+          constexpr std::string_view kAnswer = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
+          static_cast<void>(!write(fd, kAnswer.data(), kAnswer.size()));
+        }
+        close(fd);
+      }
+    });
+  }
+
+ private:
+  int listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  std::array<int, 3> fill_{-1, -1, -1};
+  int port_ = 0;
+  std::thread thread_;
+};
+
+TEST(WebhookHandlerTest, AnAnswerCountsThoughAnotherAddressOfItsHostWasRefused) {
+  SlowReceiver receiver;
+  bool refused = false;
+  WebhookOptions options;
+  // Both addresses, and the second is tried because the first is slow.
+  options.url = "http://localhost:" + std::to_string(receiver.port()) + "/";
+  options.may_call = [&](const sockaddr* address) {
+    if (address->sa_family == AF_INET6 && !refused) {
+      refused = true;
+      receiver.Admit();
+    }
+    return address->sa_family == AF_INET;
+  };
+  const Verdict verdict = Handle(options);
+  if (!refused) {
+    GTEST_SKIP() << "localhost has one address here";
+  }
+  EXPECT_EQ(verdict.action, "ack") << verdict.error;
 }
 
 }  // namespace
