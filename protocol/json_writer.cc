@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/utf8.h"
 
@@ -17,6 +18,34 @@ bool IsPlain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
   });
+}
+
+// JSON lets DEL and the controls of C1 stand. Terminals obey them, and people read JSON on
+// terminals.
+bool IsHighControl(std::string_view json, size_t at) {
+  const auto byte = [json](size_t i) { return static_cast<uint8_t>(json[i]); };
+  return byte(at) == 0x7f || (byte(at) == 0xc2 && at + 1 < json.size() && byte(at + 1) < 0xa0);
+}
+
+std::string EscapeHighControls(std::string json) {
+  // Two fast looks: most texts have neither byte.
+  if (json.find('\x7f') == std::string::npos && json.find('\xc2') == std::string::npos) {
+    return json;
+  }
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string out;
+  out.reserve(json.size());
+  for (size_t i = 0; i < json.size(); ++i) {
+    if (!IsHighControl(json, i)) {
+      out += json[i];
+      continue;
+    }
+    i += json[i] == '\x7f' ? 0U : 1U;
+    const auto point = static_cast<uint8_t>(json[i]);
+    out += "\\u00";
+    out += {kHex[point >> 4U], kHex[point & 0xfU]};
+  }
+  return out;
 }
 
 }  // namespace
@@ -38,7 +67,8 @@ std::string JsonString(std::string_view text) {
   if (!IsUtf8(text)) {
     return JsonString(ToUtf8(text));
   }
-  return boost::json::serialize(boost::json::string_view(text.data(), text.size()));
+  return EscapeHighControls(
+      boost::json::serialize(boost::json::string_view(text.data(), text.size())));
 }
 
 void JsonObjectWriter::Name(std::string_view name) {

@@ -217,6 +217,10 @@ TEST(JsonWriterTest, BadBytesAreReplacedOneByOne) {
     EXPECT_EQ(JsonString(fill + " ~/"), '"' + fill + " ~/\"");
     EXPECT_EQ(JsonString(fill + "\"\\\n"), '"' + fill + R"(\"\\\n")");
     EXPECT_EQ(JsonString(fill + '\x1f'), '"' + fill + "\\u001f\"");
+    // DEL, and C1 from its first to its last; what has the same first byte is text.
+    EXPECT_EQ(JsonString(fill + "\x7f"
+                                "a\xc2\x80\xc2\x9b[2J\xc2\x9f\xc2\xa0\xc2\xa7"),
+              '"' + fill + "\\u007fa\\u0080\\u009b[2J\\u009f\xc2\xa0\xc2\xa7\"");
   }
   EXPECT_EQ(JsonString("a\xff\xc3\xa4\xc3"), "\"a\xef\xbf\xbd\xc3\xa4\xef\xbf\xbd\"");
 }
