@@ -220,8 +220,9 @@ Words SplitVerb(const std::vector<std::string>& args) {
   bool value = false;
   for (const std::string& arg : args) {
     const bool is_option = arg.size() > 1 && arg[0] == '-';
-    if (words.verb.empty() && !value && !is_option) {
+    if (!words.named && !value && !is_option) {
       words.verb = arg;
+      words.named = true;
       continue;
     }
     const Option* option = value ? nullptr : globals.Find(arg);
@@ -254,14 +255,14 @@ StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
                                       const std::vector<std::unique_ptr<Verb>>& verbs,
                                       const LocalClock& clock) {
   Words words = SplitVerb(args);
-  if (words.verb.empty()) {
+  if (!words.named) {
     return WithoutVerb(words.others, verbs);
   }
   if (words.verb == "help") {
     if (words.others.empty()) {
       return WithoutVerb({"--help"}, verbs);
     }
-    words = {.verb = words.others.front(), .others = {"--help"}};
+    words = {.verb = words.others.front(), .named = true, .others = {"--help"}};
   }
   for (const auto& verb : verbs) {
     if (verb->name() != words.verb) {

@@ -25,7 +25,8 @@ struct Invocation {
 };
 
 struct Words {
-  std::string verb;  // empty: none
+  std::string verb;    // empty: none, or one that is empty
+  bool named = false;  // whether there is one
   std::vector<std::string> others;
 };
 

@@ -54,6 +54,8 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"enqueu"}, "unknown verb 'enqueu'; did you mean 'enqueue'?"},
       {{"frobnicate"}, "unknown verb 'frobnicate'; see: delayctl --help"},
+      {{""}, "unknown verb ''; see: delayctl --help"},  // of a variable that is not set
+      {{"", "list"}, "unknown verb ''"},
       {{"--foo"}, "unknown option '--foo'"},
       {{"--verison"}, "unknown option '--verison'; did you mean '--version'?"},
       {{"put", "x"}, "unknown verb 'put'; did you mean 'enqueue'?"},
