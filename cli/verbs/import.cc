@@ -119,9 +119,11 @@ class ImportVerb final : public Verb {
 
  private:
   ExitCode RunFromBeanstalkd(Context* context) {
-    if (file_.has_value() || ack_log_path_.has_value() || skip_.has_value()) {
+    if (file_.has_value() || ack_log_path_.has_value() || skip_.has_value() || batch_.has_value() ||
+        retry_for_.has_value() || keep_going_) {
       return context->Fail(
-          UsageError("--from-beanstalkd takes no FILE, --ack-log or --skip; leave them out"));
+          UsageError("--from-beanstalkd takes no FILE, --ack-log, --skip, --batch, --continue or "
+                     "--retry-for; leave them out"));
     }
     StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kImportTimeout);
     if (!api.ok()) {

@@ -123,5 +123,20 @@ TEST(ImportVerbTest, TheAckLogHasALineForEachAcknowledgedJob) {
   unlink(path);
 }
 
+TEST(ImportVerbTest, WhatBelongsToLinesIsRefusedBesideBeanstalkd) {
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{"jobs.jsonl"},
+                                             {"--skip", "1"},
+                                             {"--batch", "1"},
+                                             {"--continue"},
+                                             {"--retry-for", "1s"}}) {
+    std::vector<std::string> args = {"import", "--from-beanstalkd", "unix:/nonexistent"};
+    args.insert(args.end(), more.begin(), more.end());
+    const Outcome outcome = Ctl(args, {.daemon = Accept});
+    EXPECT_EQ(outcome.code, 2) << more[0];
+    EXPECT_THAT(outcome.err, HasSubstr("--from-beanstalkd takes no FILE")) << more[0];
+  }
+}
+
 }  // namespace
 }  // namespace delayd::cli
