@@ -271,7 +271,9 @@ class WorkVerb final : public Verb {
       DELAYD_ASSIGN_OR_RETURN(webhook_.keys, ReadWebhookSecrets(*secret_file_));
     }
     webhook_.content_type = content_type_.value_or(webhook_.content_type);
-    if (std::any_of(webhook_.content_type.begin(), webhook_.content_type.end(), [](char c) {
+    // curl would leave out a header without a value.
+    if (webhook_.content_type.find_first_not_of(' ') == std::string::npos ||
+        std::any_of(webhook_.content_type.begin(), webhook_.content_type.end(), [](char c) {
           return c < ' ' || c > '~';
         })) {
       return UsageError("--content-type: " + protocol::Quoted(webhook_.content_type) +

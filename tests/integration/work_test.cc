@@ -170,6 +170,8 @@ TEST(WorkTest, WrongUseGetsAHint) {
   refused({"--webhook", "http://x/", "--exec", "true"}, "exclude each other");
   refused({"--allow-private", "--exec", "true"}, "belong to --webhook");
   refused({"--webhook", "http://x/", "--content-type", "a\nb: c"}, "no media type");
+  refused({"--webhook", "http://x/", "--content-type", ""}, "'' is no media type");
+  refused({"--webhook", "http://x/", "--content-type", " "}, "' ' is no media type");
 }
 
 }  // namespace
