@@ -36,7 +36,7 @@ std::string Explain(simdjson::error_code error) {
     case simdjson::NUMBER_ERROR:
       return "a number is malformed";
     case simdjson::INCOMPLETE_ARRAY_OR_OBJECT:
-      return "it ends too early: a '}' or ']' is missing";
+      return "it does not end with its '}' or ']': that is missing, or something stands behind it";
     case simdjson::CAPACITY:
     case simdjson::MEMALLOC:
       return "it is too large";

@@ -103,6 +103,11 @@ TEST(JsonReaderTest, MalformedTextIsRefusedWhereverItIsBroken) {
     const Status status = ReadAll(json);
     EXPECT_EQ(status.reason(), "invalid_json") << json;
   }
+  for (const char* json : {"{\"a\":1", "{\"a\":1} x"}) {
+    EXPECT_THAT(ReadAll(json).message(),
+                HasSubstr("that is missing, or something stands behind it"))
+        << json;
+  }
 }
 
 TEST(JsonReaderTest, AMemberThatStandsTwiceIsRefused) {
