@@ -13,7 +13,7 @@ void ListFilter::Declare(Options* options) {
   options->TimeOrDuration(
       "--due-before", &query_.due_before, "due before this time, or this duration from now");
   options->TimeOrDuration(
-      "--due-after", &query_.due_after, "due after this time, or this duration from now");
+      "--due-after", &query_.due_after, "due at or after this time, or this duration from now");
   options->Text("--key-prefix", "TEXT", &query_.key_prefix, "only keys that begin so");
 }
 
