@@ -215,6 +215,8 @@ _delayctl() {
     _describe -V delayctl candidates
   fi
   if [[ -n $files ]]; then
+    # --file=PATH: of what stands behind the sign.
+    [[ $PREFIX == --*=* ]] && compset -P 1 '*='
     _files
   fi
 }
@@ -232,7 +234,12 @@ function __delayctl_complete
     set -l current (commandline -ct)
     for line in (command $words[1] __complete $words[2..-1] "$current" 2> /dev/null)
         if test "$line" = ':files'
-            __fish_complete_path "$current"
+            # --file=PATH: of what stands behind the sign, which is put before it again.
+            set -l flag (string match -r -- '^--[^=]*=' "$current")
+            set -l path (string replace -r -- '^--[^=]*=' '' "$current")
+            for found in (__fish_complete_path "$path")
+                printf '%s%s\n' "$flag" $found
+            end
         else
             printf '%s\n' $line
         end

@@ -108,6 +108,9 @@ TEST(CompletionTest, EachShellHasAScriptThatAsksTheProgram) {
     EXPECT_EQ(outcome.code, 0);
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("__complete"), Not(HasSubstr("enqueue"))));
   }
+  // These two leave --file=PATH one word, and complete files by words.
+  EXPECT_THAT(Ctl({"completion", "zsh"}).out, HasSubstr("compset -P 1 '*='"));
+  EXPECT_THAT(Ctl({"completion", "fish"}).out, HasSubstr("__fish_complete_path \"$path\""));
   EXPECT_THAT(Ctl({"completion", "tcsh"}).err, HasSubstr("use bash, zsh or fish"));
   EXPECT_EQ(Ctl({"completion"}).code, 2);
 }
