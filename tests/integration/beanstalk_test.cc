@@ -18,15 +18,17 @@ namespace delayd::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class BeanstalkTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(Start()); }
 
-  bool Start() {
+  bool Start(const std::string& settings = "") {
     std::ofstream(daemon_.Path("delayd.yaml"))
-        << "beanstalk: { socket: " << daemon_.Path("b.sock") << ", listen: 127.0.0.1:0 }\n";
+        << "beanstalk: { socket: " << daemon_.Path("b.sock") << ", listen: 127.0.0.1:0 }\n"
+        << settings;
     return daemon_.Start({"--config", daemon_.Path("delayd.yaml")});
   }
 
@@ -196,6 +198,27 @@ TEST_F(BeanstalkTest, TheExamplesOfThePageAreAnsweredAsItSays) {
     answer.clear();
   }
   EXPECT_EQ(client.Call("stats-job 2"), "NOT_FOUND\r\n") << "all three were read";
+}
+
+// docs/protocol.md, "Of a tube with more ready jobs than"
+TEST_F(BeanstalkTest, BehindAFullMemoryTheOldestComeFirstWhateverTheirPriority) {
+  constexpr int kBatches = 400;  // of 1000 jobs: more than memory has room for
+  daemon_.Stop();
+  ASSERT_TRUE(Start("memory: { budget: 16MiB }\n"));
+  BeanstalkClient client = Unix();
+  std::string jobs;
+  for (int i = 0; i < 1000; ++i) {
+    jobs += "9 0 600000 0\r\n\r\n";
+  }
+  const std::string batch = "put-batch 1000 " + std::to_string(jobs.size()) + "\r\n" + jobs;
+  for (int i = 0; i < kBatches; ++i) {
+    ASSERT_THAT(client.Call(batch), StartsWith("OK "));
+  }
+  EXPECT_EQ(client.Call("put 0 0 600 1\r\nx"), "INSERTED 400001\r\n");
+  EXPECT_EQ(client.Call("reserve"), "RESERVED 1 0\r\n\r\n");
+  EXPECT_THAT(client.Call("stats-job 400001"), HasSubstr("state: ready\n"));
+  EXPECT_THAT(client.Call("stats-tube default"), Not(HasSubstr("current-jobs-delayed: 0\n")));
+  EXPECT_THAT(ReadFile(DELAYD_PROTOCOL_PAGE), HasSubstr("more ready jobs than `memory.budget`"));
 }
 
 TEST_F(BeanstalkTest, QuitClosesTheConnection) {
