@@ -488,6 +488,17 @@ TEST_F(BeanstalkSessionTest, WhatIsSentBehindAReserveIsBounded) {
   EXPECT_LE(bytes, BeanstalkSession::kWaitingInputMax + 7);
 }
 
+TEST_F(BeanstalkSessionTest, APutCountsUnlessItsLineSizeOrEndIsRefused) {
+  EXPECT_EQ(Send("put x\r\nput 0 0 9 1\r\naXYput 0 0 9 65536\r\n" + std::string(65538, 'b')),
+            "BAD_FORMAT\r\nEXPECTED_CRLF\r\nJOB_TOO_BIG\r\n");
+  EXPECT_EQ(Stats("stats", "cmd-put"), "0");
+  EXPECT_EQ(Stats("stats", "current-producers"), "0");
+  server_.Ask(engine::Drain{.on = true});
+  EXPECT_EQ(Send("put 0 0 9 1\r\na\r\n"), "DRAINING\r\n");
+  EXPECT_EQ(Stats("stats", "cmd-put"), "1");
+  EXPECT_EQ(Stats("stats", "current-producers"), "1");
+}
+
 TEST_F(BeanstalkSessionTest, StatsHaveTheirFieldsInTheirOrder) {
   Send("put 5 0 9 1\r\na\r\nput 2000 0 9 1\r\nb\r\nreserve-job 99\r\n");  // no worker yet
   const std::string stats = Send("stats\r\n");
