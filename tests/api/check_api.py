@@ -7,6 +7,7 @@ what the description says of its status. Also: every problem code of the sources
 import http.client
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -60,7 +61,7 @@ class Api:
         responses = self.document["paths"][path][method.lower()]["responses"]
         described = responses.get(str(response.status), responses["default"])
         if "$ref" in described:
-            described = self.document["components"]["responses"]["Problem"]
+            described = self.document["components"]["responses"][os.path.basename(described["$ref"])]
         if kind not in described["content"]:
             self.faults.append(f"{where}: content type {kind} is not described")
             return {}
@@ -225,13 +226,17 @@ def unseen(api):
                     yield f"{method} {path} -> {status} is described and was never seen"
 
 
-def main():
-    with open(os.path.join(ROOT, "protocol", "openapi.json"), encoding="utf-8") as source:
-        document = json.load(source)
-    described = set(document["components"]["schemas"]["ProblemCode"]["enum"])
-    made = problem_codes(ROOT)
-    faults = [f"problem code {code} is not described" for code in sorted(made - described)]
-    faults += [f"problem code {code} is described and never sent" for code in sorted(described - made)]
+def on_a_full_disk(api):
+    """As one of less than a TiB is, below a reserve of that."""
+    if shutil.disk_usage(os.path.dirname(api.connection.path)).free < 1 << 40:
+        api.call("GET", "/healthz", 200)
+        api.call("GET", "/readyz", 503)
+        api.call("GET", "/readyz", 400, query="?x")
+        api.call("POST", "/v1/jobs", 507, {"delay": "1h"})
+
+
+def with_daemon(document, settings, visit):
+    """Calls visit with the API of a daemon that has these settings; gives that and the daemon's log."""
     with tempfile.TemporaryDirectory(prefix="delayd-api-") as directory:
         path = os.path.join(directory, "d.sock")
         ready = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -239,19 +244,35 @@ def main():
         ready.settimeout(60)
         daemon = subprocess.Popen(
             [sys.argv[1], "--data-dir", os.path.join(directory, "data"), "--api-socket", path],
-            env=dict(os.environ, NOTIFY_SOCKET=os.path.join(directory, "notify")),
+            env=dict(os.environ, NOTIFY_SOCKET=os.path.join(directory, "notify"), **settings),
             stderr=subprocess.PIPE)
         try:
             while b"READY=1" not in ready.recv(4096):
                 pass
             api = Api(document, path)
-            walk(api)
-            faults += api.faults + list(unseen(api))
+            visit(api)
         finally:
             daemon.terminate()
             log = daemon.communicate()[1]
+        return api, log.decode()
+
+
+def main():
+    with open(os.path.join(ROOT, "protocol", "openapi.json"), encoding="utf-8") as source:
+        document = json.load(source)
+    described = set(document["components"]["schemas"]["ProblemCode"]["enum"])
+    made = problem_codes(ROOT)
+    faults = [f"problem code {code} is not described" for code in sorted(made - described)]
+    faults += [f"problem code {code} is described and never sent" for code in sorted(described - made)]
+    log = ""
+    for visit, settings in ((walk, {}), (on_a_full_disk, {"DELAYD_STORAGE_RESERVE": "1TiB"})):
+        api, told = with_daemon(document, settings, visit)
+        faults += api.faults
+        if visit is walk:
+            faults += unseen(api)
+        log += told
     if faults:
-        sys.exit("\n".join(faults) + "\n" + log.decode())
+        sys.exit("\n".join(faults) + "\n" + log)
 
 
 if __name__ == "__main__":
