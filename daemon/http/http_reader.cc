@@ -433,9 +433,7 @@ bool HttpReader::CheckFraming() {
       return false;
     }
   }
-  const size_t body_max = options_.body_bytes_max
-                              ? options_.body_bytes_max(parser_->head.method, parser_->head.target)
-                              : limits::kRequestBodyBytesMax;
+  const size_t body_max = BodyBytesMax();
   if (parser_->request->content_length().value_or(0) > body_max) {
     parser_->code = error::body_limit;
     RefuseParseError();
@@ -443,6 +441,25 @@ bool HttpReader::CheckFraming() {
   }
   parser_->request->body_limit(body_max);
   return true;
+}
+
+size_t HttpReader::BodyBytesMax() const {
+  return options_.body_bytes_max
+             ? options_.body_bytes_max(parser_->head.method, parser_->head.target)
+             : limits::kRequestBodyBytesMax;
+}
+
+// Names what was asked for: that may be a path with a slip in it, and no setting helps there.
+Status HttpReader::BodyTooLarge() const {
+  const Request& head = parser_->head;
+  const size_t body_max = BodyBytesMax();
+  return ResourceExhausted(
+      protocol::Quoted(head.method + " " + head.target) +
+          (body_max == 0 ? " takes no body; send it without one"
+                         : " takes a body of " + FormatSize(body_max) +
+                               " at most; send less (limits.request_body sets that of POST "
+                               "/v1/jobs)"),
+      "body_too_large");
 }
 
 HttpReader::Event HttpReader::Refuse(int http_status, Status status) {
@@ -473,10 +490,7 @@ HttpReader::Event HttpReader::RefuseParseError() {
                         "header_too_large"));
   }
   if (code == error::body_limit) {
-    return Refuse(413,
-                  ResourceExhausted("the body of the request is larger than this route takes; send "
-                                    "less at once, or raise limits.request_body",
-                                    "body_too_large"));
+    return Refuse(413, BodyTooLarge());
   }
   if (code == error::bad_version && NamesOtherVersion(unread())) {
     return Refuse(505,

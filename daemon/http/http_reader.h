@@ -91,6 +91,8 @@ class HttpReader {
   bool CheckFraming();
   bool CheckCaller();
   bool CheckLineLength();
+  size_t BodyBytesMax() const;
+  Status BodyTooLarge() const;
   Event Refuse(int http_status, Status status);
   Event Refuse(Response refusal);
   Event RefuseParseError();

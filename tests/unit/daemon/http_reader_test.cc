@@ -283,6 +283,21 @@ TEST_F(HttpReaderTest, TooLargeBodyIsRefusedByItsHeadAlone) {
             413);
 }
 
+// It may be the path that is wrong, and then no setting helps.
+TEST_F(HttpReaderTest, TooLargeBodyIsToldWhatWasAskedForAndHowMuchThatTakes) {
+  options_.body_bytes_max = [](std::string_view /*method*/, std::string_view target) -> size_t {
+    return target == "/healthz" ? 0 : 65536;
+  };
+  const auto refusal = [this](const std::string& head) {
+    HttpReader reader(options_);
+    reader.Append(head + " HTTP/1.1\r\nHost: d\r\nContent-Length: 65537\r\n\r\n");
+    EXPECT_EQ(reader.Next(), Event::kRefused);
+    return reader.refusal().body;
+  };
+  EXPECT_THAT(refusal("POST /v1/jobs/"), HasSubstr("'POST /v1/jobs/' takes a body of 64KiB"));
+  EXPECT_THAT(refusal("GET /healthz"), HasSubstr("'GET /healthz' takes no body"));
+}
+
 TEST_F(HttpReaderTest, EndlessChunkExtensionIsRefused) {
   HttpReader reader(options_);
   reader.Append("POST / HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n1;");
