@@ -88,7 +88,7 @@ bool EngineCore::LoadAhead() {
     Sweep();
     return true;
   }
-  if (held_ > HeldMax() + options_.memory_jobs_max / 4) {
+  if (held_ > HeldMax() + options_.memory_jobs_max / 4 && CanMakeRoom()) {
     MakeRoom(HeldMax());
   }
   SlideFrontier();

@@ -304,6 +304,39 @@ TEST(BacklogTest, P10RoomForAQueueThatHasNothingInMemoryIsMadeInSteps) {
   EXPECT_EQ(harness.LeaseNow(1, "soon").size(), 1U);
 }
 
+// What workers hold has taken the budget, and no queue has more than the one job that it keeps:
+// there is nothing to drop. The table is longer than one step of a sweep.
+TEST(BacklogTest, P3RoomThatCannotBeMadeIsNotWaitedFor) {
+  EngineHarness harness(EngineOptions{.horizon = 1min, .memory_jobs_max = 160});
+  for (int i = 0; i < 17; ++i) {
+    const Reply busy =
+        harness.Call(Enqueue{.jobs = std::vector<JobSpec>(1000, For("busy", 1h)), .brief = true});
+    for (const auto& item : std::get<EnqueuedIds>(busy.body).items) {
+      harness.Send(LeaseJob{.job = item.id, .lease = 1h});
+    }
+  }
+  harness.CommitAll();
+  for (int queue = 0; queue < 60; ++queue) {
+    harness.Send(Enqueue{{For("q" + std::to_string(queue), 0s)}});
+  }
+  harness.Send(Enqueue{{For("late", 1s)}});
+  harness.CommitAll();
+  const auto turns = [&harness] {
+    int count = 1;
+    for (; harness.engine().Advance(harness.now()) && count < 1000; ++count) {
+      harness.CommitAll();
+    }
+    return count;
+  };
+  EXPECT_LT(turns(), 1000) << "it is never done";
+  harness.clock().Advance(1s + 1ms);
+  const RequestId late = harness.Send(Lease{.queues = {"late"}, .wait = 1s});
+  EXPECT_LT(turns(), 1000) << "it is never done";
+  harness.CommitAll();
+  ASSERT_TRUE(harness.HasReply(late));
+  EXPECT_EQ(std::get<Leased>(harness.Take(late).body).jobs.size(), 1U);
+}
+
 // q0 to q29.
 void FillThirtyQueues(EngineHarness* harness, size_t jobs) {
   for (int queue = 0; queue < 30; ++queue) {
