@@ -184,7 +184,12 @@ void EngineCore::ForecastNear(const Queue* queue, ForecastView* view) const {
     }
     if (ForecastView::Step* step = StepOf(view, step_length, entry.key_due())) {
       step->count += stride;
-      step->approximate = stride > 1;
+    }
+  }
+  if (stride > 1) {
+    // Also where none was met: its jobs may be among those that were passed over.
+    for (ForecastView::Step& step : view->steps) {
+      step.approximate = TimerPlace(step.from, JobId{}) < frontier_;
     }
   }
 }

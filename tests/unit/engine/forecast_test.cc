@@ -137,6 +137,23 @@ TEST_F(BigForecastTest, ABurstStandsForItselfInALongStep) {
   }
 }
 
+// Of more jobs in memory than are looked at, those of a step may all be among the others.
+TEST(ForecastTest, AStepOfWhichNoJobInMemoryWasLookedAtIsNoCertainNone) {
+  EngineHarness harness;
+  constexpr size_t kJobs = limits::kForecastSlotsMax + 1000;
+  for (size_t i = 0; i < kJobs; i += 1000) {
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, In(Millis(1000)))});
+    harness.CommitAll();
+  }
+  harness.Send(Enqueue{{In(Millis(90'000)), In(Millis(210'000))}});
+  harness.CommitAll();
+  const auto steps = Steps(&harness, From(harness, Millis(1'200'000), Millis(120'000)));
+  for (size_t i = 0; i < 5; ++i) {  // within the horizon
+    EXPECT_TRUE(steps[i].approximate) << i;
+  }
+  EXPECT_FALSE(steps[6].approximate) << "all of it is on disk, and counted";
+}
+
 TEST(ForecastTest, CountsAFewThousandJobsHoweverTheyAreSpread) {
   EngineHarness harness(EngineOptions{.horizon = Millis(1000)});
   const WallTime begin = harness.now().wall + std::chrono::hours(2);
