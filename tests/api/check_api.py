@@ -195,6 +195,12 @@ def rules_of_keys(api):
     api.call("POST", "/v1/jobs", 409, dict(spec, on_conflict="replace"))
     api.call("POST", "/v1/jobs", 400, dict(spec, on_conflict="perhaps"))
     api.call("POST", "/v1/jobs", 400, {"on_conflict": "keep"})
+    for key in ("a b", "a+b"):
+        api.call("POST", "/v1/jobs", 201, {"queue": "rules", "key": key, "delay": "1h"})
+    for prefix, key in (("a%20b", "a b"), ("a+b", "a+b"), ("a%2Bb", "a+b")):
+        page = api.call("GET", "/v1/jobs", 200, query=f"?queue=rules&key_prefix={prefix}")
+        if [job["key"] for job in page["jobs"]] != [key]:
+            api.faults.append(f"key_prefix={prefix}: {page}")
 
 
 def life_of_queues(api):
