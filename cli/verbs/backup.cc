@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "cli/human_time.h"
 #include "cli/verbs/verbs.h"
 
@@ -38,6 +39,11 @@ class BackupVerb final : public Verb {
     if (!dir_.has_value() || !dir_->starts_with('/')) {
       return context->Fail(UsageError(
           "backup needs an absolute path that does not exist yet, such as /var/backups/delayd-1"));
+    }
+    // JSON has no other bytes: the daemon would be told of another place.
+    if (!IsShortUtf8(*dir_)) {
+      return context->Fail(UsageError("the path '" + EscapeControls(*dir_) +
+                                      "' is not UTF-8; name a directory whose path is"));
     }
     StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kBackupTimeout);
     if (!api.ok()) {

@@ -365,6 +365,9 @@ TEST(BackupVerbTest, PlacesThatCannotBeAreToldWithACure) {
   result = daemon.Ctl({"backup", daemon.Path("no/such/parent")});
   EXPECT_EQ(result.exit_code, 2) << result.err;
   EXPECT_THAT(result.err, HasSubstr("make the directory"));
+  result = daemon.Ctl({"backup", daemon.Path("copy-\xff")});
+  EXPECT_EQ(result.exit_code, 2) << result.out;
+  EXPECT_THAT(result.err, HasSubstr("is not UTF-8"));
   result = daemon.Ctl({"backup", "/proc/copy"});
   EXPECT_NE(result.exit_code, 0);
   EXPECT_THAT(result.err, testing::Not(HasSubstr("damaged")));
