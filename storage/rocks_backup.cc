@@ -166,7 +166,8 @@ Status RocksJobStore::BackUpTo(const std::string& path) {
     return StoreClosed();
   }
   std::error_code error;
-  if (fs::exists(directory, error)) {
+  // Of a dead link, too, the name is taken.
+  if (fs::exists(fs::symlink_status(directory, error))) {
     return AlreadyExists("backup directory " + directory + " exists; name a new one");
   }
   DELAYD_RETURN_IF_ERROR(CheckParent(directory));

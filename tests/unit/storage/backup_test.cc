@@ -119,6 +119,13 @@ TEST_F(BackupTest, BackupNeverOverwrites) {
   EXPECT_THAT(status.message(), HasSubstr(dir_.Sub("backup")));
 }
 
+TEST_F(BackupTest, ADeadLinkInTheBackupsPlaceIsToldAsSomethingThatExists) {
+  fs::create_directory_symlink(dir_.Sub("nowhere"), dir_.Sub("backup"));
+  const Status status = BackUpRocksJobStore(store_.get(), dir_.Sub("backup"));
+  EXPECT_EQ(status.code(), StatusCode::kAlreadyExists);
+  EXPECT_THAT(status.message(), HasSubstr(dir_.Sub("backup") + " exists"));
+}
+
 TEST_F(BackupTest, BackupIntoNowhereNamesTheDirectory) {
   const Status status = BackUpRocksJobStore(store_.get(), dir_.Sub("no/such/place"));
   EXPECT_FALSE(status.ok());
