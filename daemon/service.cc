@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/check.h"
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/limits.h"
@@ -71,6 +72,16 @@ uint64_t PendingJobs(const engine::Engine& engine) {
 
 DiskReserveOptions DiskOf(const Config& config) {
   return {.directory = config.data_dir, .reserve = config.storage.reserve, .free_bytes = FreeBytes};
+}
+
+// Reload and drain. Where nobody serves they must not end the process: what comes during the start
+// is done when it is over, what comes while the store is closed is too late.
+void MaskWishes(int how) {
+  sigset_t wishes;
+  ::sigemptyset(&wishes);
+  ::sigaddset(&wishes, SIGHUP);
+  ::sigaddset(&wishes, SIGUSR1);
+  DELAYD_CHECK(::pthread_sigmask(how, &wishes, nullptr) == 0);
 }
 
 // From an open store to the end of its service. Each step is the exit code of what went wrong, or
@@ -207,7 +218,9 @@ int Service::Serve() {
   LogReady(*listening);
   DELAYD_CRASH_POINT("main/before_ready");
   notify_.Ready(PendingJobs(*engine_));
+  MaskWishes(SIG_UNBLOCK);
   const Status status = server.Run();
+  MaskWishes(SIG_BLOCK);
   return status.ok() ? kExitOk : kExitCommitFailed;  // Run has logged why
 }
 
@@ -277,8 +290,7 @@ int RunService(const Config& config, const ReadConfig& read_config) {
   log::Start(config.log);
   // A reader of the log that goes away must not take the daemon along.
   std::signal(SIGPIPE, SIG_IGN);
-  // A reload that comes before there is anything to reload must not end the start.
-  std::signal(SIGHUP, SIG_IGN);
+  MaskWishes(SIG_BLOCK);
   // A file above the limit on sizes (LimitFSIZE=) is an error of its write, told as such.
   std::signal(SIGXFSZ, SIG_IGN);
   RaiseFileLimit(config.limits.connections);

@@ -2,6 +2,7 @@
 // nothing lost.
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -159,6 +160,31 @@ TEST(StartTest, AFileAboveTheLimitOnSizesIsAnErrorAndNoSignal) {
   Daemon daemon;
   daemon.Under("ulimit -f 20");
   ExpectRefusal(daemon.StartExpectingFailure(), 3, "File too large");
+}
+
+// $$ is the shell's number, and then the daemon's.
+TEST(StartTest, ADrainAndAReloadDuringTheStartAreDoneBehindIt) {
+  Daemon daemon;
+  daemon.Under("(until [ -e '" + daemon.data_dir() +
+               "/LOCK.delayd' ]; do :; done; kill -USR1 $$; kill -HUP $$) & :");
+  ASSERT_TRUE(daemon.Start());
+  daemon.WaitForLog("draining: ");
+  daemon.WaitForLog("the configuration was reloaded");
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+}
+
+TEST(StartTest, ADrainAndAReloadDuringTheStopDoNotEndIt) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  daemon.Signal(SIGTERM);
+  while (daemon.running()) {
+    daemon.Signal(SIGUSR1);
+    daemon.Signal(SIGHUP);
+  }
+  const ProcessResult result = daemon.Stop();
+  EXPECT_EQ(result.signal, 0);
+  EXPECT_EQ(result.exit_code, 0) << daemon.log();
 }
 
 TEST(StartTest, TooFewDescriptorsAreTold) {
