@@ -58,16 +58,32 @@ class ConfigVerb final : public Verb {
   }
 
  private:
+  struct Row {
+    std::string name;
+    std::string value;
+    std::string origin;
+  };
+
+  static Row FileRow(const char* name,
+                     const std::optional<std::string>& given,
+                     const char* flag,
+                     const char* variable) {
+    if (given.has_value()) {
+      return {name, *given, flag};
+    }
+    const char* const value = std::getenv(variable);
+    return value != nullptr && *value != '\0' ? Row{name, value, variable}
+                                              : Row{name, "", "default"};
+  }
+
   static void Show(Context* context) {
     const Globals& globals = context->globals;
     const char* const no_color = std::getenv("NO_COLOR");
 
-    const struct {
-      std::string name;
-      std::string value;
-      std::string origin;
-    } rows[] = {
+    const Row rows[] = {
         {"server", context->server, context->server_origin},
+        FileRow("token file", globals.token_file, "--token-file", "DELAYCTL_TOKEN_FILE"),
+        FileRow("ca file", globals.ca_file, "--ca-file", "DELAYCTL_CA_FILE"),
         {"timeout",
          protocol::FormatDuration(globals.timeout.value_or(kTimeoutDefault)),
          globals.timeout.has_value() ? "--timeout" : "default"},
@@ -81,7 +97,7 @@ class ConfigVerb final : public Verb {
 
     std::ostream& out = context->console.out();
     Table table({"SETTING", "VALUE", "FROM"});
-    for (const auto& row : rows) {
+    for (const Row& row : rows) {
       if (globals.output == OutputFormat::kTable) {
         table.Add({row.name, row.value, row.origin});
         continue;

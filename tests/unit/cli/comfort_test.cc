@@ -89,6 +89,13 @@ TEST(ComfortTest, ConfigTellsWhereEachSettingComesFrom) {
               AllOf(HasSubstr("unix:/x.sock"), HasSubstr("DELAYCTL_SERVER")));
   EXPECT_THAT(Ctl({"config", "-s", "unix:/y.sock", "--timeout", "9s"}).out,
               AllOf(HasSubstr("unix:/y.sock"), HasSubstr("--server"), HasSubstr("--timeout")));
+  EXPECT_THAT(Ctl({"config", "--token-file", "/t", "--ca-file", "/c", "-o", "jsonl"}).out,
+              AllOf(HasSubstr(R"("value":"/t","from":"--token-file")"),
+                    HasSubstr(R"("value":"/c","from":"--ca-file")")));
+  setenv("DELAYCTL_TOKEN_FILE", "/env/token", 1);
+  EXPECT_THAT(Ctl({"config", "-o", "jsonl"}).out,
+              HasSubstr(R"("value":"/env/token","from":"DELAYCTL_TOKEN_FILE")"));
+  unsetenv("DELAYCTL_TOKEN_FILE");
   EXPECT_THAT(Ctl({"config", "-o", "jsonl"}).out, StartsWith("{\"setting\":\"server\""));
   EXPECT_THAT(Ctl({"config", "chek"}).err, HasSubstr("'chek' is unknown"));
 }
