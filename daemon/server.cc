@@ -20,6 +20,9 @@ constexpr int kRequestsPerTurn = 256;
 // Of them, those that are answered on the spot because the next is held up behind them. More would
 // save turns, but fill the commits that others wait for (docs/decisions/0080).
 constexpr int kAnswersPerTurn = 8;
+// All connections together: a thousand that each ask for large jobs would keep everybody waiting
+// for seconds, and what they get is counted and sent only at the end of the turn.
+constexpr std::chrono::milliseconds kServePerTurn{50};
 
 // Whoever has more requests under way pipelines (docs/decisions/0047).
 constexpr size_t kOutstandingMax = 2;  // an ack, and the next lease
@@ -284,8 +287,13 @@ void Server::Loop::TendProcessors(const Now& now) {
 
 // While some are served others ask: they shall share the commit. Each is read once a turn.
 void Server::Loop::ServeTouched(Now* now) {
+  const auto end = std::chrono::steady_clock::now() + kServePerTurn;
   for (size_t served = 0; served < touched_.size();) {
     for (; served < touched_.size(); ++served) {
+      if (std::chrono::steady_clock::now() > end) {
+        ServeFirstNextTurn(served);
+        return;
+      }
       Serve(ConnectionPtr(touched_[served]), now);  // a copy: answers may touch others
     }
     if (!in_flight_ && !pipelined_ && served < connections_.size()) {
@@ -293,6 +301,16 @@ void Server::Loop::ServeTouched(Now* now) {
       *now = clock_->Sample();
     }
   }
+}
+
+// Those from here on had nothing in this turn.
+void Server::Loop::ServeFirstNextTurn(size_t begin) {
+  std::rotate(
+      touched_.begin(), touched_.begin() + static_cast<std::ptrdiff_t>(begin), touched_.end());
+  const size_t waiting = touched_.size() - begin;
+  std::for_each_n(touched_.begin(), waiting, [](const ConnectionPtr& connection) {
+    connection->unserved = true;
+  });
 }
 
 // Gives the engine what the client has asked, as far as there is room.

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -251,6 +252,34 @@ TEST_F(BeanstalkTest, AStopAnswersWhoWaits) {
   EXPECT_EQ(worker.ReadToEnd(), "TIMED_OUT\r\n");
   worker.Close();
   other.Close();
+}
+
+// All at once: what a turn makes for them is counted only at its end.
+TEST_F(BeanstalkTest, P10ManyClientsThatAskForLargeJobsTakeTheRoomOfTheirShareOnly) {
+  constexpr size_t kClients = 400;
+  constexpr uint64_t kPeakMax = 800;  // MB; each may have four answers of 1 MiB
+  daemon_.Stop();
+  ASSERT_TRUE(Start("limits: { request_body: 2MiB }\n"));
+  BeanstalkClient client = Unix();
+  const std::string body(size_t{1} << 20, 'x');
+  EXPECT_EQ(client.Call("put 0 9000 60 1048576\r\n" + body), "INSERTED 1\r\n");
+  std::vector<BeanstalkClient> clients;
+  for (size_t i = 0; i < kClients; ++i) {
+    clients.push_back(Unix());
+    ASSERT_EQ(clients.back().Call("list-tube-used"), "USING default\r\n");
+  }
+  ASSERT_EQ(kill(daemon_.pid(), SIGSTOP), 0);
+  for (const BeanstalkClient& one : clients) {
+    one.Send("peek 1\r\npeek 1\r\npeek 1\r\npeek 1\r\n");
+  }
+  ASSERT_EQ(kill(daemon_.pid(), SIGCONT), 0);
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(client.Call("use a"), "USING a\r\n");
+  }
+  const std::string status = ReadFile("/proc/" + std::to_string(daemon_.pid()) + "/status");
+  const size_t peak = status.find("VmHWM:");
+  ASSERT_NE(peak, std::string::npos);
+  EXPECT_LT(std::stoull(status.substr(peak + 6)) / 1024, kPeakMax);
 }
 
 TEST_F(BeanstalkTest, AFlooderDoesNotKeepOthersFromBeingServed) {
