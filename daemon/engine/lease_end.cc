@@ -23,9 +23,10 @@ Status LeaseLost(JobId id) {
       "lease_lost");
 }
 
+// Without an attempt, which a nack need not count, it is as after the first.
 Millis BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts) {
   const double wait = static_cast<double>(backoff.initial.count()) *
-                      std::pow(backoff.factor, static_cast<double>(attempts) - 1);
+                      std::pow(backoff.factor, std::max(static_cast<double>(attempts) - 1, 0.0));
   const double capped = std::min(wait, static_cast<double>(backoff.max.count()));
   // Jobs that failed together must not come back together. From id and attempt, so that a replay
   // gives the same.

@@ -282,7 +282,7 @@ void Model::Do(RequestId request, const engine::Extend& command) {
 Millis Model::Backoff(const ModelJob& job) const {
   const engine::Backoff& backoff = SettingsFor(job.spec->queue).backoff;
   const double wait = static_cast<double>(backoff.initial.count()) *
-                      std::pow(backoff.factor, static_cast<double>(job.attempts) - 1);
+                      std::pow(backoff.factor, job.attempts == 0 ? 0.0 : job.attempts - 1.0);
   const double capped = std::min(wait, static_cast<double>(backoff.max.count()));
   std::string seed;
   AppendU64(&seed, ToInt(job.id));

@@ -161,6 +161,19 @@ TEST(LeaseTest, NackWithoutDelayBacksOffMoreEachTime) {
   EXPECT_EQ(harness.LeaseNow().at(0).attempt, 5U);
 }
 
+TEST(LeaseTest, ANackThatIsNoAttemptWaitsAsLongAsTheFirstThatIsOne) {
+  EngineHarness harness({.defaults = {.backoff = {.initial = Millis(1000), .factor = 100}}});
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  for (int i = 0; i < 2; ++i) {
+    const JobView leased = harness.LeaseNow().at(0);
+    EXPECT_EQ(leased.attempt, 1U);
+    ASSERT_TRUE(
+        harness.Call(Nack{.token = *leased.lease_token, .counts_as_attempt = false}).status.ok());
+    EXPECT_GE(harness.ShowOk(job.id).time_left, Millis(900));
+    harness.Wait(Millis(1001));
+  }
+}
+
 TEST(LeaseTest, UsedUpAttemptsEndAmongTheDead) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk({.due = DueAfter{}, .key = "k", .max_attempts = 2});
