@@ -146,7 +146,9 @@ StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now) {
   if (const StatusOr<Millis> duration = protocol::ParseDuration(text); duration.ok()) {
     return now.wall + *duration;
   }
-  if (StatusOr<WallTime> time = protocol::ParseTimestamp(text); time.ok()) {
+  StatusOr<WallTime> time = protocol::ParseTimestamp(text);
+  // What is meant as a date is told what is wrong with it.
+  if (const bool is_date = text.size() > 4 && text[4] == '-'; time.ok() || is_date) {
     return time;
   }
   return InvalidArgument(

@@ -201,6 +201,10 @@ TEST_F(RouterTest, BadParametersAreNamed) {
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?payload=yes").body, HasSubstr("'payload'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?state=happy").body, HasSubstr("'state'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?due_before=soon").body, HasSubstr("'due_before'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?due_before=9999-12-31T23:59:59Z").body,
+              HasSubstr("out of range; use 1970-01-01T00:00:00Z to 2286"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?from=2027-01-01T09:00:00").body,
+              HasSubstr("has no zone"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?queue=a%20b").body, HasSubstr("'queue'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?queue=a&queue=b").body, HasSubstr("given twice"));
   EXPECT_EQ(RefusalOf("GET", "/v1/jobs?queue=%zz").status, 400);
