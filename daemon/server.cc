@@ -291,7 +291,7 @@ void Server::Loop::ServeTouched(Now* now) {
   for (size_t served = 0; served < touched_.size();) {
     for (; served < touched_.size(); ++served) {
       if (std::chrono::steady_clock::now() > end) {
-        ServeFirstNextTurn(served);
+        ServeFirstNextTurn(served, *now);
         return;
       }
       Serve(ConnectionPtr(touched_[served]), now);  // a copy: answers may touch others
@@ -304,12 +304,15 @@ void Server::Loop::ServeTouched(Now* now) {
 }
 
 // Those from here on had nothing in this turn.
-void Server::Loop::ServeFirstNextTurn(size_t begin) {
+void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
   std::rotate(
       touched_.begin(), touched_.begin() + static_cast<std::ptrdiff_t>(begin), touched_.end());
   const size_t waiting = touched_.size() - begin;
-  std::for_each_n(touched_.begin(), waiting, [](const ConnectionPtr& connection) {
+  std::for_each_n(touched_.begin(), waiting, [this, &now](const ConnectionPtr& connection) {
     connection->unserved = true;
+    if (connection->gone()) {
+      Leave(connection.get(), now);  // before Advance hands a job to nobody
+    }
   });
 }
 

@@ -83,7 +83,7 @@ class Server::Loop {
   void NoteWork(const Now& now);
   void TendProcessors(const Now& now);
   void ServeTouched(Now* now);
-  void ServeFirstNextTurn(size_t begin);
+  void ServeFirstNextTurn(size_t begin, const Now& now);
   void Serve(const ConnectionPtr& connection, Now* moment);
   void DiskChanged(const Status& refusal);
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
