@@ -20,9 +20,9 @@ constexpr int kRequestsPerTurn = 256;
 // Of them, those that are answered on the spot because the next is held up behind them. More would
 // save turns, but fill the commits that others wait for (docs/decisions/0080).
 constexpr int kAnswersPerTurn = 8;
-// All connections together: a thousand that each ask for large jobs would keep everybody waiting
-// for seconds, and what they get is counted and sent only at the end of the turn.
-constexpr std::chrono::milliseconds kServePerTurn{50};
+// All connections together: what a thousand get that each ask for large jobs is counted and sent
+// only at the end of the turn. Less would cost those their place who ask one thing at a time.
+constexpr std::chrono::milliseconds kServePerTurn{250};
 
 // Whoever has more requests under way pipelines (docs/decisions/0047).
 constexpr size_t kOutstandingMax = 2;  // an ack, and the next lease
