@@ -1,8 +1,7 @@
 // daemon/engine/rate_bucket.h — a token bucket that counts exactly, in whole numbers.
 //
-// What:    fills by cap.count tokens each cap.per, holds at most cap.burst, and begins full.
-// Another
-//          cap finds the tokens that were there.
+// What:    fills by cap.count tokens each cap.per, holds at most cap.burst (and what is left of the
+//          last millisecond), and begins full. Another cap finds the tokens that were there.
 // Units:   a token is `per` milliseconds of filling by `count`: nothing is ever rounded, but what
 // is
 //          left of a token when `per` changes, which is rounded down.
@@ -55,7 +54,12 @@ class RateBucket {
  private:
   uint64_t Token() const { return static_cast<uint64_t>(cap_.per.count()); }
 
-  uint64_t Capacity() const { return Token() * std::max<uint32_t>(cap_.burst, 1); }
+  // The clock shows whole milliseconds. Of the one that completes a token the rest is kept: without
+  // it 700/s gave 500, and no rate more than one in a millisecond.
+  uint64_t Capacity() const {
+    return std::max(Token() * std::max<uint32_t>(cap_.burst, 1),
+                    Token() + std::max<uint32_t>(cap_.count, 1) - 1);
+  }
 
   // In two parts, so that no product is greater than a capacity or the square of a token.
   uint64_t Scaled(uint64_t level, uint64_t token) const {

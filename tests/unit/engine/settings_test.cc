@@ -121,6 +121,30 @@ TEST(RateBucketTest, NeverGivesMoreThanItsRateAndItsBurst) {
   EXPECT_EQ(taken, 3002U);
 }
 
+uint64_t TakeAll(RateBucket* bucket, BootTime now) {
+  uint64_t taken = 0;
+  for (; bucket->MayTake(now); ++taken) {
+    bucket->Take(now);
+  }
+  return taken;
+}
+
+TEST(RateBucketTest, GivesAllOfItsRateWhereATokenIsNoWholeNumberOfMilliseconds) {
+  for (const uint32_t count : {3U, 100U, 300U, 700U, 999U, 1000U, 1001U, 5000U}) {
+    RateBucket bucket;
+    BootTime now = BootFromMillis(5);
+    bucket.SetCap({.count = count, .per = Millis(1000), .burst = 1}, now);
+    uint64_t taken = 0;
+    for (int ms = 0; ms < 10'000; ++ms, now += Millis(1)) {
+      const uint64_t at_once = TakeAll(&bucket, now);
+      EXPECT_LE(at_once, (count + 999) / 1000) << count;
+      taken += at_once;
+    }
+    EXPECT_GE(taken, 10 * count) << count;
+    EXPECT_LE(taken, 10 * count + (count + 999) / 1000) << count;
+  }
+}
+
 TEST(RateBucketTest, IsFullAfterALongRestAndNotMore) {
   RateBucket bucket;
   BootTime now = BootFromMillis(5);
@@ -131,14 +155,6 @@ TEST(RateBucketTest, IsFullAfterALongRestAndNotMore) {
     bucket.Take(now);
   }
   EXPECT_FALSE(bucket.MayTake(now));
-}
-
-uint64_t TakeAll(RateBucket* bucket, BootTime now) {
-  uint64_t taken = 0;
-  for (; bucket->MayTake(now); ++taken) {
-    bucket->Take(now);
-  }
-  return taken;
 }
 
 TEST(RateBucketTest, AnotherCapFindsTheTokensThatWereThere) {
