@@ -32,8 +32,7 @@ StatusOr<std::optional<Listener>> Agreed(StatusOr<Listener> listener,
   if (!wanted.empty() && listener->name() != wanted) {
     return Refuse("systemd passed the socket " + listener->name() + ", but " +
                   std::string(setting.key) + " is " + protocol::Quoted(setting.value) +
-                  "; give both the same address, empty " + std::string(setting.key) +
-                  ", or turn the socket unit off");
+                  "; give both the same address, or turn the socket unit off");
   }
   return std::optional<Listener>(std::move(listener).value());
 }

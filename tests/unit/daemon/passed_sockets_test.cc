@@ -87,6 +87,9 @@ TEST_F(PassedSocketsTest, ContradictionToTheConfigurationIsRefused) {
   const auto listener = passed.Unix("api", {"api.socket", directory_.path() + "/other.sock"});
   ASSERT_FALSE(listener.ok());
   EXPECT_THAT(listener.status().message(), HasSubstr("but api.socket is"));
+  // An empty api.socket would be refused where api.listen is empty, too.
+  EXPECT_THAT(listener.status().message(),
+              HasSubstr("; give both the same address, or turn the socket unit off"));
   EXPECT_EQ(listener.status().reason(), "passed_socket");
 }
 
