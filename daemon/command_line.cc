@@ -179,6 +179,28 @@ CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment
   return result;
 }
 
+CommandLine ReadAgain(const CommandLine& first, const std::function<CommandLine()>& read) {
+  CommandLine refusal;
+  refusal.action = CommandLine::Action::kRefuse;
+  // What a pipe held is gone: what came from it a second time would be no settings, or hold up the
+  // daemon.
+  if (first.config_is_stream) {
+    refusal.errors.push_back(first.config_file +
+                             " was a pipe, which can be read once; start the daemon with a file to "
+                             "reload its settings");
+    return refusal;
+  }
+  CommandLine again = read();
+  // The one at the default path need not be there, but it was: somebody moves it, or edits it.
+  if (again.errors.empty() && again.config_file.empty() && !first.config_file.empty()) {
+    refusal.errors.push_back(first.config_file +
+                             " is not there any more; put it back, or restart the daemon to have "
+                             "all defaults");
+    return refusal;
+  }
+  return again;
+}
+
 std::string_view Version() {
   return DELAYD_VERSION;
 }

@@ -41,6 +41,9 @@ using Environment = std::function<const char*(const std::string& name)>;
 
 CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment& environment);
 
+// For a reload: `read` once more, refused where the file that came `first` cannot come again.
+CommandLine ReadAgain(const CommandLine& first, const std::function<CommandLine()>& read);
+
 std::string_view Version();  // "0.1.0"
 
 }  // namespace delayd

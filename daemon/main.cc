@@ -56,20 +56,6 @@ int CheckConfig(const CommandLine& line) {
   return kExitOk;
 }
 
-// What a pipe held is gone: what came from it a second time would be no settings, or hold up the
-// daemon.
-CommandLine ReadAgain(const CommandLine& first, const ReadConfig& read_config) {
-  if (!first.config_is_stream) {
-    return read_config();
-  }
-  CommandLine refusal;
-  refusal.action = CommandLine::Action::kRefuse;
-  refusal.errors.push_back(first.config_file +
-                           " was a pipe, which can be read once; start the daemon with a file to "
-                           "reload its settings");
-  return refusal;
-}
-
 int Main(int argc, const char* const* argv) {
   // Jobs are nobody else's business: files 0600, directories 0700, sockets opened by chmod.
   ::umask(0077);

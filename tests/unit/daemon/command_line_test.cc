@@ -109,6 +109,23 @@ TEST_F(CommandLineTest, APipeIsKnownAsOne) {
   EXPECT_FALSE(Read({"--config", "/dev/null"}).config_is_stream);
 }
 
+// As a reload finds it where nobody named the file, and it was moved away: the caps of all queues
+// would be off, and what they keep of finished jobs forgotten.
+TEST_F(CommandLineTest, AFileThatHasGoneIsNotReadAgainAsTheDefaults) {
+  WriteFile("defaults: { concurrency: 1 }\n");
+  const CommandLine first = Read({"--config", file_.c_str()});
+  const CommandLine gone = ReadAgain(first, [] { return CommandLine(); });
+  EXPECT_EQ(gone.action, CommandLine::Action::kRefuse);
+  EXPECT_THAT(gone.errors, ElementsAre(StartsWith(file_ + " is not there any more; ")));
+
+  WriteFile("defaults: { concurrency: 2 }\n");
+  const auto read = [this] { return Read({"--config", file_.c_str()}); };
+  EXPECT_EQ(ReadAgain(first, read).config.defaults.concurrency, 2U);
+  EXPECT_EQ(ReadAgain(CommandLine(), read).config.defaults.concurrency, 2U) << "there was none";
+  EXPECT_EQ(ReadAgain(CommandLine(), [] { return CommandLine(); }).action,
+            CommandLine::Action::kRun);
+}
+
 TEST_F(CommandLineTest, ErrorsOfAllSourcesAreTold) {
   WriteFile("log: { level: loud }\n");
   environment_["DELAYD_MEMORY_HORIZON"] = "soon";
