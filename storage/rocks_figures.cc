@@ -1,10 +1,13 @@
 #include "storage/rocks_figures.h"
 
+#include <filesystem>
 #include <string>
+#include <system_error>
+#include <vector>
 
 #include <rocksdb/db.h>
-#include <rocksdb/transaction_log.h>
 
+#include "storage/recovery.h"
 #include "storage/rocks_store.h"
 
 namespace delayd::storage {
@@ -32,14 +35,18 @@ TableFigures ReadTable(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
   return figures;
 }
 
-uint64_t WalBytes(rocksdb::DB* db) {
-  rocksdb::VectorLogPtr logs;
-  if (!db->GetSortedWalFiles(logs).ok()) {
+// RocksDB itself (GetSortedWalFiles) would write to its LOG and wait for files that are being
+// removed: on a disk that hangs, whoever serves would hang with it.
+uint64_t WalBytes(const std::string& directory) {
+  const StatusOr<std::vector<std::string>> logs = LogNames(directory);
+  if (!logs.ok()) {
     return 0;
   }
   uint64_t bytes = 0;
-  for (const auto& log : logs) {
-    bytes += log->SizeFileBytes();
+  for (const std::string& log : *logs) {
+    std::error_code error;
+    const uint64_t size = std::filesystem::file_size(directory + "/" + log, error);
+    bytes += error ? 0 : size;  // it may go meanwhile
   }
   return bytes;
 }
@@ -58,7 +65,7 @@ RocksFigures RocksJobStore::Figures() const {
   rocksdb::ColumnFamilyHandle* any = families_[0];
   figures.block_cache_bytes = Property(db_.get(), any, Names::kBlockCacheUsage);
   figures.block_cache_capacity_bytes = Property(db_.get(), any, Names::kBlockCacheCapacity);
-  figures.wal_bytes = WalBytes(db_.get());
+  figures.wal_bytes = WalBytes(dir_.path());
   figures.running_flushes = Property(db_.get(), any, Names::kNumRunningFlushes);
   figures.running_compactions = Property(db_.get(), any, Names::kNumRunningCompactions);
   figures.background_errors = Property(db_.get(), any, Names::kBackgroundErrors);

@@ -3,10 +3,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "storage/keys.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
+#include "storage/rocks_figures.h"
 #include "tests/support/temp_dir.h"
 
 #include <sys/stat.h>
@@ -419,6 +422,26 @@ TEST_F(RocksJobStoreTest, ABitFlippedInTheTailOfATableRefusesAndNamesTheFile) {
   EXPECT_GE(refused, 100);
   std::ofstream(table, std::ios::binary) << whole;
   EXPECT_TRUE(Open().ok());
+}
+
+// On a disk that hangs the thread that serves must not wait for RocksDB's own log, nor for the
+// removal of files.
+TEST_F(RocksJobStoreTest, AskingForFiguresWritesNothing) {
+  // Of RocksDB's LOG, which each open begins anew.
+  const auto lines = [this](int times) {
+    auto store = Open();
+    EXPECT_TRUE(store.ok()) << store.status().message();
+    for (int i = 0; i < times; ++i) {
+      EXPECT_EQ(ReadRocksFigures(**store).background_errors, 0U);
+    }
+    EXPECT_TRUE((*store)->Close().ok());
+    std::ifstream log(path() + "/LOG");
+    return std::count(std::istreambuf_iterator<char>(log), std::istreambuf_iterator<char>(), '\n');
+  };
+  MakeStore();
+  const auto without = lines(0);
+  EXPECT_GT(without, 0);
+  EXPECT_LT(lines(100), without + 100);
 }
 
 TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
