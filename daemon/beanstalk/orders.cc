@@ -270,9 +270,8 @@ std::optional<engine::Command> BeanstalkSession::OrderLook(const Command& comman
 }
 
 void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
-  const auto watched = std::find_if(watched_.begin(), watched_.end(), [&](const Tube* tube) {
-    return tube->name == command.name;
-  });
+  // By its place in memory: there may be very many, and a name is a look into each.
+  const auto watched = std::find(watched_.begin(), watched_.end(), hub_->Find(command.name));
   switch (command.verb) {
     case Verb::kUse: {
       Tube* const before = used_;
