@@ -33,6 +33,7 @@ Queue& EngineCore::FindOrCreateQueue(const std::string& name) {
 StatusOr<Body> EngineCore::Do(Configure& command) {
   options_.defaults = command.defaults;
   options_.queues = std::move(command.queues);
+  NoteRetentions();
   std::vector<Queue*> queues;
   queues_.ForEach([&queues](Queue& queue) { queues.push_back(&queue); });
   std::ranges::sort(queues, {}, [](const Queue* queue) { return std::string_view(queue->name); });
@@ -62,17 +63,16 @@ void EngineCore::WatchRate(Queue& queue) {
   queue.rate_timer = boot_wheel_.Add(BootTick(at), TimerIdOfRate(queue.id));
 }
 
-// Of all queues: rows of finished jobs stay until none can want them, and each is forgotten by its
-// own time.
-Millis EngineCore::LongestRetention() const {
+// Rows of finished jobs stay until no queue can want them, and each is forgotten by its own time.
+// Asked for with every commit, while a file may name tens of thousands of queues.
+void EngineCore::NoteRetentions() {
   const auto of = [](const QueueSettings& settings) {
     return std::max(settings.key_retention, settings.history_retention);
   };
-  Millis longest = of(options_.defaults);
+  longest_retention_ = of(options_.defaults);
   for (const auto& [name, settings] : options_.queues) {
-    longest = std::max(longest, of(settings));
+    longest_retention_ = std::max(longest_retention_, of(settings));
   }
-  return longest;
 }
 
 }  // namespace delayd::engine

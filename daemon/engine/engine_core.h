@@ -283,7 +283,7 @@ class EngineCore final : public Engine {
   Queue& FindOrCreateQueue(const std::string& name);
   bool MayHandOut(const Queue& queue) const;
   void WatchRate(Queue& queue);
-  Millis LongestRetention() const;
+  void NoteRetentions();
 
   // ---- peek.cc ----
   StatusOr<Body> Do(const Peek& command);
@@ -556,6 +556,7 @@ class EngineCore final : public Engine {
   WallTime done_low_water_mark_;
   // (batch, earliest finish) of the rows of kDone under way, which a scan does not see yet.
   std::deque<std::pair<uint64_t, WallTime>> finishing_;
+  Millis longest_retention_{0};        // of all queues, named or not
   std::optional<BootTime> next_trim_;  // none: nothing is kept of any finished job
 
   ParkedReplies parked_;

@@ -39,7 +39,9 @@ EngineCore::EngineCore(const EngineOptions& options,
       clock_noted_(now.boot),
       boot_wheel_(BootTick(now.exact_boot())),
       wall_wheel_(WallTick(now.wall)),
-      wall_hand_(now.wall) {}
+      wall_hand_(now.wall) {
+  NoteRetentions();
+}
 
 StatusOr<std::unique_ptr<Engine>> Engine::Load(const EngineOptions& options,
                                                const storage::JobReader& store,

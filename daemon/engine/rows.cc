@@ -183,8 +183,7 @@ void EngineCore::PutDoneRow(const storage::JobRecord& record,
   if (first) {
     finishing_.emplace_back(pending_.open_sequence(), finished);
   }
-  // Those before it may lie in the future of a clock that has been put right. Once a batch will do:
-  // the settings of all queues are looked through.
+  // Those before it may lie in the future of a clock that has been put right. Once a batch will do.
   const bool earliest = first || finished < finishing_.back().second;
   finishing_.back().second = std::min(finishing_.back().second, finished);
   storage::DoneRecord done{.queue = record.queue,

@@ -454,7 +454,7 @@ std::vector<Status> EngineCore::TakeIncidents() {
 
 // The earliest trim that was asked for: it asks for the next one itself.
 void EngineCore::ScheduleTrim(WallTime oldest_finished, Millis soonest) {
-  const Millis until = oldest_finished + LongestRetention() - now_.wall;
+  const Millis until = oldest_finished + longest_retention_ - now_.wall;
   const BootTime at = now_.boot + std::max(until, soonest);
   next_trim_ = std::min(next_trim_.value_or(at), at);
 }
@@ -470,7 +470,7 @@ void EngineCore::TrimFinished() {
 
 // Forgets finished jobs whose retention has passed.
 Status EngineCore::TrimPage() {
-  WallTime end = now_.wall - LongestRetention();
+  WallTime end = now_.wall - longest_retention_;
   std::optional<WallTime> next;
   // The mark must not pass a row that is not durable yet: after a step back of the wall clock it
   // may lie before rows that are. It is trimmed when it can be seen.

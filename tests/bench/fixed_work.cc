@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -115,8 +116,9 @@ constexpr uint64_t kBatch = 50;  // commands to a commit
 
 class FixedEngine {
  public:
-  FixedEngine() {
-    auto engine = engine::Engine::Load({.boot_id = 7}, store_, clock_.Sample());
+  explicit FixedEngine(std::map<std::string, engine::QueueSettings> queues = {}) {
+    auto engine =
+        engine::Engine::Load({.boot_id = 7, .queues = std::move(queues)}, store_, clock_.Sample());
     DELAYD_CHECK(engine.ok());
     engine_ = std::move(engine).value();
     Commit();
@@ -142,10 +144,14 @@ class FixedEngine {
     }
   }
 
-  void EnqueueAll() {
+  // Into one queue after the other, of so many.
+  void EnqueueAll(uint64_t queues = 1) {
     Numbers numbers;
     for (uint64_t i = 0; i < kJobs; ++i) {
       JobSpec spec;
+      if (queues > 1) {
+        spec.queue = QueueName(i % queues);
+      }
       spec.due = DueAfter{Millis(static_cast<int64_t>(1 + numbers.Below(kHour / 10)))};
       spec.payload = std::string(256, 'x');
       engine::Enqueue enqueue{.brief = true};
@@ -154,6 +160,8 @@ class FixedEngine {
     }
     Commit();
   }
+
+  static std::string QueueName(uint64_t number) { return "queue-" + std::to_string(number); }
 
   void PassHour() { clock_.Advance(Millis(kHour)); }
 
@@ -168,14 +176,15 @@ class FixedEngine {
   std::vector<engine::Reply> replies_;
 };
 
+constexpr uint64_t kNamedQueues = 100'000;
+
 void EngineEnqueue() {
   FixedEngine engine;
   Measure([&] { engine.EnqueueAll(); });
   DELAYD_CHECK(engine.TakeReplies().size() == kJobs);
 }
 
-void EngineCancel() {
-  FixedEngine engine;
+void CancelAll(FixedEngine& engine) {
   engine.EnqueueAll();
   const std::vector<engine::Reply> replies = engine.TakeReplies();
   Measure([&] {
@@ -188,6 +197,22 @@ void EngineCancel() {
     engine.Commit();
   });
   DELAYD_CHECK(engine.TakeReplies().size() == kJobs);
+}
+
+void EngineCancel() {
+  FixedEngine engine;
+  CancelAll(engine);
+}
+
+// What is kept of each job is for the longest time that any queue of the file asks for.
+void EngineCancelNamedQueues() {
+  std::map<std::string, engine::QueueSettings> queues;
+  for (uint64_t i = 0; i < kNamedQueues; ++i) {
+    queues[FixedEngine::QueueName(i)].concurrency = 4;
+  }
+  queues["default"].history_retention = Millis(kHour);
+  FixedEngine engine(std::move(queues));
+  CancelAll(engine);
 }
 
 void EngineLeaseAck() {
@@ -278,6 +303,7 @@ constexpr auto kCases = std::to_array<std::pair<std::string_view, void (*)()>>({
     {"wheel/pop", WheelPop},
     {"engine/enqueue", EngineEnqueue},
     {"engine/cancel", EngineCancel},
+    {"engine/cancel_named_queues", EngineCancelNamedQueues},
     {"engine/lease_ack", EngineLeaseAck},
     {"record/encode", RecordEncode},
     {"record/decode", RecordDecode},
