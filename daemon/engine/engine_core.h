@@ -204,6 +204,7 @@ class EngineCore final : public Engine {
   void DoEndWait(const EndWait& command);
   void TakeBack(const LeaseToken& token);
   Leased HandOut(const Lease& command);
+  void FindOffers(const Lease& command);
   // Both append to `out`: a view is large to move. False: nothing is ready, or cut_short_.
   bool HandOutBest(const Lease& command, std::vector<JobView>* out);
   // Below zero: the wall clock was set back after the job had fired.
@@ -512,6 +513,7 @@ class EngineCore final : public Engine {
   LeaseTable leases_;
   boost::unordered_flat_map<RequestId, WaitingLease> waiters_;
   std::vector<RequestId> kept_;  // of them: their wait may end before they are looked through for
+  std::vector<Queue*> offers_;   // of the hand-out under way, a heap: queues with ready jobs
   std::vector<QueueId> to_serve_;
   size_t passed_over_ = 0;  // ready jobs in this turn that could not be handed out
   bool cut_short_ = false;  // so many that the last hand-out did not look at all

@@ -18,6 +18,11 @@ namespace {
 // Most leases ask for fewer.
 constexpr uint32_t kViewsReserved = 100;
 
+// Both have ready jobs.
+bool ComesLater(const Queue* a, const Queue* b) {
+  return b->ready.Top() < a->ready.Top();
+}
+
 }  // namespace
 
 Status EngineCore::ValidateClient(std::string_view client) {
@@ -121,32 +126,45 @@ JobView EngineCore::Grant(Slot slot,
   return view;
 }
 
+// Looked for once: nothing gets ready while jobs are handed out, and a request may name thousands
+// of queues and want a thousand jobs.
+void EngineCore::FindOffers(const Lease& command) {
+  offers_.clear();
+  for (const std::string& name : command.queues) {
+    Queue* const queue = queues_.Find(name);
+    if (queue != nullptr && !queue->is_offered && !queue->ready.empty() && MayHandOut(*queue)) {
+      queue->is_offered = true;  // it may be named twice
+      offers_.push_back(queue);
+    }
+  }
+  for (Queue* const queue : offers_) {
+    queue->is_offered = false;
+  }
+  std::ranges::make_heap(offers_, ComesLater);
+}
+
 bool EngineCore::HandOutBest(const Lease& command, std::vector<JobView>* out) {
-  for (;;) {
-    Queue* best = nullptr;
-    for (const std::string& name : command.queues) {
-      Queue* queue = queues_.Find(name);
-      if (queue != nullptr && !queue->ready.empty() && MayHandOut(*queue) &&
-          (best == nullptr || queue->ready.Top() < best->ready.Top())) {
-        best = queue;
-      }
-    }
-    if (best == nullptr) {
-      return false;
-    }
+  while (!offers_.empty()) {
+    std::ranges::pop_heap(offers_, ComesLater);
+    const Queue& best = *offers_.back();
     if (out->empty()) {
       out->reserve(std::min(command.count, kViewsReserved));
     }
-    const Slot slot = best->ready.Top().slot;
+    const Slot slot = best.ready.Top().slot;
     const Status handed_out = HandOutSlot(slot, command, out);
-    if (handed_out.ok()) {
-      return true;
-    }
     if (handed_out.code() == StatusCode::kDataLoss) {
       Damaged(slot, handed_out);
-    } else if (handed_out.code() != StatusCode::kNotFound) {
+    } else if (!handed_out.ok() && handed_out.code() != StatusCode::kNotFound) {
       Die(handed_out);
       return false;
+    }
+    if (best.ready.empty() || !MayHandOut(best)) {
+      offers_.pop_back();
+    } else {
+      std::ranges::push_heap(offers_, ComesLater);
+    }
+    if (handed_out.ok()) {
+      return true;
     }
     // Else it expired and is among the dead now, or waits again. So may a million behind it.
     if (++passed_over_ >= limits::kPassOverMax || own_work_.is_full()) {
@@ -154,11 +172,13 @@ bool EngineCore::HandOutBest(const Lease& command, std::vector<JobView>* out) {
       return false;
     }
   }
+  return false;
 }
 
 Leased EngineCore::HandOut(const Lease& command) {
   Leased leased;
   cut_short_ = false;
+  FindOffers(command);
   size_t bytes = 0;
   while (leased.jobs.size() < command.count && bytes < limits::kLeaseBytesMax &&
          HandOutBest(command, &leased.jobs)) {

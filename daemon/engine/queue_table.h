@@ -82,6 +82,7 @@ struct Queue {
   bool counts_changed = false;  // since the open batch began
   bool to_serve = false;        // has got ready jobs since its waiters were last looked at
   bool cut_short = false;       // the look ended before all were looked at
+  bool is_offered = false;      // while the queues of a lease request are gathered
 };
 
 class QueueTable {

@@ -176,6 +176,7 @@ class FixedEngine {
   std::vector<engine::Reply> replies_;
 };
 
+constexpr uint64_t kQueues = 1'000;
 constexpr uint64_t kNamedQueues = 100'000;
 
 void EngineEnqueue() {
@@ -213,6 +214,24 @@ void EngineCancelNamedQueues() {
   queues["default"].history_retention = Millis(kHour);
   FixedEngine engine(std::move(queues));
   CancelAll(engine);
+}
+
+// One request that names them all.
+void EngineLeaseManyQueues() {
+  FixedEngine engine;
+  engine.EnqueueAll(kQueues);
+  engine.TakeReplies();
+  engine.PassHour();
+  engine.Commit();
+  engine::Lease lease;
+  for (uint64_t i = 0; i < kQueues; ++i) {
+    lease.queues.push_back(FixedEngine::QueueName(i));
+  }
+  lease.count = limits::kLeaseCountMax;
+  Measure([&] { engine.Execute(std::move(lease)); });
+  engine.Commit();
+  DELAYD_CHECK(std::get<engine::Leased>(engine.TakeReplies().front().body).jobs.size() ==
+               limits::kLeaseCountMax);
 }
 
 void EngineLeaseAck() {
@@ -305,6 +324,7 @@ constexpr auto kCases = std::to_array<std::pair<std::string_view, void (*)()>>({
     {"engine/cancel", EngineCancel},
     {"engine/cancel_named_queues", EngineCancelNamedQueues},
     {"engine/lease_ack", EngineLeaseAck},
+    {"engine/lease_many_queues", EngineLeaseManyQueues},
     {"record/encode", RecordEncode},
     {"record/decode", RecordDecode},
 });

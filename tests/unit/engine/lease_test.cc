@@ -290,6 +290,22 @@ TEST(WaitTest, SeveralQueuesGiveTheBestJob) {
   harness.EnqueueOk({.queue = "a"});  // must not serve the wait that has ended
 }
 
+TEST(WaitTest, SeveralQueuesGiveManyJobsInOneOrder) {
+  EngineHarness harness;
+  std::vector<std::string> queues;
+  for (uint32_t i = 0; i < 60; ++i) {
+    queues.push_back("q" + std::to_string(i * 7 % 20));  // each is named three times
+    harness.EnqueueOk(
+        {.queue = queues.back(), .payload = std::to_string(i), .priority = i * 37 % 60});
+  }
+  const Reply reply = harness.Call(Lease{.queues = queues, .count = 70});
+  const auto& jobs = std::get<Leased>(reply.body).jobs;
+  ASSERT_EQ(jobs.size(), 60U);
+  for (uint32_t i = 0; i < jobs.size(); ++i) {
+    EXPECT_EQ(jobs[i].priority, i);
+  }
+}
+
 // Both queues get a job at once. Whichever is looked at first, the one who waited longer for "b"
 // gets the job there.
 TEST(WaitTest, WhoWaitsForSeveralQueuesOvertakesNobodyInAnyOfThem) {
