@@ -124,7 +124,7 @@ size_t EngineCore::ShareOfLagging() const {
 }
 
 size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
-  if (!HasRoom()) {
+  if (!HasRoom() || sweep_) {
     return queue.held == 0 ? 1 : 0;
   }
   // What it has in memory waits for a clock that was set, perhaps, and what is due lies behind it.
@@ -145,7 +145,7 @@ bool EngineCore::LaggingWant() const {
 // A bounded number of rows, one queue after the other. Whether more is wanted.
 bool EngineCore::LoadLagging() {
   const auto has_nothing = [this](QueueId id) { return queues_[id].held == 0; };
-  if (!HasRoom() && std::ranges::any_of(lagging_, has_nothing) && CanMakeRoom()) {
+  if (!sweep_ && !HasRoom() && std::ranges::any_of(lagging_, has_nothing) && CanMakeRoom()) {
     // For them, before the window takes it again.
     MakeRoom(HeldMax() - HeldMax() / 4);
     if (sweep_) {

@@ -451,6 +451,13 @@ class EngineCore final : public Engine {
   size_t ShareOfLagging() const;
   size_t RowsWanted(const Queue& queue, size_t share) const;
   bool LaggingWant() const;
+
+  // It goes from memory as soon as the sweep gets there, and older ones of its queue may have gone.
+  bool IsLeftBehind(const JobEntry& entry) const {
+    const Queue& queue = queues_[entry.queue()];
+    return sweep_ && queue.frontier && !IsNear(queue, entry.key_due(), entry.id());
+  }
+
   // No job that is on disk only is keyed before this.
   WallTime FirstOnDisk() const;
 

@@ -86,7 +86,8 @@ void EngineCore::SlideFrontier() {
 bool EngineCore::LoadAhead() {
   if (sweep_) {
     Sweep();
-    return true;
+    LoadLagging();  // for a queue that has nothing in memory
+    return fatal_.ok();
   }
   if (held_ > HeldMax() + options_.memory_jobs_max / 4 && CanMakeRoom()) {
     MakeRoom(HeldMax());

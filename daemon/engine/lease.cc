@@ -72,6 +72,10 @@ Millis EngineCore::LatenessOf(const JobEntry& entry, const JobRecord& record) co
 
 Status EngineCore::HandOutSlot(Slot slot, const Lease& command, std::vector<JobView>* out) {
   const JobEntry& entry = jobs_[slot];
+  if (IsLeftBehind(entry)) {
+    Forget(slot);
+    return NotFound("on disk");
+  }
   const Located located{
       .state = JobState::kReady,
       .id = entry.id(),
@@ -166,7 +170,8 @@ bool EngineCore::HandOutBest(const Lease& command, std::vector<JobView>* out) {
     if (handed_out.ok()) {
       return true;
     }
-    // Else it expired and is among the dead now, or waits again. So may a million behind it.
+    // Else it expired and is among the dead now, waits again or is on disk. So may a million behind
+    // it.
     if (++passed_over_ >= limits::kPassOverMax || own_work_.is_full()) {
       cut_short_ = true;
       return false;

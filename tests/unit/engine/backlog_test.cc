@@ -337,6 +337,45 @@ TEST(BacklogTest, P3RoomThatCannotBeMadeIsNotWaitedFor) {
   EXPECT_EQ(std::get<Leased>(harness.Take(late).body).jobs.size(), 1U);
 }
 
+// The table is longer than two steps of a sweep: of what goes from memory, the older half has gone
+// and the younger half has not.
+TEST(BacklogTest, ALaggingQueueComesInOrderWhileRoomIsBeingMade) {
+  EngineHarness harness(EngineOptions{.horizon = 1min, .memory_jobs_max = 160});
+  const auto enqueue_idle = [&harness](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      harness.Send(Enqueue{{For("idle", 0s, std::to_string(i))}});
+    }
+    harness.CommitAll();
+  };
+  enqueue_idle(0, 40);
+  for (int i = 0; i < 34; ++i) {
+    const Reply busy =
+        harness.Call(Enqueue{.jobs = std::vector<JobSpec>(1000, For("busy", 1h)), .brief = true});
+    for (const auto& item : std::get<EnqueuedIds>(busy.body).items) {
+      harness.Send(LeaseJob{.job = item.id, .lease = 1h});
+    }
+  }
+  harness.CommitAll();
+  enqueue_idle(40, 80);
+  int next = 0;
+  const auto take_in_order = [&harness, &next](const std::vector<JobView>& leased) {
+    for (const JobView& job : leased) {
+      EXPECT_EQ(job.payload, std::to_string(next++));
+      harness.Send(Ack{*job.lease_token});
+    }
+    return !leased.empty();
+  };
+  for (int step = 0; step < 2; ++step) {
+    ASSERT_TRUE(harness.engine().Advance(harness.now())) << "room is not being made";
+    const Reply reply = harness.Take(harness.Send(Lease{.queues = {"idle"}, .count = 80}));
+    EXPECT_TRUE(take_in_order(std::get<Leased>(reply.body).jobs)) << "nothing in step " << step;
+  }
+  EXPECT_LT(next, 40);
+  while (take_in_order(harness.LeaseNow(20, "idle"))) {
+  }
+  EXPECT_EQ(next, 80);
+}
+
 // q0 to q29.
 void FillThirtyQueues(EngineHarness* harness, size_t jobs) {
   for (int queue = 0; queue < 30; ++queue) {
