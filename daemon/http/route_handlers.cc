@@ -136,6 +136,11 @@ StatusOr<std::vector<std::string>> ParseIfMatch(const std::optional<std::string>
   return tags;
 }
 
+// Of a text that is neither a time nor a duration, and no date.
+bool IsMeantAsDuration(std::string_view text) {
+  return text.find_first_of("0123456789-P") == 0 && text.find_first_of(":/") == text.npos;
+}
+
 Response Plain(std::string body) {
   return {.body = std::move(body)};
 }
@@ -143,13 +148,17 @@ Response Plain(std::string body) {
 }  // namespace
 
 StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now) {
-  if (const StatusOr<Millis> duration = protocol::ParseDuration(text); duration.ok()) {
+  const StatusOr<Millis> duration = protocol::ParseDuration(text);
+  if (duration.ok()) {
     return now.wall + *duration;
   }
   StatusOr<WallTime> time = protocol::ParseTimestamp(text);
   // What is meant as a date is told what is wrong with it.
   if (const bool is_date = text.size() > 4 && text[4] == '-'; time.ok() || is_date) {
     return time;
+  }
+  if (IsMeantAsDuration(text)) {
+    return duration.status();
   }
   return InvalidArgument(
       "expected a time such as 2027-01-01T09:00:00Z or a duration from now such "

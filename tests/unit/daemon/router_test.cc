@@ -205,6 +205,10 @@ TEST_F(RouterTest, BadParametersAreNamed) {
               HasSubstr("out of range; use 1970-01-01T00:00:00Z to 2286"));
   EXPECT_THAT(RefusalOf("GET", "/v1/forecast?from=2027-01-01T09:00:00").body,
               HasSubstr("has no zone"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?due_before=40000d").body,
+              HasSubstr("too long; the longest is 36500d"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?to=90").body, HasSubstr("has no unit; write 90s"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?to=09:00").body, HasSubstr("expected a time"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?queue=a%20b").body, HasSubstr("'queue'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?queue=a&queue=b").body, HasSubstr("given twice"));
   EXPECT_EQ(RefusalOf("GET", "/v1/jobs?queue=%zz").status, 400);
