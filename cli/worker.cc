@@ -307,10 +307,14 @@ bool Worker::TakeTurn() {
   if (!options_.count.has_value()) {
     return true;
   }
-  if (turns_taken_.fetch_add(1) < *options_.count) {
-    return true;
+  // Never above the count, not for a moment: a slot that gave its turn back just then would find no
+  // turn, and end, though none is taken.
+  uint64_t taken = turns_taken_.load();
+  while (taken < *options_.count) {
+    if (turns_taken_.compare_exchange_weak(taken, taken + 1)) {
+      return true;
+    }
   }
-  turns_taken_.fetch_sub(1);
   return false;
 }
 
