@@ -25,6 +25,8 @@ constexpr Millis kExtendEveryMin{100};
 constexpr Millis kStartRetry{1000};
 // What a lease has left for its nack when a handler took all its grace to end.
 constexpr Millis kFinishTime{5000};
+// The part of a lease that a handler has to end in when the lease cannot be extended.
+constexpr int kPartToEnd = 4;
 constexpr int kFinishTriesWhenStopping = 3;
 
 Millis Backoff(int tries) {
@@ -171,17 +173,19 @@ class Worker::Slot {
             "handler timed out after " + protocol::FormatDuration(*options_.handler_timeout)};
       }
       const BootTime asked = Now();
+      // The time in which it ends is the lease's too.
+      const BootTime stop_at = lease_end - std::min(options_.grace, lease / kPartToEnd);
       // A daemon that hangs must not keep us from looking at the clock.
-      const Status extended = Extend(job, options_.lease, std::min(lease_end, kill_at) - asked);
+      const Status extended = Extend(job, options_.lease, std::min(stop_at, kill_at) - asked);
       if (extended.ok()) {
         extend_at = Now() + extend_every;
         lease_end = asked + lease;
-      } else if (IsPassing(extended) && Now() < lease_end) {
+      } else if (IsPassing(extended) && Now() < stop_at) {
         worker_.ReportOutage(extended);
-        extend_at = std::min(Now() + std::min(kExtendRetry, extend_every), lease_end);
+        extend_at = std::min(Now() + std::min(kExtendRetry, extend_every), stop_at);
       } else if (IsPassing(extended)) {
-        // The daemon may have given the job to another worker.
-        run->End(options_.grace);
+        // The daemon may give the job to another worker when the lease is over.
+        run->End(std::clamp(lease_end - Now(), Millis(0), options_.grace));
         return Verdict{"", "lease ran out, handler stopped (" + extended.message() + ")"};
       } else {
         run->End(options_.grace);

@@ -1,5 +1,7 @@
 #include "cli/worker.h"
 
+#include <unistd.h>
+
 #include <deque>
 #include <sstream>
 #include <thread>
@@ -232,6 +234,33 @@ TEST_F(WorkerTest, AHandlerIsStoppedWhenItsLeaseIsOverThoughTheDaemonIsAway) {
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_THAT(calls_, ::testing::Each(HasSubstr("/extend")));
   EXPECT_THAT(err_.str(), HasSubstr("lease ran out, handler stopped (nobody there)"));
+}
+
+TEST_F(WorkerTest, AHandlerIsGoneWhenItsLeaseIsOverThoughTheDaemonIsAway) {
+  AddJob(1);
+  on_call_ = [](const std::string&) { return Unavailable("nobody there", "unreachable"); };
+  // Tidies up for longer than is left; its grace is ten seconds.
+  WorkOptions options = Drain({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"});
+  options.lease = Millis(1000);
+  const BootTime start = clock_.Sample().boot;
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_LT(clock_.Sample().boot - start, Millis(5000));
+  EXPECT_THAT(err_.str(), HasSubstr("lease ran out, handler stopped (nobody there)"));
+}
+
+TEST_F(WorkerTest, AHandlerHasAPartOfItsLeaseToEndInWhenTheDaemonIsAway) {
+  AddJob(1);
+  on_call_ = [](const std::string&) { return Unavailable("nobody there", "unreachable"); };
+  char path[] = "/tmp/delayctl-tidy-XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  close(fd);
+  WorkOptions options =
+      Drain({"sh", "-c", "trap 'unlink \"$0\"; exit' TERM; while :; do sleep 0.01; done", path});
+  options.lease = Millis(2000);
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_NE(access(path, F_OK), 0);
+  unlink(path);
 }
 
 TEST_F(WorkerTest, AHandlerThatCannotBeStartedUsesNoAttempt) {
