@@ -57,6 +57,9 @@ class Api {
   // EnqueueLines from now on: answers with ids alone.
   void UseShortAnswers() { client_->UseHeader("Prefer", "return=minimal"); }
 
+  // From now on a call is over, as if its time were, once `fd` can be read; -1: never.
+  void GiveUpWhen(int fd) { client_->GiveUpWhen(fd); }
+
   StatusOr<JobView> Show(const JobRef& job);
   StatusOr<JobView> Cancel(const JobRef& job);
   StatusOr<JobView> Reschedule(const JobRef& job, const protocol::RescheduleRequest& request);

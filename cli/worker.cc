@@ -28,6 +28,8 @@ constexpr Millis kFinishTime{5000};
 // The part of a lease that a handler has to end in when the lease cannot be extended.
 constexpr int kPartToEnd = 4;
 constexpr int kFinishTriesWhenStopping = 3;
+// What a daemon has to take an outcome in when somebody waits for the end of all this.
+constexpr Millis kFinishTimeWhenAbandoning{1000};
 
 Millis Backoff(int tries) {
   return std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries, 10)));
@@ -47,7 +49,10 @@ class Worker::Slot {
       : worker_(*worker),
         options_(worker->options_),
         api_(std::move(api)),
-        handler_(worker->options_.make_handler()) {}
+        handler_(worker->options_.make_handler()) {
+    // The second stop does not wait for a daemon that hangs.
+    api_->GiveUpWhen(worker->abandon_fd_);
+  }
 
   void Run() {
     while (!worker_.stopping() && worker_.TakeTurn()) {
@@ -160,6 +165,7 @@ class Worker::Slot {
         case JobRun::Event::kDone:
           return run->verdict();
         case JobRun::Event::kWoken:
+          api_->GiveUpWhen(-1);
           EndWithinLease(job, lease_end, run);
           // Back at once: the job did nothing wrong.
           return Verdict{"nack", "the worker was stopped", Millis(0), false};
@@ -226,8 +232,14 @@ class Worker::Slot {
     change.counts_as_attempt = verdict.counts_as_attempt;
     bool answer_lost = false;
     for (int tries = 0;; ++tries) {
+      std::optional<Millis> at_most;
+      if (worker_.abandoning()) {
+        api_->GiveUpWhen(-1);
+        at_most = kFinishTimeWhenAbandoning;
+      }
       const Status status =
-          api_->ChangeLease(FormatLeaseToken(*job.lease_token), verdict.action, change).status();
+          api_->ChangeLease(FormatLeaseToken(*job.lease_token), verdict.action, change, at_most)
+              .status();
       const std::string said =
           verdict.action +
           (verdict.error.empty() ? "" : " (" + EscapeControls(verdict.error) + ")");
@@ -242,7 +254,8 @@ class Worker::Slot {
       }
       answer_lost = answer_lost || status.code() == StatusCode::kUnknown;
       worker_.ReportOutage(status);
-      if (worker_.stopping() && tries >= kFinishTriesWhenStopping) {
+      const bool hangs = at_most.has_value() && status.reason() == "timed_out";
+      if (worker_.stopping() && (hangs || tries >= kFinishTriesWhenStopping)) {
         ++worker_.undelivered_;
         return said + " not delivered: " + status.message();
       }
@@ -344,7 +357,8 @@ void Worker::Pause(Millis time) const {
 }
 
 void Worker::ReportOutage(const Status& status) {
-  if (!outage_.exchange(true)) {
+  // Who was stopped twice has given up the call, and waits no longer.
+  if (!abandoning() && !outage_.exchange(true)) {
     // What it says of an unknown outcome is for whoever would repeat a request; here leases fence.
     const std::string what = status.code() == StatusCode::kUnknown ? "the daemon's answer was lost"
                                                                    : std::string(status.message());

@@ -60,6 +60,8 @@ class SocketClient final : public Client {
     }
   }
 
+  void GiveUpWhen(int fd) override { connection_.GiveUpWhen(fd); }
+
   StatusOr<HttpResponse> Call(std::string_view method,
                               std::string_view target,
                               std::string_view content_type,

@@ -95,10 +95,10 @@ Status Connection::Wait(short events, BootTime deadline) const {
   for (;;) {
     const int64_t left = std::max<int64_t>(0, (deadline - clock.Sample().boot).count());
     const int timeout = static_cast<int>(std::min<int64_t>(left, std::numeric_limits<int>::max()));
-    pollfd entry{.fd = fd_, .events = events, .revents = 0};
-    const int ready = poll(&entry, 1, timeout);
+    std::array<pollfd, 2> entries{{{fd_, events, 0}, {give_up_fd_, POLLIN, 0}}};
+    const int ready = poll(entries.data(), entries.size(), timeout);
     if (ready > 0) {
-      return OkStatus();
+      return entries[0].revents != 0 ? OkStatus() : TimedOut();
     }
     if (ready < 0 && errno != EINTR) {
       return Internal("poll: " + ErrnoText(errno));

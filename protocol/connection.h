@@ -37,6 +37,9 @@ class Connection {
 
   bool open() const { return fd_ >= 0; }
 
+  // A wait is over, as at its deadline, when `fd` can be read; -1: none.
+  void GiveUpWhen(int fd) { give_up_fd_ = fd; }
+
   // No byte and no end has come since the last answer: good for another request.
   bool Idle() const;
 
@@ -62,6 +65,7 @@ class Connection {
   StatusOr<bool> ReceiveTls(BootTime deadline);
 
   int fd_ = -1;
+  int give_up_fd_ = -1;
   std::optional<TlsChannel> tls_;
   std::string plain_;  // deciphered and not fetched yet
 };

@@ -58,6 +58,8 @@ class FakeDaemon {
 
     void UseHeader(std::string_view, std::string_view) override {}
 
+    void GiveUpWhen(int) override {}
+
     Answer Call(std::string_view method,
                 std::string_view target,
                 std::string_view content_type,

@@ -363,6 +363,28 @@ TEST_F(WorkerTest, TheSecondStopEndsHandlersAndHandsTheJobsBack) {
       R"(1-1-1/nack {"delay":"0s","error":"the worker was stopped","counts_as_attempt":false})");
 }
 
+TEST_F(WorkerTest, TheSecondStopDoesNotWaitForADaemonThatHangs) {
+  AddJob(1);
+  on_call_ = [&](const std::string&) -> Answer {
+    if (!worker_->stopping()) {
+      worker_->Stop();
+      worker_->Stop();
+    }
+    return Unknown("no answer", "timed_out");
+  };
+  WorkOptions options;
+  options.make_handler = ExecHandler({"sleep", "1000"});
+  options.lease = Millis(60'000);
+  options.handler_timeout = Millis(20);
+  EXPECT_TRUE(RunWorker(options).ok());
+  // The extension that makes room for its grace is not needed: the lease is long.
+  EXPECT_THAT(calls_, ElementsAre(HasSubstr("/nack"), HasSubstr("/nack")));
+  EXPECT_EQ(daemon_.requests().back().timeout, Millis(1000));
+  EXPECT_EQ(undelivered_, 1U);
+  EXPECT_THAT(err_.str(), HasSubstr("not delivered: no answer"));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("waiting for delayd")));
+}
+
 TEST_F(WorkerTest, WhatNoWaitingCuresEndsTheWork) {
   FakeDaemon refusing([](const Request&) { return Problem(PermissionDenied("not yours")); });
   context_.connect = [&]() -> StatusOr<std::unique_ptr<protocol::Client>> {

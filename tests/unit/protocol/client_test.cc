@@ -1,9 +1,13 @@
 #include "protocol/client.h"
 
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/unit/protocol/scripted_server.h"
+
+#include <sys/eventfd.h>
 
 namespace delayd::protocol {
 namespace {
@@ -106,6 +110,18 @@ TEST(ClientTest, AChangeThatIsNotAnsweredInTimeIsUnknown) {
   const auto response = Connect(server)->Call("POST", "/", "", "", Millis(20));
   EXPECT_EQ(response.status().code(), StatusCode::kUnknown);
   EXPECT_EQ(response.status().reason(), "timed_out");
+}
+
+TEST(ClientTest, ACallIsGivenUpWhenItsCallerSaysSo) {
+  const ScriptedServer server({[](int fd) { ScriptedServer::AwaitEnd(fd); }});
+  const auto client = Connect(server);
+  const int fd = eventfd(1, EFD_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  client->GiveUpWhen(fd);
+  const auto response = client->Call("POST", "/", "", "", Millis(3'600'000));
+  EXPECT_EQ(response.status().code(), StatusCode::kUnknown);
+  EXPECT_EQ(response.status().reason(), "timed_out");
+  close(fd);
 }
 
 TEST(ClientTest, AnAnswerBeforeTheBodyWasReadIsTaken) {
