@@ -85,6 +85,11 @@ void Console::Bytes(std::string_view bytes) {
   out_ << (traits_.out_is_terminal ? EscapeControls(bytes, true) : bytes);
 }
 
+std::string_view Console::BeforeView() const {
+  // From the top, then whatever was below.
+  return traits_.dumb ? "\n" : "\x1b[H\x1b[2J";
+}
+
 std::string Console::Bold(std::string_view text) const {
   return traits_.color ? "\x1b[1m" + std::string(text) + "\x1b[0m" : std::string(text);
 }

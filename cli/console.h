@@ -20,6 +20,7 @@ class Console {
     bool out_is_terminal = false;
     bool err_is_terminal = false;
     bool color = false;
+    bool dumb = false;  // a terminal that prints control sequences in place of obeying them
     bool utf8 = false;  // the terminal's locale can show more than ASCII
     size_t width = 80;
   };
@@ -52,6 +53,9 @@ class Console {
 
   // Bytes of a payload: as they are into a file or pipe, escaped on a terminal.
   void Bytes(std::string_view bytes);
+
+  // What stands before a view that takes the place of the last one.
+  std::string_view BeforeView() const;
 
   std::string Bold(std::string_view text) const;
 

@@ -32,9 +32,9 @@ void JobWatch::Show(std::vector<JobView> jobs) {
 }
 
 void JobWatch::Redraw(const std::vector<JobView>& jobs) {
-  // From the top, then whatever was below.
-  context_->console.out() << "\x1b[H\x1b[2J" << context_->TimeText(context_->clock.Sample().wall)
-                          << "  " << jobs.size() << (jobs.size() == 1 ? " job" : " jobs")
+  context_->console.out() << context_->console.BeforeView()
+                          << context_->TimeText(context_->clock.Sample().wall) << "  "
+                          << jobs.size() << (jobs.size() == 1 ? " job" : " jobs")
                           << "; Ctrl-C ends\n";
   JobListPrinter(context_).Print(jobs);
   context_->console.out().flush();

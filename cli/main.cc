@@ -52,8 +52,8 @@ delayd::cli::Console::Traits TerminalTraits() {
   delayd::cli::Console::Traits traits;
   traits.out_is_terminal = isatty(STDOUT_FILENO) != 0;
   traits.err_is_terminal = isatty(STDERR_FILENO) != 0;
-  traits.color =
-      traits.out_is_terminal && Environment("NO_COLOR").empty() && Environment("TERM") != "dumb";
+  traits.dumb = Environment("TERM") == "dumb";
+  traits.color = traits.out_is_terminal && Environment("NO_COLOR").empty() && !traits.dumb;
   traits.utf8 = LocaleIsUtf8();
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {

@@ -37,7 +37,7 @@ std::string Progress::Bar(uint64_t bytes) const {
 }
 
 void Progress::Update(uint64_t count, uint64_t bytes) {
-  const bool terminal = console_->traits().err_is_terminal;
+  const bool terminal = console_->traits().err_is_terminal && !console_->traits().dumb;
   const BootTime now = clock_->Sample().boot;
   if (now - last_ < (terminal ? kRedrawEvery : kLineEvery)) {
     return;

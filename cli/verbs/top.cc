@@ -135,8 +135,8 @@ class TopVerb final : public Verb {
     if (context->globals.output != OutputFormat::kTable) {
       PrintJson(before, after, context);
     } else {
-      out << (once_ ? "" : "\x1b[H\x1b[2J") << "delayd  " << context->TimeText(after.now.wall)
-          << (once_ ? "" : "  Ctrl-C ends") << "\n\n";
+      out << (once_ ? "" : context->console.BeforeView()) << "delayd  "
+          << context->TimeText(after.now.wall) << (once_ ? "" : "  Ctrl-C ends") << "\n\n";
       PrintHead(before, after, context);
       PrintMinute(after, context);
       PrintQueues(before, after, context);

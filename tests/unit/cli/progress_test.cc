@@ -36,6 +36,17 @@ TEST(ProgressTest, ElsewhereThereIsALineEveryTenSeconds) {
   EXPECT_EQ(err.str(), "1000 jobs 100/s after 10s\n2000 jobs 100/s after 20s\n");
 }
 
+TEST(ProgressTest, SoItIsOnATerminalThatObeysNoSequences) {
+  std::ostringstream out;
+  std::ostringstream err;
+  Console console(out, err, {.err_is_terminal = true, .dumb = true});
+  SimulatedClock clock({.wall = WallFromMillis(0), .boot = BootFromMillis(0)});
+  Progress progress(&console, &clock, "jobs", 0);
+  clock.Advance(Millis(10'000));
+  progress.Update(1000, 1);
+  EXPECT_EQ(err.str(), "1000 jobs 100/s after 10s\n");
+}
+
 TEST(ProgressTest, TheBarNeverWraps) {
   std::ostringstream out;
   std::ostringstream err;

@@ -15,6 +15,7 @@ using protocol::JobToJson;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr Console::Traits kTerminal = {.out_is_terminal = true, .err_is_terminal = true};
 
@@ -216,6 +217,13 @@ TEST(TopVerbTest, RedrawsATerminalUntilItEnds) {
       Ctl({"top", "--interval", "5s"}, {.daemon = GoneAfter(10, Busy()), .traits = kTerminal});
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\x1b[H\x1b[2J"), HasSubstr("enqueued 2.0/s")));
+}
+
+TEST(TopVerbTest, ATerminalThatObeysNoSequencesGetsNone) {
+  const Outcome outcome =
+      Ctl({"top", "--interval", "5s"},
+          {.daemon = GoneAfter(10, Busy()), .traits = {.out_is_terminal = true, .dumb = true}});
+  EXPECT_THAT(outcome.out, AllOf(StartsWith("\ndelayd  "), Not(HasSubstr("\x1b"))));
 }
 
 TEST(TopVerbTest, StreamsJsonLines) {
