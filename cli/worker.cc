@@ -128,9 +128,6 @@ class Worker::Slot {
                  const std::string& error,
                  bool told,
                  Millis took) {
-    if (worker_.context_->globals.quiet) {
-      return;
-    }
     protocol::JsonObjectWriter writer;
     writer.Number("id", ToInt(job.id));
     writer.String("queue", job.queue);

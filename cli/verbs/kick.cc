@@ -76,11 +76,11 @@ class KickVerb final : public Verb {
     if (!kicked.ok()) {
       return context->Fail(kicked.status());
     }
-    if (!context->globals.quiet && context->globals.output == OutputFormat::kTable) {
+    if (context->globals.output != OutputFormat::kTable) {
+      context->console.out() << protocol::KickedToJson(*kicked) << '\n';
+    } else if (!context->globals.quiet) {
       context->console.out() << "kicked " << *kicked << (*kicked == 1 ? " job" : " jobs")
                              << " in queue " << queue << '\n';
-    } else if (!context->globals.quiet) {
-      context->console.out() << protocol::KickedToJson(*kicked) << '\n';
     }
     return kExitOk;
   }

@@ -10,11 +10,11 @@ ExitCode Print(const StatusOr<protocol::QueueCounts>& queue, Context* context) {
     return context->Fail(queue.status());
   }
   std::ostream& out = context->console.out();
-  if (context->globals.quiet) {
-    return kExitOk;
-  }
   if (context->globals.output != OutputFormat::kTable) {
     out << protocol::QueueToJson(*queue) << '\n';
+    return kExitOk;
+  }
+  if (context->globals.quiet) {
     return kExitOk;
   }
   out << "queue " << queue->name;

@@ -355,6 +355,17 @@ TEST(PauseVerbTest, SaysHowLong) {
   EXPECT_EQ(outcome.out, "queue orders is paused for 10m: 2 ready, 0 leased, 0 scheduled\n");
 }
 
+TEST(PauseVerbTest, QuietTakesTheWordsAndLeavesTheJson) {
+  const auto daemon = Always(Ok(protocol::QueueToJson({.name = "orders"})));
+  EXPECT_EQ(Ctl({"pause", "orders", "-q"}, {.daemon = daemon}).out, "");
+  EXPECT_EQ(Ctl({"resume", "orders", "-q", "-o", "json"}, {.daemon = daemon}).out,
+            protocol::QueueToJson({.name = "orders"}) + "\n");
+  EXPECT_EQ(Ctl({"kick", "--queue", "orders", "--count", "5", "-q", "-o", "json"},
+                {.daemon = QueueToKick(2)})
+                .out,
+            protocol::KickedToJson(2) + "\n");
+}
+
 TEST(QueuesVerbTest, PrintsCountsAndTakesAName) {
   const protocol::QueueCounts orders{
       .name = "orders", .scheduled = 1, .ready = 2, .leased = 3, .dead = 4};

@@ -126,6 +126,7 @@ TEST_F(WorkerTest, JsonIsOneLineForEachJobAndNothingElseOnStdout) {
     AddJob(id);
   }
   context_.globals.output = OutputFormat::kJsonl;
+  context_.globals.quiet = true;  // of words, and there are none
   on_call_ = [](const std::string& call) -> Answer {
     return call == "3-1-3/ack" ? Problem(FailedPrecondition("the lease is over", "lease_lost"))
                                : Ok(protocol::JobToJson(SomeJob()));
