@@ -66,14 +66,14 @@ class Completer {
     if (IsBehindRest(before)) {
       done_.files = true;
     } else if (const Option* option = OptionWaiting(before)) {
-      Values(option->metavar, "");
+      ValuesOf(*option, "");
     } else if (const size_t equals = current_.find('=');
                current_.starts_with("--") && equals != std::string::npos) {
       const std::string name = current_.substr(0, equals);
       const Option* joined = Find(name);
       current_ = current_.substr(equals + 1);
       if (joined != nullptr) {
-        Values(joined->metavar, split ? "" : name + "=");
+        ValuesOf(*joined, split ? "" : name + "=");
       }
     } else if (current_.starts_with('-')) {
       OptionNames();
@@ -134,6 +134,15 @@ class Completer {
       OfferAll({"bash", "zsh", "fish"}, prefix);
     } else if (kind == "FILE" || kind == "DIR") {
       done_.files = true;
+    }
+  }
+
+  void ValuesOf(const Option& option, const std::string& prefix) {
+    for (const std::string& word : option.words) {
+      Offer(word, "", prefix);
+    }
+    if (option.words.empty()) {
+      Values(option.metavar, prefix);
     }
   }
 

@@ -47,7 +47,8 @@ void Options::Flag(std::string names, bool* out, std::string help) {
 void Options::Text(std::string names,
                    std::string metavar,
                    std::optional<std::string>* out,
-                   std::string help) {
+                   std::string help,
+                   std::vector<std::string> words) {
   options_.push_back({std::move(names),
                       std::move(metavar),
                       std::move(help),
@@ -55,7 +56,8 @@ void Options::Text(std::string names,
                       [out](const std::string& text) {
                         *out = text;
                         return OkStatus();
-                      }});
+                      },
+                      std::move(words)});
 }
 
 void Options::Duration(std::string names, std::optional<Millis>* out, std::string help) {
@@ -136,8 +138,7 @@ void Options::Positional(std::string name,
                          std::optional<std::string>* out,
                          std::string help,
                          std::vector<std::string> words) {
-  Text(std::move(name), "TEXT", out, std::move(help));
-  options_.back().words = std::move(words);
+  Text(std::move(name), "TEXT", out, std::move(help), std::move(words));
 }
 
 void Options::Positionals(std::string name, std::vector<std::string>* out, std::string help) {

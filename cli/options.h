@@ -26,7 +26,7 @@ struct Option {
   std::string help;
   bool many = false;  // positionals: takes all of them
   std::function<Status(const std::string&)> set;
-  std::vector<std::string> words = {};  // positionals: what TAB offers
+  std::vector<std::string> words = {};  // what TAB offers
 };
 
 class Options {
@@ -38,7 +38,8 @@ class Options {
   void Text(std::string names,
             std::string metavar,
             std::optional<std::string>* out,
-            std::string help);
+            std::string help,
+            std::vector<std::string> words = {});
   void Duration(std::string names, std::optional<Millis>* out, std::string help);
   void Time(std::string names, std::optional<WallTime>* out, std::string help);
   // For filters: a duration or RFC 3339 as it stands, or another time, as RFC 3339.

@@ -22,7 +22,7 @@ class CancelVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    selection_.Declare(options);
+    selection_.Declare(options, {JobState::kScheduled, JobState::kReady, JobState::kDead});
     selection_.DeclareIfMatch(options);
   }
 

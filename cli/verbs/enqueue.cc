@@ -45,7 +45,8 @@ class EnqueueVerb final : public Verb {
     options->Text("--on-conflict",
                   "RULE",
                   &on_conflict_,
-                  "for a key that a live job has: fail (default), keep or replace");
+                  "for a key that a live job has: fail (default), keep or replace",
+                  {"fail", "keep", "replace"});
     options->Number("--priority", 0, kUint32Max, &priority_, "smaller is handed out first (1024)");
     options->Duration("--lease", &lease_, "how long a worker may hold it unheard of (60s)");
     options->Number("--max-attempts",

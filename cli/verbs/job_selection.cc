@@ -20,11 +20,26 @@ std::string Jobs(uint64_t count) {
   return std::to_string(count) + (count == 1 ? " job" : " jobs");
 }
 
+// "scheduled, ready or dead".
+std::string OneOf(const std::vector<JobState>& states) {
+  std::string text;
+  for (size_t i = 0; i < states.size(); ++i) {
+    text += i == 0 ? "" : i + 1 == states.size() ? " or " : ", ";
+    text += JobStateName(states[i]);
+  }
+  return text;
+}
+
 }  // namespace
 
-void JobSelection::Declare(Options* options) {
+void JobSelection::Declare(Options* options, std::vector<JobState> states) {
+  states_ = std::move(states);
+  std::vector<std::string> names;
+  for (const JobState state : states_) {
+    names.emplace_back(JobStateName(state));
+  }
   refs_.Declare(options);
-  options->Text("--state", "STATE", &state_, "all jobs that are scheduled, ready or dead");
+  options->Text("--state", "STATE", &state_, "all jobs that are " + OneOf(states_), names);
   options->Text("--key-prefix", "TEXT", &key_prefix_, "all jobs whose keys begin so");
   options->TimeOrDuration(
       "--due-before", &due_before_, "all jobs due before this time, or this duration from now");
@@ -88,9 +103,9 @@ StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter(WallTime now) cons
   }
   if (state_.has_value()) {
     const std::optional<JobState> state = ParseJobState(*state_);
-    if (!state.has_value() || *state == JobState::kFinished || *state == JobState::kLeased) {
+    if (!state.has_value() || std::ranges::find(states_, *state) == states_.end()) {
       return UsageError("--state: " + protocol::Quoted(*state_) +
-                        " cannot be changed; use scheduled, ready or dead");
+                        " is no state in which that can be done; use " + OneOf(states_));
     }
   }
   for (const auto& [name, text, out] :

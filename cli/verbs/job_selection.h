@@ -11,7 +11,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/job.h"
 #include "cli/api.h"
 #include "cli/context.h"
 #include "cli/options.h"
@@ -22,7 +24,8 @@ namespace delayd::cli {
 
 class JobSelection {
  public:
-  void Declare(Options* options);
+  // `states`: in which jobs can be changed so.
+  void Declare(Options* options, std::vector<JobState> states);
   // For verbs that can insist on the state in which the job was read.
   void DeclareIfMatch(Options* options);
 
@@ -67,6 +70,7 @@ class JobSelection {
   static bool Confirm(std::string_view action, uint64_t matched, Context* context);
 
   JobRefs refs_;
+  std::vector<JobState> states_;
   std::optional<std::string> if_match_;
   std::optional<std::string> state_;
   std::optional<std::string> key_prefix_;

@@ -29,7 +29,7 @@ class KickVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    selection_.Declare(options);
+    selection_.Declare(options, {JobState::kDead, JobState::kScheduled});
     options->Number("--count", 1, UINT32_MAX, &count_, "with --queue alone: at most so many jobs");
   }
 

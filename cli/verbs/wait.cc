@@ -29,8 +29,11 @@ class WaitVerb final : public Verb {
   void Declare(Options* options) override {
     refs_.Declare(options);
     options->Duration("--wait", &wait_, "give up after this long (never)");
-    options->Text(
-        "--for", "WHAT", &what_, "done (default), or fired: due, whether worked on or not");
+    options->Text("--for",
+                  "WHAT",
+                  &what_,
+                  "done (default), or fired: due, whether worked on or not",
+                  {"done", "fired"});
   }
 
   ExitCode Run(Context* context) override {

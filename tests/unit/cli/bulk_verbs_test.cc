@@ -98,6 +98,8 @@ TEST(CancelByFilterTest, ContradictionsAreUsageErrors) {
   EXPECT_EQ(Ctl({"cancel", "7", "--state", "ready"}).code, 2);
   EXPECT_EQ(Ctl({"cancel", "7", "--dry-run"}).code, 2);
   EXPECT_EQ(Ctl({"cancel", "--state", "leased", "-y"}).code, 2);
+  EXPECT_THAT(Ctl({"kick", "--queue", "q", "--state", "ready", "-y"}).err,
+              HasSubstr("'ready' is no state in which that can be done; use dead or scheduled"));
   EXPECT_EQ(Ctl({"cancel", "--due-before", "10", "-y"}).code, 2);
   EXPECT_THAT(Ctl({"cancel", "--stat", "ready"}).err, HasSubstr("--state"));
 }

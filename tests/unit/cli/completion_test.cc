@@ -72,6 +72,14 @@ TEST(CompletionTest, ValuesOfOptionsInEitherForm) {
   EXPECT_THAT(Tab({"enqueue", "--in", ""}), IsEmpty());
 }
 
+TEST(CompletionTest, OnlyWhatTheVerbTakesIsOffered) {
+  EXPECT_THAT(Tab({"kick", "--state", ""}), ElementsAre("dead", "scheduled"));
+  EXPECT_THAT(Tab({"cancel", "--state", ""}), ElementsAre("scheduled", "ready", "dead"));
+  EXPECT_THAT(Tab({"wait", "--for", ""}), ElementsAre("done", "fired"));
+  EXPECT_THAT(Tab({"pause", "--for", ""}), IsEmpty());
+  EXPECT_THAT(Tab({"enqueue", "--on-conflict=k"}), ElementsAre("--on-conflict=keep"));
+}
+
 TEST(CompletionTest, WordsOfVerbsAreOfferedOnce) {
   EXPECT_THAT(Tab({"drain", ""}), ElementsAre("end"));
   EXPECT_THAT(Tab({"clock", "a"}), ElementsAre("accept"));
