@@ -245,8 +245,10 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
   const BootTime start = context->clock.Sample().boot;
   const Outcome outcome = RunSteps(api->get(), action, request, total, context);
   if (!outcome.status.ok()) {
-    context->console.Say("stopped when " + Jobs(outcome.changed) + " had been " +
-                         std::string(done) + "; the same command does what is left");
+    if (outcome.changed > 0) {
+      context->console.Say("stopped when " + Jobs(outcome.changed) + " had been " +
+                           std::string(done) + "; the same command does what is left");
+    }
     return context->Fail(outcome.status);
   }
   return TellChanged(outcome, done, context->clock.Sample().boot - start, context);

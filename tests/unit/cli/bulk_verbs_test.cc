@@ -94,6 +94,14 @@ TEST(CancelByFilterTest, AFailureSaysHowFarItCame) {
   EXPECT_THAT(outcome.err, HasSubstr("stopped when 250 jobs had been cancelled; the same command"));
 }
 
+TEST(CancelByFilterTest, WhatIsRefusedIsNotToBeRepeated) {
+  const auto daemon = [](const Request&) {
+    return Problem(InvalidArgument("a change of dead jobs needs a queue; add one to the filter"));
+  };
+  EXPECT_EQ(Ctl({"cancel", "--state", "dead", "-y"}, {.daemon = daemon}).err,
+            "delayctl: a change of dead jobs needs a queue; add one to the filter\n");
+}
+
 TEST(CancelByFilterTest, ContradictionsAreUsageErrors) {
   EXPECT_EQ(Ctl({"cancel", "7", "--state", "ready"}).code, 2);
   EXPECT_EQ(Ctl({"cancel", "7", "--dry-run"}).code, 2);
