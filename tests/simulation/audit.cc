@@ -170,6 +170,7 @@ class Audit {
     stored.last_error = record.last_error;
     stored.payload_bytes = record.payload_bytes;
     stored.delay = storage::DelayOf(record);
+    stored.fingerprint = record.fingerprint;
     stored.timeouts = record.timeouts;
     stored.releases = record.releases;
     stored.buries = record.buries;

@@ -259,6 +259,7 @@ std::string Difference(const JobView& expected, const JobView& actual) {
   differences.Field("payload", expected.payload, actual.payload);
   differences.Field("payload_bytes", expected.payload_bytes, actual.payload_bytes);
   differences.Field("delay", expected.delay, actual.delay);
+  differences.Field("fingerprint", expected.fingerprint, actual.fingerprint);
   differences.Field("time_left", expected.time_left, actual.time_left);
   differences.Field("reserves", expected.reserves, actual.reserves);
   differences.Field("timeouts", expected.timeouts, actual.timeouts);
@@ -361,15 +362,15 @@ std::string DescribeCommand(const engine::Command& command) {
     out << " of queue " << Text(forecast->queue) << " from " << Text(forecast->from) << " to "
         << Text(forecast->to) << " by " << Text(forecast->step);
   } else if (const auto* cancel = std::get_if<engine::Cancel>(&command)) {
-    out << " " << DescribeJobRef(cancel->job);
+    out << " " << DescribeJobRef(cancel->job) << (cancel->if_tag.empty() ? "" : " if as told");
   } else if (const auto* cancels = std::get_if<engine::CancelIds>(&command)) {
     for (const JobId id : cancels->jobs) {
       out << " " << ToInt(id);
     }
   } else if (const auto* move = std::get_if<engine::Reschedule>(&command)) {
-    out << " " << DescribeJobRef(move->job);
+    out << " " << DescribeJobRef(move->job) << (move->if_tag.empty() ? "" : " if as told");
   } else if (const auto* touch = std::get_if<engine::Touch>(&command)) {
-    out << " " << DescribeJobRef(touch->job);
+    out << " " << DescribeJobRef(touch->job) << (touch->if_tag.empty() ? "" : " if as told");
   } else if (const auto* kick = std::get_if<engine::Kick>(&command)) {
     out << " " << DescribeJobRef(kick->job);
   } else if (const auto* one = std::get_if<engine::LeaseJob>(&command)) {

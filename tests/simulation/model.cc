@@ -191,7 +191,11 @@ void Model::AnswerJob(RequestId request, bool brief, JobView view) {
   Answer(request, brief ? Body() : Body(std::move(view)), open_batch);
 }
 
-Model::CancelEnd Model::CancelOne(const JobRef& ref) {
+bool Model::HasTag(const ModelJob& job, const std::vector<std::string>& tags) const {
+  return tags.empty() || std::ranges::find(tags, TagOf(ViewOf(job, job.state))) != tags.end();
+}
+
+Model::CancelEnd Model::CancelOne(const JobRef& ref, const std::vector<std::string>& tags) {
   const Found found = Locate(ref);
   const uint64_t batch = BatchOfRef(ref);
   if (found.error != nullptr) {
@@ -204,6 +208,9 @@ Model::CancelEnd Model::CancelOne(const JobRef& ref) {
   if (job.state == JobState::kLeased) {
     return {.code = StatusCode::kFailedPrecondition, .reason = "leased"};
   }
+  if (!HasTag(job, tags)) {
+    return {.code = StatusCode::kFailedPrecondition, .reason = "changed", .batch = batch};
+  }
   AddEvent(&job, JobEvent::Kind::kCancelled, {}, {});
   CancelEnd end{.batch = open_batch, .view = ViewOf(job, JobState::kFinished)};
   end.view.finished = now_.wall;
@@ -215,7 +222,7 @@ Model::CancelEnd Model::CancelOne(const JobRef& ref) {
 }
 
 void Model::Do(RequestId request, const engine::Cancel& command) {
-  CancelEnd end = CancelOne(command.job);
+  CancelEnd end = CancelOne(command.job, command.if_tag);
   if (end.reason != nullptr) {
     return Refuse(request, end.code, end.reason, end.batch);
   }
@@ -226,7 +233,7 @@ void Model::Do(RequestId request, const engine::CancelIds& command) {
   engine::CancelledIds result;
   uint64_t batch = 0;
   for (const JobId id : command.jobs) {
-    const CancelEnd end = CancelOne(id);
+    const CancelEnd end = CancelOne(id, {});
     batch = std::max(batch, end.batch);
     if (end.reason == nullptr) {
       ++result.cancelled;
@@ -255,6 +262,9 @@ void Model::Do(RequestId request, const engine::Reschedule& command) {
                   StatusCode::kFailedPrecondition,
                   JobStateName(job.state),
                   job.state == JobState::kDead ? batch : 0);
+  }
+  if (!HasTag(job, command.if_tag)) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "changed", batch);
   }
   job.rounded_up = Micros(0);
   if (command.due) {
@@ -285,11 +295,14 @@ void Model::Do(RequestId request, const engine::Touch& command) {
                   JobStateName(job.state),
                   job.state == JobState::kDead ? batch : 0);
   }
-  const auto* after = std::get_if<DueAfter>(&job.spec->due);
-  if (after == nullptr) {
+  if (!HasTag(job, command.if_tag)) {
+    return Refuse(request, StatusCode::kFailedPrecondition, "changed", batch);
+  }
+  const std::optional<Millis> delay = DelayOf(*job.spec);
+  if (!delay) {
     return Refuse(request, StatusCode::kFailedPrecondition, "no_delay", batch);
   }
-  SetDue(&job, *after);
+  SetDue(&job, DueAfter{*delay});
   job.place = std::max(job.due, mark);
   job.batch = open_batch;
   Place(&job);
@@ -405,9 +418,8 @@ JobView Model::ViewOf(const ModelJob& job, JobState state) const {
   view.expires_after = job.spec->expires_after;
   view.last_error = job.last_error;
   view.payload_bytes = job.spec->payload.size();
-  if (const auto* after = std::get_if<DueAfter>(&job.spec->due)) {
-    view.delay = after->delay;
-  }
+  view.delay = DelayOf(*job.spec);
+  view.fingerprint = job.spec->key.empty() ? 0 : FingerprintOf(*job.spec);
   view.timeouts = job.timeouts;
   view.releases = job.releases;
   view.buries = job.buries;

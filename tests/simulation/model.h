@@ -259,7 +259,8 @@ class Model {
     JobView view;  // of the job as it was, when it is
   };
 
-  CancelEnd CancelOne(const JobRef& ref);
+  CancelEnd CancelOne(const JobRef& ref, const std::vector<std::string>& tags);
+  bool HasTag(const ModelJob& job, const std::vector<std::string>& tags) const;
   void Do(engine::RequestId request, const engine::Reschedule& command);
   void Do(engine::RequestId request, const engine::Touch& command);
   void Do(engine::RequestId request, const engine::Show& command);
@@ -385,5 +386,9 @@ class Model {
 
 // Two requests under one key are the same request.
 bool SameContent(const JobSpec& a, const JobSpec& b);
+// Of which stores keep this.
+uint64_t FingerprintOf(const JobSpec& spec);
+// What a touch repeats.
+std::optional<Millis> DelayOf(const JobSpec& spec);
 
 }  // namespace delayd::simulation

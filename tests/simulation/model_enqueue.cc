@@ -1,12 +1,25 @@
 // New jobs: what is refused, what a key makes the same, and that a batch is all or nothing.
 #include <algorithm>
 
+#include "base/coding.h"
 #include "base/limits.h"
 #include "tests/simulation/model.h"
 
 namespace delayd::simulation {
 
 using engine::RequestId;
+
+namespace {
+
+uint32_t AttemptsOf(const JobSpec& spec) {
+  return spec.past != nullptr ? spec.past->attempts : 0;
+}
+
+std::string ErrorOf(const JobSpec& spec) {
+  return spec.past != nullptr ? spec.past->last_error : std::string();
+}
+
+}  // namespace
 
 bool SameContent(const JobSpec& a, const JobSpec& b) {
   const auto due_of = [](const JobSpec& spec) {
@@ -16,7 +29,44 @@ bool SameContent(const JobSpec& a, const JobSpec& b) {
   };
   return due_of(a) == due_of(b) && a.payload == b.payload && a.priority == b.priority &&
          a.lease == b.lease && a.max_attempts == b.max_attempts &&
-         a.expires_after == b.expires_after && a.buried == b.buried;
+         a.expires_after == b.expires_after && a.buried == b.buried &&
+         a.touch_delay == b.touch_delay && AttemptsOf(a) == AttemptsOf(b) &&
+         ErrorOf(a) == ErrorOf(b);
+}
+
+uint64_t FingerprintOf(const JobSpec& spec) {
+  std::string content;
+  const auto add = [&content](bool has, uint64_t value) {
+    AppendU8(&content, has ? 1 : 0);
+    AppendU64(&content, has ? value : 0);
+  };
+  const auto add_millis = [&add](const std::optional<Millis>& value) {
+    add(value.has_value(), static_cast<uint64_t>(value.value_or(Millis(0)).count()));
+  };
+  const auto* at = std::get_if<DueAt>(&spec.due);
+  AppendU8(&content, at != nullptr ? 1 : 0);
+  AppendU64(&content,
+            static_cast<uint64_t>(at != nullptr ? ToMillis(at->at)
+                                                : std::get<DueAfter>(spec.due).delay.count()));
+  add(spec.priority.has_value(), spec.priority.value_or(0));
+  add(spec.max_attempts.has_value(), spec.max_attempts.value_or(0));
+  add_millis(spec.lease);
+  add_millis(spec.expires_after);
+  if (spec.buried) {
+    AppendU8(&content, 1);
+  }
+  if (AttemptsOf(spec) != 0 || !ErrorOf(spec).empty() || spec.touch_delay) {
+    AppendU8(&content, 2);
+    add_millis(spec.touch_delay);
+    AppendU32(&content, AttemptsOf(spec));
+    content += ErrorOf(spec);
+  }
+  return Fingerprint(spec.payload, Fingerprint(content));
+}
+
+std::optional<Millis> DelayOf(const JobSpec& spec) {
+  const auto* after = std::get_if<DueAfter>(&spec.due);
+  return spec.touch_delay || after == nullptr ? spec.touch_delay : std::optional(after->delay);
 }
 
 const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
@@ -39,6 +89,10 @@ const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
   }
   if (spec.lease && (spec.lease->count() < 1 || spec.lease->count() > limits::kLeaseMsMax)) {
     return "invalid_lease";
+  }
+  if (spec.past != nullptr && (spec.past->history.size() > limits::kJobEventsMax ||
+                               spec.past->kicks > limits::kPastFigureMax)) {
+    return "invalid_history";
   }
   if (spec.on_conflict == OnConflict::kReplace && spec.buried) {
     return "invalid_on_conflict";
@@ -83,6 +137,16 @@ JobView Model::Create(const std::shared_ptr<const JobSpec>& spec,
   job.priority = spec->priority.value_or(limits::kPriorityDefault);
   job.max_attempts = spec->max_attempts.value_or(SettingsFor(spec->queue).max_attempts);
   job.lease = spec->lease.value_or(SettingsFor(spec->queue).lease);
+  job.attempts = AttemptsOf(*spec);
+  job.last_error = ErrorOf(*spec);
+  if (spec->past != nullptr) {
+    job.created = std::min(spec->past->created.value_or(now_.wall), now_.wall);
+    job.timeouts = spec->past->timeouts;
+    job.releases = spec->past->releases;
+    job.buries = spec->past->buries;
+    job.kicks = spec->past->kicks;
+    job.events = spec->past->history;
+  }
   job.place = std::max(job.due, mark);
   job.batch = open_batch;
   QueueOf(spec->queue).stored = true;
@@ -94,7 +158,7 @@ JobView Model::Create(const std::shared_ptr<const JobSpec>& spec,
   if (spec->buried) {
     placed.state = JobState::kDead;
     placed.place = now_.wall;
-    placed.last_error = "enqueued as buried";
+    placed.last_error = spec->past != nullptr ? ErrorOf(*spec) : "enqueued as buried";
   } else {
     Place(&placed);
   }
@@ -110,8 +174,8 @@ JobView Model::Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key
   job.spec = spec;
   SetDue(&job, spec->due);
   job.priority = spec->priority.value_or(limits::kPriorityDefault);
-  job.attempts = 0;
-  job.last_error.clear();
+  job.attempts = AttemptsOf(*spec);
+  job.last_error = ErrorOf(*spec);
   job.max_attempts = spec->max_attempts.value_or(SettingsFor(spec->queue).max_attempts);
   job.lease = spec->lease.value_or(SettingsFor(spec->queue).lease);
   job.place = std::max(job.due, mark);

@@ -52,6 +52,30 @@ DueSpec Workload::Due(const Now& now) {
   return DueAt{WallFromMillis(at)};
 }
 
+// What an import says of the life that a job had elsewhere.
+std::shared_ptr<JobPast> Workload::Past(const Now& now) {
+  const auto count = [this] { return static_cast<uint32_t>(choices_.Below(4)); };
+  auto past = std::make_shared<JobPast>();
+  past->timeouts = count();
+  past->releases = count();
+  past->buries = count();
+  past->kicks = count();
+  past->attempts = count();
+  if (choices_.OneIn(2)) {
+    past->last_error = "exit status " + std::to_string(count());
+  }
+  if (choices_.OneIn(2)) {
+    past->created = now.wall + (choices_.OneIn(8) ? Delay() : -Delay());
+  }
+  for (uint64_t events = choices_.Below(limits::kJobEventsMax + 1); events > 0; --events) {
+    past->history.push_back({.kind = static_cast<JobEvent::Kind>(1 + choices_.Below(6)),
+                             .at = now.wall - Delay(),
+                             .who = Client(),
+                             .what = past->last_error});
+  }
+  return past;
+}
+
 JobSpec Workload::Spec(const Now& now) {
   JobSpec spec;
   spec.queue = Queue();
@@ -76,6 +100,12 @@ JobSpec Workload::Spec(const Now& now) {
     spec.key = Key();
   }
   spec.buried = choices_.OneIn(25);
+  if (choices_.OneIn(12)) {
+    spec.touch_delay = Delay();
+  }
+  if (choices_.OneIn(12)) {
+    spec.past = Past(now);
+  }
   return spec;
 }
 
@@ -89,6 +119,23 @@ JobRef Workload::Job() {
   // Mostly a young one; an old one is most likely finished.
   const size_t reach = choices_.OneIn(3) ? ids_.size() : std::min<size_t>(ids_.size(), 60);
   return ids_[ids_.size() - 1 - choices_.Below(reach)];
+}
+
+// As it was last told of the job, if it was; seldom another.
+std::vector<std::string> Workload::Tags(const JobRef& job) {
+  std::vector<std::string> tags;
+  if (!choices_.OneIn(3)) {
+    return tags;
+  }
+  const auto* id = std::get_if<JobId>(&job);
+  const auto told = id == nullptr ? tags_.end() : tags_.find(*id);
+  if (told == tags_.end() || choices_.OneIn(5)) {
+    tags.emplace_back("0123456789abcdef");
+  }
+  if (told != tags_.end() && (tags.empty() || choices_.OneIn(3))) {
+    tags.push_back(told->second);
+  }
+  return tags;
 }
 
 LeaseToken Workload::Token() {
@@ -119,7 +166,9 @@ Command Workload::NextAck() {
 
 Command Workload::NextCancel() {
   if (!choices_.OneIn(4)) {
-    return engine::Cancel{.job = Job(), .if_tag = {}, .brief = choices_.OneIn(2)};
+    engine::Cancel one{.job = Job(), .if_tag = {}, .brief = choices_.OneIn(2)};
+    one.if_tag = Tags(one.job);
+    return one;
   }
   engine::CancelIds command;
   for (uint64_t count = 1 + choices_.Below(5); count > 0; --count) {
@@ -269,7 +318,7 @@ Command Workload::NextForecast(const Now& now) {
 }
 
 Command Workload::NextMistake(const Now& now) {
-  switch (choices_.Below(7)) {
+  switch (choices_.Below(8)) {
     case 0:
       return engine::Enqueue{};
     case 1: {
@@ -287,6 +336,16 @@ Command Workload::NextMistake(const Now& now) {
     case 5:
       return engine::Lease{.queues = {Queue()},
                            .client = std::string(limits::kClientNameBytesMax + 1, 'w')};
+    case 6: {
+      JobSpec spec = Spec(now);
+      spec.past = Past(now);
+      if (choices_.OneIn(2)) {
+        spec.past->kicks = limits::kPastFigureMax + 1;
+      } else {
+        spec.past->history.resize(limits::kJobEventsMax + 1);
+      }
+      return engine::Enqueue{{std::move(spec)}};
+    }
     default:
       return engine::Reschedule{.job = Job()};
   }
@@ -336,6 +395,7 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     if (!command.due || choices_.OneIn(2)) {
       command.priority = static_cast<uint32_t>(choices_.Below(4));
     }
+    command.if_tag = Tags(command.job);
     return command;
   }
   if (kind < 88) {
@@ -410,8 +470,11 @@ Command Workload::NextOfTheRest() {
                            .create = choices_.OneIn(8)};
     case 5:
       return engine::Resume{.queue = Queue()};
-    case 6:
-      return engine::Touch{Job()};
+    case 6: {
+      engine::Touch touch{.job = Job()};
+      touch.if_tag = Tags(touch.job);
+      return touch;
+    }
     case 7:
       return NextConfigure();
     case 8:
@@ -428,7 +491,10 @@ void Workload::Told(const engine::Reply& reply) {
   if (const auto* enqueued = std::get_if<engine::Enqueued>(&reply.body)) {
     for (const auto& item : enqueued->items) {
       ids_.push_back(item.job.id);
+      tags_[item.job.id] = TagOf(item.job);
     }
+  } else if (const auto* one = std::get_if<Indirect<JobView>>(&reply.body)) {
+    tags_[(*one)->id] = TagOf(**one);
   } else if (const auto* ids = std::get_if<engine::EnqueuedIds>(&reply.body)) {
     for (const auto& item : ids->items) {
       ids_.push_back(item.id);
@@ -438,6 +504,9 @@ void Workload::Told(const engine::Reply& reply) {
       tokens_.push_back(*job.lease_token);
     }
   } else if (const auto* list = std::get_if<engine::JobList>(&reply.body)) {
+    for (const JobView& job : list->jobs) {
+      tags_[job.id] = TagOf(job);
+    }
     if (!list->next_cursor.empty()) {
       last_list_.cursor = list->next_cursor;
       next_pages_.push_back(last_list_);

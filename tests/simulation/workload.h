@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -46,9 +48,11 @@ class Workload {
 
  private:
   JobSpec Spec(const Now& now);
+  std::shared_ptr<JobPast> Past(const Now& now);
   DueSpec Due(const Now& now);
   Millis Delay();
   JobRef Job();
+  std::vector<std::string> Tags(const JobRef& job);
   LeaseToken Token();
   engine::Command NextAck();
   engine::Command NextCancel();
@@ -69,6 +73,7 @@ class Workload {
   std::vector<std::string> queues_;
   std::vector<JobSpec> keyed_;  // sent before, to be sent again
   std::vector<JobId> ids_;
+  std::map<JobId, std::string> tags_;  // as last told
   std::vector<LeaseToken> tokens_;
   std::vector<engine::RequestId> waiting_;
   std::vector<engine::List> next_pages_;
