@@ -72,7 +72,7 @@ uint64_t VersionOf(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
 
 StatusOr<std::vector<uint64_t>> RocksJobStore::EstimateRows(
     Table table, std::span<const KeyRange> ranges) const {
-  DELAYD_CHECK(table == Table::kTimers || table == Table::kByQueue);
+  DELAYD_CHECK(table == Table::kTimers || table == Table::kByQueue || table == Table::kDead);
   if (db_ == nullptr) {
     return StoreClosed();
   }

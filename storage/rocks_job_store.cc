@@ -100,7 +100,9 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   DELAYD_CRASH_POINT("store/written");
   batch_number_ = number;
   floor_.Raise(number);
-  sweeper_->NoteBatch(batch);
+  for (const auto& sweeper : sweepers_) {
+    sweeper->NoteBatch(batch);
+  }
   rest_flush_->NoteBatch(batch);
   return OkStatus();
 }
@@ -109,7 +111,7 @@ Status RocksJobStore::Close() {
   if (db_ == nullptr) {
     return OkStatus();
   }
-  sweeper_.reset();
+  sweepers_.clear();
   rest_flush_.reset();
   Status result = stop_->Check();
   DELAYD_CRASH_POINT("close/before_flush");
@@ -131,7 +133,7 @@ Status RocksJobStore::Close() {
 }
 
 rocksdb::Status RocksJobStore::CloseDatabase() {
-  sweeper_.reset();
+  sweepers_.clear();
   rest_flush_.reset();
   for (rocksdb::ColumnFamilyHandle* handle : families_) {
     db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();

@@ -97,7 +97,7 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
   if (status.ok()) {
     std::ranges::transform(
         families_, family_ids_.begin(), [](const auto* family) { return family->GetID(); });
-    sweeper_ = std::make_unique<TombstoneSweeper>(db_.get(), &families_, options.sweep_deletes_min);
+    MakeSweepers(options.sweep_deletes_min);
     rest_flush_ = std::make_unique<RestFlush>(
         db_.get(),
         &families_,
@@ -108,6 +108,18 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
         });
   }
   return status;
+}
+
+// What lies together in one table is far apart in another.
+void RocksJobStore::MakeSweepers(uint64_t deletes_min) {
+  for (const Table table : {Table::kTimers, Table::kByQueue, Table::kDead}) {
+    sweepers_.push_back(std::make_unique<TombstoneSweeper>(
+        db_.get(),
+        families_[static_cast<size_t>(table)],
+        table,
+        deletes_min,
+        [this](Table of, std::span<const KeyRange> ranges) { return EstimateRows(of, ranges); }));
+  }
 }
 
 Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,

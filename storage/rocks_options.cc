@@ -56,6 +56,7 @@ TableTuning TuningOf(Table table) {
     case Table::kBig:
       return {.memtable_bytes = 32 * kMiB, .block_bytes = 16384, .payloads = true};
     case Table::kDead:
+      return {.memtable_bytes = 16 * kMiB, .block_bytes = 16384, .payloads = true, .counted = true};
     case Table::kDone:
       return {.memtable_bytes = 16 * kMiB, .block_bytes = 16384, .payloads = true};
     case Table::kMeta:

@@ -156,7 +156,13 @@ class RocksJobStore final : public JobStore {
   RocksFigures Figures() const;  // rocks_figures.cc
 
   // While it is open.
-  uint64_t sweeps_done() const { return sweeper_->sweeps_done(); }
+  uint64_t sweeps_done() const {
+    uint64_t done = 0;
+    for (const auto& sweeper : sweepers_) {
+      done += sweeper->sweeps_done();
+    }
+    return done;
+  }
 
   uint64_t rests() const { return rest_flush_->rests(); }
 
@@ -167,6 +173,7 @@ class RocksJobStore final : public JobStore {
   Status CheckOurs(const RocksJobStoreOptions& options) const;
   Status OfAnotherProgram() const;
   rocksdb::Status CloseDatabase();
+  void MakeSweepers(uint64_t deletes_min);
 
   DataDir dir_;  // the lock is given up last
   BatchFloor floor_;
@@ -179,9 +186,10 @@ class RocksJobStore final : public JobStore {
   WriteOrder write_order_;
   uint64_t commits_ = 0;
   mutable std::mutex fsync_mutex_;
-  Histogram fsync_us_{kFsyncBoundsUs};         // guarded by fsync_mutex_
-  std::unique_ptr<TombstoneSweeper> sweeper_;  // while the database is open
-  std::unique_ptr<RestFlush> rest_flush_;      // the same
+  Histogram fsync_us_{kFsyncBoundsUs};  // guarded by fsync_mutex_
+  // While the database is open.
+  std::vector<std::unique_ptr<TombstoneSweeper>> sweepers_;
+  std::unique_ptr<RestFlush> rest_flush_;  // the same
 };
 
 // Are the tables those that this program knows? `manifest` is the name of the file that lists them.

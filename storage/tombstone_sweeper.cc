@@ -13,20 +13,107 @@ namespace {
 
 // Fewer than one dead row in so many living ones is passed over without being noticed.
 constexpr uint64_t kLivingPerDelete = 4;
+// A compaction of a few rows rewrites the whole files that they lie in: where they are few of all,
+// it is worth it for so many times as many.
+constexpr uint64_t kMinPerPart = 10;
 
 // A mass cancel that pauses for so long is over.
 constexpr std::chrono::milliseconds kQuiet{500};
 constexpr uint64_t kMinPerRest = 50;
 
+bool AreDense(uint64_t deletes, uint64_t living) {
+  return deletes >= living / kLivingPerDelete;
+}
+
+std::optional<size_t> PlaceOfDue(Table table) {
+  switch (table) {
+    case Table::kTimers:
+      return 0;
+    case Table::kByQueue:
+      return sizeof(QueueId);
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
+void DeletedRows::Add(std::string_view key) {
+  if (count_ == 0 || key < first_) {
+    first_ = key;
+  }
+  if (count_ == 0 || key > last_) {
+    last_ = key;
+  }
+  if (count_++ % kSampleEvery == 0) {
+    sample_.emplace_back(key);
+  }
+}
+
+uint64_t DeletedRows::DueOf(std::string_view key) const {
+  return ByteReader(key.substr(*due_at_)).U64();
+}
+
+void DeletedRows::Forget(uint64_t mark) {
+  const auto is_passed = [&](const std::string& key) { return DueOf(key) < mark; };
+  if (!due_at_ || std::erase_if(sample_, is_passed) == 0) {
+    return;
+  }
+  const std::string last = std::move(last_);
+  CountSample();
+  last_ = count_ == 0 ? "" : last;
+}
+
+void DeletedRows::CountSample() {
+  count_ = sample_.size() * kSampleEvery;
+  first_ = sample_.empty() ? "" : *std::ranges::min_element(sample_);
+  last_ = sample_.empty() ? "" : *std::ranges::max_element(sample_);
+}
+
+void DeletedRows::Forget(const Part& part) {
+  std::erase_if(sample_,
+                [&](const std::string& key) { return part.first <= key && key <= part.last; });
+  CountSample();
+}
+
+void DeletedRows::Add(const DeletedRows& others) {
+  if (others.count_ == 0) {
+    return;
+  }
+  first_ = count_ == 0 ? others.first_ : std::min(first_, others.first_);
+  last_ = count_ == 0 ? others.last_ : std::max(last_, others.last_);
+  count_ += others.count_;
+  sample_.insert(sample_.end(), others.sample_.begin(), others.sample_.end());
+}
+
+std::vector<DeletedRows::Part> DeletedRows::Parts() const {
+  std::vector<std::string> keys = sample_;
+  std::ranges::sort(keys);
+  const size_t count = std::clamp<size_t>(keys.size() / kSampleAPart, 1, kPartsMax);
+  std::vector<Part> parts;
+  for (size_t i = 0; i < count; ++i) {
+    const size_t begin = i * keys.size() / count;
+    const size_t end = (i + 1) * keys.size() / count;
+    parts.push_back({.first = i == 0 ? first_ : keys[begin],
+                     .last = i + 1 == count ? last_ : keys[end],
+                     .count = (end - begin) * kSampleEvery});
+  }
+  return parts;
+}
+
 TombstoneSweeper::TombstoneSweeper(rocksdb::DB* db,
-                                   const std::vector<rocksdb::ColumnFamilyHandle*>* families,
-                                   uint64_t deletes_min)
+                                   rocksdb::ColumnFamilyHandle* family,
+                                   Table table,
+                                   uint64_t deletes_min,
+                                   EstimateRows estimate)
     : db_(db),
-      families_(families),
+      family_(family),
+      table_(table),
       deletes_min_(deletes_min),
       rest_min_(deletes_min / kMinPerRest),
+      estimate_(std::move(estimate)),
+      deletes_(PlaceOfDue(table)),
+      next_look_(deletes_min_),
       next_rest_(rest_min_) {}
 
 TombstoneSweeper::~TombstoneSweeper() {
@@ -40,32 +127,6 @@ TombstoneSweeper::~TombstoneSweeper() {
     thread_.join();
     db_->EnableManualCompaction();
   }
-}
-
-void DeletedTimers::Add(std::string_view key) {
-  if (count_ == 0 || key < first_) {
-    first_ = key;
-  }
-  if (count_ == 0 || key > last_) {
-    last_ = key;
-  }
-  if (count_++ % kSampleEvery == 0) {
-    sample_.push_back(ByteReader(key).U64());
-  }
-}
-
-void DeletedTimers::Forget(uint64_t mark) {
-  if (std::erase_if(sample_, [mark](uint64_t key) { return key < mark; }) == 0) {
-    return;
-  }
-  if (sample_.empty()) {
-    *this = {};
-    return;
-  }
-  count_ = sample_.size() * kSampleEvery;
-  std::string from;
-  AppendU64(&from, mark);
-  first_ = std::max(first_, from);
 }
 
 void TombstoneSweeper::MoveMark(const Batch& batch) {
@@ -84,20 +145,19 @@ void TombstoneSweeper::MoveMark(const Batch& batch) {
 void TombstoneSweeper::NoteBatch(const Batch& batch) {
   const std::lock_guard lock(mutex_);
   MoveMark(batch);
+  const std::optional<size_t> due_at = PlaceOfDue(table_);
   const uint64_t before = deletes_.count();
   for (size_t i = 0; i < batch.size(); ++i) {
     const Batch::Op op = batch.op(i);
-    if (op.table == Table::kTimers && op.is_delete && ByteReader(op.key).U64() >= mark_) {
+    if (op.table == table_ && op.is_delete &&
+        (!due_at || ByteReader(op.key.substr(*due_at)).U64() >= mark_)) {
       deletes_.Add(op.key);
     }
   }
-  if (wanted_ || deletes_.count() < next_rest_) {
-    return;  // one is under way, whose thread looks at these after it; or there are few
+  if (deletes_.count() < next_rest_) {
+    return;
   }
-  if (deletes_.count() >= std::max(next_look_, deletes_min_)) {
-    wanted_ = AreWorthSweeping(deletes_min_);
-    next_look_ = wanted_ ? 0 : deletes_.count() + deletes_.count() / 8;
-  }
+  wanted_ = wanted_ || deletes_.count() >= next_look_;
   if (!thread_.joinable()) {
     thread_ = std::thread([this] { Run(); });
   }
@@ -106,61 +166,100 @@ void TombstoneSweeper::NoteBatch(const Batch& batch) {
   }
 }
 
-// With the lock held: at least `min` of them, and a good part of all rows.
-bool TombstoneSweeper::AreWorthSweeping(uint64_t min) {
-  deletes_.Forget(mark_);
-  if (deletes_.count() < min) {
-    return false;
+// Those that lie together, however many rows there are elsewhere.
+TombstoneSweeper::Parts TombstoneSweeper::DenseParts(const DeletedRows& deletes) const {
+  Parts dense;
+  const Parts parts = deletes.Parts();
+  std::vector<KeyRange> ranges;
+  for (const DeletedRows::Part& part : parts) {
+    ranges.push_back({.from = part.first, .to = part.last});
+  }
+  const StatusOr<std::vector<uint64_t>> living = estimate_(table_, ranges);
+  for (size_t i = 0; living.ok() && i < parts.size(); ++i) {
+    if (!AreDense(parts[i].count, (*living)[i])) {
+      continue;
+    }
+    if (!dense.empty() && dense.back().last == parts[i].first) {
+      dense.back().last = parts[i].last;
+      dense.back().count += parts[i].count;
+    } else {
+      dense.push_back(parts[i]);
+    }
+  }
+  return dense;
+}
+
+// The ranges where enough of them are a good part of the rows.
+TombstoneSweeper::Parts TombstoneSweeper::WorthSweeping(const DeletedRows& deletes,
+                                                        bool is_quiet) const {
+  if (deletes.count() < (is_quiet ? rest_min_ : deletes_min_)) {
+    return {};
   }
   uint64_t living = 0;
-  db_->GetIntProperty((*families_)[static_cast<size_t>(Table::kTimers)],
-                      rocksdb::DB::Properties::kEstimateNumKeys,
-                      &living);
-  return deletes_.count() >= living / kLivingPerDelete;
+  db_->GetIntProperty(family_, rocksdb::DB::Properties::kEstimateNumKeys, &living);
+  if (AreDense(deletes.count(), living)) {
+    return {{.first = deletes.first(), .last = deletes.last(), .count = deletes.count()}};
+  }
+  const uint64_t min = is_quiet ? deletes_min_ : kMinPerPart * deletes_min_;
+  if (deletes.count() < min) {
+    return {};
+  }
+  Parts dense = DenseParts(deletes);
+  uint64_t sum = 0;
+  for (const DeletedRows::Part& part : dense) {
+    sum += part.count;
+  }
+  return sum >= min ? dense : Parts();
 }
 
 void TombstoneSweeper::Run() {
   std::unique_lock lock(mutex_);
   while (!ending_) {
-    if (!wanted_) {
-      AwaitQuiet(&lock);
-      continue;
+    if (wanted_) {
+      Look(&lock, /*is_quiet=*/false);
+    } else if (AwaitQuiet(&lock)) {
+      Look(&lock, /*is_quiet=*/true);
     }
-    const DeletedTimers deletes = std::exchange(deletes_, {});
-    next_rest_ = rest_min_;
-    lock.unlock();
-    Sweep(deletes);
-    lock.lock();
-    // Those that came meanwhile may have been the last for a long time.
-    wanted_ = AreWorthSweeping(deletes_min_);
-    ++done_;
   }
 }
 
-// Until a sweep is wanted; wants one itself when no more deletes come.
-void TombstoneSweeper::AwaitQuiet(std::unique_lock<std::mutex>* lock) {
+// Until a look is wanted; true: no more deletes come.
+bool TombstoneSweeper::AwaitQuiet(std::unique_lock<std::mutex>* lock) {
   const auto is_called = [this] { return wanted_ || ending_; };
   wake_.wait(*lock, [&] { return is_called() || deletes_.count() >= next_rest_; });
   const uint64_t seen = deletes_.count();
-  if (is_called() || wake_.wait_for(*lock, kQuiet, is_called) || deletes_.count() != seen) {
-    return;
-  }
-  wanted_ = AreWorthSweeping(rest_min_);
-  next_rest_ = std::max(rest_min_, deletes_.count() + deletes_.count() / 8 + 1);
+  return !is_called() && !wake_.wait_for(*lock, kQuiet, is_called) && deletes_.count() == seen;
 }
 
-void TombstoneSweeper::Sweep(const DeletedTimers& deletes) {
+// Sweeps what is worth it. Commits go on meanwhile.
+void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
+  wanted_ = false;
+  deletes_.Forget(mark_);
+  // What comes from here on may lie elsewhere.
+  DeletedRows deletes = std::exchange(deletes_, DeletedRows(PlaceOfDue(table_)));
+  next_look_ = deletes_min_;
+  lock->unlock();
+  const Parts parts = WorthSweeping(deletes, is_quiet);
+  for (const DeletedRows::Part& part : parts) {
+    Sweep(part);
+    deletes.Forget(part);
+  }
+  lock->lock();
+  deletes_.Add(deletes);
+  done_ += parts.empty() ? 0 : 1;
+  const uint64_t later = deletes.count() + deletes.count() / 8 + 1;
+  next_look_ = std::max(deletes_min_, later);
+  next_rest_ = std::max(rest_min_, is_quiet || !parts.empty() ? later : next_rest_);
+}
+
+void TombstoneSweeper::Sweep(const DeletedRows::Part& part) {
   rocksdb::CompactRangeOptions options;
   options.exclusive_manual_compaction = false;  // flushes and compactions go on beside it
   // The tombstones may have come to the last level by a mere move of their file.
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
-  const rocksdb::Slice first(deletes.first());
-  const rocksdb::Slice last(deletes.last());
-  db_->CompactRange(options, (*families_)[static_cast<size_t>(Table::kTimers)], &first, &last)
-      .PermitUncheckedError();
-  // Small rows, in an order of its own.
-  db_->CompactRange(options, (*families_)[static_cast<size_t>(Table::kByQueue)], nullptr, nullptr)
-      .PermitUncheckedError();
+  const rocksdb::Slice first(part.first);
+  const rocksdb::Slice last(part.last);
+  db_->CompactRange(options, family_, &first, &last).PermitUncheckedError();
 }
 
 }  // namespace delayd::storage

@@ -3,19 +3,24 @@
 // What:    a scan passes over deleted rows at about 0.4 µs each. Below the low-water mark nobody
 //          scans; but far jobs that are cancelled lie above it, and without traffic RocksDB lets
 //          them lie. So do jobs that were acked before an older one, until the mark has passed
-//          them. When they have become many, and a good part of all rows, the range they lie in is
-//          compacted, on a thread of its own, while commits go on; when no more of them come, a few
-//          suffice.
+//          them, and dead ones that were cancelled or kicked. When they have become many, and a
+//          good part of the rows among which they lie, the ranges they lie in are compacted, on a
+//          thread of its own, while commits go on; when no more of them come, a few suffice. Each
+//          table has a sweeper: what lies together in one is far apart in another.
 // Errors:  none: a compaction that fails is noticed by the store's listener.
 // Threads: NoteBatch from whoever commits, one at a time, and the destructor; one thread inside.
-// Cost:    a comparison a deleted timer; a compaction rewrites the range, seldom.
+// Cost:    a comparison a deleted row; a compaction rewrites the range, seldom.
 // Source:  docs/decisions/0026-sweeping-after-a-mass-cancel.md
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -23,13 +28,25 @@
 
 #include <rocksdb/db.h>
 
+#include "base/status.h"
 #include "storage/batch.h"
+#include "storage/job_store.h"
 
 namespace delayd::storage {
 
-// Deleted timers above the low-water mark: how many, and between which keys.
-class DeletedTimers {
+// Deleted rows above the low-water mark: how many, and between which keys.
+class DeletedRows {
  public:
+  // Of the rows from one key to another, both of them deleted.
+  struct Part {
+    std::string first;
+    std::string last;
+    uint64_t count = 0;
+  };
+
+  // `due_at`: where the time is in a key that the mark is about; none: it passes no row.
+  explicit DeletedRows(std::optional<size_t> due_at) : due_at_(due_at) {}
+
   void Add(std::string_view key);
   // What lies below `mark`, as the beginning of a timer key, counts no more. An estimate from here
   // on, of every kSampleEvery-th key.
@@ -41,22 +58,41 @@ class DeletedTimers {
 
   const std::string& last() const { return last_; }
 
+  // In the order of the keys, about equally many in each: a few, or one when there are not many.
+  std::vector<Part> Parts() const;
+  // What is between its keys counts no more.
+  void Forget(const Part& part);
+  void Add(const DeletedRows& others);
+
  private:
   static constexpr uint64_t kSampleEvery = 16;
+  static constexpr size_t kPartsMax = 16;
+  static constexpr size_t kSampleAPart = 64;
 
+  uint64_t DueOf(std::string_view key) const;
+  void CountSample();
+
+  std::optional<size_t> due_at_;
   uint64_t count_ = 0;
   std::string first_;
   std::string last_;
-  std::vector<uint64_t> sample_;  // beginnings of keys
+  std::vector<std::string> sample_;
 };
 
 class TombstoneSweeper {
  public:
+  // About how many rows each range has; may be called from any thread.
+  using EstimateRows =
+      std::function<StatusOr<std::vector<uint64_t>>(Table table, std::span<const KeyRange> ranges)>;
+
   // `deletes_min`: no compaction for fewer, or for fewer than a fiftieth of them when none has
-  // been deleted for half a second. Database and handles must outlive the sweeper.
+  // been deleted for half a second. Database and handles must outlive the
+  // sweeper.
   TombstoneSweeper(rocksdb::DB* db,
-                   const std::vector<rocksdb::ColumnFamilyHandle*>* families,
-                   uint64_t deletes_min);
+                   rocksdb::ColumnFamilyHandle* family,
+                   Table table,
+                   uint64_t deletes_min,
+                   EstimateRows estimate);
   ~TombstoneSweeper();
   TombstoneSweeper(const TombstoneSweeper&) = delete;
   TombstoneSweeper& operator=(const TombstoneSweeper&) = delete;
@@ -67,29 +103,34 @@ class TombstoneSweeper {
   uint64_t sweeps_done() const { return done_.load(); }
 
  private:
+  using Parts = std::vector<DeletedRows::Part>;
+
   void MoveMark(const Batch& batch);
-  bool AreWorthSweeping(uint64_t min);
+  Parts WorthSweeping(const DeletedRows& deletes, bool is_quiet) const;
+  Parts DenseParts(const DeletedRows& deletes) const;
   void Run();
-  void AwaitQuiet(std::unique_lock<std::mutex>* lock);
-  void Sweep(const DeletedTimers& deletes);
+  bool AwaitQuiet(std::unique_lock<std::mutex>* lock);
+  void Look(std::unique_lock<std::mutex>* lock, bool is_quiet);
+  void Sweep(const DeletedRows::Part& part);
 
   rocksdb::DB* const db_;
-  const std::vector<rocksdb::ColumnFamilyHandle*>* const families_;
+  rocksdb::ColumnFamilyHandle* const family_;
+  const Table table_;
   const uint64_t deletes_min_;
   const uint64_t rest_min_;  // when it is quiet
-
-  uint64_t next_look_ = 0;  // at so many deletes; of whoever commits
+  const EstimateRows estimate_;
 
   std::atomic<uint64_t> done_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;
 
   // ---- Guarded by mutex_ ----
-  bool wanted_ = false;
+  bool wanted_ = false;  // a look at them
   bool ending_ = false;
-  uint64_t mark_ = 0;      // the low-water mark, as the beginning of a timer key
-  DeletedTimers deletes_;  // since the last sweep began
-  uint64_t next_rest_;     // so many are looked at when it is quiet; at least rest_min_
+  uint64_t mark_ = 0;    // the low-water mark, as the beginning of a timer key
+  DeletedRows deletes_;  // since the last sweep began
+  uint64_t next_look_;   // at so many deletes; at least deletes_min_
+  uint64_t next_rest_;   // so many are looked at when it is quiet; at least rest_min_
 
   std::thread thread_;  // started with the first deletes that may be swept
 };

@@ -1,8 +1,10 @@
 #include "storage/tombstone_sweeper.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
@@ -57,7 +59,7 @@ class SweepTest : public ::testing::Test {
   }
 
   // RocksDB's own count of deletions in table files; its memtables are flushed by the close.
-  uint64_t DeletionsOnDisk() {
+  uint64_t DeletionsOnDisk(Table table = Table::kTimers) {
     EXPECT_TRUE(store_->Close().ok());
     rocksdb::DB* db = nullptr;
     std::vector<rocksdb::ColumnFamilyHandle*> families;
@@ -67,10 +69,9 @@ class SweepTest : public ::testing::Test {
     uint64_t deletions = 0;
     rocksdb::TablePropertiesCollection properties;
     EXPECT_TRUE(
-        db->GetPropertiesOfAllTables(families[static_cast<size_t>(Table::kTimers)], &properties)
-            .ok());
-    for (const auto& [file, table] : properties) {
-      deletions += table->num_deletions;
+        db->GetPropertiesOfAllTables(families[static_cast<size_t>(table)], &properties).ok());
+    for (const auto& [file, of] : properties) {
+      deletions += of->num_deletions;
     }
     properties.clear();
     for (auto* family : families) {
@@ -89,8 +90,8 @@ uint64_t Head(int64_t due) {
   return ByteReader(TimerKey(WallFromMillis(due), JobId{0})).U64();
 }
 
-TEST(DeletedTimersTest, CountsWhatLiesBetweenTheFirstAndTheLast) {
-  DeletedTimers deletes;
+TEST(DeletedRowsTest, CountsWhatLiesBetweenTheFirstAndTheLast) {
+  DeletedRows deletes(0);
   for (const int64_t due : {5, 3, 9, 4}) {
     deletes.Add(TimerKey(WallFromMillis(due), JobId{7}));
   }
@@ -100,8 +101,8 @@ TEST(DeletedTimersTest, CountsWhatLiesBetweenTheFirstAndTheLast) {
 }
 
 // Workers ack in about the order of the due times: the mark follows a few jobs behind.
-TEST(DeletedTimersTest, WhatTheMarkHasPassedCountsNoMore) {
-  DeletedTimers deletes;
+TEST(DeletedRowsTest, WhatTheMarkHasPassedCountsNoMore) {
+  DeletedRows deletes(0);
   for (int64_t due = 0; due < 100'000; ++due) {
     deletes.Add(TimerKey(WallFromMillis(due), JobId{1}));
     if (due % 1000 == 999) {
@@ -116,6 +117,30 @@ TEST(DeletedTimersTest, WhatTheMarkHasPassedCountsNoMore) {
   EXPECT_EQ(deletes.count(), 0U);
   deletes.Add(TimerKey(WallFromMillis(3), JobId{1}));
   EXPECT_EQ(deletes.first(), deletes.last());
+}
+
+TEST(DeletedRowsTest, PartsAreAboutEqualAndGoOneByOne) {
+  DeletedRows deletes(std::nullopt);
+  for (int64_t due = 0; due < 10'000; ++due) {
+    deletes.Add(TimerKey(WallFromMillis(due * 7919 % 10'000), JobId{1}));
+  }
+  const std::vector<DeletedRows::Part> parts = deletes.Parts();
+  ASSERT_GT(parts.size(), 2U);
+  EXPECT_EQ(parts.front().first, deletes.first());
+  EXPECT_EQ(parts.back().last, deletes.last());
+  for (size_t i = 1; i < parts.size(); ++i) {
+    EXPECT_EQ(parts[i].first, parts[i - 1].last);
+    EXPECT_NEAR(static_cast<double>(parts[i].count), static_cast<double>(parts[0].count), 16);
+  }
+  DeletedRows others(std::nullopt);
+  others.Add(TimerKey(WallFromMillis(20'000), JobId{1}));
+  for (const DeletedRows::Part& part : parts) {
+    deletes.Forget(part);
+  }
+  EXPECT_EQ(deletes.count(), 0U);
+  deletes.Add(others);
+  EXPECT_EQ(deletes.count(), 1U);
+  EXPECT_EQ(deletes.first(), others.first());
 }
 
 TEST_F(SweepTest, WhatAMassCancelLeavesIsTakenAway) {
@@ -138,6 +163,38 @@ TEST_F(SweepTest, WhatIsLeftIsTakenAwayWhenNoMoreComes) {
   }
   EXPECT_EQ(Rows(), 6U);
   EXPECT_EQ(DeletionsOnDisk(), 0U);
+}
+
+// The cancelled jobs of one queue, say, among ten times as many of others.
+TEST_F(SweepTest, WhatLiesTogetherIsTakenAwayHoweverManyRowsLieElsewhere) {
+  Open();
+  Commit(0, 11 * kDeletes, false, 1);
+  Commit(3, kDeletes + 3, true, 1);
+  while (AsRocks(*store_).sweeps_done() == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Rows(), 10 * kDeletes);
+  EXPECT_EQ(DeletionsOnDisk(), 0U);
+}
+
+TEST_F(SweepTest, DeadJobsThatAreGoneAreTakenAwayToo) {
+  Open();
+  for (const bool is_delete : {false, true}) {
+    Batch batch;
+    for (uint64_t id = is_delete ? 1 : 0; id < kDeletes; ++id) {
+      const auto key = DeadKey(QueueId{1}, WallFromMillis(1000), JobId{id});
+      if (is_delete) {
+        batch.Delete(Table::kDead, key);
+      } else {
+        batch.Put(Table::kDead, key, "row");
+      }
+    }
+    ASSERT_TRUE(store_->Commit(batch).ok());
+  }
+  while (AsRocks(*store_).sweeps_done() == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(DeletionsOnDisk(Table::kDead), 0U);
 }
 
 TEST_F(SweepTest, AcksBelowTheMarkAreLeftToRocksDb) {
