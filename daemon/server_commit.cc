@@ -23,7 +23,9 @@ constexpr int kSoonCommits = 2;
 }  // namespace
 
 Status Server::Loop::Submit(const Now& now) {
-  if (in_flight_) {
+  // The time of a stop is over: leases that end make further batches for as long as they are let.
+  const bool is_too_late = stopping_ && now.boot >= stop_deadline_;
+  if (in_flight_ || is_too_late) {
     return OkStatus();
   }
   std::optional<engine::SealedBatch> batch = engine_->Seal(now);

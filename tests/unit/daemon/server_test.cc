@@ -264,6 +264,24 @@ TEST_F(ServerTest, StopAnswersWaitingLeasesWithNothingAndCommitsTheRest) {
   EXPECT_FALSE(SocketClient(path_).connected());
 }
 
+// A hundred thousand leases that end, say: each commit is followed by another.
+TEST_F(ServerTest, AStopDoesNotWaitForWorkThatGoesOnAndOn) {
+  options_.stop_grace = Millis(50);
+  store_.takes = Micros(5000);  // so that the core thread leaves it to the other one
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  engine_.on_committed = [&] {
+    if (std::chrono::steady_clock::now() < end) {
+      engine_.Execute(0, engine::Enqueue{}, clock_.Sample());
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  client.ReadUntil("201 Created");
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_LT(std::chrono::steady_clock::now(), end);
+}
+
 // Between "ready" and the first turn too: the signal must not end the process as it would by
 // itself.
 TEST_F(ServerTest, SignalBeforeTheFirstTurnIsAStopInOrder) {
