@@ -17,7 +17,7 @@ Status PosixError(std::string_view what, const std::string& path) {
       return PermissionDenied(message + "; mount it writable, or copy the directory elsewhere");
     case ENOSPC:
     case EDQUOT:
-      return ResourceExhausted(message + "; free some space", "disk_full");
+      return ResourceExhausted(message + std::string(kSpaceCure), "disk_full");
     case ENOENT:
       return NotFound(message);
     case EIO:

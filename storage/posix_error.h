@@ -14,6 +14,9 @@ inline constexpr std::string_view kDiskCure =
 inline constexpr std::string_view kOwnerCure =
     "; run as the owner of the directory, or change its owner";
 inline constexpr std::string_view kOpenFilesCure = "; raise the limit of open files";
+inline constexpr std::string_view kFileSizeCure =
+    "; raise the limit on the size of files (ulimit -f, LimitFSIZE=)";
+inline constexpr std::string_view kSpaceCure = "; free some space";
 
 // Reads errno: call it before anything else can change it.
 Status PosixError(std::string_view what, const std::string& path);

@@ -25,17 +25,20 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
                                          : "; was the directory moved? else restore a backup"),
         "damaged_store");
   }
-  if (status.IsNoSpace()) {
-    return ResourceExhausted(message + "; free some space", "disk_full");
+  // Of what RocksDB calls an error of the disk the words of the system tell more.
+  const auto says = [&message](std::string_view text) {
+    return message.find(text) != std::string::npos;
+  };
+  if (status.IsNoSpace() || (status.IsIOError() && says("Disk quota exceeded"))) {
+    return ResourceExhausted(message + std::string(kSpaceCure), "disk_full");
   }
   if (status.IsIOError()) {
-    const auto says = [&message](std::string_view text) {
-      return message.find(text) != std::string::npos;
-    };
     if (says("Permission denied")) {
       return PermissionDenied(message + std::string(kOwnerCure));
     }
-    const std::string_view cure = says("Too many open files") ? kOpenFilesCure : kDiskCure;
+    const std::string_view cure = says("Too many open files") ? kOpenFilesCure
+                                  : says("File too large")    ? kFileSizeCure
+                                                              : kDiskCure;
     return Unavailable(message + std::string(cure), "storage_io");
   }
   return Internal(message);

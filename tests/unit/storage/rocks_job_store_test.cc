@@ -23,6 +23,7 @@
 #include "storage/posix_error.h"
 #include "storage/record.h"
 #include "storage/rocks_figures.h"
+#include "storage/rocks_status.h"
 #include "tests/support/temp_dir.h"
 
 #include <sys/stat.h>
@@ -442,6 +443,18 @@ TEST_F(RocksJobStoreTest, AskingForFiguresWritesNothing) {
   const auto without = lines(0);
   EXPECT_GT(without, 0);
   EXPECT_LT(lines(100), without + 100);
+}
+
+TEST(RocksStatusTest, LimitsOfTheSystemAreNotTakenForASickDisk) {
+  const auto of = [](const char* words) {
+    return FromRocks(rocksdb::Status::IOError("While appending to file: /srv/4.log", words),
+                     "commit failed");
+  };
+  EXPECT_EQ(of("Disk quota exceeded").reason(), "disk_full");
+  EXPECT_THAT(of("Disk quota exceeded").message(), HasSubstr("; free some space"));
+  EXPECT_THAT(of("File too large").message(), HasSubstr("(ulimit -f, LimitFSIZE=)"));
+  EXPECT_THAT(of("Too many open files").message(), HasSubstr("limit of open files"));
+  EXPECT_THAT(of("Input/output error").message(), HasSubstr("dmesg"));
 }
 
 TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
