@@ -91,8 +91,31 @@ void EngineCore::CutBacklogs(size_t keep) {
 void EngineCore::Lag(Queue& queue, const Frontier& from) {
   if (!queue.frontier) {
     lagging_.push_back(queue.id);
+    held_of_lagging_ += queue.held;
+    queue.held_place = helds_of_lagging_.Add(queue.held);
   }
   queue.frontier = from;
+  NoteHunger(queue);
+}
+
+void EngineCore::LagNoMore(Queue& queue) {
+  held_of_lagging_ -= queue.held;
+  helds_of_lagging_.Remove(queue.held_place);
+  queue.frontier.reset();
+  NoteHunger(queue);
+}
+
+// The frontier of a queue has moved, or whether it has a ready job. There may be 100,000 of them,
+// and the time until the next one has something to load is asked for in every turn.
+void EngineCore::NoteHunger(Queue& queue) {
+  const bool is_hungry = queue.frontier && queue.ready.empty();
+  if (queue.hunger) {
+    hungry_.Remove(*queue.hunger);
+    queue.hunger.reset();
+  }
+  if (is_hungry) {
+    queue.hunger = hungry_.Add(queue.frontier->first);
+  }
 }
 
 // The common frontier goes on from now, and every queue from where that was, by itself: for the one
@@ -113,10 +136,7 @@ void EngineCore::LeaveBacklogs() {
 // What is left for the lagging queues, in equal parts, as far as it is of use; a quarter stays free
 // for the others.
 size_t EngineCore::ShareOfLagging() const {
-  size_t others = held_;
-  for (const QueueId id : lagging_) {
-    others -= queues_[id].held;
-  }
+  const size_t others = held_ - held_of_lagging_;
   const size_t left = HeldMax() - std::min(others, HeldMax());
   return lagging_.empty()
              ? 0
@@ -136,16 +156,21 @@ size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
   return std::min(std::max(missing, starves ? limits::kLoadQueuePageRows : 1), HeldMax() - held_);
 }
 
+// As RowsWanted says of each, without a look at all of them.
 bool EngineCore::LaggingWant() const {
-  const size_t share = ShareOfLagging();
-  return std::ranges::any_of(lagging_,
-                             [&](QueueId id) { return RowsWanted(queues_[id], share) > 0; });
+  if (lagging_.empty()) {
+    return false;
+  }
+  if (!HasRoom() || sweep_) {
+    return helds_of_lagging_.Top() == 0;
+  }
+  const bool starves = !hungry_.empty() && hungry_.Top() <= LatestKeyOfNow();
+  return starves || helds_of_lagging_.Top() < std::max<size_t>(ShareOfLagging() / 2, 1);
 }
 
 // A bounded number of rows, one queue after the other. Whether more is wanted.
 bool EngineCore::LoadLagging() {
-  const auto has_nothing = [this](QueueId id) { return queues_[id].held == 0; };
-  if (!sweep_ && !HasRoom() && std::ranges::any_of(lagging_, has_nothing) && CanMakeRoom()) {
+  if (!sweep_ && !HasRoom() && LaggingWant() && CanMakeRoom()) {
     // For them, before the window takes it again.
     MakeRoom(HeldMax() - HeldMax() / 4);
     if (sweep_) {
@@ -154,7 +179,7 @@ bool EngineCore::LoadLagging() {
   }
   size_t rows_left = limits::kLoadQueuePageRows;
   const size_t share = ShareOfLagging();
-  for (size_t looks = lagging_.size(); looks > 0 && rows_left > 0; --looks) {
+  for (size_t looks = LaggingWant() ? lagging_.size() : 0; looks > 0 && rows_left > 0; --looks) {
     next_lagging_ = (next_lagging_ + 1) % lagging_.size();
     Queue& queue = queues_[lagging_[next_lagging_]];
     const size_t rows = std::min(RowsWanted(queue, share), rows_left);
@@ -203,6 +228,7 @@ Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
                   take));
   DELAYD_RETURN_IF_ERROR(failed);
   queue.frontier = next;
+  NoteHunger(queue);
   for (const Frontier& place : places) {
     DELAYD_RETURN_IF_ERROR(LoadQueueRow(place));
   }
@@ -247,7 +273,7 @@ Status EngineCore::LoadQueueRow(const Frontier& place) {
 
 // From now on the common frontier is its frontier; `first_behind` is its first job behind that.
 void EngineCore::CatchUp(Queue& queue, WallTime first_behind) {
-  queue.frontier.reset();
+  LagNoMore(queue);
   *std::ranges::find(lagging_, queue.id) = lagging_.back();
   lagging_.pop_back();
   far_begins_ = std::min(far_begins_, first_behind);

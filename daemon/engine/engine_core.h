@@ -443,6 +443,8 @@ class EngineCore final : public Engine {
   void CutBacklogs(size_t keep);
   size_t LevelFor(size_t keep) const;
   void Lag(Queue& queue, const Frontier& from);
+  void LagNoMore(Queue& queue);
+  void NoteHunger(Queue& queue);
   void LeaveBacklogs();
   bool LoadLagging();
   Status LoadQueuePage(Queue& queue, size_t rows_max);
@@ -472,6 +474,7 @@ class EngineCore final : public Engine {
   void Place(Slot slot, const storage::JobRecord& record);
   void Place(Slot slot, const DueTimes& due, Overdue overdue);
   void Hold(const JobEntry& entry);
+  void LetGo(Queue& queue);
   void MakeReady(Slot slot);
   // Takes a job out of wheel, ready heap or lease; its entry stays.
   void Unplace(Slot slot);
@@ -541,6 +544,10 @@ class EngineCore final : public Engine {
   size_t pages_behind_ = 0;            // loaded since it was ahead of the time
   std::vector<QueueId> lagging_;       // queues with a frontier of their own
   size_t next_lagging_ = 0;
+  size_t held_of_lagging_ = 0;                              // of held_
+  wheel::IndexedPriorityQueue<uint64_t> helds_of_lagging_;  // of each
+  // The times of the frontiers of lagging queues that have no ready job.
+  wheel::IndexedPriorityQueue<WallTime> hungry_;
   std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
   // The most and the least that the wall clock was ahead of the boot clock when a relative job of
   // this boot got its due time; and what of the most is durable.

@@ -216,10 +216,9 @@ bool EngineCore::DropFarthest(size_t keep) {
   frontier_ = std::min(frontier_, std::max(*cut, not_due));
   far_begins_ = std::min(far_begins_, frontier_.first);
   std::erase_if(lagging_, [this](QueueId id) {
-    std::optional<Frontier>& own = queues_[id].frontier;
-    const bool is_ahead = *own >= frontier_;
+    const bool is_ahead = *queues_[id].frontier >= frontier_;
     if (is_ahead) {
-      own.reset();
+      LagNoMore(queues_[id]);
     }
     return is_ahead;
   });
@@ -256,12 +255,10 @@ std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {
   const auto consider = [&wait](Millis until) {
     wait = std::min(wait.value_or(Millis::max()), std::max(until, Millis(0)));
   };
-  for (const QueueId id : lagging_) {
-    // What lies behind is due then. One that has ready jobs is looked at when they go, and without
-    // room it waits for room: a command makes both.
-    if (HasRoom() && queues_[id].ready.empty()) {
-      consider(queues_[id].frontier->first - latest);
-    }
+  // What lies behind the frontier of a lagging queue is due then. One that has ready jobs is looked
+  // at when they go, and without room it waits for room: a command makes both.
+  if (HasRoom() && !hungry_.empty()) {
+    consider(hungry_.Top() - latest);
   }
   if (far_begins_ != kNothingFar) {
     // Without room for the next page it is a matter of the first job there, when that is due.

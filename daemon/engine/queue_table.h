@@ -68,6 +68,8 @@ struct Queue {
   // While the queue lags behind the others (backlog.cc): its jobs at or behind this place in the
   // order of timers lie on disk only. Never behind the common frontier.
   std::optional<std::pair<WallTime, JobId>> frontier;
+  uint32_t held_place = 0;         // of a lagging one, among what each of them holds
+  std::optional<uint32_t> hunger;  // its place among the lagging queues without a ready job
   std::optional<QueuePause> pause;
   QueueSettings settings;
   RateBucket bucket;

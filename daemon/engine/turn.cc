@@ -167,8 +167,22 @@ Moment EngineCore::MomentOf(const DueTimes& due) const {
 
 // It is scheduled or ready, and in memory, from now on.
 void EngineCore::Hold(const JobEntry& entry) {
-  ++queues_[entry.queue()].held;
+  Queue& queue = queues_[entry.queue()];
+  ++queue.held;
   ++held_;
+  if (queue.frontier) {
+    ++held_of_lagging_;
+    helds_of_lagging_.Update(queue.held_place, queue.held);
+  }
+}
+
+void EngineCore::LetGo(Queue& queue) {
+  --queue.held;
+  --held_;
+  if (queue.frontier) {
+    --held_of_lagging_;
+    helds_of_lagging_.Update(queue.held_place, queue.held);
+  }
 }
 
 void EngineCore::MakeReady(Slot slot) {
@@ -177,6 +191,9 @@ void EngineCore::MakeReady(Slot slot) {
   entry.set_phase(Phase::kReady);
   entry.handle = queue.ready.Add(
       {.key_due = entry.key_due(), .id = entry.id(), .priority = entry.priority(), .slot = slot});
+  if (queue.hunger) {
+    NoteHunger(queue);
+  }
   fired_.Add(entry.key_due(), slot);
   ++fired_count_;
   queue.urgent += entry.priority() < limits::kPriorityDefault ? 1U : 0U;
@@ -191,14 +208,15 @@ void EngineCore::Unplace(Slot slot) {
       DELAYD_CHECK(false);
       break;
     case Phase::kScheduled:
-      --queue.held;
-      --held_;
+      LetGo(queue);
       CancelTimer(entry.on_boot_clock() ? boot_wheel_ : wall_wheel_, entry.handle);
       break;
     case Phase::kReady:
-      --queue.held;
-      --held_;
+      LetGo(queue);
       queue.ready.Remove(entry.handle);
+      if (queue.frontier && queue.ready.empty()) {
+        NoteHunger(queue);
+      }
       queue.urgent -= entry.priority() < limits::kPriorityDefault ? 1U : 0U;
       --fired_count_;
       break;

@@ -116,9 +116,9 @@ constexpr uint64_t kBatch = 50;  // commands to a commit
 
 class FixedEngine {
  public:
-  explicit FixedEngine(std::map<std::string, engine::QueueSettings> queues = {}) {
-    auto engine =
-        engine::Engine::Load({.boot_id = 7, .queues = std::move(queues)}, store_, clock_.Sample());
+  explicit FixedEngine(engine::EngineOptions options = {}) {
+    options.boot_id = 7;
+    auto engine = engine::Engine::Load(options, store_, clock_.Sample());
     DELAYD_CHECK(engine.ok());
     engine_ = std::move(engine).value();
     Commit();
@@ -212,7 +212,7 @@ void EngineCancelNamedQueues() {
     queues[FixedEngine::QueueName(i)].concurrency = 4;
   }
   queues["default"].history_retention = Millis(kHour);
-  FixedEngine engine(std::move(queues));
+  FixedEngine engine({.queues = std::move(queues)});
   CancelAll(engine);
 }
 
@@ -232,6 +232,20 @@ void EngineLeaseManyQueues() {
   engine.Commit();
   DELAYD_CHECK(std::get<engine::Leased>(engine.TakeReplies().front().body).jobs.size() ==
                limits::kLeaseCountMax);
+}
+
+// Each has more jobs that are due than memory has room for.
+void EngineLaggingQueues() {
+  FixedEngine engine({.memory_jobs_max = kJobs / 2});
+  engine.EnqueueAll(kJobs / 4);
+  engine.TakeReplies();
+  engine.PassHour();
+  engine.Commit();
+  Measure([&] {
+    for (uint64_t i = 0; i < kJobs; ++i) {
+      engine.Commit();
+    }
+  });
 }
 
 void EngineLeaseAck() {
@@ -323,6 +337,7 @@ constexpr auto kCases = std::to_array<std::pair<std::string_view, void (*)()>>({
     {"engine/enqueue", EngineEnqueue},
     {"engine/cancel", EngineCancel},
     {"engine/cancel_named_queues", EngineCancelNamedQueues},
+    {"engine/lagging_queues", EngineLaggingQueues},
     {"engine/lease_ack", EngineLeaseAck},
     {"engine/lease_many_queues", EngineLeaseManyQueues},
     {"record/encode", RecordEncode},
