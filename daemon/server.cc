@@ -340,11 +340,13 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
       continue;
     }
     const engine::RequestId id = next_request_++;
-    pending_.emplace(id,
-                     Pending{.connection = connection,
-                             .tag = request->tag,
-                             .is_lease = HandsOut(request->command),
-                             .changes = ChangesJobs(request->command)});
+    pending_.emplace(
+        id,
+        Pending{.connection = connection,
+                .tag = request->tag,
+                .is_lease = HandsOut(request->command),
+                .names_job = std::holds_alternative<engine::LeaseJob>(request->command),
+                .changes = ChangesJobs(request->command)});
     connection->pending.push_back(id);
     if (options_.trusted_clock != nullptr &&
         std::holds_alternative<engine::AcceptClock>(request->command)) {

@@ -171,7 +171,11 @@ void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
     turn_again_ = true;  // as in Leave
     engine::Reply none;
     none.request = id;
-    none.body = engine::Leased{};
+    if (found->second.names_job) {
+      none.status = Unavailable("the daemon is being stopped; ask again when it is back");
+    } else {
+      none.body = engine::Leased{};
+    }
     connection->session().Answer(found->second.tag, none);
     std::erase(connection->pending, id);
     pending_.erase(found);

@@ -58,7 +58,8 @@ class Server::Loop {
     ConnectionPtr connection;
     uint64_t tag = 0;
     bool is_lease = false;
-    bool changes = false;  // its outcome is unknown when a commit fails
+    bool names_job = false;  // a lease of this very job: an answer with none would be no answer
+    bool changes = false;    // its outcome is unknown when a commit fails
   };
 
   // Of the commands of a turn, with the reading of each.

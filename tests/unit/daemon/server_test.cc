@@ -282,6 +282,17 @@ TEST_F(ServerTest, AStopDoesNotWaitForWorkThatGoesOnAndOn) {
   EXPECT_LT(std::chrono::steady_clock::now(), end);
 }
 
+TEST_F(ServerTest, AStopDoesNotAnswerTheLeaseOfOneJobAsIfItHadBeenHandedOut) {
+  Start();
+  SocketClient worker(path_);
+  worker.Send("POST /v1/jobs/7/lease HTTP/1.1\r\nHost: d\r\nContent-Length: 0\r\n\r\n");
+  PassATurn();
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_THAT(worker.ReadAll(), testing::AllOf(HasSubstr("503"), HasSubstr("being stopped")));
+  thread_.join();
+  EXPECT_EQ(engine_.abandoned.size(), 1U);
+}
+
 // Between "ready" and the first turn too: the signal must not end the process as it would by
 // itself.
 TEST_F(ServerTest, SignalBeforeTheFirstTurnIsAStopInOrder) {
