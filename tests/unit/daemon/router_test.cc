@@ -97,13 +97,24 @@ TEST_F(RouterTest, ARouteThatTakesNoMembersTakesNoOtherBodyEither) {
                            "/v1/queues/a/resume",
                            "/v1/clock/accept",
                            "/v1/admin/verify"}) {
-    for (const char* body : {"}{", "{", "{}{}", "[]", "null", "x", " ", R"({"x":1})"}) {
+    for (const char* body : {"}{", "{", "{}{}", "[]", "null", "x", R"({"x":1})"}) {
       EXPECT_EQ(RefusalOf("POST", path, body).status, 400) << path << " " << body;
     }
     EXPECT_THAT(RefusalOf("POST", path, R"({"x":1})").body, HasSubstr("member 'x'")) << path;
   }
   CommandOf<engine::AcceptClock>("POST", "/v1/clock/accept", " { } ");
   CommandOf<engine::AcceptClock>("POST", "/v1/clock/accept", "");
+}
+
+TEST_F(RouterTest, ABodyOfBlanksSaysNothingWhereNothingNeedBeSaid) {
+  for (const char* blank : {" ", "\n", "\r\n\t "}) {
+    CommandOf<engine::Pause>("POST", "/v1/queues/a/pause", blank);
+    CommandOf<engine::Resume>("POST", "/v1/queues/a/resume", blank);
+    CommandOf<engine::KickQueue>("POST", "/v1/queues/a/kick", blank);
+    CommandOf<engine::Kick>("POST", "/v1/jobs/42/kick", blank);
+    CommandOf<engine::Ack>("POST", "/v1/leases/1-1-1/ack", blank);
+    CommandOf<engine::AcceptClock>("POST", "/v1/clock/accept", blank);
+  }
 }
 
 TEST_F(RouterTest, IdsBeginWithOneWhereverTheyStand) {
