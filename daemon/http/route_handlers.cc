@@ -111,19 +111,19 @@ StatusOr<std::vector<std::string>> ParseIfMatch(const std::optional<std::string>
     return tags;
   }
   std::string_view rest = *header;
-  const auto skip_blanks = [&rest] {
-    rest.remove_prefix(std::min(rest.find_first_not_of(" \t"), rest.size()));
+  const auto skip = [&rest](const char* bytes) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(bytes), rest.size()));
   };
   bool well_formed = true;
-  for (skip_blanks(); well_formed && !rest.empty(); skip_blanks()) {
+  // A list may have empty elements (RFC 9110, 5.6.1).
+  for (skip(" \t,"); well_formed && !rest.empty(); skip(" \t,")) {
     const size_t end = rest.front() == '"' ? rest.find('"', 1) : std::string_view::npos;
     well_formed = end != std::string_view::npos && tags.size() < kIfMatchTagsMax;
     if (well_formed) {
       tags.emplace_back(rest.substr(1, end - 1));
       rest.remove_prefix(end + 1);
-      skip_blanks();
+      skip(" \t");
       well_formed = rest.empty() || rest.front() == ',';
-      rest.remove_prefix(std::min(rest.size(), size_t{1}));
     }
   }
   if (!well_formed || tags.empty()) {

@@ -78,12 +78,13 @@ TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
   EXPECT_EQ(tags("*"), Tags{});
   EXPECT_EQ(tags(R"("a1")"), Tags{"a1"});
   EXPECT_EQ(tags(R"( "a1" , "b2","")"), (Tags{"a1", "b2", ""}));
+  EXPECT_EQ(tags(R"(, "a1",, "b2" ,)"), (Tags{"a1", "b2"}));
   for (const char* bad : {"a1",
                           R"("a1)",
                           R"(W/"a1")",
                           R"("a1",b)",
                           "",
-                          ",",
+                          ", ,",
                           R"("a1" "b2")",
                           R"("a1",*)",
                           R"(*,"a1")"}) {
