@@ -59,7 +59,8 @@ class WaitVerb final : public Verb {
     const BootTime start = context->clock.Sample().boot;
     std::optional<JobView> last;
     for (;;) {
-      const StatusOr<JobView> job = api.Show(ref);
+      // Of a key: the job that had it first. Another one may take it over.
+      const StatusOr<JobView> job = api.Show(last.has_value() ? JobRef(last->id) : ref);
       if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
         return Gone(*last, context);
       }

@@ -131,6 +131,15 @@ TEST(WaitVerbTest, AJobThatIsForgottenWhenItEndsWasAckedUnlessItWasNotDueYet) {
   EXPECT_EQ(Ctl({"wait", "42"}, {.daemon = InTurn({Problem(NotFound("no"))})}).code, 3);
 }
 
+TEST(WaitVerbTest, AKeyMeansTheJobThatHadItFirst) {
+  JobView acked = InState(JobState::kFinished);
+  acked.outcome = "acked";
+  const Outcome outcome = Ctl({"wait", "--queue", "orders", "--key", "order:1001"},
+                              {.daemon = InTurn({Ok(JobToJson(SomeJob())), Ok(JobToJson(acked))})});
+  EXPECT_EQ(outcome.requests.at(0).target, "/v1/queues/orders/jobs/by-key/order%3A1001");
+  EXPECT_EQ(outcome.requests.at(1).target, "/v1/jobs/42");
+}
+
 TEST(WaitVerbTest, GivesUpWhenToldTo) {
   const Outcome outcome =
       Ctl({"wait", "42", "--wait", "1s"}, {.daemon = InTurn({Ok(JobToJson(SomeJob()))})});
