@@ -20,6 +20,7 @@ class WaitVerb final : public Verb {
     return "Exit codes: 0 acked (or, with --for fired, due), 1 dead, 3 not known, 4 cancelled,\n"
            "6 --wait is over. A job without a key, in a queue without history_retention, is\n"
            "forgotten when it ends: gone before it was due counts as cancelled, later as acked.\n"
+           "A daemon that goes meanwhile, or hangs, is waited for too.\n"
            "\n"
            "Examples:\n"
            "  delayctl wait 4711 --wait 1h && echo done\n"
@@ -58,30 +59,47 @@ class WaitVerb final : public Verb {
   ExitCode WaitFor(Api& api, const JobRef& ref, Context* context) const {
     const BootTime start = context->clock.Sample().boot;
     std::optional<JobView> last;
+    Status outage;
     for (;;) {
       // Of a key: the job that had it first. Another one may take it over.
       const StatusOr<JobView> job = api.Show(last.has_value() ? JobRef(last->id) : ref);
       if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
         return Gone(*last, context);
       }
-      if (!job.ok()) {
+      if (last.has_value() && IsOutage(job.status())) {
+        if (outage.ok()) {
+          context->console.Say(job.status().message() + "; waiting for delayd");
+        }
+        outage = job.status();
+      } else if (!job.ok()) {
         return context->Fail(job.status());
-      }
-      if (const std::optional<ExitCode> code = Outcome(*job)) {
+      } else if (const std::optional<ExitCode> code = Outcome(*job)) {
         Say(*job, job->outcome.empty() ? JobStateName(job->state) : job->outcome, context);
         return *code;
+      } else {
+        last = *job;
+        outage = OkStatus();
       }
-      last = *job;
       const Millis waited = context->clock.Sample().boot - start;
       if (wait_.has_value() && waited >= *wait_) {
-        const WallTime now = context->clock.Sample().wall;
-        return context->Fail(DeadlineExceeded(
-            DescribeJobRef(ref) + " is still " + std::string(JobStateName(job->state)) + " after " +
-            RoughDuration(*wait_) + (job->due > now ? "; it is due " : "; it was due ") +
-            FromNow(job->due, now)));
+        return context->Fail(outage.ok() ? StillThere(ref, *last, context->clock.Sample().wall)
+                                         : outage);
       }
       context->sleep(wait_.has_value() ? std::min(kLookEvery, *wait_ - waited) : kLookEvery);
     }
+  }
+
+  // A restart takes a moment, and whoever waits does so for hours.
+  static bool IsOutage(const Status& status) {
+    return status.code() == StatusCode::kUnavailable ||
+           status.code() == StatusCode::kDeadlineExceeded;
+  }
+
+  Status StillThere(const JobRef& ref, const JobView& job, WallTime now) const {
+    return DeadlineExceeded(
+        DescribeJobRef(ref) + " is still " + std::string(JobStateName(job.state)) + " after " +
+        RoughDuration(*wait_) + (job.due > now ? "; it is due " : "; it was due ") +
+        FromNow(job.due, now));
   }
 
   // A forgotten job: what is most likely by the state in which it was seen last.

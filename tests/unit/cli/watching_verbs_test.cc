@@ -140,6 +140,24 @@ TEST(WaitVerbTest, AKeyMeansTheJobThatHadItFirst) {
   EXPECT_EQ(outcome.requests.at(1).target, "/v1/jobs/42");
 }
 
+TEST(WaitVerbTest, ADaemonThatGoesMeanwhileIsWaitedFor) {
+  JobView acked = InState(JobState::kFinished);
+  acked.outcome = "acked";
+  const Outcome outcome = Ctl({"wait", "42"},
+                              {.daemon = InTurn({Ok(JobToJson(SomeJob())),
+                                                 Unavailable("nobody there", "unreachable"),
+                                                 DeadlineExceeded("no answer", "timed_out"),
+                                                 Ok(JobToJson(acked))})});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "nobody there; waiting for delayd\n");
+  const FakeDaemon::Function nobody = InTurn({Unavailable("nobody there", "unreachable")});
+  EXPECT_EQ(Ctl({"wait", "42"}, {.daemon = nobody}).code, 5);
+  EXPECT_EQ(Ctl({"wait", "42", "--wait", "1h"},
+                {.daemon = InTurn({Ok(JobToJson(SomeJob())), Unavailable("nobody there")})})
+                .code,
+            5);
+}
+
 TEST(WaitVerbTest, GivesUpWhenToldTo) {
   const Outcome outcome =
       Ctl({"wait", "42", "--wait", "1s"}, {.daemon = InTurn({Ok(JobToJson(SomeJob()))})});
