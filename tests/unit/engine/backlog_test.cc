@@ -304,17 +304,22 @@ TEST(BacklogTest, P10RoomForAQueueThatHasNothingInMemoryIsMadeInSteps) {
   EXPECT_EQ(harness.LeaseNow(1, "soon").size(), 1U);
 }
 
+// A worker has so many.
+void HoldJobs(EngineHarness* harness, int count) {
+  for (; count > 0; count -= 1000) {
+    const Reply busy =
+        harness->Call(Enqueue{.jobs = std::vector<JobSpec>(1000, For("busy", 1h)), .brief = true});
+    for (const auto& item : std::get<EnqueuedIds>(busy.body).items) {
+      harness->Send(LeaseJob{.job = item.id, .lease = 1h});
+    }
+  }
+}
+
 // What workers hold has taken the budget, and no queue has more than the one job that it keeps:
 // there is nothing to drop. The table is longer than one step of a sweep.
 TEST(BacklogTest, P3RoomThatCannotBeMadeIsNotWaitedFor) {
   EngineHarness harness(EngineOptions{.horizon = 1min, .memory_jobs_max = 160});
-  for (int i = 0; i < 17; ++i) {
-    const Reply busy =
-        harness.Call(Enqueue{.jobs = std::vector<JobSpec>(1000, For("busy", 1h)), .brief = true});
-    for (const auto& item : std::get<EnqueuedIds>(busy.body).items) {
-      harness.Send(LeaseJob{.job = item.id, .lease = 1h});
-    }
-  }
+  HoldJobs(&harness, 17'000);
   harness.CommitAll();
   for (int queue = 0; queue < 60; ++queue) {
     harness.Send(Enqueue{{For("q" + std::to_string(queue), 0s)}});
@@ -348,13 +353,7 @@ TEST(BacklogTest, ALaggingQueueComesInOrderWhileRoomIsBeingMade) {
     harness.CommitAll();
   };
   enqueue_idle(0, 40);
-  for (int i = 0; i < 34; ++i) {
-    const Reply busy =
-        harness.Call(Enqueue{.jobs = std::vector<JobSpec>(1000, For("busy", 1h)), .brief = true});
-    for (const auto& item : std::get<EnqueuedIds>(busy.body).items) {
-      harness.Send(LeaseJob{.job = item.id, .lease = 1h});
-    }
-  }
+  HoldJobs(&harness, 34'000);
   harness.CommitAll();
   enqueue_idle(40, 80);
   int next = 0;
