@@ -23,6 +23,8 @@ constexpr Millis kBackoffMax{5000};
 constexpr Millis kExtendRetry{1000};
 constexpr Millis kExtendEveryMin{100};
 constexpr Millis kStartRetry{1000};
+// A drain ends so long after another worker took the last job that a cap held back.
+constexpr Millis kHeldBackPoll{1000};
 // What a lease has left for its nack when a handler took all its grace to end.
 constexpr Millis kFinishTime{5000};
 // The part of a lease that a handler has to end in when the lease cannot be extended.
@@ -74,12 +76,15 @@ class Worker::Slot {
 
   std::optional<JobView> LeaseOne() {
     protocol::LeaseRequest request;
-    request.wait = options_.drain ? Millis(0) : options_.poll;
+    request.wait = !options_.drain ? options_.poll
+                   : held_back_    ? std::min(options_.poll, kHeldBackPoll)
+                                   : Millis(0);
     request.lease = options_.lease;
     request.client = options_.client;
     const BootTime asked = Now();
     StatusOr<std::vector<JobView>> jobs = api_->Lease(options_.queue, request);
-    drained_ = jobs.ok() && jobs->empty();
+    held_back_ = options_.drain && jobs.ok() && jobs->empty() && HoldsBack();
+    drained_ = jobs.ok() && jobs->empty() && !held_back_;
     if (!jobs.ok()) {
       if (!IsPassing(jobs.status())) {
         worker_.Fatal(jobs.status());
@@ -95,10 +100,17 @@ class Worker::Slot {
       return std::move(jobs->front());
     }
     // An answer that came at once (a paused queue, say) must not become a busy loop.
-    if (!options_.drain && Now() - asked < options_.poll / 2) {
+    if (Now() - asked < request.wait / 2) {
       worker_.Pause(kBackoffFirst);
     }
     return std::nullopt;
+  }
+
+  // Whether the queue has ready jobs that its caps let nobody have yet. One that is paused stays
+  // so.
+  bool HoldsBack() {
+    const StatusOr<protocol::QueueCounts> queue = api_->Queue(options_.queue);
+    return queue.ok() && queue->ready > 0 && !queue->paused;
   }
 
   void Work(const JobView& job) {
@@ -271,6 +283,7 @@ class Worker::Slot {
   std::unique_ptr<JobHandler> handler_;
   int lease_tries_ = 0;
   bool drained_ = false;
+  bool held_back_ = false;
 };
 
 Worker::Worker(Context* context, WorkOptions options)

@@ -42,11 +42,17 @@ class WorkerTest : public ::testing::Test {
     }
     if (request.target == "/v1/queues/orders/lease") {
       protocol::JobPage page;
-      if (!jobs_.empty()) {
+      if (empty_looks_ > 0) {
+        --empty_looks_;
+      } else if (!jobs_.empty()) {
         page.jobs.push_back(jobs_.front());
         jobs_.pop_front();
       }
       return Ok(protocol::JobPageToJson(page));
+    }
+    if (request.target == "/v1/queues/orders") {
+      return Ok(
+          protocol::QueueToJson({.name = "orders", .ready = jobs_.size(), .paused = paused_}));
     }
     const std::string call = request.target.substr(std::string_view("/v1/leases/").size());
     calls_.push_back(call + " " + request.body);
@@ -78,6 +84,8 @@ class WorkerTest : public ::testing::Test {
 
   std::deque<JobView> jobs_;
   int outages_ = 0;
+  int empty_looks_ = 0;  // so many get no job
+  bool paused_ = false;
   std::vector<std::string> calls_;
   std::function<Answer(const std::string& call)> on_call_;
   Worker* worker_ = nullptr;
@@ -160,6 +168,21 @@ TEST_F(WorkerTest, CountIsAnUpperBoundWhateverTheConcurrency) {
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_THAT(calls_, SizeIs(4));
   EXPECT_THAT(jobs_, SizeIs(6));
+}
+
+TEST_F(WorkerTest, DrainEndsWhenNoJobIsReadyAndNotWhenACapHoldsThemBack) {
+  AddJob(1);
+  empty_looks_ = 3;
+  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  EXPECT_THAT(calls_, ElementsAre("1-1-1/ack {}"));
+}
+
+TEST_F(WorkerTest, DrainDoesNotWaitForTheEndOfAPause) {
+  AddJob(1);
+  empty_looks_ = 3;
+  paused_ = true;
+  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  EXPECT_THAT(calls_, IsEmpty());
 }
 
 TEST_F(WorkerTest, AnOutageIsWaitedForWithOneMessage) {
