@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "cli/human_time.h"
+#include "cli/interrupt.h"
 #include "cli/job_output.h"
 #include "cli/progress.h"
 #include "protocol/duration.h"
@@ -139,7 +140,10 @@ JobSelection::Outcome JobSelection::RunSteps(Api* api,
     outcome.changed += step->changed;
     progress.Update(outcome.matched, outcome.matched);
     request.cursor = step->next_cursor;
-  } while (!request.cursor.empty());
+    if (!request.cursor.empty()) {
+      outcome.status = InterruptGuard::Check();
+    }
+  } while (outcome.status.ok() && !request.cursor.empty());
   return outcome;
 }
 
@@ -243,13 +247,16 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
   }
   request.dry_run = false;
   const BootTime start = context->clock.Sample().boot;
+  // Whoever stops it is told how far it came.
+  const InterruptGuard guard;
   const Outcome outcome = RunSteps(api->get(), action, request, total, context);
   if (!outcome.status.ok()) {
     if (outcome.changed > 0) {
       context->console.Say("stopped when " + Jobs(outcome.changed) + " had been " +
                            std::string(done) + "; the same command does what is left");
     }
-    return context->Fail(outcome.status);
+    const ExitCode code = context->Fail(outcome.status);
+    return outcome.status.reason() == "interrupted" ? kExitInterrupted : code;
   }
   return TellChanged(outcome, done, context->clock.Sample().boot - start, context);
 }

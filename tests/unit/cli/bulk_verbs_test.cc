@@ -1,4 +1,6 @@
 // cancel and reschedule by filter, and forecast.
+#include <signal.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,6 +94,19 @@ TEST(CancelByFilterTest, AFailureSaysHowFarItCame) {
           }});
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.err, HasSubstr("stopped when 250 jobs had been cancelled; the same command"));
+}
+
+TEST(CancelByFilterTest, AnInterruptSaysHowFarItCame) {
+  const Outcome outcome =
+      Ctl({"cancel", "--queue", "orders", "-y"}, {.daemon = [](const Request& request) -> Answer {
+            raise(SIGINT);
+            return TwoSteps(request);
+          }});
+  EXPECT_EQ(outcome.code, 130);
+  EXPECT_EQ(outcome.requests.size(), 1U);
+  EXPECT_EQ(outcome.err,
+            "stopped when 250 jobs had been cancelled; the same command does what is left\n"
+            "delayctl: interrupted\n");
 }
 
 TEST(CancelByFilterTest, WhatIsRefusedIsNotToBeRepeated) {
