@@ -23,6 +23,9 @@ namespace {
 std::string ErrorText() {
   const unsigned long error = ERR_get_error();
   ERR_clear_error();
+  if (ERR_SYSTEM_ERROR(error)) {
+    return std::generic_category().message(ERR_GET_REASON(error));
+  }
   const char* reason = error == 0 ? nullptr : ERR_reason_error_string(error);
   return reason == nullptr ? "unknown cause" : reason;
 }
