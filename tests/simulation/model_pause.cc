@@ -53,6 +53,9 @@ void Model::Do(RequestId request, const engine::Configure& command) {
   options_.defaults = command.defaults;
   options_.queues = command.queues;
   for (auto& [name, queue] : queues_) {
+    if (!queue.stored && queue.waiters.empty()) {
+      queue.bucket = {};  // the engine has forgotten it, and begins with a full one
+    }
     queue.bucket.SetCap(SettingsFor(name).rate, now_.boot);
     queue.rate_timer.reset();
     ServeSoon(name);
