@@ -542,6 +542,7 @@ class EngineCore final : public Engine {
   WallTime far_begins_ = kNothingFar;  // none of them is keyed before this, lagging queues aside
   bool loading_ = false;               // the frontier is on its way to the horizon
   size_t pages_behind_ = 0;            // loaded since it was ahead of the time
+  bool made_room_ = false;             // for the next page, which was not loaded yet
   std::vector<QueueId> lagging_;       // queues with a frontier of their own
   size_t next_lagging_ = 0;
   size_t held_of_lagging_ = 0;                              // of held_

@@ -107,12 +107,14 @@ bool EngineCore::LoadNextPage() {
     return false;
   }
   pages_behind_ = IsBehind() ? pages_behind_ + 1 : 0;
-  if (IsBehind() && !HasRoom() && CanMakeRoom()) {
+  // Once a page: what lagging queues have taken meanwhile they would take again, and for ever.
+  if (IsBehind() && !HasRoom() && CanMakeRoom() && !std::exchange(made_room_, true)) {
     MakeRoom(HeldMax() - HeldMax() / 4);
   }
   if (sweep_) {
     return true;
   }
+  made_room_ = false;
   if (IsBehind() && (!HasRoom() || pages_behind_ > limits::kLoadPagesBehindMax)) {
     LeaveBacklogs();
   }
