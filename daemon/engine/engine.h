@@ -54,6 +54,9 @@ struct EngineOptions {
   Millis clock_note_min{0};
   // The low-water mark is looked for after changes of so many jobs.
   size_t jobs_per_mark = 1;
+  // Entries of the table that one turn looks at when memory is given back; to drop one takes about
+  // a microsecond.
+  uint32_t sweep_slots = 16'384;
 };
 
 // A batch on its way to the committer. The engine keeps reading it until Committed.

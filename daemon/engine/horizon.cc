@@ -22,13 +22,6 @@ namespace delayd::engine {
 
 using storage::Table;
 
-namespace {
-
-// Looked at in one turn; to drop one takes about a microsecond.
-constexpr Slot kSweepSlots = 16'384;
-
-}  // namespace
-
 JobState EngineCore::Settle(const storage::JobRecord& record,
                             WallTime key_due,
                             std::optional<Slot> slot) {
@@ -236,7 +229,7 @@ void EngineCore::DropWhatIsFar() {
 }
 
 void EngineCore::Sweep() {
-  const Slot end = std::min(jobs_.slot_count() - *sweep_, kSweepSlots) + *sweep_;
+  const Slot end = std::min(jobs_.slot_count() - *sweep_, options_.sweep_slots) + *sweep_;
   for (Slot slot = *sweep_; slot < end; ++slot) {
     const JobEntry& entry = jobs_[slot];
     const bool is_held = IsDroppable(slot);

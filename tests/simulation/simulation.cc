@@ -88,6 +88,7 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
     options_.memory_jobs_max = 1 + choices_.Below(choices_.OneIn(2) ? 40 : 8);
     habits_.queues = 2 + choices_.Below(4);
     habits_.little_memory = true;
+    options_.sweep_slots = choices_.OneIn(2) ? 3 : 16'384;
     // Jobs come from disk in the order of their keys, which is that of their due times as long as
     // nobody sets the clock.
     wall_steps_back_ = false;
