@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "storage/keys.h"
+#include "tests/support/split_mix.h"
 #include "tests/unit/engine/engine_harness.h"
 #include "tests/unit/engine/reads_through.h"
 
@@ -373,6 +374,32 @@ TEST(BacklogTest, ALaggingQueueComesInOrderWhileRoomIsBeingMade) {
   while (take_in_order(harness.LeaseNow(20, "idle"))) {
   }
   EXPECT_EQ(next, 80);
+}
+
+// What a queue takes of the room that is being made lets it lag no more: memory is full again, and
+// the frontier is where it was.
+TEST(BacklogTest, P3RoomThatALaggingQueueTakesIsNotMadeForEver) {
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    SplitMix random(seed);
+    EngineHarness harness(
+        EngineOptions{.horizon = 1min, .memory_jobs_max = 4 + random.Next() % 3, .sweep_slots = 3});
+    for (int step = 0; step < 20; ++step) {
+      for (uint64_t jobs = random.Next() % 6; jobs > 0; --jobs) {
+        harness.Send(Enqueue{{For("q" + std::to_string(random.Next() % 4),
+                                  Millis(10 * static_cast<int64_t>(random.Next() % 4)))}});
+      }
+      harness.CommitAll();
+      if (random.Next() % 5 == 0) {
+        harness.Restart();
+      }
+      harness.clock().Advance(10ms);
+      int turns = 0;
+      for (; harness.engine().Advance(harness.now()) && turns < 500; ++turns) {
+        harness.CommitAll();
+      }
+      ASSERT_LT(turns, 500) << "it is never done, seed " << seed;
+    }
+  }
 }
 
 // q0 to q29.
