@@ -321,7 +321,7 @@ TEST_F(WorkerTest, AHandlerHasNoMoreTimeToEndThanItsLease) {
   WorkOptions options = Drain({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"});
   options.handler_timeout = Millis(20);
   options.lease = Millis(300);
-  on_call_ = [this](const std::string& call) {
+  on_call_ = [](const std::string& call) {
     return call.find("/extend") != std::string::npos
                ? Answer(Unavailable("nobody there", "unreachable"))
                : Ok(protocol::JobToJson(SomeJob()));
