@@ -39,6 +39,7 @@ void Batch::Put(Table table, std::string_view key, std::string_view value) {
 
 void Batch::Delete(Table table, std::string_view key) {
   Add(table, true, key, {});
+  ++deletes_;
 }
 
 void Batch::Add(Table table, bool is_delete, std::string_view key, std::string_view value) {

@@ -51,6 +51,8 @@ class Batch {
 
   size_t bytes() const { return buffer_.size(); }
 
+  size_t deletes() const { return deletes_; }
+
   // Valid until the batch is changed.
   Op op(size_t index) const {
     const Entry& entry = ops_[index];
@@ -74,6 +76,7 @@ class Batch {
 
   std::string buffer_;
   std::vector<Entry> ops_;
+  size_t deletes_ = 0;  // of them
 };
 
 }  // namespace delayd::storage

@@ -100,8 +100,10 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   DELAYD_CRASH_POINT("store/written");
   batch_number_ = number;
   floor_.Raise(number);
-  for (const auto& sweeper : sweepers_) {
-    sweeper->NoteBatch(batch);
+  if (batch.deletes() > 0) {  // most are enqueues
+    for (const auto& sweeper : sweepers_) {
+      sweeper->NoteBatch(batch);
+    }
   }
   rest_flush_->NoteBatch(batch);
   return OkStatus();

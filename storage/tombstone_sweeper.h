@@ -97,7 +97,7 @@ class TombstoneSweeper {
   TombstoneSweeper(const TombstoneSweeper&) = delete;
   TombstoneSweeper& operator=(const TombstoneSweeper&) = delete;
 
-  // A batch that has just become durable.
+  // A batch that has just become durable; one without deletes need not be told.
   void NoteBatch(const Batch& batch);
 
   uint64_t sweeps_done() const { return done_.load(); }
