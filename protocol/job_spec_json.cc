@@ -242,10 +242,6 @@ void WritePast(const JobPast& past, JsonObjectWriter* writer) {
   WriteStory(past, writer);
 }
 
-bool IsBlank(std::string_view line) {
-  return line.find_first_not_of(" \t\r") == std::string_view::npos;
-}
-
 }  // namespace
 
 StatusOr<JobSpec> ParseJobSpec(std::string_view json, size_t payload_bytes_max) {

@@ -395,6 +395,10 @@ StatusOr<uint64_t> JsonToUint(const JsonValue& value, uint64_t max, uint64_t min
   return number;
 }
 
+bool IsBlank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
 StatusOr<std::string> JsonToString(const JsonValue& value) {
   if (value.kind != JsonKind::kString) {
     return InvalidArgument(

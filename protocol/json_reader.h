@@ -37,6 +37,9 @@ struct JsonValue {
 using JsonMemberVisitor = std::function<Status(std::string_view name, const JsonValue& value)>;
 using JsonElementVisitor = std::function<Status(const JsonValue& value)>;
 
+// Whether a text says nothing. It is no JSON; requests that need no members take it for none.
+bool IsBlank(std::string_view text);
+
 Status ReadJsonObject(std::string_view json, const JsonMemberVisitor& visit);
 Status ReadJsonArray(std::string_view json, const JsonElementVisitor& visit);
 

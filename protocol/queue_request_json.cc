@@ -14,10 +14,6 @@ namespace {
 constexpr std::array<std::string_view, 2> kPauseMembers = {"for", "create"};
 constexpr std::array<std::string_view, 1> kKickMembers = {"count"};
 
-bool IsBlank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
-
 }  // namespace
 
 StatusOr<PauseRequest> ParsePauseRequest(std::string_view json) {

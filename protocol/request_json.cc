@@ -16,10 +16,6 @@ constexpr std::array<std::string_view, 4> kLeaseMembers = {"count", "wait", "lea
 constexpr std::array<std::string_view, 5> kLeaseChangeMembers = {
     "delay", "lease", "error", "priority", "counts_as_attempt"};
 
-bool IsBlank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
-
 }  // namespace
 
 StatusOr<std::optional<DueSpec>> OneDue(std::optional<Millis> delay, std::optional<WallTime> due) {

@@ -8,12 +8,8 @@
 
 namespace delayd::http {
 
-bool IsBlank(std::string_view body) {
-  return body.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
-
 std::optional<Response> RefuseMembers(const RouteInput& input) {
-  if (IsBlank(input.request.body)) {
+  if (protocol::IsBlank(input.request.body)) {
     return std::nullopt;
   }
   const Status empty = protocol::ReadJsonObject(

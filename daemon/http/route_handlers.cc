@@ -85,9 +85,7 @@ struct LeaseCall {
 StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input, std::string_view takes) {
   LeaseCall call;
   DELAYD_RETURN_IF_ERROR(Take(ParseLeaseToken(input.captures[0]), &call.token));
-  if (!IsBlank(input.request.body)) {
-    DELAYD_RETURN_IF_ERROR(Take(protocol::ParseLeaseChange(input.request.body), &call.change));
-  }
+  DELAYD_RETURN_IF_ERROR(Take(protocol::ParseLeaseChange(input.request.body), &call.change));
   const auto refuse = [&](std::string_view member, bool given) -> Status {
     if (!given || takes.find(member) != std::string_view::npos) {
       return OkStatus();

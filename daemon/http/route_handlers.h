@@ -57,8 +57,6 @@ Routed LeaseOneJob(const RouteInput& input);
 Routed PauseQueue(const RouteInput& input);
 Routed ResumeQueue(const RouteInput& input);
 Routed KickQueue(const RouteInput& input);
-// Whether the body says nothing: blanks are no members.
-bool IsBlank(std::string_view body);
 // "42", or "orders" and "order:1001" of a by-key path.
 StatusOr<JobRef> JobRefOf(const RouteInput& input);
 Routed ListQueues(const RouteInput& input);
