@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "base/file_mode.h"
+#include "daemon/read_up_to.h"
 #include "daemon/unique_fd.h"
 #include "protocol/nearest.h"
 
@@ -114,19 +115,14 @@ StatusOr<std::string> ReadSecret(const std::string& path) {
     return InvalidArgument("cannot read the token file " + path + ": it is no regular file");
   }
   DELAYD_RETURN_IF_ERROR(CheckSecretMode(info, "the token file", path, "make new tokens"));
-  std::string text(kTokenFileBytesMax + 1, '\0');
-  size_t size = 0;
-  for (ssize_t got = 1; got > 0 && size < text.size(); size += static_cast<size_t>(got)) {
-    got = ::read(file.get(), text.data() + size, text.size() - size);
-    if (got < 0) {
-      return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText());
-    }
+  std::optional<std::string> text = ReadUpTo(file.get(), kTokenFileBytesMax);
+  if (!text) {
+    return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText());
   }
-  if (size > kTokenFileBytesMax) {
+  if (text->size() > kTokenFileBytesMax) {
     return InvalidArgument("the token file " + path + " is larger than 64KiB");
   }
-  text.resize(size);
-  return text;
+  return *std::move(text);
 }
 
 }  // namespace

@@ -4,8 +4,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 #include <system_error>
+#include <utility>
 
+#include "daemon/read_up_to.h"
 #include "daemon/unique_fd.h"
 
 #include <sys/stat.h>
@@ -39,21 +42,15 @@ StatusOr<ConfigText> ReadConfigText(const std::string& path) {
   if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)) {
     return CannotRead(path, "it is not a file");
   }
-  ConfigText read{.is_stream = ::lseek(file.get(), 0, SEEK_CUR) < 0};  // /dev/null is none
-  read.text.resize(kBytesMax + 1);
-  size_t size = 0;
-  for (ssize_t got = 1; got > 0 && size < read.text.size();) {
-    got = ::read(file.get(), read.text.data() + size, read.text.size() - size);
-    if (got < 0) {
-      return CannotRead(path, errno);
-    }
-    size += static_cast<size_t>(got);
+  const bool is_stream = ::lseek(file.get(), 0, SEEK_CUR) < 0;  // /dev/null is none
+  std::optional<std::string> text = ReadUpTo(file.get(), kBytesMax);
+  if (!text) {
+    return CannotRead(path, errno);
   }
-  if (size > kBytesMax) {
+  if (text->size() > kBytesMax) {
     return CannotRead(path, "it is larger than 1 MiB");
   }
-  read.text.resize(size);
-  return read;
+  return ConfigText{.text = *std::move(text), .is_stream = is_stream};
 }
 
 }  // namespace delayd
