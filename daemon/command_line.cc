@@ -179,7 +179,7 @@ CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment
   return result;
 }
 
-CommandLine ReadAgain(const CommandLine& first, const std::function<CommandLine()>& read) {
+CommandLine ReadAgain(const CommandLine& first, const ReadConfig& read) {
   CommandLine refusal;
   refusal.action = CommandLine::Action::kRefuse;
   // What a pipe held is gone: what came from it a second time would be no settings, or hold up the

@@ -39,10 +39,13 @@ struct CommandLine {
 // Null for a variable that is not set.
 using Environment = std::function<const char*(const std::string& name)>;
 
+// Reads the configuration, from the same sources each time.
+using ReadConfig = std::function<CommandLine()>;
+
 CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment& environment);
 
 // For a reload: `read` once more, refused where the file that came `first` cannot come again.
-CommandLine ReadAgain(const CommandLine& first, const std::function<CommandLine()>& read);
+CommandLine ReadAgain(const CommandLine& first, const ReadConfig& read);
 
 std::string_view Version();  // "0.1.0"
 

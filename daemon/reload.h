@@ -5,7 +5,6 @@
 // Threads: the core thread.
 #pragma once
 
-#include <functional>
 #include <optional>
 
 #include "base/time.h"
@@ -16,9 +15,6 @@
 #include "daemon/tls_session.h"
 
 namespace delayd {
-
-// Reads the configuration again, from the same sources.
-using ReadConfig = std::function<CommandLine()>;
 
 // What the queues have from then on; none: the configuration has a mistake, and all is as it was.
 // `running` is what the daemon was started with.
