@@ -50,13 +50,13 @@ void DeletedRows::Add(std::string_view key) {
   }
 }
 
-uint64_t DeletedRows::DueOf(std::string_view key) const {
-  return ByteReader(key.substr(*due_at_)).U64();
+bool DeletedRows::IsPassed(std::string_view key, uint64_t mark) const {
+  return due_at_ && ByteReader(key.substr(*due_at_)).U64() < mark;
 }
 
 void DeletedRows::Forget(uint64_t mark) {
-  const auto is_passed = [&](const std::string& key) { return DueOf(key) < mark; };
-  if (!due_at_ || std::erase_if(sample_, is_passed) == 0) {
+  const auto is_passed = [&](const std::string& key) { return IsPassed(key, mark); };
+  if (std::erase_if(sample_, is_passed) == 0) {
     return;
   }
   const std::string last = std::move(last_);
@@ -145,12 +145,10 @@ void TombstoneSweeper::MoveMark(const Batch& batch) {
 void TombstoneSweeper::NoteBatch(const Batch& batch) {
   const std::lock_guard lock(mutex_);
   MoveMark(batch);
-  const std::optional<size_t> due_at = PlaceOfDue(table_);
   const uint64_t before = deletes_.count();
   for (size_t i = 0; i < batch.size(); ++i) {
     const Batch::Op op = batch.op(i);
-    if (op.table == table_ && op.is_delete &&
-        (!due_at || ByteReader(op.key.substr(*due_at)).U64() >= mark_)) {
+    if (op.table == table_ && op.is_delete && !deletes_.IsPassed(op.key, mark_)) {
       deletes_.Add(op.key);
     }
   }

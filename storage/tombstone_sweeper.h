@@ -47,8 +47,10 @@ class DeletedRows {
   // `due_at`: where the time is in a key that the mark is about; none: it passes no row.
   explicit DeletedRows(std::optional<size_t> due_at) : due_at_(due_at) {}
 
+  // Whether the row lies below `mark`, as the beginning of a timer key.
+  bool IsPassed(std::string_view key, uint64_t mark) const;
   void Add(std::string_view key);
-  // What lies below `mark`, as the beginning of a timer key, counts no more. An estimate from here
+  // What `mark` has passed counts no more. An estimate from here
   // on, of every kSampleEvery-th key.
   void Forget(uint64_t mark);
 
@@ -69,7 +71,6 @@ class DeletedRows {
   static constexpr size_t kPartsMax = 16;
   static constexpr size_t kSampleAPart = 64;
 
-  uint64_t DueOf(std::string_view key) const;
   void CountSample();
 
   std::optional<size_t> due_at_;
