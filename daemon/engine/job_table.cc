@@ -6,7 +6,7 @@
 
 namespace delayd::engine {
 
-JobTable::JobTable() : index_(0, Hash{&slots_}, Equal{&slots_}) {}
+JobTable::JobTable() : parts_(kParts, Part(0, Hash{&slots_}, Equal{&slots_})) {}
 
 Slot JobTable::Add(const JobEntry& entry) {
   DELAYD_CHECK(entry.phase() != Phase::kFree);
@@ -20,23 +20,26 @@ Slot JobTable::Add(const JobEntry& entry) {
     free_.pop_back();
     slots_[slot] = entry;
   }
-  const bool added = index_.insert(slot).second;
+  const bool added = parts_[PartOf(entry.id())].insert(slot).second;
   DELAYD_CHECK(added);
   return slot;
 }
 
 void JobTable::Remove(Slot slot) {
-  const auto found = index_.find(slots_[slot].id());
-  DELAYD_CHECK(found != index_.end());
+  const JobId id = slots_[slot].id();
+  Part& part = parts_[PartOf(id)];
+  const auto found = part.find(id);
+  DELAYD_CHECK(found != part.end());
   DELAYD_CHECK(*found == slot);
-  index_.erase(found);
+  part.erase(found);
   slots_[slot] = JobEntry();
   free_.push_back(slot);
 }
 
 std::optional<Slot> JobTable::Find(JobId id) const {
-  const auto found = index_.find(id);
-  return found == index_.end() ? std::nullopt : std::optional<Slot>(*found);
+  const Part& part = parts_[PartOf(id)];
+  const auto found = part.find(id);
+  return found == part.end() ? std::nullopt : std::optional<Slot>(*found);
 }
 
 }  // namespace delayd::engine
