@@ -381,6 +381,19 @@ void ConfigReader::Finish() {
   }
 }
 
+Status CheckBeanstalkOverTcp(const Config& config) {
+  const bool tokens = !config.access.token_file.empty();
+  if (!tokens && config.access.others >= Role::kEnqueue) {
+    return OkStatus();
+  }
+  return InvalidArgument(
+      std::string("every beanstalk client over TCP would be hung up on, since the protocol has no "
+                  "login and ") +
+      (tokens ? "access.token_file asks all who come over TCP for a token"
+              : "access.others is less than enqueue") +
+      "; let its clients use beanstalk.socket");
+}
+
 // Who listens to the network may neither be overheard nor serve everybody.
 void ConfigReader::FinishListen() {
   if (config_.tls.certificate.empty() != config_.tls.key.empty()) {
@@ -400,6 +413,10 @@ void ConfigReader::FinishListen() {
   if (address.ok() && beanstalk.ok() && address->port != 0 && address->port == beanstalk->port &&
       address->host == beanstalk->host) {
     own("beanstalk.listen", "api.listen");
+  }
+  if (const Status status = CheckBeanstalkOverTcp(config_);
+      !status.ok() && beanstalk.ok() && IsLoopback(*beanstalk)) {
+    Fail(Where("beanstalk.listen"), "beanstalk.listen: " + status.message());
   }
   if (!address.ok() || IsLoopback(*address)) {
     return;  // whoever set it has been told what is wrong

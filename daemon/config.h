@@ -97,6 +97,9 @@ struct Config {
   std::map<std::string, engine::QueueSettings> queues;
 };
 
+// That a beanstalk client which comes over TCP, of whom nothing is known, may do anything at all.
+Status CheckBeanstalkOverTcp(const Config& config);
+
 // One setting of a queue, which is also the default of all queues.
 struct QueueKey {
   std::string_view default_name;  // "defaults.backoff.initial"

@@ -55,6 +55,8 @@ class FrontEnds::HttpApi {
     return listener.is_tcp() && tls_ != nullptr ? "https://" + listener.address() : listener.name();
   }
 
+  static Status MayListenOn(const Listener& /*listener*/) { return OkStatus(); }
+
   void ListenOn(Listener listener, Server* server) {
     AddHostOf(listener);
     const http::ReaderOptions& options = listener.is_tcp() ? tcp_ : unix_;
@@ -90,7 +92,8 @@ class FrontEnds::HttpApi {
 class FrontEnds::BeanstalkApi {
  public:
   explicit BeanstalkApi(const FrontEndParts& parts)
-      : hub_({.job_bytes_max = parts.config->limits.payload,
+      : config_(*parts.config),
+        hub_({.job_bytes_max = parts.config->limits.payload,
               .version = std::string(Version()),
               .started = parts.started,
               .user_jobs_max = parts.config->limits.jobs_per_user,
@@ -98,6 +101,11 @@ class FrontEnds::BeanstalkApi {
 
   static std::string NameOf(const Listener& listener) {
     return "beanstalk:" + (listener.is_tcp() ? listener.address() : listener.name());
+  }
+
+  // The configuration was checked, but a socket that was passed is not named in it.
+  Status MayListenOn(const Listener& listener) const {
+    return listener.is_tcp() ? CheckBeanstalkOverTcp(config_) : OkStatus();
   }
 
   void ListenOn(Listener listener, Server* server) {
@@ -108,6 +116,7 @@ class FrontEnds::BeanstalkApi {
   }
 
  private:
+  const Config& config_;
   beanstalk::Hub hub_;
 };
 
@@ -127,6 +136,7 @@ Status OpenListeners(std::string_view name,
     DELAYD_RETURN_IF_ERROR(listener.status());
     if (listener->has_value()) {
       (*listener)->set_label(api->NameOf(**listener));
+      DELAYD_RETURN_IF_ERROR(api->MayListenOn(**listener).WithContext((*listener)->label()));
       *names += (names->empty() ? "" : " ") + (*listener)->label();
       api->ListenOn(std::move(**listener), server);
     }

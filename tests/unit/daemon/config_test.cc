@@ -172,6 +172,21 @@ TEST(ConfigTest, BeanstalkListensOnLoopbackOnly) {
       << "TLS and tokens do not help a protocol that knows neither";
 }
 
+TEST(ConfigTest, BeanstalkOverTcpIsRefusedWhereNobodyMaySpeakIt) {
+  const std::string listen = "beanstalk: { listen: 127.0.0.1:11300 }\n";
+  EXPECT_THAT(ErrorsOf(listen + "access: { token_file: /etc/tokens }\n"),
+              ElementsAre(AllOf(StartsWith("delayd.yaml:1:22: beanstalk.listen: every beanstalk"),
+                                HasSubstr("asks all who come over TCP for a token"),
+                                HasSubstr("use beanstalk.socket"))));
+  for (const std::string others : {"read", "none"}) {
+    EXPECT_THAT(ErrorsOf(listen + "access: { others: " + others + " }\n"),
+                ElementsAre(HasSubstr("access.others is less than enqueue")));
+  }
+  EXPECT_THAT(ErrorsOf(listen + "access: { others: enqueue }\n"), IsEmpty());
+  EXPECT_THAT(ErrorsOf("beanstalk: { socket: /run/b.sock }\naccess: { token_file: /etc/t }\n"),
+              IsEmpty());
+}
+
 TEST(ConfigTest, ListeningBeyondLoopbackNeedsTlsAndTokens) {
   const std::string anywhere = "api: { listen: '0.0.0.0:11380' }\n";
   const auto refused = ElementsAre(HasSubstr("'0.0.0.0:11380' can be reached from other machines"));
