@@ -189,21 +189,17 @@ StatusOr<Access> Access::Create(const AccessOptions& options) {
     access.members_.push_back(std::move(members));
   }
   access.token_file_ = options.token_file;
-  DELAYD_RETURN_IF_ERROR(access.ReloadTokens());
+  DELAYD_ASSIGN_OR_RETURN(access.tokens_, access.ReadTokens());
   return access;
 }
 
-Status Access::ReloadTokens() {
-  if (!token_file_.empty()) {
-    DELAYD_ASSIGN_OR_RETURN(tokens_, ReadTokens(token_file_));
-  }
-  return OkStatus();
-}
-
 // Lines such as "admin 6f1c0b... alice": a role, a token, and who has it. '#' begins a comment.
-StatusOr<std::vector<Access::Token>> Access::ReadTokens(const std::string& path) {
-  DELAYD_ASSIGN_OR_RETURN(const std::string text, ReadSecret(path));
-  std::vector<Token> tokens;
+StatusOr<Access::Tokens> Access::ReadTokens() const {
+  Tokens tokens;
+  if (token_file_.empty()) {
+    return tokens;
+  }
+  DELAYD_ASSIGN_OR_RETURN(const std::string text, ReadSecret(token_file_));
   std::string_view rest = text;
   for (size_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());
@@ -211,12 +207,12 @@ StatusOr<std::vector<Access::Token>> Access::ReadTokens(const std::string& path)
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!line.empty() && line[0] != '#') {
       DELAYD_ASSIGN_OR_RETURN(Token token,
-                              ReadTokenLine(line, path + ":" + std::to_string(number)));
+                              ReadTokenLine(line, token_file_ + ":" + std::to_string(number)));
       tokens.push_back(std::move(token));
     }
   }
   if (tokens.empty()) {
-    return InvalidArgument("the token file " + path +
+    return InvalidArgument("the token file " + token_file_ +
                            " has no token; write lines such as 'read TOKEN', or set no token file");
   }
   return tokens;

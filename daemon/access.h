@@ -4,7 +4,7 @@
 //          by a token, if tokens are configured. Both lead to a role, and each route needs one.
 // Errors:  a name that the system does not know, a token file that others can read, and a token
 //          that is too short are kInvalidArgument or kPermissionDenied with the cure.
-// Threads: one, that of the sockets.
+// Threads: one, that of the sockets, but for the reading of the file.
 // Cost:    a few comparisons a connection; tokens are compared in a time that does not depend on
 //          where they differ.
 // Source:  unix(7), SO_PEERCRED and SO_PEERGROUPS; docs/decisions/0076-who-may-do-what.md.
@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -58,12 +59,21 @@ struct AccessOptions {
 
 class Access {
  public:
+  struct Token {
+    std::string text;
+    Caller caller;
+  };
+
+  using Tokens = std::vector<Token>;
+
   // The owner of this process and root are always kAdmin.
   static StatusOr<Access> Create(const AccessOptions& options);
 
-  // From the same file. Who has a token that is no longer there is nobody from its next request on.
-  // After an error all is as it was.
-  Status ReloadTokens();
+  // What the token file says now; none where no file is named. On any thread.
+  StatusOr<Tokens> ReadTokens() const;
+
+  // Who has a token that is not among them is nobody from its next request on.
+  void SetTokens(Tokens tokens) { tokens_ = std::move(tokens); }
 
   // By what the kernel says. Nobody is more than kEnqueue whom it does not know.
   Role RoleOf(const Peer& peer) const;
@@ -81,17 +91,11 @@ class Access {
     std::vector<uint32_t> groups;
   };
 
-  struct Token {
-    std::string text;
-    Caller caller;
-  };
-
-  static StatusOr<std::vector<Token>> ReadTokens(const std::string& path);
   static StatusOr<Token> ReadTokenLine(std::string_view line, const std::string& where);
 
   std::vector<Members> members_;
   std::string token_file_;  // empty: none
-  std::vector<Token> tokens_;
+  Tokens tokens_;
   Role others_ = Role::kEnqueue;
 };
 

@@ -1,7 +1,7 @@
 #include "daemon/reload.h"
 
-#include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/clock.h"
 #include "daemon/log.h"
@@ -9,68 +9,83 @@
 namespace delayd {
 namespace {
 
-std::optional<engine::Configure> ReloadSettings(const ReadConfig& read_config,
-                                                const Config& running) {
-  const CommandLine line = read_config();
-  if (line.action != CommandLine::Action::kRun) {
-    for (const std::string& error : line.errors) {
-      log::Error("the configuration was not reloaded; all goes on as before", {{"detail", error}});
-    }
-    return std::nullopt;
-  }
+engine::Configure ApplySettings(CommandLine line, const std::string& waiting) {
   log::SetLevel(line.config.log.level);
   log::Info(
       "the configuration was reloaded: log level and queue settings; certificate and tokens are "
       "read again, all else needs a restart",
       {{"config", line.config_file}, {"queues", line.config.queues.size()}});
-  std::string waiting;
-  for (const std::string_view key : KeysForRestart(running, line.config)) {
-    waiting += (waiting.empty() ? "" : " ") + std::string(key);
-  }
   if (!waiting.empty()) {
     log::Warn("what has changed waits for a restart", {{"keys", waiting}});
   }
-  return engine::Configure{.defaults = line.config.defaults, .queues = line.config.queues};
+  return {.defaults = line.config.defaults, .queues = std::move(line.config.queues)};
 }
 
 // The same files may hold a renewed certificate.
-void ReloadCertificate(const Config& config, TlsDoor* tls) {
+void ApplyCertificate(StatusOr<protocol::TlsContext::Ptr> certificate,
+                      const Config& config,
+                      TlsDoor* tls) {
   if (!config.tls.on()) {
     return;
   }
-  if (const Status status = tls->Load(); !status.ok()) {
-    log::Error("the certificate was not reloaded; the old one is shown on",
-               {{"code", status.reason()}, {"detail", status.message()}});
+  if (!certificate.ok()) {
+    log::Error(
+        "the certificate was not reloaded; the old one is shown on",
+        {{"code", certificate.status().reason()}, {"detail", certificate.status().message()}});
     return;
   }
+  tls->Show(std::move(*certificate));
   log::Info("the certificate was reloaded", {{"certificate", config.tls.certificate}});
   WarnOfEnd(SystemClock().Sample().wall, tls);
 }
 
 // The same file may hold other tokens.
-void ReloadTokens(const Config& config, Access* access) {
+void ApplyTokens(StatusOr<Access::Tokens> tokens, const Config& config, Access* access) {
   if (config.access.token_file.empty()) {
     return;
   }
-  if (const Status status = access->ReloadTokens(); !status.ok()) {
+  if (!tokens.ok()) {
     log::Error("the tokens were not reloaded; the old ones are valid on",
-               {{"code", status.reason()}, {"detail", status.message()}});
+               {{"code", tokens.status().reason()}, {"detail", tokens.status().message()}});
     return;
   }
+  access->SetTokens(std::move(*tokens));
   log::Info("the tokens were reloaded", {{"token_file", config.access.token_file}});
 }
 
 }  // namespace
 
-std::optional<engine::Configure> Reload(const ReadConfig& read_config,
-                                        const Config& running,
-                                        TlsDoor* tls,
-                                        Access* access) {
-  std::optional<engine::Configure> settings = ReloadSettings(read_config, running);
-  if (settings) {
-    ReloadCertificate(running, tls);
-    ReloadTokens(running, access);
+FilesRead ReadFiles(const ReadConfig& read_config,
+                    const Config& running,
+                    const TlsDoor& tls,
+                    const Access& access) {
+  FilesRead files{.line = read_config()};
+  if (files.line.action != CommandLine::Action::kRun) {
+    return files;
   }
+  for (const std::string_view key : KeysForRestart(running, files.line.config)) {
+    files.waiting += (files.waiting.empty() ? "" : " ") + std::string(key);
+  }
+  if (running.tls.on()) {
+    files.certificate = tls.Read();
+  }
+  files.tokens = access.ReadTokens();
+  return files;
+}
+
+std::optional<engine::Configure> Apply(FilesRead files,
+                                       const Config& running,
+                                       TlsDoor* tls,
+                                       Access* access) {
+  if (files.line.action != CommandLine::Action::kRun) {
+    for (const std::string& error : files.line.errors) {
+      log::Error("the configuration was not reloaded; all goes on as before", {{"detail", error}});
+    }
+    return std::nullopt;
+  }
+  engine::Configure settings = ApplySettings(std::move(files.line), files.waiting);
+  ApplyCertificate(std::move(files.certificate), running, tls);
+  ApplyTokens(std::move(files.tokens), running, access);
   return settings;
 }
 

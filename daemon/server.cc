@@ -135,10 +135,7 @@ Server::Loop::Loop(const ServerOptions& options,
           DiskReserve(options.disk),
           [this](Status refusal) {
             boost::asio::post(io_, [this, refusal = std::move(refusal)] { DiskChanged(refusal); });
-          }),
-      admin_worker_(options.admin, [this](AdminAnswer answer) {
-        boost::asio::post(io_, [this, answer = std::move(answer)] { FinishAdmin(answer); });
-      }) {
+          }) {
   // Not in Run: whoever is told that the daemon is ready may stop it at once.
   WaitForSignal();
   WaitForDrainSignal();
@@ -218,11 +215,7 @@ Status Server::Loop::Turn() {
   GiveBackSome(now);  // before whoever saw that their worker has gone asks for them
   ServeTouched(&now);
   CheckDeadlines(now);
-  if (std::exchange(reload_wanted_, false)) {
-    if (std::optional<engine::Configure> settings = options_.reload()) {
-      engine_->Execute(next_request_++, *std::move(settings), now);  // nobody waits for the reply
-    }
-  }
+  TendReload(now);
   if (stop_wanted_ && !stopping_) {
     BeginStop(now);
   }
@@ -388,31 +381,6 @@ void Server::Loop::DiskChanged(const Status& refusal) {
   } else {
     log::Error("the disk is nearly full; new jobs are refused",
                {{"code", refusal.reason()}, {"detail", refusal.message()}});
-  }
-}
-
-void Server::Loop::StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command) {
-  if (!options_.admin || stopping_) {
-    connection->session().AnswerAdmin(
-        tag, Unavailable("this daemon takes no admin commands now; try again when it is back"));
-  } else if (admin_client_) {
-    connection->session().AnswerAdmin(
-        tag,
-        FailedPrecondition("another verify or backup is under way; try again when it has ended",
-                           "admin_busy"));
-  } else {
-    admin_client_ = AdminClient{.connection = connection, .tag = tag};
-    admin_worker_.Start(std::move(command));
-  }
-}
-
-void Server::Loop::FinishAdmin(const AdminAnswer& answer) {
-  DELAYD_CHECK(admin_client_.has_value());
-  const AdminClient client = *std::exchange(admin_client_, std::nullopt);
-  const ConnectionPtr connection = client.connection.lock();
-  if (connection != nullptr && !connection->gone()) {
-    connection->session().AnswerAdmin(client.tag, answer);
-    Touch(connection);
   }
 }
 

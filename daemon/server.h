@@ -72,9 +72,12 @@ struct ServerOptions {
   // Called at least this often while the turn goes round; for a service manager's watchdog.
   std::optional<Millis> heartbeat_interval;
   std::function<void()> heartbeat;
-  // Called for SIGHUP, in a turn: the settings that the queues have from then on, or nothing to
-  // leave all as it is.
-  std::function<std::optional<engine::Configure>()> reload;
+  // Called when a reload begins.
+  std::function<void()> reloading;
+  // Called for SIGHUP beside the turn, on another thread: it reads files. What it returns is called
+  // in a turn, for the settings that the queues have from then on; nothing leaves them as they are.
+  using ApplyReload = std::function<std::optional<engine::Configure>()>;
+  std::function<ApplyReload()> reload;
   // What takes longer is logged and counted.
   Millis slow_turn{250};
   Millis slow_commit{1000};

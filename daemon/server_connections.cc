@@ -333,7 +333,7 @@ void Server::Loop::BeginStop(const Now& now) {
     options_.stopping();
   }
   doors_.clear();
-  admin_worker_.Stop();
+  stop_admin_.store(true);
   for (const auto& [key, connection] : connections_) {
     connection->session().Stop();  // first: the last answer says that none follows
     GiveUpLeases(connection.get(), now);

@@ -1,8 +1,9 @@
 // daemon/server_loop.h — the inside of Server. Internal: Asio must not leak through server.h.
 //
-// Threads: the core thread; the committer and the admin worker post to it.
+// Threads: the core thread; the committer and the side threads post to it.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
@@ -15,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/admin_worker.h"
 #include "daemon/committer.h"
 #include "daemon/connection.h"
 #include "daemon/server.h"
+#include "daemon/side_thread.h"
 #include "daemon/wake_timer.h"
 
 #include <boost/asio/io_context.hpp>
@@ -87,8 +88,6 @@ class Server::Loop {
   void ServeFirstNextTurn(size_t begin, const Now& now);
   void Serve(const ConnectionPtr& connection, Now* moment);
   void DiskChanged(const Status& refusal);
-  void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
-  void FinishAdmin(const AdminAnswer& answer);
   bool DeliverReplies();  // whether there were any
   void SendReady();
   void DeliverReply(engine::Reply* reply);
@@ -109,6 +108,11 @@ class Server::Loop {
   bool is_expected_soon(const Now& now) const;
   Status TakeCommit(const CommitResult& result);
   void NoteCommit(const CommitResult& result);
+
+  // ---- Beside the turn (server_side_threads.cc) ----
+  void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
+  void FinishAdmin(const AdminAnswer& answer);
+  void TendReload(const Now& now);
 
   // ---- Connections (server_connections.cc) ----
   void WaitForClients(Door* door);
@@ -169,6 +173,8 @@ class Server::Loop {
   bool turn_again_ = false;  // there is work that nothing outside will wake us for
   bool stop_wanted_ = false;
   bool reload_wanted_ = false;
+  bool reload_running_ = false;
+  ServerOptions::ApplyReload apply_reload_;  // of the one whose files have been read
   bool stopping_ = false;
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
@@ -195,10 +201,12 @@ class Server::Loop {
   };
 
   std::optional<AdminClient> admin_client_;
+  std::atomic<bool> stop_admin_ = false;
 
   // Last: their threads must end before what they post to is gone.
   Committer committer_;
-  AdminWorker admin_worker_;
+  SideThread admin_thread_;
+  SideThread reload_thread_;
 };
 
 }  // namespace delayd

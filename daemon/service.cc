@@ -108,6 +108,7 @@ class Service {
   Status CommitGathered();
   int Serve();
   ServerOptions OptionsOfServer(uint32_t connections_max, FrontEnds* front_ends);
+  ServerOptions::ApplyReload Reload();
   void LogReady(const std::string& listening) const;
 
   const Config& config_;
@@ -230,14 +231,8 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
           .held_bytes_max = 16 * config_.limits.request_body,
           .heartbeat_interval = notify_.HeartbeatInterval(),
           .heartbeat = [this] { notify_.Heartbeat(); },
-          .reload =
-              [this] {
-                notify_.Reloading();
-                std::optional<engine::Configure> settings =
-                    Reload(read_config_, config_, &tls_, &*access_);
-                notify_.Reloaded("Serving");
-                return settings;
-              },
+          .reloading = [this] { notify_.Reloading(); },
+          .reload = [this] { return Reload(); },
           .slow_turn = config_.slow.turn,
           .slow_commit = config_.slow.commit,
           .trusted_clock = &*clock_,
@@ -250,6 +245,15 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
           .stopping = [this] { notify_.Stopping(); },
           .disk = DiskOf(config_),
           .admin = MakeStoreAdmin(store_, &machine_)};
+}
+
+// Runs beside the turn; what it returns runs in one.
+ServerOptions::ApplyReload Service::Reload() {
+  return [this, files = ReadFiles(read_config_, config_, tls_, *access_)]() mutable {
+    std::optional<engine::Configure> settings = Apply(std::move(files), config_, &tls_, &*access_);
+    notify_.Reloaded("Serving");
+    return settings;
+  };
 }
 
 void Service::LogReady(const std::string& listening) const {

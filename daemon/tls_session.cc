@@ -15,10 +15,19 @@ constexpr size_t kEncipheredBytes = size_t{64} * 1024;
 }  // namespace
 
 Status TlsDoor::Load() {
-  DELAYD_ASSIGN_OR_RETURN(context_, protocol::TlsContext::ForServer(certificate_file_, key_file_));
+  DELAYD_ASSIGN_OR_RETURN(protocol::TlsContext::Ptr context, Read());
+  Show(std::move(context));
+  return OkStatus();
+}
+
+StatusOr<protocol::TlsContext::Ptr> TlsDoor::Read() const {
+  return protocol::TlsContext::ForServer(certificate_file_, key_file_);
+}
+
+void TlsDoor::Show(protocol::TlsContext::Ptr context) {
+  context_ = std::move(context);
   figures_.certificate_end = context_->certificate_end();
   end_noted_ = false;
-  return OkStatus();
 }
 
 Status TlsDoor::CheckEnd(WallTime now) const {

@@ -35,6 +35,10 @@ class TlsDoor {
   // New connections are shown what the files hold now; when they cannot be used, what they were
   // shown before.
   Status Load();
+  // The same in two steps: from the files, which may take as long as a disk, on any thread; and
+  // from then on.
+  StatusOr<protocol::TlsContext::Ptr> Read() const;
+  void Show(protocol::TlsContext::Ptr context);
   // OK, or that the certificate which is shown has ended, with what to do.
   Status CheckEnd(WallTime now) const;
   // The same for a log: not OK the first time only, and again behind a Load. O(1), for each turn.

@@ -1,5 +1,6 @@
 #include "daemon/server.h"
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <string>
@@ -386,6 +387,63 @@ TEST_F(ServerTest, AnAdminClientThatHasGoneIsForgotten) {
   other.Send(kStats);
   other.ReadUntil("commit_sequence");
   EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ServerTest, AReloadReadsItsFilesBesideTheTurn) {
+  std::promise<void> reading;
+  std::promise<void> go_on;
+  std::atomic<int> reads = 0;
+  std::atomic<int> applied = 0;
+  options_.reloading = [] {};
+  options_.reload = [&] {
+    if (reads++ == 0) {
+      reading.set_value();
+      go_on.get_future().wait();
+    }
+    return [&]() -> std::optional<engine::Configure> {
+      ++applied;
+      return engine::Configure();
+    };
+  };
+  Start();
+  ::kill(::getpid(), SIGHUP);
+  reading.get_future().wait();
+  PassATurn();
+  EXPECT_EQ(applied, 0);
+  ::kill(::getpid(), SIGHUP);  // for what was written behind the reader
+  PassATurn();
+  EXPECT_EQ(reads, 1) << "one at a time";
+  go_on.set_value();
+  while (applied < 2) {
+    PassATurn();
+  }
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(std::ranges::count_if(engine_.asked,
+                                  [](const auto& one) {
+                                    return std::holds_alternative<engine::Configure>(one.command);
+                                  }),
+            2);
+}
+
+TEST_F(ServerTest, AStopWaitsForNoReload) {
+  std::promise<void> reading;
+  std::promise<void> go_on;
+  options_.reloading = [] {};
+  options_.reload = [&] {
+    reading.set_value();
+    go_on.get_future().wait();
+    return [] { return std::optional(engine::Configure()); };
+  };
+  options_.stopping = [&] { go_on.set_value(); };
+  Start();
+  ::kill(::getpid(), SIGHUP);
+  reading.get_future().wait();
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(std::ranges::count_if(engine_.asked,
+                                  [](const auto& one) {
+                                    return std::holds_alternative<engine::Configure>(one.command);
+                                  }),
+            0);
 }
 
 TEST_F(ServerTest, ConnectionsAboveTheCapAreTurnedAway) {

@@ -1,0 +1,62 @@
+// What the server has done beside the turn: an operator's commands, and the reading of a reload.
+#include <utility>
+
+#include "base/check.h"
+#include "daemon/server_loop.h"
+
+#include <boost/asio/post.hpp>
+
+namespace delayd {
+
+void Server::Loop::StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command) {
+  if (!options_.admin || stopping_) {
+    connection->session().AnswerAdmin(
+        tag, Unavailable("this daemon takes no admin commands now; try again when it is back"));
+  } else if (admin_client_) {
+    connection->session().AnswerAdmin(
+        tag,
+        FailedPrecondition("another verify or backup is under way; try again when it has ended",
+                           "admin_busy"));
+  } else {
+    admin_client_ = AdminClient{.connection = connection, .tag = tag};
+    admin_thread_.Start([this, command = std::move(command)] {
+      AdminAnswer answer = options_.admin(command, stop_admin_);
+      boost::asio::post(io_, [this, answer = std::move(answer)] { FinishAdmin(answer); });
+    });
+  }
+}
+
+void Server::Loop::FinishAdmin(const AdminAnswer& answer) {
+  DELAYD_CHECK(admin_client_.has_value());
+  const AdminClient client = *std::exchange(admin_client_, std::nullopt);
+  const ConnectionPtr connection = client.connection.lock();
+  if (connection != nullptr && !connection->gone()) {
+    connection->session().AnswerAdmin(client.tag, answer);
+    Touch(connection);
+  }
+}
+
+// What is asked for while one is under way is done behind it: its files may have been read already.
+void Server::Loop::TendReload(const Now& now) {
+  if (stopping_) {
+    return;
+  }
+  if (const ServerOptions::ApplyReload apply = std::exchange(apply_reload_, nullptr)) {
+    reload_running_ = false;
+    if (std::optional<engine::Configure> settings = apply()) {
+      engine_->Execute(next_request_++, *std::move(settings), now);  // nobody waits for the reply
+    }
+  }
+  if (reload_wanted_ && !reload_running_) {
+    reload_wanted_ = false;
+    reload_running_ = true;
+    options_.reloading();
+    reload_thread_.Start([this] {
+      ServerOptions::ApplyReload apply = options_.reload();
+      boost::asio::post(
+          io_, [this, apply = std::move(apply)]() mutable { apply_reload_ = std::move(apply); });
+    });
+  }
+}
+
+}  // namespace delayd
