@@ -4,6 +4,7 @@
 
 #include "base/limits.h"
 #include "cli/human_time.h"
+#include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
@@ -13,28 +14,6 @@ constexpr Millis kBackoffMax{2000};
 
 std::string LineName(uint64_t number) {
   return "line " + std::to_string(number);
-}
-
-// The daemon may answer otherwise in a while.
-bool IsPassing(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::kUnavailable:
-    case StatusCode::kUnknown:
-    case StatusCode::kDeadlineExceeded:
-      return true;
-    case StatusCode::kResourceExhausted:
-      return status.reason() == "resource_exhausted";
-    case StatusCode::kOk:
-    case StatusCode::kInvalidArgument:
-    case StatusCode::kNotFound:
-    case StatusCode::kAlreadyExists:
-    case StatusCode::kFailedPrecondition:
-    case StatusCode::kDataLoss:
-    case StatusCode::kPermissionDenied:
-    case StatusCode::kInternal:
-      return false;
-  }
-  return false;
 }
 
 // The daemon found fault with what was sent, not with itself.
@@ -143,7 +122,7 @@ Status Importer::Conclude(const std::vector<Line>& lines, BatchSender::Answer an
     if (answer.ok()) {
       return Record(lines, *answer);
     }
-    if (!IsPassing(answer.status())) {
+    if (!protocol::MayPass(answer.status())) {
       return Refused(lines, answer.status());
     }
     DELAYD_RETURN_IF_ERROR(Retry(lines, answer.status(), tries, &give_up));

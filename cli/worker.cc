@@ -12,6 +12,7 @@
 #include "cli/human_time.h"
 #include "protocol/duration.h"
 #include "protocol/json_writer.h"
+#include "protocol/problem.h"
 
 #include <sys/eventfd.h>
 
@@ -35,11 +36,6 @@ constexpr Millis kFinishTimeWhenAbandoning{1000};
 
 Millis Backoff(int tries) {
   return std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries, 10)));
-}
-
-bool IsPassing(const Status& status) {
-  return status.code() == StatusCode::kUnavailable || status.code() == StatusCode::kUnknown ||
-         status.code() == StatusCode::kDeadlineExceeded || status.reason() == "resource_exhausted";
 }
 
 }  // namespace
@@ -86,7 +82,7 @@ class Worker::Slot {
     held_back_ = options_.drain && jobs.ok() && jobs->empty() && HoldsBack();
     drained_ = jobs.ok() && jobs->empty() && !held_back_;
     if (!jobs.ok()) {
-      if (!IsPassing(jobs.status())) {
+      if (!protocol::MayPass(jobs.status())) {
         worker_.Fatal(jobs.status());
         return std::nullopt;
       }
@@ -195,10 +191,10 @@ class Worker::Slot {
       if (extended.ok()) {
         extend_at = Now() + extend_every;
         lease_end = asked + lease;
-      } else if (IsPassing(extended) && Now() < stop_at) {
+      } else if (protocol::MayPass(extended) && Now() < stop_at) {
         worker_.ReportOutage(extended);
         extend_at = std::min(Now() + std::min(kExtendRetry, extend_every), stop_at);
-      } else if (IsPassing(extended)) {
+      } else if (protocol::MayPass(extended)) {
         // The daemon may give the job to another worker when the lease is over.
         run->End(std::clamp(lease_end - Now(), Millis(0), options_.grace));
         return Verdict{"", "lease ran out, handler stopped (" + extended.message() + ")"};
@@ -257,7 +253,7 @@ class Worker::Slot {
         worker_.ReportBack();
         return said;
       }
-      if (!IsPassing(status)) {
+      if (!protocol::MayPass(status)) {
         return answer_lost ? said + ", its answer was lost (" + status.message() + ")"
                            : said + " refused: " + status.message();
       }

@@ -247,4 +247,25 @@ Status ParseProblem(int http_status, std::string_view body) {
   return {CodeOfHttp(http_status), std::move(detail), KeepReason(code)};
 }
 
+bool MayPass(const Status& answer) {
+  switch (answer.code()) {
+    case StatusCode::kUnavailable:
+    case StatusCode::kUnknown:
+    case StatusCode::kDeadlineExceeded:
+      return true;
+    case StatusCode::kResourceExhausted:
+      return answer.reason() == "resource_exhausted";
+    case StatusCode::kOk:
+    case StatusCode::kInvalidArgument:
+    case StatusCode::kNotFound:
+    case StatusCode::kAlreadyExists:
+    case StatusCode::kFailedPrecondition:
+    case StatusCode::kDataLoss:
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kInternal:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace delayd::protocol

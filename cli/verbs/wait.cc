@@ -4,6 +4,7 @@
 #include "cli/verbs/job_refs.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/nearest.h"
+#include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
@@ -66,7 +67,8 @@ class WaitVerb final : public Verb {
       if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
         return Gone(*last, context);
       }
-      if (last.has_value() && IsOutage(job.status())) {
+      // A restart takes a moment, and whoever waits does so for hours.
+      if (last.has_value() && protocol::MayPass(job.status())) {
         if (outage.ok()) {
           context->console.Say(job.status().message() + "; waiting for delayd");
         }
@@ -87,12 +89,6 @@ class WaitVerb final : public Verb {
       }
       context->sleep(wait_.has_value() ? std::min(kLookEvery, *wait_ - waited) : kLookEvery);
     }
-  }
-
-  // A restart takes a moment, and whoever waits does so for hours.
-  static bool IsOutage(const Status& status) {
-    return status.code() == StatusCode::kUnavailable ||
-           status.code() == StatusCode::kDeadlineExceeded;
   }
 
   Status StillThere(const JobRef& ref, const JobView& job, WallTime now) const {
