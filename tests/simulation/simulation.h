@@ -33,7 +33,7 @@ struct Result {
   uint64_t trace = 0;  // a hash of every batch and every answer
   Micros simulated{0};
   uint64_t commands = 0;
-  std::array<uint64_t, std::variant_size_v<engine::Command>> of_kind{};  // commands
+  std::array<uint64_t, std::variant_size_v<engine::AnyCommand>> of_kind{};  // commands
   uint64_t answers = 0;
   uint64_t hand_outs = 0;
   uint64_t commits = 0;

@@ -5,9 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "daemon/engine/engine.h"
@@ -25,71 +23,21 @@ class FakeEngine final : public engine::Engine {
     int turn = 0;
   };
 
-  void Execute(engine::RequestId request, engine::Command command, const Now& now) override {
-    engine::Reply reply;
-    reply.request = request;
-    if (std::holds_alternative<engine::Enqueue>(command)) {
-      reply.body = engine::Enqueued{{{{.id = JobId{request}, .queue = "q"}, false}}};
-      gathered_.push_back(std::move(reply));
-    } else if (std::holds_alternative<engine::GetStats>(command)) {
-      reply.status = stats_status;
-      reply.body = engine::StatsView{};
-      replies_.push_back(std::move(reply));
-    } else if (std::holds_alternative<engine::Lease>(command) && job_ready) {
-      reply.body = engine::Leased{{{.id = JobId{7}, .queue = "q"}}};
-      replies_.push_back(std::move(reply));
-    } else if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
-      abandoned.push_back(abandon->waiting);
-    } else if (const auto* end = std::get_if<engine::EndWait>(&command)) {
-      abandoned.push_back(end->waiting);
-      reply.request = end->waiting;
-      reply.body = engine::Leased{};
-      replies_.push_back(std::move(reply));
-    }
-    asked.push_back({request, std::move(command), now, turns});
-    if (on_execute) {
-      on_execute();
-    }
-  }
+  FakeEngine();
+  ~FakeEngine() override;
 
-  bool Advance(const Now& now) override {
-    advanced.push_back(now);
-    ++turns;
-    return false;
-  }
+  void Execute(engine::RequestId request, engine::Command command, const Now& now) override;
+  bool Advance(const Now& now) override;
 
   std::optional<Micros> UntilNextEvent(const Now&) const override { return until_next_event; }
 
   bool IsAwaited() const override { return is_awaited; }
 
-  std::optional<engine::SealedBatch> Seal(const Now&) override {
-    if (gathered_.empty()) {
-      return std::nullopt;
-    }
-    const uint64_t sequence = ++sealed;
-    batch_sizes.push_back(gathered_.size());
-    for (engine::Reply& reply : gathered_) {
-      reply.sequence = sequence;
-    }
-    in_flight_[sequence] = std::exchange(gathered_, {});
-    auto batch = std::make_shared<storage::Batch>();
-    batch->Put(storage::Table::kMeta, "batch", "x");
-    return engine::SealedBatch{sequence, std::move(batch)};
-  }
-
-  void Durable(uint64_t sequence) override { Release(sequence); }
-
-  void Committed(uint64_t sequence) override {
-    Release(sequence);
-    committed = sequence;
-    if (on_committed) {
-      on_committed();
-    }
-  }
-
-  std::vector<engine::Reply> TakeReplies() override { return std::exchange(replies_, {}); }
-
-  void RefuseEnqueues(Status why) override { refusal = std::move(why); }
+  std::optional<engine::SealedBatch> Seal(const Now&) override;
+  void Durable(uint64_t sequence) override;
+  void Committed(uint64_t sequence) override;
+  std::vector<engine::Reply> TakeReplies() override;
+  void RefuseEnqueues(Status why) override;
 
   const Status& enqueue_refusal() const override { return refusal; }
 
@@ -101,9 +49,8 @@ class FakeEngine final : public engine::Engine {
 
   bool draining() const override { return drains; }
 
-  engine::StatsView stats() const override { return {.draining = drains}; }
-
-  engine::EngineFigures Figures(size_t) const override { return {}; }
+  engine::StatsView stats() const override;
+  engine::EngineFigures Figures(size_t queues_max) const override;
 
   std::vector<Asked> asked;
   bool drains = false;
@@ -123,12 +70,7 @@ class FakeEngine final : public engine::Engine {
   std::function<void()> on_committed;
 
  private:
-  void Release(uint64_t sequence) {
-    for (engine::Reply& reply : in_flight_[sequence]) {
-      replies_.push_back(std::move(reply));
-    }
-    in_flight_.erase(sequence);
-  }
+  void Release(uint64_t sequence);
 
   std::vector<engine::Reply> gathered_;
   std::map<uint64_t, std::vector<engine::Reply>> in_flight_;

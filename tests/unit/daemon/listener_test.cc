@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -12,7 +13,9 @@
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/socket_client.h"
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 namespace delayd {
 namespace {

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/http/http_session.h"
 #include "tests/unit/daemon/server_fixture.h"
 
 namespace delayd {

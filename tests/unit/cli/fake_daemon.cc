@@ -1,0 +1,113 @@
+#include "tests/unit/cli/fake_daemon.h"
+
+#include <memory>
+#include <sstream>
+#include <utility>
+
+#include "protocol/problem.h"
+
+namespace delayd::cli {
+
+Answer Ok(std::string body, int status) {
+  return protocol::HttpResponse{.status = status, .body = std::move(body), .commit_sequence = 1};
+}
+
+Answer Problem(const Status& status) {
+  return Ok(protocol::ProblemToJson(status), protocol::HttpStatusOf(status));
+}
+
+class FakeDaemon::FakeClient final : public protocol::Client {
+ public:
+  explicit FakeClient(FakeDaemon* daemon) : daemon_(*daemon) {}
+
+  void UseToken(std::string) override {}
+
+  void UseHeader(std::string_view, std::string_view) override {}
+
+  void GiveUpWhen(int) override {}
+
+  Answer Call(std::string_view method,
+              std::string_view target,
+              std::string_view content_type,
+              std::string_view body,
+              Millis timeout) override {
+    const std::lock_guard lock(daemon_.mutex_);
+    daemon_.requests_.push_back({std::string(method),
+                                 std::string(target),
+                                 std::string(content_type),
+                                 std::string(body),
+                                 timeout});
+    return daemon_.answer_(daemon_.requests_.back());
+  }
+
+ private:
+  FakeDaemon& daemon_;
+};
+
+FakeDaemon::FakeDaemon(Function answer) : answer_(std::move(answer)) {}
+
+std::unique_ptr<protocol::Client> FakeDaemon::Connect() {
+  return std::make_unique<FakeClient>(this);
+}
+
+std::vector<Request> FakeDaemon::requests() {
+  const std::lock_guard lock(mutex_);
+  return requests_;
+}
+
+FakeDaemon::Function GoneAfter(int calls, FakeDaemon::Function answer) {
+  return [calls, answer = std::move(answer)](const Request& request) mutable {
+    return calls-- > 0 ? answer(request) : Problem(Unavailable("the daemon went away"));
+  };
+}
+
+Outcome Ctl(const std::vector<std::string>& args, CtlOptions options) {
+  Outcome outcome;
+  std::ostringstream out;
+  std::ostringstream err;
+  std::istringstream in(options.input);
+  Console console(out, err, options.traits);
+  SimulatedClock clock({.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)});
+  FakeDaemon daemon([&](const Request& request) {
+    if (options.call_takes > Millis(0)) {
+      clock.Advance(options.call_takes);
+    }
+    return options.daemon(request);
+  });
+  outcome.code =
+      RunDelayctl(args,
+                  {.console = console,
+                   .clock = clock,
+                   .in = in,
+                   .in_is_terminal = options.in_is_terminal,
+                   .server = options.environment_server,
+                   .sleep = [&clock](Millis time) { clock.Advance(time); },
+                   .zone = options.zone,
+                   .unknown_zone = options.unknown_zone,
+                   .connect = [&](const std::string& server, const std::string& /*ca_file*/)
+                       -> StatusOr<std::unique_ptr<protocol::Client>> {
+                     outcome.server = server;
+                     return daemon.Connect();
+                   }});
+  outcome.out = out.str();
+  outcome.err = err.str();
+  outcome.requests = daemon.requests();
+  return outcome;
+}
+
+JobView SomeJob(uint64_t id) {
+  JobView job;
+  job.id = JobId{id};
+  job.queue = "orders";
+  job.key = "order:1001";
+  job.due = WallFromMillis(kTestNow + 30 * 60 * 1000);
+  job.created = WallFromMillis(kTestNow);
+  job.priority = 1024;
+  job.lease = Millis(60'000);
+  job.max_attempts = 25;
+  job.payload = "{\"order_id\":1001}";
+  job.payload_bytes = job.payload->size();
+  return job;
+}
+
+}  // namespace delayd::cli

@@ -1,0 +1,103 @@
+#include "tests/unit/daemon/server_fixture.h"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "daemon/http/http_session.h"
+
+namespace delayd {
+
+Status GatedStore::Get(storage::Table table, std::string_view key, std::string* value) const {
+  return inner.Get(table, key, value);
+}
+
+Status GatedStore::Scan(storage::Table table,
+                        std::string_view from,
+                        std::string_view to,
+                        const Visitor& visit) const {
+  return inner.Scan(table, from, to, visit);
+}
+
+Status GatedStore::Commit(const storage::Batch& batch, const OnDurable& on_durable) {
+  if (gated) {
+    gate.get_future().wait();
+    gated = false;
+  }
+  writers.push_back(std::this_thread::get_id());
+  const auto end = std::chrono::steady_clock::now() + takes.load();
+  while (std::chrono::steady_clock::now() < end) {
+  }
+  return inner.Commit(batch, [&] {
+    if (on_durable) {
+      holding = hold_durable.load();  // before the answers: who has one knows
+      on_durable();
+      if (holding) {
+        let_go.get_future().wait();
+        hold_durable = false;
+      }
+    }
+  });
+}
+
+Status GatedStore::Close() {
+  return inner.Close();
+}
+
+ServerTest::ServerTest()
+    : new_session_(
+          [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); }) {
+  std::string pattern = testing::TempDir() + "delayd_XXXXXX";
+  directory_ = ::mkdtemp(pattern.data());
+  path_ = directory_ + "/d.sock";
+}
+
+ServerTest::~ServerTest() {
+  if (thread_.joinable()) {
+    EXPECT_TRUE(Stop().ok());
+  }
+  ::unlink((path_ + ".lock").c_str());
+  ::rmdir(directory_.c_str());
+}
+
+void ServerTest::Start() {
+  std::promise<void> listening;
+  thread_ = std::thread([this, &listening] {
+    Server server(options_, &engine_, &store_, &clock_);
+    StatusOr<Listener> listener = Listener::OpenUnix(path_);
+    EXPECT_TRUE(listener.ok()) << listener.status().message();
+    server.Listen(std::move(listener).value(), new_session_, "no room");
+    listening.set_value();
+    result_ = server.Run();
+  });
+  listening.get_future().wait();
+}
+
+Status ServerTest::Stop() {
+  ::kill(::getpid(), SIGTERM);
+  thread_.join();
+  return result_;
+}
+
+void ServerTest::PassATurn() {
+  SocketClient client(path_);
+  client.Send(kStats);
+  client.ReadUntil("commit_sequence");
+}
+
+void ServerTest::SendWhileAnotherIsServed(std::atomic<SocketClient*>* late,
+                                          std::string_view request) {
+  engine_.on_execute = [this, late, request] {
+    if (std::holds_alternative<engine::Enqueue>(engine_.asked.back().command)) {
+      if (SocketClient* client = late->exchange(nullptr)) {
+        client->Send(request);
+      }
+    }
+  };
+}
+
+}  // namespace delayd
