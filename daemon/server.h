@@ -62,6 +62,7 @@ struct ServerOptions {
   uint32_t connections_max = 1024;
   Millis idle_timeout{std::chrono::minutes(5)};
   Millis head_timeout{std::chrono::seconds(10)};
+  Millis linger_timeout{std::chrono::seconds(2)};
   // Above this no request is taken until a commit has made room.
   size_t uncommitted_bytes_max = size_t{16} << 20;
   // What all clients together may have lying here, as Session::held_bytes counts it. Above it the

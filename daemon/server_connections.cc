@@ -270,10 +270,12 @@ void Server::Loop::CheckDeadlines(const Now& now) {
       continue;
     }
     ++figures_.timed_out;
-    const Session::Phase phase = connection->session().phase();
-    if (phase == Session::Phase::kHead || phase == Session::Phase::kBody) {
-      connection->session().Refuse(DeadlineExceeded(
-          "the request did not arrive in time; send it at once", "request_timeout"));
+    Session& session = connection->session();
+    const Session::Phase phase = session.phase();
+    if (!session.finished() &&  // else it has been told, and its client does not close
+        (phase == Session::Phase::kHead || phase == Session::Phase::kBody)) {
+      session.Refuse(DeadlineExceeded("the request did not arrive in time; send it at once",
+                                      "request_timeout"));
       Touch(connection);
     } else {
       Drop(connection, now);
