@@ -70,6 +70,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Says to the client that nothing follows, and waits for it to close.
   void BeginLinger(BootTime now);
 
+  bool lingering() const { return lingering_; }
+
   void Close();
 
   // Looked at the end of a turn.

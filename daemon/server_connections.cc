@@ -269,10 +269,14 @@ void Server::Loop::CheckDeadlines(const Now& now) {
       QueueDeadline(connection);
       continue;
     }
+    if (connection->lingering()) {
+      Drop(connection, now);  // it has all that it gets
+      continue;
+    }
     ++figures_.timed_out;
     Session& session = connection->session();
     const Session::Phase phase = session.phase();
-    if (!session.finished() &&  // else it has been told, and its client does not close
+    if (!session.finished() &&  // else it has been told, and does not read it
         (phase == Session::Phase::kHead || phase == Session::Phase::kBody)) {
       session.Refuse(DeadlineExceeded("the request did not arrive in time; send it at once",
                                       "request_timeout"));

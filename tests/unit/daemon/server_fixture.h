@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -108,6 +109,7 @@ class ServerTest : public testing::Test {
       server.Listen(std::move(listener).value(), new_session_, "no room");
       listening.set_value();
       result_ = server.Run();
+      figures_ = server.Figures(clock_.Sample());
     });
     listening.get_future().wait();
   }
@@ -151,6 +153,7 @@ class ServerTest : public testing::Test {
   std::string path_;
   std::thread thread_;
   Status result_;
+  std::optional<ServerFigures> figures_;  // when it had ended
 };
 
 }  // namespace delayd

@@ -507,6 +507,7 @@ TEST_F(ServerTest, WhoWasRefusedAndStaysIsRefusedOnceAndLetGoOf) {
   }
   EXPECT_EQ(refused, 1);
   EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(figures_->timed_out, 4U) << "each of them once";
 }
 
 TEST_F(ServerTest, ConnectionThatNeverSpeaksIsClosed) {
