@@ -103,9 +103,10 @@ std::optional<SessionRequest> Connection::NextRequest(const Now& now) {
   return request;
 }
 
-void Connection::BeginLinger() {
+void Connection::BeginLinger(BootTime now) {
   if (!lingering_) {
     lingering_ = true;
+    output_since_ = now;  // there may have been no last answer
     ::shutdown(stream_.native_handle(), SHUT_WR);
   }
 }

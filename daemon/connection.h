@@ -68,7 +68,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool gone() const { return gone_; }
 
   // Says to the client that nothing follows, and waits for it to close.
-  void BeginLinger();
+  void BeginLinger(BootTime now);
+
+  bool lingering() const { return lingering_; }
 
   void Close();
 

@@ -106,7 +106,9 @@ Server::Loop::Loop(const ServerOptions& options,
                    storage::JobStore* store,
                    const Clock* clock)
     : options_(options),
-      timeouts_({.idle = options.idle_timeout, .head = options.head_timeout}),
+      timeouts_({.idle = options.idle_timeout,
+                 .head = options.head_timeout,
+                 .linger = options.linger_timeout}),
       engine_(engine),
       clock_(clock),
       signals_(io_),
@@ -465,7 +467,7 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   }
   if (done) {
     Leave(connection.get(), now);
-    connection->BeginLinger();
+    connection->BeginLinger(now.boot);
   }
   if (!all_sent) {
     connection->ArmWrite(on_writable_);

@@ -9,8 +9,9 @@
 // Units:   base/time.h.
 // Errors:  Run returns the status of the commit that failed, or the engine's fatal(): the process
 //          must end then. Requests whose outcome is unknown have been told so.
-// Threads: the thread that calls Run; inside, a committer thread and one for the commands of an
-//          operator.
+// Threads: the thread that calls Run; inside, a committer thread, one for the commands of an
+// operator
+//          and one that reads the files of a reload.
 // Cost:    a turn costs the system calls of its connections and what the engine does.
 // Source:  Redis' beforeSleep: commands first, one fsync for all of them, then the answers.
 #pragma once
@@ -62,6 +63,7 @@ struct ServerOptions {
   uint32_t connections_max = 1024;
   Millis idle_timeout{std::chrono::minutes(5)};
   Millis head_timeout{std::chrono::seconds(10)};
+  Millis linger_timeout{std::chrono::seconds(2)};
   // Above this no request is taken until a commit has made room.
   size_t uncommitted_bytes_max = size_t{16} << 20;
   // What all clients together may have lying here, as Session::held_bytes counts it. Above it the

@@ -269,11 +269,17 @@ void Server::Loop::CheckDeadlines(const Now& now) {
       QueueDeadline(connection);
       continue;
     }
+    if (connection->lingering()) {
+      Drop(connection, now);  // it has all that it gets
+      continue;
+    }
     ++figures_.timed_out;
-    const Session::Phase phase = connection->session().phase();
-    if (phase == Session::Phase::kHead || phase == Session::Phase::kBody) {
-      connection->session().Refuse(DeadlineExceeded(
-          "the request did not arrive in time; send it at once", "request_timeout"));
+    Session& session = connection->session();
+    const Session::Phase phase = session.phase();
+    if (!session.finished() &&  // else it has been told, and does not read it
+        (phase == Session::Phase::kHead || phase == Session::Phase::kBody)) {
+      session.Refuse(DeadlineExceeded("the request did not arrive in time; send it at once",
+                                      "request_timeout"));
       Touch(connection);
     } else {
       Drop(connection, now);

@@ -130,7 +130,7 @@ void TlsSession::Sent(size_t bytes) {
 }
 
 Session::Phase TlsSession::phase() const {
-  if (!greeted_) {
+  if (!greeted_ && !ended_) {
     return Phase::kHead;
   }
   return channel_.output().empty() ? inner_->phase() : Phase::kWorking;

@@ -99,7 +99,12 @@ StatusOr<HttpResponse> SocketClient::ReadResponse(BootTime deadline, Try* progre
                             connection_.Receive(buffer.data(), buffer.size(), deadline));
     if (count == 0) {
       if (!progress->answered || !reader.FeedEnd().ok() || !reader.done()) {
-        return Unavailable("connection lost: the daemon closed it", "connection_lost");
+        // What speaks TLS hangs up without a word on who does not.
+        const bool may_want_tls =
+            !progress->answered && !progress->reused && address_.path.empty() && !address_.tls;
+        return Unavailable(std::string("connection lost: the daemon closed it") +
+                               (may_want_tls ? " (where it speaks TLS, write https://)" : ""),
+                           "connection_lost");
       }
       break;
     }

@@ -178,12 +178,10 @@ Status Connection::OpenTls(const ServerAddress& address,
     StatusOr<bool> more = ReceiveTls(deadline);
     Status status = more.status();
     if (status.reason() == "connection_lost" || (more.ok() && !*more)) {
-      status = Unavailable("it hung up on the handshake", "tls_failed");
+      status = Unavailable("it hung up on the handshake; check that it speaks TLS", "tls_failed");
     }
     if (status.reason() == "tls_failed") {
-      return Unavailable("cannot talk to delayd at " + address.text + ": " + status.message() +
-                             "; check that it speaks TLS, that its certificate is for this host, "
-                             "and give who signed it with --ca-file",
+      return Unavailable("cannot talk to delayd at " + address.text + ": " + status.message(),
                          "tls_failed");
     }
     DELAYD_RETURN_IF_ERROR(status);

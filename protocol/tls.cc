@@ -59,7 +59,7 @@ Status CheckKeyFile(const std::string& path) {
   return CheckSecretMode(info, "the key", path, "make a new one");
 }
 
-// To open a pipe waits for whoever writes into it, and a reload is read by the thread that serves.
+// To open a pipe waits for whoever writes into it: a start or a reload would not come to an end.
 Status CheckNoPipe(std::string_view what, const std::string& path) {
   struct stat info {};
 
@@ -68,6 +68,21 @@ Status CheckNoPipe(std::string_view what, const std::string& path) {
                            ": it is no regular file");
   }
   return OkStatus();
+}
+
+// What to do about a certificate that was refused.
+std::string_view CureOf(long verdict) {
+  switch (verdict) {
+    case X509_V_ERR_CERT_HAS_EXPIRED:
+    case X509_V_ERR_CERT_NOT_YET_VALID:
+      return "renew it where the daemon runs, then: systemctl reload delayd; or set the clock of "
+             "this machine, where that is wrong";
+    case X509_V_ERR_HOSTNAME_MISMATCH:
+    case X509_V_ERR_IP_ADDRESS_MISMATCH:
+      return "use the name or address that it is for, or have one made that is for this one too";
+    default:
+      return "give who signed it with --ca-file";
+  }
 }
 
 }  // namespace
@@ -244,10 +259,11 @@ Status TlsChannel::Failure() {
   Drain();  // an alert tells the peer why
   if (verdict != X509_V_OK) {
     return Unavailable(
-        "its certificate is refused: " + std::string(X509_verify_cert_error_string(verdict)),
+        "its certificate is refused: " + std::string(X509_verify_cert_error_string(verdict)) +
+            "; " + std::string(CureOf(verdict)),
         "tls_failed");
   }
-  return Unavailable("no TLS: " + cause, "tls_failed");
+  return Unavailable("no TLS: " + cause + "; check that it speaks TLS", "tls_failed");
 }
 
 }  // namespace delayd::protocol

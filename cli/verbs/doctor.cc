@@ -167,7 +167,7 @@ class DoctorVerb final : public Verb {
       findings_.push_back(CheckSocket(address->path));
     }
     CheckDaemon(context);
-    if (local) {
+    if (local || data_dir_) {
       findings_.push_back(CheckDisk(data_dir_.value_or("/var/lib/delayd")));
     }
     const WallTime now = context->clock.Sample().wall;
@@ -212,6 +212,19 @@ class DoctorVerb final : public Verb {
     CheckJobs(api->get());
   }
 
+  static bool AllThatWaitArePaused(Api* api) {
+    const StatusOr<std::vector<protocol::QueueCounts>> queues = api->Queues();
+    bool is_any_paused = false;
+    for (const protocol::QueueCounts& queue :
+         queues.ok() ? *queues : std::vector<protocol::QueueCounts>()) {
+      if (queue.ready != 0 && !queue.paused) {
+        return false;
+      }
+      is_any_paused = is_any_paused || queue.ready != 0;
+    }
+    return is_any_paused;
+  }
+
   void CheckJobs(Api* api) {
     const StatusOr<std::vector<protocol::Stat>> stats = api->Stats();
     if (!stats.ok()) {
@@ -236,8 +249,13 @@ class DoctorVerb final : public Verb {
           "journalctl -u delayd -p err names them; check the disk, keep a copy of data_dir";
     } else if (count("ready") != 0 && count("waiting") == 0 && count("leased") == 0) {
       finding.verdict = Verdict::kWarn;
-      finding.what += "; jobs are due and no worker asks for them";
-      finding.cure = "start a worker: delayctl work --queue QUEUE --exec COMMAND";
+      if (AllThatWaitArePaused(api)) {
+        finding.what += "; the queues of those that are due are paused";
+        finding.cure = "look which: delayctl queues; then: delayctl resume QUEUE";
+      } else {
+        finding.what += "; jobs are due and no worker asks for them";
+        finding.cure = "start a worker: delayctl work --queue QUEUE --exec COMMAND";
+      }
     } else if (count("dead") != 0) {
       finding.verdict = Verdict::kWarn;
       finding.cure = "look at them: delayctl list --state dead -o wide";

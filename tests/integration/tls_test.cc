@@ -131,7 +131,9 @@ TEST_F(TlsDaemonTest, WhoIsNotWhoItShouldBeIsNotTalkedTo) {
 }
 
 TEST_F(TlsDaemonTest, WithoutTlsNothingIsAnswered) {
-  EXPECT_NE(Ctl(Address("localhost", "http"), "", {"ping"}).exit_code, 0);
+  const ProcessResult plain = Ctl(Address("localhost", "http"), "", {"ping"});
+  EXPECT_EQ(plain.exit_code, 5);
+  EXPECT_THAT(plain.err, HasSubstr("https://"));
   const UniqueFd fd = Connect();
   const std::string request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
   ASSERT_EQ(::send(fd.get(), request.data(), request.size(), 0),

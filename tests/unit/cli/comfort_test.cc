@@ -119,6 +119,34 @@ TEST(ComfortTest, DoctorNamesEachTroubleWithItsCure) {
                     HasSubstr("disk     /: ")));
 }
 
+TEST(ComfortTest, DoctorDoesNotAskForWorkersWhereAllThatIsDueIsPaused) {
+  const auto doctor = [](const std::string& other_is_paused) {
+    return Ctl({"doctor", "-s", "http://127.0.0.1:1"},
+               {.daemon = [&](const Request& request) -> Answer {
+                 if (request.target.starts_with("/v1/queues")) {
+                   return Ok(R"({"queues":[{"name":"a","ready":2,"paused":true},)"
+                             R"({"name":"b","ready":0,"paused":false},)"
+                             R"({"name":"c","ready":1,"paused":)" +
+                             other_is_paused + "}]}");
+                 }
+                 return Healthy(request);
+               }})
+        .out;
+  };
+  EXPECT_THAT(
+      doctor("true"),
+      AllOf(HasSubstr("are paused"), HasSubstr("delayctl resume"), Not(HasSubstr("work "))));
+  EXPECT_THAT(doctor("false"), HasSubstr("no worker asks for them"));
+}
+
+TEST(ComfortTest, DoctorLooksAtTheDirectoryThatIsNamedWhateverTheAddress) {
+  EXPECT_THAT(
+      Ctl({"doctor", "-s", "http://127.0.0.1:1", "--data-dir", "/"}, {.daemon = Healthy}).out,
+      HasSubstr("disk     /: "));
+  EXPECT_THAT(Ctl({"doctor", "-s", "http://127.0.0.1:1"}, {.daemon = Healthy}).out,
+              Not(HasSubstr("disk     ")));
+}
+
 TEST(ComfortTest, DoctorPassesOverWarnings) {
   const Outcome outcome =
       Ctl({"doctor", "-s", "http://127.0.0.1:1", "-o", "jsonl"}, {.daemon = Healthy});

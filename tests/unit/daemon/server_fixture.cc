@@ -73,6 +73,7 @@ void ServerTest::Start() {
     server.Listen(std::move(listener).value(), new_session_, "no room");
     listening.set_value();
     result_ = server.Run();
+    figures_ = server.Figures(clock_.Sample());
   });
   listening.get_future().wait();
 }

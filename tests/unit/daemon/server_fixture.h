@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -80,6 +81,7 @@ class ServerTest : public testing::Test {
   std::string path_;
   std::thread thread_;
   Status result_;
+  std::optional<ServerFigures> figures_;  // when it had ended
 };
 
 }  // namespace delayd

@@ -460,6 +460,57 @@ TEST_F(ServerTest, ConnectionsAboveTheCapAreTurnedAway) {
   EXPECT_TRUE(Stop().ok());
 }
 
+// As TLS does with who never ends a handshake: there is nothing to say, and the client stays.
+class Unfinished final : public Session {
+ public:
+  explicit Unfinished(std::atomic<int>* refused) : refused_(refused) {}
+
+  void Receive(std::string_view /*bytes*/) override {}
+
+  std::optional<SessionRequest> Next(const Now& /*now*/) override { return std::nullopt; }
+
+  void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override {}
+
+  void Stop() override {}
+
+  void Refuse(const Status& /*why*/) override { ++*refused_; }
+
+  bool wants_input() const override { return true; }
+
+  std::string_view output() const override { return {}; }
+
+  void Sent(size_t /*bytes*/) override {}
+
+  bool finished() const override { return *refused_ > 0; }
+
+  Phase phase() const override { return Phase::kHead; }
+
+ private:
+  std::atomic<int>* const refused_;
+};
+
+TEST_F(ServerTest, WhoWasRefusedAndStaysIsRefusedOnceAndLetGoOf) {
+  std::atomic<int> refused = 0;
+  bool is_first = true;
+  options_.head_timeout = Millis(1);
+  options_.linger_timeout = Millis(0);
+  new_session_ = [&]() -> std::unique_ptr<Session> {
+    if (std::exchange(is_first, false)) {
+      return std::make_unique<Unfinished>(&refused);
+    }
+    return std::make_unique<http::HttpSession>(reader_options_, router_);
+  };
+  Start();
+  SocketClient stays(path_);
+  EXPECT_EQ(stays.ReadAll(), "");
+  for (int i = 0; i < 3; ++i) {
+    SocketClient(path_).ReadAll();  // ended for its silence, each in a turn of its own
+  }
+  EXPECT_EQ(refused, 1);
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(figures_->timed_out, 4U) << "each of them once";
+}
+
 TEST_F(ServerTest, ConnectionThatNeverSpeaksIsClosed) {
   options_.head_timeout = Millis(1);
   Start();

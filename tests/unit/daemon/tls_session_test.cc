@@ -98,6 +98,7 @@ TEST_F(TlsSessionTest, AnAnswerThatIsNotReadIsEncipheredOnlyInPart) {
 TEST_F(TlsSessionTest, ASlowHandshakeIsEndedWithoutAWord) {
   session_->Refuse(DeadlineExceeded("send it at once", "request_timeout"));
   EXPECT_TRUE(session_->finished());
+  EXPECT_EQ(session_->phase(), Session::Phase::kIdle) << "no handshake is waited for";
   EXPECT_EQ(session_->output(), "");
   EXPECT_EQ(door_.figures().failed, 1U);
 }
