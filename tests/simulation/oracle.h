@@ -46,8 +46,8 @@ class Oracle {
   void CheckCounters(const engine::StatsView& stats);
   // Right after an Advance that had nothing left to do.
   void CheckNextEvent(const std::optional<Micros>& until, const Now& now);
-  // The same for what is kept of finished jobs. In a life whose wall clock was never set: the
-  // engine looks again by the boot clock.
+  // The same for what is kept of finished jobs, until the wall clock is set: the engine looks again
+  // by the boot clock.
   void CheckNextTrim(const std::optional<Micros>& until, const Now& now);
   void CheckFigures(const engine::EngineFigures& figures, size_t most);
   // Everything is committed and every answer taken.
@@ -106,6 +106,8 @@ class Oracle {
   Model durable_;
   std::deque<std::pair<uint64_t, Model>> underway_;
   uint64_t committed_ = 0;
+  Micros wall_ahead_{0};  // of the boot clock, at the start
+  bool wall_was_set_ = false;
   std::map<engine::RequestId, Expected> expected_;
   std::map<engine::RequestId, std::string> names_;  // of the requests without an answer
   std::map<engine::RequestId, ListCheck> lists_;

@@ -78,6 +78,9 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   // Who gets a job, of two workers that wait on several queues each, depends on the order of timers
   // within one millisecond; a rebuilt wheel, or a job loaded late, may change that order.
   habits_.shared_waits = choices_.OneIn(3);
+  if (habits_.shared_waits) {
+    habits_.delay_bits = std::min(habits_.delay_bits, 37U);  // within the horizon
+  }
   habits_.defaults = options_.defaults;
   file_.defaults = options_.defaults;
   habits_.narrow_quotas = choices_.OneIn(4);
@@ -321,9 +324,7 @@ void Simulation::Advance() {
   SealWhatMustBeSeen();
   const std::optional<Micros> until = engine_->UntilNextEvent(now());
   oracle_->CheckNextEvent(until, now());
-  if (result_.clock_steps == 0 && result_.reboots == 0) {
-    oracle_->CheckNextTrim(until, now());
-  }
+  oracle_->CheckNextTrim(until, now());
 }
 
 void Simulation::PassTime() {
