@@ -88,7 +88,7 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   edits_file_ = choices_.OneIn(3);
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
-  little_memory_ = !habits_.shared_waits && choices_.OneIn(2);
+  little_memory_ = choices_.OneIn(habits_.shared_waits ? 3 : 2);
   DrawMemory();
   clock_ = SimulatedClock(WithFractions(clock_.Sample()));
   if (little_memory_) {
@@ -105,7 +105,7 @@ void Simulation::DrawMemory() {
   // From nearly everything on disk to nearly everything in memory.
   static constexpr int64_t kHorizons[] = {2, 1'000, 60'000, 600'000, 2'592'000'000};
   const Millis horizon(kHorizons[choices_.Below(5)]);
-  options_.horizon = habits_.shared_waits ? Model::kHorizonOfAll : horizon;
+  options_.horizon = habits_.shared_waits && !little_memory_ ? Model::kHorizonOfAll : horizon;
   if (little_memory_) {
     options_.memory_jobs_max = 1 + choices_.Below(choices_.OneIn(2) ? 40 : 8);
     options_.sweep_slots = choices_.OneIn(2) ? 3 : 16'384;
