@@ -55,6 +55,13 @@ void Result::Add(const Result& other) {
 }
 
 Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(&choices_)) {
+  DrawOptions();
+  DrawHabits();
+  DrawMemory();
+  clock_ = SimulatedClock(WithFractions(clock_.Sample()));
+}
+
+void Simulation::DrawOptions() {
   static constexpr int64_t kRetentions[] = {0, 5'000, 3'600'000, 86'400'000};
   options_.boot_id = choices_.OneIn(8) ? 0 : boots_;
   options_.defaults.key_retention = Millis(kRetentions[choices_.Below(4)]);
@@ -69,6 +76,11 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   options_.jobs_per_mark = choices_.OneIn(2) ? 32 : 1;
   options_.defaults.max_attempts = choices_.OneIn(2) ? 25 : 3;
   options_.defaults.lease = Millis(choices_.OneIn(2) ? 60'000 : 500);
+  file_.defaults = options_.defaults;
+  edits_file_ = choices_.OneIn(3);
+}
+
+void Simulation::DrawHabits() {
   habits_.queues = 1 + choices_.Below(4);
   habits_.keys = 2 + choices_.Below(10);
   habits_.jobs_max = 10 + choices_.Below(100);
@@ -82,15 +94,11 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
     habits_.delay_bits = std::min(habits_.delay_bits, 37U);  // within the horizon
   }
   habits_.defaults = options_.defaults;
-  file_.defaults = options_.defaults;
   habits_.narrow_quotas = choices_.OneIn(4);
   habits_.retentions_change = choices_.OneIn(3);
-  edits_file_ = choices_.OneIn(3);
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
   little_memory_ = choices_.OneIn(habits_.shared_waits ? 3 : 2);
-  DrawMemory();
-  clock_ = SimulatedClock(WithFractions(clock_.Sample()));
   if (little_memory_) {
     habits_.queues = 2 + choices_.Below(4);
     habits_.little_memory = true;

@@ -43,7 +43,7 @@ struct Result {
   uint64_t clock_steps = 0;
   uint64_t suspends = 0;
   uint64_t clock_suspicions = 0;
-  uint64_t edits = 0;                         // of the configuration, before a start
+  uint64_t edits = 0;                        // of the configuration, before a start
   std::map<std::string, uint64_t> refusals;  // by reason
 
   void Add(const Result& other);
@@ -66,6 +66,8 @@ class Simulation {
   void AcceptClock();
   void FillDisk();
   void EditFile();
+  void DrawOptions();
+  void DrawHabits();
   void DrawMemory();
   void Suspend();
   void Crash();

@@ -197,7 +197,8 @@ Command Workload::NextEnqueue(const Now& now) {
   if (choices_.OneIn(2)) {
     command.user = choices_.OneIn(2) ? "uid:1000" : "token:shop";
     const bool narrow = habits_.narrow_quotas;
-    command.user_jobs_max = choices_.OneIn(narrow ? 2 : 4) ? 1 + choices_.Below(narrow ? 5 : 20) : 0;
+    command.user_jobs_max =
+        choices_.OneIn(narrow ? 2 : 4) ? 1 + choices_.Below(narrow ? 5 : 20) : 0;
   }
   size_t count = choices_.OneIn(4) ? 1 + choices_.Below(6) : 1;
   if (habits_.big_batches && choices_.OneIn(40)) {
@@ -391,18 +392,16 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     return NextAck();
   }
   if (kind < 68) {
-    return engine::Nack{
-        .token = Token(),
-        .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
-        .error = "exit status " + std::to_string(choices_.Below(100)),
-        .priority = choices_.OneIn(4) ? std::optional(Priority()) : std::nullopt,
-        .counts_as_attempt = !choices_.OneIn(4)};
+    return engine::Nack{.token = Token(),
+                        .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
+                        .error = "exit status " + std::to_string(choices_.Below(100)),
+                        .priority = choices_.OneIn(4) ? std::optional(Priority()) : std::nullopt,
+                        .counts_as_attempt = !choices_.OneIn(4)};
   }
   if (kind < 70) {
-    return engine::Bury{
-        .token = Token(),
-        .error = "no use",
-        .priority = choices_.OneIn(4) ? std::optional(Priority()) : std::nullopt};
+    return engine::Bury{.token = Token(),
+                        .error = "no use",
+                        .priority = choices_.OneIn(4) ? std::optional(Priority()) : std::nullopt};
   }
   if (kind < 74) {
     return engine::Extend{
