@@ -3,6 +3,7 @@
 
 #include "storage/keys.h"
 #include "storage/record.h"
+#include "storage/verify.h"
 #include "tests/simulation/compare.h"
 #include "tests/simulation/oracle.h"
 
@@ -289,16 +290,27 @@ void Oracle::CheckRows(const storage::JobReader& store) {
   }
 }
 
+void Oracle::CheckVerify(const storage::JobReader& store) {
+  const auto report = storage::VerifyStore(store);
+  if (!report.ok()) {
+    Fail("verify cannot read the store: " + report.status().message());
+  } else if (!report->ok()) {
+    Fail("verify complains of a whole store: " + report->disagreements[0].what);
+  }
+}
+
 void Oracle::CheckRebuild(const storage::JobReader& store, const Now& now) {
-  auto loaded = engine::Engine::Load(options_, store, now);
+  // Settings of queues as they are now, which the rows must not depend on.
+  const engine::EngineOptions options = model_.options();
+  auto loaded = engine::Engine::Load(options, store, now);
   if (!loaded.ok()) {
     return Fail("a start on this store fails: " + loaded.status().message());
   }
   engine::Engine& engine = **loaded;
-  Oracle second(options_);
+  Oracle second(options);
   second.model_ = durable_;
   second.committed_ = committed_;
-  second.Restarted(options_, store, now);
+  second.Restarted(options, store, now);
   // Nothing is written: the second engine only believes that its batches are durable.
   const auto commit_all = [&] {
     while (const auto sealed = engine.Seal(now)) {

@@ -1,6 +1,7 @@
 // What goes wrong: the clock, the power, the process.
 #include <algorithm>
 
+#include "base/limits.h"
 #include "tests/simulation/simulation.h"
 
 namespace delayd::simulation {
@@ -69,6 +70,22 @@ void Simulation::Kill(bool in_commit) {
   oracle_->Crashed(kept);
 }
 
+// A start reads the configuration as it is by then: as the last reload had it, or edited since.
+void Simulation::EditFile() {
+  if (!edits_file_) {
+    return;
+  }
+  if (choices_.OneIn(3)) {
+    file_ = workload_->Settings();
+    DrawMemory();
+    options_.payload_bytes_max = choices_.OneIn(4) ? 1500 : limits::kPayloadBytesDefaultMax;
+    ++result_.edits;
+    Trace("the configuration is edited");
+  }
+  options_.defaults = file_.defaults;
+  options_.queues = file_.queues;
+}
+
 void Simulation::Crash() {
   if (choices_.OneIn(2)) {
     Seal();
@@ -78,6 +95,7 @@ void Simulation::Crash() {
   const Micros down = Millis(choices_.OneIn(3) ? choices_.Magnitude(28) : 0) + Fraction();
   clock_.Advance(down);
   result_.simulated += down;
+  EditFile();
   Start();
 }
 
@@ -100,6 +118,7 @@ void Simulation::Reboot() {
   ++boots_;
   options_.boot_id = options_.boot_id == 0 ? 0 : boots_;
   Trace("rebooted");
+  EditFile();
   Start();
 }
 

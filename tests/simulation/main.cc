@@ -90,7 +90,11 @@ void PrintTotal(const Result& total, uint64_t seeds, double seconds) {
       number(total.clock_steps),
       number(total.clock_suspicions),
       number(total.suspends));
-  std::printf("%.0f simulated years, %.0f per hour\n", years, years / seconds * 3600);
+  std::printf("%llu starts with another configuration; refused:", number(total.edits));
+  for (const auto& [reason, count] : total.refusals) {
+    std::printf(" %s %llu", reason.c_str(), number(count));
+  }
+  std::printf("\n%.0f simulated years, %.0f per hour\n", years, years / seconds * 3600);
 }
 
 }  // namespace

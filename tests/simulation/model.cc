@@ -179,12 +179,30 @@ void Model::Trimmed(const DoneKey& done) {
   done_.erase(found);
 }
 
+Millis Model::LongestRetention() const {
+  const auto of = [](const engine::QueueSettings& settings) {
+    return std::max(settings.key_retention, settings.history_retention);
+  };
+  Millis longest = of(options_.defaults);
+  for (const auto& [name, settings] : options_.queues) {
+    longest = std::max(longest, of(settings));
+  }
+  return longest;
+}
+
 bool Model::HasRetentionOver() const {
   return std::ranges::any_of(done_, [this](const auto& done) {
-    return done.first.first +
-               std::max(options_.defaults.key_retention, options_.defaults.history_retention) <=
-           now_.wall;
+    return done.first.first + LongestRetention() <= now_.wall;
   });
+}
+
+std::optional<Millis> Model::UntilTrim(const Now& now) const {
+  if (done_.empty()) {
+    return std::nullopt;
+  }
+  // The two clocks show their milliseconds at different moments.
+  const Millis left = done_.begin()->first.first + LongestRetention() - now.wall + Millis(1);
+  return std::max(left, Millis(limits::kTrimIntervalMsMin));
 }
 
 void Model::AnswerJob(RequestId request, bool brief, JobView view) {
@@ -230,6 +248,9 @@ void Model::Do(RequestId request, const engine::Cancel& command) {
 }
 
 void Model::Do(RequestId request, const engine::CancelIds& command) {
+  if (command.jobs.empty()) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_count", 0);
+  }
   engine::CancelledIds result;
   uint64_t batch = 0;
   for (const JobId id : command.jobs) {

@@ -157,6 +157,9 @@ class Model {
 
   const engine::StatsView& counters() const { return counters_; }
 
+  // With the settings of the last Configure.
+  const engine::EngineOptions& options() const { return options_; }
+
   // What the timer waits for. A delay ends a millisecond later than the clocks say, for they are
   // read rounded down; a job that waits again after a step back may do so too.
   static WallTime WallDue(const ModelJob& job) {
@@ -178,7 +181,11 @@ class Model {
   JobView ViewOf(const ModelJob& job, JobState state) const;
   // The earliest event that the engine must not sleep through.
   std::optional<Micros> UntilNextEvent(const Now& now) const;
+  // Rows of finished jobs stay until no queue can want them.
+  Millis LongestRetention() const;
   bool HasRetentionOver() const;
+  // How long until the oldest of them must be looked at, at the latest. None: no row is kept.
+  std::optional<Millis> UntilTrim(const Now& now) const;
 
   bool IsKept(const ModelDone& done) const { return done.kept_until > now_.wall; }
 

@@ -67,10 +67,14 @@ std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
   }
   unseen_hand_outs_.erase(sequence);
   const bool is_next = unseen_hand_outs_.empty() || *unseen_hand_outs_.begin() > sequence;
+  // One whose lease ends in this turn is in memory, and due; another that fell due in the same turn
+  // may still be on disk.
+  const bool is_back = job.place == now_.wall && !job.events.empty() &&
+                       job.events.back().kind == JobEvent::Kind::kLeaseExpired;
   for (const auto& [id, other] : jobs_) {
     const bool is_before =
         other.place < job.place || (other.place == job.place && id < job.id && other.attempts == 0);
-    if (waiter.settled && is_next && other.state == JobState::kReady &&
+    if (waiter.settled && is_next && !is_back && other.state == JobState::kReady &&
         other.spec->queue == queue && other.priority <= job.priority && is_before) {
       return "job " + std::to_string(ToInt(id)) + " is before " + whose + " in queue " + queue;
     }

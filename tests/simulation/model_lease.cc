@@ -220,6 +220,9 @@ void Model::Do(RequestId request, const engine::Ack& command) {
 }
 
 void Model::Do(RequestId request, const engine::AckMany& command) {
+  if (command.tokens.empty()) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_count", 0);
+  }
   engine::AckedMany result;
   for (const LeaseToken& token : command.tokens) {
     if (ModelJob* job = Holding(token)) {

@@ -95,7 +95,8 @@ void Model::Do(RequestId request, const engine::Pause& command) {
 void Model::Do(RequestId request, const engine::Resume& command) {
   const auto found = queues_.find(command.queue);
   if (found == queues_.end() || !found->second.stored) {
-    return Refuse(request, StatusCode::kNotFound, "not_found", 0);
+    return command.is_known ? Answer(request, Body(), 0)
+                            : Refuse(request, StatusCode::kNotFound, "not_found", 0);
   }
   uint64_t batch = 0;
   if (found->second.pause) {

@@ -1,6 +1,7 @@
 #include "tests/simulation/oracle.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/check.h"
 #include "storage/keys.h"
@@ -19,6 +20,10 @@ bool IsDeletedBehind(const storage::Batch& batch, size_t index) {
     }
   }
   return false;
+}
+
+Micros WallAhead(const Now& now) {
+  return now.wall.time_since_epoch() + now.wall_rest - now.exact_boot().time_since_epoch();
 }
 
 }  // namespace
@@ -123,7 +128,8 @@ void Oracle::Learn(const storage::Batch::Op& op, const Now& now) {
   } else if (op.table == Table::kDone && op.is_delete) {
     const auto parts = *storage::ParseDoneKey(op.key);
     const auto done = model_.done().find({parts.key_due, parts.id});
-    if (done != model_.done().end() && done->second.kept_until > now.wall) {
+    // The longest of all queues as it is now: what it was when the job finished does not count.
+    if (done != model_.done().end() && parts.key_due + model_.LongestRetention() > now.wall) {
       Fail("P7: job " + std::to_string(ToInt(parts.id)) +
            " was forgotten before its retention was over");
     }
@@ -171,6 +177,8 @@ void Oracle::Restarted(const engine::EngineOptions& options,
                        const storage::JobReader& store,
                        const Now& now) {
   options_ = options;
+  wall_ahead_ = WallAhead(now);
+  wall_was_set_ = false;
   std::string value;
   uint64_t next_id = 1;
   if (store.Get(Table::kMeta, storage::kIdHighWaterMarkKey, &value).ok()) {
@@ -267,6 +275,59 @@ void Oracle::CheckNextEvent(const std::optional<Micros>& until, const Now& now) 
   }
   if (std::string wrong = model_.Settled(); !wrong.empty()) {
     Fail(wrong);
+  }
+}
+
+void Oracle::CheckNextTrim(const std::optional<Micros>& until, const Now& now) {
+  wall_was_set_ = wall_was_set_ || WallAhead(now) != wall_ahead_;
+  const std::optional<Millis> needed = model_.UntilTrim(now);
+  if (!wall_was_set_ && needed && (!until || *until > *needed)) {
+    Fail("a finished job is to be forgotten in " + std::to_string(needed->count()) +
+         " ms and the engine would sleep " +
+         (until ? std::to_string(until->count()) + " us" : std::string("for ever")));
+  }
+}
+
+void Oracle::CheckFigures(const engine::EngineFigures& figures, size_t most) {
+  std::map<std::string, uint64_t> users;
+  for (const auto& [id, job] : model_.jobs()) {
+    if (!job.user.empty()) {
+      ++users[job.user];
+    }
+  }
+  if (figures.users.size() != std::min(most, users.size())) {
+    Fail("figures: " + std::to_string(figures.users.size()) + " users are named");
+  }
+  for (const auto& [user, jobs] : figures.users) {
+    if (jobs == 0 || users[user] != jobs) {
+      Fail("figures: user " + user + " should have " + std::to_string(users[user]) +
+           " jobs and has " + std::to_string(jobs));
+    }
+    users.erase(user);
+  }
+  uint64_t others = 0;
+  for (const auto& [user, jobs] : users) {
+    others += jobs;
+  }
+  if (figures.other_users != others) {
+    Fail("figures: the other users should have " + std::to_string(others) + " jobs and have " +
+         std::to_string(figures.other_users));
+  }
+  engine::StatsView sum{.scheduled = figures.other.scheduled,
+                        .ready = figures.other.ready,
+                        .leased = figures.other.leased,
+                        .dead = figures.other.dead};
+  for (const engine::QueueView& queue : figures.queues) {
+    sum.scheduled += queue.scheduled;
+    sum.ready += queue.ready;
+    sum.leased += queue.leased;
+    sum.dead += queue.dead;
+  }
+  const engine::StatsView& all = figures.totals;
+  if (figures.queues.size() != std::min<uint64_t>(most, all.queues) ||
+      std::tie(sum.scheduled, sum.ready, sum.leased, sum.dead) !=
+          std::tie(all.scheduled, all.ready, all.leased, all.dead)) {
+    Fail("figures: the queues are not all there, or their sum is another");
   }
 }
 

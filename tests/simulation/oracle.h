@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/engine/engine_figures.h"
 #include "storage/job_store.h"
 #include "tests/simulation/model.h"
 
@@ -45,10 +46,16 @@ class Oracle {
   void CheckCounters(const engine::StatsView& stats);
   // Right after an Advance that had nothing left to do.
   void CheckNextEvent(const std::optional<Micros>& until, const Now& now);
+  // The same for what is kept of finished jobs, until the wall clock is set: the engine looks again
+  // by the boot clock.
+  void CheckNextTrim(const std::optional<Micros>& until, const Now& now);
+  void CheckFigures(const engine::EngineFigures& figures, size_t most);
   // Everything is committed and every answer taken.
   void CheckNothingOwed();
   // The rows are exactly what the durable model says (audit.cc).
   void CheckRows(const storage::JobReader& store);
+  // To `delayctl verify` too.
+  void CheckVerify(const storage::JobReader& store);
   // A second engine on the same store comes to the same state, leases aside, and would hand out the
   // same jobs in the same order.
   void CheckRebuild(const storage::JobReader& store, const Now& now);
@@ -99,6 +106,8 @@ class Oracle {
   Model durable_;
   std::deque<std::pair<uint64_t, Model>> underway_;
   uint64_t committed_ = 0;
+  Micros wall_ahead_{0};  // of the boot clock, at the start
+  bool wall_was_set_ = false;
   std::map<engine::RequestId, Expected> expected_;
   std::map<engine::RequestId, std::string> names_;  // of the requests without an answer
   std::map<engine::RequestId, ListCheck> lists_;

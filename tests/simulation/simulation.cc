@@ -48,17 +48,25 @@ void Result::Add(const Result& other) {
   clock_steps += other.clock_steps;
   suspends += other.suspends;
   clock_suspicions += other.clock_suspicions;
+  edits += other.edits;
+  for (const auto& [reason, count] : other.refusals) {
+    refusals[reason] += count;
+  }
 }
 
 Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(&choices_)) {
+  DrawOptions();
+  DrawHabits();
+  DrawMemory();
+  clock_ = SimulatedClock(WithFractions(clock_.Sample()));
+}
+
+void Simulation::DrawOptions() {
   static constexpr int64_t kRetentions[] = {0, 5'000, 3'600'000, 86'400'000};
-  // From nearly everything on disk to nearly everything in memory.
-  static constexpr int64_t kHorizons[] = {2, 1'000, 60'000, 600'000, 2'592'000'000};
   options_.boot_id = choices_.OneIn(8) ? 0 : boots_;
   options_.defaults.key_retention = Millis(kRetentions[choices_.Below(4)]);
   options_.defaults.history_retention =
       Millis(choices_.OneIn(2) ? kRetentions[choices_.Below(4)] : 0);
-  options_.horizon = Millis(kHorizons[choices_.Below(5)]);
   static constexpr int64_t kJumps[] = {0, 3'600'000, 86'400'000, 2'592'000'000};
   static constexpr int64_t kHolds[] = {1, 60'000, 3'600'000, 315'360'000'000};
   watch_options_ = {.max_jump = Millis(kJumps[choices_.Below(4)]),
@@ -68,31 +76,47 @@ Simulation::Simulation(Choices choices) : choices_(choices), clock_(StartOfTime(
   options_.jobs_per_mark = choices_.OneIn(2) ? 32 : 1;
   options_.defaults.max_attempts = choices_.OneIn(2) ? 25 : 3;
   options_.defaults.lease = Millis(choices_.OneIn(2) ? 60'000 : 500);
+  file_.defaults = options_.defaults;
+  edits_file_ = choices_.OneIn(3);
+}
+
+void Simulation::DrawHabits() {
   habits_.queues = 1 + choices_.Below(4);
   habits_.keys = 2 + choices_.Below(10);
   habits_.jobs_max = 10 + choices_.Below(100);
-  habits_.delay_bits = static_cast<unsigned>(12 + choices_.Below(20));
+  // Up to 25 days; seldom up to 35 years.
+  habits_.delay_bits = static_cast<unsigned>(12 + choices_.Below(choices_.OneIn(8) ? 29 : 20));
   habits_.big_batches = choices_.OneIn(25);
   // Who gets a job, of two workers that wait on several queues each, depends on the order of timers
   // within one millisecond; a rebuilt wheel, or a job loaded late, may change that order.
   habits_.shared_waits = choices_.OneIn(3);
   if (habits_.shared_waits) {
-    options_.horizon = Model::kHorizonOfAll;
+    habits_.delay_bits = std::min(habits_.delay_bits, 37U);  // within the horizon
   }
-  clock_ = SimulatedClock(WithFractions(clock_.Sample()));
   habits_.defaults = options_.defaults;
+  habits_.narrow_quotas = choices_.OneIn(4);
+  habits_.retentions_change = choices_.OneIn(3);
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
-  little_memory_ = !habits_.shared_waits && choices_.OneIn(2);
+  little_memory_ = choices_.OneIn(habits_.shared_waits ? 3 : 2);
   if (little_memory_) {
-    options_.memory_jobs_max = 1 + choices_.Below(choices_.OneIn(2) ? 40 : 8);
     habits_.queues = 2 + choices_.Below(4);
     habits_.little_memory = true;
-    options_.sweep_slots = choices_.OneIn(2) ? 3 : 16'384;
     // Jobs come from disk in the order of their keys, which is that of their due times as long as
     // nobody sets the clock.
     wall_steps_back_ = false;
     watch_options_.max_jump = Millis(0);
+  }
+}
+
+void Simulation::DrawMemory() {
+  // From nearly everything on disk to nearly everything in memory.
+  static constexpr int64_t kHorizons[] = {2, 1'000, 60'000, 600'000, 2'592'000'000};
+  const Millis horizon(kHorizons[choices_.Below(5)]);
+  options_.horizon = habits_.shared_waits && !little_memory_ ? Model::kHorizonOfAll : horizon;
+  if (little_memory_) {
+    options_.memory_jobs_max = 1 + choices_.Below(choices_.OneIn(2) ? 40 : 8);
+    options_.sweep_slots = choices_.OneIn(2) ? 3 : 16'384;
   }
 }
 
@@ -252,6 +276,8 @@ void Simulation::Step() {
   }
   CollectOrNot();
   oracle_->CheckCounters(engine_->stats());
+  const size_t most = result_.step % 5;
+  oracle_->CheckFigures(engine_->Figures(most), most);
   if (choices_.OneIn(kStepsPerAudit)) {
     CheckQuiet();
   }
@@ -267,6 +293,9 @@ void Simulation::Execute(engine::Command command) {
   ++result_.of_kind[command.index()];
   if (verbose_) {
     Print("request " + std::to_string(request) + " " + DescribeCommand(command));
+  }
+  if (const auto* configure = std::get_if<engine::Configure>(&command)) {
+    file_ = *configure;
   }
   const auto* lease = std::get_if<engine::Lease>(&command);
   if (lease != nullptr && lease->wait > Millis(0)) {
@@ -300,8 +329,10 @@ void Simulation::Advance() {
     }
   }
   LearnHandOuts();
-  oracle_->CheckNextEvent(engine_->UntilNextEvent(now()), now());
   SealWhatMustBeSeen();
+  const std::optional<Micros> until = engine_->UntilNextEvent(now());
+  oracle_->CheckNextEvent(until, now());
+  oracle_->CheckNextTrim(until, now());
 }
 
 void Simulation::PassTime() {
@@ -402,6 +433,9 @@ void Simulation::Collect() {
   for (const engine::Reply& reply : engine_->TakeReplies()) {
     Trace("answer " + Describe(reply));
     ++result_.answers;
+    if (!reply.status.ok()) {
+      ++result_.refusals[std::string(reply.status.reason())];
+    }
     if (const auto* leased = std::get_if<engine::Leased>(&reply.body)) {
       result_.hand_outs += leased->jobs.size();
     }
@@ -416,6 +450,7 @@ void Simulation::CheckQuiet() {
   oracle_->CheckNothingOwed();
   oracle_->CheckRows(store_);
   if (choices_.OneIn(kAuditsPerRebuild) && !choices_.Exhausted()) {
+    oracle_->CheckVerify(store_);
     oracle_->CheckRebuild(store_, now());
   }
 }
@@ -423,7 +458,7 @@ void Simulation::CheckQuiet() {
 // The end: no more faults, workers that do their work. Every job must come to its end (P3).
 void Simulation::Drain() {
   fault_percent_ = 0;
-  Execute(engine::Configure{.defaults = options_.defaults});
+  Execute(engine::Configure{.defaults = habits_.defaults});
   for (const std::string& queue : workload_->queues()) {
     Execute(engine::Resume{.queue = queue});
   }

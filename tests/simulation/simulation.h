@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -42,6 +43,8 @@ struct Result {
   uint64_t clock_steps = 0;
   uint64_t suspends = 0;
   uint64_t clock_suspicions = 0;
+  uint64_t edits = 0;                        // of the configuration, before a start
+  std::map<std::string, uint64_t> refusals;  // by reason
 
   void Add(const Result& other);
 };
@@ -62,6 +65,10 @@ class Simulation {
   void SetWallClock();
   void AcceptClock();
   void FillDisk();
+  void EditFile();
+  void DrawOptions();
+  void DrawHabits();
+  void DrawMemory();
   void Suspend();
   void Crash();
   void Reboot();
@@ -108,6 +115,8 @@ class Simulation {
   bool wall_steps_back_ = true;
   bool little_memory_ = false;
   bool verbose_ = false;
+  bool edits_file_ = false;      // else each start finds it as it was at the first
+  engine::Configure file_ = {};  // as it is now
   SimulatedClock clock_;
   storage::MemoryJobStore store_;
   engine::ClockWatchOptions watch_options_;

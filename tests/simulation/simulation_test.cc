@@ -32,6 +32,10 @@ TEST(SimulationTest, EveryFaultAndEveryCommandOccurs) {
   EXPECT_GT(total.reboots, 20U);
   EXPECT_GT(total.clock_steps, 20U);
   EXPECT_GT(total.suspends, 20U);
+  EXPECT_GT(total.edits, 10U);
+  for (const char* reason : {"disk_nearly_full", "draining", "queue_full", "user_full"}) {
+    EXPECT_GT(total.refusals[reason], 10U) << reason;
+  }
   EXPECT_GT(total.hand_outs, 500U);
   EXPECT_GT(total.commits, 500U);
 }

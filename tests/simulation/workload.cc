@@ -1,6 +1,7 @@
 #include "tests/simulation/workload.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/limits.h"
 
@@ -34,6 +35,14 @@ Millis Workload::Delay() {
   }
 }
 
+uint32_t Workload::Priority() {
+  static constexpr uint32_t kRare[] = {limits::kPriorityDefault - 1,
+                                       limits::kPriorityDefault,
+                                       limits::kPriorityDefault + 1,
+                                       std::numeric_limits<uint32_t>::max()};
+  return choices_.OneIn(8) ? kRare[choices_.Below(4)] : static_cast<uint32_t>(choices_.Below(4));
+}
+
 std::string Workload::Client() {
   return choices_.OneIn(3) ? std::string() : "worker-" + std::to_string(choices_.Below(4));
 }
@@ -60,7 +69,7 @@ std::shared_ptr<JobPast> Workload::Past(const Now& now) {
   past->releases = count();
   past->buries = count();
   past->kicks = count();
-  past->attempts = count();
+  past->attempts = choices_.OneIn(8) ? limits::kPastFigureMax : count();
   if (choices_.OneIn(2)) {
     past->last_error = "exit status " + std::to_string(count());
   }
@@ -85,7 +94,7 @@ JobSpec Workload::Spec(const Now& now) {
     spec.payload.append(choices_.Below(3000), 'x');  // inline and big ones
   }
   if (choices_.OneIn(3)) {
-    spec.priority = static_cast<uint32_t>(choices_.Below(4));
+    spec.priority = Priority();
   }
   if (choices_.OneIn(3)) {
     spec.lease = Millis(choices_.Magnitude(26));
@@ -187,7 +196,9 @@ Command Workload::NextEnqueue(const Now& now) {
   command.brief = choices_.OneIn(3);
   if (choices_.OneIn(2)) {
     command.user = choices_.OneIn(2) ? "uid:1000" : "token:shop";
-    command.user_jobs_max = choices_.OneIn(4) ? 1 + choices_.Below(20) : 0;
+    const bool narrow = habits_.narrow_quotas;
+    command.user_jobs_max =
+        choices_.OneIn(narrow ? 2 : 4) ? 1 + choices_.Below(narrow ? 5 : 20) : 0;
   }
   size_t count = choices_.OneIn(4) ? 1 + choices_.Below(6) : 1;
   if (habits_.big_batches && choices_.OneIn(40)) {
@@ -228,6 +239,9 @@ Command Workload::NextLease() {
   command.client = Client();
   if ((command.wait.count() == 0 || habits_.shared_waits) && choices_.OneIn(3)) {
     command.queues = queues();
+    if (choices_.OneIn(4)) {
+      command.queues.push_back(Queue());  // named twice
+    }
   }
   return command;
 }
@@ -277,7 +291,7 @@ Command Workload::NextMany(const Now& now) {
       command.due = Due(now);
     }
     if (choices_.OneIn(3)) {
-      command.priority = static_cast<uint32_t>(choices_.Below(4));
+      command.priority = Priority();
     }
   }
   engine::JobFilter& filter = command.filter;
@@ -318,7 +332,7 @@ Command Workload::NextForecast(const Now& now) {
 }
 
 Command Workload::NextMistake(const Now& now) {
-  switch (choices_.Below(8)) {
+  switch (choices_.Below(14)) {
     case 0:
       return engine::Enqueue{};
     case 1: {
@@ -346,6 +360,18 @@ Command Workload::NextMistake(const Now& now) {
       }
       return engine::Enqueue{{std::move(spec)}};
     }
+    case 7:
+      return engine::AckMany{};
+    case 8:
+      return engine::CancelIds{};
+    case 9:
+      return engine::Pause{.queue = Queue(), .duration = Millis(0), .create = true};
+    case 10:
+      return engine::Nack{.token = Token(), .delay = Millis(-1)};
+    case 11:
+      return engine::Resume{.queue = "nobody", .is_known = choices_.OneIn(2)};
+    case 12:
+      return engine::LeaseJob{.job = Job(), .lease = Millis(0)};
     default:
       return engine::Reschedule{.job = Job()};
   }
@@ -366,18 +392,16 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     return NextAck();
   }
   if (kind < 68) {
-    return engine::Nack{
-        .token = Token(),
-        .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
-        .error = "exit status " + std::to_string(choices_.Below(100)),
-        .priority = choices_.OneIn(4) ? std::optional<uint32_t>(choices_.Below(4)) : std::nullopt,
-        .counts_as_attempt = !choices_.OneIn(4)};
+    return engine::Nack{.token = Token(),
+                        .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
+                        .error = "exit status " + std::to_string(choices_.Below(100)),
+                        .priority = choices_.OneIn(4) ? std::optional(Priority()) : std::nullopt,
+                        .counts_as_attempt = !choices_.OneIn(4)};
   }
   if (kind < 70) {
-    return engine::Bury{
-        .token = Token(),
-        .error = "no use",
-        .priority = choices_.OneIn(4) ? std::optional<uint32_t>(choices_.Below(4)) : std::nullopt};
+    return engine::Bury{.token = Token(),
+                        .error = "no use",
+                        .priority = choices_.OneIn(4) ? std::optional(Priority()) : std::nullopt};
   }
   if (kind < 74) {
     return engine::Extend{
@@ -393,7 +417,7 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
       command.due = Due(now);
     }
     if (!command.due || choices_.OneIn(2)) {
-      command.priority = static_cast<uint32_t>(choices_.Below(4));
+      command.priority = Priority();
     }
     command.if_tag = Tags(command.job);
     return command;
@@ -424,31 +448,6 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
   return NextMistake(now);
 }
 
-Command Workload::NextConfigure() {
-  engine::Configure command{.defaults = habits_.defaults};
-  for (const std::string& name : queues()) {
-    if (choices_.OneIn(2)) {
-      continue;
-    }
-    // Retentions stay: the oracle goes by one for all.
-    engine::QueueSettings& settings = command.queues[name] = habits_.defaults;
-    settings.lease = Millis(choices_.Magnitude(16));
-    settings.max_attempts = static_cast<uint32_t>(choices_.Below(5));
-    settings.backoff = {.initial = Millis(choices_.Magnitude(12)),
-                        .factor = 1.0 + static_cast<double>(choices_.Below(3)),
-                        .max = Millis(choices_.Magnitude(20)),
-                        .jitter = static_cast<double>(choices_.Below(3)) / 2};
-    settings.max_jobs = choices_.OneIn(4) ? static_cast<uint32_t>(1 + choices_.Below(20)) : 0;
-    settings.concurrency = choices_.OneIn(2) ? static_cast<uint32_t>(choices_.Below(4)) : 0;
-    if (choices_.OneIn(3)) {
-      settings.rate = {.count = static_cast<uint32_t>(1 + choices_.Below(10)),
-                       .per = Millis(choices_.Magnitude(14)),
-                       .burst = static_cast<uint32_t>(1 + choices_.Below(4))};
-    }
-  }
-  return command;
-}
-
 Command Workload::NextOfTheRest() {
   switch (choices_.Below(10)) {
     case 0:
@@ -476,7 +475,7 @@ Command Workload::NextOfTheRest() {
       return touch;
     }
     case 7:
-      return NextConfigure();
+      return Settings();
     case 8:
       return engine::Drain{.on = choices_.OneIn(8)};
     default:

@@ -28,6 +28,8 @@ struct Habits {
   bool shared_waits = false;  // workers that wait on several queues at once
   bool big_batches = false;
   bool little_memory = false;      // which ready job is the first is not asked: some are on disk
+  bool narrow_quotas = false;      // users may have few jobs, and so may queues
+  bool retentions_change = false;  // by a reload, and the defaults of all queues with them
   engine::QueueSettings defaults;  // what the daemon begins with
 };
 
@@ -46,6 +48,9 @@ class Workload {
 
   const std::vector<std::string>& queues();
 
+  // What an operator writes into the file (workload_settings.cc).
+  engine::Configure Settings();
+
  private:
   JobSpec Spec(const Now& now);
   std::shared_ptr<JobPast> Past(const Now& now);
@@ -63,7 +68,8 @@ class Workload {
   engine::Command NextForecast(const Now& now);
   engine::Command NextMistake(const Now& now);
   engine::Command NextOfTheRest();
-  engine::Command NextConfigure();
+  engine::QueueSettings SettingsOfOne();
+  uint32_t Priority();
   std::string Client();
   std::string Queue();
   std::string Key();
