@@ -45,6 +45,7 @@ def sources(root):
                 yield path
     yield os.path.join(root, "daemon", "server.cc")
     yield os.path.join(root, "daemon", "server_connections.cc")
+    yield os.path.join(root, "daemon", "server_side_threads.cc")
     yield os.path.join(root, "daemon", "front_ends.cc")
     # What a backup could not do.
     yield os.path.join(root, "storage", "posix_error.cc")

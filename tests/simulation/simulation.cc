@@ -470,7 +470,9 @@ void Simulation::Drain() {
     std::vector<engine::Command> ends;
     for (const auto& [id, job] : oracle_->model().jobs()) {
       if (job.state == JobState::kDead) {
-        ends.emplace_back(engine::Cancel{id});
+        engine::Cancel cancel;  // by name: g++ 12 takes the key of a temporary for uninitialised
+        cancel.job = id;
+        ends.emplace_back(std::move(cancel));
       } else if (job.state == JobState::kLeased) {
         const uint64_t epoch = oracle_->model().epoch;
         ends.emplace_back(engine::Ack{{.job = id, .epoch = epoch, .sequence = job.lease_sequence}});
