@@ -84,9 +84,12 @@ inline constexpr size_t kLoadQueueLookRows = 16;
 inline constexpr size_t kLoadPagesBehindMax = 50;
 // Finished jobs whose retention has passed, forgotten in one step.
 inline constexpr size_t kTrimRowsMax = 250;
-// Between such steps; the longer one unless there are more rows than one step takes.
+// Between such steps; the longer one unless there are more rows than one step takes. The shortest
+// where rows are left so long behind their time: more jobs finish than the steps before it forget.
 inline constexpr int64_t kTrimPauseMs = 10;
 inline constexpr int64_t kTrimIntervalMsMin = 1000;
+inline constexpr int64_t kTrimPauseBehindMs = 3;
+inline constexpr int64_t kTrimBehindMs = 10'000;
 // Ready jobs that are looked at in one turn and not handed out: expired, damaged, due later.
 inline constexpr size_t kPassOverMax = 1000;
 // How long a lease request whose wait is over may go on to the jobs behind them.

@@ -37,6 +37,12 @@ struct FinishedPage {
   std::optional<WallTime> next;  // of the row behind them
 };
 
+// What ends together is forgotten together, unless it is more than one page.
+Millis PauseOfTrim(Millis behind) {
+  return Millis(behind > Millis(limits::kTrimBehindMs) ? limits::kTrimPauseBehindMs
+                                                       : limits::kTrimPauseMs);
+}
+
 StatusOr<FinishedPage> ReadFinished(const storage::JobReader& store, WallTime from, WallTime end) {
   FinishedPage page;
   const auto take = [&](std::string_view key, std::string_view value) {
@@ -523,9 +529,8 @@ Status EngineCore::TrimPage() {
     next = std::min(next.value_or(*page.next), *page.next);
   }
   if (next) {
-    // What ends together is forgotten together, unless it is more than one page.
     const bool more = page.next && *page.next <= end && forgotten > 0;
-    ScheduleTrim(*next, Millis(more ? limits::kTrimPauseMs : limits::kTrimIntervalMsMin));
+    ScheduleTrim(*next, more ? PauseOfTrim(end - *page.next) : Millis(limits::kTrimIntervalMsMin));
   }
   return OkStatus();
 }
