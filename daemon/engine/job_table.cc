@@ -22,6 +22,7 @@ Slot JobTable::Add(const JobEntry& entry) {
   }
   const bool added = parts_[PartOf(entry.id())].insert(slot).second;
   DELAYD_CHECK(added);
+  ++size_;
   return slot;
 }
 
@@ -32,6 +33,7 @@ void JobTable::Remove(Slot slot) {
   DELAYD_CHECK(found != part.end());
   DELAYD_CHECK(*found == slot);
   part.erase(found);
+  --size_;
   slots_[slot] = JobEntry();
   free_.push_back(slot);
 }

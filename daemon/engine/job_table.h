@@ -121,7 +121,7 @@ class JobTable {
 
   const JobEntry& operator[](Slot slot) const { return slots_[slot]; }
 
-  size_t size() const { return slots_.size() - free_.size(); }
+  size_t size() const { return size_; }
 
   // Slots that are or were in use: 0 .. slot_count() - 1; free ones have Phase::kFree.
   Slot slot_count() const { return static_cast<Slot>(slots_.size()); }
@@ -167,6 +167,7 @@ class JobTable {
   std::deque<JobEntry> slots_;
   std::vector<Slot> free_;
   std::vector<Part> parts_;
+  size_t size_ = 0;
 };
 
 }  // namespace delayd::engine
