@@ -190,6 +190,11 @@ CommandLine ReadAgain(const CommandLine& first, const ReadConfig& read) {
                              "reload its settings");
     return refusal;
   }
+  if (IsPipe(first.config_file)) {
+    refusal.errors.push_back(first.config_file +
+                             " is a pipe now, which can be read once; put the file back");
+    return refusal;
+  }
   CommandLine again = read();
   // The one at the default path need not be there, but it was: somebody moves it, or edits it.
   if (again.errors.empty() && again.config_file.empty() && !first.config_file.empty()) {

@@ -31,6 +31,12 @@ Status CannotRead(const std::string& path, int error) {
 
 }  // namespace
 
+bool IsPipe(const std::string& path) {
+  struct stat info {};
+
+  return ::stat(path.c_str(), &info) == 0 && S_ISFIFO(info.st_mode);
+}
+
 StatusOr<ConfigText> ReadConfigText(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
 

@@ -16,6 +16,9 @@ struct ConfigText {
   bool is_stream = false;  // a pipe or a terminal: it cannot be read a second time
 };
 
+// To open one waits for whoever writes into it.
+bool IsPipe(const std::string& path);
+
 // kNotFound when there is no such file.
 StatusOr<ConfigText> ReadConfigText(const std::string& path);
 

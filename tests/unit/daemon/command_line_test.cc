@@ -9,6 +9,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 namespace delayd {
 namespace {
 
@@ -124,6 +126,17 @@ TEST_F(CommandLineTest, AFileThatHasGoneIsNotReadAgainAsTheDefaults) {
   EXPECT_EQ(ReadAgain(CommandLine(), read).config.defaults.concurrency, 2U) << "there was none";
   EXPECT_EQ(ReadAgain(CommandLine(), [] { return CommandLine(); }).action,
             CommandLine::Action::kRun);
+}
+
+// A stop would wait for whoever writes into it.
+TEST_F(CommandLineTest, AFileThatHasBecomeAPipeIsNotReadAgain) {
+  WriteFile("defaults: { concurrency: 1 }\n");
+  const CommandLine first = Read({"--config", file_.c_str()});
+  ASSERT_EQ(::unlink(file_.c_str()), 0);
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  const CommandLine again = ReadAgain(first, [this] { return Read({"--config", file_.c_str()}); });
+  EXPECT_EQ(again.action, CommandLine::Action::kRefuse);
+  EXPECT_THAT(again.errors, ElementsAre(StartsWith(file_ + " is a pipe now, ")));
 }
 
 TEST_F(CommandLineTest, ErrorsOfAllSourcesAreTold) {
