@@ -11,7 +11,12 @@ namespace {
 
 using Tail = testing::PowerLoss::Tail;
 
+// A sanitizer needs ten times as long for each.
+#if defined(DELAYD_SANITIZED)
+constexpr uint64_t kCuts = 12;
+#else
 constexpr uint64_t kCuts = 40;
+#endif
 
 class PowerLossTest : public ::testing::TestWithParam<Tail> {};
 
