@@ -390,6 +390,12 @@ TEST_F(ServerTest, AnAdminClientThatHasGoneIsForgotten) {
   EXPECT_TRUE(Stop().ok());
 }
 
+ptrdiff_t SettingsGiven(const FakeEngine& engine) {
+  return std::ranges::count_if(engine.asked, [](const auto& one) {
+    return std::holds_alternative<engine::Configure>(one.command);
+  });
+}
+
 TEST_F(ServerTest, AReloadReadsItsFilesBesideTheTurn) {
   std::promise<void> reading;
   std::promise<void> go_on;
@@ -419,11 +425,7 @@ TEST_F(ServerTest, AReloadReadsItsFilesBesideTheTurn) {
     PassATurn();
   }
   EXPECT_TRUE(Stop().ok());
-  EXPECT_EQ(std::ranges::count_if(engine_.asked,
-                                  [](const auto& one) {
-                                    return std::holds_alternative<engine::Configure>(one.command);
-                                  }),
-            2);
+  EXPECT_EQ(SettingsGiven(engine_), 2);
 }
 
 TEST_F(ServerTest, AStopWaitsForNoReload) {
@@ -440,11 +442,7 @@ TEST_F(ServerTest, AStopWaitsForNoReload) {
   ::kill(::getpid(), SIGHUP);
   reading.get_future().wait();
   EXPECT_TRUE(Stop().ok());
-  EXPECT_EQ(std::ranges::count_if(engine_.asked,
-                                  [](const auto& one) {
-                                    return std::holds_alternative<engine::Configure>(one.command);
-                                  }),
-            0);
+  EXPECT_EQ(SettingsGiven(engine_), 0);
 }
 
 TEST_F(ServerTest, ConnectionsAboveTheCapAreTurnedAway) {
