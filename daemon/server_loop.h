@@ -37,6 +37,9 @@ class Server::Loop {
        storage::JobStore* store,
        const Clock* clock);
 
+  // A command of an operator gives up, whichever way Run has ended.
+  ~Loop() { stop_admin_.store(true); }
+
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
   Status Run();
   void Stop();

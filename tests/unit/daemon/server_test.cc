@@ -369,6 +369,26 @@ TEST_F(ServerTest, AStopIsNotHeldUpByAnAdminCommandThatListens) {
   EXPECT_TRUE(result_.ok());
 }
 
+TEST_F(ServerTest, AnEndThatIsNoStopIsNotHeldUpByAnAdminCommandEither) {
+  std::promise<void> begun;
+  options_.admin = [&](const AdminCommand&, const std::atomic<bool>& stop) -> AdminAnswer {
+    begun.set_value();
+    while (!stop) {
+      std::this_thread::yield();
+    }
+    return Unavailable("stopped");
+  };
+  engine_.on_execute = [this] { engine_.fatal_status = Internal("a commit failed"); };
+  Start();
+  SocketClient admin(path_);
+  admin.Send(kVerify);
+  begun.get_future().wait();
+  SocketClient other(path_);
+  other.Send(kStats);
+  thread_.join();
+  EXPECT_EQ(result_.code(), StatusCode::kInternal);
+}
+
 TEST_F(ServerTest, AnAdminClientThatHasGoneIsForgotten) {
   std::promise<void> begun;
   std::promise<void> finish;
