@@ -10,8 +10,7 @@
 // Errors:  Run returns the status of the commit that failed, or the engine's fatal(): the process
 //          must end then. Requests whose outcome is unknown have been told so.
 // Threads: the thread that calls Run; inside, a committer thread, one for the commands of an
-// operator
-//          and one that reads the files of a reload.
+//          operator and one that reads the files of a reload.
 // Cost:    a turn costs the system calls of its connections and what the engine does.
 // Source:  Redis' beforeSleep: commands first, one fsync for all of them, then the answers.
 #pragma once
@@ -115,9 +114,8 @@ class Server {
   // bytes `no_room` instead, and is closed.
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
 
-  // SIGUSR1: no new jobs are taken from then on (engine::Drain).
   // Until SIGTERM, SIGINT or Stop, then until what was under way is answered and durable. A second
-  // signal ends the process at once.
+  // signal ends the process at once. From SIGUSR1 on no new jobs are taken (engine::Drain).
   Status Run();
   // As the first signal. From the thread of Run.
   void Stop();
