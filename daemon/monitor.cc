@@ -30,7 +30,8 @@ std::vector<Monitor::Finding> Monitor::Findings(const Now& now) const {
                         .healthy = false});
   }
   if (const Status refusal = engine_->enqueue_refusal(); !refusal.ok()) {
-    findings.push_back({.code = refusal.reason(), .detail = refusal.message(), .ready = false});
+    findings.push_back(
+        {.code = std::string(refusal.reason()), .detail = refusal.message(), .ready = false});
   }
   if (engine_->draining()) {
     // Who works off what is there must still be let in.
@@ -43,7 +44,7 @@ std::vector<Monitor::Finding> Monitor::Findings(const Now& now) const {
     findings.push_back({.code = "clock_suspect", .detail = clock_->Explain()});
   }
   if (const Status end = tls_ != nullptr ? tls_->CheckEnd(now.wall) : OkStatus(); !end.ok()) {
-    findings.push_back({.code = "certificate_expired", .detail = end.message()});
+    findings.push_back({.code = std::string(end.reason()), .detail = end.message()});
   }
   if (server.stopping) {
     findings.push_back(
@@ -97,7 +98,7 @@ http::Response Monitor::Report(std::string_view good,
   bool well = true;
   for (const Finding& finding : findings) {
     well = well && finding.*verdict;
-    health.reasons.push_back({std::string(finding.code), finding.detail});
+    health.reasons.push_back({finding.code, finding.detail});
   }
   if (!health.reasons.empty()) {
     health.status = well ? "degraded" : "not " + std::string(good);

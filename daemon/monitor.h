@@ -40,7 +40,7 @@ class Monitor final : public http::ServiceReport {
  public:
   // Something that is not as promised.
   struct Finding {
-    std::string_view code;
+    std::string code;
     std::string detail;  // for people: what it means, and what to do
     bool ready = true;   // GET /readyz may answer 200 all the same
     bool healthy = true;

@@ -91,7 +91,9 @@ std::optional<engine::Configure> Apply(FilesRead files,
 
 void WarnOfEnd(WallTime now, TlsDoor* tls) {
   if (const Status status = tls->NoteEnd(now); !status.ok()) {
-    log::Warn("the certificate has expired", {{"detail", status.message()}});
+    const bool expired = status.reason() == "certificate_expired";
+    log::Warn(expired ? "the certificate has expired" : "the certificate ends soon",
+              {{"detail", status.message()}});
   }
 }
 

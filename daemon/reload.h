@@ -40,7 +40,7 @@ std::optional<engine::Configure> Apply(FilesRead files,
                                        TlsDoor* tls,
                                        Access* access);
 
-// Once for each certificate.
+// Once for each certificate that ends soon, and once for each that has ended.
 void WarnOfEnd(WallTime now, TlsDoor* tls);
 
 }  // namespace delayd

@@ -1,5 +1,6 @@
 #include "daemon/tls_session.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -11,6 +12,10 @@ namespace {
 
 // Above this nothing more is enciphered: what the client does not read is held only once.
 constexpr size_t kEncipheredBytes = size_t{64} * 1024;
+
+constexpr Millis kEndsSoon{std::chrono::hours(14 * 24)};
+// What of a certificate's life is its end: one that lives for a week is renewed within days.
+constexpr int kPartThatIsEnd = 5;
 
 }  // namespace
 
@@ -26,27 +31,47 @@ StatusOr<protocol::TlsContext::Ptr> TlsDoor::Read() const {
 
 void TlsDoor::Show(protocol::TlsContext::Ptr context) {
   context_ = std::move(context);
-  figures_.certificate_end = context_->certificate_end();
-  end_noted_ = false;
+  const WallTime end = context_->certificate_end();
+  figures_.certificate_end = end;
+  ends_soon_from_ =
+      end - std::min(kEndsSoon, (end - context_->certificate_begin()) / kPartThatIsEnd);
+  noted_ = Age::kValid;
+}
+
+TlsDoor::Age TlsDoor::AgeAt(WallTime now) const {
+  if (!figures_.certificate_end || now < ends_soon_from_) {
+    return Age::kValid;
+  }
+  return now < *figures_.certificate_end ? Age::kEndsSoon : Age::kExpired;
 }
 
 Status TlsDoor::CheckEnd(WallTime now) const {
-  if (!figures_.certificate_end || now < *figures_.certificate_end) {
-    return OkStatus();
+  switch (AgeAt(now)) {
+    case Age::kValid:
+      break;
+    case Age::kEndsSoon:
+      return FailedPrecondition(
+          "the certificate " + certificate_file_ + " ends at " +
+              FormatUtc(*figures_.certificate_end) +
+              ", and clients will refuse it; renew it, then: systemctl reload delayd",
+          "certificate_ends_soon");
+    case Age::kExpired:
+      return FailedPrecondition("the certificate " + certificate_file_ + " has ended at " +
+                                    FormatUtc(*figures_.certificate_end) +
+                                    ", so clients refuse it; renew it, then: systemctl reload "
+                                    "delayd",
+                                "certificate_expired");
   }
-  return FailedPrecondition("the certificate " + certificate_file_ + " has ended at " +
-                                FormatUtc(*figures_.certificate_end) +
-                                ", so clients refuse it; renew it, then: systemctl reload delayd",
-                            "certificate_expired");
+  return OkStatus();
 }
 
 Status TlsDoor::NoteEnd(WallTime now) {
-  if (end_noted_) {
+  const Age age = AgeAt(now);
+  if (age <= noted_) {
     return OkStatus();
   }
-  Status ended = CheckEnd(now);
-  end_noted_ = !ended.ok();
-  return ended;
+  noted_ = age;
+  return CheckEnd(now);
 }
 
 std::unique_ptr<Session> TlsDoor::Wrap(std::unique_ptr<Session> inner) {

@@ -39,9 +39,11 @@ class TlsDoor {
   // from then on.
   StatusOr<protocol::TlsContext::Ptr> Read() const;
   void Show(protocol::TlsContext::Ptr context);
-  // OK, or that the certificate which is shown has ended, with what to do.
+  // OK, or that the certificate which is shown has ended ("certificate_expired") or ends soon
+  // ("certificate_ends_soon"), with what to do.
   Status CheckEnd(WallTime now) const;
-  // The same for a log: not OK the first time only, and again behind a Load. O(1), for each turn.
+  // The same for a log: not OK the first time of each, and again behind a Load. O(1), for each
+  // turn.
   Status NoteEnd(WallTime now);
   std::unique_ptr<Session> Wrap(std::unique_ptr<Session> inner);
 
@@ -51,11 +53,16 @@ class TlsDoor {
   const TlsFigures& figures() const { return figures_; }
 
  private:
+  enum class Age : uint8_t { kValid, kEndsSoon, kExpired };
+
+  Age AgeAt(WallTime now) const;
+
   const std::string certificate_file_;
   const std::string key_file_;
   protocol::TlsContext::Ptr context_;
   TlsFigures figures_;
-  bool end_noted_ = false;
+  WallTime ends_soon_from_{};
+  Age noted_ = Age::kValid;
 };
 
 class TlsSession final : public Session {

@@ -85,6 +85,12 @@ std::string_view CureOf(long verdict) {
   }
 }
 
+WallTime TimeOf(const ASN1_TIME* time) {
+  std::tm parts{};
+  DELAYD_CHECK(ASN1_TIME_to_tm(time, &parts) == 1);
+  return WallTime(std::chrono::seconds(::timegm(&parts)));
+}
+
 }  // namespace
 
 void TlsContext::Free::operator()(ssl_ctx_st* context) const {
@@ -114,12 +120,16 @@ StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_f
   return context;
 }
 
+WallTime TlsContext::certificate_begin() const {
+  const X509* certificate = SSL_CTX_get0_certificate(context_.get());
+  DELAYD_CHECK(certificate != nullptr);
+  return TimeOf(X509_get0_notBefore(certificate));
+}
+
 WallTime TlsContext::certificate_end() const {
   const X509* certificate = SSL_CTX_get0_certificate(context_.get());
   DELAYD_CHECK(certificate != nullptr);
-  std::tm end{};
-  DELAYD_CHECK(ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) == 1);
-  return WallTime(std::chrono::seconds(::timegm(&end)));
+  return TimeOf(X509_get0_notAfter(certificate));
 }
 
 StatusOr<TlsContext::Ptr> TlsContext::ForClient(const std::string& ca_file) {

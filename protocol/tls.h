@@ -38,7 +38,8 @@ class TlsContext {
   // system.
   static StatusOr<Ptr> ForClient(const std::string& ca_file);
 
-  // Of who serves: when the certificate that is shown ends.
+  // Of who serves: from when to when the certificate that is shown is valid.
+  WallTime certificate_begin() const;
   WallTime certificate_end() const;
 
  private:

@@ -198,7 +198,7 @@ TEST_F(TlsDaemonTest, AReloadShowsTheRenewedCertificateAndABrokenOneChangesNothi
 TEST(TlsStartTest, ACertificateThatHasExpiredIsToldAndServesOn) {
   Daemon daemon;
   const CertificateFiles files =
-      MakeCertificate(daemon.Path(""), "server", "DNS:localhost", /*valid=*/false);
+      MakeCertificate(daemon.Path(""), "server", "DNS:localhost", /*days=*/-1);
   const std::string config = daemon.Path("config.yaml");
   std::ofstream(config) << "tls: { certificate: " << files.certificate << ", key: " << files.key
                         << " }\n";
@@ -213,6 +213,22 @@ TEST(TlsStartTest, ACertificateThatHasExpiredIsToldAndServesOn) {
   EXPECT_THAT(daemon.CtlOk({"top", "--once", "--interval", "100ms"}),
               HasSubstr("certificate_expired"));
   EXPECT_EQ(daemon.Ctl({"ping"}).exit_code, 0);
+}
+
+TEST(TlsStartTest, ACertificateThatEndsSoonIsAWarning) {
+  Daemon daemon;
+  const CertificateFiles files =
+      MakeCertificate(daemon.Path(""), "server", "DNS:localhost", /*days=*/1);
+  const std::string config = daemon.Path("config.yaml");
+  std::ofstream(config) << "tls: { certificate: " << files.certificate << ", key: " << files.key
+                        << " }\n";
+  const ProcessResult check = daemon.Ctl({"config", "check", config});
+  EXPECT_EQ(check.exit_code, 0);
+  EXPECT_THAT(check.err, HasSubstr("clients will refuse it; renew it"));
+  ASSERT_TRUE(daemon.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
+  daemon.WaitForLog("the certificate ends soon");
+  EXPECT_THAT(daemon.Ctl({"doctor"}).out,
+              HasSubstr("warn  daemon   answers: degraded; certificate_ends_soon"));
 }
 
 TEST(TlsStartTest, AKeyThatEverybodyCanReadIsNotUsed) {

@@ -35,7 +35,7 @@ void Extend(X509* certificate, int nid, const std::string& value) {
 CertificateFiles MakeCertificate(const std::string& dir,
                                  const std::string& name,
                                  const std::string& hosts,
-                                 bool valid) {
+                                 int days) {
   const std::unique_ptr<EVP_PKEY, void (*)(EVP_PKEY*)> key(EVP_EC_gen("P-256"), EVP_PKEY_free);
   const std::unique_ptr<X509, void (*)(X509*)> certificate(X509_new(), X509_free);
   DELAYD_CHECK(key != nullptr && certificate != nullptr);
@@ -43,7 +43,7 @@ CertificateFiles MakeCertificate(const std::string& dir,
   X509_set_version(raw, X509_VERSION_3);
   ASN1_INTEGER_set(X509_get_serialNumber(raw), 1);
   X509_gmtime_adj(X509_getm_notBefore(raw), -10 * kDaySeconds);
-  X509_gmtime_adj(X509_getm_notAfter(raw), (valid ? 10 : -1) * kDaySeconds);
+  X509_gmtime_adj(X509_getm_notAfter(raw), days * kDaySeconds);
   X509_set_pubkey(raw, key.get());
   const std::string common_name = "delayd test " + name;
   X509_NAME* subject = X509_get_subject_name(raw);

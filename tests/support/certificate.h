@@ -15,12 +15,12 @@ struct CertificateFiles {
   std::string key;  // mode 0600
 };
 
-// PEM files DIR/NAME.crt and DIR/NAME.key. `hosts` as in an extension: "DNS:localhost". It ended a
-// day ago when it is not `valid`.
+// PEM files DIR/NAME.crt and DIR/NAME.key. `hosts` as in an extension: "DNS:localhost". Valid for
+// ten days already, and for so many more; -1: it ended a day ago.
 CertificateFiles MakeCertificate(const std::string& dir,
                                  const std::string& name,
                                  const std::string& hosts = "DNS:localhost,IP:127.0.0.1",
-                                 bool valid = true);
+                                 int days = 10);
 
 // In place of its key one of another type, RSA.
 void ReplaceKeyByRsa(const CertificateFiles& files);

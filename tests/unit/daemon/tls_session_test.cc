@@ -172,12 +172,28 @@ TEST_F(TlsSessionTest, ARenewedCertificateIsShownToNewClientsAndABadOneIsNot) {
 
 TEST_F(TlsSessionTest, TheEndOfTheCertificateIsToldOnceWhenItComes) {
   const WallTime end = *door_.figures().certificate_end;
-  EXPECT_TRUE(door_.NoteEnd(end - Millis(1)).ok());
+  EXPECT_EQ(door_.NoteEnd(end - Millis(1)).reason(), "certificate_ends_soon");
   EXPECT_EQ(door_.NoteEnd(end).reason(), "certificate_expired");
   EXPECT_TRUE(door_.NoteEnd(end + Millis(1)).ok()) << "one line, not one a turn";
   EXPECT_FALSE(door_.CheckEnd(end).ok());
   ASSERT_TRUE(door_.Load().ok());
   EXPECT_FALSE(door_.NoteEnd(end).ok()) << "the same files again: the reload says so";
+}
+
+TEST_F(TlsSessionTest, ACertificateThatEndsSoonIsToldOnce) {
+  using Days = std::chrono::days;
+  const WallTime end = *door_.figures().certificate_end;
+  const WallTime soon = end - Days(4);  // a fifth of its 20 days
+  EXPECT_TRUE(door_.NoteEnd(soon - Millis(1)).ok());
+  EXPECT_EQ(door_.NoteEnd(soon).reason(), "certificate_ends_soon");
+  EXPECT_TRUE(door_.NoteEnd(soon + Millis(1)).ok()) << "one line, not one a turn";
+  EXPECT_EQ(door_.CheckEnd(soon + Millis(1)).reason(), "certificate_ends_soon");
+
+  testing::MakeCertificate(dir_.path(), "ours", "DNS:localhost", 90);
+  ASSERT_TRUE(door_.Load().ok());
+  const WallTime renewed = *door_.figures().certificate_end;
+  EXPECT_TRUE(door_.NoteEnd(renewed - Days(14) - Millis(1)).ok());
+  EXPECT_THAT(door_.NoteEnd(renewed - Days(14)).message(), HasSubstr("renew it"));
 }
 
 }  // namespace

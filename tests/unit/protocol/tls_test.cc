@@ -109,7 +109,7 @@ TEST_F(TlsTest, TheCertificateMustBeOfSomebodyTrustedAndValid) {
   const CertificateFiles stranger = MakeCertificate(dir_.path(), "stranger");
   EXPECT_THAT(Verdict(stranger, ours_, "localhost").message(),
               AllOf(HasSubstr("self-signed"), HasSubstr("--ca-file")));
-  const CertificateFiles old = MakeCertificate(dir_.path(), "old", "DNS:localhost", false);
+  const CertificateFiles old = MakeCertificate(dir_.path(), "old", "DNS:localhost", -1);
   EXPECT_THAT(Verdict(old, old, "localhost").message(),
               AllOf(HasSubstr("expired; renew it"), Not(HasSubstr("--ca-file"))));
 }
