@@ -28,6 +28,8 @@ constexpr Millis kStartRetry{1000};
 constexpr Millis kHeldBackPoll{1000};
 // What a lease has left for its nack when a handler took all its grace to end.
 constexpr Millis kFinishTime{5000};
+// What a handler gets to end in when another worker may be at its job.
+constexpr Millis kGraceWhenLost{500};
 // The part of a lease that a handler has to end in when the lease cannot be extended.
 constexpr int kPartToEnd = 4;
 constexpr int kFinishTriesWhenStopping = 3;
@@ -196,10 +198,10 @@ class Worker::Slot {
         extend_at = std::min(Now() + std::min(kExtendRetry, extend_every), stop_at);
       } else if (protocol::MayPass(extended)) {
         // The daemon may give the job to another worker when the lease is over.
-        run->End(std::clamp(lease_end - Now(), Millis(0), options_.grace));
+        run->End(TimeToEnd(extended, lease_end));
         return Verdict{"", "lease ran out, handler stopped (" + extended.message() + ")"};
       } else {
-        run->End(options_.grace);
+        run->End(TimeToEnd(extended, lease_end));
         return Verdict{"", "lease lost, handler stopped (" + extended.message() + ")"};
       }
     }
@@ -210,9 +212,16 @@ class Worker::Slot {
   void EndWithinLease(const JobView& job, BootTime lease_end, JobRun* run) {
     const Millis wanted = options_.grace + kFinishTime;
     const Millis left = lease_end - Now();
-    const bool kept =
-        left >= wanted || Extend(job, wanted, std::min<Millis>(left, kExtendRetry)).ok();
-    run->End(kept ? options_.grace : std::clamp(lease_end - Now(), Millis(0), options_.grace));
+    const Status kept =
+        left >= wanted ? OkStatus() : Extend(job, wanted, std::min<Millis>(left, kExtendRetry));
+    run->End(kept.ok() ? options_.grace : TimeToEnd(kept, lease_end));
+  }
+
+  // What a handler has to tidy up in when its lease could not be extended: no more than the lease
+  // has, and hardly any when the job may be another worker's already.
+  Millis TimeToEnd(const Status& refusal, BootTime lease_end) const {
+    const Millis left = refusal.reason() == "lease_lost" ? kGraceWhenLost : lease_end - Now();
+    return std::clamp(left, Millis(0), options_.grace);
   }
 
   Status Extend(const JobView& job, std::optional<Millis> lease, Millis at_most) {

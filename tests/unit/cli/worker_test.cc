@@ -250,6 +250,24 @@ TEST_F(WorkerTest, ALostLeaseStopsTheHandler) {
   EXPECT_THAT(err_.str(), HasSubstr("lease lost, handler stopped (lease is over)"));
 }
 
+TEST_F(WorkerTest, AHandlerWhoseJobIsAnothersIsGoneAtOnce) {
+  on_call_ = [](const std::string& call) {
+    return call.find("/extend") != std::string::npos
+               ? Problem(FailedPrecondition("lease is over", "lease_lost"))
+               : Ok(protocol::JobToJson(SomeJob()));
+  };
+  // Tidies up for ever; its grace is ten seconds.
+  WorkOptions options = Drain({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"});
+  for (const bool timed_out : {false, true}) {
+    AddJob(1);
+    options.lease = timed_out ? Millis(14'000) : Millis(1);
+    options.handler_timeout = timed_out ? std::optional(Millis(20)) : std::nullopt;
+    const BootTime start = clock_.Sample().boot;
+    EXPECT_TRUE(RunWorker(options).ok());
+    EXPECT_LT(clock_.Sample().boot - start, Millis(5000)) << err_.str();
+  }
+}
+
 TEST_F(WorkerTest, AHandlerIsStoppedWhenItsLeaseIsOverThoughTheDaemonIsAway) {
   AddJob(1);
   on_call_ = [](const std::string&) { return Unavailable("nobody there", "unreachable"); };
