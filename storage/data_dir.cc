@@ -203,6 +203,7 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
   DELAYD_RETURN_IF_ERROR(MakeDirectories(path));
   DELAYD_RETURN_IF_ERROR(CheckFiles(path));
   const std::string lock_path = path + std::string(kLockName);
+  const bool makes_lock = ::access(lock_path.c_str(), F_OK) != 0;
   Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock.ok()) {
     return PosixError("cannot open", lock_path);
@@ -217,11 +218,11 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
   if (::ftruncate(lock.get(), 0) == 0) {
     DELAYD_RETURN_IF_ERROR(WriteAll(lock.get(), std::to_string(::getpid()) + "\n", lock_path));
   }
-  return DataDir(path, lock.Release());
+  return DataDir(path, lock.Release(), makes_lock);
 }
 
 Status DataDir::RequireStore(const std::string& raw_path) {
-  const DataDir look(WithoutTrailingSlashes(raw_path), -1);
+  const DataDir look(WithoutTrailingSlashes(raw_path), -1, false);
   bool holds_store = false;
   if (::access(look.path().c_str(), F_OK) == 0 || errno != ENOENT) {
     DELAYD_RETURN_IF_ERROR(CheckFiles(look.path()));
@@ -242,7 +243,9 @@ Status DataDir::RequireStore(const std::string& raw_path) {
 }
 
 DataDir::DataDir(DataDir&& other) noexcept
-    : path_(std::move(other.path_)), lock_fd_(std::exchange(other.lock_fd_, -1)) {}
+    : path_(std::move(other.path_)),
+      lock_fd_(std::exchange(other.lock_fd_, -1)),
+      made_lock_(other.made_lock_) {}
 
 DataDir::~DataDir() {
   Unlock();
@@ -251,6 +254,12 @@ DataDir::~DataDir() {
 void DataDir::Unlock() {
   if (lock_fd_ >= 0) {
     ::close(std::exchange(lock_fd_, -1));
+  }
+}
+
+void DataDir::RemoveOwnLock() const {
+  if (made_lock_) {
+    ::unlink((path_ + std::string(kLockName)).c_str());
   }
 }
 

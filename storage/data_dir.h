@@ -37,6 +37,9 @@ class DataDir {
   // Lets the next process in; nothing may be written here any more.
   void Unlock();
 
+  // In a directory that is another's: takes away the lock file if Acquire made it.
+  void RemoveOwnLock() const;
+
   const std::string& path() const { return path_; }
 
   // True when a store was made here, whole; false when it is empty or its making was cut short.
@@ -52,10 +55,12 @@ class DataDir {
   Status CheckNothingToLose() const;
   Status CheckNoJobs() const;
 
-  DataDir(std::string path, int lock_fd) : path_(std::move(path)), lock_fd_(lock_fd) {}
+  DataDir(std::string path, int lock_fd, bool made_lock)
+      : path_(std::move(path)), lock_fd_(lock_fd), made_lock_(made_lock) {}
 
   std::string path_;
   int lock_fd_ = -1;
+  bool made_lock_ = false;
 };
 
 // kDataLoss "damaged_store" where a directory, a pipe or a link that leads nowhere stands in the

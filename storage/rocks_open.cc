@@ -59,10 +59,7 @@ class CrashInBackground final : public rocksdb::EventListener {
 
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
-  DELAYD_ASSIGN_OR_RETURN(const bool holds_store, dir_.HoldsStore());
-  if (!holds_store) {
-    DELAYD_RETURN_IF_ERROR(CheckOurs(options));
-  }
+  DELAYD_ASSIGN_OR_RETURN(const bool holds_store, HoldsStore(options));
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
   DELAYD_CRASH_POINT("open/logs_recovered");
@@ -214,6 +211,17 @@ Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
   DELAYD_ASSIGN_OR_RETURN(const FoundTables found,
                           FindTables(MakeDbOptions(options, view.get()), dir_));
   return found.missing || !found.unknown.empty() ? OfAnotherProgram() : OkStatus();
+}
+
+// Nothing is left behind where something else lies.
+StatusOr<bool> RocksJobStore::HoldsStore(const RocksJobStoreOptions& options) const {
+  StatusOr<bool> holds_store = dir_.HoldsStore();
+  const Status ours = holds_store.ok() && !*holds_store ? CheckOurs(options) : holds_store.status();
+  if (ours.reason() == "data_dir_foreign") {
+    dir_.RemoveOwnLock();
+  }
+  DELAYD_RETURN_IF_ERROR(ours);
+  return holds_store;
 }
 
 Status RocksJobStore::CheckSchema(bool create) {

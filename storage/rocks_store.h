@@ -170,6 +170,7 @@ class RocksJobStore final : public JobStore {
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckSchema(bool create);
+  StatusOr<bool> HoldsStore(const RocksJobStoreOptions& options) const;
   Status CheckOurs(const RocksJobStoreOptions& options) const;
   Status OfAnotherProgram() const;
   rocksdb::Status CloseDatabase();

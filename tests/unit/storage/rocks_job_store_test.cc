@@ -32,8 +32,11 @@ namespace delayd::storage {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+using ::testing::UnorderedElementsAreArray;
 
 class RocksJobStoreTest : public ::testing::Test {
  protected:
@@ -57,6 +60,14 @@ class RocksJobStoreTest : public ::testing::Test {
         std::filesystem::remove(entry.path());
       }
     }
+  }
+
+  std::vector<std::string> Names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(path())) {
+      names.push_back(entry.path().filename().string());
+    }
+    return names;
   }
 
   testing::TempDir dir_;
@@ -176,7 +187,10 @@ TEST_F(RocksJobStoreTest, DirectoryOfSomethingElseIsLeftAlone) {
   const auto store = Open();
   EXPECT_EQ(store.status().reason(), "data_dir_foreign");
   EXPECT_THAT(store.status().message(), HasSubstr("holiday.jpg"));
-  EXPECT_FALSE(std::filesystem::exists(path() + "/CURRENT"));
+  EXPECT_THAT(Names(), ElementsAre("holiday.jpg"));
+  Write("LOCK.delayd", "7\n");  // whose this is nobody knows
+  EXPECT_EQ(Open().status().reason(), "data_dir_foreign");
+  EXPECT_THAT(Names(), UnorderedElementsAre("holiday.jpg", "LOCK.delayd"));
 }
 
 TEST_F(RocksJobStoreTest, RocksDbOfAnotherProgramIsLeftAsItIs) {
@@ -194,8 +208,10 @@ TEST_F(RocksJobStoreTest, RocksDbOfAnotherProgramIsLeftAsItIs) {
   }
   std::ofstream(log, std::ios::app) << "what it is just writing";
   const auto size = std::filesystem::file_size(log);
+  const std::vector<std::string> names = Names();
   EXPECT_EQ(Open().status().reason(), "data_dir_foreign");
   EXPECT_EQ(std::filesystem::file_size(log), size);
+  EXPECT_THAT(Names(), UnorderedElementsAreArray(names));
   std::filesystem::resize_file(log, size - 23);
   rocksdb::DB* db = nullptr;
   const rocksdb::Status theirs = rocksdb::DB::Open(options, path(), &db);
