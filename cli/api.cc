@@ -1,6 +1,7 @@
 #include "cli/api.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
 
 #include "base/limits.h"
@@ -240,6 +241,19 @@ StatusOr<protocol::QueueCounts> Api::Queue(std::string_view name) {
 StatusOr<std::vector<protocol::Stat>> Api::Stats() {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/v1/stats"));
   return Understood(protocol::ParseStats(answer));
+}
+
+StatusOr<uint64_t> Api::DiskReserve() {
+  constexpr std::string_view kMetric = "\ndelayd_disk_reserve_bytes ";
+  DELAYD_ASSIGN_OR_RETURN(const std::string page, Call("GET", "/metrics"));
+  const size_t found = page.find(kMetric);
+  uint64_t bytes = 0;
+  if (found == std::string::npos ||
+      std::from_chars(page.data() + found + kMetric.size(), page.data() + page.size(), bytes).ec !=
+          std::errc()) {
+    return NotFound("the daemon's metrics do not tell storage.reserve");
+  }
+  return bytes;
 }
 
 StatusOr<std::vector<protocol::Stat>> Api::AcceptClock() {

@@ -84,8 +84,14 @@ Finding CheckSocket(const std::string& path) {
   return finding;
 }
 
-Finding CheckDisk(const std::string& directory) {
-  constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+// storage.reserve of a daemon that does not tell it.
+constexpr uint64_t kUsualReserve = 256 * kMiB;
+// What a start needs, whatever the reserve.
+constexpr uint64_t kStartBytes = kMiB;
+
+// `reserve`: below it the daemon takes no new jobs; none: it does not tell.
+Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve) {
   Finding finding{.check = "disk"};
 
   struct statvfs info {};
@@ -107,8 +113,10 @@ Finding CheckDisk(const std::string& directory) {
     return finding;
   }
   const bool no_inodes = info.f_files != 0 && info.f_favail < 1000;
-  if (free < 256 * kMiB || no_inodes) {
+  if (free < std::max(reserve.value_or(kUsualReserve), kStartBytes) || no_inodes) {
     finding.verdict = Verdict::kFail;
+    finding.what +=
+        free < reserve.value_or(0) ? ", less than storage.reserve: no new jobs are taken" : "";
     finding.what += no_inodes ? ", and hardly an inode" : "";
     finding.cure = "make room now: a commit that cannot be written ends the daemon";
   } else if (free < 2048 * kMiB || free * 20 < whole) {
@@ -168,7 +176,7 @@ class DoctorVerb final : public Verb {
     }
     CheckDaemon(context);
     if (local || data_dir_) {
-      findings_.push_back(CheckDisk(data_dir_.value_or("/var/lib/delayd")));
+      findings_.push_back(CheckDisk(data_dir_.value_or("/var/lib/delayd"), reserve_));
     }
     const WallTime now = context->clock.Sample().wall;
     findings_.push_back(CheckClock(now, context->TimeText(now)));
@@ -209,6 +217,8 @@ class DoctorVerb final : public Verb {
       version.cure = "upgrade the older one; restart the daemon if it still runs the old program";
     }
     findings_.push_back(std::move(version));
+    const StatusOr<uint64_t> reserve = (*api)->DiskReserve();
+    reserve_ = reserve.ok() ? std::optional(*reserve) : std::nullopt;
     CheckJobs(api->get());
   }
 
@@ -290,6 +300,7 @@ class DoctorVerb final : public Verb {
   }
 
   std::optional<std::string> data_dir_;
+  std::optional<uint64_t> reserve_;  // none: not known
   std::vector<Finding> findings_;
 };
 

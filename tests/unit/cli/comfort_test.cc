@@ -147,6 +147,21 @@ TEST(ComfortTest, DoctorLooksAtTheDirectoryThatIsNamedWhateverTheAddress) {
               Not(HasSubstr("disk     ")));
 }
 
+TEST(ComfortTest, DoctorJudgesTheDiskByTheReserveOfTheDaemon) {
+  const auto doctor = [](const std::string& reserve) {
+    return Ctl({"doctor", "-s", "http://127.0.0.1:1", "--data-dir", "/"},
+               {.daemon = [&](const Request& request) -> Answer {
+                 return request.target == "/metrics"
+                            ? Ok("# TYPE\ndelayd_disk_reserve_bytes " + reserve + "\n")
+                            : Healthy(request);
+               }});
+  };
+  const Outcome full = doctor("18000000000000000000");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(full.out, HasSubstr("less than storage.reserve: no new jobs are taken"));
+  EXPECT_THAT(doctor("0").out, Not(HasSubstr("FAIL")));
+}
+
 TEST(ComfortTest, DoctorPassesOverWarnings) {
   const Outcome outcome =
       Ctl({"doctor", "-s", "http://127.0.0.1:1", "-o", "jsonl"}, {.daemon = Healthy});
