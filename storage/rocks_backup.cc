@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <climits>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -28,6 +29,19 @@ namespace delayd::storage {
 namespace fs = std::filesystem;
 
 namespace {
+
+// The files of the copy are named by path, in its place and in ".tmp" beside it.
+Status CheckLength(const std::string& directory) {
+  constexpr size_t kNameBytesMax = 64;
+  constexpr size_t kBytesMax = PATH_MAX - kNameBytesMax;
+  if (directory.size() <= kBytesMax) {
+    return OkStatus();
+  }
+  return InvalidArgument("cannot back up to a path of " + std::to_string(directory.size()) +
+                         " bytes: with the files in it it would be longer than the system takes; "
+                         "name a directory whose path has no more than " +
+                         std::to_string(kBytesMax));
+}
 
 // It is written to, and read to be fsynced.
 Status CheckParent(const std::string& directory) {
@@ -165,6 +179,7 @@ Status RocksJobStore::BackUpTo(const std::string& path) {
   if (db_ == nullptr) {
     return StoreClosed();
   }
+  DELAYD_RETURN_IF_ERROR(CheckLength(directory));
   std::error_code error;
   // Of a dead link, too, the name is taken.
   if (fs::exists(fs::symlink_status(directory, error))) {

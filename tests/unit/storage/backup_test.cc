@@ -132,6 +132,18 @@ TEST_F(BackupTest, BackupIntoNowhereNamesTheDirectory) {
   EXPECT_THAT(status.message(), HasSubstr(dir_.Sub("no/such/place")));
 }
 
+TEST_F(BackupTest, APathThatIsTooLongIsToldAsThat) {
+  std::string path = dir_.path();
+  while (path.size() < 5000) {
+    path += "/directory";
+  }
+  for (const size_t bytes : {5000U, 4090U}) {
+    const Status status = BackUpRocksJobStore(store_.get(), path.substr(0, bytes));
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.message();
+    EXPECT_THAT(status.message(), HasSubstr("no more than 4032"));
+  }
+}
+
 TEST_F(BackupTest, P9BackupIntoTheDataDirectoryIsRefused) {
   fs::create_directory(dir_.Sub("data/below"));
   fs::create_directory_symlink(dir_.Sub("data"), dir_.Sub("link"));
