@@ -140,8 +140,9 @@ Status ParseVerb(Verb* verb,
                  std::vector<std::string> words,
                  LocalClock clock,
                  Invocation* invocation) {
-  // Times are read while options are, so this one goes before.
-  if (Contains(words, "--utc")) {
+  // Times are read while options are, so this one goes before. Behind "--" it is a payload.
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (std::find(words.begin(), end, "--utc") != end) {
     clock.zone = cctz::utc_time_zone();
     clock.unknown_zone.clear();
   }
@@ -210,6 +211,19 @@ StatusOr<Invocation> WithoutVerb(const std::vector<std::string>& words,
   return invocation;
 }
 
+// Whether the next word is its value. Of several letters, "-qo", the last one may have one.
+bool WantsValue(const Options& options, const std::string& word) {
+  const bool is_bundle = word.size() > 2 && word[0] == '-' && word[1] != '-';
+  const Option* option = options.Find(word);
+  for (size_t i = 1; is_bundle && i < word.size(); ++i) {
+    option = options.Find(std::string("-") + word[i]);
+    if (option == nullptr || (!option->metavar.empty() && i + 1 < word.size())) {
+      return false;
+    }
+  }
+  return option != nullptr && !option->metavar.empty();
+}
+
 }  // namespace
 
 Words SplitVerb(const std::vector<std::string>& args) {
@@ -225,8 +239,7 @@ Words SplitVerb(const std::vector<std::string>& args) {
       words.named = true;
       continue;
     }
-    const Option* option = value ? nullptr : globals.Find(arg);
-    value = option != nullptr && !option->metavar.empty();
+    value = !value && WantsValue(globals, arg);
     words.others.push_back(arg);
   }
   return words;
@@ -236,7 +249,7 @@ bool AsksForJson(const std::vector<std::string>& args) {
   std::string previous;
   for (const std::string& arg : args) {
     std::string_view output;
-    if (previous == "-o" || previous == "--output") {
+    if (previous == "-o" || previous == "-qo" || previous == "--output") {
       output = arg;
     } else if (arg.starts_with("-o")) {
       output = std::string_view(arg).substr(2);
@@ -259,10 +272,11 @@ StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
     return WithoutVerb(words.others, verbs);
   }
   if (words.verb == "help") {
-    if (words.others.empty()) {
+    const Words about = SplitVerb(words.others);
+    if (!about.named) {
       return WithoutVerb({"--help"}, verbs);
     }
-    words = {.verb = words.others.front(), .named = true, .others = {"--help"}};
+    words = {.verb = about.verb, .named = true, .others = {"--help"}};
   }
   for (const auto& verb : verbs) {
     if (verb->name() != words.verb) {

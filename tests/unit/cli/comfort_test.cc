@@ -70,6 +70,8 @@ TEST(ComfortTest, TimesAreReadInTheLocalZone) {
   EXPECT_THAT(due_of({"enqueue", "--utc", "--at", "tomorrow 09:00", "x"}),
               HasSubstr("2027-01-02T09:00:00.000Z"));
   EXPECT_THAT(due_of({"enqueue", "--at", "18:30", "x"}), HasSubstr("2027-01-01T09:30:00.000Z"));
+  EXPECT_THAT(due_of({"enqueue", "--at", "18:30", "--", "--utc"}),
+              HasSubstr("2027-01-01T09:30:00.000Z"));
   const Outcome filter = Ctl({"list", "--due-before", "tomorrow 09:00"}, WithOneJob());
   EXPECT_THAT(filter.requests.front().target, HasSubstr("due_before=2027-01-02T00%3A00%3A00.000Z"));
 }

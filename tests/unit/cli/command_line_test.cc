@@ -44,6 +44,14 @@ TEST(CommandLineTest, TheLongHelpTellsTheExitCodes) {
   }
 }
 
+TEST(CommandLineTest, OptionsOfAllVerbsMayStandBeforeAnyOfThem) {
+  EXPECT_THAT(Ctl({"-s", "unix:/x", "help", "list"}).out, HasSubstr("Usage: delayctl list"));
+  EXPECT_THAT(Ctl({"-s", "unix:/x", "help"}).out, HasSubstr("Exit codes: 0 done"));
+  const Outcome bundled = Ctl({"-qo", "json", "list", "--limit", "0"});
+  EXPECT_EQ(bundled.code, 2);
+  EXPECT_THAT(bundled.err, HasSubstr(R"("detail":"list: --limit: '0' is no whole number)"));
+}
+
 TEST(CommandLineTest, TheVersionHasManyNames) {
   for (const auto& args : {std::vector<std::string>{"--version"}, {"-V"}, {"version"}}) {
     EXPECT_THAT(Ctl(args).out, StartsWith("delayctl 0."));
