@@ -286,7 +286,13 @@ Status CheckRoot(ondemand::document& document, ondemand::json_type wanted) {
     return FromSimdjson(error);
   }
   if (type != wanted) {
-    const std::string_view token = type == ondemand::json_type::null ? "null" : "";
+    // The kind goes by the first letter alone.
+    const bool is_word = type == ondemand::json_type::null || type == ondemand::json_type::boolean;
+    std::string_view token;
+    if (is_word && document.raw_json_token().get(token) == simdjson::SUCCESS) {
+      token = Trim(token);
+      DELAYD_RETURN_IF_ERROR(CheckToken(token));
+    }
     return Malformed("it is " + std::string(JsonKindName(KindOf(type, token))) + ", not " +
                      std::string(JsonKindName(KindOf(wanted, {}))));
   }

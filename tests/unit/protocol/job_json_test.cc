@@ -95,6 +95,11 @@ TEST(JobSpecJsonTest, WrongMembersAreNamedWithTheCure) {
       {R"({"payload_base64":"Y"})", "member 'payload_base64': base64 text"},
       {R"({"payload_base64":7})", "member 'payload_base64': is a number"},
       {R"([])", "malformed JSON: it is an array, not an object"},
+      {R"(null)", "malformed JSON: it is null, not an object"},
+      {R"(false)", "malformed JSON: it is true or false, not an object"},
+      {R"(name,delay)", "malformed JSON: 'name' is no JSON value"},
+      {R"(not json)", "malformed JSON: 'not' is no JSON value"},
+      {R"(tube: orders)", "malformed JSON: 'tube' is no JSON value"},
       {R"({"payload":)", "malformed JSON"}};
   for (const auto& [json, message] : cases) {
     const Status status = Refused(json);
