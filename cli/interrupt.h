@@ -25,7 +25,7 @@ class InterruptGuard {
   static bool interrupted();
   static Status Check();
   static Status Nap(Millis time);
-  // What there is, once there is some; 0 at the end. kDataLoss when it cannot be read.
+  // What there is, once there is some; 0 at the end. kInvalidArgument when it cannot be read.
   static StatusOr<size_t> Read(int fd, char* to, size_t bytes_max);
 
  private:

@@ -1,7 +1,7 @@
 // cli/line_reader.h — lines of a stream or another source, counted, of bounded length.
 //
 // Errors:  kResourceExhausted "body_too_large" for a line beyond the bound; it is skipped, and
-// reading can go on. kDataLoss when the stream fails; the source's own.
+// reading can go on. kInvalidArgument when the stream fails; the source's own.
 // Threads: one owner.
 #pragma once
 

@@ -140,6 +140,7 @@ TEST(StartTest, AClosedStdinAndStdoutAreNobodyElsesNumbers) {
   };
   const ProcessResult import = closed("<&-", {"import"});
   EXPECT_EQ(import.signal, 0);
+  EXPECT_EQ(import.exit_code, 2);
   EXPECT_THAT(import.err, HasSubstr("cannot be read"));
   const ProcessResult enqueue = closed(">&-", {"enqueue", "--in", "1h", "x"});
   EXPECT_EQ(enqueue.exit_code, 1);
