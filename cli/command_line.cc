@@ -89,6 +89,30 @@ Status CheckDashes(const std::vector<std::string>& words,
   return OkStatus();
 }
 
+// "--key=", of a variable that is not set, has an empty value: the parser would take the next word
+// for it.
+std::vector<std::string> WithEmptyValues(const std::vector<std::string>& words,
+                                         const Options& own,
+                                         const Options& global) {
+  std::vector<std::string> split;
+  bool value = false;
+  bool ended = false;
+  for (const std::string& word : words) {
+    const bool is_empty = word.size() > 3 && word.find('=') == word.size() - 1;
+    const std::string name = is_empty ? word.substr(0, word.size() - 1) : word;
+    const Option* option = own.Find(name) != nullptr ? own.Find(name) : global.Find(name);
+    const bool takes_value =
+        !value && !ended && option != nullptr && name[0] == '-' && !option->metavar.empty();
+    ended = ended || (!value && word == "--");
+    value = takes_value && !is_empty;
+    split.push_back(takes_value ? name : word);
+    if (takes_value && is_empty) {
+      split.emplace_back();
+    }
+  }
+  return split;
+}
+
 // Runs the parser; its exceptions end here.
 Status RunParser(CLI::App* app,
                  std::vector<std::string> words,
@@ -161,6 +185,7 @@ Status ParseVerb(Verb* verb,
   AddOptions(global, "Global options", &app, &bad_value);
   const std::vector<std::string_view> names = LongNames(own, global);
   DELAYD_RETURN_IF_ERROR(CheckDashes(words, own, global, names));
+  words = WithEmptyValues(words, own, global);
   DELAYD_RETURN_IF_ERROR(RunParser(&app, std::move(words), names, &invocation->help));
   DELAYD_RETURN_IF_ERROR(bad_value);
   DELAYD_ASSIGN_OR_RETURN(invocation->globals, ApplyGlobals(globals));

@@ -68,6 +68,25 @@ std::string Help(const CLI::App& app) {
   return help.str();
 }
 
+// From the back, as CLI11 takes them. "--api-socket=" has an empty value, where it would take the
+// next word.
+std::vector<std::string> WordsOf(const CLI::App& app, int argc, const char* const* argv) {
+  std::vector<std::string> words;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string name = word.substr(0, word.size() - (word.ends_with('=') ? 1 : 0));
+    const CLI::Option* option = name == word ? nullptr : app.get_option_no_throw(name);
+    if (option != nullptr && option->get_items_expected_max() > 0) {
+      words.push_back(name);
+      words.emplace_back();
+    } else {
+      words.push_back(word);
+    }
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 // CLI11 lists all it did not expect, in an order of its own; the first flag among them is the
 // cause, and a near flag is most likely what was meant.
 std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error) {
@@ -150,7 +169,7 @@ CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment
   CLI::App app("delayd keeps jobs until they are due and hands them to workers.", "delayd");
   Declare(&app, &flags);
   try {
-    app.parse(argc, argv);
+    app.parse(WordsOf(app, argc, argv));
   } catch (const CLI::ParseError& error) {
     result.action = CommandLine::Action::kRefuse;
     result.errors.push_back(DescribeUsageError(app, error));

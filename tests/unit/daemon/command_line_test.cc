@@ -57,9 +57,15 @@ TEST_F(CommandLineTest, FlagGoesBeforeEnvironmentBeforeFileBeforeDefault) {
 }
 
 TEST_F(CommandLineTest, EmptyValueOfAFlagTurnsASocketOff) {
-  const CommandLine line = Read({"--api-socket", "", "--api-listen=127.0.0.1:0"});
-  EXPECT_THAT(line.errors, IsEmpty());
-  EXPECT_EQ(line.config.api.socket, "");
+  for (const std::vector<const char*>& empty :
+       {std::vector<const char*>{"--api-socket", ""}, {"--api-socket="}}) {
+    std::vector<const char*> words = empty;
+    words.push_back("--api-listen=127.0.0.1:0");
+    const CommandLine line = Read(words);
+    EXPECT_THAT(line.errors, IsEmpty());
+    EXPECT_EQ(line.config.api.socket, "");
+    EXPECT_EQ(line.config.api.listen, "127.0.0.1:0");
+  }
 }
 
 TEST_F(CommandLineTest, LastOfARepeatedFlagWins) {
