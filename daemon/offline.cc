@@ -21,6 +21,7 @@
 #include "storage/data_dir.h"
 #include "storage/loss_account.h"
 #include "storage/marks_after_loss.h"
+#include "storage/posix_error.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 #include "storage/verify.h"
@@ -54,7 +55,11 @@ int Refuse(const Status& status) {
 Status Enter(const std::string& data_dir) {
   struct stat info {};
 
-  if (::stat(data_dir.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) {
+  const bool is_there = ::stat(data_dir.c_str(), &info) == 0;
+  if (!is_there && errno == EACCES) {
+    return storage::PosixError("cannot look at the data directory", data_dir);
+  }
+  if (!is_there || !S_ISDIR(info.st_mode)) {
     return NotFound(
         "there is no data directory at " + data_dir + "; is its disk mounted? else check the path",
         "no_store");

@@ -97,9 +97,11 @@ Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve)
   struct statvfs info {};
 
   if (statvfs(directory.c_str(), &info) != 0) {
+    const int error = errno;
     finding.verdict = Verdict::kWarn;
-    finding.what = directory + ": " + std::generic_category().message(errno);
-    finding.cure = "name the daemon's data_dir with --data-dir";
+    finding.what = directory + ": " + std::generic_category().message(error);
+    finding.cure = error == EACCES ? "run it as the daemon's user, or with sudo"
+                                   : "name the daemon's data_dir with --data-dir";
     return finding;
   }
   const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;

@@ -307,6 +307,28 @@ TEST(RecoverVerbTest, FilesOfAnotherOwnerStayTheirs) {
   }
 }
 
+// "is its disk mounted?" would send people to look for a disk.
+TEST(VerifyVerbTest, ADirectoryBehindAClosedOneIsNotCalledMissing) {
+  const Daemon daemon;
+  const std::string closed = daemon.Path("closed");
+  fs::create_directories(closed + "/data");
+  ASSERT_EQ(::chmod(closed.c_str(), 0), 0);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"verify"}, {"doctor"}}) {
+    ProcessOptions options = daemon.CtlOptions(words);
+    options.argv.insert(options.argv.end(), {"--data-dir", closed + "/data"});
+    if (::geteuid() == 0) {  // who may look everywhere
+      options.argv.insert(options.argv.begin(),
+                          {"setpriv", "--bounding-set=-dac_override,-dac_read_search"});
+    }
+    const ProcessResult result = RunProcess(options);
+    const bool is_doctor = words.front() == "doctor";
+    EXPECT_EQ(result.exit_code, is_doctor ? 1 : 7);
+    EXPECT_THAT(is_doctor ? result.out : result.err,
+                HasSubstr(is_doctor ? "run it as the daemon's user" : "run as the owner"));
+  }
+  ASSERT_EQ(::chmod(closed.c_str(), 0700), 0);
+}
+
 TEST(BackupVerbTest, P1EverythingAcknowledgedBeforeIsInABackupTakenUnderTraffic) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
