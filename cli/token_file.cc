@@ -15,7 +15,14 @@ StatusOr<std::string> ReadTokenFile(const std::string& path) {
     return InvalidArgument("cannot read the token file " + path +
                            "; give the path of a file with the token with --token-file");
   }
-  if ((info.st_mode & S_IROTH) != 0) {
+  // Advice to change the mode of /dev/null would be followed; a pipe is as good as a file.
+  const bool is_open = (info.st_mode & S_IROTH) != 0;
+  if (is_open && (S_ISDIR(info.st_mode) || S_ISCHR(info.st_mode))) {
+    return InvalidArgument("the token file " + path +
+                           " is no file; leave --token-file and DELAYCTL_TOKEN_FILE out where no "
+                           "token is needed");
+  }
+  if (is_open) {
     return PermissionDenied("the token file " + path +
                             " can be read by everybody; run 'chmod o-r " + path +
                             "' and have a new token made");

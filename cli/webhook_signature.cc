@@ -74,7 +74,12 @@ StatusOr<std::vector<std::string>> ReadWebhookSecrets(const std::string& path) {
     return InvalidArgument("cannot read the webhook secrets " + protocol::Quoted(path) + ": " +
                            std::generic_category().message(errno));
   }
-  if ((info.st_mode & S_IROTH) != 0) {
+  const bool is_open = (info.st_mode & S_IROTH) != 0;
+  if (is_open && (S_ISDIR(info.st_mode) || S_ISCHR(info.st_mode))) {
+    return InvalidArgument("cannot read the webhook secrets " + protocol::Quoted(path) +
+                           ": it is no file");
+  }
+  if (is_open) {
     return PermissionDenied("the webhook secrets " + protocol::Quoted(path) +
                             " may be read by everyone; change that with: chmod o= " + path);
   }

@@ -169,6 +169,15 @@ TEST(TokenOptionTest, ATokenIsNotSentInClearToOtherMachines) {
   }
 }
 
+// Nobody is told to change the mode of /dev/null.
+TEST(TokenOptionTest, WhatIsNoFileIsToldAsThat) {
+  for (const char* path : {"/dev/null", "/"}) {
+    const Outcome outcome = Ctl({"--server", "unix:/x", "--token-file", path, "stats"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("is no file"), Not(HasSubstr("chmod"))));
+  }
+}
+
 TEST(ListVerbTest, TellsWhichClockAJobFollows) {
   const Outcome outcome = Ctl({"list"}, {.daemon = [](const Request&) {
                                 JobView wall = SomeJob(2);

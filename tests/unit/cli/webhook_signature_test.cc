@@ -54,6 +54,7 @@ TEST(WebhookSignatureTest, AFileThatEveryoneMayReadIsRefused) {
   ASSERT_EQ(chmod(path.c_str(), 0640), 0);
   EXPECT_TRUE(ReadWebhookSecrets(path).ok());
   EXPECT_EQ(ReadWebhookSecrets(dir.Sub("none")).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ReadWebhookSecrets("/dev/null").status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace
