@@ -213,13 +213,7 @@ HttpReader::Event HttpReader::Next() {
       return Event::kNeedMore;
     }
     phase_ = Phase::kHead;
-    parser_->request.emplace();
-    // Stop behind the head, which is judged before the body is read, and behind every chunk:
-    // whether enough is there to ask for the next must not hang on how the bytes arrived.
-    parser_->request->eager(false);
-    parser_->request->header_limit(static_cast<uint32_t>(options_.head_bytes_max));
-    parser_->request->body_limit(boost::none);
-    head_bytes_ = 0;
+    BeginHead();
     line_checked_ = false;
     continue_wanted_ = false;
   }
@@ -235,19 +229,33 @@ HttpReader::Event HttpReader::Next() {
   return phase_ == Phase::kRefused ? Event::kRefused : Event::kNeedMore;
 }
 
+void HttpReader::BeginHead() {
+  parser_->request.emplace();
+  // Stop behind the head, which is judged before the body is read, and behind every chunk: whether
+  // enough is there to ask for the next must not hang on how the bytes arrived.
+  parser_->request->eager(false);
+  parser_->request->header_limit(static_cast<uint32_t>(options_.head_bytes_max));
+  parser_->request->body_limit(boost::none);
+  head_tried_ = 0;
+}
+
 HttpReader::Event HttpReader::ReadHead() {
   if (!line_checked_ && !CheckLineLength()) {
     return phase_ == Phase::kRefused ? Event::kRefused : Event::kNeedMore;
   }
-  const size_t used = parser_->Put(unread());
-  Consume(used);
-  head_bytes_ += used;
+  // Once Beast lacks the rest of a line it looks at no other before the head's end, however wrong
+  // they are. So it begins anew with each line that has come, which few heads do in parts.
+  if (head_tried_ > 0 && unread().find('\n', head_tried_) != std::string_view::npos) {
+    BeginHead();
+  }
+  const size_t used = head_tried_ == 0 ? parser_->Put(unread()) : 0;
   if (parser_->code && parser_->code != error::need_more) {
     return RefuseParseError();
   }
   // Beast counts its limit anew after each line; the sum is ours to watch.
   const bool done = parser_->request->is_header_done();
-  if (head_bytes_ + (done ? 0 : unread().size()) > options_.head_bytes_max) {
+  head_tried_ = unread().size();
+  if ((done ? used : head_tried_) > options_.head_bytes_max) {
     return Refuse(
         431,
         InvalidArgument("the head of the request exceeds " + FormatSize(options_.head_bytes_max) +
@@ -257,6 +265,7 @@ HttpReader::Event HttpReader::ReadHead() {
   if (!done) {
     return Event::kNeedMore;
   }
+  Consume(used);
   if (!CheckHead()) {
     return Event::kRefused;
   }
@@ -269,7 +278,9 @@ HttpReader::Event HttpReader::ReadHead() {
 
 HttpReader::Event HttpReader::ReadBody() {
   while (!parser_->request->is_done()) {
-    const size_t least = parser_->request->chunked() ? protocol::kChunkedRestBytesMin : 1;
+    // What is no last chunk may be wrong, and is told so as soon as its line has come.
+    const bool may_be_last = parser_->request->chunked() && unread().starts_with('0');
+    const size_t least = may_be_last ? protocol::kChunkedRestBytesMin : 1;
     if (unread().size() < least) {
       return Event::kNeedMore;
     }

@@ -82,6 +82,7 @@ class HttpReader {
  private:
   struct Parser;
 
+  void BeginHead();
   Event ReadHead();
   Event ReadBody();
   // Whether the head may stand; else Refuse has been called.
@@ -105,8 +106,8 @@ class HttpReader {
   const CheckRequest check_;
   std::unique_ptr<Parser> parser_;
   std::string buffer_;
-  size_t read_ = 0;  // the part of buffer_ that was consumed
-  size_t head_bytes_ = 0;
+  size_t read_ = 0;        // the part of buffer_ that was consumed
+  size_t head_tried_ = 0;  // unread bytes that the parser of the head has been shown
   Phase phase_ = Phase::kIdle;
   bool line_checked_ = false;
   bool continue_wanted_ = false;

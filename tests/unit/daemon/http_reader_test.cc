@@ -112,10 +112,9 @@ TEST_F(HttpReaderTest, BadChunksAreRefused) {
 
 TEST_F(HttpReaderTest, BadChunkIsRefusedAtTheSameByteHoweverItIsCut) {
   const std::string bytes =
-      "POST / HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n\r\n";
-  for (const size_t more :
-       {size_t{0}, size_t{1}}) {  // one byte more, and it is long enough to be judged
-    const std::string all = bytes + std::string(more, '0');
+      "POST / HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n\r";
+  for (const size_t more : {size_t{0}, size_t{1}}) {  // one byte more, and the line has ended
+    const std::string all = bytes + std::string(more, '\n');
     for (size_t step = 1; step <= all.size(); ++step) {
       HttpReader reader(options_);
       Event event = Event::kNeedMore;
@@ -124,6 +123,30 @@ TEST_F(HttpReaderTest, BadChunkIsRefusedAtTheSameByteHoweverItIsCut) {
         event = reader.Next();
       }
       EXPECT_EQ(event, more == 0 ? Event::kNeedMore : Event::kRefused) << "step " << step;
+    }
+  }
+}
+
+TEST_F(HttpReaderTest, ABadLineIsRefusedWithItsEndHoweverItIsCut) {
+  const std::string get = "GET / HTTP/1.1\r\nHost: d\r\nAccept: */*\r\n";
+  const std::string post = "POST / HTTP/1.1\r\nHost: d\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const std::string& bytes : {get + "Two words: 1\r\n",
+                                   get + "no colon\r\n",
+                                   get + "A: 1\n",
+                                   get + "Content-Length: 1x\r\n\r\n",
+                                   std::string("GET /\r\n"),
+                                   post + "zz\r\n",
+                                   post + "\r\n",
+                                   post + "5z\r\n"}) {
+    for (size_t step = 1; step <= bytes.size(); ++step) {
+      HttpReader reader(options_);
+      Event event = Event::kNeedMore;
+      for (size_t at = 0; at < bytes.size() && event == Event::kNeedMore; at += step) {
+        reader.Append(std::string_view(bytes).substr(at, step));
+        event = reader.Next();
+      }
+      ASSERT_EQ(event, Event::kRefused) << bytes << "step " << step;
+      EXPECT_EQ(reader.refusal().status, 400) << bytes;
     }
   }
 }
