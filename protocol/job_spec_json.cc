@@ -53,6 +53,20 @@ Status TooLarge(size_t bytes, size_t bytes_max) {
                            "payload_too_large");
 }
 
+// Before it is read: a text of many megabytes, all of it one member, is a second of everybody's
+// time.
+Status CheckSize(std::string_view json, size_t payload_bytes_max) {
+  constexpr size_t kEscapedByte = 6;           // \u0000
+  constexpr size_t kRest = size_t{64} * 1024;  // all other members are short
+  if (json.size() <= kEscapedByte * payload_bytes_max + kRest) {
+    return OkStatus();
+  }
+  return ResourceExhausted(
+      "a job of " + FormatSize(json.size()) + " of JSON has no payload within the limit of " +
+          FormatSize(payload_bytes_max) + "; store it elsewhere and send a reference",
+      "payload_too_large");
+}
+
 Status SetPayload(std::string_view name,
                   const JsonValue& value,
                   size_t payload_bytes_max,
@@ -245,6 +259,7 @@ void WritePast(const JobPast& past, JsonObjectWriter* writer) {
 }  // namespace
 
 StatusOr<JobSpec> ParseJobSpec(std::string_view json, size_t payload_bytes_max) {
+  DELAYD_RETURN_IF_ERROR(CheckSize(json, payload_bytes_max));
   return Parse(json, payload_bytes_max, false);
 }
 
@@ -256,26 +271,29 @@ StatusOr<std::vector<JobSpec>> ParseJobSpecLines(std::string_view ndjson,
                                                  size_t payload_bytes_max,
                                                  size_t jobs_max) {
   std::vector<JobSpec> specs;
-  size_t number = 0;
-  while (!ndjson.empty()) {
-    const std::string_view line = ndjson.substr(0, ndjson.find('\n'));
-    ndjson.remove_prefix(std::min(line.size() + 1, ndjson.size()));
-    ++number;
-    if (IsBlank(line)) {
-      continue;
+  size_t number = 1;
+  while (true) {
+    // At once, with the end of the line before: a body may be nothing but empty lines.
+    const size_t blanks = std::min(ndjson.find_first_not_of(" \t\r\n"), ndjson.size());
+    const std::string_view skipped = ndjson.substr(0, blanks);
+    number += static_cast<size_t>(std::count(skipped.begin(), skipped.end(), '\n'));
+    ndjson.remove_prefix(blanks);
+    if (ndjson.empty()) {
+      return specs;
     }
     if (specs.size() == jobs_max) {
       return ResourceExhausted("line " + std::to_string(number) + ": the request has more than " +
                                    std::to_string(jobs_max) + " jobs; split it",
                                "body_too_large");
     }
+    const std::string_view line = ndjson.substr(0, ndjson.find('\n'));
     StatusOr<JobSpec> spec = ParseJobSpec(line, payload_bytes_max);
     if (!spec.ok()) {
       return spec.status().WithContext("line " + std::to_string(number));
     }
     specs.push_back(std::move(spec).value());
+    ndjson.remove_prefix(line.size());
   }
-  return specs;
 }
 
 std::string JobSpecToJson(const JobSpec& spec) {

@@ -116,6 +116,17 @@ TEST(JobSpecJsonTest, APayloadAtTheLimitPassesAndOneByteMoreIsRefused) {
   EXPECT_THAT(status.message(), HasSubstr("payload has 1001 bytes and the limit is 1000B"));
 }
 
+// Looking into it would hold everybody up for as long as it is.
+TEST(JobSpecJsonTest, ATextThatCanHoldNoPayloadWithinTheLimitIsNotRead) {
+  const std::string escaped(kPayloadMax, '\0');
+  JobSpec spec;
+  spec.payload = escaped;
+  EXPECT_EQ(Parse(JobSpecToJson(spec)).payload, escaped);
+  const Status status = Refused("{\"no_member\":[" + std::string(kPayloadMax * 6 + 64 * 1024, ' '));
+  EXPECT_EQ(status.reason(), "payload_too_large");
+  EXPECT_THAT(status.message(), HasSubstr("no payload within the limit of 1000B"));
+}
+
 TEST(JobSpecJsonTest, AnySpecReadsBack) {
   std::mt19937_64 random = SeededRandom();
   for (int i = 0; i < 2000; ++i) {
