@@ -119,6 +119,8 @@ void Connection::Close() {
 
 void Connection::NoteTime(BootTime now) {
   const Session::Phase phase = session_->phase();
+  const uint64_t requests = session_->requests();
+  took_request_ = took_request_ || requests != requests_;
   if (phase != phase_ || took_request_) {
     phase_since_ = now;
   }
@@ -130,6 +132,7 @@ void Connection::NoteTime(BootTime now) {
     output_since_ = now;
   }
   any_request_ = any_request_ || took_request_;
+  requests_ = requests;
   phase_ = phase;
   output_waits_ = output_waits;
   received_ = sent_ = took_request_ = false;

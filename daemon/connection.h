@@ -113,6 +113,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool took_request_ = false;
 
   bool any_request_ = false;
+  uint64_t requests_ = 0;
   Session::Phase phase_ = Session::Phase::kIdle;
   bool output_waits_ = false;
   BootTime phase_since_;

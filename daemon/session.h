@@ -79,6 +79,10 @@ class Session {
   // Next gives nothing although there is input: an answer must come first.
   virtual bool held_up() const { return false; }
 
+  // Taken so far, for the timeouts. Those that it answers on the spot nobody else sees; without any
+  // it need not count.
+  virtual uint64_t requests() const { return 0; }
+
   // What it keeps for its client: input that is in no request yet, and answers that wait.
   virtual size_t held_bytes() const { return output().size(); }
 

@@ -91,6 +91,8 @@ class TlsSession final : public Session {
 
   bool held_up() const override { return !ended_ && inner_->held_up(); }
 
+  uint64_t requests() const override { return inner_->requests(); }
+
   size_t held_bytes() const override { return channel_.output().size() + inner_->held_bytes(); }
 
   std::string_view output() const override { return channel_.output(); }

@@ -57,6 +57,8 @@ class HttpSession final : public Session {
   bool wants_input() const override;
   bool has_more() const override;
 
+  uint64_t requests() const override { return first_tag_ + slots_.size(); }
+
   size_t held_bytes() const override { return reader_.held_bytes() + held_bytes_ + output_.size(); }
 
   std::string_view output() const override;

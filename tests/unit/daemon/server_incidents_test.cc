@@ -120,6 +120,20 @@ TEST_F(ServerIncidentsTest, ALongWaitForNothingIsNotTold) {
   EXPECT_THAT(Stop(), Not(HasSubstr("was not run")));
 }
 
+// As monitoring does, for hours: nobody but its session sees such requests.
+TEST_F(ServerIncidentsTest, WhoAsksWhatIsAnsweredOnTheSpotIsNotTooSlowWithARequest) {
+  Start();
+  SocketClient client(path_);
+  for (const int64_t later : {0, 11'000, 250'000}) {
+    clock_.Advance(later);
+    PassATurn();
+    const std::string target = "/nothing/" + std::to_string(later);
+    client.Send("GET " + target + " HTTP/1.1\r\nHost: d\r\n\r\n");
+    EXPECT_THAT(client.ReadUntil(target), HasSubstr(target));
+  }
+  Stop();
+}
+
 TEST_F(ServerIncidentsTest, RefusedConnectionsAreToldOnceAMinute) {
   options_.connections_max = 1;
   Start();
