@@ -59,7 +59,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<SessionRequest> NextRequest(const Now& now);
 
   // No more input will come, but answers may still be read.
-  bool input_ended() const { return input_ended_; }
+  bool input_ended() const { return input_ended_ || session_->input_ended(); }
 
   // No more input will come, and nobody will read an answer.
   bool hung_up() const { return hung_up_; }

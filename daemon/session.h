@@ -63,6 +63,9 @@ class Session {
   // The client sends nothing more; what it has sent is served.
   virtual void InputEnded() { Stop(); }
 
+  // The client has said so within its protocol, and its socket may stay open.
+  virtual bool input_ended() const { return false; }
+
   // The client has gone: what must be done about that. Nobody is told how it went.
   virtual std::vector<engine::Command> Leave() { return {}; }
 

@@ -82,6 +82,8 @@ class TlsSession final : public Session {
   void Stop() override;
   void InputEnded() override;
 
+  bool input_ended() const override { return channel_.peer_closed(); }
+
   std::vector<engine::Command> Leave() override { return inner_->Leave(); }
 
   void Refuse(const Status& why) override;

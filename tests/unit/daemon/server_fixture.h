@@ -53,7 +53,7 @@ class GatedStore final : public storage::JobStore {
   std::atomic<bool> gated{false};
 };
 
-class ServerTest : public testing::Test {
+class ServerTest : public ::testing::Test {
  protected:
   ServerTest();
   ~ServerTest() override;

@@ -17,6 +17,7 @@
 #include "storage/memory_job_store.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/fake_engine.h"
+#include "tests/unit/daemon/server_fixture.h"
 #include "tests/unit/daemon/socket_client.h"
 
 namespace delayd {
@@ -105,6 +106,66 @@ TEST(ServerLeaveTest, AJobOfAClientThatWentIsBackBeforeWhoSawItGoIsServed) {
   });
   EXPECT_EQ(given_back - engine.asked.begin(), 2);
   ASSERT_EQ(engine.asked.size(), 4U);
+}
+
+// As with TLS: each byte asks for a job, but for the last, which says that none follows. The socket
+// stays open.
+class SaysGoodbye final : public Session {
+ public:
+  void Receive(std::string_view bytes) override {
+    waiting_ += bytes.size();
+    said_goodbye_ = bytes.ends_with('.');
+    waiting_ -= said_goodbye_ ? 1 : 0;
+  }
+
+  std::optional<SessionRequest> Next(const Now& /*now*/) override {
+    if (asked_ == waiting_) {
+      return std::nullopt;
+    }
+    return SessionRequest{.tag = ++asked_, .command = engine::Lease{.wait = Millis(30'000)}};
+  }
+
+  void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override {
+    output_.push_back('0');
+    ++answered_;
+  }
+
+  void Stop() override { stopped_ = true; }
+
+  bool input_ended() const override { return said_goodbye_; }
+
+  void Refuse(const Status& /*why*/) override {}
+
+  bool wants_input() const override { return true; }
+
+  std::string_view output() const override { return output_; }
+
+  void Sent(size_t bytes) override { output_.erase(0, bytes); }
+
+  bool finished() const override { return stopped_ && answered_ == waiting_; }
+
+  Phase phase() const override { return Phase::kWorking; }
+
+ private:
+  size_t waiting_ = 0;
+  size_t asked_ = 0;
+  size_t answered_ = 0;
+  bool said_goodbye_ = false;
+  bool stopped_ = false;
+  std::string output_;
+};
+
+class ServerGoodbyeTest : public ServerTest {};
+
+TEST_F(ServerGoodbyeTest, WhoSaysThatNothingFollowsWaitsForNoJobAnyMore) {
+  new_session_ = [] { return std::make_unique<SaysGoodbye>(); };
+  Start();
+  SocketClient client(path_);
+  client.Send("??");
+  client.Send(".");
+  EXPECT_EQ(client.ReadAll(), "00");
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(engine_.abandoned.size(), 2U);
 }
 
 }  // namespace
