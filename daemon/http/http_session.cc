@@ -48,6 +48,10 @@ std::optional<Response> HttpSession::RefuseHead(const Request& head) {
 
 std::optional<SessionRequest> HttpSession::Next(const Now& now) {
   while (!ended_ && !full()) {
+    if (at_once_ == kAnsweredAtOnceMax) {
+      at_once_ = 0;
+      return std::nullopt;  // there may be more
+    }
     switch (reader_.Next()) {
       case HttpReader::Event::kNeedMore:
         starved_ = true;
@@ -98,6 +102,7 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
           .tag = first_tag_ + slots_.size() - 1, .command = {}, .admin = std::move(order->command)};
     }
     AnswerLast(std::get<Response>(routed));
+    ++at_once_;
   }
   return std::nullopt;
 }

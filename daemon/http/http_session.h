@@ -38,6 +38,9 @@ class HttpSession final : public Session {
   // Lease requests that may wait: each may get a large answer at any time, and an hour may pass
   // before that, so more of them have to be allowed.
   static constexpr size_t kWaitingLeasesMax = 16;
+  // Of requests that need no engine, one after the other: a page of /metrics may take milliseconds,
+  // and a HEAD of it fills no output.
+  static constexpr size_t kAnsweredAtOnceMax = 8;
   // Of requests that wait to be taken.
   static constexpr size_t kWaitingInputMax = size_t{64} * 1024;
 
@@ -107,6 +110,7 @@ class HttpSession final : public Session {
   uint64_t first_tag_ = 0;  // of slots_.front()
   size_t large_ = 0;        // large answers that are waited for
   size_t waiting_ = 0;      // leases that may wait and have no answer
+  size_t at_once_ = 0;      // requests that were answered on the spot since others had their turn
   size_t held_bytes_ = 0;   // of answers that wait for one before them
   bool starved_ = true;     // the reader needs more input for the next request
   bool ended_ = false;      // the last request has been taken

@@ -79,6 +79,7 @@ class Life {
         }
       }
       Send();
+      more = session_.has_more();  // it let others have their turn
       if (!session_.wants_input()) {
         Turn();
         more = session_.wants_input();  // or a lease request in front waits

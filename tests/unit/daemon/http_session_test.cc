@@ -372,5 +372,27 @@ TEST_F(HttpSessionTest, CommitIsTold) {
   EXPECT_THAT(TakeOutput(), HasSubstr("\r\nDelayd-Commit: 77\r\n"));
 }
 
+// Nobody but the session sees these requests, and they may be dear.
+TEST_F(HttpSessionTest, RequestsThatAreAnsweredOnTheSpotAreAFewATime) {
+  const size_t requests = 2 * HttpSession::kAnsweredAtOnceMax + 1;
+  std::string input;
+  for (size_t i = 0; i < requests; ++i) {
+    input += "HEAD /healthz HTTP/1.1\r\nHost: d\r\n\r\n";
+  }
+  session_.Receive(input);
+  size_t times = 0;
+  for (size_t answers = 0; answers < requests; ++times) {
+    EXPECT_TRUE(session_.has_more()) << answers;
+    TakeRequests();
+    const std::string output = TakeOutput();
+    for (size_t at = output.find("HTTP/1.1 200"); at != std::string::npos;
+         at = output.find("HTTP/1.1 200", at + 1)) {
+      ++answers;
+    }
+  }
+  EXPECT_EQ(times, 3U);
+  EXPECT_FALSE(session_.has_more());
+}
+
 }  // namespace
 }  // namespace delayd::http
