@@ -289,7 +289,7 @@ void Server::Loop::ServeTouched(Now* now) {
         ServeFirstNextTurn(served, *now);
         return;
       }
-      Serve(ConnectionPtr(touched_[served]), now);  // a copy: answers may touch others
+      Serve(ConnectionPtr(touched_[served]), end, now);  // a copy: answers may touch others
     }
     if (!in_flight_ && !pipelined_ && served < connections_.size()) {
       io_.poll();
@@ -311,8 +311,10 @@ void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
   });
 }
 
-// Gives the engine what the client has asked, as far as there is room.
-void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
+// Gives the engine what the client has asked, as far as there is room and time.
+void Server::Loop::Serve(const ConnectionPtr& connection,
+                         std::chrono::steady_clock::time_point until,
+                         Now* moment) {
   const Now& now = *moment;
   if (connection->gone()) {
     Leave(connection.get(), now);  // before Advance hands a job to nobody
@@ -321,7 +323,7 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
   connection->unserved = false;
   int taken = 0;
   auto begin = std::chrono::steady_clock::now();
-  for (; taken < kRequestsPerTurn && !under_pressure(); ++taken) {
+  for (; taken < kRequestsPerTurn && begin <= until && !under_pressure(); ++taken) {
     std::optional<SessionRequest> request = connection->NextRequest(now);
     if (!request && taken < kAnswersPerTurn && connection->session().held_up()) {
       DeliverReplies();
@@ -362,8 +364,8 @@ void Server::Loop::Serve(const ConnectionPtr& connection, Now* moment) {
     pipelined_ = pipelined_ || connection->pipelines;
   }
   Session& session = connection->session();
-  connection->held_back =
-      taken == kRequestsPerTurn || under_pressure() || !session.wants_input() || session.has_more();
+  connection->held_back = taken == kRequestsPerTurn || begin > until || under_pressure() ||
+                          !session.wants_input() || session.has_more();
   if (connection->input_ended() && !connection->held_back) {
     session.InputEnded();
     if (connection->hung_up()) {

@@ -89,7 +89,9 @@ class Server::Loop {
   void TendProcessors(const Now& now);
   void ServeTouched(Now* now);
   void ServeFirstNextTurn(size_t begin, const Now& now);
-  void Serve(const ConnectionPtr& connection, Now* moment);
+  void Serve(const ConnectionPtr& connection,
+             std::chrono::steady_clock::time_point until,
+             Now* moment);
   void DiskChanged(const Status& refusal);
   bool DeliverReplies();  // whether there were any
   void SendReady();

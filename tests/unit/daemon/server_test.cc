@@ -15,6 +15,7 @@
 namespace delayd {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -476,6 +477,24 @@ TEST_F(ServerTest, ConnectionsAboveTheCapAreTurnedAway) {
   second.ReadUntil("commit_sequence");
   EXPECT_EQ(SocketClient(path_).ReadAll(), "no room");
   EXPECT_TRUE(Stop().ok());
+}
+
+TEST_F(ServerTest, OneThatAsksForMuchWorkAtOnceIsServedOverSeveralTurns) {
+  engine_.on_execute = [this] {
+    engine_.on_execute = {};
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(260);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send(kStats + kStats + kStats);
+  client.EndSending();
+  EXPECT_THAT(client.ReadAll(), EndsWith("}"));
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(engine_.asked.size(), 3U);
+  EXPECT_LT(engine_.asked[0].turn, engine_.asked[1].turn);
+  EXPECT_EQ(engine_.asked[1].turn, engine_.asked[2].turn);
 }
 
 // As TLS does with who never ends a handshake: there is nothing to say, and the client stays.
