@@ -181,6 +181,9 @@ bool TlsChannel::established() const {
 
 Status TlsChannel::Receive(std::string_view bytes, std::string* plain) {
   DELAYD_RETURN_IF_ERROR(failure_);
+  if (peer_closed_) {
+    return OkStatus();  // what comes behind a goodbye is never read, and would pile up
+  }
   DELAYD_CHECK(BIO_write(in_, bytes.data(), static_cast<int>(bytes.size())) ==
                static_cast<int>(bytes.size()));
   if (!established()) {

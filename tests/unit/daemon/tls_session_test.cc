@@ -1,5 +1,6 @@
 #include "daemon/tls_session.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -145,6 +146,26 @@ TEST_F(TlsSessionTest, AClientThatSaysGoodbyeGetsItsAnswersAndAGoodbye) {
   Talk();
   EXPECT_THAT(heard_, HasSubstr("200 OK"));
   EXPECT_TRUE(client_.peer_closed());
+}
+
+TEST_F(TlsSessionTest, P10WhatComesBehindAGoodbyeIsNotKept) {
+  const auto allocated = [] {
+    const auto info = ::mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  Talk();
+  Ask(kGet);
+  client_.Close();
+  Talk();
+  const std::string noise(size_t{1} << 20, 'x');
+  const size_t before = allocated();
+  for (int i = 0; i < 32; ++i) {
+    session_->Receive(noise);
+  }
+  EXPECT_LT(allocated(), before + 4 * noise.size());
+  Answer(0);
+  Talk();
+  EXPECT_THAT(heard_, StartsWith("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(TlsSessionTest, StopInTheHandshakeEndsIt) {
