@@ -124,9 +124,10 @@ inline constexpr std::string_view kBatchNumberKey = "batch_no";
 inline constexpr std::string_view kIdHighWaterMarkKey = "id_hwm";
 inline constexpr std::string_view kEpochKey = "epoch";
 inline constexpr std::string_view kClockKey = "clock";
-// Two's complement milliseconds: the most that the wall clock was ahead of the boot clock of
-// "clock" when a relative job got its key.
+// Two's complement milliseconds: the most and the least that the wall clock was ahead of the boot
+// clock of "clock" when a relative job got its key.
 inline constexpr std::string_view kWallOffsetMaxKey = "wall_offset_max";
+inline constexpr std::string_view kWallOffsetMinKey = "wall_offset_min";
 inline constexpr std::string_view kQueueCountsPrefix = "count/";  // then the queue id as u32
 std::string QueueCountsKey(QueueId queue);
 StatusOr<QueueId> ParseQueueCountsKey(std::string_view key);

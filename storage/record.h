@@ -177,8 +177,8 @@ struct QueueCounts {
 std::string EncodeQueueCounts(std::string_view key, const QueueCounts& counts);
 StatusOr<QueueCounts> DecodeQueueCounts(std::string_view key, std::string_view value);
 
-// kMeta single numbers: schema, lwm, done_lwm, batch_no, id_hwm, epoch, wall_offset_max; the jobs
-// of a user.
+// kMeta single numbers: schema, lwm, done_lwm, batch_no, id_hwm, epoch, wall_offset_max,
+// wall_offset_min; the jobs of a user.
 std::string EncodeNumber(std::string_view key, uint64_t number);
 StatusOr<uint64_t> DecodeNumber(std::string_view key, std::string_view value);
 

@@ -551,10 +551,11 @@ class EngineCore final : public Engine {
   wheel::IndexedPriorityQueue<WallTime> hungry_;
   std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
   // The most and the least that the wall clock was ahead of the boot clock when a relative job of
-  // this boot got its due time; and what of the most is durable.
+  // this boot got its due time; and what of that is durable.
   Millis wall_offset_max_ = kNoOffset;
   Millis wall_offset_min_{Millis::max()};
   Millis written_wall_offset_max_{0};
+  Millis written_wall_offset_min_{0};
 
   uint64_t next_id_ = 1;
   uint64_t id_high_water_mark_ = 1;

@@ -96,10 +96,15 @@ Status EngineCore::LoadMeta() {
     DELAYD_ASSIGN_OR_RETURN(const auto last, storage::DecodeClockRecord(storage::kClockKey, clock));
     highest_wall_ = std::max(highest_wall_, last.wall);
     if (last.boot_id == boot_id_) {
-      DELAYD_ASSIGN_OR_RETURN(const uint64_t offset,
+      DELAYD_ASSIGN_OR_RETURN(const uint64_t most,
                               ReadMetaNumber(store_, storage::kWallOffsetMaxKey));
-      wall_offset_max_ = Millis(static_cast<int64_t>(offset));
+      // Of a program that did not write it: none, less than there can be.
+      DELAYD_ASSIGN_OR_RETURN(const uint64_t least,
+                              ReadMetaNumber(store_, storage::kWallOffsetMinKey));
+      wall_offset_max_ = Millis(static_cast<int64_t>(most));
       written_wall_offset_max_ = wall_offset_max_;
+      wall_offset_min_ = Millis(static_cast<int64_t>(least));
+      written_wall_offset_min_ = wall_offset_min_;
     }
   } else if (got.code() != StatusCode::kNotFound) {
     return got;

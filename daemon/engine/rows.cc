@@ -275,6 +275,10 @@ void EngineCore::CloseBatch() {
     put_number(storage::kWallOffsetMaxKey, static_cast<uint64_t>(wall_offset_max_.count()));
     written_wall_offset_max_ = wall_offset_max_;
   }
+  if (wall_offset_min_ != written_wall_offset_min_) {
+    put_number(storage::kWallOffsetMinKey, static_cast<uint64_t>(wall_offset_min_.count()));
+    written_wall_offset_min_ = wall_offset_min_;
+  }
   if (!noted_wall_ || highest_wall_ - *noted_wall_ >= options_.clock_note_min ||
       now_.boot - clock_noted_ >= options_.clock_note_min) {
     NoteClock();

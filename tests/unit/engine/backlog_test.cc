@@ -175,6 +175,27 @@ TEST(BacklogTest, AForecastCountsWhatWaitsBehindABacklog) {
   EXPECT_EQ(std::get<ForecastView>(reply.body).steps.at(0).count, 20U);
 }
 
+// Keyed before the wall clock as it was set, and not due by the boot clock: a start must know both.
+TEST(BacklogTest, AfterARestartWhatWaitsOnDiskIsFoundWhateverTheWallClockDid) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 100);
+  harness.Restart(kBootId + 1);  // so that what is in memory counts on the wall clock
+  const JobView later = harness.EnqueueOk(For("idle", 10s));
+  harness.clock().StepWall(1h);
+  harness.Restart(kBootId + 1);
+  harness.Turn();
+  ASSERT_EQ(harness.ShowOk(later.id).state, JobState::kScheduled);
+  const Reply next = harness.Call(Peek{.queue = "idle", .which = Peek::Which::kDelayed});
+  ASSERT_TRUE(next.status.ok()) << next.status.message();
+  EXPECT_EQ(std::get<Indirect<JobView>>(next.body)->id, later.id);
+  const Reply foreseen = harness.Call(
+      Forecast{.queue = "idle", .from = later.due - 1min, .to = later.due + 1min, .step = 1h});
+  EXPECT_EQ(std::get<ForecastView>(foreseen.body).steps.at(0).count, 1U);
+  const Reply kicked = harness.Call(KickQueue{.queue = "idle", .count = 10});
+  EXPECT_EQ(std::get<Kicked>(kicked.body).count, 1U);
+  EXPECT_EQ(harness.ShowOk(later.id).state, JobState::kReady);
+}
+
 TEST(BacklogTest, ChangesUnderWayAreSeenWhenAPageIsLoaded) {
   EngineHarness harness(kTenJobs);
   std::vector<JobId> ids;
