@@ -14,8 +14,9 @@ void Simulation::SetWallClock() {
   clock_.StepWall(Millis(by));
   ++result_.clock_steps;
   Trace("wall clock set by " + std::to_string(by));
-  // Commands may come before the turn that notices.
-  if (choices_.OneIn(2)) {
+  // Commands may come before the turn that notices, where that does not depend on what is in
+  // memory.
+  if (little_memory_ || choices_.OneIn(2)) {
     Advance();
   }
 }

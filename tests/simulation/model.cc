@@ -191,9 +191,10 @@ Millis Model::LongestRetention() const {
 }
 
 bool Model::HasRetentionOver() const {
-  return std::ranges::any_of(done_, [this](const auto& done) {
-    return done.first.first + LongestRetention() <= now_.wall;
-  });
+  return std::ranges::any_of(done_,
+                             [now = now_.wall, longest = LongestRetention()](const auto& done) {
+                               return done.first.first + longest <= now;
+                             });
 }
 
 std::optional<Millis> Model::UntilTrim(const Now& now) const {
@@ -468,13 +469,10 @@ std::optional<Micros> Model::UntilNextEvent(const Now& now) const {
   };
   for (const auto& [id, job] : jobs_) {
     if (job.state == JobState::kScheduled) {
-      // With little memory one ready job of the queue is enough, and the order of keys is that of
-      // due times but for the rounding.
+      // With little memory one ready job of the queue is enough.
       const Millis late(Follows() ? 1 : 0);
-      if (!Follows() || !HasDueJob(job.spec->queue)) {
-        consider((job.on_boot_clock ? BootDue(job) - now.exact_boot()
-                                    : WallDue(job) - now.wall - now.wall_rest) +
-                 late);
+      if (!Follows() || (!HasDueJob(job.spec->queue) && !IsBehindLater(job, now))) {
+        consider(UntilDue(job, now) + late);
       }
     } else if (job.state == JobState::kLeased) {
       consider(job.lease_end - now.exact_boot());

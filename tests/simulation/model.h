@@ -172,6 +172,11 @@ class Model {
     return job.on_boot_clock ? BootDue(job) <= now.exact_boot() : WallDue(job) <= now.wall;
   }
 
+  static Micros UntilDue(const ModelJob& job, const Now& now) {
+    return job.on_boot_clock ? BootDue(job) - now.exact_boot()
+                             : WallDue(job) - now.wall - now.wall_rest;
+  }
+
   // Below zero: the wall clock was set back since it fired.
   static Millis Lateness(const ModelJob& job, const Now& now) {
     return job.on_boot_clock ? std::max(now.boot - job.boot_due, Millis(0)) : now.wall - job.due;
@@ -209,6 +214,7 @@ class Model {
   // ---- model_follow.cc: with little memory; a text says what is wrong ----
   bool Follows() const { return options_.memory_jobs_max < kMemoryJobsThatAreLittle; }
 
+  bool AnyMayBeReady(const Now& now) const;
   bool IsOpenLease(engine::RequestId request) const;
   std::string Follow(engine::RequestId request, const engine::Leased& leased);
   // A job is dead on disk: if that was not predicted, it was looked at and had expired.
@@ -347,6 +353,8 @@ class Model {
   void OpenLease(engine::RequestId request, const engine::Lease& command);
   std::string FollowOne(const ModelWaiter& waiter, const JobView& view);
   bool HasDueJob(const std::string& queue) const;
+  static bool MayBeReady(const ModelJob& job, const Now& now);
+  bool IsBehindLater(const ModelJob& job, const Now& now) const;
   bool Starves(const std::string& queue);
   void Do(engine::RequestId request, const engine::Ack& command);
   void Do(engine::RequestId request, const engine::AckMany& command);

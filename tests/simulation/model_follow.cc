@@ -33,14 +33,41 @@ bool Model::HasDueJob(const std::string& queue) const {
   });
 }
 
-// Whether a job of the queue should have been handed out. Not while one that is keyed before it
-// waits for the rounding of its clock: that one may be all that is in memory.
-bool Model::Starves(const std::string& queue) {
-  const bool rounding = std::ranges::any_of(jobs_, [&](const auto& job) {
-    return job.second.spec->queue == queue && job.second.state == JobState::kScheduled &&
-           job.second.place <= now_.wall;
+// One that waits again waits a rounding longer, unless it went from memory since and came back.
+bool Model::MayBeReady(const ModelJob& job, const Now& now) {
+  return job.state == JobState::kScheduled && job.waits_again && Lateness(job, now) >= Millis(0);
+}
+
+bool Model::AnyMayBeReady(const Now& now) const {
+  return Follows() &&
+         std::ranges::any_of(jobs_, [&](const auto& job) { return MayBeReady(job.second, now); });
+}
+
+// Whether another of its queue is keyed before it and due after it, as may be when the wall clock
+// was set: that one may be all that is in memory.
+bool Model::IsBehindLater(const ModelJob& job, const Now& now) const {
+  return std::ranges::any_of(jobs_, [&](const auto& entry) {
+    const ModelJob& other = entry.second;
+    return other.state == JobState::kScheduled && other.spec->queue == job.spec->queue &&
+           std::pair(other.place, other.id) < std::pair(job.place, job.id) &&
+           UntilDue(other, now) > UntilDue(job, now);
   });
-  return !rounding && HasDueJob(queue) && MayHandOut(queue);
+}
+
+// Whether a job of the queue should have been handed out. Not while one that is keyed before it
+// waits for its clock, which was set, or for the rounding: that one may be all that is in memory.
+bool Model::Starves(const std::string& queue) {
+  std::optional<std::pair<WallTime, JobId>> due;
+  std::optional<std::pair<WallTime, JobId>> waits;
+  for (const auto& [id, job] : jobs_) {
+    const std::pair place(job.place, id);
+    if (job.spec->queue == queue && job.state == JobState::kReady) {
+      due = std::min(due.value_or(place), place);
+    } else if (job.spec->queue == queue && job.state == JobState::kScheduled) {
+      waits = std::min(waits.value_or(place), place);
+    }
+  }
+  return due && !(waits && *waits < *due) && MayHandOut(queue);
 }
 
 std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
@@ -52,6 +79,9 @@ std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
   }
   ModelJob& job = found->second;
   const std::string& queue = job.spec->queue;
+  if (MayBeReady(job, now_)) {
+    MakeReady(&job);
+  }
   if (job.state != JobState::kReady) {
     return "P2, P5: " + whose + " is handed out and is " + std::string(JobStateName(job.state));
   }

@@ -21,6 +21,7 @@ constexpr uint64_t kAuditsPerRebuild = 4;
 constexpr size_t kUnsealedBytesMax = 100'000;
 constexpr uint64_t kDrainTurnsMax = 20'000;
 constexpr uint64_t kAdvancesMax = 100'000;
+constexpr uint64_t kAdvancesPerCommit = 1'000;
 
 Now StartOfTime(Choices* choices) {
   // A dead battery, an old image, a far future, or a good clock.
@@ -102,10 +103,6 @@ void Simulation::DrawHabits() {
   if (little_memory_) {
     habits_.queues = 2 + choices_.Below(4);
     habits_.little_memory = true;
-    // Jobs come from disk in the order of their keys, which is that of their due times as long as
-    // nobody sets the clock.
-    wall_steps_back_ = false;
-    watch_options_.max_jump = Millis(0);
   }
 }
 
@@ -255,9 +252,7 @@ void Simulation::Step() {
         Suspend();
         break;
       default:
-        if (!little_memory_) {
-          SetWallClock();
-        }
+        SetWallClock();
         break;
     }
     return;
@@ -321,18 +316,31 @@ void Simulation::LearnHandOuts() {
 }
 
 void Simulation::Advance() {
+  AdvanceOnce();
+  // Nothing is asked in a millisecond in which memory decides whether a job is ready.
+  while (!failed() && oracle_->model().AnyMayBeReady(now())) {
+    clock_.Advance(Millis(1));
+    result_.simulated += Millis(1);
+    AdvanceOnce();
+  }
+  const std::optional<Micros> until = engine_->UntilNextEvent(now());
+  oracle_->CheckNextEvent(until, now());
+  oracle_->CheckNextTrim(until, now());
+}
+
+void Simulation::AdvanceOnce() {
   oracle_->Advanced(now());
   for (uint64_t rounds = 0; engine_->Advance(now()); ++rounds) {
     if (rounds == kAdvancesMax) {
       result_.violation = "the engine is never done with this moment";
       return;
     }
+    if (rounds % kAdvancesPerCommit == kAdvancesPerCommit - 1) {
+      CommitAll();  // as it goes on in the daemon: what is under way may not fit into memory
+    }
   }
   LearnHandOuts();
   SealWhatMustBeSeen();
-  const std::optional<Micros> until = engine_->UntilNextEvent(now());
-  oracle_->CheckNextEvent(until, now());
-  oracle_->CheckNextTrim(until, now());
 }
 
 void Simulation::PassTime() {

@@ -74,6 +74,7 @@ class Simulation {
   void Reboot();
   void Start();
   void Advance();
+  void AdvanceOnce();
   bool Seal();
   bool CommitOne();
   void CommitAll();
