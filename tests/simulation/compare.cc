@@ -133,32 +133,35 @@ std::string BodyDifference(const engine::Leased& expected, const engine::Leased&
 }
 
 std::string BodyDifference(const engine::QueueList& expected, const engine::QueueList& actual) {
-  std::vector<engine::QueueView> sorted = actual.queues;
-  std::ranges::sort(sorted, {}, &engine::QueueView::name);
-  if (expected.queues.size() != sorted.size()) {
-    return "there should be " + Text(expected.queues.size()) + " queues and there are " +
-           Text(sorted.size());
+  if (expected.next_cursor != actual.next_cursor) {
+    return "next_cursor should be " + Text(expected.next_cursor) + " and is " +
+           Text(actual.next_cursor);
   }
-  for (size_t i = 0; i < sorted.size(); ++i) {
+  if (expected.queues.size() != actual.queues.size()) {
+    return "there should be " + Text(expected.queues.size()) + " queues and there are " +
+           Text(actual.queues.size());
+  }
+  for (size_t i = 0; i < actual.queues.size(); ++i) {
     Differences differences;
-    differences.Field("name", expected.queues[i].name, sorted[i].name);
-    differences.Field("scheduled", expected.queues[i].scheduled, sorted[i].scheduled);
-    differences.Field("ready", expected.queues[i].ready, sorted[i].ready);
-    differences.Field("leased", expected.queues[i].leased, sorted[i].leased);
-    differences.Field("dead", expected.queues[i].dead, sorted[i].dead);
-    differences.Field("urgent", expected.queues[i].urgent, sorted[i].urgent);
-    differences.Field("paused", expected.queues[i].paused, sorted[i].paused);
-    differences.Field("pause_length", expected.queues[i].pause_length, sorted[i].pause_length);
-    differences.Field("pause_left", expected.queues[i].pause_left, sorted[i].pause_left);
-    differences.Field("enqueued", expected.queues[i].enqueued, sorted[i].enqueued);
-    differences.Field("acked", expected.queues[i].acked, sorted[i].acked);
-    differences.Field("cancelled", expected.queues[i].cancelled, sorted[i].cancelled);
-    differences.Field("pauses", expected.queues[i].pauses, sorted[i].pauses);
-    differences.Field("concurrency", expected.queues[i].concurrency, sorted[i].concurrency);
-    differences.Field("max_jobs", expected.queues[i].max_jobs, sorted[i].max_jobs);
-    differences.Field("rate", expected.queues[i].rate.count, sorted[i].rate.count);
+    differences.Field("name", expected.queues[i].name, actual.queues[i].name);
+    differences.Field("scheduled", expected.queues[i].scheduled, actual.queues[i].scheduled);
+    differences.Field("ready", expected.queues[i].ready, actual.queues[i].ready);
+    differences.Field("leased", expected.queues[i].leased, actual.queues[i].leased);
+    differences.Field("dead", expected.queues[i].dead, actual.queues[i].dead);
+    differences.Field("urgent", expected.queues[i].urgent, actual.queues[i].urgent);
+    differences.Field("paused", expected.queues[i].paused, actual.queues[i].paused);
+    differences.Field(
+        "pause_length", expected.queues[i].pause_length, actual.queues[i].pause_length);
+    differences.Field("pause_left", expected.queues[i].pause_left, actual.queues[i].pause_left);
+    differences.Field("enqueued", expected.queues[i].enqueued, actual.queues[i].enqueued);
+    differences.Field("acked", expected.queues[i].acked, actual.queues[i].acked);
+    differences.Field("cancelled", expected.queues[i].cancelled, actual.queues[i].cancelled);
+    differences.Field("pauses", expected.queues[i].pauses, actual.queues[i].pauses);
+    differences.Field("concurrency", expected.queues[i].concurrency, actual.queues[i].concurrency);
+    differences.Field("max_jobs", expected.queues[i].max_jobs, actual.queues[i].max_jobs);
+    differences.Field("rate", expected.queues[i].rate.count, actual.queues[i].rate.count);
     if (std::string one = differences.Take(); !one.empty()) {
-      return "queue " + sorted[i].name + ": " + one;
+      return "queue " + actual.queues[i].name + ": " + one;
     }
   }
   return {};

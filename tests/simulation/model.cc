@@ -179,6 +179,12 @@ void Model::Trimmed(const DoneKey& done) {
   done_.erase(found);
 }
 
+void Model::Named(const std::string& queue, QueueId id) {
+  if (const auto found = queues_.find(queue); found != queues_.end()) {
+    found->second.id = id;
+  }
+}
+
 Millis Model::LongestRetention() const {
   const auto of = [](const engine::QueueSettings& settings) {
     return std::max(settings.key_retention, settings.history_retention);

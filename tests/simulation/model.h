@@ -100,6 +100,7 @@ struct ModelPause {
 
 struct ModelQueue {
   bool stored = false;  // else only waiting workers know it
+  QueueId id{};         // learned from its row
   std::optional<ModelPause> pause;
   engine::RateBucket bucket;
   std::optional<BootTime> rate_timer;
@@ -208,6 +209,7 @@ class Model {
   WallTime done_mark;
   uint64_t epoch = 0;
   void Trimmed(const DoneKey& done);
+  void Named(const std::string& queue, QueueId id);
   // The disk is nearly full: new jobs are refused.
   bool refuses_enqueues = false;
 

@@ -68,6 +68,9 @@ void Oracle::Executed(RequestId request, const engine::Command& command, const N
     lists_.emplace(request, ListCheck{*list, durable_, model_});
     return;
   }
+  if (const auto* queues = std::get_if<engine::ListQueues>(&command)) {
+    queue_pages_.emplace(request, *queues);
+  }
   if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
     names_.erase(request);
     const auto chosen = expected_.find(abandon->waiting);
@@ -123,6 +126,8 @@ void Oracle::Learn(const storage::Batch::Op& op, const Now& now) {
     if (*storage::DecodeNumber(op.key, op.value) != model_.open_batch) {
       Fail("a batch carries another number than its place in the order");
     }
+  } else if (op.table == Table::kQueues && !op.is_delete) {
+    model_.Named(std::string(op.key), storage::DecodeQueueRecord(op.key, op.value)->id);
   } else if (op.table == Table::kDead && !op.is_delete) {
     model_.FollowDeath(storage::ParseDeadKey(op.key)->id);
   } else if (op.table == Table::kDone && op.is_delete) {
@@ -170,6 +175,7 @@ void Oracle::Crashed(size_t kept) {
   expected_.clear();  // their outcome is unknown to the clients: it happened once or not at all
   names_.clear();
   lists_.clear();
+  queue_pages_.clear();
   model_ = durable_;
 }
 
@@ -218,6 +224,9 @@ void Oracle::Replied(const engine::Reply& reply) {
   }
   Expected expected = std::move(found->second);
   expected_.erase(found);
+  if (const auto page = queue_pages_.extract(reply.request); !page.empty() && reply.status.ok()) {
+    CutPage(page.mapped(), &std::get<engine::QueueList>(expected.reply.body));
+  }
   Relax(reply, &expected.reply);
   if (std::string difference = Difference(expected.reply, reply); !difference.empty()) {
     return Fail(request + ": " + difference + ExplainHandOut(reply));

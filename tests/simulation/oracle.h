@@ -92,6 +92,8 @@ class Oracle {
   // With little memory: what of an answer is learned, not predicted.
   void Relax(const engine::Reply& actual, engine::Reply* expected) const;
   void Learn(const storage::Batch::Op& op, const Now& now);
+  // Of all queues those of the page, which go by the numbers that the engine gave them.
+  void CutPage(const engine::ListQueues& command, engine::QueueList* all) const;
   void CheckMark(WallTime mark);
   void TakeAnswers();
   void CheckList(const ListCheck& check, const engine::Reply& reply);
@@ -111,6 +113,7 @@ class Oracle {
   std::map<engine::RequestId, Expected> expected_;
   std::map<engine::RequestId, std::string> names_;  // of the requests without an answer
   std::map<engine::RequestId, ListCheck> lists_;
+  std::map<engine::RequestId, engine::ListQueues> queue_pages_;
   std::string violation_;
 };
 

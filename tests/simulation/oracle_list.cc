@@ -82,6 +82,23 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
   return candidates;
 }
 
+void Oracle::CutPage(const engine::ListQueues& command, engine::QueueList* all) const {
+  if (command.queue) {
+    return;
+  }
+  const auto id_of = [this](const engine::QueueView& view) {
+    return ToInt(model_.queues().at(view.name).id);
+  };
+  const uint64_t first = ToInt(engine::ParseListCursor(command.cursor)->id);
+  std::erase_if(all->queues, [&](const auto& view) { return id_of(view) < first; });
+  std::ranges::sort(all->queues, {}, id_of);
+  if (command.limit != 0 && all->queues.size() > command.limit) {
+    all->next_cursor =
+        engine::FormatListCursor({.at = {}, .id = JobId{id_of(all->queues[command.limit])}});
+    all->queues.resize(command.limit);
+  }
+}
+
 void Oracle::CheckList(const ListCheck& check, const engine::Reply& reply) {
   const engine::List& command = check.command;
   if (!reply.status.ok()) {

@@ -276,6 +276,20 @@ Command Workload::NextList(const Now& now) {
   return command;
 }
 
+Command Workload::NextQueues() {
+  engine::ListQueues command;
+  if (choices_.OneIn(3)) {
+    command.queue = Queue();
+    return command;
+  }
+  command.limit = static_cast<uint32_t>(choices_.Below(4));
+  if (!next_queues_.empty() && choices_.OneIn(2)) {
+    // Whatever happened since: the numbers of queues stay.
+    command.cursor = next_queues_[choices_.Below(next_queues_.size())];
+  }
+  return command;
+}
+
 Command Workload::NextMany(const Now& now) {
   if (!next_steps_.empty() && choices_.OneIn(2)) {
     last_many_ = std::move(next_steps_.back());
@@ -435,7 +449,7 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
     return NextList(now);
   }
   if (kind < 96) {
-    return engine::ListQueues{.queue = choices_.OneIn(2) ? std::optional(Queue()) : std::nullopt};
+    return NextQueues();
   }
   if (kind < 97) {
     return engine::GetStats{};
@@ -509,6 +523,10 @@ void Workload::Told(const engine::Reply& reply) {
     if (!list->next_cursor.empty()) {
       last_list_.cursor = list->next_cursor;
       next_pages_.push_back(last_list_);
+    }
+  } else if (const auto* queues = std::get_if<engine::QueueList>(&reply.body)) {
+    if (!queues->next_cursor.empty()) {
+      next_queues_.push_back(queues->next_cursor);
     }
   } else if (const auto* many = std::get_if<engine::ChangedMany>(&reply.body)) {
     if (!many->next_cursor.empty()) {

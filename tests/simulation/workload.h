@@ -66,6 +66,7 @@ class Workload {
   engine::Command NextList(const Now& now);
   engine::Command NextMany(const Now& now);
   engine::Command NextForecast(const Now& now);
+  engine::Command NextQueues();
   engine::Command NextMistake(const Now& now);
   engine::Command NextOfTheRest();
   engine::QueueSettings SettingsOfOne();
@@ -84,6 +85,7 @@ class Workload {
   std::vector<engine::RequestId> waiting_;
   std::vector<engine::List> next_pages_;
   engine::List last_list_;
+  std::vector<std::string> next_queues_;  // cursors
   std::vector<engine::ChangeMany> next_steps_;
   engine::ChangeMany last_many_;
 };
