@@ -5,6 +5,8 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "base/utf8.h"
+#include "daemon/engine/list_page.h"
 
 namespace delayd::simulation {
 
@@ -130,7 +132,7 @@ void Model::AddEvent(ModelJob* job,
   job->events.push_back({.kind = kind,
                          .at = now_.wall,
                          .who = std::string(who),
-                         .what = std::string(what.substr(0, limits::kEventErrorBytesMax))});
+                         .what = std::string(Utf8Front(what, limits::kEventErrorBytesMax))});
 }
 
 void Model::Finish(const ModelJob& job, bool cancelled) {
@@ -276,6 +278,9 @@ void Model::Do(RequestId request, const engine::Reschedule& command) {
   if (!command.due && !command.priority) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_reschedule", 0);
   }
+  if (const char* reason = command.due ? ValidateDue(*command.due) : nullptr) {
+    return Refuse(request, StatusCode::kInvalidArgument, reason, 0);
+  }
   const Found found = Locate(command.job);
   const uint64_t batch = BatchOfRef(command.job);
   if (found.error != nullptr) {
@@ -376,6 +381,9 @@ void Model::Do(RequestId request, const engine::ListQueues& command) {
   }
   if (command.queue && list.queues.empty()) {
     return Refuse(request, StatusCode::kNotFound, "not_found", 0);
+  }
+  if (!engine::ParseListCursor(command.cursor).ok()) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_cursor", 0);
   }
   Answer(request, std::move(list), 0);
 }

@@ -256,6 +256,7 @@ class Model {
 
   // model_enqueue.cc
   void Do(engine::RequestId request, const engine::Enqueue& command);
+  const char* ValidateDue(const DueSpec& due) const;
   const char* Validate(const JobSpec& spec, StatusCode* code) const;
   const char* CheckQuotas(const engine::Enqueue& command, const std::vector<bool>& is_new) const;
   JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id, const std::string& user);

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/limits.h"
+#include "daemon/engine/list_page.h"
 #include "tests/simulation/model.h"
 
 namespace delayd::simulation {
@@ -119,12 +120,21 @@ void Model::Do(RequestId request, const ChangeMany& command) {
       filter.state != JobState::kScheduled) {
     return refuse("invalid_state");
   }
+  if (command.limit > limits::kBulkJobsMax) {
+    return refuse("invalid_limit");
+  }
   if (command.action == ChangeMany::Action::kReschedule && !command.due && !command.priority) {
     return refuse("invalid_reschedule");
+  }
+  if (const char* reason = command.due ? ValidateDue(*command.due) : nullptr) {
+    return refuse(reason);
   }
   const auto queue = filter.queue ? queues_.find(*filter.queue) : queues_.end();
   if (filter.queue && (queue == queues_.end() || !queue->second.stored)) {
     return Refuse(request, StatusCode::kNotFound, "not_found", 0);
+  }
+  if (!engine::ParseListCursor(command.cursor.substr(0, command.cursor.find('@'))).ok()) {
+    return refuse("invalid_cursor");
   }
   const Cursor cursor = ParseCursor(command.cursor);
   std::optional<WallTime> due = cursor.due;
@@ -165,6 +175,13 @@ void Model::Do(RequestId request, const engine::Forecast& command) {
   const auto queue = command.queue ? queues_.find(*command.queue) : queues_.end();
   if (command.queue && (queue == queues_.end() || !queue->second.stored)) {
     return Refuse(request, StatusCode::kNotFound, "not_found", 0);
+  }
+  if (command.from >= command.to || command.step <= Millis(0)) {
+    return Refuse(request, StatusCode::kInvalidArgument, "invalid_range", 0);
+  }
+  if ((command.to - command.from - Millis(1)) / command.step >=
+      static_cast<int64_t>(limits::kForecastStepsMax)) {
+    return Refuse(request, StatusCode::kInvalidArgument, "too_many_steps", 0);
   }
   engine::ForecastView view;
   for (WallTime from = command.from; from < command.to; from += command.step) {

@@ -69,30 +69,52 @@ std::optional<Millis> DelayOf(const JobSpec& spec) {
   return spec.touch_delay || after == nullptr ? spec.touch_delay : std::optional(after->delay);
 }
 
+const char* Model::ValidateDue(const DueSpec& due) const {
+  if (const auto* after = std::get_if<DueAfter>(&due)) {
+    const int64_t delay = after->delay.count();
+    return delay < 0 || delay > limits::kDelayMsMax ||
+                   ToMillis(now_.wall) + delay > limits::kWallMsMax
+               ? "invalid_delay"
+               : nullptr;
+  }
+  const int64_t at = ToMillis(std::get<DueAt>(due).at);
+  return at < 0 || at > limits::kWallMsMax ? "invalid_due" : nullptr;
+}
+
 const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
   *code = StatusCode::kInvalidArgument;
   if (spec.queue.empty() || spec.queue.size() > limits::kQueueNameBytesMax ||
-      spec.queue[0] == '-') {
+      spec.queue[0] == '-' || spec.queue.find(' ') != std::string::npos) {
     return "invalid_queue";
+  }
+  if (spec.key.size() > limits::kKeyBytesMax ||
+      spec.key.find_first_of("\n\x80") != std::string::npos) {
+    return "invalid_key";
   }
   if (spec.payload.size() > options_.payload_bytes_max) {
     *code = StatusCode::kResourceExhausted;
     return "payload_too_large";
   }
-  if (const auto* after = std::get_if<DueAfter>(&spec.due)) {
-    if (after->delay.count() < 0 || after->delay.count() > limits::kDelayMsMax) {
-      return "invalid_delay";
-    }
-  } else if (const int64_t at = ToMillis(std::get<DueAt>(spec.due).at);
-             at < 0 || at > limits::kWallMsMax) {
-    return "invalid_due";
+  if (const char* reason = ValidateDue(spec.due)) {
+    return reason;
   }
   if (spec.lease && (spec.lease->count() < 1 || spec.lease->count() > limits::kLeaseMsMax)) {
     return "invalid_lease";
   }
+  if (spec.expires_after &&
+      (spec.expires_after->count() < 1 || spec.expires_after->count() > limits::kDelayMsMax)) {
+    return "invalid_expires_after";
+  }
+  if (spec.touch_delay &&
+      (spec.touch_delay->count() < 0 || spec.touch_delay->count() > limits::kDelayMsMax)) {
+    return "invalid_delay";
+  }
   if (spec.past != nullptr && (spec.past->history.size() > limits::kJobEventsMax ||
                                spec.past->kicks > limits::kPastFigureMax)) {
     return "invalid_history";
+  }
+  if (spec.on_conflict != OnConflict::kFail && spec.key.empty()) {
+    return "invalid_on_conflict";
   }
   if (spec.on_conflict == OnConflict::kReplace && spec.buried) {
     return "invalid_on_conflict";

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "base/coding.h"
 #include "base/limits.h"
+#include "base/utf8.h"
 #include "tests/simulation/model.h"
 
 namespace delayd::simulation {
@@ -71,7 +72,7 @@ JobView Model::Grant(ModelJob* job,
 }
 
 void Model::Do(RequestId request, const engine::Lease& command) {
-  if (command.queues.empty() || command.queues[0].empty()) {
+  if (command.queues.empty() || std::ranges::count(command.queues, "") > 0) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_queue", 0);
   }
   if (command.count < 1 || command.count > limits::kLeaseCountMax) {
@@ -241,9 +242,8 @@ void Model::Do(RequestId request, const engine::Nack& command) {
   if (job == nullptr) {
     return Refuse(request, StatusCode::kFailedPrecondition, "lease_lost", 0);
   }
-  if (command.delay &&
-      (command.delay->count() < 0 || command.delay->count() > limits::kDelayMsMax)) {
-    return Refuse(request, StatusCode::kInvalidArgument, "invalid_delay", 0);
+  if (const char* reason = command.delay ? ValidateDue(DueAfter{*command.delay}) : nullptr) {
+    return Refuse(request, StatusCode::kInvalidArgument, reason, 0);
   }
   ++job->releases;
   AddEvent(job, JobEvent::Kind::kNacked, job->client, command.error);
@@ -302,7 +302,7 @@ void Model::EndLease(ModelJob* job,
   if (counts && job->max_attempts != 0 && job->attempts >= job->max_attempts) {
     return Die(job, error);
   }
-  job->last_error = error.substr(0, limits::kLastErrorBytesMax);
+  job->last_error = Utf8Front(error, limits::kLastErrorBytesMax);
   RoomMade(*job);
   SetDue(job, DueAfter{delay ? *delay : Backoff(*job)});
   job->place = std::max(job->due, mark);
@@ -311,7 +311,7 @@ void Model::EndLease(ModelJob* job,
 }
 
 void Model::Die(ModelJob* job, std::string_view error) {
-  job->last_error = error.substr(0, limits::kLastErrorBytesMax);
+  job->last_error = Utf8Front(error, limits::kLastErrorBytesMax);
   RoomMade(*job);
   job->state = JobState::kDead;
   job->place = now_.wall;

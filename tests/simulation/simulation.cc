@@ -97,6 +97,11 @@ void Simulation::DrawHabits() {
   habits_.defaults = options_.defaults;
   habits_.narrow_quotas = choices_.OneIn(4);
   habits_.retentions_change = choices_.OneIn(3);
+  // Beyond the horizon; and a century's notes of the clock would take longer than all else.
+  habits_.extremes = choices_.OneIn(4) && !habits_.shared_waits;
+  if (habits_.extremes) {
+    options_.clock_note_interval = Millis(0);
+  }
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
   little_memory_ = choices_.OneIn(habits_.shared_waits ? 3 : 2);

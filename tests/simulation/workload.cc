@@ -25,6 +25,9 @@ std::string Workload::Key() {
 }
 
 Millis Workload::Delay() {
+  if (habits_.extremes && choices_.OneIn(40)) {
+    return Millis(limits::kDelayMsMax);
+  }
   switch (choices_.Below(4)) {
     case 0:
       return Millis(0);
@@ -33,6 +36,24 @@ Millis Workload::Delay() {
     default:
       return Millis(choices_.Magnitude(habits_.delay_bits));
   }
+}
+
+Millis Workload::LeaseLength(unsigned bits) {
+  if (habits_.extremes && choices_.OneIn(8)) {
+    return Millis(choices_.OneIn(2) ? 1 : limits::kLeaseMsMax);
+  }
+  return Millis(choices_.Magnitude(bits));
+}
+
+// Seldom longer than what is kept of it, and then of characters of two bytes.
+std::string Workload::Error() {
+  std::string error = "exit status " + std::to_string(choices_.Below(100));
+  if (choices_.OneIn(12)) {
+    for (uint64_t more = choices_.Below(700); more > 0; --more) {
+      error += "\xc3\xa9";
+    }
+  }
+  return error;
 }
 
 uint32_t Workload::Priority() {
@@ -45,6 +66,11 @@ uint32_t Workload::Priority() {
 
 std::string Workload::Client() {
   return choices_.OneIn(3) ? std::string() : "worker-" + std::to_string(choices_.Below(4));
+}
+
+std::string Workload::Prefix() {
+  static const std::string kPrefixes[] = {"key:", "key:1", "key:2", "nobody"};
+  return kPrefixes[choices_.Below(4)];
 }
 
 DueSpec Workload::Due(const Now& now) {
@@ -97,13 +123,17 @@ JobSpec Workload::Spec(const Now& now) {
     spec.priority = Priority();
   }
   if (choices_.OneIn(3)) {
-    spec.lease = Millis(choices_.Magnitude(26));
+    spec.lease = LeaseLength(26);
   }
   if (choices_.OneIn(3)) {
-    spec.max_attempts = static_cast<uint32_t>(choices_.Below(4));
+    spec.max_attempts = habits_.extremes && choices_.OneIn(8)
+                            ? std::numeric_limits<uint32_t>::max()
+                            : static_cast<uint32_t>(choices_.Below(4));
   }
   if (choices_.OneIn(6)) {
-    spec.expires_after = Millis(choices_.Magnitude(30));
+    spec.expires_after =
+        Millis(habits_.extremes && choices_.OneIn(4) ? (choices_.OneIn(2) ? 1 : limits::kDelayMsMax)
+                                                     : choices_.Magnitude(30));
   }
   if (choices_.OneIn(3)) {
     spec.key = Key();
@@ -230,11 +260,15 @@ Command Workload::NextLease() {
   engine::Lease command;
   command.queues.push_back(Queue());
   command.count = choices_.OneIn(3) ? static_cast<uint32_t>(1 + choices_.Below(20)) : 1;
-  if (choices_.OneIn(3)) {
-    command.lease = Millis(choices_.Magnitude(26));
+  if (habits_.extremes && choices_.OneIn(20)) {
+    command.count = limits::kLeaseCountMax;
   }
   if (choices_.OneIn(3)) {
-    command.wait = Millis(choices_.Magnitude(21));
+    command.lease = LeaseLength(26);
+  }
+  if (choices_.OneIn(3)) {
+    command.wait = Millis(habits_.extremes && choices_.OneIn(8) ? limits::kLeaseWaitMsMax
+                                                                : choices_.Magnitude(21));
   }
   command.client = Client();
   if ((command.wait.count() == 0 || habits_.shared_waits) && choices_.OneIn(3)) {
@@ -266,10 +300,10 @@ Command Workload::NextList(const Now& now) {
     command.due_after = now.wall - Delay();
   }
   if (choices_.OneIn(6)) {
-    command.key_prefix = "key:1";
+    command.key_prefix = Prefix();
   }
   if (choices_.OneIn(2)) {
-    command.limit = static_cast<uint32_t>(1 + choices_.Below(10));
+    command.limit = static_cast<uint32_t>(1 + choices_.Below(choices_.OneIn(20) ? 1200 : 10));
   }
   command.with_payload = choices_.OneIn(4);
   last_list_ = command;
@@ -322,7 +356,7 @@ Command Workload::NextMany(const Now& now) {
     filter.due_after = now.wall - Delay();
   }
   if (choices_.OneIn(3)) {
-    filter.key_prefix = "key:1";
+    filter.key_prefix = Prefix();
   }
   command.dry_run = choices_.OneIn(3);
   command.limit = static_cast<uint32_t>(choices_.OneIn(8) ? 0 : 1 + choices_.Below(8));
@@ -336,59 +370,13 @@ Command Workload::NextForecast(const Now& now) {
     command.queue = Queue();
   }
   command.from = now.wall;
-  if (choices_.OneIn(4)) {
+  if (choices_.OneIn(2)) {
     command.from += choices_.OneIn(2) ? Delay() : -Delay();
   }
   command.step = Millis(1 + choices_.Magnitude(habits_.delay_bits - 3));
   command.to =
       command.from + Millis(1 + choices_.Below(10 * static_cast<uint64_t>(command.step.count())));
   return command;
-}
-
-Command Workload::NextMistake(const Now& now) {
-  switch (choices_.Below(14)) {
-    case 0:
-      return engine::Enqueue{};
-    case 1: {
-      JobSpec spec = Spec(now);
-      spec.due = DueAfter{Millis(-1)};
-      JobSpec good = Spec(now);
-      return engine::Enqueue{{std::move(good), std::move(spec)}};
-    }
-    case 2:
-      return engine::Lease{.queues = {Queue()}, .count = 0};
-    case 3:
-      return engine::Lease{.queues = {Queue()}, .wait = Millis(limits::kLeaseWaitMsMax + 1)};
-    case 4:
-      return engine::Extend{.token = Token(), .lease = Millis(0)};
-    case 5:
-      return engine::Lease{.queues = {Queue()},
-                           .client = std::string(limits::kClientNameBytesMax + 1, 'w')};
-    case 6: {
-      JobSpec spec = Spec(now);
-      spec.past = Past(now);
-      if (choices_.OneIn(2)) {
-        spec.past->kicks = limits::kPastFigureMax + 1;
-      } else {
-        spec.past->history.resize(limits::kJobEventsMax + 1);
-      }
-      return engine::Enqueue{{std::move(spec)}};
-    }
-    case 7:
-      return engine::AckMany{};
-    case 8:
-      return engine::CancelIds{};
-    case 9:
-      return engine::Pause{.queue = Queue(), .duration = Millis(0), .create = true};
-    case 10:
-      return engine::Nack{.token = Token(), .delay = Millis(-1)};
-    case 11:
-      return engine::Resume{.queue = "nobody", .is_known = choices_.OneIn(2)};
-    case 12:
-      return engine::LeaseJob{.job = Job(), .lease = Millis(0)};
-    default:
-      return engine::Reschedule{.job = Job()};
-  }
 }
 
 Command Workload::Next(const Now& now, size_t live_jobs) {
@@ -408,19 +396,19 @@ Command Workload::Next(const Now& now, size_t live_jobs) {
   if (kind < 68) {
     return engine::Nack{.token = Token(),
                         .delay = choices_.OneIn(2) ? std::optional(Delay()) : std::nullopt,
-                        .error = "exit status " + std::to_string(choices_.Below(100)),
+                        .error = Error(),
                         .priority = choices_.OneIn(4) ? std::optional(Priority()) : std::nullopt,
                         .counts_as_attempt = !choices_.OneIn(4)};
   }
   if (kind < 70) {
     return engine::Bury{.token = Token(),
-                        .error = "no use",
+                        .error = Error(),
                         .priority = choices_.OneIn(4) ? std::optional(Priority()) : std::nullopt};
   }
   if (kind < 74) {
     return engine::Extend{
         .token = Token(),
-        .lease = choices_.OneIn(2) ? std::optional(Millis(choices_.Magnitude(26))) : std::nullopt};
+        .lease = choices_.OneIn(2) ? std::optional(LeaseLength(26)) : std::nullopt};
   }
   if (kind < 80) {
     return NextCancel();
@@ -467,19 +455,24 @@ Command Workload::NextOfTheRest() {
     case 0:
       return engine::LeaseJob{
           .job = Job(),
-          .lease = choices_.OneIn(2) ? std::optional(Millis(choices_.Magnitude(20))) : std::nullopt,
+          .lease = choices_.OneIn(2) ? std::optional(LeaseLength(20)) : std::nullopt,
           .client = Client()};
     case 1:
       return engine::GiveBack{Token()};
     case 2:
       return engine::Kick{Job()};
     case 3:
-      return engine::KickQueue{.queue = Queue(), .count = static_cast<uint32_t>(choices_.Below(4))};
+      return engine::KickQueue{.queue = Queue(),
+                               .count = choices_.OneIn(6)
+                                            ? std::numeric_limits<uint32_t>::max()
+                                            : static_cast<uint32_t>(choices_.Below(4))};
     case 4:
       return engine::Pause{.queue = Queue(),
                            .duration = choices_.OneIn(4)
                                            ? std::nullopt
-                                           : std::optional(Millis(choices_.Magnitude(18))),
+                                           : std::optional(habits_.extremes && choices_.OneIn(8)
+                                                               ? Millis(limits::kDelayMsMax)
+                                                               : Millis(choices_.Magnitude(18))),
                            .create = choices_.OneIn(8)};
     case 5:
       return engine::Resume{.queue = Queue()};

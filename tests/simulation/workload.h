@@ -29,6 +29,7 @@ struct Habits {
   bool big_batches = false;
   bool little_memory = false;      // which ready job is the first is not asked: some are on disk
   bool narrow_quotas = false;      // users may have few jobs, and so may queues
+  bool extremes = false;           // the shortest and longest times that may be asked for
   bool retentions_change = false;  // by a reload, and the defaults of all queues with them
   engine::QueueSettings defaults;  // what the daemon begins with
 };
@@ -56,6 +57,9 @@ class Workload {
   std::shared_ptr<JobPast> Past(const Now& now);
   DueSpec Due(const Now& now);
   Millis Delay();
+  Millis LeaseLength(unsigned bits);
+  std::string Error();
+  std::string Prefix();
   JobRef Job();
   std::vector<std::string> Tags(const JobRef& job);
   LeaseToken Token();
@@ -67,7 +71,10 @@ class Workload {
   engine::Command NextMany(const Now& now);
   engine::Command NextForecast(const Now& now);
   engine::Command NextQueues();
+  // workload_mistakes.cc
   engine::Command NextMistake(const Now& now);
+  DueSpec DueThatCannotBe();
+  std::string BrokenCursor();
   engine::Command NextOfTheRest();
   engine::QueueSettings SettingsOfOne();
   uint32_t Priority();
