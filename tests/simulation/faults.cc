@@ -26,6 +26,9 @@ void Simulation::AcceptClock() {
   Trace("clock accepted");
   watch_->Accept(clock_.Sample());
   Execute(engine::AcceptClock{});
+  if (little_memory_) {
+    Advance();
+  }
 }
 
 // The daemon is told that new jobs have no room, or have it again.

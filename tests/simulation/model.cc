@@ -511,6 +511,7 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   now_ = now;
   hand_ = now.wall;
   waiters_.clear();
+  open_peeks_.clear();
   to_serve_.clear();
   answers_.clear();
   std::erase_if(queues_, [](const auto& queue) { return !queue.second.stored; });

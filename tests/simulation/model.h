@@ -219,6 +219,10 @@ class Model {
   bool AnyMayBeReady(const Now& now) const;
   bool IsOpenLease(engine::RequestId request) const;
   std::string Follow(engine::RequestId request, const engine::Leased& leased);
+
+  bool IsOpenPeek(engine::RequestId request) const { return open_peeks_.contains(request); }
+
+  std::string FollowPeek(const engine::Reply& reply);
   // A job is dead on disk: if that was not predicted, it was looked at and had expired.
   void FollowDeath(JobId id);
   // Nothing is left to do at this time.
@@ -357,6 +361,8 @@ class Model {
   std::string FollowOne(const ModelWaiter& waiter, const JobView& view);
   bool HasDueJob(const std::string& queue) const;
   static bool MayBeReady(const ModelJob& job, const Now& now);
+  bool IsOwed(const std::string& queue) const;
+  void OpenPeek(engine::RequestId request, const std::string& queue);
   bool IsBehindLater(const ModelJob& job, const Now& now) const;
   bool Starves(const std::string& queue);
   void Do(engine::RequestId request, const engine::Ack& command);
@@ -388,6 +394,14 @@ class Model {
   std::map<DoneKey, ModelDone> done_;
   std::map<std::string, ModelQueue> queues_;
   std::map<uint64_t, ModelWaiter> waiters_;
+
+  // Any of the ready jobs, as they were when it was asked for.
+  struct PeekCheck {
+    std::map<JobId, JobView> ready;
+    bool is_owed = false;  // one of them must be in memory
+  };
+
+  std::map<engine::RequestId, PeekCheck> open_peeks_;
   // Jobs that ended with a batch that is not durable yet.
   std::map<JobId, uint64_t> gone_;
   std::vector<std::string> to_serve_;

@@ -54,9 +54,9 @@ bool Model::IsBehindLater(const ModelJob& job, const Now& now) const {
   });
 }
 
-// Whether a job of the queue should have been handed out. Not while one that is keyed before it
-// waits for its clock, which was set, or for the rounding: that one may be all that is in memory.
-bool Model::Starves(const std::string& queue) {
+// Whether a due job of the queue should be in memory. Not while one that is keyed before it waits
+// for its clock, which was set, or for the rounding: that one may be all that is.
+bool Model::IsOwed(const std::string& queue) const {
   std::optional<std::pair<WallTime, JobId>> due;
   std::optional<std::pair<WallTime, JobId>> waits;
   for (const auto& [id, job] : jobs_) {
@@ -67,7 +67,34 @@ bool Model::Starves(const std::string& queue) {
       waits = std::min(waits.value_or(place), place);
     }
   }
-  return due && !(waits && *waits < *due) && MayHandOut(queue);
+  return due && !(waits && *waits < *due);
+}
+
+bool Model::Starves(const std::string& queue) {
+  return IsOwed(queue) && MayHandOut(queue);
+}
+
+void Model::OpenPeek(RequestId request, const std::string& queue) {
+  PeekCheck& check = open_peeks_[request];
+  for (const ModelJob* job : InState(queue, JobState::kReady)) {
+    JobView& view = check.ready[job->id] = ViewOf(*job, job->state);
+    view.payload = job->spec->payload;
+    view.history = job->events;
+  }
+  check.is_owed = settled_ && IsOwed(queue);
+}
+
+std::string Model::FollowPeek(const engine::Reply& reply) {
+  const PeekCheck check = std::move(open_peeks_.extract(reply.request).mapped());
+  const auto* view = std::get_if<Indirect<JobView>>(&reply.body);
+  if (view == nullptr) {
+    return check.is_owed || reply.status.code() != StatusCode::kNotFound
+               ? "there is a ready job, and the answer is " + reply.status.message()
+               : std::string();
+  }
+  const auto found = check.ready.find((*view)->id);
+  return found == check.ready.end() ? "shown as ready, and is not: " + Describe(**view)
+                                    : Difference(found->second, **view);
 }
 
 std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {

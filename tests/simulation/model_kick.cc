@@ -111,6 +111,9 @@ void Model::Do(RequestId request, const engine::KickQueue& command) {
 
 void Model::Do(RequestId request, const engine::Peek& command) {
   using Which = engine::Peek::Which;
+  if (Follows() && command.which == Which::kReady) {
+    return OpenPeek(request, command.queue);
+  }
   const auto queue = queues_.find(command.queue);
   const ModelJob* first = nullptr;
   if (queue != queues_.end() && queue->second.stored) {

@@ -219,6 +219,12 @@ void Oracle::Replied(const engine::Reply& reply) {
     }
     return;
   }
+  if (found == expected_.end() && model_.IsOpenPeek(reply.request)) {
+    if (std::string wrong = model_.FollowPeek(reply); !wrong.empty()) {
+      Fail(request + ": " + wrong);
+    }
+    return;
+  }
   if (found == expected_.end()) {
     return Fail(request + " was answered too early: " + ExplainHandOut(reply));
   }

@@ -107,7 +107,6 @@ void Simulation::DrawHabits() {
   little_memory_ = choices_.OneIn(habits_.shared_waits ? 3 : 2);
   if (little_memory_) {
     habits_.queues = 2 + choices_.Below(4);
-    habits_.little_memory = true;
   }
 }
 

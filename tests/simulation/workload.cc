@@ -487,8 +487,7 @@ Command Workload::NextOfTheRest() {
       return engine::Drain{.on = choices_.OneIn(8)};
     default:
       return engine::Peek{.queue = Queue(),
-                          .which = static_cast<engine::Peek::Which>(
-                              habits_.little_memory ? 1 + choices_.Below(2) : choices_.Below(3))};
+                          .which = static_cast<engine::Peek::Which>(choices_.Below(3))};
   }
 }
 

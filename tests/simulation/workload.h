@@ -27,7 +27,6 @@ struct Habits {
   unsigned delay_bits = 31;   // delays of up to 2^delay_bits milliseconds
   bool shared_waits = false;  // workers that wait on several queues at once
   bool big_batches = false;
-  bool little_memory = false;      // which ready job is the first is not asked: some are on disk
   bool narrow_quotas = false;      // users may have few jobs, and so may queues
   bool extremes = false;           // the shortest and longest times that may be asked for
   bool retentions_change = false;  // by a reload, and the defaults of all queues with them
