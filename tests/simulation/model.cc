@@ -529,6 +529,7 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   next_id_ = next_id;
   ++epoch;
   lease_sequence_ = 0;
+  told_leases_.clear();
   unseen_hand_outs_.clear();
   settled_ = false;
   draining_ = false;

@@ -216,6 +216,9 @@ class Model {
   // ---- model_follow.cc: with little memory; a text says what is wrong ----
   bool Follows() const { return options_.memory_jobs_max < kMemoryJobsThatAreLittle; }
 
+  // Whose timers fall due in one tick is served in either order: which of the leases of that turn
+  // has which number is learned.
+  void LearnLeases(const engine::Leased& actual, engine::Leased* expected);
   bool AnyMayBeReady(const Now& now) const;
   bool IsOpenLease(engine::RequestId request) const;
   std::string Follow(engine::RequestId request, const engine::Leased& leased);
@@ -409,6 +412,7 @@ class Model {
   uint64_t next_waiter_ = 1;
   uint64_t next_rank_ = 1;
   uint64_t lease_sequence_ = 0;
+  std::set<uint64_t> told_leases_;       // numbers; each is given once
   std::set<uint64_t> unseen_hand_outs_;  // before lease_sequence_, in answers that are yet to come
   bool settled_ = false;                 // since the last Advance nothing was asked
   bool draining_ = false;

@@ -38,6 +38,22 @@ bool Model::MayBeReady(const ModelJob& job, const Now& now) {
   return job.state == JobState::kScheduled && job.waits_again && Lateness(job, now) >= Millis(0);
 }
 
+void Model::LearnLeases(const engine::Leased& actual, engine::Leased* expected) {
+  for (size_t i = 0; i < std::min(actual.jobs.size(), expected->jobs.size()); ++i) {
+    LeaseToken& token = *expected->jobs[i].lease_token;
+    const LeaseToken is = actual.jobs[i].lease_token.value_or(token);
+    const bool is_new = told_leases_.insert(is.sequence).second;
+    if (!is_new || is.job != token.job || is.epoch != token.epoch ||
+        is.sequence > lease_sequence_) {
+      continue;
+    }
+    if (ModelJob* job = Holding(token)) {
+      job->lease_sequence = is.sequence;
+    }
+    token.sequence = is.sequence;
+  }
+}
+
 bool Model::AnyMayBeReady(const Now& now) const {
   return Follows() &&
          std::ranges::any_of(jobs_, [&](const auto& job) { return MayBeReady(job.second, now); });

@@ -233,6 +233,9 @@ void Oracle::Replied(const engine::Reply& reply) {
   if (const auto page = queue_pages_.extract(reply.request); !page.empty() && reply.status.ok()) {
     CutPage(page.mapped(), &std::get<engine::QueueList>(expected.reply.body));
   }
+  if (auto* leases = std::get_if<engine::Leased>(&expected.reply.body); leases && leased) {
+    model_.LearnLeases(*leased, leases);
+  }
   Relax(reply, &expected.reply);
   if (std::string difference = Difference(expected.reply, reply); !difference.empty()) {
     return Fail(request + ": " + difference + ExplainHandOut(reply));
