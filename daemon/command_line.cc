@@ -43,7 +43,9 @@ void Declare(CLI::App* app, Flags* flags) {
                 "With --recover: give up what is lost, so that the store opens again");
   // Whoever adds a flag behind others means it: the last one wins.
   app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  app->add_option("--config", flags->config, "Configuration file")->type_name("FILE");
+  app->add_option(
+         "--config", flags->config, "Configuration file [" + std::string(kConfigEnvironment) + "]")
+      ->type_name("FILE");
   for (const ConfigKey& key : ConfigKeys()) {
     if (!key.flag.empty()) {
       app->add_option(std::string(key.flag), flags->settings[std::string(key.name)])
