@@ -101,7 +101,8 @@ void AddJobs(const engine::EngineFigures& engine, Page* page) {
   }
   add(engine.other);
   const engine::StatsView& totals = engine.totals;
-  page->Gauge("delayd_queues", "Queues that ever had a job.", totals.queues);
+  page->Gauge(
+      "delayd_queues", "Queues that ever had a job, or were made by a pause.", totals.queues);
   page->Gauge(
       "delayd_lease_requests_waiting", "Lease requests that wait for a job.", totals.waiting);
 }
