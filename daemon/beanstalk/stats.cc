@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "protocol/beanstalk/reply_writer.h"
 
 #include <sys/resource.h>
@@ -17,6 +19,13 @@ namespace {
 
 uint64_t Seconds(Millis duration) {
   return static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0) / 1000);
+}
+
+// Only delayctl pauses without an end; 0 would say that the tube is not paused. The longest time is
+// what a pause of the protocol that means "for ever" is cut to.
+uint64_t SecondsOfPause(const engine::QueueView& queue, std::optional<Millis> timed) {
+  const Millis endless = queue.paused ? Millis(limits::kDelayMsMax) : Millis(0);
+  return Seconds(timed.value_or(endless));
 }
 
 // "12.034567"
@@ -186,8 +195,8 @@ std::optional<std::string> StatsOfTube(const Hub& hub,
   map.Add("current-waiting", tube != nullptr ? tube->waiting : 0);
   map.Add("cmd-delete", jobs.acked + jobs.cancelled);
   map.Add("cmd-pause-tube", jobs.pauses);
-  map.Add("pause", Seconds(jobs.pause_length.value_or(Millis(0))));
-  map.Add("pause-time-left", Seconds(jobs.pause_left.value_or(Millis(0))));
+  map.Add("pause", SecondsOfPause(jobs, jobs.pause_length));
+  map.Add("pause-time-left", SecondsOfPause(jobs, jobs.pause_left));
   return map.text();
 }
 

@@ -104,5 +104,14 @@ TEST_F(BeanstalkSessionTest, StatsOfTubeAndJobHaveTheirFieldsInTheirOrder) {
                         "buries: 0\nkicks: 0\n"));
 }
 
+TEST_F(BeanstalkSessionTest, APauseWithoutAnEndIsNotToldAsNone) {
+  Send("put 0 9 9 1\r\na\r\n");
+  EXPECT_TRUE(server_.Ask(engine::Pause{.queue = "default"}).status.ok());
+  EXPECT_EQ(Stats("stats-tube default", "pause"), "3153600000");
+  EXPECT_EQ(Stats("stats-tube default", "pause-time-left"), "3153600000");
+  EXPECT_EQ(Send("pause-tube default 0\r\n"), "PAUSED\r\n");
+  EXPECT_EQ(Stats("stats-tube default", "pause-time-left"), "0");
+}
+
 }  // namespace
 }  // namespace delayd::beanstalk
