@@ -21,7 +21,7 @@ class RescheduleVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    selection_.Declare(options, {JobState::kScheduled, JobState::kReady, JobState::kDead});
+    selection_.Declare(options, {JobState::kScheduled, JobState::kReady});
     selection_.DeclareIfMatch(options);
     options->Duration("--in", &in_, "due this long from now");
     options->Time(

@@ -186,6 +186,11 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
     return InvalidArgument(
         "a kick is for dead jobs or for scheduled ones; give one of these states", "invalid_state");
   }
+  if (command.action == ChangeMany::Action::kReschedule &&
+      command.filter.state == JobState::kDead) {
+    return InvalidArgument("dead jobs cannot be moved; kick them, or choose scheduled or ready",
+                           "invalid_state");
+  }
   if (command.limit > limits::kBulkJobsMax) {
     return InvalidArgument("limit is out of range; use 1 to " +
                                std::to_string(limits::kBulkJobsMax) + " and follow next_cursor",

@@ -120,6 +120,9 @@ void Model::Do(RequestId request, const ChangeMany& command) {
       filter.state != JobState::kScheduled) {
     return refuse("invalid_state");
   }
+  if (command.action == ChangeMany::Action::kReschedule && filter.state == JobState::kDead) {
+    return refuse("invalid_state");
+  }
   if (command.limit > limits::kBulkJobsMax) {
     return refuse("invalid_limit");
   }

@@ -123,6 +123,8 @@ TEST(CancelByFilterTest, ContradictionsAreUsageErrors) {
   EXPECT_EQ(Ctl({"cancel", "--state", "leased", "-y"}).code, 2);
   EXPECT_THAT(Ctl({"kick", "--queue", "q", "--state", "ready", "-y"}).err,
               HasSubstr("'ready' is no state in which that can be done; use dead or scheduled"));
+  EXPECT_THAT(Ctl({"reschedule", "--queue", "q", "--state", "dead", "--in", "1h", "-y"}).err,
+              HasSubstr("'dead' is no state in which that can be done; use scheduled or ready"));
   EXPECT_EQ(Ctl({"cancel", "--due-before", "10", "-y"}).code, 2);
   EXPECT_THAT(Ctl({"cancel", "--stat", "ready"}).err, HasSubstr("--state"));
 }

@@ -75,6 +75,7 @@ TEST(CompletionTest, ValuesOfOptionsInEitherForm) {
 TEST(CompletionTest, OnlyWhatTheVerbTakesIsOffered) {
   EXPECT_THAT(Tab({"kick", "--state", ""}), ElementsAre("dead", "scheduled"));
   EXPECT_THAT(Tab({"cancel", "--state", ""}), ElementsAre("scheduled", "ready", "dead"));
+  EXPECT_THAT(Tab({"reschedule", "--state", ""}), ElementsAre("scheduled", "ready"));
   EXPECT_THAT(Tab({"wait", "--for", ""}), ElementsAre("done", "fired"));
   EXPECT_THAT(Tab({"pause", "--for", ""}), IsEmpty());
   EXPECT_THAT(Tab({"enqueue", "--on-conflict=k"}), ElementsAre("--on-conflict=keep"));

@@ -183,6 +183,10 @@ TEST(ChangeManyTest, RefusesWhatWouldMeanEverythingOrNothing) {
                                         .filter = {.queue = "a"},
                                         .due = DueAfter{Millis(-1)}}),
             "invalid_delay");
+  EXPECT_EQ(harness.ReasonOf(ChangeMany{.action = ChangeMany::Action::kReschedule,
+                                        .filter = {.queue = "a", .state = JobState::kDead},
+                                        .due = DueAfter{Millis(0)}}),
+            "invalid_state");
   for (const char* cursor :
        {"zz", "1-2@", "1-2@-5", "1-2@zz", "@5", "1-2@5x", "1-2@ffffffffffff"}) {
     EXPECT_EQ(harness.ReasonOf(ChangeMany{.filter = {.queue = "a"}, .cursor = cursor}),
