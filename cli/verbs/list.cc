@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "cli/job_output.h"
 #include "cli/job_watch.h"
+#include "cli/outage.h"
 #include "cli/verbs/list_filter.h"
 #include "cli/verbs/verbs.h"
 
@@ -18,7 +19,8 @@ class ListVerb final : public Verb {
   std::string_view summary() const override { return "List jobs, soonest first"; }
 
   std::string_view details() const override {
-    return "Payloads are not listed: see show and export.\n"
+    return "Payloads are not listed: see show and export. A daemon that goes while\n"
+           "--watch looks is waited for.\n"
            "\n"
            "Examples:\n"
            "  delayctl list --queue orders --due-before 1h -o jsonl\n"
@@ -110,20 +112,26 @@ class ListVerb final : public Verb {
     return jobs;
   }
 
-  // Until the daemon fails or the user ends it.
+  // Until the user ends it. Who watches does so for hours, and a restart takes a moment; only a
+  // daemon that never answered is not waited for.
   ExitCode Watch(Api& api, const ListQuery& query, Context* context) const {
     const uint64_t limit = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     JobWatch watch(context);
-    for (;;) {
+    Outage outage(&context->console);
+    for (bool answered = false;; context->sleep(kWatchEvery)) {
       StatusOr<std::vector<JobView>> jobs = Look(api, query, limit);
+      if (answered && outage.MayWaitOut(jobs.status())) {
+        continue;
+      }
       if (!jobs.ok()) {
         return context->Fail(jobs.status());
       }
+      answered = true;
+      outage.Over();
       watch.Show(*std::move(jobs));
       if (const Status written = context->console.CheckOut(true); !written.ok()) {
         return context->Fail(written);
       }
-      context->sleep(kWatchEvery);
     }
   }
 

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "cli/bar_chart.h"
 #include "cli/human_time.h"
+#include "cli/outage.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"
@@ -80,6 +81,7 @@ class TopVerb final : public Verb {
 
   std::string_view details() const override {
     return "Rates are of the last interval. Late is the job that has waited longest for a worker.\n"
+           "A daemon that goes meanwhile is waited for.\n"
            "\n"
            "Examples:\n"
            "  delayctl top --interval 5s\n"
@@ -112,9 +114,14 @@ class TopVerb final : public Verb {
     if (!before.ok()) {
       return context->Fail(before.status());
     }
+    Outage outage(&context->console);
     for (;;) {
       context->sleep(interval);
       StatusOr<Sample> after = Look(**api, context->clock);
+      if (!once_ && outage.MayWaitOut(after.status())) {
+        continue;
+      }
+      outage.Over();
       if (!after.ok()) {
         return context->Fail(after.status());
       }

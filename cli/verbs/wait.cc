@@ -1,10 +1,10 @@
 #include <algorithm>
 
 #include "cli/human_time.h"
+#include "cli/outage.h"
 #include "cli/verbs/job_refs.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/nearest.h"
-#include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
@@ -60,7 +60,7 @@ class WaitVerb final : public Verb {
   ExitCode WaitFor(Api& api, const JobRef& ref, Context* context) const {
     const BootTime start = context->clock.Sample().boot;
     std::optional<JobView> last;
-    Status outage;
+    Outage outage(&context->console);
     for (;;) {
       // Of a key: the job that had it first. Another one may take it over.
       const StatusOr<JobView> job = api.Show(last.has_value() ? JobRef(last->id) : ref);
@@ -68,11 +68,8 @@ class WaitVerb final : public Verb {
         return Gone(*last, context);
       }
       // A restart takes a moment, and whoever waits does so for hours.
-      if (last.has_value() && protocol::MayPass(job.status())) {
-        if (outage.ok()) {
-          context->console.Say(job.status().message() + "; waiting for delayd");
-        }
-        outage = job.status();
+      if (last.has_value() && outage.MayWaitOut(job.status())) {
+        // Below it is seen whether there is time left.
       } else if (!job.ok()) {
         return context->Fail(job.status());
       } else if (const std::optional<ExitCode> code = Outcome(*job)) {
@@ -80,12 +77,13 @@ class WaitVerb final : public Verb {
         return *code;
       } else {
         last = *job;
-        outage = OkStatus();
+        outage.Over();
       }
       const Millis waited = context->clock.Sample().boot - start;
       if (wait_.has_value() && waited >= *wait_) {
-        return context->Fail(outage.ok() ? StillThere(ref, *last, context->clock.Sample().wall)
-                                         : outage);
+        return context->Fail(outage.status().ok()
+                                 ? StillThere(ref, *last, context->clock.Sample().wall)
+                                 : outage.status());
       }
       context->sleep(wait_.has_value() ? std::min(kLookEvery, *wait_ - waited) : kLookEvery);
     }

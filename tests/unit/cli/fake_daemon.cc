@@ -55,9 +55,9 @@ std::vector<Request> FakeDaemon::requests() {
   return requests_;
 }
 
-FakeDaemon::Function GoneAfter(int calls, FakeDaemon::Function answer) {
+FakeDaemon::Function RefusedAfter(int calls, FakeDaemon::Function answer) {
   return [calls, answer = std::move(answer)](const Request& request) mutable {
-    return calls-- > 0 ? answer(request) : Problem(Unavailable("the daemon went away"));
+    return calls-- > 0 ? answer(request) : Problem(PermissionDenied("the token was taken back"));
   };
 }
 

@@ -72,8 +72,8 @@ struct CtlOptions {
   Millis call_takes{0};  // not with work, whose threads call at once
 };
 
-// A verb that watches is never done by itself: its daemon goes away.
-FakeDaemon::Function GoneAfter(int calls, FakeDaemon::Function answer);
+// A verb that watches is never done by itself: its daemon refuses it, for good.
+FakeDaemon::Function RefusedAfter(int calls, FakeDaemon::Function answer);
 
 Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {});
 

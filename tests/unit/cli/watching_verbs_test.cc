@@ -38,8 +38,8 @@ TEST(ListWatchTest, PrintsWhatChangedAsLines) {
           {.daemon = InTurn({Ok(JobPageToJson({{SomeJob(1), SomeJob(2)}, ""})),
                              Ok(JobPageToJson({{SomeJob(1), SomeJob(2)}, ""})),
                              Ok(JobPageToJson({{InState(JobState::kReady, 2), SomeJob(3)}, ""})),
-                             Problem(Unavailable("gone"))})});
-  EXPECT_EQ(outcome.code, 5);
+                             Problem(PermissionDenied("refused"))})});
+  EXPECT_EQ(outcome.code, 7);
   std::vector<std::string> changes;
   std::istringstream lines(outcome.out);
   for (std::string line; std::getline(lines, line);) {
@@ -53,6 +53,22 @@ TEST(ListWatchTest, PrintsWhatChangedAsLines) {
                                      R"({"change":"gone","job":{"id":1)"));
 }
 
+TEST(ListWatchTest, ADaemonThatGoesMeanwhileIsWaitedFor) {
+  const Outcome outcome = Ctl({"list", "--watch", "-o", "jsonl"},
+                              {.daemon = InTurn({Ok(JobPageToJson({{SomeJob(1)}, ""})),
+                                                 Unavailable("nobody there", "unreachable"),
+                                                 DeadlineExceeded("no answer", "timed_out"),
+                                                 Ok(JobPageToJson({{SomeJob(2)}, ""})),
+                                                 Problem(PermissionDenied("refused"))})});
+  EXPECT_EQ(outcome.code, 7);
+  EXPECT_THAT(outcome.err, StartsWith("nobody there; waiting for delayd\n{\"type\""));
+  EXPECT_THAT(
+      outcome.out,
+      AllOf(HasSubstr(R"("appeared","job":{"id":2)"), HasSubstr(R"("gone","job":{"id":1)")));
+  const FakeDaemon::Function nobody = InTurn({Unavailable("nobody there", "unreachable")});
+  EXPECT_EQ(Ctl({"list", "--watch", "-o", "jsonl"}, {.daemon = nobody}).code, 5);
+}
+
 TEST(ListWatchTest, ALeaseThatRunsOnIsNoChange) {
   JobView job = InState(JobState::kLeased);
   job.lease_expires = WallFromMillis(kTestNow);
@@ -61,7 +77,7 @@ TEST(ListWatchTest, ALeaseThatRunsOnIsNoChange) {
   const Outcome outcome = Ctl({"list", "-w", "-o", "jsonl"},
                               {.daemon = InTurn({Ok(JobPageToJson({{job}, ""})),
                                                  Ok(JobPageToJson({{later}, ""})),
-                                                 Problem(Unavailable("gone"))})});
+                                                 Problem(PermissionDenied("refused"))})});
   EXPECT_THAT(outcome.out, Not(HasSubstr("changed")));
 }
 
@@ -81,7 +97,7 @@ TEST(ListWatchTest, DeadJobsOfAllQueuesAreWatchedThoughADaemonListsThemByQueue) 
                : Problem(InvalidArgument("a list of dead jobs needs a queue", "queue_required"));
   };
   const auto jobs_seen = [&](std::vector<std::string> args) {
-    const Outcome outcome = Ctl(args, {.daemon = GoneAfter(6, daemon)});
+    const Outcome outcome = Ctl(args, {.daemon = RefusedAfter(6, daemon)});
     return std::ranges::count(outcome.out, '\n');
   };
   EXPECT_EQ(jobs_seen({"list", "--state", "dead", "--watch", "-o", "jsonl"}), 3);
@@ -90,10 +106,10 @@ TEST(ListWatchTest, DeadJobsOfAllQueuesAreWatchedThoughADaemonListsThemByQueue) 
 
 TEST(ListWatchTest, RedrawsATerminalAndRefusesWhatIsNone) {
   const Outcome outcome = Ctl({"list", "--watch"},
-                              {.daemon = GoneAfter(2,
-                                                   [](const Request&) {
-                                                     return Ok(JobPageToJson({{SomeJob()}, ""}));
-                                                   }),
+                              {.daemon = RefusedAfter(2,
+                                                      [](const Request&) {
+                                                        return Ok(JobPageToJson({{SomeJob()}, ""}));
+                                                      }),
                                .traits = kTerminal});
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\x1b[H\x1b[2J"), HasSubstr("1 job; Ctrl-C ends")));
   EXPECT_THAT(Ctl({"list", "--watch"}).err, HasSubstr("-o jsonl"));
@@ -241,20 +257,34 @@ TEST(TopVerbTest, LateIsTheFirstReadyJobHoweverManyLieBeforeIt) {
 
 TEST(TopVerbTest, RedrawsATerminalUntilItEnds) {
   const Outcome outcome =
-      Ctl({"top", "--interval", "5s"}, {.daemon = GoneAfter(10, Busy()), .traits = kTerminal});
-  EXPECT_EQ(outcome.code, 5);
+      Ctl({"top", "--interval", "5s"}, {.daemon = RefusedAfter(10, Busy()), .traits = kTerminal});
+  EXPECT_EQ(outcome.code, 7);
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\x1b[H\x1b[2J"), HasSubstr("enqueued 2.0/s")));
+}
+
+TEST(TopVerbTest, ADaemonThatGoesMeanwhileIsWaitedFor) {
+  const auto daemon = [busy = Busy(), call = 0](const Request& request) mutable -> Answer {
+    ++call;
+    return call == 7 ? Answer(Unavailable("nobody there", "unreachable")) : busy(request);
+  };
+  const Outcome outcome = Ctl({"top", "-o", "jsonl"}, {.daemon = RefusedAfter(17, daemon)});
+  EXPECT_EQ(outcome.code, 7);
+  EXPECT_THAT(outcome.err, StartsWith("nobody there; waiting for delayd\n{\"type\""));
+  EXPECT_THAT(outcome.out, HasSubstr(R"("interval_ms":2000,)"));
+  const FakeDaemon::Function nobody = InTurn({Unavailable("nobody there", "unreachable")});
+  EXPECT_EQ(Ctl({"top", "-o", "jsonl"}, {.daemon = nobody}).code, 5);
+  EXPECT_EQ(Ctl({"top", "--once"}, {.daemon = daemon}).code, 5);
 }
 
 TEST(TopVerbTest, ATerminalThatObeysNoSequencesGetsNone) {
   const Outcome outcome =
       Ctl({"top", "--interval", "5s"},
-          {.daemon = GoneAfter(10, Busy()), .traits = {.out_is_terminal = true, .dumb = true}});
+          {.daemon = RefusedAfter(10, Busy()), .traits = {.out_is_terminal = true, .dumb = true}});
   EXPECT_THAT(outcome.out, AllOf(StartsWith("\ndelayd  "), Not(HasSubstr("\x1b"))));
 }
 
 TEST(TopVerbTest, StreamsJsonLines) {
-  const Outcome outcome = Ctl({"top", "-o", "jsonl"}, {.daemon = GoneAfter(10, Busy())});
+  const Outcome outcome = Ctl({"top", "-o", "jsonl"}, {.daemon = RefusedAfter(10, Busy())});
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr(R"("interval_ms":1000,"enqueued_in_interval":10)"),
                     HasSubstr(R"("late_ms":3000)"),
