@@ -1,10 +1,7 @@
 #include "cli/exec_handler.h"
 
-#include <signal.h>
-
 #include <utility>
 
-#include "base/clock.h"
 #include "base/time.h"
 #include "cli/handler.h"
 
@@ -52,14 +49,7 @@ class ExecRun final : public JobRun {
     return Event::kDeadline;
   }
 
-  // SIGTERM to the group, time to tidy up, then SIGKILL.
-  void End(Millis grace) override {
-    handler_.Signal(SIGTERM);
-    if (handler_.Wait(SystemClock().Sample().boot + grace, -1) != Handler::Event::kExited) {
-      handler_.Signal(SIGKILL);
-      handler_.Wait(BootTime::max(), -1);
-    }
-  }
+  void End(Millis grace) override { handler_.End(grace); }
 
   Verdict verdict() const override {
     const std::string tail = Trimmed(handler_.error_tail());

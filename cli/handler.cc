@@ -29,6 +29,8 @@ constexpr size_t kErrorTailBytes = 2048;
 constexpr size_t kDrainBytesMax = size_t{64} << 10;
 // A log that is slow gets the last words of a handler; one that is stuck does not hold its ack.
 constexpr int kLastWordsMs = 500;
+// Nothing tells when the last of a group is gone.
+constexpr Millis kLookAtGroupEvery{20};
 
 std::string ErrnoText(int error) {
   return std::generic_category().message(error);
@@ -254,8 +256,11 @@ void Handler::Reap() {
   }
   // What it wrote before it went; children that outlive it may hold the pipe open.
   DrainErrors(true);
-  CloseFd(&error_fd_);
+  CloseFd(&pid_fd_);
   CloseFd(&payload_fd_);
+  if (!ending_) {
+    CloseFd(&error_fd_);
+  }
 }
 
 Handler::Event Handler::Wait(BootTime until, int wake_fd) {
@@ -296,6 +301,37 @@ void Handler::Signal(int signal) {
   if (pid_ > 0) {
     kill(-pid_, signal);
   }
+}
+
+bool Handler::IsAlive(pid_t group) const {
+  // The first process of a container is given its orphans, and the dead count until they are taken.
+  while (pid_ <= 0 && waitpid(-group, nullptr, WNOHANG) > 0) {
+  }
+  return kill(-group, 0) == 0 || errno != ESRCH;
+}
+
+void Handler::End(Millis grace) {
+  if (pid_ <= 0) {
+    return;
+  }
+  const SystemClock clock;
+  const pid_t group = pid_;
+  const BootTime until = clock.Sample().boot + grace;
+  ending_ = true;  // a write to a closed pipe would end those who tidy up
+  Signal(SIGTERM);
+  Wait(until, -1);
+  // While one of it lives no other group can get its number.
+  while (IsAlive(group) && clock.Sample().boot < until) {
+    Wait(std::min(until, clock.Sample().boot + kLookAtGroupEvery), -1);
+  }
+  if (IsAlive(group)) {
+    kill(-group, SIGKILL);
+  }
+  if (pid_ > 0) {
+    Wait(BootTime::max(), -1);
+  }
+  DrainErrors(true);
+  CloseFd(&error_fd_);
 }
 
 }  // namespace delayd::cli

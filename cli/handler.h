@@ -40,6 +40,10 @@ class Handler {
   // To the whole group.
   void Signal(int signal);
 
+  // SIGTERM to the whole group, and SIGKILL to what is left of it after `grace`: a shell goes at
+  // once, and the command that it ran may be at the job still.
+  void End(Millis grace);
+
   // After kExited: -1 if a signal ended it.
   int exit_code() const { return exit_code_; }
 
@@ -53,8 +57,10 @@ class Handler {
   void DrainErrors(bool to_end);
   void PassOn(std::string_view text, bool to_end);
   void Reap();
+  bool IsAlive(pid_t group) const;
   static void CloseFd(int* fd);
 
+  bool ending_ = false;
   bool output_to_errors_ = false;
   pid_t pid_ = -1;
   int pid_fd_ = -1;

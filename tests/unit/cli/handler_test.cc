@@ -1,6 +1,7 @@
 #include "cli/handler.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -9,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+
+#include <sys/prctl.h>
 
 namespace delayd::cli {
 namespace {
@@ -22,6 +25,13 @@ class HandlerTest : public ::testing::Test {
   }
 
   Handler::Event AwaitExit() { return handler_.Wait(BootTime::max(), -1); }
+
+  void AwaitErrors(const std::string& errors) {
+    while (handler_.error_tail() != errors) {
+      ASSERT_EQ(handler_.Wait(SystemClock().Sample().boot + Millis(1), -1),
+                Handler::Event::kDeadline);
+    }
+  }
 
   Handler handler_;
 };
@@ -120,6 +130,40 @@ TEST_F(HandlerTest, ASignalReachesTheWholeGroup) {
   EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
   EXPECT_EQ(handler_.exit_code(), -1);
   EXPECT_EQ(handler_.term_signal(), SIGTERM);
+}
+
+TEST_F(HandlerTest, WhatAShellRanGetsTheGraceThoughTheShellGoesAtOnce) {
+  ASSERT_TRUE(Start("(trap 'sleep 0.1; echo tidied >&2; exit' TERM; echo ready >&2; "
+                    "while :; do sleep 0.01; done) & wait")
+                  .ok());
+  AwaitErrors("ready\n");
+  handler_.End(Millis(60'000));
+  EXPECT_EQ(handler_.term_signal(), SIGTERM);
+  // Before it, some shells tell that their sleep was ended.
+  EXPECT_TRUE(handler_.error_tail().ends_with("tidied\n")) << handler_.error_tail();
+}
+
+TEST_F(HandlerTest, TheFirstProcessOfAContainerTakesTheDeadOfTheGroup) {
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  ASSERT_TRUE(Start("(echo ready >&2; exec sleep 1000) & wait").ok());
+  AwaitErrors("ready\n");
+  const BootTime start = SystemClock().Sample().boot;
+  handler_.End(Millis(20'000));
+  EXPECT_LT(SystemClock().Sample().boot - start, Millis(10'000));
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
+TEST_F(HandlerTest, WhatIsLeftOfTheGroupAfterTheGraceIsKilled) {
+  std::array<int, 2> ends{};  // whoever lives holds it open
+  ASSERT_EQ(pipe(ends.data()), 0);
+  ASSERT_TRUE(Start("sh -c 'trap \"\" TERM; echo ready >&2; sleep 1000' & wait").ok());
+  close(ends[1]);
+  AwaitErrors("ready\n");
+  handler_.End(Millis(50));
+  EXPECT_EQ(handler_.term_signal(), SIGTERM);
+  pollfd entry{.fd = ends[0], .events = POLLIN, .revents = 0};
+  EXPECT_EQ(poll(&entry, 1, 10'000), 1);
+  close(ends[0]);
 }
 
 TEST_F(HandlerTest, TheDeadlineComesBeforeTheExit) {
