@@ -197,6 +197,8 @@ class WebhookRun final : public JobRun {
     Set(CURLOPT_FOLLOWLOCATION, 0L);
     Set(CURLOPT_PROXY, "");
     Set(CURLOPT_NOSIGNAL, 1L);
+    // A call that is ended does not wait for a resolver that hangs, with its lease running out.
+    Set(CURLOPT_QUICK_EXIT, 1L);
     Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
     Set(CURLOPT_POST, 1L);
     Set(CURLOPT_POSTFIELDS, payload_.data());

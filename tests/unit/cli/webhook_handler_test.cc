@@ -1,8 +1,11 @@
 #include "cli/webhook_handler.h"
 
+#include <dlfcn.h>
+#include <netdb.h>
 #include <unistd.h>
 
 #include <array>
+#include <future>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -16,6 +19,28 @@
 #include <netinet/in.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+
+namespace {
+
+// What keeps hangs.test from being resolved.
+std::shared_future<void> resolver_hangs_until;
+
+}  // namespace
+
+// Stands before that of libc, for libcurl too.
+extern "C" int getaddrinfo(const char* name,
+                           const char* service,
+                           const addrinfo* hints,
+                           addrinfo** found) {
+  if (name != nullptr && std::string_view(name) == "hangs.test") {
+    const std::shared_future<void> until = resolver_hangs_until;
+    until.wait();
+    return EAI_AGAIN;
+  }
+  static const auto real =
+      reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  return real(name, service, hints, found);
+}
 
 namespace delayd::cli {
 namespace {
@@ -210,6 +235,28 @@ TEST(WebhookHandlerTest, WaitingEndsAtTheDeadlineAndWhenWoken) {
   EXPECT_EQ((*run)->verdict().action, "ack");
   close(wake);
   close(gate);
+}
+
+TEST(WebhookHandlerTest, ACallThatIsEndedDoesNotWaitForItsHostsName) {
+  std::promise<void> answer;
+  resolver_hangs_until = answer.get_future().share();
+  std::promise<void> ended;
+  // Else it would be a test that hangs.
+  std::thread late([&] {
+    ended.get_future().wait_for(std::chrono::seconds(10));
+    answer.set_value();
+  });
+  WebhookOptions options;
+  options.url = "http://hangs.test/";
+  const BootTime start = SystemClock().Sample().boot;
+  const auto handler = WebhookHandler(options)();
+  auto run = handler->Start(LeasedJob(1, "x"));
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ((*run)->Wait(start + Millis(50), -1), JobRun::Event::kDeadline);
+  (*run)->End(Millis(0));
+  EXPECT_LT(SystemClock().Sample().boot - start, Millis(5000));
+  ended.set_value();
+  late.join();
 }
 
 TEST(WebhookHandlerTest, UrlsAreCheckedBeforeAnyJobIsTaken) {
