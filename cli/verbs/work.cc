@@ -239,6 +239,12 @@ class WorkVerb final : public Verb {
     work_.queue = queue_.value_or(work_.queue);
     work_.client = ProcessName();
     DELAYD_RETURN_IF_ERROR(ValidateQueueName(work_.queue));
+    if (work_.handler_timeout == Millis(0)) {
+      // Many a program means "never" by it; here each job would use up its attempts.
+      return UsageError("--handler-timeout: 0 would end each handler as it begins; " +
+                        std::string(webhook_url_.has_value() ? "give it a longer time"
+                                                             : "leave it out for no limit"));
+    }
     DELAYD_RETURN_IF_ERROR(webhook_url_.has_value() ? CheckWebhook() : CheckExec(json));
     work_.concurrency = static_cast<size_t>(concurrency_.value_or(1));
     return MakeRoomForFiles(work_.concurrency);

@@ -139,6 +139,8 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"work", "--exec", "/etc/passwd"}, "'/etc/passwd': it is not executable"},
       {{"work", "--concurrency", "0", "--exec", "cat"},
        "--concurrency: '0' is no whole number from 1"},
+      {{"work", "--handler-timeout", "0", "--exec", "cat"}, "leave it out for no limit"},
+      {{"work", "--handler-timeout", "0", "--webhook", "http://x/"}, "give it a longer time"},
       {{"work", "--count", "0", "--exec", "cat"}, "--count: '0' is no whole number from 1"},
       {{"kick", "--queue", "q", "--count", "0"}, "--count: '0' is no whole number from 1"},
       {{"import", "/nonexistent"}, "cannot read '/nonexistent'"},
