@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <thread>
 
@@ -35,6 +36,16 @@ constexpr int kPartToEnd = 4;
 constexpr int kFinishTriesWhenStopping = 3;
 // What a daemon has to take an outcome in when somebody waits for the end of all this.
 constexpr Millis kFinishTimeWhenAbandoning{1000};
+
+// Whether a line can be written to `fd`; waits for that until `wake_fd` can be read, if it is
+// given. A stopped terminal, or a pager, takes nothing: who waited for it could neither keep a
+// lease nor be stopped.
+bool TakesLine(int fd, std::optional<int> wake_fd = std::nullopt) {
+  std::array<pollfd, 2> entries{{{fd, POLLOUT, 0}, {wake_fd.value_or(-1), POLLIN, 0}}};
+  while (poll(entries.data(), entries.size(), wake_fd.has_value() ? -1 : 0) < 0) {
+  }
+  return entries[0].revents != 0;
+}
 
 Millis Backoff(int tries) {
   return std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries, 10)));
@@ -126,6 +137,9 @@ class Worker::Slot {
       PrintJson(job, verdict, told ? verdict.error : outcome, told, Now() - started);
       return;
     }
+    if (!TakesLine(STDERR_FILENO, worker_.abandon_fd_)) {
+      return;
+    }
     worker_.context_->console.Say("job " + std::to_string(ToInt(job.id)) +
                                   (job.key.empty() ? "" : " " + EscapeControls(job.key)) +
                                   " attempt " + std::to_string(job.attempt) + ": " + outcome +
@@ -153,6 +167,9 @@ class Worker::Slot {
     }
     writer.Number("took_ms", static_cast<uint64_t>(took.count()));
     writer.Number("lateness_ms", static_cast<uint64_t>(job.lateness.value_or(Millis(0)).count()));
+    if (!TakesLine(STDOUT_FILENO, worker_.abandon_fd_)) {
+      return;
+    }
     const Status written = worker_.context_->console.Line(writer.Take());
     if (!written.ok()) {
       worker_.Fatal(written);
@@ -373,7 +390,7 @@ void Worker::Pause(Millis time) const {
 
 void Worker::ReportOutage(const Status& status) {
   // Who was stopped twice has given up the call, and waits no longer.
-  if (!abandoning() && !outage_.exchange(true)) {
+  if (!abandoning() && TakesLine(STDERR_FILENO) && !outage_.exchange(true)) {
     // What it says of an unknown outcome is for whoever would repeat a request; here leases fence.
     const std::string what = status.code() == StatusCode::kUnknown ? "the daemon's answer was lost"
                                                                    : std::string(status.message());
@@ -382,7 +399,7 @@ void Worker::ReportOutage(const Status& status) {
 }
 
 void Worker::ReportBack() {
-  if (outage_.exchange(false)) {
+  if (outage_.load() && TakesLine(STDERR_FILENO) && outage_.exchange(false)) {
     context_->console.Say("delayd answers again");
   }
 }

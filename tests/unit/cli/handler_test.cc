@@ -1,6 +1,5 @@
 #include "cli/handler.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "tests/unit/cli/stuck_errors.h"
 
 #include <sys/prctl.h>
 
@@ -67,42 +67,6 @@ TEST_F(HandlerTest, AChildThatOutlivesItDoesNotHoldTheWorker) {
   EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
   kill(static_cast<pid_t>(std::stol(handler_.error_tail())), SIGKILL);
 }
-
-// Our stderr is a pipe that is full and that nobody reads: a terminal that was stopped, a pager.
-class StuckErrors {
- public:
-  StuckErrors() : old_(dup(STDERR_FILENO)) {
-    EXPECT_EQ(pipe2(ends_.data(), O_CLOEXEC), 0);
-    fcntl(ends_[1], F_SETFL, O_NONBLOCK);
-    const std::string block(4096, '.');
-    while (write(ends_[1], block.data(), block.size()) > 0) {
-    }
-    fcntl(ends_[1], F_SETFL, 0);
-    dup2(ends_[1], STDERR_FILENO);
-  }
-
-  ~StuckErrors() {
-    dup2(old_, STDERR_FILENO);
-    for (const int fd : {old_, ends_[0], ends_[1]}) {
-      close(fd);
-    }
-  }
-
-  StuckErrors(const StuckErrors&) = delete;
-  StuckErrors& operator=(const StuckErrors&) = delete;
-
-  // As far as writers see it: there is room again.
-  void ReadAll() const {
-    std::array<char, 1 << 16> buffer{};
-    fcntl(ends_[0], F_SETFL, O_NONBLOCK);
-    while (read(ends_[0], buffer.data(), buffer.size()) > 0) {
-    }
-  }
-
- private:
-  int old_;
-  std::array<int, 2> ends_{};
-};
 
 TEST_F(HandlerTest, ALogThatTakesNothingDoesNotHoldItsEnd) {
   const StuckErrors stuck;

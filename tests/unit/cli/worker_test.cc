@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <deque>
+#include <future>
+#include <iostream>
 #include <sstream>
 #include <thread>
 
@@ -11,6 +13,7 @@
 
 #include "cli/exec_handler.h"
 #include "tests/unit/cli/fake_daemon.h"
+#include "tests/unit/cli/stuck_errors.h"
 
 namespace delayd::cli {
 namespace {
@@ -425,6 +428,42 @@ TEST_F(WorkerTest, TheSecondStopDoesNotWaitForADaemonThatHangs) {
   EXPECT_EQ(undelivered_, 1U);
   EXPECT_THAT(err_.str(), HasSubstr("not delivered: no answer"));
   EXPECT_THAT(err_.str(), Not(HasSubstr("waiting for delayd")));
+}
+
+TEST_F(WorkerTest, ALogThatTakesNothingHoldsNeitherALeaseNorTheSecondStop) {
+  AddJob(1);
+  on_call_ = [&](const std::string&) -> Answer {
+    if (calls_.size() == 2) {
+      worker_->Stop();
+      worker_->Stop();
+    }
+    return Unavailable("nobody there", "unreachable");
+  };
+  const StuckErrors stuck;
+  std::promise<void> done;
+  // Else it would be a test that hangs.
+  std::thread late([&] {
+    done.get_future().wait_for(std::chrono::seconds(10));
+    stuck.ReadAll();
+  });
+  Console console(out_, std::cerr, {});
+  Context context{.globals = {},
+                  .console = console,
+                  .clock = clock_,
+                  .in = in_,
+                  .in_is_terminal = false,
+                  .connect = context_.connect};
+  WorkOptions options = Drain({"sleep", "1000"});
+  options.lease = Millis(400);
+  options.queue = "orders";
+  options.poll = Millis(0);
+  Worker worker(&context, std::move(options));
+  worker_ = &worker;
+  const BootTime start = clock_.Sample().boot;
+  EXPECT_TRUE(worker.Run().ok());
+  EXPECT_LT(clock_.Sample().boot - start, Millis(7000));
+  done.set_value();
+  late.join();
 }
 
 TEST_F(WorkerTest, WhatNoWaitingCuresEndsTheWork) {
