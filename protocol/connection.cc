@@ -25,6 +25,8 @@ namespace delayd::protocol {
 namespace {
 
 constexpr size_t kRecordBytes = size_t{16} * 1024;
+// Nothing tells when a Unix socket has room for one more.
+constexpr int kConnectAgainMs = 10;
 
 std::string ErrnoText(int error) {
   return std::generic_category().message(error);
@@ -109,6 +111,12 @@ Status Connection::Wait(short events, BootTime deadline) const {
   }
 }
 
+Status Connection::Nap(BootTime deadline) const {
+  pollfd entry{.fd = give_up_fd_, .events = POLLIN, .revents = 0};
+  const bool given_up = poll(&entry, 1, kConnectAgainMs) > 0;
+  return given_up || SystemClock().Sample().boot >= deadline ? TimedOut() : OkStatus();
+}
+
 int Connection::Connect(int fd, const void* address, size_t size, BootTime deadline) {
   fd_ = fd;
   if (connect(fd_, static_cast<const sockaddr*>(address), static_cast<socklen_t>(size)) == 0) {
@@ -133,7 +141,12 @@ Status Connection::OpenUnix(const ServerAddress& address, BootTime deadline) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   std::memcpy(static_cast<void*>(name.sun_path), address.path.data(), address.path.size());
-  const int error = Connect(fd, &name, sizeof name, deadline);
+  int error = Connect(fd, &name, sizeof name, deadline);
+  // As many wait to be accepted as may: the daemon is there, and busy.
+  while (error == EAGAIN) {
+    DELAYD_RETURN_IF_ERROR(Nap(deadline));
+    error = Connect(fd, &name, sizeof name, deadline);
+  }
   return error == 0 ? OkStatus() : Unreachable(address, error);
 }
 

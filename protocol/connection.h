@@ -50,6 +50,7 @@ class Connection {
 
  private:
   Status Wait(short events, BootTime deadline) const;
+  Status Nap(BootTime deadline) const;
   // 0, or the errno.
   int Connect(int fd, const void* address, size_t size, BootTime deadline);
   Status OpenUnix(const ServerAddress& address, BootTime deadline);

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <future>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -135,6 +137,34 @@ TEST(ClientTest, AnAnswerBeforeTheBodyWasReadIsTaken) {
       "POST", "/v1/jobs", "application/json", std::string(8 << 20, 'x'), kLong);
   ASSERT_TRUE(response.ok()) << response.status().message();
   EXPECT_EQ(response->status, 413);
+}
+
+TEST(ClientTest, AServerWithAFullBacklogIsWaitedFor) {
+  std::promise<void> go;
+  const auto answer = [](int fd) {
+    if (!ScriptedServer::ReadRequest(fd).empty()) {
+      ScriptedServer::Write(fd, Ok(""));
+    }
+  };
+  std::vector<ScriptedServer::Script> scripts(11, answer);
+  scripts.front() = [&](int /*fd*/) { go.get_future().wait(); };
+  const ScriptedServer server(scripts);
+  // One is served, and nine may wait.
+  std::vector<int> waiting;
+  for (int i = 0; i < 10; ++i) {
+    waiting.push_back(server.Connect());
+  }
+  const Status status = Connect(server)->Call("GET", "/", "", "", Millis(30)).status();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(status.message(), HasSubstr("no answer within 30ms"));
+  std::future<StatusOr<HttpResponse>> response = std::async(
+      std::launch::async, [&] { return Connect(server)->Call("GET", "/", "", "", kLong); });
+  EXPECT_EQ(response.wait_for(std::chrono::milliseconds(30)), std::future_status::timeout);
+  go.set_value();
+  for (const int fd : waiting) {
+    close(fd);
+  }
+  EXPECT_TRUE(response.get().ok());
 }
 
 TEST(ClientTest, WhatIsNoHttpIsSaidToBeSo) {

@@ -29,9 +29,7 @@ class ScriptedServer {
     DELAYD_CHECK(mkdtemp(directory) != nullptr);
     directory_ = directory;
     listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_un name{};
-    name.sun_family = AF_UNIX;
-    std::strncpy(name.sun_path, path().c_str(), sizeof name.sun_path - 1);
+    const sockaddr_un name = Name();
     DELAYD_CHECK(bind(listener_, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0);
     DELAYD_CHECK(listen(listener_, 8) == 0);
     thread_ = std::thread([this, scripts = std::move(scripts)] {
@@ -56,6 +54,14 @@ class ScriptedServer {
   std::string path() const { return directory_ + "/d.sock"; }
 
   std::string address() const { return "unix:" + path(); }
+
+  // Waits for room among those who are to be accepted.
+  int Connect() const {
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un name = Name();
+    DELAYD_CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0);
+    return fd;
+  }
 
   // Reads a request up to the end of a body of `body_bytes`; empty when the client has closed.
   static std::string ReadRequest(int fd, size_t body_bytes = 0) {
@@ -93,6 +99,13 @@ class ScriptedServer {
   }
 
  private:
+  sockaddr_un Name() const {
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    std::strncpy(name.sun_path, path().c_str(), sizeof name.sun_path - 1);
+    return name;
+  }
+
   std::string directory_;
   int listener_ = -1;
   std::thread thread_;
