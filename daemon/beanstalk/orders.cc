@@ -270,8 +270,10 @@ std::optional<engine::Command> BeanstalkSession::OrderLook(const Command& comman
 }
 
 void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
-  // By its place in memory: there may be very many, and a name is a look into each.
-  const auto watched = std::find(watched_.begin(), watched_.end(), hub_->Find(command.name));
+  // By its place in memory: there may be very many, and a name is a look into each. One that nobody
+  // knows is not among them.
+  const Tube* const known = hub_->Find(command.name);
+  const auto watched = known == nullptr ? watched_.end() : std::ranges::find(watched_, known);
   switch (command.verb) {
     case Verb::kUse: {
       Tube* const before = used_;
@@ -284,6 +286,10 @@ void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
       AppendLine("USING", used_->name, text);
       break;
     case Verb::kWatch:
+      if (watched == watched_.end() && watched_.size() == kWatchedMax) {
+        text->append(reply::kOutOfMemory);
+        break;
+      }
       if (watched == watched_.end()) {
         watched_.push_back(hub_->Watch(command.name));
       }

@@ -13,6 +13,7 @@
 // Source:  docs/protocol.md
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,12 @@ class BeanstalkSession final : public Session {
   static constexpr size_t kLargeRepliesMax = 4;
   // Input that waits behind a reserve.
   static constexpr size_t kWaitingInputMax = size_t{64} << 10;
+  // Tubes that are watched: each reserve goes through all of them.
+  static constexpr size_t kWatchedMax = 10'000;
+  // About what one costs whose name nobody else knows. A few are no more than the connection
+  // itself.
+  static constexpr size_t kWatchedBytes = 1024;
+  static constexpr size_t kWatchedFree = 100;
 
   // The hub must outlive the session.
   explicit BeanstalkSession(Hub* hub);
@@ -64,7 +71,10 @@ class BeanstalkSession final : public Session {
   bool has_more() const override;
   bool held_up() const override;
 
-  size_t held_bytes() const override { return reader_.buffered_bytes() + output_.size(); }
+  size_t held_bytes() const override {
+    const size_t many = std::max(watched_.size(), kWatchedFree) - kWatchedFree;
+    return reader_.buffered_bytes() + output_.size() + many * kWatchedBytes;
+  }
 
   std::string_view output() const override;
   void Sent(size_t bytes) override;

@@ -310,6 +310,22 @@ TEST_F(BeanstalkSessionTest, TubesAreUsedWatchedAndIgnored) {
   EXPECT_EQ(Send("stats-tube c\r\n"), "NOT_FOUND\r\n");
 }
 
+TEST_F(BeanstalkSessionTest, P10TubesThatAreWatchedAreBoundedAndCounted) {
+  const auto watch = [this](size_t from, size_t to) {
+    std::string lines;
+    for (size_t i = from; i < to; ++i) {
+      lines += "watch t" + std::to_string(i) + "\r\n";
+    }
+    return Send(lines);
+  };
+  watch(1, BeanstalkSession::kWatchedFree);  // with the default tube
+  EXPECT_EQ(client_->session.held_bytes(), 0U) << "of a few nobody is let go of";
+  watch(BeanstalkSession::kWatchedFree, BeanstalkSession::kWatchedMax);
+  EXPECT_GE(client_->session.held_bytes(), 10'000'000U);
+  EXPECT_EQ(Send("watch more\r\nwatch t1\r\nignore t2\r\nwatch more\r\n"),
+            "OUT_OF_MEMORY\r\nWATCHING 10000\r\nWATCHING 9999\r\nWATCHING 10000\r\n");
+}
+
 TEST_F(BeanstalkSessionTest, WrongCommandsAreRefusedInTheirOrderAndTheConnectionStays) {
   const std::string big(65536, 'b');
   EXPECT_EQ(Send("put 0 0 1 65536 junk\r\n" + big + "\r\nput 0 0 1 2 junk\r\n" +
