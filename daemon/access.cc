@@ -206,8 +206,12 @@ StatusOr<Access::Tokens> Access::ReadTokens() const {
     const std::string_view line = Trim(rest.substr(0, end));
     rest.remove_prefix(std::min(end + 1, rest.size()));
     if (!line.empty() && line[0] != '#') {
-      DELAYD_ASSIGN_OR_RETURN(Token token,
-                              ReadTokenLine(line, token_file_ + ":" + std::to_string(number)));
+      const std::string where = token_file_ + ":" + std::to_string(number);
+      DELAYD_ASSIGN_OR_RETURN(Token token, ReadTokenLine(line, where));
+      // Only one of both lines could count, and whoever wrote the other believes in it.
+      if (std::ranges::find(tokens, token.text, &Token::text) != tokens.end()) {
+        return InvalidArgument(where + ": this token stands in a line before; keep one of them");
+      }
       tokens.push_back(std::move(token));
     }
   }

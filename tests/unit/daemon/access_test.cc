@@ -124,6 +124,13 @@ TEST_F(TokenFileTest, ATokenHasAUserByItsNameOrItsRole) {
   EXPECT_THAT(ErrorOf("enqueue " + kToken + " a b\n"), HasSubstr("the name behind a token"));
 }
 
+TEST_F(TokenFileTest, ATokenThatStandsTwiceIsRefused) {
+  const std::string error =
+      ErrorOf("read " + kToken + "\nread " + kToken + "x\nadmin " + kToken + " ops\n");
+  EXPECT_THAT(error, HasSubstr("tokens:3: this token stands in a line before"));
+  EXPECT_THAT(error, Not(HasSubstr(kToken)));
+}
+
 TEST_F(TokenFileTest, AReloadTakesTheTokensOfTheFileOrNone) {
   Access access = Make({.token_file = Write("read " + kToken + "\n")});
   Write("enqueue " + kToken + "y\n");
