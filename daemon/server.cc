@@ -232,6 +232,7 @@ Status Server::Loop::Turn() {
   DeliverReplies();
   FinishTouched(now);
   MakeRoom(now);
+  TendMemory(now);
   WaitForMoreClients();
   LogIncidents();
   if (options_.heartbeat_interval && now.boot >= heartbeat_due_) {
@@ -515,6 +516,9 @@ std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
   }
   if (options_.processors != nullptr && options_.processors->wake()) {
     earlier(*options_.processors->wake());
+  }
+  if (memory_look_) {
+    earlier(*memory_look_);
   }
   if (options_.heartbeat_interval) {
     earlier(heartbeat_due_);

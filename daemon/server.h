@@ -10,7 +10,7 @@
 // Errors:  Run returns the status of the commit that failed, or the engine's fatal(): the process
 //          must end then. Requests whose outcome is unknown have been told so.
 // Threads: the thread that calls Run; inside, a committer thread, one for the commands of an
-//          operator and one that reads the files of a reload.
+//          operator, one that reads the files of a reload and one that gives memory back.
 // Cost:    a turn costs the system calls of its connections and what the engine does.
 // Source:  Redis' beforeSleep: commands first, one fsync for all of them, then the answers.
 #pragma once
@@ -92,6 +92,11 @@ struct ServerOptions {
   std::function<void()> stopping;
   // Below it new jobs are refused; without a reserve the disk is not watched.
   DiskReserveOptions disk;
+  // Called on a thread of its own when clients have let go of much and little more since: what the
+  // allocator keeps of it nobody needs. Empty: it stays.
+  std::function<void()> give_back_memory;
+  // For so long there is to be little more.
+  Millis memory_rest{std::chrono::seconds(10)};
   // What runs an operator's commands; empty: they are refused.
   AdminFunction admin;
 };

@@ -21,6 +21,9 @@ namespace delayd {
 namespace {
 
 constexpr int kReturnsPerTurn = 1000;
+// About what one has beside what Session::held_bytes counts: more with TLS or leases that wait,
+// less without.
+constexpr size_t kConnectionBytes = size_t{16} * 1024;
 // Clients that are refused try again, and each would be a line.
 constexpr Millis kToldAgain{60'000};
 
@@ -210,12 +213,15 @@ void Server::Loop::Drop(const ConnectionPtr& connection, const Now& now) {
   }
   connection->pending.clear();
   NoteHeld(connection.get(), 0);
+  freed_bytes_ += kConnectionBytes;
   connection->Close();
   connections_.erase(connection.get());
 }
 
 void Server::Loop::NoteHeld(Connection* connection, size_t bytes) {
-  held_bytes_ += bytes - std::exchange(connection->held_bytes, bytes);
+  const size_t before = std::exchange(connection->held_bytes, bytes);
+  held_bytes_ += bytes - before;
+  freed_bytes_ += before - std::min(before, bytes);
 }
 
 // Each client is bounded, but many together could have all memory. Those that have little, as most

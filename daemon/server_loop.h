@@ -118,6 +118,7 @@ class Server::Loop {
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
   void FinishAdmin(const AdminAnswer& answer);
   void TendReload(const Now& now);
+  void TendMemory(const Now& now);
 
   // ---- Connections (server_connections.cc) ----
   void WaitForClients(Door* door);
@@ -157,7 +158,11 @@ class Server::Loop {
   std::vector<char> read_buffer_;
 
   std::unordered_map<Connection*, ConnectionPtr> connections_;
-  size_t held_bytes_ = 0;  // of all of them
+  size_t held_bytes_ = 0;                // of all of them
+  size_t freed_bytes_ = 0;               // by them, since memory was given back
+  size_t freed_at_look_ = 0;             // of it, when that was last looked at
+  std::optional<BootTime> memory_look_;  // when next; none: too little to look
+  bool giving_back_ = false;             // under way
   std::vector<ConnectionPtr> touched_;
   boost::unordered_flat_map<engine::RequestId, Pending> pending_;
   engine::RequestId next_request_ = 1;
@@ -212,6 +217,7 @@ class Server::Loop {
   Committer committer_;
   SideThread admin_thread_;
   SideThread reload_thread_;
+  SideThread memory_thread_;
 };
 
 }  // namespace delayd

@@ -1,4 +1,5 @@
-// What the server has done beside the turn: an operator's commands, and the reading of a reload.
+// What the server has done beside the turn: an operator's commands, the reading of a reload, and
+// the giving back of memory.
 #include <utility>
 
 #include "base/check.h"
@@ -7,6 +8,15 @@
 #include <boost/asio/post.hpp>
 
 namespace delayd {
+
+namespace {
+
+// Less is not worth looking for.
+constexpr size_t kFreedBytesMin = size_t{8} << 20;
+// Who lets go of so much while the server should rest is at work, and will want it again.
+constexpr size_t kRestBytesMax = size_t{1} << 20;
+
+}  // namespace
 
 void Server::Loop::StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command) {
   if (!options_.admin || stopping_) {
@@ -57,6 +67,27 @@ void Server::Loop::TendReload(const Now& now) {
           io_, [this, apply = std::move(apply)]() mutable { apply_reload_ = std::move(apply); });
     });
   }
+}
+
+// An allocator gives free pages up little by little, as memory is asked for; a server that rests
+// asks for none, and would keep for ever what a rush of clients took.
+void Server::Loop::TendMemory(const Now& now) {
+  if (!options_.give_back_memory || giving_back_ || freed_bytes_ < kFreedBytesMin ||
+      (memory_look_ && now.boot < *memory_look_)) {
+    return;
+  }
+  const size_t since = freed_bytes_ - std::exchange(freed_at_look_, freed_bytes_);
+  if (!memory_look_ || since > kRestBytesMax) {
+    memory_look_ = now.boot + options_.memory_rest;
+    return;
+  }
+  memory_look_.reset();
+  freed_bytes_ = freed_at_look_ = 0;
+  giving_back_ = true;
+  memory_thread_.Start([this] {
+    options_.give_back_memory();
+    boost::asio::post(io_, [this] { giving_back_ = false; });
+  });
 }
 
 }  // namespace delayd

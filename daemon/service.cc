@@ -29,6 +29,7 @@
 #include "daemon/store_admin.h"
 #include "daemon/tls_session.h"
 #include "daemon/trusted_clock.h"
+#include "storage/free_memory.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
@@ -244,6 +245,7 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
               },
           .stopping = [this] { notify_.Stopping(); },
           .disk = DiskOf(config_),
+          .give_back_memory = storage::GiveBackFreeMemory,
           .admin = MakeStoreAdmin(store_, &machine_)};
 }
 

@@ -1,8 +1,10 @@
 // What all clients together may have lying in the daemon.
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <future>
+#include <semaphore>
 #include <string>
 #include <thread>
 
@@ -27,7 +29,12 @@ class ServerRoomTest : public ::testing::Test {
   ServerRoomTest() {
     std::promise<void> listening;
     thread_ = std::thread([this, &listening] {
-      Server server({.held_bytes_max = 300'000}, &engine_, &store_, &clock_);
+      Server server({.held_bytes_max = 300'000,
+                     .give_back_memory = [this] { given_back_.release(); },
+                     .memory_rest = Millis(50)},
+                    &engine_,
+                    &store_,
+                    &clock_);
       StatusOr<Listener> listener = Listener::OpenUnix(path_);
       ASSERT_TRUE(listener.ok()) << listener.status().message();
       server.Listen(
@@ -59,6 +66,7 @@ class ServerRoomTest : public ::testing::Test {
   const SystemClock clock_;
   const http::ReaderOptions reader_options_;
   const http::Router router_{http::RouterOptions{}};
+  std::counting_semaphore<> given_back_{0};
   std::thread thread_;
 };
 
@@ -79,6 +87,19 @@ TEST_F(ServerRoomTest, P10WhoHasMostIsLetGoOfWhenAllTogetherHaveTooMuch) {
   SocketClient next(path_);
   next.Send(Head(150'000) + std::string(150'000 - job.size(), ' ') + job);
   EXPECT_THAT(next.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 201"));
+}
+
+TEST_F(ServerRoomTest, P10WhatManyClientsTookIsGivenBackWhenTheyHaveGone) {
+  const auto come_and_go = [this](int clients) {
+    for (int i = 0; i < clients; ++i) {
+      const SocketClient client(path_);
+    }
+  };
+  come_and_go(100);
+  EXPECT_FALSE(given_back_.try_acquire_for(std::chrono::milliseconds(200))) << "it is little";
+  come_and_go(600);
+  EXPECT_TRUE(given_back_.try_acquire_for(std::chrono::seconds(10)));
+  EXPECT_FALSE(given_back_.try_acquire_for(std::chrono::milliseconds(200))) << "once will do";
 }
 
 }  // namespace
