@@ -223,7 +223,7 @@ int Service::Serve() {
   MaskWishes(SIG_UNBLOCK);
   const Status status = server.Run();
   MaskWishes(SIG_BLOCK);
-  return status.ok() ? kExitOk : kExitCommitFailed;  // Run has logged why
+  return status.ok() ? kExitOk : ExitCodeOf(status, kExitCommitFailed);  // Run has logged why
 }
 
 ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* front_ends) {

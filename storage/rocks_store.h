@@ -67,9 +67,11 @@ class StopCause {
       return OkStatus();
     }
     const std::scoped_lock lock(mutex_);
-    return Unavailable("the store has stopped after an error (" + cause_->message() +
-                           "); restart to read what is true",
-                       "store_stopped");
+    const std::string what = "the store has stopped after an error (" + cause_->message() + ")";
+    // Damage that a flush or a compaction met is met again behind a restart.
+    return cause_->code() == StatusCode::kDataLoss
+               ? DataLoss(what, cause_->reason())
+               : Unavailable(what + "; restart to read what is true", "store_stopped");
   }
 
  private:

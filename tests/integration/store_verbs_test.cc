@@ -39,6 +39,18 @@ fs::path NewestLog(const std::string& data_dir) {
   return newest;
 }
 
+// The oldest of a table's files, which tell its name.
+fs::path TableFile(const std::string& data_dir, const std::string& table) {
+  std::set<fs::path> files;
+  for (const auto& file : fs::directory_iterator(data_dir)) {
+    if (file.path().extension() == ".sst" &&
+        ReadFile(file.path()).find(table) != std::string::npos) {
+      files.insert(file.path());
+    }
+  }
+  return files.empty() ? fs::path() : *files.begin();
+}
+
 void FlipByte(const fs::path& path, int64_t at) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(at);
@@ -248,6 +260,25 @@ TEST(RecoverVerbTest, P9ALogThatWasRemovedIsMissedAndNoCopyOfItIsPromised) {
   EXPECT_THAT(result.out, Not(HasSubstr("has the logs")));
   ASSERT_TRUE(daemon.Start());
   EXPECT_EQ(Ids(&daemon), (std::set<std::string>{kept}));
+}
+
+// Of a table whose fourth file is its first merge. Started again it would end again, for ever.
+TEST(VerifyVerbTest, P9DamageThatACompactionMeetsEndsTheDaemonAsDamage) {
+  Daemon daemon;
+  for (int table_files = 0; table_files < 3; ++table_files) {
+    ASSERT_TRUE(daemon.Start());
+    daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+    table_files == 0 ? (void)daemon.Stop() : daemon.Kill();
+  }
+  FlipByte(TableFile(daemon.data_dir(), "by_queue"), 0);
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  daemon.Ctl({"backup", daemon.Path("backup")});  // begins with a flush, and may meet it already
+  for (int waits = 0; waits < 1000 && daemon.running(); ++waits) {
+    daemon.Ctl({"enqueue", "--in", "1h", "x"});
+  }
+  EXPECT_EQ(daemon.Stop().exit_code, 5);
+  EXPECT_THAT(daemon.log(), HasSubstr("does not go on in memory code=damaged_store"));
 }
 
 // Killed when it had begun, on a store that had lost nothing.

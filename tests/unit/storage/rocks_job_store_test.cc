@@ -62,6 +62,19 @@ class RocksJobStoreTest : public ::testing::Test {
     }
   }
 
+  // The first of a table's files: their properties hold its name.
+  std::string FileOf(const std::string& table) const {
+    std::set<std::string> files;
+    for (const std::string& name : Names()) {
+      std::ifstream in(path() + "/" + name, std::ios::binary);
+      const std::string bytes(std::istreambuf_iterator<char>(in), {});
+      if (name.ends_with(".sst") && bytes.find(table) != std::string::npos) {
+        files.insert(path() + "/" + name);
+      }
+    }
+    return files.empty() ? "" : *files.begin();
+  }
+
   std::vector<std::string> Names() const {
     std::vector<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(path())) {
@@ -284,6 +297,36 @@ TEST_F(RocksJobStoreTest, P9MissingTableFileIsDamage) {
   EXPECT_EQ(status.reason(), "damaged_store");
   EXPECT_THAT(status.message(), AllOf(HasSubstr(".sst"), HasSubstr("restore a backup")));
   EXPECT_THAT(status.message(), Not(HasSubstr(".ldb"))) << "no file had that name";
+}
+
+// A service that is started again for it would be started for ever.
+TEST_F(RocksJobStoreTest, P9DamageThatACompactionMeetsIsToldAsSuch) {
+  const auto commit = [](JobStore* store) {
+    Batch batch;
+    batch.Put(Table::kByQueue, "row", "");
+    return store->Commit(batch);
+  };
+  for (int table_files = 0; table_files < 4; ++table_files) {  // so many are merged
+    auto store = Open();
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    ASSERT_TRUE(commit(store->get()).ok());
+    if (table_files == 0) {
+      ASSERT_TRUE((*store)->Close().ok());
+    }
+  }
+  const std::string file = FileOf("by_queue");
+  std::fstream(file, std::ios::in | std::ios::out | std::ios::binary).put('x');
+  auto store = Open();
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  for (int waits = 0; waits < 1000 && commit(store->get()).ok(); ++waits) {
+    ::usleep(10'000);
+  }
+  for (const Status& stopped : {commit(store->get()), (*store)->Close()}) {
+    EXPECT_EQ(stopped.code(), StatusCode::kDataLoss);
+    EXPECT_EQ(stopped.reason(), "damaged_store");
+    EXPECT_THAT(stopped.message(), AllOf(HasSubstr(file), HasSubstr("restore a backup")));
+    EXPECT_THAT(stopped.message(), Not(HasSubstr("restart")));
+  }
 }
 
 // To open a pipe waits for whoever writes into it.
