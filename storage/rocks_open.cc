@@ -11,6 +11,7 @@
 #include "storage/cut_view.h"
 #include "storage/flush_room.h"
 #include "storage/keys.h"
+#include "storage/loss_account.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
 #include "storage/rocks_options.h"
@@ -57,6 +58,17 @@ class CrashInBackground final : public rocksdb::EventListener {
 }  // namespace
 #endif
 
+namespace {
+
+// A table file or the MANIFEST is damaged, which no recovery mends and the next one would meet
+// again; RocksDB finds it before it changes anything.
+bool GaveNothingUp(const Status& opened, const RecoveryReport& report) {
+  return opened.code() == StatusCode::kDataLoss && report.lost_batches == 0 &&
+         report.begun_before == RecoveryReport::Begun::kNo;
+}
+
+}  // namespace
+
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, HoldsStore(options));
@@ -64,7 +76,11 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
   DELAYD_CRASH_POINT("open/logs_recovered");
   DELAYD_RETURN_IF_ERROR(floor_.Open());
-  DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
+  const Status opened = OpenDatabase(options, !holds_store, report);
+  if (options.accept_loss && GaveNothingUp(opened, *report)) {
+    DELAYD_RETURN_IF_ERROR(EndRecovery(dir_.path()));
+  }
+  DELAYD_RETURN_IF_ERROR(opened);
   DELAYD_CRASH_POINT("open/database_open");
   DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store));
   DELAYD_RETURN_IF_ERROR(

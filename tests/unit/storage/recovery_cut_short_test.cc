@@ -38,6 +38,14 @@ class RecoveryCutShortTest : public RecoveryTest {
     EXPECT_THAT(report_.Lines(), Contains(HasSubstr("lost by the operator's word")));
   }
 
+  fs::path TableFile() const {
+    fs::directory_iterator file(path());
+    while (file->path().extension() != ".sst") {
+      ++file;
+    }
+    return file->path();
+  }
+
   std::string account() const { return path() + "/RECOVERY"; }
 };
 
@@ -123,6 +131,31 @@ TEST_F(RecoveryCutShortTest, P9ACopyThatFindsNoRoomIsTakenAwayAndNothingIsBegun)
   EXPECT_EQ(ReadFile(log), damaged);
   EXPECT_FALSE(fs::exists(account()));
   EXPECT_TRUE(Open(true).ok()) << "when there is room";
+}
+
+// Who puts the file back has lost nothing, and the next start still says which file it is.
+TEST_F(RecoveryCutShortTest, P9WhereATableFileIsMissingNothingIsGivenUpAndNothingBegun) {
+  Commit(1, 5);
+  Commit(6, 10);
+  const fs::path table = TableFile();
+  fs::rename(table, dir_.Sub("aside"));
+  for (const bool accept_loss : {true, false}) {
+    EXPECT_THAT(Open(accept_loss).status().message(), HasSubstr(table.filename().string()));
+    EXPECT_FALSE(fs::exists(account()));
+  }
+  fs::rename(dir_.Sub("aside"), table);
+  const auto store = Open();
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_EQ(Jobs(**store).size(), 10U);
+}
+
+TEST_F(RecoveryCutShortTest, P9ATableFileThatIsMissingBehindALossKeepsWhatWasGivenUp) {
+  Commit(1, 5);
+  DamageMiddle();
+  fs::remove(TableFile());
+  EXPECT_EQ(Open(true).status().reason(), "damaged_store");
+  EXPECT_GT(report_.lost_batches, 0U);
+  ExpectShut();
 }
 
 TEST_F(RecoveryCutShortTest, P9AnAccountThatMakesNoSenseIsToldAndKeepsTheStoreShut) {
