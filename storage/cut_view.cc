@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -43,8 +44,10 @@ class CutFile final : public rocksdb::FSSequentialFileOwnerWrapper {
 
 class CutFiles final : public rocksdb::FileSystemWrapper {
  public:
-  CutFiles(const std::shared_ptr<rocksdb::FileSystem>& base, std::map<std::string, uint64_t> ends)
-      : FileSystemWrapper(base), ends_(std::move(ends)) {}
+  CutFiles(const std::shared_ptr<rocksdb::FileSystem>& base,
+           std::map<std::string, uint64_t> ends,
+           bool accept_loss)
+      : FileSystemWrapper(base), ends_(std::move(ends)), accept_loss_(accept_loss) {}
 
   const char* Name() const override { return "CutFiles"; }
 
@@ -59,21 +62,36 @@ class CutFiles final : public rocksdb::FileSystemWrapper {
     return status;
   }
 
+  // Of a log RocksDB asks only whether it is shorter than the MANIFEST says. A recovery opens
+  // without that question, which a read-only open of 7.8.3 does not survive.
+  IOStatus GetFileSize(const std::string& name,
+                       const IOOptions& options,
+                       uint64_t* size,
+                       IODebugContext* debug) override {
+    const IOStatus status = target()->GetFileSize(name, options, size, debug);
+    if (status.ok() && accept_loss_ && name.ends_with(".log")) {
+      *size = std::numeric_limits<uint64_t>::max();
+    }
+    return status;
+  }
+
  private:
   const std::map<std::string, uint64_t> ends_;  // by path
+  const bool accept_loss_;
 };
 
 }  // namespace
 
 std::unique_ptr<rocksdb::Env> NewCutView(rocksdb::Env* base,
                                          const std::string& directory,
-                                         const std::vector<RecoveryReport::Cut>& cuts) {
+                                         const std::vector<RecoveryReport::Cut>& cuts,
+                                         bool accept_loss) {
   std::map<std::string, uint64_t> ends;
   for (const RecoveryReport::Cut& cut : cuts) {
     ends.emplace(directory + "/" + cut.file, cut.offset);
   }
   const auto files = (base != nullptr ? base : rocksdb::Env::Default())->GetFileSystem();
-  return rocksdb::NewCompositeEnv(std::make_shared<CutFiles>(files, std::move(ends)));
+  return rocksdb::NewCompositeEnv(std::make_shared<CutFiles>(files, std::move(ends), accept_loss));
 }
 
 }  // namespace delayd::storage

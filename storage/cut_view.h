@@ -2,7 +2,8 @@
 //
 // What:    RocksDB reads its logs and the MANIFEST through it as far as they are whole: a look at a
 //          store shows what a start or a recovery would leave, and changes nothing. Sizes stay
-//          those of the files: RocksDB compares them with what the MANIFEST says of its logs.
+//          those of the files: RocksDB compares them with what the MANIFEST says of its logs, which
+//          a recovery that accepts a loss does not ask.
 // Errors:  those of the file system below.
 // Threads: as a file system.
 #pragma once
@@ -17,9 +18,11 @@
 
 namespace delayd::storage {
 
-// `base` is asked for its file system; null is the real machine.
+// `base` is asked for its file system; null is the real machine. With `accept_loss` a log is as
+// long as the MANIFEST says, however short it was cut.
 std::unique_ptr<rocksdb::Env> NewCutView(rocksdb::Env* base,
                                          const std::string& directory,
-                                         const std::vector<RecoveryReport::Cut>& cuts);
+                                         const std::vector<RecoveryReport::Cut>& cuts,
+                                         bool accept_loss);
 
 }  // namespace delayd::storage

@@ -223,7 +223,7 @@ Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
   if (!look.holds_changes) {
     return OkStatus();
   }
-  const auto view = NewCutView(options.env, dir_.path(), look.cuts);
+  const auto view = NewCutView(options.env, dir_.path(), look.cuts, options.accept_loss);
   DELAYD_ASSIGN_OR_RETURN(const FoundTables found,
                           FindTables(MakeDbOptions(options, view.get()), dir_));
   return found.missing || !found.unknown.empty() ? OfAnotherProgram() : OkStatus();

@@ -52,7 +52,7 @@ class ReadOnlyStore final : public JobReader {
   Status Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
-    view_ = NewCutView(options.env, dir_.path(), report->cuts);
+    view_ = NewCutView(options.env, dir_.path(), report->cuts, options.accept_loss);
     env_ = NewStoreEnv(view_.get(), dir_.path(), options.removal_step_bytes);
     const rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
     DELAYD_RETURN_IF_ERROR(CheckTables(db_options, dir_, report->manifest));

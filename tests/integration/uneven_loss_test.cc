@@ -43,6 +43,7 @@ class BareStore {
     }
     rocksdb::DBOptions options;
     options.avoid_flush_during_recovery = true;
+    options.track_and_verify_wals_in_manifest = true;
     rocksdb::DB* db = nullptr;
     const rocksdb::Status opened = rocksdb::DB::Open(options, directory, tables, &families_, &db);
     EXPECT_TRUE(opened.ok()) << opened.ToString();
@@ -79,15 +80,15 @@ class BareStore {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };
 
+Batch Enqueue(uint64_t id, uint32_t pending) {
+  Batch batch;
+  storage::PutTimer(&batch, storage::Record(id, storage::kOrders));
+  storage::PutCounts(&batch, storage::kOrders, {.pending = pending, .dead = 1});
+  return batch;
+}
+
 class UnevenLossTest : public ::testing::TestWithParam<Table> {
  protected:
-  static Batch Enqueue(uint64_t id, uint32_t pending) {
-    Batch batch;
-    storage::PutTimer(&batch, storage::Record(id, storage::kOrders));
-    storage::PutCounts(&batch, storage::kOrders, {.pending = pending, .dead = 1});
-    return batch;
-  }
-
   // Job 10, which was acked, and everything below it is done with.
   static Batch Ack() {
     Batch batch;
@@ -213,6 +214,43 @@ TEST_P(UnevenLossTest, P9AQueueWhoseNameIsLostHasAnotherAndItsNumberIsNobodyElse
   const ProcessResult cancelled = daemon_.Ctl({"cancel", std::to_string(kNewQueuesId)});
   EXPECT_EQ(cancelled.exit_code == 0, GetParam() == Table::kTimers) << cancelled.err;
   EXPECT_THAT(daemon_.CtlOk({"queues"}), HasSubstr("next"));
+}
+
+// The MANIFEST says how long a log is that others follow; job 11 was moved in the newer one.
+TEST(RecoverOlderLogTest, P9WhereAnOlderLogWasCutTheLossIsShownAsItWillBe) {
+  Daemon daemon;
+  const std::string data_dir = daemon.data_dir();
+  {
+    auto store = storage::OpenRocksJobStore({.path = data_dir});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    ASSERT_TRUE((*store)->Commit(storage::WholeStore()).ok());
+    ASSERT_TRUE((*store)->Close().ok());
+  }
+  {
+    BareStore store(data_dir);
+    store.Commit(Enqueue(20, 3));
+    store.Flush(Table::kTimers);
+    store.Commit(Enqueue(11, 3));
+    store.Commit(Enqueue(kDamagedId, 4));
+  }
+  const std::string payload = storage::Record(20, storage::kOrders).payload;
+  for (const auto& file : fs::directory_iterator(data_dir)) {
+    const std::string log = file.path().extension() == ".log" ? ReadFile(file.path()) : "";
+    if (const size_t at = log.find(payload); at != std::string::npos) {
+      fs::resize_file(file.path(), at);
+    }
+  }
+  const ProcessResult shown = daemon.Ctl({"recover", "--data-dir", data_dir, "-o", "json"});
+  EXPECT_EQ(shown.exit_code, 1) << shown.err;
+  const auto would_be = protocol::ParseRecoverResult(shown.out);
+  const auto was = protocol::ParseRecoverResult(
+      daemon.CtlOk({"recover", "--data-dir", data_dir, "--accept-loss", "-o", "json"}));
+  ASSERT_TRUE(would_be.ok() && was.ok());
+  EXPECT_EQ(would_be->lost_batches, 2U);
+  EXPECT_EQ(was->gone, std::vector<JobId>{JobId{kDamagedId}});
+  EXPECT_EQ(was->older, std::vector<JobId>{JobId{11}});
+  EXPECT_EQ(would_be->gone, was->gone);
+  EXPECT_EQ(would_be->older, was->older);
 }
 
 INSTANTIATE_TEST_SUITE_P(EachFlushedAlone,
