@@ -67,11 +67,12 @@ class StopCause {
       return OkStatus();
     }
     const std::scoped_lock lock(mutex_);
-    const std::string what = "the store has stopped after an error (" + cause_->message() + ")";
     // Damage that a flush or a compaction met is met again behind a restart.
-    return cause_->code() == StatusCode::kDataLoss
-               ? DataLoss(what, cause_->reason())
-               : Unavailable(what + "; restart to read what is true", "store_stopped");
+    const std::string_view cure =
+        cause_->code() == StatusCode::kDataLoss ? "" : "; restart to read what is true";
+    return {cause_->code(),
+            "the store has stopped after an error (" + cause_->message() + ")" + std::string(cure),
+            cause_->reason()};
   }
 
  private:

@@ -24,6 +24,7 @@
 #include "storage/record.h"
 #include "storage/rocks_figures.h"
 #include "storage/rocks_status.h"
+#include "storage/rocks_store.h"
 #include "tests/support/temp_dir.h"
 
 #include <sys/stat.h>
@@ -327,6 +328,17 @@ TEST_F(RocksJobStoreTest, P9DamageThatACompactionMeetsIsToldAsSuch) {
     EXPECT_THAT(stopped.message(), AllOf(HasSubstr(file), HasSubstr("restore a backup")));
     EXPECT_THAT(stopped.message(), Not(HasSubstr("restart")));
   }
+}
+
+// A full disk in the midst of a recovery is none of a daemon that is not there.
+TEST(StopCauseTest, TheFirstErrorKeepsItsCode) {
+  StopCause stop;
+  EXPECT_TRUE(stop.Check().ok());
+  stop.Set(ResourceExhausted("no room; free some space", "disk_full"));
+  stop.Set(Unavailable("what followed", "storage_io"));
+  EXPECT_EQ(stop.Check().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(stop.Check().reason(), "disk_full");
+  EXPECT_THAT(stop.Check().message(), AllOf(HasSubstr("no room"), HasSubstr("restart")));
 }
 
 // To open a pipe waits for whoever writes into it.
