@@ -119,6 +119,25 @@ TEST_F(VerifyTest, P9NothingIsRepairedByATableThatCannotBeRead) {
   }
 }
 
+// A damaged block is one finding, and not one more for each job.
+TEST_F(VerifyTest, P9WhatATableThatCannotBeReadMayHoldIsNotCalledMissing) {
+  JobRecord owned = Record(20, kOrders);
+  owned.user = "uid:1000";
+  Batch batch;
+  PutTimer(&batch, owned);
+  batch.Put(
+      Table::kMeta, UserJobsKey(owned.user), EncodeNumber(UserJobsKey(owned.user), uint64_t{1}));
+  PutCounts(&batch, kOrders, {.pending = 3, .dead = 1});
+  Plant(batch);
+  ASSERT_TRUE(Texts(Verify()).empty());
+  for (const Table table : {Table::kMeta, Table::kQueues}) {
+    const auto report = VerifyStore(UnreadTable(store_, table));
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_EQ(Texts(*report), std::vector<std::string>{"000012.sst: block 7 is damaged"});
+    EXPECT_TRUE(report->repair.empty());
+  }
+}
+
 TEST_F(VerifyTest, P9LostRecordIsNamedByWhatIsLeftOfIt) {
   Drop(Table::kTimers, kTimer10);
   const VerifyReport report = Verify();
