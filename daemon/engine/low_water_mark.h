@@ -7,7 +7,7 @@
 //          its offset too, which BootOffsets has.
 // Threads: one owner.
 // Cost:    O(1), and O(log n) for one that comes late, amortised; entries of finished jobs go when
-//          they come first or outnumber the live ones.
+//          they come first, and when they outnumber the live ones, a part with each look.
 #pragma once
 
 #include <algorithm>
@@ -34,47 +34,83 @@ class FiredKeys {
     friend bool operator<(const Key& a, const Key& b) { return a.key_due < b.key_due; }
   };
 
-  void Add(WallTime key_due, Slot slot) { keys_.Add({key_due, slot}); }
+  // What one Min looks at: there may be millions, and everybody waits.
+  static constexpr size_t kLooksMax = 4096;
 
-  // `is_live(key)` tells whether that slot has a job that has fired under that key. `live` is how
-  // many jobs have fired.
-  template <typename IsLive>
-  std::optional<WallTime> Min(size_t live, const IsLive& is_live) {
-    if (keys_.size() > 2 * live + 1024) {
-      Compact(is_live);
+  void Add(WallTime key_due, Slot slot) {
+    keys_.Add({key_due, slot});
+    if (is_sifting_) {
+      SetKept(slot, false);
     }
-    while (!keys_.empty() && !is_live(keys_.Top())) {
-      keys_.Pop();
-    }
-    return keys_.empty() ? std::nullopt : std::optional(keys_.Top().key_due);
   }
 
-  size_t size() const { return keys_.size(); }
+  // `is_live(key)` tells whether that slot has a job that has fired under that key. `live` is how
+  // many jobs have fired. Less than the least live key where more have ended than are looked at:
+  // the next ones go on.
+  template <typename IsLive>
+  std::optional<WallTime> Min(size_t live, const IsLive& is_live) {
+    if (!is_sifting_ && keys_.size() > 2 * live + 1024) {
+      is_sifting_ = true;
+      is_kept_.clear();
+    }
+    size_t looks = kLooksMax;
+    DropEnded(&sifted_, is_live, &looks);
+    if (is_sifting_) {
+      Sift(is_live, &looks);
+    }
+    DropEnded(&keys_, is_live, &looks);
+    if (sifted_.empty() || keys_.empty()) {
+      const Keys& keys = keys_.empty() ? sifted_ : keys_;
+      return keys.empty() ? std::nullopt : std::optional(keys.Top().key_due);
+    }
+    return std::min(sifted_.Top().key_due, keys_.Top().key_due);
+  }
+
+  size_t size() const { return keys_.size() + sifted_.size(); }
 
  private:
   using Keys = wheel::IndexedPriorityQueue<Key>;
 
-  // One entry a live key: a job that was given back has fired under the same key again.
   template <typename IsLive>
-  void Compact(const IsLive& is_live) {
-    std::vector<Key> live;
-    keys_.ForEach([&](const Key& key) {
-      if (is_live(key)) {
-        live.push_back(key);
-      }
-    });
-    const auto whole = [](const Key& key) { return std::pair(key.key_due, key.slot); };
-    std::ranges::sort(live, {}, whole);
-    const auto end = std::unique(
-        live.begin(), live.end(), [&](const Key& a, const Key& b) { return whole(a) == whole(b); });
-    Keys kept;
-    for (auto key = live.begin(); key != end; ++key) {
-      kept.Add(*key);
+  static void DropEnded(Keys* keys, const IsLive& is_live, size_t* looks) {
+    while (*looks > 0 && !keys->empty() && !is_live(keys->Top())) {
+      keys->Pop();
+      --*looks;
     }
-    keys_ = std::move(kept);
+  }
+
+  // One entry a live key: a job that was given back has fired under the same key again. In their
+  // order, and what is added meanwhile comes behind, so that the kept ones stand in a row.
+  template <typename IsLive>
+  void Sift(const IsLive& is_live, size_t* looks) {
+    for (; *looks > 0 && !keys_.empty(); --*looks) {
+      const Key key = keys_.Pop();
+      if (is_live(key) && !IsKept(key.slot)) {
+        SetKept(key.slot, true);
+        sifted_.Add(key);
+      }
+    }
+    if (keys_.empty()) {
+      keys_ = std::exchange(sifted_, Keys());
+      is_sifting_ = false;
+    }
+  }
+
+  bool IsKept(Slot slot) const { return slot < is_kept_.size() && is_kept_[slot]; }
+
+  void SetKept(Slot slot, bool is_kept) {
+    if (slot >= is_kept_.size()) {
+      is_kept_.resize(slot + 1);
+    }
+    is_kept_[slot] = is_kept;
   }
 
   Keys keys_;
+  // While entries of finished jobs are sifted out of keys_, those that stay; and by slot, whether
+  // one of its live key did.
+  bool is_sifting_ = false;
+  Keys sifted_;
+  std::vector<bool> is_kept_;
 };
 
 // A job in the boot wheel is keyed at its due tick or later, plus the offset of the wall clock when

@@ -342,6 +342,67 @@ TEST(FiredKeysTest, P10AJobThatFiresAgainAndAgainIsOneEntry) {
   }
 }
 
+TEST(FiredKeysTest, P10MillionsThatEndedAreForgottenLittleByLittle) {
+  FiredKeys keys;
+  constexpr Slot kJobs = 100'000;
+  std::vector<bool> lives(kJobs, true);
+  for (Slot slot = 0; slot < kJobs; ++slot) {
+    keys.Add(WallFromMillis(1000 + slot), slot);
+  }
+  size_t looked_at = 0;
+  const auto is_live = [&](const FiredKeys::Key& key) {
+    ++looked_at;
+    return lives[key.slot];
+  };
+  // Neither the first nor the last ones end first.
+  size_t live = kJobs;
+  Slot first = 0;
+  for (Slot i = 0; i < kJobs; ++i) {
+    const Slot slot = (i * 7919 + 1) % kJobs;
+    lives[slot] = false;
+    --live;
+    while (first < kJobs && !lives[first]) {
+      ++first;
+    }
+    if (i % 100 != 0) {
+      continue;
+    }
+    looked_at = 0;
+    const auto least = keys.Min(live, is_live);
+    ASSERT_LE(looked_at, FiredKeys::kLooksMax + 2);
+    ASSERT_EQ(least, live == 0 ? std::nullopt : std::optional(WallFromMillis(1000 + first)));
+    ASSERT_LE(keys.size(), 2 * live + 1024 + 25 * 100);
+  }
+}
+
+TEST(FiredKeysTest, AJobThatFiresWhileOthersAreForgottenIsKept) {
+  FiredKeys keys;
+  constexpr Slot kJobs = 20'000;
+  std::vector<WallTime> live_keys(kJobs);
+  const auto fire = [&](Slot slot, int64_t millis) {
+    live_keys[slot] = WallFromMillis(millis);
+    keys.Add(live_keys[slot], slot);
+  };
+  const auto is_live = [&](const FiredKeys::Key& key) {
+    return live_keys[key.slot] == key.key_due;
+  };
+  for (Slot slot = 0; slot < kJobs; ++slot) {
+    fire(slot, 1000 + slot);
+  }
+  for (Slot slot = 100; slot < kJobs; ++slot) {
+    live_keys[slot] = WallTime();
+  }
+  EXPECT_EQ(keys.Min(100, is_live), WallFromMillis(1000)) << "it has begun";
+  for (Slot slot = 0; slot < 100; ++slot) {
+    fire(slot, 500'000 + slot);  // another job has the slot of one that was kept
+  }
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_LE(keys.Min(100, is_live), WallFromMillis(500'000));
+  }
+  EXPECT_EQ(keys.Min(100, is_live), WallFromMillis(500'000));
+  EXPECT_EQ(keys.size(), 100U);
+}
+
 TEST(BoundsTest, AHandOutThatEndsWithItsConnectionIsCountedAndUsesNoAttempt) {
   EngineHarness harness;
   const JobView job = harness.EnqueueOk({.due = DueAfter{}, .max_attempts = 2});
