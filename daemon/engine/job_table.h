@@ -126,6 +126,17 @@ class JobTable {
   // Slots that are or were in use: 0 .. slot_count() - 1; free ones have Phase::kFree.
   Slot slot_count() const { return static_cast<Slot>(slots_.size()); }
 
+  // The index grows part by part.
+  static constexpr size_t kParts = 64;
+
+  // By bits that neither the place nor the low byte in a part is made of. Equal parts would have
+  // equally many, almost to the job, and grow together after all; so the share of the first one is
+  // half of that of the last.
+  static size_t PartOf(JobId id) {
+    const uint64_t place = Mix(id) >> 14 & 0xffff;
+    return (place * (0x40000 - place) >> 26) / 3;
+  }
+
  private:
   struct Hash {
     using is_transparent = void;
@@ -156,13 +167,9 @@ class JobTable {
   };
 
   using Part = boost::unordered_flat_set<Slot, Hash, Equal>;
-  static constexpr size_t kParts = 64;
 
   // Ids ascend: a multiplication spreads groups of them over the high bits, which a part looks at.
   static uint64_t Mix(JobId id) { return (ToInt(id) >> 3) * 0x9e3779b97f4a7c15; }
-
-  // By bits that neither the place nor the low byte in a part is made of.
-  size_t PartOf(JobId id) const { return Mix(id) >> 24 & (kParts - 1); }
 
   std::deque<JobEntry> slots_;
   std::vector<Slot> free_;

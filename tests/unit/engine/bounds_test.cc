@@ -342,6 +342,28 @@ TEST(FiredKeysTest, P10AJobThatFiresAgainAndAgainIsOneEntry) {
   }
 }
 
+TEST(JobTableTest, P10ThePartsOfTheIndexGrowOneAfterTheOther) {
+  constexpr size_t kSize = 15'000;
+  constexpr uint64_t kAtATime = 20'000;
+  for (const uint64_t step : {1U, 2U, 3U, 10U}) {
+    std::vector<size_t> sizes(JobTable::kParts);
+    std::vector<uint64_t> grown;
+    for (uint64_t i = 1; grown.size() < JobTable::kParts; ++i) {
+      ASSERT_LE(i, 2 * JobTable::kParts * kSize) << "a part has hardly any";
+      if (++sizes[JobTable::PartOf(JobId{i * step})] == kSize) {
+        grown.push_back(i);
+      }
+    }
+    size_t most = 0;
+    for (const uint64_t from : grown) {
+      const auto begin = std::ranges::lower_bound(grown, from);
+      const auto end = std::ranges::lower_bound(grown, from + kAtATime);
+      most = std::max<size_t>(most, static_cast<size_t>(end - begin));
+    }
+    EXPECT_LE(most, 5U) << "of every " << step << "th id";
+  }
+}
+
 TEST(FiredKeysTest, P10MillionsThatEndedAreForgottenLittleByLittle) {
   FiredKeys keys;
   constexpr Slot kJobs = 100'000;
