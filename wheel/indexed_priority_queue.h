@@ -8,7 +8,8 @@
 // Threads: one owner.
 // Cost:    Top O(1); in the row Add, Pop, Remove O(1) amortised: what was removed is squeezed out
 //          when it is more than half. In the heap O(log n), four children to a node because one
-//          cache line of keys then settles a level. sizeof(T) + 8 bytes each.
+//          cache line of keys then settles a level. sizeof(T) + 8 bytes each, for as many as there
+//          were since the queue was empty.
 // Source:  d-ary heap: Johnson, "Priority queues with update and finding minimum spanning trees",
 // 1975.
 //
@@ -58,6 +59,9 @@ class IndexedPriorityQueue {
     Node removed = Take(PositionOf(handle));
     positions_[handle] = free_head_;
     free_head_ = handle;
+    if (empty() && positions_.size() > kKeptMax) {
+      GiveBack();
+    }
     return std::move(removed.value);
   }
 
@@ -149,6 +153,8 @@ class IndexedPriorityQueue {
   static constexpr uint32_t kRowBit = uint32_t{1} << 31;
   // So many may be removed from the row in any case before it is squeezed.
   static constexpr size_t kRowSlack = 64;
+  // The memory of so many is kept when the last one goes.
+  static constexpr size_t kKeptMax = 1024;
 
   struct Node {
     T value;
@@ -232,6 +238,14 @@ class IndexedPriorityQueue {
   void Place(size_t position, Node node) {
     positions_[node.handle] = static_cast<uint32_t>(position);
     heap_[position] = std::move(node);
+  }
+
+  // There may be thousands of queues, each of which was long once.
+  void GiveBack() {
+    heap_ = std::vector<Node>();
+    row_ = std::vector<Node>();
+    positions_ = std::vector<uint32_t>();
+    free_head_ = kNoHandle;
   }
 
   size_t SiftUp(size_t position) {

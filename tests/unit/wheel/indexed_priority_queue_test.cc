@@ -136,5 +136,22 @@ TEST(IndexedPriorityQueueTest, SaysWhatASortedSetSays) {
   }
 }
 
+TEST(IndexedPriorityQueueTest, OneThatWasLongAndIsEmptyHoldsNoMemory) {
+  for (const bool rising : {true, false}) {
+    IndexedPriorityQueue<uint64_t> queue;
+    for (int round = 0; round < 2; ++round) {
+      for (uint64_t i = 0; i < 100'000; ++i) {
+        queue.Add(rising ? i : 100'000 - i);
+      }
+      EXPECT_GT(queue.memory_bytes(), 1'000'000U);
+      for (uint64_t i = 0; i < 100'000; ++i) {
+        ASSERT_EQ(queue.Pop(), rising ? i : i + 1);
+      }
+      queue.CheckInvariants();
+      EXPECT_LT(queue.memory_bytes(), 100'000U);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace delayd::wheel
