@@ -29,6 +29,8 @@ struct Tube {
   uint64_t using_count = 0;
   uint64_t watching = 0;
   uint64_t waiting = 0;
+  // Whose it is, of those that watch it: the session that its name counts against; null: nobody's.
+  const void* payer = nullptr;
 };
 
 struct HubOptions {

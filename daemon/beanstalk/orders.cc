@@ -291,7 +291,7 @@ void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
         break;
       }
       if (watched == watched_.end()) {
-        watched_.push_back(hub_->Watch(command.name));
+        Watch(command.name);
       }
       AppendLine("WATCHING", watched_.size(), text);
       break;
@@ -305,7 +305,7 @@ void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
         // The last takes its place, as with beanstalkd, so that lists have the same order.
         *watched = watched_.back();
         watched_.pop_back();
-        hub_->Ignore(tube);
+        Ignore(tube);
       }
       AppendLine("WATCHING", watched_.size(), text);
       break;
@@ -317,6 +317,24 @@ void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
       AppendOk(list.text(), text);
     }
   }
+}
+
+// Workers that watch the same tubes share their names, which the first of them pays for.
+void BeanstalkSession::Watch(std::string_view name) {
+  Tube* const tube = hub_->Watch(name);
+  watched_.push_back(tube);
+  if (tube->payer == nullptr) {
+    tube->payer = this;
+    ++names_;
+  }
+}
+
+void BeanstalkSession::Ignore(Tube* tube) {
+  if (tube->payer == this) {
+    tube->payer = nullptr;
+    --names_;
+  }
+  hub_->Ignore(tube);
 }
 
 void BeanstalkSession::BecomeProducer() {

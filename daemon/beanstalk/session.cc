@@ -51,10 +51,8 @@ bool Counts(Verb verb) {
 }  // namespace
 
 BeanstalkSession::BeanstalkSession(Hub* hub)
-    : hub_(hub),
-      reader_(hub->options().job_bytes_max),
-      used_(hub->Use(kDefaultTube)),
-      watched_({hub->Watch(kDefaultTube)}) {
+    : hub_(hub), reader_(hub->options().job_bytes_max), used_(hub->Use(kDefaultTube)) {
+  Watch(kDefaultTube);
   ++hub_->connections;
   ++hub_->connections_total;
 }
@@ -63,7 +61,7 @@ BeanstalkSession::~BeanstalkSession() {
   StopWaiting();
   hub_->Leave(used_);
   for (Tube* const tube : watched_) {
-    hub_->Ignore(tube);
+    Ignore(tube);
   }
   --hub_->connections;
   hub_->producers -= is_producer_ ? 1 : 0;

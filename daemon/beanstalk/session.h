@@ -45,9 +45,10 @@ class BeanstalkSession final : public Session {
   static constexpr size_t kWaitingInputMax = size_t{64} << 10;
   // Tubes that are watched: each reserve goes through all of them.
   static constexpr size_t kWatchedMax = 10'000;
-  // About what one costs whose name nobody else knows. A few are no more than the connection
-  // itself.
-  static constexpr size_t kWatchedBytes = 1024;
+  // About what one costs, here and in a reserve that waits, and what a name costs that nobody
+  // watched before. A few are no more than the connection itself.
+  static constexpr size_t kWatchedBytes = 64;
+  static constexpr size_t kNameBytes = 1024;
   static constexpr size_t kWatchedFree = 100;
 
   // The hub must outlive the session.
@@ -72,8 +73,9 @@ class BeanstalkSession final : public Session {
   bool held_up() const override;
 
   size_t held_bytes() const override {
-    const size_t many = std::max(watched_.size(), kWatchedFree) - kWatchedFree;
-    return reader_.buffered_bytes() + output_.size() + many * kWatchedBytes;
+    const auto many = [](size_t count) { return std::max(count, kWatchedFree) - kWatchedFree; };
+    return reader_.buffered_bytes() + output_.size() + many(watched_.size()) * kWatchedBytes +
+           many(names_) * kNameBytes;
   }
 
   std::string_view output() const override;
@@ -137,6 +139,8 @@ class BeanstalkSession final : public Session {
                                            std::string* text);
   std::optional<engine::Command> OrderLook(const Command& command);
   void DoLocally(const Command& command, std::string* text);
+  void Watch(std::string_view name);
+  void Ignore(Tube* tube);
   void BecomeProducer();
   void BecomeWorker();
 
@@ -162,6 +166,7 @@ class BeanstalkSession final : public Session {
 
   Tube* used_;
   std::vector<Tube*> watched_;
+  size_t names_ = 0;  // of them that it pays for
 
   OutgoingBytes output_{kIdleOutputBytes};
   size_t large_ = 0;  // slots with large replies

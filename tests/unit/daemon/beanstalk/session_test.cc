@@ -310,20 +310,39 @@ TEST_F(BeanstalkSessionTest, TubesAreUsedWatchedAndIgnored) {
   EXPECT_EQ(Send("stats-tube c\r\n"), "NOT_FOUND\r\n");
 }
 
+std::string WatchTubes(size_t from, size_t to) {
+  std::string lines;
+  for (size_t i = from; i < to; ++i) {
+    lines += "watch t" + std::to_string(i) + "\r\n";
+  }
+  return lines;
+}
+
 TEST_F(BeanstalkSessionTest, P10TubesThatAreWatchedAreBoundedAndCounted) {
-  const auto watch = [this](size_t from, size_t to) {
-    std::string lines;
-    for (size_t i = from; i < to; ++i) {
-      lines += "watch t" + std::to_string(i) + "\r\n";
-    }
-    return Send(lines);
-  };
-  watch(1, BeanstalkSession::kWatchedFree);  // with the default tube
+  Send(WatchTubes(1, BeanstalkSession::kWatchedFree));  // with the default tube
   EXPECT_EQ(client_->session.held_bytes(), 0U) << "of a few nobody is let go of";
-  watch(BeanstalkSession::kWatchedFree, BeanstalkSession::kWatchedMax);
+  Send(WatchTubes(BeanstalkSession::kWatchedFree, BeanstalkSession::kWatchedMax));
   EXPECT_GE(client_->session.held_bytes(), 10'000'000U);
   EXPECT_EQ(Send("watch more\r\nwatch t1\r\nignore t2\r\nwatch more\r\n"),
             "OUT_OF_MEMORY\r\nWATCHING 10000\r\nWATCHING 9999\r\nWATCHING 10000\r\n");
+}
+
+TEST_F(BeanstalkSessionTest, P10WhoWatchesWhatOthersWatchHoldsLittle) {
+  const std::string lines = WatchTubes(0, 1000);
+  const size_t names = 900 * BeanstalkSession::kNameBytes;
+  Send(lines);
+  EXPECT_GT(client_->session.held_bytes(), names);
+  auto* const other = server_.Connect();
+  server_.Send(other, lines);
+  EXPECT_GT(other->session.held_bytes(), 0U);
+  EXPECT_LT(other->session.held_bytes(), names / 10) << "the first one pays for the names";
+  for (size_t i = 0; i < 1000; ++i) {
+    Send("ignore t" + std::to_string(i) + "\r\n");
+  }
+  EXPECT_EQ(client_->session.held_bytes(), 0U);
+  auto* const third = server_.Connect();
+  server_.Send(third, lines);
+  EXPECT_GT(third->session.held_bytes(), names) << "of those whose first one has gone, the next";
 }
 
 TEST_F(BeanstalkSessionTest, WrongCommandsAreRefusedInTheirOrderAndTheConnectionStays) {
