@@ -18,6 +18,7 @@
 #include "base/coding.h"
 #include "base/crash_point.h"
 #include "storage/batch.h"
+#include "storage/batch_floor.h"
 #include "storage/data_dir.h"
 #include "storage/keys.h"
 #include "storage/log_order.h"
@@ -39,6 +40,25 @@ constexpr std::string_view kCopyDirectory = "damaged";
 struct ScannedLog {
   std::string name;
   LogScan scan;
+};
+
+// The number that a batch gives itself.
+class BatchNumberFinder final : public rocksdb::WriteBatch::Handler {
+ public:
+  rocksdb::Status PutCF(uint32_t family,
+                        const rocksdb::Slice& key,
+                        const rocksdb::Slice& value) override {
+    if (static_cast<Table>(family) == Table::kMeta && key.ToStringView() == kBatchNumberKey) {
+      const auto number = DecodeNumber(kBatchNumberKey, value.ToStringView());
+      number_ = number.ok() ? std::optional(*number) : std::nullopt;
+    }
+    return rocksdb::Status::OK();
+  }
+
+  std::optional<uint64_t> number() const { return number_; }
+
+ private:
+  std::optional<uint64_t> number_;
 };
 
 // Picks the ids of written and ended jobs out of lost batches. Column families were made in the
@@ -241,6 +261,9 @@ class Recovery {
     if (may_lose) {
       DELAYD_RETURN_IF_ERROR(AddEarlierLoss(directory_, report_));
     }
+    if (repair_ == LogRepair::kTornTails) {
+      DELAYD_RETURN_IF_ERROR(CheckEnd());
+    }
     for (const ScannedLog& log : damaged) {
       DELAYD_RETURN_IF_ERROR(CopyAside(log));
     }
@@ -269,6 +292,20 @@ class Recovery {
                     "damaged_store");
   }
 
+  // RocksDB opens a store whose newest log was cut between two batches, and moves what is left of
+  // it into tables: who has the whole log could not put it back any more. So it is refused before.
+  Status CheckEnd() {
+    BatchNumberFinder finder;
+    rocksdb::WriteBatch(last_record_).Iterate(&finder).PermitUncheckedError();
+    const std::optional<uint64_t> floor = BatchFloor(directory_).Read();
+    if (!floor || !finder.number() || *finder.number() >= *floor) {
+      return OkStatus();
+    }
+    report_->batch_number = *finder.number();
+    report_->batch_number_floor = std::max(report_->batch_number_floor, *floor);
+    return EndsTooEarly(directory_, *report_);
+  }
+
   // With `all_is_lost` the records before the damage are counted as lost too.
   StatusOr<LogScan> Scan(const std::string& name, bool all_is_lost) {
     const std::string path = directory_ + "/" + name;
@@ -277,7 +314,11 @@ class Recovery {
       rocksdb::WriteBatch(std::string(record)).Iterate(&collector).PermitUncheckedError();
     };
     return ScanLogFile(path,
-                       {.visit_whole = [this](std::string_view record) { order_.Add(record); },
+                       {.visit_whole =
+                            [this](std::string_view record) {
+                              order_.Add(record);
+                              last_record_ = record;
+                            },
                         .visit_lost = collect,
                         .all_is_lost = all_is_lost});
   }
@@ -365,6 +406,7 @@ class Recovery {
   LogRepair repair_;
   RecoveryReport* report_;
   LogOrder order_;
+  std::string last_record_;  // that is whole, of all logs
 };
 
 }  // namespace
@@ -389,6 +431,14 @@ StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
     names.push_back(std::move(name));
   }
   return names;
+}
+
+Status EndsTooEarly(const std::string& directory, const RecoveryReport& report) {
+  return Damaged(directory,
+                 "batch " + std::to_string(report.batch_number_floor) +
+                     " had been acknowledged and the store ends at batch " +
+                     std::to_string(report.batch_number) + ", so its newest log was cut or lost",
+                 true);
 }
 
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report) {

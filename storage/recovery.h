@@ -84,7 +84,11 @@ enum class LogRepair : uint8_t {
 // The write-ahead logs in `directory`, oldest first, as "000012.log".
 StatusOr<std::vector<std::string>> LogNames(const std::string& directory);
 
-// Scans every log in `directory`, and repairs as told.
+// That the store is behind its floor, by the report's numbers.
+Status EndsTooEarly(const std::string& directory, const RecoveryReport& report);
+
+// Scans every log in `directory`, and repairs as told. kTornTails changes nothing where the logs
+// end before the floor.
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report);
 
 }  // namespace delayd::storage

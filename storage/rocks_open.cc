@@ -285,13 +285,7 @@ Status CheckBatchNumber(const JobReader& store,
   report->floor_unreadable = was_complete && !floor.has_value();
   report->batch_number_floor = std::max(report->batch_number_floor, floor.value_or(0));
   if (report->batch_number < report->batch_number_floor && !accept_loss) {
-    return DataLoss("data directory " + directory + " is damaged: batch " +
-                        std::to_string(report->batch_number_floor) +
-                        " had been acknowledged and the store ends at batch " +
-                        std::to_string(report->batch_number) +
-                        ", so its newest log was cut or lost; restore a backup, or give up what is "
-                        "lost with delayctl recover --accept-loss",
-                    "damaged_store");
+    return EndsTooEarly(directory, *report);
   }
   return OkStatus();
 }

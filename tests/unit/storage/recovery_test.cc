@@ -335,6 +335,25 @@ TEST_F(RecoveryTest, P9ANewestLogThatIsGoneOrEmptyIsNoticedFromItsFirstBatchOn) 
   }
 }
 
+// A start that is refused leaves it its place.
+TEST_F(RecoveryTest, P9ANewestLogThatWasCutOrIsGoneMayBePutBack) {
+  for (const double part : {0.9, 0.5, 0.1}) {
+    fs::remove_all(path());
+    Commit(1, 2 * kBatchFloorStep);
+    const std::string log = Log();
+    const std::string whole = ReadFile(log);
+    const auto at = static_cast<size_t>(part * static_cast<double>(whole.size()));
+    WriteFile(log, whole.substr(0, *ScanLog(Flipped(whole, at)).damaged_at));
+    EXPECT_EQ(Open().status().reason(), "damaged_store");
+    fs::remove(log);
+    EXPECT_EQ(Open().status().reason(), "damaged_store");
+    WriteFile(log, whole);
+    const auto store = Open();
+    ASSERT_TRUE(store.ok()) << part << ": " << store.status().message();
+    EXPECT_EQ(Jobs(**store).size(), 2 * kBatchFloorStep) << part;
+  }
+}
+
 // RocksDB's own start ends by an assertion there.
 TEST_F(RecoveryTest, P9ACopyOfALogUnderAnotherNameIsNamed) {
   Commit(1, 5);
