@@ -241,11 +241,26 @@ class WebhookRun final : public JobRun {
       if (message->msg == CURLMSG_DONE && message->easy_handle == easy_.get()) {
         result_ = message->data.result;
         curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status_);
-        curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after_seconds_);
+        ReadRetryAfter();
         return true;
       }
     }
     return false;
+  }
+
+  // Digits are seconds; curl, to which dates are left, takes 20200101 for a day.
+  void ReadRetryAfter() {
+    curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after_seconds_);
+    curl_header* header = nullptr;
+    if (curl_easy_header(easy_.get(), "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) {
+      return;
+    }
+    const std::string_view value = header->value;
+    if (value.empty() || value.find_first_not_of("0123456789") != std::string_view::npos) {
+      return;
+    }
+    retry_after_seconds_ = std::numeric_limits<curl_off_t>::max();  // stays, when it is more
+    std::from_chars(value.data(), value.data() + value.size(), retry_after_seconds_);
   }
 
   void Leave() {

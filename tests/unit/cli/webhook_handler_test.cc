@@ -138,9 +138,18 @@ TEST(WebhookHandlerTest, RetryAfterSetsTheDelay) {
     EXPECT_EQ(verdict.action, "nack");
     EXPECT_EQ(verdict.delay, Millis(90'000));
   }
-  HttpReceiver forever(
-      [&](const ReceivedRequest&) { return HttpAnswer(503, "retry-after: 999999999999\r\n"); });
-  EXPECT_EQ(Handle(Local(forever)).delay, Millis(std::chrono::hours(24)));
+  std::string value;
+  HttpReceiver busy(
+      [&](const ReceivedRequest&) { return HttpAnswer(503, "retry-after: " + value + "\r\n"); });
+  // Too much is cut, and eight digits are seconds, not a day; a date of the past is no delay.
+  for (const char* too_long : {"999999999999", "99999999999999999999", "20200101"}) {
+    value = too_long;
+    EXPECT_EQ(Handle(Local(busy)).delay, Millis(std::chrono::hours(24))) << value;
+  }
+  for (const char* none : {"0", "-20", "soon", "Wed, 01 Jan 2020 00:00:00 GMT"}) {
+    value = none;
+    EXPECT_EQ(Handle(Local(busy)).delay, std::nullopt) << value;
+  }
 }
 
 TEST(WebhookHandlerTest, RedirectsAreNotFollowed) {
