@@ -69,19 +69,27 @@ class EnqueueVerb final : public Verb {
     }
     const StatusOr<protocol::EnqueuedJob> job = (*api)->Enqueue(*spec);
     if (!job.ok()) {
-      Status status = job.status();
-      if (status.code() == StatusCode::kUnknown && key_.has_value()) {
-        status = Status(status.code(),
-                        status.message() + " (it has a key, so repeating it is safe)",
-                        status.reason());
-      }
-      return context->Fail(status);
+      return context->Fail(Explained(job.status()));
     }
     Print(*job, context);
     return kExitOk;
   }
 
  private:
+  Status Explained(const Status& status) const {
+    std::string message = status.message();
+    if (status.code() == StatusCode::kUnknown && key_.has_value()) {
+      message += " (it has a key, so repeating it is safe)";
+    }
+    // The daemon advises a field of its API; before that may stand a key with the same letters.
+    constexpr std::string_view kField = "on_conflict";
+    if (const size_t at = message.rfind(kField);
+        status.reason() == "key_conflict" && at != std::string::npos) {
+      message.replace(at, kField.size(), "--on-conflict");
+    }
+    return {status.code(), std::move(message), status.reason()};
+  }
+
   StatusOr<std::string> ReadPayload(Context* context) const {
     if (file_.has_value() && payload_.has_value()) {
       return UsageError("both PAYLOAD and --file are given; keep one");

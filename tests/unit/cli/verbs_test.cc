@@ -97,6 +97,16 @@ TEST(EnqueueVerbTest, AConflictIsRefusedWithExitCode4) {
   EXPECT_EQ(outcome.err, "delayctl: key k: other content\n");
 }
 
+TEST(EnqueueVerbTest, AConflictIsExplainedByTheOptionAndNotByTheFieldOfTheApi) {
+  const Status conflict = AlreadyExists(
+      "key on_conflict is taken; use another key, or enqueue with on_conflict", "key_conflict");
+  const Outcome outcome =
+      Ctl({"enqueue", "--key", "on_conflict", "x"}, {.daemon = Always(Problem(conflict))});
+  EXPECT_EQ(outcome.err,
+            "delayctl: key on_conflict is taken; use another key, or enqueue with "
+            "--on-conflict\n");
+}
+
 TEST(EnqueueVerbTest, AnUnknownOutcomeIsSafeToRepeatOnlyWithAKey) {
   const auto lost = Always(Unknown("connection lost", "outcome_unknown"));
   EXPECT_THAT(Ctl({"enqueue", "--key", "k", "x"}, {.daemon = lost}).err,
