@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/coding.h"
 #include "storage/masked_crc.h"
@@ -101,7 +102,7 @@ class Scanner {
     if (in_record_) {
       Damaged();
     }
-    return scan_;
+    return std::move(scan_);
   }
 
  private:
@@ -140,6 +141,7 @@ class Scanner {
       record_end_ = end;
       if (options_.visit_whole) {
         options_.visit_whole(record_);
+        scan_.last_whole.swap(record_);
       }
       return;
     }

@@ -33,6 +33,7 @@ struct LogScan {
   // Where the first bytes stand that are no record: the end of the last whole one. Zeroes up to the
   // end of the file are no damage: space that was allocated ahead.
   std::optional<uint64_t> damaged_at;
+  std::string last_whole;  // the last that visit_whole was called with
 };
 
 struct LogScanOptions {

@@ -240,10 +240,13 @@ class Recovery {
       if (LogNumber(name) < report_->oldest_log_needed) {
         continue;
       }
-      DELAYD_ASSIGN_OR_RETURN(const LogScan scan, Scan(name, !damaged.empty()));
+      DELAYD_ASSIGN_OR_RETURN(LogScan scan, Scan(name, !damaged.empty()));
+      if (scan.records > 0) {
+        last_record_ = std::move(scan.last_whole);
+      }
       if (!damaged.empty() || scan.damaged_at.has_value()) {
         lost += scan.records_behind;
-        damaged.push_back({.name = name, .scan = scan});
+        damaged.push_back({.name = name, .scan = std::move(scan)});
       }
       if (order_.wrong().has_value()) {
         return NotItsLog(name, *order_.wrong());
@@ -314,11 +317,7 @@ class Recovery {
       rocksdb::WriteBatch(std::string(record)).Iterate(&collector).PermitUncheckedError();
     };
     return ScanLogFile(path,
-                       {.visit_whole =
-                            [this](std::string_view record) {
-                              order_.Add(record);
-                              last_record_ = record;
-                            },
+                       {.visit_whole = [this](std::string_view record) { order_.Add(record); },
                         .visit_lost = collect,
                         .all_is_lost = all_is_lost});
   }
