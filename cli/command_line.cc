@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/option_words.h"
 #include "cli/global_options.h"
 #include "cli/help.h"
 #include "cli/synonyms.h"
@@ -89,30 +90,6 @@ Status CheckDashes(const std::vector<std::string>& words,
   return OkStatus();
 }
 
-// "--key=", of a variable that is not set, has an empty value: the parser would take the next word
-// for it.
-std::vector<std::string> WithEmptyValues(const std::vector<std::string>& words,
-                                         const Options& own,
-                                         const Options& global) {
-  std::vector<std::string> split;
-  bool value = false;
-  bool ended = false;
-  for (const std::string& word : words) {
-    const bool is_empty = word.size() > 3 && word.find('=') == word.size() - 1;
-    const std::string name = is_empty ? word.substr(0, word.size() - 1) : word;
-    const Option* option = own.Find(name) != nullptr ? own.Find(name) : global.Find(name);
-    const bool takes_value =
-        !value && !ended && option != nullptr && name[0] == '-' && !option->metavar.empty();
-    ended = ended || (!value && word == "--");
-    value = takes_value && !is_empty;
-    split.push_back(takes_value ? name : word);
-    if (takes_value && is_empty) {
-      split.emplace_back();
-    }
-  }
-  return split;
-}
-
 // Runs the parser; its exceptions end here.
 Status RunParser(CLI::App* app,
                  std::vector<std::string> words,
@@ -185,7 +162,10 @@ Status ParseVerb(Verb* verb,
   AddOptions(global, "Global options", &app, &bad_value);
   const std::vector<std::string_view> names = LongNames(own, global);
   DELAYD_RETURN_IF_ERROR(CheckDashes(words, own, global, names));
-  words = WithEmptyValues(words, own, global);
+  words = WithEmptyValues(words, [&](const std::string& name) {
+    const Option* option = own.Find(name) != nullptr ? own.Find(name) : global.Find(name);
+    return option != nullptr && name[0] == '-' && !option->metavar.empty();
+  });
   DELAYD_RETURN_IF_ERROR(RunParser(&app, std::move(words), names, &invocation->help));
   DELAYD_RETURN_IF_ERROR(bad_value);
   DELAYD_ASSIGN_OR_RETURN(invocation->globals, ApplyGlobals(globals));

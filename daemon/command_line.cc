@@ -5,6 +5,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/option_words.h"
 #include "daemon/config_text.h"
 #include "daemon/exit_codes.h"
 #include "protocol/nearest.h"
@@ -70,21 +71,13 @@ std::string Help(const CLI::App& app) {
   return help.str();
 }
 
-// From the back, as CLI11 takes them. "--api-socket=" has an empty value, where it would take the
-// next word.
+// From the back, as CLI11 takes them.
 std::vector<std::string> WordsOf(const CLI::App& app, int argc, const char* const* argv) {
-  std::vector<std::string> words;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const std::string name = word.substr(0, word.size() - (word.ends_with('=') ? 1 : 0));
-    const CLI::Option* option = name == word ? nullptr : app.get_option_no_throw(name);
-    if (option != nullptr && option->get_items_expected_max() > 0) {
-      words.push_back(name);
-      words.emplace_back();
-    } else {
-      words.push_back(word);
-    }
-  }
+  std::vector<std::string> words =
+      WithEmptyValues({argv + std::min(argc, 1), argv + argc}, [&app](const std::string& name) {
+        const CLI::Option* option = app.get_option_no_throw(name);
+        return option != nullptr && option->get_items_expected_max() > 0;
+      });
   std::reverse(words.begin(), words.end());
   return words;
 }
