@@ -1,9 +1,6 @@
 #include "storage/flush_room.h"
 
-#include <filesystem>
 #include <limits>
-#include <system_error>
-#include <vector>
 
 #include <rocksdb/file_system.h>
 
@@ -18,13 +15,8 @@ constexpr uint64_t kFlushBytesMin = uint64_t{1} << 20;
 }  // namespace
 
 StatusOr<FlushRoom> AskFlushRoom(const std::string& data_dir, rocksdb::Env* env) {
-  FlushRoom room{.needed = kFlushBytesMin};
-  std::error_code error;
-  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> logs, LogNames(data_dir));
-  for (const std::string& log : logs) {
-    const uint64_t bytes = std::filesystem::file_size(data_dir + "/" + log, error);
-    room.needed += error ? 0 : bytes;  // it may go meanwhile
-  }
+  DELAYD_ASSIGN_OR_RETURN(const uint64_t log_bytes, LogBytes(data_dir));
+  FlushRoom room{.needed = kFlushBytesMin + log_bytes};
   const rocksdb::IOStatus status =
       env->GetFileSystem()->GetFreeSpace(data_dir, rocksdb::IOOptions(), &room.free, nullptr);
   if (!status.ok()) {

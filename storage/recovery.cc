@@ -432,6 +432,17 @@ StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
   return names;
 }
 
+StatusOr<uint64_t> LogBytes(const std::string& directory) {
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, LogNames(directory));
+  uint64_t sum = 0;
+  for (const std::string& name : names) {
+    std::error_code error;
+    const uint64_t bytes = fs::file_size(directory + "/" + name, error);
+    sum += error ? 0 : bytes;  // it may go meanwhile
+  }
+  return sum;
+}
+
 Status EndsTooEarly(const std::string& directory, const RecoveryReport& report) {
   return Damaged(directory,
                  "batch " + std::to_string(report.batch_number_floor) +

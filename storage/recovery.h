@@ -83,6 +83,8 @@ enum class LogRepair : uint8_t {
 
 // The write-ahead logs in `directory`, oldest first, as "000012.log".
 StatusOr<std::vector<std::string>> LogNames(const std::string& directory);
+// What they hold together; also while a store is open.
+StatusOr<uint64_t> LogBytes(const std::string& directory);
 
 // That the store is behind its floor, by the report's numbers.
 Status EndsTooEarly(const std::string& directory, const RecoveryReport& report);

@@ -1,9 +1,6 @@
 #include "storage/rocks_figures.h"
 
-#include <filesystem>
 #include <string>
-#include <system_error>
-#include <vector>
 
 #include <rocksdb/db.h>
 
@@ -35,22 +32,6 @@ TableFigures ReadTable(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
   return figures;
 }
 
-// RocksDB itself (GetSortedWalFiles) would write to its LOG and wait for files that are being
-// removed: on a disk that hangs, whoever serves would hang with it.
-uint64_t WalBytes(const std::string& directory) {
-  const StatusOr<std::vector<std::string>> logs = LogNames(directory);
-  if (!logs.ok()) {
-    return 0;
-  }
-  uint64_t bytes = 0;
-  for (const std::string& log : *logs) {
-    std::error_code error;
-    const uint64_t size = std::filesystem::file_size(directory + "/" + log, error);
-    bytes += error ? 0 : size;  // it may go meanwhile
-  }
-  return bytes;
-}
-
 }  // namespace
 
 RocksFigures RocksJobStore::Figures() const {
@@ -65,7 +46,10 @@ RocksFigures RocksJobStore::Figures() const {
   rocksdb::ColumnFamilyHandle* any = families_[0];
   figures.block_cache_bytes = Property(db_.get(), any, Names::kBlockCacheUsage);
   figures.block_cache_capacity_bytes = Property(db_.get(), any, Names::kBlockCacheCapacity);
-  figures.wal_bytes = WalBytes(dir_.path());
+  // RocksDB itself (GetSortedWalFiles) would write to its LOG and wait for files that are being
+  // removed: on a disk that hangs, whoever serves would hang with it.
+  const StatusOr<uint64_t> wal_bytes = LogBytes(dir_.path());
+  figures.wal_bytes = wal_bytes.ok() ? *wal_bytes : 0;
   figures.running_flushes = Property(db_.get(), any, Names::kNumRunningFlushes);
   figures.running_compactions = Property(db_.get(), any, Names::kNumRunningCompactions);
   figures.background_errors = Property(db_.get(), any, Names::kBackgroundErrors);
