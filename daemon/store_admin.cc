@@ -18,8 +18,10 @@ uint64_t MillisSince(BootTime start, const Clock& clock) {
 uint64_t BytesIn(const std::string& directory) {
   uint64_t bytes = 0;
   std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(directory, error)) {
-    bytes += file.is_regular_file(error) ? file.file_size(error) : 0;
+  std::filesystem::directory_iterator file(directory, error);
+  for (const std::filesystem::directory_iterator end; !error && file != end;
+       file.increment(error)) {
+    bytes += file->is_regular_file(error) ? file->file_size(error) : 0;
   }
   return bytes;
 }

@@ -209,8 +209,8 @@ Status RocksJobStore::BackUpTo(const std::string& path) {
     return PosixError("cannot protect", directory);
   }
   DELAYD_RETURN_IF_ERROR(BatchFloor(directory).Set(number));
-  for (const fs::directory_entry& file : fs::directory_iterator(directory, error)) {
-    DELAYD_RETURN_IF_ERROR(SyncFile(file.path().string()));
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    DELAYD_RETURN_IF_ERROR(SyncFile(it->path().string()));
   }
   if (error) {
     return Unavailable("cannot read " + directory + ": " + error.message(), "storage_io");

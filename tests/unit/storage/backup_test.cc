@@ -1,4 +1,10 @@
 // Copies of a store: backups, snapshots, and a look at a directory that nobody has open.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -20,6 +26,26 @@
 #include "tests/support/temp_dir.h"
 
 #include <sys/stat.h>
+
+namespace {
+
+// Where a file of this name is, a directory cannot be listed behind its first one; empty: all can.
+std::string unlisted;  // NOLINT: read where C calls us
+int entries_left = 0;  // NOLINT
+
+}  // namespace
+
+// Stands before the C library's.
+extern "C" dirent* readdir(DIR* dir) {
+  if (!unlisted.empty() && faccessat(dirfd(dir), unlisted.c_str(), F_OK, 0) == 0 &&
+      entries_left-- <= 0) {
+    errno = EIO;
+    return nullptr;
+  }
+  errno = 0;  // what the end of a directory is told by
+  static const auto next = reinterpret_cast<dirent* (*)(DIR*)>(dlsym(RTLD_NEXT, "readdir"));
+  return next(dir);
+}
 
 namespace delayd::storage {
 namespace {
@@ -110,6 +136,19 @@ TEST_F(BackupTest, ABackupOnAFullDiskIsRefusedAndTheStoreGoesOn) {
     EXPECT_TRUE(store_->Close().ok());
     store_.reset();
   }
+}
+
+TEST_F(BackupTest, ACopyThatCannotBeListedFailsTheBackupAndNotTheProcess) {
+  Commit(1, 5);
+  fs::create_directory(dir_.Sub("backups"));
+  // Of a copy it is written shortly before the files are synced one by one.
+  fs::remove(dir_.Sub("data/BATCH"));
+  unlisted = "BATCH";
+  entries_left = 3;  // two are the directory itself and the one above
+  const Status failed = BackUpRocksJobStore(store_.get(), dir_.Sub("backups/one"));
+  unlisted.clear();
+  EXPECT_EQ(failed.reason(), "storage_io") << failed.message();
+  EXPECT_FALSE(fs::exists(dir_.Sub("backups/one/FORMAT")));
 }
 
 TEST_F(BackupTest, BackupNeverOverwrites) {
