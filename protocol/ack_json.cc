@@ -21,16 +21,6 @@ Status SetTokens(std::string_view name, const JsonValue& value, std::vector<Leas
   });
 }
 
-std::string TokensToJson(const std::vector<LeaseToken>& tokens) {
-  std::string array = "[";
-  for (const LeaseToken& token : tokens) {
-    array += array.size() > 1 ? ",\"" : "\"";
-    array += FormatLeaseToken(token);  // which JSON takes as it is
-    array += '"';
-  }
-  return array + "]";
-}
-
 }  // namespace
 
 StatusOr<std::vector<LeaseToken>> ParseAckRequest(std::string_view json) {
@@ -45,7 +35,9 @@ StatusOr<std::vector<LeaseToken>> ParseAckRequest(std::string_view json) {
 std::string AckedLeasesToJson(const AckedLeases& acked) {
   JsonObjectWriter writer;
   writer.Number("acked", acked.acked);
-  writer.Raw("lost", TokensToJson(acked.lost));
+  writer.Raw("lost", JsonArray(acked.lost, [](const LeaseToken& token) {
+               return JsonString(FormatLeaseToken(token));
+             }));
   return writer.Take();
 }
 

@@ -171,13 +171,8 @@ std::string ForecastStepToJson(const ForecastStep& step) {
 }
 
 std::string ForecastToJson(const std::vector<ForecastStep>& steps) {
-  std::string array = "[";
-  for (const ForecastStep& step : steps) {
-    array += array.size() > 1 ? "," : "";
-    array += ForecastStepToJson(step);
-  }
   JsonObjectWriter writer;
-  writer.Raw("steps", array + "]");
+  writer.Raw("steps", JsonArray(steps, ForecastStepToJson));
   return writer.Take();
 }
 

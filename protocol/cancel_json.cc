@@ -33,17 +33,14 @@ StatusOr<std::vector<JobId>> ParseCancelRequest(std::string_view json) {
 }
 
 std::string CancelledJobsToJson(const CancelledJobs& cancelled) {
-  std::string array = "[";
-  for (const CancelledJobs::Refused& refused : cancelled.refused) {
-    JsonObjectWriter one;
-    one.Number("id", ToInt(refused.id));
-    one.String("code", refused.code);
-    array += array.size() > 1 ? "," : "";
-    array += one.Take();
-  }
   JsonObjectWriter writer;
   writer.Number("cancelled", cancelled.cancelled);
-  writer.Raw("refused", array + "]");
+  writer.Raw("refused", JsonArray(cancelled.refused, [](const CancelledJobs::Refused& refused) {
+               JsonObjectWriter one;
+               one.Number("id", ToInt(refused.id));
+               one.String("code", refused.code);
+               return one.Take();
+             }));
   return writer.Take();
 }
 

@@ -248,13 +248,8 @@ StatusOr<JobView> ParseJob(std::string_view json) {
 }
 
 std::string JobPageToJson(const JobPage& page) {
-  std::string array = "[";
-  for (const JobView& job : page.jobs) {
-    array += array.size() > 1 ? "," : "";
-    array += JobToJson(job);
-  }
   JsonObjectWriter writer;
-  writer.Raw("jobs", array + "]");
+  writer.Raw("jobs", JsonArray(page.jobs, JobToJson));
   if (!page.next_cursor.empty()) {
     writer.String("next_cursor", page.next_cursor);
   }

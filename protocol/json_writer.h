@@ -16,6 +16,18 @@ bool IsUtf8(std::string_view bytes);
 // With its quotes.
 std::string JsonString(std::string_view text);
 
+// Of what `to_json` makes of each element.
+template <typename Elements, typename ToJson>
+std::string JsonArray(const Elements& elements, const ToJson& to_json) {
+  std::string array = "[";
+  for (const auto& element : elements) {
+    array += array.size() > 1 ? "," : "";
+    array += to_json(element);
+  }
+  array += ']';
+  return array;
+}
+
 class JsonObjectWriter {
  public:
   void String(std::string_view name, std::string_view value);

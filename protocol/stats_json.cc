@@ -89,17 +89,8 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
 }
 
 std::string QueuesToJson(const std::vector<QueueCounts>& queues, std::string_view next_cursor) {
-  constexpr size_t kBytesOfOne = 150;
-  std::string array;
-  array.reserve(queues.size() * kBytesOfOne);
-  array += '[';
-  for (const QueueCounts& queue : queues) {
-    array += array.size() > 1 ? "," : "";
-    array += QueueToJson(queue);
-  }
-  array += ']';
   JsonObjectWriter writer;
-  writer.Raw("queues", array);
+  writer.Raw("queues", JsonArray(queues, QueueToJson));
   if (!next_cursor.empty()) {
     writer.String("next_cursor", next_cursor);
   }
@@ -173,14 +164,12 @@ std::string HealthToJson(const Health& health) {
   writer.String("status", health.status);
   writer.String("version", health.version);
   if (!health.reasons.empty()) {
-    std::string array = "[";
-    for (const Health::Reason& reason : health.reasons) {
-      JsonObjectWriter one;
-      one.String("code", reason.code);
-      one.String("detail", reason.detail);
-      array += (array.size() > 1 ? "," : "") + one.Take();
-    }
-    writer.Raw("reasons", array + "]");
+    writer.Raw("reasons", JsonArray(health.reasons, [](const Health::Reason& reason) {
+                 JsonObjectWriter one;
+                 one.String("code", reason.code);
+                 one.String("detail", reason.detail);
+                 return one.Take();
+               }));
   }
   return writer.Take();
 }

@@ -15,16 +15,6 @@ namespace {
 constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
 constexpr std::array<std::string_view, 1> kBackupMembers = {"dir"};
 
-template <typename T, typename ToJson>
-std::string ArrayOf(const std::vector<T>& elements, const ToJson& to_json) {
-  std::string array = "[";
-  for (const T& element : elements) {
-    array += array.size() > 1 ? "," : "";
-    array += to_json(element);
-  }
-  return array + "]";
-}
-
 std::string FindingToJson(const StoreFinding& finding) {
   JsonObjectWriter writer;
   writer.String("table", finding.table);
@@ -34,11 +24,11 @@ std::string FindingToJson(const StoreFinding& finding) {
 }
 
 std::string StringsToJson(const std::vector<std::string>& strings) {
-  return ArrayOf(strings, [](const std::string& text) { return JsonString(text); });
+  return JsonArray(strings, JsonString);
 }
 
 std::string IdsToJson(const std::vector<JobId>& ids) {
-  return ArrayOf(ids, [](JobId id) { return std::to_string(ToInt(id)); });
+  return JsonArray(ids, [](JobId id) { return std::to_string(ToInt(id)); });
 }
 
 Status SetBool(const JsonValue& value, bool* out) {
@@ -129,7 +119,7 @@ std::string VerifyResultToJson(const VerifyResult& result) {
   writer.Number("dead", result.dead);
   writer.Number("disagreements", result.disagreements);
   writer.Number("repaired", result.repaired);
-  writer.Raw("findings", ArrayOf(result.findings, FindingToJson));
+  writer.Raw("findings", JsonArray(result.findings, FindingToJson));
   writer.Raw("notes", StringsToJson(result.notes));
   writer.Number("elapsed_ms", result.elapsed_ms);
   return writer.Take();

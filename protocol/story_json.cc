@@ -95,12 +95,7 @@ void WriteStory(const JobStory& story, JsonObjectWriter* writer) {
   if (story.history.empty()) {
     return;
   }
-  std::string array = "[";
-  for (const JobEvent& event : story.history) {
-    array += array.size() > 1 ? "," : "";
-    array += EventToJson(event);
-  }
-  writer->Raw(kHistory, array + "]");
+  writer->Raw(kHistory, JsonArray(story.history, EventToJson));
 }
 
 bool IsStoryMember(std::string_view name) {
