@@ -105,13 +105,18 @@ StatusOr<LeaseToken> ParseLeaseToken(std::string_view text) {
   return token;
 }
 
+bool IsQueueName(std::string_view name) {
+  return !name.empty() && name.size() <= limits::kQueueNameBytesMax && name.front() != '-' &&
+         std::all_of(name.begin(), name.end(), IsQueueNameByte);
+}
+
 Status ValidateQueueName(std::string_view name) {
   if (name.empty() || name.size() > limits::kQueueNameBytesMax) {
     return InvalidArgument("queue name has " + std::to_string(name.size()) + " bytes; use 1 to " +
                                std::to_string(limits::kQueueNameBytesMax),
                            "invalid_queue");
   }
-  if (name.front() == '-' || !std::all_of(name.begin(), name.end(), IsQueueNameByte)) {
+  if (!IsQueueName(name)) {
     return InvalidArgument(
         "queue name '" + Printable(name) +
             "' is not allowed; use letters, digits and - + / ; . $ _ ( ), and do not "

@@ -195,8 +195,9 @@ std::string TagOf(const JobView& job);
 
 // 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with '-': what beanstalk
 // clients may use.
+bool IsQueueName(std::string_view name);
 Status ValidateQueueName(std::string_view name);
-// 1 to 200 bytes without control characters.
+// 1 to 200 bytes of UTF-8 without control characters.
 Status ValidateKey(std::string_view key);
 
 }  // namespace delayd

@@ -6,6 +6,7 @@
 #include <limits>
 #include <system_error>
 
+#include "base/job.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -75,6 +76,18 @@ constexpr auto kWords = std::to_array<Word>({
     {"delete-key ", Verb::kDeleteKey, Form::kKey},
     {"delete-batch ", Verb::kDeleteBatch, Form::kDeleteBatch},
 });
+
+// 1 to 200 bytes without spaces and control characters.
+bool IsKey(std::string_view key) {
+  return !key.empty() && key.size() <= limits::kKeyBytesMax &&
+         std::all_of(key.begin(),
+                     key.end(),
+                     [](char c) {
+                       const auto byte = static_cast<unsigned char>(c);
+                       return byte > ' ' && byte != 0x7f;
+                     }) &&
+         IsShortUtf8(key);
+}
 
 // The next number, behind any spaces; false when there is none or it is above `max`.
 bool ReadNumber(std::string_view* rest, uint64_t max, uint64_t* number) {
@@ -162,7 +175,7 @@ bool ReadTubeDelay(std::string_view rest, Command* command) {
   }
   command->name = rest.substr(0, end);
   rest.remove_prefix(end);
-  return IsTubeName(command->name) && ReadSeconds(&rest, &command->delay) && rest.empty();
+  return IsQueueName(command->name) && ReadSeconds(&rest, &command->delay) && rest.empty();
 }
 
 bool ReadArguments(Form form, std::string_view rest, Command* command) {
@@ -173,7 +186,7 @@ bool ReadArguments(Form form, std::string_view rest, Command* command) {
       return rest.empty();
     case Form::kTube:
       command->name = rest;
-      return IsTubeName(rest);
+      return IsQueueName(rest);
     case Form::kKey:
       command->name = rest;
       return IsKey(rest);
@@ -220,28 +233,7 @@ Refusal ReadBehindVerb(Form form, std::string_view rest, size_t job_bytes_max, C
   }
 }
 
-bool IsTubeByte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-         std::string_view("-+/;.$_()").find(c) != std::string_view::npos;
-}
-
 }  // namespace
-
-bool IsTubeName(std::string_view name) {
-  return !name.empty() && name.size() <= limits::kQueueNameBytesMax && name[0] != '-' &&
-         std::all_of(name.begin(), name.end(), IsTubeByte);
-}
-
-bool IsKey(std::string_view key) {
-  return !key.empty() && key.size() <= limits::kKeyBytesMax &&
-         std::all_of(key.begin(),
-                     key.end(),
-                     [](char c) {
-                       const auto byte = static_cast<unsigned char>(c);
-                       return byte > ' ' && byte != 0x7f;
-                     }) &&
-         IsShortUtf8(key);
-}
 
 Command ParseCommandLine(std::string_view line, size_t job_bytes_max) {
   Command command;

@@ -89,11 +89,6 @@ inline constexpr size_t kBatchBytesMax = size_t{8} << 20;
 // Of ids: 20 digits and a space each.
 inline constexpr size_t kIdsBytesMax = kBatchJobsMax * 21;
 
-// 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with '-'.
-bool IsTubeName(std::string_view name);
-// 1 to 200 bytes without spaces and control characters.
-bool IsKey(std::string_view key);
-
 // Whether a body follows the line: a verb with one that was not refused, or only for its size.
 inline bool HasBody(const Command& command) {
   switch (command.verb) {
