@@ -226,17 +226,8 @@ StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool ex
         }
         return SetMember(name, value, payload_bytes_max, &draft);
       }));
-  if (draft.delay.has_value() && draft.due.has_value()) {
-    return InvalidArgument(
-        "members 'delay' and 'due': both are given; a job is due after a delay or at a time, keep "
-        "one",
-        "invalid_member");
-  }
-  if (draft.due.has_value()) {
-    draft.spec.due = DueAt{*draft.due};
-  } else if (draft.delay.has_value()) {
-    draft.spec.due = DueAfter{*draft.delay};
-  }
+  DELAYD_ASSIGN_OR_RETURN(const std::optional<DueSpec> due, OneDue(draft.delay, draft.due));
+  draft.spec.due = due.value_or(draft.spec.due);
   if (draft.was_leased && draft.spec.past != nullptr && draft.spec.past->attempts > 0) {
     --draft.spec.past->attempts;  // the hand-out that was under way
   }
