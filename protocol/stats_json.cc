@@ -150,7 +150,7 @@ std::string DrainRequestToJson(bool on) {
 
 StatusOr<bool> ParseDrainRequest(std::string_view json) {
   bool on = true;
-  if (!json.empty()) {
+  if (!IsBlank(json)) {
     DELAYD_RETURN_IF_ERROR(
         ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
           return name == "on" ? SetBool(name, value, &on) : UnknownMember(name, kDrainMembers);

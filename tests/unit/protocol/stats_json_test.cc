@@ -36,6 +36,15 @@ TEST(StatsJsonTest, StatsKeepTheirOrder) {
   EXPECT_EQ(StatsToJson(*read), json);
 }
 
+TEST(StatsJsonTest, ABlankRequestDrains) {
+  for (const char* blank : {"", " \r\n"}) {
+    const auto read = ParseDrainRequest(blank);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_TRUE(*read);
+  }
+  EXPECT_FALSE(*ParseDrainRequest(DrainRequestToJson(false)));
+}
+
 TEST(StatsJsonTest, HealthReadsBack) {
   const auto read = ParseHealth(HealthToJson({"ok", "0.1.0"}));
   ASSERT_TRUE(read.ok());
