@@ -30,18 +30,12 @@ class CancelVerb final : public Verb {
     if (selection_.IsFilter()) {
       return selection_.ChangeMany("cancel", "cancelled", {}, context);
     }
-    const StatusOr<std::vector<JobRef>> jobs = selection_.ResolveRefs();
-    if (!jobs.ok()) {
-      return context->Fail(jobs.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    (*api)->UseIfMatch(selection_.if_match());
     return ForEachJob(
-        *jobs,
-        [&](const JobRef& ref) { return (*api)->Cancel(ref); },
+        selection_.ResolveRefs(),
+        [&](Api* api, const JobRef& ref) {
+          api->UseIfMatch(selection_.if_match());
+          return api->Cancel(ref);
+        },
         [&](const JobView& job) {
           const WallTime now = context->clock.Sample().wall;
           context->console.out() << "cancelled job " << ToInt(job.id) << " in queue " << job.queue

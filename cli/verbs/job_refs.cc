@@ -53,22 +53,29 @@ StatusOr<std::vector<JobRef>> JobRefs::Resolve() const {
   return jobs;
 }
 
-ExitCode ForEachJob(const std::vector<JobRef>& jobs,
-                    const std::function<StatusOr<JobView>(const JobRef&)>& call,
+ExitCode ForEachJob(const StatusOr<std::vector<JobRef>>& jobs,
+                    const std::function<StatusOr<JobView>(Api*, const JobRef&)>& call,
                     const std::function<void(const JobView&)>& say,
                     Context* context) {
+  if (!jobs.ok()) {
+    return context->Fail(jobs.status());
+  }
+  StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+  if (!api.ok()) {
+    return context->Fail(api.status());
+  }
   std::ostream& out = context->console.out();
   ExitCode code = kExitOk;
   bool first = true;
-  for (const JobRef& ref : jobs) {
-    const StatusOr<JobView> job = call(ref);
+  for (const JobRef& ref : *jobs) {
+    const StatusOr<JobView> job = call(api->get(), ref);
     code = Combine(code, ExitCodeOf(job.status()), first);
     first = false;
     if (!job.ok()) {
       context->console.Error(job.status());
       // Nobody there: the others would only say the same.
       if (job.status().code() == StatusCode::kUnavailable) {
-        return jobs.size() == 1 ? code : ExitCodeOf(job.status());
+        return jobs->size() == 1 ? code : ExitCodeOf(job.status());
       }
       continue;
     }

@@ -34,10 +34,10 @@ class JobRefs {
 
 StatusOr<JobId> ParseJobId(std::string_view text);
 
-// Calls once for each job, prints the jobs that came back (in words through `say` when a table is
-// asked for) and an error line for each other.
-ExitCode ForEachJob(const std::vector<JobRef>& jobs,
-                    const std::function<StatusOr<JobView>(const JobRef&)>& call,
+// Calls the daemon once for each job, prints the jobs that came back (in words through `say` when a
+// table is asked for) and an error line for each other.
+ExitCode ForEachJob(const StatusOr<std::vector<JobRef>>& jobs,
+                    const std::function<StatusOr<JobView>(Api*, const JobRef&)>& call,
                     const std::function<void(const JobView&)>& say,
                     Context* context);
 

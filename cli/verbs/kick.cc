@@ -40,17 +40,9 @@ class KickVerb final : public Verb {
     if (selection_.IsFilter()) {
       return selection_.ChangeMany("kick", "kicked", {}, context, JobState::kDead);
     }
-    const StatusOr<std::vector<JobRef>> jobs = selection_.ResolveRefs();
-    if (!jobs.ok()) {
-      return context->Fail(jobs.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
     return ForEachJob(
-        *jobs,
-        [&](const JobRef& ref) { return (*api)->Kick(ref); },
+        selection_.ResolveRefs(),
+        [](Api* api, const JobRef& ref) { return api->Kick(ref); },
         [&](const JobView& job) {
           context->console.out() << "kicked job " << ToInt(job.id) << " in queue " << job.queue
                                  << ", it is " << JobStateName(job.state) << '\n';

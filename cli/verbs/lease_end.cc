@@ -43,10 +43,6 @@ class LeaseChangeVerb : public Verb {
         return context->Fail(parsed.status());
       }
     }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
     protocol::LeaseChange change;
     change.delay = delay_;
     change.lease = lease_;
@@ -56,7 +52,7 @@ class LeaseChangeVerb : public Verb {
     size_t next = 0;
     return ForEachJob(
         refs,
-        [&](const JobRef&) { return (*api)->ChangeLease(tokens_[next++], name_, change); },
+        [&](Api* api, const JobRef&) { return api->ChangeLease(tokens_[next++], name_, change); },
         [&](const JobView& job) {
           context->console.out() << done_ << " job " << ToInt(job.id) << " in queue " << job.queue;
           if (job.state == JobState::kScheduled) {

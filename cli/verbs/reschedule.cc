@@ -37,18 +37,12 @@ class RescheduleVerb final : public Verb {
     if (selection_.IsFilter()) {
       return selection_.ChangeMany("reschedule", "rescheduled", *request, context);
     }
-    const StatusOr<std::vector<JobRef>> jobs = selection_.ResolveRefs();
-    if (!jobs.ok()) {
-      return context->Fail(jobs.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    (*api)->UseIfMatch(selection_.if_match());
     return ForEachJob(
-        *jobs,
-        [&](const JobRef& ref) { return (*api)->Reschedule(ref, *request); },
+        selection_.ResolveRefs(),
+        [&](Api* api, const JobRef& ref) {
+          api->UseIfMatch(selection_.if_match());
+          return api->Reschedule(ref, *request);
+        },
         [&](const JobView& job) {
           const WallTime now = context->clock.Sample().wall;
           context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue

@@ -21,18 +21,10 @@ class RunVerb final : public Verb {
   void Declare(Options* options) override { refs_.Declare(options); }
 
   ExitCode Run(Context* context) override {
-    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
-    if (!jobs.ok()) {
-      return context->Fail(jobs.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
     return ForEachJob(
-        *jobs,
-        [&](const JobRef& ref) {
-          return (*api)->Reschedule(ref, {.due = DueAfter{}, .priority = std::nullopt});
+        refs_.Resolve(),
+        [](Api* api, const JobRef& ref) {
+          return api->Reschedule(ref, {.due = DueAfter{}, .priority = std::nullopt});
         },
         [&](const JobView& job) {
           context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << " is "

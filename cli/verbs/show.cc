@@ -24,28 +24,13 @@ class ShowVerb final : public Verb {
 
   ExitCode Run(Context* context) override {
     const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
-    if (!jobs.ok()) {
-      return context->Fail(jobs.status());
-    }
-    if (payload_only_ && jobs->size() > 1) {
-      return context->Fail(UsageError("--payload takes one job; its bytes would run together"));
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    if (payload_only_) {
-      const StatusOr<JobView> job = (*api)->Show(jobs->front());
-      if (!job.ok()) {
-        return context->Fail(job.status());
-      }
-      context->console.Bytes(job->payload.value_or(""));
-      return kExitOk;
+    if (payload_only_ && jobs.ok()) {
+      return ShowPayload(*jobs, context);
     }
     bool first = true;
     return ForEachJob(
-        *jobs,
-        [&](const JobRef& ref) { return (*api)->Show(ref); },
+        jobs,
+        [](Api* api, const JobRef& ref) { return api->Show(ref); },
         [&](const JobView& job) {
           context->console.out() << (first ? "" : "\n");
           first = false;
@@ -55,6 +40,22 @@ class ShowVerb final : public Verb {
   }
 
  private:
+  static ExitCode ShowPayload(const std::vector<JobRef>& jobs, Context* context) {
+    if (jobs.size() > 1) {
+      return context->Fail(UsageError("--payload takes one job; its bytes would run together"));
+    }
+    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
+    if (!api.ok()) {
+      return context->Fail(api.status());
+    }
+    const StatusOr<JobView> job = (*api)->Show(jobs.front());
+    if (!job.ok()) {
+      return context->Fail(job.status());
+    }
+    context->console.Bytes(job->payload.value_or(""));
+    return kExitOk;
+  }
+
   JobRefs refs_;
   bool payload_only_ = false;
 };

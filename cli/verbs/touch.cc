@@ -24,19 +24,11 @@ class TouchVerb final : public Verb {
   void Declare(Options* options) override { refs_.Declare(options); }
 
   ExitCode Run(Context* context) override {
-    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
-    if (!jobs.ok()) {
-      return context->Fail(jobs.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
     protocol::RescheduleRequest request;
     request.touch = true;
     return ForEachJob(
-        *jobs,
-        [&](const JobRef& ref) { return (*api)->Reschedule(ref, request); },
+        refs_.Resolve(),
+        [&](Api* api, const JobRef& ref) { return api->Reschedule(ref, request); },
         [&](const JobView& job) {
           const WallTime now = context->clock.Sample().wall;
           context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue
