@@ -13,8 +13,8 @@
 #include <system_error>
 
 #include "base/file_mode.h"
+#include "base/unique_fd.h"
 #include "daemon/read_up_to.h"
-#include "daemon/unique_fd.h"
 #include "protocol/nearest.h"
 
 #include <sys/socket.h>

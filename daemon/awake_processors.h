@@ -22,7 +22,7 @@
 
 #include "base/status.h"
 #include "base/time.h"
-#include "daemon/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace delayd {
 

@@ -8,8 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "daemon/read_up_to.h"
-#include "daemon/unique_fd.h"
 
 #include <sys/stat.h>
 

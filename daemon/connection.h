@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "base/time.h"
+#include "base/unique_fd.h"
 #include "daemon/engine/command.h"
 #include "daemon/session.h"
-#include "daemon/unique_fd.h"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "daemon/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace delayd {
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/unique_fd.h"
 #include "daemon/listener.h"
-#include "daemon/unique_fd.h"
 
 namespace delayd {
 

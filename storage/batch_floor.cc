@@ -28,12 +28,6 @@ std::string Line(uint64_t number) {
 
 }  // namespace
 
-BatchFloor::~BatchFloor() {
-  if (fd_ >= 0) {
-    ::close(fd_);
-  }
-}
-
 std::optional<uint64_t> BatchFloor::Read() const {
   const StatusOr<std::optional<std::string>> text = ReadSmallFile(path_);
   if (!text.ok() || !text->has_value()) {
@@ -57,23 +51,23 @@ void BatchFloor::Raise(uint64_t number) {
 Status BatchFloor::Set(uint64_t number) {
   DELAYD_RETURN_IF_ERROR(Write(number));
   DELAYD_CRASH_POINT("floor/before_sync");
-  if (::fdatasync(fd_) != 0) {
+  if (::fdatasync(file_.get()) != 0) {
     return PosixError("cannot fsync", path_);
   }
   return OkStatus();
 }
 
 Status BatchFloor::Open() {
-  if (fd_ < 0) {
-    fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  if (!file_.valid()) {
+    file_ = UniqueFd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   }
-  return fd_ < 0 ? PosixError("cannot open", path_) : OkStatus();
+  return file_.valid() ? OkStatus() : PosixError("cannot open", path_);
 }
 
 Status BatchFloor::Write(uint64_t number) {
   DELAYD_RETURN_IF_ERROR(Open());
   const std::string line = Line(number);
-  if (::pwrite(fd_, line.data(), line.size(), 0) != static_cast<ssize_t>(line.size())) {
+  if (::pwrite(file_.get(), line.data(), line.size(), 0) != static_cast<ssize_t>(line.size())) {
     return PosixError("cannot write", path_);
   }
   written_ = number;

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "base/unique_fd.h"
 
 namespace delayd::storage {
 
@@ -24,10 +25,6 @@ inline constexpr uint64_t kBatchFloorStep = 16;
 class BatchFloor {
  public:
   explicit BatchFloor(std::string directory) : path_(std::move(directory) + "/BATCH") {}
-
-  BatchFloor(const BatchFloor&) = delete;
-  BatchFloor& operator=(const BatchFloor&) = delete;
-  ~BatchFloor();
 
   // The floor an earlier life left; nothing where there is none, or it is damaged.
   std::optional<uint64_t> Read() const;
@@ -46,7 +43,7 @@ class BatchFloor {
   Status Write(uint64_t number);
 
   std::string path_;
-  int fd_ = -1;
+  UniqueFd file_;
   uint64_t written_ = 0;
   uint64_t step_ = 1;
 };

@@ -26,29 +26,6 @@ constexpr std::string_view kFormatName = "/FORMAT";
 constexpr std::string_view kFormatPrefix = "delayd-store schema ";
 constexpr size_t kSmallFileBytesMax = 4096;
 
-class Fd {
- public:
-  explicit Fd(int fd) : fd_(fd) {}
-
-  Fd(const Fd&) = delete;
-  Fd& operator=(const Fd&) = delete;
-
-  ~Fd() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-
-  int get() const { return fd_; }
-
-  bool ok() const { return fd_ >= 0; }
-
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
-
 // A place where no directory can be, whatever the permissions.
 Status CannotBeThere(const std::string& path) {
   const int error = errno;
@@ -204,8 +181,8 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
   DELAYD_RETURN_IF_ERROR(CheckFiles(path));
   const std::string lock_path = path + std::string(kLockName);
   const bool makes_lock = ::access(lock_path.c_str(), F_OK) != 0;
-  Fd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock.ok()) {
+  UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock.valid()) {
     return PosixError("cannot open", lock_path);
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
@@ -218,11 +195,11 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
   if (::ftruncate(lock.get(), 0) == 0) {
     DELAYD_RETURN_IF_ERROR(WriteAll(lock.get(), std::to_string(::getpid()) + "\n", lock_path));
   }
-  return DataDir(path, lock.Release(), makes_lock);
+  return DataDir(path, std::move(lock), makes_lock);
 }
 
 Status DataDir::RequireStore(const std::string& raw_path) {
-  const DataDir look(WithoutTrailingSlashes(raw_path), -1, false);
+  const DataDir look(WithoutTrailingSlashes(raw_path), UniqueFd(), false);
   bool holds_store = false;
   if (::access(look.path().c_str(), F_OK) == 0 || errno != ENOENT) {
     DELAYD_RETURN_IF_ERROR(CheckFiles(look.path()));
@@ -240,21 +217,6 @@ Status DataDir::RequireStore(const std::string& raw_path) {
                      : NotFound("data directory " + look.path() +
                                     " holds no store; is its disk mounted? else check the path",
                                 "no_store");
-}
-
-DataDir::DataDir(DataDir&& other) noexcept
-    : path_(std::move(other.path_)),
-      lock_fd_(std::exchange(other.lock_fd_, -1)),
-      made_lock_(other.made_lock_) {}
-
-DataDir::~DataDir() {
-  Unlock();
-}
-
-void DataDir::Unlock() {
-  if (lock_fd_ >= 0) {
-    ::close(std::exchange(lock_fd_, -1));
-  }
 }
 
 void DataDir::RemoveOwnLock() const {
@@ -346,8 +308,8 @@ Status WriteFormatFile(const std::string& directory) {
 Status WriteFileDurably(const std::string& path, const std::string& content) {
   const std::string temporary = path + ".tmp";
   {
-    const Fd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!file.ok()) {
+    const UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!file.valid()) {
       return PosixError("cannot make", temporary);
     }
     DELAYD_RETURN_IF_ERROR(WriteAll(file.get(), content, temporary));
@@ -379,8 +341,8 @@ std::string ParentOf(const std::string& path) {
 }
 
 Status SyncFile(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.ok()) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) {
     return PosixError("cannot open", path);
   }
   if (::fsync(file.get()) != 0) {
@@ -390,8 +352,8 @@ Status SyncFile(const std::string& path) {
 }
 
 StatusOr<std::optional<std::string>> ReadSmallFile(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.ok()) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) {
     if (errno == ENOENT) {
       return std::optional<std::string>();
     }

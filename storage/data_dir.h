@@ -14,8 +14,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
+#include "base/unique_fd.h"
 
 namespace delayd::storage {
 
@@ -29,13 +31,8 @@ class DataDir {
   // be left.
   static Status RequireStore(const std::string& path);
 
-  DataDir(DataDir&& other) noexcept;
-  DataDir(const DataDir&) = delete;
-  DataDir& operator=(const DataDir&) = delete;
-  ~DataDir();
-
   // Lets the next process in; nothing may be written here any more.
-  void Unlock();
+  void Unlock() { lock_ = UniqueFd(); }
 
   // In a directory that is another's: takes away the lock file if Acquire made it.
   void RemoveOwnLock() const;
@@ -55,11 +52,11 @@ class DataDir {
   Status CheckNothingToLose() const;
   Status CheckNoJobs() const;
 
-  DataDir(std::string path, int lock_fd, bool made_lock)
-      : path_(std::move(path)), lock_fd_(lock_fd), made_lock_(made_lock) {}
+  DataDir(std::string path, UniqueFd lock, bool made_lock)
+      : path_(std::move(path)), lock_(std::move(lock)), made_lock_(made_lock) {}
 
   std::string path_;
-  int lock_fd_ = -1;
+  UniqueFd lock_;
   bool made_lock_ = false;
 };
 

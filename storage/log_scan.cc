@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/coding.h"
+#include "base/unique_fd.h"
 #include "storage/masked_crc.h"
 #include "storage/posix_error.h"
 
@@ -166,30 +167,26 @@ LogScan ScanLog(std::string_view log, const LogScanOptions& options) {
 }
 
 StatusOr<LogScan> ScanLogFile(const std::string& path, const LogScanOptions& options) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) {
     return PosixError("cannot open", path);
   }
 
   struct stat info {};
 
-  if (::fstat(fd, &info) != 0) {
-    const Status error = PosixError("cannot read", path);
-    ::close(fd);
-    return error;
+  if (::fstat(file.get(), &info) != 0) {
+    return PosixError("cannot read", path);
   }
   std::string log(static_cast<size_t>(info.st_size), '\0');
   size_t size = 0;
   while (size < log.size()) {
-    const ssize_t got = ::pread(fd, log.data() + size, log.size() - size, static_cast<off_t>(size));
+    const ssize_t got =
+        ::pread(file.get(), log.data() + size, log.size() - size, static_cast<off_t>(size));
     if (got <= 0) {
-      const Status error = PosixError("cannot read", path);
-      ::close(fd);
-      return error;
+      return PosixError("cannot read", path);
     }
     size += static_cast<size_t>(got);
   }
-  ::close(fd);
   return ScanLog(log, options);
 }
 

@@ -9,7 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/unique_fd.h"
+#include "base/unique_fd.h"
 #include "protocol/client.h"
 #include "tests/support/certificate.h"
 #include "tests/support/daemon.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/unique_fd.h"
+#include "base/unique_fd.h"
 
 namespace delayd {
 

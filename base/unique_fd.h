@@ -1,4 +1,4 @@
-// daemon/unique_fd.h — a file descriptor with an owner.
+// base/unique_fd.h — a file descriptor with an owner.
 //
 // Errors:  none; close(2) is not asked how it went.
 // Threads: a value.
