@@ -44,13 +44,14 @@ bool IsOverheard(const std::string& server) {
 // A token is never a word of the command line, where everybody can read it.
 StatusOr<std::unique_ptr<protocol::Client>> Connect(const Globals& globals,
                                                     const Environment& environment) {
-  StatusOr<std::unique_ptr<protocol::Client>> client = environment.connect(
-      ChooseServer(globals, environment), globals.ca_file.value_or(environment.ca_file));
+  const std::string server = ChooseServer(globals, environment);
+  StatusOr<std::unique_ptr<protocol::Client>> client =
+      environment.connect(server, globals.ca_file.value_or(environment.ca_file));
   const std::string path = globals.token_file.value_or(environment.token_file);
   if (!client.ok() || path.empty()) {
     return client;
   }
-  if (const std::string server = ChooseServer(globals, environment); IsOverheard(server)) {
+  if (IsOverheard(server)) {
     return InvalidArgument("a token is not sent to " + server +
                            " in clear; use https://, or a loopback address behind a tunnel");
   }

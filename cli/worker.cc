@@ -76,7 +76,6 @@ class Worker::Slot {
         continue;
       }
       Work(*job);
-      ++worker_.jobs_done_;
     }
   }
 

@@ -57,8 +57,6 @@ class Worker {
 
   bool abandoning() const { return stops_.load() > 1; }
 
-  uint64_t jobs_done() const { return jobs_done_.load(); }
-
   // Handled, and the daemon was not told: they are handed out again.
   uint64_t undelivered() const { return undelivered_.load(); }
 
@@ -79,7 +77,6 @@ class Worker {
   int abandon_fd_ = -1;
   std::atomic<int> stops_{0};
   std::atomic<uint64_t> turns_taken_{0};
-  std::atomic<uint64_t> jobs_done_{0};
   std::atomic<uint64_t> undelivered_{0};
   std::atomic<bool> outage_{false};
   std::mutex fatal_mutex_;

@@ -1,4 +1,4 @@
-// cli/verbs/job_refs.h — "ID... or --queue Q --key K", shared by show, cancel and reschedule.
+// cli/verbs/job_refs.h — "ID... or --queue Q --key K", shared by the verbs about single jobs.
 //
 // Threads: one owner.
 #pragma once
