@@ -1,8 +1,8 @@
 // base/time.h — the two times of the house, as types that do not convert into each other.
 //
-// Units:   milliseconds. WallTime counts from the Unix epoch and may step either way; BootTime
-// counts from the boot of
-//          the machine, suspend included, and never goes back.
+// Units:   milliseconds, and microseconds where that is too coarse. WallTime counts from the Unix
+//          epoch and may step either way; BootTime counts from the boot of the machine, suspend
+//          included, and never goes back.
 // Threads: values.
 // Source:  CLOCK_REALTIME and CLOCK_BOOTTIME of Linux; docs/architecture.md, section "Time".
 #pragma once

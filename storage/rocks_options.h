@@ -17,7 +17,7 @@ namespace delayd::storage {
 rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options,
                                  rocksdb::Env* env = rocksdb::Env::Default());
 
-// In the order of Table; `cache` is shared by all.
+// In the order of Table; all share one cache.
 std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
     const RocksJobStoreOptions& options);
 

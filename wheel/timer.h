@@ -1,6 +1,7 @@
 // wheel/timer.h — the words every timer structure here shares: tick, handle, expired timer.
 //
-// Units:   a tick is whatever the caller counts time in; delayd counts milliseconds since 1970.
+// Units:   a tick is whatever the caller counts time in; delayd's wall wheel counts milliseconds
+//          since 1970, its boot wheel microseconds since the boot.
 // Errors:  none. Threads: values. Cost: none.
 #pragma once
 
