@@ -52,8 +52,8 @@ inline constexpr size_t kDisagreementsMax = 1000;
 // More than are named: each round of a repair scans all tables. Some 5 MB.
 inline constexpr size_t kRepairsMax = 10'000;
 
-// Called every some thousand rows with the table at hand and the rows of all tables so far. False
-// ends the work with kUnavailable "stopped".
+// Called every some thousand rows with the table at hand and the rows read so far, those that are
+// read once more to name them too. False ends the work with kUnavailable "stopped".
 using VerifyProgress = std::function<bool(Table table, uint64_t rows)>;
 
 StatusOr<VerifyReport> VerifyStore(const JobReader& store,
