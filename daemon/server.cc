@@ -291,6 +291,7 @@ void Server::Loop::ServeTouched(Now* now) {
         return;
       }
       Serve(ConnectionPtr(touched_[served]), end, now);  // a copy: answers may touch others
+      DeliverReplies();  // within the time that they have: to write a large answer takes some
     }
     if (!in_flight_ && !pipelined_ && served < connections_.size()) {
       io_.poll();
@@ -402,16 +403,17 @@ ServerFigures Server::Loop::Figures(const Now& now) const {
   return figures;
 }
 
-bool Server::Loop::DeliverReplies() {
+void Server::Loop::DeliverReplies() {
   std::vector<engine::Reply> replies = engine_->TakeReplies();
   for (engine::Reply& reply : replies) {
     DeliverReply(&reply);
   }
-  return !replies.empty();
+  unsent_ = unsent_ || !replies.empty();
 }
 
 void Server::Loop::SendReady() {
-  if (!DeliverReplies()) {
+  DeliverReplies();
+  if (!std::exchange(unsent_, false)) {
     return;
   }
   for (const ConnectionPtr& connection : touched_) {
@@ -445,6 +447,7 @@ void Server::Loop::FinishTouched(const Now& now) {
   // A copy: whoever is still held back is looked at again in the next turn.
   std::vector<ConnectionPtr> touched;
   touched.swap(touched_);
+  unsent_ = false;
   for (const ConnectionPtr& connection : touched) {
     connection->touched = false;
     if (FinishOne(connection, now)) {

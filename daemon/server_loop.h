@@ -93,7 +93,7 @@ class Server::Loop {
              std::chrono::steady_clock::time_point until,
              Now* moment);
   void DiskChanged(const Status& refusal);
-  bool DeliverReplies();  // whether there were any
+  void DeliverReplies();
   void SendReady();
   void DeliverReply(engine::Reply* reply);
   void FinishTouched(const Now& now);
@@ -180,6 +180,7 @@ class Server::Loop {
 
   std::deque<engine::Command> given_back_;  // by connections that have gone
   SlowestCommand slowest_;
+  bool unsent_ = false;      // answers were delivered since they were last sent
   bool turn_again_ = false;  // there is work that nothing outside will wake us for
   bool stop_wanted_ = false;
   bool reload_wanted_ = false;

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::StartsWith;
 
 // Each byte is a request for a job, and is taken only when the one before it is answered.
-class OneAtATime final : public Session {
+class OneAtATime : public Session {
  public:
   void Receive(std::string_view bytes) override { waiting_ += bytes.size(); }
 
@@ -495,6 +495,44 @@ TEST_F(ServerTest, OneThatAsksForMuchWorkAtOnceIsServedOverSeveralTurns) {
   ASSERT_EQ(engine_.asked.size(), 3U);
   EXPECT_LT(engine_.asked[0].turn, engine_.asked[1].turn);
   EXPECT_EQ(engine_.asked[1].turn, engine_.asked[2].turn);
+}
+
+// Busies the thread for longer than all clients have in a turn.
+class SlowToAnswer final : public OneAtATime {
+ public:
+  explicit SlowToAnswer(const std::atomic<bool>* slow) : slow_(slow) {}
+
+  void Answer(uint64_t tag, const engine::Reply& reply) override {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(260);
+    while (*slow_ && std::chrono::steady_clock::now() < end) {
+    }
+    OneAtATime::Answer(tag, reply);
+  }
+
+ private:
+  const std::atomic<bool>* const slow_;
+};
+
+TEST_F(ServerTest, WritingAnswersTakesOfTheTimeThatClientsHaveInATurn) {
+  engine_.job_ready = true;
+  std::atomic<bool> slow = false;
+  new_session_ = [&slow] { return std::make_unique<SlowToAnswer>(&slow); };
+  Start();
+  SocketClient first(path_);
+  SocketClient second(path_);
+  second.Send("?");
+  second.ReadUntil(".");
+  engine_.on_execute = [this, &second] {
+    second.Send("?");  // is read while the first is served
+    engine_.on_execute = {};
+  };
+  slow = true;
+  first.Send("?");
+  first.ReadUntil(".");
+  second.ReadUntil(".");
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(engine_.asked.size(), 3U);
+  EXPECT_LT(engine_.asked[1].turn, engine_.asked[2].turn);
 }
 
 // As TLS does with who never ends a handshake: there is nothing to say, and the client stays.
