@@ -1,0 +1,136 @@
+// How much of what clients ask for one turn does (docs/decisions/0083).
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/daemon/server_fixture.h"
+
+namespace delayd {
+namespace {
+
+void Busy(std::chrono::milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+// Each byte is a request for a job, and is taken only when the one before it is answered.
+class OneAtATime : public Session {
+ public:
+  void Receive(std::string_view bytes) override { waiting_ += bytes.size(); }
+
+  std::optional<SessionRequest> Next(const Now& /*now*/) override {
+    if (busy_ || waiting_ == 0) {
+      return std::nullopt;
+    }
+    --waiting_;
+    busy_ = true;
+    return SessionRequest{.command = engine::Lease{}};
+  }
+
+  void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override {
+    busy_ = false;
+    output_.push_back('.');
+  }
+
+  void Stop() override { stopped_ = true; }
+
+  void Refuse(const Status& /*why*/) override {}
+
+  bool wants_input() const override { return true; }
+
+  bool has_more() const override { return !busy_ && waiting_ > 0; }
+
+  bool held_up() const override { return busy_ && waiting_ > 0; }
+
+  std::string_view output() const override { return output_; }
+
+  void Sent(size_t bytes) override { output_.erase(0, bytes); }
+
+  bool finished() const override { return stopped_ && !busy_ && waiting_ == 0; }
+
+  Phase phase() const override { return Phase::kWorking; }
+
+ protected:
+  bool busy_ = false;
+
+ private:
+  size_t waiting_ = 0;
+  bool stopped_ = false;
+  std::string output_;
+};
+
+TEST_F(ServerTest, RequestsThatAnAnswerHoldsUpDoNotTakeATurnEach) {
+  new_session_ = [] { return std::make_unique<OneAtATime>(); };
+  engine_.job_ready = true;
+  Start();
+  SocketClient client(path_);
+  const size_t requests = 64;
+  client.Send(std::string(requests, 'x'));
+  client.ReadUntil(std::string(requests, '.'));
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(engine_.asked.size(), requests);
+  EXPECT_LE(engine_.asked.back().turn - engine_.asked.front().turn, 8);
+}
+
+// Asks all at once; each answer takes longer than all clients have in a turn.
+class SlowToAnswer final : public OneAtATime {
+ public:
+  explicit SlowToAnswer(const std::atomic<bool>* slow) : slow_(slow) {}
+
+  std::optional<SessionRequest> Next(const Now& now) override {
+    busy_ = false;
+    return OneAtATime::Next(now);
+  }
+
+  void Answer(uint64_t tag, const engine::Reply& reply) override {
+    Busy(std::chrono::milliseconds(*slow_ ? 260 : 0));
+    OneAtATime::Answer(tag, reply);
+  }
+
+ private:
+  const std::atomic<bool>* const slow_;
+};
+
+TEST_F(ServerTest, WritingAnswersTakesOfTheTimeThatClientsHaveInATurn) {
+  engine_.job_ready = true;
+  std::atomic<bool> slow = false;
+  new_session_ = [&slow] { return std::make_unique<SlowToAnswer>(&slow); };
+  Start();
+  SocketClient first(path_);
+  SocketClient second(path_);
+  second.Send("?");
+  second.ReadUntil(".");
+  engine_.on_execute = [this, &second] {
+    second.Send("?");  // is read while the first is served
+    engine_.on_execute = {};
+  };
+  slow = true;
+  first.Send("?");
+  first.ReadUntil(".");
+  second.ReadUntil(".");
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(engine_.asked.size(), 3U);
+  EXPECT_LT(engine_.asked[1].turn, engine_.asked[2].turn);
+}
+
+TEST_F(ServerTest, WritingALargeAnswerTakesOfTheTimeForTheNextRequestOfItsClient) {
+  engine_.job_ready = true;
+  engine_.on_execute = [] { Busy(std::chrono::milliseconds(20)); };
+  const std::atomic<bool> slow = true;
+  new_session_ = [&slow] { return std::make_unique<SlowToAnswer>(&slow); };
+  Start();
+  SocketClient client(path_);
+  client.Send("??");
+  client.ReadUntil("..");
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(engine_.asked.size(), 2U);
+  EXPECT_LT(engine_.asked[0].turn, engine_.asked[1].turn);
+}
+
+}  // namespace
+}  // namespace delayd
