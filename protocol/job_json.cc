@@ -248,12 +248,7 @@ StatusOr<JobView> ParseJob(std::string_view json) {
 }
 
 std::string JobPageToJson(const JobPage& page) {
-  JsonObjectWriter writer;
-  writer.Raw("jobs", JsonArray(page.jobs, JobToJson));
-  if (!page.next_cursor.empty()) {
-    writer.String("next_cursor", page.next_cursor);
-  }
-  return writer.Take();
+  return JsonPage("jobs", page.jobs, JobToJson, page.next_cursor);
 }
 
 StatusOr<JobPage> ParseJobPage(std::string_view json) {

@@ -6,6 +6,7 @@
 // Cost:    Boost.JSON does the escaping; it stays out of this header.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -18,14 +19,37 @@ std::string JsonString(std::string_view text);
 
 // Of what `to_json` makes of each element.
 template <typename Elements, typename ToJson>
-std::string JsonArray(const Elements& elements, const ToJson& to_json) {
-  std::string array = "[";
+void AppendJsonArray(std::string* out, const Elements& elements, const ToJson& to_json) {
+  *out += '[';
+  const size_t first = out->size();
   for (const auto& element : elements) {
-    array += array.size() > 1 ? "," : "";
-    array += to_json(element);
+    *out += out->size() > first ? "," : "";
+    *out += to_json(element);
   }
-  array += ']';
+  *out += ']';
+}
+
+template <typename Elements, typename ToJson>
+std::string JsonArray(const Elements& elements, const ToJson& to_json) {
+  std::string array;
+  AppendJsonArray(&array, elements, to_json);
   return array;
+}
+
+// {"NAME":[...],"next_cursor":"..."}; without a cursor it is the last page. It may have megabytes,
+// so it is written into one text.
+template <typename Elements, typename ToJson>
+std::string JsonPage(std::string_view name,
+                     const Elements& elements,
+                     const ToJson& to_json,
+                     std::string_view next_cursor) {
+  std::string page = '{' + JsonString(name) + ':';
+  AppendJsonArray(&page, elements, to_json);
+  if (!next_cursor.empty()) {
+    page += R"(,"next_cursor":)" + JsonString(next_cursor);
+  }
+  page += '}';
+  return page;
 }
 
 class JsonObjectWriter {

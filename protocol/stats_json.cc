@@ -89,12 +89,7 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
 }
 
 std::string QueuesToJson(const std::vector<QueueCounts>& queues, std::string_view next_cursor) {
-  JsonObjectWriter writer;
-  writer.Raw("queues", JsonArray(queues, QueueToJson));
-  if (!next_cursor.empty()) {
-    writer.String("next_cursor", next_cursor);
-  }
-  return writer.Take();
+  return JsonPage("queues", queues, QueueToJson, next_cursor);
 }
 
 StatusOr<QueuePage> ParseQueues(std::string_view json) {

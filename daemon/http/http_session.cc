@@ -210,8 +210,13 @@ void HttpSession::AnswerLast(const Response& response) {
 // An answer goes out only behind the answers of all requests before it.
 void HttpSession::Flush() {
   while (!slots_.empty() && slots_.front().answered) {
-    output_.tail()->append(slots_.front().text);
-    held_bytes_ -= slots_.front().text.size();
+    std::string& text = slots_.front().text;
+    held_bytes_ -= text.size();
+    if (output_.empty() && text.size() > OutgoingBytes::kTrimBytes) {
+      *output_.tail() = std::move(text);
+    } else {
+      output_.tail()->append(text);
+    }
     slots_.pop_front();
     ++first_tag_;
   }
