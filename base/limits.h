@@ -92,6 +92,10 @@ inline constexpr int64_t kTrimPauseBehindMs = 3;
 inline constexpr int64_t kTrimBehindMs = 10'000;
 // Ready jobs that are looked at in one turn and not handed out: expired, damaged, due later.
 inline constexpr size_t kPassOverMax = 1000;
+// What those who wait for jobs get in one turn: payloads, and so much for each job beside it. Where
+// a queue is resumed, hundreds of them may want a thousand jobs each.
+inline constexpr size_t kServeBytesMax = size_t{8} << 20;
+inline constexpr size_t kServeBytesOfJob = size_t{2} << 10;
 // How long a lease request whose wait is over may go on to the jobs behind them.
 inline constexpr int64_t kPassOverWaitMs = 1000;
 // Leases that ended and jobs that expired whose rows are not durable yet.

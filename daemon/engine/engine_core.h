@@ -525,8 +525,9 @@ class EngineCore final : public Engine {
   std::vector<RequestId> kept_;  // of them: their wait may end before they are looked through for
   std::vector<Queue*> offers_;   // of the hand-out under way, a heap: queues with ready jobs
   std::vector<QueueId> to_serve_;
-  size_t passed_over_ = 0;  // ready jobs in this turn that could not be handed out
-  bool cut_short_ = false;  // so many that the last hand-out did not look at all
+  size_t passed_over_ = 0;   // ready jobs in this turn that could not be handed out
+  bool cut_short_ = false;   // so many that the last hand-out did not look at all
+  size_t served_bytes_ = 0;  // handed out since ServeAll began
   OwnWork own_work_;
   std::vector<wheel::Expired> popped_ = std::vector<wheel::Expired>(limits::kFireBatchMax);
 

@@ -189,6 +189,7 @@ Leased EngineCore::HandOut(const Lease& command) {
          HandOutBest(command, &leased.jobs)) {
     bytes += leased.jobs.back().payload_bytes;
   }
+  served_bytes_ += bytes + leased.jobs.size() * limits::kServeBytesOfJob;
   return leased;
 }
 
@@ -271,6 +272,11 @@ RequestId EngineCore::NextToServe(const Queue& queue) const {
 
 void EngineCore::ServeQueue(Queue& queue) {
   while (!queue.ready.empty() && !queue.waiters.empty() && MayHandOut(queue) && fatal_.ok()) {
+    if (served_bytes_ >= limits::kServeBytesMax) {
+      queue.cut_short = true;
+      ServeSoon(queue);
+      break;
+    }
     const RequestId request = NextToServe(queue);
     const auto found = waiters_.find(request);
     DELAYD_CHECK(found != waiters_.end());
@@ -331,6 +337,7 @@ void EngineCore::AnswerKept() {
 
 void EngineCore::ServeAll() {
   passed_over_ = 0;
+  served_bytes_ = 0;
   // A queue that cannot be looked through at once comes again, behind these.
   const size_t count = to_serve_.size();
   for (size_t i = 0; i < count; ++i) {
@@ -340,6 +347,10 @@ void EngineCore::ServeAll() {
     queues_.RemoveIfUnused(queue);
   }
   to_serve_.erase(to_serve_.begin(), to_serve_.begin() + static_cast<std::ptrdiff_t>(count));
+  if (served_bytes_ >= limits::kServeBytesMax && !to_serve_.empty()) {
+    // Whoever had most of it is the last of them next time.
+    std::ranges::rotate(to_serve_, to_serve_.begin() + 1);
+  }
   AnswerKept();
 }
 

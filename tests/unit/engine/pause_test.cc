@@ -1,3 +1,8 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/limits.h"
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -94,6 +99,44 @@ TEST(PauseTest, NoTimeAndTooLongATimeAreRefused) {
               "invalid_duration");
   }
   EXPECT_EQ(harness.LeaseNow().size(), 1U);
+}
+
+// Hundreds may wait, each for a thousand jobs.
+TEST(PauseTest, P10AfterAResumeEachTurnServesSoManyAndNoQueueWaitsForAnother) {
+  EngineHarness harness;
+  const size_t per_turn = limits::kServeBytesMax / limits::kServeBytesOfJob;
+  const size_t count = limits::kLeaseCountMax;
+  const size_t waiting = 3 * per_turn / count;
+  for (size_t i = 0; i < waiting; ++i) {
+    harness.Send(Enqueue{std::vector<JobSpec>(count, In(Millis(0)))});
+  }
+  harness.EnqueueOk({.queue = "other", .due = DueAfter{}});
+  for (const std::string queue : {"default", "other"}) {
+    ASSERT_TRUE(harness.Call(Pause{.queue = queue}).status.ok());
+  }
+  const auto lease = [&harness](std::string queue) {
+    return harness.Send(Lease{
+        .queues = {std::move(queue)}, .count = limits::kLeaseCountMax, .wait = Millis(60'000)});
+  };
+  for (size_t i = 0; i < waiting; ++i) {
+    lease("default");
+  }
+  const RequestId other = lease("other");
+  harness.Send(Resume{.queue = "default"});
+  harness.Send(Resume{.queue = "other"});
+  uint64_t before = 0;
+  const auto handed_out = [&] {
+    const uint64_t all = harness.engine().stats().handed_out;
+    return all - std::exchange(before, all);
+  };
+  EXPECT_TRUE(harness.engine().Advance(harness.now()));
+  EXPECT_LE(handed_out(), per_turn + count);
+  EXPECT_TRUE(harness.engine().Advance(harness.now()));
+  EXPECT_LE(handed_out(), per_turn + count);
+  harness.CommitAll();
+  EXPECT_TRUE(harness.HasReply(other));
+  harness.Turn();
+  EXPECT_EQ(harness.engine().stats().handed_out, waiting * count + 1) << "all turns later";
 }
 
 }  // namespace
