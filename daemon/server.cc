@@ -23,6 +23,8 @@ constexpr int kAnswersPerTurn = 8;
 // All connections together: what a thousand get that each ask for large jobs is counted and sent
 // only at the end of the turn. Less would cost those their place who ask one thing at a time.
 constexpr std::chrono::milliseconds kServePerTurn{250};
+// And to be read from: a thousand handshakes at once would take seconds.
+constexpr std::chrono::milliseconds kReadPerTurn{50};
 // What took longer may have an answer that takes several times as long to write: that is done
 // before the next request is looked at.
 constexpr std::chrono::milliseconds kLargeRequest{10};
@@ -150,10 +152,9 @@ Server::Loop::Loop(const ServerOptions& options,
 Status Server::Loop::Run() {
   heartbeat_due_ = clock_->Sample().boot;
   // What loading left to do comes first, then whatever wakes us.
-  Status status = TimedTurn();
+  Status status = TimedTurn(std::chrono::steady_clock::now());
   while (status.ok() && !(stopping_ && stop_complete(clock_->Sample()))) {
-    Wait();
-    status = TimedTurn();
+    status = TimedTurn(Wait());
   }
   return status;
 }
@@ -162,13 +163,22 @@ void Server::Loop::Stop() {
   stop_wanted_ = true;
 }
 
-void Server::Loop::Wait() {
+// When the turn began that follows: with what is read for it.
+std::chrono::steady_clock::time_point Server::Loop::Wait() {
   if (!turn_again_) {
     io_.run_one();
     StayAwake();
   }
-  // Ends: a socket that was read is waited for again only at the end of the turn.
-  io_.poll();
+  const auto begin = std::chrono::steady_clock::now();
+  ReadUntil(begin + kReadPerTurn);
+  return begin;
+}
+
+// Ends: a socket that was read is waited for again only at the end of the turn. What is left is the
+// first of the next.
+void Server::Loop::ReadUntil(std::chrono::steady_clock::time_point end) {
+  while (io_.poll_one() > 0 && std::chrono::steady_clock::now() < end) {
+  }
 }
 
 // Until the job is due that somebody waits for, or a socket has something.
@@ -182,12 +192,11 @@ void Server::Loop::StayAwake() {
   }
   NoteWork(clock_->Sample());
   const auto end = std::chrono::steady_clock::now() + until;
-  while (io_.poll() == 0 && std::chrono::steady_clock::now() < end) {
+  while (io_.poll_one() == 0 && std::chrono::steady_clock::now() < end) {
   }
 }
 
-Status Server::Loop::TimedTurn() {
-  const auto begin = std::chrono::steady_clock::now();
+Status Server::Loop::TimedTurn(std::chrono::steady_clock::time_point begin) {
   slowest_ = {};
   Status status = Turn();
   last_turn_ = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - begin);
@@ -297,7 +306,7 @@ void Server::Loop::ServeTouched(Now* now) {
       DeliverReplies();  // within the time that they have: to write a large answer takes some
     }
     if (!in_flight_ && !pipelined_ && served < connections_.size()) {
-      io_.poll();
+      ReadUntil(end);
       *now = clock_->Sample();
     }
   }

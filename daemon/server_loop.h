@@ -79,9 +79,10 @@ class Server::Loop {
   };
 
   // ---- The turn (server.cc) ----
-  void Wait();
+  std::chrono::steady_clock::time_point Wait();
+  void ReadUntil(std::chrono::steady_clock::time_point end);
   void StayAwake();
-  Status TimedTurn();
+  Status TimedTurn(std::chrono::steady_clock::time_point begin);
   Status Turn();
   void NoteLateWake(const Now& now);
   void TendClock(Now* now);

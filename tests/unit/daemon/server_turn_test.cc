@@ -1,9 +1,13 @@
 // How much of what clients ask for one turn does (docs/decisions/0083).
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -112,7 +116,7 @@ TEST_F(ServerTest, WritingAnswersTakesOfTheTimeThatClientsHaveInATurn) {
   slow = true;
   first.Send("?");
   first.ReadUntil(".");
-  second.ReadUntil(".");
+  second.ReadUntil("..");
   EXPECT_TRUE(Stop().ok());
   ASSERT_EQ(engine_.asked.size(), 3U);
   EXPECT_LT(engine_.asked[1].turn, engine_.asked[2].turn);
@@ -130,6 +134,54 @@ TEST_F(ServerTest, WritingALargeAnswerTakesOfTheTimeForTheNextRequestOfItsClient
   EXPECT_TRUE(Stop().ok());
   ASSERT_EQ(engine_.asked.size(), 2U);
   EXPECT_LT(engine_.asked[0].turn, engine_.asked[1].turn);
+}
+
+// As TLS does with a handshake, only longer.
+class SlowToRead final : public OneAtATime {
+ public:
+  explicit SlowToRead(std::function<void()> on_receive) : on_receive_(std::move(on_receive)) {}
+
+  void Receive(std::string_view bytes) override {
+    on_receive_();
+    OneAtATime::Receive(bytes);
+  }
+
+ private:
+  const std::function<void()> on_receive_;
+};
+
+TEST_F(ServerTest, ReadingTakesOfTheTimeThatClientsHaveInATurn) {
+  engine_.job_ready = true;
+  std::atomic<bool> slow = false;
+  std::vector<int> turns;  // in which a client was read
+  new_session_ = [&] {
+    return std::make_unique<SlowToRead>([&] {
+      if (slow) {
+        turns.push_back(engine_.turns);
+        Busy(std::chrono::milliseconds(260));
+      }
+    });
+  };
+  Start();
+  std::vector<std::unique_ptr<SocketClient>> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(std::make_unique<SocketClient>(path_));
+    clients.back()->Send("?");
+    clients.back()->ReadUntil(".");
+  }
+  engine_.on_execute = [&] {
+    slow = true;
+    clients[1]->Send("?");
+    clients[2]->Send("?");
+    engine_.on_execute = {};
+  };
+  clients[0]->Send("?");
+  for (const auto& client : clients) {
+    client->ReadUntil("..");
+  }
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(turns.size(), 2U);
+  EXPECT_LT(turns[0], turns[1]);
 }
 
 }  // namespace
