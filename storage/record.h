@@ -172,6 +172,11 @@ StatusOr<QueueRecord> DecodeQueueRecord(std::string_view key, std::string_view v
 struct QueueCounts {
   uint64_t pending = 0;  // scheduled, ready and leased
   uint64_t dead = 0;
+  // Finished ones of which something is kept. None: a program that did not count them wrote the row
+  // (version 1).
+  std::optional<uint64_t> done = 0;
+
+  bool IsEmpty() const { return pending == 0 && dead == 0 && done == 0; }
 };
 
 std::string EncodeQueueCounts(std::string_view key, const QueueCounts& counts);

@@ -214,19 +214,26 @@ StatusOr<QueueRecord> DecodeQueueRecord(std::string_view key, std::string_view v
 
 std::string EncodeQueueCounts(std::string_view key, const QueueCounts& counts) {
   std::string out;
-  AppendU8(&out, kRecordVersion);
+  AppendU8(&out, counts.done ? kRecordVersion2 : kRecordVersion);
   AppendVarint(&out, counts.pending);
   AppendVarint(&out, counts.dead);
+  if (counts.done) {
+    AppendVarint(&out, *counts.done);
+  }
   Seal(Table::kMeta, key, 0, &out);
   return out;
 }
 
 StatusOr<QueueCounts> DecodeQueueCounts(std::string_view key, std::string_view value) {
   DELAYD_ASSIGN_OR_RETURN(const QueueId queue, ParseQueueCountsKey(key));
-  SealReader in(Table::kMeta, key, value);
+  SealReader in(Table::kMeta, key, value, kRecordVersion2);
   QueueCounts counts;
   counts.pending = in.Varint();
   counts.dead = in.Varint();
+  counts.done.reset();
+  if (in.version() == kRecordVersion2) {
+    counts.done = in.Varint();
+  }
   DELAYD_RETURN_IF_ERROR(
       in.Finish([&] { return "counts of queue number " + std::to_string(ToInt(queue)); }));
   return counts;

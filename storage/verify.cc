@@ -60,6 +60,7 @@ class Verifier {
       jobs_unread_ |= table == Table::kTimers || table == Table::kDead;
       meta_unread_ |= table == Table::kMeta;
       queues_unread_ |= table == Table::kQueues;
+      done_unread_ |= table == Table::kDone;
       return OkStatus();
     }
     return status;
@@ -266,6 +267,7 @@ class Verifier {
       const auto record = DecodeDoneRecord(key, value);
       if (!parts.ok() || !record.ok()) {
         Damage(Table::kDone, record.status());
+        done_unread_ = true;
         return;
       }
       if (record->kept_until) {
@@ -278,8 +280,16 @@ class Verifier {
             Table::kDone,
             "finished " + JobName(parts->id) + ": it lies below done_lwm, where nothing looks",
             key);
+      } else {
+        ++*found_counts_[record->queue].done;
       }
     });
+  }
+
+  static std::string TextOf(const QueueCounts& counts) {
+    return std::to_string(counts.pending) + " pending, " + std::to_string(counts.dead) +
+           " dead and " + (counts.done ? std::to_string(*counts.done) : "uncounted") +
+           " finished jobs";
   }
 
   void CompareCounts() {
@@ -294,18 +304,21 @@ class Verifier {
       if (meta_unread_ && !stored_counts_.contains(queue)) {
         continue;
       }
-      const QueueCounts stored = stored_counts_[queue];
-      const QueueCounts found = found_counts_[queue];
-      if (stored.pending == found.pending && stored.dead == found.dead) {
+      const auto row = stored_counts_.find(queue);
+      const QueueCounts stored = row != stored_counts_.end() ? row->second : QueueCounts();
+      QueueCounts found = found_counts_[queue];
+      if (done_unread_) {
+        found.done = row != stored_counts_.end() ? stored.done : std::nullopt;
+      }
+      if (stored.pending == found.pending && stored.dead == found.dead &&
+          (!stored.done || !found.done || *stored.done == *found.done)) {
         continue;
       }
       const std::string key = QueueCountsKey(queue);
       const auto name = queues_.find(queue);
       AddCount(jobs_unread_,
                "queue " + (name != queues_.end() ? name->second : std::to_string(ToInt(queue))) +
-                   ": it counts " + std::to_string(stored.pending) + " pending and " +
-                   std::to_string(stored.dead) + " dead jobs, and holds " +
-                   std::to_string(found.pending) + " and " + std::to_string(found.dead),
+                   ": it counts " + TextOf(stored) + ", and holds " + TextOf(found),
                key,
                EncodeQueueCounts(key, found));
     }
@@ -411,6 +424,7 @@ class Verifier {
   std::map<std::string, UserJobs> user_jobs_;
   bool jobs_unread_ = false;   // jobs that no queue could be credited with
   bool users_unread_ = false;  // jobs that no user could be credited with
+  bool done_unread_ = false;   // finished jobs that no queue could be credited with
   // Of a row that is not known nothing can be said: it may stand where nothing could be read.
   bool meta_unread_ = false;
   bool queues_unread_ = false;
@@ -435,8 +449,8 @@ uint64_t EstimateRows(const JobReader& store) {
                  std::string(kQueueCountsPrefix.substr(0, kQueueCountsPrefix.size() - 1)) + to,
                  [&rows](std::string_view key, std::string_view value) {
                    if (const auto counts = DecodeQueueCounts(key, value); counts.ok()) {
-                     // Timer, index and by_queue; dead and index.
-                     rows += counts->pending * 3 + counts->dead * 2;
+                     // Timer, index and by_queue; dead or done, and index.
+                     rows += counts->pending * 3 + (counts->dead + counts->done.value_or(0)) * 2;
                    }
                    return true;
                  });

@@ -52,6 +52,8 @@ struct EngineOptions {
   Millis clock_note_interval{0};
   // With other changes, only when what was written is off by this.
   Millis clock_note_min{0};
+  // Queues without a job that are remembered.
+  size_t empty_queues_max = limits::kEmptyQueuesMax;
   // The low-water mark is looked for after changes of so many jobs.
   size_t jobs_per_mark = 1;
   // Entries of the table that one turn looks at when memory is given back; to drop one takes about

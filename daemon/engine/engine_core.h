@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -386,13 +387,14 @@ class EngineCore final : public Engine {
   void PutTimerRows(const storage::JobRecord& record, WallTime key_due);
   void DeleteTimerRows(const storage::JobRecord& record, WallTime key_due);
   void PutIndex(const storage::JobRecord& record, storage::IndexRecord::Place place, WallTime at);
+  void ChangeDoneCount(Queue& queue, int64_t by);
   void CountChanged(Queue& queue);
   Queue& QueueForNewJob(const std::string& name);
   WallTime KeyDue(WallTime due) const;
   void SetDue(storage::JobRecord* record, const DueSpec& due);
   // The same for a job that had a due time before.
   void MoveDue(storage::JobRecord* record, const DueSpec& due);
-  void CloseBatch();
+  void CloseBatch(bool forget_queues = false);
   WallTime ComputeLowWaterMark();
 
   // What becomes of a job that is due already when it is placed.
@@ -462,6 +464,11 @@ class EngineCore final : public Engine {
 
   // No job that is on disk only is keyed before this.
   WallTime FirstOnDisk() const;
+
+  // ---- forgotten_queues.cc ----
+  void NoteEmpty(Queue& queue);
+  bool IsInUse(const Queue& queue) const;
+  void ForgetQueues();
 
   // ---- turn.cc ----
   void SetNow(const Now& now);
@@ -570,6 +577,8 @@ class EngineCore final : public Engine {
   std::string row_read_;
   size_t open_jobs_ = 0;  // jobs changed in the open batch
   std::vector<QueueId> counts_changed_;
+  std::list<QueueId> empty_queues_;        // in the order in which they became so
+  size_t newly_empty_ = 0;                 // since some were forgotten
   std::map<std::string, uint64_t> users_;  // jobs stored; who has none is not there
   std::set<std::string> users_changed_;    // since the open batch began
   WallTime done_low_water_mark_;

@@ -124,21 +124,25 @@ Status EngineCore::LoadQueues() {
         return failed.ok();
       }));
   DELAYD_RETURN_IF_ERROR(failed);
+  queues_.CollectFree();
   queues_.ForEach([&](Queue& queue) {
     ApplySettings(queue);
     const std::string key = storage::QueueCountsKey(queue.id);
     std::string value;
     const Status got = store_.Get(Table::kMeta, key, &value);
-    const auto counts = got.ok() ? storage::DecodeQueueCounts(key, value)
-                        : got.code() == StatusCode::kNotFound
-                            ? StatusOr<storage::QueueCounts>(storage::QueueCounts())
-                            : StatusOr<storage::QueueCounts>(got);
+    const auto counts =
+        got.ok() ? storage::DecodeQueueCounts(key, value)
+        : got.code() == StatusCode::kNotFound
+            ? StatusOr<storage::QueueCounts>(storage::QueueCounts{.done = std::nullopt})
+            : StatusOr<storage::QueueCounts>(got);
     if (counts.ok()) {
       queue.counts = *counts;
+      NoteEmpty(queue);
     } else {
       failed = counts.status();
     }
   });
+  newly_empty_ = 0;  // a little in each batch
   return failed;
 }
 

@@ -85,12 +85,34 @@ void QueueTable::RemoveIfUnused(const Queue& queue) {
 void QueueTable::RemoveUnused() {
   for (const QueueId id : unused_) {
     if (Has(id) && IsUnused((*this)[id])) {
-      by_name_.erase((*this)[id].name);
-      by_id_[ToInt(id)].reset();
+      Remove(id);
       free_.push_back(id);
     }
   }
   unused_.clear();
+}
+
+void QueueTable::Forget(const Queue& queue) {
+  const QueueId id = queue.id;
+  Remove(id);
+  resting_.push_back(id);
+  if (resting_.size() > limits::kQueueIdsResting) {
+    free_.push_back(resting_.front());
+    resting_.pop_front();
+  }
+}
+
+void QueueTable::CollectFree() {
+  for (uint32_t id = 1; id < by_id_.size(); ++id) {
+    if (by_id_[id] == nullptr) {
+      free_.push_back(QueueId{id});
+    }
+  }
+}
+
+void QueueTable::Remove(QueueId id) {
+  by_name_.erase((*this)[id].name);
+  by_id_[ToInt(id)].reset();
 }
 
 }  // namespace delayd::engine

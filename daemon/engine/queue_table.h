@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,7 @@
 #include "wheel/indexed_priority_queue.h"
 #include "wheel/timer.h"
 
+#include <boost/container/deque.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 namespace delayd::engine {
@@ -58,8 +60,9 @@ struct Queue {
   QueueId id{};
   std::string name;
   wheel::IndexedPriorityQueue<ReadyJob> ready;
-  std::deque<uint64_t> waiters;  // ids of lease requests that wait, first come first
-  storage::QueueCounts counts;   // pending and dead, as the store will have them
+  // Ids of lease requests that wait, first come first. An empty std::deque takes 576 bytes.
+  boost::container::deque<uint64_t> waiters;
+  storage::QueueCounts counts;  // as the store will have them
   uint64_t leased = 0;
   uint64_t urgent = 0;   // of the ready ones: priority below the default
   uint64_t damaged = 0;  // pending, but their records cannot be read
@@ -79,7 +82,9 @@ struct Queue {
   uint64_t acked = 0;
   uint64_t cancelled = 0;
   uint64_t pauses = 0;
-  bool stored = false;          // the store knows the name; else only a waiting worker does
+  bool stored = false;  // the store knows the name; else only a waiting worker does
+  // Its place among the queues without a job, which may be forgotten.
+  std::optional<std::list<QueueId>::iterator> among_empty;
   WallTime first_dead;          // no row of the dead is older
   bool counts_changed = false;  // since the open batch began
   bool to_serve = false;        // has got ready jobs since its waiters were last looked at
@@ -108,6 +113,11 @@ class QueueTable {
   // another: not now, as those on the way to it hold on to it, but with RemoveUnused.
   void RemoveIfUnused(const Queue& queue);
   void RemoveUnused();
+  // One that the store no longer knows goes at once. Its id rests, so that no row of its time can
+  // be taken for one of another queue, should a loss set some tables back and not others.
+  void Forget(const Queue& queue);
+  // Ids below the largest that no queue has: they are used first. With a start nothing rests.
+  void CollectFree();
 
   size_t size() const { return by_name_.size(); }
 
@@ -138,9 +148,12 @@ class QueueTable {
     size_t operator()(std::string_view text) const;
   };
 
+  void Remove(QueueId id);
+
   std::vector<std::unique_ptr<Queue>> by_id_;  // position: the id
   std::vector<QueueId> unused_;                // perhaps, and perhaps twice
-  std::vector<QueueId> free_;                  // ids below by_id_.size() of those removed
+  std::vector<QueueId> free_;                  // ids below by_id_.size() that nobody has
+  std::deque<QueueId> resting_;                // the same, not to be used yet; oldest first
   boost::unordered_flat_map<std::string, Queue*, StringHash, std::equal_to<>> by_name_;
 };
 

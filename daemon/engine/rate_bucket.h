@@ -34,6 +34,8 @@ class RateBucket {
 
   bool MayTake(BootTime now) const { return cap_.count == 0 || LevelAt(now) >= Token(); }
 
+  bool IsFull(BootTime now) const { return cap_.count == 0 || LevelAt(now) == Capacity(); }
+
   // Only when MayTake.
   void Take(BootTime now) {
     if (cap_.count != 0) {

@@ -198,8 +198,16 @@ void EngineCore::PutDoneRow(const storage::JobRecord& record,
   }
   const storage::FixedKey done_key = storage::DoneKey(finished, record.id);
   pending_.Put(Table::kDone, done_key, storage::EncodeDoneRecord(done_key, done));
+  ChangeDoneCount(queues_[record.queue], 1);
   if (!next_trim_ || earliest) {
     ScheduleTrim(finished);
+  }
+}
+
+void EngineCore::ChangeDoneCount(Queue& queue, int64_t by) {
+  if (queue.counts.done) {
+    *queue.counts.done += static_cast<uint64_t>(by);
+    CountChanged(queue);
   }
 }
 
@@ -245,7 +253,7 @@ WallTime EngineCore::ComputeLowWaterMark() {
   return mark;
 }
 
-void EngineCore::CloseBatch() {
+void EngineCore::CloseBatch(bool forget_queues) {
   using storage::EncodeNumber;
   const auto put_number = [this](std::string_view key, uint64_t number) {
     pending_.Put(Table::kMeta, key, EncodeNumber(key, number));
@@ -264,8 +272,12 @@ void EngineCore::CloseBatch() {
     const std::string key = storage::QueueCountsKey(id);
     pending_.Put(Table::kMeta, key, storage::EncodeQueueCounts(key, queue.counts));
     queue.counts_changed = false;
+    NoteEmpty(queue);
   }
   counts_changed_.clear();
+  if (forget_queues) {
+    ForgetQueues();
+  }
   PutUserCounts();
   if (id_high_water_mark_ != written_id_high_water_mark_) {
     put_number(storage::kIdHighWaterMarkKey, id_high_water_mark_);

@@ -444,7 +444,7 @@ std::optional<SealedBatch> EngineCore::Seal(const Now& now) {
   std::optional<SealedBatch> sealed = pending_.TakeClosed();
   if (!sealed && !pending_.open_is_empty()) {
     SetNow(now);
-    CloseBatch();
+    CloseBatch(/*forget_queues=*/true);
     sealed = pending_.TakeClosed();
   }
   return sealed;
@@ -538,6 +538,9 @@ Status EngineCore::TrimPage() {
 // Its rows, and its key, unless that belongs to a later job by now. `key` is of kDone.
 Status EngineCore::ForgetFinished(JobId id, std::string_view key, const storage::DoneRecord& done) {
   pending_.Delete(Table::kDone, key);
+  if (queues_.Has(done.queue)) {
+    ChangeDoneCount(queues_[done.queue], -1);
+  }
   ++open_jobs_;
   if (done.kept_until) {
     pending_.Delete(Table::kIndex, storage::IndexKey(id));

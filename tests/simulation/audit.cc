@@ -231,6 +231,7 @@ class Audit {
       if (!value) {
         continue;
       }
+      ++*counts_[ids_[known.queue]].done;
       const auto record = storage::DecodeDoneRecord(key, *value);
       if (!record.ok() || record->key != known.key || record->cancelled != known.cancelled ||
           record->attempts != known.attempts || record->due != known.due ||
@@ -259,7 +260,7 @@ class Audit {
                               ? StatusOr<storage::QueueCounts>(NotFound("none"))
                               : storage::DecodeQueueCounts(key, row->second);
       if (!counts.ok() || counts->pending != counts_[id].pending ||
-          counts->dead != counts_[id].dead) {
+          counts->dead != counts_[id].dead || counts->done != counts_[id].done) {
         Fail("the counters of queue " + name + " are wrong");
       }
     }

@@ -187,6 +187,38 @@ void Model::Named(const std::string& queue, QueueId id) {
   }
 }
 
+bool Model::IsEmpty(const std::string& queue) const {
+  return std::ranges::none_of(jobs_,
+                              [&](const auto& job) { return job.second.spec->queue == queue; }) &&
+         std::ranges::none_of(done_, [&](const auto& done) { return done.second.queue == queue; });
+}
+
+std::string Model::Forgotten(const std::string& name, const Now& now) {
+  const auto empty = std::ranges::count_if(
+      queues_, [this](const auto& queue) { return queue.second.stored && IsEmpty(queue.first); });
+  const auto found = queues_.find(name);
+  if (found == queues_.end() || !found->second.stored || !IsEmpty(name)) {
+    return "it has jobs, or is not there";
+  }
+  if (static_cast<size_t>(empty) <= options_.empty_queues_max) {
+    return "there are no more than " + std::to_string(empty) + " empty ones";
+  }
+  ModelQueue& queue = found->second;
+  const bool waited_for = !queue.waiters.empty();
+  // With little memory it is by the answer, which is still to come, that a wait is known to be
+  // over.
+  if (queue.pause || queue.rate_timer || !queue.bucket.IsFull(now.boot) ||
+      (waited_for && !Follows())) {
+    return "it is in use";
+  }
+  if (waited_for) {
+    queue = {.bucket = queue.bucket, .waiters = std::move(queue.waiters)};
+  } else {
+    queues_.erase(found);
+  }
+  return {};
+}
+
 Millis Model::LongestRetention() const {
   const auto of = [](const engine::QueueSettings& settings) {
     return std::max(settings.key_retention, settings.history_retention);

@@ -210,6 +210,8 @@ class Model {
   uint64_t epoch = 0;
   void Trimmed(const DoneKey& done);
   void Named(const std::string& queue, QueueId id);
+  // The engine says that nothing is left of this queue. What speaks against it, or nothing.
+  std::string Forgotten(const std::string& name, const Now& now);
   // The disk is nearly full: new jobs are refused.
   bool refuses_enqueues = false;
 
@@ -251,6 +253,9 @@ class Model {
 
  private:
   using Body = decltype(engine::Reply::body);
+
+  // No job of it, nor anything of a finished one.
+  bool IsEmpty(const std::string& queue) const;
 
   static constexpr size_t kMemoryJobsThatAreLittle = 1000;
 

@@ -69,7 +69,13 @@ void Oracle::Executed(RequestId request, const engine::Command& command, const N
     return;
   }
   if (const auto* queues = std::get_if<engine::ListQueues>(&command)) {
-    queue_pages_.emplace(request, *queues);
+    QueuePage& page = queue_pages_[request];
+    page.command = *queues;
+    for (const auto& [name, queue] : model_.queues()) {
+      if (queue.id != QueueId{}) {
+        page.ids.emplace(name, queue.id);
+      }
+    }
   }
   if (const auto* abandon = std::get_if<engine::Abandon>(&command)) {
     names_.erase(request);
@@ -127,7 +133,15 @@ void Oracle::Learn(const storage::Batch::Op& op, const Now& now) {
       Fail("a batch carries another number than its place in the order");
     }
   } else if (op.table == Table::kQueues && !op.is_delete) {
-    model_.Named(std::string(op.key), storage::DecodeQueueRecord(op.key, op.value)->id);
+    const QueueId id = storage::DecodeQueueRecord(op.key, op.value)->id;
+    model_.Named(std::string(op.key), id);
+    for (auto& [request, page] : queue_pages_) {
+      page.ids.emplace(op.key, id);
+    }
+  } else if (op.table == Table::kQueues) {
+    if (const std::string wrong = model_.Forgotten(std::string(op.key), now); !wrong.empty()) {
+      Fail("queue " + std::string(op.key) + " was forgotten: " + wrong);
+    }
   } else if (op.table == Table::kDead && !op.is_delete) {
     model_.FollowDeath(storage::ParseDeadKey(op.key)->id);
   } else if (op.table == Table::kDone && op.is_delete) {

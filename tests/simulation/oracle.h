@@ -74,6 +74,12 @@ class Oracle {
     Model after;   // the state with everything that was decided by then
   };
 
+  struct QueuePage {
+    engine::ListQueues command;
+    std::map<std::string, QueueId>
+        ids;  // when it was asked for, by the rows: those of then or next
+  };
+
   struct Place {
     WallTime at;
     JobId id{};
@@ -93,7 +99,7 @@ class Oracle {
   void Relax(const engine::Reply& actual, engine::Reply* expected) const;
   void Learn(const storage::Batch::Op& op, const Now& now);
   // Of all queues those of the page, which go by the numbers that the engine gave them.
-  void CutPage(const engine::ListQueues& command, engine::QueueList* all) const;
+  static void CutPage(const QueuePage& page, engine::QueueList* all);
   void CheckMark(WallTime mark);
   void TakeAnswers();
   void CheckList(const ListCheck& check, const engine::Reply& reply);
@@ -113,7 +119,7 @@ class Oracle {
   std::map<engine::RequestId, Expected> expected_;
   std::map<engine::RequestId, std::string> names_;  // of the requests without an answer
   std::map<engine::RequestId, ListCheck> lists_;
-  std::map<engine::RequestId, engine::ListQueues> queue_pages_;
+  std::map<engine::RequestId, QueuePage> queue_pages_;
   std::string violation_;
 };
 

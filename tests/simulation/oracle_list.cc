@@ -82,12 +82,13 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
   return candidates;
 }
 
-void Oracle::CutPage(const engine::ListQueues& command, engine::QueueList* all) const {
+void Oracle::CutPage(const QueuePage& page, engine::QueueList* all) {
+  const engine::ListQueues& command = page.command;
   if (command.queue) {
     return;
   }
-  const auto id_of = [this](const engine::QueueView& view) {
-    return ToInt(model_.queues().at(view.name).id);
+  const auto id_of = [&page](const engine::QueueView& view) {
+    return ToInt(page.ids.at(view.name));
   };
   const uint64_t first = ToInt(engine::ParseListCursor(command.cursor)->id);
   std::erase_if(all->queues, [&](const auto& view) { return id_of(view) < first; });

@@ -111,6 +111,9 @@ void Simulation::DrawHabits() {
 }
 
 void Simulation::DrawMemory() {
+  if (choices_.OneIn(2)) {
+    options_.empty_queues_max = choices_.Below(4);
+  }
   // From nearly everything on disk to nearly everything in memory.
   static constexpr int64_t kHorizons[] = {2, 1'000, 60'000, 600'000, 2'592'000'000};
   const Millis horizon(kHorizons[choices_.Below(5)]);

@@ -318,7 +318,7 @@ Command Workload::NextQueues() {
   }
   command.limit = static_cast<uint32_t>(choices_.Below(4));
   if (!next_queues_.empty() && choices_.OneIn(2)) {
-    // Whatever happened since: the numbers of queues stay.
+    // Whatever happened since: a queue's number stays while it is there.
     command.cursor = next_queues_[choices_.Below(next_queues_.size())];
   }
   return command;

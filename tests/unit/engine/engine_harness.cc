@@ -19,6 +19,11 @@ void EngineHarness::Restart(uint64_t boot_id) {
   Start();
 }
 
+void EngineHarness::RestartWith(EngineOptions options) {
+  options_ = std::move(options);
+  Restart();
+}
+
 RequestId EngineHarness::Send(Command command) {
   const RequestId request = next_request_++;
   engine_->Execute(request, std::move(command), clock_.Sample());

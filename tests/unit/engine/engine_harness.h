@@ -27,6 +27,8 @@ class EngineHarness {
 
   // What a kill -9 and a start do: everything that was not committed is gone.
   void Restart(uint64_t boot_id = kBootId);
+  // The same, with other options.
+  void RestartWith(EngineOptions options);
 
   RequestId Send(Command command);
 

@@ -145,8 +145,11 @@ TEST(RecordGoldenTest, DoneVersion2) {
 
 TEST(RecordGoldenTest, QueueAndCounts) {
   EXPECT_EQ(Hex(EncodeQueueRecord("orders", {.id = QueueId{3}})), "010369fd8b20");
-  EXPECT_EQ(Hex(EncodeQueueCounts(QueueCountsKey(QueueId{3}), {.pending = 300, .dead = 2})),
+  const std::string counts = QueueCountsKey(QueueId{3});
+  EXPECT_EQ(Hex(EncodeQueueCounts(counts, {.pending = 300, .dead = 2, .done = std::nullopt})),
             "01ac02029472fe27");
+  EXPECT_EQ(Hex(EncodeQueueCounts(counts, {.pending = 300, .dead = 2, .done = 5})),
+            "02ac020205db5c6f72");
 }
 
 TEST(RecordGoldenTest, Meta) {
@@ -199,7 +202,7 @@ TEST(RecordGoldenTest, TheVersionsOfSchema1) {
       NewestVersion(Table::kQueues, "orders", EncodeQueueRecord("orders", {}), DecodeQueueRecord),
       2);
   EXPECT_EQ(NewestVersion(Table::kMeta, counts, EncodeQueueCounts(counts, {}), DecodeQueueCounts),
-            1);
+            2);
   EXPECT_EQ(NewestVersion(Table::kMeta, kEpochKey, EncodeNumber(kEpochKey, 7), DecodeNumber), 1);
   EXPECT_EQ(
       NewestVersion(Table::kMeta, kClockKey, EncodeClockRecord(kClockKey, {}), DecodeClockRecord),

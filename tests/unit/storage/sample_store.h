@@ -93,7 +93,7 @@ inline Batch WholeStore() {
   batch.Put(Table::kKeys,
             key9,
             EncodeKeyRecord(key9, {.id = JobId{9}, .expiry = At(500), .finished = At(0)}));
-  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1});
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1, .done = 1});
   PutCounts(&batch, kMails, {.pending = 1, .dead = 0});
   return batch;
 }

@@ -102,6 +102,7 @@ TEST_F(VerifyTest, P9NothingIsRepairedByATableThatCannotBeRead) {
   const std::string done = DoneKey(At(1), JobId{8});
   batch.Put(Table::kDone, done, EncodeDoneRecord(done, {.queue = kOrders, .kept_until = At(900)}));
   PutIndex(&batch, 8, IndexRecord::Place::kDone, kOrders, At(1));
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1, .done = 2});
   Plant(batch);
   for (const Table table : {Table::kTimers,
                             Table::kIndex,
@@ -127,7 +128,7 @@ TEST_F(VerifyTest, P9WhatATableThatCannotBeReadMayHoldIsNotCalledMissing) {
   PutTimer(&batch, owned);
   batch.Put(
       Table::kMeta, UserJobsKey(owned.user), EncodeNumber(UserJobsKey(owned.user), uint64_t{1}));
-  PutCounts(&batch, kOrders, {.pending = 3, .dead = 1});
+  PutCounts(&batch, kOrders, {.pending = 3, .dead = 1, .done = 1});
   Plant(batch);
   ASSERT_TRUE(Texts(Verify()).empty());
   for (const Table table : {Table::kMeta, Table::kQueues}) {
@@ -280,6 +281,7 @@ TEST_F(VerifyTest, KeyOfALiveJobThatSaysFinishedIsRebuilt) {
             EncodeKeyRecord(key, {.id = JobId{13}, .expiry = At(500), .finished = At(0)}));
   const std::string done = DoneKey(At(0), JobId{13});
   batch.Put(Table::kDone, done, EncodeDoneRecord(done, {.queue = kOrders, .key = "order:13"}));
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1, .done = 2});
   Plant(batch);
   ExpectOne("job 13: its key order:13 in queue number 1 says that it has finished", true);
 }
@@ -301,6 +303,9 @@ TEST_F(VerifyTest, P9DamagedKeyRowIsNamed) {
 
 TEST_F(VerifyTest, FinishedKeyThatNothingWouldForgetIsSweptAway) {
   Drop(Table::kDone, DoneKey(At(0), JobId{9}));
+  Batch batch;
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1, .done = 0});
+  Plant(batch);
   ExpectOne("key order:9 of finished job 9", true);
 }
 
@@ -319,9 +324,26 @@ TEST_F(VerifyTest, P9DamagedDoneRowIsNamed) {
 
 TEST_F(VerifyTest, WrongCountsAreRebuilt) {
   Batch batch;
-  PutCounts(&batch, kOrders, {.pending = 3, .dead = 1});
+  PutCounts(&batch, kOrders, {.pending = 3, .dead = 1, .done = 1});
   Plant(batch);
-  ExpectOne("queue orders: it counts 3 pending and 1 dead jobs, and holds 2 and 1", true);
+  ExpectOne(
+      "queue orders: it counts 3 pending, 1 dead and 1 finished jobs, and holds 2 pending, 1 dead "
+      "and 1 finished jobs",
+      true);
+}
+
+TEST_F(VerifyTest, WrongCountsOfFinishedJobsAreRebuilt) {
+  Batch batch;
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1, .done = 0});
+  Plant(batch);
+  ExpectOne("queue orders: it counts 2 pending, 1 dead and 0 finished jobs, and holds", true);
+}
+
+TEST_F(VerifyTest, FinishedJobsThatWereNotCountedAreNoDamage) {
+  Batch batch;
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1, .done = std::nullopt});
+  Plant(batch);
+  EXPECT_TRUE(Texts(Verify()).empty());
 }
 
 TEST_F(VerifyTest, WrongCountsOfUsersAreRebuilt) {
