@@ -180,8 +180,13 @@ StatusOr<JobRef> JobRefOf(const RouteInput& input) {
   const std::string& text = input.captures[0];
   uint64_t id = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  if (error != std::errc() || end != text.data() + text.size() || id == 0 ||
-      id > limits::kJobIdMax) {
+  const bool is_number = end == text.data() + text.size();
+  if (is_number && (error == std::errc::result_out_of_range || id > limits::kJobIdMax)) {
+    return InvalidArgument("there is no job id " + protocol::Quoted(text) + "; they end at " +
+                               std::to_string(limits::kJobIdMax),
+                           "invalid_job_id");
+  }
+  if (error != std::errc() || !is_number || id == 0) {
     return InvalidArgument("a job's id is a positive whole number, not " + protocol::Quoted(text),
                            "invalid_job_id");
   }

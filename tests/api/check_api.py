@@ -40,6 +40,10 @@ class Api:
     def example(self, name):
         return self.document["components"]["schemas"][name]["example"]
 
+    def parameter(self, method, path, name):
+        parameters = self.document["paths"][path][method.lower()]["parameters"]
+        return next(parameter["schema"] for parameter in parameters if parameter["name"] == name)
+
     def call(self, method, path, status, body=None, content_type=JSON, query="", headers=None,
              line="EnqueuedJob", **captures):
         """Calls, checks the answer against its description, and gives it."""
@@ -99,6 +103,12 @@ def walk(api):
     api.call("GET", "/v1/jobs/{id}", 200, id=job["id"] + 1)
     api.call("GET", "/v1/jobs/{id}", 404, id=999)
     api.call("GET", "/v1/jobs/{id}", 400, id="zero")
+    last = api.parameter("GET", "/v1/jobs/{id}", "id")["maximum"]
+    api.call("GET", "/v1/jobs/{id}", 404, id=last)
+    for above in (last + 1, 2**64):
+        refused = api.call("GET", "/v1/jobs/{id}", 400, id=above)
+        if str(last) not in refused.get("detail", ""):
+            api.faults.append(f"job id {above}: {refused}")
     api.call("PATCH", "/v1/jobs/{id}", 200, api.example("Reschedule"), id=job["id"])
     api.call("POST", "/v1/jobs", 201, '{"delay":"1h"}\n', content_type=LINES, line="EnqueuedId",
              headers={"Prefer": "return=minimal"})
