@@ -2,13 +2,16 @@
 #include "protocol/openapi.h"
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <variant>
 
 #include <gtest/gtest.h>
 
+#include "daemon/access.h"
 #include "daemon/http/router.h"
 #include "protocol/ack_json.h"
 #include "protocol/bulk_json.h"
@@ -18,6 +21,9 @@
 #include "protocol/stats_json.h"
 #include "protocol/store_json.h"
 #include "tests/support/json_members.h"
+#include "tests/support/temp_dir.h"
+
+#include <sys/stat.h>
 
 namespace delayd::http {
 namespace {
@@ -59,6 +65,32 @@ TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
     routed.insert(std::string(method) + " " + std::string(path));
   }
   EXPECT_EQ(described, routed);
+}
+
+// What a generated client goes by: without it none of them sends a token.
+TEST(OpenApiTest, SaysWhereATokenIsTaken) {
+  const delayd::testing::TempDir directory;
+  const std::string file = directory.Sub("tokens");
+  std::ofstream(file) << "read 0123456789abcdef\n";
+  ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
+  const StatusOr<Access> access = Access::Create({.token_file = file});
+  ASSERT_TRUE(access.ok()) << access.status().message();
+  const Router router({.access = &*access});
+  const auto document = testing::Members(std::string(protocol::OpenApiDocument()));
+  ASSERT_EQ(document.at("security"), R"([{"token": []}, {}])");
+  const auto schemes =
+      testing::Members(testing::Members(document.at("components")).at("securitySchemes"));
+  EXPECT_EQ(testing::Members(schemes.at("token")).at("scheme"), "bearer");
+  for (const auto& [path, operations] : testing::Members(document.at("paths"))) {
+    for (const auto& [method, operation] : testing::Members(operations)) {
+      const auto members = testing::Members(operation);
+      const bool is_refused = std::holds_alternative<Response>(
+          router.Admit({}, {.method = Upper(method), .target = path}));
+      EXPECT_EQ(members.contains("security") ? members.at("security") : "as all",
+                is_refused ? "as all" : "[]")
+          << method << " " << path;
+    }
+  }
 }
 
 TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
