@@ -420,7 +420,8 @@ bool HttpReader::CheckHost() {
   if (std::find(options_.hosts.begin(), options_.hosts.end(), host) == options_.hosts.end()) {
     Refuse(421,
            InvalidArgument("Host " + protocol::Quoted(given) +
-                               " is not this server; use the address that api.listen names",
+                               " is not this server; use the address that api.listen names, which "
+                               "a proxy must send as Host too",
                            "host_refused"));
     return false;
   }

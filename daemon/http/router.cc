@@ -207,7 +207,12 @@ std::variant<Caller, Response> Router::Admit(const Peer& peer, const Request& re
   });
   std::string_view token = request.authorization;
   token.remove_prefix(std::min(token.find_first_not_of(' ', kScheme.size()), token.size()));
-  std::optional<Caller> caller = scheme == kScheme ? access.CallerOfToken(token) : std::nullopt;
+  if (scheme != kScheme) {
+    return refuse(
+        "Authorization takes 'Bearer TOKEN' alone; send that, or none where none is needed (a "
+        "proxy that asks for passwords must not pass them on)");
+  }
+  std::optional<Caller> caller = access.CallerOfToken(token);
   if (!caller) {
     return refuse(
         "this token is not known here; the daemon's access.token_file has those that are");

@@ -176,6 +176,15 @@ TEST_F(HttpReaderTest, OnTcpOnlyItsOwnNamesAreTaken) {
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: [::1]:11380\r\n\r\n"), 0);
 }
 
+// nginx sends the name of its upstream as Host, haproxy what the client sent.
+TEST_F(HttpReaderTest, WhoComesThroughAProxyIsToldWhatItMustSend) {
+  options_.hosts = {"localhost"};
+  HttpReader reader(options_);
+  reader.Append("GET / HTTP/1.1\r\nHost: upstream\r\n\r\n");
+  ASSERT_EQ(reader.Next(), Event::kRefused);
+  EXPECT_THAT(reader.refusal().body, HasSubstr("a proxy must send as Host"));
+}
+
 TEST_F(HttpReaderTest, AHostThatIsNoHostAndPortIsNotTakenForOne) {
   options_.hosts = {"localhost", "::1"};
   for (const std::string_view host :

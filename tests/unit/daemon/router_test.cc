@@ -447,6 +447,19 @@ TEST_F(RouterAccessTest, SeveralBlanksMayStandBeforeAToken) {
   EXPECT_FALSE(is_known("Bearer0123456789abcdef"));
 }
 
+// As a proxy passes it on that asks for passwords itself.
+TEST_F(RouterAccessTest, WhatIsNoTokenIsNotCalledAnUnknownOne) {
+  const Access access = Make(Role::kEnqueue);
+  const Router router({.access = &access});
+  for (const char* header : {"Basic c2hvcDpzZWNyZXQ=", "0123456789abcdef", "Bearer"}) {
+    const auto admitted = router.Admit({.known = true, .uid = 0, .groups = {}},
+                                       {.target = "/v1/stats", .authorization = header});
+    const Response& refused = std::get<Response>(admitted);
+    EXPECT_EQ(refused.status, 401);
+    EXPECT_THAT(refused.body, ::testing::HasSubstr("Authorization takes 'Bearer TOKEN' alone"));
+  }
+}
+
 TEST_F(RouterAccessTest, AnUnknownTokenIsRefusedAlsoWhereNoneIsNeeded) {
   const Access access = Make(Role::kEnqueue);
   const Router router({.access = &access});
