@@ -305,6 +305,9 @@ template <typename Container>
 class Root {
  public:
   Status Open(std::string_view json, ondemand::json_type wanted) {
+    if (json.starts_with("\xef\xbb\xbf")) {  // which no editor shows
+      return Malformed("it begins with a byte order mark; send UTF-8 without one");
+    }
     if (const auto error = frame_.Open(json, &document_); error != simdjson::SUCCESS) {
       return FromSimdjson(error);
     }

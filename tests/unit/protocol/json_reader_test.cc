@@ -110,6 +110,11 @@ TEST(JsonReaderTest, MalformedTextIsRefusedWhereverItIsBroken) {
   }
 }
 
+// What programs under Windows write, and nobody sees.
+TEST(JsonReaderTest, AByteOrderMarkIsNamed) {
+  EXPECT_THAT(ReadAll("\xef\xbb\xbf{}").message(), HasSubstr("byte order mark"));
+}
+
 TEST(JsonReaderTest, AMemberThatStandsTwiceIsRefused) {
   const Status status = ReadAll(R"({"a":1,"b":2,"\u0061":3})");
   EXPECT_EQ(status.reason(), "duplicate_member");
