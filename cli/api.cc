@@ -34,6 +34,18 @@ StatusOr<T> Understood(StatusOr<T> parsed) {
                   "invalid_response");
 }
 
+// delayd sends no 502, and 504 to no change: a proxy did, which may have lost the answer and not
+// the request.
+Status Refusal(std::string_view method, const protocol::HttpResponse& response) {
+  Status status = protocol::ParseProblem(response.status, response.body);
+  if (method == "GET" || (response.status != 502 && response.status != 504)) {
+    return status;
+  }
+  return Unknown(
+      status.message() + "; the request may have been carried out: look before you repeat it",
+      response.status == 504 ? "timed_out" : "outcome_unknown");
+}
+
 void AppendQuery(std::string_view name, const std::optional<std::string>& value, std::string* out) {
   if (value.has_value()) {
     *out += out->find('?') == std::string::npos ? '?' : '&';
@@ -51,7 +63,7 @@ StatusOr<std::string> Api::Call(std::string_view method,
   DELAYD_ASSIGN_OR_RETURN(protocol::HttpResponse response,
                           client_->Call(method, target, content_type, body, timeout_ + extra_time));
   if (response.status / 100 != 2) {
-    return protocol::ParseProblem(response.status, response.body);
+    return Refusal(method, response);
   }
   return std::move(response.body);
 }
@@ -69,7 +81,7 @@ StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
   DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
                           client_->Call("POST", "/v1/jobs", kJson, body, timeout_));
   if (response.status / 100 != 2) {
-    return protocol::ParseProblem(response.status, response.body);
+    return Refusal("POST", response);
   }
   StatusOr<protocol::EnqueuedJob> job = Understood(protocol::ParseEnqueued(response.body));
   if (job.ok()) {

@@ -127,6 +127,17 @@ Answer ThreePages(const Request& request) {
   return Ok(JobPageToJson({.jobs = {SomeJob(1), SomeJob(2)}, .next_cursor = "c/1"}));
 }
 
+// Exit code 5 would say that nothing happened: a second enqueue without a key is a second job.
+TEST(EnqueueVerbTest, AProxyThatLostTheAnswerDoesNotSayThatNothingHappened) {
+  const auto bad_gateway = Always(Ok("<html>", 502));
+  const Outcome lost = Ctl({"enqueue", "x"}, {.daemon = bad_gateway});
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_THAT(lost.err, HasSubstr("may have been carried out"));
+  EXPECT_EQ(Ctl({"cancel", "1"}, {.daemon = bad_gateway}).code, 1);
+  EXPECT_EQ(Ctl({"enqueue", "x"}, {.daemon = Always(Ok("<html>", 504))}).code, 6);
+  EXPECT_EQ(Ctl({"list"}, {.daemon = bad_gateway}).code, 5);
+}
+
 TEST(ListVerbTest, FollowsCursorsToTheEnd) {
   const Outcome outcome = Ctl({"list", "--all", "-q"}, {.daemon = ThreePages});
   EXPECT_EQ(outcome.out, "1\n2\n3\n");
