@@ -20,7 +20,8 @@ inline constexpr size_t kQueueNameBytesMax = 200;
 // So many queues may be there of which no job is left, nor anything of a finished one.
 inline constexpr size_t kEmptyQueuesMax = 10'000;
 // So many others are forgotten before a number is given again. Each writes more than 320 bytes to
-// the log, so by then no log (64 MiB of them, storage/rocks_options.cc) tells of the queue it named.
+// the log, so by then no log (64 MiB of them, storage/rocks_options.cc) tells of the queue it
+// named.
 inline constexpr size_t kQueueIdsResting = 210'000;
 inline constexpr size_t kKeyBytesMax = 200;
 inline constexpr size_t kLastErrorBytesMax = 1024;

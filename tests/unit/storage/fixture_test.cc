@@ -28,6 +28,16 @@ void WriteFixture(const std::string& path) {
   ASSERT_TRUE((*store)->Close().ok());
 }
 
+// Counts did not tell of finished jobs then.
+std::string AsItWasWritten(const Batch::Op& op) {
+  if (op.table != Table::kMeta || !op.key.starts_with(kQueueCountsPrefix)) {
+    return std::string(op.value);
+  }
+  QueueCounts counts = *DecodeQueueCounts(op.key, op.value);
+  counts.done.reset();
+  return EncodeQueueCounts(op.key, counts);
+}
+
 TEST(FixtureTest, StoreOfSchema1OpensAndIsWhole) {
   const char* write_to = std::getenv("DELAYD_WRITE_FIXTURE");  // NOLINT(concurrency-mt-unsafe)
   if (write_to != nullptr) {
@@ -50,7 +60,7 @@ TEST(FixtureTest, StoreOfSchema1OpensAndIsWhole) {
     const Batch::Op op = batch.op(i);
     std::string value;
     ASSERT_TRUE((*store)->Get(op.table, op.key, &value).ok()) << TableName(op.table);
-    EXPECT_EQ(value, op.value) << TableName(op.table);
+    EXPECT_EQ(value, AsItWasWritten(op)) << TableName(op.table);
   }
 }
 
