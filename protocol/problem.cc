@@ -13,8 +13,6 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr std::string_view kUnexplained = "the server gave no explanation";
-
 struct Known {
   std::string_view reason;
   StatusCode code;
@@ -237,9 +235,9 @@ Status ParseProblem(int http_status, std::string_view body) {
     return OkStatus();
   });
   if (!read.ok() || detail.empty()) {
-    // Not from delayd: a proxy, or another server on this address.
-    detail = "HTTP " + std::to_string(http_status) + ": " +
-             (body.empty() ? std::string(kUnexplained) : Quoted(body));
+    detail = "HTTP " + std::to_string(http_status) +
+             ", and not from delayd: a proxy, or another server on this address" +
+             (body.empty() ? "" : ": " + Quoted(body));
   }
   if (const Known* known = FindReason(code)) {
     return {known->code, std::move(detail), known->reason};

@@ -56,7 +56,8 @@ TEST(ProblemTest, AReasonThatIsNoSlugIsReplaced) {
 TEST(ProblemTest, ABodyThatIsNoProblemStillMakesAStatus) {
   EXPECT_EQ(ParseProblem(502, "<html>\nBad Gateway").code(), StatusCode::kUnavailable);
   EXPECT_EQ(ParseProblem(502, "<html>\nBad Gateway").message(),
-            "HTTP 502: '<html>\\x0aBad Gateway'");
+            "HTTP 502, and not from delayd: a proxy, or another server on this address: "
+            "'<html>\\x0aBad Gateway'");
   EXPECT_EQ(ParseProblem(404, "").code(), StatusCode::kNotFound);
   EXPECT_EQ(ParseProblem(500, "[1]").code(), StatusCode::kInternal);
 }
