@@ -55,7 +55,7 @@ class EnqueueVerb final : public Verb {
                     &max_attempts_,
                     "hand-outs before it is dead (25; 0: no limit)");
     options->Duration(
-        "--expires-after", &expires_after_, "dead, if not handed out this long after it was due");
+        "--expires-after", &expires_after_, "dead instead of handed out, when it is this late");
   }
 
   ExitCode Run(Context* context) override {
