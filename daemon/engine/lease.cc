@@ -349,7 +349,7 @@ void EngineCore::ServeAll() {
   to_serve_.erase(to_serve_.begin(), to_serve_.begin() + static_cast<std::ptrdiff_t>(count));
   if (served_bytes_ >= limits::kServeBytesMax && !to_serve_.empty()) {
     // Whoever had most of it is the last of them next time.
-    std::ranges::rotate(to_serve_, to_serve_.begin() + 1);
+    std::rotate(to_serve_.begin(), to_serve_.begin() + 1, to_serve_.end());
   }
   AnswerKept();
 }
