@@ -127,7 +127,7 @@ StatusOr<EngineCore::Located> EngineCore::Locate(const JobRef& ref) {
   const auto& by_key = std::get<KeyRef>(ref);
   DELAYD_RETURN_IF_ERROR(ValidateQueueName(by_key.queue));
   DELAYD_RETURN_IF_ERROR(ValidateKey(by_key.key));
-  const Queue* queue = queues_.Find(by_key.queue);
+  const Queue* queue = FindIfStored(by_key.queue);
   std::optional<storage::KeyRecord> record;
   if (queue != nullptr) {
     DELAYD_ASSIGN_OR_RETURN(record, ReadKey(*queue, by_key.key));

@@ -289,6 +289,7 @@ class EngineCore final : public Engine {
 
   // ---- peek.cc ----
   StatusOr<Body> Do(const Peek& command);
+  const Queue* FindIfStored(const std::string& name) const;
   StatusOr<const Queue*> FindStoredQueue(const std::string& name) const;
   WallTime FirstScheduledKey(const Queue& queue) const;
   // At most one.
@@ -467,7 +468,6 @@ class EngineCore final : public Engine {
 
   // ---- forgotten_queues.cc ----
   void NoteEmpty(Queue& queue);
-  bool IsInUse(const Queue& queue) const;
   void ForgetQueues();
 
   // ---- turn.cc ----

@@ -14,6 +14,11 @@ namespace {
 // Beyond as many as have become empty since the last batch: one that is in use is looked at again.
 constexpr size_t kLooksMax = 64;
 
+bool IsInUse(const Queue& queue, BootTime now) {
+  return queue.to_serve || !queue.waiters.empty() || queue.pause || queue.frontier ||
+         queue.rate_timer || !queue.bucket.IsFull(now);
+}
+
 }  // namespace
 
 // Its counts have changed, or were read.
@@ -28,18 +33,13 @@ void EngineCore::NoteEmpty(Queue& queue) {
   }
 }
 
-bool EngineCore::IsInUse(const Queue& queue) const {
-  return queue.counts_changed || queue.to_serve || !queue.waiters.empty() || queue.pause ||
-         queue.frontier || queue.rate_timer || !queue.bucket.IsFull(now_.boot);
-}
-
 // The one that has been empty for longest goes first; whoever is in use goes to the end of the
 // line.
 void EngineCore::ForgetQueues() {
   size_t looks = std::exchange(newly_empty_, 0) + kLooksMax;
   for (; looks > 0 && empty_queues_.size() > options_.empty_queues_max; --looks) {
     const Queue& queue = queues_[empty_queues_.front()];
-    if (IsInUse(queue)) {
+    if (IsInUse(queue, now_.boot)) {
       empty_queues_.splice(empty_queues_.end(), empty_queues_, empty_queues_.begin());
       continue;
     }

@@ -25,11 +25,22 @@ void KeepFirst(Places* places, size_t count) {
 
 }  // namespace
 
+// Null when there is none. An answer that says so rests on the batch that forgets it.
+const Queue* EngineCore::FindIfStored(const std::string& name) const {
+  const Queue* queue = queues_.Find(name);
+  if (queue != nullptr && queue->stored) {
+    return queue;
+  }
+  static_cast<void>(pending_.IsChanging(Table::kQueues, name));
+  return nullptr;
+}
+
 StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::string& name) const {
   DELAYD_RETURN_IF_ERROR(ValidateQueueName(name));
-  const Queue* queue = queues_.Find(name);
-  if (queue == nullptr || !queue->stored) {
-    return NotFound("queue " + name + " is not known: no job was ever put into it");
+  const Queue* queue = FindIfStored(name);
+  if (queue == nullptr) {
+    return NotFound("queue " + name +
+                    " is not known: no job was ever put into it, or it was empty and forgotten");
   }
   return queue;
 }

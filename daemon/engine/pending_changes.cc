@@ -13,7 +13,7 @@ namespace {
 
 using storage::Table;
 
-// The tables that are read by key while their change may be under way.
+// The tables that are read by key, or asked for a key, while their change may be under way.
 bool IsReadByKey(Table table) {
   switch (table) {
     case Table::kTimers:
@@ -22,10 +22,10 @@ bool IsReadByKey(Table table) {
     case Table::kBig:
     case Table::kDead:
     case Table::kDone:
+    case Table::kQueues:
       return true;
     case Table::kMeta:
     case Table::kByQueue:
-    case Table::kQueues:
       return false;
   }
   DELAYD_CHECK(false);

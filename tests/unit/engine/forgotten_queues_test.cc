@@ -162,6 +162,26 @@ TEST(ForgottenQueuesTest, AForgottenQueueBeginsAnewWithAnotherNumber) {
   EXPECT_EQ(NumberOf(&harness, "c"), first);
 }
 
+// Its last job has gone by the batch that forgets it.
+TEST(ForgottenQueuesTest, P1ThatAQueueIsNotKnownIsToldWhenItsEndIsDurable) {
+  EngineHarness harness(Remembering(0));
+  const JobView job = harness.EnqueueOk(Of("a", "order:1"));
+  harness.Send(Cancel{job.id});
+  ASSERT_TRUE(harness.engine().Seal(harness.now()).has_value());
+  const std::vector<RequestId> reads = {
+      harness.Send(Show{KeyRef{"a", "order:1"}}),
+      harness.Send(List{.queue = "a"}),
+      harness.Send(Pause{.queue = "a"}),
+  };
+  for (const RequestId read : reads) {
+    EXPECT_FALSE(harness.HasReply(read));
+  }
+  harness.engine().Committed(harness.engine().stats().commit_sequence + 1);
+  for (const RequestId read : reads) {
+    EXPECT_EQ(harness.Take(read).status.code(), StatusCode::kNotFound);
+  }
+}
+
 TEST(ForgottenQueuesTest, TheNextStartForgetsWhatWasTooManyALittleInEachBatch) {
   EngineHarness harness;
   for (int i = 0; i < 200; ++i) {
