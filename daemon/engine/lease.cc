@@ -398,12 +398,16 @@ void EngineCore::DoEndWait(const EndWait& command) {
     return;
   }
   WaitingLease& waiter = found->second;
-  if (IsLookedThrough(waiter.command)) {
+  const BootTime end = std::min(waiter.end, now_.boot);
+  const BootTime kept_until = end + Millis(limits::kPassOverWaitMs);
+  const bool is_kept = waiter.end <= now_.boot && boot_wheel_.Due(waiter.timeout).has_value();
+  if (IsLookedThrough(waiter.command) || kept_until <= now_.boot) {
     WaitOver(command.waiting);
-  } else if (waiter.end > now_.boot) {
-    waiter.end = now_.boot;
+  } else if (!is_kept) {
+    waiter.end = end;
     kept_.push_back(command.waiting);
-    boot_wheel_.Move(waiter.timeout, BootTick(now_.boot + Millis(limits::kPassOverWaitMs)));
+    boot_wheel_.Cancel(waiter.timeout);  // else it has fired
+    waiter.timeout = boot_wheel_.Add(BootTick(kept_until), TimerIdOfWaiter(command.waiting));
   }
 }
 

@@ -266,7 +266,7 @@ void EngineCore::Die(Status status) {
 
 void EngineCore::Fire(uint64_t timer_id) {
   if ((timer_id & kWaiterBit) != 0) {
-    WaitOver(timer_id & ~kWaiterBit);
+    DoEndWait({.waiting = timer_id & ~kWaiterBit});
     return;
   }
   if ((timer_id & kPauseBit) != 0) {

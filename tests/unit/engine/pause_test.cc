@@ -139,5 +139,28 @@ TEST(PauseTest, P10AfterAResumeEachTurnServesSoManyAndNoQueueWaitsForAnother) {
   EXPECT_EQ(harness.engine().stats().handed_out, waiting * count + 1) << "all turns later";
 }
 
+TEST(PauseTest, AWaitThatEndsBeforeItsTurnHasComeGetsWhatIsReady) {
+  EngineHarness harness;
+  const size_t count = limits::kLeaseCountMax;
+  const size_t served = limits::kServeBytesMax / limits::kServeBytesOfJob / count + 1;
+  for (size_t i = 0; i <= served; ++i) {
+    harness.Send(Enqueue{std::vector<JobSpec>(count, In(Millis(0)))});
+  }
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default"}).status.ok());
+  const auto lease = [&harness](Millis wait) {
+    return harness.Send(
+        Lease{.queues = {"default"}, .count = limits::kLeaseCountMax, .wait = wait});
+  };
+  for (size_t i = 0; i < served; ++i) {
+    lease(Millis(60'000));
+  }
+  const RequestId last = lease(Millis(10));
+  harness.Send(Resume{.queue = "default"});
+  EXPECT_TRUE(harness.engine().Advance(harness.now()));
+  ASSERT_EQ(harness.engine().stats().handed_out, served * count) << "its turn is the next one";
+  harness.Wait(Millis(10));
+  EXPECT_EQ(std::get<Leased>(harness.Take(last).body).jobs.size(), count);
+}
+
 }  // namespace
 }  // namespace delayd::engine
