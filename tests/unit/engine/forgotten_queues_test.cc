@@ -125,6 +125,35 @@ TEST(ForgottenQueuesTest, APausedOneAndOneThatIsWaitedForStay) {
   EXPECT_THAT(Names(&harness), IsEmpty());
 }
 
+// The line of those to be served, and that of those that lag behind, would lead to a queue that is
+// gone.
+TEST(ForgottenQueuesTest, OneThatIsStillToBeServedOrLoadedStays) {
+  EngineOptions options = Remembering(0);
+  options.horizon = 1min;
+  options.memory_jobs_max = 10;
+  EngineHarness harness(options);
+  const int jobs = 200;
+  for (int i = 0; i < jobs; ++i) {
+    JobSpec spec = Of("lagging", std::to_string(i));
+    spec.due = DueAfter{Millis(i)};
+    harness.EnqueueOk(std::move(spec));
+  }
+  harness.Turn();
+  harness.Wait(1min);
+  ASSERT_TRUE(harness.Call(Pause{.queue = "resumed", .create = true}).status.ok());
+  const RequestId lease = harness.Send(Lease{.queues = {"resumed"}, .wait = 60s});
+  harness.Send(Resume{.queue = "resumed"});
+  harness.Send(Abandon{lease});
+  for (int i = 0; i < jobs; ++i) {
+    harness.Send(Cancel{KeyRef{"lagging", std::to_string(i)}});
+  }
+  harness.CommitAll();
+  EXPECT_THAT(StoredNames(&harness), UnorderedElementsAre("lagging", "resumed"));
+  harness.Turn();
+  Use(&harness, "used");
+  EXPECT_THAT(StoredNames(&harness), IsEmpty());
+}
+
 // Else whoever fills and empties it in turn would have a burst each time.
 TEST(ForgottenQueuesTest, AQueueWhoseRateIsUsedUpStaysUntilItHasFilledUp) {
   EngineOptions options = Remembering(0);
