@@ -19,10 +19,10 @@ inline constexpr uint32_t kQueueIdMax = 67'000'000;
 inline constexpr size_t kQueueNameBytesMax = 200;
 // So many queues may be there of which no job is left, nor anything of a finished one.
 inline constexpr size_t kEmptyQueuesMax = 10'000;
-// So many others are forgotten before a number is given again. Each writes more than 320 bytes to
-// the log, so by then no log (64 MiB of them, storage/rocks_options.cc) tells of the queue it
-// named.
-inline constexpr size_t kQueueIdsResting = 210'000;
+// So much is written, without what the log adds to it, before the number of a forgotten queue is
+// given again: as much as logs may have (storage/rocks_job_store.h), so that none tells of the
+// queue that it named.
+inline constexpr uint64_t kQueueIdRestBytes = uint64_t{64} << 20;
 inline constexpr size_t kKeyBytesMax = 200;
 inline constexpr size_t kLastErrorBytesMax = 1024;
 // The latest steps of a job's story that its record keeps, and how much of each error.

@@ -95,9 +95,13 @@ void QueueTable::RemoveUnused() {
 void QueueTable::Forget(const Queue& queue) {
   const QueueId id = queue.id;
   Remove(id);
-  resting_.push_back(id);
-  if (resting_.size() > limits::kQueueIdsResting) {
-    free_.push_back(resting_.front());
+  resting_.emplace_back(id, written_);
+}
+
+void QueueTable::Written(uint64_t bytes) {
+  written_ += bytes;
+  while (!resting_.empty() && written_ - resting_.front().second >= limits::kQueueIdRestBytes) {
+    free_.push_back(resting_.front().first);
     resting_.pop_front();
   }
 }

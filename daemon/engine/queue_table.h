@@ -116,6 +116,8 @@ class QueueTable {
   // One that the store no longer knows goes at once. Its id rests, so that no row of its time can
   // be taken for one of another queue, should a loss set some tables back and not others.
   void Forget(const Queue& queue);
+  // To the store, since the start: after so much an id has rested.
+  void Written(uint64_t bytes);
   // Ids below the largest that no queue has: they are used first. With a start nothing rests.
   void CollectFree();
 
@@ -153,7 +155,9 @@ class QueueTable {
   std::vector<std::unique_ptr<Queue>> by_id_;  // position: the id
   std::vector<QueueId> unused_;                // perhaps, and perhaps twice
   std::vector<QueueId> free_;                  // ids below by_id_.size() that nobody has
-  std::deque<QueueId> resting_;                // the same, not to be used yet; oldest first
+  // The same, not to be used yet, and what had been written when they were forgotten; oldest first.
+  std::deque<std::pair<QueueId, uint64_t>> resting_;
+  uint64_t written_ = 0;
   boost::unordered_flat_map<std::string, Queue*, StringHash, std::equal_to<>> by_name_;
 };
 

@@ -275,6 +275,7 @@ void EngineCore::CloseBatch(bool forget_queues) {
     NoteEmpty(queue);
   }
   counts_changed_.clear();
+  queues_.Written(pending_.open_bytes());
   if (forget_queues) {
     ForgetQueues();
   }

@@ -211,6 +211,24 @@ TEST(ForgottenQueuesTest, P1ThatAQueueIsNotKnownIsToldWhenItsEndIsDurable) {
   }
 }
 
+TEST(ForgottenQueuesTest, P9ANumberIsGivenAgainWhenNoLogTellsOfTheQueueItNamed) {
+  EngineHarness harness(Remembering(0));
+  const JobView job = Enqueue(&harness, "a");
+  const QueueId first = NumberOf(&harness, "a");
+  CancelOk(&harness, job.id);
+  JobSpec large = Of("large");
+  large.payload.assign(limits::kQueueIdRestBytes / 64, 'p');
+  for (int i = 0; i < 63; ++i) {
+    CancelOk(&harness, harness.EnqueueOk(large).id);
+  }
+  Enqueue(&harness, "b");
+  EXPECT_NE(NumberOf(&harness, "b"), first);
+  Enqueue(&harness, "large");
+  CancelOk(&harness, harness.EnqueueOk(large).id);
+  Enqueue(&harness, "c");
+  EXPECT_EQ(NumberOf(&harness, "c"), first);
+}
+
 TEST(ForgottenQueuesTest, TheNextStartForgetsWhatWasTooManyALittleInEachBatch) {
   EngineHarness harness;
   for (int i = 0; i < 200; ++i) {
