@@ -23,6 +23,25 @@ bool IsPlain(std::string_view text) {
   });
 }
 
+bool IsShortAndPlain(std::string_view text) {
+  return text.size() <= kShortMax && IsPlain(text);
+}
+
+void AppendQuoted(std::string_view plain, std::string* out) {
+  *out += '"';
+  *out += plain;
+  *out += '"';
+}
+
+// Without a text of its own for what is short.
+void AppendString(std::string_view text, std::string* out) {
+  if (IsShortAndPlain(text)) {
+    AppendQuoted(text, out);
+  } else {
+    *out += JsonString(text);
+  }
+}
+
 // JSON lets DEL and the controls of C1 stand. Terminals obey them, and people read JSON on
 // terminals.
 bool IsHighControl(std::string_view json, size_t at) {
@@ -58,12 +77,10 @@ bool IsUtf8(std::string_view bytes) {
 }
 
 std::string JsonString(std::string_view text) {
-  if (text.size() <= kShortMax && IsPlain(text)) {
+  if (IsShortAndPlain(text)) {
     std::string quoted;
     quoted.reserve(text.size() + 2);
-    quoted += '"';
-    quoted += text;
-    quoted += '"';
+    AppendQuoted(text, &quoted);
     return quoted;
   }
   if (!IsUtf8(text)) {
@@ -77,24 +94,13 @@ void JsonObjectWriter::Name(std::string_view name) {
   if (text_.size() > 1) {
     text_ += ',';
   }
-  if (IsPlain(name)) {
-    text_ += '"';
-    text_ += name;
-    text_ += "\":";
-  } else {
-    text_ += JsonString(name) + ':';
-  }
+  AppendString(name, &text_);
+  text_ += ':';
 }
 
 void JsonObjectWriter::String(std::string_view name, std::string_view value) {
   Name(name);
-  if (value.size() <= kShortMax && IsPlain(value)) {
-    text_ += '"';
-    text_ += value;
-    text_ += '"';
-  } else {
-    text_ += JsonString(value);
-  }
+  AppendString(value, &text_);
 }
 
 void JsonObjectWriter::Number(std::string_view name, uint64_t value) {
