@@ -11,10 +11,10 @@
 #include <array>
 #include <iterator>
 #include <limits>
-#include <system_error>
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/errno_text.h"
 #include "cli/job_handler.h"
 #include "protocol/nearest.h"
 
@@ -31,10 +31,6 @@ constexpr size_t kDrainBytesMax = size_t{64} << 10;
 constexpr int kLastWordsMs = 500;
 // Nothing tells when the last of a group is gone.
 constexpr Millis kLookAtGroupEvery{20};
-
-std::string ErrnoText(int error) {
-  return std::generic_category().message(error);
-}
 
 // Whether our stderr can be written to: a stopped terminal or a pager takes nothing, and whoever
 // waited for it could neither keep the lease nor see a timeout or a signal.
@@ -53,7 +49,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-std::vector<char*> Environment(const std::vector<std::string>& extra) {
+std::vector<char*> EnvironmentOf(const std::vector<std::string>& extra) {
   std::vector<char*> pointers = Pointers(extra);
   pointers.pop_back();
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -132,7 +128,7 @@ int Spawn(pid_t* pid,
                                  &actions,
                                  &attributes,
                                  Pointers(command).data(),
-                                 Environment(environment).data());
+                                 EnvironmentOf(environment).data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   return error;

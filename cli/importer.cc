@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "cli/backoff.h"
 #include "cli/human_time.h"
 #include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
 
-constexpr Millis kBackoffFirst{100};
-constexpr Millis kBackoffMax{2000};
+constexpr Millis kRetryEveryMax{2000};
 
 std::string LineName(uint64_t number) {
   return "line " + std::to_string(number);
@@ -163,8 +163,7 @@ Status Importer::Retry(const std::vector<Line>& lines,
             : "";
     return Status(why.code(), range + ": " + why.message() + resume, why.reason());
   }
-  const Millis backoff = std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries - 1, 10)));
-  return hooks_.sleep(std::min<Millis>(backoff, *give_up - now));
+  return hooks_.sleep(std::min<Millis>(Backoff(tries - 1, kRetryEveryMax), *give_up - now));
 }
 
 Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {

@@ -10,8 +10,9 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
+
+#include "base/errno_text.h"
 
 #include <sys/wait.h>
 
@@ -19,10 +20,6 @@ namespace delayd::cli {
 namespace {
 
 using protocol::StoreLine;
-
-std::string ErrnoText(int error) {
-  return std::generic_category().message(error);
-}
 
 // A running delayd whose stdout is ours to read.
 class Tool {

@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
-#include <system_error>
 
 #include "base/check.h"
+#include "base/errno_text.h"
 #include "protocol/base64.h"
 #include "protocol/nearest.h"
 
@@ -72,7 +72,7 @@ StatusOr<std::vector<std::string>> ReadWebhookSecrets(const std::string& path) {
 
   if (!file || stat(path.c_str(), &info) != 0) {
     return InvalidArgument("cannot read the webhook secrets " + protocol::Quoted(path) + ": " +
-                           std::generic_category().message(errno));
+                           ErrnoText(errno));
   }
   const bool is_open = (info.st_mode & S_IROTH) != 0;
   if (is_open && (S_ISDIR(info.st_mode) || S_ISCHR(info.st_mode))) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "cli/backoff.h"
 #include "cli/human_time.h"
 #include "protocol/duration.h"
 #include "protocol/json_writer.h"
@@ -20,8 +21,7 @@
 namespace delayd::cli {
 namespace {
 
-constexpr Millis kBackoffFirst{100};
-constexpr Millis kBackoffMax{5000};
+constexpr Millis kLeaseRetryMax{5000};
 constexpr Millis kExtendRetry{1000};
 constexpr Millis kExtendEveryMin{100};
 constexpr Millis kStartRetry{1000};
@@ -45,10 +45,6 @@ bool TakesLine(int fd, std::optional<int> wake_fd = std::nullopt) {
   while (poll(entries.data(), entries.size(), wake_fd.has_value() ? -1 : 0) < 0) {
   }
   return entries[0].revents != 0;
-}
-
-Millis Backoff(int tries) {
-  return std::min(kBackoffMax, kBackoffFirst * (1 << std::min(tries, 10)));
 }
 
 }  // namespace
@@ -99,7 +95,7 @@ class Worker::Slot {
         return std::nullopt;
       }
       worker_.ReportOutage(jobs.status());
-      worker_.Pause(Backoff(lease_tries_++));
+      worker_.Pause(Backoff(lease_tries_++, kLeaseRetryMax));
       return std::nullopt;
     }
     lease_tries_ = 0;
@@ -293,7 +289,7 @@ class Worker::Slot {
       if (worker_.stopping()) {
         nanosleep(&nap, nullptr);
       } else {
-        worker_.Pause(Backoff(tries));
+        worker_.Pause(Backoff(tries, kLeaseRetryMax));
       }
     }
   }

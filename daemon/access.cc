@@ -12,6 +12,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/errno_text.h"
 #include "base/file_mode.h"
 #include "base/unique_fd.h"
 #include "daemon/read_up_to.h"
@@ -97,10 +98,6 @@ bool SameInConstantTime(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-std::string ErrnoText() {
-  return std::generic_category().message(errno);
-}
-
 // The whole file, which nobody but its owner and another group than ours may be able to read.
 StatusOr<std::string> ReadSecret(const std::string& path) {
   // Without waiting: a pipe in its place would stop the daemon at a reload.
@@ -109,7 +106,7 @@ StatusOr<std::string> ReadSecret(const std::string& path) {
   struct stat info {};
 
   if (!file.valid() || ::fstat(file.get(), &info) != 0) {
-    return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText());
+    return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText(errno));
   }
   if (!S_ISREG(info.st_mode)) {
     return InvalidArgument("cannot read the token file " + path + ": it is no regular file");
@@ -117,7 +114,7 @@ StatusOr<std::string> ReadSecret(const std::string& path) {
   DELAYD_RETURN_IF_ERROR(CheckSecretMode(info, "the token file", path, "make new tokens"));
   std::optional<std::string> text = ReadUpTo(file.get(), kTokenFileBytesMax);
   if (!text) {
-    return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText());
+    return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText(errno));
   }
   if (text->size() > kTokenFileBytesMax) {
     return InvalidArgument("the token file " + path + " is larger than 64KiB");

@@ -5,9 +5,9 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "daemon/log.h"
 
 namespace delayd {
@@ -28,7 +28,7 @@ StatusOr<std::unique_ptr<AwakeProcessors>> AwakeProcessors::Open(Millis idle,
   if (!fd.valid()) {
     const int error = errno;
     return FailedPrecondition(
-        device + ": " + std::generic_category().message(error) +
+        device + ": " + ErrnoText(error) +
         (error == EACCES || error == EPERM
              ? "; let the daemon's user write to it (the drop-in delayd-awake.conf does), or leave "
                "processors.awake at 0s"
@@ -65,7 +65,7 @@ bool AwakeProcessors::Ask(int32_t latency_us) {
     return true;
   }
   log::Warn("the kernel does not keep the processors awake any more; answers take longer",
-            {{"device", kDevice}, {"detail", std::generic_category().message(errno)}});
+            {{"device", kDevice}, {"detail", ErrnoText(errno)}});
   device_ = UniqueFd();  // closed: what was asked for is taken back
   return false;
 }

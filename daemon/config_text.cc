@@ -5,9 +5,9 @@
 
 #include <cerrno>
 #include <optional>
-#include <system_error>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "base/unique_fd.h"
 #include "daemon/read_up_to.h"
 
@@ -25,7 +25,7 @@ Status CannotRead(const std::string& path, const std::string& cause) {
 }
 
 Status CannotRead(const std::string& path, int error) {
-  const Status status = CannotRead(path, std::generic_category().message(error));
+  const Status status = CannotRead(path, ErrnoText(error));
   return error == ENOENT ? NotFound(status.message()) : status;
 }
 

@@ -1,8 +1,8 @@
 #include "daemon/disk_reserve.h"
 
 #include <cerrno>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "base/size_text.h"
 #include "daemon/config_values.h"
 #include "daemon/log.h"
@@ -15,8 +15,7 @@ StatusOr<uint64_t> FreeBytes(const std::string& directory) {
   struct statvfs info {};
 
   if (::statvfs(directory.c_str(), &info) != 0) {
-    return Unavailable("cannot ask for the free space of " + directory + ": " +
-                       std::generic_category().message(errno));
+    return Unavailable("cannot ask for the free space of " + directory + ": " + ErrnoText(errno));
   }
   return uint64_t{info.f_bavail} * info.f_frsize;
 }

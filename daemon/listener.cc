@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <system_error>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "daemon/config_values.h"
 
 #include <arpa/inet.h>
@@ -22,10 +22,6 @@ namespace delayd {
 namespace {
 
 constexpr int kBacklog = 1024;
-
-std::string ErrnoText(int error) {
-  return std::generic_category().message(error);
-}
 
 Status InUse(const std::string& path, std::string_view key) {
   return FailedPrecondition("socket " + path +

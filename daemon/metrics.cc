@@ -18,7 +18,7 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using Labels = std::vector<ClientMetric::Label>;
 
-constexpr double kMillisecond = 1e-3;
+constexpr double kSecondsOfMillisecond = 1e-3;
 constexpr double kMicrosecond = 1e-6;
 
 class Page {
@@ -149,14 +149,14 @@ void AddEngine(const engine::EngineFigures& engine, Page* page) {
   page->AddHistogram("delayd_job_lateness_seconds",
                      "From a job's due time until it was handed to a worker.",
                      engine.lateness_ms,
-                     kMillisecond);
+                     kSecondsOfMillisecond);
   page->Gauge("delayd_memory_jobs", "Jobs in memory.", uint64_t{engine.jobs_in_memory});
   page->Gauge("delayd_memory_jobs_max",
               "Jobs that memory.budget has room for.",
               uint64_t{engine.jobs_in_memory_max});
   page->Gauge("delayd_memory_frontier_seconds",
               "Jobs due up to so far from now are in memory; negative: the backlog fills it.",
-              static_cast<double>(engine.frontier_ahead.count()) * kMillisecond);
+              static_cast<double>(engine.frontier_ahead.count()) * kSecondsOfMillisecond);
   page->Gauge("delayd_uncommitted_bytes",
               "Changes that are decided and not durable yet.",
               uint64_t{engine.uncommitted_bytes});
@@ -178,10 +178,10 @@ void AddServer(const ServiceFigures& figures, Page* page) {
                      "Keys and values written by one commit.",
                      server.commit_bytes,
                      1);
-  page->Gauge(
-      "delayd_commit_running_seconds",
-      "How long the commit in flight has been under way; 0: none is.",
-      static_cast<double>(server.commit_running.value_or(Millis(0)).count()) * kMillisecond);
+  page->Gauge("delayd_commit_running_seconds",
+              "How long the commit in flight has been under way; 0: none is.",
+              static_cast<double>(server.commit_running.value_or(Millis(0)).count()) *
+                  kSecondsOfMillisecond);
   page->Counter("delayd_turns_total", "Turns of the core thread.", server.turns);
   page->Counter(
       "delayd_slow_turns_total", "Turns that took longer than log.slow_turn.", server.slow_turns);
@@ -194,7 +194,7 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   if (server.processors_awake) {
     page->Counter("delayd_processors_awake_seconds_total",
                   "How long the machine's processors were kept from sleeping.",
-                  static_cast<double>(server.processors_awake->count()) * kMillisecond);
+                  static_cast<double>(server.processors_awake->count()) * kSecondsOfMillisecond);
   }
   page->Gauge("delayd_connections", "Connections that are open.", server.connections);
   page->Gauge(
@@ -216,9 +216,10 @@ void AddServer(const ServiceFigures& figures, Page* page) {
                 "TLS handshakes and connections that failed.",
                 figures.tls.failed);
   if (figures.tls.certificate_end) {
-    page->Gauge("delayd_tls_certificate_expiry_timestamp_seconds",
-                "When the certificate that is shown ends, since the Unix epoch.",
-                static_cast<double>(ToMillis(*figures.tls.certificate_end)) * kMillisecond);
+    page->Gauge(
+        "delayd_tls_certificate_expiry_timestamp_seconds",
+        "When the certificate that is shown ends, since the Unix epoch.",
+        static_cast<double>(ToMillis(*figures.tls.certificate_end)) * kSecondsOfMillisecond);
   }
 }
 

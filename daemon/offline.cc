@@ -9,12 +9,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/crash_point.h"
+#include "base/errno_text.h"
 #include "daemon/exit_codes.h"
 #include "daemon/store_admin.h"
 #include "protocol/store_json.h"
@@ -68,8 +68,8 @@ Status Enter(const std::string& data_dir) {
     return OkStatus();
   }
   if (::setgroups(0, nullptr) != 0 || ::setgid(info.st_gid) != 0 || ::setuid(info.st_uid) != 0) {
-    return PermissionDenied("cannot become the owner of " + data_dir + ": " +
-                            std::generic_category().message(errno) + "; run as that user");
+    return PermissionDenied("cannot become the owner of " + data_dir + ": " + ErrnoText(errno) +
+                            "; run as that user");
   }
   return OkStatus();
 }

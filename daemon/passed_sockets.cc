@@ -1,9 +1,9 @@
 #include "daemon/passed_sockets.h"
 
 #include <cstdlib>
-#include <system_error>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "daemon/config_values.h"
 #include "protocol/nearest.h"
 
@@ -43,9 +43,8 @@ StatusOr<PassedSockets> PassedSockets::FromEnvironment() {
   char** names = nullptr;
   const int count = ::sd_listen_fds_with_names(1, &names);
   if (count < 0) {
-    return Refuse(
-        "cannot take the sockets that were passed: " + std::generic_category().message(-count) +
-        "; check LISTEN_FDS in the environment");
+    return Refuse("cannot take the sockets that were passed: " + ErrnoText(-count) +
+                  "; check LISTEN_FDS in the environment");
   }
   std::vector<PassedSocket> sockets;
   for (int i = 0; i < count; ++i) {

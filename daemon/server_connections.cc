@@ -6,9 +6,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
-#include <system_error>
 #include <utility>
 
+#include "base/errno_text.h"
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
 
@@ -57,8 +57,7 @@ void Server::Loop::AcceptFrom(Door* door) {
     if (!client.valid()) {
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
         log::Warn("cannot accept a connection; trying again in a second",
-                  {{"listen", door->listener.label()},
-                   {"cause", std::generic_category().message(errno)}});
+                  {{"listen", door->listener.label()}, {"cause", ErrnoText(errno)}});
         door->pause.expires_after(std::chrono::seconds(1));
         door->pause.async_wait([this, door](const boost::system::error_code& error) {
           if (!error) {

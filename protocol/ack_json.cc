@@ -9,7 +9,7 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr std::array<std::string_view, 1> kMembers = {"tokens"};
+constexpr std::array<std::string_view, 1> kAckMembers = {"tokens"};
 
 Status SetTokens(std::string_view name, const JsonValue& value, std::vector<LeaseToken>* out) {
   out->clear();
@@ -27,7 +27,8 @@ StatusOr<std::vector<LeaseToken>> ParseAckRequest(std::string_view json) {
   std::vector<LeaseToken> tokens;
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
-        return name == "tokens" ? SetTokens(name, value, &tokens) : UnknownMember(name, kMembers);
+        return name == "tokens" ? SetTokens(name, value, &tokens)
+                                : UnknownMember(name, kAckMembers);
       }));
   return tokens;
 }

@@ -21,7 +21,7 @@ constexpr std::array<uint8_t, 256> MakeDigits() {
 
 constexpr std::array<uint8_t, 256> kDigits = MakeDigits();
 
-Status Malformed(const std::string& why) {
+Status MalformedBase64(const std::string& why) {
   return InvalidArgument("base64 text " + why + "; use the standard alphabet with '=' padding",
                          "invalid_base64");
 }
@@ -46,7 +46,8 @@ std::string EncodeBase64(std::string_view bytes) {
 
 StatusOr<std::string> DecodeBase64(std::string_view text) {
   if (text.size() % 4 != 0) {
-    return Malformed("has " + std::to_string(text.size()) + " characters, not a multiple of 4");
+    return MalformedBase64("has " + std::to_string(text.size()) +
+                           " characters, not a multiple of 4");
   }
   size_t padding = 0;
   while (padding < 2 && padding < text.size() && text[text.size() - 1 - padding] == '=') {
@@ -58,7 +59,7 @@ StatusOr<std::string> DecodeBase64(std::string_view text) {
   for (size_t i = 0; i < text.size() - padding; ++i) {
     const uint8_t digit = kDigits[static_cast<unsigned char>(text[i])];
     if (digit == kNoDigit) {
-      return Malformed("has a foreign character at position " + std::to_string(i + 1));
+      return MalformedBase64("has a foreign character at position " + std::to_string(i + 1));
     }
     bits = bits << 6 | digit;
     if (i % 4 == 3) {
@@ -74,7 +75,7 @@ StatusOr<std::string> DecodeBase64(std::string_view text) {
   // Two digits carry one byte and four spare bits, three digits two bytes and two spare bits.
   const uint32_t spare = padding == 2 ? 4 : 2;
   if ((bits & ((1U << spare) - 1)) != 0) {
-    return Malformed("ends in bits that belong to no byte");
+    return MalformedBase64("ends in bits that belong to no byte");
   }
   bits >>= spare;
   if (padding == 1) {

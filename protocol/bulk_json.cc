@@ -1,7 +1,6 @@
 #include "protocol/bulk_json.h"
 
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "base/limits.h"
@@ -13,7 +12,6 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
 constexpr std::array<std::string_view, 5> kFilterMembers = {
     "queue", "state", "key_prefix", "due_before", "due_after"};
 constexpr std::array<std::string_view, 7> kRequestMembers = {

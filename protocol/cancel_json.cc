@@ -10,7 +10,7 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr std::array<std::string_view, 1> kMembers = {"ids"};
+constexpr std::array<std::string_view, 1> kCancelMembers = {"ids"};
 
 }  // namespace
 
@@ -24,7 +24,7 @@ StatusOr<std::vector<JobId>> ParseCancelRequest(std::string_view json) {
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name != "ids") {
-          return UnknownMember(name, kMembers);
+          return UnknownMember(name, kCancelMembers);
         }
         ids.clear();
         return SetEach(name, value, read_id);

@@ -11,9 +11,9 @@
 #include <cstring>
 #include <limits>
 #include <memory>
-#include <system_error>
 
 #include "base/clock.h"
+#include "base/errno_text.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -27,10 +27,6 @@ namespace {
 constexpr size_t kRecordBytes = size_t{16} * 1024;
 // Nothing tells when a Unix socket has room for one more.
 constexpr int kConnectAgainMs = 10;
-
-std::string ErrnoText(int error) {
-  return std::generic_category().message(error);
-}
 
 Status TimedOut() {
   return DeadlineExceeded("timed out", "timed_out");

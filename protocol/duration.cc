@@ -33,12 +33,12 @@ constexpr std::array<Unit, 8> kUnits = {{{"w", kWeek},
                                          {"sec", kSecond},
                                          {"ms", 1}}};
 
-Status Refuse(std::string_view text, const std::string& why) {
+Status RefuseDuration(std::string_view text, const std::string& why) {
   return InvalidArgument("duration " + Quoted(text) + " " + why, "invalid_duration");
 }
 
 Status TooLong(std::string_view text) {
-  return Refuse(text, "is too long; the longest is 36500d (100 years)");
+  return RefuseDuration(text, "is too long; the longest is 36500d (100 years)");
 }
 
 bool IsDigit(char c) {
@@ -91,7 +91,7 @@ StatusOr<int64_t> Multiply(std::string_view text, const Number& number, int64_t 
     fraction.remove_suffix(1);
   }
   if (fraction.size() > kFractionDigitsMax) {
-    return Refuse(text, "is finer than a millisecond; round it");
+    return RefuseDuration(text, "is finer than a millisecond; round it");
   }
   int64_t numerator = 0;
   int64_t denominator = 1;
@@ -100,7 +100,7 @@ StatusOr<int64_t> Multiply(std::string_view text, const Number& number, int64_t 
     denominator *= 10;
   }
   if (numerator * unit % denominator != 0) {
-    return Refuse(text, "is finer than a millisecond; round it");
+    return RefuseDuration(text, "is finer than a millisecond; round it");
   }
   total += numerator * unit / denominator;
   return total;
@@ -137,19 +137,21 @@ StatusOr<Millis> ParseShort(std::string_view text) {
   while (!rest.empty()) {
     const std::optional<Number> number = TakeNumber(&rest);
     if (!number.has_value()) {
-      return Refuse(text, "is not understood" + std::string(kExample));
+      return RefuseDuration(text, "is not understood" + std::string(kExample));
     }
     if (rest.empty() || rest.front() == ' ') {
-      return Refuse(text,
-                    "has no unit; write " + std::string(number->whole) + "s for seconds or " +
-                        std::string(number->whole) + "ms for milliseconds");
+      return RefuseDuration(text,
+                            "has no unit; write " + std::string(number->whole) +
+                                "s for seconds or " + std::string(number->whole) +
+                                "ms for milliseconds");
     }
     const Unit* unit = TakeUnit(&rest);
     if (unit == nullptr) {
-      return Refuse(text, "has an unknown unit; the units are w, d, h, m, s and ms");
+      return RefuseDuration(text, "has an unknown unit; the units are w, d, h, m, s and ms");
     }
     if (unit->millis >= previous_unit) {
-      return Refuse(text, "has its units out of order; write the larger ones first, each once");
+      return RefuseDuration(text,
+                            "has its units out of order; write the larger ones first, each once");
     }
     previous_unit = unit->millis;
     DELAYD_ASSIGN_OR_RETURN(const int64_t part, Multiply(text, *number, unit->millis));
@@ -183,7 +185,8 @@ int64_t IsoUnit(char designator, bool in_time) {
 }
 
 StatusOr<Millis> ParseIso(std::string_view text) {
-  const Status malformed = Refuse(text, "is not understood; write it like PT30M, P1DT12H or 1d12h");
+  const Status malformed =
+      RefuseDuration(text, "is not understood; write it like PT30M, P1DT12H or 1d12h");
   std::string_view rest = text.substr(1);
   if (rest.empty() || rest.back() == 'T') {
     return malformed;
@@ -202,7 +205,8 @@ StatusOr<Millis> ParseIso(std::string_view text) {
     }
     const int64_t unit = IsoUnit(rest.front(), in_time);
     if (unit == 0) {
-      return Refuse(text, "counts months or years, whose length varies; write days, as in P30D");
+      return RefuseDuration(text,
+                            "counts months or years, whose length varies; write days, as in P30D");
     }
     if (unit < 0 || unit >= previous_unit) {
       return malformed;
@@ -220,13 +224,13 @@ StatusOr<Millis> ParseIso(std::string_view text) {
 
 StatusOr<Millis> ParseDuration(std::string_view text) {
   if (text.empty()) {
-    return Refuse(text, "is empty" + std::string(kExample));
+    return RefuseDuration(text, "is empty" + std::string(kExample));
   }
   if (text == "0") {
     return Millis(0);
   }
   if (text.front() == '-') {
-    return Refuse(text, "is negative" + std::string(kExample));
+    return RefuseDuration(text, "is negative" + std::string(kExample));
   }
   return text.front() == 'P' ? ParseIso(text) : ParseShort(text);
 }

@@ -20,7 +20,7 @@ constexpr std::string_view kCommitHeader = "Delayd-Commit";
 // Room for a page of large jobs; the bound is against a server gone wild.
 constexpr uint64_t kBodyBytesMax = uint64_t{1} << 30;
 
-Status Malformed(const boost::system::error_code& error) {
+Status MalformedHttp(const boost::system::error_code& error) {
   return Internal("the answer is no HTTP (" + error.message() +
                       "); is something other than delayd listening there?",
                   "invalid_response");
@@ -54,7 +54,7 @@ Status HttpReader::Feed(std::string_view bytes) {
       return OkStatus();
     }
     if (error) {
-      return Malformed(error);
+      return MalformedHttp(error);
     }
     if (used == 0) {
       break;
@@ -66,7 +66,7 @@ Status HttpReader::Feed(std::string_view bytes) {
 Status HttpReader::FeedEnd() {
   boost::system::error_code error;
   parser_->beast.put_eof(error);
-  return error ? Malformed(error) : OkStatus();
+  return error ? MalformedHttp(error) : OkStatus();
 }
 
 bool HttpReader::done() const {

@@ -174,7 +174,7 @@ Status SetRareMember(std::string_view name, const JsonValue& value, JobView* job
     return SetPayload(name, value, job);
   }
   if (name == "payload_bytes") {
-    return SetUint64(name, value, std::numeric_limits<uint64_t>::max(), &job->payload_bytes);
+    return SetUint64(name, value, kCountMax, &job->payload_bytes);
   }
   if (name == "last_error") {
     return SetString(name, value, &job->last_error);

@@ -16,7 +16,7 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr std::array<std::string_view, 21> kMembers = {
+constexpr std::array<std::string_view, 21> kJobMembers = {
     "queue",       "delay",   "due",          "payload",       "payload_base64", "key",
     "priority",    "lease",   "max_attempts", "expires_after", "buried",         "on_conflict",
     "touch_delay", "created", "attempt",      "last_error",    "timeouts",       "releases",
@@ -147,7 +147,7 @@ Status SetPast(std::string_view name, const JsonValue& value, JobSpec* spec) {
     return SetString(name, value, &PastOf(spec)->last_error);
   }
   return IsStoryMember(name) ? SetStoryMember(name, value, PastOf(spec))
-                             : UnknownMember(name, kMembers);
+                             : UnknownMember(name, kJobMembers);
 }
 
 Status SetRareMember(std::string_view name, const JsonValue& value, JobSpec* spec) {

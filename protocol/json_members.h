@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@
 #include "protocol/json_writer.h"
 
 namespace delayd::protocol {
+
+// Of a number that has no bound but its size.
+inline constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
 
 Status InMember(std::string_view name, const Status& status);
 Status UnknownMember(std::string_view name, std::span<const std::string_view> known);

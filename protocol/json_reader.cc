@@ -17,7 +17,7 @@ namespace ondemand = simdjson::ondemand;
 // A parser keeps the memory of the longest text it has seen; above this it is let go.
 constexpr size_t kParserBytesKept = size_t{1} << 20;
 
-Status Malformed(const std::string& why) {
+Status MalformedJson(const std::string& why) {
   return InvalidArgument("malformed JSON: " + why, "invalid_json");
 }
 
@@ -46,7 +46,7 @@ std::string Explain(simdjson::error_code error) {
 }
 
 Status FromSimdjson(simdjson::error_code error) {
-  return Malformed(Explain(error));
+  return MalformedJson(Explain(error));
 }
 
 std::string_view Trim(std::string_view text) {
@@ -160,7 +160,7 @@ Status CheckToken(std::string_view token) {
   if (token == "null" || token == "true" || token == "false" || IsJsonNumber(token)) {
     return OkStatus();
   }
-  return Malformed(Quoted(token) + " is no JSON value; strings stand in double quotes");
+  return MalformedJson(Quoted(token) + " is no JSON value; strings stand in double quotes");
 }
 
 // By reference: copying each value on the stack took 40 % of the time of the whole check.
@@ -195,8 +195,8 @@ Status CheckObject(ondemand::object object, size_t depth) {
 // The parser is lazy: what nobody looks at, it does not check. This looks at everything.
 Status CheckValue(ondemand::value& value, size_t depth) {
   if (depth >= kJsonDepthMax) {
-    return Malformed("it is nested deeper than " + std::to_string(kJsonDepthMax) +
-                     " levels; send it as a string");
+    return MalformedJson("it is nested deeper than " + std::to_string(kJsonDepthMax) +
+                         " levels; send it as a string");
   }
   ondemand::json_type type{};
   auto error = value.type().get(type);
@@ -278,7 +278,7 @@ Status CheckEnd(ondemand::document& document) {
   if (document.current_location().error() == simdjson::OUT_OF_BOUNDS) {
     return OkStatus();
   }
-  return Malformed("something follows its end; send one value");
+  return MalformedJson("something follows its end; send one value");
 }
 
 Status CheckRoot(ondemand::document& document, ondemand::json_type wanted) {
@@ -294,8 +294,8 @@ Status CheckRoot(ondemand::document& document, ondemand::json_type wanted) {
       token = Trim(token);
       DELAYD_RETURN_IF_ERROR(CheckToken(token));
     }
-    return Malformed("it is " + std::string(JsonKindName(KindOf(type, token))) + ", not " +
-                     std::string(JsonKindName(KindOf(wanted, {}))));
+    return MalformedJson("it is " + std::string(JsonKindName(KindOf(type, token))) + ", not " +
+                         std::string(JsonKindName(KindOf(wanted, {}))));
   }
   return OkStatus();
 }
@@ -306,7 +306,7 @@ class Root {
  public:
   Status Open(std::string_view json, ondemand::json_type wanted) {
     if (json.starts_with("\xef\xbb\xbf")) {  // which no editor shows
-      return Malformed("it begins with a byte order mark; send UTF-8 without one");
+      return MalformedJson("it begins with a byte order mark; send UTF-8 without one");
     }
     if (const auto error = frame_.Open(json, &document_); error != simdjson::SUCCESS) {
       return FromSimdjson(error);
@@ -364,7 +364,7 @@ Status ReadJsonObject(std::string_view json, const JsonMemberVisitor& visit) {
                              "duplicate_member");
     }
     if (seen.size() == kJsonMembersMax) {
-      return Malformed("it has more than " + std::to_string(kJsonMembersMax) + " members");
+      return MalformedJson("it has more than " + std::to_string(kJsonMembersMax) + " members");
     }
     seen.push_back(name);
     JsonValue value;

@@ -1,6 +1,5 @@
 // Requests about whole queues: pause, and kick by number.
 #include <array>
-#include <limits>
 
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
@@ -72,8 +71,7 @@ std::string KickedToJson(uint64_t count) {
 StatusOr<uint64_t> ParseKicked(std::string_view json) {
   uint64_t count = 0;
   DELAYD_RETURN_IF_ERROR(ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) {
-    return name == "kicked" ? SetUint64(name, value, std::numeric_limits<uint64_t>::max(), &count)
-                            : OkStatus();
+    return name == "kicked" ? SetUint64(name, value, kCountMax, &count) : OkStatus();
   }));
   return count;
 }

@@ -14,7 +14,7 @@ constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kHttps = "https://";
 
-Status Refuse(std::string_view text, const std::string& why) {
+Status RefuseAddress(std::string_view text, const std::string& why) {
   return InvalidArgument("server address " + Quoted(text) + " " + why, "invalid_server");
 }
 
@@ -28,13 +28,13 @@ StatusOr<ServerAddress> ParseUnix(std::string_view text) {
   ServerAddress address{.text = std::string(text), .path = {}, .host = {}, .port = {}};
   address.path = text.substr(kUnix.size());
   if (address.path.empty()) {
-    return Refuse(text, "has no path; write it like unix:/run/delayd/delayd.sock");
+    return RefuseAddress(text, "has no path; write it like unix:/run/delayd/delayd.sock");
   }
   if (address.path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return Refuse(text,
-                  "has a path of " + std::to_string(address.path.size()) +
-                      " bytes; a socket's path may have at most " +
-                      std::to_string(sizeof(sockaddr_un::sun_path) - 1));
+    return RefuseAddress(text,
+                         "has a path of " + std::to_string(address.path.size()) +
+                             " bytes; a socket's path may have at most " +
+                             std::to_string(sizeof(sockaddr_un::sun_path) - 1));
   }
   return address;
 }
@@ -53,17 +53,17 @@ StatusOr<ServerAddress> ParseHttp(std::string_view text) {
   const bool bracketed = rest.starts_with('[');
   const size_t host_end = bracketed ? rest.find(']') : rest.find(':');
   if (bracketed && host_end == std::string_view::npos) {
-    return Refuse(text, "has no ']' after the address");
+    return RefuseAddress(text, "has no ']' after the address");
   }
   address.host = bracketed ? rest.substr(1, host_end - 1) : rest.substr(0, host_end);
   std::string_view behind =
       host_end == std::string_view::npos ? "" : rest.substr(bracketed ? host_end + 1 : host_end);
   if (address.host.empty() || address.host.find_first_of("/?#@") != std::string::npos) {
-    return Refuse(text, "is not understood; write it like http://127.0.0.1:11380");
+    return RefuseAddress(text, "is not understood; write it like http://127.0.0.1:11380");
   }
   if (!behind.empty()) {
     if (behind.front() != ':' || !IsPort(behind.substr(1))) {
-      return Refuse(text, "has no good port; write it like http://127.0.0.1:11380");
+      return RefuseAddress(text, "has no good port; write it like http://127.0.0.1:11380");
     }
     address.port = behind.substr(1);
   }
@@ -80,11 +80,12 @@ StatusOr<ServerAddress> ParseServerAddress(std::string_view text) {
     return ParseHttp(text);
   }
   if (text.starts_with('/')) {
-    return Refuse(text, "lacks its kind; write unix:" + std::string(text));
+    return RefuseAddress(text, "lacks its kind; write unix:" + std::string(text));
   }
-  return Refuse(text,
-                "is not understood; write unix:/run/delayd/delayd.sock, http://127.0.0.1:11380 or "
-                "https://HOST:11380");
+  return RefuseAddress(
+      text,
+      "is not understood; write unix:/run/delayd/delayd.sock, http://127.0.0.1:11380 or "
+      "https://HOST:11380");
 }
 
 std::string HostHeader(const ServerAddress& address) {

@@ -1,7 +1,6 @@
 #include "protocol/stats_json.h"
 
 #include <array>
-#include <limits>
 
 #include "protocol/duration.h"
 #include "protocol/json_members.h"
@@ -11,7 +10,6 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
 constexpr std::array<std::string_view, 1> kDrainMembers = {"on"};
 
 }  // namespace

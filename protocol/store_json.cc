@@ -1,7 +1,6 @@
 #include "protocol/store_json.h"
 
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "protocol/json_members.h"
@@ -12,7 +11,6 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
 constexpr std::array<std::string_view, 1> kBackupMembers = {"dir"};
 
 std::string FindingToJson(const StoreFinding& finding) {

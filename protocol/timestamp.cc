@@ -10,7 +10,7 @@
 namespace delayd::protocol {
 namespace {
 
-Status Refuse(std::string_view text, const std::string& why) {
+Status RefuseTime(std::string_view text, const std::string& why) {
   return InvalidArgument("time " + Quoted(text) + " " + why, "invalid_time");
 }
 
@@ -51,7 +51,7 @@ int64_t FractionMillis(std::string_view digits) {
 
 StatusOr<WallTime> ParseTimestamp(std::string_view text) {
   const Status malformed =
-      Refuse(text, "is not understood; write it like 2027-01-01T09:00:00Z or with +08:00");
+      RefuseTime(text, "is not understood; write it like 2027-01-01T09:00:00Z or with +08:00");
   const std::string_view separators = "Tt ";
   if (text.size() < kSecondsEnd || !HasShape(text.substr(0, kDatePattern.size()), kDatePattern) ||
       separators.find(text[kDatePattern.size()]) == std::string_view::npos ||
@@ -69,7 +69,7 @@ StatusOr<WallTime> ParseTimestamp(std::string_view text) {
     }
   }
   if (zone.empty()) {
-    return Refuse(text, "has no zone; end it with Z for UTC or an offset like +08:00");
+    return RefuseTime(text, "has no zone; end it with Z for UTC or an offset like +08:00");
   }
   if (!IsZone(zone)) {
     return malformed;
@@ -80,11 +80,11 @@ StatusOr<WallTime> ParseTimestamp(std::string_view text) {
   seconds += zone == "z" ? "Z" : zone;
   cctz::time_point<cctz::seconds> point;
   if (!cctz::parse("%Y-%m-%dT%H:%M:%S%Ez", seconds, cctz::utc_time_zone(), &point)) {
-    return Refuse(text, "names no day or hour that exists; check the calendar");
+    return RefuseTime(text, "names no day or hour that exists; check the calendar");
   }
   const int64_t millis = point.time_since_epoch().count() * 1000 + FractionMillis(fraction);
   if (millis < 0 || millis > limits::kWallMsMax) {
-    return Refuse(text, "is out of range; use 1970-01-01T00:00:00Z to 2286-11-20T17:46:39Z");
+    return RefuseTime(text, "is out of range; use 1970-01-01T00:00:00Z to 2286-11-20T17:46:39Z");
   }
   return WallFromMillis(millis);
 }

@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <chrono>
 #include <ctime>
-#include <system_error>
 
 #include "base/check.h"
+#include "base/errno_text.h"
 #include "base/file_mode.h"
 
 #include <openssl/err.h>
@@ -24,7 +24,7 @@ std::string ErrorText() {
   const unsigned long error = ERR_get_error();
   ERR_clear_error();
   if (ERR_SYSTEM_ERROR(error)) {
-    return std::generic_category().message(ERR_GET_REASON(error));
+    return ErrnoText(ERR_GET_REASON(error));
   }
   const char* reason = error == 0 ? nullptr : ERR_reason_error_string(error);
   return reason == nullptr ? "unknown cause" : reason;
@@ -53,8 +53,7 @@ Status CheckKeyFile(const std::string& path) {
   struct stat info {};
 
   if (::stat(path.c_str(), &info) != 0) {
-    return InvalidArgument("cannot read the key " + path + ": " +
-                           std::generic_category().message(errno));
+    return InvalidArgument("cannot read the key " + path + ": " + ErrnoText(errno));
   }
   return CheckSecretMode(info, "the key", path, "make a new one");
 }

@@ -7,22 +7,22 @@
 namespace delayd::storage {
 namespace {
 
-thread_local InsertPlan* current = nullptr;
+thread_local InsertPlan* current_plan = nullptr;
 
 }  // namespace
 
 InsertPlan::InsertPlan(std::span<const WriteOrder::Row> rows, const JobStore::OnDurable& on_durable)
     : rows_(rows), on_durable_(on_durable ? &on_durable : nullptr) {
-  DELAYD_CHECK(current == nullptr);
-  current = this;
+  DELAYD_CHECK(current_plan == nullptr);
+  current_plan = this;
 }
 
 InsertPlan::~InsertPlan() {
-  current = nullptr;
+  current_plan = nullptr;
 }
 
 InsertPlan* InsertPlan::OfThisThread() {
-  return current;
+  return current_plan;
 }
 
 void InsertPlan::Begin() {

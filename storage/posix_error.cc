@@ -1,14 +1,15 @@
 #include "storage/posix_error.h"
 
 #include <cerrno>
-#include <system_error>
+
+#include "base/errno_text.h"
 
 namespace delayd::storage {
 
 Status PosixError(std::string_view what, const std::string& path) {
   const int error = errno;
   std::string message(what);
-  message += " " + path + ": " + std::generic_category().message(error);
+  message += " " + path + ": " + ErrnoText(error);
   switch (error) {
     case EACCES:
     case EPERM:

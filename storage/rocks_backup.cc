@@ -13,6 +13,7 @@
 #include <rocksdb/utilities/checkpoint.h>
 
 #include "base/crash_point.h"
+#include "base/errno_text.h"
 #include "base/size_text.h"
 #include "storage/flush_room.h"
 #include "storage/keys.h"
@@ -49,8 +50,7 @@ Status CheckParent(const std::string& directory) {
   if (::access(parent.c_str(), R_OK | W_OK | X_OK) == 0) {
     return OkStatus();
   }
-  const std::string cause =
-      "cannot back up to " + directory + ": " + std::generic_category().message(errno);
+  const std::string cause = "cannot back up to " + directory + ": " + ErrnoText(errno);
   if (errno == ENOENT || errno == ENOTDIR) {
     return InvalidArgument(cause + "; make the directory " + parent + " first");
   }

@@ -4,8 +4,8 @@
 
 #include <chrono>
 #include <cstring>
-#include <system_error>
 
+#include "base/errno_text.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"
@@ -55,7 +55,7 @@ Finding CheckSocket(const std::string& path) {
   if (stat(path.c_str(), &info) != 0) {
     const bool denied = errno == EACCES;
     finding.verdict = Verdict::kFail;
-    finding.what = path + ": " + std::generic_category().message(errno);
+    finding.what = path + ": " + ErrnoText(errno);
     finding.cure = denied
                        ? "its directory is closed to you: sudo usermod -aG delayd $USER, then log "
                          "in again; or use sudo"
@@ -99,7 +99,7 @@ Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve)
   if (statvfs(directory.c_str(), &info) != 0) {
     const int error = errno;
     finding.verdict = Verdict::kWarn;
-    finding.what = directory + ": " + std::generic_category().message(error);
+    finding.what = directory + ": " + ErrnoText(error);
     finding.cure = error == EACCES ? "run it as the daemon's user, or with sudo"
                                    : "name the daemon's data_dir with --data-dir";
     return finding;

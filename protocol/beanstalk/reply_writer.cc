@@ -16,7 +16,7 @@ bool IsLetter(char c) {
 // Plain text in every version of YAML: begins with a letter, and is none of its words. What begins
 // otherwise may be a number, a date or an indicator.
 bool IsPlain(std::string_view text) {
-  constexpr auto kWords = std::to_array<std::string_view>(
+  constexpr auto kYamlWords = std::to_array<std::string_view>(
       {"y", "n", "yes", "no", "on", "off", "true", "false", "null"});
   if (text.empty() || !IsLetter(text[0])) {
     return false;
@@ -31,7 +31,7 @@ bool IsPlain(std::string_view text) {
              return a == static_cast<char>(b | 0x20);
            });
   };
-  return harmless && std::none_of(kWords.begin(), kWords.end(), same);
+  return harmless && std::none_of(kYamlWords.begin(), kYamlWords.end(), same);
 }
 
 }  // namespace
