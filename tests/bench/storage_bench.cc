@@ -183,7 +183,7 @@ class BareRocks {
 };
 
 Timing RunRaw(const std::vector<Job>& jobs, const std::vector<Batch>& batches) {
-  const testing::TempDir dir;
+  const test::TempDir dir;
   const int fd = ::open(dir.Sub("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   DELAYD_CHECK(fd >= 0);
   Timing timing = Time(jobs.size(), [&](uint64_t, uint64_t number) {
@@ -198,7 +198,7 @@ Timing RunRaw(const std::vector<Job>& jobs, const std::vector<Batch>& batches) {
 // Batch by batch in turn, so that both meet the same disk. In the store's time is the encoding.
 std::pair<Timing, Timing> RunBareAndStore(const std::vector<Job>& jobs,
                                           const std::vector<Batch>& batches) {
-  const testing::TempDir dir;
+  const test::TempDir dir;
   BareRocks rocks(dir.Sub("bare"));
   auto store = OpenRocksJobStore({.path = dir.Sub("store")});
   DELAYD_CHECK(store.ok());
@@ -259,7 +259,7 @@ uint64_t BytesBelow(const std::string& path) {
 
 void BenchLoad(uint64_t count) {
   const std::vector<Job> jobs = MakeJobs(count);
-  const testing::TempDir dir;
+  const test::TempDir dir;
   {
     auto store = OpenRocksJobStore({.path = dir.Sub("data")});
     DELAYD_CHECK(store.ok());
@@ -321,7 +321,7 @@ Batch MakeBatchB(const std::vector<Job>& jobs, uint64_t first) {
 }
 
 void MeasureLayout(const char* name, const std::vector<Job>& jobs, bool by_queue_index) {
-  const testing::TempDir dir;
+  const test::TempDir dir;
   auto opened = OpenRocksJobStore({.path = dir.Sub("data")});
   DELAYD_CHECK(opened.ok());
   JobStore& store = **opened;

@@ -262,7 +262,7 @@ void Fill(Service* service, uint64_t jobs, Millis from, Millis to, const std::st
 constexpr const char* kOneJobQueue = "first";
 
 void Floors() {
-  const testing::TempDir dir;
+  const test::TempDir dir;
   const int fd = ::open(dir.Sub("log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   DELAYD_CHECK(fd >= 0);
   for (const size_t bytes : {size_t{512}, size_t{4096}, size_t{400'000}}) {
@@ -297,7 +297,7 @@ void Floors() {
 }
 
 // From the request to the answer, by the one due job of a queue of its own.
-double FirstHandOut(const testing::Daemon& daemon) {
+double FirstHandOut(const test::Daemon& daemon) {
   auto client = protocol::Client::Create("unix:" + daemon.socket());
   DELAYD_CHECK(client.ok());
   const auto start = SteadyClock::now();
@@ -312,11 +312,11 @@ double FirstHandOut(const testing::Daemon& daemon) {
 
 // `what`: "far" or "pile", as FillAndDie knows it.
 void Starts(const char* program, const char* what, const std::string& name, uint64_t jobs) {
-  testing::Daemon daemon;
+  test::Daemon daemon;
   auto start = SteadyClock::now();
-  const testing::ProcessResult filled = testing::RunProcess(
-      {.argv = {program, "fill", std::to_string(jobs), daemon.data_dir(), what}},
-      std::chrono::hours(1));
+  const test::ProcessResult filled =
+      test::RunProcess({.argv = {program, "fill", std::to_string(jobs), daemon.data_dir(), what}},
+                       std::chrono::hours(1));
   DELAYD_CHECK(filled.signal == SIGKILL);
   Row(name + "filled, durable", Text("%.0f jobs/s", double(jobs) / SecondsSince(start)), "", true);
   for (const char* again : {"after kill -9", "after another kill -9"}) {
@@ -345,7 +345,7 @@ void Starts(const char* program, const char* what, const std::string& name, uint
 }
 
 void Near(uint64_t jobs) {
-  const testing::TempDir dir;
+  const test::TempDir dir;
   const Now now{.wall = WallFromMillis(1'800'000'000'000), .boot = BootFromMillis(5'000'000)};
   {
     Service service(dir.Sub("data"), now);
@@ -382,7 +382,7 @@ std::vector<JobView> LeasedIn(const std::vector<engine::Reply>& replies) {
 
 void Steady(uint64_t acks) {
   constexpr uint64_t kPerSecond = 500;
-  const testing::TempDir dir;
+  const test::TempDir dir;
   Service service(dir.Sub("data"),
                   {.wall = WallFromMillis(1'800'000'000'000), .boot = BootFromMillis(5'000'000)});
   service.Load();
@@ -465,7 +465,7 @@ Latency Measure(Service* service) {
 }
 
 void CancelMany(uint64_t jobs) {
-  const testing::TempDir dir;
+  const test::TempDir dir;
   Service service(dir.Sub("data"),
                   {.wall = WallFromMillis(1'800'000'000'000), .boot = BootFromMillis(5'000'000)});
   service.Load();

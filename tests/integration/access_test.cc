@@ -10,7 +10,7 @@
 
 #include <sys/stat.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -125,4 +125,4 @@ TEST(AccessTest, BeyondLoopbackTheDaemonDoesNotListenWithoutTlsAndTokens) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

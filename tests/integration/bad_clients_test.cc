@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -224,4 +224,4 @@ TEST_F(BadClientsTest, ClientsThatAskAndNeverReadAreBounded) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

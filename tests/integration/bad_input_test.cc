@@ -7,7 +7,7 @@
 
 #include "tests/support/daemon.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -85,4 +85,4 @@ TEST_F(BadInputTest, NoDaemonIsExitCodeFive) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -15,7 +15,7 @@
 #include "tests/support/daemon.h"
 #include "tests/support/process.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -303,4 +303,4 @@ TEST_F(BeanstalkTest, AFlooderDoesNotKeepOthersFromBeingServed) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

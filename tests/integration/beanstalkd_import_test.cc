@@ -15,7 +15,7 @@
 #include "tests/support/daemon.h"
 #include "tests/support/process.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -251,4 +251,4 @@ TEST_F(ImportTest, P3NoJobIsLostOrDoubledWhenTheImportDies) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -18,7 +18,7 @@
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 struct Step {
@@ -273,4 +273,4 @@ TEST_F(SideBySideTest, StatsHaveTheSameFieldsInTheSameOrder) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -16,7 +16,7 @@
 
 #include <sys/stat.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::AllOf;
@@ -233,4 +233,4 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

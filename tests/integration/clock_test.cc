@@ -11,7 +11,7 @@
 #include "storage/rocks_job_store.h"
 #include "tests/support/daemon.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -97,4 +97,4 @@ TEST(ClockTest, AClockBehindTheLastRunIsToldAndServed) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -17,7 +17,7 @@
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -162,4 +162,4 @@ TEST(FullDiskTest, ADaemonThatStartsOnAFullDiskRefusesFromTheFirstRequestOn) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -8,7 +8,7 @@
 #include "protocol/client.h"
 #include "tests/support/daemon.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::AllOf;
@@ -26,11 +26,6 @@ std::string Member(const std::string& json, const std::string& name) {
   const size_t begin = at + name.size() + 3;
   return json[begin] == '"' ? json.substr(begin + 1, json.find('"', begin + 1) - begin - 1)
                             : json.substr(begin, json.find_first_of(",}", begin) - begin);
-}
-
-std::string LeaseOne(Daemon* daemon, const std::string& queue) {
-  return Member(daemon->CtlOk({"lease", "--queue", queue, "--wait", "10s", "-o", "json"}),
-                "lease_token");
 }
 
 std::string WriteConfig(const Daemon& daemon, const std::string& text) {
@@ -64,8 +59,8 @@ TEST(JobLifeTest, AFinishedJobTellsItsWholeStoryByIdAndByKeyAlsoAfterARestart) {
   const std::string config = WriteConfig(daemon, "queues: { q: { history_retention: 1d } }\n");
   ASSERT_TRUE(daemon.Start({"--config", config}));
   const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "--key", "k", "the payload"});
-  daemon.CtlOk({"nack", LeaseOne(&daemon, "q"), "--delay", "0s", "--error", "no connection"});
-  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
+  daemon.CtlOk({"nack", daemon.LeaseOne("q"), "--delay", "0s", "--error", "no connection"});
+  daemon.CtlOk({"ack", daemon.LeaseOne("q")});
   const std::string other = daemon.CtlOk({"enqueue", "--in", "1h", "--queue", "q", "z"});
   daemon.CtlOk({"reschedule", other, "--in", "2h"});
   daemon.CtlOk({"cancel", other});
@@ -102,7 +97,7 @@ TEST(JobLifeTest, WithoutHistoryAKeyStillTellsHowItsJobEnded) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "--key", "k", "x"});
-  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
+  daemon.CtlOk({"ack", daemon.LeaseOne("q")});
   EXPECT_THAT(
       daemon.CtlOk({"show", id}),
       AllOf(HasSubstr("acked"), HasSubstr("history_retention"), Not(HasSubstr("priority"))));
@@ -125,7 +120,7 @@ TEST(JobLifeTest, EnqueueUnderAKeyThatIsTakenFollowsItsRule) {
   EXPECT_EQ(daemon.CtlOk({"show", id, "-p"}), "third");
   EXPECT_THAT(daemon.CtlOk({"show", id}), HasSubstr("replaced"));
   daemon.CtlOk({"run", id});
-  const std::string token = LeaseOne(&daemon, "q");
+  const std::string token = daemon.LeaseOne("q");
   const ProcessResult leased = enqueue("replace", "fourth");
   EXPECT_EQ(leased.exit_code, 4);
   EXPECT_THAT(leased.err, HasSubstr("leased"));
@@ -186,8 +181,8 @@ TEST(JobLifeTest, ARateCapSpacesHandOutsAndTellsNobodyToPoll) {
   for (const char* payload : {"a", "b", "c"}) {
     daemon.CtlOk({"enqueue", "--queue", "q", payload});
   }
-  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
-  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
+  daemon.CtlOk({"ack", daemon.LeaseOne("q")});
+  daemon.CtlOk({"ack", daemon.LeaseOne("q")});
   EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
   EXPECT_THAT(daemon.CtlOk({"queues", "q"}), HasSubstr("2/h"));
   EXPECT_THAT(daemon.CtlOk({"queues", "q", "-o", "json"}),
@@ -223,11 +218,11 @@ TEST(JobLifeTest, AnExportComesBackInAnotherDaemonWithEverythingButItsId) {
               "--expires-after",
               "30d",
               R"({"n":1})"});
-  from.CtlOk({"nack", LeaseOne(&from, "q"), "--delay", "1h", "--error", "gateway down"});
+  from.CtlOk({"nack", from.LeaseOne("q"), "--delay", "1h", "--error", "gateway down"});
   from.CtlOk({"enqueue", "--queue", "d", "--key", "dead", "y"});
-  from.CtlOk({"bury", LeaseOne(&from, "d"), "--error", "no use"});
+  from.CtlOk({"bury", from.LeaseOne("d"), "--error", "no use"});
   from.CtlOk({"enqueue", "--queue", "d", "--key", "silent", "z"});
-  from.CtlOk({"bury", LeaseOne(&from, "d")});
+  from.CtlOk({"bury", from.LeaseOne("d")});
   from.CtlOk(
       {"enqueue", "--in", "2h", "--queue", "q", "--key", "watchdog", std::string("\xff\x01", 2)});
   const std::string lines =
@@ -317,4 +312,4 @@ TEST(JobLifeTest, AHandlerThatTakesTooLongIsEndedAndItsJobIsTriedAgain) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

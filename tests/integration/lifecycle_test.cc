@@ -7,7 +7,7 @@
 #include "protocol/job_json.h"
 #include "tests/support/daemon.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::Test;
@@ -198,4 +198,4 @@ TEST(ExportTest, EveryFieldOfAJobComesBack) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -7,7 +7,7 @@
 #include "protocol/client.h"
 #include "tests/support/daemon.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 TEST(ListTest, AHundredThousandPendingJobsPageWithoutDoublesOrHoles) {
@@ -39,4 +39,4 @@ TEST(ListTest, AHundredThousandPendingJobsPageWithoutDoublesOrHoles) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

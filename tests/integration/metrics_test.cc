@@ -11,7 +11,7 @@
 #include "protocol/client.h"
 #include "tests/support/daemon.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -126,4 +126,4 @@ TEST(HealthTest, AQuietDaemonIsHealthyAndReady) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

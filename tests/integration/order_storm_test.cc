@@ -19,7 +19,7 @@
 #include "tests/support/process.h"
 #include "tests/support/seed.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 struct Order {
@@ -128,8 +128,8 @@ TEST(OrderStormTest, P1ToP6HoldForEveryOrderOverKills) {
     Process importer(import);
     const size_t moment = 500 + random() % 8000;
     ASSERT_TRUE(
-        testing::WaitUntil([&] { return CountLines(ack_log) >= moment || importer.HasEnded(); },
-                           std::chrono::seconds(60)));
+        test::WaitUntil([&] { return CountLines(ack_log) >= moment || importer.HasEnded(); },
+                        std::chrono::seconds(60)));
     daemon.Kill();
     importer.Wait();
   }
@@ -139,8 +139,8 @@ TEST(OrderStormTest, P1ToP6HoldForEveryOrderOverKills) {
 
   for (int kill = 0; kill < 3; ++kill) {
     const size_t moment = CountLines(record, "acked") + 500 + random() % 1500;
-    ASSERT_TRUE(testing::WaitUntil([&] { return CountLines(record, "acked") >= moment; },
-                                   std::chrono::seconds(60)))
+    ASSERT_TRUE(test::WaitUntil([&] { return CountLines(record, "acked") >= moment; },
+                                std::chrono::seconds(60)))
         << daemon.log();
     daemon.Kill();
     ASSERT_TRUE(daemon.Start());
@@ -148,9 +148,9 @@ TEST(OrderStormTest, P1ToP6HoldForEveryOrderOverKills) {
   const auto all_done = [&] {
     return daemon.CtlOk({"list", "--queue", "orders", "--limit", "1", "-q"}).empty();
   };
-  ASSERT_TRUE(testing::WaitUntil(
-      [&] { return CountLines(record, "received") >= orders.size() && all_done(); },
-      std::chrono::seconds(120)))
+  ASSERT_TRUE(
+      test::WaitUntil([&] { return CountLines(record, "received") >= orders.size() && all_done(); },
+                      std::chrono::seconds(120)))
       << daemon.CtlOk({"stats"});
   worker.Signal(SIGTERM);
   EXPECT_EQ(worker.Wait().exit_code, 0);
@@ -174,4 +174,4 @@ TEST(OrderStormTest, P1ToP6HoldForEveryOrderOverKills) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -6,19 +6,8 @@
 
 #include "tests/support/daemon.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
-
-std::string TokenOf(const std::string& leased) {
-  const size_t at = leased.find("\"lease_token\"");
-  EXPECT_NE(at, std::string::npos) << leased;
-  const size_t begin = leased.find('"', leased.find(':', at)) + 1;
-  return leased.substr(begin, leased.find('"', begin) - begin);
-}
-
-std::string LeaseOne(Daemon* daemon, const std::string& queue) {
-  return TokenOf(daemon->CtlOk({"lease", "--queue", queue, "--wait", "10s", "-o", "json"}));
-}
 
 bool Contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
@@ -28,12 +17,12 @@ TEST(QueueLifeTest, KickRevivesDeadJobsAndHurriesScheduledOnes) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "--key", "k", "x"});
-  daemon.CtlOk({"bury", LeaseOne(&daemon, "q"), "--error", "no use"});
+  daemon.CtlOk({"bury", daemon.LeaseOne("q"), "--error", "no use"});
   EXPECT_TRUE(Contains(daemon.CtlOk({"show", id, "-o", "json"}), R"("state":"dead")"));
   EXPECT_TRUE(Contains(daemon.CtlOk({"kick", id}), "it is ready"));
   EXPECT_EQ(daemon.Ctl({"kick", id}).exit_code, 4);
   EXPECT_EQ(daemon.Ctl({"kick", "4711"}).exit_code, 3);
-  daemon.CtlOk({"bury", LeaseOne(&daemon, "q")});
+  daemon.CtlOk({"bury", daemon.LeaseOne("q")});
   daemon.CtlOk({"kick", "--queue", "q", "--key", "k"});
   const std::string far = daemon.CtlOk({"enqueue", "--in", "5h", "--queue", "q", "y"});
   EXPECT_TRUE(Contains(daemon.CtlOk({"kick", "--queue", "q", "--count", "10"}), "kicked 1 job "));
@@ -41,7 +30,7 @@ TEST(QueueLifeTest, KickRevivesDeadJobsAndHurriesScheduledOnes) {
   EXPECT_TRUE(Contains(daemon.CtlOk({"kick", "--queue", "q", "--count", "3000", "-o", "json"}),
                        R"("kicked":0)"));
   // By filter; nobody is there to be asked.
-  daemon.CtlOk({"bury", LeaseOne(&daemon, "q")});
+  daemon.CtlOk({"bury", daemon.LeaseOne("q")});
   EXPECT_EQ(daemon.Ctl({"kick", "--queue", "q"}).exit_code, 2);
   EXPECT_EQ(daemon.Ctl({"kick", "--queue", "q", "--state", "dead", "--count", "1"}).exit_code, 2);
   EXPECT_TRUE(
@@ -59,7 +48,7 @@ TEST(QueueLifeTest, APauseHoldsOverARestartUntilItIsResumed) {
   EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
   EXPECT_TRUE(Contains(daemon.CtlOk({"queues", "q", "-o", "json"}), R"("paused":true)"));
   EXPECT_TRUE(Contains(daemon.CtlOk({"resume", "q"}), "hands out again"));
-  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
+  daemon.CtlOk({"ack", daemon.LeaseOne("q")});
 }
 
 TEST(QueueLifeTest, ATimedPauseEndsByItself) {
@@ -70,7 +59,7 @@ TEST(QueueLifeTest, ATimedPauseEndsByItself) {
   EXPECT_TRUE(Contains(daemon.CtlOk({"queues", "q", "-o", "jsonl"}), R"("pause_left":"59m)"));
   EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
   EXPECT_TRUE(Contains(daemon.CtlOk({"pause", "q", "--for", "300ms", "-o", "json"}), "paused"));
-  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
+  daemon.CtlOk({"ack", daemon.LeaseOne("q")});
 }
 
 TEST(QueueLifeTest, TouchStartsTheDelayAgainAndGivesDefiniteAnswers) {
@@ -86,7 +75,7 @@ TEST(QueueLifeTest, TouchStartsTheDelayAgainAndGivesDefiniteAnswers) {
   EXPECT_EQ(daemon.Ctl({"touch", at}).exit_code, 4);
   EXPECT_EQ(daemon.Ctl({"touch", "--queue", "q", "--key", "nobody"}).exit_code, 3);
   daemon.CtlOk({"kick", id});
-  const std::string token = LeaseOne(&daemon, "q");
+  const std::string token = daemon.LeaseOne("q");
   EXPECT_EQ(daemon.Ctl({"touch", id}).exit_code, 4);
   daemon.CtlOk({"ack", token});
   const ProcessResult finished = daemon.Ctl({"touch", "--queue", "q", "--key", "k"});
@@ -98,8 +87,8 @@ TEST(QueueLifeTest, ShowTellsTheStoryOfAJob) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "x"});
-  daemon.CtlOk({"nack", LeaseOne(&daemon, "q"), "--delay", "0s", "--error", "no connection"});
-  const std::string token = LeaseOne(&daemon, "q");
+  daemon.CtlOk({"nack", daemon.LeaseOne("q"), "--delay", "0s", "--error", "no connection"});
+  const std::string token = daemon.LeaseOne("q");
   const std::string json = daemon.CtlOk({"show", id, "-o", "json"});
   EXPECT_TRUE(Contains(json, R"("event":"nacked")")) << json;
   EXPECT_TRUE(Contains(json, R"("error":"no connection")")) << json;
@@ -120,7 +109,7 @@ TEST(QueueLifeTest, AReloadAppliesCapsAndAMistakeChangesNothing) {
   ASSERT_TRUE(daemon.Start({"--config", path}));
   daemon.CtlOk({"enqueue", "--queue", "q", "a"});
   daemon.CtlOk({"enqueue", "--queue", "q", "b"});
-  LeaseOne(&daemon, "q");
+  daemon.LeaseOne("q");
   EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
   EXPECT_TRUE(Contains(daemon.CtlOk({"queues"}), "1 leased"));
 
@@ -131,7 +120,7 @@ TEST(QueueLifeTest, AReloadAppliesCapsAndAMistakeChangesNothing) {
 
   WriteConfig(path, "queues: { q: { concurrency: 2 } }\nlog: { level: debug }\n");
   daemon.Signal(SIGHUP);
-  daemon.CtlOk({"ack", LeaseOne(&daemon, "q")});
+  daemon.CtlOk({"ack", daemon.LeaseOne("q")});
   EXPECT_EQ(daemon.Stop().exit_code, 0);
 }
 
@@ -147,10 +136,10 @@ TEST(QueueLifeTest, AReloadDoesNotReadAPipeASecondTime) {
   EXPECT_TRUE(Contains(daemon.log(), "was a pipe, which can be read once"));
   daemon.CtlOk({"enqueue", "--queue", "q", "a"});
   daemon.CtlOk({"enqueue", "--queue", "q", "b"});
-  LeaseOne(&daemon, "q");
+  daemon.LeaseOne("q");
   EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
   EXPECT_EQ(daemon.Stop().exit_code, 0);
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

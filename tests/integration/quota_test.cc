@@ -9,7 +9,7 @@
 
 #include <sys/stat.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -77,4 +77,4 @@ TEST_F(QuotaTest, AQueueIsFullAndAReloadMakesRoom) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

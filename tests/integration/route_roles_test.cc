@@ -14,7 +14,7 @@
 
 #include <sys/stat.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 // What a route needs; the roles in the order of their rights.
@@ -122,9 +122,8 @@ TEST_F(RouteRolesTest, EachRouteIsServedToItsRolesAndToNoOther) {
                             ->Call("GET", "/openapi.json", "", "", Millis(30'000));
   ASSERT_TRUE(document.ok() && document->status == 200);
   size_t asked = 0;
-  for (const auto& [path, operations] :
-       testing::Members(testing::Members(document->body).at("paths"))) {
-    for (const auto& [name, operation] : testing::Members(operations)) {
+  for (const auto& [path, operations] : test::Members(test::Members(document->body).at("paths"))) {
+    for (const auto& [name, operation] : test::Members(operations)) {
       std::string method = name;
       for (char& c : method) {
         c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -146,4 +145,4 @@ TEST_F(RouteRolesTest, EachRouteIsServedToItsRolesAndToNoOther) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -19,7 +19,7 @@
 
 #include <sys/stat.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -244,4 +244,4 @@ TEST(StartTest, TheSocketOfAKilledDaemonIsReplaced) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

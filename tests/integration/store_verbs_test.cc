@@ -21,7 +21,7 @@
 
 #include <sys/stat.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -423,7 +423,7 @@ TEST(BackupVerbTest, PlacesThatCannotBeAreToldWithACure) {
   EXPECT_THAT(result.err, HasSubstr("is not UTF-8"));
   result = daemon.Ctl({"backup", "/proc/copy"});
   EXPECT_NE(result.exit_code, 0);
-  EXPECT_THAT(result.err, testing::Not(HasSubstr("damaged")));
+  EXPECT_THAT(result.err, ::testing::Not(HasSubstr("damaged")));
   result = daemon.Ctl({"backup", daemon.Path(std::string(254, 'n'))});
   EXPECT_EQ(result.exit_code, 2) << result.err;
   EXPECT_THAT(result.err, HasSubstr("File name too long; name a directory elsewhere"));
@@ -448,4 +448,4 @@ TEST(BackupVerbTest, ResultsComeAsJsonToo) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

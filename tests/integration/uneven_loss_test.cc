@@ -16,7 +16,7 @@
 #include "tests/support/daemon.h"
 #include "tests/unit/storage/sample_store.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -261,4 +261,4 @@ INSTANTIATE_TEST_SUITE_P(EachFlushedAlone,
                          });
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

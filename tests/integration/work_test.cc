@@ -9,7 +9,7 @@
 
 #include <sys/stat.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -175,4 +175,4 @@ TEST(WorkTest, WrongUseGetsAHint) {
 }
 
 }  // namespace
-}  // namespace delayd::testing
+}  // namespace delayd::test

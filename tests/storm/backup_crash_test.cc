@@ -54,7 +54,7 @@ uint64_t NumberIn(const std::string& path) {
 TEST(BackupCrashTest, P9AHalfMadeCopyIsNeverTakenForAStore) {
   const auto places = std::to_array(
       {"backup/copied:1", "backup/synced:1", "file/before_rename:2", "file/renamed:2"});
-  const std::array<testing::TempDir, places.size()> dirs;
+  const std::array<test::TempDir, places.size()> dirs;
   // All children first: a child of a process that has used RocksDB lacks its threads.
   for (size_t i = 0; i < places.size(); ++i) {
     const int status = BackUpInAChild(dirs.at(i).Sub("data"), dirs.at(i).Sub("copy"), places.at(i));

@@ -5,7 +5,7 @@
 namespace delayd::storm {
 namespace {
 
-constexpr auto kCases = std::to_array<CrashPointCase>({
+constexpr auto kCrashPoints = std::to_array<CrashPointCase>({
     {"open/logs_recovered", Reached::kOnFirstStart, 1},
     {"open/database_open", Reached::kOnFirstStart, 1},
     {"store/written", Reached::kOnFirstStart, 1},
@@ -59,7 +59,7 @@ constexpr auto kCases = std::to_array<CrashPointCase>({
 }  // namespace
 
 std::span<const CrashPointCase> CrashPointCases() {
-  return kCases;
+  return kCrashPoints;
 }
 
 }  // namespace delayd::storm

@@ -6,9 +6,9 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
-#include <system_error>
 #include <vector>
 
+#include "base/errno_text.h"
 #include "tests/support/process.h"
 
 #include <sys/ioctl.h>
@@ -22,12 +22,12 @@ constexpr uint32_t kWithoutLogFlush = 2;
 
 // Empty, or what the program said.
 std::string Run(const std::vector<std::string>& argv) {
-  const testing::ProcessResult result = testing::RunProcess({.argv = argv});
+  const test::ProcessResult result = test::RunProcess({.argv = argv});
   return result.exit_code == 0 ? "" : argv[0] + ": " + result.err + result.out;
 }
 
-std::string ErrnoText(const std::string& what) {
-  return what + ": " + std::generic_category().message(errno);
+std::string WhyNot(const std::string& what) {
+  return what + ": " + ErrnoText(errno);
 }
 
 }  // namespace
@@ -46,12 +46,12 @@ std::string CutFileSystem::Make() {
     return "it takes root to mount a file system";
   }
   if (::access("/dev/loop-control", R_OK | W_OK) != 0) {
-    return ErrnoText("/dev/loop-control");
+    return WhyNot("/dev/loop-control");
   }
   constexpr off_t kBytes = off_t{512} << 20;
   const int image = ::open(image_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (image < 0 || ::ftruncate(image, kBytes) != 0) {
-    return ErrnoText(image_);
+    return WhyNot(image_);
   }
   ::close(image);
   if (const std::string error = Run({"/sbin/mkfs.ext4", "-q", "-F", image_}); !error.empty()) {
@@ -76,10 +76,10 @@ std::string CutFileSystem::Unmount() {
 std::string CutFileSystem::Cut() const {
   const int root = ::open(mount_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (root < 0) {
-    return ErrnoText(mount_);
+    return WhyNot(mount_);
   }
   const int result = ::ioctl(root, kExt4Shutdown, &kWithoutLogFlush);
-  std::string error = result == 0 ? "" : ErrnoText("the shutdown ioctl of ext4");
+  std::string error = result == 0 ? "" : WhyNot("the shutdown ioctl of ext4");
   ::close(root);
   return error;
 }

@@ -23,7 +23,7 @@ namespace {
 
 rocksdb::Env* FaultyDisk(const char* fault) {
   static std::unique_ptr<rocksdb::Env> env;
-  const auto disk = std::make_shared<testing::FaultFileSystem>();
+  const auto disk = std::make_shared<test::FaultFileSystem>();
   DELAYD_CHECK(storm::PlanIoFault(fault, disk.get()));
   env = rocksdb::NewCompositeEnv(disk);
   return env.get();

@@ -9,10 +9,10 @@
 namespace delayd::storm {
 namespace {
 
-using testing::IoCall;
-using testing::IoFault;
+using test::IoCall;
+using test::IoFault;
 
-constexpr auto kCases = std::to_array<IoFaultCase>({
+constexpr auto kIoFaults = std::to_array<IoFaultCase>({
     {"sync", "eio", 300, true},
     {"append", "eio", 300, false},
     {"append", "enospc", 300, false},
@@ -34,10 +34,10 @@ constexpr std::array kFaults = {std::pair("eio", IoFault::kEio),
 }  // namespace
 
 std::span<const IoFaultCase> IoFaultCases() {
-  return kCases;
+  return kIoFaults;
 }
 
-bool PlanIoFault(const std::string& text, testing::FaultFileSystem* disk) {
+bool PlanIoFault(const std::string& text, test::FaultFileSystem* disk) {
   const size_t first = text.find(':');
   const size_t last = text.rfind(':');
   if (first == last) {
@@ -46,7 +46,7 @@ bool PlanIoFault(const std::string& text, testing::FaultFileSystem* disk) {
   const uint64_t n = std::strtoull(text.c_str() + first + 1, nullptr, 10);
   for (int call = 0; call <= static_cast<int>(IoCall::kRead); ++call) {
     for (const auto& [name, fault] : kFaults) {
-      if (text.substr(0, first) == testing::IoCallName(static_cast<IoCall>(call)) &&
+      if (text.substr(0, first) == test::IoCallName(static_cast<IoCall>(call)) &&
           text.substr(last + 1) == name) {
         disk->FailCall(static_cast<IoCall>(call), n, fault);
         return true;

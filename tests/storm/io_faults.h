@@ -6,9 +6,9 @@
 #include <span>
 #include <string>
 
-namespace delayd::testing {
+namespace delayd::test {
 class FaultFileSystem;
-}  // namespace delayd::testing
+}  // namespace delayd::test
 
 namespace delayd::storm {
 
@@ -24,6 +24,6 @@ struct IoFaultCase {
 std::span<const IoFaultCase> IoFaultCases();
 
 // "CALL:N:FAULT", N from 0. False when `text` is not that.
-bool PlanIoFault(const std::string& text, testing::FaultFileSystem* disk);
+bool PlanIoFault(const std::string& text, test::FaultFileSystem* disk);
 
 }  // namespace delayd::storm

@@ -167,7 +167,7 @@ class Season {
   }
 
   bool RunStorm(uint64_t seed) {
-    auto work = std::make_unique<testing::TempDir>();
+    auto work = std::make_unique<test::TempDir>();
     std::printf("storm seed %llu\n", static_cast<unsigned long long>(seed));
     std::fflush(stdout);
     std::mt19937_64 random(seed ^ 0x5702);

@@ -55,7 +55,7 @@ class RecoverCrashTest : public ::testing::Test {
       }
     }
     const std::string path = master() + "/" + LogNames(master())->back();
-    std::string log = testing::ReadFile(path);
+    std::string log = test::ReadFile(path);
     std::string half = log;
     half[log.find(Record(kDamagedId + 2, kOrders).payload)] ^= 1;
     const uint64_t cut = *ScanLog(half).damaged_at;
@@ -69,16 +69,16 @@ class RecoverCrashTest : public ::testing::Test {
 
   std::string copy() const { return dir_.Sub("copy"); }
 
-  testing::ProcessResult Recover(const std::map<std::string, std::string>& env) const {
-    return testing::RunProcess({.argv = {std::string(DELAYD_BIN_DIR) + "/delayd_crashing",
-                                         "--data-dir",
-                                         copy(),
-                                         "--recover",
-                                         "--accept-loss"},
-                                .env = env});
+  test::ProcessResult Recover(const std::map<std::string, std::string>& env) const {
+    return test::RunProcess({.argv = {std::string(DELAYD_BIN_DIR) + "/delayd_crashing",
+                                      "--data-dir",
+                                      copy(),
+                                      "--recover",
+                                      "--accept-loss"},
+                             .env = env});
   }
 
-  static RecoverResult ResultOf(const testing::ProcessResult& run) {
+  static RecoverResult ResultOf(const test::ProcessResult& run) {
     EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
     const size_t end = run.out.find_last_not_of('\n') + 1;
     const size_t begin = run.out.rfind('\n', end - 1) + 1;  // 0 when it is the only line
@@ -87,7 +87,7 @@ class RecoverCrashTest : public ::testing::Test {
     return std::get<RecoverResult>(*line);
   }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
 };
 
 TEST_F(RecoverCrashTest, P9WhereverItIsKilledTheNextOneTellsAllAndEndsIt) {

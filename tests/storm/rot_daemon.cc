@@ -30,14 +30,14 @@ class DaemonInspection {
 
   RotFinding Run() {
     ::unlink((work_ + "/log").c_str());
-    const testing::NotifySocket notify(work_ + "/notify.sock");
-    testing::ProcessOptions options;
+    const test::NotifySocket notify(work_ + "/notify.sock");
+    test::ProcessOptions options;
     options.argv = {
         DELAYD_BIN_DIR "/delayd", "--data-dir", directory_, "--api-socket", work_ + "/d.sock"};
     // The store is of a year in which no clock stands today: its jobs are not to wait for that.
     options.env = {{"NOTIFY_SOCKET", work_ + "/notify.sock"}, {"DELAYD_CLOCK_MAX_JUMP", "0s"}};
     options.stderr_path = work_ + "/log";
-    testing::Process daemon(options);
+    test::Process daemon(options);
     auto client = protocol::Client::Create("unix:" + work_ + "/d.sock");
     DELAYD_CHECK(client.ok());
     client_ = std::move(client).value();
@@ -48,7 +48,7 @@ class DaemonInspection {
       AskForTheRest();
     }
     daemon.Signal(SIGTERM);
-    const testing::ProcessResult ended = daemon.Wait();
+    const test::ProcessResult ended = daemon.Wait();
     ReadLog();
     // A refusal, or an orderly end after damage was met; never a crash.
     if (ended.signal != 0) {
@@ -149,7 +149,7 @@ class DaemonInspection {
   }
 
   void ReadLog() {
-    std::istringstream log(testing::ReadFile(work_ + "/log"));
+    std::istringstream log(test::ReadFile(work_ + "/log"));
     for (std::string line; std::getline(log, line);) {
       if (line.find(" info ") == std::string::npos) {
         finding_.named.push_back(line);

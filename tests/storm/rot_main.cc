@@ -225,7 +225,7 @@ class Rot {
   }
 
   const Flags flags_;
-  const testing::TempDir dir_;
+  const test::TempDir dir_;
   std::map<bool, RotJobs> jobs_;
   uint64_t cases_ = 0;
   uint64_t harmless_ = 0;
@@ -234,7 +234,7 @@ class Rot {
 };
 
 int CheckAgain(const Flags& flags) {
-  const testing::TempDir dir;
+  const test::TempDir dir;
   const RotJobs jobs = BuildRotStore(dir.Sub("built"), flags.seed, !flags.killed);
   std::filesystem::copy(flags.check, dir.Sub("copy"));
   const RotFinding finding = CheckRottenStore(dir.Sub("copy"), flags.file, jobs);

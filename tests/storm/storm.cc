@@ -31,7 +31,7 @@ bool AllThreadsStopped(pid_t pid) {
   for (const fs::directory_entry& thread :
        fs::directory_iterator("/proc/" + std::to_string(pid) + "/task")) {
     // "PID (name) STATE ..."
-    const std::string stat = testing::ReadFile(thread.path().string() + "/stat");
+    const std::string stat = test::ReadFile(thread.path().string() + "/stat");
     const size_t state = stat.rfind(')') + 2;
     if (state >= stat.size() || stat[state] != 'T') {
       return false;
@@ -62,8 +62,8 @@ Storm::Storm(const StormOptions& options)
 Storm::~Storm() = default;
 
 bool Storm::TryStart(const std::map<std::string, std::string>& fault) {
-  const testing::NotifySocket notify(options_.directory + "/notify.sock");
-  testing::ProcessOptions options;
+  const test::NotifySocket notify(options_.directory + "/notify.sock");
+  test::ProcessOptions options;
   options.argv = {DELAYD_BIN_DIR "/delayd_crashing",
                   "--data-dir",
                   options_.data_dir,
@@ -75,7 +75,7 @@ bool Storm::TryStart(const std::map<std::string, std::string>& fault) {
                  {"DELAYD_DEFAULTS_BACKOFF_MAX", "400ms"}};
   options.env.insert(fault.begin(), fault.end());
   options.stderr_path = options_.directory + "/log";
-  daemon_ = std::make_unique<testing::Process>(options);
+  daemon_ = std::make_unique<test::Process>(options);
   return notify.WaitForReady(daemon_.get());
 }
 
@@ -90,19 +90,19 @@ void Storm::StartAgain() {
 
 void Storm::StartClients() {
   for (uint32_t proc = 1; proc <= options_.clients; ++proc) {
-    testing::ProcessOptions options;
+    test::ProcessOptions options;
     options.argv = {DELAYD_BIN_DIR "/storm_client",
                     server_,
                     history_path(),
                     std::to_string(proc),
                     std::to_string(options_.seed)};
     options.stderr_path = options_.directory + "/clients.log";
-    clients_.push_back(std::make_unique<testing::Process>(options));
+    clients_.push_back(std::make_unique<test::Process>(options));
   }
 }
 
 std::string Storm::LastLogLines() const {
-  const std::string log = testing::ReadFile(options_.directory + "/log");
+  const std::string log = test::ReadFile(options_.directory + "/log");
   return log.substr(log.size() > 2000 ? log.size() - 2000 : 0);
 }
 
@@ -112,8 +112,7 @@ void Storm::NoteDeath(bool look) {
   history_.Note("kill", {});
   for (const auto& client : clients_) {
     if (client->HasEnded()) {
-      Violation("a client has given up:\n" +
-                testing::ReadFile(options_.directory + "/clients.log"));
+      Violation("a client has given up:\n" + test::ReadFile(options_.directory + "/clients.log"));
       return;
     }
   }
@@ -123,8 +122,8 @@ void Storm::NoteDeath(bool look) {
 }
 
 bool Storm::WaitForDeath(int milliseconds) {
-  return testing::WaitUntil([this] { return daemon_->HasEnded(); },
-                            std::chrono::milliseconds(milliseconds));
+  return test::WaitUntil([this] { return daemon_->HasEnded(); },
+                         std::chrono::milliseconds(milliseconds));
 }
 
 void Storm::Begin() {
@@ -153,7 +152,7 @@ void Storm::KillAtRandom() {
 void Storm::StopInOrder() {
   WaitForDeath(static_cast<int>(random_() % 200));
   daemon_->Signal(SIGTERM);
-  const testing::ProcessResult result = daemon_->Wait();
+  const test::ProcessResult result = daemon_->Wait();
   if (result.exit_code != 0) {
     Violation("a stop in order ended with exit code " + std::to_string(result.exit_code) +
               ", signal " + std::to_string(result.signal) + ":\n" + LastLogLines());
@@ -185,7 +184,7 @@ bool Storm::CrashAt(const CrashPointCase& point, uint32_t hit) {
   if (!died) {
     daemon_->Signal(SIGKILL);
   }
-  const testing::ProcessResult result = daemon_->Wait();
+  const test::ProcessResult result = daemon_->Wait();
   const bool reached = died && result.signal == SIGKILL;
   if (died && !reached && point.when != Reached::kOnStop) {
     Violation("with a crash at " + crash_at + " the daemon ended with exit code " +
@@ -212,7 +211,7 @@ bool Storm::FailIo(const IoFaultCase& fault, uint32_t call) {
   if (!ended) {
     daemon_->Signal(SIGKILL);
   }
-  const testing::ProcessResult result = daemon_->Wait();
+  const test::ProcessResult result = daemon_->Wait();
   if (!ended && fault.ends) {
     Violation("I17: after " + what + " the daemon goes on:\n" + LastLogLines());
   } else if (ended && (result.signal != 0 || result.exit_code == 0)) {
@@ -230,8 +229,8 @@ void Storm::CutPower(CutFileSystem* disk) {
   // Between two of its system calls: an fsync that is under way when this ioctl comes may be
   // answered with a success that never was, which is the tool's fault and no disk's.
   daemon_->Signal(SIGSTOP);
-  if (!testing::WaitUntil([this] { return AllThreadsStopped(daemon_->pid()); },
-                          std::chrono::seconds(10))) {
+  if (!test::WaitUntil([this] { return AllThreadsStopped(daemon_->pid()); },
+                       std::chrono::seconds(10))) {
     Violation("the daemon cannot be held still for the cut");
   }
   std::string error = disk->Cut();
@@ -281,7 +280,7 @@ void Storm::NoteStore() {
 
 // Nobody has touched a record: whatever the daemon calls damaged is its own doing.
 void Storm::CheckLog() {
-  std::istringstream log(testing::ReadFile(options_.directory + "/log"));
+  std::istringstream log(test::ReadFile(options_.directory + "/log"));
   for (std::string line; std::getline(log, line);) {
     if (line.find("damaged record") != std::string::npos) {
       return Violation("I14: the daemon says: " + line);
@@ -319,7 +318,7 @@ void Storm::WaitUntilDrained() {
   uint64_t before = 0;
   uint64_t now = 0;
   do {
-    if (testing::WaitUntil(drained, std::chrono::seconds(60))) {
+    if (test::WaitUntil(drained, std::chrono::seconds(60))) {
       return;
     }
     before = std::exchange(now, ended());
@@ -378,11 +377,10 @@ void Storm::Finish() {
     client->Signal(SIGTERM);
   }
   for (const auto& client : clients_) {
-    const testing::ProcessResult ended = client->Wait();
+    const test::ProcessResult ended = client->Wait();
     // In a very short storm it may not have come to its signal handlers.
     if (ended.exit_code != 0 && ended.signal != SIGTERM && ended.signal != SIGUSR1) {
-      Violation("a client has given up:\n" +
-                testing::ReadFile(options_.directory + "/clients.log"));
+      Violation("a client has given up:\n" + test::ReadFile(options_.directory + "/clients.log"));
     }
   }
   if (daemon_ == nullptr || daemon_->HasEnded()) {

@@ -77,8 +77,8 @@ class Storm {
   const std::string server_;
   std::mt19937_64 random_;
   HistoryLog history_;
-  std::unique_ptr<testing::Process> daemon_;
-  std::vector<std::unique_ptr<testing::Process>> clients_;
+  std::unique_ptr<test::Process> daemon_;
+  std::vector<std::unique_ptr<test::Process>> clients_;
   std::vector<std::string> violations_;
   checker::Verdict verdict_;
 };

@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 constexpr int kPatienceMs = 30'000;
@@ -134,4 +134,4 @@ void BeanstalkClient::HalfClose() const {
   ::shutdown(fd_, SHUT_WR);
 }
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

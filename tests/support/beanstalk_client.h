@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace delayd::testing {
+namespace delayd::test {
 
 class BeanstalkClient {
  public:
@@ -40,4 +40,4 @@ class BeanstalkClient {
   std::string in_;
 };
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

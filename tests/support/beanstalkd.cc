@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 constexpr const char* kPath = "/usr/bin/beanstalkd";
@@ -47,4 +47,4 @@ void Beanstalkd::Start() {
   }
 }
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

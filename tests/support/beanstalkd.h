@@ -12,7 +12,7 @@
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 
 class Beanstalkd {
  public:
@@ -38,4 +38,4 @@ class Beanstalkd {
   std::unique_ptr<Process> process_;
 };
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -10,7 +10,7 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 constexpr long kDaySeconds = 86'400;
@@ -76,4 +76,4 @@ void ReplaceKeyByRsa(const CertificateFiles& files) {
       PEM_write_PrivateKey(key_file.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr) == 1);
 }
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

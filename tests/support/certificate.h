@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace delayd::testing {
+namespace delayd::test {
 
 struct CertificateFiles {
   std::string certificate;
@@ -25,4 +25,4 @@ CertificateFiles MakeCertificate(const std::string& dir,
 // In place of its key one of another type, RSA.
 void ReplaceKeyByRsa(const CertificateFiles& files);
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

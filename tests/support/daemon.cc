@@ -7,7 +7,7 @@
 
 #include "tests/support/notify_socket.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 std::string DelaydPath() {
   return DELAYD_BIN_DIR "/delayd";
 }
@@ -98,4 +98,12 @@ std::string Daemon::CtlOk(const std::vector<std::string>& args, const std::strin
   return result.out;
 }
 
-}  // namespace delayd::testing
+std::string Daemon::LeaseOne(const std::string& queue) {
+  const std::string leased = CtlOk({"lease", "--queue", queue, "--wait", "10s", "-o", "json"});
+  const size_t at = leased.find("\"lease_token\"");
+  EXPECT_NE(at, std::string::npos) << leased;
+  const size_t begin = leased.find('"', leased.find(':', at)) + 1;
+  return leased.substr(begin, leased.find('"', begin) - begin);
+}
+
+}  // namespace delayd::test

@@ -13,7 +13,7 @@
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 
 std::string DelaydPath();
 std::string DelayctlPath();
@@ -47,6 +47,8 @@ class Daemon {
   // The same, and a test failure when its exit code is not 0; gives its output without the last
   // newline.
   std::string CtlOk(const std::vector<std::string>& args, const std::string& stdin_text = "");
+  // The lease token of the next job of the queue, which is waited for.
+  std::string LeaseOne(const std::string& queue);
 
   std::string Path(const std::string& name) const { return dir_.Sub(name); }
 
@@ -66,4 +68,4 @@ class Daemon {
   std::unique_ptr<Process> process_;
 };
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

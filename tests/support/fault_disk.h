@@ -18,7 +18,7 @@
 
 #include "tests/support/fault_file_system.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 
 inline constexpr size_t kCallKinds = 9;
 inline constexpr uint64_t kSectorBytes = 512;
@@ -304,4 +304,4 @@ class FaultFileSystem::Disk {
   std::vector<Change> changes_;  // oldest first
 };
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

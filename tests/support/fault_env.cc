@@ -6,7 +6,7 @@
 
 #include "tests/support/fault_file_system.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 class ImpatientClock final : public rocksdb::SystemClockWrapper {
@@ -38,4 +38,4 @@ std::unique_ptr<rocksdb::Env> NewFaultEnv(const std::shared_ptr<FaultFileSystem>
   return std::make_unique<FaultEnv>(file_system);
 }
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

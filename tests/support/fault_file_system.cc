@@ -5,7 +5,7 @@
 
 #include "tests/support/fault_disk.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 using rocksdb::FileOptions;
@@ -371,4 +371,4 @@ IOStatus FaultFileSystem::LinkFile(const std::string& from,
   return verdict.status.ok() ? target()->LinkFile(from, to, options, debug) : verdict.status;
 }
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

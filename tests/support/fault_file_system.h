@@ -22,7 +22,7 @@
 #include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 
 enum class IoCall : uint8_t {
   kCreate,
@@ -145,4 +145,4 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
 // For RocksJobStoreOptions. Its sleep returns at once: RocksDB waits a second after a failed flush.
 std::unique_ptr<rocksdb::Env> NewFaultEnv(const std::shared_ptr<FaultFileSystem>& file_system);
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -17,7 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 // A whole request at the front of `bytes`, taken out of it.
@@ -124,4 +124,4 @@ std::string HttpAnswer(int status, const std::string& headers, const std::string
          "content-length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

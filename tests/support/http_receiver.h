@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace delayd::testing {
+namespace delayd::test {
 
 struct ReceivedRequest {
   std::string line;                            // "POST /hook HTTP/1.1"
@@ -53,4 +53,4 @@ class HttpReceiver {
 // "HTTP/1.1 STATUS X" with the headers ("name: value\r\n" each) and the body.
 std::string HttpAnswer(int status, const std::string& headers = "", const std::string& body = "");
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

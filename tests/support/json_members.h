@@ -12,7 +12,7 @@
 
 #include "protocol/json_reader.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 
 inline std::map<std::string, std::string> Members(const std::string& json) {
   std::map<std::string, std::string> members;
@@ -25,4 +25,4 @@ inline std::map<std::string, std::string> Members(const std::string& json) {
   return members;
 }
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 
 class NotifySocket {
  public:
@@ -64,4 +64,4 @@ class NotifySocket {
   int fd_;
 };
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

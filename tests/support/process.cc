@@ -17,7 +17,7 @@
 
 extern char** environ;
 
-namespace delayd::testing {
+namespace delayd::test {
 namespace {
 
 std::string MakeTempFile(const std::string& text) {
@@ -165,4 +165,4 @@ bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds
   return true;
 }
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

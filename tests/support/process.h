@@ -14,7 +14,7 @@
 
 #include <sys/types.h>
 
-namespace delayd::testing {
+namespace delayd::test {
 
 struct ProcessOptions {
   std::vector<std::string> argv;
@@ -68,4 +68,4 @@ std::string ReadFile(const std::string& path);
 // Asks every 2 ms; whether it came true within `limit`.
 bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds limit);
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <random>
 
-namespace delayd::testing {
+namespace delayd::test {
 
 // The same for the whole run of a program.
 inline uint64_t Seed() {
@@ -20,4 +20,4 @@ inline uint64_t Seed() {
   return seed;
 }
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

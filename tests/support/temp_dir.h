@@ -10,7 +10,7 @@
 
 #include "base/check.h"
 
-namespace delayd::testing {
+namespace delayd::test {
 
 class TempDir {
  public:
@@ -36,4 +36,4 @@ class TempDir {
   std::string path_;
 };
 
-}  // namespace delayd::testing
+}  // namespace delayd::test

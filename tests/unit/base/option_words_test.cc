@@ -5,7 +5,7 @@
 namespace delayd {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 std::vector<std::string> Split(const std::vector<std::string>& words) {
   return WithEmptyValues(words, [](const std::string& name) { return name == "--key"; });

@@ -16,8 +16,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr Console::Traits kTerminal = {.out_is_terminal = true, .err_is_terminal = true};
-
 // Two steps of jobs, the first with a cursor.
 Answer TwoSteps(const Request& request) {
   if (request.method == "GET") {

@@ -4,6 +4,7 @@
 #include <sstream>
 #include <utility>
 
+#include "protocol/job_json.h"
 #include "protocol/problem.h"
 
 namespace delayd::cli {
@@ -108,6 +109,17 @@ JobView SomeJob(uint64_t id) {
   job.payload = "{\"order_id\":1001}";
   job.payload_bytes = job.payload->size();
   return job;
+}
+
+Answer Accept(const Request& request) {
+  std::string body;
+  uint64_t id = 100;
+  for (const char c : request.body) {
+    if (c == '\n') {
+      body += protocol::EnqueuedToJson({SomeJob(id++), false}) + "\n";
+    }
+  }
+  return Ok(body, 201);
 }
 
 }  // namespace delayd::cli

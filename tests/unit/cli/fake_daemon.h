@@ -61,6 +61,8 @@ struct Outcome {
 
 inline constexpr int64_t kTestNow = 1'798'794'000'000;  // 2027-01-01T09:00:00Z
 
+inline constexpr Console::Traits kTerminal = {.out_is_terminal = true, .err_is_terminal = true};
+
 struct CtlOptions {
   FakeDaemon::Function daemon = [](const Request&) { return Problem(NotFound("no such thing")); };
   std::string input = {};
@@ -79,5 +81,7 @@ Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {});
 
 // A job as the daemon would answer it.
 JobView SomeJob(uint64_t id = 42);
+// Answers each line of an import with such a job, the first with id 100.
+Answer Accept(const Request& request);
 
 }  // namespace delayd::cli

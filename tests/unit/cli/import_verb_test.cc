@@ -9,24 +9,12 @@
 #include <gtest/gtest.h>
 
 #include "cli/exit_code.h"
-#include "protocol/job_json.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
 namespace {
 
 using ::testing::HasSubstr;
-
-Answer Accept(const Request& request) {
-  std::string body;
-  uint64_t id = 100;
-  for (const char c : request.body) {
-    if (c == '\n') {
-      body += protocol::EnqueuedToJson({SomeJob(id++), false}) + "\n";
-    }
-  }
-  return Ok(body, 201);
-}
 
 const std::string kThree = "{\"payload\":\"a\"}\n{\"payload\":\"b\"}\n{\"payload\":\"c\"}\n";
 

@@ -16,15 +16,6 @@ size_t CountLines(const std::string& body) {
   return static_cast<size_t>(std::count(body.begin(), body.end(), '\n'));
 }
 
-// Answers each line with a job.
-Answer Accept(const Request& request) {
-  std::string body;
-  for (size_t i = 0; i < CountLines(request.body); ++i) {
-    body += protocol::EnqueuedToJson({SomeJob(i + 1), false}) + "\n";
-  }
-  return Ok(body, 201);
-}
-
 class ImporterTest : public ::testing::Test {
  protected:
   void Start(FakeDaemon::Function answer, const ImportOptions& options = {}) {

@@ -17,8 +17,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr Console::Traits kTerminal = {.out_is_terminal = true, .err_is_terminal = true};
-
 JobView InState(JobState state, uint64_t id = 42) {
   JobView job = SomeJob(id);
   job.state = state;

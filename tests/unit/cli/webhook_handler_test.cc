@@ -45,9 +45,9 @@ extern "C" int getaddrinfo(const char* name,
 namespace delayd::cli {
 namespace {
 
-using delayd::testing::HttpAnswer;
-using delayd::testing::HttpReceiver;
-using delayd::testing::ReceivedRequest;
+using delayd::test::HttpAnswer;
+using delayd::test::HttpReceiver;
+using delayd::test::ReceivedRequest;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;

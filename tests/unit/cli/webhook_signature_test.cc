@@ -46,7 +46,7 @@ TEST(WebhookSignatureTest, ABadSecretIsNamedByItsLineAndNotShown) {
 }
 
 TEST(WebhookSignatureTest, AFileThatEveryoneMayReadIsRefused) {
-  const delayd::testing::TempDir dir;
+  const delayd::test::TempDir dir;
   const std::string path = dir.Sub("secret");
   std::ofstream(path) << kSecret << "\n";
   ASSERT_EQ(chmod(path.c_str(), 0644), 0);

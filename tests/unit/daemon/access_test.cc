@@ -48,7 +48,7 @@ class TokenFileTest : public ::testing::Test {
     return access.ok() ? "" : access.status().message();
   }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
 };
 
 TEST(AccessTest, RootAndTheDaemonsOwnUserAreAdmins) {

@@ -15,9 +15,9 @@
 namespace delayd {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 constexpr int32_t kAwake = 0;
 constexpr int32_t kAny = -1;
@@ -54,7 +54,7 @@ class AskedOf {
   }
 
  private:
-  const std::string path_ = testing::TempDir() + "cpu_dma_latency";
+  const std::string path_ = ::testing::TempDir() + "cpu_dma_latency";
 };
 
 TEST(AwakeProcessorsTest, NothingIsAskedForWithoutWork) {

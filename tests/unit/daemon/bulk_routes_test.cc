@@ -2,13 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "daemon/http/router.h"
+#include "tests/unit/daemon/now.h"
 
 namespace delayd::http {
 namespace {
 
-using testing::HasSubstr;
-
-const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
+using ::testing::HasSubstr;
 
 std::variant<Order, AdminOrder, Response> Route(const std::string& method,
                                                 const std::string& target,

@@ -14,15 +14,15 @@
 namespace delayd {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
-class CommandLineTest : public testing::Test {
+class CommandLineTest : public ::testing::Test {
  protected:
   CommandLineTest()
-      : file_(testing::TempDir() + "delayd_" + std::to_string(::getpid()) + ".yaml") {}
+      : file_(::testing::TempDir() + "delayd_" + std::to_string(::getpid()) + ".yaml") {}
 
   ~CommandLineTest() override { std::remove(file_.c_str()); }
 

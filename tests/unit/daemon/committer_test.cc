@@ -14,8 +14,8 @@
 namespace delayd {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 engine::SealedBatch BatchOf(uint64_t sequence) {
   auto batch = std::make_shared<storage::Batch>();
@@ -24,7 +24,7 @@ engine::SealedBatch BatchOf(uint64_t sequence) {
 }
 
 // Submits and waits for the news.
-class CommitterTest : public testing::Test {
+class CommitterTest : public ::testing::Test {
  protected:
   std::pair<uint64_t, Status> Commit(Committer* committer, uint64_t sequence) {
     news_ = {};
@@ -90,7 +90,7 @@ TEST_F(CommitterTest, SecondBatchInFlightIsOurOwnMistake) {
 }
 
 // A disk whose free space the test sets.
-class DiskTest : public testing::Test {
+class DiskTest : public ::testing::Test {
  protected:
   DiskReserve Reserve() {
     return DiskReserve({.directory = "/d",

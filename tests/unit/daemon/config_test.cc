@@ -11,10 +11,10 @@
 namespace delayd {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 std::vector<std::string> ErrorsOf(const std::string& yaml) {
   ConfigReader reader;
@@ -225,7 +225,7 @@ TEST(ConfigTest, ATabInTheIndentIsNamed) {
       ElementsAre("delayd.yaml:2:8: this is no YAML: illegal map value; a line begins with a "
                   "tab, indent with spaces"));
   EXPECT_THAT(ErrorsOf("api: { socket: '/run/d.sock\n"),
-              ElementsAre(testing::Not(HasSubstr("a tab"))));
+              ElementsAre(::testing::Not(HasSubstr("a tab"))));
 }
 
 TEST(ConfigTest, BytesThatAreNoUtf8AreNotReplacedByOthers) {

@@ -11,10 +11,10 @@
 namespace delayd::http {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Event = HttpReader::Event;
 
-class HttpReaderTest : public testing::Test {
+class HttpReaderTest : public ::testing::Test {
  protected:
   // The status of the refusal, or 0 when the bytes are a whole request.
   int StatusOf(const std::string& bytes) {

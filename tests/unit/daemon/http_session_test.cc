@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/temp_dir.h"
+#include "tests/unit/daemon/now.h"
 
 #include <sys/stat.h>
 
@@ -16,8 +17,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
 
 std::string Get(const std::string& target, const std::string& fields = "") {
   return "GET " + target + " HTTP/1.1\r\nHost: d\r\n" + fields + "\r\n";
@@ -321,7 +320,7 @@ TEST_F(HttpSessionTest, WhatCannotBeMeantIsRefusedBeforeItsBody) {
 }
 
 TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {
-  const delayd::testing::TempDir dir;
+  const delayd::test::TempDir dir;
   std::ofstream(dir.Sub("tokens")) << "admin 0123456789abcdef0123456789abcdef\n";
   ASSERT_EQ(::chmod(dir.Sub("tokens").c_str(), 0600), 0);
   const StatusOr<Access> access = Access::Create({.token_file = dir.Sub("tokens")});

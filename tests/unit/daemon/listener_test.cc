@@ -25,7 +25,7 @@ using ::testing::StartsWith;
 
 class ListenerTest : public ::testing::Test {
  protected:
-  testing::TempDir directory_;
+  test::TempDir directory_;
   std::string path_ = directory_.Sub("d.sock");
 };
 

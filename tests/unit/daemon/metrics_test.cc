@@ -10,8 +10,8 @@
 namespace delayd {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr std::array<uint64_t, 2> kBounds = {5, 100};
 

@@ -10,40 +10,40 @@ namespace delayd {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
-const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5'000'000)};
+const Now kLater{WallFromMillis(1'800'000'000'000), BootFromMillis(5'000'000)};
 
-class MonitorTest : public testing::Test {
+class MonitorTest : public ::testing::Test {
  protected:
   FakeEngine engine_;
   Monitor monitor_{{.version = "1"}, &engine_, {}, nullptr};
 };
 
 TEST_F(MonitorTest, WithoutFindingsItIsHealthyAndReady) {
-  EXPECT_EQ(monitor_.Health(kNow).body, R"({"status":"ok","version":"1"})");
-  EXPECT_EQ(monitor_.Readiness(kNow).body, R"({"status":"ready","version":"1"})");
-  EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_ready 1\n"));
+  EXPECT_EQ(monitor_.Health(kLater).body, R"({"status":"ok","version":"1"})");
+  EXPECT_EQ(monitor_.Readiness(kLater).body, R"({"status":"ready","version":"1"})");
+  EXPECT_THAT(monitor_.Metrics(kLater).body, HasSubstr("delayd_ready 1\n"));
 }
 
 TEST_F(MonitorTest, AFullDiskIsNotReadyAndAlive) {
   engine_.RefuseEnqueues(ResourceExhausted("no room", "disk_full"));
-  EXPECT_EQ(monitor_.Health(kNow).status, 200);
-  EXPECT_EQ(monitor_.Readiness(kNow).status, 503);
-  EXPECT_THAT(monitor_.Readiness(kNow).body, HasSubstr("disk_full"));
-  EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_ready 0\n"));
+  EXPECT_EQ(monitor_.Health(kLater).status, 200);
+  EXPECT_EQ(monitor_.Readiness(kLater).status, 503);
+  EXPECT_THAT(monitor_.Readiness(kLater).body, HasSubstr("disk_full"));
+  EXPECT_THAT(monitor_.Metrics(kLater).body, HasSubstr("delayd_ready 0\n"));
 }
 
 TEST_F(MonitorTest, ADrainIsToldAndWorkersAreLetIn) {
   engine_.drains = true;
-  const http::Response readiness = monitor_.Readiness(kNow);
+  const http::Response readiness = monitor_.Readiness(kLater);
   EXPECT_EQ(readiness.status, 200);
   EXPECT_THAT(readiness.body, HasSubstr(R"("status":"degraded")"));
   EXPECT_THAT(readiness.body, HasSubstr(R"("code":"draining")"));
   EXPECT_THAT(readiness.body, HasSubstr("delayctl drain end"));
-  EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_draining 1\n"));
-  EXPECT_EQ(monitor_.Health(kNow).status, 200);
+  EXPECT_THAT(monitor_.Metrics(kLater).body, HasSubstr("delayd_draining 1\n"));
+  EXPECT_EQ(monitor_.Health(kLater).status, 200);
 }
 
 TEST_F(MonitorTest, TheDiskIsMeasuredWhereItCanBeAsked) {
@@ -55,28 +55,28 @@ TEST_F(MonitorTest, TheDiskIsMeasuredWhereItCanBeAsked) {
                         &engine_,
                         {},
                         nullptr);
-  EXPECT_THAT(monitor.Metrics(kNow).body, HasSubstr("delayd_disk_free_bytes 5000\n"));
-  EXPECT_THAT(monitor.Metrics(kNow).body, HasSubstr("delayd_disk_reserve_bytes 700\n"));
+  EXPECT_THAT(monitor.Metrics(kLater).body, HasSubstr("delayd_disk_free_bytes 5000\n"));
+  EXPECT_THAT(monitor.Metrics(kLater).body, HasSubstr("delayd_disk_reserve_bytes 700\n"));
   free = Unavailable("it is gone");
-  EXPECT_THAT(monitor.Metrics(kNow).body, Not(HasSubstr("delayd_disk_free_bytes")));
+  EXPECT_THAT(monitor.Metrics(kLater).body, Not(HasSubstr("delayd_disk_free_bytes")));
 }
 
 TEST_F(MonitorTest, ASuspectClockIsTold) {
-  SimulatedClock machine(kNow);
+  SimulatedClock machine(kLater);
   std::optional<WallTime> synchronised;
   TrustedClock clock(&machine, {}, std::nullopt, 1, [&synchronised] { return synchronised; });
   monitor_.Watch(&clock);
-  EXPECT_THAT(monitor_.Readiness(kNow).body, Not(HasSubstr("clock")));
+  EXPECT_THAT(monitor_.Readiness(kLater).body, Not(HasSubstr("clock")));
   machine.StepWall(24h * 365);
-  EXPECT_EQ(clock.Sample().wall, kNow.wall);
+  EXPECT_EQ(clock.Sample().wall, kLater.wall);
   EXPECT_FALSE(clock.Tend()) << "nobody knows better";
-  const http::Response readiness = monitor_.Readiness(kNow);
+  const http::Response readiness = monitor_.Readiness(kLater);
   EXPECT_EQ(readiness.status, 200) << "everything that can be served is served";
   EXPECT_THAT(readiness.body, HasSubstr(R"("status":"degraded")"));
   EXPECT_THAT(readiness.body, HasSubstr("clock_suspect"));
   EXPECT_THAT(readiness.body, HasSubstr("delayctl clock accept"));
-  EXPECT_THAT(monitor_.Metrics(kNow).body, HasSubstr("delayd_clock_held 1\n"));
-  synchronised = kNow.wall;
+  EXPECT_THAT(monitor_.Metrics(kLater).body, HasSubstr("delayd_clock_held 1\n"));
+  synchronised = kLater.wall;
   machine.Advance(1s);
   EXPECT_FALSE(clock.Tend()) << "said before the clock was set";
   machine.Advance(1s);
@@ -87,12 +87,12 @@ TEST_F(MonitorTest, ASuspectClockIsTold) {
   machine.Advance(1s);
   EXPECT_TRUE(clock.Tend());
   EXPECT_EQ(clock.Sample().wall, machine.Sample().wall);
-  EXPECT_THAT(monitor_.Readiness(kNow).body, HasSubstr(R"("status":"ready")"));
+  EXPECT_THAT(monitor_.Readiness(kLater).body, HasSubstr(R"("status":"ready")"));
 }
 
 TEST_F(MonitorTest, TheSynchronisationThatSetTheClockBackIsBelievedAndNoOlderOne) {
   for (const Millis said : {Millis(-5), Millis(-60'000), Millis(60'000)}) {
-    SimulatedClock machine(kNow);
+    SimulatedClock machine(kLater);
     std::optional<WallTime> synchronised;
     TrustedClock clock(&machine, {}, std::nullopt, 1, [&synchronised] { return synchronised; });
     clock.Sample();

@@ -47,7 +47,7 @@ std::string RouterPath(std::string path) {
 // Of an answer that only others read.
 Status HasMembersOf(const std::string& json, const std::string& written) {
   const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
-  return std::ranges::equal(testing::Members(json), testing::Members(written), same_name)
+  return std::ranges::equal(test::Members(json), test::Members(written), same_name)
              ? OkStatus()
              : Internal("what is written is " + written);
 }
@@ -55,8 +55,8 @@ Status HasMembersOf(const std::string& json, const std::string& written) {
 TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
   std::set<std::string> described;
   for (const auto& [path, operations] :
-       testing::Members(testing::Members(std::string(protocol::OpenApiDocument())).at("paths"))) {
-    for (const auto& [method, operation] : testing::Members(operations)) {
+       test::Members(test::Members(std::string(protocol::OpenApiDocument())).at("paths"))) {
+    for (const auto& [method, operation] : test::Members(operations)) {
       described.insert(Upper(method) + " " + RouterPath(path));
     }
   }
@@ -69,21 +69,21 @@ TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
 
 // What a generated client goes by: without it none of them sends a token.
 TEST(OpenApiTest, SaysWhereATokenIsTaken) {
-  const delayd::testing::TempDir directory;
+  const delayd::test::TempDir directory;
   const std::string file = directory.Sub("tokens");
   std::ofstream(file) << "read 0123456789abcdef\n";
   ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
   const StatusOr<Access> access = Access::Create({.token_file = file});
   ASSERT_TRUE(access.ok()) << access.status().message();
   const Router router({.access = &*access});
-  const auto document = testing::Members(std::string(protocol::OpenApiDocument()));
+  const auto document = test::Members(std::string(protocol::OpenApiDocument()));
   ASSERT_EQ(document.at("security"), R"([{"token": []}, {}])");
   const auto schemes =
-      testing::Members(testing::Members(document.at("components")).at("securitySchemes"));
-  EXPECT_EQ(testing::Members(schemes.at("token")).at("scheme"), "bearer");
-  for (const auto& [path, operations] : testing::Members(document.at("paths"))) {
-    for (const auto& [method, operation] : testing::Members(operations)) {
-      const auto members = testing::Members(operation);
+      test::Members(test::Members(document.at("components")).at("securitySchemes"));
+  EXPECT_EQ(test::Members(schemes.at("token")).at("scheme"), "bearer");
+  for (const auto& [path, operations] : test::Members(document.at("paths"))) {
+    for (const auto& [method, operation] : test::Members(operations)) {
+      const auto members = test::Members(operation);
       const bool is_refused = std::holds_alternative<Response>(
           router.Admit({}, {.method = Upper(method), .target = path}));
       EXPECT_EQ(members.contains("security") ? members.at("security") : "as all",
@@ -143,9 +143,9 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
        }}};
   size_t read = 0;
   const auto components =
-      testing::Members(testing::Members(std::string(OpenApiDocument())).at("components"));
-  for (const auto& [name, schema] : testing::Members(components.at("schemas"))) {
-    const auto members = testing::Members(schema);
+      test::Members(test::Members(std::string(OpenApiDocument())).at("components"));
+  for (const auto& [name, schema] : test::Members(components.at("schemas"))) {
+    const auto members = test::Members(schema);
     if (members.at("type") != "object") {
       continue;
     }

@@ -51,7 +51,7 @@ class PassedSocketsTest : public ::testing::Test {
     return PassedSockets(std::move(sockets));
   }
 
-  testing::TempDir directory_;
+  test::TempDir directory_;
   std::string path_ = directory_.Sub("d.sock");
 };
 

@@ -8,6 +8,7 @@
 
 #include "protocol/ack_json.h"
 #include "tests/support/temp_dir.h"
+#include "tests/unit/daemon/now.h"
 
 #include <sys/stat.h>
 
@@ -15,8 +16,6 @@ namespace delayd::http {
 namespace {
 
 using ::testing::HasSubstr;
-
-const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
 
 class RouterTest : public ::testing::Test {
  protected:
@@ -429,7 +428,7 @@ TEST_F(RouterAccessTest, ARefusalNamesTheRoleThatIsNeeded) {
 
 // RFC 9110 section 11.4.
 TEST_F(RouterAccessTest, SeveralBlanksMayStandBeforeAToken) {
-  const delayd::testing::TempDir directory;
+  const delayd::test::TempDir directory;
   const std::string path = directory.Sub("tokens");
   std::ofstream(path) << "read 0123456789abcdef\n";
   ASSERT_EQ(::chmod(path.c_str(), 0600), 0);

@@ -12,8 +12,8 @@
 namespace delayd {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class ServerCommitTest : public ServerTest {
  protected:
@@ -58,7 +58,7 @@ TEST_F(ServerCommitTest, WhatComesDuringACommitShareTheNextOne) {
   store_.gate.set_value();
   EXPECT_THAT(third.ReadUntil("\"id\""), HasSubstr("Delayd-Commit: 2"));
   EXPECT_TRUE(Stop().ok());
-  EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(1, 3));
+  EXPECT_THAT(engine_.batch_sizes, ::testing::ElementsAre(1, 3));
 }
 
 TEST_F(ServerCommitTest, WhatComesWhileOthersAreServedSharesTheirCommit) {
@@ -74,7 +74,7 @@ TEST_F(ServerCommitTest, WhatComesWhileOthersAreServedSharesTheirCommit) {
   second.ReadUntil("Delayd-Commit: 1");
   first.ReadUntil("Delayd-Commit: 1");
   EXPECT_TRUE(Stop().ok());
-  EXPECT_THAT(engine_.batch_sizes, testing::ElementsAre(2));
+  EXPECT_THAT(engine_.batch_sizes, ::testing::ElementsAre(2));
 }
 
 TEST_F(ServerCommitTest, ASmallCommitIsWrittenByTheCoreThreadWhileTheDiskIsQuick) {

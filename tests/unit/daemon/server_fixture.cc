@@ -51,7 +51,7 @@ Status GatedStore::Close() {
 ServerTest::ServerTest()
     : new_session_(
           [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); }) {
-  std::string pattern = testing::TempDir() + "delayd_XXXXXX";
+  std::string pattern = ::testing::TempDir() + "delayd_XXXXXX";
   directory_ = ::mkdtemp(pattern.data());
   path_ = directory_ + "/d.sock";
 }

@@ -78,7 +78,7 @@ class ServerIncidentsTest : public ::testing::Test {
     Ask(&client);
   }
 
-  const testing::TempDir directory_;
+  const test::TempDir directory_;
   const std::string path_ = directory_.Sub("d.sock");
   ServerOptions options_;
   FakeEngine engine_;

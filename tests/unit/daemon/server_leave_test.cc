@@ -67,7 +67,7 @@ class Holder final : public Session {
 };
 
 TEST(ServerLeaveTest, AJobOfAClientThatWentIsBackBeforeWhoSawItGoIsServed) {
-  const testing::TempDir directory;
+  const test::TempDir directory;
   const std::string path = directory.Sub("d.sock");
   FakeEngine engine;
   storage::MemoryJobStore store;

@@ -59,7 +59,7 @@ class ServerRoomTest : public ::testing::Test {
            std::to_string(bytes) + "\r\n\r\n";
   }
 
-  const testing::TempDir directory_;
+  const test::TempDir directory_;
   const std::string path_ = directory_.Sub("d.sock");
   FakeEngine engine_;
   storage::MemoryJobStore store_;

@@ -15,9 +15,9 @@
 namespace delayd {
 namespace {
 
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 TEST_F(ServerTest, AClientThatEndsWhileItsAnswerIsOnTheWayIsLetGo) {
   std::atomic<SocketClient*> ending = nullptr;
@@ -202,7 +202,7 @@ TEST_F(ServerTest, StopAnswersWaitingLeasesWithNothingAndCommitsTheRest) {
   PassATurn();
   ::kill(::getpid(), SIGTERM);
   EXPECT_THAT(worker.ReadAll(),
-              testing::AllOf(HasSubstr("Connection: close"), HasSubstr(R"({"jobs":[]})")));
+              ::testing::AllOf(HasSubstr("Connection: close"), HasSubstr(R"({"jobs":[]})")));
   store_.gate.set_value();
   EXPECT_THAT(writer.ReadAll(), HasSubstr("201 Created"));
   thread_.join();
@@ -234,7 +234,7 @@ TEST_F(ServerTest, AStopDoesNotAnswerTheLeaseOfOneJobAsIfItHadBeenHandedOut) {
   worker.Send("POST /v1/jobs/7/lease HTTP/1.1\r\nHost: d\r\nContent-Length: 0\r\n\r\n");
   PassATurn();
   ::kill(::getpid(), SIGTERM);
-  EXPECT_THAT(worker.ReadAll(), testing::AllOf(HasSubstr("503"), HasSubstr("being stopped")));
+  EXPECT_THAT(worker.ReadAll(), ::testing::AllOf(HasSubstr("503"), HasSubstr("being stopped")));
   thread_.join();
   EXPECT_EQ(engine_.abandoned.size(), 1U);
 }
@@ -497,7 +497,7 @@ TEST_F(ServerTest, ConnectionThatNeverSpeaksIsClosed) {
   EXPECT_EQ(SocketClient(path_).ReadAll(), "");
   SocketClient slow(path_);
   slow.Send("GET /v1/st");
-  EXPECT_THAT(slow.ReadAll(), testing::AnyOf("", StartsWith("HTTP/1.1 408")));
+  EXPECT_THAT(slow.ReadAll(), ::testing::AnyOf("", StartsWith("HTTP/1.1 408")));
   EXPECT_TRUE(Stop().ok());
 }
 

@@ -9,14 +9,13 @@
 #include "daemon/http/http_session.h"
 #include "tests/support/certificate.h"
 #include "tests/support/temp_dir.h"
+#include "tests/unit/daemon/now.h"
 
 namespace delayd {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-const Now kNow{WallFromMillis(1'800'000'000'000), BootFromMillis(5000)};
 
 constexpr std::string_view kGet = "GET /v1/jobs/1 HTTP/1.1\r\nHost: d\r\n\r\n";
 
@@ -58,8 +57,8 @@ class TlsSessionTest : public ::testing::Test {
     session_->Answer(requests_.at(index).tag, reply);
   }
 
-  testing::TempDir dir_;
-  const testing::CertificateFiles files_ = testing::MakeCertificate(dir_.path(), "ours");
+  test::TempDir dir_;
+  const test::CertificateFiles files_ = test::MakeCertificate(dir_.path(), "ours");
   TlsDoor door_{files_.certificate, files_.key};
   const http::ReaderOptions options_{};
   const http::Router router_{http::RouterOptions{}};
@@ -174,14 +173,14 @@ TEST_F(TlsSessionTest, StopInTheHandshakeEndsIt) {
 }
 
 TEST_F(TlsSessionTest, ARenewedCertificateIsShownToNewClientsAndABadOneIsNot) {
-  testing::MakeCertificate(dir_.path(), "ours");  // another one, under the same names
+  test::MakeCertificate(dir_.path(), "ours");  // another one, under the same names
   ASSERT_TRUE(door_.Load().ok());
   Talk();
   EXPECT_TRUE(client_.established()) << "who came before goes on with what was shown then";
 
   protocol::TlsChannel fresh(protocol::TlsContext::ForClient(files_.certificate).value(),
                              "localhost");
-  testing::ReplaceKeyByRsa(files_);
+  test::ReplaceKeyByRsa(files_);
   EXPECT_FALSE(door_.Load().ok()) << "a key of another type than the certificate";
   ASSERT_EQ(::truncate(files_.certificate.c_str(), 0), 0);
   EXPECT_FALSE(door_.Load().ok());
@@ -210,7 +209,7 @@ TEST_F(TlsSessionTest, ACertificateThatEndsSoonIsToldOnce) {
   EXPECT_TRUE(door_.NoteEnd(soon + Millis(1)).ok()) << "one line, not one a turn";
   EXPECT_EQ(door_.CheckEnd(soon + Millis(1)).reason(), "certificate_ends_soon");
 
-  testing::MakeCertificate(dir_.path(), "ours", "DNS:localhost", 90);
+  test::MakeCertificate(dir_.path(), "ours", "DNS:localhost", 90);
   ASSERT_TRUE(door_.Load().ok());
   const WallTime renewed = *door_.figures().certificate_end;
   EXPECT_TRUE(door_.NoteEnd(renewed - Days(14) - Millis(1)).ok());

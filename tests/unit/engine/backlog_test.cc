@@ -12,8 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const EngineOptions kTenJobs{.horizon = 1min, .memory_jobs_max = 10};
-
 JobSpec For(std::string queue, Millis delay, std::string payload = "p") {
   JobSpec spec = In(delay, std::move(payload));
   spec.queue = std::move(queue);

@@ -12,8 +12,6 @@
 namespace delayd::engine {
 namespace {
 
-constexpr Millis kHour{3'600'000};
-
 void EnqueueMany(EngineHarness* harness, size_t count, const JobSpec& spec) {
   for (size_t i = 0; i < count; ++i) {
     harness->Send(Enqueue{{spec}});

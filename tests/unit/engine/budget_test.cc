@@ -187,9 +187,9 @@ class TightLife {
 
 TEST(BudgetTest, P10WhatHasNoRoomInMemoryIsHandedOutAllTheSame) {
   for (uint64_t life = 0; life < kLives && !HasFailure(); ++life) {
-    SCOPED_TRACE("DELAYD_SEED=" + std::to_string(delayd::testing::Seed()) + ", life " +
+    SCOPED_TRACE("DELAYD_SEED=" + std::to_string(delayd::test::Seed()) + ", life " +
                  std::to_string(life));
-    TightLife(delayd::testing::Seed() + life).Run();
+    TightLife(delayd::test::Seed() + life).Run();
   }
 }
 

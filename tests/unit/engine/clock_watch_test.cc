@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 const Now kStart{WallFromMillis(1'800'000'000'000), BootFromMillis(5'000'000)};
 constexpr auto kDay = 24h;
 
-class ClockWatchTest : public testing::Test {
+class ClockWatchTest : public ::testing::Test {
  protected:
   // A start with a clock that shows `ahead` more than the highest time of an earlier boot.
   ClockWatch StartAhead(Millis ahead, ClockWatchOptions options = {}) {

@@ -20,6 +20,10 @@
 namespace delayd::engine {
 
 inline constexpr uint64_t kBootId = 77;
+inline constexpr Millis kHour{3'600'000};
+
+// Memory for ten jobs, of the next minute.
+inline const EngineOptions kTenJobs{.horizon = Millis(60'000), .memory_jobs_max = 10};
 
 class EngineHarness {
  public:

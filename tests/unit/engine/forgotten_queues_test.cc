@@ -26,7 +26,7 @@ JobSpec Of(std::string queue, std::string key = {}) {
   return spec;
 }
 
-JobView Enqueue(EngineHarness* harness, const std::string& queue) {
+JobView EnqueueInto(EngineHarness* harness, const std::string& queue) {
   return harness->EnqueueOk(Of(queue));
 }
 
@@ -36,7 +36,7 @@ void CancelOk(EngineHarness* harness, JobId id) {
 
 // A job comes into it and goes.
 void Use(EngineHarness* harness, const std::string& queue) {
-  CancelOk(harness, Enqueue(harness, queue).id);
+  CancelOk(harness, EnqueueInto(harness, queue).id);
 }
 
 std::vector<std::string> Names(EngineHarness* harness) {
@@ -86,7 +86,7 @@ TEST(ForgottenQueuesTest, P10TheQueueThatHasBeenEmptyForLongestGoesWhenThereAreT
 TEST(ForgottenQueuesTest, QueuesWithJobsAreNotCountedAndStay) {
   EngineHarness harness(Remembering(1));
   for (const char* queue : {"a", "b", "c"}) {
-    Enqueue(&harness, queue);
+    EnqueueInto(&harness, queue);
   }
   Use(&harness, "d");
   EXPECT_THAT(Names(&harness), ElementsAre("a", "b", "c", "d"));
@@ -113,7 +113,7 @@ TEST(ForgottenQueuesTest, AQueueIsUsedWhileItsJobsAreDeadOrAKeyIsKept) {
 TEST(ForgottenQueuesTest, APausedOneAndOneThatIsWaitedForStay) {
   EngineHarness harness(Remembering(0));
   ASSERT_TRUE(harness.Call(Pause{.queue = "paused", .create = true}).status.ok());
-  const JobView job = Enqueue(&harness, "awaited");
+  const JobView job = EnqueueInto(&harness, "awaited");
   const RequestId lease = harness.Send(Lease{.queues = {"awaited"}, .wait = 60s});
   CancelOk(&harness, job.id);
   Use(&harness, "used");
@@ -175,10 +175,10 @@ TEST(ForgottenQueuesTest, AQueueWhoseRateIsUsedUpStaysUntilItHasFilledUp) {
 
 TEST(ForgottenQueuesTest, AForgottenQueueBeginsAnewWithAnotherNumber) {
   EngineHarness harness(Remembering(0));
-  const JobView job = Enqueue(&harness, "a");
+  const JobView job = EnqueueInto(&harness, "a");
   const QueueId first = NumberOf(&harness, "a");
   CancelOk(&harness, job.id);
-  Enqueue(&harness, "b");
+  EnqueueInto(&harness, "b");
   EXPECT_THAT(StoredNames(&harness), ElementsAre("b"));
   EXPECT_NE(NumberOf(&harness, "b"), first);
   harness.EnqueueOk(Of("a"));
@@ -187,7 +187,7 @@ TEST(ForgottenQueuesTest, AForgottenQueueBeginsAnewWithAnotherNumber) {
   EXPECT_EQ(std::get<QueueList>(reply.body).queues.at(0).enqueued, 1U);
   harness.Restart();
   EXPECT_THAT(Names(&harness), UnorderedElementsAre("a", "b"));
-  Enqueue(&harness, "c");
+  EnqueueInto(&harness, "c");
   EXPECT_EQ(NumberOf(&harness, "c"), first);
 }
 
@@ -213,7 +213,7 @@ TEST(ForgottenQueuesTest, P1ThatAQueueIsNotKnownIsToldWhenItsEndIsDurable) {
 
 TEST(ForgottenQueuesTest, P9ANumberIsGivenAgainWhenNoLogTellsOfTheQueueItNamed) {
   EngineHarness harness(Remembering(0));
-  const JobView job = Enqueue(&harness, "a");
+  const JobView job = EnqueueInto(&harness, "a");
   const QueueId first = NumberOf(&harness, "a");
   CancelOk(&harness, job.id);
   JobSpec large = Of("large");
@@ -221,11 +221,11 @@ TEST(ForgottenQueuesTest, P9ANumberIsGivenAgainWhenNoLogTellsOfTheQueueItNamed) 
   for (int i = 0; i < 63; ++i) {
     CancelOk(&harness, harness.EnqueueOk(large).id);
   }
-  Enqueue(&harness, "b");
+  EnqueueInto(&harness, "b");
   EXPECT_NE(NumberOf(&harness, "b"), first);
-  Enqueue(&harness, "large");
+  EnqueueInto(&harness, "large");
   CancelOk(&harness, harness.EnqueueOk(large).id);
-  Enqueue(&harness, "c");
+  EnqueueInto(&harness, "c");
   EXPECT_EQ(NumberOf(&harness, "c"), first);
 }
 

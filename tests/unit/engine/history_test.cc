@@ -5,8 +5,6 @@
 namespace delayd::engine {
 namespace {
 
-constexpr Millis kHour{3'600'000};
-
 EngineOptions Keeping(Millis history, Millis key_retention = Millis(0)) {
   return {.defaults = {.key_retention = key_retention, .history_retention = history}};
 }

@@ -21,7 +21,6 @@ size_t WorkOff(EngineHarness* harness) {
 }
 
 const EngineOptions kOneMinute{.horizon = 1min};
-const EngineOptions kTenJobs{.horizon = 1min, .memory_jobs_max = 10};
 
 TEST(HorizonTest, P10FarJobsFireInTheirTime) {
   EngineHarness harness(kOneMinute);

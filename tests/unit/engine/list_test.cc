@@ -51,7 +51,7 @@ Command MoveTo(JobId id, Millis delay) {
 
 // Others change the queue between any two pages: what they leave alone is listed exactly once.
 TEST(ListTest, PagesUnderConcurrentChangesHaveNoDoublesAndNoHoles) {
-  std::mt19937_64 random(testing::Seed());
+  std::mt19937_64 random(test::Seed());
   for (int round = 0; round < 20; ++round) {
     EngineHarness harness(EngineOptions{.horizon = Millis(2000)});
     std::set<JobId> untouched;

@@ -83,8 +83,8 @@ TEST(MicrosecondsTest, P3ANackWithADelayCountsFromTheMicrosecondToo) {
 
 // From wake to wake as the owner goes, among promises at any moment, leases and starts.
 TEST(MicrosecondsTest, P2P3EveryJobComesInItsMicrosecond) {
-  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(delayd::testing::Seed()));
-  std::mt19937_64 random(delayd::testing::Seed());
+  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(delayd::test::Seed()));
+  std::mt19937_64 random(delayd::test::Seed());
   EngineHarness harness;
 
   struct Promise {

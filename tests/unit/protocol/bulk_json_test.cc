@@ -6,7 +6,7 @@
 namespace delayd::protocol {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(ChangeManyJsonTest, RequestsReadBackAsTheyWereWritten) {
   ChangeManyRequest request{

@@ -12,7 +12,7 @@
 namespace delayd::protocol {
 
 inline std::mt19937_64 SeededRandom() {
-  return std::mt19937_64(testing::Seed());
+  return std::mt19937_64(test::Seed());
 }
 
 inline std::string RandomBytes(std::mt19937_64* random, size_t size_max) {

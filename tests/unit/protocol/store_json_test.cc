@@ -6,8 +6,8 @@
 namespace delayd::protocol {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(StoreJsonTest, VerifyReadsBack) {
   const VerifyResult result{.rows = 1,

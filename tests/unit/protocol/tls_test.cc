@@ -13,9 +13,9 @@
 namespace delayd::protocol {
 namespace {
 
-using ::delayd::testing::CertificateFiles;
-using ::delayd::testing::MakeCertificate;
-using ::delayd::testing::TempDir;
+using ::delayd::test::CertificateFiles;
+using ::delayd::test::MakeCertificate;
+using ::delayd::test::TempDir;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;

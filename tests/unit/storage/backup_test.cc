@@ -80,9 +80,8 @@ class BackupTest : public ::testing::Test {
     return rows;
   }
 
-  testing::TempDir dir_;
-  std::unique_ptr<rocksdb::Env> env_ =
-      testing::NewFaultEnv(std::make_shared<testing::FaultFileSystem>());
+  test::TempDir dir_;
+  std::unique_ptr<rocksdb::Env> env_ = test::NewFaultEnv(std::make_shared<test::FaultFileSystem>());
   std::unique_ptr<JobStore> store_;
 };
 

@@ -43,7 +43,7 @@ TEST(FixtureTest, StoreOfSchema1OpensAndIsWhole) {
   if (write_to != nullptr) {
     WriteFixture(write_to);
   }
-  const testing::TempDir dir;
+  const test::TempDir dir;
   fs::copy(DELAYD_TEST_DATA "/store_schema_1", dir.Sub("data"), fs::copy_options::recursive);
   const auto store = OpenRocksJobStore({.path = dir.Sub("data")});
   ASSERT_TRUE(store.ok()) << store.status().message();

@@ -21,9 +21,9 @@ namespace delayd::storage {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::FaultFileSystem;
-using testing::IoCall;
-using testing::IoFault;
+using test::FaultFileSystem;
+using test::IoCall;
+using test::IoFault;
 
 constexpr uint64_t kStep = 4096;
 
@@ -48,7 +48,7 @@ class GradualRemovalTest : public ::testing::Test {
 
   static std::string Trash(const std::string& path) { return path + std::string(kTrashEnding); }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
   std::shared_ptr<FaultFileSystem> disk_ = std::make_shared<FaultFileSystem>();
   std::shared_ptr<rocksdb::FileSystem> files_ = NewGradualRemoval(disk_, dir_.path(), kStep);
 };
@@ -155,9 +155,9 @@ class StoreRemovalTest : public ::testing::Test {
     return rows;
   }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
   std::shared_ptr<FaultFileSystem> disk_ = std::make_shared<FaultFileSystem>();
-  std::unique_ptr<rocksdb::Env> env_ = testing::NewFaultEnv(disk_);
+  std::unique_ptr<rocksdb::Env> env_ = test::NewFaultEnv(disk_);
 };
 
 TEST_F(StoreRemovalTest, OldLogsGoAPieceAtATimeAndBackupsKeepWhatTheyHave) {

@@ -20,9 +20,9 @@
 namespace delayd::storage {
 namespace {
 
-using testing::FaultFileSystem;
-using testing::IoCall;
-using testing::IoFault;
+using test::FaultFileSystem;
+using test::IoCall;
+using test::IoFault;
 
 using Rows = std::map<std::string, std::string>;
 
@@ -115,8 +115,8 @@ class IoFaultLife {
     return TimerKey(WallFromMillis(static_cast<int64_t>(number)), JobId{number * 10 + job});
   }
 
-  testing::TempDir dir_;
-  std::unique_ptr<rocksdb::Env> env_ = testing::NewFaultEnv(fs);
+  test::TempDir dir_;
+  std::unique_ptr<rocksdb::Env> env_ = test::NewFaultEnv(fs);
   std::unique_ptr<JobStore> store_;
   Rows acknowledged_;
   std::optional<Rows> in_doubt_;
@@ -133,7 +133,7 @@ uint64_t FromEnvironment(const char* name, uint64_t otherwise) {
 void FailEveryCall(IoFault fault, std::optional<IoCall> only) {
   uint64_t points = 0;
   const uint64_t stride = FromEnvironment("DELAYD_FAULT_STRIDE", 1);
-  for (uint64_t n = FromEnvironment("DELAYD_FAULT_CALL", testing::Seed() % stride);; n += stride) {
+  for (uint64_t n = FromEnvironment("DELAYD_FAULT_CALL", test::Seed() % stride);; n += stride) {
     IoFaultLife life;
     if (only.has_value()) {
       life.fs->FailCall(*only, n, fault);
@@ -148,7 +148,7 @@ void FailEveryCall(IoFault fault, std::optional<IoCall> only) {
     ++points;
     if (fault == IoFault::kPowerCut) {
       life.fs->LoseUnsynced(
-          {.tail = static_cast<testing::PowerLoss::Tail>(n % 3), .seed = testing::Seed() + n});
+          {.tail = static_cast<test::PowerLoss::Tail>(n % 3), .seed = test::Seed() + n});
     }
     life.ExpectTruth("call " + std::to_string(n) + ", " + struck);
     if (::testing::Test::HasFailure()) {

@@ -54,7 +54,7 @@ class RocksSubject final : public Subject {
     store_ = std::move(opened).value();
   }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
   std::unique_ptr<JobStore> store_;
 };
 

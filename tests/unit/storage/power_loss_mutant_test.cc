@@ -9,13 +9,13 @@
 namespace delayd::storage {
 namespace {
 
-using Tail = testing::PowerLoss::Tail;
+using Tail = test::PowerLoss::Tail;
 
 TEST(PowerLossMutantTest, P1CommitWithoutSyncIsCaught) {
   for (const Tail tail : {Tail::kGone, Tail::kPrefixKept, Tail::kZeroedSectors}) {
     uint64_t caught = 0;
     for (uint64_t cut = 0; cut < 10; ++cut) {
-      const PowerLossResult result = LosePower(testing::Seed() + cut, tail);
+      const PowerLossResult result = LosePower(test::Seed() + cut, tail);
       caught += result.missing > 0 || !result.reopened.ok() ? 1U : 0U;
     }
     EXPECT_GT(caught, 0U) << "a store that does not sync passed as durable";

@@ -17,9 +17,9 @@
 namespace delayd::storage {
 namespace {
 
-using testing::FaultFileSystem;
-using testing::IoFault;
-using testing::PowerLoss;
+using test::FaultFileSystem;
+using test::IoFault;
+using test::PowerLoss;
 
 constexpr int kBatchesMax = 400;
 constexpr uint64_t kCallsMax = 1200;
@@ -45,7 +45,7 @@ class Life {
       : random_(seed),
         tail_(tail),
         fs_(std::make_shared<FaultFileSystem>()),
-        env_(testing::NewFaultEnv(fs_)) {}
+        env_(test::NewFaultEnv(fs_)) {}
 
   PowerLossResult Run() {
     {
@@ -130,7 +130,7 @@ class Life {
     }
   }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
   std::mt19937_64 random_;
   PowerLoss::Tail tail_;
   std::shared_ptr<FaultFileSystem> fs_;

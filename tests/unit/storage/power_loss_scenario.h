@@ -21,6 +21,6 @@ struct PowerLossResult {
 
 // Opens a store, commits batches until the power goes at a call that `seed` chooses, and opens it
 // again.
-PowerLossResult LosePower(uint64_t seed, testing::PowerLoss::Tail tail);
+PowerLossResult LosePower(uint64_t seed, test::PowerLoss::Tail tail);
 
 }  // namespace delayd::storage

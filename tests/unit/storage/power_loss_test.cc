@@ -9,7 +9,7 @@
 namespace delayd::storage {
 namespace {
 
-using Tail = testing::PowerLoss::Tail;
+using Tail = test::PowerLoss::Tail;
 
 // A sanitizer needs ten times as long for each.
 #if defined(DELAYD_SANITIZED)
@@ -24,7 +24,7 @@ TEST_P(PowerLossTest, P1AcknowledgedCommitSurvives) {
   uint64_t acknowledged = 0;
   uint64_t bytes_lost = 0;
   for (uint64_t cut = 0; cut < kCuts; ++cut) {
-    const uint64_t seed = testing::Seed() + cut;
+    const uint64_t seed = test::Seed() + cut;
     const PowerLossResult result = LosePower(seed, GetParam());
     EXPECT_TRUE(result.reopened.ok()) << result.reopened.message() << ", seed " << seed;
     EXPECT_EQ(result.missing, 0U) << result.report << ", seed " << seed;

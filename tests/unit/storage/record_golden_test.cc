@@ -22,8 +22,6 @@ std::string Hex(std::string_view bytes) {
   return out;
 }
 
-const std::string kTimer = TimerKey(WallFromMillis(1'700'000'060'000), JobId{kSampleId});
-
 TEST(RecordGoldenTest, AbsoluteJob) {
   EXPECT_EQ(Hex(EncodeJobRecord(Table::kTimers, kTimer, PlainRecord())),
             "0102038008c0c9b2fef962c0a9070019c0a907007b226f726465725f6964223a313030317d17bc5232");

@@ -16,7 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::string kTimer = TimerKey(WallFromMillis(1'700'000'060'000), JobId{kSampleId});
 const std::string kDead = DeadKey(QueueId{3}, WallFromMillis(1'700'000'090'000), JobId{kSampleId});
 
 void ExpectEqual(const JobRecord& a, const JobRecord& b) {

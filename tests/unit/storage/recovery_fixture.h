@@ -118,10 +118,9 @@ class RecoveryTest : public ::testing::Test {
 
   std::string newer_log() const { return path() + "/900000.log"; }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
   // For speed: its fsync is free.
-  std::unique_ptr<rocksdb::Env> env_ =
-      testing::NewFaultEnv(std::make_shared<testing::FaultFileSystem>());
+  std::unique_ptr<rocksdb::Env> env_ = test::NewFaultEnv(std::make_shared<test::FaultFileSystem>());
   RecoveryReport report_;
 };
 

@@ -88,7 +88,7 @@ class RestFlushTest : public ::testing::Test {
     return rows;
   }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
   std::unique_ptr<JobStore> store_;
   uint64_t rows_ = 0;
 };

@@ -85,7 +85,7 @@ class RocksJobStoreTest : public ::testing::Test {
     return names;
   }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
 };
 
 TEST_F(RocksJobStoreTest, MakesAPrivateDirectoryWithItsParents) {

@@ -18,12 +18,12 @@ namespace {
 
 constexpr QueueId kQueue{7};
 
-std::string Key(uint64_t n) {
+std::string RowKey(uint64_t n) {
   return ByQueueKey(kQueue, WallTime(Millis(static_cast<int64_t>(1000 + n))), JobId{n + 1});
 }
 
 KeyRange Range(uint64_t from, uint64_t to) {
-  return {Key(from), Key(to)};
+  return {RowKey(from), RowKey(to)};
 }
 
 class RowEstimateTest : public ::testing::Test {
@@ -51,7 +51,7 @@ class RowEstimateTest : public ::testing::Test {
   void Put(uint64_t from, uint64_t to, uint64_t step = 1) {
     Commit([&](Batch* batch) {
       for (uint64_t n = from; n < to; n += step) {
-        batch->Put(Table::kByQueue, Key(n), "");
+        batch->Put(Table::kByQueue, RowKey(n), "");
       }
     });
   }
@@ -59,7 +59,7 @@ class RowEstimateTest : public ::testing::Test {
   void Delete(uint64_t from, uint64_t to, uint64_t step = 1) {
     Commit([&](Batch* batch) {
       for (uint64_t n = from; n < to; n += step) {
-        batch->Delete(Table::kByQueue, Key(n));
+        batch->Delete(Table::kByQueue, RowKey(n));
       }
     });
   }
@@ -71,7 +71,7 @@ class RowEstimateTest : public ::testing::Test {
     return static_cast<int64_t>(rows->at(0));
   }
 
-  testing::TempDir dir_;
+  test::TempDir dir_;
   std::unique_ptr<JobStore> store_;
 };
 
@@ -129,7 +129,7 @@ rocksdb::TableProperties PropertiesOf(int entries, int deletions) {
   properties.num_deletions = static_cast<uint64_t>(deletions);
   for (int n = 0; n < entries; ++n) {
     const auto type = n < deletions ? rocksdb::kEntryDelete : rocksdb::kEntryPut;
-    EXPECT_TRUE(collector->AddUserKey(Key(static_cast<uint64_t>(n)), "", type, 0, 0).ok());
+    EXPECT_TRUE(collector->AddUserKey(RowKey(static_cast<uint64_t>(n)), "", type, 0, 0).ok());
   }
   EXPECT_TRUE(collector->Finish(&properties.user_collected_properties).ok());
   return properties;
@@ -137,20 +137,20 @@ rocksdb::TableProperties PropertiesOf(int entries, int deletions) {
 
 TEST(RowMarksTest, AMarkIsExactAndBetweenTwoIsTheirMiddle) {
   const auto properties = PropertiesOf(1'000, 0);
-  const RowMarks marks(properties, Key(0), Key(999));
-  EXPECT_EQ(marks.Before(Key(0)), 0);
+  const RowMarks marks(properties, RowKey(0), RowKey(999));
+  EXPECT_EQ(marks.Before(RowKey(0)), 0);
   EXPECT_EQ(marks.Before(ByQueueKey(QueueId{6}, WallTime(), JobId{1})), 0);
-  EXPECT_EQ(marks.Before(Key(1)), 64);
-  EXPECT_EQ(marks.Before(Key(129)), 128 + 64);
-  EXPECT_EQ(marks.Before(Key(1'000)), 1'000);
+  EXPECT_EQ(marks.Before(RowKey(1)), 64);
+  EXPECT_EQ(marks.Before(RowKey(129)), 128 + 64);
+  EXPECT_EQ(marks.Before(RowKey(1'000)), 1'000);
   EXPECT_EQ(marks.Before(ByQueueKey(QueueId{8}, WallTime(), JobId{1})), 1'000);
 }
 
 TEST(RowMarksTest, DeletesCountBelowNothing) {
   const auto properties = PropertiesOf(1'000, 600);
-  const RowMarks marks(properties, Key(0), Key(999));
-  EXPECT_NEAR(static_cast<double>(marks.Before(Key(600))), -600, 128);
-  EXPECT_EQ(marks.Before(Key(1'000)), 400 - 600);
+  const RowMarks marks(properties, RowKey(0), RowKey(999));
+  EXPECT_NEAR(static_cast<double>(marks.Before(RowKey(600))), -600, 128);
+  EXPECT_EQ(marks.Before(RowKey(1'000)), 400 - 600);
 }
 
 TEST(RowMarksTest, AFileOfAnEarlierVersionHasMarksAtItsEnds) {
@@ -162,10 +162,10 @@ TEST(RowMarksTest, AFileOfAnEarlierVersionHasMarksAtItsEnds) {
     } else {
       collected.begin()->second = broken;
     }
-    const RowMarks marks(properties, Key(0), Key(999));
-    EXPECT_EQ(marks.Before(Key(0)), 0);
-    EXPECT_EQ(marks.Before(Key(1)), 400);
-    EXPECT_EQ(marks.Before(Key(1'000)), 800);
+    const RowMarks marks(properties, RowKey(0), RowKey(999));
+    EXPECT_EQ(marks.Before(RowKey(0)), 0);
+    EXPECT_EQ(marks.Before(RowKey(1)), 400);
+    EXPECT_EQ(marks.Before(RowKey(1'000)), 800);
   }
 }
 

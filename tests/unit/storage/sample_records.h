@@ -4,11 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "storage/keys.h"
 #include "storage/record.h"
 
 namespace delayd::storage {
 
 inline constexpr uint64_t kSampleId = 42;
+// Where a record of that id is kept.
+inline const std::string kTimer = TimerKey(WallFromMillis(1'700'000'060'000), JobId{kSampleId});
 
 inline JobRecord PlainRecord() {
   JobRecord record;

@@ -98,8 +98,8 @@ class SkipListMemtableTest : public ::testing::Test {
     }
   }
 
-  testing::TempDir dir_;
-  std::mt19937_64 random_{testing::Seed()};
+  test::TempDir dir_;
+  std::mt19937_64 random_{test::Seed()};
   std::unique_ptr<rocksdb::DB> ours_;
   std::unique_ptr<rocksdb::DB> theirs_;
 };

@@ -123,7 +123,7 @@ TEST_P(SkipListTest, TheNewestOfAKeyComesFirst) {
 }
 
 TEST_P(SkipListTest, IsAnOrderedMap) {
-  std::mt19937_64 random(testing::Seed());
+  std::mt19937_64 random(test::Seed());
   std::map<Key, int> model;
   for (int round = 0; round < 200; ++round) {
     // As batches are: some sorted, some not.
@@ -172,7 +172,7 @@ TEST_P(SkipListTest, SaysWhatItTakes) {
 
 TEST_P(SkipListTest, ReadersSeeAllThatWasThereInOrder) {
   constexpr uint64_t kEntries = 20'000;
-  std::mt19937_64 random(testing::Seed());
+  std::mt19937_64 random(test::Seed());
   std::vector<Key> keys(kEntries);
   for (uint64_t i = 0; i < kEntries; ++i) {
     keys[i] = {.user_key = std::to_string(random()), .tag = i};
@@ -252,7 +252,7 @@ INSTANTIATE_TEST_SUITE_P(OfEachKind,
                          ::testing::Values(HeadKind::kFirstBytes, HeadKind::kQueueTimeId));
 
 TEST(KeyHeadTest, HeadsThatDifferSortAsTheirKeysDo) {
-  std::mt19937_64 random(testing::Seed());
+  std::mt19937_64 random(test::Seed());
   const auto some_key = [&random] {
     std::string key(random() % 24, '\0');
     for (char& byte : key) {

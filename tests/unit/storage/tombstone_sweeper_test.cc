@@ -82,7 +82,7 @@ class SweepTest : public ::testing::Test {
   }
 
   static constexpr uint64_t kDeletes = 4000;
-  delayd::testing::TempDir dir_;
+  delayd::test::TempDir dir_;
   std::unique_ptr<JobStore> store_;
 };
 

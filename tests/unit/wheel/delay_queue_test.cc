@@ -42,8 +42,8 @@ TEST(DelayQueueTest, StaleHandlesAreRefused) {
 }
 
 TEST(DelayQueueTest, SaysWhatAnOrderedMapSays) {
-  RandomSource random(testing::Seed());
-  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(testing::Seed()));
+  RandomSource random(test::Seed());
+  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(test::Seed()));
   DelayQueue<uint64_t> queue;
   NaiveTimers naive;
   std::vector<TimerHandle> handles;

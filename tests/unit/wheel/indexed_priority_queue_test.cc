@@ -91,8 +91,8 @@ TEST(IndexedPriorityQueueTest, ElementsThatComeInOrderAreFoundAfterManyWereRemov
 
 TEST(IndexedPriorityQueueTest, SaysWhatASortedSetSays) {
   using Element = std::pair<uint64_t, uint64_t>;  // key, id: all different
-  RandomSource random(testing::Seed());
-  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(testing::Seed()));
+  RandomSource random(test::Seed());
+  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(test::Seed()));
   IndexedPriorityQueue<Element> queue;
   std::set<Element> naive;
   std::vector<std::pair<uint32_t, Element>> known;

@@ -32,7 +32,7 @@ class WheelPropertyTest : public ::testing::TestWithParam<Shape> {
   };
 
   WheelPropertyTest()
-      : random_(testing::Seed()),
+      : random_(test::Seed()),
         now_(GetParam().start),
         wheel_(GetParam().start, {.level_bits = GetParam().level_bits}) {}
 
@@ -115,7 +115,7 @@ class WheelPropertyTest : public ::testing::TestWithParam<Shape> {
 };
 
 TEST_P(WheelPropertyTest, SaysWhatAnOrderedMapSays) {
-  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(testing::Seed()));
+  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(test::Seed()));
   const uint64_t operations = Scaled(GetParam().operations);
   for (uint64_t i = 0; i < operations && !HasFatalFailure(); ++i) {
     const uint64_t dice = random_.Below(100);

@@ -236,7 +236,7 @@ TEST(TimingWheelTest, TimerDueAtNeverStaysForever) {
 }
 
 TEST(TimingWheelTest, OwnerWhoSleepsUntilNextExpirationMissesNothing) {
-  RandomSource random(testing::Seed());
+  RandomSource random(test::Seed());
   TimingWheel wheel(kNow);
   std::multimap<Tick, uint64_t> expected;
   for (uint64_t id = 0; id < 3000; ++id) {
@@ -261,7 +261,7 @@ TEST(TimingWheelTest, OwnerWhoSleepsUntilNextExpirationMissesNothing) {
 TEST(TimingWheelTest, SleepingOwnerFindsNothingLeftToCascadeWhenASlotBegins) {
   constexpr Tick kSlot = Tick{1} << 22;  // of level 2
   constexpr size_t kTimers = 200'000;
-  RandomSource random(testing::Seed());
+  RandomSource random(test::Seed());
   const Tick first = (kNow / kSlot + 20) * kSlot;
   TimingWheel wheel(kNow);
   for (uint64_t id = 0; id < kTimers; ++id) {
@@ -336,7 +336,7 @@ TEST(TimingWheelTest, OneLevelWheelRefusesWhatDoesNotFit) {
 }
 
 TEST(TimingWheelTest, ApplyDoesWhatSingleCallsDo) {
-  RandomSource random(testing::Seed());
+  RandomSource random(test::Seed());
   TimingWheel single(kNow);
   TimingWheel batched(kNow);
   std::vector<TimerHandle> handles(1, kNoTimer);
@@ -374,7 +374,7 @@ TEST(TimingWheelTest, MemoryStaysBoundedUnderAnyCancelPattern) {
   constexpr size_t kLive = 20'000;
   constexpr size_t kBytesPerLiveMax = 52;  // twice the 26 bytes of a wheel without cancels
   constexpr size_t kFixedBytes = 1 << 20;  // slot tables and one chunk for each slot in use
-  RandomSource random(testing::Seed());
+  RandomSource random(test::Seed());
   for (const unsigned delay_bits : {12U, 22U, 30U}) {
     TimingWheel wheel(kNow);
     std::vector<TimerHandle> handles;

@@ -83,7 +83,7 @@ TYPED_TEST(WaiterTest, NoWakeUpIsLostAmongManyProducers) {
   std::vector<std::thread> producers;
   for (uint64_t seed = 0; seed < kProducers; ++seed) {
     producers.emplace_back([&, seed] {
-      RandomSource random(testing::Seed() + seed);
+      RandomSource random(test::Seed() + seed);
       for (uint64_t i = 0; i < per_producer; ++i) {
         const Tick due = random.Below(3);
         {

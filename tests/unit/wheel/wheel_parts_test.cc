@@ -43,8 +43,8 @@ TEST(TimerSlabTest, IndicesAreReusedAcrossSegments) {
 }
 
 TEST(SlotSetTest, SaysWhatASetSays) {
-  RandomSource random(testing::Seed());
-  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(testing::Seed()));
+  RandomSource random(test::Seed());
+  SCOPED_TRACE("DELAYD_SEED=" + std::to_string(test::Seed()));
   for (const size_t size : {size_t{2}, size_t{64}, size_t{128}, size_t{8192}, size_t{1} << 17}) {
     SlotSet slots(size);
     std::set<size_t> naive;

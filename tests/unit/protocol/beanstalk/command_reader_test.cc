@@ -323,7 +323,7 @@ TEST(CommandReaderTest, TheLinesOfOurBatchesAreCheckedWholly) {
 }
 
 TEST(CommandReaderTest, HowTheInputIsCutMakesNoDifference) {
-  std::mt19937_64 random(delayd::testing::Seed());
+  std::mt19937_64 random(delayd::test::Seed());
   const std::vector<std::string> parts = {"put 1 2 3 4\r\n",
                                           "abcd\r\n",
                                           "\r\n",
