@@ -4,15 +4,23 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# Each target is compiled as one piece where nobody changes its sources: with a sanitizer, and for use (docs/decisions/0098).
+if(NOT DEFINED CMAKE_UNITY_BUILD AND (DELAYD_SANITIZE OR NOT DELAYD_BUILD_TESTS))
+  set(CMAKE_UNITY_BUILD ON)
+endif()
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)
+
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
 set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer")
 
 # -Wno-missing-field-initializers: a designated initialiser names what differs from the defaults.
 # -Wno-restrict: g++ 12 reports overlaps inside std::string assignment that are not there.
+# -Wno-subobject-linkage: in one piece, g++ takes sources for headers.
 set(DELAYD_WARNINGS
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
     -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>)
 
 # -Wno-maybe-uninitialized: with a sanitizer, g++ 12 reports members of variants that are not alive.
 if(DELAYD_SANITIZE)
