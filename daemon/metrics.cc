@@ -18,8 +18,9 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using Labels = std::vector<ClientMetric::Label>;
 
-constexpr double kSecondsOfMillisecond = 1e-3;
-constexpr double kMicrosecond = 1e-6;
+// To divide by: 100 * 1e-6 is not 0.0001, which is what people ask for as le="0.0001".
+constexpr double kMillisPerSecond = 1e3;
+constexpr double kMicrosPerSecond = 1e6;
 
 class Page {
  public:
@@ -41,8 +42,11 @@ class Page {
     Gauge(name, help, static_cast<double>(value));
   }
 
-  // `unit`: what one of the histogram's whole numbers is in the metric's unit.
-  void AddHistogram(const char* name, const char* help, const Histogram& histogram, double unit) {
+  // `per_unit`: how many of the histogram's whole numbers are one of the metric's unit.
+  void AddHistogram(const char* name,
+                    const char* help,
+                    const Histogram& histogram,
+                    double per_unit) {
     Open(name, help, MetricType::Histogram);
     ClientMetric metric;
     uint64_t sum = 0;
@@ -50,10 +54,10 @@ class Page {
       sum += histogram.count_in(i);
       metric.histogram.bucket.push_back(
           {.cumulative_count = sum,
-           .upper_bound = static_cast<double>(histogram.bounds()[i]) * unit});
+           .upper_bound = static_cast<double>(histogram.bounds()[i]) / per_unit});
     }
     metric.histogram.sample_count = histogram.count();
-    metric.histogram.sample_sum = static_cast<double>(histogram.sum()) * unit;
+    metric.histogram.sample_sum = static_cast<double>(histogram.sum()) / per_unit;
     families_.back().metric.push_back(std::move(metric));
   }
 
@@ -149,14 +153,14 @@ void AddEngine(const engine::EngineFigures& engine, Page* page) {
   page->AddHistogram("delayd_job_lateness_seconds",
                      "From a job's due time until it was handed to a worker.",
                      engine.lateness_ms,
-                     kSecondsOfMillisecond);
+                     kMillisPerSecond);
   page->Gauge("delayd_memory_jobs", "Jobs in memory.", uint64_t{engine.jobs_in_memory});
   page->Gauge("delayd_memory_jobs_max",
               "Jobs that memory.budget has room for.",
               uint64_t{engine.jobs_in_memory_max});
   page->Gauge("delayd_memory_frontier_seconds",
               "Jobs due up to so far from now are in memory; negative: the backlog fills it.",
-              static_cast<double>(engine.frontier_ahead.count()) * kSecondsOfMillisecond);
+              static_cast<double>(engine.frontier_ahead.count()) / kMillisPerSecond);
   page->Gauge("delayd_uncommitted_bytes",
               "Changes that are decided and not durable yet.",
               uint64_t{engine.uncommitted_bytes});
@@ -171,17 +175,17 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   page->AddHistogram("delayd_commit_duration_seconds",
                      "From handing a batch to the committer until it was durable.",
                      server.commit_us,
-                     kMicrosecond);
+                     kMicrosPerSecond);
   page->AddHistogram(
       "delayd_commit_batch_jobs", "Jobs changed by one commit.", server.commit_jobs, 1);
   page->AddHistogram("delayd_commit_batch_bytes",
                      "Keys and values written by one commit.",
                      server.commit_bytes,
                      1);
-  page->Gauge("delayd_commit_running_seconds",
-              "How long the commit in flight has been under way; 0: none is.",
-              static_cast<double>(server.commit_running.value_or(Millis(0)).count()) *
-                  kSecondsOfMillisecond);
+  page->Gauge(
+      "delayd_commit_running_seconds",
+      "How long the commit in flight has been under way; 0: none is.",
+      static_cast<double>(server.commit_running.value_or(Millis(0)).count()) / kMillisPerSecond);
   page->Counter("delayd_turns_total", "Turns of the core thread.", server.turns);
   page->Counter(
       "delayd_slow_turns_total", "Turns that took longer than log.slow_turn.", server.slow_turns);
@@ -194,7 +198,7 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   if (server.processors_awake) {
     page->Counter("delayd_processors_awake_seconds_total",
                   "How long the machine's processors were kept from sleeping.",
-                  static_cast<double>(server.processors_awake->count()) * kSecondsOfMillisecond);
+                  static_cast<double>(server.processors_awake->count()) / kMillisPerSecond);
   }
   page->Gauge("delayd_connections", "Connections that are open.", server.connections);
   page->Gauge(
@@ -216,10 +220,9 @@ void AddServer(const ServiceFigures& figures, Page* page) {
                 "TLS handshakes and connections that failed.",
                 figures.tls.failed);
   if (figures.tls.certificate_end) {
-    page->Gauge(
-        "delayd_tls_certificate_expiry_timestamp_seconds",
-        "When the certificate that is shown ends, since the Unix epoch.",
-        static_cast<double>(ToMillis(*figures.tls.certificate_end)) * kSecondsOfMillisecond);
+    page->Gauge("delayd_tls_certificate_expiry_timestamp_seconds",
+                "When the certificate that is shown ends, since the Unix epoch.",
+                static_cast<double>(ToMillis(*figures.tls.certificate_end)) / kMillisPerSecond);
   }
 }
 
@@ -281,7 +284,7 @@ void AddStore(const storage::RocksFigures& store, Page* page) {
   page->AddHistogram("delayd_fsync_duration_seconds",
                      "Time in fsync of the write-ahead log; of one commit in eight.",
                      store.fsync_us,
-                     kMicrosecond);
+                     kMicrosPerSecond);
   page->Gauge("delayd_store_wal_bytes", "Size of the write-ahead log.", store.wal_bytes);
   page->Gauge(
       "delayd_store_block_cache_bytes", "Blocks kept in the cache.", store.block_cache_bytes);

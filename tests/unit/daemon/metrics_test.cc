@@ -29,6 +29,18 @@ TEST(MetricsTest, HistogramsAreCumulativeAndInBaseUnits) {
   EXPECT_THAT(text, HasSubstr("delayd_job_lateness_seconds_sum 5.051\n"));
 }
 
+TEST(MetricsTest, BoundsOfMicrosecondsAreTheRoundNumbersThatQueriesName) {
+  constexpr std::array<uint64_t, 3> kMicros = {50, 100, 100'000};
+  ServiceFigures figures;
+  figures.server.commit_us = Histogram(kMicros);
+  const std::string text = MetricsText(figures);
+  for (const char* bound : {"5e-05", "0.0001", "0.1"}) {
+    EXPECT_THAT(
+        text,
+        HasSubstr("delayd_commit_duration_seconds_bucket{le=\"" + std::string(bound) + "\"} 0\n"));
+  }
+}
+
 TEST(MetricsTest, ProcessorsThatAreNotKeptAwakeHaveNoFigure) {
   ServiceFigures figures;
   EXPECT_THAT(MetricsText(figures), Not(HasSubstr("delayd_processors_awake")));
