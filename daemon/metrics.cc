@@ -131,6 +131,7 @@ void AddEvents(const engine::StatsView& totals, Page* page) {
                 totals.existed);
   page->Counter("delayd_jobs_cancelled_total", "Jobs cancelled.", totals.cancelled);
   page->Counter("delayd_jobs_rescheduled_total", "Jobs rescheduled.", totals.rescheduled);
+  page->Counter("delayd_jobs_kicked_total", "Dead or scheduled jobs made ready.", totals.kicked);
   page->Counter("delayd_jobs_fired_total", "Timers that came due.", totals.fired);
   page->Counter("delayd_jobs_handed_out_total", "Jobs handed to a worker.", totals.handed_out);
   page->Counter("delayd_jobs_acked_total", "Jobs that a worker finished.", totals.acked);

@@ -41,6 +41,15 @@ TEST(MetricsTest, BoundsOfMicrosecondsAreTheRoundNumbersThatQueriesName) {
   }
 }
 
+TEST(MetricsTest, KicksAreCountedAsTheOtherChangesOfClientsAre) {
+  ServiceFigures figures;
+  figures.engine.totals.rescheduled = 3;
+  figures.engine.totals.kicked = 7;
+  const std::string text = MetricsText(figures);
+  EXPECT_THAT(text, HasSubstr("delayd_jobs_rescheduled_total 3\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_jobs_kicked_total 7\n"));
+}
+
 TEST(MetricsTest, ProcessorsThatAreNotKeptAwakeHaveNoFigure) {
   ServiceFigures figures;
   EXPECT_THAT(MetricsText(figures), Not(HasSubstr("delayd_processors_awake")));
