@@ -27,7 +27,10 @@ uint64_t FingerprintOf(const JobSpec& spec) {
     AppendU8(&content, has ? 1 : 0);
     AppendU64(&content, has ? value : 0);
   };
-  append_optional(spec.priority.has_value(), spec.priority.value_or(0));
+  // The default is the same everywhere and always, so who spells it out asks for nothing else. That
+  // of the others is the queue's, and may be another one at the retry.
+  const uint32_t priority = spec.priority.value_or(limits::kPriorityDefault);
+  append_optional(priority != limits::kPriorityDefault, priority);
   append_optional(spec.max_attempts.has_value(), spec.max_attempts.value_or(0));
   append_optional(spec.lease.has_value(),
                   static_cast<uint64_t>(spec.lease.value_or(Millis(0)).count()));

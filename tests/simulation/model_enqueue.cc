@@ -19,6 +19,10 @@ std::string ErrorOf(const JobSpec& spec) {
   return spec.past != nullptr ? spec.past->last_error : std::string();
 }
 
+uint32_t PriorityOf(const JobSpec& spec) {
+  return spec.priority.value_or(limits::kPriorityDefault);
+}
+
 }  // namespace
 
 bool SameContent(const JobSpec& a, const JobSpec& b) {
@@ -27,7 +31,7 @@ bool SameContent(const JobSpec& a, const JobSpec& b) {
     return at != nullptr ? std::pair(true, ToMillis(at->at))
                          : std::pair(false, int64_t{std::get<DueAfter>(spec.due).delay.count()});
   };
-  return due_of(a) == due_of(b) && a.payload == b.payload && a.priority == b.priority &&
+  return due_of(a) == due_of(b) && a.payload == b.payload && PriorityOf(a) == PriorityOf(b) &&
          a.lease == b.lease && a.max_attempts == b.max_attempts &&
          a.expires_after == b.expires_after && a.buried == b.buried &&
          a.touch_delay == b.touch_delay && AttemptsOf(a) == AttemptsOf(b) &&
@@ -48,7 +52,7 @@ uint64_t FingerprintOf(const JobSpec& spec) {
   AppendU64(&content,
             static_cast<uint64_t>(at != nullptr ? ToMillis(at->at)
                                                 : std::get<DueAfter>(spec.due).delay.count()));
-  add(spec.priority.has_value(), spec.priority.value_or(0));
+  add(PriorityOf(spec) != limits::kPriorityDefault, PriorityOf(spec));
   add(spec.max_attempts.has_value(), spec.max_attempts.value_or(0));
   add_millis(spec.lease);
   add_millis(spec.expires_after);
@@ -156,7 +160,7 @@ JobView Model::Create(const std::shared_ptr<const JobSpec>& spec,
   job.spec = spec;
   SetDue(&job, spec->due);
   job.created = now_.wall;
-  job.priority = spec->priority.value_or(limits::kPriorityDefault);
+  job.priority = PriorityOf(*spec);
   job.max_attempts = spec->max_attempts.value_or(SettingsFor(spec->queue).max_attempts);
   job.lease = spec->lease.value_or(SettingsFor(spec->queue).lease);
   job.attempts = AttemptsOf(*spec);
@@ -195,7 +199,7 @@ JobView Model::Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key
   }
   job.spec = spec;
   SetDue(&job, spec->due);
-  job.priority = spec->priority.value_or(limits::kPriorityDefault);
+  job.priority = PriorityOf(*spec);
   job.attempts = AttemptsOf(*spec);
   job.last_error = ErrorOf(*spec);
   job.max_attempts = spec->max_attempts.value_or(SettingsFor(spec->queue).max_attempts);

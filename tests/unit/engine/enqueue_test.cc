@@ -137,6 +137,16 @@ TEST(EnqueueTest, P7OtherContentUnderALiveKeyIsAConflict) {
   EXPECT_TRUE(harness.Call(Enqueue{{{.queue = "q2", .key = "k"}}}).status.ok());
 }
 
+TEST(EnqueueTest, P7APriorityThatIsTheDefaultIsTheSameContentAsNone) {
+  EngineHarness harness;
+  const JobView first = harness.EnqueueOk({.key = "k"});
+  EXPECT_EQ(harness.EnqueueOk({.key = "k", .priority = limits::kPriorityDefault}).id, first.id);
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{{.key = "k", .priority = 0}}}), "key_conflict");
+
+  const JobView spelled = harness.EnqueueOk({.key = "l", .priority = limits::kPriorityDefault});
+  EXPECT_EQ(harness.EnqueueOk({.key = "l"}).id, spelled.id);
+}
+
 TEST(EnqueueTest, P7HoldsWhileTheFirstIsNotYetCommitted) {
   EngineHarness harness;
   const RequestId first = harness.Send(Enqueue{{Keyed("k", Millis(1000))}});
