@@ -323,8 +323,10 @@ void EngineCore::EnqueueOne(JobSpec& spec,
 
 StatusOr<Body> EngineCore::Do(Enqueue& command) {
   if (draining_) {
-    return ResourceExhausted("the daemon is draining: it takes no new jobs until that is ended",
-                             "draining");
+    return ResourceExhausted(
+        "the daemon is draining and takes no new jobs; try again when it is "
+        "started anew, or when 'delayctl drain end' takes them again",
+        "draining");
   }
   std::vector<JobSpec>& specs = command.jobs;
   if (specs.empty() || specs.size() > limits::kEnqueueBatchJobsMax) {

@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "base/limits.h"
 #include "storage/keys.h"
 #include "storage/record.h"
@@ -135,6 +137,16 @@ TEST(EnqueueTest, P7OtherContentUnderALiveKeyIsAConflict) {
   EXPECT_EQ(harness.ReasonOf(Enqueue{{Keyed("k", Millis(1000), "other")}}), "key_conflict");
   EXPECT_EQ(harness.ReasonOf(Enqueue{{Keyed("k", Millis(1001))}}), "key_conflict");
   EXPECT_TRUE(harness.Call(Enqueue{{{.queue = "q2", .key = "k"}}}).status.ok());
+}
+
+TEST(EnqueueTest, ADrainSaysHowItEnds) {
+  EngineHarness harness;
+  harness.Call(Drain{.on = true});
+  const Reply refused = harness.Call(Enqueue{{In(Millis(0))}});
+  EXPECT_EQ(refused.status.reason(), "draining");
+  EXPECT_THAT(refused.status.message(), testing::HasSubstr("delayctl drain end"));
+  harness.Call(Drain{.on = false});
+  harness.EnqueueOk(In(Millis(0)));
 }
 
 TEST(EnqueueTest, P7APriorityThatIsTheDefaultIsTheSameContentAsNone) {
