@@ -49,4 +49,8 @@ std::string FromNow(WallTime time, WallTime now) {
   return time > now ? "in " + RoughDuration(time - now) : RoughDuration(now - time) + " ago";
 }
 
+std::string DueFromNow(WallTime due, WallTime now) {
+  return (due < now ? "was due " : "is due ") + FromNow(due, now);
+}
+
 }  // namespace delayd::cli

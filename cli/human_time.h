@@ -13,5 +13,7 @@ namespace delayd::cli {
 std::string RoughDuration(Millis duration);
 // "in 12m 4s", "now" or "5s ago".
 std::string FromNow(WallTime time, WallTime now);
+// The same of a due time: "is due in 12m 4s", "is due now" or "was due 5s ago".
+std::string DueFromNow(WallTime due, WallTime now);
 
 }  // namespace delayd::cli

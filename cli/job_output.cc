@@ -47,7 +47,7 @@ void PrintCard(const JobView& job, Context* context) {
   card.Line("key", job.key);
   card.Line("state", std::string(JobStateName(job.state)));
   const std::string_view clock = job.is_summary()                     ? ""
-                                 : job.due_kind == DueKind::kRelative ? ", counted from enqueue"
+                                 : job.due_kind == DueKind::kRelative ? ", real time"
                                                                       : ", wall clock";
   card.Line("due",
             context->TimeText(job.due) + " (" + FromNow(job.due, now) + std::string(clock) + ")");

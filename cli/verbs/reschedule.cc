@@ -45,10 +45,9 @@ class RescheduleVerb final : public Verb {
         },
         [&](const JobView& job) {
           const WallTime now = context->clock.Sample().wall;
-          context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue
-                                 << " is due " << FromNow(job.due, now) << " ("
-                                 << context->TimeText(job.due) << "), priority " << job.priority
-                                 << '\n';
+          context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << ' '
+                                 << DueFromNow(job.due, now) << " (" << context->TimeText(job.due)
+                                 << "), priority " << job.priority << '\n';
         },
         context);
   }

@@ -31,9 +31,9 @@ class TouchVerb final : public Verb {
         [&](Api* api, const JobRef& ref) { return api->Reschedule(ref, request); },
         [&](const JobView& job) {
           const WallTime now = context->clock.Sample().wall;
-          context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue
-                                 << " is due " << FromNow(job.due, now) << " ("
-                                 << context->TimeText(job.due) << ")\n";
+          context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << ' '
+                                 << DueFromNow(job.due, now) << " (" << context->TimeText(job.due)
+                                 << ")\n";
         },
         context);
   }

@@ -90,10 +90,9 @@ class WaitVerb final : public Verb {
   }
 
   Status StillThere(const JobRef& ref, const JobView& job, WallTime now) const {
-    return DeadlineExceeded(
-        DescribeJobRef(ref) + " is still " + std::string(JobStateName(job.state)) + " after " +
-        RoughDuration(*wait_) + (job.due > now ? "; it is due " : "; it was due ") +
-        FromNow(job.due, now));
+    return DeadlineExceeded(DescribeJobRef(ref) + " is still " +
+                            std::string(JobStateName(job.state)) + " after " +
+                            RoughDuration(*wait_) + "; it " + DueFromNow(job.due, now));
   }
 
   // A forgotten job: what is most likely by the state in which it was seen last.

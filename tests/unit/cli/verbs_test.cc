@@ -234,12 +234,11 @@ TEST(ShowVerbTest, ShowsACardWithThePayloadEscaped) {
   job.last_error = "line\nbreak";
   const Outcome outcome = Ctl({"show", "42"}, {.daemon = Always(Ok(JobToJson(job)))});
   EXPECT_EQ(outcome.requests.at(0).target, "/v1/jobs/42");
-  EXPECT_THAT(
-      outcome.out,
-      AllOf(HasSubstr("id             42\n"),
-            HasSubstr("due            2027-01-01T09:30:00.000Z (in 30m, counted from enqueue)\n"),
-            HasSubstr("last error     line\\x0abreak\n"),
-            HasSubstr("\na\\x1b[2J\n")));
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("id             42\n"),
+                    HasSubstr("due            2027-01-01T09:30:00.000Z (in 30m, real time)\n"),
+                    HasSubstr("last error     line\\x0abreak\n"),
+                    HasSubstr("\na\\x1b[2J\n")));
 }
 
 TEST(ShowVerbTest, ByKeyAndPayloadOnlyGivesItsBytes) {
@@ -279,6 +278,15 @@ TEST(CancelVerbTest, AnAbsentDaemonIsSaidOnce) {
       Ctl({"cancel", "1", "2", "3"}, {.daemon = Always(Unavailable("nobody", "unreachable"))});
   EXPECT_EQ(outcome.code, 5);
   EXPECT_EQ(outcome.err, "delayctl: nobody\n");
+}
+
+TEST(RescheduleVerbTest, SaysOfAJobThatIsDueAlreadyThatItWas) {
+  JobView job = SomeJob();
+  job.due -= std::chrono::minutes(30) + Millis(8);
+  const Outcome outcome =
+      Ctl({"reschedule", "42", "--in", "0s"}, {.daemon = Always(Ok(JobToJson(job)))});
+  EXPECT_EQ(outcome.out,
+            "job 42 in queue orders was due 8ms ago (2027-01-01T08:59:59.992Z), priority 1024\n");
 }
 
 TEST(RescheduleVerbTest, SendsTheChange) {
