@@ -7,6 +7,17 @@ namespace delayd::engine {
 
 using storage::Table;
 
+namespace {
+
+// A batch that is larger than the room there is would be refused for ever, however many are done.
+std::string AdviceFor(uint64_t stored, uint64_t most) {
+  const std::string room =
+      stored < most ? "send at most " + std::to_string(most - stored) + " at once, " : "";
+  return "; " + room + "try again when some are done, cancel some,";
+}
+
+}  // namespace
+
 Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<Plan>& plans) {
   boost::unordered_flat_map<std::string_view, uint64_t> added;  // to queues that have a quota
   uint64_t all = 0;
@@ -26,20 +37,18 @@ Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<Plan>& 
       ++counters_.quota_refusals;
       return ResourceExhausted("queue " + name + " holds " + std::to_string(stored) +
                                    " jobs and may hold " + std::to_string(most) +
-                                   "; try again when some are done, cancel some, or raise its "
-                                   "max_jobs",
+                                   AdviceFor(stored, most) + " or raise its max_jobs",
                                "queue_full");
     }
   }
   const uint64_t stored = JobsOfUser(command.user);
   if (command.user_jobs_max != 0 && all != 0 && stored + all > command.user_jobs_max) {
     ++counters_.quota_refusals;
-    return ResourceExhausted("user " + command.user + " has " + std::to_string(stored) +
-                                 " jobs stored and may have " +
-                                 std::to_string(command.user_jobs_max) +
-                                 "; try again when some are done, cancel some, or have "
-                                 "limits.jobs_per_user raised",
-                             "user_full");
+    return ResourceExhausted(
+        "user " + command.user + " has " + std::to_string(stored) + " jobs stored and may have " +
+            std::to_string(command.user_jobs_max) + AdviceFor(stored, command.user_jobs_max) +
+            " or have limits.jobs_per_user raised",
+        "user_full");
   }
   return OkStatus();
 }

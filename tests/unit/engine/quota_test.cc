@@ -1,4 +1,6 @@
 // How many jobs a queue and a user may have.
+#include <gmock/gmock.h>
+
 #include "daemon/engine/engine_figures.h"
 #include "tests/unit/engine/engine_harness.h"
 
@@ -52,6 +54,19 @@ TEST(QuotaTest, ARetryOfWhatIsStoredIsNoNewJob) {
   ASSERT_TRUE(again.status.ok());
   EXPECT_EQ(std::get<Enqueued>(again.body).items[0].job.id, job.id);
   EXPECT_EQ(JobsOf(harness, "uid:1"), 0U);
+}
+
+TEST(QuotaTest, ABatchThatIsLargerThanTheRoomIsToldHowManyFit) {
+  EngineHarness harness;
+  ASSERT_TRUE(harness.Call(AtMost(3)).status.ok());
+  harness.EnqueueOk(In(Millis(1000)));
+  const Enqueue three = By("", 0, 3);
+  EXPECT_THAT(harness.Call(three).status.message(), testing::HasSubstr("send at most 2 at once, "));
+  EXPECT_THAT(harness.Call(By("uid:1", 1, 2)).status.message(),
+              testing::HasSubstr("send at most 1 at once, "));
+  ASSERT_TRUE(harness.Call(By("", 0, 2)).status.ok());
+  EXPECT_THAT(harness.Call(By("", 0)).status.message(),
+              testing::Not(testing::HasSubstr("at once")));
 }
 
 TEST(QuotaTest, P8ABatchThatDoesNotFitIsRefusedAsAWhole) {
