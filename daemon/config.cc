@@ -368,14 +368,15 @@ void ConfigReader::Finish() {
   FinishListen();
   FinishQueues();
   if (config_.limits.request_line > config_.limits.request_header) {
-    Fail(Where("limits.request_line"),
+    Fail(Where("limits.request_line", "limits.request_header"),
          "limits.request_line: must not exceed limits.request_header, which is " +
-             FormatSize(config_.limits.request_header));
+             FormatSize(config_.limits.request_header) + "; it is " +
+             FormatSize(config_.limits.request_line));
   }
   // Base64 makes four bytes of three, and the job around the payload needs room too.
   const uint64_t body_min = config_.limits.payload / 3 * 4 + 16 * 1024;
   if (config_.limits.request_body < body_min) {
-    Fail(Where("limits.request_body"),
+    Fail(Where("limits.request_body", "limits.payload"),
          "limits.request_body: a job with the largest payload in base64 needs " +
              FormatSize((body_min + 1023) / 1024 * 1024) + "; raise it, or lower limits.payload");
   }
@@ -433,9 +434,13 @@ void ConfigReader::Fail(std::string_view where, std::string_view message) {
   errors_.push_back(std::string(where) + ": " + std::string(message));
 }
 
-std::string ConfigReader::Where(std::string_view key) const {
-  const auto found = origins_.find(key);
-  return found == origins_.end() ? "defaults" : found->second;
+std::string ConfigReader::Where(std::string_view key, std::string_view other) const {
+  for (const std::string_view name : {key, other}) {
+    if (const auto found = origins_.find(name); found != origins_.end()) {
+      return found->second;
+    }
+  }
+  return "defaults";
 }
 
 }  // namespace delayd

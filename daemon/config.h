@@ -169,8 +169,12 @@ class ConfigReader {
   void FinishQueues();
   void FinishListen();
   void Fail(std::string_view where, std::string_view message);
-  // Where the value of `key` came from, or its name when it is the default.
-  std::string Where(std::string_view key) const;
+  // Where the value of `key` came from; when it is the default, that of `other`, which does not go
+  // with it. "defaults" when both are.
+  std::string Where(std::string_view key, std::string_view other = {}) const;
+  // The same of backoff.initial in one queue; empty when it has that of the defaults, and their
+  // max.
+  std::string WhereBackoff(const std::string& queue) const;
 
   Config config_;
   std::map<std::string, std::string, std::less<>> origins_;

@@ -137,7 +137,8 @@ const QueueKey* FindQueueKey(std::string_view name) {
 Status CheckQueueSettings(const QueueSettings& settings) {
   if (settings.backoff.initial > settings.backoff.max) {
     return InvalidArgument("backoff.initial: must not exceed backoff.max, which is " +
-                           protocol::FormatDuration(settings.backoff.max));
+                           protocol::FormatDuration(settings.backoff.max) + "; it is " +
+                           protocol::FormatDuration(settings.backoff.initial));
   }
   return OkStatus();
 }
@@ -152,7 +153,7 @@ void ConfigReader::SetOfQueue(const std::string& queue,
 // After the defaults, whose sources may come later than the file.
 void ConfigReader::FinishQueues() {
   if (const Status status = CheckQueueSettings(config_.defaults); !status.ok()) {
-    Fail(Where("defaults.backoff.initial"), "defaults." + status.message());
+    Fail(Where("defaults.backoff.initial", "defaults.backoff.max"), "defaults." + status.message());
   }
   for (const Override& one : overrides_) {
     QueueSettings& settings = config_.queues.try_emplace(one.queue, config_.defaults).first->second;
@@ -162,10 +163,23 @@ void ConfigReader::FinishQueues() {
     }
   }
   for (const auto& [queue, settings] : config_.queues) {
-    if (const Status status = CheckQueueSettings(settings); !status.ok()) {
-      Fail("queues." + queue, status.message());
+    const Status status = CheckQueueSettings(settings);
+    const std::string where = status.ok() ? "" : WhereBackoff(queue);
+    if (!where.empty()) {
+      Fail(where, "queues." + queue + "." + status.message());
     }
   }
+}
+
+std::string ConfigReader::WhereBackoff(const std::string& queue) const {
+  for (const std::string_view name : {"backoff.initial", "backoff.max"}) {
+    for (const Override& one : overrides_) {
+      if (one.queue == queue && one.key->name() == name) {
+        return one.where;
+      }
+    }
+  }
+  return {};
 }
 
 }  // namespace delayd

@@ -85,7 +85,11 @@ TEST(ConfigTest, MistakesInAQueueAreNamedWithTheirPlace) {
               ElementsAre(HasSubstr("delayd.yaml:2:19: queues.orders.rate: expected a number of")));
   EXPECT_THAT(ErrorsOf("queues:\n  -x: { lease: 1m }\n"), ElementsAre(HasSubstr("queue name")));
   EXPECT_THAT(ErrorsOf("queues:\n  a: { backoff: { initial: 1h, max: 1m } }\n"),
-              ElementsAre(HasSubstr("backoff.initial: must not exceed backoff.max")));
+              ElementsAre("delayd.yaml:2:28: queues.a.backoff.initial: must not exceed "
+                          "backoff.max, which is 1m; it is 1h"));
+  EXPECT_THAT(ErrorsOf("queues:\n  a: { backoff: { max: 500ms } }\n"),
+              ElementsAre("delayd.yaml:2:24: queues.a.backoff.initial: must not exceed "
+                          "backoff.max, which is 500ms; it is 1s"));
 }
 
 TEST(ConfigTest, UnknownKeyIsAnErrorWithItsPlaceAndTheNearestName) {
@@ -216,7 +220,15 @@ TEST(ConfigTest, RelationsBetweenKeysAreChecked) {
       ErrorsOf("defaults: { backoff: { initial: 2h } }\n"),
       ElementsAre(StartsWith("delayd.yaml:1:33: defaults.backoff.initial: must not exceed")));
   EXPECT_THAT(ErrorsOf("limits: { payload: 64MiB }\n"),
-              ElementsAre(HasSubstr("limits.request_body: a job with the largest payload")));
+              ElementsAre(StartsWith(
+                  "delayd.yaml:1:20: limits.request_body: a job with the largest payload")));
+  EXPECT_THAT(ErrorsOf("limits: { request_header: 4KiB }\n"),
+              ElementsAre("delayd.yaml:1:27: limits.request_line: must not exceed "
+                          "limits.request_header, which is 4KiB; it is 8KiB"));
+  EXPECT_THAT(ErrorsOf("defaults: { backoff: { max: 500ms } }\nqueues: { a: { lease: 1m } }\n"),
+              ElementsAre("delayd.yaml:1:29: defaults.backoff.initial: must not exceed "
+                          "backoff.max, which is 500ms; it is 1s"))
+      << "once, and not of the queue too, which says nothing of it";
 }
 
 TEST(ConfigTest, ATabInTheIndentIsNamed) {
