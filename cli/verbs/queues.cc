@@ -53,12 +53,18 @@ class QueuesVerb final : public Verb {
     return queue.paused ? "yes" : "no";
   }
 
-  // "5 leased, 100/s", or nothing.
+  // "5 leased, 100/s, 1000 stored", or nothing.
   static std::string CapsOf(const protocol::QueueCounts& queue) {
-    std::string caps =
-        queue.concurrency == 0 ? std::string() : std::to_string(queue.concurrency) + " leased";
+    std::string caps;
+    const auto add = [&caps](const std::string& cap) { caps += (caps.empty() ? "" : ", ") + cap; };
+    if (queue.concurrency != 0) {
+      add(std::to_string(queue.concurrency) + " leased");
+    }
     if (!queue.rate.empty()) {
-      caps += (caps.empty() ? "" : ", ") + queue.rate;
+      add(queue.rate);
+    }
+    if (queue.max_jobs != 0) {
+      add(std::to_string(queue.max_jobs) + " stored");
     }
     return caps;
   }

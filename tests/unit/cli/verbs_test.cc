@@ -404,6 +404,14 @@ TEST(PauseVerbTest, QuietTakesTheWordsAndLeavesTheJson) {
             protocol::KickedToJson(2) + "\n");
 }
 
+TEST(QueuesVerbTest, NamesEveryCap) {
+  const protocol::QueueCounts mail{
+      .name = "mail", .concurrency = 4, .max_jobs = 1000, .rate = "100/m"};
+  const protocol::QueueCounts quota{.name = "quota", .max_jobs = 9};
+  EXPECT_THAT(Ctl({"queues"}, {.daemon = Always(Ok(protocol::QueuesToJson({mail, quota})))}).out,
+              AllOf(HasSubstr("  4 leased, 100/m, 1000 stored\n"), HasSubstr("  9 stored\n")));
+}
+
 TEST(QueuesVerbTest, PrintsCountsAndTakesAName) {
   const protocol::QueueCounts orders{
       .name = "orders", .scheduled = 1, .ready = 2, .leased = 3, .dead = 4};
