@@ -95,18 +95,25 @@ class ConfigVerb final : public Verb {
          no_color != nullptr && *no_color != '\0' ? "NO_COLOR" : "terminal"},
     };
 
-    std::ostream& out = context->console.out();
-    Table table({"SETTING", "VALUE", "FROM"});
-    for (const Row& row : rows) {
-      if (globals.output == OutputFormat::kTable) {
-        table.Add({row.name, row.value, row.origin});
-        continue;
-      }
+    const auto to_json = [](const Row& row) {
       protocol::JsonObjectWriter writer;
       writer.String("setting", row.name);
       writer.String("value", row.value);
       writer.String("from", row.origin);
-      out << writer.Take() << '\n';
+      return writer.Take();
+    };
+    std::ostream& out = context->console.out();
+    if (globals.output == OutputFormat::kJson) {
+      out << protocol::JsonPage("settings", rows, to_json, "") << '\n';
+      return;
+    }
+    Table table({"SETTING", "VALUE", "FROM"});
+    for (const Row& row : rows) {
+      if (globals.output == OutputFormat::kTable) {
+        table.Add({row.name, row.value, row.origin});
+      } else {
+        out << to_json(row) << '\n';
+      }
     }
     if (globals.output == OutputFormat::kTable) {
       table.Flush(&context->console);

@@ -275,16 +275,24 @@ class DoctorVerb final : public Verb {
     findings_.push_back(std::move(finding));
   }
 
+  static std::string ToJson(const Finding& finding) {
+    protocol::JsonObjectWriter writer;
+    writer.String("check", finding.check);
+    writer.String("result", finding.verdict == Verdict::kFail ? "fail" : Word(finding.verdict));
+    writer.String("finding", finding.what);
+    writer.String("cure", finding.cure);
+    return writer.Take();
+  }
+
   void Print(Context* context) const {
     std::ostream& out = context->console.out();
+    if (context->globals.output == OutputFormat::kJson) {
+      out << protocol::JsonPage("checks", findings_, ToJson, "") << '\n';
+      return;
+    }
     for (const Finding& finding : findings_) {
-      if (context->globals.output != OutputFormat::kTable) {
-        protocol::JsonObjectWriter writer;
-        writer.String("check", finding.check);
-        writer.String("result", finding.verdict == Verdict::kFail ? "fail" : Word(finding.verdict));
-        writer.String("finding", finding.what);
-        writer.String("cure", finding.cure);
-        out << writer.Take() << '\n';
+      if (context->globals.output == OutputFormat::kJsonl) {
+        out << ToJson(finding) << '\n';
         continue;
       }
       if (context->globals.quiet && finding.verdict == Verdict::kOk) {

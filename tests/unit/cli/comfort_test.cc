@@ -1,4 +1,6 @@
 // What people get beside the verbs' own work: zones, wide tables, doctor, config.
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +11,7 @@ namespace delayd::cli {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -99,6 +102,9 @@ TEST(ComfortTest, ConfigTellsWhereEachSettingComesFrom) {
               HasSubstr(R"("value":"/env/token","from":"DELAYCTL_TOKEN_FILE")"));
   unsetenv("DELAYCTL_TOKEN_FILE");
   EXPECT_THAT(Ctl({"config", "-o", "jsonl"}).out, StartsWith("{\"setting\":\"server\""));
+  const std::string document = Ctl({"config", "-o", "json"}).out;
+  EXPECT_THAT(document, StartsWith(R"({"settings":[{"setting":"server")"));
+  EXPECT_THAT(document, EndsWith("}]}\n"));
   EXPECT_THAT(Ctl({"config", "chek"}).err, HasSubstr("'chek' is unknown"));
 }
 
@@ -169,6 +175,14 @@ TEST(ComfortTest, DoctorPassesOverWarnings) {
       Ctl({"doctor", "-s", "http://127.0.0.1:1", "-o", "jsonl"}, {.daemon = Healthy});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_THAT(outcome.out, HasSubstr(R"({"check":"version","result":"warn")"));
+}
+
+TEST(ComfortTest, DoctorsJsonIsOneDocument) {
+  const std::string document =
+      Ctl({"doctor", "-s", "http://127.0.0.1:1", "-o", "json"}, {.daemon = Healthy}).out;
+  EXPECT_THAT(document, StartsWith(R"({"checks":[{"check":)"));
+  EXPECT_THAT(document, EndsWith("}]}\n"));
+  EXPECT_EQ(std::ranges::count(document, '\n'), 1);
 }
 
 // 503, with the reasons.
