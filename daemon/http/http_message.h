@@ -25,6 +25,7 @@ struct Request {
   std::string authorization;  // the header, as it came; never logged
   std::optional<std::string> if_match;  // the header, as it came; several are one list
   bool wants_minimal = false;           // Prefer: return=minimal
+  bool has_idempotency_key = false;     // the header of that name, which this API has not
   Role role = Role::kAdmin;             // of who asks; the session knows
   std::string user;                     // the same; empty: nobody in particular
 };

@@ -132,6 +132,7 @@ struct HeadFields {
   std::optional<std::string> coding;
   std::optional<std::string> if_match;
   bool wants_minimal = false;
+  bool has_idempotency_key = false;
   bool has_length = false;
   bool has_origin = false;
   size_t count = 0;
@@ -172,6 +173,8 @@ struct HeadFields {
         wants_minimal = wants_minimal || PrefersMinimal(ToStd(line.value()));
         return;
       default:
+        has_idempotency_key =
+            has_idempotency_key || beast::iequals(line.name_string(), "Idempotency-Key");
         return;
     }
   }
@@ -360,7 +363,8 @@ bool HttpReader::TakeFields() {
                    .is_http_1_0 = message.version() == 10,
                    .authorization = std::move(fields.authorization).value_or(""),
                    .if_match = std::move(fields.if_match),
-                   .wants_minimal = fields.wants_minimal};
+                   .wants_minimal = fields.wants_minimal,
+                   .has_idempotency_key = fields.has_idempotency_key};
   return true;
 }
 

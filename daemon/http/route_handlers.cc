@@ -193,6 +193,18 @@ StatusOr<JobRef> JobRefOf(const RouteInput& input) {
   return JobRef(JobId{id});
 }
 
+// Who sends the header counts on it when it repeats the request, and would get a second job.
+Status CheckRepeatable(const Request& request, const std::vector<JobSpec>& jobs) {
+  const bool all_have_keys =
+      std::ranges::none_of(jobs, [](const JobSpec& job) { return job.key.empty(); });
+  return !request.has_idempotency_key || all_have_keys
+             ? OkStatus()
+             : InvalidArgument(
+                   "header Idempotency-Key: is not kept here; give the job that text as its "
+                   "member 'key': with it the same request again is answered with the same job",
+                   "idempotency_key_refused");
+}
+
 Routed EnqueueJobs(const RouteInput& input) {
   engine::Enqueue enqueue;
   if (input.user_jobs_max != 0) {
@@ -209,6 +221,9 @@ Routed EnqueueJobs(const RouteInput& input) {
     if (enqueue.jobs.empty()) {
       return ProblemResponse(InvalidArgument("the body holds no job; send one job a line"));
     }
+    if (const Status status = CheckRepeatable(input.request, enqueue.jobs); !status.ok()) {
+      return ProblemResponse(status);
+    }
     enqueue.brief = input.request.wants_minimal;
     const ReplyForm form = enqueue.brief ? ReplyForm::kEnqueuedIds : ReplyForm::kEnqueuedLines;
     return Order{std::move(enqueue), form};
@@ -218,6 +233,9 @@ Routed EnqueueJobs(const RouteInput& input) {
     return ProblemResponse(job.status());
   }
   enqueue.jobs.push_back(*std::move(job));
+  if (const Status status = CheckRepeatable(input.request, enqueue.jobs); !status.ok()) {
+    return ProblemResponse(status);
+  }
   return Order{std::move(enqueue), ReplyForm::kEnqueuedOne};
 }
 

@@ -246,6 +246,17 @@ TEST_F(HttpReaderTest, SeveralLinesOfAListAreOneList) {
   EXPECT_FALSE(request.wants_minimal);
 }
 
+TEST_F(HttpReaderTest, AnIdempotencyKeyIsNoticed) {
+  HttpReader reader(options_);
+  reader.Append(
+      "GET / HTTP/1.1\r\nHost: d\r\nidempotency-KEY: \"a\"\r\nX: y\r\n\r\n"
+      "GET / HTTP/1.1\r\nHost: d\r\nX-Idempotency-Key: a\r\n\r\n");
+  ASSERT_EQ(reader.Next(), Event::kRequest);
+  EXPECT_TRUE(reader.TakeRequest().has_idempotency_key);
+  ASSERT_EQ(reader.Next(), Event::kRequest);
+  EXPECT_FALSE(reader.TakeRequest().has_idempotency_key);
+}
+
 // RFC 9110 section 6.5.1.
 TEST_F(HttpReaderTest, WhatStandsBehindAChunkedBodyIsNoHeader) {
   HttpReader reader(options_);

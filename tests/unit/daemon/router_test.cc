@@ -55,6 +55,27 @@ class RouterTest : public ::testing::Test {
   Router router_{RouterOptions{.version = "1.2.3"}};
 };
 
+TEST_F(RouterTest, AnIdempotencyKeyIsRefusedWhereARepetitionWouldBeASecondJob) {
+  const auto is_taken = [this](const std::string& body, const std::string& type) {
+    const Request request{.method = "POST",
+                          .target = "/v1/jobs",
+                          .content_type = type,
+                          .body = body,
+                          .has_idempotency_key = true};
+    const auto routed = router_.Route(request, Router::Find(request), kNow);
+    const Response* response = std::get_if<Response>(&routed);
+    if (response != nullptr) {
+      EXPECT_EQ(response->status, 400);
+      EXPECT_THAT(response->body, HasSubstr("idempotency_key_refused"));
+    }
+    return response == nullptr;
+  };
+  EXPECT_FALSE(is_taken(R"({"payload":"x"})", "application/json"));
+  EXPECT_TRUE(is_taken(R"({"payload":"x","key":"k"})", "application/json"));
+  EXPECT_FALSE(is_taken("{\"key\":\"k\"}\n{}\n", "application/x-ndjson"));
+  EXPECT_TRUE(is_taken("{\"key\":\"k\"}\n{\"key\":\"l\"}\n", "application/x-ndjson"));
+}
+
 TEST_F(RouterTest, JobRoutesBecomeCommands) {
   EXPECT_EQ(CommandOf<engine::Enqueue>("POST", "/v1/jobs", R"({"queue":"a"})").jobs.size(), 1U);
   EXPECT_EQ(std::get<JobId>(CommandOf<engine::Show>("GET", "/v1/jobs/42").job), JobId{42});
