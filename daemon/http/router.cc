@@ -119,6 +119,16 @@ Status CheckQuery(const RouteEntry& route, const Target& target) {
   return OkStatus();
 }
 
+// A change that does not look at the condition would be made in whatever state the job is.
+Status CheckCondition(const RouteEntry& route, const Request& request) {
+  return !request.if_match || route.method != "POST"
+             ? OkStatus()
+             : InvalidArgument(
+                   "header If-Match: is for PATCH and DELETE of one job; look at the job and send "
+                   "this request without it",
+                   "invalid_if_match");
+}
+
 // Which types of body a route takes, or an empty response when this one is right.
 std::optional<Response> CheckBody(BodyRule rule, const Request& request) {
   if (request.body.empty() && rule != BodyRule::kJobs) {
@@ -268,6 +278,9 @@ std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
   }
   const RouteEntry& route = kRoutes[found.number];
   if (const Status status = CheckQuery(route, found.target); !status.ok()) {
+    return ProblemResponse(status);
+  }
+  if (const Status status = CheckCondition(route, request); !status.ok()) {
     return ProblemResponse(status);
   }
   if (std::optional<Response> refused = CheckBody(route.body, request)) {

@@ -76,6 +76,20 @@ TEST_F(RouterTest, AnIdempotencyKeyIsRefusedWhereARepetitionWouldBeASecondJob) {
   EXPECT_TRUE(is_taken("{\"key\":\"k\"}\n{\"key\":\"l\"}\n", "application/x-ndjson"));
 }
 
+TEST_F(RouterTest, AConditionIsRefusedWhereItWouldBeOverlooked) {
+  for (const std::string target : {"/v1/jobs/42/kick", "/v1/jobs", "/v1/queues/q/lease"}) {
+    const Request request{.method = "POST",
+                          .target = target,
+                          .content_type = "application/json",
+                          .body = "{}",
+                          .if_match = "\"a\""};
+    const auto routed = router_.Route(request, Router::Find(request), kNow);
+    ASSERT_TRUE(std::holds_alternative<Response>(routed)) << target;
+    EXPECT_EQ(std::get<Response>(routed).status, 400);
+    EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("invalid_if_match"));
+  }
+}
+
 TEST_F(RouterTest, JobRoutesBecomeCommands) {
   EXPECT_EQ(CommandOf<engine::Enqueue>("POST", "/v1/jobs", R"({"queue":"a"})").jobs.size(), 1U);
   EXPECT_EQ(std::get<JobId>(CommandOf<engine::Show>("GET", "/v1/jobs/42").job), JobId{42});
