@@ -139,12 +139,13 @@ Status Importer::Retry(const std::vector<Line>& lines,
                                               : "lines " + std::to_string(lines.front().number) +
                                                     " to " + std::to_string(lines.back().number);
   if (why.code() == StatusCode::kUnknown && !keyed) {
-    return Unknown(why.message() + "; " + range +
-                       " may or may not be enqueued, and were not sent again because not all of "
-                       "them have a key; look with delayctl list, then resume with --skip " +
-                       std::to_string(lines.back().number) + " if they are there, or --skip " +
-                       std::to_string(counts_.settled_line),
-                   why.reason());
+    return Unknown(
+        why.message() + "; " + range +
+            " may or may not be enqueued; nothing was sent again, since without a key "
+            "that could double a job; look with delayctl list, then resume with --skip " +
+            std::to_string(lines.back().number) + " if all is there, or --skip " +
+            std::to_string(counts_.settled_line),
+        why.reason());
   }
   const BootTime now = clock_->Sample().boot;
   if (tries == 1) {

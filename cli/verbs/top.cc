@@ -96,7 +96,8 @@ class TopVerb final : public Verb {
   ExitCode Run(Context* context) override {
     const Millis interval = interval_.value_or(Millis(1000));
     if (interval < Millis(100)) {
-      return context->Fail(UsageError("--interval: shorter than 100ms only makes work"));
+      return context->Fail(
+          UsageError("--interval: shorter than 100ms only makes work; give 100ms or more"));
     }
     const bool stream = context->globals.output == OutputFormat::kJsonl;
     if (!once_ && !stream && !context->console.traits().out_is_terminal) {

@@ -170,8 +170,10 @@ TEST_F(ImporterTest, ALostAnswerIsNeverRepeatedWhenALineHasNoKey) {
       {.batch_jobs = 2});
   const Status status = Feed({kPlain, kPlain, kKeyed, kPlain, kPlain});
   EXPECT_EQ(status.code(), StatusCode::kUnknown);
-  EXPECT_THAT(status.message(), HasSubstr("lines 3 to 4 may or may not be enqueued"));
-  EXPECT_THAT(status.message(), HasSubstr("--skip 4 if they are there, or --skip 2"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("lines 3 to 4 may or may not be enqueued; nothing was "
+                        "sent again"));
+  EXPECT_THAT(status.message(), HasSubstr("--skip 4 if all is there, or --skip 2"));
   EXPECT_THAT(BatchSizes(), ElementsAre(2, 2));
   EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
 }
@@ -194,7 +196,7 @@ TEST_F(ImporterTest, WhatWasAcknowledgedIsSettledThoughItCouldNotBeNoted) {
 TEST_F(ImporterTest, WhatWasSkippedIsSettled) {
   Start([](const Request&) { return Answer(Unknown("lost", "outcome_unknown")); }, {.skip = 7});
   EXPECT_TRUE(importer_->AddLine(8, kPlain).ok());
-  EXPECT_THAT(importer_->Flush().message(), HasSubstr("--skip 8 if they are there, or --skip 7"));
+  EXPECT_THAT(importer_->Flush().message(), HasSubstr("--skip 8 if all is there, or --skip 7"));
 }
 
 TEST_F(ImporterTest, ExportedLinesKeepTheirDueTime) {

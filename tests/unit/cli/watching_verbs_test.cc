@@ -231,6 +231,12 @@ FakeDaemon::Function Busy() {
   };
 }
 
+TEST(TopVerbTest, AnIntervalThatIsTooShortIsToldTheLeast) {
+  const Outcome outcome = Ctl({"top", "--once", "--interval", "50ms"}, {.daemon = Busy()});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("give 100ms or more"));
+}
+
 TEST(TopVerbTest, OnceShowsRatesLatenessAndTheBusiestQueuesFirst) {
   const Outcome outcome = Ctl({"top", "--once"}, {.daemon = Busy()});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
