@@ -71,10 +71,9 @@ inline constexpr size_t kForecastStepsMax = 1000;
 inline constexpr size_t kForecastSlotsMax = size_t{1} << 18;
 inline constexpr size_t kForecastRowsMax = 16384;
 
-// Timers popped from the wheel in one turn, so that a burst does not stall the sockets.
+// Timers popped in one turn, and as many leases, so that a burst does not stall the sockets.
 inline constexpr size_t kFireBatchMax = 4096;
-// Of these so many at once where leases may be among them: their ends are written, and a batch that
-// is full is closed in between.
+// Of leases so many at once: their ends are written, and a batch that is full is closed in between.
 inline constexpr size_t kFireStepMax = 1000;
 // What a job in memory takes: its entry, its place in the index and in the wheel.
 inline constexpr size_t kMemoryBytesPerJob = 64;

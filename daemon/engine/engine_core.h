@@ -76,7 +76,6 @@ inline bool IsReadFailure(const Status& status) {
 }
 
 inline constexpr WallTime kNothingFar = WallTime::max();
-
 // Far behind every offset between the clocks, and far from overflow.
 inline constexpr Millis kNoOffset{-limits::kWallMsMax};
 
@@ -488,7 +487,7 @@ class EngineCore final : public Engine {
   void Forget(Slot slot);
   void Fire(uint64_t timer_id);
   size_t PopDue(wheel::TimingWheel& wheel, wheel::Tick now, size_t bound);
-  size_t PopBootWheel(size_t bound);
+  bool PopLeases();
   void RebuildWallWheel();
   void WaitAgain(Slot slot);
   WallTime DueOfEntry(const JobEntry& entry) const;
@@ -524,9 +523,10 @@ class EngineCore final : public Engine {
 
   JobTable jobs_;
   QueueTable queues_;
-  wheel::TimingWheel boot_wheel_;  // relative due times, lease ends, ends of waits
-  wheel::TimingWheel wall_wheel_;  // absolute due times
-  WallTime wall_hand_;             // the latest wall time that wall_wheel_ was advanced to
+  wheel::TimingWheel boot_wheel_;   // relative due times, ends of waits and pauses
+  wheel::TimingWheel lease_wheel_;  // ends of leases, which wait for commits
+  wheel::TimingWheel wall_wheel_;   // absolute due times
+  WallTime wall_hand_;              // the latest wall time that wall_wheel_ was advanced to
   LeaseTable leases_;
   boost::unordered_flat_map<RequestId, WaitingLease> waiters_;
   std::vector<RequestId> kept_;  // of them: their wait may end before they are looked through for

@@ -116,7 +116,7 @@ JobView EngineCore::Grant(Slot slot,
   info.sequence = ++lease_sequence_;
   info.expires = now_.boot + lease.value_or(held.lease);
   info.client = client;
-  info.timer = wheel::IndexOf(boot_wheel_.Add(BootTick(info.expires), TimerIdOfJob(slot)));
+  info.timer = wheel::IndexOf(lease_wheel_.Add(BootTick(info.expires), TimerIdOfJob(slot)));
   ++queues_[held.queue].leased;
   ++fired_count_;
   ++counters_.handed_out;

@@ -210,7 +210,7 @@ StatusOr<Body> EngineCore::Do(const Extend& command) {
   DELAYD_RETURN_IF_ERROR(ValidateLease(command.lease));
   LeaseInfo& info = LeaseOf(slot);
   info.expires = now_.boot + command.lease.value_or(info.record->lease);
-  const bool moved = boot_wheel_.Move(boot_wheel_.HandleAt(info.timer), BootTick(info.expires));
+  const bool moved = lease_wheel_.Move(lease_wheel_.HandleAt(info.timer), BootTick(info.expires));
   DELAYD_CHECK(moved);
   return BodyOf(ViewOf(*info.record, JobState::kLeased));
 }

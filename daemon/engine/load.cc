@@ -38,6 +38,7 @@ EngineCore::EngineCore(const EngineOptions& options,
       highest_wall_(now.wall),
       clock_noted_(now.boot),
       boot_wheel_(BootTick(now.exact_boot())),
+      lease_wheel_(BootTick(now.exact_boot())),
       wall_wheel_(WallTick(now.wall)),
       wall_hand_(now.wall) {
   NoteRetentions();

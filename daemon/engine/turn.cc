@@ -228,7 +228,7 @@ void EngineCore::Unplace(Slot slot) {
       break;
     case Phase::kLeased:
       if (const uint32_t timer = leases_[entry.handle].timer; timer != LeaseInfo::kFired) {
-        CancelTimer(boot_wheel_, timer);
+        CancelTimer(lease_wheel_, timer);
       }
       leases_.Remove(entry.handle);
       --queue.leased;
@@ -300,20 +300,20 @@ size_t EngineCore::PopDue(wheel::TimingWheel& wheel, wheel::Tick now, size_t bou
   return count;
 }
 
-// Leases that end are written.
-size_t EngineCore::PopBootWheel(size_t bound) {
-  size_t popped = 0;
-  for (bool more = true; more && popped < bound && !own_work_.is_full();) {
-    const size_t step = std::min(bound - popped, limits::kFireStepMax);
-    const size_t count = PopDue(boot_wheel_, BootTick(now_.exact_boot()), step);
-    popped += count;
-    more = count == step;
+// Leases that end are written. No job that falls due waits behind those that wait for a commit.
+// Whether there may be more that need not wait.
+bool EngineCore::PopLeases() {
+  const wheel::Tick now = BootTick(now_.exact_boot());
+  for (size_t popped = 0; popped < limits::kFireBatchMax; popped += limits::kFireStepMax) {
+    if (own_work_.is_full() || PopDue(lease_wheel_, now, limits::kFireStepMax) == 0) {
+      return false;
+    }
     // Not while some of what was popped is in no wheel: a batch has the low-water mark.
     if (pending_.open_is_full(open_jobs_)) {
       CloseBatch();
     }
   }
-  return popped;
+  return !own_work_.is_full();
 }
 
 bool EngineCore::Advance(const Now& now) {
@@ -332,10 +332,11 @@ bool EngineCore::Advance(const Now& now) {
   // Before the wheels: what is loaded late fires in the order of its due time, among the others.
   const bool more_to_load = LoadAhead();
   size_t room = limits::kFireBatchMax;
-  room -= PopBootWheel(room);
+  room -= PopDue(boot_wheel_, BootTick(now.exact_boot()), room);
   if (room > 0) {
     room -= PopDue(wall_wheel_, WallTick(now.wall), room);
   }
+  const bool more_leases = PopLeases();
   ServeAll();
   queues_.RemoveUnused();
   if (pending_.open_is_full(open_jobs_)) {
@@ -345,7 +346,8 @@ bool EngineCore::Advance(const Now& now) {
     TrimFinished();
   }
   // Who was served may have taken the last of a queue that has more on disk.
-  return room == 0 || more_to_load || LaggingWant() || (!to_serve_.empty() && !own_work_.is_full());
+  return room == 0 || more_to_load || more_leases || LaggingWant() ||
+         (!to_serve_.empty() && !own_work_.is_full());
 }
 
 // The wall clock was set back. By a little the wheel waits until time has caught up; further back
@@ -409,9 +411,14 @@ std::optional<Micros> EngineCore::UntilNextTimer(const Now& now) const {
   const auto consider = [&wait](Micros until) {
     wait = std::min(wait.value_or(Micros::max()), std::max(until, Micros(0)));
   };
-  const wheel::Tick next_boot = boot_wheel_.NextExpiration();
-  if (next_boot != wheel::kNever && !own_work_.is_full()) {
-    consider(Micros(static_cast<int64_t>(next_boot)) - now.exact_boot().time_since_epoch());
+  const auto consider_boot = [&](wheel::Tick next) {
+    if (next != wheel::kNever) {
+      consider(Micros(static_cast<int64_t>(next)) - now.exact_boot().time_since_epoch());
+    }
+  };
+  consider_boot(boot_wheel_.NextExpiration());
+  if (!own_work_.is_full()) {
+    consider_boot(lease_wheel_.NextExpiration());
   }
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
     consider(WallTimeOf(next) - now.wall - now.wall_rest);

@@ -251,5 +251,29 @@ TEST(TimeTest, ABurstIsFiredInBoundedSteps) {
   EXPECT_EQ(harness.UntilNextEvent(), 0ms);
 }
 
+TEST(TimeTest, P10AJobThatFallsDueDoesNotWaitBehindLeasesThatEndTogether) {
+  EngineHarness harness;
+  const size_t count = 2 * limits::kOwnWorkMax;
+  for (size_t i = 0; i < count; i += 1000) {
+    Enqueue batch;
+    batch.jobs.assign(1000, In(0ms));
+    harness.Send(std::move(batch));
+    EXPECT_EQ(harness.LeaseNow(1000).size(), 1000U);
+  }
+  harness.EnqueueOk({.queue = "other", .due = DueAfter{30min}});
+  const RequestId lease = harness.Send(Lease{.queues = {"other"}, .wait = 1h});
+  // Nothing is committed any more.
+  const auto advance = [&harness](Millis by) {
+    harness.clock().Advance(by);
+    while (harness.engine().Advance(harness.now())) {
+    }
+  };
+  advance(15min);
+  EXPECT_EQ(harness.engine().stats().leased, count - limits::kOwnWorkMax);
+  EXPECT_LE(harness.UntilNextEvent().value_or(1h), 15min + 1ms);
+  advance(15min + 1ms);
+  EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 1U);
+}
+
 }  // namespace
 }  // namespace delayd::engine
