@@ -8,8 +8,8 @@
 // Threads: one owner.
 // Cost:    Top O(1); in the row Add, Pop, Remove O(1) amortised: what was removed is squeezed out
 //          when it is more than half. In the heap O(log n), four children to a node because one
-//          cache line of keys then settles a level. sizeof(T) + 8 bytes each, for as many as there
-//          were since the queue was empty.
+//          cache line of keys then settles a level. sizeof(T) + 8 bytes each, of
+//          which 4 for as many as there were since the queue was empty. No Add moves what is there.
 // Source:  d-ary heap: Johnson, "Priority queues with update and finding minimum spanning trees",
 // 1975.
 //
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "wheel/segmented_array.h"
 
 namespace delayd::wheel {
 
@@ -92,7 +93,7 @@ class IndexedPriorityQueue {
 
   bool empty() const { return size() == 0; }
 
-  // Every handle becomes unknown. Keeps the memory.
+  // Every handle becomes unknown. Keeps the memory of the handles.
   void Clear() {
     heap_.clear();
     row_.clear();
@@ -110,8 +111,8 @@ class IndexedPriorityQueue {
         visit(row_[i].value);
       }
     }
-    for (const Node& node : heap_) {
-      visit(node.value);
+    for (size_t i = 0; i < heap_.size(); ++i) {
+      visit(heap_[i].value);
     }
   }
 
@@ -167,7 +168,7 @@ class IndexedPriorityQueue {
     DELAYD_CHECK(handle < positions_.size());
     const uint32_t position = positions_[handle];
     // A freed handle holds a link, not a position; the node there then belongs to someone else.
-    const std::vector<Node>& nodes = (position & kRowBit) == 0 ? heap_ : row_;
+    const SegmentedArray<Node>& nodes = (position & kRowBit) == 0 ? heap_ : row_;
     const uint32_t index = position & ~kRowBit;
     DELAYD_CHECK(index < nodes.size());
     DELAYD_CHECK(nodes[index].handle == handle);
@@ -231,7 +232,7 @@ class IndexedPriorityQueue {
       positions_[row_[to].handle] = static_cast<uint32_t>(to) | kRowBit;
       ++to;
     }
-    row_.erase(row_.begin() + static_cast<std::ptrdiff_t>(to), row_.end());
+    row_.Truncate(to);
     row_begin_ = 0;
   }
 
@@ -242,8 +243,8 @@ class IndexedPriorityQueue {
 
   // There may be thousands of queues, each of which was long once.
   void GiveBack() {
-    heap_ = std::vector<Node>();
-    row_ = std::vector<Node>();
+    heap_ = SegmentedArray<Node>();
+    row_ = SegmentedArray<Node>();
     positions_ = std::vector<uint32_t>();
     free_head_ = kNoHandle;
   }
@@ -294,9 +295,9 @@ class IndexedPriorityQueue {
 
   Less less_;
   Handle free_head_ = kNoHandle;
-  std::vector<Node> heap_;
-  std::vector<Node> row_;  // in rising order; its last one, and that at row_begin_, are there
-  size_t row_begin_ = 0;   // those before it were removed
+  SegmentedArray<Node> heap_;
+  SegmentedArray<Node> row_;  // in rising order; its last one, and that at row_begin_, are there
+  size_t row_begin_ = 0;      // those before it were removed
   size_t row_live_ = 0;
   std::vector<uint32_t> positions_;  // by handle: a position, or the next free handle
 };

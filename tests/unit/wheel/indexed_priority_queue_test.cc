@@ -1,6 +1,7 @@
 // The heap against a sorted set, and its claims one by one.
 #include "wheel/indexed_priority_queue.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <utility>
@@ -149,6 +150,46 @@ TEST(IndexedPriorityQueueTest, OneThatWasLongAndIsEmptyHoldsNoMemory) {
       }
       queue.CheckInvariants();
       EXPECT_LT(queue.memory_bytes(), 100'000U);
+    }
+  }
+}
+
+// An element that counts the moves of all.
+struct Counted {
+  static inline size_t moves = 0;
+
+  explicit Counted(int by) : value(by) {}
+
+  Counted(Counted&& other) noexcept : value(other.value) { ++moves; }
+
+  Counted& operator=(Counted&& other) noexcept {
+    value = other.value;
+    ++moves;
+    return *this;
+  }
+
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() = default;
+
+  friend bool operator<(const Counted& a, const Counted& b) { return a.value < b.value; }
+
+  int value;
+};
+
+TEST(IndexedPriorityQueueTest, NoAddMovesMoreThanItsOwnWay) {
+  for (const bool rising : {true, false}) {
+    IndexedPriorityQueue<Counted> queue;
+    size_t most = 0;
+    for (int i = 0; i < 100'000; ++i) {
+      const size_t before = Counted::moves;
+      queue.Add(Counted(rising ? i : -i));
+      most = std::max(most, Counted::moves - before);
+    }
+    EXPECT_LT(most, 50U);
+    queue.CheckInvariants();
+    for (int i = 0; i < 100'000; ++i) {
+      ASSERT_EQ(queue.Pop().value, rising ? i : i - 99'999);
     }
   }
 }

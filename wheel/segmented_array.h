@@ -1,0 +1,102 @@
+// wheel/segmented_array.h — an array that grows at its end without moving what is in it.
+//
+// What:    segments, each twice as large as the one before it. A vector of millions that doubles
+//          moves them all, while everybody waits.
+// Errors:  an index beyond the end is the caller's mistake.
+// Threads: one owner.
+// Cost:    O(1), no element is ever moved; a segment but the first is freed with its last element.
+//          At most twice the memory of the elements; the unused half of it is not touched.
+// Source:  Brodnik, Carlsson, Demaine, Munro, Sedgewick, "Resizable arrays in optimal time and
+// space", 1999, whose simplest form this is.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace delayd::wheel {
+
+template <typename T>
+class SegmentedArray {
+ public:
+  T& operator[](size_t index) {
+    const Place place(index);
+    return segments_[place.segment][place.offset];
+  }
+
+  const T& operator[](size_t index) const {
+    const Place place(index);
+    return segments_[place.segment][place.offset];
+  }
+
+  T& front() { return segments_.front().front(); }
+
+  const T& front() const { return segments_.front().front(); }
+
+  T& back() { return segments_.back().back(); }
+
+  const T& back() const { return segments_.back().back(); }
+
+  void push_back(T value) {
+    const size_t segment = Place(size_).segment;
+    if (segment == segments_.size()) {
+      segments_.emplace_back().reserve(kFirst << segment);
+    }
+    segments_.back().push_back(std::move(value));
+    ++size_;
+  }
+
+  void pop_back() {
+    segments_.back().pop_back();
+    --size_;
+    if (segments_.back().empty() && segments_.size() > 1) {
+      segments_.pop_back();
+    }
+  }
+
+  void Truncate(size_t size) {
+    while (size_ > size) {
+      pop_back();
+    }
+  }
+
+  void clear() {
+    if (!segments_.empty()) {
+      segments_.resize(1);
+      segments_.front().clear();
+    }
+    size_ = 0;
+  }
+
+  size_t size() const { return size_; }
+
+  bool empty() const { return size_ == 0; }
+
+  // Elements that there is room for.
+  size_t capacity() const { return (kFirst << segments_.size()) - kFirst; }
+
+ private:
+  // There may be 100,000 arrays of one element.
+  static constexpr unsigned kFirstBits = 1;
+  static constexpr size_t kFirst = size_t{1} << kFirstBits;
+
+  // With kFirst added, the highest bit of an index tells its segment.
+  struct Place {
+    explicit Place(size_t index) {
+      const size_t number = index + kFirst;
+      // The compiler is told that it is not zero.
+      const auto highest = static_cast<unsigned>(std::bit_width(number | 1)) - 1;
+      segment = highest - kFirstBits;
+      offset = number - (kFirst << segment);
+    }
+
+    size_t segment;
+    size_t offset;
+  };
+
+  std::vector<std::vector<T>> segments_;  // all but the last are full, only the first may be empty
+  size_t size_ = 0;
+};
+
+}  // namespace delayd::wheel
