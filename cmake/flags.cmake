@@ -4,8 +4,8 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-# Each target is compiled as one piece where nobody changes its sources: with a sanitizer, and for use (docs/decisions/0098).
-if(NOT DEFINED CMAKE_UNITY_BUILD AND (DELAYD_SANITIZE OR NOT DELAYD_BUILD_TESTS))
+# Each target is compiled as one piece with a sanitizer, and for a first look (docs/decisions/0098).
+if(NOT DEFINED CMAKE_UNITY_BUILD AND (DELAYD_SANITIZE OR NOT (DELAYD_BUILD_TESTS OR DELAYD_PACKAGE)))
   set(CMAKE_UNITY_BUILD ON)
 endif()
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 0)

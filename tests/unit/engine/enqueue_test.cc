@@ -144,7 +144,7 @@ TEST(EnqueueTest, ADrainSaysHowItEnds) {
   harness.Call(Drain{.on = true});
   const Reply refused = harness.Call(Enqueue{{In(Millis(0))}});
   EXPECT_EQ(refused.status.reason(), "draining");
-  EXPECT_THAT(refused.status.message(), testing::HasSubstr("delayctl drain end"));
+  EXPECT_THAT(refused.status.message(), ::testing::HasSubstr("delayctl drain end"));
   harness.Call(Drain{.on = false});
   harness.EnqueueOk(In(Millis(0)));
 }

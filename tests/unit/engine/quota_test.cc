@@ -61,12 +61,13 @@ TEST(QuotaTest, ABatchThatIsLargerThanTheRoomIsToldHowManyFit) {
   ASSERT_TRUE(harness.Call(AtMost(3)).status.ok());
   harness.EnqueueOk(In(Millis(1000)));
   const Enqueue three = By("", 0, 3);
-  EXPECT_THAT(harness.Call(three).status.message(), testing::HasSubstr("send at most 2 at once, "));
+  EXPECT_THAT(harness.Call(three).status.message(),
+              ::testing::HasSubstr("send at most 2 at once, "));
   EXPECT_THAT(harness.Call(By("uid:1", 1, 2)).status.message(),
-              testing::HasSubstr("send at most 1 at once, "));
+              ::testing::HasSubstr("send at most 1 at once, "));
   ASSERT_TRUE(harness.Call(By("", 0, 2)).status.ok());
   EXPECT_THAT(harness.Call(By("", 0)).status.message(),
-              testing::Not(testing::HasSubstr("at once")));
+              ::testing::Not(::testing::HasSubstr("at once")));
 }
 
 TEST(QuotaTest, P8ABatchThatDoesNotFitIsRefusedAsAWhole) {
