@@ -15,12 +15,11 @@ set(CMAKE_CXX_FLAGS_SANITIZE "-O1 -g1 -fno-omit-frame-pointer")
 
 # -Wno-missing-field-initializers: a designated initialiser names what differs from the defaults.
 # -Wno-restrict: g++ 12 reports overlaps inside std::string assignment that are not there.
-# -Wno-subobject-linkage: in one piece, g++ takes sources for headers.
+# -Wno-subobject-linkage: of several sources compiled together, g++ takes all for headers.
 set(DELAYD_WARNINGS
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wold-style-cast
     -Wnon-virtual-dtor -Wno-missing-field-initializers -Werror
-    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
-    $<$<AND:$<CXX_COMPILER_ID:GNU>,$<BOOL:${CMAKE_UNITY_BUILD}>>:-Wno-subobject-linkage>)
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict -Wno-subobject-linkage>)
 
 # -Wno-maybe-uninitialized: with a sanitizer, g++ 12 reports members of variants that are not alive.
 if(DELAYD_SANITIZE)
