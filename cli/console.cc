@@ -63,21 +63,27 @@ Status Console::Line(std::string_view line) {
 void Console::Say(std::string_view line) {
   const std::lock_guard lock(mutex_);
   if (!quiet_) {
-    err_ << line << '\n' << std::flush;
+    Tell(std::string(line) + '\n');
   }
 }
 
 void Console::Error(const Status& status) {
   const std::lock_guard lock(mutex_);
   if (json_errors_) {
-    err_ << protocol::ProblemToJson(status) << '\n' << std::flush;
+    Tell(protocol::ProblemToJson(status) + '\n');
     return;
   }
-  err_ << "delayctl: " << EscapeControls(status.message()) << '\n' << std::flush;
+  Tell("delayctl: " + EscapeControls(status.message()) + '\n');
 }
 
 void Console::Draw(std::string_view text) {
   const std::lock_guard lock(mutex_);
+  Tell(text);
+}
+
+// A disk that was full for one line may have room for the next: a worker writes for months.
+void Console::Tell(std::string_view text) {
+  err_.clear();
   err_ << text << std::flush;
 }
 

@@ -60,6 +60,8 @@ class Console {
   std::string Bold(std::string_view text) const;
 
  private:
+  void Tell(std::string_view text);
+
   std::mutex mutex_;
   std::ostream& out_;
   std::ostream& err_;

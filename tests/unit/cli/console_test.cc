@@ -44,6 +44,29 @@ TEST(ConsoleTest, QuietTakesTheWordsButNotTheErrors) {
   EXPECT_EQ(err.str(), "delayctl: job 7 is not known\\x0areally\n");
 }
 
+// A log on a disk that is full for a while.
+class FillingBuffer : public std::stringbuf {
+ public:
+  bool full = false;
+
+ private:
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    return full ? 0 : std::stringbuf::xsputn(text, size);
+  }
+};
+
+TEST(ConsoleTest, WordsGoOnWhenTheLogCanBeWrittenAgain) {
+  std::ostringstream out;
+  FillingBuffer log;
+  std::ostream err(&log);
+  Console console(out, err, {});
+  log.full = true;
+  console.Say("lost");
+  log.full = false;
+  console.Say("kept");
+  EXPECT_EQ(log.str(), "kept\n");
+}
+
 TEST(ConsoleTest, ColourOnlyWhenAllowed) {
   std::ostringstream out;
   std::ostringstream err;
