@@ -207,7 +207,15 @@ void Handler::PassOn(std::string_view text, bool to_end) {
     if (passed <= 0) {
       break;
     }
+    in_line_ = text[static_cast<size_t>(passed) - 1] != '\n';
     text.remove_prefix(static_cast<size_t>(passed));
+  }
+}
+
+// What is told of the job next begins a line of its own, where people and their tools look for it.
+void Handler::EndLine() {
+  if (in_line_) {
+    PassOn("\n", true);
   }
 }
 
@@ -256,6 +264,7 @@ void Handler::Reap() {
   CloseFd(&payload_fd_);
   if (!ending_) {
     CloseFd(&error_fd_);
+    EndLine();
   }
 }
 
@@ -328,6 +337,7 @@ void Handler::End(Millis grace) {
   }
   DrainErrors(true);
   CloseFd(&error_fd_);
+  EndLine();
 }
 
 }  // namespace delayd::cli

@@ -61,6 +61,30 @@ TEST(WorkTest, ExitCode100Buries) {
 }
 
 // A parent that ignores SIGCHLD hands that on, and the kernel throws exit statuses away then.
+TEST(WorkTest, WhatIsToldOfAJobBeginsALineWhateverItsHandlerWrote) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const auto told_after = [&](const std::string& handler, const std::string& timeout) {
+    daemon.CtlOk({"enqueue", "--queue", "q", "x"});
+    return daemon
+        .Ctl({"work",
+              "--queue",
+              "q",
+              "-n",
+              "1",
+              "--handler-timeout",
+              timeout,
+              "--exec",
+              "sh",
+              "-c",
+              handler})
+        .err;
+  };
+  EXPECT_THAT(told_after("printf half >&2", "1m"), StartsWith("half\njob 1 "));
+  EXPECT_THAT(told_after("echo whole >&2", "1m"), StartsWith("whole\njob 2 "));
+  EXPECT_THAT(told_after("printf half >&2; exec sleep 1000", "100ms"), StartsWith("half\njob 3 "));
+}
+
 TEST(WorkTest, AFailedHandlerIsNotAckedUnderAParentThatIgnoresItsChildren) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
