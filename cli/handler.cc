@@ -165,9 +165,10 @@ Status Handler::Start(const std::vector<std::string>& command,
       Spawn(&pid_, command, extra_environment, input.read, errors.write, output_to_errors_);
   if (error != 0) {
     pid_ = -1;
-    return InvalidArgument("cannot run " + protocol::Quoted(command.front()) + ": " +
-                               ErrnoText(error) + "; check its path and rights",
-                           error == E2BIG ? kJobTooLarge : "");
+    return InvalidArgument(
+        "cannot run " + protocol::Quoted(command.front()) + ": " + ErrnoText(error) + "; " +
+            (error == EAGAIN ? std::string(kCureForProcesses) : "check its path and rights"),
+        error == E2BIG ? kJobTooLarge : "");
   }
   // The wrapper of glibc 2.36 has C++ linkage by mistake and does not link.
   pid_fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));

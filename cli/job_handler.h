@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/job.h"
 #include "base/status.h"
@@ -26,6 +27,11 @@ struct Verdict {
 
 // Why Start refused, where it was the job's fault.
 inline constexpr const char* kJobTooLarge = "job_too_large";
+
+// Where the system refuses a thread or a process.
+inline constexpr std::string_view kCureForProcesses =
+    "allow more processes (TasksMax= of the service, or ulimit -u), or handle fewer jobs at a time "
+    "with --concurrency";
 
 // One job being handled. Destroying it ends it without ceremony.
 class JobRun {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <system_error>
 #include <thread>
 
 #include "base/check.h"
@@ -327,8 +328,16 @@ Status Worker::Run() {
   }
   std::vector<std::thread> threads;
   threads.reserve(slots.size());
-  for (const auto& slot : slots) {
-    threads.emplace_back([&slot] { slot->Run(); });
+  try {
+    for (const auto& slot : slots) {
+      threads.emplace_back([&slot] { slot->Run(); });
+    }
+  } catch (const std::system_error& error) {
+    // Not by an abort: those that run have jobs.
+    Fatal(ResourceExhausted("no thread can be started for job " +
+                            std::to_string(threads.size() + 1) + " of --concurrency " +
+                            std::to_string(slots.size()) + ": " + error.code().message() + "; " +
+                            std::string(kCureForProcesses)));
   }
   for (std::thread& thread : threads) {
     thread.join();

@@ -1,5 +1,6 @@
 #include "cli/worker.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <deque>
@@ -312,6 +313,39 @@ TEST_F(WorkerTest, AHandlerThatCannotBeStartedUsesNoAttempt) {
   EXPECT_THAT(calls_[0], HasSubstr("/nack"));
   EXPECT_THAT(calls_[0], HasSubstr(R"("delay":"1s")"));
   EXPECT_THAT(calls_[0], HasSubstr(R"("counts_as_attempt":false)"));
+}
+
+// While it lives no thread can be started: the address space has no room for such a stack.
+class NoThreads {
+ public:
+  NoThreads() {
+    EXPECT_EQ(pthread_getattr_default_np(&old_), 0);
+    pthread_attr_t huge;
+    pthread_attr_init(&huge);
+    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 46), 0);
+    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
+    pthread_attr_destroy(&huge);
+  }
+
+  ~NoThreads() {
+    pthread_setattr_default_np(&old_);
+    pthread_attr_destroy(&old_);
+  }
+
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t old_{};
+};
+
+TEST_F(WorkerTest, ASlotThatGetsNoThreadEndsTheWorkInOrder) {
+  AddJob(1);
+  const NoThreads none;
+  const Status status = RunWorker(Drain({"true"}));
+  EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(), HasSubstr("for job 1 of --concurrency 1"));
+  EXPECT_THAT(status.message(), HasSubstr("TasksMax="));
 }
 
 TEST_F(WorkerTest, AHandlerThatTakesTooLongIsEndedWithItsGroup) {
