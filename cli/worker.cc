@@ -25,7 +25,6 @@ namespace {
 constexpr Millis kLeaseRetryMax{5000};
 constexpr Millis kExtendRetry{1000};
 constexpr Millis kExtendEveryMin{100};
-constexpr Millis kStartRetry{1000};
 // A drain ends so long after another worker took the last job that a cap held back.
 constexpr Millis kHeldBackPoll{1000};
 // What a lease has left for its nack when a handler took all its grace to end.
@@ -124,13 +123,26 @@ class Worker::Slot {
     const Verdict verdict = run.ok() ? Watch(job, run->get())
                                      : Verdict{"nack",
                                                std::string(run.status().message()),
-                                               kStartRetry,
+                                               options_.start_retry,
                                                run.status().reason() == kJobTooLarge};
     bool told = false;
     const std::string outcome =
         verdict.action.empty() ? verdict.error : Finish(job, verdict, &told);
+    Tell(job, verdict, outcome, told, Now() - started);
+    if (!run.ok() && !verdict.counts_as_attempt) {
+      // What kept this one from being started keeps the next one: jobs would be taken and given
+      // back as fast as they are written, each with a line.
+      worker_.Pause(options_.start_retry);
+    }
+  }
+
+  void Tell(const JobView& job,
+            const Verdict& verdict,
+            const std::string& outcome,
+            bool told,
+            Millis took) {
     if (worker_.context_->globals.output != OutputFormat::kTable) {
-      PrintJson(job, verdict, told ? verdict.error : outcome, told, Now() - started);
+      PrintJson(job, verdict, told ? verdict.error : outcome, told, took);
       return;
     }
     if (!TakesLine(STDERR_FILENO, worker_.abandon_fd_)) {
@@ -139,7 +151,7 @@ class Worker::Slot {
     worker_.context_->console.Say("job " + std::to_string(ToInt(job.id)) +
                                   (job.key.empty() ? "" : " " + EscapeControls(job.key)) +
                                   " attempt " + std::to_string(job.attempt) + ": " + outcome +
-                                  " after " + RoughDuration(Now() - started) + ", handed out " +
+                                  " after " + RoughDuration(took) + ", handed out " +
                                   RoughDuration(job.lateness.value_or(Millis(0))) + " late");
   }
 
