@@ -219,7 +219,10 @@ class Worker::Slot {
         extend_at = Now() + extend_every;
         lease_end = asked + lease;
       } else if (protocol::MayPass(extended) && Now() < stop_at) {
-        worker_.ReportOutage(extended);
+        // Of an answer that had only the rest of the handler's time nothing can be said.
+        if (kill_at > stop_at || extended.reason() != "timed_out") {
+          worker_.ReportOutage(extended);
+        }
         extend_at = std::min(Now() + std::min(kExtendRetry, extend_every), stop_at);
       } else if (protocol::MayPass(extended)) {
         // The daemon may give the job to another worker when the lease is over.

@@ -373,6 +373,21 @@ TEST_F(WorkerTest, AHandlerThatTakesTooLongIsEndedWithItsGroup) {
   EXPECT_THAT(calls_, ElementsAre(R"(1-1-1/nack {"error":"handler timed out after 20ms"})"));
 }
 
+TEST_F(WorkerTest, AnAnswerThatTheHandlersEndCutsShortIsNoOutage) {
+  AddJob(1);
+  WorkOptions options = Drain({"sleep", "1000"});
+  options.lease = Millis(1200);
+  options.handler_timeout = Millis(650);
+  on_call_ = [&](const std::string& call) -> Answer {
+    return call.ends_with("extend") ? Answer(Unknown("no answer within 50ms", "timed_out"))
+                                    : Ok(protocol::JobToJson(SomeJob()));
+  };
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_THAT(calls_.front(), HasSubstr("extend"));
+  EXPECT_THAT(err_.str(), HasSubstr("nack (handler timed out after 650ms)"));
+  EXPECT_THAT(err_.str(), Not(HasSubstr("waiting for delayd")));
+}
+
 TEST_F(WorkerTest, TheLeaseOutlivesTheTimeInWhichAHandlerEnds) {
   AddJob(1);
   WorkOptions options = Drain({"sleep", "1000"});
