@@ -167,7 +167,9 @@ Status Handler::Start(const std::vector<std::string>& command,
     pid_ = -1;
     return InvalidArgument(
         "cannot run " + protocol::Quoted(command.front()) + ": " + ErrnoText(error) + "; " +
-            (error == EAGAIN ? std::string(kCureForProcesses) : "check its path and rights"),
+            (error == EAGAIN
+                 ? std::string(kCureForProcesses)
+                 : "check its path, its rights and, of a script, its first line (#!/bin/sh)"),
         error == E2BIG ? kJobTooLarge : "");
   }
   // The wrapper of glibc 2.36 has C++ linkage by mistake and does not link.

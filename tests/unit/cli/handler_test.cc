@@ -140,9 +140,9 @@ TEST_F(HandlerTest, TheDeadlineComesBeforeTheExit) {
 
 TEST_F(HandlerTest, ACommandThatIsNotThereIsSaidToBeSo) {
   const Status status = handler_.Start({"/nonexistent/handler"}, {}, "");
-  EXPECT_EQ(
-      status.message(),
-      "cannot run '/nonexistent/handler': No such file or directory; check its path and rights");
+  EXPECT_EQ(status.message(),
+            "cannot run '/nonexistent/handler': No such file or directory; check its path, its "
+            "rights and, of a script, its first line (#!/bin/sh)");
 }
 
 }  // namespace
