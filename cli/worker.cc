@@ -291,6 +291,8 @@ class Worker::Slot {
         return said;
       }
       if (!protocol::MayPass(status)) {
+        // Of a lease that was over whoever has the job now tells.
+        worker_.undelivered_ += status.reason() == "lease_lost" ? 0 : 1;
         return answer_lost ? said + ", its answer was lost (" + status.message() + ")"
                            : said + " refused: " + status.message();
       }

@@ -214,6 +214,18 @@ TEST_F(WorkerTest, ARefusedAckIsSaidAndNotRepeated) {
   EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
   EXPECT_THAT(calls_, SizeIs(1));
   EXPECT_THAT(err_.str(), HasSubstr("ack refused: lease is over"));
+  EXPECT_EQ(undelivered_, 0U);
+}
+
+TEST_F(WorkerTest, AnAckThatIsRefusedThoughTheLeaseLivesIsRemembered) {
+  AddJob(1);
+  on_call_ = [](const std::string&) {
+    return Problem(PermissionDenied("the token is not known", "unauthenticated"));
+  };
+  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  EXPECT_THAT(calls_, SizeIs(1));
+  EXPECT_THAT(err_.str(), HasSubstr("ack refused: the token is not known"));
+  EXPECT_EQ(undelivered_, 1U);
 }
 
 TEST_F(WorkerTest, TheLeaseIsExtendedWhileTheHandlerRuns) {
