@@ -25,6 +25,8 @@ namespace delayd::cli {
 namespace {
 
 constexpr size_t kErrorTailBytes = 2048;
+// So much fits into a pipe where poll says that there is room: PIPE_BUF.
+constexpr size_t kPassBytesMax = 4096;
 // What is read at a time of a handler that writes without end: a full pipe.
 constexpr size_t kDrainBytesMax = size_t{64} << 10;
 // A log that is slow gets the last words of a handler; one that is stuck does not hold its ack.
@@ -215,19 +217,30 @@ void Handler::PassOn(std::string_view text, bool to_end) {
   }
 }
 
+// What other handlers write, and what is told of jobs, comes between lines and not into them. A
+// line that is too long is passed on in parts.
+void Handler::PassOnLines(bool to_end) {
+  size_t end = line_.find_last_of("\r\n") + 1;
+  if (end == 0 && line_.size() == kPassBytesMax) {
+    end = line_.size();
+  }
+  PassOn(std::string_view(line_).substr(0, end), to_end);
+  line_.erase(0, end);
+}
+
 // What is told of the job next begins a line of its own, where people and their tools look for it.
 void Handler::EndLine() {
-  if (in_line_) {
-    PassOn("\n", true);
+  if (in_line_ || !line_.empty()) {
+    PassOn(line_ + '\n', true);
+    line_.clear();
   }
 }
 
 // `to_end`: nothing is left behind for a stderr that is stuck; only the tail has it then.
 void Handler::DrainErrors(bool to_end) {
-  // No larger than PIPE_BUF: so much fits where poll says that there is room.
-  std::array<char, 4096> buffer{};
+  std::array<char, kPassBytesMax> buffer{};
   for (size_t bytes = 0; error_fd_ >= 0 && bytes < kDrainBytesMax && (to_end || StderrTakes());) {
-    const ssize_t count = read(error_fd_, buffer.data(), buffer.size());
+    const ssize_t count = read(error_fd_, buffer.data(), buffer.size() - line_.size());
     if (count < 0 && errno == EINTR) {
       continue;
     }
@@ -238,8 +251,9 @@ void Handler::DrainErrors(bool to_end) {
       CloseFd(&error_fd_);
       return;
     }
-    // Passed on as it comes: the worker's log is where people look first.
-    PassOn(std::string_view(buffer.data(), static_cast<size_t>(count)), to_end);
+    // Passed on line by line as it comes: the worker's log is where people look first.
+    line_.append(buffer.data(), static_cast<size_t>(count));
+    PassOnLines(to_end);
     bytes += static_cast<size_t>(count);
     error_tail_.append(buffer.data(), static_cast<size_t>(count));
     if (error_tail_.size() > kErrorTailBytes) {

@@ -56,6 +56,7 @@ class Handler {
   void FeedPayload();
   void DrainErrors(bool to_end);
   void PassOn(std::string_view text, bool to_end);
+  void PassOnLines(bool to_end);
   void EndLine();
   void Reap();
   bool IsAlive(pid_t group) const;
@@ -71,6 +72,7 @@ class Handler {
   size_t payload_written_ = 0;
   std::string error_tail_;
   bool log_stuck_ = false;
+  std::string line_;  // its beginning, of which the end has not come
   bool in_line_ = false;
   int exit_code_ = -1;
   int term_signal_ = 0;

@@ -87,6 +87,25 @@ TEST_F(HandlerTest, ALogThatTakesNothingHoldsTheHandlerAndNotTheDeadline) {
   EXPECT_TRUE(handler_.error_tail().ends_with("end\n"));
 }
 
+TEST_F(HandlerTest, NothingComesIntoItsLines) {
+  ::testing::internal::CaptureStderr();
+  ASSERT_TRUE(Start("trap 'echo line >&2; printf end >&2; exit' URG; printf 'whole\\na ' >&2; "
+                    "while :; do sleep 0.01; done")
+                  .ok());
+  AwaitErrors("whole\na ");
+  EXPECT_EQ(write(STDERR_FILENO, "another\n", 8), 8);
+  handler_.Signal(SIGURG);  // which what the shell ran does not mind
+  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "whole\nanother\na line\nend\n");
+}
+
+TEST_F(HandlerTest, ALineWithoutEndIsPassedOnInParts) {
+  ::testing::internal::CaptureStderr();
+  ASSERT_TRUE(Start("head -c 100000 /dev/zero | tr '\\0' x >&2").ok());
+  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), std::string(100'000, 'x') + '\n');
+}
+
 TEST_F(HandlerTest, ASignalReachesTheWholeGroup) {
   // The shell waits for its child: only a signal to both ends this.
   ASSERT_TRUE(Start("sleep 1000; exit 0").ok());
