@@ -351,7 +351,7 @@ class NoThreads {
     EXPECT_EQ(pthread_getattr_default_np(&old_), 0);
     pthread_attr_t huge;
     pthread_attr_init(&huge);
-    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 46), 0);
+    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 48), 0);
     EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
     pthread_attr_destroy(&huge);
   }
