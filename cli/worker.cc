@@ -230,7 +230,10 @@ class Worker::Slot {
         return Verdict{"", "lease ran out, handler stopped (" + extended.message() + ")"};
       } else {
         run->End(TimeToEnd(extended, lease_end));
-        return Verdict{"", "lease lost, handler stopped (" + extended.message() + ")"};
+        const bool lost = extended.reason() == "lease_lost";
+        return Verdict{"",
+                       std::string(lost ? "lease lost" : "lease not extended") +
+                           ", handler stopped (" + extended.message() + ")"};
       }
     }
   }

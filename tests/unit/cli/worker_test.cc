@@ -263,6 +263,17 @@ TEST_F(WorkerTest, ALostLeaseStopsTheHandler) {
   EXPECT_THAT(err_.str(), HasSubstr("lease lost, handler stopped (lease is over)"));
 }
 
+TEST_F(WorkerTest, ALeaseThatMayNotBeExtendedIsNotToldToBeLost) {
+  AddJob(1);
+  on_call_ = [](const std::string&) {
+    return Problem(PermissionDenied("the token is not known", "unauthenticated"));
+  };
+  WorkOptions options = Drain({"sleep", "1000"});
+  options.lease = Millis(1);
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_THAT(err_.str(), HasSubstr(": lease not extended, handler stopped (the token"));
+}
+
 TEST_F(WorkerTest, AHandlerWhoseJobIsAnothersIsGoneAtOnce) {
   on_call_ = [](const std::string& call) {
     return call.find("/extend") != std::string::npos
