@@ -25,7 +25,7 @@
 
 namespace delayd::engine {
 
-// Given by the front end, returned with the reply; unique among the requests that are under way.
+// Given by the front end, returned with the reply. None is given twice in a run.
 using RequestId = uint64_t;
 
 // ---- Commands ----

@@ -225,7 +225,7 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
   DELAYD_CHECK(request < kRateBit);
   for (const std::string& name : command.queues) {
     Queue& queue = FindOrCreateQueue(name);
-    queue.waiters.push_back(request);
+    queue.waiters.Join(request);
     WatchRate(queue);
     if (more && !queue.ready.empty()) {
       queue.cut_short = true;
@@ -357,15 +357,15 @@ void EngineCore::ServeAll() {
 void EngineCore::RemoveWaiter(RequestId request) {
   const auto found = waiters_.find(request);
   DELAYD_CHECK(found != waiters_.end());
-  for (const std::string& name : found->second.command.queues) {
+  const WaitingLease gone = std::move(found->second);
+  waiters_.erase(found);
+  for (const std::string& name : gone.command.queues) {
     Queue* const queue = queues_.Find(name);
     DELAYD_CHECK(queue != nullptr);
-    // Mostly the first; once for each time that the request names the queue.
-    queue->waiters.erase(std::ranges::find(queue->waiters, request));
+    queue->waiters.Left([this](RequestId other) { return waiters_.contains(other); });
     queues_.RemoveIfUnused(*queue);
   }
-  boot_wheel_.Cancel(found->second.timeout);
-  waiters_.erase(found);
+  boot_wheel_.Cancel(gone.timeout);
 }
 
 void EngineCore::WaitOver(RequestId request) {

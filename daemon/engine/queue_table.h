@@ -24,11 +24,11 @@
 #include "daemon/engine/job_table.h"
 #include "daemon/engine/queue_settings.h"
 #include "daemon/engine/rate_bucket.h"
+#include "daemon/engine/waiting_line.h"
 #include "storage/record.h"
 #include "wheel/indexed_priority_queue.h"
 #include "wheel/timer.h"
 
-#include <boost/container/deque.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 namespace delayd::engine {
@@ -60,8 +60,7 @@ struct Queue {
   QueueId id{};
   std::string name;
   wheel::IndexedPriorityQueue<ReadyJob> ready;
-  // Ids of lease requests that wait, first come first. An empty std::deque takes 576 bytes.
-  boost::container::deque<uint64_t> waiters;
+  WaitingLine waiters;
   storage::QueueCounts counts;  // as the store will have them
   uint64_t leased = 0;
   uint64_t urgent = 0;   // of the ready ones: priority below the default
