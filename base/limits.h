@@ -103,7 +103,7 @@ inline constexpr size_t kServeBytesMax = size_t{8} << 20;
 inline constexpr size_t kServeBytesOfJob = size_t{2} << 10;
 // How long a lease request whose wait is over may go on to the jobs behind them.
 inline constexpr int64_t kPassOverWaitMs = 1000;
-// Leases that ended and jobs that expired whose rows are not durable yet.
+// Leases that ended, jobs that came back and jobs that expired whose rows are not durable yet.
 inline constexpr size_t kOwnWorkMax = 4000;
 
 inline constexpr int64_t kDelayMsMax = int64_t{100} * 365 * 24 * 3600 * 1000;  // 100 years

@@ -193,15 +193,18 @@ void Server::Loop::Leave(Connection* connection, const Now& now) {
   }
 }
 
-// One connection may have held a hundred thousand jobs, and each that comes back is written.
+// One connection may have held a hundred thousand jobs, and each that comes back is written: the
+// answers of others would wait behind them all.
 void Server::Loop::GiveBackSome(const Now& now) {
-  for (int count = 0; count < kReturnsPerTurn && !given_back_.empty() && !under_pressure();
-       ++count) {
+  const auto may_go_on = [this] {
+    return !given_back_.empty() && !under_pressure() && !engine_->has_own_work_enough();
+  };
+  for (int count = 0; count < kReturnsPerTurn && may_go_on(); ++count) {
     engine_->Execute(next_request_++, std::move(given_back_.front()), now);
     given_back_.pop_front();
   }
-  // Under pressure the commit that makes room wakes us.
-  turn_again_ = turn_again_ || (!given_back_.empty() && !under_pressure());
+  // Else the commit that makes room wakes us.
+  turn_again_ = turn_again_ || may_go_on();
 }
 
 void Server::Loop::Drop(const ConnectionPtr& connection, const Now& now) {

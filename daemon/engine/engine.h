@@ -115,6 +115,9 @@ class Engine {
 
   // Bytes gathered and not yet durable: the owner stops reading requests above a bound.
   virtual size_t uncommitted_bytes() const = 0;
+  // Of leases that ended and nobody asked for it so many are not durable yet that a commit comes
+  // first: the owner gives back no more jobs of clients that have gone.
+  virtual bool has_own_work_enough() const = 0;
   virtual const Status& fatal() const = 0;
   // Damaged records found since the last call, for the log; each job once.
   virtual std::vector<Status> TakeIncidents() = 0;

@@ -107,6 +107,7 @@ class EngineCore final : public Engine {
 
   const Status& enqueue_refusal() const override;
   bool draining() const override;
+  bool has_own_work_enough() const override;
   std::vector<Status> TakeIncidents() override;
   StatsView stats() const override;
   EngineFigures Figures(size_t queues_max) const override;
@@ -586,7 +587,6 @@ class EngineCore final : public Engine {
   std::deque<std::pair<uint64_t, WallTime>> finishing_;
   Millis longest_retention_{0};        // of all queues, named or not
   std::optional<BootTime> next_trim_;  // none: nothing is kept of any finished job
-
   ParkedReplies parked_;
   std::vector<Reply> ready_replies_;
   std::vector<Status> incidents_;

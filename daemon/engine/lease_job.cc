@@ -66,6 +66,7 @@ StatusOr<Body> EngineCore::Do(const GiveBack& command) {
   const WallTime key_due = jobs_[slot].key_due();
   PutMovedRows(*record, key_due, key_due);
   Settle(*record, key_due, slot);
+  own_work_.Note();
   return ShowAfterChange(command.token.job);
 }
 

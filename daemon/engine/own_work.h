@@ -1,5 +1,5 @@
 // daemon/engine/own_work.h — how much of what the engine changes by itself is not durable yet:
-// leases that end, jobs that expire.
+// leases that end by their time or with their connection, jobs that expire.
 //
 // What:    what clients ask for is bounded by reading no more of it; this is bounded here, or a
 //          million leases that end together would be as many rows in memory, and everybody's

@@ -16,6 +16,8 @@ void FakeEngine::Execute(engine::RequestId request, engine::Command command, con
   if (std::holds_alternative<engine::Enqueue>(command)) {
     reply.body = engine::Enqueued{{{{.id = JobId{request}, .queue = "q"}, false}}};
     gathered_.push_back(std::move(reply));
+  } else if (std::holds_alternative<engine::GiveBack>(command)) {
+    gathered_.push_back(std::move(reply));
   } else if (std::holds_alternative<engine::GetStats>(command)) {
     reply.status = stats_status;
     reply.body = engine::StatsView{};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -12,8 +13,8 @@
 
 namespace delayd {
 
-// Each enqueue goes into a batch, and its reply waits until that is committed; a lease waits until
-// it is abandoned, unless job_ready; GetStats is answered at once.
+// Each enqueue and each job given back goes into a batch, and its reply waits until that is
+// committed; a lease waits until it is abandoned, unless job_ready; GetStats is answered at once.
 class FakeEngine final : public engine::Engine {
  public:
   struct Asked {
@@ -43,6 +44,8 @@ class FakeEngine final : public engine::Engine {
 
   size_t uncommitted_bytes() const override { return gathered_.size() + in_flight_.size(); }
 
+  bool has_own_work_enough() const override { return uncommitted_bytes() >= own_work_max; }
+
   const Status& fatal() const override { return fatal_status; }
 
   std::vector<Status> TakeIncidents() override { return {}; }
@@ -64,6 +67,7 @@ class FakeEngine final : public engine::Engine {
   Status fatal_status;
   Status refusal;
   bool job_ready = false;
+  size_t own_work_max = SIZE_MAX;
   std::optional<Micros> until_next_event;
   bool is_awaited = false;
   std::function<void()> on_execute;

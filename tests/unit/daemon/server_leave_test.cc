@@ -23,10 +23,11 @@
 namespace delayd {
 namespace {
 
-// Each byte asks for the state of affairs. Who goes gives a job back.
+// Each byte asks for the state of affairs. Who goes gives jobs back.
 class Holder final : public Session {
  public:
-  explicit Holder(std::function<void()> on_leave) : on_leave_(std::move(on_leave)) {}
+  explicit Holder(std::function<void()> on_leave, size_t held = 1)
+      : on_leave_(std::move(on_leave)), held_(held) {}
 
   void Receive(std::string_view bytes) override { asked_ += bytes.size(); }
 
@@ -44,7 +45,7 @@ class Holder final : public Session {
       return {};
     }
     std::exchange(on_leave_, nullptr)();
-    return {engine::GiveBack{}};
+    return std::vector<engine::Command>(held_, engine::GiveBack{});
   }
 
   void Refuse(const Status& /*why*/) override {}
@@ -61,6 +62,7 @@ class Holder final : public Session {
 
  private:
   std::function<void()> on_leave_;
+  size_t held_;
   size_t asked_ = 0;
   bool stopped_ = false;
   std::string output_;
@@ -166,6 +168,28 @@ TEST_F(ServerGoodbyeTest, WhoSaysThatNothingFollowsWaitsForNoJobAnyMore) {
   EXPECT_EQ(client.ReadAll(), "00");
   EXPECT_TRUE(Stop().ok());
   EXPECT_EQ(engine_.abandoned.size(), 2U);
+}
+
+class ServerGiveBackTest : public ServerTest {};
+
+// They were as many as a turn gives back, and all that 16 MiB have room for were written before the
+// next client's change.
+TEST_F(ServerGiveBackTest, P10JobsOfAClientThatWentComeBackNoFasterThanTheyAreWritten) {
+  static constexpr size_t kHeld = 50;
+  engine_.own_work_max = 10;
+  new_session_ = [] { return std::make_unique<Holder>([] {}, size_t{kHeld}); };
+  Start();
+  SocketClient client(path_);
+  client.Send("?");
+  EXPECT_EQ(client.ReadUntil("."), ".");
+  client.Close();
+  EXPECT_TRUE(Stop().ok());
+  size_t given_back = 0;
+  for (const size_t size : engine_.batch_sizes) {
+    EXPECT_LE(size, engine_.own_work_max);
+    given_back += size;
+  }
+  EXPECT_EQ(given_back, kHeld);
 }
 
 }  // namespace

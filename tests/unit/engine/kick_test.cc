@@ -1,3 +1,4 @@
+#include "base/limits.h"
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -156,6 +157,25 @@ TEST(LeaseJobTest, P2AJobGivenBackBeforeItsTimeWaitsForIt) {
   harness.Wait(Millis(5001));
   EXPECT_EQ(harness.LeaseNow().at(0).attempt, 1U);
   EXPECT_EQ(harness.ReasonOf(GiveBack{token}), "lease_lost");
+}
+
+// A connection that held a hundred thousand gives them back as they are written.
+TEST(LeaseJobTest, P10JobsThatAreGivenBackAreBoundedAsLeasesThatEnd) {
+  EngineHarness harness;
+  std::vector<LeaseToken> held;
+  while (held.size() < limits::kOwnWorkMax) {
+    harness.Call(Enqueue{std::vector<JobSpec>(1000, In(Millis(0)))});
+    for (const JobView& job : harness.LeaseNow(1000)) {
+      held.push_back(*job.lease_token);
+    }
+  }
+  for (const LeaseToken& token : held) {
+    ASSERT_FALSE(harness.engine().has_own_work_enough());
+    harness.Send(GiveBack{token});
+  }
+  EXPECT_TRUE(harness.engine().has_own_work_enough());
+  harness.CommitAll();
+  EXPECT_FALSE(harness.engine().has_own_work_enough());
 }
 
 TEST(NackTest, WithoutCountingNeverUsesTheAttemptsUp) {
