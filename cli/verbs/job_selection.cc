@@ -16,6 +16,9 @@ namespace delayd::cli {
 namespace {
 
 constexpr uint64_t kDryRunJobsShown = 10;
+// Of each request, behind which a due job may wait. With 100, the daemon's default, a million take
+// twice as long; with 1,000 they take half as long, and the due job 10 ms.
+constexpr uint32_t kStepJobs = 300;
 
 std::string Jobs(uint64_t count) {
   return std::to_string(count) + (count == 1 ? " job" : " jobs");
@@ -129,6 +132,7 @@ JobSelection::Outcome JobSelection::RunSteps(Api* api,
                                              uint64_t total,
                                              Context* context) {
   Outcome outcome;
+  request.limit = kStepJobs;
   Progress progress(&context->console, &context->clock, "jobs", total);
   do {
     const StatusOr<protocol::ChangedMany> step = api->ChangeMany(action, request);

@@ -25,6 +25,9 @@ class WaitingLine {
 
   size_t size() const { return waiting_; }
 
+  // With those of who has left: twice as many at most.
+  size_t places() const { return places_.size(); }
+
   RequestId front() const { return places_.front(); }
 
   // Once for each time that the request names the queue.

@@ -36,7 +36,7 @@ TEST(CancelByFilterTest, FollowsTheCursorsAndSaysWhatItDid) {
   ASSERT_EQ(outcome.requests.size(), 2U);
   EXPECT_EQ(outcome.requests[0].target, "/v1/jobs:cancel");
   EXPECT_EQ(outcome.requests[0].body,
-            R"({"filter":{"queue":"orders","state":"scheduled","key_prefix":"o:"}})");
+            R"({"filter":{"queue":"orders","state":"scheduled","key_prefix":"o:"},"limit":300})");
 }
 
 TEST(CancelByFilterTest, TimesFromNowAreOneMomentForAllSteps) {
@@ -157,7 +157,7 @@ TEST(RescheduleByFilterTest, SendsTheChangeWithTheFilter) {
   EXPECT_THAT(outcome.out, StartsWith("rescheduled 300 jobs"));
   EXPECT_EQ(outcome.requests.at(0).target, "/v1/jobs:reschedule");
   EXPECT_EQ(outcome.requests.at(0).body,
-            R"({"filter":{"queue":"orders"},"delay":"1h","priority":3})");
+            R"({"filter":{"queue":"orders"},"delay":"1h","priority":3,"limit":300})");
 }
 
 Answer SomeForecast(const Request&) {
