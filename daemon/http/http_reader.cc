@@ -246,18 +246,22 @@ HttpReader::Event HttpReader::ReadHead() {
   if (!line_checked_ && !CheckLineLength()) {
     return phase_ == Phase::kRefused ? Event::kRefused : Event::kNeedMore;
   }
+  // Of a head that is too long no more than shows that it is: what is wrong behind that would be
+  // seen or not, as the bytes arrive.
+  const std::string_view head = unread().substr(0, options_.head_bytes_max + 1);
+  const bool is_last_try = head.size() > options_.head_bytes_max;
   // Once Beast lacks the rest of a line it looks at no other before the head's end, however wrong
   // they are. So it begins anew with each line that has come, which few heads do in parts.
-  if (head_tried_ > 0 && unread().find('\n', head_tried_) != std::string_view::npos) {
+  if (head_tried_ > 0 && (is_last_try || head.find('\n', head_tried_) != std::string_view::npos)) {
     BeginHead();
   }
-  const size_t used = head_tried_ == 0 ? parser_->Put(unread()) : 0;
+  const size_t used = head_tried_ == 0 ? parser_->Put(head) : 0;
   if (parser_->code && parser_->code != error::need_more) {
     return RefuseParseError();
   }
   // Beast counts its limit anew after each line; the sum is ours to watch.
   const bool done = parser_->request->is_header_done();
-  head_tried_ = unread().size();
+  head_tried_ = head.size();
   if ((done ? used : head_tried_) > options_.head_bytes_max) {
     return Refuse(
         431,

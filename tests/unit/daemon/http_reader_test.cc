@@ -65,6 +65,29 @@ TEST_F(HttpReaderTest, RequestArrivesWholeHoweverItIsCut) {
   }
 }
 
+// Whole, Beast sees what is wrong before it is known that the head is too long; in pieces, behind
+// it.
+TEST_F(HttpReaderTest, WhatIsWrongNearTheEndOfATooLongHeadIsToldHoweverItIsCut) {
+  options_.head_bytes_max = 300;
+  const std::string begin = "GET /v1/jobs HTTP/1.1\r\nHost: d\r\nX: ";
+  for (size_t wrong_at = 280; wrong_at < 310; ++wrong_at) {
+    const std::string bytes = begin + std::string(wrong_at - begin.size(), 'x') +
+                              "\r:" + std::string(60, 'y') + "\r\n\r\n";
+    const int whole = StatusOf(bytes);
+    EXPECT_EQ(whole, wrong_at < 300 ? 400 : 431) << wrong_at;
+    for (const size_t step : {1U, 7U, 50U, 299U, 305U}) {
+      HttpReader reader(options_);
+      for (size_t at = 0; at < bytes.size() && reader.phase() != HttpReader::Phase::kRefused;
+           at += step) {
+        reader.Append(std::string_view(bytes).substr(at, step));
+        reader.Next();
+      }
+      ASSERT_EQ(reader.phase(), HttpReader::Phase::kRefused);
+      EXPECT_EQ(reader.refusal().status, whole) << "wrong at " << wrong_at << ", step " << step;
+    }
+  }
+}
+
 TEST_F(HttpReaderTest, PipelinedRequestsComeOneAfterTheOther) {
   HttpReader reader(options_);
   reader.Append(std::string(kPost) + std::string(kChunked) + "\r\n" + std::string(kPost));
