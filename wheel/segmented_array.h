@@ -4,8 +4,8 @@
 //          moves them all, while everybody waits.
 // Errors:  an index beyond the end is the caller's mistake.
 // Threads: one owner.
-// Cost:    O(1), no element is ever moved; a segment but the first is freed with its last element.
-//          At most twice the memory of the elements; the unused half of it is not touched.
+// Cost:    O(1), no element is ever moved; of empty segments one is kept, so that to and fro at its
+//          begin costs no allocation. The unused part of the last ones is not touched.
 // Source:  Brodnik, Carlsson, Demaine, Munro, Sedgewick, "Resizable arrays in optimal time and
 // space", 1999, whose simplest form this is.
 #pragma once
@@ -34,24 +34,25 @@ class SegmentedArray {
 
   const T& front() const { return segments_.front().front(); }
 
-  T& back() { return segments_.back().back(); }
+  T& back() { return (*this)[size_ - 1]; }
 
-  const T& back() const { return segments_.back().back(); }
+  const T& back() const { return (*this)[size_ - 1]; }
 
   void push_back(T value) {
     const size_t segment = Place(size_).segment;
     if (segment == segments_.size()) {
       segments_.emplace_back().reserve(kFirst << segment);
     }
-    segments_.back().push_back(std::move(value));
+    segments_[segment].push_back(std::move(value));
     ++size_;
   }
 
   void pop_back() {
-    segments_.back().pop_back();
     --size_;
-    if (segments_.back().empty() && segments_.size() > 1) {
-      segments_.pop_back();
+    const Place place(size_);
+    segments_[place.segment].pop_back();
+    if (place.offset == 0) {
+      segments_.resize(place.segment + 1);
     }
   }
 
@@ -95,7 +96,8 @@ class SegmentedArray {
     size_t offset;
   };
 
-  std::vector<std::vector<T>> segments_;  // all but the last are full, only the first may be empty
+  std::vector<std::vector<T>>
+      segments_;  // the last may be empty; all before that with the last element are full
   size_t size_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The parts of the wheel that are worth a claim of their own: slab, slot set, chunk lists.
+// The parts of the wheel that are worth a claim of their own: slab, slot set, chunk lists, array.
 #include <set>
 #include <vector>
 
@@ -6,6 +6,7 @@
 
 #include "tests/unit/wheel/random_source.h"
 #include "wheel/entry_list.h"
+#include "wheel/segmented_array.h"
 #include "wheel/slot_set.h"
 #include "wheel/timer_slab.h"
 
@@ -110,6 +111,28 @@ TEST(ChunkPoolTest, SpliceKeepsTheOrderWhateverTheFill) {
       }
       EXPECT_EQ(chunks, 0U);
     }
+  }
+}
+
+// A heap whose length goes to and fro there would allocate and free with each job.
+TEST(SegmentedArrayTest, ToAndFroAtTheBeginOfASegmentAllocatesNothing) {
+  for (const size_t begin : {2U, 6U, 14U, 65'534U}) {
+    SegmentedArray<size_t> array;
+    for (size_t i = 0; i <= begin; ++i) {
+      array.push_back(i);
+    }
+    const size_t* const place = &array.back();
+    const size_t room = array.capacity();
+    for (int round = 0; round < 3; ++round) {
+      array.pop_back();
+      EXPECT_EQ(array.capacity(), room);
+      EXPECT_EQ(array.back(), begin - 1);
+      array.push_back(begin);
+      EXPECT_EQ(&array.back(), place);
+    }
+    array.Truncate(1);
+    EXPECT_LE(array.capacity(), 6U);
+    EXPECT_EQ(array.back(), 0U);
   }
 }
 
