@@ -195,14 +195,13 @@ StatusOr<JobRef> JobRefOf(const RouteInput& input) {
 
 // Who sends the header counts on it when it repeats the request, and would get a second job.
 Status CheckRepeatable(const Request& request, const std::vector<JobSpec>& jobs) {
-  const bool all_have_keys =
-      std::ranges::none_of(jobs, [](const JobSpec& job) { return job.key.empty(); });
-  return !request.has_idempotency_key || all_have_keys
-             ? OkStatus()
-             : InvalidArgument(
+  const auto has_no_key = [](const JobSpec& job) { return job.key.empty(); };
+  return request.has_idempotency_key && std::ranges::any_of(jobs, has_no_key)
+             ? InvalidArgument(
                    "header Idempotency-Key: is not kept here; give the job that text as its "
                    "member 'key': with it the same request again is answered with the same job",
-                   "idempotency_key_refused");
+                   "idempotency_key_refused")
+             : OkStatus();
 }
 
 Routed EnqueueJobs(const RouteInput& input) {
