@@ -243,6 +243,7 @@ class Recovery {
       DELAYD_ASSIGN_OR_RETURN(LogScan scan, Scan(name, !damaged.empty()));
       if (scan.records > 0) {
         last_record_ = std::move(scan.last_whole);
+        report_->logs_are_empty = false;
       }
       if (!damaged.empty() || scan.damaged_at.has_value()) {
         lost += scan.records_behind;

@@ -51,6 +51,7 @@ struct RecoveryReport {
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;
   bool holds_changes = false;  // any, in its tables or its logs
+  bool logs_are_empty = true;  // no whole record is in those that are needed
   // A log that RocksDB missed and that nothing needs: a note of it that should have been erased.
   std::optional<uint64_t> stale_log_note;
   uint64_t batch_number = 0;        // of the last batch that is there

@@ -82,9 +82,13 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   }
   DELAYD_RETURN_IF_ERROR(opened);
   DELAYD_CRASH_POINT("open/database_open");
-  DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store));
-  DELAYD_RETURN_IF_ERROR(
-      CheckBatchNumber(*this, dir_.path(), holds_store, options.accept_loss, report));
+  // What is lost of a store without tables takes its very first batch along.
+  DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store || options.accept_loss));
+  DELAYD_RETURN_IF_ERROR(CheckBatchNumber(RocksReader(db_.get(), &families_, nullptr),
+                                          dir_.path(),
+                                          holds_store,
+                                          options.accept_loss,
+                                          report));
   batch_number_ = report->batch_number;
   DELAYD_RETURN_IF_ERROR(floor_.Set(batch_number_));
   DELAYD_CRASH_POINT("open/checked");
@@ -135,11 +139,52 @@ void RocksJobStore::MakeSweepers(uint64_t deletes_min) {
   }
 }
 
+namespace {
+
+// What there is to say of it the real open says.
+class NoInfoLog final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
+}  // namespace
+
+// As the look at the last batch of the logs (recovery.cc), where they hold none: after an orderly
+// end, or when the newest was emptied. An open that writes would move on past its number, and who
+// puts the whole log back would have it ignored.
+Status RocksJobStore::CheckEndOfTables(const RocksJobStoreOptions& options,
+                                       RecoveryReport* report) const {
+  rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
+  db_options.info_log = std::make_shared<NoInfoLog>();
+  const std::vector<rocksdb::ColumnFamilyDescriptor> meta = {MakeColumnFamilies(options).front()};
+  std::vector<rocksdb::ColumnFamilyHandle*> families;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::OpenForReadOnly(db_options, dir_.path(), meta, &families, &opened);
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  if (MissingLog(status).has_value()) {
+    return OkStatus();  // whether it is missed the real open tells
+  }
+  DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot open data directory " + dir_.path()));
+  const Status checked = CheckBatchNumber(RocksReader(db.get(), &families, nullptr),
+                                          dir_.path(),
+                                          /*was_complete=*/true,
+                                          /*accept_loss=*/false,
+                                          report);
+  db->DestroyColumnFamilyHandle(families.front()).PermitUncheckedError();
+  return checked;
+}
+
 Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
                                    bool create,
                                    RecoveryReport* report) {
   if (!create) {
     DELAYD_RETURN_IF_ERROR(CheckTables(MakeDbOptions(options, env_.get()), dir_, report->manifest));
+  }
+  if (!create && !options.accept_loss && report->logs_are_empty) {
+    DELAYD_RETURN_IF_ERROR(CheckEndOfTables(options, report));
   }
   // The logs that were dropped at the operator's word would be missed.
   rocksdb::Status status = TryOpen(options, create, !options.accept_loss);
@@ -252,7 +297,9 @@ Status RocksJobStore::CheckSchema(bool create) {
   }
   if (!create) {
     return DataLoss("data directory " + dir_.path() +
-                        " is damaged: its schema number is gone; restore a backup",
+                        " is damaged: its schema number, which its first log held, is gone; "
+                        "restore a backup, or give up what is lost with delayctl recover "
+                        "--accept-loss",
                     "damaged_store");
   }
   bool empty = true;
@@ -266,7 +313,7 @@ Status RocksJobStore::CheckSchema(bool create) {
   return Commit(batch);
 }
 
-Status CheckBatchNumber(const JobReader& store,
+Status CheckBatchNumber(const RocksReader& store,
                         const std::string& directory,
                         bool was_complete,
                         bool accept_loss,

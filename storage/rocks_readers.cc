@@ -64,7 +64,11 @@ class ReadOnlyStore final : public JobReader {
       return StaleNote();
     }
     DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot read data directory " + dir_.path()));
-    return CheckBatchNumber(*this, dir_.path(), true, options.accept_loss, report);
+    return CheckBatchNumber(RocksReader(db_.get(), &families_, nullptr),
+                            dir_.path(),
+                            /*was_complete=*/true,
+                            options.accept_loss,
+                            report);
   }
 
   Status Get(Table table, std::string_view key, std::string* value) const override {

@@ -172,6 +172,7 @@ class RocksJobStore final : public JobStore {
  private:
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
+  Status CheckEndOfTables(const RocksJobStoreOptions& options, RecoveryReport* report) const;
   Status CheckSchema(bool create);
   StatusOr<bool> HoldsStore(const RocksJobStoreOptions& options) const;
   Status CheckOurs(const RocksJobStoreOptions& options) const;
@@ -203,7 +204,7 @@ Status CheckTables(const rocksdb::DBOptions& options,
 
 // Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it
 // ever complete (HoldsStore)? Its number goes into the report.
-Status CheckBatchNumber(const JobReader& store,
+Status CheckBatchNumber(const RocksReader& store,
                         const std::string& directory,
                         bool was_complete,
                         bool accept_loss,
