@@ -82,7 +82,7 @@ class RecoverVerb final : public Verb {
     if (!result.lists_complete) {
       out << "there may be more: at least one batch that is lost cannot be read\n";
     }
-    out << (result.changed ? "the store opens again; what was cut is in damaged/ as it was\n"
+    out << (result.changed ? "the store opens again\n"
                            : "nothing was changed; restore a backup, or give this up: delayctl "
                              "recover --data-dir " +
                                  *data_dir_ + " --accept-loss\n");

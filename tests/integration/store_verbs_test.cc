@@ -257,9 +257,27 @@ TEST(RecoverVerbTest, P9ALogThatWasRemovedIsMissedAndNoCopyOfItIsPromised) {
       daemon.Ctl({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("the store opens again"));
-  EXPECT_THAT(result.out, Not(HasSubstr("has the logs")));
+  EXPECT_THAT(result.out, Not(HasSubstr("damaged/")));
   ASSERT_TRUE(daemon.Start());
   EXPECT_EQ(Ids(&daemon), (std::set<std::string>{kept}));
+}
+
+// Its log is all there is of it, and what a store's life begins with stands in there too.
+TEST(RecoverVerbTest, P9AStoreThatNeverStoppedOpensAgainAfterItsFirstBatchIsLost) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  const std::string lost = daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  daemon.Kill();
+  FlipByte(NewestLog(daemon.data_dir()), 20);
+  EXPECT_EQ(daemon.StartExpectingFailure().exit_code, 5);
+  const ProcessResult result =
+      daemon.Ctl({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("jobs gone (1): " + lost));
+  EXPECT_THAT(result.out, HasSubstr("the file as it was is damaged/"));
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(Ids(&daemon), std::set<std::string>());
+  EXPECT_GT(std::stoull(daemon.CtlOk({"enqueue", "--in", "1h", "y"})), std::stoull(lost));
 }
 
 // Of a table whose fourth file is its first merge. Started again it would end again, for ever.
