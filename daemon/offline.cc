@@ -174,6 +174,7 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
             .gone = report.lost_jobs,
             .revived = report.ended_jobs,
             .notes = report.Lines()};
+  result.notes.push_back("the tables were not looked at: " + store.status().message());
   return result;
 }
 

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cinttypes>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <set>
 #include <system_error>
@@ -24,6 +27,7 @@
 #include "storage/log_order.h"
 #include "storage/log_scan.h"
 #include "storage/loss_account.h"
+#include "storage/manifest_edit.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
 #include "storage/record_row.h"
@@ -141,51 +145,10 @@ std::optional<uint64_t> LogNumber(const std::string& name) {
   return number;
 }
 
-// Fields of a MANIFEST record, numbered by RocksDB's VersionEdit. These come first in a record;
-// what follows them is of no interest here.
-enum EditField : uint64_t {
-  kComparator = 1,
-  kLogNumber = 2,
-  kNextFileNumber = 3,
-  kLastSequence = 4,
-  kPrevLogNumber = 9,
-  kMinLogNumberToKeep = 10,
-  kMaxColumnFamily = 203,
-};
-
-struct Edit {
-  std::optional<uint64_t> min_log_number_to_keep;
-  std::optional<uint64_t> last_sequence;
-};
-
-Edit ReadEdit(std::string_view bytes) {
-  Edit edit;
-  ByteReader reader(bytes);
-  while (reader.remaining() > 0) {
-    const uint64_t field = reader.Varint();
-    switch (field) {
-      case kComparator:
-        (void)reader.Bytes();
-        break;
-      case kLogNumber:
-      case kNextFileNumber:
-      case kPrevLogNumber:
-      case kMaxColumnFamily:
-        (void)reader.Varint();
-        break;
-      case kMinLogNumberToKeep:
-      case kLastSequence: {
-        const uint64_t number = reader.Varint();
-        if (reader.ok()) {
-          (field == kLastSequence ? edit.last_sequence : edit.min_log_number_to_keep) = number;
-        }
-        break;
-      }
-      default:
-        return edit;
-    }
-  }
-  return edit;
+std::string LogName(uint64_t number) {
+  char name[32];
+  std::snprintf(name, sizeof name, "%06" PRIu64 ".log", number);
+  return name;
 }
 
 class Recovery {
@@ -211,10 +174,13 @@ class Recovery {
     report_->manifest = name;
     std::optional<uint64_t> last_sequence;
     const auto read = [&](std::string_view bytes) {
-      const Edit edit = ReadEdit(bytes);
+      const ManifestEdit edit = ReadManifestEdit(bytes);
       report_->oldest_log_needed =
           std::max(report_->oldest_log_needed, edit.min_log_number_to_keep.value_or(0));
       last_sequence = std::max(last_sequence, edit.last_sequence);  // nothing is below all
+      for (const ManifestEdit::Log& log : edit.logs) {
+        noted_[log.number] = log.bytes;
+      }
     };
     DELAYD_ASSIGN_OR_RETURN(const LogScan scan,
                             ScanLogFile(directory_ + "/" + name, {.visit_whole = read}));
@@ -234,13 +200,10 @@ class Recovery {
   Status RecoverWal() {
     std::vector<ScannedLog> damaged;  // the first damaged log and every later one
     uint64_t lost = 0;
-    DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, LogNames(directory_));
-    for (const std::string& name : names) {
-      // Flushed, and left over: RocksDB reads it no more, so whatever it holds is no loss.
-      if (LogNumber(name) < report_->oldest_log_needed) {
-        continue;
-      }
+    DELAYD_ASSIGN_OR_RETURN(const auto logs, NeededLogs());
+    for (const auto& [number, name] : logs) {
       DELAYD_ASSIGN_OR_RETURN(LogScan scan, Scan(name, !damaged.empty()));
+      NoteWhatIsMissing(name, noted_[number], &scan);
       if (scan.records > 0) {
         last_record_ = std::move(scan.last_whole);
         report_->logs_are_empty = false;
@@ -253,13 +216,15 @@ class Recovery {
         return NotItsLog(name, *order_.wrong());
       }
     }
-    report_->lost_batches = lost;
+    report_->lost_batches = std::max<uint64_t>(lost, report_->missing.empty() ? 0 : 1);
     report_->holds_changes = order_.has_changes();
     const bool may_lose = repair_ == LogRepair::kAcceptLoss || repair_ == LogRepair::kShowLoss;
-    if (lost > 0 && !may_lose) {
+    if (report_->lost_batches > 0 && !may_lose) {
+      const std::string what = report_->missing.empty()
+                                   ? Describe(damaged.front().name, damaged.front().scan)
+                                   : report_->missing.front();
       return Damaged(directory_,
-                     Describe(damaged.front().name, damaged.front().scan) + "; " +
-                         std::to_string(lost) + " acknowledged batches stand behind it",
+                     what + "; " + std::to_string(lost) + " acknowledged batches stand behind it",
                      true);
     }
     if (may_lose) {
@@ -273,6 +238,7 @@ class Recovery {
     }
     if (repair_ == LogRepair::kAcceptLoss) {
       DELAYD_RETURN_IF_ERROR(BeginRecovery(directory_, *report_));
+      report_->given_up = true;
       DELAYD_CRASH_POINT("recovery/begun");
     }
     for (auto log = damaged.rbegin(); log != damaged.rend(); ++log) {
@@ -296,6 +262,35 @@ class Recovery {
                     "damaged_store");
   }
 
+  // In the order of their numbers, with those that the MANIFEST notes and that are not there.
+  StatusOr<std::map<uint64_t, std::string>> NeededLogs() const {
+    std::map<uint64_t, std::string> logs;
+    for (const auto& [number, bytes] : noted_) {
+      if (bytes > 0) {
+        logs.emplace(number, LogName(number));
+      }
+    }
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, LogNames(directory_));
+    for (const std::string& name : names) {
+      logs[*LogNumber(name)] = name;
+    }
+    // Flushed, and left over: RocksDB reads it no more, so whatever it holds is no loss.
+    logs.erase(logs.begin(), logs.lower_bound(report_->oldest_log_needed));
+    return logs;
+  }
+
+  // A log that was removed, or cut between two batches, is whole as far as it goes; RocksDB would
+  // refuse it, and not say what it has cost.
+  void NoteWhatIsMissing(const std::string& name, uint64_t noted, LogScan* scan) {
+    if (scan->bytes < noted) {
+      report_->missing.push_back(name + " has " + std::to_string(scan->bytes) + " of the " +
+                                 std::to_string(noted) +
+                                 " acknowledged bytes that the MANIFEST notes: it was removed or "
+                                 "cut, or the MANIFEST was");
+      scan->damaged_at = std::min(scan->damaged_at.value_or(scan->bytes), scan->bytes);
+    }
+  }
+
   // RocksDB opens a store whose newest log was cut between two batches, and moves what is left of
   // it into tables: who has the whole log could not put it back any more. So it is refused before.
   Status CheckEnd() {
@@ -313,6 +308,9 @@ class Recovery {
   // With `all_is_lost` the records before the damage are counted as lost too.
   StatusOr<LogScan> Scan(const std::string& name, bool all_is_lost) {
     const std::string path = directory_ + "/" + name;
+    if (!fs::exists(path)) {
+      return LogScan{};  // noted, and not there
+    }
     const auto collect = [this](std::string_view record) {
       JobIdCollector collector(report_);
       rocksdb::WriteBatch(std::string(record)).Iterate(&collector).PermitUncheckedError();
@@ -406,7 +404,8 @@ class Recovery {
   LogRepair repair_;
   RecoveryReport* report_;
   LogOrder order_;
-  std::string last_record_;  // that is whole, of all logs
+  std::map<uint64_t, uint64_t> noted_;  // the bytes that a log must have, by its number
+  std::string last_record_;             // that is whole, of all logs
 };
 
 }  // namespace
@@ -522,6 +521,7 @@ std::vector<std::string> RecoveryReport::Lines() const {
                     (begun_before == Begun::kKnown ? "what it gave up is told here too"
                                                    : "what it gave up cannot be read any more"));
   }
+  lines.insert(lines.end(), missing.begin(), missing.end());
   for (const Cut& cut : cuts) {
     std::string line = cut.file + (cut.copy.empty() ? ": would cut " : ": cut ") +
                        std::to_string(cut.bytes) + " bytes at byte " + std::to_string(cut.offset);
@@ -540,14 +540,12 @@ std::vector<std::string> RecoveryReport::Lines() const {
     }
   }
   if (lost_batches > 0) {
-    const bool changed =
-        begun_before != Begun::kNo ||
-        std::ranges::any_of(cuts, [](const Cut& cut) { return !cut.copy.empty(); });
-    std::string line = std::string(changed ? "lost by the operator's word: " : "would be lost: ") +
-                       std::to_string(lost_batches) + " acknowledged batches, which wrote " +
-                       std::to_string(lost_jobs.size()) +
-                       (lost_jobs.size() == kLostJobsMax ? " or more" : "") +
-                       " jobs, and at least one batch that cannot be read";
+    std::string line =
+        std::string(given_up || begun_before != Begun::kNo ? "lost by the operator's word: "
+                                                           : "would be lost: ") +
+        std::to_string(lost_batches) + " acknowledged batches, which wrote " +
+        std::to_string(lost_jobs.size()) + (lost_jobs.size() == kLostJobsMax ? " or more" : "") +
+        " jobs, and at least one batch that cannot be read";
     lines.push_back(std::move(line));
   }
   if (stale_log_note.has_value()) {

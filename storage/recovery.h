@@ -38,13 +38,16 @@ struct RecoveryReport {
 
   bool made_store = false;  // there was none
   std::vector<Cut> cuts;
+  bool given_up = false;             // by this recovery: what was lost stays so
+  std::vector<std::string> missing;  // a sentence for each log that is gone or too short
   Begun begun_before = Begun::kNo;
   // Jobs that the lost batches wrote, as far as they can be read (the damaged one never can); the
   // first kLostJobsMax.
   std::vector<JobId> lost_jobs;
   // Jobs that the lost batches ended (acked or cancelled); the first kLostJobsMax.
   std::vector<JobId> ended_jobs;
-  uint64_t lost_batches = 0;  // whole ones; the damage before them has cost at least one more
+  // Whole ones, or 1 where only `missing` tells; the damage before them has cost at least one more.
+  uint64_t lost_batches = 0;
   // One above the largest id that the lost batches wrote or reserved; 0: none.
   uint64_t lost_ids_end = 0;
   std::string manifest;  // that CURRENT names; empty: there is none yet

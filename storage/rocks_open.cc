@@ -1,7 +1,6 @@
 // Opening a store: the directory, its logs, RocksDB, the schema and the batch number, in this
 // order.
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -194,13 +193,6 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
   if (missing.has_value() && *missing < report->oldest_log_needed) {
     report->stale_log_note = missing;
     status = TryOpen(options, create, false);
-  }
-  if (const std::optional<uint64_t> log = MissingLog(status)) {
-    char name[32];
-    std::snprintf(name, sizeof name, "%06llu.log", static_cast<unsigned long long>(*log));
-    return DataLoss("data directory " + dir_.path() + " is damaged: its MANIFEST speaks of log " +
-                        name + ", which is not there, or the MANIFEST was cut; restore a backup",
-                    "damaged_store");
   }
   if (status.IsInvalidArgument()) {
     // A store that was complete lacks a file or a table.

@@ -280,6 +280,25 @@ TEST(RecoverVerbTest, P9AStoreThatNeverStoppedOpensAgainAfterItsFirstBatchIsLost
   EXPECT_GT(std::stoull(daemon.CtlOk({"enqueue", "--in", "1h", "y"})), std::stoull(lost));
 }
 
+// To give up what stood in the log would not open it: the operator hears of both before.
+TEST(RecoverVerbTest, P9ALookAtDamagedLogsSaysThatTheTablesCannotBeReadEither) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "y"});
+  daemon.CtlOk({"enqueue", "--in", "1h", "z"});
+  daemon.Kill();
+  FlipByte(NewestLog(daemon.data_dir()), 20);
+  const fs::path table = TableFile(daemon.data_dir(), "by_queue");
+  fs::remove(table);
+  const ProcessResult look = daemon.Ctl({"recover", "--data-dir", daemon.data_dir()});
+  EXPECT_EQ(look.exit_code, 1);
+  EXPECT_THAT(look.out, HasSubstr("the tables were not looked at: "));
+  EXPECT_THAT(look.out, HasSubstr(table.filename().string()));
+}
+
 // Of a table whose fourth file is its first merge. Started again it would end again, for ever.
 TEST(VerifyVerbTest, P9DamageThatACompactionMeetsEndsTheDaemonAsDamage) {
   Daemon daemon;

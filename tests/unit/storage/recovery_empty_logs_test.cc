@@ -9,10 +9,29 @@ namespace delayd::storage {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-using RecoveryEmptyLogsTest = RecoveryTest;
+class RecoveryEmptyLogsTest : public RecoveryTest {
+ protected:
+  // The older of two logs, of which the MANIFEST knows that it was durable when RocksDB went on.
+  std::string NotedLog() {
+    Commit(1, 20);
+    const std::string log = SplitLog();
+    std::string note;
+    AppendVarint(&note, std::stoull(fs::path(log).stem()));
+    note += '\x02';
+    AppendVarint(&note, fs::file_size(log));
+    note += '\x01';
+    const std::string current = ReadFile(path() + "/CURRENT");
+    const std::string manifest = path() + "/" + current.substr(0, current.size() - 1);
+    WriteFile(manifest,
+              ReadFile(manifest) +
+                  Record(std::string("\x87\x40") + static_cast<char>(note.size()) + note));
+    return log;
+  }
+};
 
 // A start that is refused leaves it its place.
 TEST_F(RecoveryEmptyLogsTest, P9ANewestLogThatWasEmptiedMayBePutBack) {
@@ -72,6 +91,59 @@ TEST_F(RecoveryEmptyLogsTest, P9ALostSchemaNumberSaysWhatToDoAlsoWithoutAFloor) 
   fs::remove(path() + "/BATCH");
   EXPECT_THAT(Open().status().message(),
               AllOf(HasSubstr("its schema number"), HasSubstr("--accept-loss")));
+}
+
+// RocksDB replays what stands behind it into tables that lack what it held.
+TEST_F(RecoveryEmptyLogsTest, P9AnOlderLogThatIsGoneOrCutIsALossAndIsTold) {
+  for (const bool removed : {true, false}) {
+    fs::remove_all(path());
+    const std::string log = NotedLog();
+    const std::string whole = ReadFile(log);
+    const size_t behind = ScanLog(ReadFile(newer_log())).records;
+    if (removed) {
+      fs::remove(log);
+    } else {
+      WriteFile(log, whole.substr(0, *ScanLog(Flipped(whole, whole.size() / 2)).damaged_at));
+    }
+    const size_t left = removed ? 0 : fs::file_size(log);
+    const std::string told = fs::path(log).filename().string() + " has " + std::to_string(left) +
+                             " of the " + std::to_string(whole.size()) + " acknowledged bytes";
+    EXPECT_THAT(Open().status().message(), AllOf(HasSubstr(told), HasSubstr("--accept-loss")));
+    RecoveryReport shown;
+    ASSERT_TRUE(RecoverLogs(path(), LogRepair::kShowLoss, &shown).ok());
+    EXPECT_EQ(shown.lost_batches, behind);
+    EXPECT_EQ(shown.lost_jobs.size(), behind);
+    EXPECT_THAT(shown.Lines(),
+                AllOf(Contains(HasSubstr(told)), Contains(HasSubstr("would be lost"))));
+    {
+      const auto store = Open(true);
+      ASSERT_TRUE(store.ok()) << store.status().message();
+      EXPECT_EQ(report_.lost_batches, behind);
+      EXPECT_LT(Jobs(**store).size(), 20 - behind);
+      EXPECT_THAT(report_.Lines(), Contains(HasSubstr("lost by the operator's word")));
+      ASSERT_TRUE((*store)->Close().ok());
+    }
+    ASSERT_TRUE(EndRecovery(path()).ok());
+    const Status again = Open().status();
+    EXPECT_TRUE(again.ok()) << removed << again.message();
+  }
+}
+
+TEST_F(RecoveryEmptyLogsTest, P9WhereAllLogsAreGoneTheNotedOneIsALossAllTheSame) {
+  fs::remove(NotedLog());
+  fs::remove(newer_log());
+  fs::remove(path() + "/BATCH");
+  EXPECT_THAT(Open().status().message(), HasSubstr("0 of the"));
+  EXPECT_TRUE(Open(true).ok());
+  EXPECT_EQ(report_.lost_batches, 1U);
+}
+
+TEST_F(RecoveryEmptyLogsTest, AnOlderLogThatIsWholeIsNoLoss) {
+  (void)NotedLog();
+  const auto store = Open();
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_EQ(Jobs(**store).size(), 20U);
+  EXPECT_THAT(report_.Lines(), ElementsAre());
 }
 
 }  // namespace

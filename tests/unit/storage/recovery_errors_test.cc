@@ -201,6 +201,7 @@ TEST_F(RecoveryErrorsTest, ANoteOfALogThatNothingNeedsIsNoDamage) {
 
 TEST_F(RecoveryErrorsTest, ReportsOfManyLostJobsAndOfStaleNotes) {
   RecoveryReport report;
+  report.given_up = true;
   report.cuts.push_back({.file = "7.log", .offset = 1, .bytes = 2, .batches_lost = 3, .copy = "c"});
   report.lost_batches = 3;
   report.lost_jobs.resize(kLostJobsMax);
