@@ -14,6 +14,7 @@
 
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
+#include "daemon/engine/slot_sample.h"
 #include "storage/keys.h"
 
 namespace delayd::engine {
@@ -66,23 +67,26 @@ size_t EngineCore::LevelFor(size_t keep) const {
 }
 
 void EngineCore::CutBacklogs(size_t keep) {
+  if (held_ <= keep) {
+    return;  // the far ones that have gone were more than the sample had told
+  }
   const size_t level = LevelFor(keep);
-  boost::unordered_flat_map<QueueId, std::vector<Frontier>> above;
+  size_t fewest = held_;  // of a queue that is cut
   queues_.ForEach([&](const Queue& queue) {
-    if (queue.held > level) {
-      above[queue.id].reserve(queue.held);
-    }
+    fewest = queue.held > level ? std::min<size_t>(fewest, queue.held) : fewest;
   });
-  for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
+  boost::unordered_flat_map<QueueId, std::vector<Frontier>> above;
+  ForEachSampled(jobs_.slot_count(), SampleStride(jobs_.slot_count(), fewest), [&](Slot slot) {
     const JobEntry& entry = jobs_[slot];
     if (IsDroppable(slot) && queues_[entry.queue()].held > level) {
       above[entry.queue()].emplace_back(entry.key_due(), entry.id());
     }
-  }
+  });
   for (auto& [id, places] : above) {
-    const auto cut = places.begin() + static_cast<std::ptrdiff_t>(level);
-    std::nth_element(places.begin(), cut, places.end());
     Queue& queue = queues_[id];
+    const auto cut =
+        places.begin() + static_cast<std::ptrdiff_t>(places.size() * level / queue.held);
+    std::nth_element(places.begin(), cut, places.end());
     Lag(queue, std::min(*cut, queue.frontier.value_or(frontier_)));
   }
   DropWhatIsFar();

@@ -16,6 +16,7 @@
 #include "base/crash_point.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
+#include "daemon/engine/slot_sample.h"
 #include "storage/keys.h"
 
 namespace delayd::engine {
@@ -191,7 +192,7 @@ WallTime EngineCore::FirstRowFrom(const Frontier& place) const {
 }
 
 // Down to `keep` at the far end, as long as that is not due yet: what is dropped is on disk, and
-// comes again when there is room.
+// comes again when there is room. In a large table where that is follows from a part of the jobs.
 bool EngineCore::DropFarthest(size_t keep) {
   const Frontier not_due(LatestKeyOfNow() + Millis(1), JobId{});
   DELAYD_CHECK(keep < held_);
@@ -199,13 +200,16 @@ bool EngineCore::DropFarthest(size_t keep) {
     return false;
   }
   std::vector<Frontier> keys;
-  keys.reserve(held_);
-  for (Slot slot = 0; slot < jobs_.slot_count(); ++slot) {
-    if (IsDroppable(slot)) {
-      keys.emplace_back(jobs_[slot].key_due(), jobs_[slot].id());
-    }
+  ForEachSampled(
+      jobs_.slot_count(), SampleStride(jobs_.slot_count(), held_), [this, &keys](Slot slot) {
+        if (IsDroppable(slot)) {
+          keys.emplace_back(jobs_[slot].key_due(), jobs_[slot].id());
+        }
+      });
+  if (keys.empty()) {
+    return false;  // among workers' jobs so few that none was seen
   }
-  const auto cut = keys.begin() + static_cast<std::ptrdiff_t>(keep);
+  const auto cut = keys.begin() + static_cast<std::ptrdiff_t>(keys.size() * keep / held_);
   std::nth_element(keys.begin(), cut, keys.end());
   const bool is_enough = *cut >= not_due;
   frontier_ = std::min(frontier_, std::max(*cut, not_due));
