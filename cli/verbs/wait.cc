@@ -18,13 +18,14 @@ class WaitVerb final : public Verb {
   std::string_view summary() const override { return "Wait until a job is finished or dead"; }
 
   std::string_view details() const override {
-    return "Exit codes: 0 acked (or, with --for fired, due), 1 dead, 3 not known, 4 cancelled,\n"
-           "6 --wait is over. A job without a key, in a queue without history_retention, is\n"
-           "forgotten when it ends: gone before it was due counts as cancelled, later as acked.\n"
+    return "Exit codes: 0 acked (or, with --for fired, due), 1 dead, 3 not known, or gone,\n"
+           "4 cancelled, 6 --wait is over. A job without a key, in a queue without\n"
+           "history_retention, is forgotten when it ends: it is gone, and nobody knows whether it\n"
+           "was acked, cancelled or dropped. Who needs to know gives it a key.\n"
            "A daemon that goes meanwhile, or hangs, is waited for too.\n"
            "\n"
            "Examples:\n"
-           "  delayctl wait 4711 --wait 1h && echo done\n"
+           "  delayctl wait --queue orders --key order:1001 --wait 1h && echo done\n"
            "  delayctl wait --queue orders --key order:1001 --for fired";
   }
 
@@ -65,7 +66,7 @@ class WaitVerb final : public Verb {
       // Of a key: the job that had it first. Another one may take it over.
       const StatusOr<JobView> job = api.Show(last.has_value() ? JobRef(last->id) : ref);
       if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
-        return Gone(*last, context);
+        return context->Fail(Gone(last->id));
       }
       // A restart takes a moment, and whoever waits does so for hours.
       if (last.has_value() && outage.MayWaitOut(job.status())) {
@@ -95,13 +96,14 @@ class WaitVerb final : public Verb {
                             RoughDuration(*wait_) + "; it " + DueFromNow(job.due, now));
   }
 
-  // A forgotten job: what is most likely by the state in which it was seen last.
-  static ExitCode Gone(JobView job, Context* context) {
-    const bool early = job.state == JobState::kScheduled && context->clock.Sample().wall < job.due;
-    job.state = JobState::kFinished;
-    job.outcome = early ? "cancelled" : "acked";
-    Say(job, early ? "gone before it was due: cancelled" : "finished", context);
-    return early ? kExitRefused : kExitOk;
+  // A forgotten job. The state in which it was seen last says nothing: between two looks it may
+  // have fallen due and been acked, or been given back and cancelled.
+  static Status Gone(JobId id) {
+    return NotFound("job " + std::to_string(ToInt(id)) +
+                        " is gone: acked, cancelled or dropped, and it left no history to tell "
+                        "which; give jobs that are waited for a key, or their queue a "
+                        "history_retention",
+                    "gone");
   }
 
   // None: it goes on.

@@ -131,17 +131,19 @@ TEST(WaitVerbTest, ExitCodesTellTheOutcome) {
   EXPECT_EQ(wait(InState(JobState::kDead)).code, 1);
 }
 
-TEST(WaitVerbTest, AJobThatIsForgottenWhenItEndsWasAckedUnlessItWasNotDueYet) {
-  const auto gone = [](const JobView& seen_last) {
-    return Ctl(
-        {"wait", "42"},
-        {.daemon = InTurn({Ok(JobToJson(seen_last)), Problem(NotFound("job 42 is not known"))})});
+TEST(WaitVerbTest, OfAJobThatIsForgottenWhenItEndsNoOutcomeIsGuessed) {
+  const auto gone = [](JobState seen_last, const std::string& output) {
+    return Ctl({"wait", "42", "-o", output},
+               {.daemon = InTurn({Ok(JobToJson(InState(seen_last))),
+                                  Problem(NotFound("job 42 is not known"))})});
   };
-  const Outcome outcome = gone(InState(JobState::kLeased));
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.out, "job 42 in queue orders: finished\n");
-  EXPECT_EQ(gone(SomeJob()).code, 4);
-  EXPECT_EQ(gone(SomeJob()).out, "job 42 in queue orders: gone before it was due: cancelled\n");
+  for (const JobState seen : {JobState::kScheduled, JobState::kReady, JobState::kLeased}) {
+    const Outcome outcome = gone(seen, "table");
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_THAT(outcome.err, HasSubstr("job 42 is gone: acked, cancelled or dropped"));
+  }
+  EXPECT_THAT(gone(JobState::kLeased, "json").err, HasSubstr(R"("code":"gone")"));
   EXPECT_EQ(Ctl({"wait", "42"}, {.daemon = InTurn({Problem(NotFound("no"))})}).code, 3);
 }
 
