@@ -11,6 +11,8 @@ namespace delayd::cli {
 namespace {
 
 constexpr Millis kRetryEveryMax{2000};
+// What the daemon asks for (Retry-After) where a quota is reached.
+constexpr Millis kRoomEvery{1000};
 
 std::string LineName(uint64_t number) {
   return "line " + std::to_string(number);
@@ -22,6 +24,11 @@ bool IsAboutALine(const Status& status) {
          status.code() == StatusCode::kAlreadyExists ||
          status.code() == StatusCode::kFailedPrecondition ||
          status.reason() == "payload_too_large" || status.reason() == "body_too_large";
+}
+
+// A quota is reached: there is room again when others are done.
+bool NeedsRoom(const Status& status) {
+  return status.reason() == "queue_full" || status.reason() == "user_full";
 }
 
 }  // namespace
@@ -122,7 +129,9 @@ Status Importer::Conclude(const std::vector<Line>& lines, BatchSender::Answer an
     if (answer.ok()) {
       return Record(lines, *answer);
     }
-    if (!protocol::MayPass(answer.status())) {
+    // Many lines may never find room together: one by one they take what there is.
+    const bool waits_for_room = NeedsRoom(answer.status()) && lines.size() == 1;
+    if (!waits_for_room && !protocol::MayPass(answer.status())) {
       return Refused(lines, answer.status());
     }
     DELAYD_RETURN_IF_ERROR(Retry(lines, answer.status(), tries, &give_up));
@@ -148,8 +157,13 @@ Status Importer::Retry(const std::vector<Line>& lines,
         why.reason());
   }
   const BootTime now = clock_->Sample().boot;
+  const bool full = NeedsRoom(why);
   if (tries == 1) {
     *give_up = now + options_.retry_for;
+  }
+  // Of a quota once: thousands of lines may have to wait for it, each a little.
+  if (tries == 1 && !(full && room_told_)) {
+    room_told_ = room_told_ || full;
     const std::string what =
         why.code() == StatusCode::kUnknown
             ? "the daemon's answer was lost; every line has a key, so it is safe"
@@ -164,11 +178,12 @@ Status Importer::Retry(const std::vector<Line>& lines,
             : "";
     return Status(why.code(), range + ": " + why.message() + resume, why.reason());
   }
-  return hooks_.sleep(std::min<Millis>(Backoff(tries - 1, kRetryEveryMax), *give_up - now));
+  const Millis pause = full ? kRoomEvery : Backoff(tries - 1, kRetryEveryMax);
+  return hooks_.sleep(std::min<Millis>(pause, *give_up - now));
 }
 
 Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {
-  if (!IsAboutALine(why)) {
+  if (!IsAboutALine(why) && !NeedsRoom(why)) {
     return why;
   }
   if (lines.size() > 1) {

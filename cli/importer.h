@@ -31,7 +31,7 @@ struct ImportOptions {
   bool keep_going = false;
   // Lines that stand before the first: they are settled.
   uint64_t skip = 0;
-  // How long a daemon that is away is waited for.
+  // How long a daemon that is away, or room for one line, is waited for.
   Millis retry_for{30'000};
 };
 
@@ -104,6 +104,7 @@ class Importer {
   ImportCounts counts_;
   std::vector<Line> pending_;
   size_t pending_bytes_ = 0;
+  bool room_told_ = false;
 };
 
 }  // namespace delayd::cli

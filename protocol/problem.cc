@@ -252,7 +252,7 @@ bool MayPass(const Status& answer) {
     case StatusCode::kDeadlineExceeded:
       return true;
     case StatusCode::kResourceExhausted:
-      return answer.reason() == "resource_exhausted";
+      return answer.reason() == "resource_exhausted" || answer.reason() == "draining";
     case StatusCode::kOk:
     case StatusCode::kInvalidArgument:
     case StatusCode::kNotFound:

@@ -48,7 +48,9 @@ class ImportVerb final : public Verb {
            "It stops at the first bad line, with everything before it safely enqueued, and says "
            "how\n"
            "to resume. Lines with keys may be imported again without harm, and are sent again by\n"
-           "themselves when the connection breaks.\n"
+           "themselves when the connection breaks. Where a quota is reached it waits until "
+           "workers\n"
+           "have made room, for --retry-for at each line.\n"
            "\n"
            "With --from-beanstalkd the jobs of that server are moved here, with tube, priority, "
            "time to\n"
@@ -76,7 +78,8 @@ class ImportVerb final : public Verb {
         "--batch", 1, limits::kEnqueueBatchJobsMax, &batch_, "jobs in one request (500)");
     options->Flag("--continue", &keep_going_, "report bad lines and go on; exit code 1");
     options->Number("--skip", 0, UINT64_MAX, &skip_, "begin behind this many lines");
-    options->Duration("--retry-for", &retry_for_, "wait this long for a daemon that is away (30s)");
+    options->Duration(
+        "--retry-for", &retry_for_, "wait this long for a daemon that is away, or for room (30s)");
     options->Text(
         "--from-beanstalkd", "ADDRESS", &beanstalkd_, "drain this server: HOST:PORT or unix:PATH");
     options->Text(

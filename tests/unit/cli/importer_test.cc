@@ -185,6 +185,47 @@ TEST_F(ImporterTest, AFullDiskEndsItAtOnce) {
   EXPECT_THAT(acknowledged_, IsEmpty());
 }
 
+// A batch that is larger than the quota would wait for ever.
+TEST_F(ImporterTest, RoomUnderAQuotaIsWaitedForLineByLineWithOneMessage) {
+  size_t room = 1;
+  Start([&](const Request& request) {
+    if (CountLines(request.body) > room) {
+      room = slept_ > Millis(0) ? 1 : room;  // a worker is done while it waits
+      return Problem(ResourceExhausted("queue q is full", "queue_full"));
+    }
+    room -= CountLines(request.body);
+    return Accept(request);
+  });
+  EXPECT_TRUE(Feed({kPlain, kPlain, kPlain}).ok());
+  EXPECT_THAT(acknowledged_, ElementsAre(1, 2, 3));
+  EXPECT_THAT(said_, ElementsAre("queue q is full; trying for 30s"));
+  EXPECT_THAT(bad_, IsEmpty());
+  EXPECT_EQ(importer_->counts().settled_line, 3U);
+}
+
+TEST_F(ImporterTest, RoomThatNobodyMakesIsGivenUp) {
+  for (const bool keep_going : {false, true}) {
+    slept_ = Millis(0);
+    Start([](const Request&) { return Problem(ResourceExhausted("user is full", "user_full")); },
+          {.keep_going = keep_going, .retry_for = Millis(5000)});
+    const Status status = Feed({kPlain, kPlain});
+    EXPECT_EQ(status.reason(), "user_full");
+    EXPECT_EQ(status.message(), "line 1: user is full");
+    EXPECT_EQ(slept_, Millis(5000));
+    EXPECT_EQ(importer_->counts().settled_line, 0U);
+  }
+}
+
+TEST_F(ImporterTest, ADrainIsWaitedFor) {
+  int calls = 0;
+  Start([&](const Request& request) {
+    return ++calls <= 2 ? Problem(ResourceExhausted("delayd is draining", "draining"))
+                        : Accept(request);
+  });
+  EXPECT_TRUE(Feed({kPlain, kPlain}).ok());
+  EXPECT_THAT(BatchSizes(), ElementsAre(2, 2, 2));
+}
+
 TEST_F(ImporterTest, WhatWasAcknowledgedIsSettledThoughItCouldNotBeNoted) {
   acknowledged_result_ = Internal("cannot write the ack log");
   Start(Accept, {.batch_jobs = 2});
