@@ -194,9 +194,12 @@ Status EngineCore::CheckTag(const Located& located,
   if (tags.empty() || std::ranges::find(tags, TagOf(ViewOf(record, located.state))) != tags.end()) {
     return OkStatus();
   }
-  return FailedPrecondition(DescribeJobRef(ref) + " has changed since it was read: it is " +
-                                std::string(JobStateName(located.state)) + " and due " +
-                                FormatUtc(record.due) + "; look at it again",
+  const bool nameless = std::ranges::all_of(tags, &std::string::empty);
+  return FailedPrecondition(DescribeJobRef(ref) +
+                                (nameless ? " cannot be compared with a weak or an empty tag"
+                                          : " has changed since it was read") +
+                                ": it is " + std::string(JobStateName(located.state)) +
+                                " and due " + FormatUtc(record.due) + "; look at it again",
                             "changed");
 }
 

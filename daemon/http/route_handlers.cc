@@ -103,6 +103,8 @@ StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input, std::string_view tak
 
 // The tags of an If-Match header; none where there is no header, or where it asks for any state.
 // One that lists nothing asks for what no job is: a client whose tag got lost means no "any".
+// A weak tag (W/"...", as proxies make of a tag when they compress) matches nothing: the comparison
+// is the strong one (RFC 9110, 13.1.1).
 StatusOr<std::vector<std::string>> ParseIfMatch(const std::optional<std::string>& header) {
   std::vector<std::string> tags;
   if (!header || *header == "*") {
@@ -115,10 +117,12 @@ StatusOr<std::vector<std::string>> ParseIfMatch(const std::optional<std::string>
   bool well_formed = true;
   // A list may have empty elements (RFC 9110, 5.6.1).
   for (skip(" \t,"); well_formed && !rest.empty(); skip(" \t,")) {
-    const size_t end = rest.front() == '"' ? rest.find('"', 1) : std::string_view::npos;
+    const bool weak = rest.starts_with("W/");
+    rest.remove_prefix(weak ? 2 : 0);
+    const size_t end = rest.starts_with('"') ? rest.find('"', 1) : std::string_view::npos;
     well_formed = end != std::string_view::npos && tags.size() < kIfMatchTagsMax;
     if (well_formed) {
-      tags.emplace_back(rest.substr(1, end - 1));
+      tags.emplace_back(weak ? std::string_view() : rest.substr(1, end - 1));
       rest.remove_prefix(end + 1);
       skip(" \t");
       well_formed = rest.empty() || rest.front() == ',';

@@ -186,10 +186,11 @@ def if_unchanged(api, job, by_key, key):
     api.call("GET", "/v1/jobs/{id}", 200, id=job)
     old = {"If-Match": api.etag}
     api.call("PATCH", "/v1/jobs/{id}", 200, {"delay": "3h"}, headers=old, id=job)
-    new = {"If-Match": '"x", ' + api.etag}
+    new, weak = {"If-Match": '"x", ' + api.etag}, {"If-Match": "W/" + api.etag}
     for path, ref in (("/v1/jobs/{id}", {"id": job}), (by_key, key)):
         api.call("PATCH", path, 412, {"delay": "4h"}, headers=old, **ref)
         api.call("DELETE", path, 412, headers=old, **ref)
+        api.call("DELETE", path, 412, headers=weak, **ref)
     api.call("PATCH", by_key, 400, {"delay": "4h"}, headers={"If-Match": "unquoted"}, **key)
     api.call("PATCH", by_key, 200, {"delay": "4h"}, headers=new, **key)
 

@@ -113,9 +113,15 @@ TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
   EXPECT_EQ(tags(R"("a1")"), Tags{"a1"});
   EXPECT_EQ(tags(R"( "a1" , "b2","")"), (Tags{"a1", "b2", ""}));
   EXPECT_EQ(tags(R"(, "a1",, "b2" ,)"), (Tags{"a1", "b2"}));
+  // A weak one is no mistake, and matches nothing.
+  EXPECT_EQ(tags(R"(W/"a1")"), Tags{""});
+  EXPECT_EQ(tags(R"(W/"a1", "b2",W/"")"), (Tags{"", "b2", ""}));
   for (const char* bad : {"a1",
                           R"("a1)",
-                          R"(W/"a1")",
+                          R"(W/)",
+                          R"(W/a1)",
+                          R"(w/"a1")",
+                          R"(W/ "a1")",
                           R"("a1",b)",
                           "",
                           ", ,",
