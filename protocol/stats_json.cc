@@ -33,6 +33,7 @@ std::string QueueToJson(const QueueCounts& queue) {
   }
   if (!queue.rate.empty()) {
     writer.String("rate", queue.rate);
+    writer.Number("burst", queue.burst);
   }
   writer.Number("enqueued", queue.enqueued);
   writer.Number("acked", queue.acked);
@@ -73,6 +74,9 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
         }
         if (name == "rate") {
           return SetString(name, value, &queue.rate);
+        }
+        if (name == "burst") {
+          return SetUint32(name, value, &queue.burst);
         }
         if (name == "enqueued") {
           return SetUint64(name, value, kCountMax, &queue.enqueued);

@@ -28,6 +28,7 @@ struct QueueCounts {
   uint32_t concurrency = 0;          // the cap on leased jobs; 0: none
   uint32_t max_jobs = 0;             // the quota; 0: none
   std::string rate;                  // "100/s"; empty: none
+  uint32_t burst = 0;                // hand-outs at once under it
   // Since the start of the daemon.
   uint64_t enqueued = 0;
   uint64_t acked = 0;

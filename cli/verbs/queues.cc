@@ -53,7 +53,7 @@ class QueuesVerb final : public Verb {
     return queue.paused ? "yes" : "no";
   }
 
-  // "5 leased, 100/s, 1000 stored", or nothing.
+  // "5 leased, 100/s, 20 at once, 1000 stored", or nothing.
   static std::string CapsOf(const protocol::QueueCounts& queue) {
     std::string caps;
     const auto add = [&caps](const std::string& cap) { caps += (caps.empty() ? "" : ", ") + cap; };
@@ -62,6 +62,9 @@ class QueuesVerb final : public Verb {
     }
     if (!queue.rate.empty()) {
       add(queue.rate);
+    }
+    if (queue.burst > 1) {
+      add(std::to_string(queue.burst) + " at once");
     }
     if (queue.max_jobs != 0) {
       add(std::to_string(queue.max_jobs) + " stored");

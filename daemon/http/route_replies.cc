@@ -76,6 +76,7 @@ protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
           .concurrency = queue.concurrency,
           .max_jobs = queue.max_jobs,
           .rate = RateOf(queue.rate),
+          .burst = queue.rate.burst,
           .enqueued = queue.enqueued,
           .acked = queue.acked,
           .cancelled = queue.cancelled};

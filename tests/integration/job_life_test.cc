@@ -184,7 +184,7 @@ TEST(JobLifeTest, ARateCapSpacesHandOutsAndTellsNobodyToPoll) {
   daemon.CtlOk({"ack", daemon.LeaseOne("q")});
   daemon.CtlOk({"ack", daemon.LeaseOne("q")});
   EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
-  EXPECT_THAT(daemon.CtlOk({"queues", "q"}), HasSubstr("2/h"));
+  EXPECT_THAT(daemon.CtlOk({"queues", "q"}), HasSubstr("2/h, 2 at once"));
   EXPECT_THAT(daemon.CtlOk({"queues", "q", "-o", "json"}),
               AllOf(HasSubstr(R"("acked":2)"), HasSubstr(R"("enqueued":3)")));
 }

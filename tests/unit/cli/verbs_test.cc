@@ -406,10 +406,11 @@ TEST(PauseVerbTest, QuietTakesTheWordsAndLeavesTheJson) {
 
 TEST(QueuesVerbTest, NamesEveryCap) {
   const protocol::QueueCounts mail{
-      .name = "mail", .concurrency = 4, .max_jobs = 1000, .rate = "100/m"};
+      .name = "mail", .concurrency = 4, .max_jobs = 1000, .rate = "100/m", .burst = 20};
   const protocol::QueueCounts quota{.name = "quota", .max_jobs = 9};
-  EXPECT_THAT(Ctl({"queues"}, {.daemon = Always(Ok(protocol::QueuesToJson({mail, quota})))}).out,
-              AllOf(HasSubstr("  4 leased, 100/m, 1000 stored\n"), HasSubstr("  9 stored\n")));
+  EXPECT_THAT(
+      Ctl({"queues"}, {.daemon = Always(Ok(protocol::QueuesToJson({mail, quota})))}).out,
+      AllOf(HasSubstr("  4 leased, 100/m, 20 at once, 1000 stored\n"), HasSubstr("  9 stored\n")));
 }
 
 TEST(QueuesVerbTest, PrintsCountsAndTakesAName) {

@@ -400,7 +400,7 @@ TEST(RouterRenderTest, ARateIsShownAsItIsConfigured) {
         engine::QueueList{.queues = {{.name = "q", .rate = {.count = 5, .per = per, .burst = 1}}}};
     return Router::Render(ReplyForm::kOneQueue, reply).body;
   };
-  EXPECT_THAT(shown(Millis(1000)), HasSubstr(R"("rate":"5/s")"));
+  EXPECT_THAT(shown(Millis(1000)), HasSubstr(R"("rate":"5/s","burst":1)"));
   EXPECT_THAT(shown(Millis(60'000)), HasSubstr(R"("rate":"5/m")"));
   EXPECT_THAT(shown(Millis(1)), HasSubstr(R"("rate":"5/ms")"));
   EXPECT_THAT(shown(Millis(600'000)), HasSubstr(R"("rate":"5/10m")"));
