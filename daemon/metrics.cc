@@ -138,7 +138,8 @@ void AddEvents(const engine::StatsView& totals, Page* page) {
   page->Counter("delayd_jobs_nacked_total", "Jobs that a worker gave back.", totals.nacked);
   page->Counter("delayd_jobs_buried_total", "Jobs that a worker buried.", totals.buried);
   page->Counter("delayd_jobs_died_total",
-                "Jobs that became dead: attempts used up, expired or buried.",
+                "Jobs that became dead: attempts used up, expired or buried by a worker; without "
+                "those enqueued as dead.",
                 totals.died);
   page->Counter("delayd_leases_expired_total",
                 "Leases that ended without an ack, nack or bury.",
