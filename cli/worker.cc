@@ -52,8 +52,9 @@ bool TakesLine(int fd, std::optional<int> wake_fd = std::nullopt) {
 // One thread's share: its connection and the job it has in hand.
 class Worker::Slot {
  public:
-  Slot(Worker* worker, std::unique_ptr<Api> api)
+  Slot(Worker* worker, std::unique_ptr<Api> api, int wake_fd)
       : worker_(*worker),
+        wake_fd_(wake_fd),
         options_(worker->options_),
         api_(std::move(api)),
         handler_(worker->options_.make_handler()) {
@@ -118,13 +119,16 @@ class Worker::Slot {
   }
 
   void Work(const JobView& job) {
+    const BootTime leased = Now();
+    worker_.in_hand_.Take(job.id, wake_fd_);
     const BootTime started = Now();
     StatusOr<std::unique_ptr<JobRun>> run = handler_->Start(job);
-    const Verdict verdict = run.ok() ? Watch(job, run->get())
+    const Verdict verdict = run.ok() ? Watch(job, run->get(), leased)
                                      : Verdict{"nack",
                                                std::string(run.status().message()),
                                                options_.start_retry,
                                                run.status().reason() == kJobTooLarge};
+    worker_.in_hand_.PutDown(job.id);
     bool told = false;
     const std::string outcome =
         verdict.action.empty() ? verdict.error : Finish(job, verdict, &told);
@@ -185,18 +189,22 @@ class Worker::Slot {
   }
 
   // Waits for the handler, keeping the lease. Without an action: the lease is lost.
-  Verdict Watch(const JobView& job, JobRun* run) {
+  Verdict Watch(const JobView& job, JobRun* run, BootTime leased) {
     const Millis lease = options_.lease.value_or(job.lease);
     const Millis extend_every = std::max(kExtendEveryMin, lease / 2);
-    BootTime extend_at = Now() + std::min(extend_every, lease);
-    BootTime lease_end = Now() + lease;
+    BootTime extend_at = leased + std::min(extend_every, lease);
+    BootTime lease_end = leased + lease;
     const BootTime kill_at =
         options_.handler_timeout.has_value() ? Now() + *options_.handler_timeout : BootTime::max();
     for (;;) {
-      switch (run->Wait(std::min(extend_at, kill_at), worker_.abandon_fd_)) {
+      switch (run->Wait(std::min(extend_at, kill_at), wake_fd_)) {
         case JobRun::Event::kDone:
           return run->verdict();
         case JobRun::Event::kWoken:
+          if (!worker_.abandoning()) {
+            run->End(kGraceWhenLost);
+            return Verdict{"", "lease lost, handler stopped (the job was handed out again)"};
+          }
           api_->GiveUpWhen(-1);
           EndWithinLease(job, lease_end, run);
           // Back at once: the job did nothing wrong.
@@ -316,6 +324,7 @@ class Worker::Slot {
   }
 
   Worker& worker_;
+  const int wake_fd_;
   const WorkOptions& options_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<JobHandler> handler_;
@@ -331,6 +340,10 @@ Worker::Worker(Context* context, WorkOptions options)
       abandon_fd_(eventfd(0, EFD_CLOEXEC)) {
   DELAYD_CHECK(stop_fd_ >= 0);
   DELAYD_CHECK(abandon_fd_ >= 0);
+  for (size_t i = 0; i < options_.concurrency; ++i) {
+    wake_fds_.push_back(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE));
+    DELAYD_CHECK(wake_fds_.back() >= 0);
+  }
   // A handler may end without reading its payload.
   signal(SIGPIPE, SIG_IGN);
 }
@@ -338,13 +351,16 @@ Worker::Worker(Context* context, WorkOptions options)
 Worker::~Worker() {
   close(stop_fd_);
   close(abandon_fd_);
+  for (const int fd : wake_fds_) {
+    close(fd);
+  }
 }
 
 Status Worker::Run() {
   std::vector<std::unique_ptr<Slot>> slots;
   for (size_t i = 0; i < options_.concurrency; ++i) {
     DELAYD_ASSIGN_OR_RETURN(std::unique_ptr<Api> api, context_->OpenApi());
-    slots.push_back(std::make_unique<Slot>(this, std::move(api)));
+    slots.push_back(std::make_unique<Slot>(this, std::move(api), wake_fds_[i]));
   }
   std::vector<std::thread> threads;
   threads.reserve(slots.size());
@@ -372,6 +388,9 @@ void Worker::Stop() {
   ssize_t written = write(stop_fd_, &one, sizeof one);
   if (stops > 1) {
     written = write(abandon_fd_, &one, sizeof one);
+    for (const int fd : wake_fds_) {
+      written = write(fd, &one, sizeof one);
+    }
   }
   static_cast<void>(written);
 }

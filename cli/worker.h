@@ -2,9 +2,10 @@
 //
 // What:    as many slots as --concurrency, a thread and a connection each: lease one job, run the
 // handler, keep the lease alive meanwhile, then ack, nack or bury. A daemon that is away is waited
-// for, with one message. A lease that is lost stops its handler: the job is somebody else's now.
-// Errors:  only what makes all further work senseless ends Run; everything else is a line and a
-// nack. Threads: Run blocks; Stop may be called from any thread, and is async-signal-safe.
+// for, with one message. A lease that is lost stops its handler: the job is somebody else's now,
+// and where that is another slot, it waits until the handler is gone. Errors:  only what makes all
+// further work senseless ends Run; everything else is a line and a nack. Threads: Run blocks; Stop
+// may be called from any thread, and is async-signal-safe.
 #pragma once
 
 #include <atomic>
@@ -21,6 +22,7 @@
 #include "base/time.h"
 #include "cli/context.h"
 #include "cli/job_handler.h"
+#include "cli/jobs_in_hand.h"
 
 namespace delayd::cli {
 
@@ -77,6 +79,8 @@ class Worker {
   WorkOptions options_;
   int stop_fd_ = -1;
   int abandon_fd_ = -1;
+  std::vector<int> wake_fds_;  // one a slot: of the second Stop, and of a job that it lost
+  JobsInHand in_hand_;
   std::atomic<int> stops_{0};
   std::atomic<uint64_t> turns_taken_{0};
   std::atomic<uint64_t> undelivered_{0};

@@ -67,9 +67,9 @@ Status CheckCommand(const std::string& command) {
   return status;
 }
 
-// A slot has a connection; its handler two pipes, both ends of which are open while it is started,
-// and a pidfd. Beside them there are the standard three and those of signals.
-constexpr rlim_t kFilesOfSlot = 6;
+// A slot has a connection and an eventfd; its handler two pipes, both ends of which are open while
+// it is started, and a pidfd. Beside them there are the standard three and those of signals.
+constexpr rlim_t kFilesOfSlot = 7;
 constexpr rlim_t kFilesBeside = 32;
 
 // Shells give 1024, to spare programs that cannot count further: more is taken only for many slots,
