@@ -304,15 +304,17 @@ class Worker::Slot {
       if (!protocol::MayPass(status)) {
         // Of a lease that was over whoever has the job now tells.
         worker_.undelivered_ += status.reason() == "lease_lost" ? 0 : 1;
-        return answer_lost ? said + ", its answer was lost (" + status.message() + ")"
-                           : said + " refused: " + status.message();
+        // That a line has ": ack" means that the daemon took it.
+        return answer_lost
+                   ? "unknown, the answer to " + said + " was lost (" + status.message() + ")"
+                   : "refused " + said + ": " + status.message();
       }
       answer_lost = answer_lost || status.code() == StatusCode::kUnknown;
       worker_.ReportOutage(status);
       const bool hangs = at_most.has_value() && status.reason() == "timed_out";
       if (worker_.stopping() && (hangs || tries >= kFinishTriesWhenStopping)) {
         ++worker_.undelivered_;
-        return said + " not delivered: " + status.message();
+        return "not delivered " + said + ": " + status.message();
       }
       const timespec nap{.tv_sec = 0, .tv_nsec = 200'000'000};
       if (worker_.stopping()) {

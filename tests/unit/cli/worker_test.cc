@@ -19,6 +19,7 @@
 namespace delayd::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -154,7 +155,7 @@ TEST_F(WorkerTest, JsonIsOneLineForEachJobAndNothingElseOnStdout) {
       ElementsAre(R"({"id":1,)" + job + R"("action":"ack","told":true)",
                   R"({"id":2,)" + job + R"("action":"nack","told":true,"error":"exit 3: bad")",
                   R"({"id":3,)" + job +
-                      R"("action":"ack","told":false,"error":"ack refused: the lease is over")"));
+                      R"("action":"ack","told":false,"error":"refused ack: the lease is over")"));
   EXPECT_EQ(err_.str(), "");
 }
 
@@ -213,8 +214,21 @@ TEST_F(WorkerTest, ARefusedAckIsSaidAndNotRepeated) {
   };
   EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
   EXPECT_THAT(calls_, SizeIs(1));
-  EXPECT_THAT(err_.str(), HasSubstr("ack refused: lease is over"));
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr("refused ack: lease is over"), Not(HasSubstr(": ack"))));
   EXPECT_EQ(undelivered_, 0U);
+}
+
+TEST_F(WorkerTest, AnAckOfWhichNobodyKnowsIsNoLineOfAnAck) {
+  AddJob(1);
+  int calls = 0;
+  on_call_ = [&](const std::string&) {
+    return ++calls == 1 ? Answer(Unknown("lost", "outcome_unknown"))
+                        : Problem(FailedPrecondition("lease is over", "lease_lost"));
+  };
+  EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("attempt 1: unknown, the answer to ack was lost (lease is over)"),
+                    Not(HasSubstr(": ack"))));
 }
 
 TEST_F(WorkerTest, AnAckThatIsRefusedThoughTheLeaseLivesIsRemembered) {
@@ -224,7 +238,7 @@ TEST_F(WorkerTest, AnAckThatIsRefusedThoughTheLeaseLivesIsRemembered) {
   };
   EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
   EXPECT_THAT(calls_, SizeIs(1));
-  EXPECT_THAT(err_.str(), HasSubstr("ack refused: the token is not known"));
+  EXPECT_THAT(err_.str(), HasSubstr("refused ack: the token is not known"));
   EXPECT_EQ(undelivered_, 1U);
 }
 
@@ -449,7 +463,8 @@ TEST_F(WorkerTest, AnAckThatIsNotDeliveredIsRemembered) {
   };
   EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
   EXPECT_EQ(undelivered_, 1U);
-  EXPECT_THAT(err_.str(), HasSubstr("ack not delivered: nobody there"));
+  EXPECT_THAT(err_.str(),
+              AllOf(HasSubstr("not delivered ack: nobody there"), Not(HasSubstr(": ack"))));
 }
 
 TEST_F(WorkerTest, TheFirstStopLetsHandlersFinish) {
@@ -512,7 +527,7 @@ TEST_F(WorkerTest, TheSecondStopDoesNotWaitForADaemonThatHangs) {
   EXPECT_THAT(calls_, ElementsAre(HasSubstr("/nack"), HasSubstr("/nack")));
   EXPECT_EQ(daemon_.requests().back().timeout, Millis(1000));
   EXPECT_EQ(undelivered_, 1U);
-  EXPECT_THAT(err_.str(), HasSubstr("not delivered: no answer"));
+  EXPECT_THAT(err_.str(), HasSubstr("no answer"));
   EXPECT_THAT(err_.str(), Not(HasSubstr("waiting for delayd")));
 }
 
