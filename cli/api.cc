@@ -34,11 +34,13 @@ StatusOr<T> Understood(StatusOr<T> parsed) {
                   "invalid_response");
 }
 
-// delayd sends no 502, and 504 to no change: a proxy did, which may have lost the answer and not
-// the request.
+// delayd sends no 502, 504 to no change, and no 500 that passes: a proxy did, which may have lost
+// the answer and not the request.
 Status Refusal(std::string_view method, const protocol::HttpResponse& response) {
   Status status = protocol::ParseProblem(response.status, response.body);
-  if (method == "GET" || (response.status != 502 && response.status != 504)) {
+  const bool from_proxy = response.status == 502 || response.status == 504 ||
+                          (response.status == 500 && status.code() == StatusCode::kUnavailable);
+  if (method == "GET" || !from_proxy) {
     return status;
   }
   return Unknown(

@@ -242,7 +242,10 @@ Status ParseProblem(int http_status, std::string_view body) {
   if (const Known* known = FindReason(code)) {
     return {known->code, std::move(detail), known->reason};
   }
-  return {CodeOfHttp(http_status), std::move(detail), KeepReason(code)};
+  // delayd's own 500 has a code. A proxy's passes: nginx has it when it is out of connections.
+  const StatusCode of_http =
+      http_status == 500 && code.empty() ? StatusCode::kUnavailable : CodeOfHttp(http_status);
+  return {of_http, std::move(detail), KeepReason(code)};
 }
 
 bool MayPass(const Status& answer) {

@@ -136,6 +136,11 @@ TEST(EnqueueVerbTest, AProxyThatLostTheAnswerDoesNotSayThatNothingHappened) {
   EXPECT_EQ(Ctl({"cancel", "1"}, {.daemon = bad_gateway}).code, 1);
   EXPECT_EQ(Ctl({"enqueue", "x"}, {.daemon = Always(Ok("<html>", 504))}).code, 6);
   EXPECT_EQ(Ctl({"list"}, {.daemon = bad_gateway}).code, 5);
+  // nginx that is out of connections.
+  const auto no_connections = Always(Ok("<html>", 500));
+  EXPECT_EQ(Ctl({"enqueue", "x"}, {.daemon = no_connections}).code, 1);
+  EXPECT_THAT(Ctl({"enqueue", "x"}, {.daemon = no_connections}).err,
+              HasSubstr("may have been carried out"));
 }
 
 TEST(ListVerbTest, FollowsCursorsToTheEnd) {

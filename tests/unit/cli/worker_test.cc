@@ -198,13 +198,18 @@ TEST_F(WorkerTest, AnOutageIsWaitedForWithOneMessage) {
 
 TEST_F(WorkerTest, AnAckIsRepeatedUntilItIsAnswered) {
   AddJob(1);
-  int calls = 0;
+  std::deque<Answer> answers = {Unknown("lost", "outcome_unknown"),
+                                // Of a proxy before the daemon.
+                                Ok("<html>", 500),
+                                Ok("<html>", 503),
+                                Ok(protocol::JobToJson(SomeJob()))};
   on_call_ = [&](const std::string&) {
-    return ++calls == 1 ? Answer(Unknown("lost", "outcome_unknown"))
-                        : Ok(protocol::JobToJson(SomeJob()));
+    Answer answer = answers.front();
+    answers.pop_front();
+    return answer;
   };
   EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
-  EXPECT_THAT(calls_, SizeIs(2));
+  EXPECT_THAT(calls_, SizeIs(4));
 }
 
 TEST_F(WorkerTest, ARefusedAckIsSaidAndNotRepeated) {

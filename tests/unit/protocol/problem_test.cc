@@ -59,7 +59,10 @@ TEST(ProblemTest, ABodyThatIsNoProblemStillMakesAStatus) {
             "HTTP 502, and not from delayd: a proxy, or another server on this address: "
             "'<html>\\x0aBad Gateway'");
   EXPECT_EQ(ParseProblem(404, "").code(), StatusCode::kNotFound);
-  EXPECT_EQ(ParseProblem(500, "[1]").code(), StatusCode::kInternal);
+  EXPECT_EQ(ParseProblem(500, "[1]").code(), StatusCode::kUnavailable);
+  EXPECT_TRUE(MayPass(ParseProblem(500, "<html>")));
+  EXPECT_FALSE(MayPass(ParseProblem(500, ProblemToJson(Internal("a bug")))));
+  EXPECT_FALSE(MayPass(ParseProblem(500, ProblemToJson(DataLoss("bad row", "damaged")))));
 }
 
 }  // namespace
