@@ -145,7 +145,7 @@ class WebhookRun final : public JobRun {
       return {"ack", ""};
     }
     const std::string said = "webhook answered " + std::to_string(status_);
-    if (status_ >= 300 && status_ < 400) {
+    if (status_ >= 300 && status_ < 400 && status_ != 304) {
       return {"nack", said + ": a redirect, which is not followed; give the worker the new URL"};
     }
     const std::string error = answer_.empty() ? said : said + ": " + answer_;

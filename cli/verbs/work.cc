@@ -164,6 +164,8 @@ class WorkVerb final : public Verb {
            "DELAYD_JOB_ID, DELAYD_QUEUE, DELAYD_KEY, DELAYD_ATTEMPT, DELAYD_DUE and\n"
            "DELAYD_LATENESS_MS in its environment. Exit 0 acks; 75 asks for a retry; 100 buries;\n"
            "any other is a failed attempt, with the end of its stderr as the job's last error.\n"
+           "That ends with the command: what it leaves running and writes there later gets\n"
+           "SIGPIPE; let it write to a file of its own.\n"
            "\n"
            "--webhook: the payload is POSTed, signed after Standard Webhooks (webhook-id,\n"
            "webhook-timestamp, webhook-signature). 2xx acks; 400, 405, 410, 411, 413, 414, 415,\n"

@@ -163,6 +163,11 @@ TEST(WebhookHandlerTest, RedirectsAreNotFollowed) {
   EXPECT_THAT(receiver.requests(), SizeIs(1));
 }
 
+TEST(WebhookHandlerTest, AnAnswerThatNothingWasModifiedIsNoRedirect) {
+  HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(304); });
+  EXPECT_EQ(Handle(Local(receiver)).error, "webhook answered 304");
+}
+
 TEST(WebhookHandlerTest, PrivateAddressesAreRefusedUnlessAllowed) {
   HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(200); });
   WebhookOptions options = Local(receiver);
