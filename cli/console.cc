@@ -1,9 +1,15 @@
 #include "cli/console.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <sstream>
+#include <vector>
 
 #include "base/utf8.h"
+#include "cli/table.h"
 #include "protocol/problem.h"
+
+#include <sys/ioctl.h>
 
 namespace delayd::cli {
 namespace {
@@ -16,6 +22,19 @@ size_t PrintableLength(std::string_view text) {
   const bool control = length == 1 ? byte(0) < 0x20 || byte(0) == 0x7f
                                    : length == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
   return control ? 0 : length;
+}
+
+// Without what Bold adds; all other control bytes are escaped.
+size_t PlainWidth(std::string_view line) {
+  size_t width = 0;
+  while (!line.empty()) {
+    const size_t escape = std::min(line.find('\x1b'), line.size());
+    width += DisplayWidth(line.substr(0, escape));
+    line.remove_prefix(escape);
+    const size_t end = line.find('m');
+    line.remove_prefix(end == std::string_view::npos ? line.size() : end + 1);
+  }
+  return width;
 }
 
 }  // namespace
@@ -91,9 +110,56 @@ void Console::Bytes(std::string_view bytes) {
   out_ << (traits_.out_is_terminal ? EscapeControls(bytes, true) : bytes);
 }
 
-std::string_view Console::BeforeView() const {
+void Console::MeasureScreen() {
+  winsize size{};
+  if (traits_.screen_fd >= 0 && ioctl(traits_.screen_fd, TIOCGWINSZ, &size) == 0 &&
+      size.ws_col > 0) {
+    traits_.width = size.ws_col;
+    traits_.height = size.ws_row;
+  }
+}
+
+std::string Console::FitToScreen(std::string_view text) const {
+  std::vector<std::string_view> lines;
+  std::vector<size_t> rows;  // of the screen, up to the end of each line
+  size_t used = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    used += 1 + (std::max<size_t>(PlainWidth(line), 1) - 1) / traits_.width;
+    lines.push_back(line);
+    rows.push_back(used);
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+  }
+  // The cursor has the last row.
+  const size_t room = traits_.height == 0 ? SIZE_MAX : std::max<size_t>(traits_.height, 3) - 1;
+  size_t shown = lines.size();
+  while (shown > 0 && rows[shown - 1] + (shown < lines.size() ? 1 : 0) > room) {
+    --shown;
+  }
+  std::string fitting;
+  for (size_t i = 0; i < shown; ++i) {
+    fitting.append(lines[i]).append("\n");
+  }
+  return shown == lines.size() ? fitting
+                               : fitting + "and " + std::to_string(lines.size() - shown) +
+                                     (lines.size() - shown == 1 ? " more line\n" : " more lines\n");
+}
+
+void Console::View(const std::function<void()>& print) {
+  std::stringbuf view;
+  // To change the buffer forgets a failure.
+  const std::ios::iostate state = out_.rdstate();
+  std::streambuf* real = out_.rdbuf(&view);
+  print();
+  out_.rdbuf(real);
+  out_.setstate(state);
+  if (traits_.dumb) {
+    out_ << '\n' << view.view();
+    return;
+  }
+  MeasureScreen();
   // From the top, then whatever was below.
-  return traits_.dumb ? "\n" : "\x1b[H\x1b[2J";
+  out_ << "\x1b[H\x1b[2J" << FitToScreen(view.view());
 }
 
 std::string Console::Bold(std::string_view text) const {

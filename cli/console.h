@@ -5,6 +5,7 @@
 // Threads: Say and Error may be called from any; the rest from one.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <ostream>
 #include <string>
@@ -23,6 +24,8 @@ class Console {
     bool dumb = false;  // a terminal that prints control sequences in place of obeying them
     bool utf8 = false;  // the terminal's locale can show more than ASCII
     size_t width = 80;
+    size_t height = 0;   // 0: without end
+    int screen_fd = -1;  // of a terminal whose size may change; -1: none
   };
 
   Console(std::ostream& out, std::ostream& err, Traits traits)
@@ -54,13 +57,16 @@ class Console {
   // Bytes of a payload: as they are into a file or pipe, escaped on a terminal.
   void Bytes(std::string_view bytes);
 
-  // What stands before a view that takes the place of the last one.
-  std::string_view BeforeView() const;
+  // A view that takes the place of the last one: what `print` writes to `out`, as far as the screen
+  // has room. Else its beginning, which counts most, would scroll away.
+  void View(const std::function<void()>& print);
 
   std::string Bold(std::string_view text) const;
 
  private:
   void Tell(std::string_view text);
+  void MeasureScreen();
+  std::string FitToScreen(std::string_view text) const;
 
   std::mutex mutex_;
   std::ostream& out_;

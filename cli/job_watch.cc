@@ -11,7 +11,10 @@ namespace delayd::cli {
 
 Status CanWatch(const Context& context) {
   const OutputFormat output = context.globals.output;
-  if (output == OutputFormat::kJson || context.globals.quiet) {
+  if (context.globals.quiet) {
+    return UsageError("--watch shows what becomes of jobs, and -q ids alone; leave one out");
+  }
+  if (output == OutputFormat::kJson) {
     return UsageError("--watch never ends, and one JSON document would neither; use -o jsonl");
   }
   if (output == OutputFormat::kTable && !context.console.traits().out_is_terminal) {
@@ -32,11 +35,12 @@ void JobWatch::Show(std::vector<JobView> jobs) {
 }
 
 void JobWatch::Redraw(const std::vector<JobView>& jobs) {
-  context_->console.out() << context_->console.BeforeView()
-                          << context_->TimeText(context_->clock.Sample().wall) << "  "
-                          << jobs.size() << (jobs.size() == 1 ? " job" : " jobs")
-                          << "; Ctrl-C ends\n";
-  JobListPrinter(context_).Print(jobs);
+  context_->console.View([&] {
+    context_->console.out() << context_->TimeText(context_->clock.Sample().wall) << "  "
+                            << jobs.size() << (jobs.size() == 1 ? " job" : " jobs")
+                            << "; Ctrl-C ends\n";
+    JobListPrinter(context_).Print(jobs);
+  });
   context_->console.out().flush();
 }
 

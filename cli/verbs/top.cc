@@ -142,14 +142,20 @@ class TopVerb final : public Verb {
     std::ostream& out = context->console.out();
     if (context->globals.output != OutputFormat::kTable) {
       PrintJson(before, after, context);
+    } else if (once_) {
+      PrintText(before, after, context);
     } else {
-      out << (once_ ? "" : context->console.BeforeView()) << "delayd  "
-          << context->TimeText(after.now.wall) << (once_ ? "" : "  Ctrl-C ends") << "\n\n";
-      PrintHead(before, after, context);
-      PrintMinute(after, context);
-      PrintQueues(before, after, context);
+      context->console.View([&] { PrintText(before, after, context); });
     }
     out.flush();
+  }
+
+  void PrintText(const Sample& before, const Sample& after, Context* context) const {
+    context->console.out() << "delayd  " << context->TimeText(after.now.wall)
+                           << (once_ ? "" : "  Ctrl-C ends") << "\n\n";
+    PrintHead(before, after, context);
+    PrintMinute(after, context);
+    PrintQueues(before, after, context);
   }
 
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kRates = {

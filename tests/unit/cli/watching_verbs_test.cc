@@ -112,7 +112,8 @@ TEST(ListWatchTest, RedrawsATerminalAndRefusesWhatIsNone) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("\x1b[H\x1b[2J"), HasSubstr("1 job; Ctrl-C ends")));
   EXPECT_THAT(Ctl({"list", "--watch"}).err, HasSubstr("-o jsonl"));
   EXPECT_EQ(Ctl({"list", "--watch", "-o", "json"}, {.traits = kTerminal}).code, 2);
-  EXPECT_EQ(Ctl({"list", "--watch", "-q"}, {.traits = kTerminal}).code, 2);
+  EXPECT_THAT(Ctl({"list", "--watch", "-q"}, {.traits = kTerminal}).err,
+              HasSubstr("leave one out"));
 }
 
 TEST(WaitVerbTest, ExitCodesTellTheOutcome) {
@@ -280,6 +281,26 @@ TEST(TopVerbTest, ADaemonThatGoesMeanwhileIsWaitedFor) {
   const FakeDaemon::Function nobody = InTurn({Unavailable("nobody there", "unreachable")});
   EXPECT_EQ(Ctl({"top", "-o", "jsonl"}, {.daemon = nobody}).code, 5);
   EXPECT_EQ(Ctl({"top", "--once"}, {.daemon = daemon}).code, 5);
+}
+
+TEST(TopVerbTest, AViewIsNoHigherThanTheScreen) {
+  const auto view = [](size_t width, size_t height) {
+    Console::Traits traits = kTerminal;
+    traits.color = true;
+    traits.width = width;
+    traits.height = height;
+    const std::string out =
+        Ctl({"top", "--interval", "5s"}, {.daemon = RefusedAfter(10, Busy()), .traits = traits})
+            .out;
+    return out.substr(0, out.find("\x1b[H", 1));
+  };
+  EXPECT_THAT(view(100, 11), AllOf(HasSubstr("idle"), Not(HasSubstr("more lines"))));
+  // Seven lines of head, the table's, two queues, and the row of the cursor.
+  EXPECT_THAT(view(100, 10),
+              AllOf(HasSubstr("jobs "), Not(HasSubstr("busy")), HasSubstr("and 2 more lines\n")));
+  // One line needs two rows.
+  EXPECT_THAT(view(70, 12), HasSubstr("idle"));
+  EXPECT_THAT(view(70, 11), HasSubstr("more lines"));
 }
 
 TEST(TopVerbTest, ATerminalThatObeysNoSequencesGetsNone) {
