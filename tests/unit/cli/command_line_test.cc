@@ -108,6 +108,7 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"list", "--queue", "a b"}, "queue name 'a b' is not allowed"},
       {{"list", "-o", "xml"}, "--output: 'xml' is unknown; use table, wide, json or jsonl"},
       {{"list", "--timeout", "5"}, "--timeout: duration '5' has no unit"},
+      {{"enqueue", "--timeout", "0", "x"}, "--timeout: 0 would give up before any answer"},
       {{"enqueue", "--in", "90", "x"}, "--in: duration '90' has no unit"},
       {{"enqueue", "--at", "tomorrow", "x"}, "--at: time 'tomorrow' has no hour"},
       {{"enqueue", "--in", "1s", "--at", "2027-01-01T09:00:00Z"}, "both --in and --at"},
