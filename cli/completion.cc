@@ -10,8 +10,8 @@
 namespace delayd::cli {
 namespace {
 
-// bash takes "--queue=or" apart at the sign; the others leave it whole.
-std::vector<std::string> JoinAtEqualSigns(const std::vector<std::string>& words, bool* split) {
+// bash takes "--queue=or" and "unix:/x" apart at the signs; the others leave them whole.
+std::vector<std::string> JoinAtSigns(const std::vector<std::string>& words, bool* split) {
   std::vector<std::string> joined;
   for (size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "=" && !joined.empty() && joined.back().starts_with("--")) {
@@ -20,6 +20,13 @@ std::vector<std::string> JoinAtEqualSigns(const std::vector<std::string>& words,
         joined.back() += words[++i];
       }
       *split = i + 1 == words.size();
+      continue;
+    }
+    if (words[i] == ":" && !joined.empty()) {
+      joined.back() += ':';
+      if (i + 1 < words.size()) {
+        joined.back() += words[++i];
+      }
       continue;
     }
     joined.push_back(words[i]);
@@ -50,7 +57,7 @@ class Completer {
 
   Completion Run(const std::vector<std::string>& words) {
     bool split = false;
-    std::vector<std::string> before = JoinAtEqualSigns(words, &split);
+    std::vector<std::string> before = JoinAtSigns(words, &split);
     current_ = before.empty() ? "" : before.back();
     if (!before.empty()) {
       before.pop_back();

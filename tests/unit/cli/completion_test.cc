@@ -98,7 +98,10 @@ TEST(CompletionTest, QueueNamesComeFromTheServerThatTheLineNames) {
   for (const std::vector<std::string>& line :
        {std::vector<std::string>{"-s", "unix:/x", "list", "--queue", "m"},
         {"--server=unix:/x", "list", "--queue", "m"},
-        {"--server", "=", "unix:/x", "list", "--queue", "m"}}) {
+        {"--server", "=", "unix:/x", "list", "--queue", "m"},
+        // As bash takes them apart.
+        {"-s", "unix", ":", "/x", "list", "--queue", "m"},
+        {"--server", "=", "unix", ":", "/x", "list", "--key", "a", ":", "1", "--queue", "m"}}) {
     std::vector<std::string> words = line;
     words.insert(words.begin(), "__complete");
     EXPECT_EQ(Ctl(words, WithQueues()).server, "unix:/x");
