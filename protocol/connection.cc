@@ -46,7 +46,8 @@ std::string SocketGroup(const std::string& path) {
   if (getgrgid_r(info.st_gid, &entry, buffer, sizeof buffer, &found) != 0 || found == nullptr) {
     return {};
   }
-  return found->gr_name;
+  // Who is let into root's group may read more than jobs.
+  return info.st_gid == 0 ? std::string() : found->gr_name;
 }
 
 Status Unreachable(const ServerAddress& address, int error) {
@@ -54,7 +55,7 @@ Status Unreachable(const ServerAddress& address, int error) {
   if (error == EACCES || error == EPERM) {
     const std::string group = SocketGroup(address.path);
     const std::string cure =
-        group.empty() ? "run this as a user who may use the socket's directory, or with sudo"
+        group.empty() ? "run this as a user who may use the socket and its directory, or with sudo"
                       : "add yourself to its group (sudo usermod -aG " + group +
                             " $USER, then log in again), or use sudo";
     return PermissionDenied(who + "permission denied; " + cure);

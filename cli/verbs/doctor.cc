@@ -75,7 +75,9 @@ Finding CheckSocket(const std::string& path) {
   if (access(path.c_str(), R_OK | W_OK) != 0) {
     finding.verdict = Verdict::kFail;
     finding.what += ": you may not use it";
-    finding.cure = "sudo usermod -aG " + group + " $USER, then log in again; or use sudo";
+    finding.cure = info.st_gid == 0
+                       ? "use sudo; or let the daemon run as a user of its own"
+                       : "sudo usermod -aG " + group + " $USER, then log in again; or use sudo";
   } else if ((info.st_mode & S_IWOTH) != 0) {
     finding.verdict = Verdict::kWarn;
     finding.what += ": every user of this machine may use it";
