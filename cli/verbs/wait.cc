@@ -22,7 +22,7 @@ class WaitVerb final : public Verb {
            "4 cancelled, 6 --wait is over. A job without a key, in a queue without\n"
            "history_retention, is forgotten when it ends: it is gone, and nobody knows whether it\n"
            "was acked, cancelled or dropped. Who needs to know gives it a key.\n"
-           "A daemon that goes meanwhile, or hangs, is waited for too.\n"
+           "It takes one job. A daemon that goes meanwhile, or hangs, is waited for too.\n"
            "\n"
            "Examples:\n"
            "  delayctl wait --queue orders --key order:1001 --wait 1h && echo done\n"
