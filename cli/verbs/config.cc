@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <unistd.h>
 
@@ -126,8 +127,15 @@ class ConfigVerb final : public Verb {
     std::string config = "--config";
     std::string file = file_.value_or("/etc/delayd/delayd.yaml");
     char* const argv[] = {program.data(), check.data(), config.data(), file.data(), nullptr};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    if (context->globals.quiet) {
+      // That all is well are words; the mistakes are on stderr.
+      posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    }
     pid_t pid = -1;
-    const int error = posix_spawnp(&pid, program.c_str(), nullptr, nullptr, argv, environ);
+    const int error = posix_spawnp(&pid, program.c_str(), &actions, nullptr, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
     if (error != 0) {
       return context->Fail(InvalidArgument("cannot run " + protocol::Quoted(program) +
                                            ", which reads the file; install the package delayd"));

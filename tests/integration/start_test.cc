@@ -98,6 +98,8 @@ TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
   const ProcessResult plain = daemon.Ctl({"config", "check", path});
   EXPECT_EQ(plain.exit_code, 0);
   EXPECT_EQ(plain.err, "");
+  EXPECT_THAT(plain.out, HasSubstr("is valid"));
+  EXPECT_EQ(daemon.CtlOk({"config", "check", path, "-q"}), "");
   const std::string tokens = daemon.Path("tokens");
   std::ofstream(tokens) << "read 0123456789abcdef0123456789abcdef\n";
   ASSERT_EQ(chmod(tokens.c_str(), 0600), 0);
