@@ -23,11 +23,11 @@ constexpr int kAnswersPerTurn = 8;
 // All connections together: what a thousand get that each ask for large jobs is counted and sent
 // only at the end of the turn. Less would cost those their place who ask one thing at a time.
 constexpr std::chrono::milliseconds kServePerTurn{250};
+// One of them alone: 256 requests that each take milliseconds, which cost nothing to send, are no
+// reason why all others should wait for them.
+constexpr std::chrono::milliseconds kServeOnePerTurn{10};
 // And to be read from: a thousand handshakes at once would take seconds.
 constexpr std::chrono::milliseconds kReadPerTurn{50};
-// What took longer may have an answer that takes several times as long to write: that is done
-// before the next request is looked at.
-constexpr std::chrono::milliseconds kLargeRequest{10};
 
 // Whoever has more requests under way pipelines (docs/decisions/0047).
 constexpr size_t kOutstandingMax = 2;  // an ack, and the next lease
@@ -337,6 +337,7 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
   connection->unserved = false;
   int taken = 0;
   auto begin = std::chrono::steady_clock::now();
+  until = std::min(until, begin + kServeOnePerTurn);
   for (; taken < kRequestsPerTurn && begin <= until && !under_pressure(); ++taken) {
     std::optional<SessionRequest> request = connection->NextRequest(now);
     if (!request && taken < kAnswersPerTurn && connection->session().held_up()) {
@@ -370,10 +371,6 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
     const auto took = end - std::exchange(begin, end);
     if (took > slowest_.took) {
       slowest_ = {.name = name, .took = took};
-    }
-    if (took > kLargeRequest) {
-      DeliverReplies();
-      begin = std::chrono::steady_clock::now();
     }
   }
   if (taken > 0) {

@@ -81,6 +81,22 @@ TEST_F(ServerTest, RequestsThatAnAnswerHoldsUpDoNotTakeATurnEach) {
   EXPECT_LE(engine_.asked.back().turn - engine_.asked.front().turn, 8);
 }
 
+TEST_F(ServerTest, OneClientsSlowRequestsTakeMoreThanOneTurn) {
+  new_session_ = [] { return std::make_unique<OneAtATime>(); };
+  engine_.job_ready = true;
+  engine_.on_execute = [] { Busy(std::chrono::milliseconds(6)); };
+  Start();
+  SocketClient client(path_);
+  const size_t requests = 7;
+  client.Send(std::string(requests, 'x'));
+  client.ReadUntil(std::string(requests, '.'));
+  EXPECT_TRUE(Stop().ok());
+  ASSERT_EQ(engine_.asked.size(), requests);
+  for (size_t i = 2; i < requests; ++i) {
+    EXPECT_LT(engine_.asked[i - 2].turn, engine_.asked[i].turn);
+  }
+}
+
 // Asks all at once; each answer takes longer than all clients have in a turn.
 class SlowToAnswer final : public OneAtATime {
  public:
