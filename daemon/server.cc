@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kServePerTurn{250};
 // One of them alone: 256 requests that each take milliseconds, which cost nothing to send, are no
 // reason why all others should wait for them.
 constexpr std::chrono::milliseconds kServeOnePerTurn{10};
-// And to be read from: a thousand handshakes at once would take seconds.
+// And to be read from.
 constexpr std::chrono::milliseconds kReadPerTurn{50};
 
 // Whoever has more requests under way pipelines (docs/decisions/0047).
@@ -121,9 +121,11 @@ Server::Loop::Loop(const ServerOptions& options,
       hangups_(io_, SIGHUP),
       wake_(&io_, [] { log::Info("the wall clock was set; absolute due times follow it"); }),
       on_readable_([this](const ConnectionPtr& connection) {
-        connection->Read(read_buffer_);
-        connection->unserved = true;
-        Touch(connection);
+        if (connection->session().greets()) {
+          greeting_.push_back(connection);
+        } else {
+          Read(connection);
+        }
       }),
       on_writable_([this](const ConnectionPtr& connection) { Touch(connection); }),
       on_hangup_([this](const ConnectionPtr& connection) { Touch(connection); }),
@@ -171,6 +173,7 @@ std::chrono::steady_clock::time_point Server::Loop::Wait() {
   }
   const auto begin = std::chrono::steady_clock::now();
   ReadUntil(begin + kReadPerTurn);
+  Greet();
   return begin;
 }
 
@@ -246,6 +249,7 @@ Status Server::Loop::Turn() {
   MakeRoom(now);
   TendMemory(now);
   WaitForMoreClients();
+  turn_again_ = turn_again_ || !greeting_.empty();
   LogIncidents();
   if (options_.heartbeat_interval && now.boot >= heartbeat_due_) {
     options_.heartbeat();

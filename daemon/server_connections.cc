@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -20,6 +21,8 @@ namespace delayd {
 
 namespace {
 
+// With a large key one takes milliseconds, and a rush of clients seconds.
+constexpr std::chrono::milliseconds kGreetPerTurn{20};
 constexpr int kReturnsPerTurn = 1000;
 // About what one has beside what Session::held_bytes counts: more with TLS or leases that wait,
 // less without.
@@ -142,6 +145,28 @@ void Server::Loop::Touch(const ConnectionPtr& connection) {
   if (!connection->touched) {
     connection->touched = true;
     touched_.push_back(connection);
+  }
+}
+
+void Server::Loop::Read(const ConnectionPtr& connection) {
+  connection->Read(read_buffer_);
+  connection->unserved = true;
+  Touch(connection);
+}
+
+// Behind all others, whose sockets and commits would else wait in Asio's line until every
+// handshake before them is done.
+void Server::Loop::Greet() {
+  const auto end = std::chrono::steady_clock::now() + kGreetPerTurn;
+  while (!greeting_.empty()) {
+    const ConnectionPtr connection = std::move(greeting_.front());
+    greeting_.pop_front();
+    if (!connection->gone()) {
+      Read(connection);
+    }
+    if (std::chrono::steady_clock::now() > end) {
+      return;
+    }
   }
 }
 

@@ -126,6 +126,8 @@ class Server::Loop {
   void AcceptFrom(Door* door);
   void NoteRefused(const Door& door);
   void WaitForMoreClients();
+  void Read(const ConnectionPtr& connection);
+  void Greet();
   void Touch(const ConnectionPtr& connection);
   bool AwaitsLease(const Connection& connection) const;
   void GiveUpLeases(Connection* connection, const Now& now);
@@ -165,6 +167,7 @@ class Server::Loop {
   std::optional<BootTime> memory_look_;  // when next; none: too little to look
   bool giving_back_ = false;             // under way
   std::vector<ConnectionPtr> touched_;
+  std::deque<ConnectionPtr> greeting_;  // can be read
   boost::unordered_flat_map<engine::RequestId, Pending> pending_;
   engine::RequestId next_request_ = 1;
 

@@ -76,6 +76,9 @@ class Session {
   // requests still takes input and drops it, so that the end of the connection is noticed.
   virtual bool wants_input() const = 0;
 
+  // To receive more may take milliseconds, whatever it is: a handshake.
+  virtual bool greets() const { return false; }
+
   // Next may give a request without more input.
   virtual bool has_more() const { return false; }
 

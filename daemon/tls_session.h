@@ -89,6 +89,8 @@ class TlsSession final : public Session {
   void Refuse(const Status& why) override;
   bool wants_input() const override;
 
+  bool greets() const override { return !greeted_ && !ended_; }
+
   bool has_more() const override { return !ended_ && inner_->has_more(); }
 
   bool held_up() const override { return !ended_ && inner_->held_up(); }

@@ -166,6 +166,64 @@ class SlowToRead final : public OneAtATime {
   const std::function<void()> on_receive_;
 };
 
+// The first that it receives is the handshake. Tells of all that it receives.
+class Greeting final : public OneAtATime {
+ public:
+  explicit Greeting(std::function<void(bool greets)> on_receive)
+      : on_receive_(std::move(on_receive)) {}
+
+  void Receive(std::string_view bytes) override {
+    on_receive_(std::exchange(greets_, false));
+    OneAtATime::Receive(bytes);
+  }
+
+  bool greets() const override { return greets_; }
+
+ private:
+  const std::function<void(bool greets)> on_receive_;
+  bool greets_ = true;
+};
+
+TEST_F(ServerTest, HandshakesDoNotHoldUpOthers) {
+  engine_.job_ready = true;
+  std::string received;
+  std::vector<int> turns;  // in which a client was greeted
+  new_session_ = [&] {
+    return std::make_unique<Greeting>([&](bool greets) {
+      received += greets ? 'g' : '.';
+      if (greets) {
+        turns.push_back(engine_.turns);
+        Busy(std::chrono::milliseconds(25));
+      }
+    });
+  };
+  Start();
+  SocketClient other(path_);
+  other.Send("?");
+  other.ReadUntil(".");
+  std::vector<std::unique_ptr<SocketClient>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(std::make_unique<SocketClient>(path_));
+  }
+  engine_.on_execute = [&] {
+    for (const auto& client : clients) {
+      client->Send("?");
+    }
+    other.Send("?");
+    engine_.on_execute = {};
+  };
+  other.Send("?");
+  other.ReadUntil("...");
+  for (const auto& client : clients) {
+    client->ReadUntil(".");
+  }
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(received, "g..gggg");
+  for (size_t i = 1; i < turns.size(); ++i) {
+    EXPECT_LT(turns[i - 1], turns[i]);
+  }
+}
+
 TEST_F(ServerTest, ReadingTakesOfTheTimeThatClientsHaveInATurn) {
   engine_.job_ready = true;
   std::atomic<bool> slow = false;

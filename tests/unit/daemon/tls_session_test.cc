@@ -72,7 +72,9 @@ class TlsSessionTest : public ::testing::Test {
 
 TEST_F(TlsSessionTest, ARequestAndItsAnswerPassThrough) {
   EXPECT_EQ(session_->phase(), Session::Phase::kHead) << "a handshake is under way";
+  EXPECT_TRUE(session_->greets());
   Talk();
+  EXPECT_FALSE(session_->greets());
   EXPECT_EQ(session_->phase(), Session::Phase::kIdle);
   Ask(kGet);
   ASSERT_EQ(requests_.size(), 1U);
