@@ -212,8 +212,8 @@ void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
 // It has gone, or has nothing more to say: what it holds is given back.
 void Server::Loop::Leave(Connection* connection, const Now& now) {
   GiveUpLeases(connection, now);
-  for (engine::Command& command : connection->session().Leave()) {
-    given_back_.push_back(std::move(command));
+  for (const LeaseToken& token : connection->session().Leave()) {
+    given_back_.push_back(token);
     turn_again_ = true;  // to hand it to whoever waits
   }
 }
@@ -225,7 +225,7 @@ void Server::Loop::GiveBackSome(const Now& now) {
     return !given_back_.empty() && !under_pressure() && !engine_->has_own_work_enough();
   };
   for (int count = 0; count < kReturnsPerTurn && may_go_on(); ++count) {
-    engine_->Execute(next_request_++, std::move(given_back_.front()), now);
+    engine_->Execute(next_request_++, engine::GiveBack{given_back_.front()}, now);
     given_back_.pop_front();
   }
   // Else the commit that makes room wakes us.

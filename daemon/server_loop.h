@@ -182,7 +182,7 @@ class Server::Loop {
 
   std::priority_queue<DeadlineEntry, std::vector<DeadlineEntry>, Later> deadlines_;
 
-  std::deque<engine::Command> given_back_;  // by connections that have gone
+  std::deque<LeaseToken> given_back_;  // by connections that have gone
   SlowestCommand slowest_;
   bool unsent_ = false;      // answers were delivered since they were last sent
   bool turn_again_ = false;  // there is work that nothing outside will wake us for

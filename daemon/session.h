@@ -66,8 +66,8 @@ class Session {
   // The client has said so within its protocol, and its socket may stay open.
   virtual bool input_ended() const { return false; }
 
-  // The client has gone: what must be done about that. Nobody is told how it went.
-  virtual std::vector<engine::Command> Leave() { return {}; }
+  // The client has gone: the leases that are given back with it. Nobody is told how it went.
+  virtual std::vector<LeaseToken> Leave() { return {}; }
 
   // The request that the client is sending is not waited for any longer: tells it why, then ends.
   virtual void Refuse(const Status& why) = 0;

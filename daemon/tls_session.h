@@ -84,7 +84,7 @@ class TlsSession final : public Session {
 
   bool input_ended() const override { return channel_.peer_closed(); }
 
-  std::vector<engine::Command> Leave() override { return inner_->Leave(); }
+  std::vector<LeaseToken> Leave() override { return inner_->Leave(); }
 
   void Refuse(const Status& why) override;
   bool wants_input() const override;

@@ -44,6 +44,7 @@ std::optional<BootTime> Reservations::SoonestEnd(BootTime now) {
 
 std::vector<LeaseToken> Reservations::TakeAll() {
   std::vector<LeaseToken> tokens;
+  tokens.reserve(held_.size());
   for (const auto& [id, held] : held_) {
     tokens.push_back(held.token);
   }

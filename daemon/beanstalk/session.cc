@@ -202,14 +202,6 @@ void BeanstalkSession::InputEnded() {
   input_ended_ = true;
 }
 
-std::vector<engine::Command> BeanstalkSession::Leave() {
-  std::vector<engine::Command> commands;
-  for (const LeaseToken& token : reservations_.TakeAll()) {
-    commands.emplace_back(engine::GiveBack{token});
-  }
-  return commands;
-}
-
 bool BeanstalkSession::wants_input() const {
   if (ended()) {
     return true;  // and dropped

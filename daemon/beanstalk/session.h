@@ -66,7 +66,7 @@ class BeanstalkSession final : public Session {
 
   void Refuse(const Status& /*why*/) override {}
 
-  std::vector<engine::Command> Leave() override;
+  std::vector<LeaseToken> Leave() override { return reservations_.TakeAll(); }
 
   bool wants_input() const override;
   bool has_more() const override;

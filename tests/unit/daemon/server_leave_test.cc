@@ -40,12 +40,12 @@ class Holder final : public Session {
 
   void Stop() override { stopped_ = true; }
 
-  std::vector<engine::Command> Leave() override {
+  std::vector<LeaseToken> Leave() override {
     if (!on_leave_) {
       return {};
     }
     std::exchange(on_leave_, nullptr)();
-    return std::vector<engine::Command>(held_, engine::GiveBack{});
+    return std::vector<LeaseToken>(held_);
   }
 
   void Refuse(const Status& /*why*/) override {}

@@ -201,8 +201,8 @@ void SimulatedServer::GiveUpLeases(Client* client, const Now& now) {
 
 void SimulatedServer::Leave(Client* client, const Now& now) {
   GiveUpLeases(client, now);
-  for (engine::Command& command : client->session.Leave()) {
-    engine_->Execute(next_request_++, std::move(command), now);
+  for (const LeaseToken& token : client->session.Leave()) {
+    engine_->Execute(next_request_++, engine::GiveBack{token}, now);
   }
 }
 
