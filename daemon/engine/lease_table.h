@@ -3,7 +3,8 @@
 //
 // Errors:  none; the number of a lease that has ended may be given out again.
 // Threads: one owner.
-// Cost:    O(1). The memory of ended leases is used again; beyond kSparesMax their records, the
+// Cost:    O(1), no lease is ever moved. The memory of ended leases is used again; beyond
+// kSparesMax their records, the
 //          greater part of it, are freed.
 #pragma once
 
@@ -12,10 +13,10 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/time.h"
 #include "storage/record.h"
+#include "wheel/segmented_array.h"
 
 namespace delayd::engine {
 
@@ -38,7 +39,7 @@ class LeaseTable {
   Index Add(storage::JobRecord&& record) {
     if (free_.empty()) {
       free_.push_back(static_cast<Index>(leases_.size()));
-      leases_.emplace_back();
+      leases_.push_back({});
     }
     const Index index = free_.back();
     free_.pop_back();
@@ -65,8 +66,8 @@ class LeaseTable {
  private:
   static constexpr size_t kSparesMax = 4096;
 
-  std::vector<LeaseInfo> leases_;
-  std::vector<Index> free_;  // the one that ended last comes first: its memory is warm
+  wheel::SegmentedArray<LeaseInfo> leases_;
+  wheel::SegmentedArray<Index> free_;  // the one that ended last comes first: its memory is warm
 };
 
 }  // namespace delayd::engine
