@@ -261,8 +261,7 @@ std::optional<engine::Command> BeanstalkSession::OrderLook(const Command& comman
       slots_.back().text = command.name;
       return engine::ListQueues{.queue = std::string(command.name)};
     case Verb::kListTubes:
-      // As it is now, whatever commands behind this one do before the answer.
-      hub_->ForEachTube([this](const Tube& tube) { slots_.back().text += tube.name + ' '; });
+      tubes_ = std::make_unique<TubeList>();
       return engine::ListQueues{};
     default:
       return engine::ListQueues{};

@@ -68,9 +68,10 @@ bool BeanstalkSession::Render(Slot* slot, const engine::Reply& reply, std::strin
     case Verb::kStats:
     case Verb::kStatsTube:
     case Verb::kStatsJob:
-    case Verb::kListTubes:
       RenderLook(slot, reply, text);
       return true;
+    case Verb::kListTubes:
+      return RenderTubes(reply, text);
     default:
       break;
   }
@@ -192,16 +193,30 @@ void BeanstalkSession::RenderLook(Slot* slot, const engine::Reply& reply, std::s
         AppendOk(StatsOfJob(*std::get<Indirect<JobView>>(reply.body), now_), text);
       }
       break;
-    case Verb::kStatsTube: {
+    default: {
       const auto* queues = std::get_if<engine::QueueList>(&reply.body);
       const engine::QueueView* queue = queues == nullptr ? nullptr : &queues->queues.front();
       const std::optional<std::string> stats = StatsOfTube(*hub_, name, queue);
       stats ? AppendOk(*stats, text) : static_cast<void>(text->append(reply::kNotFound));
-      break;
     }
-    default:
-      AppendOk(ListOfTubes(name, std::get<engine::QueueList>(reply.body)), text);
   }
+}
+
+// A page at a time: between two of them others have their turn.
+bool BeanstalkSession::RenderTubes(const engine::Reply& reply, std::string* text) {
+  if (reply.status.ok()) {
+    const auto& page = std::get<engine::QueueList>(reply.body);
+    tubes_->Add(page);
+    if (!page.next_cursor.empty()) {
+      also_ = SessionRequest{last_tag(), engine::ListQueues{.cursor = page.next_cursor}};
+      return false;
+    }
+    AppendOk(tubes_->Text(*hub_), text);
+  } else {
+    text->append(WordOf(reply.status));
+  }
+  tubes_.reset();
+  return true;
 }
 
 }  // namespace delayd::beanstalk

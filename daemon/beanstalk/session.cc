@@ -35,7 +35,6 @@ bool HasLargeReply(Verb verb) {
     case Verb::kPeekReady:
     case Verb::kPeekDelayed:
     case Verb::kPeekBuried:
-    case Verb::kListTubes:
     case Verb::kListTubesWatched:
       return true;
     default:
@@ -45,7 +44,7 @@ bool HasLargeReply(Verb verb) {
 
 // What the hub knows is read with the answer, so that nothing behind it may be done before.
 bool Counts(Verb verb) {
-  return verb == Verb::kStats || verb == Verb::kStatsTube;
+  return verb == Verb::kStats || verb == Verb::kStatsTube || verb == Verb::kListTubes;
 }
 
 }  // namespace
@@ -169,11 +168,11 @@ void BeanstalkSession::Answer(uint64_t tag, const engine::Reply& reply) {
   DELAYD_CHECK(tag - first_tag_ < slots_.size());
   Slot& slot = slots_[static_cast<size_t>(tag - first_tag_)];
   DELAYD_CHECK(!slot.answered);
-  counting_ = counting_ && !Counts(slot.verb);
   if (slot.deletion != nullptr && !slot.deletion->Take(reply)) {
     return;
   }
   if (silent_ || Render(&slot, reply, TextOf(&slot))) {
+    counting_ = counting_ && !Counts(slot.verb);
     Finish(&slot);
   }
 }

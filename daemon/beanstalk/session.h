@@ -26,6 +26,7 @@
 #include "daemon/beanstalk/deletion.h"
 #include "daemon/beanstalk/hub.h"
 #include "daemon/beanstalk/reservations.h"
+#include "daemon/beanstalk/stats.h"
 #include "daemon/session.h"
 #include "protocol/beanstalk/command_reader.h"
 
@@ -74,8 +75,8 @@ class BeanstalkSession final : public Session {
 
   size_t held_bytes() const override {
     const auto many = [](size_t count) { return std::max(count, kWatchedFree) - kWatchedFree; };
-    return reader_.buffered_bytes() + output_.size() + many(watched_.size()) * kWatchedBytes +
-           many(names_) * kNameBytes;
+    return reader_.buffered_bytes() + output_.size() + (tubes_ != nullptr ? tubes_->bytes() : 0) +
+           many(watched_.size()) * kWatchedBytes + many(names_) * kNameBytes;
   }
 
   std::string_view output() const override;
@@ -151,13 +152,14 @@ class BeanstalkSession final : public Session {
   void RenderFailed(const Slot& slot, const Status& status, std::string* text);
   void RenderDone(const Slot& slot, const engine::Reply& reply, std::string* text);
   void RenderLook(Slot* slot, const engine::Reply& reply, std::string* text);
+  bool RenderTubes(const engine::Reply& reply, std::string* text);
 
   Hub* const hub_;
   CommandReader reader_;
   boost::circular_buffer<Slot> slots_;
   uint64_t first_tag_ = 0;  // of slots_.front()
   std::optional<Waiting> waiting_;
-  std::optional<SessionRequest> also_;  // the second half of a command, to be asked next
+  std::optional<SessionRequest> also_;  // the next part of a command, to be asked next
   Reservations reservations_;
   Now now_;  // of the last Next
 
@@ -170,8 +172,9 @@ class BeanstalkSession final : public Session {
 
   OutgoingBytes output_{kIdleOutputBytes};
   size_t large_ = 0;  // slots with large replies
-  // Stats are under way: they count commands and tubes as the commands before them left them.
+  // Stats or a list of tubes are under way: of what there is as the commands before them left it.
   bool counting_ = false;
+  std::unique_ptr<TubeList> tubes_;  // of the list under way
 
   bool starved_ = true;       // the reader needs more input for the next command
   bool input_ended_ = false;  // the client sends no more

@@ -200,22 +200,26 @@ std::optional<std::string> StatsOfTube(const Hub& hub,
   return map.text();
 }
 
-std::string ListOfTubes(std::string_view used, const engine::QueueList& queues) {
-  std::vector<std::string_view> names = {kDefaultTube};
-  for (const engine::QueueView& queue : queues.queues) {
+void TubeList::Add(const std::string& name) {
+  constexpr size_t kNodeBytes = 80;
+  if (name != kDefaultTube && names_.insert(name).second) {
+    bytes_ += kNodeBytes + name.size();
+  }
+}
+
+void TubeList::Add(const engine::QueueList& page) {
+  for (const engine::QueueView& queue : page.queues) {
     if (IsThere(queue)) {
-      names.emplace_back(queue.name);
+      Add(queue.name);
     }
   }
-  for (size_t end = used.find(' '); end != std::string_view::npos; end = used.find(' ')) {
-    names.emplace_back(used.substr(0, end));
-    used.remove_prefix(end + 1);
-  }
-  std::sort(names.begin() + 1, names.end());
-  names.erase(std::unique(names.begin() + 1, names.end()), names.end());
-  names.erase(std::remove(names.begin() + 1, names.end(), kDefaultTube), names.end());
+}
+
+std::string TubeList::Text(const Hub& hub) {
+  hub.ForEachTube([this](const Tube& tube) { Add(tube.name); });
   YamlList list;
-  for (const std::string_view name : names) {
+  list.Add(kDefaultTube);
+  for (const std::string& name : names_) {
     list.Add(name);
   }
   return list.text();

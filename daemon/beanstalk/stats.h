@@ -6,7 +6,9 @@
 // Source:  docs/protocol.md
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -23,8 +25,23 @@ std::string StatsOfJob(const JobView& job, const Now& now);
 std::optional<std::string> StatsOfTube(const Hub& hub,
                                        std::string_view name,
                                        const engine::QueueView* queue);
-// `used`: tubes that a connection used or watched when the command came, each with a space behind
-// it.
-std::string ListOfTubes(std::string_view used, const engine::QueueList& queues);
+
+// What list-tubes answers: gathered a page of the engine's queues at a time, since there may be
+// 100,000, and everybody waits.
+class TubeList {
+ public:
+  void Add(const engine::QueueList& page);
+  // With the tubes that a connection uses or watches.
+  std::string Text(const Hub& hub);
+
+  // About what it takes.
+  size_t bytes() const { return bytes_; }
+
+ private:
+  void Add(const std::string& name);
+
+  std::set<std::string> names_;
+  size_t bytes_ = 0;
+};
 
 }  // namespace delayd::beanstalk

@@ -187,7 +187,7 @@ struct List {
 
 struct ListQueues {
   std::optional<std::string> queue;  // none: all
-  uint32_t limit = 0;                // 0: all at once
+  uint32_t limit = 0;                // 0: limits::kListLimitMax
   std::string cursor = {};           // of the page before; empty: the first page
 };
 

@@ -401,10 +401,10 @@ StatusOr<Body> EngineCore::Do(const ListQueues& command) {
   }
   DELAYD_ASSIGN_OR_RETURN(const ListCursor from, ParseListCursor(command.cursor));
   // There may be 100,000, and everybody waits.
-  list.queues.reserve(command.limit != 0 ? std::min<size_t>(command.limit, queues_.size())
-                                         : queues_.size());
+  const size_t limit = command.limit != 0 ? command.limit : limits::kListLimitMax;
+  list.queues.reserve(std::min(limit, queues_.size()));
   queues_.ForEachFrom(ToInt(from.id), [&](const Queue& queue) {
-    if (queue.stored && command.limit != 0 && list.queues.size() == command.limit) {
+    if (queue.stored && list.queues.size() == limit) {
       list.next_cursor = FormatListCursor({.at = {}, .id = JobId{ToInt(queue.id)}});
       return false;
     }

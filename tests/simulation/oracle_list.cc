@@ -93,10 +93,10 @@ void Oracle::CutPage(const QueuePage& page, engine::QueueList* all) {
   const uint64_t first = ToInt(engine::ParseListCursor(command.cursor)->id);
   std::erase_if(all->queues, [&](const auto& view) { return id_of(view) < first; });
   std::ranges::sort(all->queues, {}, id_of);
-  if (command.limit != 0 && all->queues.size() > command.limit) {
-    all->next_cursor =
-        engine::FormatListCursor({.at = {}, .id = JobId{id_of(all->queues[command.limit])}});
-    all->queues.resize(command.limit);
+  const size_t limit = command.limit != 0 ? command.limit : limits::kListLimitMax;
+  if (all->queues.size() > limit) {
+    all->next_cursor = engine::FormatListCursor({.at = {}, .id = JobId{id_of(all->queues[limit])}});
+    all->queues.resize(limit);
   }
 }
 

@@ -275,6 +275,19 @@ TEST(QueuesTest, CountByState) {
   EXPECT_EQ(std::get<QueueList>(harness.Call(ListQueues{}).body).queues.size(), 1U);
 }
 
+TEST(QueuesTest, AreAPageWhereNoLimitIsGiven) {
+  EngineHarness harness;
+  for (size_t i = 0; i <= limits::kListLimitMax; ++i) {
+    harness.EnqueueOk({.queue = "q" + std::to_string(i)});
+  }
+  const Reply reply = harness.Call(ListQueues{});
+  const auto& list = std::get<QueueList>(reply.body);
+  EXPECT_EQ(list.queues.size(), limits::kListLimitMax);
+  const Reply rest = harness.Call(ListQueues{.cursor = list.next_cursor});
+  EXPECT_EQ(std::get<QueueList>(rest.body).queues.size(), 1U);
+  EXPECT_EQ(std::get<QueueList>(rest.body).next_cursor, "");
+}
+
 TEST(QueuesTest, ComeInPages) {
   EngineHarness harness;
   for (const char* queue : {"a", "b", "c", "d", "e"}) {

@@ -310,6 +310,30 @@ TEST_F(BeanstalkSessionTest, TubesAreUsedWatchedAndIgnored) {
   EXPECT_EQ(Send("stats-tube c\r\n"), "NOT_FOUND\r\n");
 }
 
+// Of one that has a job.
+engine::QueueList PageOf(std::string name, std::string next_cursor) {
+  return {.queues = {{.name = std::move(name), .ready = 1}}, .next_cursor = std::move(next_cursor)};
+}
+
+TEST_F(BeanstalkSessionTest, AListOfTubesIsGatheredPageByPage) {
+  BeanstalkSession& session = client_->session;
+  session.Receive("use b\r\nlist-tubes\r\nuse e\r\n");
+  std::optional<SessionRequest> request = session.Next({});
+  ASSERT_TRUE(request && std::holds_alternative<engine::ListQueues>(request->command));
+  EXPECT_EQ(std::get<engine::ListQueues>(request->command).limit, 0U) << "a page";
+  EXPECT_FALSE(session.Next({})) << "the list is of before";
+  session.Answer(request->tag, {.body = PageOf("c", "0-7")});
+  EXPECT_TRUE(session.has_more());
+  EXPECT_GE(session.held_bytes(), session.output().size() + 50);
+  request = session.Next({});
+  ASSERT_TRUE(request && std::holds_alternative<engine::ListQueues>(request->command));
+  EXPECT_EQ(std::get<engine::ListQueues>(request->command).cursor, "0-7");
+  EXPECT_FALSE(session.Next({}));
+  session.Answer(request->tag, {.body = PageOf("a", "")});
+  EXPECT_FALSE(session.Next({}));
+  EXPECT_EQ(session.output(), "USING b\r\nOK 26\r\n---\n- default\n- a\n- b\n- c\n\r\nUSING e\r\n");
+}
+
 std::string WatchTubes(size_t from, size_t to) {
   std::string lines;
   for (size_t i = from; i < to; ++i) {
