@@ -56,8 +56,9 @@ inline constexpr size_t kListLimitMax = 1000;
 inline constexpr size_t kListScanRowsMax = 1000;
 // And, where it shows payloads, behind so many bytes of them, for the same reason.
 inline constexpr size_t kListBytesMax = size_t{1} << 20;
-// No further job is added to a lease of many behind so many bytes of payloads.
-inline constexpr size_t kLeaseBytesMax = size_t{8} << 20;
+// No further job is added to a lease of many behind so many bytes of payloads: to read and to
+// answer these takes 10 ms, while everybody waits.
+inline constexpr size_t kLeaseBytesMax = size_t{2} << 20;
 
 // One step of a change of many jobs: what matches, and what is looked at on the way. Other clients
 // wait for a step, so it is a matter of a few milliseconds.

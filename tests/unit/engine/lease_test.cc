@@ -432,13 +432,14 @@ TEST(LeaseTest, P9ADamagedRecordIsNamedAndStays) {
   EXPECT_TRUE(harness.engine().fatal().ok());
 }
 
+// Each is read and answered in one turn, while everybody waits.
 TEST(LeaseTest, ManyBigJobsAreHandedOutInPortions) {
   EngineHarness harness;
   for (int i = 0; i < 10; ++i) {
     harness.EnqueueOk(In(Millis(0), std::string(1'000'000, 'x')));
   }
-  EXPECT_EQ(harness.LeaseNow(10).size(), 9U);
-  EXPECT_EQ(harness.LeaseNow(10).size(), 1U);
+  EXPECT_EQ(harness.LeaseNow(10).size(), 3U);
+  EXPECT_EQ(harness.LeaseNow(10).size(), 3U);
 }
 
 TEST(WaitTest, AnAbandonedRequestOfAnotherKindIsAnsweredAllTheSame) {
