@@ -1,11 +1,11 @@
 // cli/worker.h — `delayctl work`: leases jobs, has each handled, and says how it went.
 //
 // What:    as many slots as --concurrency, a thread and a connection each: lease one job, run the
-// handler, keep the lease alive meanwhile, then ack, nack or bury. A daemon that is away is waited
-// for, with one message. A lease that is lost stops its handler: the job is somebody else's now,
-// and where that is another slot, it waits until the handler is gone. Errors:  only what makes all
-// further work senseless ends Run; everything else is a line and a nack. Threads: Run blocks; Stop
-// may be called from any thread, and is async-signal-safe.
+//          handler, keep the lease alive meanwhile, then ack, nack or bury. A daemon that is away
+//          is waited for, with one message. A lease that is lost stops its handler: the job is
+//          somebody else's now, and where that is another slot, it waits until the handler is gone.
+// Errors:  only what makes all further work senseless ends Run; all else is a line and a nack.
+// Threads: Run blocks; Stop may be called from any thread, and is async-signal-safe.
 #pragma once
 
 #include <atomic>

@@ -4,8 +4,7 @@
 // Errors:  none; the number of a lease that has ended may be given out again.
 // Threads: one owner.
 // Cost:    O(1), no lease is ever moved. The memory of ended leases is used again; beyond
-// kSparesMax their records, the
-//          greater part of it, are freed.
+//          kSparesMax their records, the greater part of it, are freed.
 #pragma once
 
 #include <cstddef>
