@@ -9,7 +9,7 @@
 
 namespace delayd::internal {
 
-[[noreturn]] inline void CheckFailed(const char* file, int line, const char* condition) {
+[[noreturn, gnu::cold]] inline void CheckFailed(const char* file, int line, const char* condition) {
   std::fprintf(stderr, "%s:%d: check failed: %s\n", file, line, condition);
   std::abort();
 }

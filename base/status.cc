@@ -33,11 +33,18 @@ std::string_view StatusCodeName(StatusCode code) {
 }
 
 Status::Status(StatusCode code, std::string message, std::string_view reason)
-    : failure_(std::make_unique<const Failure>(
-          Failure{.code = code,
-                  .reason = reason.empty() ? StatusCodeName(code) : reason,
-                  .message = std::move(message)})) {
+    : failure_(new Failure{.code = code,
+                           .reason = reason.empty() ? StatusCodeName(code) : reason,
+                           .message = std::move(message)}) {
   DELAYD_CHECK(code != StatusCode::kOk);
+}
+
+void Status::Free::operator()(const Failure* failure) const {
+  delete failure;
+}
+
+Status::FailurePtr Status::Copy(const Failure& failure) {
+  return FailurePtr(new Failure(failure));
 }
 
 const std::string& Status::message() const {

@@ -1,11 +1,11 @@
 // base/status.h — the outcome of every call that can fail, as a value.
 //
 // Errors:  a Status holds a code (which branch the caller takes), a stable reason slug (what a
-// program sees on the
-//          wire, such as "lease_lost") and a message for people that names the object and says what
-//          to do.
+//          program sees on the wire, such as "lease_lost") and a message for people that names the
+//          object and says what to do.
 // Threads: a value; share copies.
-// Cost:    one word; an OK status is a null pointer, any other one allocation.
+// Cost:    one word; an OK status is a null pointer, any other one allocation. What leads to one is
+//          cold: the compiler lays it apart from what is always needed.
 // Source:  names and meanings follow Abseil's canonical codes.
 #pragma once
 
@@ -43,16 +43,16 @@ class [[nodiscard]] Status {
   Status() = default;
 
   // `reason` must be a string literal or outlive the status; empty takes the code's own name.
-  Status(StatusCode code, std::string message, std::string_view reason = {});
+  [[gnu::cold]] Status(StatusCode code, std::string message, std::string_view reason = {});
 
   Status(Status&&) = default;
   Status& operator=(Status&&) = default;
   ~Status() = default;
 
-  Status(const Status& other) : failure_(Copy(other.failure_)) {}
+  Status(const Status& other) : failure_(other.ok() ? nullptr : Copy(*other.failure_)) {}
 
   Status& operator=(const Status& other) {
-    failure_ = Copy(other.failure_);
+    failure_ = other.ok() ? nullptr : Copy(*other.failure_);
     return *this;
   }
 
@@ -74,11 +74,13 @@ class [[nodiscard]] Status {
     std::string message;
   };
 
-  using FailurePtr = std::unique_ptr<const Failure>;
+  struct Free {
+    [[gnu::cold]] void operator()(const Failure* failure) const;
+  };
 
-  static FailurePtr Copy(const FailurePtr& failure) {
-    return failure == nullptr ? nullptr : std::make_unique<const Failure>(*failure);
-  }
+  using FailurePtr = std::unique_ptr<const Failure, Free>;
+
+  [[gnu::cold]] static FailurePtr Copy(const Failure& failure);
 
   FailurePtr failure_;
 };
@@ -87,17 +89,17 @@ inline Status OkStatus() {
   return {};
 }
 
-Status InvalidArgument(std::string message, std::string_view reason = {});
-Status NotFound(std::string message, std::string_view reason = {});
-Status AlreadyExists(std::string message, std::string_view reason = {});
-Status FailedPrecondition(std::string message, std::string_view reason = {});
-Status ResourceExhausted(std::string message, std::string_view reason = {});
-Status Unavailable(std::string message, std::string_view reason = {});
-Status Unknown(std::string message, std::string_view reason = {});
-Status DataLoss(std::string message, std::string_view reason = {});
-Status PermissionDenied(std::string message, std::string_view reason = {});
-Status DeadlineExceeded(std::string message, std::string_view reason = {});
-Status Internal(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status InvalidArgument(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status NotFound(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status AlreadyExists(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status FailedPrecondition(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status ResourceExhausted(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status Unavailable(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status Unknown(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status DataLoss(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status PermissionDenied(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status DeadlineExceeded(std::string message, std::string_view reason = {});
+[[gnu::cold]] Status Internal(std::string message, std::string_view reason = {});
 
 // A value, or the Status that says why there is none.
 template <typename T>
@@ -146,7 +148,7 @@ class [[nodiscard]] StatusOr {
 #define DELAYD_RETURN_IF_ERROR(expression)          \
   do {                                              \
     ::delayd::Status delayd_status_ = (expression); \
-    if (!delayd_status_.ok()) {                     \
+    if (!delayd_status_.ok()) [[unlikely]] {        \
       return delayd_status_;                        \
     }                                               \
   } while (false)
@@ -159,7 +161,7 @@ class [[nodiscard]] StatusOr {
   DELAYD_ASSIGN_OR_RETURN_IMPL(DELAYD_CONCAT(delayd_result_, __LINE__), declaration, expression)
 #define DELAYD_ASSIGN_OR_RETURN_IMPL(result, declaration, expression) \
   auto result = (expression);                                         \
-  if (!result.ok()) {                                                 \
+  if (!result.ok()) [[unlikely]] {                                    \
     return result.status();                                           \
   }                                                                   \
   declaration = std::move(result).value()
