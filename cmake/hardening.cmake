@@ -5,7 +5,7 @@ if(DELAYD_HARDEN)
   add_compile_options(
     -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
     -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS
-    # No paths of the machine that built it: the same source gives the same bytes.
+    # No paths of the machine that built it: the same source gives the same bytes, with the same profile.
     -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   add_link_options(-pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -Wl,--as-needed)
 endif()

@@ -1,6 +1,7 @@
 """The servers that scripts/bench compares: each on an empty directory of its own, on Unix sockets, ended with its block.
 
-Needs the release build, and for the peers Debian's beanstalkd, redis-server and postgresql (scripts/install-packages bench).
+Needs delayd as it is shipped (scripts/package), the load tool of the release build, and for the peers Debian's beanstalkd,
+redis-server and postgresql (scripts/install-packages bench).
 """
 import contextlib
 import glob
@@ -15,7 +16,8 @@ import tempfile
 import time
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-BIN = os.path.join(ROOT, "build/release/bin")
+DELAYD = os.path.join(ROOT, "build/package/bin/delayd")
+LOAD = os.path.join(ROOT, "build/release/bin/delayd_load")
 WORK = os.path.join(ROOT, "build/bench")
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -25,7 +27,7 @@ def fail(what):
 
 
 def tool(mode, **options):
-    argv = [os.path.join(BIN, "delayd_load"), mode]
+    argv = [LOAD, mode]
     for key, value in options.items():
         argv += ["--" + key, str(value)]
     run = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -99,8 +101,8 @@ class Server:
 
     def start(self):
         """Starts it and waits for the first acknowledged put; returns how long that took, in seconds."""
-        first = subprocess.Popen([os.path.join(BIN, "delayd_load"), "first", "--target", "unix:" + self.socket(),
-                                  "--protocol", self.protocol], stdout=subprocess.PIPE, text=True)
+        first = subprocess.Popen([LOAD, "first", "--target", "unix:" + self.socket(), "--protocol", self.protocol],
+                                 stdout=subprocess.PIPE, text=True)
         with open(os.path.join(self.dir, "log"), "a", encoding="utf-8") as log:
             begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
             self.process = subprocess.Popen(self.argv(), stdout=log, stderr=log)
@@ -191,7 +193,7 @@ class Delayd(Server):
         return os.path.join(self.run_dir, "api" if self.protocol == "http" else "s")
 
     def argv(self):
-        return [os.path.join(BIN, "delayd"), "--config", os.path.join(self.dir, "delayd.yaml")]
+        return [DELAYD, "--config", os.path.join(self.dir, "delayd.yaml")]
 
 
 class Beanstalkd(Server):
