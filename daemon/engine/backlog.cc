@@ -84,10 +84,8 @@ void EngineCore::CutBacklogs(size_t keep) {
   });
   for (auto& [id, places] : above) {
     Queue& queue = queues_[id];
-    const auto cut =
-        places.begin() + static_cast<std::ptrdiff_t>(places.size() * level / queue.held);
-    std::nth_element(places.begin(), cut, places.end());
-    Lag(queue, std::min(*cut, queue.frontier.value_or(frontier_)));
+    const Frontier cut = PlaceOfShare(level, queue.held, &places);
+    Lag(queue, std::min(cut, queue.frontier.value_or(frontier_)));
   }
   DropWhatIsFar();
 }

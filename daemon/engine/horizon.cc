@@ -209,10 +209,9 @@ bool EngineCore::DropFarthest(size_t keep) {
   if (keys.empty()) {
     return false;  // among workers' jobs so few that none was seen
   }
-  const auto cut = keys.begin() + static_cast<std::ptrdiff_t>(keys.size() * keep / held_);
-  std::nth_element(keys.begin(), cut, keys.end());
-  const bool is_enough = *cut >= not_due;
-  frontier_ = std::min(frontier_, std::max(*cut, not_due));
+  const Frontier cut = PlaceOfShare(keep, held_, &keys);
+  const bool is_enough = cut >= not_due;
+  frontier_ = std::min(frontier_, std::max(cut, not_due));
   far_begins_ = std::min(far_begins_, frontier_.first);
   std::erase_if(lagging_, [this](QueueId id) {
     const bool is_ahead = *queues_[id].frontier >= frontier_;

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "daemon/engine/job_table.h"
 
@@ -34,6 +35,15 @@ void ForEachSampled(Slot slots, size_t stride, const Visit& visit) {
       visit(static_cast<Slot>(slot));
     }
   }
+}
+
+// Before it lie as many of the sampled ones as `keep` are of `all`. At least one was sampled, and
+// `keep` is less than `all`.
+template <typename Place>
+Place PlaceOfShare(size_t keep, size_t all, std::vector<Place>* sampled) {
+  const auto place = sampled->begin() + static_cast<std::ptrdiff_t>(sampled->size() * keep / all);
+  std::nth_element(sampled->begin(), place, sampled->end());
+  return *place;
 }
 
 }  // namespace delayd::engine

@@ -532,7 +532,7 @@ TEST_F(WorkerTest, TheSecondStopDoesNotWaitForADaemonThatHangs) {
   EXPECT_THAT(calls_, ElementsAre(HasSubstr("/nack"), HasSubstr("/nack")));
   EXPECT_EQ(daemon_.requests().back().timeout, Millis(1000));
   EXPECT_EQ(undelivered_, 1U);
-  EXPECT_THAT(err_.str(), HasSubstr("no answer"));
+  EXPECT_THAT(err_.str(), AllOf(HasSubstr(": not delivered nack ("), HasSubstr("): no answer")));
   EXPECT_THAT(err_.str(), Not(HasSubstr("waiting for delayd")));
 }
 
