@@ -53,4 +53,12 @@ std::string DueFromNow(WallTime due, WallTime now) {
   return (due < now ? "was due " : "is due ") + FromNow(due, now);
 }
 
+std::string Jobs(uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " job" : " jobs");
+}
+
+std::string_view WasOrWere(uint64_t count) {
+  return count == 1 ? "was" : "were";
+}
+
 }  // namespace delayd::cli

@@ -1,9 +1,11 @@
-// cli/human_time.h — how long something is away, as people say it.
+// cli/human_time.h — how long something is away, and how many there are, as people say it.
 //
 // Threads: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/time.h"
 
@@ -15,5 +17,9 @@ std::string RoughDuration(Millis duration);
 std::string FromNow(WallTime time, WallTime now);
 // The same of a due time: "is due in 12m 4s", "is due now" or "was due 5s ago".
 std::string DueFromNow(WallTime due, WallTime now);
+// "1 job", "6 jobs".
+std::string Jobs(uint64_t count);
+// What follows a number: "was" of one, "were" of others.
+std::string_view WasOrWere(uint64_t count);
 
 }  // namespace delayd::cli

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "cli/human_time.h"
 #include "cli/job_output.h"
 #include "cli/options.h"
 #include "protocol/job_json.h"
@@ -37,8 +38,7 @@ void JobWatch::Show(std::vector<JobView> jobs) {
 void JobWatch::Redraw(const std::vector<JobView>& jobs) {
   context_->console.View([&] {
     context_->console.out() << context_->TimeText(context_->clock.Sample().wall) << "  "
-                            << jobs.size() << (jobs.size() == 1 ? " job" : " jobs")
-                            << "; Ctrl-C ends\n";
+                            << Jobs(jobs.size()) << "; Ctrl-C ends\n";
     JobListPrinter(context_).Print(jobs);
   });
   context_->console.out().flush();

@@ -331,7 +331,7 @@ Status CheckWebhookUrl(const std::string& url) {
   }
   const std::string scheme = UrlPart(parsed.get(), CURLUPART_SCHEME);
   if (scheme != "http" && scheme != "https") {
-    return refuse("is neither http nor https");
+    return refuse("is neither http nor https; write it like https://shop.example/hooks/cancel");
   }
   if (!UrlPart(parsed.get(), CURLUPART_USER).empty() ||
       !UrlPart(parsed.get(), CURLUPART_PASSWORD).empty()) {

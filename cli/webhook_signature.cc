@@ -72,12 +72,12 @@ StatusOr<std::vector<std::string>> ReadWebhookSecrets(const std::string& path) {
 
   if (!file || stat(path.c_str(), &info) != 0) {
     return InvalidArgument("cannot read the webhook secrets " + protocol::Quoted(path) + ": " +
-                           ErrnoText(errno));
+                           ErrnoText(errno) + "; check the name and rights of the file");
   }
   const bool is_open = (info.st_mode & S_IROTH) != 0;
   if (is_open && (S_ISDIR(info.st_mode) || S_ISCHR(info.st_mode))) {
     return InvalidArgument("cannot read the webhook secrets " + protocol::Quoted(path) +
-                           ": it is no file");
+                           ": it is no file; name one that holds the secrets, a line each");
   }
   if (is_open) {
     return PermissionDenied("the webhook secrets " + protocol::Quoted(path) +

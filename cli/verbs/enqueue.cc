@@ -113,6 +113,10 @@ class EnqueueVerb final : public Verb {
       in->read(chunk.data(), chunk.size());
       payload.append(chunk.data(), static_cast<size_t>(in->gcount()));
     }
+    if (in == &file && file.bad()) {
+      return InvalidArgument("cannot read payload file " + protocol::Quoted(*file_) +
+                             "; name a file, and no directory");
+    }
     if (in->bad()) {
       return InvalidArgument("cannot read the payload; check the file or pipe");
     }

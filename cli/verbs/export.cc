@@ -1,4 +1,5 @@
 #include "base/limits.h"
+#include "cli/human_time.h"
 #include "cli/progress.h"
 #include "cli/verbs/list_filter.h"
 #include "cli/verbs/verbs.h"
@@ -48,16 +49,16 @@ class ExportVerb final : public Verb {
     const Status status = WriteAll(**api, *query, context, &progress, &counts);
     progress.Clear();
     if (!status.ok()) {
-      context->console.Say("export stopped after " + std::to_string(counts.written) + " jobs");
+      context->console.Say("export stopped after " + Jobs(counts.written));
       return context->Fail(status);
     }
     if (counts.damaged > 0) {
-      context->console.Say("exported " + std::to_string(counts.written) + " jobs and left out " +
+      context->console.Say("exported " + Jobs(counts.written) + " and left out " +
                            std::to_string(counts.damaged) + " damaged ones; run 'delayctl verify'");
       return kExitFailed;
     }
     if (context->console.traits().err_is_terminal) {
-      context->console.Say("exported " + std::to_string(counts.written) + " jobs");
+      context->console.Say("exported " + Jobs(counts.written));
     }
     return kExitOk;
   }

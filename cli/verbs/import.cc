@@ -155,17 +155,16 @@ class ImportVerb final : public Verb {
   // `put_back`: the source has answered to the end.
   static Status TooLarge(const BeanstalkdImport& import, bool put_back) {
     return ResourceExhausted(
-        std::to_string(import.counts().too_large) +
-            " jobs are larger than the daemon's limits.payload and stay there" +
+        Jobs(import.counts().too_large) + " too large for the daemon's limits.payload: left there" +
             (put_back ? "" : ", perhaps buried") + ": " + import.TooLarge() +
             "; raise limits.payload and run it again, or let them be worked there",
         "payload_too_large");
   }
 
   static std::string StillThere(const BeanstalkdImport::Left& left) {
-    return std::to_string(left.all()) + " jobs are there still (" + std::to_string(left.ready) +
-           " ready, " + std::to_string(left.delayed) + " delayed, " + std::to_string(left.buried) +
-           " buried, " + std::to_string(left.reserved) + " reserved); run it again" +
+    return Jobs(left.all()) + " left there (" + std::to_string(left.ready) + " ready, " +
+           std::to_string(left.delayed) + " delayed, " + std::to_string(left.buried) + " buried, " +
+           std::to_string(left.reserved) + " reserved); run it again" +
            (left.reserved > 0 ? " when the workers there are done" : "");
   }
 
@@ -176,14 +175,15 @@ class ImportVerb final : public Verb {
     if (status.reason() == "usage") {
       return context->Fail(status);  // it never began
     }
-    std::string text = "imported " + std::to_string(counts.imported) + " jobs in " +
-                       RoughDuration(elapsed) + ", " + Rate(counts.imported, elapsed);
+    std::string text = "imported " + Jobs(counts.imported) + " in " + RoughDuration(elapsed) +
+                       ", " + Rate(counts.imported, elapsed);
     if (counts.existed > 0) {
-      text += "; " + std::to_string(counts.existed) + " of them were here already";
+      text += "; " + std::to_string(counts.existed) + " of them ";
+      text += std::string(WasOrWere(counts.existed)) + " here already";
     }
     if (counts.taken > 0) {
-      text += "; " + std::to_string(counts.taken) +
-              " were taken by a worker there meanwhile and will be worked on twice";
+      text += "; " + std::to_string(counts.taken) + " " + std::string(WasOrWere(counts.taken)) +
+              " taken by a worker there meanwhile and will be worked on twice";
     }
     context->console.Say(text);
     if (InterruptGuard::interrupted()) {
@@ -329,9 +329,10 @@ class ImportVerb final : public Verb {
   }
 
   std::string Summary(const ImportCounts& counts, Millis elapsed) const {
-    std::string text = "imported " + std::to_string(counts.imported) + " jobs";
+    std::string text = "imported " + Jobs(counts.imported);
     if (counts.existed > 0) {
-      text += " (" + std::to_string(counts.existed) + " were there already)";
+      text += " (" + std::to_string(counts.existed) + " " + std::string(WasOrWere(counts.existed)) +
+              " there already)";
     }
     text += " in " + RoughDuration(elapsed) + ", " + Rate(counts.imported, elapsed);
     if (counts.bad_lines > 0) {

@@ -20,10 +20,6 @@ constexpr uint64_t kDryRunJobsShown = 10;
 // twice as long; with 1,000 they take half as long, and the due job 10 ms.
 constexpr uint32_t kStepJobs = 300;
 
-std::string Jobs(uint64_t count) {
-  return std::to_string(count) + (count == 1 ? " job" : " jobs");
-}
-
 // "scheduled, ready or dead".
 std::string OneOf(const std::vector<JobState>& states) {
   std::string text;

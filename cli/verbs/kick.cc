@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "cli/human_time.h"
 #include "cli/verbs/job_selection.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/job_json.h"
@@ -71,8 +72,7 @@ class KickVerb final : public Verb {
     if (context->globals.output != OutputFormat::kTable) {
       context->console.out() << protocol::KickedToJson(*kicked) << '\n';
     } else if (!context->globals.quiet) {
-      context->console.out() << "kicked " << *kicked << (*kicked == 1 ? " job" : " jobs")
-                             << " in queue " << queue << '\n';
+      context->console.out() << "kicked " << Jobs(*kicked) << " in queue " << queue << '\n';
     }
     return kExitOk;
   }

@@ -112,7 +112,7 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
   EXPECT_THAT(
       result.err,
       ::testing::AllOf(HasSubstr("imported 4 jobs"),
-                       HasSubstr("1 jobs are there still (0 ready, 0 delayed, 0 buried, 1 "
+                       HasSubstr("1 job left there (0 ready, 0 delayed, 0 buried, 1 "
                                  "reserved); run it again when the workers there are done")));
   const std::string all = daemon_.CtlOk({"export", "--queue", "orders"});
   EXPECT_THAT(all,
@@ -151,7 +151,7 @@ TEST_F(ImportTest, JobsThatAreTooLargeStayAndHoldNobodyUp) {
   const ProcessResult result = daemon_.Ctl(ImportArgs());
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_THAT(result.err, HasSubstr("imported 3 jobs"));
-  EXPECT_THAT(result.err, HasSubstr("3 jobs are larger than the daemon's limits.payload"));
+  EXPECT_THAT(result.err, HasSubstr("3 jobs too large for the daemon's limits.payload"));
   EXPECT_THAT(result.err,
               HasSubstr("id 1 of tube many (buried), id 3 of tube many, id 5 of tube many;"));
   EXPECT_EQ(LeftAtSource(), 3U);

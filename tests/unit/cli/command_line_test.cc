@@ -118,6 +118,7 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"enqueue", "--queue=", "--in", "1h", "x"}, "queue name has 0 bytes"},
       {{"list", "--limit=", "-q"}, "--limit: '' is no whole number"},
       {{"enqueue", "--file", "/nonexistent"}, "cannot read payload file '/nonexistent'"},
+      {{"enqueue", "--file", "/tmp"}, "cannot read payload file '/tmp'; name a file"},
       {{"enqueue", "--file", "a", "b"}, "both PAYLOAD and --file"},
       {{"cancel"}, "no job is named"},
       {{"cancel", "order:1"}, "job id 'order:1' is no positive whole number"},

@@ -31,5 +31,13 @@ TEST(HumanTimeTest, SaysBeforeAndAfter) {
   EXPECT_EQ(FromNow(now - Millis(5000), now), "5s ago");
 }
 
+TEST(HumanTimeTest, OneIsNoMany) {
+  EXPECT_EQ(Jobs(0), "0 jobs");
+  EXPECT_EQ(Jobs(1), "1 job");
+  EXPECT_EQ(Jobs(2), "2 jobs");
+  EXPECT_EQ(WasOrWere(1), "was");
+  EXPECT_EQ(WasOrWere(2), "were");
+}
+
 }  // namespace
 }  // namespace delayd::cli

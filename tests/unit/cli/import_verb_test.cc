@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/exit_code.h"
+#include "protocol/job_json.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -23,6 +24,14 @@ TEST(ImportVerbTest, ReadsStdinAndSumsUp) {
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.out, "");
   EXPECT_THAT(outcome.err, HasSubstr("imported 3 jobs in 0ms"));
+}
+
+TEST(ImportVerbTest, OneJobThatWasThereIsOne) {
+  const auto existed = [](const Request&) {
+    return Ok(protocol::EnqueuedToJson({SomeJob(), true}) + "\n");
+  };
+  const Outcome outcome = Ctl({"import"}, {.daemon = existed, .input = "{\"key\":\"k\"}\n"});
+  EXPECT_THAT(outcome.err, HasSubstr("imported 1 job (1 was there already)"));
 }
 
 TEST(ImportVerbTest, JsonSumsUpOnStdout) {

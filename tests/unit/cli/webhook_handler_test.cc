@@ -279,7 +279,8 @@ TEST(WebhookHandlerTest, UrlsAreCheckedBeforeAnyJobIsTaken) {
   EXPECT_FALSE(CheckWebhookUrl("shop.example/hooks").ok());
   EXPECT_FALSE(CheckWebhookUrl("").ok());
   EXPECT_FALSE(CheckWebhookUrl("https://").ok());
-  EXPECT_THAT(CheckWebhookUrl("file:///etc/passwd").message(), HasSubstr("neither http nor https"));
+  EXPECT_THAT(CheckWebhookUrl("file:///etc/passwd").message(),
+              HasSubstr("neither http nor https; write it like https://"));
   const std::string with_password(CheckWebhookUrl("https://me:hunter2@shop.example/").message());
   EXPECT_THAT(with_password, HasSubstr("--secret-file"));
   EXPECT_THAT(with_password, ::testing::Not(HasSubstr("hunter2")));

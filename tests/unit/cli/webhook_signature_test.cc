@@ -53,8 +53,12 @@ TEST(WebhookSignatureTest, AFileThatEveryoneMayReadIsRefused) {
   EXPECT_EQ(ReadWebhookSecrets(path).status().code(), StatusCode::kPermissionDenied);
   ASSERT_EQ(chmod(path.c_str(), 0640), 0);
   EXPECT_TRUE(ReadWebhookSecrets(path).ok());
-  EXPECT_EQ(ReadWebhookSecrets(dir.Sub("none")).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(ReadWebhookSecrets("/dev/null").status().code(), StatusCode::kInvalidArgument);
+  const Status missing = ReadWebhookSecrets(dir.Sub("none")).status();
+  EXPECT_EQ(missing.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(missing.message(), ::testing::HasSubstr("check the name and rights"));
+  const Status device = ReadWebhookSecrets("/dev/null").status();
+  EXPECT_EQ(device.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(device.message(), ::testing::HasSubstr("name one that holds the secrets"));
 }
 
 }  // namespace
