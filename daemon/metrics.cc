@@ -105,8 +105,9 @@ void AddJobs(const engine::EngineFigures& engine, Page* page) {
   }
   add(engine.other);
   const engine::StatsView& totals = engine.totals;
-  page->Gauge(
-      "delayd_queues", "Queues that ever had a job, or were made by a pause.", totals.queues);
+  page->Gauge("delayd_queues",
+              "Queues: those with jobs, and the empty ones that are not forgotten.",
+              totals.queues);
   page->Gauge(
       "delayd_lease_requests_waiting", "Lease requests that wait for a job.", totals.waiting);
 }
