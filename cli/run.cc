@@ -138,7 +138,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
   if (!written.ok() && !told) {
     // The job may be stored although its id was not seen.
     console.Error(
-        code == kExitOk && invocation->verb != nullptr
+        code == kExitOk && invocation->verb != nullptr && !invocation->verb->only_reads()
             ? Internal(written.message() + " All else was done: look before you do it again")
             : written);
   }

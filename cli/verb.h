@@ -23,6 +23,10 @@ class Verb {
   virtual std::string_view details() const = 0;
 
   virtual void Declare(Options* options) = 0;
+
+  // As it was called: whose output is lost may simply do it again.
+  virtual bool only_reads() const { return false; }
+
   virtual ExitCode Run(Context* context) = 0;
 };
 

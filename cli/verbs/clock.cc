@@ -27,6 +27,8 @@ class ClockVerb final : public Verb {
     options->Positional("ACTION", &action_, "accept: believe the clock as it is now", {"accept"});
   }
 
+  bool only_reads() const override { return !action_.has_value(); }
+
   ExitCode Run(Context* context) override {
     if (action_ && *action_ != "accept") {
       return context->Fail(UsageError("'" + *action_ +

@@ -27,6 +27,8 @@ class CompletionVerb final : public Verb {
     options->Positional("SHELL", &shell_, "bash, zsh or fish");
   }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     if (!shell_.has_value()) {
       return context->Fail(UsageError("no shell is named; give bash, zsh or fish"));

@@ -43,6 +43,8 @@ class ConfigVerb final : public Verb {
     options->Positional("FILE", &file_, "the file to check (/etc/delayd/delayd.yaml)");
   }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     const std::string action = action_.value_or("show");
     if (action == "check") {

@@ -169,6 +169,8 @@ class DoctorVerb final : public Verb {
         "--data-dir", "DIR", &data_dir_, "where the daemon's data lies (/var/lib/delayd)");
   }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     const StatusOr<protocol::ServerAddress> address = protocol::ParseServerAddress(context->server);
     if (!address.ok()) {

@@ -28,6 +28,8 @@ class ExportVerb final : public Verb {
 
   void Declare(Options* options) override { filter_.Declare(options); }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     if (context->globals.quiet) {
       // Ids alone would be no export; whoever took them for one would have lost the jobs.

@@ -71,6 +71,8 @@ class ForecastVerb final : public Verb {
     options->Flag("--chart", &chart_, "a bar for each step");
   }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     const StatusOr<ForecastQuery> query = Resolve(context->clock.Sample().wall);
     if (!query.ok()) {

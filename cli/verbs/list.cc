@@ -37,6 +37,8 @@ class ListVerb final : public Verb {
                   "look again every second: redraw on a terminal, changes with -o jsonl");
   }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     StatusOr<ListQuery> query = filter_.Resolve();
     if (query.ok() && all_ && limit_.has_value()) {

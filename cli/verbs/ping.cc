@@ -22,6 +22,8 @@ class PingVerb final : public Verb {
 
   void Declare(Options* /*options*/) override {}
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
     if (!api.ok()) {

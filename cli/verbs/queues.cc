@@ -23,6 +23,8 @@ class QueuesVerb final : public Verb {
     options->Positional("QUEUE", &queue_, "only this queue");
   }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
     if (!api.ok()) {

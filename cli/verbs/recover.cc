@@ -30,6 +30,8 @@ class RecoverVerb final : public Verb {
     options->Flag("--accept-loss", &accept_loss_, "give up what is lost");
   }
 
+  bool only_reads() const override { return !accept_loss_; }
+
   ExitCode Run(Context* context) override {
     if (!data_dir_.has_value()) {
       return context->Fail(UsageError("recover needs --data-dir, and a stopped daemon"));

@@ -22,6 +22,8 @@ class ShowVerb final : public Verb {
     options->Flag("-p,--payload", &payload_only_, "print the payload's bytes and nothing else");
   }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
     if (payload_only_ && jobs.ok()) {

@@ -27,6 +27,8 @@ class StatusVerb final : public Verb {
 
   void Declare(Options* /*options*/) override {}
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
     if (!api.ok()) {

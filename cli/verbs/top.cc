@@ -93,6 +93,8 @@ class TopVerb final : public Verb {
     options->Flag("--once", &once_, "print one view, after one interval, and end");
   }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     const Millis interval = interval_.value_or(Millis(1000));
     if (interval < Millis(100)) {

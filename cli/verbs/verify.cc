@@ -39,6 +39,8 @@ class VerifyVerb final : public Verb {
     options->Flag("--repair", &repair_, "put right what can be derived");
   }
 
+  bool only_reads() const override { return !repair_; }
+
   ExitCode Run(Context* context) override {
     if (repair_ && !data_dir_.has_value()) {
       return context->Fail(UsageError("--repair works on a stopped daemon; give its --data-dir"));

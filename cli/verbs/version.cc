@@ -20,6 +20,8 @@ class VersionVerb final : public Verb {
 
   void Declare(Options* /*options*/) override {}
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     if (context->globals.output == OutputFormat::kTable) {
       context->console.out() << VersionLine();

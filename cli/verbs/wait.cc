@@ -39,6 +39,8 @@ class WaitVerb final : public Verb {
                   {"done", "fired"});
   }
 
+  bool only_reads() const override { return true; }
+
   ExitCode Run(Context* context) override {
     StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
     if (jobs.ok() && jobs->size() != 1) {

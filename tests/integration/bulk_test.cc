@@ -206,6 +206,11 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   EXPECT_EQ(enqueued.exit_code, 1);
   EXPECT_THAT(enqueued.err, HasSubstr("look before you do it again"));
   EXPECT_NE(daemon.CtlOk({"list", "--queue", "one", "-q"}), "");
+  for (const char* reading : {"list", "queues", "stats", "clock", "verify", "completion bash"}) {
+    EXPECT_EQ(shell(std::string(reading) + " > /dev/full").err,
+              "delayctl: cannot write to stdout; is the disk full, or its reader gone?\n");
+  }
+  EXPECT_THAT(shell("clock accept > /dev/full").err, HasSubstr("look before you do it again"));
 
   const std::string file = daemon.Path("jobs");
   std::ofstream lines(file);
