@@ -50,6 +50,29 @@ void AddOptions(const Options& options, const std::string& group, CLI::App* app,
   }
 }
 
+// Arguments as their verb declares them: the parser takes them all for optional.
+class HelpText final : public CLI::Formatter {
+ public:
+  explicit HelpText(const Options& options) : options_(options) {}
+
+  std::string make_option_usage(const CLI::Option* option) const override {
+    const std::string name = option->get_name(true);
+    for (const Option& own : options_.all()) {
+      if (own.names == name) {
+        return own.usage;
+      }
+    }
+    return name;
+  }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return option->get_positional() ? "" : Formatter::make_option_opts(option);
+  }
+
+ private:
+  const Options& options_;
+};
+
 // With the arguments, whose names are in capitals.
 std::vector<std::string_view> LongNames(const Options& own, const Options& global) {
   std::vector<std::string_view> names = {"--help"};
@@ -63,7 +86,13 @@ std::vector<std::string_view> LongNames(const Options& own, const Options& globa
 
 Status Unexpected(const std::string& word, const std::vector<std::string_view>& names) {
   if (word.size() < 2 || word[0] != '-') {
-    return UsageError("unexpected argument " + Quoted(word) + "; quote a text that has spaces");
+    const auto takes = [&names](auto fits) { return std::ranges::any_of(names, fits); };
+    const bool arguments = takes([](std::string_view name) { return name[0] != '-'; });
+    const bool queue = takes([](std::string_view name) { return name == "--queue"; });
+    return UsageError("unexpected argument " + Quoted(word) +
+                      (arguments ? "; quote a text that has spaces"
+                       : queue   ? "; a queue is named with --queue"
+                                 : "; it takes options only"));
   }
   const std::string name = word.substr(0, word.find('='));
   return UsageError("unknown option " + Quoted(name) + Suggestion(name, names));
@@ -157,6 +186,7 @@ Status ParseVerb(Verb* verb,
   CLI::App app(std::string(verb->summary()), "delayctl " + std::string(verb->name()));
   app.set_help_flag("-h,--help", "this text");
   app.footer(std::string(verb->details()));
+  app.formatter(std::make_shared<HelpText>(own));
   Status bad_value;
   AddOptions(own, "Options", &app, &bad_value);
   AddOptions(global, "Global options", &app, &bad_value);

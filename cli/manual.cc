@@ -48,7 +48,9 @@ std::string Synopsis(const Verb& verb, const Options& options) {
   std::string out = "*delayctl " + Plain(verb.name()) + "* [_options_]";
   for (const Option& option : options.all()) {
     if (option.names[0] != '-') {
-      out += " [_" + Plain(option.names) + "_" + (option.many ? "...]" : "]");
+      const size_t name = option.usage.find(option.names);
+      out += " " + option.usage.substr(0, name) + "_" + Plain(option.names) + "_" +
+             option.usage.substr(name + option.names.size());
     }
   }
   return out;

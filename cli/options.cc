@@ -134,19 +134,29 @@ void Options::Number(
        }});
 }
 
-void Options::Positional(std::string name,
+namespace {
+
+std::string NameIn(std::string usage) {
+  std::erase_if(usage, [](char c) { return c < 'A' || c > 'Z'; });
+  return usage;
+}
+
+}  // namespace
+
+void Options::Positional(std::string usage,
                          std::optional<std::string>* out,
                          std::string help,
                          std::vector<std::string> words) {
-  Text(std::move(name), "TEXT", out, std::move(help), std::move(words));
+  Text(NameIn(usage), "TEXT", out, std::move(help), std::move(words));
+  options_.back().usage = std::move(usage);
 }
 
-void Options::Positionals(std::string name, std::vector<std::string>* out, std::string help) {
-  options_.push_back(
-      {std::move(name), "TEXT", std::move(help), true, [out](const std::string& text) {
-         out->push_back(text);
-         return OkStatus();
-       }});
+void Options::Positionals(std::string usage, std::vector<std::string>* out, std::string help) {
+  options_.push_back({NameIn(usage), "TEXT", std::move(help), true, [out](const std::string& text) {
+                        out->push_back(text);
+                        return OkStatus();
+                      }});
+  options_.back().usage = std::move(usage);
 }
 
 void Options::Rest(std::string name,

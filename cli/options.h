@@ -27,6 +27,7 @@ struct Option {
   bool many = false;  // positionals: takes all of them
   std::function<Status(const std::string&)> set;
   std::vector<std::string> words = {};  // what TAB offers
+  std::string usage = {};               // positionals: "DIR", "[FILE]", "[ID...]"
 };
 
 class Options {
@@ -49,11 +50,13 @@ class Options {
               uint64_t max,
               std::optional<uint64_t>* out,
               std::string help);
-  void Positional(std::string name,
+  // `usage` is the name as the usage line has it: in brackets when it may be left out, with dots
+  // when there may be many. It is the verb that says what is missing.
+  void Positional(std::string usage,
                   std::optional<std::string>* out,
                   std::string help,
                   std::vector<std::string> words = {});
-  void Positionals(std::string name, std::vector<std::string>* out, std::string help);
+  void Positionals(std::string usage, std::vector<std::string>* out, std::string help);
   // This flag and every word behind it: a command with its own options.
   void Rest(std::string name, std::string metavar, std::vector<std::string>* out, std::string help);
 

@@ -24,7 +24,7 @@ class ClockVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Positional("ACTION", &action_, "accept: believe the clock as it is now", {"accept"});
+    options->Positional("[ACTION]", &action_, "accept: believe the clock as it is now", {"accept"});
   }
 
   bool only_reads() const override { return !action_.has_value(); }

@@ -39,8 +39,8 @@ class ConfigVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Positional("ACTION", &action_, "show (the default) or check", {"show", "check"});
-    options->Positional("FILE", &file_, "the file to check (/etc/delayd/delayd.yaml)");
+    options->Positional("[ACTION]", &action_, "show (the default) or check", {"show", "check"});
+    options->Positional("[FILE]", &file_, "the file to check (/etc/delayd/delayd.yaml)");
   }
 
   bool only_reads() const override { return true; }

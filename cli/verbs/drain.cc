@@ -21,7 +21,7 @@ class DrainVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Positional("ACTION", &action_, "end: take new jobs again", {"end"});
+    options->Positional("[ACTION]", &action_, "end: take new jobs again", {"end"});
   }
 
   ExitCode Run(Context* context) override {

@@ -34,7 +34,7 @@ class EnqueueVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Positional("PAYLOAD", &payload_, "the payload (empty); - reads it from stdin");
+    options->Positional("[PAYLOAD]", &payload_, "the payload (empty); - reads it from stdin");
     options->Text("-f,--file", "FILE", &file_, "read the payload from this file");
     options->Duration("--in", &in_, "due this long from now, on real time (30m)");
     options->Time(

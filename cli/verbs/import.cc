@@ -73,7 +73,7 @@ class ImportVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Positional("FILE", &file_, "the file; - or nothing reads stdin");
+    options->Positional("[FILE]", &file_, "the file; - or nothing reads stdin");
     options->Number(
         "--batch", 1, limits::kEnqueueBatchJobsMax, &batch_, "jobs in one request (500)");
     options->Flag("--continue", &keep_going_, "report bad lines and go on; exit code 1");

@@ -24,7 +24,17 @@ StatusOr<JobId> ParseJobId(std::string_view text) {
 }
 
 void JobRefs::Declare(Options* options) {
-  options->Positionals("ID", &ids_, "job ids");
+  options->Positionals("[ID...]", &ids_, "job ids");
+  DeclareKey(options);
+}
+
+void JobRefs::DeclareOne(Options* options) {
+  // Of many it is told that they are too many, and not of the second that it is unexpected.
+  options->Positionals("[ID]", &ids_, "the job's id");
+  DeclareKey(options);
+}
+
+void JobRefs::DeclareKey(Options* options) {
   options->Text("--queue", "QUEUE", &queue_, "with --key: the job's queue (default)");
   options->Text("-k,--key", "KEY", &key_, "the job's key, in place of its id");
 }

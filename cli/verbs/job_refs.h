@@ -17,6 +17,8 @@ namespace delayd::cli {
 class JobRefs {
  public:
   void Declare(Options* options);
+  // For a verb that takes one job.
+  void DeclareOne(Options* options);
   // The jobs that were named: at least one.
   StatusOr<std::vector<JobRef>> Resolve() const;
 
@@ -27,6 +29,8 @@ class JobRefs {
   const std::optional<std::string>& queue() const { return queue_; }
 
  private:
+  void DeclareKey(Options* options);
+
   std::vector<std::string> ids_;
   std::optional<std::string> queue_;
   std::optional<std::string> key_;

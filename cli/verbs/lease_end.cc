@@ -21,7 +21,7 @@ class LeaseChangeVerb : public Verb {
   std::string_view details() const override { return details_; }
 
   void Declare(Options* options) override {
-    options->Positionals("TOKEN", &tokens_, "lease tokens, as lease printed them");
+    options->Positionals("TOKEN...", &tokens_, "lease tokens, as lease printed them");
     if (name_ == "nack") {
       options->Duration("--delay", &delay_, "hand it out again after this long (backoff)");
     }

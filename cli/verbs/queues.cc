@@ -20,7 +20,7 @@ class QueuesVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Positional("QUEUE", &queue_, "only this queue");
+    options->Positional("[QUEUE]", &queue_, "only this queue");
   }
 
   bool only_reads() const override { return true; }

@@ -30,7 +30,7 @@ class WaitVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    refs_.Declare(options);
+    refs_.DeclareOne(options);
     options->Duration("--wait", &wait_, "give up after this long (never)");
     options->Text("--for",
                   "WHAT",

@@ -38,6 +38,27 @@ TEST(CommandLineTest, EveryVerbHasHelpWithAnExample) {
   }
 }
 
+TEST(CommandLineTest, TheUsageShowsWhatMayBeLeftOutAndHowManyItTakes) {
+  const std::pair<const char*, const char*> cases[] = {{"wait", " [ID]\n"},
+                                                       {"cancel", " [ID...]\n"},
+                                                       {"ack", " TOKEN...\n"},
+                                                       {"pause", " QUEUE\n"},
+                                                       {"queues", " [QUEUE]\n"},
+                                                       {"backup", " DIR\n"},
+                                                       {"completion", " SHELL\n"},
+                                                       {"import", " [FILE]\n"},
+                                                       {"config", " [ACTION] [FILE]\n"},
+                                                       {"enqueue", " [PAYLOAD]\n"},
+                                                       {"clock", " [ACTION]\n"},
+                                                       {"list", " [OPTIONS]\n"}};
+  for (const auto& [verb, arguments] : cases) {
+    EXPECT_THAT(Ctl({verb, "--help"}).out, HasSubstr(arguments)) << verb;
+  }
+  EXPECT_THAT(Ctl({"__manual", "verbs"}).out,
+              AllOf(HasSubstr("*delayctl wait* [_options_] [_ID_]\n"),
+                    HasSubstr("*delayctl ack* [_options_] _TOKEN_...\n")));
+}
+
 TEST(CommandLineTest, TheLongHelpTellsTheExitCodes) {
   for (const auto& args : {std::vector<std::string>{"--help"}, {"-h"}, {"help"}}) {
     EXPECT_THAT(Ctl(args).out, HasSubstr("Exit codes: 0 done"));
@@ -89,7 +110,9 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"list", "--limt", "3"}, "list: unknown option '--limt'; did you mean '--limit'?"},
       {{"list", "--limt=3"}, "unknown option '--limt'; did you mean '--limit'?"},
       {{"list", "-x"}, "unknown option '-x'"},
-      {{"list", "extra"}, "unexpected argument 'extra'"},
+      {{"list", "extra"}, "unexpected argument 'extra'; a queue is named with --queue"},
+      {{"stats", "extra"}, "unexpected argument 'extra'; it takes options only"},
+      {{"enqueue", "one", "extra"}, "unexpected argument 'extra'; quote a text"},
       {{"list", "--limit"}, "--limit needs a value"},
       {{"list", "--limit", "many"}, "--limit: 'many' is no whole number"},
       {{"list", "--limit", "-1"}, "--limit: '-1' is no whole number"},
