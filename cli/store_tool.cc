@@ -21,7 +21,26 @@ namespace {
 
 using protocol::StoreLine;
 
-// A running delayd whose stdout is ours to read.
+constexpr std::string_view kRefused = "exit code 2";
+
+// The daemon's program, for posix_spawnp.
+std::string DelaydProgram() {
+  std::array<char, 4096> path{};
+  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
+  if (size > 0 && static_cast<size_t>(size) < path.size()) {
+    const std::string own(path.data(), static_cast<size_t>(size));
+    const std::string directory = own.substr(0, own.rfind('/') + 1);
+    // The package has it in sbin, which is not in everybody's PATH.
+    for (const char* name : {"delayd", "../sbin/delayd"}) {
+      if (::access((directory + name).c_str(), X_OK) == 0) {
+        return directory + name;
+      }
+    }
+  }
+  return "delayd";
+}
+
+// A running delayd one of whose outputs is ours to read.
 class Tool {
  public:
   Tool() = default;
@@ -36,7 +55,8 @@ class Tool {
     std::free(line_);
   }
 
-  Status Start(const std::vector<std::string>& flags) {
+  // `read`: stdout, or stderr alone.
+  Status Start(const std::vector<std::string>& flags, int read = STDOUT_FILENO) {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
       return Internal("cannot open a pipe: " + ErrnoText(errno));
@@ -52,7 +72,10 @@ class Tool {
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends[1], read);
+    if (read != STDOUT_FILENO) {
+      posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    }
     const int error =
         posix_spawnp(&pid_, program.c_str(), &actions, nullptr, argv.data(), ::environ);
     posix_spawn_file_actions_destroy(&actions);
@@ -96,20 +119,22 @@ class Tool {
 
 }  // namespace
 
-std::string DelaydProgram() {
-  std::array<char, 4096> path{};
-  const ssize_t size = ::readlink("/proc/self/exe", path.data(), path.size());
-  if (size > 0 && static_cast<size_t>(size) < path.size()) {
-    const std::string own(path.data(), static_cast<size_t>(size));
-    const std::string directory = own.substr(0, own.rfind('/') + 1);
-    // The package has it in sbin, which is not in everybody's PATH.
-    for (const char* name : {"delayd", "../sbin/delayd"}) {
-      if (::access((directory + name).c_str(), X_OK) == 0) {
-        return directory + name;
-      }
+StatusOr<ConfigVerdict> CheckDaemonConfig(const std::string& file) {
+  Tool tool;
+  DELAYD_RETURN_IF_ERROR(tool.Start({"--check-config", "--config", file}, STDERR_FILENO));
+  ConfigVerdict verdict;
+  while (std::optional<std::string> line = tool.NextLine()) {
+    if (line->ends_with('\n')) {
+      line->pop_back();
     }
+    verdict.remarks.push_back(*std::move(line));
   }
-  return "delayd";
+  const std::string end = tool.WaitForEnd();
+  verdict.valid = end == "exit code 0";
+  if (!verdict.valid && end != kRefused) {
+    return Internal("delayd ended with " + end + " and did not check the file; run it again");
+  }
+  return verdict;
 }
 
 StatusOr<StoreLine> RunStoreTool(const std::vector<std::string>& flags,
@@ -133,7 +158,7 @@ StatusOr<StoreLine> RunStoreTool(const std::vector<std::string>& flags,
   const std::string end = tool.WaitForEnd();
   if (!last.has_value()) {
     // What it could not put into a line stands on stderr already.
-    return end == "exit code 2"
+    return end == kRefused
                ? InvalidArgument("delayd refused to start; see its words above")
                : Internal("delayd ended with " + end + " and gave no result; run it again");
   }

@@ -1,5 +1,5 @@
-// cli/store_tool.h — work on a data directory without its daemon: runs the modes of delayd that do
-// it, and reads what they tell.
+// cli/store_tool.h — work on a data directory or a configuration without its daemon: runs the modes
+// of delayd that do it, and reads what they tell.
 //
 // What:    delayd is the one beside delayctl or in the package's sbin, else the one in PATH, so
 //          that both are of a version.
@@ -19,11 +19,16 @@ namespace delayd::cli {
 
 using StoreProgressHook = std::function<void(const protocol::StoreProgress&)>;
 
-// The daemon's program, for posix_spawnp.
-std::string DelaydProgram();
-
 // `flags` as delayd takes them. The last line: a result, never progress or a problem.
 StatusOr<protocol::StoreLine> RunStoreTool(const std::vector<std::string>& flags,
                                            const StoreProgressHook& progress);
+
+struct ConfigVerdict {
+  bool valid = false;
+  std::vector<std::string> remarks;  // the mistakes, or what a start does not mind
+};
+
+// Of the daemon itself, which would read `file` so.
+StatusOr<ConfigVerdict> CheckDaemonConfig(const std::string& file);
 
 }  // namespace delayd::cli

@@ -1,8 +1,3 @@
-#include <errno.h>
-#include <fcntl.h>
-#include <spawn.h>
-#include <unistd.h>
-
 #include <cstdlib>
 
 #include "cli/store_tool.h"
@@ -12,12 +7,8 @@
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
 
-#include <sys/wait.h>
-
 namespace delayd::cli {
 namespace {
-
-constexpr int kDaemonExitUsage = 2;
 
 class ConfigVerb final : public Verb {
  public:
@@ -31,7 +22,7 @@ class ConfigVerb final : public Verb {
     return "Without words: delayctl's own settings, and where each comes from. `check` reads a\n"
            "configuration of the daemon as the daemon would, and names every mistake by file, "
            "line\n"
-           "and column; exit code 2 when there is one.\n"
+           "and column; exit code 2 when there is one. With -o json: file, valid and remarks.\n"
            "\n"
            "Examples:\n"
            "  delayctl config\n"
@@ -124,31 +115,27 @@ class ConfigVerb final : public Verb {
   }
 
   ExitCode Check(Context* context) const {
-    std::string program = DelaydProgram();
-    std::string check = "--check-config";
-    std::string config = "--config";
-    std::string file = file_.value_or("/etc/delayd/delayd.yaml");
-    char* const argv[] = {program.data(), check.data(), config.data(), file.data(), nullptr};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    if (context->globals.quiet) {
-      // That all is well are words; the mistakes are on stderr.
-      posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+    const std::string file = file_.value_or("/etc/delayd/delayd.yaml");
+    const StatusOr<ConfigVerdict> verdict = CheckDaemonConfig(file);
+    if (!verdict.ok()) {
+      return context->Fail(verdict.status());
     }
-    pid_t pid = -1;
-    const int error = posix_spawnp(&pid, program.c_str(), &actions, nullptr, argv, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (error != 0) {
-      return context->Fail(InvalidArgument("cannot run " + protocol::Quoted(program) +
-                                           ", which reads the file; install the package delayd"));
+    const Globals& globals = context->globals;
+    if (!globals.quiet && globals.output != OutputFormat::kTable) {
+      protocol::JsonObjectWriter writer;
+      writer.String("file", file);
+      writer.Bool("valid", verdict->valid);
+      writer.Raw("remarks", protocol::JsonArray(verdict->remarks, protocol::JsonString));
+      context->console.out() << writer.Take() << '\n';
+    } else {
+      for (const std::string& remark : verdict->remarks) {
+        context->console.Draw(EscapeControls(remark) + "\n");
+      }
+      if (verdict->valid && !globals.quiet) {
+        context->console.out() << EscapeControls(file) << ": the configuration is valid\n";
+      }
     }
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) {
-      return kExitOk;
-    }
-    return WIFEXITED(status) && WEXITSTATUS(status) == kDaemonExitUsage ? kExitUsage : kExitFailed;
+    return verdict->valid ? kExitOk : kExitUsage;
   }
 
   std::optional<std::string> action_;

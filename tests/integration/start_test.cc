@@ -80,6 +80,11 @@ TEST(StartTest, AnUnknownConfigKeyIsNamedWithItsPlace) {
   const std::string path = daemon.Path("delayd.yaml");
   std::ofstream(path) << "log:\n  levle: info\n";
   ExpectRefusal(daemon.StartExpectingFailure({"--config", path}), 2, path + ":2:3");
+  const ProcessResult checked = daemon.Ctl({"config", "check", path, "-o", "json"});
+  EXPECT_EQ(checked.exit_code, 2);
+  EXPECT_EQ(checked.err, "");
+  EXPECT_THAT(checked.out,
+              HasSubstr("\"valid\":false,\"remarks\":[\"" + path + ":2:3: unknown key"));
 }
 
 TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
@@ -100,6 +105,8 @@ TEST(StartTest, AConfigCheckRefusesWhatTheStartRefuses) {
   EXPECT_EQ(plain.err, "");
   EXPECT_THAT(plain.out, HasSubstr("is valid"));
   EXPECT_EQ(daemon.CtlOk({"config", "check", path, "-q"}), "");
+  EXPECT_EQ(daemon.CtlOk({"config", "check", path, "-o", "json"}),
+            "{\"file\":\"" + path + "\",\"valid\":true,\"remarks\":[]}");
   const std::string tokens = daemon.Path("tokens");
   std::ofstream(tokens) << "read 0123456789abcdef0123456789abcdef\n";
   ASSERT_EQ(chmod(tokens.c_str(), 0600), 0);
