@@ -5,6 +5,7 @@
 
 #include "base/limits.h"
 #include "protocol/job_json.h"
+#include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
@@ -235,10 +236,30 @@ Status BeanstalkdImport::Move(std::vector<Found> jobs) {
   }
   const auto fit_end = std::stable_partition(
       jobs.begin(), jobs.end(), [](const Found& job) { return !job.too_large; });
-  for (std::span<Found> rest(jobs.begin(), fit_end); !rest.empty();) {
-    DELAYD_ASSIGN_OR_RETURN(const size_t count, EnqueueSome(rest));
-    rest = rest.subspan(count);
+  const std::span<Found> fit(jobs.begin(), fit_end);
+  size_t settled = 0;
+  Status why_later;
+  while (settled < fit.size() && why_later.ok()) {
+    DELAYD_ASSIGN_OR_RETURN(const size_t count, EnqueueSome(fit.subspan(settled), &why_later));
+    settled += count;
   }
+  DELAYD_RETURN_IF_ERROR(Delete(fit.first(settled)));
+  for (const Found& job : jobs) {
+    heads_too_large_ = job.too_large ? heads_too_large_ + 1 : 0;
+    DELAYD_RETURN_IF_ERROR(job.too_large ? set_aside_.Put(job.id, job.stats) : OkStatus());
+  }
+  if (settled > 0 || fit.empty()) {
+    patience_.Reset();
+  }
+  DELAYD_RETURN_IF_ERROR(going_on_(counts_));
+  if (why_later.ok()) {
+    return OkStatus();
+  }
+  DELAYD_RETURN_IF_ERROR(GiveBack(fit.subspan(settled)));
+  return WaitFor(why_later);
+}
+
+Status BeanstalkdImport::Delete(std::span<const Found> jobs) {
   size_t deleted = 0;
   for (const Found& job : jobs) {
     if (!job.too_large) {
@@ -250,15 +271,30 @@ Status BeanstalkdImport::Move(std::vector<Found> jobs) {
     DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reply, source_->Read());
     counts_.taken += reply.word() == "DELETED" ? 0U : 1U;
   }
-  for (const Found& job : jobs) {
-    heads_too_large_ = job.too_large ? heads_too_large_ + 1 : 0;
-    DELAYD_RETURN_IF_ERROR(job.too_large ? set_aside_.Put(job.id, job.stats) : OkStatus());
-  }
-  return going_on_(counts_);
+  return OkStatus();
 }
 
-// As many of them as go into one request; tells how many.
-StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs) {
+// Held while there is no room here, their time would run out in the middle of a later try. Those
+// that are not reserved the source does not find.
+Status BeanstalkdImport::GiveBack(std::span<const Found> jobs) {
+  for (const Found& job : jobs) {
+    source_->Add("release " + std::to_string(job.id) + " " +
+                 std::string(beanstalk::StatsField(job.stats, "pri")) + " 0");
+  }
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    DELAYD_RETURN_IF_ERROR(source_->Read().status());
+  }
+  return OkStatus();
+}
+
+Status BeanstalkdImport::WaitFor(const Status& why) {
+  DELAYD_ASSIGN_OR_RETURN(const bool again, patience_.Wait(why, why.message()));
+  return again ? OkStatus() : why;
+}
+
+// As many of them as go into one request, or as find room here before one must wait; tells how
+// many.
+StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs, Status* why_later) {
   std::string lines;
   size_t count = 0;
   for (; count < jobs.size() && (count == 0 || lines.size() < kRequestBytes); ++count) {
@@ -272,11 +308,22 @@ StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs) {
     }
     return count;
   }
-  if (enqueued.status().reason() != "key_conflict" && !IsTooLarge(enqueued.status())) {
+  if (protocol::MayPass(enqueued.status())) {
+    *why_later = enqueued.status();
+    return size_t{0};
+  }
+  // Many may never find room together: one by one they take what there is.
+  if (enqueued.status().reason() != "key_conflict" && !IsTooLarge(enqueued.status()) &&
+      !NeedsRoom(enqueued.status())) {
     return enqueued.status();
   }
-  for (Found& job : jobs.first(count)) {
-    DELAYD_RETURN_IF_ERROR(EnqueueOne(&job));
+  for (size_t i = 0; i < count; ++i) {
+    const Status status = EnqueueOne(&jobs[i]);
+    if (protocol::MayPass(status) || NeedsRoom(status)) {
+      *why_later = status;
+      return i;
+    }
+    DELAYD_RETURN_IF_ERROR(status);
   }
   return count;
 }

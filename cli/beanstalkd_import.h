@@ -7,7 +7,8 @@
 //          no worker of the source gets them meanwhile. Delayed and buried ones are looked at,
 //          enqueued and deleted, never reserved: the source would make them ready if we died.
 //          Jobs keep tube, priority, time to run, what is left of their delay, and being buried.
-//          What is too large for delayd stays there, as it was.
+//          What is too large for delayd stays there, as it was. While a quota or a daemon that is
+//          away is waited for, no job of the source is held.
 // Units:   the source tells what is left in whole seconds, rounded down; a second is added, so that
 //          no job is early.
 // Errors:  the status of the side that failed; run it again.
@@ -24,6 +25,7 @@
 #include "base/job.h"
 #include "base/status.h"
 #include "cli/api.h"
+#include "cli/patience.h"
 #include "cli/set_aside.h"
 #include "protocol/beanstalk/client.h"
 
@@ -54,8 +56,13 @@ class BeanstalkdImport {
   // `going_on` is asked between batches; not OK ends the import there.
   BeanstalkdImport(beanstalk::Client* source,
                    Api* api,
-                   std::function<Status(const Counts&)> going_on)
-      : source_(source), api_(api), going_on_(std::move(going_on)), set_aside_(source) {}
+                   std::function<Status(const Counts&)> going_on,
+                   Patience patience)
+      : source_(source),
+        api_(api),
+        going_on_(std::move(going_on)),
+        patience_(std::move(patience)),
+        set_aside_(source) {}
 
   // Passes over all tubes, until a pass leaves none but reserved jobs or finds none to move.
   Status Run();
@@ -85,8 +92,11 @@ class BeanstalkdImport {
   Status DrainHeads(const std::string& tube, Which which);
   StatusOr<bool> TakeHead(Which which);
   Status Move(std::vector<Found> jobs);
-  StatusOr<size_t> EnqueueSome(std::span<Found> jobs);
+  StatusOr<size_t> EnqueueSome(std::span<Found> jobs, Status* why_later);
   Status EnqueueOne(Found* job);
+  Status Delete(std::span<const Found> jobs);
+  Status GiveBack(std::span<const Found> jobs);
+  Status WaitFor(const Status& why);
   Status CountLeft();
 
   uint64_t moved() const { return counts_.imported - counts_.taken; }
@@ -96,6 +106,7 @@ class BeanstalkdImport {
   beanstalk::Client* source_;
   Api* api_;
   std::function<Status(const Counts&)> going_on_;
+  Patience patience_;
   std::string instance_;
   std::vector<std::string> tubes_;
   SetAside set_aside_;

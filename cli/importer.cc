@@ -3,16 +3,10 @@
 #include <algorithm>
 
 #include "base/limits.h"
-#include "cli/backoff.h"
-#include "cli/human_time.h"
 #include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
-
-constexpr Millis kRetryEveryMax{2000};
-// What the daemon asks for (Retry-After) where a quota is reached.
-constexpr Millis kRoomEvery{1000};
 
 std::string LineName(uint64_t number) {
   return "line " + std::to_string(number);
@@ -24,11 +18,6 @@ bool IsAboutALine(const Status& status) {
          status.code() == StatusCode::kAlreadyExists ||
          status.code() == StatusCode::kFailedPrecondition ||
          status.reason() == "payload_too_large" || status.reason() == "body_too_large";
-}
-
-// A quota is reached: there is room again when others are done.
-bool NeedsRoom(const Status& status) {
-  return status.reason() == "queue_full" || status.reason() == "user_full";
 }
 
 }  // namespace
@@ -124,8 +113,8 @@ Status Importer::Send(const std::vector<Line>& lines) {
 }
 
 Status Importer::Conclude(const std::vector<Line>& lines, BatchSender::Answer answer) {
-  BootTime give_up{};
-  for (int tries = 1;; ++tries) {
+  patience_.Reset();
+  for (;;) {
     if (answer.ok()) {
       return Record(lines, *answer);
     }
@@ -134,15 +123,12 @@ Status Importer::Conclude(const std::vector<Line>& lines, BatchSender::Answer an
     if (!waits_for_room && !protocol::MayPass(answer.status())) {
       return Refused(lines, answer.status());
     }
-    DELAYD_RETURN_IF_ERROR(Retry(lines, answer.status(), tries, &give_up));
+    DELAYD_RETURN_IF_ERROR(Retry(lines, answer.status()));
     answer = sender_.SendNow(BodyOf(lines), lines.size());
   }
 }
 
-Status Importer::Retry(const std::vector<Line>& lines,
-                       const Status& why,
-                       int tries,
-                       BootTime* give_up) {
+Status Importer::Retry(const std::vector<Line>& lines, const Status& why) {
   const bool keyed = std::ranges::none_of(lines, &std::string::empty, &Line::key);
   const std::string range = lines.size() == 1 ? LineName(lines.front().number)
                                               : "lines " + std::to_string(lines.front().number) +
@@ -156,30 +142,20 @@ Status Importer::Retry(const std::vector<Line>& lines,
             std::to_string(counts_.settled_line),
         why.reason());
   }
-  const BootTime now = clock_->Sample().boot;
-  const bool full = NeedsRoom(why);
-  if (tries == 1) {
-    *give_up = now + options_.retry_for;
+  const bool lost = why.code() == StatusCode::kUnknown;
+  DELAYD_ASSIGN_OR_RETURN(
+      const bool again,
+      patience_.Wait(why,
+                     lost ? "the daemon's answer was lost; every line has a key, so it is safe to "
+                            "send them again"
+                          : why.message()));
+  if (again) {
+    return OkStatus();
   }
-  // Of a quota once: thousands of lines may have to wait for it, each a little.
-  if (tries == 1 && !(full && room_told_)) {
-    room_told_ = room_told_ || full;
-    const std::string what =
-        why.code() == StatusCode::kUnknown
-            ? "the daemon's answer was lost; every line has a key, so it is safe"
-              " to send them again"
-            : why.message();
-    hooks_.say(what + "; trying for " + RoughDuration(options_.retry_for));
-  }
-  if (now >= *give_up) {
-    const std::string resume =
-        why.code() == StatusCode::kUnknown
-            ? "; every line has a key, resume with --skip " + std::to_string(counts_.settled_line)
-            : "";
-    return Status(why.code(), range + ": " + why.message() + resume, why.reason());
-  }
-  const Millis pause = full ? kRoomEvery : Backoff(tries - 1, kRetryEveryMax);
-  return hooks_.sleep(std::min<Millis>(pause, *give_up - now));
+  const std::string resume =
+      lost ? "; every line has a key, resume with --skip " + std::to_string(counts_.settled_line)
+           : "";
+  return Status(why.code(), range + ": " + why.message() + resume, why.reason());
 }
 
 Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {

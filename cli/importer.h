@@ -22,6 +22,7 @@
 #include "base/time.h"
 #include "cli/api.h"
 #include "cli/batch_sender.h"
+#include "cli/patience.h"
 
 namespace delayd::cli {
 
@@ -32,7 +33,7 @@ struct ImportOptions {
   // Lines that stand before the first: they are settled.
   uint64_t skip = 0;
   // How long a daemon that is away, or room for one line, is waited for.
-  Millis retry_for{30'000};
+  Millis retry_for = kRetryForDefault;
 };
 
 struct ImportCounts {
@@ -58,7 +59,10 @@ class Importer {
 
   // As many connections as batches may be under way at a time.
   Importer(std::vector<Api*> lanes, const Clock* clock, const ImportOptions& options, Hooks hooks)
-      : sender_(std::move(lanes)), clock_(clock), options_(options), hooks_(std::move(hooks)) {
+      : sender_(std::move(lanes)),
+        options_(options),
+        hooks_(std::move(hooks)),
+        patience_(clock, options.retry_for, hooks_.sleep, hooks_.say) {
     counts_.settled_line = options.skip;
   }
 
@@ -94,17 +98,16 @@ class Importer {
   // Everything before it is settled.
   Status LeaveOut(uint64_t number, const Status& why);
   // OK: it was slept, try again.
-  Status Retry(const std::vector<Line>& lines, const Status& why, int tries, BootTime* give_up);
+  Status Retry(const std::vector<Line>& lines, const Status& why);
 
   BatchSender sender_;
   std::deque<Batch> under_way_;
-  const Clock* clock_;
   ImportOptions options_;
   Hooks hooks_;
+  Patience patience_;
   ImportCounts counts_;
   std::vector<Line> pending_;
   size_t pending_bytes_ = 0;
-  bool room_told_ = false;
 };
 
 }  // namespace delayd::cli

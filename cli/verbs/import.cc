@@ -56,8 +56,9 @@ class ImportVerb final : public Verb {
            "time to\n"
            "run and what is left of their delay; buried ones stay buried. Each is deleted there "
            "only when\n"
-           "it is durable here: if anything dies on the way, run it again. It goes on while jobs "
-           "come\n"
+           "it is durable here: if anything dies on the way, run it again. While there is no room "
+           "here,\n"
+           "or no daemon, for --retry-for, it holds no job there. It goes on while jobs come\n"
            "in there; what workers there have reserved is left, counted, and makes exit code 1. So "
            "are\n"
            "jobs larger than limits.payload: they are buried there while it goes on, and at its "
@@ -123,10 +124,10 @@ class ImportVerb final : public Verb {
  private:
   ExitCode RunFromBeanstalkd(Context* context) {
     if (file_.has_value() || ack_log_path_.has_value() || skip_.has_value() || batch_.has_value() ||
-        retry_for_.has_value() || keep_going_) {
+        keep_going_) {
       return context->Fail(
-          UsageError("--from-beanstalkd takes no FILE, --ack-log, --skip, --batch, --continue or "
-                     "--retry-for; leave them out"));
+          UsageError("--from-beanstalkd takes no FILE, --ack-log, --skip, --batch or --continue; "
+                     "leave them out"));
     }
     StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kImportTimeout);
     if (!api.ok()) {
@@ -139,11 +140,21 @@ class ImportVerb final : public Verb {
     }
     Progress progress(&context->console, &context->clock, "jobs", 0);
     const InterruptGuard guard;
+    Patience patience(&context->clock,
+                      retry_for_.value_or(kRetryForDefault),
+                      InterruptGuard::Nap,
+                      [context, &progress](const std::string& words) {
+                        progress.Clear();
+                        context->console.Say(words);
+                      });
     BeanstalkdImport import(
-        source->get(), api->get(), [&progress](const BeanstalkdImport::Counts& counts) {
+        source->get(),
+        api->get(),
+        [&progress](const BeanstalkdImport::Counts& counts) {
           progress.Update(counts.imported, 0);
           return InterruptGuard::Check();
-        });
+        },
+        std::move(patience));
     const Status status = import.Run();
     progress.Clear();
     if (import.counts().too_large > 0) {

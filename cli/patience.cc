@@ -1,0 +1,41 @@
+#include "cli/patience.h"
+
+#include <algorithm>
+
+#include "cli/backoff.h"
+#include "cli/human_time.h"
+
+namespace delayd::cli {
+namespace {
+
+constexpr Millis kRetryEveryMax{2000};
+// What the daemon asks for (Retry-After) where a quota is reached.
+constexpr Millis kRoomEvery{1000};
+
+}  // namespace
+
+bool NeedsRoom(const Status& status) {
+  return status.reason() == "queue_full" || status.reason() == "user_full";
+}
+
+StatusOr<bool> Patience::Wait(const Status& why, const std::string& words) {
+  const BootTime now = clock_->Sample().boot;
+  const bool full = NeedsRoom(why);
+  if (tries_ == 0) {
+    give_up_ = now + retry_for_;
+  }
+  // Of a quota once: thousands of jobs may have to wait for it, each a little.
+  if (tries_ == 0 && !(full && room_told_)) {
+    room_told_ = room_told_ || full;
+    say_(words + "; trying for " + RoughDuration(retry_for_));
+  }
+  if (now >= give_up_) {
+    return false;
+  }
+  const Millis pause = full ? kRoomEvery : Backoff(tries_, kRetryEveryMax);
+  ++tries_;
+  DELAYD_RETURN_IF_ERROR(sleep_(std::min<Millis>(pause, give_up_ - now)));
+  return true;
+}
+
+}  // namespace delayd::cli
