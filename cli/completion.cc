@@ -174,16 +174,32 @@ class Completer {
     }
   }
 
-  void Positional(const std::vector<std::string>& before) {
-    for (const Option& option : own_.all()) {
-      if (option.names[0] != '-') {
-        Values(option.names, "");
-        if (std::ranges::find_first_of(before, option.words) == before.end()) {
-          for (const std::string& word : option.words) {
-            Offer(word, option.help);
-          }
-        }
+  // How many arguments stand behind the verb.
+  size_t ArgumentsAmong(const std::vector<std::string>& before) const {
+    size_t count = 0;
+    bool value = false;
+    for (const std::string& word : before) {
+      if (!value && (word.size() < 2 || word[0] != '-')) {
+        ++count;
       }
+      const Option* option = value ? nullptr : Find(word);
+      value = option != nullptr && !option->metavar.empty();
+    }
+    return count - 1;
+  }
+
+  // The one whose turn it is: behind the last there is nothing to offer.
+  void Positional(const std::vector<std::string>& before) {
+    size_t others = ArgumentsAmong(before);
+    for (const Option& option : own_.all()) {
+      if (option.names[0] == '-' || (others > 0 && !option.many && others-- > 0)) {
+        continue;
+      }
+      Values(option.names, "");
+      for (const std::string& word : option.words) {
+        Offer(word, option.help);
+      }
+      return;
     }
   }
 
@@ -218,13 +234,14 @@ complete -F _delayctl delayctl
 constexpr std::string_view kZsh = R"script(#compdef delayctl
 # zsh completion of delayctl; made by: delayctl completion zsh
 _delayctl() {
-  local line files
+  local line files help
   local -a candidates
   while IFS= read -r line; do
     if [[ $line == ':files' ]]; then
       files=yes
     else
-      candidates+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+      help=${line#*$'\t'}
+      candidates+=("${${line%%$'\t'*}//:/\\:}${help:+:$help}")
     fi
   done < <("${(Q)words[1]}" __complete "${(@Q)words[2,CURRENT]}" 2> /dev/null)
   if (( ${#candidates} )); then

@@ -84,8 +84,10 @@ TEST(CompletionTest, OnlyWhatTheVerbTakesIsOffered) {
 TEST(CompletionTest, WordsOfVerbsAreOfferedOnce) {
   EXPECT_THAT(Tab({"drain", ""}), ElementsAre("end"));
   EXPECT_THAT(Tab({"clock", "a"}), ElementsAre("accept"));
-  EXPECT_THAT(Tab({"config", ""}), ElementsAre("show", "check", ":files"));
+  EXPECT_THAT(Tab({"config", ""}), ElementsAre("show", "check"));
   EXPECT_THAT(Tab({"config", "check", ""}), ElementsAre(":files"));
+  EXPECT_THAT(Tab({"config", "-o", "json", "check", ""}), ElementsAre(":files"));
+  EXPECT_THAT(Tab({"config", "check", "file", ""}), IsEmpty());
 }
 
 TEST(CompletionTest, QueueNamesComeFromTheDaemon) {
