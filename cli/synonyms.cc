@@ -141,6 +141,15 @@ std::string_view OurWord(std::string_view word, std::span<const std::string_view
   return {};
 }
 
+// "--queue" where QUEUE is an argument: other verbs have it as an option.
+std::string_view Argument(std::string_view word, std::span<const std::string_view> known) {
+  std::string name(word.substr(std::min(word.find_first_not_of('-'), word.size())));
+  std::ranges::transform(
+      name, name.begin(), [](char c) { return c >= 'a' && c <= 'z' ? char(c - 'a' + 'A') : c; });
+  const auto found = std::ranges::find(known, name);
+  return found == known.end() ? std::string_view() : *found;
+}
+
 // The only one that begins so.
 std::string_view Begun(std::string_view word, std::span<const std::string_view> known) {
   const auto begins = [word](std::string_view one) { return one.starts_with(word); };
@@ -155,6 +164,7 @@ std::string_view Begun(std::string_view word, std::span<const std::string_view> 
 
 std::string Suggestion(std::string_view word, std::span<const std::string_view> known) {
   std::string_view meant = OurWord(word, known);
+  meant = meant.empty() ? Argument(word, known) : meant;
   meant = meant.empty() ? Begun(word, known) : meant;
   meant = meant.empty() ? protocol::Nearest(word, known) : meant;
   if (meant.empty()) {

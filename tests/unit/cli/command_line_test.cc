@@ -100,6 +100,7 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
       {{"enqueue", "--prio", "3", "x"}, "did you mean '--priority'?"},
       {{"enqueue", "--id", "o:1", "x"}, "did you mean '--key'?"},
       {{"enqueue", "--data", "x"}, "give PAYLOAD as an argument, without an option"},
+      {{"pause", "--queue", "x"}, "unknown option '--queue'; give QUEUE as an argument"},
       {{"show", "--id", "1"}, "give ID as an argument"},
       {{"enqueue", "-key", "o:1"}, "unknown option '-key'; did you mean '--key'?"},
       {{"list", "-queue=q"}, "unknown option '-queue'; did you mean '--queue'?"},
