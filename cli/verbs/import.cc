@@ -352,6 +352,14 @@ class ImportVerb final : public Verb {
     return text;
   }
 
+  static std::string HowToResume(const ImportCounts& counts) {
+    if (counts.settled_line == 0) {
+      return "no line is known to be enqueued, run it again from the first";
+    }
+    const std::string settled = std::to_string(counts.settled_line);
+    return "the lines up to " + settled + " are enqueued, resume with --skip " + settled;
+  }
+
   ExitCode Conclude(const Status& status,
                     const ImportCounts& counts,
                     Millis elapsed,
@@ -366,24 +374,18 @@ class ImportVerb final : public Verb {
       context->console.out() << writer.Take() << '\n';
     }
     context->console.Say(Summary(counts, elapsed));
-    const std::string settled = std::to_string(counts.settled_line);
     if (InterruptGuard::interrupted() && (status.ok() || status.reason() == "interrupted")) {
-      context->console.Error(Status(StatusCode::kUnavailable,
-                                    "interrupted; the lines up to " + settled +
-                                        " are enqueued, resume with --skip " + settled,
-                                    "interrupted"));
+      context->console.Error(
+          Status(StatusCode::kUnavailable, "interrupted; " + HowToResume(counts), "interrupted"));
       return kExitInterrupted;
     }
     if (!status.ok()) {
       // An unknown outcome has said how to resume already; a wrong --skip is not resumed from.
       const bool explained = status.code() == StatusCode::kUnknown || status.reason() == "usage";
-      context->console.Error(
-          explained
-              ? status
-              : Status(status.code(),
-                       status.message() + " (the lines before are enqueued; resume with --skip " +
-                           settled + ")",
-                       status.reason()));
+      context->console.Error(explained ? status
+                                       : Status(status.code(),
+                                                status.message() + " (" + HowToResume(counts) + ")",
+                                                status.reason()));
       return InterruptGuard::interrupted() ? kExitInterrupted : ExitCodeOf(status);
     }
     return counts.bad_lines > 0 ? kExitFailed : kExitOk;

@@ -49,6 +49,13 @@ TEST(ImportVerbTest, ABadLineSaysHowToResume) {
   ASSERT_EQ(outcome.requests.size(), 1U);
 }
 
+TEST(ImportVerbTest, WhatDidNotBeginIsNotResumed) {
+  const Outcome outcome = Ctl({"import"}, {.daemon = Accept, .input = "{\"delay\":90}\n"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("run it again from the first"));
+  EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("--skip")));
+}
+
 TEST(ImportVerbTest, ContinueLeavesBadLinesOutAndExitsWith1) {
   const Outcome outcome = Ctl({"import", "--continue"},
                               {.daemon = Accept, .input = kThree + "{\"delay\":90}\n" + kThree});
