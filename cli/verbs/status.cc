@@ -82,7 +82,8 @@ class StatusVerb final : public Verb {
     }
     line("jobs",
          text("scheduled") + " scheduled, " + text("ready") + " ready, " + text("leased") +
-             " leased, " + text("dead") + " dead, in " + text("queues") + " queues");
+             " leased, " + text("dead") + " dead, in " + text("queues") +
+             (text("queues") == "1" ? " queue" : " queues"));
     line("workers", text("waiting") + " waiting for a job");
     if (const StatusOr<WallTime> due = protocol::ParseTimestamp(text("next_due")); due.ok()) {
       line("next due",

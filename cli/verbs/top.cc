@@ -174,7 +174,8 @@ class TopVerb final : public Verb {
     }
     out << "jobs    " << after.Number("scheduled") << " scheduled, " << after.Number("ready")
         << " ready, " << after.Number("leased") << " leased, " << after.Number("dead") << " dead, "
-        << after.Number("waiting") << " workers waiting\n";
+        << after.Number("waiting") << (after.Number("waiting") == 1 ? " worker" : " workers")
+        << " waiting\n";
     std::string rates;
     for (const auto& [label, counter] : kRates) {
       rates += (rates.empty() ? "" : ", ") + std::string(label) + " " +
