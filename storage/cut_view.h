@@ -10,7 +10,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <rocksdb/env.h>
 
@@ -18,11 +17,12 @@
 
 namespace delayd::storage {
 
-// `base` is asked for its file system; null is the real machine. With `accept_loss` a log is as
-// long as the MANIFEST says, however short it was cut.
+// `base` is asked for its file system; null is the real machine. `report` is that of the look. With
+// `accept_loss` a log is as long as the MANIFEST says, however short it was cut, and there, though
+// empty, when it is gone.
 std::unique_ptr<rocksdb::Env> NewCutView(rocksdb::Env* base,
                                          const std::string& directory,
-                                         const std::vector<RecoveryReport::Cut>& cuts,
+                                         const RecoveryReport& report,
                                          bool accept_loss);
 
 }  // namespace delayd::storage

@@ -6,17 +6,23 @@ namespace delayd::storage {
 namespace {
 
 // Fields of a MANIFEST record, numbered by RocksDB's VersionEdit. The small ones come first in a
-// record, and notes of logs in records without files; what else there is is of no interest here.
+// record, then table files, and notes of logs in records without files; what else there is is of no
+// interest here.
 enum EditField : uint64_t {
   kComparator = 1,
   kLogNumber = 2,
   kNextFileNumber = 3,
   kLastSequence = 4,
+  kCompactCursor = 5,
+  kDeletedFile = 6,
   kPrevLogNumber = 9,
   kMinLogNumberToKeep = 10,
+  kNewFile4 = 103,
   kMaxColumnFamily = 203,
   kWalAddition2 = 8199,
 };
+
+enum TableField : uint64_t { kEndOfTable = 1 };
 
 enum LogField : uint64_t { kEndOfLog = 1, kSyncedBytes = 2 };
 
@@ -28,6 +34,21 @@ ManifestEdit::Log ReadLog(std::string_view bytes) {
     log.bytes = reader.Varint();
   }
   return reader.ok() && reader.Varint() == kEndOfLog ? log : ManifestEdit::Log{};
+}
+
+// Tells its number. Behind what every table has stand fields of their own, up to an end.
+uint64_t ReadTable(ByteReader* reader) {
+  (void)reader->Varint();  // level
+  const uint64_t number = reader->Varint();
+  (void)reader->Varint();  // size
+  (void)reader->Bytes();   // first key
+  (void)reader->Bytes();   // last key
+  (void)reader->Varint();  // first change
+  (void)reader->Varint();  // last change
+  while (reader->ok() && reader->Varint() != kEndOfTable) {
+    (void)reader->Bytes();
+  }
+  return number;
 }
 
 }  // namespace
@@ -52,6 +73,21 @@ ManifestEdit ReadManifestEdit(std::string_view bytes) {
         const uint64_t number = reader.Varint();
         if (reader.ok()) {
           (field == kLastSequence ? edit.last_sequence : edit.min_log_number_to_keep) = number;
+        }
+        break;
+      }
+      case kCompactCursor:
+        (void)reader.Varint();
+        (void)reader.Bytes();
+        break;
+      case kDeletedFile:
+        (void)reader.Varint();
+        (void)reader.Varint();
+        break;
+      case kNewFile4: {
+        const uint64_t number = ReadTable(&reader);
+        if (reader.ok()) {
+          edit.tables.push_back(number);
         }
         break;
       }

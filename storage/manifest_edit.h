@@ -1,5 +1,5 @@
-// storage/manifest_edit.h — what a record of RocksDB's MANIFEST says of the logs. Private to the
-// room.
+// storage/manifest_edit.h — what a record of RocksDB's MANIFEST says of the logs and the table
+// files. Private to the room.
 //
 // Errors:  none: what makes no sense ends the reading of a record.
 // Threads: any.
@@ -23,6 +23,7 @@ struct ManifestEdit {
   std::optional<uint64_t> min_log_number_to_keep;
   std::optional<uint64_t> last_sequence;
   std::vector<Log> logs;
+  std::vector<uint64_t> tables;  // the numbers of the table files that it adds
 };
 
 ManifestEdit ReadManifestEdit(std::string_view bytes);

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -133,14 +134,58 @@ Status Damaged(const std::string& directory, const std::string& what, bool loss_
                   "damaged_store");
 }
 
-// "000012.log" is 12; nothing for what is no log.
-std::optional<uint64_t> LogNumber(const std::string& name) {
+// `wrong` is what the logs or tables lack by the MANIFEST. The table files that it does not know
+// have it: an open would remove them, and no log tells of their loss.
+Status ManifestWasCut(const std::string& directory,
+                      const std::string& wrong,
+                      bool opens_without,
+                      const RecoveryReport& report) {
+  std::string tables;
+  for (const std::string& name : report.unknown_tables) {
+    tables += (tables.empty() ? "" : ", ") + name;
+  }
+  return DataLoss(
+      "data directory " + directory + " is damaged: " + wrong + ", and " + report.manifest +
+          " does not know the table files " + tables + ": " + report.manifest +
+          " was cut, or another store was copied over this one; put the " + report.manifest +
+          " that was here back, or restore a backup into an empty directory" +
+          (opens_without ? ", or, to do without the jobs in those files, move them to "
+                           "another directory and run delayctl recover again"
+                         : ""),
+      "damaged_store");
+}
+
+// "000012.log" is 12; nothing for what does not end so.
+std::optional<uint64_t> NumberOf(const std::string& name, std::string_view ending) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || std::string_view(end) != ".log") {
+  if (error != std::errc() || std::string_view(end) != ending) {
     return std::nullopt;
   }
   return number;
+}
+
+// By their numbers.
+StatusOr<std::vector<std::string>> NumberedFiles(const std::string& directory,
+                                                 std::string_view ending) {
+  std::vector<std::pair<uint64_t, std::string>> files;
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (const std::optional<uint64_t> number = NumberOf(name, ending)) {
+      files.emplace_back(*number, name);
+    }
+  }
+  if (error) {
+    errno = error.value();
+    return PosixError("cannot read directory", directory);
+  }
+  std::ranges::sort(files);
+  std::vector<std::string> names;
+  for (auto& [number, name] : files) {
+    names.push_back(std::move(name));
+  }
+  return names;
 }
 
 std::string LogName(uint64_t number) {
@@ -171,6 +216,7 @@ class Recovery {
     }
     report_->manifest = name;
     std::optional<uint64_t> last_sequence;
+    std::set<uint64_t> tables;
     const auto read = [&](std::string_view bytes) {
       const ManifestEdit edit = ReadManifestEdit(bytes);
       report_->oldest_log_needed =
@@ -179,10 +225,12 @@ class Recovery {
       for (const ManifestEdit::Log& log : edit.logs) {
         noted_[log.number] = log.bytes;
       }
+      tables.insert(edit.tables.begin(), edit.tables.end());
     };
-    DELAYD_ASSIGN_OR_RETURN(const LogScan scan,
+    DELAYD_ASSIGN_OR_RETURN(LogScan scan,
                             ScanLogFile(directory_ + "/" + name, {.visit_whole = read}));
     order_.SetTablesEnd(last_sequence);
+    DELAYD_RETURN_IF_ERROR(FindUnknownTables(tables));
     if (!scan.damaged_at.has_value()) {
       return OkStatus();
     }
@@ -190,8 +238,8 @@ class Recovery {
     if (scan.records == 0 || scan.records_behind > 0) {
       return Damaged(directory_, Describe(name, scan), false);
     }
-    DELAYD_RETURN_IF_ERROR(CopyAside({.name = name, .scan = scan}));
-    return Cut({.name = name, .scan = scan}, 0);
+    torn_manifest_ = {.name = name, .scan = std::move(scan)};
+    return OkStatus();
   }
 
   // From the newest back, so that a crash in between leaves the damage to be found again.
@@ -214,6 +262,10 @@ class Recovery {
         return NotItsLog(name, *order_.wrong());
       }
     }
+    if (!report_->missing.empty() && !report_->unknown_tables.empty()) {
+      return ManifestWasCut(
+          directory_, std::exchange(report_->missing, {}).front(), true, *report_);
+    }
     report_->lost_batches = std::max<uint64_t>(lost, report_->missing.empty() ? 0 : 1);
     report_->holds_changes = order_.has_changes();
     const bool may_lose = repair_ == LogRepair::kAcceptLoss || repair_ == LogRepair::kShowLoss;
@@ -231,6 +283,9 @@ class Recovery {
     if (repair_ == LogRepair::kTornTails) {
       DELAYD_RETURN_IF_ERROR(CheckEnd());
     }
+    if (torn_manifest_.has_value()) {
+      DELAYD_RETURN_IF_ERROR(CopyAside(*torn_manifest_));
+    }
     for (const ScannedLog& log : damaged) {
       DELAYD_RETURN_IF_ERROR(CopyAside(log));
     }
@@ -238,6 +293,9 @@ class Recovery {
       DELAYD_RETURN_IF_ERROR(BeginRecovery(directory_, *report_));
       report_->given_up = true;
       DELAYD_CRASH_POINT("recovery/begun");
+    }
+    if (torn_manifest_.has_value()) {
+      DELAYD_RETURN_IF_ERROR(Cut(*torn_manifest_, 0));
     }
     for (auto log = damaged.rbegin(); log != damaged.rend(); ++log) {
       DELAYD_RETURN_IF_ERROR(Cut(*log, log->scan.records_behind));
@@ -253,6 +311,9 @@ class Recovery {
   }
 
   Status NotItsLog(const std::string& name, const std::string& what) const {
+    if (!report_->unknown_tables.empty()) {
+      return ManifestWasCut(directory_, name + " " + what, false, *report_);
+    }
     return DataLoss("data directory " + directory_ + " is damaged: " + name + " " + what +
                         ", so it is a copy, or of another store or another time of this one, or a "
                         "log before it is missing; if it was put here, move it away, else restore "
@@ -260,8 +321,20 @@ class Recovery {
                     "damaged_store");
   }
 
+  Status FindUnknownTables(const std::set<uint64_t>& known) {
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                            NumberedFiles(directory_, ".sst"));
+    for (const std::string& name : names) {
+      const uint64_t number = NumberOf(name, ".sst").value_or(0);
+      if (number > report_->oldest_log_needed && !known.contains(number)) {
+        report_->unknown_tables.push_back(name);
+      }
+    }
+    return OkStatus();
+  }
+
   // In the order of their numbers, with those that the MANIFEST notes and that are not there.
-  StatusOr<std::map<uint64_t, std::string>> NeededLogs() const {
+  StatusOr<std::map<uint64_t, std::string>> NeededLogs() {
     std::map<uint64_t, std::string> logs;
     for (const auto& [number, bytes] : noted_) {
       if (bytes > 0) {
@@ -270,7 +343,12 @@ class Recovery {
     }
     DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, LogNames(directory_));
     for (const std::string& name : names) {
-      logs[*LogNumber(name)] = name;
+      logs[*NumberOf(name, ".log")] = name;
+    }
+    for (const auto& [number, name] : logs) {
+      if (std::ranges::find(names, name) == names.end()) {
+        report_->gone_logs.push_back(name);
+      }
     }
     // Flushed, and left over: RocksDB reads it no more, so whatever it holds is no loss.
     logs.erase(logs.begin(), logs.lower_bound(report_->oldest_log_needed));
@@ -402,6 +480,7 @@ class Recovery {
   LogRepair repair_;
   RecoveryReport* report_;
   LogOrder order_;
+  std::optional<ScannedLog> torn_manifest_;
   std::map<uint64_t, uint64_t> noted_;  // the bytes that a log must have, by its number
   std::string last_record_;             // that is whole, of all logs
 };
@@ -409,25 +488,7 @@ class Recovery {
 }  // namespace
 
 StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
-  std::vector<std::pair<uint64_t, std::string>> logs;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    const std::optional<uint64_t> number = LogNumber(name);
-    if (number.has_value()) {
-      logs.emplace_back(*number, name);
-    }
-  }
-  if (error) {
-    errno = error.value();
-    return PosixError("cannot read directory", directory);
-  }
-  std::ranges::sort(logs);
-  std::vector<std::string> names;
-  for (auto& [number, name] : logs) {
-    names.push_back(std::move(name));
-  }
-  return names;
+  return NumberedFiles(directory, ".log");
 }
 
 StatusOr<uint64_t> LogBytes(const std::string& directory) {
@@ -442,11 +503,12 @@ StatusOr<uint64_t> LogBytes(const std::string& directory) {
 }
 
 Status EndsTooEarly(const std::string& directory, const RecoveryReport& report) {
-  return Damaged(directory,
-                 "batch " + std::to_string(report.batch_number_floor) +
-                     " had been acknowledged and the store ends at batch " +
-                     std::to_string(report.batch_number) + ", so its newest log was cut or lost",
-                 true);
+  const std::string what = "batch " + std::to_string(report.batch_number_floor) +
+                           " had been acknowledged and the store ends at batch " +
+                           std::to_string(report.batch_number);
+  return report.unknown_tables.empty()
+             ? Damaged(directory, what + ", so its newest log was cut or lost", true)
+             : ManifestWasCut(directory, what, true, report);
 }
 
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report) {

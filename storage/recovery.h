@@ -38,8 +38,9 @@ struct RecoveryReport {
 
   bool made_store = false;  // there was none
   std::vector<Cut> cuts;
-  bool given_up = false;             // by this recovery: what was lost stays so
-  std::vector<std::string> missing;  // a sentence for each log that is gone or too short
+  bool given_up = false;               // by this recovery: what was lost stays so
+  std::vector<std::string> missing;    // a sentence for each log that is gone or too short
+  std::vector<std::string> gone_logs;  // names of those that the MANIFEST notes, needed or not
   Begun begun_before = Begun::kNo;
   // Jobs that the lost batches wrote, as far as they can be read (the damaged one never can); the
   // first kLostJobsMax.
@@ -51,6 +52,9 @@ struct RecoveryReport {
   // One above the largest id that the lost batches wrote or reserved; 0: none.
   uint64_t lost_ids_end = 0;
   std::string manifest;  // that CURRENT names; empty: there is none yet
+  // Table files that are there and that it does not know: left over from a flush that was cut
+  // short, or the MANIFEST was cut. An open removes them.
+  std::vector<std::string> unknown_tables;
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;
   bool holds_changes = false;  // any, in its tables or its logs
@@ -90,7 +94,8 @@ StatusOr<std::vector<std::string>> LogNames(const std::string& directory);
 // What they hold together; also while a store is open.
 StatusOr<uint64_t> LogBytes(const std::string& directory);
 
-// That the store is behind its floor, by the report's numbers.
+// That the store is behind its floor, by the report's numbers. Where there are table files that
+// the MANIFEST does not know, they may hold what is missing, and no recovery may go on.
 Status EndsTooEarly(const std::string& directory, const RecoveryReport& report);
 
 // Scans every log in `directory`, and repairs as told. kTornTails changes nothing where the logs

@@ -10,7 +10,6 @@
 #include "storage/cut_view.h"
 #include "storage/flush_room.h"
 #include "storage/keys.h"
-#include "storage/loss_account.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
 #include "storage/rocks_options.h"
@@ -57,29 +56,18 @@ class CrashInBackground final : public rocksdb::EventListener {
 }  // namespace
 #endif
 
-namespace {
-
-// A table file or the MANIFEST is damaged, which no recovery mends and the next one would meet
-// again; RocksDB finds it before it changes anything.
-bool GaveNothingUp(const Status& opened, const RecoveryReport& report) {
-  return opened.code() == StatusCode::kDataLoss && report.lost_batches == 0 &&
-         report.begun_before == RecoveryReport::Begun::kNo;
-}
-
-}  // namespace
-
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, HoldsStore(options));
+  if (options.accept_loss && holds_store) {
+    // A table file or the MANIFEST that is damaged no recovery mends: then nothing is given up.
+    DELAYD_RETURN_IF_ERROR(LookAfterLoss(dir_, options).WithContext("nothing was changed"));
+  }
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
   DELAYD_CRASH_POINT("open/logs_recovered");
   DELAYD_RETURN_IF_ERROR(floor_.Open());
-  const Status opened = OpenDatabase(options, !holds_store, report);
-  if (options.accept_loss && GaveNothingUp(opened, *report)) {
-    DELAYD_RETURN_IF_ERROR(EndRecovery(dir_.path()));
-  }
-  DELAYD_RETURN_IF_ERROR(opened);
+  DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
   DELAYD_CRASH_POINT("open/database_open");
   // What is lost of a store without tables takes its very first batch along.
   DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store || options.accept_loss));
@@ -260,7 +248,7 @@ Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
   if (!look.holds_changes) {
     return OkStatus();
   }
-  const auto view = NewCutView(options.env, dir_.path(), look.cuts, options.accept_loss);
+  const auto view = NewCutView(options.env, dir_.path(), look, options.accept_loss);
   DELAYD_ASSIGN_OR_RETURN(const FoundTables found,
                           FindTables(MakeDbOptions(options, view.get()), dir_));
   return found.missing || !found.unknown.empty() ? OfAnotherProgram() : OkStatus();
@@ -323,7 +311,8 @@ Status CheckBatchNumber(const RocksReader& store,
   const std::optional<uint64_t> floor = BatchFloor(directory).Read();
   report->floor_unreadable = was_complete && !floor.has_value();
   report->batch_number_floor = std::max(report->batch_number_floor, floor.value_or(0));
-  if (report->batch_number < report->batch_number_floor && !accept_loss) {
+  const bool may_lose = accept_loss && report->unknown_tables.empty();
+  if (report->batch_number < report->batch_number_floor && !may_lose) {
     return EndsTooEarly(directory, *report);
   }
   return OkStatus();

@@ -1,4 +1,6 @@
 // Reading: from a live store, from a snapshot of it, and from a directory nobody has open.
+#include <optional>
+
 #include "base/check.h"
 #include "storage/cut_view.h"
 #include "storage/recovery.h"
@@ -38,7 +40,10 @@ class SnapshotReader final : public JobReader {
 
 class ReadOnlyStore final : public JobReader {
  public:
-  explicit ReadOnlyStore(DataDir dir) : dir_(std::move(dir)) {}
+  explicit ReadOnlyStore(DataDir dir) : lock_(std::move(dir)), dir_(*lock_) {}
+
+  // `dir` is locked, and outlives this.
+  explicit ReadOnlyStore(const DataDir* dir) : dir_(*dir) {}
 
   ~ReadOnlyStore() override {
     for (rocksdb::ColumnFamilyHandle* handle : families_) {
@@ -52,7 +57,7 @@ class ReadOnlyStore final : public JobReader {
   Status Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
-    view_ = NewCutView(options.env, dir_.path(), report->cuts, options.accept_loss);
+    view_ = NewCutView(options.env, dir_.path(), *report, options.accept_loss);
     env_ = NewStoreEnv(view_.get(), dir_.path(), options.removal_step_bytes);
     const rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
     DELAYD_RETURN_IF_ERROR(CheckTables(db_options, dir_, report->manifest));
@@ -92,7 +97,8 @@ class ReadOnlyStore final : public JobReader {
                               "stale_log_note");
   }
 
-  DataDir dir_;                         // the lock is given up last
+  std::optional<DataDir> lock_;  // given up last
+  const DataDir& dir_;
   std::unique_ptr<rocksdb::Env> view_;  // what the scan has found whole; outlives env_
   std::unique_ptr<rocksdb::Env> env_;   // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
@@ -144,6 +150,11 @@ StatusOr<std::unique_ptr<JobReader>> RocksJobStore::Snapshot() const {
 
 StatusOr<std::unique_ptr<JobReader>> SnapshotRocksJobStore(const JobStore& store) {
   return AsRocks(store).Snapshot();
+}
+
+Status LookAfterLoss(const DataDir& dir, const RocksJobStoreOptions& options) {
+  RecoveryReport unread;
+  return ReadOnlyStore(&dir).Open(options, &unread);
 }
 
 StatusOr<std::unique_ptr<JobReader>> OpenRocksJobReader(const RocksJobStoreOptions& options,

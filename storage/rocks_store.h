@@ -202,6 +202,9 @@ Status CheckTables(const rocksdb::DBOptions& options,
                    const DataDir& dir,
                    const std::string& manifest);
 
+// Would it open once the loss is accepted? `dir` is locked; nothing is changed in it.
+Status LookAfterLoss(const DataDir& dir, const RocksJobStoreOptions& options);
+
 // Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it
 // ever complete (HoldsStore)? Its number goes into the report.
 Status CheckBatchNumber(const RocksReader& store,

@@ -149,13 +149,21 @@ TEST_F(RecoveryCutShortTest, P9WhereATableFileIsMissingNothingIsGivenUpAndNothin
   EXPECT_EQ(Jobs(**store).size(), 10U);
 }
 
-TEST_F(RecoveryCutShortTest, P9ATableFileThatIsMissingBehindALossKeepsWhatWasGivenUp) {
+TEST_F(RecoveryCutShortTest, P9ATableFileThatIsMissingBehindALossIsFoundBeforeAnythingIsCut) {
   Commit(1, 5);
   DamageMiddle();
-  fs::remove(TableFile());
-  EXPECT_EQ(Open(true).status().reason(), "damaged_store");
-  EXPECT_GT(report_.lost_batches, 0U);
-  ExpectShut();
+  const std::string log = Log();
+  const std::string damaged = ReadFile(log);
+  const fs::path table = TableFile();
+  fs::rename(table, dir_.Sub("aside"));
+  const Status refused = Open(true).status();
+  EXPECT_EQ(refused.reason(), "damaged_store");
+  EXPECT_THAT(refused.message(), HasSubstr("nothing was changed: "));
+  EXPECT_THAT(refused.message(), HasSubstr(table.filename().string()));
+  EXPECT_EQ(ReadFile(log), damaged);
+  EXPECT_FALSE(fs::exists(account()));
+  fs::rename(dir_.Sub("aside"), table);
+  EXPECT_TRUE(Open(true).ok());
 }
 
 TEST_F(RecoveryCutShortTest, P9AnAccountThatMakesNoSenseIsToldAndKeepsTheStoreShut) {
