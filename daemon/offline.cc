@@ -93,10 +93,9 @@ StatusOr<VerifyResult> LookOnly(const std::string& data_dir) {
   return result;
 }
 
-// The findings of the first round, and how many of all are gone after the last, whose findings are
-// in `left`.
-StatusOr<VerifyResult> RepairAll(storage::JobStore* store,
-                                 std::vector<storage::Disagreement>* left = nullptr) {
+// The findings of the first round, and how many of all are gone after the last, whose report is in
+// `last`.
+StatusOr<VerifyResult> RepairAll(storage::JobStore* store, storage::VerifyReport* last = nullptr) {
   std::optional<VerifyResult> first;
   uint64_t left_count = 0;
   for (int round = 0; round < kRepairRoundsMax; ++round) {
@@ -106,13 +105,16 @@ StatusOr<VerifyResult> RepairAll(storage::JobStore* store,
     if (!first.has_value()) {
       first = VerifyResultOf(report);
     }
-    if (left != nullptr) {
-      *left = std::move(report.disagreements);
+    const bool is_last = report.repair.empty();
+    if (!is_last) {
+      DELAYD_RETURN_IF_ERROR(store->Commit(report.repair));
     }
-    if (report.repair.empty()) {
+    if (last != nullptr) {
+      *last = std::move(report);
+    }
+    if (is_last) {
       break;
     }
-    DELAYD_RETURN_IF_ERROR(store->Commit(report.repair));
   }
   first->repaired = first->disagreements - std::min(left_count, first->disagreements);
   return *std::move(first);
@@ -154,6 +156,18 @@ Status Describe(const storage::RecoveryReport& report,
   return OkStatus();
 }
 
+// What is behind the loss, and no recovery mends, is told before it is accepted. Where tables
+// disagree, the loss may be why.
+Status NoteDamagedTables(const storage::JobReader& store, RecoverResult* result) {
+  DELAYD_ASSIGN_OR_RETURN(const storage::VerifyReport report,
+                          storage::VerifyStore(store, PrintProgress(store)));
+  result->unread = !report.unread.empty();
+  for (const std::string& reason : report.unread) {
+    result->notes.push_back("a table file is damaged: " + reason);
+  }
+  return OkStatus();
+}
+
 StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
   storage::RecoveryReport report;
   RecoverResult result;
@@ -162,6 +176,7 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
     DELAYD_RETURN_IF_ERROR(Describe(report, **store, &result));
     // Whatever an earlier recovery gave up: until one is done no start goes on.
     result.damaged |= report.begun_before != storage::RecoveryReport::Begun::kNo;
+    DELAYD_RETURN_IF_ERROR(NoteDamagedTables(**store, &result));
     return result;
   }
   if (report.lost_batches == 0) {
@@ -169,6 +184,7 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
   }
   // The logs could be read and the rest cannot be read without them: then this much is known.
   result = {.damaged = true,
+            .opens = false,
             .lost_batches = report.lost_batches,
             .lists_complete = false,
             .gone = report.lost_jobs,
@@ -180,15 +196,19 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
 
 // Tables are flushed one by one: what is lost of one can be there in another. Rows that follow from
 // others are put right, and what disagreed and what still does is told.
-Status MendTables(storage::JobStore* store, std::vector<std::string>* notes) {
-  std::vector<storage::Disagreement> left;
+Status MendTables(storage::JobStore* store,
+                  RecoverResult* result,
+                  std::vector<std::string>* notes) {
+  storage::VerifyReport left;
   DELAYD_ASSIGN_OR_RETURN(const VerifyResult found, RepairAll(store, &left));
   if (found.disagreements == 0) {
     return OkStatus();
   }
+  result->still_wrong = left.disagreement_count;
+  result->unread = !left.unread.empty();
   notes->push_back("tables disagreed after the loss in " + std::to_string(found.disagreements) +
                    " places; " + std::to_string(found.repaired) + " were put right");
-  for (const storage::Disagreement& disagreement : left) {
+  for (const storage::Disagreement& disagreement : left.disagreements) {
     notes->push_back("still wrong: " + disagreement.what);
   }
   return OkStatus();
@@ -206,7 +226,7 @@ StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
   std::vector<std::string> notes;
   DELAYD_RETURN_IF_ERROR(storage::RaiseMarksAfterLoss(report, store.get(), &notes));
   DELAYD_CRASH_POINT("recover/marks_raised");
-  DELAYD_RETURN_IF_ERROR(MendTables(store.get(), &notes));
+  DELAYD_RETURN_IF_ERROR(MendTables(store.get(), &result, &notes));
   DELAYD_CRASH_POINT("recover/mended");
   DELAYD_RETURN_IF_ERROR(Describe(report, *store, &result));
   result.lists_complete = result.lists_complete && notes.empty();
@@ -252,7 +272,7 @@ int RecoverOffline(const std::string& data_dir, bool accept_loss) {
   if (const Status status = result->changed ? EndRecovery(data_dir) : OkStatus(); !status.ok()) {
     return Refuse(status);
   }
-  return result->damaged && !result->changed ? kExitFailed : kExitOk;
+  return result->whole() ? kExitOk : kExitFailed;
 }
 
 }  // namespace delayd

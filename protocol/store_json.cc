@@ -149,6 +149,9 @@ std::string RecoverResultToJson(const RecoverResult& result) {
   JsonObjectWriter writer;
   writer.Bool("damaged", result.damaged);
   writer.Bool("changed", result.changed);
+  writer.Bool("opens", result.opens);
+  writer.Bool("unread", result.unread);
+  writer.Number("still_wrong", result.still_wrong);
   writer.Number("lost_batches", result.lost_batches);
   writer.Bool("lists_complete", result.lists_complete);
   writer.Raw("gone", IdsToJson(result.gone));
@@ -164,6 +167,8 @@ StatusOr<RecoverResult> ParseRecoverResult(std::string_view json) {
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
         for (const auto& [known, field] : {std::pair("damaged", &result.damaged),
                                            std::pair("changed", &result.changed),
+                                           std::pair("opens", &result.opens),
+                                           std::pair("unread", &result.unread),
                                            std::pair("lists_complete", &result.lists_complete)}) {
           if (name == known) {
             return SetBool(value, field);
@@ -176,8 +181,11 @@ StatusOr<RecoverResult> ParseRecoverResult(std::string_view json) {
             return SetIds(value, field);
           }
         }
-        if (name == "lost_batches") {
-          return SetUint64(name, value, kCountMax, &result.lost_batches);
+        for (const auto& [known, field] : {std::pair("lost_batches", &result.lost_batches),
+                                           std::pair("still_wrong", &result.still_wrong)}) {
+          if (name == known) {
+            return SetUint64(name, value, kCountMax, field);
+          }
         }
         return name == "notes" ? SetStrings(value, &result.notes) : OkStatus();
       }));

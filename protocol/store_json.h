@@ -45,7 +45,11 @@ struct VerifyResult {
 struct RecoverResult {
   // Acknowledged changes are lost, or an earlier recovery that was cut short keeps the store shut.
   bool damaged = false;
-  bool changed = false;       // the loss was accepted: the store can be opened again
+  bool changed = false;  // the loss was accepted
+  // False: not even after the loss. Then nothing is changed.
+  bool opens = true;
+  bool unread = false;        // a table file is damaged, which no recovery mends
+  uint64_t still_wrong = 0;   // places where the tables disagree after it was mended
   uint64_t lost_batches = 0;  // that can be read; beside them at least one that cannot
   // The lists below name every job: only where nothing is damaged, since a damaged batch cannot be
   // read.
@@ -54,6 +58,9 @@ struct RecoverResult {
   std::vector<JobId> older;    // changed in what was lost: as they were before
   std::vector<JobId> revived;  // acked or cancelled in what was lost: there again
   std::vector<std::string> notes;
+
+  // The store can be used; what was lost was accepted.
+  bool whole() const { return opens && !unread && (!damaged || changed); }
 };
 
 struct BackupRequest {

@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ struct VerifyReport {
   // All of them are counted; the first kDisagreementsMax are named.
   uint64_t disagreement_count = 0;
   std::vector<Disagreement> disagreements;
+  // Why rows cannot be read, each reason once: table files are damaged. Among those above, too.
+  std::set<std::string, std::less<>> unread;
   // Committed, it puts right the first kRepairsMax of what is repairable, named or not.
   Batch repair;
 

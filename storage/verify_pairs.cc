@@ -106,7 +106,7 @@ void Findings::AddSuperfluous(Table table, std::string what, std::string_view ke
 }
 
 void Findings::AddUnread(Table table, const Status& status) {
-  if (unread_.emplace(status.message()).second) {
+  if (report.unread.emplace(status.message()).second) {
     Add(table, std::string(status.message()));
   }
 }

@@ -70,7 +70,6 @@ class Findings {
   void Note(Table table, std::string what, bool repairable);
 
   VerifyProgress progress_;
-  std::set<std::string, std::less<>> unread_;
   bool stopped_ = false;
 };
 

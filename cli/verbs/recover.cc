@@ -19,7 +19,10 @@ class RecoverVerb final : public Verb {
            "in the\n"
            "data directory, cut, and the store opens again without them. A backup is better, if "
            "there is\n"
-           "one. Exit code 1: there is damage, and nothing was changed.\n"
+           "one. Exit code 1: there is damage, and nothing was changed, or a table file is "
+           "damaged, "
+           "which\n"
+           "no recovery mends.\n"
            "\n"
            "Example:\n"
            "  delayctl recover --data-dir /var/lib/delayd";
@@ -51,7 +54,7 @@ class RecoverVerb final : public Verb {
           Internal("delayd gave another result than was asked for", "invalid_response"));
     }
     Print(*result, context);
-    return result->damaged && !result->changed ? kExitFailed : kExitOk;
+    return result->whole() ? kExitOk : kExitFailed;
   }
 
  private:
@@ -71,11 +74,7 @@ class RecoverVerb final : public Verb {
       out << EscapeControls(note) << '\n';
     }
     if (!result.damaged) {
-      out << "nothing acknowledged is lost in the logs; delayctl verify looks at the tables"
-          << (result.notes.empty() || result.changed
-                  ? ""
-                  : "; the next start repairs the rest by itself")
-          << '\n';
+      out << "nothing acknowledged is lost in the logs" << AfterNoLoss(result) << '\n';
       return;
     }
     PrintIds(result.changed ? "jobs gone" : "jobs that would be gone", result.gone, out);
@@ -84,10 +83,43 @@ class RecoverVerb final : public Verb {
     if (!result.lists_complete) {
       out << "there may be more: at least one batch that is lost cannot be read\n";
     }
-    out << (result.changed ? "the store opens again\n"
-                           : "nothing was changed; restore a backup, or give this up: delayctl "
-                             "recover --data-dir " +
-                                 *data_dir_ + " --accept-loss\n");
+    out << (result.changed ? AfterLoss(result) : BeforeLoss(result)) << '\n';
+  }
+
+  static std::string AfterNoLoss(const protocol::RecoverResult& result) {
+    if (result.unread) {
+      return ", but a table file is damaged, which no recovery mends: restore a backup";
+    }
+    if (result.changed) {
+      return StillWrong(result);
+    }
+    return std::string("; delayctl verify tells whether the tables agree") +
+           (result.notes.empty() ? "" : "; the next start repairs the rest by itself");
+  }
+
+  static std::string AfterLoss(const protocol::RecoverResult& result) {
+    if (result.unread) {
+      return "the loss is accepted, but a table file is damaged, which no recovery mends: the "
+             "daemon may refuse to start, or fail later; restore a backup";
+    }
+    return "the store opens again" + StillWrong(result);
+  }
+
+  static std::string StillWrong(const protocol::RecoverResult& result) {
+    return result.still_wrong == 0 ? ""
+                                   : "; " + std::to_string(result.still_wrong) +
+                                         " places, named above, could not be mended: for these "
+                                         "restore a backup";
+  }
+
+  std::string BeforeLoss(const protocol::RecoverResult& result) const {
+    if (!result.opens) {
+      return "nothing was changed; restore a backup: the store would not open after the loss "
+             "either";
+    }
+    return std::string("nothing was changed; restore a backup") +
+           (result.unread ? ", since no recovery mends table files" : "") +
+           ", or give this up: delayctl recover --data-dir " + *data_dir_ + " --accept-loss";
   }
 
   static void PrintIds(std::string_view what, const std::vector<JobId>& ids, std::ostream& out) {

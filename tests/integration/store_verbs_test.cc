@@ -297,6 +297,36 @@ TEST(RecoverVerbTest, P9ALookAtDamagedLogsSaysThatTheTablesCannotBeReadEither) {
   EXPECT_EQ(look.exit_code, 1);
   EXPECT_THAT(look.out, HasSubstr("the tables were not looked at: "));
   EXPECT_THAT(look.out, HasSubstr(table.filename().string()));
+  EXPECT_THAT(look.out, HasSubstr("the store would not open after the loss either"));
+  EXPECT_THAT(look.out, Not(HasSubstr("--accept-loss")));
+  const std::string before = Snapshot(daemon.data_dir());
+  const ProcessResult refused =
+      daemon.Ctl({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("nothing was changed: "));
+  EXPECT_EQ(Snapshot(daemon.data_dir()), before);
+}
+
+// A block of rows, which an open does not read.
+TEST(RecoverVerbTest, P9ADamagedTableFileIsToldBeforeALossIsAcceptedAndNotCalledMended) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  FlipByte(TableFile(daemon.data_dir(), "timers"), 0);
+  const std::vector<std::string> recover = {"recover", "--data-dir", daemon.data_dir()};
+  ProcessResult result = daemon.Ctl(recover);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("a table file is damaged: timers: "));
+  EXPECT_THAT(result.out, HasSubstr("which no recovery mends: restore a backup"));
+  ASSERT_TRUE(storage::BeginRecovery(daemon.data_dir(), {.lost_batches = 1}).ok());
+  EXPECT_THAT(daemon.Ctl(recover).out, HasSubstr("since no recovery mends table files"));
+  std::vector<std::string> accept = recover;
+  accept.emplace_back("--accept-loss");
+  result = daemon.Ctl(accept);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, HasSubstr("the daemon may refuse to start"));
+  EXPECT_THAT(result.out, Not(HasSubstr("the store opens again")));
 }
 
 // Of a table whose fourth file is its first merge. Started again it would end again, for ever.

@@ -30,6 +30,9 @@ TEST(StoreJsonTest, VerifyReadsBack) {
 TEST(StoreJsonTest, RecoverReadsBack) {
   const RecoverResult result{.damaged = true,
                              .changed = true,
+                             .opens = false,
+                             .unread = true,
+                             .still_wrong = 8,
                              .lost_batches = 7,
                              .lists_complete = false,
                              .gone = {JobId{1}, JobId{2}},
