@@ -245,6 +245,9 @@ StatusOr<bool> DataDir::HoldsStore() const {
   if (schema > kSchemaVersion) {
     return NewerSchema(schema);
   }
+  if (::access((path_ + "/CURRENT").c_str(), F_OK) != 0 && errno == ENOENT) {
+    return CurrentLost(path_, "is missing");
+  }
   return true;
 }
 
@@ -297,6 +300,19 @@ Status FormatMissing(const std::string& directory, const std::string& what) {
                       "a finished backup, or, if nothing else is missing, write \"" +
                       std::string(kFormatPrefix) + std::to_string(kSchemaVersion) +
                       "\" into FORMAT",
+                  "damaged_store");
+}
+
+Status CurrentLost(const std::string& directory, const std::string& what) {
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
+  const auto is_manifest = [](const std::string& name) { return name.starts_with("MANIFEST-"); };
+  // Of several the newest may have been in the making.
+  const bool is_known = std::ranges::count_if(names, is_manifest) == 1;
+  return DataLoss("data directory " + directory + " is damaged: " + directory + "/CURRENT " + what +
+                      (is_known ? "; if nothing else is wrong, write the line \"" +
+                                      *std::ranges::find_if(names, is_manifest) +
+                                      "\" into it, else restore a backup"
+                                : "; restore a backup"),
                   "damaged_store");
 }
 

@@ -68,6 +68,9 @@ Status CheckFiles(const std::string& directory);
 // `what` is there without FORMAT: "it holds jobs".
 Status FormatMissing(const std::string& directory, const std::string& what);
 
+// `what` is wrong with CURRENT in a complete store: "is missing".
+Status CurrentLost(const std::string& directory, const std::string& what);
+
 // Marks a directory that was filled otherwise (a backup) as a complete store.
 Status WriteFormatFile(const std::string& directory);
 

@@ -209,7 +209,7 @@ class Recovery {
     constexpr std::string_view kManifest = "MANIFEST-";
     if (!name.starts_with(kManifest) || current->size() != name.size() + 1 ||
         name.find_first_not_of("0123456789", kManifest.size()) != std::string::npos) {
-      return Damaged(directory_, "CURRENT names no MANIFEST", false);
+      return CurrentLost(directory_, "names no MANIFEST");
     }
     if (!fs::exists(directory_ + "/" + name)) {
       return Damaged(directory_, name + ", which CURRENT names, is missing", false);

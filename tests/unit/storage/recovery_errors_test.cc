@@ -19,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -375,6 +376,33 @@ TEST_F(RecoveryErrorsTest, P9ACurrentThatNamesNoManifestIsRefused) {
     EXPECT_THAT(RecoverLogs(path(), LogRepair::kTornTails, &report).message(),
                 HasSubstr("CURRENT names no MANIFEST"));
   }
+}
+
+// What the refusal says, to the letter.
+TEST_F(RecoveryErrorsTest, P9ALostCurrentIsNamedWithTheLineThatBelongsIntoIt) {
+  Commit(1, 3);
+  const std::string line = ReadFile(path() + "/CURRENT");
+  const std::string manifest = line.substr(0, line.size() - 1);
+  for (const bool removed : {true, false}) {
+    fs::remove(path() + "/CURRENT");
+    if (!removed) {
+      WriteFile(path() + "/CURRENT", "");
+    }
+    for (const bool accept_loss : {false, true}) {
+      const Status refused = Open(accept_loss).status();
+      EXPECT_EQ(refused.reason(), "damaged_store");
+      EXPECT_THAT(refused.message(),
+                  HasSubstr("/CURRENT " + std::string(removed ? "is missing" : "names no")));
+      EXPECT_THAT(refused.message(), HasSubstr("write the line \"" + manifest + "\" into it"));
+    }
+    fs::copy_file(path() + "/" + manifest, path() + "/MANIFEST-900000");
+    EXPECT_THAT(Open().status().message(), EndsWith("; restore a backup"));
+    fs::remove(path() + "/MANIFEST-900000");
+  }
+  WriteFile(path() + "/CURRENT", manifest + "\n");
+  const auto store = Open();
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_EQ(Jobs(**store).size(), 3U);
 }
 
 // A block's last bytes are too few for a header; only zeroes are left there.
