@@ -162,8 +162,11 @@ Status CheckFiles(const std::string& directory) {
     const std::optional<std::string> what =
         may_be_none ? NoFile(directory + "/" + name) : std::nullopt;
     if (what.has_value() && (name != "LOG" || entry->d_type == DT_LNK)) {
+      const bool made_anew = name == "LOCK" || name == "LOCK.delayd";
       status = DataLoss("data directory " + directory + " is damaged: " + directory + "/" + name +
-                            " " + *what + "; put the file back, or restore a backup",
+                            " " + *what +
+                            (made_anew ? "; move it away: a start makes the file"
+                                       : "; put the file back, or restore a backup"),
                         "damaged_store");
       break;
     }

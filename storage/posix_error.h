@@ -12,7 +12,8 @@ namespace delayd::storage {
 inline constexpr std::string_view kDiskCure =
     "; look at the kernel's log (dmesg) and the disk's health";
 inline constexpr std::string_view kOwnerCure =
-    "; run as the owner of the directory, or change its owner";
+    "; run as the owner of the directory; all that is in it must be his, and writable for him "
+    "(chown -R, chmod -R u+rwX)";
 inline constexpr std::string_view kOpenFilesCure = "; raise the limit of open files";
 inline constexpr std::string_view kFileSizeCure =
     "; raise the limit on the size of files (ulimit -f, LimitFSIZE=)";

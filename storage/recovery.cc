@@ -416,7 +416,9 @@ class Recovery {
     const uint64_t copy_from = report_->lost_batches > 0 ? 0 : offset;
     DELAYD_RETURN_IF_ERROR(CopyDurably(path, copy_from, log.scan.bytes - copy_from, CopyOf(log)));
     DELAYD_CRASH_POINT("recovery/copied");
-    return OkStatus();
+    // Found out now, while there is nothing to be undone.
+    return ::access(path.c_str(), W_OK) == 0 ? OkStatus()
+                                             : PosixError("nothing was changed: cannot cut", path);
   }
 
   Status Cut(const ScannedLog& log, uint64_t batches_lost) {
@@ -452,6 +454,11 @@ class Recovery {
     const std::string to = directory_ + "/" + name;
     std::error_code error;
     fs::create_directory(directory, error);
+    if (error && fs::exists(directory)) {
+      return Unavailable("nothing was changed: cannot copy " + from + ": " + directory +
+                             " is no directory; move it away",
+                         "storage_io");
+    }
     if (!error) {
       errno = 0;
       std::ifstream in(from, std::ios::binary);

@@ -47,7 +47,8 @@ Status CheckLength(const std::string& directory) {
 // It is written to, and read to be fsynced.
 Status CheckParent(const std::string& directory) {
   const std::string parent = ParentOf(directory);
-  if (::access(parent.c_str(), R_OK | W_OK | X_OK) == 0) {
+  // With the slash a file is told as what it is, whoever owns it.
+  if (::access((parent + "/").c_str(), R_OK | W_OK | X_OK) == 0) {
     return OkStatus();
   }
   const std::string cause = "cannot back up to " + directory + ": " + ErrnoText(errno);

@@ -405,6 +405,31 @@ TEST(RecoverVerbTest, FilesOfAnotherOwnerStayTheirs) {
   }
 }
 
+// Found out when the recovery had begun, it would leave the store shut.
+TEST(RecoverVerbTest, P9ALogThatMayNotBeWrittenIsToldBeforeAnythingIsBegun) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"enqueue", "--in", "1h", "x"});
+  daemon.CtlOk({"enqueue", "--in", "1h", "y"});
+  daemon.Kill();
+  const fs::path log = NewestLog(daemon.data_dir());
+  FlipByte(log, 20);
+  ASSERT_EQ(::chmod(log.c_str(), 0400), 0);
+  ProcessOptions options =
+      daemon.CtlOptions({"recover", "--accept-loss", "--data-dir", daemon.data_dir()});
+  if (::geteuid() == 0) {  // who may write everywhere
+    options.argv.insert(options.argv.begin(), {"setpriv", "--bounding-set=-dac_override"});
+  }
+  const ProcessResult refused = RunProcess(options);
+  EXPECT_EQ(refused.exit_code, 7);
+  EXPECT_THAT(refused.err, HasSubstr("nothing was changed: cannot cut " + log.string()));
+  EXPECT_THAT(refused.err, HasSubstr("chmod -R u+rwX"));
+  EXPECT_FALSE(fs::exists(daemon.data_dir() + "/RECOVERY"));
+  ASSERT_EQ(::chmod(log.c_str(), 0600), 0);
+  EXPECT_THAT(daemon.CtlOk({"recover", "--accept-loss", "--data-dir", daemon.data_dir()}),
+              HasSubstr("the store opens again"));
+}
+
 // "is its disk mounted?" would send people to look for a disk.
 TEST(VerifyVerbTest, ADirectoryBehindAClosedOneIsNotCalledMissing) {
   const Daemon daemon;
@@ -485,6 +510,10 @@ TEST(BackupVerbTest, PlacesThatCannotBeAreToldWithACure) {
   result = daemon.Ctl({"backup", daemon.Path("no/such/parent")});
   EXPECT_EQ(result.exit_code, 2) << result.err;
   EXPECT_THAT(result.err, HasSubstr("make the directory"));
+  std::ofstream(daemon.Path("file")) << "x";
+  result = daemon.Ctl({"backup", daemon.Path("file/copy")});
+  EXPECT_EQ(result.exit_code, 2) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("Not a directory"));
   result = daemon.Ctl({"backup", daemon.Path("copy-\xff")});
   EXPECT_EQ(result.exit_code, 2) << result.out;
   EXPECT_THAT(result.err, HasSubstr("is not UTF-8"));
