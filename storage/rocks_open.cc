@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/crash_point.h"
+#include "base/size_text.h"
 #include "storage/cut_view.h"
 #include "storage/flush_room.h"
 #include "storage/keys.h"
@@ -56,12 +57,31 @@ class CrashInBackground final : public rocksdb::EventListener {
 }  // namespace
 #endif
 
+namespace {
+
+// It copies logs aside and flushes what is left of them. Out of room on its way, it leaves the
+// store shut, and the loss untold.
+Status CheckRoomToRecover(const std::string& data_dir, rocksdb::Env* env) {
+  DELAYD_ASSIGN_OR_RETURN(const FlushRoom room, AskFlushRoom(data_dir, env));
+  const uint64_t needed = 2 * room.needed;
+  if (room.free >= needed) {
+    return OkStatus();
+  }
+  return ResourceExhausted("nothing was changed: the disk of " + data_dir + " is full, " +
+                               FormatSize(room.free) + " are left and a recovery writes up to " +
+                               FormatSize(needed) + "; free some space",
+                           "disk_full");
+}
+
+}  // namespace
+
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, HoldsStore(options));
   if (options.accept_loss && holds_store) {
     // A table file or the MANIFEST that is damaged no recovery mends: then nothing is given up.
     DELAYD_RETURN_IF_ERROR(LookAfterLoss(dir_, options).WithContext("nothing was changed"));
+    DELAYD_RETURN_IF_ERROR(CheckRoomToRecover(dir_.path(), env_.get()));
   }
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));

@@ -1,7 +1,11 @@
 // A recovery that gives up acknowledged batches and is killed on its way: the store stays shut
 // until it is done, and what is lost stays known.
+#include <memory>
 #include <string>
 #include <vector>
+
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 
 #include "storage/batch_floor.h"
 #include "tests/unit/storage/recovery_fixture.h"
@@ -131,6 +135,36 @@ TEST_F(RecoveryCutShortTest, P9ACopyThatFindsNoRoomIsTakenAwayAndNothingIsBegun)
   EXPECT_EQ(ReadFile(log), damaged);
   EXPECT_FALSE(fs::exists(account()));
   EXPECT_TRUE(Open(true).ok()) << "when there is room";
+}
+
+// It would fail when the logs are cut, and the loss would stay untold.
+TEST_F(RecoveryCutShortTest, P9ADiskWithoutRoomForAllOfItIsToldBeforeItBegins) {
+  class NearlyFull final : public rocksdb::FileSystemWrapper {
+   public:
+    NearlyFull() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+
+    const char* Name() const override { return "NearlyFull"; }
+
+    rocksdb::IOStatus GetFreeSpace(const std::string& /*path*/,
+                                   const rocksdb::IOOptions& /*options*/,
+                                   uint64_t* free,
+                                   rocksdb::IODebugContext* /*debug*/) override {
+      *free = uint64_t{2} << 20;
+      return rocksdb::IOStatus::OK();
+    }
+  };
+
+  DamageMiddle();
+  const std::string damaged = ReadFile(Log());
+  const std::unique_ptr<rocksdb::Env> env =
+      rocksdb::NewCompositeEnv(std::make_shared<NearlyFull>());
+  const Status refused =
+      OpenRocksJobStore({.path = path(), .env = env.get(), .accept_loss = true}).status();
+  EXPECT_EQ(refused.reason(), "disk_full");
+  EXPECT_THAT(refused.message(), HasSubstr("nothing was changed: the disk of " + path()));
+  EXPECT_EQ(ReadFile(Log()), damaged);
+  EXPECT_FALSE(fs::exists(path() + "/damaged"));
+  EXPECT_FALSE(fs::exists(account()));
 }
 
 // Who puts the file back has lost nothing, and the next start still says which file it is.
