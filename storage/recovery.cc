@@ -147,8 +147,9 @@ Status ManifestWasCut(const std::string& directory,
   return DataLoss(
       "data directory " + directory + " is damaged: " + wrong + ", and " + report.manifest +
           " does not know the table files " + tables + ": " + report.manifest +
-          " was cut, or another store was copied over this one; put the " + report.manifest +
-          " that was here back, or restore a backup into an empty directory" +
+          " was cut, another store was copied over this one, or they are left over from a start "
+          "that failed; put the " +
+          report.manifest + " that was here back, or restore a backup into an empty directory" +
           (opens_without ? ", or, to do without the jobs in those files, move them to "
                            "another directory and run delayctl recover again"
                          : ""),
