@@ -519,10 +519,26 @@ Status EndsTooEarly(const std::string& directory, const RecoveryReport& report) 
              : ManifestWasCut(directory, what, true, report);
 }
 
+namespace {
+
+// `cp -a BACKUP DIR` makes DIR/BACKUP where DIR is still there.
+void FindNestedStores(const std::string& directory, RecoveryReport* report) {
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    std::error_code unreadable;
+    if (fs::exists(it->path() / "FORMAT", unreadable)) {
+      report->nested_stores.push_back(it->path().string());
+    }
+  }
+}
+
+}  // namespace
+
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report) {
   if (repair == LogRepair::kLookOnly || repair == LogRepair::kTornTails) {
     DELAYD_RETURN_IF_ERROR(RefuseUnfinished(directory));
   }
+  FindNestedStores(directory, report);
   Recovery recovery(directory, repair, report);
   DELAYD_RETURN_IF_ERROR(recovery.RecoverManifest());
   return recovery.RecoverWal();

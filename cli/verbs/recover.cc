@@ -94,7 +94,7 @@ class RecoverVerb final : public Verb {
       return StillWrong(result);
     }
     return std::string("; delayctl verify tells whether the tables agree") +
-           (result.notes.empty() ? "" : "; the next start repairs the rest by itself");
+           (result.notes.empty() ? "" : "; the next start cuts what was torn by itself");
   }
 
   static std::string AfterLoss(const protocol::RecoverResult& result) {

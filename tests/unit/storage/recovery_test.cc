@@ -14,8 +14,10 @@ namespace delayd::storage {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(RecoveryTest, LogOfAStoreScansWhole) {
   Commit(1, 9);
@@ -385,6 +387,18 @@ TEST_F(RecoveryTest, P9ABackupThatIsCopiedOverTheStoreIsNoticed) {
               AllOf(HasSubstr(log + " goes on"), HasSubstr("into an empty directory")));
   RecoveryReport look;
   EXPECT_EQ(RecoverLogs(path(), LogRepair::kLookOnly, &look).message(), status.message());
+}
+
+// As by `cp -a BACKUP DIR` where DIR could not be moved away: the store of before goes on.
+TEST_F(RecoveryTest, ABackupThatWasCopiedIntoTheStoreIsNamed) {
+  Commit(1, 3);
+  ASSERT_TRUE(BackUpRocksJobStore(Open()->get(), dir_.Sub("backup")).ok());
+  EXPECT_THAT(report_.Lines(), Not(Contains(HasSubstr("lies in the data directory"))));
+  fs::copy(dir_.Sub("backup"), path() + "/backup", fs::copy_options::recursive);
+  fs::create_directory(path() + "/damaged");
+  ASSERT_TRUE(Open().ok());
+  EXPECT_THAT(report_.Lines(),
+              ElementsAre(HasSubstr(path() + "/backup lies in the data directory")));
 }
 
 TEST_F(RecoveryTest, P9AMissingOrDamagedFloorIsTold) {
