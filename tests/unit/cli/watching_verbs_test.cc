@@ -343,7 +343,7 @@ TEST(StatusVerbTest, SaysWhatTheDaemonHolds) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out,
             "delayd      1.2.3, ready\n"
-            "jobs        7 scheduled, 1 ready, 2 leased, 0 dead, in 1 queues\n"
+            "jobs        7 scheduled, 1 ready, 2 leased, 0 dead, in 1 queue\n"
             "workers     3 waiting for a job\n"
             "next due    2027-01-01T09:00:30.000Z (in 30s)\n"
             "starts      4\n");
