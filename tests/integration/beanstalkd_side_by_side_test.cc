@@ -262,12 +262,13 @@ TEST_F(SideBySideTest, StatsHaveTheSameFieldsInTheSameOrder) {
   for (const size_t i : {2U, 3U, 4U, 5U}) {
     EXPECT_EQ(fields(ours[i]), fields(theirs[i])) << steps[i].send;
   }
-  EXPECT_EQ(ours[3], theirs[3]);
-  // The size of the body, and the number of a log file, differ.
+  // The size of the body and the number of a log file differ, and beanstalkd 1.13 has quotes around
+  // the names of tubes.
   const auto normal = [](const std::string& yaml) {
-    static const std::regex kOwn("OK [0-9]+|file: [0-9]+|age: [0-9]+|time-left: [0-9]+");
+    static const std::regex kOwn("OK [0-9]+|file: [0-9]+|age: [0-9]+|time-left: [0-9]+|\"");
     return std::regex_replace(yaml, kOwn, "");
   };
+  EXPECT_EQ(normal(ours[3]), normal(theirs[3]));
   EXPECT_EQ(normal(ours[4]), normal(theirs[4]));
   EXPECT_EQ(normal(ours[5]), normal(theirs[5]));
 }

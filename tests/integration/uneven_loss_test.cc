@@ -14,6 +14,7 @@
 #include "protocol/store_json.h"
 #include "storage/rocks_job_store.h"
 #include "tests/support/daemon.h"
+#include "tests/support/plain_tables.h"
 #include "tests/unit/storage/sample_store.h"
 
 namespace delayd::test {
@@ -36,16 +37,12 @@ constexpr uint64_t kNewQueuesId = 30;
 class BareStore {
  public:
   explicit BareStore(const std::string& directory) {
-    std::vector<rocksdb::ColumnFamilyDescriptor> tables;
-    for (size_t i = 0; i < storage::kTableCount; ++i) {
-      tables.emplace_back(std::string(storage::TableName(static_cast<Table>(i))),
-                          rocksdb::ColumnFamilyOptions());
-    }
     rocksdb::DBOptions options;
     options.avoid_flush_during_recovery = true;
     options.track_and_verify_wals_in_manifest = true;
     rocksdb::DB* db = nullptr;
-    const rocksdb::Status opened = rocksdb::DB::Open(options, directory, tables, &families_, &db);
+    const rocksdb::Status opened =
+        rocksdb::DB::Open(options, directory, test::PlainTables(), &families_, &db);
     EXPECT_TRUE(opened.ok()) << opened.ToString();
     db_.reset(db);
   }

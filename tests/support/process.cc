@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 
@@ -85,7 +87,10 @@ Process::Process(const ProcessOptions& options) {
   const int spawned = ::posix_spawnp(
       &pid_, argv[0].c_str(), &actions, nullptr, Pointers(&argv).data(), Pointers(&env).data());
   posix_spawn_file_actions_destroy(&actions);
-  DELAYD_CHECK(spawned == 0);
+  if (spawned != 0) {
+    std::fprintf(stderr, "cannot start %s: %s\n", options.argv[0].c_str(), std::strerror(spawned));
+    std::abort();
+  }
   pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   DELAYD_CHECK(pidfd_ >= 0);
 }

@@ -8,6 +8,7 @@
 #include <rocksdb/db.h>
 
 #include "storage/batch_floor.h"
+#include "tests/support/plain_tables.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 namespace delayd::storage {
@@ -158,18 +159,13 @@ TEST_F(RecoveryTest, P9ALookFindsAManifestThatWasCutBetweenItsRecords) {
 TEST_F(RecoveryTest, P9ALookSaysOfEachJobWhatTheLossWillMeanThoughATableWasFlushedAhead) {
   { ASSERT_TRUE(Open().ok()); }
   {
-    std::vector<rocksdb::ColumnFamilyDescriptor> tables;
-    for (size_t i = 0; i < kTableCount; ++i) {
-      tables.emplace_back(std::string(TableName(static_cast<Table>(i))),
-                          rocksdb::ColumnFamilyOptions());
-    }
     rocksdb::DBOptions options;
     options.env = env_.get();
     options.avoid_flush_during_recovery = true;
     options.avoid_flush_during_shutdown = true;
     std::vector<rocksdb::ColumnFamilyHandle*> families;
     rocksdb::DB* db = nullptr;
-    ASSERT_TRUE(rocksdb::DB::Open(options, path(), tables, &families, &db).ok());
+    ASSERT_TRUE(rocksdb::DB::Open(options, path(), test::PlainTables(), &families, &db).ok());
     const auto put = [&](Table table, const std::string& key, const std::string& value) {
       ASSERT_TRUE(db->Put({}, families[static_cast<size_t>(table)], key, value).ok());
     };
