@@ -149,8 +149,7 @@ JsonKind KindOf(ondemand::json_type type, std::string_view token) {
       return JsonKind::kString;
     case ondemand::json_type::number:
       return JsonKind::kNumber;
-    case ondemand::json_type::boolean:
-    case ondemand::json_type::null:
+    default:  // boolean, null, and from simdjson 4 on what is none of them
       break;
   }
   return token == "null" ? JsonKind::kNull : JsonKind::kBool;
@@ -179,12 +178,12 @@ Status CheckArray(ondemand::array array, size_t depth) {
 
 Status CheckObject(ondemand::object object, size_t depth) {
   for (auto item : object) {
-    ondemand::field field;
-    if (const auto error = std::move(item).get(field); error != simdjson::SUCCESS) {
+    std::string_view name;
+    if (const auto error = item.unescaped_key().get(name); error != simdjson::SUCCESS) {
       return FromSimdjson(error);
     }
-    std::string_view name;
-    if (const auto error = field.unescaped_key().get(name); error != simdjson::SUCCESS) {
+    ondemand::field field;
+    if (const auto error = std::move(item).get(field); error != simdjson::SUCCESS) {
       return FromSimdjson(error);
     }
     DELAYD_RETURN_IF_ERROR(CheckValue(field.value(), depth));
@@ -351,12 +350,12 @@ Status ReadJsonObject(std::string_view json, const JsonMemberVisitor& visit) {
   DELAYD_RETURN_IF_ERROR(root.Open(json, ondemand::json_type::object));
   std::vector<std::string_view> seen;
   for (auto item : root.container()) {
-    ondemand::field field;
-    if (const auto error = std::move(item).get(field); error != simdjson::SUCCESS) {
+    std::string_view name;
+    if (const auto error = item.unescaped_key().get(name); error != simdjson::SUCCESS) {
       return FromSimdjson(error);
     }
-    std::string_view name;
-    if (const auto error = field.unescaped_key().get(name); error != simdjson::SUCCESS) {
+    ondemand::field field;
+    if (const auto error = std::move(item).get(field); error != simdjson::SUCCESS) {
       return FromSimdjson(error);
     }
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
