@@ -5,7 +5,15 @@ if(NOT SCDOC)
 endif()
 find_program(GZIP gzip REQUIRED)
 
-set(DELAYD_PACKAGE_RELEASE 1)
+# What the packages are built on, as in 1+deb12: those of the next distribution are newer to apt.
+file(STRINGS /etc/os-release os_release)
+foreach(line ${os_release})
+  if(line MATCHES "^(ID|VERSION_ID|VERSION_CODENAME)=\"?([^\"]*)")
+    set(OS_${CMAKE_MATCH_1} ${CMAKE_MATCH_2})
+  endif()
+endforeach()
+string(REPLACE "debian" "deb" os_short "${OS_ID}")
+set(DELAYD_PACKAGE_RELEASE 1+${os_short}${OS_VERSION_ID})
 set(package_dir ${PROJECT_SOURCE_DIR}/config/package)
 set(generated ${CMAKE_BINARY_DIR}/package)
 set(changelog_date "$ENV{DELAYD_PACKAGE_DATE}")
@@ -14,7 +22,7 @@ if(NOT changelog_date)
 endif()
 file(MAKE_DIRECTORY ${generated})
 file(WRITE ${generated}/changelog
-  "delayd (${PROJECT_VERSION}-${DELAYD_PACKAGE_RELEASE}) bookworm; urgency=medium\n\n"
+  "delayd (${PROJECT_VERSION}-${DELAYD_PACKAGE_RELEASE}) ${OS_VERSION_CODENAME}; urgency=medium\n\n"
   "  * What changed: /usr/share/doc/delayd/changelog.gz.\n\n"
   " -- delayd developers <delayd@example.org>  ${changelog_date}\n")
 
@@ -33,7 +41,7 @@ add_custom_target(package_files ALL
 set(systemd_dir ${PROJECT_SOURCE_DIR}/config/systemd)
 install(TARGETS delayd RUNTIME DESTINATION sbin COMPONENT delayd)
 install(FILES ${systemd_dir}/delayd.service ${systemd_dir}/delayd.socket
-  DESTINATION /lib/systemd/system COMPONENT delayd)
+  DESTINATION lib/systemd/system COMPONENT delayd)
 install(FILES ${PROJECT_SOURCE_DIR}/config/sysusers/delayd.conf DESTINATION lib/sysusers.d COMPONENT delayd)
 install(FILES ${PROJECT_SOURCE_DIR}/config/delayd.yaml DESTINATION /etc/delayd COMPONENT delayd)
 install(FILES ${systemd_dir}/delayd-tcp.conf ${systemd_dir}/delayd-awake.conf
@@ -49,7 +57,7 @@ install(FILES ${generated}/delayd.8.gz DESTINATION share/man/man8 COMPONENT dela
 install(FILES ${generated}/delayd.yaml.5.gz DESTINATION share/man/man5 COMPONENT delayd)
 
 install(TARGETS delayctl RUNTIME DESTINATION bin COMPONENT delayctl)
-install(FILES ${systemd_dir}/delayd-worker@.service DESTINATION /lib/systemd/system COMPONENT delayctl)
+install(FILES ${systemd_dir}/delayd-worker@.service DESTINATION lib/systemd/system COMPONENT delayctl)
 install(FILES ${PROJECT_SOURCE_DIR}/config/sysusers/delayctl.conf DESTINATION lib/sysusers.d COMPONENT delayctl)
 install(FILES ${generated}/delayctl.1.gz DESTINATION share/man/man1 COMPONENT delayctl)
 install(FILES ${generated}/delayctl.bash DESTINATION share/bash-completion/completions RENAME delayctl COMPONENT delayctl)
