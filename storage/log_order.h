@@ -28,6 +28,12 @@ class LogOrder {
 
   bool has_changes() const { return tables_end_.value_or(0) > 0 || next_.has_value(); }
 
+  // A whole record stands where the tables end, so these are the logs of this MANIFEST, and it was
+  // not cut before them.
+  bool meets_tables() const {
+    return tables_end_.has_value() && next_.has_value() && !wrong_.has_value();
+  }
+
   // "goes on with change 12 where change 7 is due"; nothing while all is in order.
   const std::optional<std::string>& wrong() const { return wrong_; }
 

@@ -148,7 +148,7 @@ Status ManifestWasCut(const std::string& directory,
       "data directory " + directory + " is damaged: " + wrong + ", and " + report.manifest +
           " does not know the table files " + tables + ": " + report.manifest +
           " was cut, another store was copied over this one, or they are left over from a start "
-          "that failed; put the " +
+          "or a merge of tables that was killed; put the " +
           report.manifest + " that was here back, or restore a backup into an empty directory" +
           (opens_without ? ", or, to do without the jobs in those files, move them to "
                            "another directory and run delayctl recover again"
@@ -267,6 +267,11 @@ class Recovery {
       return ManifestWasCut(
           directory_, std::exchange(report_->missing, {}).front(), true, *report_);
     }
+    // Then they are left over from a flush or a compaction that a kill cut short, and the store is
+    // behind by what its logs lack.
+    if (order_.meets_tables()) {
+      report_->unknown_tables.clear();
+    }
     report_->lost_batches = std::max<uint64_t>(lost, report_->missing.empty() ? 0 : 1);
     report_->holds_changes = order_.has_changes();
     const bool may_lose = repair_ == LogRepair::kAcceptLoss || repair_ == LogRepair::kShowLoss;
@@ -322,7 +327,12 @@ class Recovery {
                     "damaged_store");
   }
 
+  // A recovery that was begun has looked before it did; what a kill in its flush left over is its
+  // own, and must not keep the next one from ending it.
   Status FindUnknownTables(const std::set<uint64_t>& known) {
+    if (!RefuseUnfinished(directory_).ok()) {
+      return OkStatus();
+    }
     DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                             NumberedFiles(directory_, ".sst"));
     for (const std::string& name : names) {

@@ -52,8 +52,9 @@ struct RecoveryReport {
   // One above the largest id that the lost batches wrote or reserved; 0: none.
   uint64_t lost_ids_end = 0;
   std::string manifest;  // that CURRENT names; empty: there is none yet
-  // Table files that are there and that it does not know: left over from a flush that was cut
-  // short, or the MANIFEST was cut. An open removes them.
+  // Table files that are there and that it does not know, where the MANIFEST may have been cut and
+  // they may hold what no log does; else they are left over from a flush that was cut short. An
+  // open removes them.
   std::vector<std::string> unknown_tables;
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;

@@ -42,6 +42,9 @@ class RecoveryCutShortTest : public RecoveryTest {
     EXPECT_THAT(report_.Lines(), Contains(HasSubstr("lost by the operator's word")));
   }
 
+  // As a kill within a flush or a merge of tables leaves it.
+  void LeaveTableFile() const { WriteFile(path() + "/000099.sst", "half of a table"); }
+
   fs::path TableFile() const {
     fs::directory_iterator file(path());
     while (file->path().extension() != ".sst") {
@@ -68,6 +71,36 @@ TEST_F(RecoveryCutShortTest, P9BehindItsCutsTheStoreStaysShutUntilItIsDone) {
   ASSERT_TRUE(EndRecovery(path()).ok()) << "once more does no harm";
   EXPECT_TRUE(Open().ok());
   EXPECT_THAT(report_.Lines(), Not(Contains(HasSubstr("cut short"))));
+}
+
+// Else it would be taken for one that a cut MANIFEST has forgotten, and the store stay shut for
+// good. With the first batch damaged no log is left to tell that the MANIFEST is whole.
+TEST_F(RecoveryCutShortTest, P9KilledInItsFlushItIsEndedByTheNextOne) {
+  for (const bool first_batch : {false, true}) {
+    fs::remove_all(path());
+    Commit(1, 2 * kBatchFloorStep);
+    const std::string whole = ReadFile(Log());
+    WriteFile(Log(), Flipped(whole, first_batch ? 10 : whole.size() / 3));
+    RecoveryReport killed;
+    ASSERT_TRUE(RecoverLogs(path(), LogRepair::kAcceptLoss, &killed).ok());
+    LeaveTableFile();
+    ExpectShut();
+    const Status ended = Open(true).status();
+    EXPECT_TRUE(ended.ok()) << ended.message();
+    ExpectSameLoss(killed);
+  }
+}
+
+TEST_F(RecoveryCutShortTest, P9WhatAKilledFlushLeftOverHindersNoRecovery) {
+  Commit(1, 2 * kBatchFloorStep);
+  const std::string whole = ReadFile(Log());
+  WriteFile(Log(), Flipped(whole, whole.size() / 3));
+  LeaveTableFile();
+  EXPECT_TRUE(OpenRocksJobReader({.path = path(), .env = env_.get(), .accept_loss = true}).ok());
+  const auto store = Open(true);
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  EXPECT_LT(report_.batch_number, report_.batch_number_floor);
+  EXPECT_EQ(Jobs(**store).size(), report_.batch_number);
 }
 
 TEST_F(RecoveryCutShortTest, P9BetweenTwoCutsNothingThatIsLostIsForgotten) {
