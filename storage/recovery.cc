@@ -243,6 +243,8 @@ class Recovery {
     return OkStatus();
   }
 
+  bool manifest_is_torn() const { return torn_manifest_.has_value(); }
+
   // From the newest back, so that a crash in between leaves the damage to be found again.
   Status RecoverWal() {
     std::vector<ScannedLog> damaged;  // the first damaged log and every later one
@@ -543,6 +545,13 @@ void FindNestedStores(const std::string& directory, RecoveryReport* report) {
 }
 
 }  // namespace
+
+StatusOr<bool> ManifestIsTorn(const std::string& directory) {
+  RecoveryReport unread;
+  Recovery recovery(directory, LogRepair::kLookOnly, &unread);
+  DELAYD_RETURN_IF_ERROR(recovery.RecoverManifest());
+  return recovery.manifest_is_torn();
+}
 
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report) {
   if (repair == LogRepair::kLookOnly || repair == LogRepair::kTornTails) {

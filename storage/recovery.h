@@ -101,6 +101,9 @@ StatusOr<uint64_t> LogBytes(const std::string& directory);
 // the MANIFEST does not know, they may hold what is missing, and no recovery may go on.
 Status EndsTooEarly(const std::string& directory, const RecoveryReport& report);
 
+// That its last record was cut short: an open goes on without it.
+StatusOr<bool> ManifestIsTorn(const std::string& directory);
+
 // Scans every log in `directory`, and repairs as told. kTornTails changes nothing where the logs
 // end before the floor.
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report);

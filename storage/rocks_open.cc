@@ -78,10 +78,8 @@ Status CheckRoomToRecover(const std::string& data_dir, rocksdb::Env* env) {
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, HoldsStore(options));
-  if (options.accept_loss && holds_store) {
-    // A table file or the MANIFEST that is damaged no recovery mends: then nothing is given up.
-    DELAYD_RETURN_IF_ERROR(LookAfterLoss(dir_, options).WithContext("nothing was changed"));
-    DELAYD_RETURN_IF_ERROR(CheckRoomToRecover(dir_.path(), env_.get()));
+  if (holds_store) {
+    DELAYD_RETURN_IF_ERROR(LookFirst(options));
   }
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
@@ -101,6 +99,17 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   DELAYD_CRASH_POINT("open/checked");
   report->made_store = !holds_store;
   return holds_store ? OkStatus() : dir_.MarkComplete();
+}
+
+// A table file or the MANIFEST that is damaged no recovery mends, and no cut of a torn record: then
+// nothing is given up, and nothing cut.
+Status RocksJobStore::LookFirst(const RocksJobStoreOptions& options) const {
+  DELAYD_ASSIGN_OR_RETURN(const bool is_torn, ManifestIsTorn(dir_.path()));
+  if (options.accept_loss || is_torn) {
+    DELAYD_RETURN_IF_ERROR(
+        LookBeforeOpen(dir_, options, /*was_complete=*/true).WithContext("nothing was changed"));
+  }
+  return options.accept_loss ? CheckRoomToRecover(dir_.path(), env_.get()) : OkStatus();
 }
 
 rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
@@ -259,8 +268,9 @@ Status CheckTables(const rocksdb::DBOptions& options,
   return OkStatus();
 }
 
-// Without FORMAT, and with changes in it: ours has had all its tables before its first change. In
-// what is another program's nothing is cut, and no tables are made: it would not open it again.
+// Without FORMAT, and with changes in it: ours has had all its tables before its first change, and
+// was complete before its first batch. In what is another program's nothing is cut, and no tables
+// are made: it would not open it again.
 Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
   RecoveryReport look;
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
@@ -271,7 +281,9 @@ Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
   const auto view = NewCutView(options.env, dir_.path(), look, options.accept_loss);
   DELAYD_ASSIGN_OR_RETURN(const FoundTables found,
                           FindTables(MakeDbOptions(options, view.get()), dir_));
-  return found.missing || !found.unknown.empty() ? OfAnotherProgram() : OkStatus();
+  return found.missing || !found.unknown.empty()
+             ? OfAnotherProgram()
+             : LookBeforeOpen(dir_, options, /*was_complete=*/false);
 }
 
 // Nothing is left behind where something else lies.

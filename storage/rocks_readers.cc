@@ -1,5 +1,7 @@
 // Reading: from a live store, from a snapshot of it, and from a directory nobody has open.
+#include <algorithm>
 #include <optional>
+#include <string>
 
 #include "base/check.h"
 #include "storage/cut_view.h"
@@ -54,7 +56,7 @@ class ReadOnlyStore final : public JobReader {
   ReadOnlyStore(const ReadOnlyStore&) = delete;
   ReadOnlyStore& operator=(const ReadOnlyStore&) = delete;
 
-  Status Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
+  Status Open(const RocksJobStoreOptions& options, bool was_complete, RecoveryReport* report) {
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
     view_ = NewCutView(options.env, dir_.path(), *report, options.accept_loss);
@@ -68,10 +70,11 @@ class ReadOnlyStore final : public JobReader {
     if (MissingLog(status).value_or(report->oldest_log_needed) < report->oldest_log_needed) {
       return StaleNote();
     }
-    DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot read data directory " + dir_.path()));
+    DELAYD_RETURN_IF_ERROR(
+        FromRocks(status, TornManifest(*report) + "cannot read data directory " + dir_.path()));
     return CheckBatchNumber(RocksReader(db_.get(), &families_, nullptr),
                             dir_.path(),
-                            /*was_complete=*/true,
+                            was_complete,
                             options.accept_loss,
                             report);
   }
@@ -88,6 +91,14 @@ class ReadOnlyStore final : public JobReader {
   }
 
  private:
+  // Then what RocksDB finds wrong comes of that: it may want files of before.
+  static std::string TornManifest(const RecoveryReport& report) {
+    const auto cut = std::ranges::find(report.cuts, report.manifest, &RecoveryReport::Cut::file);
+    return cut == report.cuts.end() ? ""
+                                    : report.manifest + " ends within a record, at byte " +
+                                          std::to_string(cut->offset) + ", and without it: ";
+  }
+
   // As RocksJobStore::OpenDatabase. It passes over the note by not looking for logs, which 7.8.3
   // does not survive in a read-only open.
   Status StaleNote() const {
@@ -152,9 +163,11 @@ StatusOr<std::unique_ptr<JobReader>> SnapshotRocksJobStore(const JobStore& store
   return AsRocks(store).Snapshot();
 }
 
-Status LookAfterLoss(const DataDir& dir, const RocksJobStoreOptions& options) {
+Status LookBeforeOpen(const DataDir& dir, const RocksJobStoreOptions& options, bool was_complete) {
   RecoveryReport unread;
-  return ReadOnlyStore(&dir).Open(options, &unread);
+  const Status look = ReadOnlyStore(&dir).Open(options, was_complete, &unread);
+  // The open erases it.
+  return look.reason() == "stale_log_note" ? OkStatus() : look;
 }
 
 StatusOr<std::unique_ptr<JobReader>> OpenRocksJobReader(const RocksJobStoreOptions& options,
@@ -163,7 +176,8 @@ StatusOr<std::unique_ptr<JobReader>> OpenRocksJobReader(const RocksJobStoreOptio
   DELAYD_RETURN_IF_ERROR(DataDir::RequireStore(options.path));
   DELAYD_ASSIGN_OR_RETURN(DataDir dir, DataDir::Acquire(options.path));
   auto reader = std::make_unique<ReadOnlyStore>(std::move(dir));
-  DELAYD_RETURN_IF_ERROR(reader->Open(options, report == nullptr ? &unread : report));
+  DELAYD_RETURN_IF_ERROR(
+      reader->Open(options, /*was_complete=*/true, report == nullptr ? &unread : report));
   return std::unique_ptr<JobReader>(std::move(reader));
 }
 

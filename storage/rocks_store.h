@@ -176,6 +176,7 @@ class RocksJobStore final : public JobStore {
   Status CheckSchema(bool create);
   StatusOr<bool> HoldsStore(const RocksJobStoreOptions& options) const;
   Status CheckOurs(const RocksJobStoreOptions& options) const;
+  Status LookFirst(const RocksJobStoreOptions& options) const;
   Status OfAnotherProgram() const;
   rocksdb::Status CloseDatabase();
   void MakeSweepers(uint64_t deletes_min);
@@ -202,8 +203,9 @@ Status CheckTables(const rocksdb::DBOptions& options,
                    const DataDir& dir,
                    const std::string& manifest);
 
-// Would it open once the loss is accepted? `dir` is locked; nothing is changed in it.
-Status LookAfterLoss(const DataDir& dir, const RocksJobStoreOptions& options);
+// Would it open once torn tails are cut, and what is lost where that is accepted? `dir` is locked;
+// nothing is changed in it.
+Status LookBeforeOpen(const DataDir& dir, const RocksJobStoreOptions& options, bool was_complete);
 
 // Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it
 // ever complete (HoldsStore)? Its number goes into the report.
