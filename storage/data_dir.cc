@@ -81,7 +81,7 @@ Status WriteAll(int fd, std::string_view content, const std::string& path) {
   return OkStatus();
 }
 
-Status InUse(const std::string& path, int lock_fd) {
+Status InUse(const std::string& path, int lock_fd, bool must_exist) {
   std::array<char, 32> text{};
   const ssize_t size = ::pread(lock_fd, text.data(), text.size() - 1, 0);
   std::string holder(text.data(), size > 0 ? static_cast<size_t>(size) : 0);
@@ -89,8 +89,8 @@ Status InUse(const std::string& path, int lock_fd) {
     holder.pop_back();
   }
   return FailedPrecondition("data directory " + path + " is in use by process " +
-                                (holder.empty() ? "(unknown)" : holder) +
-                                "; stop it, or set another data_dir",
+                                (holder.empty() ? "(unknown)" : holder) + "; stop it" +
+                                (must_exist ? "" : ", or set another data_dir"),
                             "data_dir_in_use");
 }
 
@@ -128,6 +128,21 @@ bool MustBeFile(std::string_view name) {
          name.starts_with("MANIFEST-") || HoldsJobs(name);
 }
 
+// Where the file `name` should be stands something else.
+std::string CureOfNoFile(std::string_view name) {
+  if (name == "LOCK" || name == "LOCK.delayd" || name == "BATCH" || name == "IDENTITY") {
+    return "; move it away: a start makes the file";
+  }
+  if (name == "FORMAT" || name == "CURRENT") {
+    return "; move it away: the next start says which line belongs into the file";
+  }
+  if (name == "RECOVERY") {  // what it said is lost, as of one that makes no sense
+    return "; move it away, make an empty file in its place, and run delayctl recover "
+           "--accept-loss";
+  }
+  return "; put the file back, or restore a backup";
+}
+
 // Where a file should be stands something else; nothing when that cannot be told.
 std::optional<std::string> NoFile(const std::string& path) {
   struct stat info {};
@@ -162,11 +177,8 @@ Status CheckFiles(const std::string& directory) {
     const std::optional<std::string> what =
         may_be_none ? NoFile(directory + "/" + name) : std::nullopt;
     if (what.has_value() && (name != "LOG" || entry->d_type == DT_LNK)) {
-      const bool made_anew = name == "LOCK" || name == "LOCK.delayd";
       status = DataLoss("data directory " + directory + " is damaged: " + directory + "/" + name +
-                            " " + *what +
-                            (made_anew ? "; move it away: a start makes the file"
-                                       : "; put the file back, or restore a backup"),
+                            " " + *what + CureOfNoFile(name),
                         "damaged_store");
       break;
     }
@@ -175,7 +187,10 @@ Status CheckFiles(const std::string& directory) {
   return status;
 }
 
-StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
+StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path, bool must_exist) {
+  if (must_exist) {
+    DELAYD_RETURN_IF_ERROR(RequireStore(raw_path));
+  }
   if (raw_path.empty()) {
     return InvalidArgument("data_dir is empty; set it to a directory");
   }
@@ -190,7 +205,7 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path) {
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno == EWOULDBLOCK) {
-      return InUse(path, lock.get());
+      return InUse(path, lock.get(), must_exist);
     }
     return PosixError("cannot lock", lock_path);
   }

@@ -23,8 +23,9 @@ namespace delayd::storage {
 
 class DataDir {
  public:
-  // Makes the directory (0700, and durable in its parent) when it is missing, and locks it.
-  static StatusOr<DataDir> Acquire(const std::string& path);
+  // Makes the directory (0700, and durable in its parent) when it is missing, and locks it. With
+  // `must_exist` as RequireStore first: nothing is made.
+  static StatusOr<DataDir> Acquire(const std::string& path, bool must_exist = false);
 
   // Ok when a store was made here, whole; else kNotFound, or what HoldsStore refuses. Makes
   // nothing, not even the lock file: on the mount point of a disk that is not there nothing shall

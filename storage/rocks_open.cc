@@ -353,10 +353,7 @@ Status CheckBatchNumber(const RocksReader& store,
 StatusOr<std::unique_ptr<JobStore>> OpenRocksJobStore(const RocksJobStoreOptions& options,
                                                       RecoveryReport* report) {
   RecoveryReport unread;
-  if (options.must_exist) {
-    DELAYD_RETURN_IF_ERROR(DataDir::RequireStore(options.path));
-  }
-  DELAYD_ASSIGN_OR_RETURN(DataDir dir, DataDir::Acquire(options.path));
+  DELAYD_ASSIGN_OR_RETURN(DataDir dir, DataDir::Acquire(options.path, options.must_exist));
   auto store = std::make_unique<RocksJobStore>(std::move(dir), std::make_shared<StopCause>());
   DELAYD_RETURN_IF_ERROR(store->Open(options, report == nullptr ? &unread : report));
   return std::unique_ptr<JobStore>(std::move(store));

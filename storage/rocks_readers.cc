@@ -173,8 +173,7 @@ Status LookBeforeOpen(const DataDir& dir, const RocksJobStoreOptions& options, b
 StatusOr<std::unique_ptr<JobReader>> OpenRocksJobReader(const RocksJobStoreOptions& options,
                                                         RecoveryReport* report) {
   RecoveryReport unread;
-  DELAYD_RETURN_IF_ERROR(DataDir::RequireStore(options.path));
-  DELAYD_ASSIGN_OR_RETURN(DataDir dir, DataDir::Acquire(options.path));
+  DELAYD_ASSIGN_OR_RETURN(DataDir dir, DataDir::Acquire(options.path, /*must_exist=*/true));
   auto reader = std::make_unique<ReadOnlyStore>(std::move(dir));
   DELAYD_RETURN_IF_ERROR(
       reader->Open(options, /*was_complete=*/true, report == nullptr ? &unread : report));
