@@ -88,12 +88,21 @@ class Tool {
     return OkStatus();
   }
 
+  // A signal that is waited out may come within a line.
   std::optional<std::string> NextLine() {
-    const ssize_t size = ::getline(&line_, &capacity_, output_.get());
-    if (size < 0) {
-      return std::nullopt;
+    std::string text;
+    while (!text.ends_with('\n')) {
+      errno = 0;
+      const ssize_t size = ::getline(&line_, &capacity_, output_.get());
+      if (size > 0) {
+        text.append(line_, static_cast<size_t>(size));
+      }
+      if (std::feof(output_.get()) != 0 || (size < 0 && errno != EINTR)) {
+        break;
+      }
+      std::clearerr(output_.get());
     }
-    return std::string(line_, static_cast<size_t>(size));
+    return text.empty() ? std::nullopt : std::optional(std::move(text));
   }
 
   // How it ended, for when it said nothing.

@@ -136,6 +136,10 @@ bool IsDamaged(const storage::RecoveryReport& report) {
          report.lost_batches > 0 || report.batch_number < report.batch_number_floor;
 }
 
+bool ListsAreCapped(const storage::RecoveryReport& report) {
+  return std::max(report.lost_jobs.size(), report.ended_jobs.size()) >= storage::kLostJobsMax;
+}
+
 Status Describe(const storage::RecoveryReport& report,
                 const storage::JobReader& store,
                 RecoverResult* result) {
@@ -148,6 +152,7 @@ Status Describe(const storage::RecoveryReport& report,
   result->gone = std::move(loss.gone);
   result->older = std::move(loss.older);
   result->revived = std::move(loss.revived);
+  result->lists_capped = ListsAreCapped(report);
   if (loss.unread > 0) {
     result->lists_complete = false;
     result->notes.push_back(std::to_string(loss.unread) +
@@ -187,6 +192,7 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
             .opens = false,
             .lost_batches = report.lost_batches,
             .lists_complete = false,
+            .lists_capped = ListsAreCapped(report),
             .gone = report.lost_jobs,
             .revived = report.ended_jobs,
             .notes = report.Lines()};
@@ -238,7 +244,8 @@ StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
 
 // The closed store has given the lock up.
 Status EndRecovery(const std::string& data_dir) {
-  DELAYD_ASSIGN_OR_RETURN(const auto locked, storage::DataDir::Acquire(data_dir));
+  DELAYD_ASSIGN_OR_RETURN(const auto locked,
+                          storage::DataDir::Acquire(data_dir, /*must_exist=*/true));
   return storage::EndRecovery(data_dir);
 }
 

@@ -154,6 +154,7 @@ std::string RecoverResultToJson(const RecoverResult& result) {
   writer.Number("still_wrong", result.still_wrong);
   writer.Number("lost_batches", result.lost_batches);
   writer.Bool("lists_complete", result.lists_complete);
+  writer.Bool("lists_capped", result.lists_capped);
   writer.Raw("gone", IdsToJson(result.gone));
   writer.Raw("older", IdsToJson(result.older));
   writer.Raw("revived", IdsToJson(result.revived));
@@ -169,7 +170,8 @@ StatusOr<RecoverResult> ParseRecoverResult(std::string_view json) {
                                            std::pair("changed", &result.changed),
                                            std::pair("opens", &result.opens),
                                            std::pair("unread", &result.unread),
-                                           std::pair("lists_complete", &result.lists_complete)}) {
+                                           std::pair("lists_complete", &result.lists_complete),
+                                           std::pair("lists_capped", &result.lists_capped)}) {
           if (name == known) {
             return SetBool(value, field);
           }

@@ -54,6 +54,7 @@ struct RecoverResult {
   // The lists below name every job: only where nothing is damaged, since a damaged batch cannot be
   // read.
   bool lists_complete = true;
+  bool lists_capped = false;   // there are more jobs than a list may name
   std::vector<JobId> gone;     // enqueued in what was lost: not there any more
   std::vector<JobId> older;    // changed in what was lost: as they were before
   std::vector<JobId> revived;  // acked or cancelled in what was lost: there again

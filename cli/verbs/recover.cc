@@ -1,3 +1,4 @@
+#include "cli/interrupt.h"
 #include "cli/store_tool.h"
 #include "cli/verbs/verbs.h"
 
@@ -43,8 +44,20 @@ class RecoverVerb final : public Verb {
     if (accept_loss_) {
       flags.emplace_back("--accept-loss");
     }
+    // In a terminal the signal is delayd's as well: it may end between two of its changes.
+    std::optional<InterruptGuard> guard;
+    if (accept_loss_) {
+      guard.emplace();
+    }
     const StatusOr<protocol::StoreLine> line =
         RunStoreTool(flags, [](const protocol::StoreProgress&) {});
+    if (!line.ok() && accept_loss_ && InterruptGuard::interrupted()) {
+      context->Fail(Unavailable(
+          "interrupted: the recovery may be half done, and until it is ended no daemon starts "
+          "on it; the same command ends it",
+          "interrupted"));
+      return kExitInterrupted;
+    }
     if (!line.ok()) {
       return context->Fail(line.status());
     }
@@ -77,9 +90,10 @@ class RecoverVerb final : public Verb {
       out << "nothing acknowledged is lost in the logs" << AfterNoLoss(result) << '\n';
       return;
     }
-    PrintIds(result.changed ? "jobs gone" : "jobs that would be gone", result.gone, out);
-    PrintIds("jobs as they were before a change", result.older, out);
-    PrintIds("jobs there again though acked or cancelled", result.revived, out);
+    const bool capped = result.lists_capped;
+    PrintIds(result.changed ? "jobs gone" : "jobs that would be gone", result.gone, capped, out);
+    PrintIds("jobs as they were before a change", result.older, capped, out);
+    PrintIds("jobs there again though acked or cancelled", result.revived, capped, out);
     if (!result.lists_complete) {
       out << "there may be more: at least one batch that is lost cannot be read\n";
     }
@@ -114,23 +128,29 @@ class RecoverVerb final : public Verb {
 
   std::string BeforeLoss(const protocol::RecoverResult& result) const {
     if (!result.opens) {
-      return "nothing was changed; restore a backup: the store would not open after the loss "
-             "either";
+      return "nothing was changed: the store would not open after the loss either; what to do "
+             "stands above";
     }
     return std::string("nothing was changed; restore a backup") +
            (result.unread ? ", since no recovery mends table files" : "") +
            ", or give this up: delayctl recover --data-dir " + *data_dir_ + " --accept-loss";
   }
 
-  static void PrintIds(std::string_view what, const std::vector<JobId>& ids, std::ostream& out) {
+  static void PrintIds(std::string_view what,
+                       const std::vector<JobId>& ids,
+                       bool capped,
+                       std::ostream& out) {
     if (ids.empty()) {
       return;
     }
-    out << what << " (" << ids.size() << "):";
+    out << what << " (" << ids.size() << (capped ? " or more" : "") << "):";
     for (size_t i = 0; i < std::min(ids.size(), kIdsShownMax); ++i) {
       out << ' ' << ToInt(ids[i]);
     }
-    out << (ids.size() > kIdsShownMax ? " ... (-o json names all)\n" : "\n");
+    if (ids.size() > kIdsShownMax) {
+      out << (capped ? " ... (-o json names so many)" : " ... (-o json names all)");
+    }
+    out << '\n';
   }
 
   std::optional<std::string> data_dir_;

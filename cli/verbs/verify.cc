@@ -80,7 +80,7 @@ class VerifyVerb final : public Verb {
     return Internal("delayd gave another result than was asked for", "invalid_response");
   }
 
-  static void Print(const protocol::VerifyResult& result, Context* context) {
+  void Print(const protocol::VerifyResult& result, Context* context) const {
     if (context->globals.output != OutputFormat::kTable) {
       context->console.out() << protocol::VerifyResultToJson(result) << '\n';
       return;
@@ -100,7 +100,7 @@ class VerifyVerb final : public Verb {
     }
   }
 
-  static std::string Summary(const protocol::VerifyResult& result) {
+  std::string Summary(const protocol::VerifyResult& result) const {
     const std::string read = std::to_string(result.rows) + " rows, " +
                              std::to_string(result.pending) + " pending and " +
                              std::to_string(result.dead) + " dead jobs, in " +
@@ -116,9 +116,11 @@ class VerifyVerb final : public Verb {
     if (result.whole()) {
       return text + "; the store is whole now";
     }
-    return text +
-           "; what is repairable: delayctl verify --data-dir DIR --repair, with the daemon "
-           "stopped; for the rest restore a backup";
+    if (repair_) {
+      return text + "; what is left cannot be derived: restore a backup";
+    }
+    return text + "; what is repairable: delayctl verify --data-dir " + data_dir_.value_or("DIR") +
+           " --repair, with the daemon stopped; for the rest restore a backup";
   }
 
   std::optional<std::string> data_dir_;

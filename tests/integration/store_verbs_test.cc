@@ -118,7 +118,8 @@ TEST(VerifyVerbTest, P9ADisagreementIsNamedOnlineAndOfflineAndRepaired) {
   ProcessResult result = daemon.Ctl({"verify", "--data-dir", daemon.data_dir()});
   EXPECT_EQ(result.exit_code, 1) << result.err;
   EXPECT_THAT(result.out, HasSubstr("job " + id));
-  EXPECT_THAT(result.out, HasSubstr("--repair"));
+  EXPECT_THAT(result.out,
+              HasSubstr("delayctl verify --data-dir " + daemon.data_dir() + " --repair"));
   EXPECT_EQ(Snapshot(daemon.data_dir()), before) << "verify alone changes nothing";
 
   ASSERT_TRUE(daemon.Start());
@@ -177,6 +178,7 @@ TEST(VerifyVerbTest, ADirectoryInUseIsRefused) {
     const ProcessResult result = daemon.Ctl({verb, "--data-dir", daemon.data_dir()});
     EXPECT_EQ(result.exit_code, 4) << result.err;
     EXPECT_THAT(result.err, HasSubstr("in use"));
+    EXPECT_THAT(result.err, Not(HasSubstr("another data_dir"))) << "that is no cure here";
   }
 }
 
@@ -368,17 +370,40 @@ TEST(RecoverVerbTest, P9AStoreThatAnEarlierOneLeftShutIsNotCalledWell) {
   EXPECT_TRUE(daemon.Start());
 }
 
-// delayctl beside a delayd that is killed when it has told the loss, and is not done.
-TEST(RecoverVerbTest, P9ARecoveryThatWasKilledIsNotTakenForDone) {
+// delayctl --accept-loss beside a delayd that tells `result` and then runs `script`.
+ProcessResult RecoverWith(const protocol::RecoverResult& result, const std::string& script) {
   const TempDir dir;
   fs::copy_file(DelayctlPath(), dir.Sub("delayctl"));
-  const std::string result = protocol::StoreLineToJson(protocol::RecoverResult{.changed = true});
-  std::ofstream(dir.Sub("delayd")) << "#!/bin/sh\necho '" << result << "'\nkill -9 $$\n";
+  std::ofstream(dir.Sub("delayd"))
+      << "#!/bin/sh\necho '" << protocol::StoreLineToJson(result) << "'\n"
+      << script << '\n';
   fs::permissions(dir.Sub("delayd"), fs::perms::owner_all);
-  const ProcessResult told = RunProcess(
+  return RunProcess(
       {.argv = {dir.Sub("delayctl"), "recover", "--data-dir", dir.path(), "--accept-loss"}});
+}
+
+// When it has told the loss, and is not done.
+TEST(RecoverVerbTest, P9ARecoveryThatWasKilledIsNotTakenForDone) {
+  const ProcessResult told = RecoverWith({.changed = true}, "kill -9 $$");
   EXPECT_EQ(told.exit_code, 1);
   EXPECT_THAT(told.err, HasSubstr("delayd ended with signal 9 before it was done; run it again"));
+}
+
+// A terminal gives the signal to both.
+TEST(RecoverVerbTest, P9WhoInterruptsARecoveryIsToldHowToEndIt) {
+  const ProcessResult told = RecoverWith({.changed = true}, "kill -INT $PPID; kill -9 $$");
+  EXPECT_EQ(told.exit_code, 130);
+  EXPECT_THAT(told.err, HasSubstr("may be half done"));
+  EXPECT_THAT(told.err, HasSubstr("the same command ends it"));
+  // Where only delayctl gets it, delayd is waited for.
+  EXPECT_EQ(RecoverWith({.changed = true}, "kill -INT $PPID").exit_code, 0);
+}
+
+TEST(RecoverVerbTest, P9AListThatCannotNameAllIsNotCountedAsIfItDid) {
+  protocol::RecoverResult result{.damaged = true, .changed = true, .gone = {JobId{1}, JobId{2}}};
+  EXPECT_THAT(RecoverWith(result, "").out, HasSubstr("jobs gone (2): 1 2\n"));
+  result.lists_capped = true;
+  EXPECT_THAT(RecoverWith(result, "").out, HasSubstr("jobs gone (2 or more): 1 2\n"));
 }
 
 TEST(RecoverVerbTest, FilesOfAnotherOwnerStayTheirs) {

@@ -35,6 +35,7 @@ TEST(StoreJsonTest, RecoverReadsBack) {
                              .still_wrong = 8,
                              .lost_batches = 7,
                              .lists_complete = false,
+                             .lists_capped = true,
                              .gone = {JobId{1}, JobId{2}},
                              .older = {JobId{3}},
                              .revived = {JobId{4}},
