@@ -16,7 +16,7 @@ constexpr uint64_t kFlushBytesMin = uint64_t{1} << 20;
 
 StatusOr<FlushRoom> AskFlushRoom(const std::string& data_dir, rocksdb::Env* env) {
   DELAYD_ASSIGN_OR_RETURN(const uint64_t log_bytes, LogBytes(data_dir));
-  FlushRoom room{.needed = kFlushBytesMin + log_bytes};
+  FlushRoom room{.needed = kFlushBytesMin + (log_bytes / 1024 + 1) * 1024};  // told in KiB
   const rocksdb::IOStatus status =
       env->GetFileSystem()->GetFreeSpace(data_dir, rocksdb::IOOptions(), &room.free, nullptr);
   if (!status.ok()) {

@@ -80,6 +80,8 @@ std::vector<std::string> RecoveryReport::Lines() const {
       line += ", with " + std::to_string(cut.batches_lost) + " acknowledged batches";
     } else if (lost_batches > 0) {  // in a later log
       line += ", in which no batch is whole";
+    } else if (batch_number < batch_number_floor) {  // no power cut: the log was cut
+      line += ", what is left of a batch";
     } else {
       line += ", the unanswered write that the last stop tore";
     }
