@@ -203,7 +203,7 @@ class EngineCore final : public Engine {
   void DoLease(RequestId request, Lease& command);
   void DoAbandon(const Abandon& command);
   void DoEndWait(const EndWait& command);
-  void TakeBack(const LeaseToken& token);
+  void TakeBack(Reply* reply);
   Leased HandOut(const Lease& command);
   void FindOffers(const Lease& command);
   // Both append to `out`: a view is large to move. False: nothing is ready, or cut_short_.

@@ -380,16 +380,18 @@ void EngineCore::DoAbandon(const Abandon& command) {
     return;
   }
   // Chosen already, but the answer is still here: nobody has seen these hand-outs.
-  const auto take_back = [&](Reply& reply) {
-    if (reply.request == command.waiting && std::holds_alternative<Leased>(reply.body)) {
-      for (const JobView& job : std::get<Leased>(reply.body).jobs) {
-        TakeBack(*job.lease_token);
-      }
-      reply.body = Leased{};
-    }
+  const auto hands_out = [](const Reply& reply) {
+    return std::holds_alternative<Leased>(reply.body);
   };
-  parked_.ForEach(take_back);
-  std::ranges::for_each(ready_replies_, take_back);
+  if (Reply* const parked = parked_.Find(command.waiting, hands_out)) {
+    TakeBack(parked);
+  }
+  // These are fetched after every few commands.
+  for (Reply& reply : ready_replies_) {
+    if (reply.request == command.waiting && hands_out(reply)) {
+      TakeBack(&reply);
+    }
+  }
 }
 
 void EngineCore::DoEndWait(const EndWait& command) {
@@ -411,12 +413,15 @@ void EngineCore::DoEndWait(const EndWait& command) {
   }
 }
 
-void EngineCore::TakeBack(const LeaseToken& token) {
-  const StatusOr<Slot> slot = FindLease(token);
-  if (slot.ok()) {
-    ReturnUntouched(*slot);
-    --counters_.handed_out;
+// The jobs of an answer that nobody gets.
+void EngineCore::TakeBack(Reply* reply) {
+  for (const JobView& job : std::get<Leased>(reply->body).jobs) {
+    if (const StatusOr<Slot> slot = FindLease(*job.lease_token); slot.ok()) {
+      ReturnUntouched(*slot);
+      --counters_.handed_out;
+    }
   }
+  reply->body = Leased{};
 }
 
 }  // namespace delayd::engine

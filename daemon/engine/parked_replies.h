@@ -2,7 +2,9 @@
 //
 // Threads: the engine's owner.
 // Cost:    no allocation per answer but the growth of a vector per commit under way; what becomes
-//          ready is handed over as it lies there.
+//          ready is handed over as it lies there. One is found in as many steps as there are
+//          commits under way; who looks for one in a thousand pays for a look at each of them,
+//          once.
 #pragma once
 
 #include <algorithm>
@@ -15,6 +17,8 @@
 
 #include "daemon/engine/command.h"
 
+#include <boost/unordered/unordered_flat_map.hpp>
+
 namespace delayd::engine {
 
 class ParkedReplies {
@@ -26,7 +30,9 @@ class ParkedReplies {
       --at;
     }
     if (at == buckets_.begin() || std::prev(at)->sequence != reply.sequence) {
-      at = std::next(buckets_.insert(at, {.sequence = reply.sequence, .replies = {}}));
+      Bucket bucket;
+      bucket.sequence = reply.sequence;
+      at = std::next(buckets_.insert(at, std::move(bucket)));
       // Batches are mostly alike, and to move the replies of one while it grows costs more than
       // they do.
       std::prev(at)->replies.reserve(last_released_);
@@ -50,11 +56,21 @@ class ParkedReplies {
     }
   }
 
-  template <typename Visit>
-  void ForEach(const Visit& visit) {
+  // The answer to this request; null when it is not here, or none of those that `is_wanted` tells
+  // of, which is the same for every call. Ten thousand clients that go at once are each looked for.
+  template <typename Wanted>
+  Reply* Find(RequestId request, const Wanted& is_wanted) {
     for (Bucket& bucket : buckets_) {
-      std::ranges::for_each(bucket.replies, visit);
+      for (; bucket.noted < bucket.replies.size(); ++bucket.noted) {
+        if (is_wanted(std::as_const(bucket.replies[bucket.noted]))) {
+          bucket.wanted.emplace(bucket.replies[bucket.noted].request, bucket.noted);
+        }
+      }
+      if (const auto found = bucket.wanted.find(request); found != bucket.wanted.end()) {
+        return &bucket.replies[found->second];
+      }
     }
+    return nullptr;
   }
 
   size_t size() const { return size_; }
@@ -63,6 +79,8 @@ class ParkedReplies {
   struct Bucket {
     uint64_t sequence = 0;
     std::vector<Reply> replies;
+    size_t noted = 0;  // so many of them have been looked at
+    boost::unordered_flat_map<RequestId, size_t> wanted;
   };
 
   std::deque<Bucket> buckets_;  // by sequence
