@@ -34,11 +34,13 @@ EngineFigures EngineCore::Figures(size_t queues_max) const {
                    .ready = figures.totals.ready,
                    .leased = figures.totals.leased,
                    .dead = figures.totals.dead};
-  queues_.ForEach([&](const Queue& queue) {
-    if (figures.queues.size() < queues_max && queue.stored && queue.name != kOther) {
+  queues_.ForEachFrom(0, [&](const Queue& queue) {
+    const bool has_room = figures.queues.size() < queues_max;
+    if (has_room && queue.stored && queue.name != kOther) {
       figures.queues.push_back(ViewOfQueue(queue));
       TakeFrom(&figures.other, figures.queues.back());
     }
+    return has_room;
   });
   for (const auto& [user, jobs] : users_) {
     if (figures.users.size() < queues_max) {

@@ -58,6 +58,8 @@ class LeaseTable {
     free_.push_back(index);
   }
 
+  size_t size() const { return leases_.size() - free_.size(); }
+
   LeaseInfo& operator[](Index index) { return leases_[index]; }
 
   const LeaseInfo& operator[](Index index) const { return leases_[index]; }

@@ -137,7 +137,7 @@ Status EngineCore::LoadQueues() {
             ? StatusOr<storage::QueueCounts>(storage::QueueCounts{.done = std::nullopt})
             : StatusOr<storage::QueueCounts>(got);
     if (counts.ok()) {
-      queue.counts = *counts;
+      queues_.Restore(&queue, *counts);
       NoteEmpty(queue);
     } else {
       failed = counts.status();

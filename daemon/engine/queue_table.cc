@@ -52,15 +52,20 @@ Status QueueTable::Restore(QueueId id, std::string_view name) {
     return DataLoss("queue " + std::string(name) + ": its id " + std::to_string(position) +
                     " belongs to another queue or to none; run 'delayctl verify'");
   }
-  if (position >= by_id_.size()) {
-    by_id_.resize(position + 1);
-  }
-  by_id_[position] = std::make_unique<Queue>();
-  by_id_[position]->id = id;
-  by_id_[position]->name = name;
-  by_id_[position]->stored = true;
-  by_name_.emplace(std::string(name), by_id_[position].get());
+  NoteStored(&Insert(id, name));
   return OkStatus();
+}
+
+Queue& QueueTable::Insert(QueueId id, std::string_view name) {
+  if (ToInt(id) >= by_id_.size()) {
+    by_id_.resize(ToInt(id) + 1);
+  }
+  std::unique_ptr<Queue>& queue = by_id_[ToInt(id)];
+  queue = std::make_unique<Queue>();
+  queue->id = id;
+  queue->name = name;
+  by_name_.emplace(std::string(name), queue.get());
+  return *queue;
 }
 
 Queue& QueueTable::Create(std::string_view name) {
@@ -69,11 +74,31 @@ Queue& QueueTable::Create(std::string_view name) {
     id = free_.back();
     free_.pop_back();
   }
-  const Status restored = Restore(id, name);
-  DELAYD_CHECK(restored.ok());
-  Queue& queue = (*this)[id];
-  queue.stored = false;
-  return queue;
+  DELAYD_CHECK(ToInt(id) <= limits::kQueueIdMax);
+  return Insert(id, name);
+}
+
+void QueueTable::NoteStored(Queue* queue) {
+  queue->stored = true;
+  ++sums_.stored;
+}
+
+void QueueTable::Restore(Queue* queue, const storage::QueueCounts& counts) {
+  queue->counts = counts;
+  sums_.pending += counts.pending;
+  sums_.dead += counts.dead;
+}
+
+void QueueTable::Count(Queue* queue, const CountsChange& by) {
+  queue->counts.pending += static_cast<uint64_t>(by.pending);
+  queue->counts.dead += static_cast<uint64_t>(by.dead);
+  sums_.pending += static_cast<uint64_t>(by.pending);
+  sums_.dead += static_cast<uint64_t>(by.dead);
+}
+
+void QueueTable::CountUrgent(Queue* queue, int by) {
+  queue->urgent += static_cast<uint64_t>(by);
+  sums_.urgent += static_cast<uint64_t>(by);
 }
 
 void QueueTable::RemoveIfUnused(const Queue& queue) {
@@ -115,6 +140,7 @@ void QueueTable::CollectFree() {
 }
 
 void QueueTable::Remove(QueueId id) {
+  sums_.stored -= (*this)[id].stored ? 1U : 0U;
   by_name_.erase((*this)[id].name);
   by_id_[ToInt(id)].reset();
 }

@@ -93,6 +93,19 @@ struct Queue {
 
 class QueueTable {
  public:
+  // Of all queues, by whom their counts are changed: nobody goes through 100,000 of them for these.
+  struct Sums {
+    uint64_t stored = 0;  // queues that the store knows
+    uint64_t pending = 0;
+    uint64_t dead = 0;
+    uint64_t urgent = 0;
+  };
+
+  struct CountsChange {
+    int64_t pending = 0;
+    int64_t dead = 0;
+  };
+
   // Null when there is none.
   Queue* Find(std::string_view name) const;
   // Of an id that a job carries: it must be there.
@@ -108,6 +121,15 @@ class QueueTable {
   Status Restore(QueueId id, std::string_view name);
   // A new one, under the next free id.
   Queue& Create(std::string_view name);
+  // The store knows it from now on.
+  void NoteStored(Queue* queue);
+  // Of a queue that was restored.
+  void Restore(Queue* queue, const storage::QueueCounts& counts);
+  void Count(Queue* queue, const CountsChange& by);
+  void CountUrgent(Queue* queue, int by);
+
+  const Sums& sums() const { return sums_; }
+
   // One that the store does not know goes when no worker waits for it any more, and its id to
   // another: not now, as those on the way to it hold on to it, but with RemoveUnused.
   void RemoveIfUnused(const Queue& queue);
@@ -149,6 +171,7 @@ class QueueTable {
     size_t operator()(std::string_view text) const;
   };
 
+  Queue& Insert(QueueId id, std::string_view name);
   void Remove(QueueId id);
 
   std::vector<std::unique_ptr<Queue>> by_id_;  // position: the id
@@ -157,6 +180,7 @@ class QueueTable {
   // The same, not to be used yet, and what had been written when they were forgotten; oldest first.
   std::deque<std::pair<QueueId, uint64_t>> resting_;
   uint64_t written_ = 0;
+  Sums sums_;
   boost::unordered_flat_map<std::string, Queue*, StringHash, std::equal_to<>> by_name_;
 };
 

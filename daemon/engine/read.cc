@@ -443,16 +443,14 @@ bool EngineCore::draining() const {
 }
 
 StatsView EngineCore::stats() const {
+  // From sums: there may be 100,000 queues, and everybody waits.
   StatsView view = counters_;
-  // Without views: there may be 100,000 queues, and everybody waits.
-  queues_.ForEach([&](const Queue& queue) {
-    view.scheduled += queue.scheduled_count();
-    view.ready += queue.ready_count();
-    view.leased += queue.leased;
-    view.dead += queue.counts.dead;
-    view.urgent += queue.urgent;
-    view.queues += queue.stored ? 1 : 0;
-  });
+  view.scheduled = queues_.sums().pending - fired_count_;
+  view.ready = fired_count_ - leases_.size();
+  view.leased = leases_.size();
+  view.dead = queues_.sums().dead;
+  view.urgent = queues_.sums().urgent;
+  view.queues = queues_.sums().stored;
   view.waiting = waiters_.size();
   view.draining = draining_;
   view.epoch = epoch_;

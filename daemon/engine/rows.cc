@@ -92,8 +92,8 @@ void EngineCore::PutNewRows(storage::JobRecord* record, WallTime key_due) {
   }
   Queue& queue = queues_[record->queue];
   UserGotJob(record->user);
-  ++queue.counts.pending;
   ++queue.enqueued;
+  queues_.Count(&queue, {.pending = 1});
   CountChanged(queue);
   ++open_jobs_;
 }
@@ -112,8 +112,7 @@ void EngineCore::PutRevivedRows(const storage::JobRecord& record, WallTime died,
   pending_.Delete(Table::kDead, storage::DeadKey(record.queue, died, record.id));
   PutTimerRows(record, key_due);
   Queue& queue = queues_[record.queue];
-  ++queue.counts.pending;
-  --queue.counts.dead;
+  queues_.Count(&queue, {.pending = 1, .dead = -1});
   CountChanged(queue);
   ++open_jobs_;
 }
@@ -124,9 +123,8 @@ void EngineCore::PutDeadRows(const storage::JobRecord& record, WallTime key_due,
   pending_.Put(Table::kDead, key, storage::EncodeJobRecord(Table::kDead, key, record));
   PutIndex(record, storage::IndexRecord::Place::kDead, died);
   Queue& queue = queues_[record.queue];
-  --queue.counts.pending;
-  ++queue.counts.dead;
   queue.first_dead = std::min(queue.first_dead, died);
+  queues_.Count(&queue, {.pending = -1, .dead = 1});
   CountChanged(queue);
   ++open_jobs_;
 }
@@ -137,10 +135,10 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
   Queue& queue = queues_[record.queue];
   if (place.place == storage::IndexRecord::Place::kTimers) {
     DeleteTimerRows(record, place.at);
-    --queue.counts.pending;
+    queues_.Count(&queue, {.pending = -1});
   } else {
     pending_.Delete(Table::kDead, storage::DeadKey(record.queue, place.at, record.id));
-    --queue.counts.dead;
+    queues_.Count(&queue, {.dead = -1});
   }
   UserLostJob(record.user);
   CountChanged(queue);
@@ -223,7 +221,7 @@ Queue& EngineCore::QueueForNewJob(const std::string& name) {
   if (!queue.stored) {
     PutQueueRow(queue);
     CountChanged(queue);
-    queue.stored = true;
+    queues_.NoteStored(&queue);
   }
   return queue;
 }

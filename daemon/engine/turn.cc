@@ -202,7 +202,7 @@ void EngineCore::MakeReady(Slot slot) {
   }
   fired_.Add(entry.key_due(), slot);
   ++fired_count_;
-  queue.urgent += entry.priority() < limits::kPriorityDefault ? 1U : 0U;
+  queues_.CountUrgent(&queue, entry.priority() < limits::kPriorityDefault ? 1 : 0);
   ServeSoon(queue);
 }
 
@@ -223,7 +223,7 @@ void EngineCore::Unplace(Slot slot) {
       if (queue.frontier && queue.ready.empty()) {
         NoteHunger(queue);
       }
-      queue.urgent -= entry.priority() < limits::kPriorityDefault ? 1U : 0U;
+      queues_.CountUrgent(&queue, entry.priority() < limits::kPriorityDefault ? -1 : 0);
       --fired_count_;
       break;
     case Phase::kLeased:
