@@ -28,6 +28,21 @@ constexpr size_t kLaggingJobsMax = 65'536;
 // Rows under way that are walked over in less than the time that one row takes to load.
 constexpr size_t kWalkedPerRow = 64;
 
+// Of queues with so many jobs each, which are more than `keep`: so many of each leave `keep`, when
+// those that have less keep what they have.
+size_t LevelFor(size_t keep, std::vector<size_t> sizes) {
+  std::ranges::sort(sizes);
+  size_t left = keep;
+  for (size_t i = 0;; ++i) {
+    DELAYD_CHECK(i < sizes.size());
+    const size_t share = left / (sizes.size() - i);
+    if (sizes[i] > share) {
+      return std::max<size_t>(share, 1);
+    }
+    left -= sizes[i];
+  }
+}
+
 }  // namespace
 
 // What workers hold must be in memory, and may not keep everything else out of it.
@@ -49,28 +64,13 @@ void EngineCore::MakeRoom(size_t keep) {
   }
 }
 
-// So many jobs each leave `keep` in memory, when queues that have less keep what they have. There
-// are more than `keep`.
-size_t EngineCore::LevelFor(size_t keep) const {
-  std::vector<size_t> sizes;
-  queues_.ForEach([&sizes](const Queue& queue) { sizes.push_back(queue.held); });
-  std::ranges::sort(sizes);
-  size_t left = keep;
-  for (size_t i = 0;; ++i) {
-    DELAYD_CHECK(i < sizes.size());
-    const size_t share = left / (sizes.size() - i);
-    if (sizes[i] > share) {
-      return std::max<size_t>(share, 1);
-    }
-    left -= sizes[i];
-  }
-}
-
 void EngineCore::CutBacklogs(size_t keep) {
   if (held_ <= keep) {
     return;  // the far ones that have gone were more than the sample had told
   }
-  const size_t level = LevelFor(keep);
+  std::vector<size_t> sizes;
+  queues_.ForEach([&sizes](const Queue& queue) { sizes.push_back(queue.held); });
+  const size_t level = LevelFor(keep, std::move(sizes));
   size_t fewest = held_;  // of a queue that is cut
   queues_.ForEach([&](const Queue& queue) {
     fewest = queue.held > level ? std::min<size_t>(fewest, queue.held) : fewest;
@@ -95,14 +95,21 @@ void EngineCore::Lag(Queue& queue, const Frontier& from) {
     lagging_.push_back(queue.id);
     held_of_lagging_ += queue.held;
     queue.held_place = helds_of_lagging_.Add(queue.held);
+    queue.frontier_place = frontiers_.Add(from.first);
   }
-  queue.frontier = from;
+  MoveFrontier(queue, from);
+}
+
+void EngineCore::MoveFrontier(Queue& queue, const Frontier& to) {
+  queue.frontier = to;
+  frontiers_.Update(queue.frontier_place, to.first);
   NoteHunger(queue);
 }
 
 void EngineCore::LagNoMore(Queue& queue) {
   held_of_lagging_ -= queue.held;
   helds_of_lagging_.Remove(queue.held_place);
+  frontiers_.Remove(queue.frontier_place);
   queue.frontier.reset();
   NoteHunger(queue);
 }
@@ -229,8 +236,7 @@ Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
                   storage::ByQueueKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
                   take));
   DELAYD_RETURN_IF_ERROR(failed);
-  queue.frontier = next;
-  NoteHunger(queue);
+  MoveFrontier(queue, next);
   for (const Frontier& place : places) {
     DELAYD_RETURN_IF_ERROR(LoadQueueRow(place));
   }
@@ -281,12 +287,9 @@ void EngineCore::CatchUp(Queue& queue, WallTime first_behind) {
   far_begins_ = std::min(far_begins_, first_behind);
 }
 
+// Asked for with every commit.
 WallTime EngineCore::FirstOnDisk() const {
-  WallTime first = far_begins_;
-  for (const QueueId id : lagging_) {
-    first = std::min(first, queues_[id].frontier->first);
-  }
-  return first;
+  return frontiers_.empty() ? far_begins_ : std::min(far_begins_, frontiers_.Top());
 }
 
 }  // namespace delayd::engine

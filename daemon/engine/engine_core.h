@@ -444,7 +444,7 @@ class EngineCore final : public Engine {
   bool CanMakeRoom() const;
   void MakeRoom(size_t keep);
   void CutBacklogs(size_t keep);
-  size_t LevelFor(size_t keep) const;
+  void MoveFrontier(Queue& queue, const Frontier& to);
   void Lag(Queue& queue, const Frontier& from);
   void LagNoMore(Queue& queue);
   void NoteHunger(Queue& queue);
@@ -556,8 +556,8 @@ class EngineCore final : public Engine {
   size_t next_lagging_ = 0;
   size_t held_of_lagging_ = 0;                              // of held_
   wheel::IndexedPriorityQueue<uint64_t> helds_of_lagging_;  // of each
-  // The times of the frontiers of lagging queues that have no ready job.
-  wheel::IndexedPriorityQueue<WallTime> hungry_;
+  wheel::IndexedPriorityQueue<WallTime> frontiers_;         // the time of each one's
+  wheel::IndexedPriorityQueue<WallTime> hungry_;            // of those that have no ready job
   std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
   // The most and the least that the wall clock was ahead of the boot clock when a relative job of
   // this boot got its due time; and what of that is durable.

@@ -71,6 +71,7 @@ struct Queue {
   // order of timers lie on disk only. Never behind the common frontier.
   std::optional<std::pair<WallTime, JobId>> frontier;
   uint32_t held_place = 0;         // of a lagging one, among what each of them holds
+  uint32_t frontier_place = 0;     // and among the times of their frontiers
   std::optional<uint32_t> hunger;  // its place among the lagging queues without a ready job
   std::optional<QueuePause> pause;
   QueueSettings settings;
