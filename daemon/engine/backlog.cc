@@ -27,11 +27,14 @@ namespace {
 constexpr size_t kLaggingJobsMax = 65'536;
 // Rows under way that are walked over in less than the time that one row takes to load.
 constexpr size_t kWalkedPerRow = 64;
+// Turns in which all jobs are looked at for a cut: what comes meanwhile is beyond the budget.
+constexpr size_t kCutStepsMax = 64;
+// To cut a queue takes as long as to look at so many jobs.
+constexpr size_t kLooksPerCut = 4;
 
-// Of queues with so many jobs each, which are more than `keep`: so many of each leave `keep`, when
-// those that have less keep what they have.
-size_t LevelFor(size_t keep, std::vector<size_t> sizes) {
-  std::ranges::sort(sizes);
+// Of queues with so many jobs each, the fewest first, which are more than `keep`: so many of each
+// leave `keep`, when those that have less keep what they have.
+size_t LevelFor(size_t keep, const std::vector<size_t>& sizes) {
   size_t left = keep;
   for (size_t i = 0;; ++i) {
     DELAYD_CHECK(i < sizes.size());
@@ -70,24 +73,49 @@ void EngineCore::CutBacklogs(size_t keep) {
   }
   std::vector<size_t> sizes;
   queues_.ForEach([&sizes](const Queue& queue) { sizes.push_back(queue.held); });
-  const size_t level = LevelFor(keep, std::move(sizes));
-  size_t fewest = held_;  // of a queue that is cut
-  queues_.ForEach([&](const Queue& queue) {
-    fewest = queue.held > level ? std::min<size_t>(fewest, queue.held) : fewest;
-  });
-  boost::unordered_flat_map<QueueId, std::vector<Frontier>> above;
-  ForEachSampled(jobs_.slot_count(), SampleStride(jobs_.slot_count(), fewest), [&](Slot slot) {
-    const JobEntry& entry = jobs_[slot];
-    if (IsDroppable(slot) && queues_[entry.queue()].held > level) {
-      above[entry.queue()].emplace_back(entry.key_due(), entry.id());
-    }
-  });
-  for (auto& [id, places] : above) {
-    Queue& queue = queues_[id];
-    const Frontier cut = PlaceOfShare(level, queue.held, &places);
-    Lag(queue, std::min(cut, queue.frontier.value_or(frontier_)));
+  std::ranges::sort(sizes);
+  const size_t level = LevelFor(keep, sizes);
+  const auto fewest = std::ranges::upper_bound(sizes, level);  // of those that are cut
+  if (fewest != sizes.end()) {
+    cut_ = std::make_unique<BacklogCut>();
+    cut_->level = level;
+    cut_->slots = jobs_.slot_count();
+    cut_->stride = SampleStride(cut_->slots, *fewest);
   }
   DropWhatIsFar();
+}
+
+// A step, until all queues are cut. What comes and goes meanwhile makes the shares less equal, and
+// no more: whatever the place, a queue's jobs before it stay, and those behind it are on disk.
+void EngineCore::GoOnCutting() {
+  BacklogCut& cut = *cut_;
+  const size_t looks = std::max<size_t>(options_.sweep_slots, cut.slots / kCutStepsMax);
+  const auto end = static_cast<Slot>(std::min<size_t>(cut.slots, cut.next + looks * cut.stride));
+  ForEachSampled(cut.next, end, cut.stride, [&](Slot slot) {
+    const JobEntry& entry = jobs_[slot];
+    if (IsDroppable(slot) && queues_[entry.queue()].held > cut.level) {
+      const auto [at, is_new] = cut.at.emplace(entry.queue(), cut.above.size());
+      if (is_new) {
+        cut.above.push_back({.queue = entry.queue(), .places = {}});
+      }
+      cut.above[at->second].places.emplace_back(entry.key_due(), entry.id());
+    }
+  });
+  if (std::exchange(cut.next, end) < cut.slots) {
+    return;
+  }
+  for (size_t left = looks / kLooksPerCut + 1; left > 0 && !cut.above.empty(); --left) {
+    auto& [id, places] = cut.above.back();
+    if (queues_.Has(id) && queues_[id].held > cut.level) {
+      Queue& queue = queues_[id];
+      const Frontier place = PlaceOfShare(cut.level, queue.held, &places);
+      Lag(queue, std::min(place, queue.frontier.value_or(frontier_)));
+    }
+    cut.above.pop_back();
+  }
+  if (cut.above.empty()) {
+    cut_.reset();
+  }
 }
 
 void EngineCore::Lag(Queue& queue, const Frontier& from) {

@@ -45,6 +45,7 @@
 #include "base/limits.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "daemon/engine/backlog_cut.h"
 #include "daemon/engine/command.h"
 #include "daemon/engine/due_range.h"
 #include "daemon/engine/engine.h"
@@ -402,9 +403,6 @@ class EngineCore final : public Engine {
   enum class Overdue : uint8_t { kReadyAtOnce, kThroughTheWheel };
 
   // ---- horizon.cc ----
-  // (key_due, id): where a job stands in the store's order of timers.
-  using Frontier = std::pair<WallTime, JobId>;
-
   bool IsNear(const Queue& queue, WallTime key_due, JobId id) const {
     return Frontier(key_due, id) < queue.frontier.value_or(frontier_);
   }
@@ -444,6 +442,7 @@ class EngineCore final : public Engine {
   bool CanMakeRoom() const;
   void MakeRoom(size_t keep);
   void CutBacklogs(size_t keep);
+  void GoOnCutting();
   void MoveFrontier(Queue& queue, const Frontier& to);
   void Lag(Queue& queue, const Frontier& from);
   void LagNoMore(Queue& queue);
@@ -558,6 +557,7 @@ class EngineCore final : public Engine {
   wheel::IndexedPriorityQueue<uint64_t> helds_of_lagging_;  // of each
   wheel::IndexedPriorityQueue<WallTime> frontiers_;         // the time of each one's
   wheel::IndexedPriorityQueue<WallTime> hungry_;            // of those that have no ready job
+  std::unique_ptr<BacklogCut> cut_;                         // under way; then the table is swept
   std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
   // The most and the least that the wall clock was ahead of the boot clock when a relative job of
   // this boot got its due time; and what of that is durable.

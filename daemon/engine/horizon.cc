@@ -201,7 +201,7 @@ bool EngineCore::DropFarthest(size_t keep) {
   }
   std::vector<Frontier> keys;
   ForEachSampled(
-      jobs_.slot_count(), SampleStride(jobs_.slot_count(), held_), [this, &keys](Slot slot) {
+      0, jobs_.slot_count(), SampleStride(jobs_.slot_count(), held_), [this, &keys](Slot slot) {
         if (IsDroppable(slot)) {
           keys.emplace_back(jobs_[slot].key_due(), jobs_[slot].id());
         }
@@ -232,6 +232,10 @@ void EngineCore::DropWhatIsFar() {
 }
 
 void EngineCore::Sweep() {
+  if (cut_) {
+    GoOnCutting();
+    return;
+  }
   const Slot end = std::min(jobs_.slot_count() - *sweep_, options_.sweep_slots) + *sweep_;
   for (Slot slot = *sweep_; slot < end; ++slot) {
     const JobEntry& entry = jobs_[slot];

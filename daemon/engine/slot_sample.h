@@ -27,11 +27,12 @@ inline size_t SampleStride(Slot slots, size_t fewest) {
   return std::max<size_t>(std::min(slots / kSampledSlots, fewest / kSampledOfEach), 1);
 }
 
+// `from`: a multiple of `stride`.
 template <typename Visit>
-void ForEachSampled(Slot slots, size_t stride, const Visit& visit) {
-  for (uint64_t begin = 0; begin < slots; begin += stride) {
+void ForEachSampled(Slot from, Slot to, size_t stride, const Visit& visit) {
+  for (uint64_t begin = from; begin < to; begin += stride) {
     const uint64_t slot = begin + ((begin + 1) * 0x9e3779b97f4a7c15 >> 32) % stride;
-    if (slot < slots) {
+    if (slot < to) {
       visit(static_cast<Slot>(slot));
     }
   }

@@ -276,6 +276,27 @@ TEST(BacklogTest, P10MemoryIsGivenBackInStepsAndNothingIsLost) {
   EXPECT_EQ(seen, 60'000U);
 }
 
+// In one turn all jobs of all queues were looked at: with millions of them everybody waited a
+// second.
+TEST(BacklogTest, P10WhereToCutManyQueuesIsFoundInSteps) {
+  EngineHarness harness({.horizon = 1min, .memory_jobs_max = 1000, .sweep_slots = 100});
+  for (int queue = 0; queue < 40; ++queue) {
+    harness.Send(Enqueue{std::vector<JobSpec>(50, For("q" + std::to_string(queue), 0s))});
+    harness.CommitAll();
+  }
+  const auto in_memory = [&harness] { return harness.engine().Figures(0).jobs_in_memory; };
+  int turns = 0;
+  for (; in_memory() == 2000 && turns < 100; ++turns) {
+    ASSERT_TRUE(harness.engine().Advance(harness.now())) << "room is not being made";
+  }
+  EXPECT_GE(turns, 20 + 1);  // two thousand looks; and forty queues
+  harness.Turn();
+  EXPECT_LE(in_memory(), 1000U);
+  for (int queue = 0; queue < 40; ++queue) {
+    EXPECT_EQ(WorkOff(&harness, "q" + std::to_string(queue)), 50U);
+  }
+}
+
 TEST(BacklogTest, ARowOfAQueueWithoutItsRecordIsReported) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 40);
@@ -384,6 +405,9 @@ TEST(BacklogTest, ALaggingQueueComesInOrderWhileRoomIsBeingMade) {
     }
     return !leased.empty();
   };
+  for (int step = 0; step < 4; ++step) {  // three for a look at the jobs, and one for the cut
+    ASSERT_TRUE(harness.engine().Advance(harness.now())) << "room is not being made";
+  }
   for (int step = 0; step < 2; ++step) {
     ASSERT_TRUE(harness.engine().Advance(harness.now())) << "room is not being made";
     const Reply reply = harness.Take(harness.Send(Lease{.queues = {"idle"}, .count = 80}));

@@ -13,7 +13,8 @@ constexpr Slot kTenMillion = 10'000'000;
 
 std::vector<Slot> Sampled(Slot slots, size_t fewest) {
   std::vector<Slot> seen;
-  ForEachSampled(slots, SampleStride(slots, fewest), [&seen](Slot slot) { seen.push_back(slot); });
+  ForEachSampled(
+      0, slots, SampleStride(slots, fewest), [&seen](Slot slot) { seen.push_back(slot); });
   return seen;
 }
 
