@@ -76,6 +76,9 @@ inline constexpr size_t kForecastRowsMax = 16384;
 inline constexpr size_t kFireBatchMax = 4096;
 // Of leases so many at once: their ends are written, and a batch that is full is closed in between.
 inline constexpr size_t kFireStepMax = 1000;
+// Waits that end together: so many at a time, until they have named so many queues in a turn.
+inline constexpr size_t kFireWaitsMax = 64;
+inline constexpr size_t kLeftNamesMax = 50'000;
 // What a job in memory takes: its entry, its place in the index and in the wheel.
 inline constexpr size_t kMemoryBytesPerJob = 64;
 inline constexpr size_t kMemoryJobsDefaultMax = (size_t{512} << 20) / kMemoryBytesPerJob;

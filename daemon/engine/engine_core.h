@@ -77,8 +77,6 @@ inline bool IsReadFailure(const Status& status) {
 }
 
 inline constexpr WallTime kNothingFar = WallTime::max();
-// Far behind every offset between the clocks, and far from overflow.
-inline constexpr Millis kNoOffset{-limits::kWallMsMax};
 
 class EngineCore final : public Engine {
  public:
@@ -487,6 +485,7 @@ class EngineCore final : public Engine {
   void Forget(Slot slot);
   void Fire(uint64_t timer_id);
   size_t PopDue(wheel::TimingWheel& wheel, wheel::Tick now, size_t bound);
+  bool PopBootWheel(size_t* room);
   bool PopLeases();
   void RebuildWallWheel();
   void WaitAgain(Slot slot);
@@ -532,6 +531,7 @@ class EngineCore final : public Engine {
   std::vector<RequestId> kept_;  // of them: their wait may end before they are looked through for
   std::vector<Queue*> offers_;   // of the hand-out under way, a heap: queues with ready jobs
   std::vector<QueueId> to_serve_;
+  size_t left_names_ = 0;    // of requests that wait no longer, since some ended in this turn
   size_t passed_over_ = 0;   // ready jobs in this turn that could not be handed out
   bool cut_short_ = false;   // so many that the last hand-out did not look at all
   size_t served_bytes_ = 0;  // handed out since ServeAll began

@@ -359,6 +359,7 @@ void EngineCore::RemoveWaiter(RequestId request) {
   DELAYD_CHECK(found != waiters_.end());
   const WaitingLease gone = std::move(found->second);
   waiters_.erase(found);
+  left_names_ += gone.command.queues.size();
   for (const std::string& name : gone.command.queues) {
     Queue* const queue = queues_.Find(name);
     DELAYD_CHECK(queue != nullptr);

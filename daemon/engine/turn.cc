@@ -300,6 +300,21 @@ size_t EngineCore::PopDue(wheel::TimingWheel& wheel, wheel::Tick now, size_t bou
   return count;
 }
 
+// Jobs, and the ends of waits: those take a step for each queue that the request names. Whether
+// there may be more.
+bool EngineCore::PopBootWheel(size_t* room) {
+  left_names_ = 0;
+  while (*room > 0 && left_names_ < limits::kLeftNamesMax) {
+    const size_t bound = std::min(*room, limits::kFireWaitsMax);
+    const size_t popped = PopDue(boot_wheel_, BootTick(now_.exact_boot()), bound);
+    *room -= popped;
+    if (popped < bound) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Leases that end are written. No job that falls due waits behind those that wait for a commit.
 // Whether there may be more that need not wait.
 bool EngineCore::PopLeases() {
@@ -332,7 +347,7 @@ bool EngineCore::Advance(const Now& now) {
   // Before the wheels: what is loaded late fires in the order of its due time, among the others.
   const bool more_to_load = LoadAhead();
   size_t room = limits::kFireBatchMax;
-  room -= PopDue(boot_wheel_, BootTick(now.exact_boot()), room);
+  const bool more_on_boot_clock = PopBootWheel(&room);
   if (room > 0) {
     room -= PopDue(wall_wheel_, WallTick(now.wall), room);
   }
@@ -346,7 +361,7 @@ bool EngineCore::Advance(const Now& now) {
     TrimFinished();
   }
   // Who was served may have taken the last of a queue that has more on disk.
-  return room == 0 || more_to_load || more_leases || LaggingWant() ||
+  return room == 0 || more_on_boot_clock || more_to_load || more_leases || LaggingWant() ||
          (!to_serve_.empty() && !own_work_.is_full());
 }
 

@@ -346,6 +346,31 @@ TEST(WaitTest, AnAbandonedWaitTakesNoJob) {
   EXPECT_FALSE(harness.HasReply(gone));
 }
 
+// Each is a step for each queue that it names: ten thousand for a hundred would be a million.
+TEST(WaitTest, P10WaitsForManyQueuesThatEndTogetherEndInSteps) {
+  constexpr size_t kWaits = 1500;
+  EngineHarness harness;
+  Lease lease{.queues = {}, .wait = Millis(1000)};
+  for (int queue = 0; queue < 100; ++queue) {
+    lease.queues.push_back("q" + std::to_string(queue));
+  }
+  for (size_t i = 0; i < kWaits; ++i) {
+    harness.Send(lease);
+  }
+  harness.clock().Advance(Millis(1000));
+  size_t ended = 0;
+  size_t turns = 1;
+  for (; harness.engine().Advance(harness.now()) && turns < kWaits; ++turns) {
+    const size_t now = harness.engine().TakeReplies().size();
+    EXPECT_LE(now * lease.queues.size(),
+              limits::kLeftNamesMax + limits::kFireWaitsMax * lease.queues.size());
+    ended += now;
+  }
+  ended += harness.engine().TakeReplies().size();
+  EXPECT_EQ(ended, kWaits);
+  EXPECT_EQ(turns, 3U);
+}
+
 TEST(WaitTest, ARequestThatNamesAQueueTwiceWaitsOnce) {
   EngineHarness harness;
   const Lease twice{.queues = {"q", "q"}, .wait = Millis(1000)};
