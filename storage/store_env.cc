@@ -7,6 +7,7 @@
 
 #include "storage/checked_tables.h"
 #include "storage/gradual_removal.h"
+#include "storage/manifest_guard.h"
 #include "storage/prewritten_log.h"
 
 namespace delayd::storage {
@@ -67,11 +68,11 @@ class InfoLogs final : public rocksdb::FileSystemWrapper {
 
 class StoreEnv final : public rocksdb::EnvWrapper {
  public:
-  StoreEnv(rocksdb::Env* base, std::string directory, uint64_t removal_step_bytes)
+  StoreEnv(rocksdb::Env* base, const std::string& directory, uint64_t removal_step_bytes)
       : EnvWrapper(base) {
     // What RocksDB really uses; the wrapper would go through its own adapters.
-    file_system_ = std::make_shared<InfoLogs>(NewPrewrittenLogs(NewCheckedTables(
-        NewGradualRemoval(base->GetFileSystem(), std::move(directory), removal_step_bytes))));
+    file_system_ = std::make_shared<InfoLogs>(NewPrewrittenLogs(NewCheckedTables(NewManifestGuard(
+        NewGradualRemoval(base->GetFileSystem(), directory, removal_step_bytes), directory))));
     system_clock_ = base->GetSystemClock();
   }
 
@@ -86,10 +87,10 @@ class StoreEnv final : public rocksdb::EnvWrapper {
 }  // namespace
 
 std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
-                                          std::string directory,
+                                          const std::string& directory,
                                           uint64_t removal_step_bytes) {
   return std::make_unique<StoreEnv>(
-      base != nullptr ? base : rocksdb::Env::Default(), std::move(directory), removal_step_bytes);
+      base != nullptr ? base : rocksdb::Env::Default(), directory, removal_step_bytes);
 }
 
 }  // namespace delayd::storage

@@ -1,6 +1,7 @@
 // storage/store_env.h — what stands between RocksDB and the disk: table files are checked when they
-// are opened, logs are filled ahead, large files are removed a piece at a time, and a log of
-// RocksDB's own that cannot be written is done without. Private to the room.
+// are opened, logs are filled ahead, large files are removed a piece at a time, the MANIFEST in use
+// is not removed at all, and a log of RocksDB's own that cannot be written is done without. Private
+// to the room.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace delayd::storage {
 // `base` must live as long as what is returned; null is the real machine. `directory` is the
 // store's.
 std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
-                                          std::string directory,
+                                          const std::string& directory,
                                           uint64_t removal_step_bytes);
 
 }  // namespace delayd::storage

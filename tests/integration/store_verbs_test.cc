@@ -443,7 +443,8 @@ TEST(RecoverVerbTest, P9ALogThatMayNotBeWrittenIsToldBeforeAnythingIsBegun) {
   ProcessOptions options =
       daemon.CtlOptions({"recover", "--accept-loss", "--data-dir", daemon.data_dir()});
   if (::geteuid() == 0) {  // who may write everywhere
-    options.argv.insert(options.argv.begin(), {"setpriv", "--bounding-set=-dac_override"});
+    options.argv.insert(options.argv.begin(),
+                        {"setpriv", "--bounding-set=-dac_override", "--inh-caps=-dac_override"});
   }
   const ProcessResult refused = RunProcess(options);
   EXPECT_EQ(refused.exit_code, 7);
@@ -466,7 +467,9 @@ TEST(VerifyVerbTest, ADirectoryBehindAClosedOneIsNotCalledMissing) {
     options.argv.insert(options.argv.end(), {"--data-dir", closed + "/data"});
     if (::geteuid() == 0) {  // who may look everywhere
       options.argv.insert(options.argv.begin(),
-                          {"setpriv", "--bounding-set=-dac_override,-dac_read_search"});
+                          {"setpriv",
+                           "--bounding-set=-dac_override,-dac_read_search",
+                           "--inh-caps=-dac_override,-dac_read_search"});
     }
     const ProcessResult result = RunProcess(options);
     const bool is_doctor = words.front() == "doctor";
