@@ -19,8 +19,8 @@ bool Contains(const std::vector<std::string>& words, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// Hands one group of options to the parser. The first bad value is kept in `error`.
-void AddOptions(const Options& options, const std::string& group, CLI::App* app, Status* error) {
+// Hands options to the parser. The first bad value is kept in `error`.
+void AddOptions(const Options& options, CLI::App* app, Status* error) {
   for (const Option& option : options.all()) {
     const std::string shown = option.names.substr(option.names.rfind(',') + 1);
     const auto set = [&option, shown, error](const std::string& text) {
@@ -29,49 +29,18 @@ void AddOptions(const Options& options, const std::string& group, CLI::App* app,
         *error = option.names[0] == '-' ? status.WithContext(shown) : status;
       }
     };
-    CLI::Option* added = nullptr;
     if (option.metavar.empty()) {
-      added = app->add_flag_callback(
-          option.names, [set] { set(""); }, option.help);
+      app->add_flag_callback(option.names, [set] { set(""); });
     } else if (option.many) {
       const auto set_all = [set](const std::vector<std::string>& texts) {
         std::for_each(texts.begin(), texts.end(), set);
       };
-      added =
-          app->add_option_function<std::vector<std::string>>(option.names, set_all, option.help);
+      app->add_option_function<std::vector<std::string>>(option.names, set_all);
     } else {
-      added = app->add_option_function<std::string>(option.names, set, option.help);
-    }
-    if (option.names[0] == '-') {
-      added->group(group)->type_name(option.metavar);
-    } else {
-      added->type_name("");
+      app->add_option_function<std::string>(option.names, set);
     }
   }
 }
-
-// Arguments as their verb declares them: the parser takes them all for optional.
-class HelpText final : public CLI::Formatter {
- public:
-  explicit HelpText(const Options& options) : options_(options) {}
-
-  std::string make_option_usage(const CLI::Option* option) const override {
-    const std::string name = option->get_name(true);
-    for (const Option& own : options_.all()) {
-      if (own.names == name) {
-        return own.usage;
-      }
-    }
-    return name;
-  }
-
-  std::string make_option_opts(const CLI::Option* option) const override {
-    return option->get_positional() ? "" : Formatter::make_option_opts(option);
-  }
-
- private:
-  const Options& options_;
-};
 
 // With the arguments, whose names are in capitals.
 std::vector<std::string_view> LongNames(const Options& own, const Options& global) {
@@ -123,13 +92,13 @@ Status CheckDashes(const std::vector<std::string>& words,
 Status RunParser(CLI::App* app,
                  std::vector<std::string> words,
                  const std::vector<std::string_view>& names,
-                 std::string* help) {
+                 bool* asks_for_help) {
   // It takes its words from the back.
   std::reverse(words.begin(), words.end());
   try {
     app->parse(words);
   } catch (const CLI::CallForHelp&) {
-    *help = app->help();
+    *asks_for_help = true;
   } catch (const CLI::ExtrasError&) {
     return Unexpected(app->remaining().front(), names);
   } catch (const CLI::ArgumentMismatch& mismatch) {
@@ -183,23 +152,24 @@ Status ParseVerb(Verb* verb,
   DeclareGlobals(&global, &globals);
   TakeRest(own, &words);
 
-  CLI::App app(std::string(verb->summary()), "delayctl " + std::string(verb->name()));
-  app.set_help_flag("-h,--help", "this text");
-  app.footer(std::string(verb->details()));
-  app.formatter(std::make_shared<HelpText>(own));
+  CLI::App app;
   Status bad_value;
-  AddOptions(own, "Options", &app, &bad_value);
-  AddOptions(global, "Global options", &app, &bad_value);
+  AddOptions(own, &app, &bad_value);
+  AddOptions(global, &app, &bad_value);
   const std::vector<std::string_view> names = LongNames(own, global);
   DELAYD_RETURN_IF_ERROR(CheckDashes(words, own, global, names));
   words = WithEmptyValues(words, [&](const std::string& name) {
     const Option* option = own.Find(name) != nullptr ? own.Find(name) : global.Find(name);
     return option != nullptr && name[0] == '-' && !option->metavar.empty();
   });
-  DELAYD_RETURN_IF_ERROR(RunParser(&app, std::move(words), names, &invocation->help));
+  bool asks_for_help = false;
+  DELAYD_RETURN_IF_ERROR(RunParser(&app, std::move(words), names, &asks_for_help));
   DELAYD_RETURN_IF_ERROR(bad_value);
   DELAYD_ASSIGN_OR_RETURN(invocation->globals, ApplyGlobals(globals));
-  invocation->verb = invocation->help.empty() ? verb : nullptr;
+  if (asks_for_help) {
+    invocation->help = VerbHelp(*verb, own, global);
+  }
+  invocation->verb = asks_for_help ? nullptr : verb;
   return OkStatus();
 }
 
@@ -222,10 +192,10 @@ Status OnlyGlobalOptions(std::vector<std::string> words) {
   DeclareGlobals(&global, &values);
   CLI::App app;
   Status bad_value;
-  AddOptions(own, "Options", &app, &bad_value);
-  AddOptions(global, "Global options", &app, &bad_value);
-  std::string help;
-  DELAYD_RETURN_IF_ERROR(RunParser(&app, std::move(words), LongNames(own, global), &help));
+  AddOptions(own, &app, &bad_value);
+  AddOptions(global, &app, &bad_value);
+  bool asks_for_help = false;
+  DELAYD_RETURN_IF_ERROR(RunParser(&app, std::move(words), LongNames(own, global), &asks_for_help));
   return bad_value;
 }
 

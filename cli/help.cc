@@ -50,6 +50,17 @@ std::string GlobalOptionsText() {
   return text + "\n";
 }
 
+std::string NamesAndValue(const Option& option) {
+  return option.names + (option.metavar.empty() ? "" : " " + option.metavar);
+}
+
+std::string OptionLine(const std::string& names, const std::string& help) {
+  constexpr size_t kWidth = 30;
+  std::string left = "  " + names;
+  left.resize(std::max(kWidth, left.size() + 1), ' ');
+  return left + help + "\n";
+}
+
 std::string ExitCodesText() {
   std::string text = "Exit codes:";
   for (const ExitCodeMeaning& row : ExitCodeTable()) {
@@ -76,6 +87,27 @@ std::string ShortHelp(const std::vector<std::unique_ptr<Verb>>& verbs) {
 
 std::string LongHelp(const std::vector<std::unique_ptr<Verb>>& verbs) {
   return ShortHelp(verbs) + GlobalOptionsText() + std::string(kConventions) + ExitCodesText();
+}
+
+std::string VerbHelp(const Verb& verb, const Options& own, const Options& global) {
+  std::string usage = "Usage: delayctl " + std::string(verb.name()) + " [OPTIONS]";
+  std::string positionals;
+  std::string options = OptionLine("-h,--help", "this text");
+  std::string globals;
+  for (const Option& option : own.all()) {
+    if (option.names[0] == '-') {
+      options += OptionLine(NamesAndValue(option), option.help);
+    } else {
+      usage += " " + option.usage;
+      positionals += OptionLine(option.names, option.help);
+    }
+  }
+  for (const Option& option : global.all()) {
+    globals += OptionLine(NamesAndValue(option), option.help);
+  }
+  return std::string(verb.summary()) + "\n" + usage + "\n\n" +
+         (positionals.empty() ? "" : "Positionals:\n" + positionals + "\n") + "Options:\n" +
+         options + "\nGlobal options:\n" + globals + "\n" + std::string(verb.details()) + "\n";
 }
 
 std::string VersionLine() {

@@ -1,4 +1,4 @@
-// cli/help.h — the help that is not about one verb.
+// cli/help.h — the help on all verbs, and on one.
 //
 // Threads: pure functions.
 #pragma once
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/options.h"
 #include "cli/verb.h"
 
 namespace delayd::cli {
@@ -15,6 +16,8 @@ namespace delayd::cli {
 std::string ShortHelp(const std::vector<std::unique_ptr<Verb>>& verbs);
 // The same with the global options and the exit codes.
 std::string LongHelp(const std::vector<std::unique_ptr<Verb>>& verbs);
+// What `delayctl VERB --help` prints. `own` are the options that the verb has declared.
+std::string VerbHelp(const Verb& verb, const Options& own, const Options& global);
 std::string VersionLine();
 
 }  // namespace delayd::cli
