@@ -34,7 +34,6 @@ struct HttpReader::Parser {
 };
 
 HttpReader::HttpReader() : parser_(std::make_unique<Parser>()) {
-  parser_->beast.eager(true);
   parser_->beast.body_limit(kBodyBytesMax);
 }
 
@@ -48,6 +47,8 @@ Status HttpReader::Feed(std::string_view bytes) {
         parser_->unread.size() < kChunkedRestBytesMin) {
       return OkStatus();
     }
+    // The head alone first: together with it, the parser would take less of a last chunk than that.
+    parser_->beast.eager(parser_->beast.is_header_done());
     const size_t used = parser_->beast.put(boost::asio::buffer(parser_->unread), error);
     parser_->unread.erase(0, used);
     if (error == http::error::need_more) {
