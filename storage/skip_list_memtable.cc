@@ -163,8 +163,8 @@ class SkipListMemtable final : public MemTableRep {
   }
 
   // Without prefixes only the base's Get asks for one. It never gives it back, and needs it no
-  // longer than its one call: so it is in 7.8.3, 8.9.1, 9.10.0 and 9.11.2 (db/memtable.cc), and is to
-  // be looked up in any later one.
+  // longer than its one call: so it is in 7.8.3, 8.9.1, 9.10.0 and 9.11.2 (db/memtable.cc), and is
+  // to be looked up in any later one.
   static_assert(ROCKSDB_MAJOR < 9 || (ROCKSDB_MAJOR == 9 && ROCKSDB_MINOR <= 11));
 
   Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override {

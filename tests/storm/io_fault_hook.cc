@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <utility>
 
 #include <rocksdb/env.h>
 
@@ -16,7 +15,7 @@ namespace delayd::storage {
 
 // storage/store_env.cc, which is compiled under this name here.
 std::unique_ptr<rocksdb::Env> NewRealStoreEnv(rocksdb::Env* base,
-                                              std::string directory,
+                                              const std::string& directory,
                                               uint64_t removal_step_bytes);
 
 namespace {
@@ -32,11 +31,11 @@ rocksdb::Env* FaultyDisk(const char* fault) {
 }  // namespace
 
 std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
-                                          std::string directory,
+                                          const std::string& directory,
                                           uint64_t removal_step_bytes) {
   const char* fault = std::getenv("DELAYD_IO_FAULT");  // NOLINT(concurrency-mt-unsafe)
   return NewRealStoreEnv(
-      fault != nullptr ? FaultyDisk(fault) : base, std::move(directory), removal_step_bytes);
+      fault != nullptr ? FaultyDisk(fault) : base, directory, removal_step_bytes);
 }
 
 }  // namespace delayd::storage

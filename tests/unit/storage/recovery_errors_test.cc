@@ -440,13 +440,13 @@ TEST_F(RecoveryErrorsTest, ARecordWhoseEndIsMissingIsDamage) {
 TEST_F(RecoveryErrorsTest, P9ALogThatCannotBeCutIsNamedAndItsCopyStays) {
   Commit(1, 3);
   const std::string log = newer_log();
-  fs::copy_file("/bin/cat", log);
+  fs::copy_file("/bin/sh", log);
   int input[2];
   ASSERT_EQ(::pipe2(input, O_CLOEXEC), 0);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, input[0], 0);
-  char name[] = "cat";
+  char name[] = "sh";
   char* arguments[] = {name, nullptr};
   pid_t runs = 0;
   const int spawned = ::posix_spawn(&runs, log.c_str(), &actions, nullptr, arguments, nullptr);
