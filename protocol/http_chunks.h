@@ -1,15 +1,19 @@
 // protocol/http_chunks.h — what a caller of Beast's parser must know of chunked bodies.
 //
-// Source:  RFC 9112, section 7.1; boost/beast/http/impl/basic_parser.ipp of Boost 1.81.
+// Source:  RFC 9112, section 7.1; boost/beast/http/impl/basic_parser.ipp of Boost 1.81, 1.83 and
+//          1.90.
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 namespace delayd::protocol {
 
-// What is still to come of a chunked body ends with "0\r\n\r\n", so it is never shorter than this.
-// Beast must not be asked before so much is there: when "0\r\n" and the byte behind it arrive
-// apart, it fails an assertion, and the process ends.
-inline constexpr size_t kChunkedRestBytesMin = 5;
+// How many bytes of a chunked body must be there before the parser is asked. A last chunk ends the
+// body with "0\r\n\r\n": when the "0\r\n" and the byte behind it arrive apart, an older Beast fails
+// an assertion, and the process ends. A newer one takes the "0\r\n" by itself.
+constexpr size_t ChunkedBytesMin(std::string_view unread) {
+  return unread.starts_with('0') ? 5 : 1;
+}
 
 }  // namespace delayd::protocol

@@ -34,6 +34,7 @@ struct HttpReader::Parser {
 };
 
 HttpReader::HttpReader() : parser_(std::make_unique<Parser>()) {
+  parser_->beast.eager(true);
   parser_->beast.body_limit(kBodyBytesMax);
 }
 
@@ -44,11 +45,9 @@ Status HttpReader::Feed(std::string_view bytes) {
   boost::system::error_code error;
   while (!parser_->unread.empty() && !parser_->beast.is_done()) {
     if (parser_->beast.is_header_done() && parser_->beast.chunked() &&
-        parser_->unread.size() < kChunkedRestBytesMin) {
+        parser_->unread.size() < ChunkedBytesMin(parser_->unread)) {
       return OkStatus();
     }
-    // The head alone first: together with it, the parser would take less of a last chunk than that.
-    parser_->beast.eager(parser_->beast.is_header_done());
     const size_t used = parser_->beast.put(boost::asio::buffer(parser_->unread), error);
     parser_->unread.erase(0, used);
     if (error == http::error::need_more) {

@@ -286,8 +286,8 @@ HttpReader::Event HttpReader::ReadHead() {
 HttpReader::Event HttpReader::ReadBody() {
   while (!parser_->request->is_done()) {
     // What is no last chunk may be wrong, and is told so as soon as its line has come.
-    const bool may_be_last = parser_->request->chunked() && unread().starts_with('0');
-    const size_t least = may_be_last ? protocol::kChunkedRestBytesMin : 1;
+    const size_t least =
+        parser_->request->chunked() ? protocol::ChunkedBytesMin(unread()) : size_t{1};
     if (unread().size() < least) {
       return Event::kNeedMore;
     }
