@@ -1,5 +1,7 @@
 #include "base/option_words.h"
 
+#include <algorithm>
+
 namespace delayd {
 
 std::vector<std::string> WithEmptyValues(
@@ -20,6 +22,11 @@ std::vector<std::string> WithEmptyValues(
     }
   }
   return split;
+}
+
+std::string HelpLine(std::string words, size_t width, std::string_view what) {
+  words.resize(std::max(width, words.size() + 1), ' ');
+  return "  " + words + std::string(what) + "\n";
 }
 
 }  // namespace delayd

@@ -1,4 +1,5 @@
-// base/option_words.h — the words of a command line as CLI11 takes them rightly.
+// base/option_words.h — the words of a command line as CLI11 takes them rightly, and as its help
+// lists them.
 //
 // Errors:  none.
 // Threads: pure functions.
@@ -6,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace delayd {
@@ -15,5 +17,8 @@ namespace delayd {
 std::vector<std::string> WithEmptyValues(
     const std::vector<std::string>& words,
     const std::function<bool(const std::string& name)>& takes_value);
+
+// "  --key KEY     what it is": `words` take `width` columns, or more where they are longer.
+std::string HelpLine(std::string words, size_t width, std::string_view what);
 
 }  // namespace delayd

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/option_words.h"
 #include "cli/global_options.h"
 #include "cli/verbs/verbs.h"
 
@@ -27,38 +28,32 @@ constexpr std::string_view kConventions =
     "Colour appears on a terminal only; NO_COLOR turns it off.\n"
     "\n";
 
+std::string WithValue(const std::string& names, const Option& option) {
+  return names + (option.metavar.empty() ? "" : " " + option.metavar);
+}
+
+std::string OptionLine(const std::string& names, const std::string& help) {
+  return HelpLine(names, 28, help);
+}
+
 std::string GlobalOptionsText() {
   GlobalValues values;
   Options options;
   DeclareGlobals(&options, &values);
   std::string text = "\nOptions of all verbs:\n";
   const auto line = [&text](const std::string& names, const std::string& help) {
-    constexpr size_t kWidth = 25;
-    std::string left = "  " + std::string(names.starts_with("--") ? "    " : "") + names;
-    left.resize(std::max(kWidth, left.size() + 1), ' ');
-    text += left + help + "\n";
+    text += HelpLine((names.starts_with("--") ? "    " : "") + names, 23, help);
   };
   for (const Option& option : options.all()) {
     std::string names = option.names;
     if (const size_t comma = names.find(','); comma != std::string::npos) {
       names.insert(comma + 1, " ");
     }
-    line(names + (option.metavar.empty() ? "" : " " + option.metavar), option.help);
+    line(WithValue(names, option), option.help);
   }
   line("-h, --help", "help");
   line("-V, --version", "version");
   return text + "\n";
-}
-
-std::string NamesAndValue(const Option& option) {
-  return option.names + (option.metavar.empty() ? "" : " " + option.metavar);
-}
-
-std::string OptionLine(const std::string& names, const std::string& help) {
-  constexpr size_t kWidth = 30;
-  std::string left = "  " + names;
-  left.resize(std::max(kWidth, left.size() + 1), ' ');
-  return left + help + "\n";
 }
 
 std::string ExitCodesText() {
@@ -78,9 +73,7 @@ std::string ShortHelp(const std::vector<std::unique_ptr<Verb>>& verbs) {
   constexpr size_t kNameWidth = 12;
   std::string text(kIntroduction);
   for (const auto& verb : verbs) {
-    std::string name(verb->name());
-    name.resize(std::max(kNameWidth, name.size() + 1), ' ');
-    text += "  " + name + std::string(verb->summary()) + "\n";
+    text += HelpLine(std::string(verb->name()), kNameWidth, verb->summary());
   }
   return text + std::string(kMore);
 }
@@ -96,14 +89,14 @@ std::string VerbHelp(const Verb& verb, const Options& own, const Options& global
   std::string globals;
   for (const Option& option : own.all()) {
     if (option.names[0] == '-') {
-      options += OptionLine(NamesAndValue(option), option.help);
+      options += OptionLine(WithValue(option.names, option), option.help);
     } else {
       usage += " " + option.usage;
       positionals += OptionLine(option.names, option.help);
     }
   }
   for (const Option& option : global.all()) {
-    globals += OptionLine(NamesAndValue(option), option.help);
+    globals += OptionLine(WithValue(option.names, option), option.help);
   }
   return std::string(verb.summary()) + "\n" + usage + "\n\n" +
          (positionals.empty() ? "" : "Positionals:\n" + positionals + "\n") + "Options:\n" +

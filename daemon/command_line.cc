@@ -56,26 +56,19 @@ void Declare(CLI::App* app, Flags* flags) {
   }
 }
 
-std::string HelpLine(std::string name,
-                     const std::string& value,
-                     size_t width,
-                     std::string_view what) {
-  name += (value.empty() ? "" : " ") + value;
-  name.resize(std::max(width, name.size() + 1), ' ');
-  return "  " + name + std::string(what) + "\n";
-}
-
 // Not the parser's own: each of its versions lays it out in another way.
 std::string Help(const CLI::App& app) {
   std::ostringstream help;
   help << app.get_description() << "\nUsage: delayd [OPTIONS]\n\nOptions:\n";
   for (const CLI::Option* option : app.get_options()) {
-    const std::string value = option->get_items_expected_max() == 0 ? "" : option->get_type_name();
-    help << HelpLine(option->get_name(false, true), value, 28, option->get_description());
+    const bool is_flag = option->get_items_expected_max() == 0;
+    help << HelpLine(option->get_name(false, true) + (is_flag ? "" : " " + option->get_type_name()),
+                     28,
+                     option->get_description());
   }
   help << "\nKeys of the configuration file (default " << kConfigPathDefault << "):\n";
   for (const ConfigKey& key : ConfigKeys()) {
-    help << HelpLine(std::string(key.name), std::string(key.kind), 34, key.what);
+    help << HelpLine(std::string(key.name) + " " + std::string(key.kind), 34, key.what);
   }
   help << "\nA flag goes before the environment variable of its key (log.level: "
        << EnvironmentName("log.level") << "),\nthat before the file, that before the default.\n\n"
