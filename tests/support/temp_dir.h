@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/check.h"
@@ -34,6 +35,33 @@ class TempDir {
 
  private:
   std::string path_;
+};
+
+// Directories made meanwhile, also by processes that are begun and die before they remove theirs,
+// lie in one that goes with this.
+class TempDirsWithin {
+ public:
+  TempDirsWithin() {
+    const char* before = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe)
+    if (before != nullptr)
+      before_ = before;
+    ::setenv("TMPDIR", dir_.path().c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+  }
+
+  ~TempDirsWithin() {
+    if (before_) {
+      ::setenv("TMPDIR", before_->c_str(), 1);  // NOLINT(concurrency-mt-unsafe)
+    } else {
+      ::unsetenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe)
+    }
+  }
+
+  TempDirsWithin(const TempDirsWithin&) = delete;
+  TempDirsWithin& operator=(const TempDirsWithin&) = delete;
+
+ private:
+  TempDir dir_;
+  std::optional<std::string> before_;
 };
 
 }  // namespace delayd::test
