@@ -326,8 +326,11 @@ void Model::Expire(ModelJob* job) {
 }
 
 void Model::FireDue() {
+  // In the order of the engine's wheels: no job that falls due waits behind a lease that ends.
+  enum class Wheel : uint8_t { kBoot, kWall, kLeases };
+
   struct Due {
-    bool on_wall_clock;
+    Wheel wheel;
     Micros tick;  // of its clock
     uint64_t rank;
     JobId job;
@@ -341,28 +344,38 @@ void Model::FireDue() {
     if (job.state == JobState::kScheduled && IsDue(job, now_)) {
       const Micros tick =
           job.on_boot_clock ? BootDue(job).time_since_epoch() : WallDue(job).time_since_epoch();
-      due.push_back({!job.on_boot_clock, tick, job.timer_rank, id, 0});
+      const Wheel wheel = job.on_boot_clock ? Wheel::kBoot : Wheel::kWall;
+      due.push_back({wheel, tick, job.timer_rank, id, 0});
     } else if (job.state == JobState::kLeased && job.lease_end <= now_.boot) {
-      due.push_back({false, job.lease_end.time_since_epoch(), job.timer_rank, id, 0});
+      due.push_back({Wheel::kLeases, job.lease_end.time_since_epoch(), job.timer_rank, id, 0});
     }
   }
   for (const auto& [id, waiter] : waiters_) {
     if (waiter.end <= now_.boot && !Follows()) {  // else the answer is followed
-      due.push_back({false, waiter.end.time_since_epoch(), waiter.timer_rank, JobId{}, id});
+      due.push_back({Wheel::kBoot, waiter.end.time_since_epoch(), waiter.timer_rank, JobId{}, id});
     }
   }
   for (const auto& [name, queue] : queues_) {
     if (queue.pause && queue.pause->length && queue.pause->end <= now_.boot) {
-      due.push_back(
-          {false, queue.pause->end.time_since_epoch(), queue.pause->timer_rank, JobId{}, 0, name});
+      due.push_back({Wheel::kBoot,
+                     queue.pause->end.time_since_epoch(),
+                     queue.pause->timer_rank,
+                     JobId{},
+                     0,
+                     name});
     }
     if (queue.rate_timer && *queue.rate_timer <= now_.boot) {
-      due.push_back(
-          {false, queue.rate_timer->time_since_epoch(), queue.rate_rank, JobId{}, 0, {}, name});
+      due.push_back({Wheel::kBoot,
+                     queue.rate_timer->time_since_epoch(),
+                     queue.rate_rank,
+                     JobId{},
+                     0,
+                     {},
+                     name});
     }
   }
   std::ranges::sort(
-      due, {}, [](const Due& one) { return std::tuple(one.on_wall_clock, one.tick, one.rank); });
+      due, {}, [](const Due& one) { return std::tuple(one.wheel, one.tick, one.rank); });
   for (const Due& one : due) {
     if (!one.paused.empty()) {
       QueueOf(one.paused).pause.reset();
