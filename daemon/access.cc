@@ -14,8 +14,8 @@
 
 #include "base/errno_text.h"
 #include "base/file_mode.h"
+#include "base/read_up_to.h"
 #include "base/unique_fd.h"
-#include "daemon/read_up_to.h"
 #include "protocol/nearest.h"
 
 #include <sys/socket.h>

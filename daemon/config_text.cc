@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/errno_text.h"
+#include "base/read_up_to.h"
 #include "base/unique_fd.h"
-#include "daemon/read_up_to.h"
 
 #include <sys/stat.h>
 

@@ -1,18 +1,21 @@
 #include "storage/loss_account.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <sstream>
 #include <vector>
 
 #include "base/coding.h"
+#include "base/read_up_to.h"
+#include "base/unique_fd.h"
 #include "storage/batch_floor.h"
 #include "storage/data_dir.h"
 #include "storage/posix_error.h"
@@ -22,6 +25,8 @@ namespace {
 
 constexpr std::string_view kName = "/RECOVERY";
 constexpr std::string_view kSealPrefix = "crc ";
+// Two lists of kLostJobsMax numbers have 420 KB at most.
+constexpr size_t kBytesMax = size_t{1} << 20;
 
 // The last line of the file.
 std::string Seal(std::string_view lines) {
@@ -89,12 +94,16 @@ void Merge(const std::vector<JobId>& from, std::vector<JobId>* to) {
 // Nothing when there is no such file.
 StatusOr<std::optional<std::string>> ReadAccount(const std::string& directory) {
   const std::string path = directory + std::string(kName);
-  if (::access(path.c_str(), F_OK) != 0) {
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) {
     return errno == ENOENT ? StatusOr<std::optional<std::string>>(std::nullopt)
-                           : PosixError("cannot read", path);
+                           : PosixError("cannot open", path);
   }
-  std::ifstream in(path, std::ios::binary);
-  return std::optional(std::string(std::istreambuf_iterator<char>(in), {}));
+  std::optional<std::string> text = ReadUpTo(file.get(), kBytesMax);
+  if (!text.has_value()) {
+    return PosixError("cannot read", path);
+  }
+  return text;
 }
 
 }  // namespace

@@ -73,6 +73,20 @@ TEST_F(RecoveryCutShortTest, P9BehindItsCutsTheStoreStaysShutUntilItIsDone) {
   EXPECT_THAT(report_.Lines(), Not(Contains(HasSubstr("cut short"))));
 }
 
+TEST_F(RecoveryCutShortTest, P9AnAccountThatCannotBeReadIsNamed) {
+  DamageMiddle();
+  RecoveryReport killed;
+  ASSERT_TRUE(RecoverLogs(path(), LogRepair::kAcceptLoss, &killed).ok());
+  // Its first page is nobody's: read(2) says EIO, as with a failing disk.
+  fs::remove(account());
+  fs::create_symlink("/proc/self/mem", account());
+  for (const bool accept_loss : {false, true}) {
+    const Status refused = Open(accept_loss).status();
+    EXPECT_EQ(refused.reason(), "storage_io");
+    EXPECT_THAT(refused.message(), HasSubstr("cannot read " + account() + ": Input/output error"));
+  }
+}
+
 // Else it would be taken for one that a cut MANIFEST has forgotten, and the store stay shut for
 // good. With the first batch damaged no log is left to tell that the MANIFEST is whole.
 TEST_F(RecoveryCutShortTest, P9KilledInItsFlushItIsEndedByTheNextOne) {

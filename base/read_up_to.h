@@ -1,4 +1,4 @@
-// daemon/read_up_to.h — a small file, whole.
+// base/read_up_to.h — a small file, whole.
 //
 // Errors:  none: read(2) failed, and errno says why. More than `bytes_max` bytes: there is more.
 // Threads: any. Cost: `bytes_max` of memory while it reads.
