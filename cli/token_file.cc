@@ -17,7 +17,7 @@ StatusOr<std::string> ReadTokenFile(const std::string& path) {
   }
   // Advice to change the mode of /dev/null would be followed; a pipe is as good as a file.
   const bool is_open = (info.st_mode & S_IROTH) != 0;
-  if (is_open && (S_ISDIR(info.st_mode) || S_ISCHR(info.st_mode))) {
+  if (S_ISDIR(info.st_mode) || (is_open && S_ISCHR(info.st_mode))) {
     return InvalidArgument("the token file " + path +
                            " is no file; leave --token-file and DELAYCTL_TOKEN_FILE out where no "
                            "token is needed");

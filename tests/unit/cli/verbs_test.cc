@@ -5,6 +5,7 @@
 
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -197,7 +198,8 @@ TEST(TokenOptionTest, ATokenIsNotSentInClearToOtherMachines) {
 
 // Nobody is told to change the mode of /dev/null.
 TEST(TokenOptionTest, WhatIsNoFileIsToldAsThat) {
-  for (const char* path : {"/dev/null", "/"}) {
+  const delayd::test::TempDir own;  // nobody else may look into it
+  for (const std::string& path : {std::string("/dev/null"), std::string("/"), own.path()}) {
     const Outcome outcome = Ctl({"--server", "unix:/x", "--token-file", path, "stats"});
     EXPECT_EQ(outcome.code, 2);
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("is no file"), Not(HasSubstr("chmod"))));

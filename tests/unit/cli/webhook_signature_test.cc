@@ -61,5 +61,19 @@ TEST(WebhookSignatureTest, AFileThatEveryoneMayReadIsRefused) {
   EXPECT_THAT(device.message(), ::testing::HasSubstr("name one that holds the secrets"));
 }
 
+TEST(WebhookSignatureTest, WhatCannotBeReadIsRefusedAndSaysWhy) {
+  const delayd::test::TempDir dir;
+  const std::string directory = dir.Sub("secrets");
+  ASSERT_EQ(mkdir(directory.c_str(), 0700), 0);
+  EXPECT_THAT(ReadWebhookSecrets(directory).status().message(), HasSubstr("it is no file"));
+  // Its first page is nobody's: read(2) says EIO, as with a failing disk.
+  EXPECT_THAT(ReadWebhookSecrets("/proc/self/mem").status().message(),
+              HasSubstr("Input/output error; look at the file and its disk"));
+  const std::string large = dir.Sub("large");
+  std::ofstream(large) << std::string(65537, '#');
+  ASSERT_EQ(chmod(large.c_str(), 0600), 0);
+  EXPECT_THAT(ReadWebhookSecrets(large).status().message(), HasSubstr("larger than 64 KiB"));
+}
+
 }  // namespace
 }  // namespace delayd::cli
