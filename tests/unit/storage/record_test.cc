@@ -321,6 +321,16 @@ TEST(RecordDamageTest, P9AKeyOfAWrongLengthIsRefusedByEveryDecoder) {
   expect_refused(DecodeQueueCounts(wrong, value));
 }
 
+// The engine reads the expiry of whatever has finished.
+TEST(RecordDamageTest, P9AKeyWithOneOfTwoTimesIsRefused) {
+  const std::string client = ClientKey(QueueId{3}, "k");
+  const WallTime time = WallFromMillis(1);
+  for (const KeyRecord& record : {KeyRecord{.expiry = time}, KeyRecord{.finished = time}}) {
+    EXPECT_THAT(DecodeKeyRecord(client, EncodeKeyRecord(client, record)).status().message(),
+                HasSubstr("malformed"));
+  }
+}
+
 TEST(RecordDamageTest, P9AFieldThatNoWriterWritesIsRefusedByTheHeadAndTheWhole) {
   std::string body;
   AppendU8(&body, kRecordVersion);
