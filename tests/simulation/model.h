@@ -419,7 +419,7 @@ class Model {
   uint64_t lease_sequence_ = 0;
   std::set<uint64_t> told_leases_;       // numbers; each is given once
   std::set<uint64_t> unseen_hand_outs_;  // before lease_sequence_, in answers that are yet to come
-  bool settled_ = false;                 // since the last Advance nothing was asked
+  bool settled_ = false;                 // since all of Advance was done nothing was asked
   bool draining_ = false;
   engine::StatsView counters_;
   std::vector<Expected> answers_;

@@ -399,6 +399,7 @@ void Model::FireDue() {
 
 void Model::Advance(const Now& now) {
   now_ = now;
+  settled_ = false;
   if (now.wall < hand_) {
     for (auto& [id, job] : jobs_) {
       const bool fired = job.state == JobState::kReady && !job.on_boot_clock;

@@ -50,6 +50,7 @@ void Result::Add(const Result& other) {
   suspends += other.suspends;
   clock_suspicions += other.clock_suspicions;
   edits += other.edits;
+  unfinished += other.unfinished;
   for (const auto& [reason, count] : other.refusals) {
     refusals[reason] += count;
   }
@@ -323,24 +324,36 @@ void Simulation::LearnHandOuts() {
 }
 
 void Simulation::Advance() {
-  AdvanceOnce();
+  bool is_done = AdvanceOnce();
   // Nothing is asked in a millisecond in which memory decides whether a job is ready.
   while (!failed() && oracle_->model().AnyMayBeReady(now())) {
     clock_.Advance(Millis(1));
     result_.simulated += Millis(1);
-    AdvanceOnce();
+    is_done = AdvanceOnce();
+  }
+  if (!is_done) {
+    return;
   }
   const std::optional<Micros> until = engine_->UntilNextEvent(now());
   oracle_->CheckNextEvent(until, now());
   oracle_->CheckNextTrim(until, now());
 }
 
-void Simulation::AdvanceOnce() {
+// Until the engine is done with this moment. With little memory it may take many turns to make room
+// and to load what is due: then the clients, and the time, do not always wait for the last of them.
+bool Simulation::AdvanceOnce() {
   oracle_->Advanced(now());
+  const bool may_wait = !little_memory_ || choices_.OneIn(2);
+  bool is_done = true;
   for (uint64_t rounds = 0; engine_->Advance(now()); ++rounds) {
     if (rounds == kAdvancesMax) {
       result_.violation = "the engine is never done with this moment";
-      return;
+      return true;
+    }
+    if (!may_wait && choices_.OneIn(3)) {
+      is_done = false;
+      ++result_.unfinished;
+      break;
     }
     if (rounds % kAdvancesPerCommit == kAdvancesPerCommit - 1) {
       CommitAll();  // as it goes on in the daemon: what is under way may not fit into memory
@@ -348,6 +361,7 @@ void Simulation::AdvanceOnce() {
   }
   LearnHandOuts();
   SealWhatMustBeSeen();
+  return is_done;
 }
 
 void Simulation::PassTime() {

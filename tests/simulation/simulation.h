@@ -44,6 +44,7 @@ struct Result {
   uint64_t suspends = 0;
   uint64_t clock_suspicions = 0;
   uint64_t edits = 0;                        // of the configuration, before a start
+  uint64_t unfinished = 0;                   // moments that were left before all was done
   std::map<std::string, uint64_t> refusals;  // by reason
 
   void Add(const Result& other);
@@ -74,7 +75,7 @@ class Simulation {
   void Reboot();
   void Start();
   void Advance();
-  void AdvanceOnce();
+  bool AdvanceOnce();
   bool Seal();
   bool CommitOne();
   void CommitAll();

@@ -33,6 +33,7 @@ TEST(SimulationTest, EveryFaultAndEveryCommandOccurs) {
   EXPECT_GT(total.clock_steps, 20U);
   EXPECT_GT(total.suspends, 20U);
   EXPECT_GT(total.edits, 10U);
+  EXPECT_GT(total.unfinished, 20U);
   for (const char* reason : {"disk_nearly_full", "draining", "queue_full", "user_full"}) {
     EXPECT_GT(total.refusals[reason], 10U) << reason;
   }
