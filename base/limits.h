@@ -88,6 +88,9 @@ inline constexpr size_t kLoadPageRows = 2'000;
 // one of them counts for when it finds less.
 inline constexpr size_t kLoadQueuePageRows = 500;
 inline constexpr size_t kLoadQueueLookRows = 16;
+// Of jobs that wait for a clock that was set back, those that are due later than in this time may
+// stay on disk where memory has no room.
+inline constexpr int64_t kLeftOnDiskMs = 100;
 // So many pages of jobs that are due already are loaded in the order of all queues; when there are
 // more, the queues are loaded one by one, so that none waits for the backlog of another.
 inline constexpr size_t kLoadPagesBehindMax = 50;

@@ -82,6 +82,7 @@ void EngineCore::CutBacklogs(size_t keep) {
     cut_->slots = jobs_.slot_count();
     cut_->stride = SampleStride(cut_->slots, *fewest);
   }
+  leaves_waiting_ = true;
   DropWhatIsFar();
 }
 
@@ -181,11 +182,14 @@ size_t EngineCore::ShareOfLagging() const {
 }
 
 size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
+  // What it has in memory waits for a clock that was set, perhaps, and what is due lies behind it.
+  const bool starves = queue.ready.empty() && queue.frontier->first <= LatestKeyOfNow();
+  if (!HasRoom() && !sweep_ && starves) {
+    return limits::kLoadQueueLookRows;  // of which the first is taken that is due
+  }
   if (!HasRoom() || sweep_) {
     return queue.held == 0 ? 1 : 0;
   }
-  // What it has in memory waits for a clock that was set, perhaps, and what is due lies behind it.
-  const bool starves = queue.ready.empty() && queue.frontier->first <= LatestKeyOfNow();
   if (queue.held >= std::max<size_t>(share / 2, 1) && !starves) {
     return 0;
   }
@@ -198,16 +202,16 @@ bool EngineCore::LaggingWant() const {
   if (lagging_.empty()) {
     return false;
   }
-  if (!HasRoom() || sweep_) {
-    return helds_of_lagging_.Top() == 0;
-  }
   const bool starves = !hungry_.empty() && hungry_.Top() <= LatestKeyOfNow();
+  if (!HasRoom() || sweep_) {
+    return helds_of_lagging_.Top() == 0 || (starves && !sweep_);
+  }
   return starves || helds_of_lagging_.Top() < std::max<size_t>(ShareOfLagging() / 2, 1);
 }
 
 // A bounded number of rows, one queue after the other. Whether more is wanted.
 bool EngineCore::LoadLagging() {
-  if (!sweep_ && !HasRoom() && LaggingWant() && CanMakeRoom()) {
+  if (!sweep_ && !HasRoom() && !lagging_.empty() && helds_of_lagging_.Top() == 0 && CanMakeRoom()) {
     // For them, before the window takes it again.
     MakeRoom(HeldMax() - HeldMax() / 4);
     if (sweep_) {
@@ -265,8 +269,14 @@ Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
                   take));
   DELAYD_RETURN_IF_ERROR(failed);
   MoveFrontier(queue, next);
-  for (const Frontier& place : places) {
-    DELAYD_RETURN_IF_ERROR(LoadQueueRow(place));
+  const size_t held = queue.held;
+  for (size_t i = 0; i < places.size(); ++i) {
+    DELAYD_RETURN_IF_ERROR(LoadQueueRow(places[i]));
+    if (!HasRoom() && queue.held > held && i + 1 < places.size()) {
+      next = places[i + 1];
+      MoveFrontier(queue, next);
+      break;
+    }
   }
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
@@ -303,8 +313,39 @@ Status EngineCore::LoadQueueRow(const Frontier& place) {
     return OkStatus();
   }
   DELAYD_RETURN_IF_ERROR(got);
+  if (!HasRoom() && place.first <= LatestKeyOfNow() && !jobs_.Find(place.second)) {
+    const auto head = storage::DecodeTimerHead(key, value);
+    if (head.ok() && LeftOnDisk::MayStay(MomentOf(DueOf(*head)), now_)) {
+      left_on_disk_.Add(place, MomentOf(DueOf(*head)));
+      return OkStatus();
+    }
+  }
   return LoadTimer(
       {.key_due = place.first, .id = place.second}, key, value, Overdue::kThroughTheWheel);
+}
+
+// One that is keyed before now, and not due: a place is taken away by it from one that is.
+bool EngineCore::LeaveIfItWaits(const JobEntry& entry) {
+  if (entry.phase() != Phase::kScheduled || entry.key_due() > LatestKeyOfNow()) {
+    return false;
+  }
+  const wheel::TimingWheel& wheel = entry.on_boot_clock() ? boot_wheel_ : wall_wheel_;
+  const Moment due{.on_boot_clock = entry.on_boot_clock(),
+                   .tick = *wheel.Due(wheel.HandleAt(entry.handle))};
+  left_on_disk_.Add(Frontier(entry.key_due(), entry.id()), due);
+  return true;
+}
+
+// Every queue that has jobs on disk goes on from where the first was left.
+void EngineCore::ReturnToLeft() {
+  const Frontier from = std::min(left_on_disk_.from().value_or(frontier_), frontier_);
+  left_on_disk_ = LeftOnDisk();
+  queues_.ForEach([&](Queue& queue) {
+    if (queue.counts.pending > queue.held + queue.leased + queue.damaged) {
+      Lag(queue, std::min(from, queue.frontier.value_or(from)));
+    }
+  });
+  DropWhatIsFar();  // what is keyed behind them, which comes again in its turn
 }
 
 // From now on the common frontier is its frontier; `first_behind` is its first job behind that.
@@ -315,9 +356,15 @@ void EngineCore::CatchUp(Queue& queue, WallTime first_behind) {
   far_begins_ = std::min(far_begins_, first_behind);
 }
 
+bool EngineCore::IsLeftBehind(const JobEntry& entry) const {
+  const Queue& queue = queues_[entry.queue()];
+  return sweep_ && queue.frontier && !IsNear(queue, entry.key_due(), entry.id());
+}
+
 // Asked for with every commit.
 WallTime EngineCore::FirstOnDisk() const {
-  return frontiers_.empty() ? far_begins_ : std::min(far_begins_, frontiers_.Top());
+  const WallTime left = left_on_disk_.from() ? left_on_disk_.from()->first : kNothingFar;
+  return std::min({far_begins_, left, frontiers_.empty() ? kNothingFar : frontiers_.Top()});
 }
 
 }  // namespace delayd::engine

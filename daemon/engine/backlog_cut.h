@@ -7,19 +7,15 @@
 
 #include <cstddef>
 #include <deque>
-#include <utility>
 #include <vector>
 
 #include "base/job.h"
-#include "base/time.h"
+#include "daemon/engine/frontier.h"
 #include "daemon/engine/job_table.h"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
 namespace delayd::engine {
-
-// (key_due, id): where a job stands in the store's order of timers.
-using Frontier = std::pair<WallTime, JobId>;
 
 struct BacklogCut {
   struct Sampled {

@@ -49,8 +49,10 @@
 #include "daemon/engine/command.h"
 #include "daemon/engine/due_range.h"
 #include "daemon/engine/engine.h"
+#include "daemon/engine/frontier.h"
 #include "daemon/engine/job_table.h"
 #include "daemon/engine/lease_table.h"
+#include "daemon/engine/left_on_disk.h"
 #include "daemon/engine/list_page.h"
 #include "daemon/engine/low_water_mark.h"
 #include "daemon/engine/own_work.h"
@@ -75,8 +77,6 @@ Body BodyOf(JobView view);
 inline bool IsReadFailure(const Status& status) {
   return status.code() == StatusCode::kInternal || status.code() == StatusCode::kUnavailable;
 }
-
-inline constexpr WallTime kNothingFar = WallTime::max();
 
 class EngineCore final : public Engine {
  public:
@@ -449,17 +449,15 @@ class EngineCore final : public Engine {
   bool LoadLagging();
   Status LoadQueuePage(Queue& queue, size_t rows_max);
   Status LoadQueueRow(const Frontier& place);
+  bool LeaveIfItWaits(const JobEntry& entry);
+  void ReturnToLeft();
   void CatchUp(Queue& queue, WallTime first_behind);
   size_t ShareOfLagging() const;
   size_t RowsWanted(const Queue& queue, size_t share) const;
   bool LaggingWant() const;
 
   // It goes from memory as soon as the sweep gets there, and older ones of its queue may have gone.
-  bool IsLeftBehind(const JobEntry& entry) const {
-    const Queue& queue = queues_[entry.queue()];
-    return sweep_ && queue.frontier && !IsNear(queue, entry.key_due(), entry.id());
-  }
-
+  bool IsLeftBehind(const JobEntry& entry) const;
   // No job that is on disk only is keyed before this.
   WallTime FirstOnDisk() const;
 
@@ -557,6 +555,8 @@ class EngineCore final : public Engine {
   wheel::IndexedPriorityQueue<uint64_t> helds_of_lagging_;  // of each
   wheel::IndexedPriorityQueue<WallTime> frontiers_;         // the time of each one's
   wheel::IndexedPriorityQueue<WallTime> hungry_;            // of those that have no ready job
+  LeftOnDisk left_on_disk_;                                 // before the frontiers
+  bool leaves_waiting_ = false;                             // the sweep does, to make room
   std::unique_ptr<BacklogCut> cut_;                         // under way; then the table is swept
   std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
   // The most and the least that the wall clock was ahead of the boot clock when a relative job of

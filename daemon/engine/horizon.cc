@@ -87,12 +87,16 @@ bool EngineCore::LoadAhead() {
     MakeRoom(HeldMax());
   }
   SlideFrontier();
+  if (left_on_disk_.Until(now_).value_or(Millis::max()) <= Millis(0)) {
+    ReturnToLeft();
+  }
   const bool more_of_lagging = !sweep_ && LoadLagging();
   if (!fatal_.ok()) {
     return false;
   }
   // Room that is still being made is not taken yet.
-  return sweep_ || LoadNextPage() || more_of_lagging;
+  const bool more = sweep_ || LoadNextPage();
+  return more || more_of_lagging || sweep_;
 }
 
 bool EngineCore::LoadNextPage() {
@@ -239,15 +243,20 @@ void EngineCore::Sweep() {
   const Slot end = std::min(jobs_.slot_count() - *sweep_, options_.sweep_slots) + *sweep_;
   for (Slot slot = *sweep_; slot < end; ++slot) {
     const JobEntry& entry = jobs_[slot];
-    const bool is_held = IsDroppable(slot);
-    if (is_held && !IsNear(queues_[entry.queue()], entry.key_due(), entry.id())) {
+    if (!IsDroppable(slot)) {
+      continue;
+    }
+    if (!IsNear(queues_[entry.queue()], entry.key_due(), entry.id())) {
       if (!queues_[entry.queue()].frontier) {
         far_begins_ = std::min(far_begins_, entry.key_due());
       }
       Forget(slot);
+    } else if (leaves_waiting_ && LeaveIfItWaits(entry)) {
+      Forget(slot);
     }
   }
   sweep_ = end == jobs_.slot_count() ? std::nullopt : std::optional(end);
+  leaves_waiting_ = leaves_waiting_ && sweep_;
 }
 
 std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {
@@ -258,9 +267,12 @@ std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {
     wait = std::min(wait.value_or(Millis::max()), std::max(until, Millis(0)));
   };
   // What lies behind the frontier of a lagging queue is due then. One that has ready jobs is looked
-  // at when they go, and without room it waits for room: a command makes both.
-  if (HasRoom() && !hungry_.empty()) {
+  // at when they go: a command makes them.
+  if (!hungry_.empty()) {
     consider(hungry_.Top() - latest);
+  }
+  if (const std::optional<Millis> left = left_on_disk_.Until(now)) {
+    consider(*left);
   }
   if (far_begins_ != kNothingFar) {
     // Without room for the next page it is a matter of the first job there, when that is due.

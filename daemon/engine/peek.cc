@@ -50,6 +50,9 @@ StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::string& name) cons
 // behind, what lies on disk and is due is passed over.
 WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   WallTime first = far_begins_;
+  if (left_on_disk_.from()) {
+    first = std::min(first, left_on_disk_.from()->first);
+  }
   if (queue.frontier) {
     first = std::min(first, std::max(queue.frontier->first, FirstKeyNotDue()));
   }

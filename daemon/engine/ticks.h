@@ -74,6 +74,11 @@ struct Moment {
   bool IsOver(const Now& now) const {
     return tick <= (on_boot_clock ? BootTick(now.exact_boot()) : WallTick(now.wall));
   }
+
+  // In whole milliseconds; negative when it is over.
+  Millis Until(const Now& now) const {
+    return on_boot_clock ? BootTimeOf(tick) - now.boot : WallTimeOf(tick) - now.wall;
+  }
 };
 
 }  // namespace delayd::engine

@@ -517,7 +517,7 @@ std::optional<Micros> Model::UntilNextEvent(const Now& now) const {
     if (job.state == JobState::kScheduled) {
       // With little memory one ready job of the queue is enough.
       const Millis late(Follows() ? 1 : 0);
-      if (!Follows() || (!HasDueJob(job.spec->queue) && !IsBehindLater(job, now))) {
+      if (!Follows() || !HasDueJob(job.spec->queue)) {
         consider(UntilDue(job, now) + late);
       }
     } else if (job.state == JobState::kLeased) {

@@ -59,35 +59,8 @@ bool Model::AnyMayBeReady(const Now& now) const {
          std::ranges::any_of(jobs_, [&](const auto& job) { return MayBeReady(job.second, now); });
 }
 
-// Whether another of its queue is keyed before it and due after it, as may be when the wall clock
-// was set: that one may be all that is in memory.
-bool Model::IsBehindLater(const ModelJob& job, const Now& now) const {
-  return std::ranges::any_of(jobs_, [&](const auto& entry) {
-    const ModelJob& other = entry.second;
-    return other.state == JobState::kScheduled && other.spec->queue == job.spec->queue &&
-           std::pair(other.place, other.id) < std::pair(job.place, job.id) &&
-           UntilDue(other, now) > UntilDue(job, now);
-  });
-}
-
-// Whether a due job of the queue should be in memory. Not while one that is keyed before it waits
-// for its clock, which was set, or for the rounding: that one may be all that is.
-bool Model::IsOwed(const std::string& queue) const {
-  std::optional<std::pair<WallTime, JobId>> due;
-  std::optional<std::pair<WallTime, JobId>> waits;
-  for (const auto& [id, job] : jobs_) {
-    const std::pair place(job.place, id);
-    if (job.spec->queue == queue && job.state == JobState::kReady) {
-      due = std::min(due.value_or(place), place);
-    } else if (job.spec->queue == queue && job.state == JobState::kScheduled) {
-      waits = std::min(waits.value_or(place), place);
-    }
-  }
-  return due && !(waits && *waits < *due);
-}
-
 bool Model::Starves(const std::string& queue) {
-  return IsOwed(queue) && MayHandOut(queue);
+  return HasDueJob(queue) && MayHandOut(queue);
 }
 
 void Model::OpenPeek(RequestId request, const std::string& queue) {
@@ -97,7 +70,7 @@ void Model::OpenPeek(RequestId request, const std::string& queue) {
     view.payload = job->spec->payload;
     view.history = job->events;
   }
-  check.is_owed = settled_ && IsOwed(queue);
+  check.is_owed = settled_ && HasDueJob(queue);
 }
 
 std::string Model::FollowPeek(const engine::Reply& reply) {

@@ -12,12 +12,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-JobSpec For(std::string queue, Millis delay, std::string payload = "p") {
-  JobSpec spec = In(delay, std::move(payload));
-  spec.queue = std::move(queue);
-  return spec;
-}
-
 // Ready jobs of `queue` that nobody works off.
 void Pile(EngineHarness* harness, const std::string& queue, int jobs) {
   for (int i = 0; i < jobs; ++i) {
@@ -25,51 +19,6 @@ void Pile(EngineHarness* harness, const std::string& queue, int jobs) {
   }
   harness->Turn();
   harness->Wait(Millis(jobs) + 1s);
-}
-
-void AckAll(EngineHarness* harness, const std::vector<JobView>& jobs) {
-  for (const JobView& job : jobs) {
-    EXPECT_TRUE(harness->Call(Ack{*job.lease_token}).status.ok());
-  }
-}
-
-size_t WorkOff(EngineHarness* harness, const std::string& queue) {
-  size_t count = 0;
-  for (auto leased = harness->LeaseNow(5, queue); !leased.empty();
-       leased = harness->LeaseNow(5, queue)) {
-    count += leased.size();
-    AckAll(harness, leased);
-  }
-  return count;
-}
-
-// A page that is loaded after the clock was set back takes the frontier back, and leaves jobs
-// behind it in memory that no frontier on disk tells of. When room is made they go, and must come
-// again.
-TEST(BacklogTest, P3JobsDroppedBehindAFrontierThatWentBackWithTheClockComeAgain) {
-  EngineHarness harness({.horizon = 10min, .memory_jobs_max = 40});
-  const WallTime begin = harness.now().wall;
-  const auto send = [&](const std::string& queue, int jobs, WallTime first) {
-    for (int i = 0; i < jobs; ++i) {
-      harness.Send(
-          Enqueue{{{.queue = queue, .due = DueAt{first + Millis(i)}, .key = std::to_string(i)}}});
-    }
-  };
-  send("small", 3, begin + 1h);
-  send("large", 60, begin + 1h + 10ms);
-  harness.Turn();
-  harness.clock().Advance(56min);
-  while (harness.engine().Advance(harness.now())) {  // loads as many as there is room for
-  }
-  harness.clock().StepWall(-1h);
-  ASSERT_TRUE(harness.Call(Cancel{KeyRef{"large", "0"}}).status.ok());  // room for a page
-  send("busy", 12, begin + 1min);
-  harness.clock().StepWall(54min);
-  harness.Turn();
-  harness.Wait(10min + 1s);
-  EXPECT_EQ(WorkOff(&harness, "small"), 3U);
-  EXPECT_EQ(WorkOff(&harness, "busy"), 12U);
-  EXPECT_EQ(WorkOff(&harness, "large"), 59U);
 }
 
 TEST(BacklogTest, P3AQueueNobodyWorksDoesNotDelayTheOthers) {

@@ -137,4 +137,26 @@ JobSpec Keyed(std::string key, Millis delay, std::string payload) {
   return {.due = DueAfter{delay}, .payload = std::move(payload), .key = std::move(key)};
 }
 
+JobSpec For(std::string queue, Millis delay, std::string payload) {
+  JobSpec spec = In(delay, std::move(payload));
+  spec.queue = std::move(queue);
+  return spec;
+}
+
+void AckAll(EngineHarness* harness, const std::vector<JobView>& jobs) {
+  for (const JobView& job : jobs) {
+    EXPECT_TRUE(harness->Call(Ack{*job.lease_token}).status.ok());
+  }
+}
+
+size_t WorkOff(EngineHarness* harness, const std::string& queue) {
+  size_t count = 0;
+  for (auto leased = harness->LeaseNow(5, queue); !leased.empty();
+       leased = harness->LeaseNow(5, queue)) {
+    count += leased.size();
+    AckAll(harness, leased);
+  }
+  return count;
+}
+
 }  // namespace delayd::engine

@@ -82,4 +82,11 @@ JobSpec In(Millis delay, std::string payload = "p");
 
 JobSpec Keyed(std::string key, Millis delay = Millis(0), std::string payload = "p");
 
+JobSpec For(std::string queue, Millis delay, std::string payload = "p");
+
+void AckAll(EngineHarness* harness, const std::vector<JobView>& jobs);
+
+// Works everything that is ready, and tells how much it was.
+size_t WorkOff(EngineHarness* harness, const std::string& queue = "default");
+
 }  // namespace delayd::engine

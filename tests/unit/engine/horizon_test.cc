@@ -8,18 +8,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Works everything that is ready, and tells how much it was.
-size_t WorkOff(EngineHarness* harness) {
-  size_t count = 0;
-  for (auto leased = harness->LeaseNow(5); !leased.empty(); leased = harness->LeaseNow(5)) {
-    for (const JobView& job : leased) {
-      EXPECT_TRUE(harness->Call(Ack{*job.lease_token}).status.ok());
-      ++count;
-    }
-  }
-  return count;
-}
-
 const EngineOptions kOneMinute{.horizon = 1min};
 
 TEST(HorizonTest, P10FarJobsFireInTheirTime) {

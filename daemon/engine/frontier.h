@@ -1,0 +1,19 @@
+// daemon/engine/frontier.h — where memory ends: a place in the store's order of timers.
+//
+// Threads: values.
+#pragma once
+
+#include <utility>
+
+#include "base/job.h"
+#include "base/time.h"
+
+namespace delayd::engine {
+
+// (key_due, id): jobs at or behind it lie on disk only.
+using Frontier = std::pair<WallTime, JobId>;
+
+// No job is keyed so late.
+inline constexpr WallTime kNothingFar = WallTime::max();
+
+}  // namespace delayd::engine
