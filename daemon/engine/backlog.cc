@@ -182,13 +182,14 @@ size_t EngineCore::ShareOfLagging() const {
 }
 
 size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
+  if (sweep_) {
+    return queue.held == 0 ? 1 : 0;
+  }
   // What it has in memory waits for a clock that was set, perhaps, and what is due lies behind it.
   const bool starves = queue.ready.empty() && queue.frontier->first <= LatestKeyOfNow();
-  if (!HasRoom() && !sweep_ && starves) {
-    return limits::kLoadQueueLookRows;  // of which the first is taken that is due
-  }
-  if (!HasRoom() || sweep_) {
-    return queue.held == 0 ? 1 : 0;
+  if (!HasRoom()) {
+    // Of which the first is taken that is due.
+    return starves ? limits::kLoadQueueLookRows : queue.held == 0 ? 1 : 0;
   }
   if (queue.held >= std::max<size_t>(share / 2, 1) && !starves) {
     return 0;
@@ -202,11 +203,12 @@ bool EngineCore::LaggingWant() const {
   if (lagging_.empty()) {
     return false;
   }
-  const bool starves = !hungry_.empty() && hungry_.Top() <= LatestKeyOfNow();
-  if (!HasRoom() || sweep_) {
-    return helds_of_lagging_.Top() == 0 || (starves && !sweep_);
+  if (sweep_) {
+    return helds_of_lagging_.Top() == 0;
   }
-  return starves || helds_of_lagging_.Top() < std::max<size_t>(ShareOfLagging() / 2, 1);
+  const bool starves = !hungry_.empty() && hungry_.Top() <= LatestKeyOfNow();
+  const size_t least = HasRoom() ? ShareOfLagging() / 2 : 0;
+  return starves || helds_of_lagging_.Top() < std::max<size_t>(least, 1);
 }
 
 // A bounded number of rows, one queue after the other. Whether more is wanted.
@@ -332,6 +334,9 @@ bool EngineCore::LeaveIfItWaits(const JobEntry& entry) {
   const wheel::TimingWheel& wheel = entry.on_boot_clock() ? boot_wheel_ : wall_wheel_;
   const Moment due{.on_boot_clock = entry.on_boot_clock(),
                    .tick = *wheel.Due(wheel.HandleAt(entry.handle))};
+  if (due.IsOver(now_)) {
+    return false;  // it fires in this turn
+  }
   left_on_disk_.Add(Frontier(entry.key_due(), entry.id()), due);
   return true;
 }
@@ -345,7 +350,10 @@ void EngineCore::ReturnToLeft() {
       Lag(queue, std::min(from, queue.frontier.value_or(from)));
     }
   });
-  DropWhatIsFar();  // what is keyed behind them, which comes again in its turn
+  // What is keyed behind them comes again in its turn. A sweep that is under way begins again, and
+  // leaves nothing more: that could be due before it ends, and so for ever.
+  leaves_waiting_ = false;
+  DropWhatIsFar();
 }
 
 // From now on the common frontier is its frontier; `first_behind` is its first job behind that.
@@ -358,7 +366,7 @@ void EngineCore::CatchUp(Queue& queue, WallTime first_behind) {
 
 bool EngineCore::IsLeftBehind(const JobEntry& entry) const {
   const Queue& queue = queues_[entry.queue()];
-  return sweep_ && queue.frontier && !IsNear(queue, entry.key_due(), entry.id());
+  return queue.frontier && !IsNear(queue, entry.key_due(), entry.id());
 }
 
 // Asked for with every commit.

@@ -198,8 +198,9 @@ void EngineCore::ForecastNear(const Queue* queue, ForecastView* view) const {
 // rows that will be there for those changes.
 Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   TimerPlace begin = std::max(frontier_, TimerPlace(far_begins_, JobId{}));
-  if (FirstOnDisk() < begin.first) {
-    begin = {std::max(FirstOnDisk(), FirstKeyNotDue()), JobId{}};  // a queue lags behind
+  if (FirstOnDisk() <= begin.first) {
+    begin = {std::max(FirstOnDisk(), FirstKeyNotDue()),
+             JobId{}};  // a queue lags behind, or left some
   }
   begin = std::max(begin, TimerPlace(view->steps.front().from, JobId{}));
   if (begin.first >= view->steps.back().to) {

@@ -78,6 +78,9 @@ void EngineCore::SlideFrontier() {
 }
 
 bool EngineCore::LoadAhead() {
+  if (left_on_disk_.Until(now_).value_or(Millis::max()) <= Millis(0)) {
+    ReturnToLeft();
+  }
   if (sweep_) {
     Sweep();
     LoadLagging();  // for a queue that has nothing in memory
@@ -87,9 +90,6 @@ bool EngineCore::LoadAhead() {
     MakeRoom(HeldMax());
   }
   SlideFrontier();
-  if (left_on_disk_.Until(now_).value_or(Millis::max()) <= Millis(0)) {
-    ReturnToLeft();
-  }
   const bool more_of_lagging = !sweep_ && LoadLagging();
   if (!fatal_.ok()) {
     return false;

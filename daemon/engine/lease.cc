@@ -72,7 +72,7 @@ Millis EngineCore::LatenessOf(const JobEntry& entry, const JobRecord& record) co
 
 Status EngineCore::HandOutSlot(Slot slot, const Lease& command, std::vector<JobView>* out) {
   const JobEntry& entry = jobs_[slot];
-  if (IsLeftBehind(entry)) {
+  if (sweep_ && IsLeftBehind(entry)) {
     Forget(slot);
     return NotFound("on disk");
   }

@@ -369,6 +369,7 @@ class Model {
   std::string FollowOne(const ModelWaiter& waiter, const JobView& view);
   bool HasDueJob(const std::string& queue) const;
   static bool MayBeReady(const ModelJob& job, const Now& now);
+  bool IsOwed(const std::string& queue) const;
   void OpenPeek(engine::RequestId request, const std::string& queue);
   bool Starves(const std::string& queue);
   void Do(engine::RequestId request, const engine::Ack& command);

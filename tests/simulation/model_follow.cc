@@ -59,8 +59,18 @@ bool Model::AnyMayBeReady(const Now& now) const {
          std::ranges::any_of(jobs_, [&](const auto& job) { return MayBeReady(job.second, now); });
 }
 
+// Whether a due job of the queue should be in memory. Not in the millisecond of the rounding, to
+// which the wall clock may have been set back: one that comes from disk waits for the next one.
+bool Model::IsOwed(const std::string& queue) const {
+  return std::ranges::any_of(jobs_, [&](const auto& entry) {
+    const ModelJob& job = entry.second;
+    return job.spec->queue == queue && job.state == JobState::kReady &&
+           (job.on_boot_clock || job.due + Millis(1) <= now_.wall);
+  });
+}
+
 bool Model::Starves(const std::string& queue) {
-  return HasDueJob(queue) && MayHandOut(queue);
+  return IsOwed(queue) && MayHandOut(queue);
 }
 
 void Model::OpenPeek(RequestId request, const std::string& queue) {
@@ -70,7 +80,7 @@ void Model::OpenPeek(RequestId request, const std::string& queue) {
     view.payload = job->spec->payload;
     view.history = job->events;
   }
-  check.is_owed = settled_ && HasDueJob(queue);
+  check.is_owed = settled_ && IsOwed(queue);
 }
 
 std::string Model::FollowPeek(const engine::Reply& reply) {

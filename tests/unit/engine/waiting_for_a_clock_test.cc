@@ -71,6 +71,19 @@ TEST(WaitingForAClockTest, WhatWaitsForAClockThatWasSetBackWakesNobodyUntilItIsD
   EXPECT_EQ(WorkOff(&harness, "others"), 1U);
 }
 
+// The wheel of the wall clock does not go back by a little: it waits.
+TEST(WaitingForAClockTest, P3ABacklogOnDiskDoesNotWaitForAClockThatWasSetBackByALittle) {
+  EngineHarness harness({.horizon = 10min, .memory_jobs_max = 10});
+  const WallTime begin = harness.now().wall;
+  for (int i = 0; i < 50; ++i) {
+    harness.Send(Enqueue{{{.queue = "orders", .due = DueAt{begin + Millis(i)}}}});
+  }
+  harness.Turn();
+  harness.Wait(1min);
+  harness.clock().StepWall(-30s);
+  EXPECT_EQ(WorkOff(&harness, "orders"), 50U);
+}
+
 // The mark stays before what was left on disk: a start finds it.
 TEST(WaitingForAClockTest, P3WhatWaitsOnDiskForItsClockIsThereAfterAStart) {
   EngineHarness harness({.horizon = 10min, .memory_jobs_max = 10});
