@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 // Ready jobs of `queue` that nobody works off.
 void Pile(EngineHarness* harness, const std::string& queue, int jobs) {
   for (int i = 0; i < jobs; ++i) {
-    harness->Send(Enqueue{{For(queue, Millis(i), std::to_string(i))}});
+    harness->Send(Enqueue{{ForQueue(queue, Millis(i), std::to_string(i))}});
   }
   harness->Turn();
   harness->Wait(Millis(jobs) + 1s);
@@ -24,8 +24,8 @@ void Pile(EngineHarness* harness, const std::string& queue, int jobs) {
 TEST(BacklogTest, P3AQueueNobodyWorksDoesNotDelayTheOthers) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 200);
-  harness.EnqueueOk(For("busy", 30s));
-  harness.EnqueueOk(For("busy", 5min));
+  harness.EnqueueOk(ForQueue("busy", 30s));
+  harness.EnqueueOk(ForQueue("busy", 5min));
   harness.Wait(30s);
   EXPECT_TRUE(harness.LeaseNow(1, "busy").empty());
   harness.Wait(1ms);
@@ -38,7 +38,7 @@ TEST(BacklogTest, P3AQueueNobodyWorksDoesNotDelayTheOthers) {
 TEST(BacklogTest, P3AWorkerThatWaitsGetsItsJobInTheMillisecond) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 200);
-  harness.EnqueueOk(For("busy", 30s));
+  harness.EnqueueOk(ForQueue("busy", 30s));
   const RequestId waiting = harness.Send(Lease{.queues = {"busy"}, .wait = 1h});
   // From wake to wake, as the owner does.
   const BootTime due = harness.now().boot + 30s + 1ms;
@@ -54,7 +54,7 @@ TEST(BacklogTest, P3AWorkerThatWaitsGetsItsJobInTheMillisecond) {
 TEST(BacklogTest, P3AfterARestartTheOthersAreNotDelayedEither) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 200);
-  harness.EnqueueOk(For("busy", 0s));
+  harness.EnqueueOk(ForQueue("busy", 0s));
   harness.Restart();
   harness.Turn();
   EXPECT_EQ(WorkOff(&harness, "busy"), 1U);
@@ -83,7 +83,7 @@ TEST(BacklogTest, P10EveryQueueHasOneJobInMemoryAndNoMoreThanTheBudgetAllows) {
   EngineHarness harness(kTenJobs);
   for (int queue = 0; queue < 30; ++queue) {
     for (int i = 0; i < 5; ++i) {
-      harness.Send(Enqueue{{For("q" + std::to_string(queue), Millis(i))}});
+      harness.Send(Enqueue{{ForQueue("q" + std::to_string(queue), Millis(i))}});
     }
     harness.Turn();
   }
@@ -97,11 +97,11 @@ TEST(BacklogTest, P10EveryQueueHasOneJobInMemoryAndNoMoreThanTheBudgetAllows) {
 TEST(BacklogTest, WhatIsDueOnDiskIsReadyAsInMemory) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 100);
-  const JobView last = harness.EnqueueOk(For("idle", 0s, "last"));
+  const JobView last = harness.EnqueueOk(ForQueue("idle", 0s, "last"));
   EXPECT_EQ(last.state, JobState::kReady);
   EXPECT_EQ(harness.ShowOk(last.id).state, JobState::kReady);
   EXPECT_EQ(harness.ReasonOf(Kick{last.id}), "ready");
-  const JobView later = harness.EnqueueOk(For("idle", 10s));
+  const JobView later = harness.EnqueueOk(ForQueue("idle", 10s));
   EXPECT_EQ(harness.ShowOk(later.id).state, JobState::kScheduled);
   const Reply next = harness.Call(Peek{.queue = "idle", .which = Peek::Which::kDelayed});
   EXPECT_EQ(std::get<Indirect<JobView>>(next.body)->id, later.id);
@@ -115,7 +115,7 @@ TEST(BacklogTest, AForecastCountsWhatWaitsBehindABacklog) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 100);
   for (int i = 1; i <= 20; ++i) {
-    harness.EnqueueOk(For("idle", i * 10s));
+    harness.EnqueueOk(ForQueue("idle", i * 10s));
   }
   const Reply reply = harness.Call(Forecast{
       .queue = "idle", .from = harness.now().wall, .to = harness.now().wall + 5min, .step = 5min});
@@ -127,7 +127,7 @@ TEST(BacklogTest, AfterARestartWhatWaitsOnDiskIsFoundWhateverTheWallClockDid) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 100);
   harness.Restart(kBootId + 1);  // so that what is in memory counts on the wall clock
-  const JobView later = harness.EnqueueOk(For("idle", 10s));
+  const JobView later = harness.EnqueueOk(ForQueue("idle", 10s));
   harness.clock().StepWall(1h);
   harness.Restart(kBootId + 1);
   harness.Turn();
@@ -147,7 +147,7 @@ TEST(BacklogTest, ChangesUnderWayAreSeenWhenAPageIsLoaded) {
   EngineHarness harness(kTenJobs);
   std::vector<JobId> ids;
   for (int i = 0; i < 60; ++i) {
-    ids.push_back(harness.EnqueueOk(For("idle", 0s)).id);
+    ids.push_back(harness.EnqueueOk(ForQueue("idle", 0s)).id);
   }
   harness.Wait(1s);
   // Not committed while pages are loaded: cancelled, moved away, new.
@@ -158,7 +158,7 @@ TEST(BacklogTest, ChangesUnderWayAreSeenWhenAPageIsLoaded) {
     harness.Send(Reschedule{.job = ids[static_cast<size_t>(i)], .due = DueAfter{1h}});
   }
   for (int i = 0; i < 5; ++i) {
-    harness.Send(Enqueue{{For("idle", 0s)}});
+    harness.Send(Enqueue{{ForQueue("idle", 0s)}});
   }
   std::set<JobId> seen;
   std::vector<RequestId> leases;
@@ -182,11 +182,11 @@ TEST(BacklogTest, P10AStartDoesNotLoadALongBacklogBeforeTheFirstHandOut) {
   EngineHarness harness;
   const size_t behind = limits::kLoadPagesBehindMax * limits::kLoadPageRows;
   for (size_t jobs = 0; jobs < behind + 20'000; jobs += 1000) {
-    harness.Send(Enqueue{std::vector<JobSpec>(1000, For("idle", 0s))});
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, ForQueue("idle", 0s))});
     harness.CommitAll();
   }
   harness.Wait(1s);
-  harness.EnqueueOk(For("busy", 0s));
+  harness.EnqueueOk(ForQueue("busy", 0s));
   harness.Restart();
   EXPECT_LE(harness.engine().Figures(0).jobs_in_memory, behind);
   for (int turns = 0; turns < 10; ++turns) {
@@ -203,7 +203,7 @@ TEST(BacklogTest, P10AStartDoesNotLoadALongBacklogBeforeTheFirstHandOut) {
 TEST(BacklogTest, P10MemoryIsGivenBackInStepsAndNothingIsLost) {
   EngineHarness harness(EngineOptions{.horizon = 1min, .memory_jobs_max = 40'000});
   for (int i = 0; i < 60; ++i) {
-    harness.Send(Enqueue{std::vector<JobSpec>(1000, For("idle", 0s))});
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, ForQueue("idle", 0s))});
     harness.CommitAll();
     harness.engine().Advance(harness.now());
   }
@@ -212,7 +212,7 @@ TEST(BacklogTest, P10MemoryIsGivenBackInStepsAndNothingIsLost) {
   harness.Restart();
   harness.Turn();
   EXPECT_LE(harness.engine().Figures(0).jobs_in_memory, 40'000U);
-  harness.EnqueueOk(For("busy", 0s));
+  harness.EnqueueOk(ForQueue("busy", 0s));
   EXPECT_EQ(WorkOff(&harness, "busy"), 1U);
   size_t seen = 0;
   for (auto leased = harness.LeaseNow(1000, "idle"); !leased.empty();
@@ -230,7 +230,7 @@ TEST(BacklogTest, P10MemoryIsGivenBackInStepsAndNothingIsLost) {
 TEST(BacklogTest, P10WhereToCutManyQueuesIsFoundInSteps) {
   EngineHarness harness({.horizon = 1min, .memory_jobs_max = 1000, .sweep_slots = 100});
   for (int queue = 0; queue < 40; ++queue) {
-    harness.Send(Enqueue{std::vector<JobSpec>(50, For("q" + std::to_string(queue), 0s))});
+    harness.Send(Enqueue{std::vector<JobSpec>(50, ForQueue("q" + std::to_string(queue), 0s))});
     harness.CommitAll();
   }
   const auto in_memory = [&harness] { return harness.engine().Figures(0).jobs_in_memory; };
@@ -250,7 +250,7 @@ TEST(BacklogTest, ARowOfAQueueWithoutItsRecordIsReported) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 40);
   // The newest is on disk only: its record goes, its place in the index of the queue stays.
-  const JobView last = harness.EnqueueOk(For("idle", 0s));
+  const JobView last = harness.EnqueueOk(ForQueue("idle", 0s));
   storage::Batch damage;
   damage.Delete(storage::Table::kTimers, storage::TimerKey(last.due, last.id));
   ASSERT_TRUE(harness.store().Commit(damage).ok());
@@ -264,7 +264,7 @@ TEST(BacklogTest, ARowOfAQueueWithoutItsRecordIsReported) {
 TEST(BacklogTest, P10RoomForAQueueThatHasNothingInMemoryIsMadeInSteps) {
   EngineHarness harness(EngineOptions{.horizon = 1min, .memory_jobs_max = 20'000});
   const auto enqueue = [&harness](const std::string& queue, Millis delay) {
-    harness.Send(Enqueue{std::vector<JobSpec>(1000, For(queue, delay))});
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, ForQueue(queue, delay))});
     harness.CommitAll();
     harness.engine().Advance(harness.now());
   };
@@ -297,8 +297,8 @@ TEST(BacklogTest, P10RoomForAQueueThatHasNothingInMemoryIsMadeInSteps) {
 // A worker has so many.
 void HoldJobs(EngineHarness* harness, int count) {
   for (; count > 0; count -= 1000) {
-    const Reply busy =
-        harness->Call(Enqueue{.jobs = std::vector<JobSpec>(1000, For("busy", 1h)), .brief = true});
+    const Reply busy = harness->Call(
+        Enqueue{.jobs = std::vector<JobSpec>(1000, ForQueue("busy", 1h)), .brief = true});
     for (const auto& item : std::get<EnqueuedIds>(busy.body).items) {
       harness->Send(LeaseJob{.job = item.id, .lease = 1h});
     }
@@ -312,9 +312,9 @@ TEST(BacklogTest, P3RoomThatCannotBeMadeIsNotWaitedFor) {
   HoldJobs(&harness, 17'000);
   harness.CommitAll();
   for (int queue = 0; queue < 60; ++queue) {
-    harness.Send(Enqueue{{For("q" + std::to_string(queue), 0s)}});
+    harness.Send(Enqueue{{ForQueue("q" + std::to_string(queue), 0s)}});
   }
-  harness.Send(Enqueue{{For("late", 1s)}});
+  harness.Send(Enqueue{{ForQueue("late", 1s)}});
   harness.CommitAll();
   const auto turns = [&harness] {
     int count = 1;
@@ -338,7 +338,7 @@ TEST(BacklogTest, ALaggingQueueComesInOrderWhileRoomIsBeingMade) {
   EngineHarness harness(EngineOptions{.horizon = 1min, .memory_jobs_max = 160});
   const auto enqueue_idle = [&harness](int from, int to) {
     for (int i = from; i < to; ++i) {
-      harness.Send(Enqueue{{For("idle", 0s, std::to_string(i))}});
+      harness.Send(Enqueue{{ForQueue("idle", 0s, std::to_string(i))}});
     }
     harness.CommitAll();
   };
@@ -377,8 +377,8 @@ TEST(BacklogTest, P3RoomThatALaggingQueueTakesIsNotMadeForEver) {
         EngineOptions{.horizon = 1min, .memory_jobs_max = 4 + random.Next() % 3, .sweep_slots = 3});
     for (int step = 0; step < 20; ++step) {
       for (uint64_t jobs = random.Next() % 6; jobs > 0; --jobs) {
-        harness.Send(Enqueue{{For("q" + std::to_string(random.Next() % 4),
-                                  Millis(10 * static_cast<int64_t>(random.Next() % 4)))}});
+        harness.Send(Enqueue{{ForQueue("q" + std::to_string(random.Next() % 4),
+                                       Millis(10 * static_cast<int64_t>(random.Next() % 4)))}});
       }
       harness.CommitAll();
       if (random.Next() % 5 == 0) {
@@ -397,7 +397,7 @@ TEST(BacklogTest, P3RoomThatALaggingQueueTakesIsNotMadeForEver) {
 // q0 to q29.
 void FillThirtyQueues(EngineHarness* harness, size_t jobs) {
   for (int queue = 0; queue < 30; ++queue) {
-    harness->Send(Enqueue{std::vector<JobSpec>(jobs, For("q" + std::to_string(queue), 0s))});
+    harness->Send(Enqueue{std::vector<JobSpec>(jobs, ForQueue("q" + std::to_string(queue), 0s))});
     harness->Turn();
   }
 }
@@ -433,7 +433,7 @@ TEST(BacklogTest, P10WhatIsUnderWayIsNotWalkedForEveryQueueInOneTurn) {
         queue, Lease{.queues = {"q" + std::to_string(queue)}, .count = 1000}, filled.now());
   }
   for (RequestId i = 0; i < 40; ++i) {
-    engine.Execute(100 + i, Enqueue{std::vector<JobSpec>(1000, For("far", 1h))}, filled.now());
+    engine.Execute(100 + i, Enqueue{std::vector<JobSpec>(1000, ForQueue("far", 1h))}, filled.now());
   }
   reader.pages = 0;
   int turns = 0;
@@ -473,7 +473,7 @@ class OneBadScan final : public ReadsThrough {
 TEST(BacklogTest, P3AScanThatFailsEndsTheEngineOrMakesNoJobLate) {
   EngineHarness filled(kTenJobs);
   FillThirtyQueues(&filled, 3);
-  filled.EnqueueOk(For("later", 1h));
+  filled.EnqueueOk(ForQueue("later", 1h));
   filled.Wait(1s);
   int survived = 0;
   for (int bad = 0; bad < 40; ++bad) {
@@ -500,7 +500,7 @@ TEST(BacklogTest, P3AScanThatFailsEndsTheEngineOrMakesNoJobLate) {
 }
 
 JobSpec Fleeting(Millis delay) {
-  JobSpec spec = For("fleeting", delay);
+  JobSpec spec = ForQueue("fleeting", delay);
   spec.expires_after = 1s;
   return spec;
 }
@@ -517,7 +517,7 @@ void PileExpired(EngineHarness* harness, int jobs) {
 TEST(BacklogTest, WhoDoesNotWaitGetsAJobThatLiesOnDiskBehindExpiredOnes) {
   EngineHarness harness(kTenJobs);
   PileExpired(&harness, 100);
-  const JobView fresh = harness.EnqueueOk(For("fleeting", 0s));
+  const JobView fresh = harness.EnqueueOk(ForQueue("fleeting", 0s));
   const RequestId lease = harness.Send(Lease{.queues = {"fleeting"}, .count = 2});
   EXPECT_FALSE(harness.HasReply(lease)) << "none would be wrong: there is one on disk";
   harness.Turn();
@@ -539,7 +539,7 @@ TEST(BacklogTest, WhoDoesNotWaitGetsAJobAlsoWhenAnotherTookAllThatWasInMemory) {
 TEST(BacklogTest, WhereAllOnDiskHasExpiredTooTheAnswerIsNoneAsSoonAsThatIsKnown) {
   EngineHarness harness(kTenJobs);
   PileExpired(&harness, 100);
-  harness.EnqueueOk(For("fleeting", 1h));
+  harness.EnqueueOk(ForQueue("fleeting", 1h));
   EXPECT_TRUE(harness.LeaseNow(1, "fleeting").empty());
   const auto stats = harness.Call(GetStats{});
   EXPECT_EQ(std::get<Indirect<StatsView>>(stats.body)->dead, 100U);

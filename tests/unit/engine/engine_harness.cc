@@ -137,7 +137,7 @@ JobSpec Keyed(std::string key, Millis delay, std::string payload) {
   return {.due = DueAfter{delay}, .payload = std::move(payload), .key = std::move(key)};
 }
 
-JobSpec For(std::string queue, Millis delay, std::string payload) {
+JobSpec ForQueue(std::string queue, Millis delay, std::string payload) {
   JobSpec spec = In(delay, std::move(payload));
   spec.queue = std::move(queue);
   return spec;

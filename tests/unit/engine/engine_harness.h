@@ -82,7 +82,7 @@ JobSpec In(Millis delay, std::string payload = "p");
 
 JobSpec Keyed(std::string key, Millis delay = Millis(0), std::string payload = "p");
 
-JobSpec For(std::string queue, Millis delay, std::string payload = "p");
+JobSpec ForQueue(std::string queue, Millis delay, std::string payload = "p");
 
 void AckAll(EngineHarness* harness, const std::vector<JobView>& jobs);
 

@@ -42,8 +42,8 @@ TEST(WaitingForAClockTest, P3WhatWaitsForAClockThatWasSetBackKeepsNoDueJobOnDisk
   for (int i = 0; i < 30; ++i) {
     harness.Send(Enqueue{{{.queue = "orders", .due = DueAt{begin + 4min + Millis(i)}}}});
   }
-  harness.EnqueueOk(For("orders", 5min, "relative"));
-  harness.EnqueueOk(For("others", 5min, "relative"));
+  harness.EnqueueOk(ForQueue("orders", 5min, "relative"));
+  harness.EnqueueOk(ForQueue("others", 5min, "relative"));
   harness.Turn();
   harness.clock().StepWall(-3h);
   harness.Wait(5min + 1ms);
@@ -56,7 +56,8 @@ TEST(WaitingForAClockTest, P3WhatWaitsForAClockThatWasSetBackKeepsNoDueJobOnDisk
 TEST(WaitingForAClockTest, WhatWaitsForAClockThatWasSetBackWakesNobodyUntilItIsDue) {
   EngineHarness harness({.horizon = 10min, .memory_jobs_max = 10});
   const WallTime begin = harness.now().wall;
-  harness.EnqueueOk(For("others", 1h));  // by its key the others may be due, though they are not
+  harness.EnqueueOk(
+      ForQueue("others", 1h));  // by its key the others may be due, though they are not
   for (int i = 0; i < 30; ++i) {
     harness.Send(Enqueue{{{.queue = "orders", .due = DueAt{begin + 1min + Millis(i)}}}});
   }
@@ -91,12 +92,12 @@ TEST(WaitingForAClockTest, P3WhatWaitsOnDiskForItsClockIsThereAfterAStart) {
   for (int i = 0; i < 30; ++i) {
     harness.Send(Enqueue{{{.queue = "orders", .due = DueAt{begin + 4min + Millis(i)}}}});
   }
-  harness.EnqueueOk(For("orders", 5min));
+  harness.EnqueueOk(ForQueue("orders", 5min));
   harness.Turn();
   harness.clock().StepWall(-3h);
   harness.Wait(5min + 1ms);
   EXPECT_EQ(WorkOff(&harness, "orders"), 1U);
-  harness.EnqueueOk(For("others", 0s));
+  harness.EnqueueOk(ForQueue("others", 0s));
   harness.Turn();
   harness.clock().StepWall(3h + 1min);
   harness.Turn();
