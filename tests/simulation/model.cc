@@ -313,6 +313,11 @@ void Model::Do(RequestId request, const engine::Reschedule& command) {
   if (const char* reason = command.due ? ValidateDue(*command.due) : nullptr) {
     return Refuse(request, StatusCode::kInvalidArgument, reason, 0);
   }
+  RescheduleOne(request, command);
+}
+
+// What a cursor goes on with was validated when the change began, by the clock as it stood then.
+void Model::RescheduleOne(RequestId request, const engine::Reschedule& command) {
   const Found found = Locate(command.job);
   const uint64_t batch = BatchOfRef(command.job);
   if (found.error != nullptr) {

@@ -290,6 +290,7 @@ class Model {
   CancelEnd CancelOne(const JobRef& ref, const std::vector<std::string>& tags);
   bool HasTag(const ModelJob& job, const std::vector<std::string>& tags) const;
   void Do(engine::RequestId request, const engine::Reschedule& command);
+  void RescheduleOne(engine::RequestId request, const engine::Reschedule& command);
   void Do(engine::RequestId request, const engine::Touch& command);
   void Do(engine::RequestId request, const engine::Show& command);
   void Do(engine::RequestId request, const engine::ListQueues& command);

@@ -94,7 +94,7 @@ bool Model::ChangeOne(const ChangeMany& command, std::optional<WallTime> due, Jo
     if (due && std::holds_alternative<DueAfter>(*command.due)) {
       one.due = DueAfter{std::max(*due - now_.wall, Millis(0))};
     }
-    Do(RequestId{0}, one);
+    RescheduleOne(RequestId{0}, one);
   }
   const bool changed = answers_.back().reply.status.ok();
   answers_.pop_back();
