@@ -63,12 +63,12 @@ std::string Help(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options()) {
     const bool is_flag = option->get_items_expected_max() == 0;
     help << HelpLine(option->get_name(false, true) + (is_flag ? "" : " " + option->get_type_name()),
-                     28,
+                     33,
                      option->get_description());
   }
   help << "\nKeys of the configuration file (default " << kConfigPathDefault << "):\n";
   for (const ConfigKey& key : ConfigKeys()) {
-    help << HelpLine(std::string(key.name) + " " + std::string(key.kind), 34, key.what);
+    help << HelpLine(std::string(key.name) + " " + std::string(key.kind), 37, key.what);
   }
   help << "\nA flag goes before the environment variable of its key (log.level: "
        << EnvironmentName("log.level") << "),\nthat before the file, that before the default.\n\n"

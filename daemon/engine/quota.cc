@@ -36,19 +36,21 @@ Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<Plan>& 
     if (stored + ++added[name] > most) {
       ++counters_.quota_refusals;
       return ResourceExhausted("queue " + name + " holds " + std::to_string(stored) +
-                                   " jobs and may hold " + std::to_string(most) +
-                                   AdviceFor(stored, most) + " or raise its max_jobs",
+                                   (stored == 1 ? " job" : " jobs") + " and may hold " +
+                                   std::to_string(most) + AdviceFor(stored, most) +
+                                   " or raise its max_jobs",
                                "queue_full");
     }
   }
   const uint64_t stored = JobsOfUser(command.user);
   if (command.user_jobs_max != 0 && all != 0 && stored + all > command.user_jobs_max) {
     ++counters_.quota_refusals;
-    return ResourceExhausted(
-        "user " + command.user + " has " + std::to_string(stored) + " jobs stored and may have " +
-            std::to_string(command.user_jobs_max) + AdviceFor(stored, command.user_jobs_max) +
-            " or have limits.jobs_per_user raised",
-        "user_full");
+    return ResourceExhausted("user " + command.user + " has " + std::to_string(stored) +
+                                 (stored == 1 ? " job" : " jobs") + " stored and may have " +
+                                 std::to_string(command.user_jobs_max) +
+                                 AdviceFor(stored, command.user_jobs_max) +
+                                 " or have limits.jobs_per_user raised",
+                             "user_full");
   }
   return OkStatus();
 }

@@ -66,7 +66,7 @@ TEST_F(QuotaTest, AQueueIsFullAndAReloadMakesRoom) {
   daemon_.CtlOk({"enqueue", "--queue", "orders", "x"});
   const ProcessResult refused = daemon_.Ctl({"enqueue", "--queue", "orders", "x"});
   EXPECT_EQ(refused.exit_code, 1);
-  EXPECT_THAT(refused.err, HasSubstr("queue orders holds 1 jobs and may hold 1"));
+  EXPECT_THAT(refused.err, HasSubstr("queue orders holds 1 job and may hold 1"));
   EXPECT_THAT(daemon_.CtlOk({"queues", "-o", "json"}), HasSubstr("\"max_jobs\":1"));
   Write("config.yaml",
         "queues: { orders: { max_jobs: 2 } }\nlimits: { idle: 1m }\nmetrics: { queues: 7 }\n");
