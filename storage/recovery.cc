@@ -195,6 +195,12 @@ std::string LogName(uint64_t number) {
   return name;
 }
 
+// Not where it cannot be looked at: then whoever opens it says why.
+bool IsMissing(const std::string& path) {
+  std::error_code error;
+  return !fs::exists(path, error) && !error;
+}
+
 class Recovery {
  public:
   Recovery(const std::string& directory, LogRepair repair, RecoveryReport* report)
@@ -212,7 +218,7 @@ class Recovery {
         name.find_first_not_of("0123456789", kManifest.size()) != std::string::npos) {
       return CurrentLost(directory_, "names no MANIFEST");
     }
-    if (!fs::exists(directory_ + "/" + name)) {
+    if (IsMissing(directory_ + "/" + name)) {
       return Damaged(directory_, name + ", which CURRENT names, is missing", false);
     }
     report_->manifest = name;
@@ -397,7 +403,7 @@ class Recovery {
   // With `all_is_lost` the records before the damage are counted as lost too.
   StatusOr<LogScan> Scan(const std::string& name, bool all_is_lost) {
     const std::string path = directory_ + "/" + name;
-    if (!fs::exists(path)) {
+    if (IsMissing(path)) {
       return LogScan{};  // noted, and not there
     }
     const auto collect = [this](std::string_view record) {
@@ -467,7 +473,7 @@ class Recovery {
     const std::string to = directory_ + "/" + name;
     std::error_code error;
     fs::create_directory(directory, error);
-    if (error && fs::exists(directory)) {
+    if (error && !IsMissing(directory)) {
       return Unavailable("nothing was changed: cannot copy " + from + ": " + directory +
                              " is no directory; move it away",
                          "storage_io");
