@@ -199,8 +199,8 @@ void EngineCore::ForecastNear(const Queue* queue, ForecastView* view) const {
 Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   TimerPlace begin = std::max(frontier_, TimerPlace(far_begins_, JobId{}));
   if (FirstOnDisk() <= begin.first) {
-    begin = {std::max(FirstOnDisk(), FirstKeyNotDue()),
-             JobId{}};  // a queue lags behind, or left some
+    // A queue lags behind, or left some on disk.
+    begin = {std::max(FirstOnDisk(), FirstKeyNotDue()), JobId{}};
   }
   begin = std::max(begin, TimerPlace(view->steps.front().from, JobId{}));
   if (begin.first >= view->steps.back().to) {

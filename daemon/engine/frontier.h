@@ -10,7 +10,7 @@
 
 namespace delayd::engine {
 
-// (key_due, id): jobs at or behind it lie on disk only.
+// (key_due, id): a job's place in that order. Jobs at or behind a frontier lie on disk only.
 using Frontier = std::pair<WallTime, JobId>;
 
 // No job is keyed so late.
