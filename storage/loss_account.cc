@@ -26,7 +26,7 @@ namespace {
 constexpr std::string_view kName = "/RECOVERY";
 constexpr std::string_view kSealPrefix = "crc ";
 // Two lists of kLostJobsMax numbers have 420 KB at most.
-constexpr size_t kBytesMax = size_t{1} << 20;
+constexpr size_t kAccountBytesMax = size_t{1} << 20;
 
 // The last line of the file.
 std::string Seal(std::string_view lines) {
@@ -99,7 +99,7 @@ StatusOr<std::optional<std::string>> ReadAccount(const std::string& directory) {
     return errno == ENOENT ? StatusOr<std::optional<std::string>>(std::nullopt)
                            : PosixError("cannot open", path);
   }
-  std::optional<std::string> text = ReadUpTo(file.get(), kBytesMax);
+  std::optional<std::string> text = ReadUpTo(file.get(), kAccountBytesMax);
   if (!text.has_value()) {
     return PosixError("cannot read", path);
   }
