@@ -71,8 +71,8 @@ bool Parse(int argc, char** argv, Flags* flags) {
 }
 
 void PrintTotal(const Result& total, uint64_t seeds, double seconds) {
-  constexpr double kYearUs = 365.25 * 24 * 3600 * 1e6;
-  const double years = static_cast<double>(total.simulated.count()) / kYearUs;
+  constexpr double kYearSeconds = 365.25 * 24 * 3600;
+  const double years = total.simulated.count() / kYearSeconds;
   const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf("%llu seeds, %llu steps, %.1f s: every check held\n",
               number(seeds),

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -30,9 +31,9 @@ namespace delayd::simulation {
 
 struct Result {
   std::string violation;
-  uint64_t step = 0;   // of the violation, else the number of steps
-  uint64_t trace = 0;  // a hash of every batch and every answer
-  Micros simulated{0};
+  uint64_t step = 0;                           // of the violation, else the number of steps
+  uint64_t trace = 0;                          // a hash of every batch and every answer
+  std::chrono::duration<double> simulated{0};  // many lives are more than 292,000 years
   uint64_t commands = 0;
   std::array<uint64_t, std::variant_size_v<engine::AnyCommand>> of_kind{};  // commands
   uint64_t answers = 0;
