@@ -161,8 +161,7 @@ void EngineCore::NoteHunger(Queue& queue) {
 void EngineCore::LeaveBacklogs() {
   const Frontier now(LatestKeyOfNow() + Millis(1), JobId{});
   queues_.ForEach([this](Queue& queue) {
-    const uint64_t in_memory = queue.held + queue.leased + queue.damaged;
-    if (!queue.frontier && queue.counts.pending > in_memory) {
+    if (!queue.frontier && queue.has_more_on_disk()) {
       Lag(queue, frontier_);
     }
   });
@@ -316,9 +315,9 @@ Status EngineCore::LoadQueueRow(const Frontier& place) {
   }
   DELAYD_RETURN_IF_ERROR(got);
   if (!HasRoom() && place.first <= LatestKeyOfNow() && !jobs_.Find(place.second)) {
-    const auto head = storage::DecodeTimerHead(key, value);
-    if (head.ok() && LeftOnDisk::MayStay(MomentOf(DueOf(*head)), now_)) {
-      left_on_disk_.Add(place, MomentOf(DueOf(*head)));
+    DELAYD_ASSIGN_OR_RETURN(const storage::TimerHead head, storage::DecodeTimerHead(key, value));
+    if (const Moment due = MomentOf(DueOf(head)); LeftOnDisk::MayStay(due, now_)) {
+      left_on_disk_.Add(place, due);
       return OkStatus();
     }
   }
@@ -346,7 +345,7 @@ void EngineCore::ReturnToLeft() {
   const Frontier from = std::min(left_on_disk_.from().value_or(frontier_), frontier_);
   left_on_disk_ = LeftOnDisk();
   queues_.ForEach([&](Queue& queue) {
-    if (queue.counts.pending > queue.held + queue.leased + queue.damaged) {
+    if (queue.has_more_on_disk()) {
       Lag(queue, std::min(from, queue.frontier.value_or(from)));
     }
   });

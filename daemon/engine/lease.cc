@@ -307,7 +307,7 @@ void EngineCore::ServeQueue(Queue& queue) {
 bool EngineCore::IsLookedThrough(const Lease& command) const {
   const auto may_have_more = [this](const Queue& queue) {
     return queue.frontier && queue.frontier->first <= LatestKeyOfNow() && queue.ready.empty() &&
-           MayHandOut(queue) && queue.counts.pending > queue.held + queue.leased + queue.damaged;
+           MayHandOut(queue) && queue.has_more_on_disk();
   };
   return std::ranges::none_of(command.queues, [&](const std::string& name) {
     const Queue* queue = queues_.Find(name);

@@ -21,6 +21,7 @@
 
 #include "base/job.h"
 #include "base/status.h"
+#include "daemon/engine/frontier.h"
 #include "daemon/engine/job_table.h"
 #include "daemon/engine/queue_settings.h"
 #include "daemon/engine/rate_bucket.h"
@@ -57,6 +58,9 @@ struct Queue {
 
   uint64_t scheduled_count() const { return counts.pending - ready_count() - leased; }
 
+  // Than in memory.
+  bool has_more_on_disk() const { return counts.pending > held + leased + damaged; }
+
   QueueId id{};
   std::string name;
   wheel::IndexedPriorityQueue<ReadyJob> ready;
@@ -69,7 +73,7 @@ struct Queue {
   uint64_t held = 0;     // scheduled and ready jobs in memory
   // While the queue lags behind the others (backlog.cc): its jobs at or behind this place in the
   // order of timers lie on disk only. Never behind the common frontier.
-  std::optional<std::pair<WallTime, JobId>> frontier;
+  std::optional<Frontier> frontier;
   uint32_t held_place = 0;         // of a lagging one, among what each of them holds
   uint32_t frontier_place = 0;     // and among the times of their frontiers
   std::optional<uint32_t> hunger;  // its place among the lagging queues without a ready job

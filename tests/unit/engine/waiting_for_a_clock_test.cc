@@ -6,6 +6,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
+void EnqueueOrders(EngineHarness* harness, int jobs, WallTime first) {
+  for (int i = 0; i < jobs; ++i) {
+    harness->Send(Enqueue{{{.queue = "orders", .due = DueAt{first + Millis(i)}}}});
+  }
+}
+
 // A page that is loaded after the clock was set back takes the frontier back, and leaves jobs
 // behind it in memory that no frontier on disk tells of. When room is made they go, and must come
 // again.
@@ -39,9 +45,7 @@ TEST(WaitingForAClockTest, P3JobsDroppedBehindAFrontierThatWentBackWithTheClockC
 TEST(WaitingForAClockTest, P3WhatWaitsForAClockThatWasSetBackKeepsNoDueJobOnDisk) {
   EngineHarness harness({.horizon = 10min, .memory_jobs_max = 10});
   const WallTime begin = harness.now().wall;
-  for (int i = 0; i < 30; ++i) {
-    harness.Send(Enqueue{{{.queue = "orders", .due = DueAt{begin + 4min + Millis(i)}}}});
-  }
+  EnqueueOrders(&harness, 30, begin + 4min);
   harness.EnqueueOk(ForQueue("orders", 5min, "relative"));
   harness.EnqueueOk(ForQueue("others", 5min, "relative"));
   harness.Turn();
@@ -58,9 +62,7 @@ TEST(WaitingForAClockTest, WhatWaitsForAClockThatWasSetBackWakesNobodyUntilItIsD
   const WallTime begin = harness.now().wall;
   harness.EnqueueOk(
       ForQueue("others", 1h));  // by its key the others may be due, though they are not
-  for (int i = 0; i < 30; ++i) {
-    harness.Send(Enqueue{{{.queue = "orders", .due = DueAt{begin + 1min + Millis(i)}}}});
-  }
+  EnqueueOrders(&harness, 30, begin + 1min);
   harness.Turn();
   harness.clock().StepWall(-3h);
   harness.Wait(2min);
@@ -76,9 +78,7 @@ TEST(WaitingForAClockTest, WhatWaitsForAClockThatWasSetBackWakesNobodyUntilItIsD
 TEST(WaitingForAClockTest, P3ABacklogOnDiskDoesNotWaitForAClockThatWasSetBackByALittle) {
   EngineHarness harness({.horizon = 10min, .memory_jobs_max = 10});
   const WallTime begin = harness.now().wall;
-  for (int i = 0; i < 50; ++i) {
-    harness.Send(Enqueue{{{.queue = "orders", .due = DueAt{begin + Millis(i)}}}});
-  }
+  EnqueueOrders(&harness, 50, begin);
   harness.Turn();
   harness.Wait(1min);
   harness.clock().StepWall(-30s);
@@ -89,9 +89,7 @@ TEST(WaitingForAClockTest, P3ABacklogOnDiskDoesNotWaitForAClockThatWasSetBackByA
 TEST(WaitingForAClockTest, P3WhatWaitsOnDiskForItsClockIsThereAfterAStart) {
   EngineHarness harness({.horizon = 10min, .memory_jobs_max = 10});
   const WallTime begin = harness.now().wall;
-  for (int i = 0; i < 30; ++i) {
-    harness.Send(Enqueue{{{.queue = "orders", .due = DueAt{begin + 4min + Millis(i)}}}});
-  }
+  EnqueueOrders(&harness, 30, begin + 4min);
   harness.EnqueueOk(ForQueue("orders", 5min));
   harness.Turn();
   harness.clock().StepWall(-3h);
