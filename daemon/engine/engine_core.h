@@ -200,29 +200,28 @@ class EngineCore final : public Engine {
 
   // ---- lease.cc ----
   void DoLease(RequestId request, Lease& command);
+  void LookUp(Lease* command);
+  void Wait(RequestId request, const Lease& command, bool more);
   void DoAbandon(const Abandon& command);
   void DoEndWait(const EndWait& command);
   void TakeBack(Reply* reply);
-  Leased HandOut(const Lease& command);
-  void FindOffers(const Lease& command);
+  Leased HandOut(const WaitingLease& asked);
+  bool HasReadyJob(const Queue& queue) const;
+  void FindOffers(const WaitingLease& asked);
   // Both append to `out`: a view is large to move. False: nothing is ready, or cut_short_.
-  bool HandOutBest(const Lease& command, std::vector<JobView>* out);
-  // Below zero: the wall clock was set back after the job had fired.
+  bool HandOutBest(const WaitingLease& asked, std::vector<JobView>* out);
   Millis LatenessOf(const JobEntry& entry, const storage::JobRecord& record) const;
-  Status HandOutSlot(Slot slot, const Lease& command, std::vector<JobView>* out);
+  Status HandOutSlot(Slot slot, const WaitingLease& asked, std::vector<JobView>* out);
   // The lease of a job that is in the table and in no other place; `record` with its payload.
   JobView Grant(Slot slot,
                 storage::JobRecord&& record,
                 Millis late,
                 const std::optional<Millis>& lease,
                 const std::string& client);
-  static Status ValidateLeaseCommand(const Lease& command);
-  static Status ValidateLease(const std::optional<Millis>& lease);
-  static Status ValidateClient(std::string_view client);
   void ServeQueue(Queue& queue);
   RequestId NextToServe(const Queue& queue) const;
   void ServeAll();
-  bool IsLookedThrough(const Lease& command) const;
+  bool IsLookedThrough(const WaitingLease& asked) const;
   void AnswerKept();
   void WaitOver(RequestId request);
   void RemoveWaiter(RequestId request);
@@ -526,6 +525,7 @@ class EngineCore final : public Engine {
   WallTime wall_hand_;              // the latest wall time that wall_wheel_ was advanced to
   LeaseTable leases_;
   boost::unordered_flat_map<RequestId, WaitingLease> waiters_;
+  WaitingLease asked_;           // the request under way; keeps the room of its queues
   std::vector<RequestId> kept_;  // of them: their wait may end before they are looked through for
   std::vector<Queue*> offers_;   // of the hand-out under way, a heap: queues with ready jobs
   std::vector<QueueId> to_serve_;

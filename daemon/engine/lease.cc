@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/duration_text.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
+#include "daemon/engine/lease_checks.h"
 #include "daemon/engine/timer_id.h"
 #include "storage/keys.h"
 
@@ -25,43 +25,7 @@ bool ComesLater(const Queue* a, const Queue* b) {
 
 }  // namespace
 
-Status EngineCore::ValidateClient(std::string_view client) {
-  if (client.size() > limits::kClientNameBytesMax) {
-    return InvalidArgument("the client's name has " + std::to_string(client.size()) +
-                               " bytes; use at most " + std::to_string(limits::kClientNameBytesMax),
-                           "invalid_client");
-  }
-  return OkStatus();
-}
-
-Status EngineCore::ValidateLease(const std::optional<Millis>& lease) {
-  if (lease && (lease->count() < 1 || lease->count() > limits::kLeaseMsMax)) {
-    return OutOfRange("lease", *lease, Millis(1), Millis(limits::kLeaseMsMax), "invalid_lease");
-  }
-  return OkStatus();
-}
-
-Status EngineCore::ValidateLeaseCommand(const Lease& command) {
-  if (command.queues.empty()) {
-    return InvalidArgument("no queue to lease from; name at least one", "invalid_queue");
-  }
-  for (const std::string& queue : command.queues) {
-    DELAYD_RETURN_IF_ERROR(ValidateQueueName(queue));
-  }
-  if (command.count < 1 || command.count > limits::kLeaseCountMax) {
-    return InvalidArgument("count of " + std::to_string(command.count) +
-                               " is out of range; use 1 to " +
-                               std::to_string(limits::kLeaseCountMax),
-                           "invalid_count");
-  }
-  if (command.wait.count() < 0 || command.wait.count() > limits::kLeaseWaitMsMax) {
-    return OutOfRange(
-        "wait", command.wait, Millis(0), Millis(limits::kLeaseWaitMsMax), "invalid_wait");
-  }
-  DELAYD_RETURN_IF_ERROR(ValidateClient(command.client));
-  return ValidateLease(command.lease);
-}
-
+// Below zero: the wall clock was set back after the job had fired.
 Millis EngineCore::LatenessOf(const JobEntry& entry, const JobRecord& record) const {
   if (!entry.on_boot_clock()) {
     return now_.wall - record.due;
@@ -70,7 +34,7 @@ Millis EngineCore::LatenessOf(const JobEntry& entry, const JobRecord& record) co
   return std::max(now_.boot - record.boot_due, Millis(0));
 }
 
-Status EngineCore::HandOutSlot(Slot slot, const Lease& command, std::vector<JobView>* out) {
+Status EngineCore::HandOutSlot(Slot slot, const WaitingLease& asked, std::vector<JobView>* out) {
   const JobEntry& entry = jobs_[slot];
   if (sweep_ && IsLeftBehind(entry)) {
     Forget(slot);
@@ -99,7 +63,7 @@ Status EngineCore::HandOutSlot(Slot slot, const Lease& command, std::vector<JobV
   DELAYD_RETURN_IF_ERROR(ReadPayload(&record));
   Unplace(slot);
   queues_[record.queue].bucket.Take(now_.boot);
-  out->push_back(Grant(slot, std::move(record), late, command.lease, command.client));
+  out->push_back(Grant(slot, std::move(record), late, asked.lease, asked.client));
   return OkStatus();
 }
 
@@ -130,13 +94,16 @@ JobView EngineCore::Grant(Slot slot,
   return view;
 }
 
+bool EngineCore::HasReadyJob(const Queue& queue) const {
+  return !queue.ready.empty() && MayHandOut(queue);
+}
+
 // Looked for once: nothing gets ready while jobs are handed out, and a request may name thousands
 // of queues and want a thousand jobs.
-void EngineCore::FindOffers(const Lease& command) {
+void EngineCore::FindOffers(const WaitingLease& asked) {
   offers_.clear();
-  for (const std::string& name : command.queues) {
-    Queue* const queue = queues_.Find(name);
-    if (queue != nullptr && !queue->is_offered && !queue->ready.empty() && MayHandOut(*queue)) {
+  for (Queue* const queue : asked.queues) {
+    if (!queue->is_offered && HasReadyJob(*queue)) {
       queue->is_offered = true;  // it may be named twice
       offers_.push_back(queue);
     }
@@ -147,25 +114,25 @@ void EngineCore::FindOffers(const Lease& command) {
   std::ranges::make_heap(offers_, ComesLater);
 }
 
-bool EngineCore::HandOutBest(const Lease& command, std::vector<JobView>* out) {
+bool EngineCore::HandOutBest(const WaitingLease& asked, std::vector<JobView>* out) {
   while (!offers_.empty()) {
     std::ranges::pop_heap(offers_, ComesLater);
     const Queue& best = *offers_.back();
     if (out->empty()) {
-      out->reserve(std::min(command.count, kViewsReserved));
+      out->reserve(std::min(asked.count, kViewsReserved));
     }
     const Slot slot = best.ready.Top().slot;
-    const Status handed_out = HandOutSlot(slot, command, out);
+    const Status handed_out = HandOutSlot(slot, asked, out);
     if (handed_out.code() == StatusCode::kDataLoss) {
       Damaged(slot, handed_out);
     } else if (!handed_out.ok() && handed_out.code() != StatusCode::kNotFound) {
       Die(handed_out);
       return false;
     }
-    if (best.ready.empty() || !MayHandOut(best)) {
-      offers_.pop_back();
-    } else {
+    if (HasReadyJob(best)) {
       std::ranges::push_heap(offers_, ComesLater);
+    } else {
+      offers_.pop_back();
     }
     if (handed_out.ok()) {
       return true;
@@ -180,13 +147,13 @@ bool EngineCore::HandOutBest(const Lease& command, std::vector<JobView>* out) {
   return false;
 }
 
-Leased EngineCore::HandOut(const Lease& command) {
+Leased EngineCore::HandOut(const WaitingLease& asked) {
   Leased leased;
   cut_short_ = false;
-  FindOffers(command);
+  FindOffers(asked);
   size_t bytes = 0;
-  while (leased.jobs.size() < command.count && bytes < limits::kLeaseBytesMax &&
-         HandOutBest(command, &leased.jobs)) {
+  while (leased.jobs.size() < asked.count && bytes < limits::kLeaseBytesMax &&
+         HandOutBest(asked, &leased.jobs)) {
     bytes += leased.jobs.back().payload_bytes;
   }
   served_bytes_ += bytes + leased.jobs.size() * limits::kServeBytesOfJob;
@@ -194,37 +161,57 @@ Leased EngineCore::HandOut(const Lease& command) {
 }
 
 void EngineCore::DoLease(RequestId request, Lease& command) {
-  if (const Status valid = ValidateLeaseCommand(command); !valid.ok()) {
+  if (const Status valid = CheckLease(command); !valid.ok()) {
     Answer(request, valid);
     return;
   }
+  LookUp(&command);
   // Who has waited longer comes first. Who still does has more to be looked through.
   bool more = false;
-  const auto may_hand_out = [this](const std::string& name) {
-    const Queue* queue = queues_.Find(name);
-    return queue != nullptr && !queue->ready.empty() && MayHandOut(*queue);
-  };
-  for (const std::string& name : command.queues) {
-    if (Queue* queue = queues_.Find(name)) {
-      ServeQueue(*queue);
-      more = more || (!queue->waiters.empty() && may_hand_out(name));
-    }
+  const auto has_ready_job = [this](const Queue* queue) { return HasReadyJob(*queue); };
+  for (Queue* const queue : asked_.queues) {
+    ServeQueue(*queue);
+    more = more || (!queue->waiters.empty() && has_ready_job(queue));
   }
   pending_.BeginAccess();
   Leased leased;
   if (!more) {
-    leased = HandOut(command);
+    leased = HandOut(asked_);
     more =
-        leased.jobs.empty() && ((cut_short_ && std::ranges::any_of(command.queues, may_hand_out)) ||
-                                !IsLookedThrough(command));
+        leased.jobs.empty() && ((cut_short_ && std::ranges::any_of(asked_.queues, has_ready_job)) ||
+                                !IsLookedThrough(asked_));
   }
   if (!leased.jobs.empty() || (command.wait.count() == 0 && !more)) {
     Answer(request, Body(std::move(leased)));
     return;
   }
+  Wait(request, command, more);
+}
+
+void EngineCore::LookUp(Lease* command) {
+  asked_.queues.clear();
+  for (const std::string& name : command->queues) {
+    if (Queue* const queue = queues_.Find(name)) {
+      asked_.queues.push_back(queue);
+    }
+  }
+  asked_.count = command->count;
+  asked_.lease = command->lease;
+  asked_.client = std::move(command->client);
+}
+
+// For asked_, whose queues may have `more` that was not looked at.
+void EngineCore::Wait(RequestId request, const Lease& command, bool more) {
   DELAYD_CHECK(request < kRateBit);
+  WaitingLease waiter{.queues = {},
+                      .count = asked_.count,
+                      .lease = asked_.lease,
+                      .client = std::move(asked_.client),
+                      .end = now_.boot + command.wait};
+  waiter.queues.reserve(command.queues.size());
   for (const std::string& name : command.queues) {
     Queue& queue = FindOrCreateQueue(name);
+    waiter.queues.push_back(&queue);
     queue.waiters.Join(request);
     WatchRate(queue);
     if (more && !queue.ready.empty()) {
@@ -236,25 +223,19 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
   if (command.wait < kept) {
     kept_.push_back(request);
   }
-  const BootTime end = now_.boot + command.wait;
-  const BootTime at = std::max(end, now_.boot + kept);
-  waiters_.emplace(
-      request,
-      WaitingLease{.command = std::move(command),
-                   .end = end,
-                   .timeout = boot_wheel_.Add(BootTick(at), TimerIdOfWaiter(request))});
+  const BootTime at = std::max(waiter.end, now_.boot + kept);
+  waiter.timeout = boot_wheel_.Add(BootTick(at), TimerIdOfWaiter(request));
+  waiters_.emplace(request, std::move(waiter));
 }
 
 // The first of those who wait for the queue; or, if it may get the job of another queue for which
 // somebody has waited longer, that one first.
 RequestId EngineCore::NextToServe(const Queue& queue) const {
   const auto first_before = [this](RequestId request) {
-    const Lease& command = waiters_.at(request).command;
-    if (command.queues.size() > 1) {
-      for (const std::string& name : command.queues) {
-        const Queue* other = queues_.Find(name);
-        if (other != nullptr && other->waiters.front() != request && !other->ready.empty() &&
-            MayHandOut(*other)) {
+    const WaitingLease& waiter = waiters_.at(request);
+    if (waiter.queues.size() > 1) {
+      for (const Queue* const other : waiter.queues) {
+        if (other->waiters.front() != request && HasReadyJob(*other)) {
           return other->waiters.front();
         }
       }
@@ -271,7 +252,7 @@ RequestId EngineCore::NextToServe(const Queue& queue) const {
 }
 
 void EngineCore::ServeQueue(Queue& queue) {
-  while (!queue.ready.empty() && !queue.waiters.empty() && MayHandOut(queue) && fatal_.ok()) {
+  while (!queue.waiters.empty() && HasReadyJob(queue) && fatal_.ok()) {
     if (served_bytes_ >= limits::kServeBytesMax) {
       queue.cut_short = true;
       ServeSoon(queue);
@@ -281,13 +262,12 @@ void EngineCore::ServeQueue(Queue& queue) {
     const auto found = waiters_.find(request);
     DELAYD_CHECK(found != waiters_.end());
     pending_.BeginAccess();
-    Leased leased = HandOut(found->second.command);
+    Leased leased = HandOut(found->second);
     if (leased.jobs.empty() && cut_short_) {
       // Those of the request too, which may wait for others than this one.
-      for (const std::string& name : found->second.command.queues) {
-        Queue& own = *queues_.Find(name);
-        own.cut_short = true;
-        ServeSoon(own);
+      for (Queue* const own : found->second.queues) {
+        own->cut_short = true;
+        ServeSoon(*own);
       }
       queue.cut_short = true;
       ServeSoon(queue);
@@ -304,15 +284,13 @@ void EngineCore::ServeQueue(Queue& queue) {
 
 // All its queues, that is; else there may be a job behind those that cannot be handed out, or,
 // where a queue lags behind, on its way from disk.
-bool EngineCore::IsLookedThrough(const Lease& command) const {
+bool EngineCore::IsLookedThrough(const WaitingLease& asked) const {
   const auto may_have_more = [this](const Queue& queue) {
     return queue.frontier && queue.frontier->first <= LatestKeyOfNow() && queue.ready.empty() &&
            MayHandOut(queue) && queue.has_more_on_disk();
   };
-  return std::ranges::none_of(command.queues, [&](const std::string& name) {
-    const Queue* queue = queues_.Find(name);
-    return queue != nullptr && (queue->cut_short || may_have_more(*queue));
-  });
+  return std::ranges::none_of(
+      asked.queues, [&](const Queue* queue) { return queue->cut_short || may_have_more(*queue); });
 }
 
 // Those for whom all was looked through wait as long as they asked, and no longer.
@@ -322,7 +300,7 @@ void EngineCore::AnswerKept() {
     if (found == waiters_.end()) {
       return true;
     }
-    if (!IsLookedThrough(found->second.command)) {
+    if (!IsLookedThrough(found->second)) {
       return false;
     }
     if (found->second.end <= now_.boot) {
@@ -358,10 +336,8 @@ void EngineCore::RemoveWaiter(RequestId request) {
   DELAYD_CHECK(found != waiters_.end());
   const WaitingLease gone = std::move(found->second);
   waiters_.erase(found);
-  left_names_ += gone.command.queues.size();
-  for (const std::string& name : gone.command.queues) {
-    Queue* const queue = queues_.Find(name);
-    DELAYD_CHECK(queue != nullptr);
+  left_names_ += gone.queues.size();
+  for (Queue* const queue : gone.queues) {
     queue->waiters.Left([this](RequestId other) { return waiters_.contains(other); });
     queues_.RemoveIfUnused(*queue);
   }
@@ -403,7 +379,7 @@ void EngineCore::DoEndWait(const EndWait& command) {
   const BootTime end = std::min(waiter.end, now_.boot);
   const BootTime kept_until = end + Millis(limits::kPassOverWaitMs);
   const bool is_kept = waiter.end <= now_.boot && boot_wheel_.Due(waiter.timeout).has_value();
-  if (IsLookedThrough(waiter.command) || kept_until <= now_.boot) {
+  if (IsLookedThrough(waiter) || kept_until <= now_.boot) {
     WaitOver(command.waiting);
   } else if (!is_kept) {
     waiter.end = end;

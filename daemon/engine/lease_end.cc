@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "daemon/engine/engine_core.h"
+#include "daemon/engine/lease_checks.h"
 
 namespace delayd::engine {
 
@@ -211,7 +212,7 @@ void EngineCore::Expire(Slot slot, JobRecord record) {
 
 StatusOr<Body> EngineCore::Do(const Extend& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  DELAYD_RETURN_IF_ERROR(ValidateLease(command.lease));
+  DELAYD_RETURN_IF_ERROR(CheckLeaseTime(command.lease));
   LeaseInfo& info = LeaseOf(slot);
   info.expires = now_.boot + command.lease.value_or(info.record->lease);
   const bool moved = lease_wheel_.Move(lease_wheel_.HandleAt(info.timer), BootTick(info.expires));

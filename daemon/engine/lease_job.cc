@@ -3,14 +3,15 @@
 #include <utility>
 
 #include "daemon/engine/engine_core.h"
+#include "daemon/engine/lease_checks.h"
 
 namespace delayd::engine {
 
 using storage::JobRecord;
 
 StatusOr<Body> EngineCore::Do(const LeaseJob& command) {
-  DELAYD_RETURN_IF_ERROR(ValidateLease(command.lease));
-  DELAYD_RETURN_IF_ERROR(ValidateClient(command.client));
+  DELAYD_RETURN_IF_ERROR(CheckLeaseTime(command.lease));
+  DELAYD_RETURN_IF_ERROR(CheckClient(command.client));
   DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
   if (located.state == JobState::kFinished) {
     return RefuseFinished(located, command.job);
