@@ -1,38 +1,26 @@
 #include "cli/token_file.h"
 
 #include <algorithm>
-#include <fstream>
 
-#include <sys/stat.h>
+#include "base/secret_file.h"
 
 namespace delayd::cli {
 
 StatusOr<std::string> ReadTokenFile(const std::string& path) {
-  struct stat info {};
-
-  std::ifstream file(path);
-  if (!file || ::stat(path.c_str(), &info) != 0) {
-    return InvalidArgument("cannot read the token file " + path +
-                           "; give the path of a file with the token with --token-file");
-  }
-  // Advice to change the mode of /dev/null would be followed; a pipe is as good as a file.
-  const bool is_open = (info.st_mode & S_IROTH) != 0;
-  if (S_ISDIR(info.st_mode) || (is_open && S_ISCHR(info.st_mode))) {
-    return InvalidArgument("the token file " + path +
-                           " is no file; leave --token-file and DELAYCTL_TOKEN_FILE out where no "
-                           "token is needed");
-  }
-  if (is_open) {
-    return PermissionDenied("the token file " + path +
-                            " can be read by everybody; run 'chmod o-r " + path +
-                            "' and have a new token made");
-  }
-  std::string token;
-  std::string more;
-  file >> token >> more;
+  DELAYD_ASSIGN_OR_RETURN(
+      std::string token,
+      ReadSecretFile({.of = SecretOf::kUser,
+                      .what = "the token file",
+                      .path = path,
+                      .cure = "name one that holds the token, or leave --token-file and "
+                              "DELAYCTL_TOKEN_FILE out where no token is needed",
+                      .renew = "have a new token made"}));
+  constexpr std::string_view kBlanks = " \t\r\n\v\f";
+  token.erase(token.find_last_not_of(kBlanks) + 1);
+  token.erase(0, token.find_first_not_of(kBlanks));
   const bool printable =
       std::all_of(token.begin(), token.end(), [](char c) { return c > ' ' && c < 0x7f; });
-  if (token.empty() || !more.empty() || !printable) {
+  if (token.empty() || !printable) {
     return InvalidArgument("the token file " + path + " must hold one token and nothing else");
   }
   return token;

@@ -1,7 +1,8 @@
 // cli/token_file.h — the token that delayctl shows, out of its file.
 //
 // Errors:  kInvalidArgument for a file that cannot be read or holds no single token,
-//          kPermissionDenied for one that everybody can read. The token is never in a message.
+//          kPermissionDenied for one that everybody can read or write. The token is never in a
+//          message.
 // Threads: any.
 #pragma once
 

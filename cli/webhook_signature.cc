@@ -1,22 +1,14 @@
 #include "cli/webhook_signature.h"
 
-#include <fcntl.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <optional>
 
 #include "base/check.h"
-#include "base/errno_text.h"
-#include "base/read_up_to.h"
-#include "base/unique_fd.h"
+#include "base/secret_file.h"
 #include "protocol/base64.h"
-#include "protocol/nearest.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <sys/stat.h>
 
 namespace delayd::cli {
 namespace {
@@ -24,7 +16,6 @@ namespace {
 constexpr std::string_view kPrefix = "whsec_";
 constexpr size_t kKeyBytesMin = 24;
 constexpr size_t kKeyBytesMax = 64;
-constexpr size_t kFileBytesMax = size_t{64} << 10;
 
 StatusOr<std::string> ParseSecret(std::string_view line, size_t number) {
   const auto refuse = [&](const std::string& why) {
@@ -71,36 +62,16 @@ StatusOr<std::vector<std::string>> ParseWebhookSecrets(std::string_view text) {
 }
 
 StatusOr<std::vector<std::string>> ReadWebhookSecrets(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-
-  struct stat info {};
-
-  const auto refuse = [&](const std::string& why) {
-    return InvalidArgument("cannot read the webhook secrets " + protocol::Quoted(path) + ": " +
-                           why);
-  };
-  if (!file.valid() || ::fstat(file.get(), &info) != 0) {
-    return refuse(ErrnoText(errno) + "; check the name and rights of the file");
-  }
-  // Advice to change the mode of /dev/null would be followed.
-  const bool is_open = (info.st_mode & S_IROTH) != 0;
-  if (S_ISDIR(info.st_mode) || (is_open && S_ISCHR(info.st_mode))) {
-    return refuse("it is no file; name one that holds the secrets, a line each");
-  }
-  if (is_open) {
-    return PermissionDenied("the webhook secrets " + protocol::Quoted(path) +
-                            " may be read by everyone; change that with: chmod o= " + path);
-  }
-  const std::optional<std::string> text = ReadUpTo(file.get(), kFileBytesMax);
-  if (!text.has_value()) {
-    return refuse(ErrnoText(errno) + "; look at the file and its disk");
-  }
-  if (text->size() > kFileBytesMax) {
-    return refuse("it is larger than 64 KiB; name a file that holds the secrets and nothing else");
-  }
-  StatusOr<std::vector<std::string>> keys = ParseWebhookSecrets(*text);
+  DELAYD_ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadSecretFile({.of = SecretOf::kUser,
+                      .what = "the webhook secrets",
+                      .path = path,
+                      .cure = "name one that holds the secrets, a line each, and nothing else",
+                      .renew = "have new secrets made"}));
+  StatusOr<std::vector<std::string>> keys = ParseWebhookSecrets(text);
   if (!keys.ok()) {
-    return InvalidArgument(path + ": " + std::string(keys.status().message()), "invalid_secret");
+    return InvalidArgument(path + ": " + keys.status().message(), "invalid_secret");
   }
   return keys;
 }

@@ -20,7 +20,7 @@ namespace delayd::cli {
 // lines and lines that begin with '#' are skipped.
 StatusOr<std::vector<std::string>> ParseWebhookSecrets(std::string_view text);
 
-// Reads such a file; refused when others than its owner and group may read it.
+// Reads such a file; refused when others than its owner and group may read or write it.
 StatusOr<std::vector<std::string>> ReadWebhookSecrets(const std::string& path);
 
 // The value of the webhook-signature header: one "v1,BASE64" for each key.

@@ -1,6 +1,5 @@
 #include "daemon/access.h"
 
-#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -12,14 +11,10 @@
 #include <cstring>
 #include <system_error>
 
-#include "base/errno_text.h"
-#include "base/file_mode.h"
-#include "base/read_up_to.h"
-#include "base/unique_fd.h"
+#include "base/secret_file.h"
 #include "protocol/nearest.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 namespace delayd {
 
@@ -30,7 +25,6 @@ using protocol::Quoted;
 constexpr size_t kTokenBytesMin = 16;
 constexpr size_t kTokenBytesMax = 512;
 constexpr size_t kTokenNameBytesMax = 64;
-constexpr size_t kTokenFileBytesMax = size_t{64} * 1024;
 constexpr std::array<std::pair<std::string_view, Role>, 4> kRoles = {{{"none", Role::kNone},
                                                                       {"read", Role::kRead},
                                                                       {"enqueue", Role::kEnqueue},
@@ -96,30 +90,6 @@ bool SameInConstantTime(std::string_view a, std::string_view b) {
     difference |= static_cast<unsigned>(other) ^ static_cast<unsigned>(b[i]);
   }
   return difference == 0;
-}
-
-// The whole file, which nobody but its owner and another group than ours may be able to read.
-StatusOr<std::string> ReadSecret(const std::string& path) {
-  // Without waiting: a pipe in its place would stop the daemon at a reload.
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-
-  struct stat info {};
-
-  if (!file.valid() || ::fstat(file.get(), &info) != 0) {
-    return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText(errno));
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return InvalidArgument("cannot read the token file " + path + ": it is no regular file");
-  }
-  DELAYD_RETURN_IF_ERROR(CheckSecretMode(info, "the token file", path, "make new tokens"));
-  std::optional<std::string> text = ReadUpTo(file.get(), kTokenFileBytesMax);
-  if (!text) {
-    return InvalidArgument("cannot read the token file " + path + ": " + ErrnoText(errno));
-  }
-  if (text->size() > kTokenFileBytesMax) {
-    return InvalidArgument("the token file " + path + " is larger than 64KiB");
-  }
-  return *std::move(text);
 }
 
 }  // namespace
@@ -196,7 +166,13 @@ StatusOr<Access::Tokens> Access::ReadTokens() const {
   if (token_file_.empty()) {
     return tokens;
   }
-  DELAYD_ASSIGN_OR_RETURN(const std::string text, ReadSecret(token_file_));
+  DELAYD_ASSIGN_OR_RETURN(
+      const std::string text,
+      ReadSecretFile({.of = SecretOf::kDaemon,
+                      .what = "the token file",
+                      .path = token_file_,
+                      .cure = "name one that holds the tokens, or set no token file",
+                      .renew = "make new tokens"}));
   std::string_view rest = text;
   for (size_t number = 1; !rest.empty(); ++number) {
     const size_t end = std::min(rest.find('\n'), rest.size());

@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <memory>
 
 #include "base/check.h"
 #include "base/errno_text.h"
-#include "base/file_mode.h"
+#include "base/secret_file.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/sslerr.h>
 #include <openssl/x509v3.h>
@@ -49,22 +50,22 @@ StatusOr<SSL_CTX*> NewContext(const SSL_METHOD* method) {
   return context;
 }
 
-Status CheckKeyFile(const std::string& path) {
-  struct stat info {};
-
-  if (::stat(path.c_str(), &info) != 0) {
-    return InvalidArgument("cannot read the key " + path + ": " + ErrnoText(errno));
-  }
-  return CheckSecretMode(info, "the key", path, "make a new one");
+// As SSL_CTX_use_PrivateKey_file does it with a path.
+bool UseKey(SSL_CTX* context, std::string_view pem) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> bio(
+      BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())), &BIO_free);
+  DELAYD_CHECK(bio != nullptr);
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr), &EVP_PKEY_free);
+  return key != nullptr && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
 }
 
 // To open a pipe waits for whoever writes into it: a start or a reload would not come to an end.
-Status CheckNoPipe(std::string_view what, const std::string& path) {
+Status CheckNoPipe(const std::string& certificate) {
   struct stat info {};
 
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
-    return InvalidArgument("cannot use " + std::string(what) + " " + path +
-                           ": it is no regular file");
+  if (::stat(certificate.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return InvalidArgument("cannot use the certificate " + certificate + ": it is no regular file");
   }
   return OkStatus();
 }
@@ -98,9 +99,13 @@ void TlsContext::Free::operator()(ssl_ctx_st* context) const {
 
 StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_file,
                                                 const std::string& key_file) {
-  DELAYD_RETURN_IF_ERROR(CheckKeyFile(key_file));
-  DELAYD_RETURN_IF_ERROR(CheckNoPipe("the key", key_file));
-  DELAYD_RETURN_IF_ERROR(CheckNoPipe("the certificate", certificate_file));
+  DELAYD_ASSIGN_OR_RETURN(const std::string key,
+                          ReadSecretFile({.of = SecretOf::kDaemon,
+                                          .what = "the key",
+                                          .path = key_file,
+                                          .cure = "name a PEM file with the key alone",
+                                          .renew = "make a new one"}));
+  DELAYD_RETURN_IF_ERROR(CheckNoPipe(certificate_file));
   DELAYD_ASSIGN_OR_RETURN(SSL_CTX * raw, NewContext(TLS_server_method()));
   const Ptr context(new TlsContext(raw));
   SSL_CTX_set_options(raw, SSL_OP_CIPHER_SERVER_PREFERENCE);
@@ -109,8 +114,7 @@ StatusOr<TlsContext::Ptr> TlsContext::ForServer(const std::string& certificate_f
                            "; it must be a readable PEM file, its chain behind it");
   }
   // The check: a key of another type than the certificate is taken without a word.
-  if (SSL_CTX_use_PrivateKey_file(raw, key_file.c_str(), SSL_FILETYPE_PEM) != 1 ||
-      SSL_CTX_check_private_key(raw) != 1) {
+  if (!UseKey(raw, key) || SSL_CTX_check_private_key(raw) != 1) {
     return InvalidArgument("cannot use the key " + key_file + ": " + ErrorText() +
                            "; it must be a readable PEM file without a passphrase, and belong to "
                            "the certificate " +

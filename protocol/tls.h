@@ -5,7 +5,7 @@
 //          the bytes, with its own deadlines and limits; so a daemon's session, the client and a
 //          test use the same channel.
 // Errors:  kInvalidArgument for a certificate, key or authority file that cannot be used,
-//          kPermissionDenied for a key that everybody can read; kUnavailable "tls_failed" from a
+//          kPermissionDenied for a key that others can read; kUnavailable "tls_failed" from a
 //          channel whose peer does not speak TLS, or is not who it should be. A channel that failed
 //          stays failed; what is in output() then tells the peer why.
 // Threads: a context is read only, one channel has one owner.

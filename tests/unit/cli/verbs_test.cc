@@ -206,6 +206,13 @@ TEST(TokenOptionTest, WhatIsNoFileIsToldAsThat) {
   }
 }
 
+// It was told to hold no single token.
+TEST(TokenOptionTest, ADiskThatFailsIsToldAsThat) {
+  const Outcome outcome = Ctl({"--server", "unix:/x", "--token-file", "/proc/self/mem", "stats"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("/proc/self/mem: Input/output error"));
+}
+
 TEST(ListVerbTest, TellsWhichClockAJobFollows) {
   const Outcome outcome = Ctl({"list"}, {.daemon = [](const Request&) {
                                 JobView wall = SomeJob(2);
