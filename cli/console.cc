@@ -81,14 +81,21 @@ Status Console::Line(std::string_view line) {
 
 void Console::Say(std::string_view line) {
   const std::lock_guard lock(mutex_);
-  if (!quiet_) {
+  if (!quiet_ && !json_) {
     Tell(std::string(line) + '\n');
+  }
+}
+
+void Console::Warn(const Status& status) {
+  const std::lock_guard lock(mutex_);
+  if (!quiet_) {
+    Tell((json_ ? protocol::ProblemToJson(status) : status.message()) + '\n');
   }
 }
 
 void Console::Error(const Status& status) {
   const std::lock_guard lock(mutex_);
-  if (json_errors_) {
+  if (json_) {
     Tell(protocol::ProblemToJson(status) + '\n');
     return;
   }

@@ -2,7 +2,7 @@
 // spared.
 //
 // Errors:  kInternal from CheckOut; cli/run.cc looks at the end too.
-// Threads: Say and Error may be called from any; the rest from one.
+// Threads: Say, Warn and Error may be called from any; the rest from one.
 #pragma once
 
 #include <functional>
@@ -43,12 +43,15 @@ class Console {
 
   void set_quiet(bool quiet) { quiet_ = quiet; }
 
-  void set_json_errors(bool json) { json_errors_ = json; }
+  // Whoever asked for JSON gets problems alone on stderr, and no words between them.
+  void set_json(bool json) { json_ = json; }
 
   // A line of data on stdout, at once; any thread may call it.
   Status Line(std::string_view line);
-  // A line of words on stderr, unless -q.
+  // A line of words on stderr, unless -q or JSON was asked for.
   void Say(std::string_view line);
+  // What goes on all the same, unless -q: words, or a problem where JSON was asked for.
+  void Warn(const Status& status);
   // The error line: "delayctl: cause; cure", or a problem in JSON where JSON was asked for.
   void Error(const Status& status);
   // Raw text to stderr, for progress bars.
@@ -73,7 +76,7 @@ class Console {
   std::ostream& err_;
   Traits traits_;
   bool quiet_ = false;
-  bool json_errors_ = false;
+  bool json_ = false;
   bool out_failure_told_ = false;
 };
 

@@ -1,6 +1,7 @@
 // cli/context.h — what every verb is given: the global options and the doors to the world.
 //
-// Threads: one owner; work's threads use connect, clock, console.Say and console.Line only.
+// Threads: one owner; work's threads use connect, clock, console.Say, console.Warn and console.Line
+// only.
 #pragma once
 
 #include <functional>

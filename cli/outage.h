@@ -20,7 +20,8 @@ class Outage {
       return false;
     }
     if (status_.ok()) {
-      console_->Say(status.message() + "; waiting for delayd");
+      console_->Warn(
+          Status(status.code(), status.message() + "; waiting for delayd", status.reason()));
     }
     status_ = status;
     return true;

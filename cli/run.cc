@@ -107,7 +107,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                                                       .zone = environment.zone,
                                                       .unknown_zone = environment.unknown_zone});
   if (!invocation.ok()) {
-    console.set_json_errors(AsksForJson(args));
+    console.set_json(AsksForJson(args));
     console.Error(invocation.status());
     return kExitUsage;
   }
@@ -117,7 +117,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
   } else {
     const Globals& globals = invocation->globals;
     console.set_quiet(globals.quiet);
-    console.set_json_errors(globals.output != OutputFormat::kTable);
+    console.set_json(globals.output != OutputFormat::kTable);
     Context context{.globals = globals,
                     .console = console,
                     .clock = environment.clock,

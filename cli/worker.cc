@@ -439,7 +439,7 @@ void Worker::ReportOutage(const Status& status) {
     // What it says of an unknown outcome is for whoever would repeat a request; here leases fence.
     const std::string what = status.code() == StatusCode::kUnknown ? "the daemon's answer was lost"
                                                                    : std::string(status.message());
-    context_->console.Say(what + "; waiting for delayd");
+    context_->console.Warn(Status(status.code(), what + "; waiting for delayd", status.reason()));
   }
 }
 

@@ -51,8 +51,10 @@ class ExportVerb final : public Verb {
     const Status status = WriteAll(**api, *query, context, &progress, &counts);
     progress.Clear();
     if (!status.ok()) {
-      context->console.Say("export stopped after " + Jobs(counts.written));
-      return context->Fail(status);
+      return context->Fail(
+          Status(status.code(),
+                 status.message() + " (export stopped after " + Jobs(counts.written) + ")",
+                 status.reason()));
     }
     if (counts.damaged > 0) {
       context->console.Say("exported " + Jobs(counts.written) + " and left out " +

@@ -196,6 +196,18 @@ class ImportVerb final : public Verb {
       text += "; " + std::to_string(counts.taken) + " " + std::string(WasOrWere(counts.taken)) +
               " taken by a worker there meanwhile and will be worked on twice";
     }
+    if (context->globals.output != OutputFormat::kTable) {
+      protocol::JsonObjectWriter writer;
+      writer.Number("imported", counts.imported);
+      writer.Number("existed", counts.existed);
+      writer.Number("taken", counts.taken);
+      writer.Number("too_large", counts.too_large);
+      if (status.ok()) {  // else not all was looked at
+        writer.Number("left", counts.left.all());
+      }
+      writer.Number("elapsed_ms", static_cast<uint64_t>(elapsed.count()));
+      context->console.out() << writer.Take() << '\n';
+    }
     context->console.Say(text);
     if (InterruptGuard::interrupted()) {
       context->console.Error(

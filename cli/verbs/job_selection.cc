@@ -251,11 +251,12 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
   const InterruptGuard guard;
   const Outcome outcome = RunSteps(api->get(), action, request, total, context);
   if (!outcome.status.ok()) {
-    if (outcome.changed > 0) {
-      context->console.Say("stopped when " + Jobs(outcome.changed) + " had been " +
-                           std::string(done) + "; the same command does what is left");
-    }
-    const ExitCode code = context->Fail(outcome.status);
+    const std::string far = outcome.changed == 0
+                                ? ""
+                                : " (stopped when " + Jobs(outcome.changed) + " had been " +
+                                      std::string(done) + "; the same command does what is left)";
+    const ExitCode code = context->Fail(
+        Status(outcome.status.code(), outcome.status.message() + far, outcome.status.reason()));
     return outcome.status.reason() == "interrupted" ? kExitInterrupted : code;
   }
   return TellChanged(outcome, done, context->clock.Sample().boot - start, context);

@@ -126,6 +126,13 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
               HasSubstr(R"("state":"ready")"));
   EXPECT_EQ(client.Call("delete 5"), "DELETED\r\n");
   EXPECT_EQ(LeftAtSource(), 0U);
+  std::vector<std::string> again = ImportArgs();
+  again.insert(again.end(), {"-o", "json"});
+  const ProcessResult nothing = daemon_.Ctl(again);
+  EXPECT_EQ(nothing.err, "");
+  EXPECT_THAT(nothing.out,
+              ::testing::StartsWith(
+                  R"({"imported":0,"existed":0,"taken":0,"too_large":0,"left":0,"elapsed_ms":)"));
 }
 
 // One of each state stands before a small one of its kind.

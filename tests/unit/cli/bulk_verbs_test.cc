@@ -102,9 +102,10 @@ TEST(CancelByFilterTest, AnInterruptSaysHowFarItCame) {
           }});
   EXPECT_EQ(outcome.code, 130);
   EXPECT_EQ(outcome.requests.size(), 1U);
-  EXPECT_EQ(outcome.err,
-            "stopped when 250 jobs had been cancelled; the same command does what is left\n"
-            "delayctl: interrupted\n");
+  EXPECT_EQ(
+      outcome.err,
+      "delayctl: interrupted (stopped when 250 jobs had been cancelled; the same command does "
+      "what is left)\n");
 }
 
 TEST(CancelByFilterTest, WhatIsRefusedIsNotToBeRepeated) {

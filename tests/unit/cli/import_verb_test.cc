@@ -16,6 +16,7 @@ namespace delayd::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
 const std::string kThree = "{\"payload\":\"a\"}\n{\"payload\":\"b\"}\n{\"payload\":\"c\"}\n";
 
@@ -38,6 +39,20 @@ TEST(ImportVerbTest, JsonSumsUpOnStdout) {
   const Outcome outcome = Ctl({"import", "-", "-o", "json"}, {.daemon = Accept, .input = kThree});
   EXPECT_EQ(outcome.out,
             "{\"imported\":3,\"existed\":0,\"bad_lines\":0,\"elapsed_ms\":0,\"settled_line\":3}\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(ImportVerbTest, WithJsonStderrHasTheProblemAlone) {
+  const Outcome outcome =
+      Ctl({"import", "-o", "json"}, {.daemon = Accept, .input = kThree + "{\"delay\":90}\n"});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.out, HasSubstr("\"settled_line\":3}"));
+  EXPECT_THAT(outcome.err, MatchesRegex("\\{\"type\"[^\n]*resume with --skip 3[^\n]*\n"));
+  const auto nobody = [](const Request&) { return Unavailable("nobody there", "unreachable"); };
+  const Outcome away =
+      Ctl({"import", "-o", "jsonl", "--retry-for", "0"}, {.daemon = nobody, .input = kThree});
+  EXPECT_EQ(away.code, 5);
+  EXPECT_THAT(away.err, MatchesRegex("\\{\"type\"[^\n]*nobody there[^\n]*\n"));
 }
 
 TEST(ImportVerbTest, ABadLineSaysHowToResume) {

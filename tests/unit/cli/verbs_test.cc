@@ -503,6 +503,16 @@ TEST(ExportVerbTest, NamesADamagedJobAndWritesTheOthers) {
   EXPECT_EQ(outcome.out, JobToJson(SomeJob(1)) + "\n" + JobToJson(SomeJob(3)) + "\n");
   EXPECT_THAT(outcome.err, HasSubstr("job 2: record checksum"));
   EXPECT_THAT(outcome.err, HasSubstr("exported 2 jobs and left out 1 damaged ones"));
+  EXPECT_THAT(Ctl({"export", "-o", "json"}, {.daemon = WithoutPayloadOf2(damaged)}).err,
+              ::testing::MatchesRegex("\\{\"type\"[^\n]*job 2: record checksum[^\n]*\n"));
+}
+
+TEST(ExportVerbTest, AFailureSaysHowFarItCame) {
+  const Status away = Unavailable("nobody there", "unreachable");
+  EXPECT_EQ(Ctl({"export"}, {.daemon = WithoutPayloadOf2(away)}).err,
+            "delayctl: nobody there (export stopped after 1 job)\n");
+  EXPECT_THAT(Ctl({"export", "-o", "json"}, {.daemon = WithoutPayloadOf2(away)}).err,
+              ::testing::MatchesRegex("\\{\"type\"[^\n]*stopped after 1 job[^\n]*\n"));
 }
 
 }  // namespace

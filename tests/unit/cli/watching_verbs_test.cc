@@ -59,7 +59,9 @@ TEST(ListWatchTest, ADaemonThatGoesMeanwhileIsWaitedFor) {
                                                  Ok(JobPageToJson({{SomeJob(2)}, ""})),
                                                  Problem(PermissionDenied("refused"))})});
   EXPECT_EQ(outcome.code, 7);
-  EXPECT_THAT(outcome.err, StartsWith("nobody there; waiting for delayd\n{\"type\""));
+  EXPECT_THAT(
+      outcome.err,
+      AllOf(StartsWith("{\"type\""), HasSubstr("nobody there; waiting for delayd\"}\n{\"type\"")));
   EXPECT_THAT(
       outcome.out,
       AllOf(HasSubstr(R"("appeared","job":{"id":2)"), HasSubstr(R"("gone","job":{"id":1)")));
@@ -276,7 +278,9 @@ TEST(TopVerbTest, ADaemonThatGoesMeanwhileIsWaitedFor) {
   };
   const Outcome outcome = Ctl({"top", "-o", "jsonl"}, {.daemon = RefusedAfter(17, daemon)});
   EXPECT_EQ(outcome.code, 7);
-  EXPECT_THAT(outcome.err, StartsWith("nobody there; waiting for delayd\n{\"type\""));
+  EXPECT_THAT(
+      outcome.err,
+      AllOf(StartsWith("{\"type\""), HasSubstr("nobody there; waiting for delayd\"}\n{\"type\"")));
   EXPECT_THAT(outcome.out, HasSubstr(R"("interval_ms":2000,)"));
   const FakeDaemon::Function nobody = InTurn({Unavailable("nobody there", "unreachable")});
   EXPECT_EQ(Ctl({"top", "-o", "jsonl"}, {.daemon = nobody}).code, 5);
