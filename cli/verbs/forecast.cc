@@ -74,7 +74,8 @@ class ForecastVerb final : public Verb {
   bool only_reads() const override { return true; }
 
   ExitCode Run(Context* context) override {
-    const StatusOr<ForecastQuery> query = Resolve(context->clock.Sample().wall);
+    const WallTime now = context->clock.Sample().wall;
+    const StatusOr<ForecastQuery> query = Resolve(now);
     if (!query.ok()) {
       return context->Fail(query.status());
     }
@@ -89,7 +90,7 @@ class ForecastVerb final : public Verb {
     if (!steps.ok()) {
       return context->Fail(steps.status());
     }
-    Print(*steps, context);
+    Print(*steps, now, context);
     return kExitOk;
   }
 
@@ -124,7 +125,10 @@ class ForecastVerb final : public Verb {
     return query;
   }
 
-  void Print(const std::vector<protocol::ForecastStep>& steps, Context* context) const {
+  // `now` is when it was asked, where the first step begins: by now that has passed.
+  void Print(const std::vector<protocol::ForecastStep>& steps,
+             WallTime now,
+             Context* context) const {
     std::ostream& out = context->console.out();
     if (context->globals.output == OutputFormat::kJson) {
       out << protocol::ForecastToJson(steps) << '\n';
@@ -139,12 +143,13 @@ class ForecastVerb final : public Verb {
     } else if (chart_) {
       PrintChart(steps, context);
     } else {
-      PrintTable(steps, context);
+      PrintTable(steps, now, context);
     }
   }
 
-  static void PrintTable(const std::vector<protocol::ForecastStep>& steps, Context* context) {
-    const WallTime now = context->clock.Sample().wall;
+  static void PrintTable(const std::vector<protocol::ForecastStep>& steps,
+                         WallTime now,
+                         Context* context) {
     Table table({"FROM", "TO", "BEGINS", "DUE"});
     for (const protocol::ForecastStep& step : steps) {
       table.Add({context->TimeText(step.from),

@@ -180,6 +180,12 @@ TEST(ForecastVerbTest, AsksForTheRangeInRoundSteps) {
             "2027-01-01T09:01:00.000Z  2027-01-01T09:02:00.000Z  in 1m   ~6\n");
 }
 
+// It was "1ms ago".
+TEST(ForecastVerbTest, TheFirstStepBeginsNowHoweverLongTheAnswerTakes) {
+  EXPECT_THAT(Ctl({"forecast"}, {.daemon = SomeForecast, .call_takes = Millis(1500)}).out,
+              AllOf(HasSubstr("  now     12\n"), HasSubstr("  in 1m   ~6\n")));
+}
+
 TEST(ForecastVerbTest, DrawsAChartInTheWidthOfTheTerminal) {
   EXPECT_EQ(Ctl({"forecast", "--chart"}, {.daemon = SomeForecast, .traits = {.width = 30}}).out,
             "09:00:00  12  ###############\n"
