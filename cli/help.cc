@@ -83,7 +83,6 @@ std::string LongHelp(const std::vector<std::unique_ptr<Verb>>& verbs) {
 }
 
 std::string VerbHelp(const Verb& verb, const Options& own, const Options& global) {
-  std::string usage = "Usage: delayctl " + std::string(verb.name()) + " [OPTIONS]";
   std::string positionals;
   std::string options = OptionLine("-h,--help", "this text");
   std::string globals;
@@ -91,14 +90,14 @@ std::string VerbHelp(const Verb& verb, const Options& own, const Options& global
     if (option.names[0] == '-') {
       options += OptionLine(WithValue(option.names, option), option.help);
     } else {
-      usage += " " + option.usage;
       positionals += OptionLine(option.names, option.help);
     }
   }
   for (const Option& option : global.all()) {
     globals += OptionLine(WithValue(option.names, option), option.help);
   }
-  return std::string(verb.summary()) + "\n" + usage + "\n\n" +
+  return std::string(verb.summary()) + "\nUsage: delayctl " + std::string(verb.name()) +
+         " [OPTIONS]" + own.Usage() + "\n\n" +
          (positionals.empty() ? "" : "Positionals:\n" + positionals + "\n") + "Options:\n" +
          options + "\nGlobal options:\n" + globals + "\n" + std::string(verb.details()) + "\n";
 }

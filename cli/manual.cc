@@ -44,16 +44,26 @@ std::string OptionList(const Options& options) {
   return out;
 }
 
-std::string Synopsis(const Verb& verb, const Options& options) {
-  std::string out = "*delayctl " + Plain(verb.name()) + "* [_options_]";
-  for (const Option& option : options.all()) {
-    if (option.names[0] != '-') {
-      const size_t name = option.usage.find(option.names);
-      out += " " + option.usage.substr(0, name) + "_" + Plain(option.names) + "_" +
-             option.usage.substr(name + option.names.size());
+// Of the usage line: "(_ID_... | *--key* _KEY_)".
+std::string Marked(std::string_view usage) {
+  std::string out;
+  while (!usage.empty()) {
+    const bool is_name = usage.front() >= 'A' && usage.front() <= 'Z';
+    const bool is_option = usage.front() == '-';
+    size_t end = 1;
+    while ((is_name || is_option) && end < usage.size() &&
+           std::string_view(" .|()[]").find(usage[end]) == std::string_view::npos) {
+      ++end;
     }
+    const std::string word(usage.substr(0, end));
+    out += is_name ? "_" + Plain(word) + "_" : is_option ? "*" + Plain(word) + "*" : word;
+    usage.remove_prefix(end);
   }
   return out;
+}
+
+std::string Synopsis(const Verb& verb, const Options& options) {
+  return "*delayctl " + Plain(verb.name()) + "* [_options_]" + Marked(options.Usage());
 }
 
 // Words as they are, examples as a block of their own.

@@ -37,6 +37,14 @@ const Option* Options::Find(std::string_view name) const {
   return nullptr;
 }
 
+std::string Options::Usage() const {
+  std::string text;
+  for (const Option& option : options_) {
+    text += option.usage.empty() ? "" : " " + option.usage;
+  }
+  return needs_.empty() ? text : text + " " + needs_;
+}
+
 void Options::Flag(std::string names, bool* out, std::string help) {
   options_.push_back({std::move(names), "", std::move(help), false, [out](const std::string&) {
                         *out = true;
@@ -136,9 +144,10 @@ void Options::Number(
 
 namespace {
 
-std::string NameIn(std::string usage) {
-  std::erase_if(usage, [](char c) { return c < 'A' || c > 'Z'; });
-  return usage;
+std::string NameIn(std::string_view usage) {
+  constexpr std::string_view kCapitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  usage.remove_prefix(std::min(usage.find_first_of(kCapitals), usage.size()));
+  return std::string(usage.substr(0, usage.find_first_not_of(kCapitals)));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ struct Option {
   bool many = false;  // positionals: takes all of them
   std::function<Status(const std::string&)> set;
   std::vector<std::string> words = {};  // what TAB offers
-  std::string usage = {};               // positionals: "DIR", "[FILE]", "[ID...]"
+  std::string usage = {};               // positionals: "DIR", "[FILE]", "(ID... | --key KEY)"
 };
 
 class Options {
@@ -50,8 +50,9 @@ class Options {
               uint64_t max,
               std::optional<uint64_t>* out,
               std::string help);
-  // `usage` is the name as the usage line has it: in brackets when it may be left out, with dots
-  // when there may be many. It is the verb that says what is missing.
+  // `usage` is the name, in capitals, as the usage line has it: in brackets when it may be left
+  // out, with dots when there may be many, in parentheses before what may take its place. It is the
+  // verb that says what is missing.
   void Positional(std::string usage,
                   std::optional<std::string>* out,
                   std::string help,
@@ -60,7 +61,13 @@ class Options {
   // This flag and every word behind it: a command with its own options.
   void Rest(std::string name, std::string metavar, std::vector<std::string>* out, std::string help);
 
+  // Options that must be there, as the usage line has them: "--data-dir DIR".
+  void Needs(std::string usage) { needs_ = std::move(usage); }
+
   const std::vector<Option>& all() const { return options_; }
+
+  // What the verb is to be given: " (ID... | --key KEY) --in DURATION".
+  std::string Usage() const;
 
   // By "-f" or "--file", without a value; null: unknown.
   const Option* Find(std::string_view name) const;
@@ -72,6 +79,7 @@ class Options {
  private:
   LocalClock clock_;
   std::vector<Option> options_;
+  std::string needs_;
   std::string rest_name_;
   std::vector<std::string>* rest_ = nullptr;
 };

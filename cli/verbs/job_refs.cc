@@ -23,14 +23,14 @@ StatusOr<JobId> ParseJobId(std::string_view text) {
   return JobId{id};
 }
 
-void JobRefs::Declare(Options* options) {
-  options->Positionals("[ID...]", &ids_, "job ids");
+void JobRefs::Declare(Options* options, std::string_view others) {
+  options->Positionals("(ID... | --key KEY" + std::string(others) + ")", &ids_, "job ids");
   DeclareKey(options);
 }
 
 void JobRefs::DeclareOne(Options* options) {
   // Of many it is told that they are too many, and not of the second that it is unexpected.
-  options->Positionals("[ID]", &ids_, "the job's id");
+  options->Positionals("(ID | --key KEY)", &ids_, "the job's id");
   DeclareKey(options);
 }
 

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/job.h"
@@ -16,7 +17,8 @@ namespace delayd::cli {
 
 class JobRefs {
  public:
-  void Declare(Options* options);
+  // `others`: what else may take the place of ids, as in " | FILTER".
+  void Declare(Options* options, std::string_view others = "");
   // For a verb that takes one job.
   void DeclareOne(Options* options);
   // The jobs that were named: at least one.

@@ -38,7 +38,7 @@ void JobSelection::Declare(Options* options, std::vector<JobState> states) {
   for (const JobState state : states_) {
     names.emplace_back(JobStateName(state));
   }
-  refs_.Declare(options);
+  refs_.Declare(options, " | FILTER");
   options->Text("--state", "STATE", &state_, "all jobs that are " + OneOf(states_), names);
   options->Text("--key-prefix", "TEXT", &key_prefix_, "all jobs whose keys begin so");
   options->TimeOrDuration(

@@ -32,6 +32,7 @@ class RecoverVerb final : public Verb {
   void Declare(Options* options) override {
     options->Text("--data-dir", "DIR", &data_dir_, "data directory of a stopped daemon");
     options->Flag("--accept-loss", &accept_loss_, "give up what is lost");
+    options->Needs("--data-dir DIR");
   }
 
   bool only_reads() const override { return !accept_loss_; }

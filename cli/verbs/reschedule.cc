@@ -27,6 +27,7 @@ class RescheduleVerb final : public Verb {
     options->Time(
         "--at", &at_, "due at this wall-clock time ('tomorrow 09:00', 2027-01-01T09:00:00Z)");
     options->Number("--priority", 0, 0xffffffff, &priority_, "smaller is handed out first");
+    options->Needs("(--in DURATION | --at TIME | --priority N)");
   }
 
   ExitCode Run(Context* context) override {

@@ -214,6 +214,7 @@ class WorkVerb final : public Verb {
                       "end a command (never) or a call (30s) after this long");
     options->Number("-n,--count", 1, UINT64_MAX, &work_.count, "stop after so many jobs");
     options->Flag("--drain", &work_.drain, "stop when no job is ready, or the queue is paused");
+    options->Needs("(--webhook URL | --exec CMD [ARGS...])");
   }
 
   ExitCode Run(Context* context) override {

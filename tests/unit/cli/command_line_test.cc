@@ -39,23 +39,30 @@ TEST(CommandLineTest, EveryVerbHasHelpWithAnExample) {
 }
 
 TEST(CommandLineTest, TheUsageShowsWhatMayBeLeftOutAndHowManyItTakes) {
-  const std::pair<const char*, const char*> cases[] = {{"wait", " [ID]\n"},
-                                                       {"cancel", " [ID...]\n"},
-                                                       {"ack", " TOKEN...\n"},
-                                                       {"pause", " QUEUE\n"},
-                                                       {"queues", " [QUEUE]\n"},
-                                                       {"backup", " DIR\n"},
-                                                       {"completion", " SHELL\n"},
-                                                       {"import", " [FILE]\n"},
-                                                       {"config", " [ACTION] [FILE]\n"},
-                                                       {"enqueue", " [PAYLOAD]\n"},
-                                                       {"clock", " [ACTION]\n"},
-                                                       {"list", " [OPTIONS]\n"}};
+  const std::pair<const char*, const char*> cases[] = {
+      {"wait", " (ID | --key KEY)\n"},
+      {"cancel", " (ID... | --key KEY | FILTER)\n"},
+      {"show", " (ID... | --key KEY)\n"},
+      {"reschedule", " FILTER) (--in DURATION | --at TIME | --priority N)\n"},
+      {"work", " (--webhook URL | --exec CMD [ARGS...])\n"},
+      {"recover", " [OPTIONS] --data-dir DIR\n"},
+      {"ack", " TOKEN...\n"},
+      {"pause", " QUEUE\n"},
+      {"queues", " [QUEUE]\n"},
+      {"backup", " DIR\n"},
+      {"completion", " SHELL\n"},
+      {"import", " [FILE]\n"},
+      {"config", " [ACTION] [FILE]\n"},
+      {"enqueue", " [PAYLOAD]\n"},
+      {"clock", " [ACTION]\n"},
+      {"list", " [OPTIONS]\n"}};
   for (const auto& [verb, arguments] : cases) {
     EXPECT_THAT(Ctl({verb, "--help"}).out, HasSubstr(arguments)) << verb;
   }
   EXPECT_THAT(Ctl({"__manual", "verbs"}).out,
-              AllOf(HasSubstr("*delayctl wait* [_options_] [_ID_]\n"),
+              AllOf(HasSubstr("*delayctl wait* [_options_] (_ID_ | *\\--key* _KEY_)\n"),
+                    HasSubstr("*delayctl queues* [_options_] [_QUEUE_]\n"),
+                    HasSubstr("[_options_] (*\\--webhook* _URL_ | *\\--exec* _CMD_ [_ARGS_...])\n"),
                     HasSubstr("*delayctl ack* [_options_] _TOKEN_...\n")));
 }
 
