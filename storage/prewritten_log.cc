@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "storage/rocks_status.h"
+
 namespace delayd::storage {
 namespace {
 
@@ -82,7 +84,7 @@ class PrewrittenLog final : public rocksdb::FSWritableFileOwnerWrapper {
     while (at < end && !disk_is_full_) {
       const Slice part(kZeroes.data(), std::min<uint64_t>(kZeroes.size(), end - at));
       const IOStatus status = target()->PositionedAppend(part, at, options, debug);
-      if (status.IsNoSpace()) {
+      if (IsNoRoom(status)) {
         disk_is_full_ = true;  // the record may still fit; the commit will tell
       } else if (!status.ok()) {
         return status;

@@ -29,7 +29,7 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
   const auto says = [&message](std::string_view text) {
     return message.find(text) != std::string::npos;
   };
-  if (status.IsNoSpace() || (status.IsIOError() && says("Disk quota exceeded"))) {
+  if (IsNoRoom(status)) {
     return ResourceExhausted(message + std::string(kSpaceCure), "disk_full");
   }
   if (status.IsIOError()) {
@@ -42,6 +42,11 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
     return Unavailable(message + std::string(cure), "storage_io");
   }
   return Internal(message);
+}
+
+bool IsNoRoom(const rocksdb::Status& status) {
+  return status.IsNoSpace() ||
+         (status.IsIOError() && status.ToString().find("Disk quota exceeded") != std::string::npos);
 }
 
 std::optional<uint64_t> MissingLog(const rocksdb::Status& status) {

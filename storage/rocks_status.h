@@ -14,6 +14,9 @@ namespace delayd::storage {
 // `what` says what was tried and on what: "cannot open /var/lib/delayd".
 Status FromRocks(const rocksdb::Status& status, std::string_view what);
 
+// The disk is full, or what its owner may have of it: RocksDB knows the former only.
+bool IsNoRoom(const rocksdb::Status& status);
+
 // The number in RocksDB's "Missing WAL with log number: 40."
 std::optional<uint64_t> MissingLog(const rocksdb::Status& status);
 

@@ -532,6 +532,9 @@ TEST(RocksStatusTest, LimitsOfTheSystemAreNotTakenForASickDisk) {
   };
   EXPECT_EQ(of("Disk quota exceeded").reason(), "disk_full");
   EXPECT_THAT(of("Disk quota exceeded").message(), HasSubstr("; free some space"));
+  EXPECT_TRUE(IsNoRoom(rocksdb::IOStatus::IOError("/srv/4.log", "Disk quota exceeded")));
+  EXPECT_TRUE(IsNoRoom(rocksdb::IOStatus::NoSpace("/srv/4.log", "No space left on device")));
+  EXPECT_FALSE(IsNoRoom(rocksdb::IOStatus::IOError("/srv/4.log", "Input/output error")));
   EXPECT_THAT(of("File too large").message(), HasSubstr("(ulimit -f, LimitFSIZE=)"));
   EXPECT_THAT(of("Too many open files").message(), HasSubstr("limit of open files"));
   EXPECT_THAT(of("Input/output error").message(), HasSubstr("dmesg"));
