@@ -199,6 +199,14 @@ Status OnlyGlobalOptions(std::vector<std::string> words) {
   return bad_value;
 }
 
+// What was taken for an unknown verb may be the value of an option that is not known here.
+Status CheckBeforeVerb(const std::vector<std::string>& words) {
+  const Status status = OnlyGlobalOptions(words);
+  const bool is_told = status.ok() || status.message().find("did you mean") != std::string::npos;
+  return is_told ? status
+                 : UsageError(status.message() + "; a verb's own options stand behind the verb");
+}
+
 // Without a verb there is help, the version, or a mistake.
 StatusOr<Invocation> WithoutVerb(const std::vector<std::string>& words,
                                  const std::vector<std::unique_ptr<Verb>>& verbs) {
@@ -242,6 +250,7 @@ Words SplitVerb(const std::vector<std::string>& args) {
     if (!words.named && !value && !is_option) {
       words.verb = arg;
       words.named = true;
+      words.before = words.others.size();
       continue;
     }
     value = !value && WantsValue(globals, arg);
@@ -295,6 +304,8 @@ StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
     }
     return invocation;
   }
+  words.others.resize(words.before);
+  DELAYD_RETURN_IF_ERROR(CheckBeforeVerb(words.others));
   return UnknownVerb(words.verb, verbs);
 }
 

@@ -7,6 +7,7 @@
 // Threads: one owner.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,6 +29,7 @@ struct Words {
   std::string verb;    // empty: none, or one that is empty
   bool named = false;  // whether there is one
   std::vector<std::string> others;
+  size_t before = 0;  // of them, those that stand before the verb
 };
 
 // The verb is the first word that is neither an option nor an option's value.
