@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "base/errno_text.h"
@@ -16,8 +17,8 @@
 namespace delayd::storm {
 namespace {
 
-// linux/ext4.h is not among the headers that user space gets.
-constexpr unsigned long kExt4Shutdown = _IOR('X', 125, uint32_t);
+// The same of both. linux/ext4.h is not among the headers that user space gets.
+constexpr unsigned long kShutdown = _IOR('X', 125, uint32_t);
 constexpr uint32_t kWithoutLogFlush = 2;
 
 // Empty, or what the program said.
@@ -32,8 +33,8 @@ std::string WhyNot(const std::string& what) {
 
 }  // namespace
 
-CutFileSystem::CutFileSystem(const std::string& directory)
-    : image_(directory + "/ext4.img"), mount_(directory + "/ext4") {}
+CutFileSystem::CutFileSystem(const std::string& directory, std::string kind)
+    : kind_(std::move(kind)), image_(directory + "/disk.img"), mount_(directory + "/disk") {}
 
 CutFileSystem::~CutFileSystem() {
   if (mounted_) {
@@ -54,7 +55,13 @@ std::string CutFileSystem::Make() {
     return WhyNot(image_);
   }
   ::close(image);
-  if (const std::string error = Run({"/sbin/mkfs.ext4", "-q", "-F", image_}); !error.empty()) {
+  const std::string mkfs = "/sbin/mkfs." + kind_;
+  if (::access(mkfs.c_str(), X_OK) != 0) {
+    return WhyNot(mkfs);
+  }
+  // Over what is there: the file is ours.
+  const std::string force = kind_ == "xfs" ? "-f" : "-F";
+  if (std::string error = Run({mkfs, "-q", force, image_}); !error.empty()) {
     return error;
   }
   std::filesystem::create_directory(mount_);
@@ -78,8 +85,8 @@ std::string CutFileSystem::Cut() const {
   if (root < 0) {
     return WhyNot(mount_);
   }
-  const int result = ::ioctl(root, kExt4Shutdown, &kWithoutLogFlush);
-  std::string error = result == 0 ? "" : WhyNot("the shutdown ioctl of ext4");
+  const int result = ::ioctl(root, kShutdown, &kWithoutLogFlush);
+  std::string error = result == 0 ? "" : WhyNot("the shutdown ioctl");
   ::close(root);
   return error;
 }

@@ -1,6 +1,7 @@
-// tests/storm/cut_file_system.h — a real ext4 on a loop device whose power can be cut.
+// tests/storm/cut_file_system.h — a real ext4 or XFS on a loop device whose power can be cut.
 //
-// What:    Cut stops the file system at once, without writing its journal (EXT4_IOC_SHUTDOWN), as
+// What:    Cut stops the file system at once, without writing its journal (EXT4_IOC_SHUTDOWN,
+// XFS_IOC_GOINGDOWN), as
 //          a power cut does; then it is taken down and mounted again, which replays the journal.
 //          What had reached the loop file stays: a disk that forgets its cache is not seen here.
 //          An fsync that is under way during Cut may return success and be lost (a plain loop of
@@ -17,8 +18,8 @@ namespace delayd::storm {
 
 class CutFileSystem {
  public:
-  // `directory` gets the image and the mount point.
-  explicit CutFileSystem(const std::string& directory);
+  // `directory` gets the image and the mount point; `kind` is ext4 or xfs.
+  CutFileSystem(const std::string& directory, std::string kind);
   ~CutFileSystem();
   CutFileSystem(const CutFileSystem&) = delete;
   CutFileSystem& operator=(const CutFileSystem&) = delete;
@@ -36,6 +37,7 @@ class CutFileSystem {
   std::string Mount();
   std::string Unmount();
 
+  const std::string kind_;
   const std::string image_;
   const std::string mount_;
   bool mounted_ = false;

@@ -2,7 +2,7 @@
 // clients' histories are held against the promises.
 //
 //   storm [--cycles N] [--seconds S] [--seed N] [--per-storm N] [--point NAME[:HIT]]
-//   storm --power-cut [--cycles N] ...
+//   storm --power-cut [--file-system ext4|xfs] [--cycles N] ...
 //   storm --io-faults [--cycles N] ...
 //
 // A cycle is one death of the daemon and its next start. A storm is up to --per-storm cycles on one
@@ -37,6 +37,7 @@ struct Flags {
   std::string point;
   uint32_t hit = 0;  // 0: drawn
   bool power_cut = false;
+  std::string file_system = "ext4";
   bool io_faults = false;
 };
 
@@ -64,6 +65,8 @@ bool Parse(int argc, char** argv, Flags* flags) {
     const std::string value = argv[i + 1];
     if (name == "--cycles") {
       flags->cycles = std::stoull(value);
+    } else if (name == "--file-system" && (value == "ext4" || value == "xfs")) {
+      flags->file_system = value;
     } else if (name == "--seconds") {
       flags->seconds = std::stod(value);
     } else if (name == "--seed") {
@@ -171,7 +174,7 @@ class Season {
     std::printf("storm seed %llu\n", static_cast<unsigned long long>(seed));
     std::fflush(stdout);
     std::mt19937_64 random(seed ^ 0x5702);
-    CutFileSystem disk(work->path());
+    CutFileSystem disk(work->path(), flags_.file_system);
     if (flags_.power_cut) {
       if (const std::string why = disk.Make(); !why.empty()) {
         std::printf("SKIPPED: no power can be cut here: %s\n", why.c_str());
@@ -234,8 +237,8 @@ int main(int argc, char** argv) {
   delayd::storm::Flags flags;
   if (!delayd::storm::Parse(argc, argv, &flags)) {
     std::fprintf(stderr,
-                 "usage: storm [--power-cut | --io-faults] [--cycles N] [--seconds S] [--seed N] "
-                 "[--per-storm N] [--point NAME[:HIT]]\n");
+                 "usage: storm [--power-cut [--file-system ext4|xfs] | --io-faults] [--cycles N] "
+                 "[--seconds S] [--seed N] [--per-storm N] [--point NAME[:HIT]]\n");
     return 2;
   }
   return delayd::storm::Season(flags).Run();
