@@ -11,9 +11,11 @@
 // Cost:    simdjson to read, Boost.JSON to write; both stay out of this header.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,9 +86,8 @@ struct LeaseRequest {
 StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json);
 std::string LeaseRequestToJson(const LeaseRequest& request);
 
-// POST /v1/leases/{token}/nack | bury | extend: {"delay", "error"}, {"error"}, {"lease"}; an empty
-// body is allowed.
-// nack also takes {"priority"} and {"counts_as_attempt": false}, bury takes {"priority"}.
+// POST /v1/leases/{token}/nack | bury | extend: each takes some of these members; an empty body is
+// allowed.
 struct LeaseChange {
   std::optional<Millis> delay;
   std::optional<Millis> lease;
@@ -95,7 +96,12 @@ struct LeaseChange {
   bool counts_as_attempt = true;
 };
 
-StatusOr<LeaseChange> ParseLeaseChange(std::string_view json);
+inline constexpr std::array<std::string_view, 5> kLeaseChangeMembers = {
+    "delay", "lease", "error", "priority", "counts_as_attempt"};
+
+// Members other than those of `takes`, which are among the five, are unknown.
+StatusOr<LeaseChange> ParseLeaseChange(
+    std::string_view json, std::span<const std::string_view> takes = kLeaseChangeMembers);
 std::string LeaseChangeToJson(const LeaseChange& change);
 
 // POST /v1/queues/{queue}/pause: {"for": "10m", "create": true}; an empty body pauses until it is

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "base/time.h"
@@ -13,8 +14,6 @@ namespace {
 constexpr std::array<std::string_view, 4> kRescheduleMembers = {
     "delay", "due", "priority", "touch"};
 constexpr std::array<std::string_view, 4> kLeaseMembers = {"count", "wait", "lease", "client"};
-constexpr std::array<std::string_view, 5> kLeaseChangeMembers = {
-    "delay", "lease", "error", "priority", "counts_as_attempt"};
 
 }  // namespace
 
@@ -126,13 +125,17 @@ std::string LeaseRequestToJson(const LeaseRequest& request) {
   return writer.Take();
 }
 
-StatusOr<LeaseChange> ParseLeaseChange(std::string_view json) {
+StatusOr<LeaseChange> ParseLeaseChange(std::string_view json,
+                                       std::span<const std::string_view> takes) {
   LeaseChange change;
   if (IsBlank(json)) {
     return change;
   }
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (std::ranges::find(takes, name) == takes.end()) {
+          return UnknownMember(name, takes);
+        }
         if (name == "delay") {
           return SetDuration(name, value, &change.delay);
         }
@@ -145,10 +148,7 @@ StatusOr<LeaseChange> ParseLeaseChange(std::string_view json) {
         if (name == "priority") {
           return SetUint32(name, value, &change.priority);
         }
-        if (name == "counts_as_attempt") {
-          return SetBool(name, value, &change.counts_as_attempt);
-        }
-        return UnknownMember(name, kLeaseChangeMembers);
+        return SetBool(name, value, &change.counts_as_attempt);
       }));
   return change;
 }

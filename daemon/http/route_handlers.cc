@@ -1,8 +1,10 @@
 #include "daemon/http/route_handlers.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
+#include <span>
 
 #include "protocol/ack_json.h"
 #include "protocol/duration.h"
@@ -82,22 +84,11 @@ struct LeaseCall {
 };
 
 // The token in the path and the members in the body; `takes` names those that mean something here.
-StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input, std::string_view takes) {
+StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input,
+                                   std::span<const std::string_view> takes) {
   LeaseCall call;
   DELAYD_RETURN_IF_ERROR(Take(ParseLeaseToken(input.captures[0]), &call.token));
-  DELAYD_RETURN_IF_ERROR(Take(protocol::ParseLeaseChange(input.request.body), &call.change));
-  const auto refuse = [&](std::string_view member, bool given) -> Status {
-    if (!given || takes.find(member) != std::string_view::npos) {
-      return OkStatus();
-    }
-    return InvalidArgument("member '" + std::string(member) + "' means nothing here; leave it out",
-                           "unknown_member");
-  };
-  DELAYD_RETURN_IF_ERROR(refuse("delay", call.change.delay.has_value()));
-  DELAYD_RETURN_IF_ERROR(refuse("lease", call.change.lease.has_value()));
-  DELAYD_RETURN_IF_ERROR(refuse("error", !call.change.error.empty()));
-  DELAYD_RETURN_IF_ERROR(refuse("priority", call.change.priority.has_value()));
-  DELAYD_RETURN_IF_ERROR(refuse("counts_as_attempt", !call.change.counts_as_attempt));
+  DELAYD_RETURN_IF_ERROR(Take(protocol::ParseLeaseChange(input.request.body, takes), &call.change));
   return call;
 }
 
@@ -317,15 +308,20 @@ Routed AckLeases(const RouteInput& input) {
 }
 
 Routed AckLease(const RouteInput& input) {
-  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "");
-  if (!call.ok()) {
-    return ProblemResponse(call.status());
+  const StatusOr<LeaseToken> token = ParseLeaseToken(input.captures[0]);
+  if (!token.ok()) {
+    return ProblemResponse(token.status());
   }
-  return Order{engine::Ack{call->token}, ReplyForm::kOneJob};
+  if (std::optional<Response> refused = RefuseMembers(input)) {
+    return *std::move(refused);
+  }
+  return Order{engine::Ack{*token}, ReplyForm::kOneJob};
 }
 
 Routed NackLease(const RouteInput& input) {
-  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "delay error priority counts_as_attempt");
+  constexpr std::array<std::string_view, 4> kTakes = {
+      "delay", "error", "priority", "counts_as_attempt"};
+  const StatusOr<LeaseCall> call = ParseLeaseCall(input, kTakes);
   if (!call.ok()) {
     return ProblemResponse(call.status());
   }
@@ -338,7 +334,8 @@ Routed NackLease(const RouteInput& input) {
 }
 
 Routed BuryLease(const RouteInput& input) {
-  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "error priority");
+  constexpr std::array<std::string_view, 2> kTakes = {"error", "priority"};
+  const StatusOr<LeaseCall> call = ParseLeaseCall(input, kTakes);
   if (!call.ok()) {
     return ProblemResponse(call.status());
   }
@@ -347,7 +344,8 @@ Routed BuryLease(const RouteInput& input) {
 }
 
 Routed ExtendLease(const RouteInput& input) {
-  const StatusOr<LeaseCall> call = ParseLeaseCall(input, "lease");
+  constexpr std::array<std::string_view, 1> kTakes = {"lease"};
+  const StatusOr<LeaseCall> call = ParseLeaseCall(input, kTakes);
   if (!call.ok()) {
     return ProblemResponse(call.status());
   }

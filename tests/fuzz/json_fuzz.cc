@@ -127,7 +127,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       TryList(text, ParseCancelRequest);
       break;
     case 'c':
-      RoundTrip(text, ParseLeaseChange, LeaseChangeToJson);
+      RoundTrip(
+          text, [](std::string_view json) { return ParseLeaseChange(json); }, LeaseChangeToJson);
       break;
     case 'q':
       RoundTrip(text, ParseQueue, QueueToJson);

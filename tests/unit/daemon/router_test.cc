@@ -221,8 +221,13 @@ TEST_F(RouterTest, LeaseRoutesBecomeCommands) {
 
 TEST_F(RouterTest, MembersThatMeanNothingToALeaseCallAreRefused) {
   const std::string path = "/v1/leases/" + FormatLeaseToken({JobId{42}, 3, 255});
-  EXPECT_THAT(RefusalOf("POST", path + "/ack", R"({"error":"x"})").body, HasSubstr("'error'"));
-  EXPECT_THAT(RefusalOf("POST", path + "/bury", R"({"delay":"1s"})").body, HasSubstr("'delay'"));
+  EXPECT_THAT(RefusalOf("POST", path + "/ack", R"({"error":""})").body, HasSubstr("takes none"));
+  EXPECT_THAT(RefusalOf("POST", path + "/bury", R"({"delay":"1s"})").body,
+              HasSubstr("member 'delay': is unknown; the members are error, priority\""));
+  EXPECT_THAT(RefusalOf("POST", path + "/extend", R"({"counts_as_attempt":true})").body,
+              HasSubstr("the members are lease\""));
+  EXPECT_THAT(RefusalOf("POST", path + "/nack", R"({"lease":"1s"})").body,
+              HasSubstr("the members are delay, error, priority, counts_as_attempt\""));
   EXPECT_EQ(RefusalOf("POST", "/v1/leases/nonsense/ack").status, 400);
 }
 

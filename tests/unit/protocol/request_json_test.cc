@@ -1,3 +1,5 @@
+#include <array>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,6 +81,13 @@ TEST(LeaseChangeTest, ReadsBackAndMayBeEmpty) {
   EXPECT_TRUE(ParseLeaseChange("")->error.empty());
   EXPECT_THAT(ParseLeaseChange(R"({"eror":"x"})").status().message(),
               HasSubstr("did you mean 'error'"));
+}
+
+TEST(LeaseChangeTest, TakesOnlyWhatItIsToldTo) {
+  constexpr std::array<std::string_view, 1> kTakes = {"lease"};
+  EXPECT_EQ(ParseLeaseChange(R"({"lease":"1s"})", kTakes)->lease, Millis(1000));
+  EXPECT_EQ(ParseLeaseChange(R"({"lease":"1s","error":""})", kTakes).status().reason(),
+            "unknown_member");
 }
 
 TEST(AckJsonTest, RequestsAreReadAndAnswersWritten) {
