@@ -326,6 +326,14 @@ size_t HttpReader::held_bytes() const {
 }
 
 bool HttpReader::CheckLineLength() {
+  // A client that speaks TLS waits for an answer, and sends no line.
+  if (constexpr char kTlsHandshake = '\x16'; unread().front() == kTlsHandshake) {
+    Refuse(400,
+           InvalidArgument("HTTP is spoken here without TLS; ask with http://, or set "
+                           "tls.certificate and tls.key",
+                           "bad_request"));
+    return false;
+  }
   const std::string_view line = unread().substr(0, options_.line_bytes_max);
   if (line.find('\n') != std::string_view::npos) {
     line_checked_ = true;
@@ -427,10 +435,12 @@ bool HttpReader::CheckHost() {
   const std::string host = HostWithoutPort(given);
   if (std::find(options_.hosts.begin(), options_.hosts.end(), host) == options_.hosts.end()) {
     Refuse(421,
-           InvalidArgument("Host " + protocol::Quoted(given) +
-                               " is not this server; use the address that api.listen names, which "
-                               "a proxy must send as Host too",
-                           "host_refused"));
+           InvalidArgument(
+               (given.empty() ? "there is no Host header"
+                              : "Host " + protocol::Quoted(given) + " is not this server") +
+                   "; use the address that api.listen names, which a proxy must send "
+                   "as Host too",
+               "host_refused"));
     return false;
   }
   return true;

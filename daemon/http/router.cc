@@ -145,8 +145,10 @@ std::optional<Response> CheckBody(BodyRule rule, const Request& request) {
   return ProblemResponse(
       415,
       InvalidArgument(
-          "Content-Type " + protocol::Quoted(request.content_type) +
-              " is not taken here; send application/json" +
+          (request.content_type.empty()
+               ? "there is no Content-Type"
+               : "Content-Type " + protocol::Quoted(request.content_type) + " is not taken here") +
+              "; send application/json" +
               (rule == BodyRule::kJobs ? ", or application/x-ndjson for many jobs" : ""),
           "unsupported_media_type"));
 }

@@ -185,6 +185,15 @@ TEST_F(HttpReaderTest, NoiseAndOtherProtocolsAreRefused) {
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: d\r\nA: b\x01\r\n\r\n"), 400);
 }
 
+// Its bytes may hold no line feed, which a client would wait for as long as a head may take.
+TEST_F(HttpReaderTest, TlsIsToldAtItsFirstByteThatNoneIsSpoken) {
+  HttpReader reader(options_);
+  reader.Append("\x16");
+  ASSERT_EQ(reader.Next(), Event::kRefused);
+  EXPECT_EQ(reader.refusal().status, 400);
+  EXPECT_THAT(reader.refusal().body, HasSubstr("without TLS"));
+}
+
 TEST_F(HttpReaderTest, ExactlyOneHostIsNeeded) {
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\n\r\n"), 400);
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"), 400);
@@ -196,6 +205,10 @@ TEST_F(HttpReaderTest, OnTcpOnlyItsOwnNamesAreTaken) {
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: evil.example:11380\r\n\r\n"), 421);
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n"), 421);
   EXPECT_EQ(StatusOf("GET / HTTP/1.0\r\n\r\n"), 421);
+  HttpReader nameless(options_);
+  nameless.Append("GET / HTTP/1.0\r\n\r\n");
+  ASSERT_EQ(nameless.Next(), Event::kRefused);
+  EXPECT_THAT(nameless.refusal().body, HasSubstr("no Host header"));
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: [\r\n\r\n"), 421);
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: LocalHost:11380\r\n\r\n"), 0);
   EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: [::1]:11380\r\n\r\n"), 0);

@@ -93,6 +93,18 @@ TEST(OpenApiTest, SaysWhereATokenIsTaken) {
   }
 }
 
+TEST(OpenApiTest, SaysThatAnAnswerAboutOneJobHasItsETag) {
+  for (const auto& [path, operations] :
+       test::Members(test::Members(std::string(protocol::OpenApiDocument())).at("paths"))) {
+    for (const auto& [method, operation] : test::Members(operations)) {
+      const auto answers = test::Members(test::Members(operation).at("responses"));
+      const std::string& answer = answers.at("200");
+      const bool is_one_job = answer.find("#/components/schemas/Job\"") != std::string::npos;
+      EXPECT_EQ(answer.find("\"ETag\"") != std::string::npos, is_one_job) << method << " " << path;
+    }
+  }
+}
+
 TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
   using Parser = std::function<Status(const std::string&)>;
   using namespace protocol;  // NOLINT(google-build-using-namespace)

@@ -290,6 +290,7 @@ TEST_F(RouterTest, UnknownPathsAndMethodsAreTold) {
 TEST_F(RouterTest, OtherBodiesThanJsonAreRefused) {
   EXPECT_EQ(RefusalOf("POST", "/v1/jobs", "a=1", "application/x-www-form-urlencoded").status, 415);
   EXPECT_EQ(RefusalOf("POST", "/v1/jobs").status, 415);
+  EXPECT_THAT(RefusalOf("POST", "/v1/jobs").body, HasSubstr("there is no Content-Type; send"));
   EXPECT_EQ(RefusalOf("PATCH", "/v1/jobs/1", "{}", "application/x-ndjson").status, 415);
   EXPECT_EQ(RefusalOf("DELETE", "/v1/jobs/1", "{}").status, 400);
 }
