@@ -232,8 +232,9 @@ void AddServer(const ServiceFigures& figures, Page* page) {
 // "v1/queues/*/lease" -> "/v1/queues/*/lease"
 void AddRequests(const http::RequestCounts& requests, Page* page) {
   const std::vector<http::RouteName>& routes = http::Router::RouteNames();
-  page->Open(
-      "delayd_http_requests_total", "Requests answered, by route and status.", MetricType::Counter);
+  page->Open("delayd_http_requests_total",
+             "Requests answered, by method, route and status.",
+             MetricType::Counter);
   requests.ForEach([&](size_t route, int status, uint64_t count) {
     const bool known = route < routes.size();
     page->AddCounter({{"method", known ? std::string(routes[route].method) : "other"},

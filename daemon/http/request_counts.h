@@ -1,4 +1,4 @@
-// daemon/http/request_counts.h — how many requests were answered, by route and status.
+// daemon/http/request_counts.h — how many requests were answered, by method, route and status.
 //
 // Units:   answers. Routes by their number in Router::RouteNames; the last one is "no route".
 // Errors:  none.
