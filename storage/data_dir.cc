@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/crash_point.h"
+#include "base/errno_text.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
 
@@ -56,6 +57,11 @@ Status MakeDirectories(const std::string& path) {
   DELAYD_RETURN_IF_ERROR(MakeDirectories(parent));
   // Payloads are nobody else's business.
   if (::mkdir(path.c_str(), 0700) != 0) {
+    if (errno == EACCES) {  // it is not there, and has no owner to run as
+      return PermissionDenied("cannot make the data directory " + path + ": " + ErrnoText(EACCES) +
+                              "; make it for the daemon's user (install -d -m 0700 -o USER), or "
+                              "set another data_dir");
+    }
     if (errno != EEXIST) {
       return CannotBeThere(path);
     }

@@ -75,6 +75,18 @@ TEST(StartTest, ADataDirectoryThatCannotBeIsToldWithACure) {
   }
 }
 
+TEST(StartTest, ADataDirectoryThatMayNotBeMadeIsToldHowToMakeIt) {
+  Daemon daemon;
+  const std::string closed = daemon.Path("closed");
+  ASSERT_EQ(::mkdir(closed.c_str(), 0500), 0);
+  daemon.Under(  // root may write everywhere
+      "[ $(id -u) != 0 ] || "
+      "exec setpriv --bounding-set=-dac_override --inh-caps=-dac_override \"$@\"");
+  ExpectRefusal(daemon.StartExpectingFailure({"--data-dir", closed + "/data"}),
+                3,
+                closed + "/data: Permission denied; make it for the daemon's user");
+}
+
 TEST(StartTest, AnUnknownConfigKeyIsNamedWithItsPlace) {
   Daemon daemon;
   const std::string path = daemon.Path("delayd.yaml");
