@@ -58,6 +58,14 @@ Status KeyConflict(const JobSpec& spec) {
                        "key_conflict");
 }
 
+// No rule says which of the two would count (docs/decisions/0054).
+Status NamedTwice(const JobSpec& spec, size_t earlier) {
+  return AlreadyExists("key " + spec.key + " in queue " + spec.queue + " is that of job " +
+                           std::to_string(earlier + 1) +
+                           " too, with other content; name it once, or send them one by one",
+                       "key_conflict");
+}
+
 Status AtLine(const Status& status, size_t index, size_t count) {
   return count == 1 ? status
                     : status.WithContext("job " + std::to_string(index + 1) + " of " +
@@ -226,7 +234,7 @@ Status EngineCore::PlanAll(const std::vector<JobSpec>& specs, std::vector<Plan>*
     } else if (plans[earlier->second].fingerprint == plans[i].fingerprint) {
       plans[i].same_as = earlier->second;
     } else {
-      return AtLine(KeyConflict(spec), i, specs.size());
+      return AtLine(NamedTwice(spec, earlier->second), i, specs.size());
     }
   }
   return OkStatus();

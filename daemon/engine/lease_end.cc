@@ -142,7 +142,10 @@ Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
 }
 
 void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::string_view client) {
-  record->last_error = Utf8Front(end.error, limits::kLastErrorBytesMax);
+  // Who gives none does not take back what the one before has said.
+  if (!end.error.empty()) {
+    record->last_error = Utf8Front(end.error, limits::kLastErrorBytesMax);
+  }
   record->priority = end.priority.value_or(record->priority);
   uint32_t& count = end.how == JobEvent::Kind::kLeaseExpired ? record->timeouts
                     : end.how == JobEvent::Kind::kBuried     ? record->buries

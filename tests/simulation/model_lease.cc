@@ -13,6 +13,17 @@ namespace delayd::simulation {
 
 using engine::RequestId;
 
+namespace {
+
+// Of an end that tells none the last one stays.
+void NoteError(ModelJob* job, std::string_view error) {
+  if (!error.empty()) {
+    job->last_error = Utf8Front(error, limits::kLastErrorBytesMax);
+  }
+}
+
+}  // namespace
+
 ModelJob* Model::BestReady(const std::vector<std::string>& queues) {
   ModelJob* best = nullptr;
   const auto order = [](const ModelJob& job) {
@@ -302,7 +313,7 @@ void Model::EndLease(ModelJob* job,
   if (counts && job->max_attempts != 0 && job->attempts >= job->max_attempts) {
     return Die(job, error);
   }
-  job->last_error = Utf8Front(error, limits::kLastErrorBytesMax);
+  NoteError(job, error);
   RoomMade(*job);
   SetDue(job, DueAfter{delay ? *delay : Backoff(*job)});
   job->place = std::max(job->due, mark);
@@ -311,7 +322,7 @@ void Model::EndLease(ModelJob* job,
 }
 
 void Model::Die(ModelJob* job, std::string_view error) {
-  job->last_error = Utf8Front(error, limits::kLastErrorBytesMax);
+  NoteError(job, error);
   RoomMade(*job);
   job->state = JobState::kDead;
   job->place = now_.wall;

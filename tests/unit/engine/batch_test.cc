@@ -55,8 +55,13 @@ TEST(BatchTest, TwinsInsideABatchAreOneJob) {
   EXPECT_TRUE(items[2].existed);
   EXPECT_EQ(items[0].job.id, items[2].job.id);
   EXPECT_NE(items[0].job.id, items[1].job.id);
-  EXPECT_EQ(harness.ReasonOf(Enqueue{{Keyed("n"), Keyed("n", Millis(0), "other")}}),
-            "key_conflict");
+  JobSpec other = Keyed("n", Millis(0), "other");
+  other.on_conflict = OnConflict::kReplace;  // that is about jobs that are there
+  const Reply refused = harness.Call(Enqueue{{Keyed("n"), other}});
+  EXPECT_EQ(refused.status.reason(), "key_conflict");
+  EXPECT_EQ(refused.status.message(),
+            "job 2 of 2: key n in queue default is that of job 1 too, with other content; name it "
+            "once, or send them one by one");
 }
 
 TEST(BatchTest, ManyCommandsBecomeSeveralBoundedBatchesInOrder) {

@@ -193,6 +193,17 @@ TEST(LeaseTest, UsedUpAttemptsEndAmongTheDead) {
   EXPECT_EQ(harness.engine().stats().dead, 0U);
 }
 
+TEST(LeaseTest, AnEndWithoutAnErrorKeepsTheLastOne) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk({.due = DueAfter{}, .max_attempts = 2});
+  ASSERT_TRUE(
+      harness.Call(Nack{*harness.LeaseNow().at(0).lease_token, Millis(0), "no route"}).status.ok());
+  ASSERT_TRUE(harness.Call(Nack{*harness.LeaseNow().at(0).lease_token, Millis(0)}).status.ok());
+  const JobView dead = harness.ShowOk(job.id);
+  EXPECT_EQ(dead.state, JobState::kDead);
+  EXPECT_EQ(dead.last_error, "no route");
+}
+
 TEST(LeaseTest, ExpiredLeasesUseUpAttemptsToo) {
   EngineHarness harness;
   const JobView job =
