@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -163,6 +164,30 @@ std::optional<std::string> NoFile(const std::string& path) {
   return S_ISDIR(info.st_mode) ? "is a directory and no file" : "is no regular file";
 }
 
+std::string UserName(uid_t uid) {
+  std::array<char, 1024> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  const bool is_known =
+      ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
+  return "user " + (is_known ? std::string(found->pw_name) : std::to_string(uid));
+}
+
+// Root may open everything. But what it leaves in a store that another user made, that user may not
+// read, and the service does not start any more.
+Status CheckMaker(const std::string& path) {
+  struct stat info {};
+
+  const std::string format = path + std::string(kFormatName);
+  if (::geteuid() != 0 || ::stat(format.c_str(), &info) != 0 || info.st_uid == 0) {
+    return OkStatus();
+  }
+  return PermissionDenied("the store in " + path + " was made by " + UserName(info.st_uid) +
+                          ", who could not read what root adds to it; run as that user (runuser "
+                          "-u), or give root all of it (chown -R root " +
+                          path + ")");
+}
+
 }  // namespace
 
 bool IsNumbered(std::string_view name, std::string_view ending) {
@@ -203,6 +228,7 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path, bool must_exist)
   const std::string path = WithoutTrailingSlashes(raw_path);
   DELAYD_RETURN_IF_ERROR(MakeDirectories(path));
   DELAYD_RETURN_IF_ERROR(CheckFiles(path));
+  DELAYD_RETURN_IF_ERROR(CheckMaker(path));
   const std::string lock_path = path + std::string(kLockName);
   const bool makes_lock = ::access(lock_path.c_str(), F_OK) != 0;
   UniqueFd lock(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
@@ -85,6 +86,32 @@ TEST(StartTest, ADataDirectoryThatMayNotBeMadeIsToldHowToMakeIt) {
   ExpectRefusal(daemon.StartExpectingFailure({"--data-dir", closed + "/data"}),
                 3,
                 closed + "/data: Permission denied; make it for the daemon's user");
+}
+
+// The service, which runs as their owner, would not start behind it.
+TEST(StartTest, RootLeavesNothingInTheStoreOfAnother) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root may open the store of another";
+  }
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  EXPECT_EQ(daemon.Stop().exit_code, 0);
+  constexpr uid_t kNobody = 65534;
+  const auto chown_all = [&daemon](uid_t owner) {
+    for (const auto& file : std::filesystem::directory_iterator(daemon.data_dir())) {
+      ASSERT_EQ(::chown(file.path().c_str(), owner, owner), 0);
+    }
+  };
+  chown_all(kNobody);
+  ExpectRefusal(daemon.StartExpectingFailure(), 3, " was made by user nobody, ");
+  for (const auto& file : std::filesystem::directory_iterator(daemon.data_dir())) {
+    struct stat info {};
+
+    ASSERT_EQ(::stat(file.path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_uid, kNobody) << file.path();
+  }
+  chown_all(0);
+  EXPECT_TRUE(daemon.Start());
 }
 
 TEST(StartTest, AnUnknownConfigKeyIsNamedWithItsPlace) {
