@@ -18,6 +18,9 @@ TEST(ConsoleTest, ControlBytesAreEscapedAndTextIsNot) {
   // Overlong forms of ESC and CSI, a surrogate, and what is above U+10FFFF.
   EXPECT_EQ(EscapeControls("\xe0\x80\x9b"), "\\xe0\\x80\\x9b");
   EXPECT_EQ(EscapeControls("\xf0\x80\x82\x9b"), "\\xf0\\x80\\x82\\x9b");
+  // What turns the text behind it around.
+  EXPECT_EQ(EscapeControls("a\u202eb\u2069"), "a\\xe2\\x80\\xaeb\\xe2\\x81\\xa9");
+  EXPECT_EQ(EscapeControls("\u2027\u202f\u2065\u206a"), "\u2027\u202f\u2065\u206a");
   EXPECT_EQ(EscapeControls("\xed\xa0\x80"), "\\xed\\xa0\\x80");
   EXPECT_EQ(EscapeControls("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
 }
