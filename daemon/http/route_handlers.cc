@@ -27,15 +27,17 @@ StatusOr<uint32_t> ParseLimit(const std::string& text) {
   if (error != std::errc() || end != text.data() + text.size() || limit == 0 ||
       limit > limits::kListLimitMax) {
     return InvalidArgument("expected a whole number from 1 to " +
-                           std::to_string(limits::kListLimitMax) + ", found " +
-                           protocol::Quoted(text));
+                               std::to_string(limits::kListLimitMax) + ", found " +
+                               protocol::Quoted(text),
+                           "invalid_limit");
   }
   return limit;
 }
 
 StatusOr<bool> ParseBool(const std::string& text) {
   if (text != "true" && text != "false") {
-    return InvalidArgument("expected true or false, found " + protocol::Quoted(text));
+    return InvalidArgument("expected true or false, found " + protocol::Quoted(text),
+                           "invalid_parameter");
   }
   return text == "true";
 }
@@ -164,8 +166,9 @@ StatusOr<JobState> ParseStateName(const std::string& text) {
   if (const std::optional<JobState> state = ParseJobState(text)) {
     return *state;
   }
-  return InvalidArgument("expected scheduled, ready, leased, dead or finished, found " +
-                         protocol::Quoted(text));
+  return InvalidArgument(
+      "expected scheduled, ready, leased, dead or finished, found " + protocol::Quoted(text),
+      "invalid_state");
 }
 
 StatusOr<JobRef> JobRefOf(const RouteInput& input) {

@@ -15,6 +15,7 @@
 namespace delayd::http {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class RouterTest : public ::testing::Test {
@@ -253,10 +254,12 @@ TEST_F(RouterTest, BadParametersAreNamed) {
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs/1?x=1").body, HasSubstr("'x'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/forecast?zzz=1").body,
               HasSubstr("'zzz'; the parameters are queue, from, to, step"));
-  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?limit=0").body, HasSubstr("'limit'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?limit=0").body,
+              AllOf(HasSubstr("'limit'"), HasSubstr("\"invalid_limit\"")));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?limit=1001").body, HasSubstr("'limit'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?payload=yes").body, HasSubstr("'payload'"));
-  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?state=happy").body, HasSubstr("'state'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/jobs?state=happy").body,
+              AllOf(HasSubstr("'state'"), HasSubstr("\"invalid_state\"")));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?due_before=soon").body, HasSubstr("'due_before'"));
   EXPECT_THAT(RefusalOf("GET", "/v1/jobs?due_before=9999-12-31T23:59:59Z").body,
               HasSubstr("out of range; use 1970-01-01T00:00:00Z to 2286"));
