@@ -30,7 +30,7 @@ constexpr size_t kWalkedPerRow = 64;
 // Turns in which all jobs are looked at for a cut: what comes meanwhile is beyond the budget.
 constexpr size_t kCutStepsMax = 64;
 // To cut a queue takes as long as to look at so many jobs.
-constexpr size_t kLooksPerCut = 4;
+constexpr size_t kLooksPerCut = 16;
 
 // Of queues with so many jobs each, the fewest first, which are more than `keep`: so many of each
 // leave `keep`, when those that have less keep what they have.
@@ -94,22 +94,29 @@ void EngineCore::GoOnCutting() {
   const auto end = static_cast<Slot>(std::min<size_t>(cut.slots, cut.next + looks * cut.stride));
   ForEachSampled(cut.next, end, cut.stride, [&](Slot slot) {
     const JobEntry& entry = jobs_[slot];
-    if (IsDroppable(slot) && queues_[entry.queue()].held > cut.level) {
-      const auto [at, is_new] = cut.at.emplace(entry.queue(), cut.above.size());
-      if (is_new) {
-        cut.above.push_back({.queue = entry.queue(), .places = {}});
-      }
-      cut.above[at->second].places.emplace_back(entry.key_due(), entry.id());
+    const size_t held = IsDroppable(slot) ? queues_[entry.queue()].held : 0;
+    if (held <= cut.level) {
+      return;
+    }
+    const auto [at, is_new] = cut.at.emplace(entry.queue(), cut.above.size());
+    if (is_new) {
+      cut.above.push_back({.queue = entry.queue(),
+                           .looks_per_note = LooksPerNote(cut.slots, cut.stride, held),
+                           .places = {}});
+    }
+    BacklogCut::Sampled& queue = cut.above[at->second];
+    if (is_new || IsNoted(slot, queue.looks_per_note)) {
+      queue.places.emplace_back(entry.key_due(), entry.id());
     }
   });
   if (std::exchange(cut.next, end) < cut.slots) {
     return;
   }
   for (size_t left = looks / kLooksPerCut + 1; left > 0 && !cut.above.empty(); --left) {
-    auto& [id, places] = cut.above.back();
-    if (queues_.Has(id) && queues_[id].held > cut.level) {
-      Queue& queue = queues_[id];
-      const Frontier place = PlaceOfShare(cut.level, queue.held, &places);
+    BacklogCut::Sampled& sampled = cut.above.back();
+    if (queues_.Has(sampled.queue) && queues_[sampled.queue].held > cut.level) {
+      Queue& queue = queues_[sampled.queue];
+      const Frontier place = PlaceOfShare(cut.level, queue.held, &sampled.places);
       Lag(queue, std::min(place, queue.frontier.value_or(frontier_)));
     }
     cut.above.pop_back();

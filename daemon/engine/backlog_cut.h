@@ -20,6 +20,7 @@ namespace delayd::engine {
 struct BacklogCut {
   struct Sampled {
     QueueId queue{};
+    size_t looks_per_note = 1;
     std::vector<Frontier> places;  // of some of its jobs
   };
 

@@ -7,7 +7,8 @@
 // Cost:    16,384 looks, or 64 for each of as many queues as are looked at if that is more; never
 //          more than there are slots. Where a quarter of the jobs is to go, the share is met to one
 //          part in a hundred; of a queue with 64 looks to one in ten. Below 32,768 slots it is
-//          exact.
+//          exact. So many looks as the smallest queue needs are too many of a larger one: of each
+//          about an eighth of its jobs is kept in mind at most, or 64, and never more than 16,384.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +37,20 @@ void ForEachSampled(Slot from, Slot to, size_t stride, const Visit& visit) {
       visit(static_cast<Slot>(slot));
     }
   }
+}
+
+// Of the looks at a group of `jobs`, one of so many is enough.
+inline size_t LooksPerNote(Slot slots, size_t stride, size_t jobs) {
+  if (slots < 2 * kSampledSlots) {
+    return 1;
+  }
+  const size_t enough = std::clamp(jobs / 8, kSampledOfEach, kSampledSlots);
+  return std::max<size_t>(jobs / stride / enough, 1);
+}
+
+// Which of them: by their number too, but in another way than ForEachSampled.
+inline bool IsNoted(Slot slot, size_t looks_per_note) {
+  return ((uint64_t{slot} + 1) * 0xd6e8feb86659fd93 >> 32) % looks_per_note == 0;
 }
 
 // Before it lie as many of the sampled ones as `keep` are of `all`. At least one was sampled, and
