@@ -19,18 +19,22 @@ bool IsQueueNameByte(char c) {
 
 // A name as it may stand in an error line: control bytes would let it forge further lines.
 std::string Printable(std::string_view text) {
+  constexpr size_t kBytesMax = 64;
   std::string out;
-  for (const char c : text.substr(0, 64)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte >= 0x7f) {
+  std::string_view rest = Utf8Front(text, kBytesMax);
+  while (!rest.empty()) {
+    const size_t length = PrintableLength(rest);
+    if (length == 0) {
       char escaped[5];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
+      std::snprintf(
+          escaped, sizeof escaped, "\\x%02x", unsigned{static_cast<unsigned char>(rest[0])});
       out += escaped;
     } else {
-      out += c;
+      out += rest.substr(0, length);
     }
+    rest.remove_prefix(std::max<size_t>(length, 1));
   }
-  return text.size() > 64 ? out + "..." : out;
+  return text.size() > kBytesMax ? out + "..." : out;
 }
 
 bool ParseNumber(std::string_view text, int base, uint64_t* value) {

@@ -32,6 +32,28 @@ size_t Utf8Length(std::string_view text) {
   return 0;
 }
 
+namespace {
+
+// Characters that turn the order of what follows them, U+202A to U+202E and U+2066 to U+2069, or
+// end the line, U+2028 and U+2029: a key could look like another one.
+bool TurnsText(std::string_view character) {
+  return (character >= "\u2028" && character <= "\u202e") ||
+         (character >= "\u2066" && character <= "\u2069");
+}
+
+}  // namespace
+
+size_t PrintableLength(std::string_view text) {
+  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
+  const size_t length = Utf8Length(text);
+  if (TurnsText(text.substr(0, length))) {
+    return 0;
+  }
+  const bool control = length == 1 ? byte(0) < 0x20 || byte(0) == 0x7f
+                                   : length == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
+  return control ? 0 : length;
+}
+
 bool IsShortUtf8(std::string_view text) {
   while (!text.empty()) {
     const size_t length = Utf8Length(text);

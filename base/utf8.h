@@ -15,6 +15,10 @@ namespace delayd {
 // Of the character at the front; 0: there is none.
 size_t Utf8Length(std::string_view text);
 
+// The same of what may stand in a line of text; 0: no UTF-8, or a control, of which some terminals
+// obey C1 too.
+size_t PrintableLength(std::string_view text);
+
 bool IsShortUtf8(std::string_view text);
 
 // U+FFFD stands for each byte that belongs to no character.

@@ -14,26 +14,6 @@
 namespace delayd::cli {
 namespace {
 
-// Characters that turn the order of what follows them, U+202A to U+202E and U+2066 to U+2069, or
-// end the line, U+2028 and U+2029: a key could look like another one.
-bool TurnsText(std::string_view character) {
-  return (character >= "\u2028" && character <= "\u202e") ||
-         (character >= "\u2066" && character <= "\u2069");
-}
-
-// The length of the character at the front of `text`; 0 when it is no UTF-8, or a control, of which
-// some terminals obey C1 too.
-size_t PrintableLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const size_t length = Utf8Length(text);
-  if (TurnsText(text.substr(0, length))) {
-    return 0;
-  }
-  const bool control = length == 1 ? byte(0) < 0x20 || byte(0) == 0x7f
-                                   : length == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
-  return control ? 0 : length;
-}
-
 // Without what Bold adds; all other control bytes are escaped.
 size_t PlainWidth(std::string_view line) {
   size_t width = 0;

@@ -67,5 +67,15 @@ TEST(KeyTest, TakesUtf8AndRefusesControlBytes) {
   }
 }
 
+TEST(JobRefTest, IsToldAsItIsWritten) {
+  EXPECT_EQ(DescribeJobRef(KeyRef{.queue = "orders", .key = "заказ:漢字🎉"}),
+            "key заказ:漢字🎉 in queue orders");
+  EXPECT_EQ(DescribeJobRef(KeyRef{.queue = "q", .key = "a\n\x9b\u202e"}),
+            "key a\\x0a\\x9b\\xe2\\x80\\xae in queue q");
+  // Cut between characters.
+  EXPECT_EQ(DescribeJobRef(KeyRef{.queue = "q", .key = std::string(63, 'k') + "ä"}),
+            "key " + std::string(63, 'k') + "... in queue q");
+}
+
 }  // namespace
 }  // namespace delayd

@@ -37,6 +37,14 @@ TEST(Utf8Test, WhatRfc3629ForbidsIsNone) {
   EXPECT_TRUE(IsShortUtf8(""));
 }
 
+TEST(Utf8Test, ControlsMayNotStandInALine) {
+  EXPECT_EQ(PrintableLength("\xe2\x82\xac!"), 3U);
+  EXPECT_EQ(PrintableLength(" "), 1U);
+  for (const char* text : {"", "\n", "\x7f", "\xc2\x9b", "\u2028", "\u202e", "\u2069", "\xff"}) {
+    EXPECT_EQ(PrintableLength(text), 0U);
+  }
+}
+
 TEST(Utf8Test, AFrontHoldsWholeCharactersOnly) {
   const std::string text = "a\xc3\xbc\xe2\x82\xac\xf0\x9f\x95\x90";  // 1, 2, 3 and 4 bytes
   const std::vector<size_t> lengths = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};
