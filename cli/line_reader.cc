@@ -33,7 +33,6 @@ StatusOr<bool> LineReader::Fill() {
 
 StatusOr<std::optional<std::string>> LineReader::Next() {
   std::string line;
-  bool too_long = false;
   bool any = false;
   bool complete = false;
   while (!complete) {
@@ -46,28 +45,33 @@ StatusOr<std::optional<std::string>> LineReader::Next() {
         break;
       }
     }
-    any = true;
     const char* from = buffer_.data() + begin_;
     const char* to = buffer_.data() + end_;
     const char* newline = std::find(from, to, '\n');
     complete = newline != to;
     const auto count = static_cast<size_t>(newline - from);
-    too_long = too_long || line.size() + count > line_bytes_max_;
-    if (!too_long) {
-      line.append(from, count);
-    }
     begin_ += count + (complete ? 1 : 0);
     bytes_read_ += count + (complete ? 1 : 0);
+    if (skips_rest_) {
+      skips_rest_ = !complete;
+      complete = false;
+      continue;
+    }
+    any = true;
+    if (line.size() + count > line_bytes_max_) {
+      // Not at its end: it may have none.
+      skips_rest_ = !complete;
+      ++number_;
+      return ResourceExhausted(
+          "the line has more than " + FormatSize(line_bytes_max_) + "; is this JSON Lines?",
+          "body_too_large");
+    }
+    line.append(from, count);
   }
   if (!any) {
     return std::optional<std::string>();
   }
   ++number_;
-  if (too_long) {
-    return ResourceExhausted(
-        "the line has more than " + FormatSize(line_bytes_max_) + "; is this JSON Lines?",
-        "body_too_large");
-  }
   if (number_ == 1 && line.starts_with(kByteOrderMark)) {
     line.erase(0, kByteOrderMark.size());
   }

@@ -48,6 +48,7 @@ class LineReader {
   std::vector<char> buffer_ = std::vector<char>(size_t{256} * 1024);
   size_t begin_ = 0;
   size_t end_ = 0;
+  bool skips_rest_ = false;  // of a line that was too long
   uint64_t number_ = 0;
   uint64_t bytes_read_ = 0;
 };

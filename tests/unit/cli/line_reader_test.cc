@@ -1,5 +1,6 @@
 #include "cli/line_reader.h"
 
+#include <algorithm>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -40,6 +41,28 @@ TEST(LineReaderTest, ALineBeyondTheBoundIsRefusedAndSkipped) {
   EXPECT_EQ(reader.Next().status().reason(), "body_too_large");
   EXPECT_EQ(reader.number(), 2U);
   EXPECT_EQ(reader.Next().value(), "ok");
+}
+
+TEST(LineReaderTest, ALineWithoutEndIsRefusedOnceItIsTooLong) {
+  int reads = 0;
+  LineReader reader(
+      [&reads](char* to, size_t bytes_max) -> StatusOr<size_t> {
+        ++reads;
+        std::fill_n(to, bytes_max, 'x');
+        if (reads == 3) {
+          std::string_view("x\nok\n").copy(to, 5);
+          return size_t{5};
+        }
+        return reads > 3 ? 0 : bytes_max;
+      },
+      10);
+  EXPECT_EQ(reader.Next().status().reason(), "body_too_large");
+  EXPECT_EQ(reads, 1);
+  EXPECT_EQ(reader.number(), 1U);
+  EXPECT_EQ(reader.Next().value(), "ok");
+  EXPECT_EQ(reader.number(), 2U);
+  EXPECT_EQ(reader.Next().value(), std::nullopt);
+  EXPECT_EQ(reader.number(), 2U);
 }
 
 TEST(LineReaderTest, AByteOrderMarkIsDropped) {
