@@ -36,6 +36,15 @@ Status CheckNamedFiles(const Config& config) {
   return OkStatus();
 }
 
+// A lost list of what is damaged must not look like an empty one.
+int Written(int code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+    return code;
+  }
+  std::fprintf(stderr, "delayd: cannot write to stdout; is the disk full, or its reader gone?\n");
+  return code == kExitOk ? kExitFailed : code;
+}
+
 int CheckConfig(const CommandLine& line) {
   const std::string source = line.config_file.empty() ? "no file, all defaults" : line.config_file;
   if (const Status status = CheckNamedFiles(line.config); !status.ok()) {
@@ -68,18 +77,18 @@ int Main(int argc, const char* const* argv) {
   switch (line.action) {
     case CommandLine::Action::kPrint:
       std::fputs(line.text.c_str(), stdout);
-      return kExitOk;
+      return Written(kExitOk);
     case CommandLine::Action::kRefuse:
       for (const std::string& error : line.errors) {
         std::fprintf(stderr, "%s\n", error.c_str());
       }
       return kExitUsage;
     case CommandLine::Action::kCheckConfig:
-      return CheckConfig(line);
+      return Written(CheckConfig(line));
     case CommandLine::Action::kVerify:
-      return VerifyOffline(line.config.data_dir, line.repair);
+      return Written(VerifyOffline(line.config.data_dir, line.repair));
     case CommandLine::Action::kRecover:
-      return RecoverOffline(line.config.data_dir, line.accept_loss);
+      return Written(RecoverOffline(line.config.data_dir, line.accept_loss));
     case CommandLine::Action::kRun:
       break;
   }

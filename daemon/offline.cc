@@ -37,10 +37,11 @@ using protocol::VerifyResult;
 // A verify repairs a bounded number of findings; what one round repairs may lay others open.
 constexpr int kRepairRoundsMax = 1000;
 
-void Print(const protocol::StoreLine& line) {
+// False: it cannot be written, and whoever waits for it does not get it.
+bool Print(const protocol::StoreLine& line) {
   const std::string text = protocol::StoreLineToJson(line) + "\n";
   std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
+  return std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
 }
 
 int Refuse(const Status& status) {
@@ -274,7 +275,9 @@ int RecoverOffline(const std::string& data_dir, bool accept_loss) {
   if (!result.ok()) {
     return Refuse(result.status());
   }
-  Print(*result);
+  if (!Print(*result)) {
+    return kExitFailed;
+  }
   DELAYD_CRASH_POINT("recover/told");
   if (const Status status = result->changed ? EndRecovery(data_dir) : OkStatus(); !status.ok()) {
     return Refuse(status);

@@ -255,6 +255,15 @@ TEST(RecoverVerbTest, P9ALogThatWasRemovedIsMissedAndNoCopyOfItIsPromised) {
   const ProcessResult refused = daemon.StartExpectingFailure();
   EXPECT_EQ(refused.exit_code, 5);
   EXPECT_THAT(refused.err, HasSubstr("its newest log was cut or lost"));
+  // A loss that could not be told is told again before the store opens.
+  const ProcessResult untold =
+      RunProcess({.argv = {"/bin/sh",
+                           "-c",
+                           DelaydPath() + " --recover --accept-loss --data-dir " +
+                               daemon.data_dir() + " > /dev/full"}});
+  EXPECT_EQ(untold.exit_code, 1);
+  EXPECT_THAT(untold.err, HasSubstr("cannot write to stdout"));
+  EXPECT_EQ(daemon.StartExpectingFailure().exit_code, 5);
   const ProcessResult result =
       daemon.Ctl({"recover", "--data-dir", daemon.data_dir(), "--accept-loss"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
