@@ -217,7 +217,8 @@ class Completer {
 constexpr std::string_view kBash =
     R"script(# bash completion of delayctl; made by: delayctl completion bash
 _delayctl() {
-  local line
+  # As it was typed: the shell has not expanded ~ yet.
+  local line program=${COMP_WORDS[0]/#'~/'/$HOME/}
   COMPREPLY=()
   while IFS= read -r line; do
     if [[ $line == ':files' ]]; then
@@ -226,7 +227,7 @@ _delayctl() {
       printf -v line %q "${line%%$'\t'*}"
       COMPREPLY+=("$line")
     fi
-  done < <("${COMP_WORDS[0]}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
+  done < <("$program" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2> /dev/null)
 }
 complete -F _delayctl delayctl
 )script";

@@ -93,7 +93,8 @@ void PrintCard(const JobView& job, Context* context) {
   const bool dropped =
       job.state == JobState::kFinished && job.payload_bytes > 0 && job.payload.value_or("").empty();
   card.Line("payload",
-            std::to_string(job.payload_bytes) + " bytes" + (dropped ? ", not kept" : ""));
+            std::to_string(job.payload_bytes) + (job.payload_bytes == 1 ? " byte" : " bytes") +
+                (dropped ? ", not kept" : ""));
   if (job.payload.has_value() && !job.payload->empty()) {
     context->console.out() << EscapeControls(*job.payload, true) << '\n';
   }

@@ -92,7 +92,10 @@ std::vector<std::string> WordsOf(const CLI::App& app, int argc, const char* cons
 std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> rest = app.remaining();
   if (rest.empty()) {
-    return "delayd: " + std::string(error.what()) + "; 'delayd --help' lists the flags";
+    const std::string said = error.what();
+    const bool lacks_value = error.get_name() == "ArgumentMismatch";
+    return "delayd: " + (lacks_value ? said.substr(0, said.find(':')) + " needs a value" : said) +
+           "; 'delayd --help' lists the flags";
   }
   const auto flag = std::find_if(
       rest.begin(), rest.end(), [](const std::string& text) { return text.starts_with('-'); });

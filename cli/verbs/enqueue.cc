@@ -87,6 +87,11 @@ class EnqueueVerb final : public Verb {
         status.reason() == "key_conflict" && at != std::string::npos) {
       message.replace(at, kField.size(), "--on-conflict");
     }
+    // And it names the member that held the payload.
+    if (const size_t at = message.find("payload has ");
+        status.reason() == "payload_too_large" && at != std::string::npos) {
+      message.erase(0, at);
+    }
     return {status.code(), std::move(message), status.reason()};
   }
 

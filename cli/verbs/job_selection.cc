@@ -183,7 +183,7 @@ bool JobSelection::Confirm(std::string_view action, uint64_t matched, Context* c
   context->console.Draw(std::string(action) + " " + Jobs(matched) + "? [y/N] ");
   std::string answer;
   std::getline(context->in, answer);
-  return answer == "y" || answer == "Y" || answer == "yes";
+  return answer == "y" || answer == "Y" || answer == "yes" || answer == "Yes" || answer == "YES";
 }
 
 ExitCode JobSelection::TellChanged(const Outcome& outcome,

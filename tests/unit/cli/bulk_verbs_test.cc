@@ -51,11 +51,13 @@ TEST(CancelByFilterTest, ATerminalIsAskedWithTheCount) {
   EXPECT_EQ(no.code, 1);
   EXPECT_THAT(no.err, AllOf(HasSubstr("cancel 300 jobs? [y/N]"), HasSubstr("nothing was changed")));
   EXPECT_EQ(no.requests.size(), 2U);  // the dry run
-  const Outcome yes =
-      Ctl({"cancel", "--queue", "orders"},
-          {.daemon = TwoSteps, .input = "y\n", .in_is_terminal = true, .traits = kTerminal});
-  EXPECT_EQ(yes.code, 0);
-  EXPECT_EQ(yes.requests.size(), 4U);
+  for (const char* answer : {"y\n", "YES\n"}) {
+    const Outcome yes =
+        Ctl({"cancel", "--queue", "orders"},
+            {.daemon = TwoSteps, .input = answer, .in_is_terminal = true, .traits = kTerminal});
+    EXPECT_EQ(yes.code, 0);
+    EXPECT_EQ(yes.requests.size(), 4U);
+  }
 }
 
 TEST(CancelByFilterTest, WhereNobodyCanBeAskedYesIsRequired) {

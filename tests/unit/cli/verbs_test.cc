@@ -108,6 +108,14 @@ TEST(EnqueueVerbTest, AConflictIsExplainedByTheOptionAndNotByTheFieldOfTheApi) {
             "--on-conflict\n");
 }
 
+TEST(EnqueueVerbTest, APayloadThatIsTooLargeIsNoMemberOfTheApi) {
+  const Status too_large = ResourceExhausted(
+      "member 'payload_base64': payload has 9 bytes and the limit is 8B", "payload_too_large");
+  const Outcome outcome = Ctl({"enqueue", "x"}, {.daemon = Always(Problem(too_large))});
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "delayctl: payload has 9 bytes and the limit is 8B\n");
+}
+
 TEST(EnqueueVerbTest, AnUnknownOutcomeIsSafeToRepeatOnlyWithAKey) {
   const auto lost = Always(Unknown("connection lost", "outcome_unknown"));
   EXPECT_THAT(Ctl({"enqueue", "--key", "k", "x"}, {.daemon = lost}).err,

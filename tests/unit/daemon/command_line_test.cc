@@ -56,6 +56,11 @@ TEST_F(CommandLineTest, FlagGoesBeforeEnvironmentBeforeFileBeforeDefault) {
   EXPECT_EQ(line.config.api.socket, "/run/delayd/delayd.sock");
 }
 
+TEST_F(CommandLineTest, AFlagWithoutItsValueIsNamed) {
+  EXPECT_THAT(Read({"--config"}).errors,
+              ElementsAre("delayd: --config needs a value; 'delayd --help' lists the flags"));
+}
+
 TEST_F(CommandLineTest, EmptyValueOfAFlagTurnsASocketOff) {
   for (const std::vector<const char*>& empty :
        {std::vector<const char*>{"--api-socket", ""}, {"--api-socket="}}) {
