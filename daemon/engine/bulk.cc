@@ -205,6 +205,9 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
   }
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.filter.queue));
   DELAYD_ASSIGN_OR_RETURN(BulkCursor cursor, ParseBulkCursor(command.cursor));
+  if (cursor.due && !command.due) {
+    return ParseListCursor("@").status();  // it is that of another change
+  }
   if (command.due && !cursor.due) {
     const auto* after = std::get_if<DueAfter>(&*command.due);
     cursor.due = after != nullptr ? now_.wall + after->delay : std::get<DueAt>(*command.due).at;

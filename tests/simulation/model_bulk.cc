@@ -141,6 +141,9 @@ void Model::Do(RequestId request, const ChangeMany& command) {
   }
   const Cursor cursor = ParseCursor(command.cursor);
   std::optional<WallTime> due = cursor.due;
+  if (due && !command.due) {
+    return refuse("invalid_cursor");
+  }
   if (command.due && !due) {
     const auto* after = std::get_if<DueAfter>(&*command.due);
     due = after != nullptr ? now_.wall + after->delay : std::get<DueAt>(*command.due).at;

@@ -61,7 +61,13 @@ void Oracle::TakeAnswers() {
   }
 }
 
+// Also when it is put back before the next look at what is to be forgotten.
+void Oracle::SeeClocks(const Now& now) {
+  wall_was_set_ = wall_was_set_ || WallAhead(now) != wall_ahead_;
+}
+
 void Oracle::Executed(RequestId request, const engine::Command& command, const Now& now) {
+  SeeClocks(now);
   names_[request] = engine::CommandName(command);
   if (const auto* list = std::get_if<engine::List>(&command)) {
     model_.Execute(request, command, now);
@@ -103,6 +109,7 @@ void Oracle::Executed(RequestId request, const engine::Command& command, const N
 }
 
 void Oracle::Advanced(const Now& now) {
+  SeeClocks(now);
   model_.Advance(now);
   TakeAnswers();
 }
@@ -311,7 +318,6 @@ void Oracle::CheckNextEvent(const std::optional<Micros>& until, const Now& now) 
 }
 
 void Oracle::CheckNextTrim(const std::optional<Micros>& until, const Now& now) {
-  wall_was_set_ = wall_was_set_ || WallAhead(now) != wall_ahead_;
   const std::optional<Millis> needed = model_.UntilTrim(now);
   if (!wall_was_set_ && needed && (!until || *until > *needed)) {
     Fail("a finished job is to be forgotten in " + std::to_string(needed->count()) +

@@ -95,6 +95,7 @@ class Oracle {
   };
 
   void Fail(std::string what);
+  void SeeClocks(const Now& now);
   // With little memory: what of an answer is learned, not predicted.
   void Relax(const engine::Reply& actual, engine::Reply* expected) const;
   void Learn(const storage::Batch::Op& op, const Now& now);

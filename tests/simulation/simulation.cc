@@ -300,8 +300,9 @@ void Simulation::Execute(engine::Command command) {
   if (const auto* configure = std::get_if<engine::Configure>(&command)) {
     file_ = *configure;
   }
-  const auto* lease = std::get_if<engine::Lease>(&command);
-  if (lease != nullptr && lease->wait > Millis(0)) {
+  // Its client may go before the answer, however soon that comes.
+  if (std::holds_alternative<engine::Lease>(command) ||
+      std::holds_alternative<engine::LeaseJob>(command)) {
     workload_->Waits(request);
   }
   oracle_->Executed(request, command, now());

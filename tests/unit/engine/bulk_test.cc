@@ -195,6 +195,29 @@ TEST(ChangeManyTest, RefusesWhatWouldMeanEverythingOrNothing) {
   }
 }
 
+// The cursor of a move names the due time that it gives: it leads nowhere in a change of priority.
+TEST(ChangeManyTest, TheCursorOfAMoveIsRefusedWhereNoneIsAsked) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 3, Millis(60'000));
+  ChangeMany command{.action = ChangeMany::Action::kReschedule,
+                     .filter = {.queue = "a"},
+                     .due = DueAfter{Millis(1000)},
+                     .limit = 1};
+  const Reply moved = harness.Call(command);
+  command.cursor = std::get<ChangedMany>(moved.body).next_cursor;
+  ASSERT_NE(command.cursor.find('@'), std::string::npos);
+  command.due.reset();
+  command.priority = 7;
+  EXPECT_EQ(harness.ReasonOf(command), "invalid_cursor");
+  command.priority = limits::kPriorityDefault;  // as they are: nothing else to be done
+  EXPECT_EQ(harness.ReasonOf(command), "invalid_cursor");
+  command.action = ChangeMany::Action::kCancel;
+  EXPECT_EQ(harness.ReasonOf(command), "invalid_cursor");
+  EXPECT_EQ(CountListed(&harness, {.queue = "a"}), 3U);
+  command.cursor = command.cursor.substr(0, command.cursor.find('@'));
+  EXPECT_EQ(RunAll(&harness, command).changed, 2U);
+}
+
 TEST(ChangeManyTest, AStepLooksAtABoundedNumberOfRowsWhetherTheyMatchOrNot) {
   EngineHarness harness;
   EnqueueMany(&harness, "a", 1000, Millis(10'000));
