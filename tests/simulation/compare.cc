@@ -160,6 +160,8 @@ std::string BodyDifference(const engine::QueueList& expected, const engine::Queu
     differences.Field("concurrency", expected.queues[i].concurrency, actual.queues[i].concurrency);
     differences.Field("max_jobs", expected.queues[i].max_jobs, actual.queues[i].max_jobs);
     differences.Field("rate", expected.queues[i].rate.count, actual.queues[i].rate.count);
+    differences.Field("rate per", expected.queues[i].rate.per, actual.queues[i].rate.per);
+    differences.Field("burst", expected.queues[i].rate.burst, actual.queues[i].rate.burst);
     if (std::string one = differences.Take(); !one.empty()) {
       return "queue " + actual.queues[i].name + ": " + one;
     }

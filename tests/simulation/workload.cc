@@ -249,6 +249,10 @@ Command Workload::NextEnqueue(const Now& now) {
       continue;
     }
     command.jobs.push_back(Spec(now));
+    if (!command.jobs.back().key.empty() && choices_.OneIn(6)) {
+      command.jobs.back().on_conflict =
+          choices_.OneIn(2) ? OnConflict::kKeep : OnConflict::kReplace;
+    }
     if (!command.jobs.back().key.empty()) {
       keyed_.push_back(command.jobs.back());
     }
@@ -276,6 +280,12 @@ Command Workload::NextLease() {
     if (choices_.OneIn(4)) {
       command.queues.push_back(Queue());  // named twice
     }
+  }
+  if (choices_.OneIn(8)) {
+    // One that no job is ever put into, and that only who waits for it knows; before or behind.
+    const size_t place = choices_.Below(command.queues.size() + 1);
+    command.queues.insert(command.queues.begin() + static_cast<std::ptrdiff_t>(place),
+                          "nobody" + std::to_string(choices_.Below(3)));
   }
   return command;
 }
