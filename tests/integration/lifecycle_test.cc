@@ -17,7 +17,7 @@ TEST(LifecycleTest, AJobGoesAllTheWay) {
   ASSERT_TRUE(daemon.Start());
   const std::string id = daemon.CtlOk({"enqueue",
                                        "--in",
-                                       "200ms",
+                                       "1h",
                                        "--queue",
                                        "orders",
                                        "--key",
@@ -25,6 +25,7 @@ TEST(LifecycleTest, AJobGoesAllTheWay) {
                                        R"({"order_id":1001})"});
   EXPECT_NE(daemon.CtlOk({"show", id, "-o", "json"}).find("\"scheduled\""), std::string::npos);
   EXPECT_NE(daemon.CtlOk({"list", "--queue", "orders"}).find("order:1001"), std::string::npos);
+  daemon.CtlOk({"reschedule", id, "--in", "200ms"});
   const std::string leased =
       daemon.CtlOk({"lease", "--queue", "orders", "--wait", "10s", "-o", "json"});
   EXPECT_NE(leased.find(R"(\"order_id\":1001)"), std::string::npos) << leased;
