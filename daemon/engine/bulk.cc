@@ -38,14 +38,17 @@ std::string FormatBulkCursor(const BulkCursor& cursor) {
 StatusOr<BulkCursor> ParseBulkCursor(std::string_view text) {
   BulkCursor cursor;
   const size_t at = text.find('@');
-  DELAYD_ASSIGN_OR_RETURN(cursor.after, ParseListCursor(at == 0 ? "@" : text.substr(0, at)));
+  if (at == 0) {
+    return MalformedCursor();  // the beginning has no due time
+  }
+  DELAYD_ASSIGN_OR_RETURN(cursor.after, ParseListCursor(text.substr(0, at)));
   if (at != std::string_view::npos) {
     const std::string_view due = text.substr(at + 1);
     int64_t millis = -1;
     const auto [end, error] = std::from_chars(due.data(), due.data() + due.size(), millis, 16);
     if (error != std::errc() || end != due.data() + due.size() || millis < 0 ||
         millis > limits::kWallMsMax) {
-      return ParseListCursor("@").status();
+      return MalformedCursor();
     }
     cursor.due = WallFromMillis(millis);
   }
@@ -206,7 +209,7 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.filter.queue));
   DELAYD_ASSIGN_OR_RETURN(BulkCursor cursor, ParseBulkCursor(command.cursor));
   if (cursor.due && !command.due) {
-    return ParseListCursor("@").status();  // it is that of another change
+    return MalformedCursor();  // it is that of another change
   }
   if (command.due && !cursor.due) {
     const auto* after = std::get_if<DueAfter>(&*command.due);

@@ -15,6 +15,11 @@ std::string FormatListCursor(const ListCursor& cursor) {
   return text;
 }
 
+Status MalformedCursor() {
+  return InvalidArgument("cursor is malformed; pass next_cursor exactly as the page before gave it",
+                         "invalid_cursor");
+}
+
 StatusOr<ListCursor> ParseListCursor(std::string_view text) {
   if (text.empty()) {
     return ListCursor();
@@ -28,9 +33,7 @@ StatusOr<ListCursor> ParseListCursor(std::string_view text) {
   uint64_t id = 0;
   if (dash == std::string_view::npos || !parse(text.substr(0, dash), &at) ||
       !parse(text.substr(dash + 1), &id) || at > static_cast<uint64_t>(limits::kWallMsMax)) {
-    return InvalidArgument(
-        "cursor is malformed; pass next_cursor exactly as the page before gave it",
-        "invalid_cursor");
+    return MalformedCursor();
   }
   return ListCursor{.at = WallFromMillis(static_cast<int64_t>(at)), .id = JobId{id}};
 }

@@ -37,6 +37,8 @@ struct ListCursor {
 std::string FormatListCursor(const ListCursor& cursor);
 // The empty text is the beginning.
 StatusOr<ListCursor> ParseListCursor(std::string_view text);
+// Of one that no page of that request has given.
+Status MalformedCursor();
 
 class ListPage {
  public:
