@@ -57,6 +57,10 @@ Status Status::WithContext(std::string_view context) const {
               : Status(code(), std::string(context) + ": " + message(), failure_->reason);
 }
 
+Status Status::Followed(std::string_view more) const {
+  return ok() ? Status() : Status(code(), message() + std::string(more), failure_->reason);
+}
+
 Status InvalidArgument(std::string message, std::string_view reason) {
   return {StatusCode::kInvalidArgument, std::move(message), reason};
 }

@@ -66,6 +66,8 @@ class [[nodiscard]] Status {
 
   // The same status with `context` and ": " in front of its message.
   Status WithContext(std::string_view context) const;
+  // The same status with `more` behind its message: "; what to do", " (how far it came)".
+  Status Followed(std::string_view more) const;
 
  private:
   struct Failure {

@@ -155,7 +155,7 @@ Status Importer::Retry(const std::vector<Line>& lines, const Status& why) {
   const std::string resume =
       lost ? "; every line has a key, resume with --skip " + std::to_string(counts_.settled_line)
            : "";
-  return Status(why.code(), range + ": " + why.message() + resume, why.reason());
+  return why.WithContext(range).Followed(resume);
 }
 
 Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {

@@ -20,8 +20,7 @@ class Outage {
       return false;
     }
     if (status_.ok()) {
-      console_->Warn(
-          Status(status.code(), status.message() + "; waiting for delayd", status.reason()));
+      console_->Warn(status.Followed("; waiting for delayd"));
     }
     status_ = status;
     return true;

@@ -51,10 +51,7 @@ class ExportVerb final : public Verb {
     const Status status = WriteAll(**api, *query, context, &progress, &counts);
     progress.Clear();
     if (!status.ok()) {
-      return context->Fail(
-          Status(status.code(),
-                 status.message() + " (export stopped after " + Jobs(counts.written) + ")",
-                 status.reason()));
+      return context->Fail(status.Followed(" (export stopped after " + Jobs(counts.written) + ")"));
     }
     if (counts.damaged > 0) {
       context->console.Say("exported " + Jobs(counts.written) + " and left out " +

@@ -215,9 +215,7 @@ class ImportVerb final : public Verb {
       return kExitInterrupted;
     }
     if (!status.ok()) {
-      return context->Fail(Status(status.code(),
-                                  status.message() + "; no job is lost, run it again for the rest",
-                                  status.reason()));
+      return context->Fail(status.Followed("; no job is lost, run it again for the rest"));
     }
     if (counts.left.all() > counts.too_large) {
       return context->Fail(Status(StatusCode::kInternal, StillThere(counts.left), "part_done"));
@@ -395,9 +393,7 @@ class ImportVerb final : public Verb {
       // An unknown outcome has said how to resume already; a wrong --skip is not resumed from.
       const bool explained = status.code() == StatusCode::kUnknown || status.reason() == "usage";
       context->console.Error(explained ? status
-                                       : Status(status.code(),
-                                                status.message() + " (" + HowToResume(counts) + ")",
-                                                status.reason()));
+                                       : status.Followed(" (" + HowToResume(counts) + ")"));
       return InterruptGuard::interrupted() ? kExitInterrupted : ExitCodeOf(status);
     }
     return counts.bad_lines > 0 ? kExitFailed : kExitOk;

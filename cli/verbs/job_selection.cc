@@ -255,8 +255,7 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
                                 ? ""
                                 : " (stopped when " + Jobs(outcome.changed) + " had been " +
                                       std::string(done) + "; the same command does what is left)";
-    const ExitCode code = context->Fail(
-        Status(outcome.status.code(), outcome.status.message() + far, outcome.status.reason()));
+    const ExitCode code = context->Fail(outcome.status.Followed(far));
     return outcome.status.reason() == "interrupted" ? kExitInterrupted : code;
   }
   return TellChanged(outcome, done, context->clock.Sample().boot - start, context);
