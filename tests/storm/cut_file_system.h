@@ -1,8 +1,8 @@
 // tests/storm/cut_file_system.h — a real ext4 or XFS on a loop device whose power can be cut.
 //
 // What:    Cut stops the file system at once, without writing its journal (EXT4_IOC_SHUTDOWN,
-// XFS_IOC_GOINGDOWN), as
-//          a power cut does; then it is taken down and mounted again, which replays the journal.
+//          XFS_IOC_GOINGDOWN), as a power cut does; then it is taken down and mounted again, which
+//          replays the journal.
 //          What had reached the loop file stays: a disk that forgets its cache is not seen here.
 //          An fsync that is under way during Cut may return success and be lost (a plain loop of
 //          write and fdatasync loses its last record in about one cut of five): hold still whoever

@@ -50,9 +50,12 @@ class DaemonInspection {
     daemon.Signal(SIGTERM);
     const test::ProcessResult ended = daemon.Wait();
     ReadLog();
-    // A refusal, or an orderly end after damage was met; never a crash. Our signal may come when it
-    // is at its end already, and nobody waits for one any more.
-    const bool was_ending = ended.signal == SIGTERM && !finding_.named.empty();
+    // A refusal, or an orderly end after damage was met; never a crash. Our signal may come when
+    // the daemon has stopped to serve and closes its store, where nobody waits for one any more.
+    const bool was_ending =
+        ended.signal == SIGTERM && std::ranges::any_of(finding_.named, [](const std::string& line) {
+          return line.find(" error storage failed; the daemon ends ") != std::string::npos;
+        });
     if (ended.signal != 0 && !was_ending) {
       finding_.violation = "the daemon died of signal " + std::to_string(ended.signal);
     } else if (!ready && finding_.named.empty()) {
