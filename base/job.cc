@@ -20,20 +20,7 @@ bool IsQueueNameByte(char c) {
 // A name as it may stand in an error line: control bytes would let it forge further lines.
 std::string Printable(std::string_view text) {
   constexpr size_t kBytesMax = 64;
-  std::string out;
-  std::string_view rest = Utf8Front(text, kBytesMax);
-  while (!rest.empty()) {
-    const size_t length = PrintableLength(rest);
-    if (length == 0) {
-      char escaped[5];
-      std::snprintf(
-          escaped, sizeof escaped, "\\x%02x", unsigned{static_cast<unsigned char>(rest[0])});
-      out += escaped;
-    } else {
-      out += rest.substr(0, length);
-    }
-    rest.remove_prefix(std::max<size_t>(length, 1));
-  }
+  std::string out = EscapeControls(Utf8Front(text, kBytesMax));
   return text.size() > kBytesMax ? out + "..." : out;
 }
 

@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 
 #include <cstdint>
+#include <cstdio>
 
 namespace delayd {
 
@@ -52,6 +53,29 @@ size_t PrintableLength(std::string_view text) {
   const bool control = length == 1 ? byte(0) < 0x20 || byte(0) == 0x7f
                                    : length == 2 && byte(0) == 0xc2 && byte(1) < 0xa0;
   return control ? 0 : length;
+}
+
+std::string EscapeControls(std::string_view text, bool keep_lines) {
+  std::string out;
+  while (!text.empty()) {
+    size_t length = PrintableLength(text);
+    if (length == 0 && keep_lines && (text.front() == '\n' || text.front() == '\t')) {
+      length = 1;
+    }
+    if (length > 0) {
+      out += text.substr(0, length);
+      text.remove_prefix(length);
+      continue;
+    }
+    char escaped[5];
+    std::snprintf(escaped,
+                  sizeof escaped,
+                  "\\x%02x",
+                  static_cast<unsigned>(static_cast<unsigned char>(text[0])));
+    out += escaped;
+    text.remove_prefix(1);
+  }
+  return out;
 }
 
 bool IsShortUtf8(std::string_view text) {

@@ -19,6 +19,9 @@ size_t Utf8Length(std::string_view text);
 // obey C1 too.
 size_t PrintableLength(std::string_view text);
 
+// All else as \xNN; `keep_lines` lets newlines and tabs through.
+std::string EscapeControls(std::string_view text, bool keep_lines = false);
+
 bool IsShortUtf8(std::string_view text);
 
 // U+FFFD stands for each byte that belongs to no character.

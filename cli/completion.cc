@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
 #include "cli/command_line.h"
 #include "cli/console.h"
 #include "cli/global_options.h"

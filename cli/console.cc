@@ -29,29 +29,6 @@ size_t PlainWidth(std::string_view line) {
 
 }  // namespace
 
-std::string EscapeControls(std::string_view text, bool keep_lines) {
-  std::string out;
-  while (!text.empty()) {
-    size_t length = PrintableLength(text);
-    if (length == 0 && keep_lines && (text.front() == '\n' || text.front() == '\t')) {
-      length = 1;
-    }
-    if (length > 0) {
-      out += text.substr(0, length);
-      text.remove_prefix(length);
-      continue;
-    }
-    char escaped[5];
-    std::snprintf(escaped,
-                  sizeof escaped,
-                  "\\x%02x",
-                  static_cast<unsigned>(static_cast<unsigned char>(text[0])));
-    out += escaped;
-    text.remove_prefix(1);
-  }
-  return out;
-}
-
 Status Console::CheckOut(bool flush) {
   if (flush) {
     out_.flush();

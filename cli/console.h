@@ -80,7 +80,4 @@ class Console {
   bool out_failure_told_ = false;
 };
 
-// Control bytes and bytes that are no UTF-8 as \xNN; `keep_lines` lets newlines and tabs through.
-std::string EscapeControls(std::string_view text, bool keep_lines = false);
-
 }  // namespace delayd::cli

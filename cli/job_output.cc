@@ -1,5 +1,6 @@
 #include "cli/job_output.h"
 
+#include "base/utf8.h"
 #include "cli/human_time.h"
 #include "cli/table.h"
 #include "protocol/duration.h"

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "base/utf8.h"
 
 namespace delayd::cli {
 

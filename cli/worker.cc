@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "base/utf8.h"
 #include "cli/backoff.h"
 #include "cli/human_time.h"
 #include "protocol/duration.h"

@@ -1,3 +1,4 @@
+#include "base/utf8.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 

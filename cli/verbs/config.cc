@@ -1,5 +1,6 @@
 #include <cstdlib>
 
+#include "base/utf8.h"
 #include "cli/store_tool.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"

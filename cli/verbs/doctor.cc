@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/errno_text.h"
+#include "base/utf8.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"
 

@@ -1,3 +1,4 @@
+#include "base/utf8.h"
 #include "cli/interrupt.h"
 #include "cli/store_tool.h"
 #include "cli/verbs/verbs.h"

@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include "base/utf8.h"
 #include "cli/human_time.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"

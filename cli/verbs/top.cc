@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/time.h"
+#include "base/utf8.h"
 #include "cli/bar_chart.h"
 #include "cli/human_time.h"
 #include "cli/outage.h"

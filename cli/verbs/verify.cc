@@ -1,3 +1,4 @@
+#include "base/utf8.h"
 #include "cli/human_time.h"
 #include "cli/progress.h"
 #include "cli/store_tool.h"

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
+
 namespace delayd::cli {
 namespace {
 
