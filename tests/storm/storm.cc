@@ -390,7 +390,8 @@ void Storm::Finish() {
   daemon_->Signal(SIGTERM);
   const int code = daemon_->Wait().exit_code;
   if (code != 0) {
-    Violation("the last stop ended with exit code " + std::to_string(code));
+    Violation("the last stop ended with exit code " + std::to_string(code) + ":\n" +
+              LastLogLines());
   }
   daemon_.reset();
   NoteStore();
