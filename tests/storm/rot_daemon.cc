@@ -84,7 +84,8 @@ class DaemonInspection {
 
   void AskForKeys() {
     for (const auto& [id, job] : jobs_) {
-      if (job.spec.key.empty()) {
+      // Of a finished job it is a matter of moments: by the real clock its retention has passed.
+      if (job.spec.key.empty() || job.state == JobState::kFinished) {
         continue;
       }
       const auto response = Call("POST", "/v1/jobs", protocol::JobSpecToJson(job.spec));
