@@ -87,6 +87,10 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::E
   // issue 11440).
   db.max_bgerror_resume_count = 0;
   db.max_open_files = -1;
+  // RocksDB starts that many threads less one for each family at each open, whether there are files
+  // or not. Its 16 took a third of the start of a small store (102 ms, 69 with 2) and of one of ten
+  // million jobs (312 ms, 220; after a boot, with nothing cached, 330 and 263).
+  db.max_file_opening_threads = 2;
   db.bytes_per_sync = kMiB;
   // One commit at a time.
   db.allow_concurrent_memtable_write = false;

@@ -250,7 +250,7 @@ TEST(StartTest, TooFewDescriptorsAreTold) {
 #if !defined(DELAYD_SANITIZED)
 TEST(StartTest, TooLittleMemoryForItsThreadsIsTold) {
   Daemon daemon;
-  daemon.Under("ulimit -v 150000");
+  daemon.Under("ulimit -v 110000");
   ExpectRefusal(daemon.StartExpectingFailure(), 1, "ulimit -v");
 }
 #endif
