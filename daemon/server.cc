@@ -251,6 +251,7 @@ Status Server::Loop::Turn() {
   WaitForMoreClients();
   turn_again_ = turn_again_ || !greeting_.empty();
   LogIncidents();
+  LogDrain();
   if (options_.heartbeat_interval && now.boot >= heartbeat_due_) {
     options_.heartbeat();
     heartbeat_due_ = now.boot + *options_.heartbeat_interval;

@@ -348,10 +348,19 @@ void Server::Loop::WaitForDrainSignal() {
     if (cancelled) {
       return;
     }
-    log::Info("draining: no new jobs are taken; what is there is worked off");
     engine_->Execute(next_request_++, engine::Drain{.on = true}, clock_->Sample());
     WaitForDrainSignal();
   });
+}
+
+// Whoever asked for it, by signal or over the API.
+void Server::Loop::LogDrain() {
+  if (engine_->draining() == drain_logged_) {
+    return;
+  }
+  drain_logged_ = engine_->draining();
+  log::Info(drain_logged_ ? "draining: no new jobs are taken; what is there is worked off"
+                          : "the drain has ended; new jobs are taken again");
 }
 
 void Server::Loop::WaitForHangup() {

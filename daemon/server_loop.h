@@ -100,6 +100,7 @@ class Server::Loop {
   void FinishTouched(const Now& now);
   bool FinishOne(const ConnectionPtr& connection, const Now& now);
   void LogIncidents();
+  void LogDrain();
   void NoteDamage(const Status& answer);
   std::optional<BootMicros> NextEvent(const Now& now) const;
   std::optional<BootMicros> NextWake(const Now& now) const;
@@ -188,6 +189,7 @@ class Server::Loop {
   bool turn_again_ = false;  // there is work that nothing outside will wake us for
   bool stop_wanted_ = false;
   bool reload_wanted_ = false;
+  bool drain_logged_ = false;
   bool reload_running_ = false;
   ServerOptions::ApplyReload apply_reload_;  // of the one whose files have been read
   bool stopping_ = false;

@@ -83,7 +83,13 @@ struct LeaseRequest {
   std::string client;  // who works on it, for the job's history
 };
 
-StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json);
+inline constexpr std::array<std::string_view, 4> kLeaseMembers = {
+    "count", "wait", "lease", "client"};
+
+// Members other than those of `takes`, which are among the four, are unknown: one job that is named
+// is leased at once (POST /v1/jobs/{id}/lease).
+StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json,
+                                         std::span<const std::string_view> takes = kLeaseMembers);
 std::string LeaseRequestToJson(const LeaseRequest& request);
 
 // POST /v1/leases/{token}/nack | bury | extend: each takes some of these members; an empty body is

@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kRescheduleMembers = {
     "delay", "due", "priority", "touch"};
-constexpr std::array<std::string_view, 4> kLeaseMembers = {"count", "wait", "lease", "client"};
 
 }  // namespace
 
@@ -88,26 +87,25 @@ std::string RescheduleRequestToJson(const RescheduleRequest& request) {
   return writer.Take();
 }
 
-StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json) {
+StatusOr<LeaseRequest> ParseLeaseRequest(std::string_view json,
+                                         std::span<const std::string_view> takes) {
   LeaseRequest request;
   if (IsBlank(json)) {
     return request;
   }
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (std::ranges::find(takes, name) == takes.end()) {
+          return UnknownMember(name, takes);
+        }
         if (name == "count") {
           return SetUint32(name, value, &request.count);
         }
         if (name == "wait") {
           return SetDuration(name, value, &request.wait);
         }
-        if (name == "lease") {
-          return SetDuration(name, value, &request.lease);
-        }
-        if (name == "client") {
-          return SetString(name, value, &request.client);
-        }
-        return UnknownMember(name, kLeaseMembers);
+        return name == "lease" ? SetDuration(name, value, &request.lease)
+                               : SetString(name, value, &request.client);
       }));
   return request;
 }

@@ -1,5 +1,7 @@
 // Routes that act on a whole queue, or on one job whatever its queue says.
+#include <array>
 #include <optional>
+#include <string_view>
 
 #include "daemon/http/route_handlers.h"
 #include "protocol/job_json.h"
@@ -37,13 +39,11 @@ Routed LeaseOneJob(const RouteInput& input) {
   if (!job.ok()) {
     return ProblemResponse(job.status());
   }
-  const StatusOr<protocol::LeaseRequest> wish = protocol::ParseLeaseRequest(input.request.body);
+  constexpr std::array<std::string_view, 2> kTakes = {"lease", "client"};
+  const StatusOr<protocol::LeaseRequest> wish =
+      protocol::ParseLeaseRequest(input.request.body, kTakes);
   if (!wish.ok()) {
     return ProblemResponse(wish.status());
-  }
-  if (wish->count != 1 || wish->wait.count() != 0) {
-    return ProblemResponse(InvalidArgument(
-        "one job is leased by name, at once; leave count and wait out", "unknown_member"));
   }
   return Order{engine::LeaseJob{*std::move(job), wish->lease, wish->client}, ReplyForm::kLeased};
 }

@@ -118,7 +118,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       RoundTrip(text, ParseRescheduleRequest, RescheduleRequestToJson);
       break;
     case 'l':
-      RoundTrip(text, ParseLeaseRequest, LeaseRequestToJson);
+      RoundTrip(
+          text, [](std::string_view json) { return ParseLeaseRequest(json); }, LeaseRequestToJson);
       break;
     case 'a':
       TryList(text, ParseAckRequest);

@@ -228,7 +228,7 @@ TEST_F(BeanstalkTest, QuitClosesTheConnection) {
   EXPECT_EQ(client.ReadToEnd(), "USING a\r\n");
 }
 
-TEST_F(BeanstalkTest, SigUsr1DrainsTheDaemon) {
+TEST_F(BeanstalkTest, SigUsr1DrainsTheDaemonUntilTheDrainIsEnded) {
   BeanstalkClient client = Tcp();
   EXPECT_EQ(client.Call("put 0 0 600 1\r\nx"), "INSERTED 1\r\n");
   daemon_.Signal(SIGUSR1);
@@ -240,6 +240,10 @@ TEST_F(BeanstalkTest, SigUsr1DrainsTheDaemon) {
   EXPECT_THAT(client.Call("stats"), HasSubstr("draining: true\n"));
   EXPECT_NE(daemon_.Ctl({"enqueue", "x"}).exit_code, 0) << "not through the other door either";
   EXPECT_THAT(client.Call("reserve"), StartsWith("RESERVED "));
+  daemon_.WaitForLog("draining: no new jobs are taken");
+  EXPECT_EQ(daemon_.Ctl({"drain", "end"}).exit_code, 0);
+  EXPECT_THAT(client.Call("put 0 0 600 1\r\nx"), StartsWith("INSERTED "));
+  daemon_.WaitForLog("the drain has ended");
 }
 
 TEST_F(BeanstalkTest, AStopAnswersWhoWaits) {

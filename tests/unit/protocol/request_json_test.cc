@@ -68,6 +68,14 @@ TEST(LeaseRequestTest, ReadsBackAndHasDefaults) {
   EXPECT_FALSE(ParseLeaseRequest(R"({"wait":20})").ok());
 }
 
+TEST(LeaseRequestTest, TakesOnlyWhatItIsToldTo) {
+  constexpr std::array<std::string_view, 2> kTakes = {"lease", "client"};
+  EXPECT_EQ(ParseLeaseRequest(R"({"lease":"1s","client":"c"})", kTakes)->client, "c");
+  for (const char* body : {R"({"count":1})", R"({"wait":"0s"})"}) {
+    EXPECT_EQ(ParseLeaseRequest(body, kTakes).status().reason(), "unknown_member");
+  }
+}
+
 TEST(LeaseChangeTest, ReadsBackAndMayBeEmpty) {
   LeaseChange change;
   change.delay = Millis(5000);
