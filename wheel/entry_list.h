@@ -118,8 +118,9 @@ class ChunkPool {
   size_t memory_bytes() const;
 
  private:
-  static constexpr uint32_t kSegmentChunks = uint32_t{1} << 13;  // 2 MiB, of small pages: the call
-  // that stages a slot takes new chunks, and zeroing a huge page would hold it up for 0.2 ms
+  // 2 MiB, of small pages: the call that stages a slot takes new chunks, and zeroing a huge page
+  // would hold it up for 0.2 ms.
+  static constexpr uint32_t kSegmentChunks = uint32_t{1} << (13 - kSegmentShrink);
   static constexpr uint32_t kSegmentWords = kSegmentChunks * kChunkWords;
 
   struct Segment {

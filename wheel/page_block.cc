@@ -11,7 +11,7 @@
 namespace delayd::wheel {
 
 namespace {
-constexpr std::align_val_t kBlockAlignment{size_t{2} << 20};
+constexpr std::align_val_t kBlockAlignment{(size_t{2} << 20) >> kSegmentShrink};
 }  // namespace
 
 void PageBlockDeleter::operator()(std::byte* block) const {

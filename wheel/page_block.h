@@ -19,6 +19,15 @@ struct PageBlockDeleter {
 
 using PageBlock = std::unique_ptr<std::byte, PageBlockDeleter>;
 
+// Powers of two by which blocks are smaller for a sanitizer, which marks every byte that it gives
+// out, touched or not: tests make thousands of wheels. And more of their timers cross from one block
+// to the next.
+#if defined(DELAYD_SANITIZED)
+inline constexpr unsigned kSegmentShrink = 5;
+#else
+inline constexpr unsigned kSegmentShrink = 0;
+#endif
+
 // A block of `bytes`, aligned to 2 MiB. `huge_bytes` of its front (a multiple of 2 MiB) ask the
 // kernel for huge pages; a kernel that has none ignores it.
 PageBlock AllocatePages(size_t bytes, size_t huge_bytes);

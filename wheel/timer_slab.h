@@ -157,7 +157,7 @@ class TimerSlab {
 
  private:
   // 2 MiB of nodes, one huge page.
-  static constexpr uint32_t kSegmentNodes = uint32_t{1} << 17;
+  static constexpr uint32_t kSegmentNodes = uint32_t{1} << (17 - kSegmentShrink);
 
   struct Segment {
     TimerNode* nodes;  // followed by the free indices
