@@ -34,20 +34,20 @@ function(delayd_built_fast name)
   endif()
 endfunction()
 
-# delayd_test(NAME SOURCES ... LINK ... [LABEL unit] [TIMEOUT 120] [ONE_THREAD]): a GoogleTest program that ctest runs as one test.
+# delayd_test(NAME SOURCES ... LINK ... [LABEL unit] [TIMEOUT 120] [ONE_THREAD] [HALVES]): a GoogleTest program that ctest runs as
+# one test, or as NAME_1 and NAME_2, which take every other case each.
 # ThreadSanitizer finds nothing where there is ONE_THREAD: it is not built with it.
 # Little optimised, which takes a quarter less to compile; not at all would be slow: RocksDB, a shared library, takes the
 # inline functions of std::string that the program has.
 # The limit is for a test that hangs; a sanitizer's is ten minutes at least.
 function(delayd_test name)
-  cmake_parse_arguments(TEST "ONE_THREAD" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
+  cmake_parse_arguments(TEST "ONE_THREAD;HALVES" "LABEL;TIMEOUT" "SOURCES;LINK" ${ARGN})
   if(TEST_ONE_THREAD AND DELAYD_SANITIZE MATCHES thread)
     return()
   endif()
   delayd_program(${name} SOURCES ${TEST_SOURCES} LINK ${TEST_LINK} GTest::gmock GTest::gtest_main)
   target_compile_options(${name} PRIVATE -O1)
   delayd_built_fast(${name})
-  add_test(NAME ${name} COMMAND ${name})
   if(NOT TEST_LABEL)
     set(TEST_LABEL unit)
   endif()
@@ -57,6 +57,17 @@ function(delayd_test name)
   if(DELAYD_SANITIZE AND TEST_TIMEOUT LESS 600)
     set(TEST_TIMEOUT 600)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT})
-  delayd_sanitizer_environment(${name})
+  set(halves ${name})
+  if(TEST_HALVES)
+    set(halves ${name}_1 ${name}_2)
+  endif()
+  foreach(half ${halves})
+    add_test(NAME ${half} COMMAND ${name})
+    set_tests_properties(${half} PROPERTIES LABELS ${TEST_LABEL} TIMEOUT ${TEST_TIMEOUT})
+    delayd_sanitizer_environment(${half})
+  endforeach()
+  if(TEST_HALVES)
+    set_property(TEST ${name}_1 APPEND PROPERTY ENVIRONMENT GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=0)
+    set_property(TEST ${name}_2 APPEND PROPERTY ENVIRONMENT GTEST_TOTAL_SHARDS=2 GTEST_SHARD_INDEX=1)
+  endif()
 endfunction()
