@@ -1,3 +1,6 @@
+#include <sstream>
+#include <utility>
+
 #include "base/utf8.h"
 #include "cli/interrupt.h"
 #include "cli/store_tool.h"
@@ -68,23 +71,34 @@ class RecoverVerb final : public Verb {
       return context->Fail(
           Internal("delayd gave another result than was asked for", "invalid_response"));
     }
-    Print(*result, context);
+    const std::string report = Report(*result, *context);
+    context->console.out() << report;
+    // A look can be had again; what is gone is told once.
+    const Status told = accept_loss_ ? context->console.CheckOut(true) : OkStatus();
+    if (!told.ok()) {
+      context->console.Draw(report);
+      return context->Fail(told);
+    }
     return result->whole() ? kExitOk : kExitFailed;
   }
 
  private:
-  void Print(const protocol::RecoverResult& result, Context* context) const {
-    std::ostream& out = context->console.out();
-    if (context->globals.output != OutputFormat::kTable) {
-      out << protocol::RecoverResultToJson(result) << '\n';
-      return;
+  std::string Report(const protocol::RecoverResult& result, const Context& context) const {
+    if (context.globals.output != OutputFormat::kTable) {
+      return protocol::RecoverResultToJson(result) + '\n';
     }
-    if (context->globals.quiet) {
+    std::ostringstream out;
+    if (context.globals.quiet) {
       for (const JobId id : result.gone) {
         out << ToInt(id) << '\n';
       }
-      return;
+    } else {
+      Explain(result, out);
     }
+    return std::move(out).str();
+  }
+
+  void Explain(const protocol::RecoverResult& result, std::ostream& out) const {
     for (const std::string& note : result.notes) {
       out << EscapeControls(note) << '\n';
     }
