@@ -20,8 +20,8 @@ struct PageBlockDeleter {
 using PageBlock = std::unique_ptr<std::byte, PageBlockDeleter>;
 
 // Powers of two by which blocks are smaller for a sanitizer, which marks every byte that it gives
-// out, touched or not: tests make thousands of wheels. And more of their timers cross from one block
-// to the next.
+// out, touched or not: tests make thousands of wheels. And more of their timers cross from one
+// block to the next.
 #if defined(DELAYD_SANITIZED)
 inline constexpr unsigned kSegmentShrink = 5;
 #else
