@@ -69,6 +69,13 @@ class RestFlushTest : public ::testing::Test {
     }
   }
 
+  // RocksDB lets go of the log on a thread of its own, a moment after it has told of the flush.
+  void AwaitShortLog() {
+    while (ReadRocksFigures(*store_).wal_bytes >= kBytesMin) {
+      std::this_thread::yield();
+    }
+  }
+
   uint64_t BytesInMemory() {
     const auto tables = ReadRocksFigures(*store_).tables;
     return std::accumulate(
@@ -99,7 +106,7 @@ TEST_F(RestFlushTest, P10AStoreThatRestsKeepsLittleInMemoryAndLittleToReplay) {
     Commit(2 * kBytesMin);
     AwaitRests(rest);
     EXPECT_LT(BytesInMemory(), kBytesMin);
-    EXPECT_LT(ReadRocksFigures(*store_).wal_bytes, kBytesMin);
+    AwaitShortLog();
   }
   EXPECT_EQ(Rows(), rows_);
   store_.reset();  // without a close, as after a kill
