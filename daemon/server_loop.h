@@ -189,9 +189,9 @@ class Server::Loop {
   bool turn_again_ = false;  // there is work that nothing outside will wake us for
   bool stop_wanted_ = false;
   bool reload_wanted_ = false;
-  bool drain_logged_ = false;
   bool reload_running_ = false;
   ServerOptions::ApplyReload apply_reload_;  // of the one whose files have been read
+  bool drain_logged_ = false;
   bool stopping_ = false;
   BootTime stop_deadline_;
   BootTime heartbeat_due_;
