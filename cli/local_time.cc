@@ -61,9 +61,24 @@ struct ClockTime {
   int hour = 0;
   int minute = 0;
   int second = 0;
+  Millis fraction{0};
 };
 
-// "09:00", "9:00", "09:00:30", "noon", "midnight".
+// The digits of ".250" off the front; nothing where no point stands.
+std::optional<Millis> TakeFraction(std::string_view* text) {
+  if (!TakeChar(text, ".")) {
+    return Millis(0);
+  }
+  const size_t digits = std::min(text->find_first_not_of("0123456789"), text->size());
+  if (digits == 0) {
+    return std::nullopt;
+  }
+  const Millis fraction(protocol::FractionMillis(text->substr(0, digits)));
+  text->remove_prefix(digits);
+  return fraction;
+}
+
+// "09:00", "9:00", "09:00:30", "09:00:30.250", "noon", "midnight".
 std::optional<ClockTime> ParseClock(std::string_view text) {
   if (text == "noon" || text == "midnight") {
     return ClockTime{.hour = text == "noon" ? 12 : 0};
@@ -74,23 +89,35 @@ std::optional<ClockTime> ParseClock(std::string_view text) {
   }
   const std::optional<int> minute = TakeNumber(&text, 2);
   std::optional<int> second = 0;
+  std::optional<Millis> fraction(0);
   if (TakeChar(&text, ":")) {
     second = TakeNumber(&text, 2);
+    fraction = TakeFraction(&text);
   }
-  if (!minute || !second || !text.empty() || *hour > 23 || *minute > 59 || *second > 59) {
+  if (!minute || !second || !fraction || !text.empty() || *hour > 23 || *minute > 59 ||
+      *second > 59) {
     return std::nullopt;
   }
-  return ClockTime{*hour, *minute, *second};
+  return ClockTime{*hour, *minute, *second, *fraction};
 }
 
-cctz::civil_second At(const cctz::civil_day& day, const ClockTime& clock) {
-  return cctz::civil_second(
-      day.year(), day.month(), day.day(), clock.hour, clock.minute, clock.second);
+// A moment on the clock of a zone that is not yet looked at.
+struct CivilTime {
+  cctz::civil_second second;
+  Millis fraction;
+};
+
+CivilTime At(const cctz::civil_day& day, const ClockTime& clock) {
+  return {cctz::civil_second(
+              day.year(), day.month(), day.day(), clock.hour, clock.minute, clock.second),
+          clock.fraction};
 }
 
-StatusOr<WallTime> Resolve(std::string_view text,
-                           const cctz::civil_second& civil,
-                           const LocalClock& clock) {
+WallTime OnTheWall(const cctz::time_point<cctz::seconds>& second, Millis fraction) {
+  return WallTime(std::chrono::duration_cast<Millis>(second.time_since_epoch()) + fraction);
+}
+
+StatusOr<WallTime> Resolve(std::string_view text, const CivilTime& civil, const LocalClock& clock) {
   if (!clock.unknown_zone.empty()) {
     return Refuse(text,
                   "is a local one, and TZ names no zone that is known here: " +
@@ -99,7 +126,7 @@ StatusOr<WallTime> Resolve(std::string_view text,
                       "use --utc");
   }
   const cctz::time_zone& zone = clock.zone;
-  const cctz::time_zone::civil_lookup found = zone.lookup(civil);
+  const cctz::time_zone::civil_lookup found = zone.lookup(civil.second);
   if (found.kind == cctz::time_zone::civil_lookup::SKIPPED) {
     return Refuse(text,
                   "does not exist in this zone: the clocks go forward over it; choose another");
@@ -108,20 +135,17 @@ StatusOr<WallTime> Resolve(std::string_view text,
     return Refuse(
         text,
         "comes twice in this zone, as the clocks go back; write it with an offset, like " +
-            FormatLocalTime(
-                WallTime(std::chrono::duration_cast<Millis>(found.pre.time_since_epoch())), zone));
+            FormatLocalTime(OnTheWall(found.pre, civil.fraction), zone));
   }
-  const WallTime time(std::chrono::duration_cast<Millis>(found.pre.time_since_epoch()));
   // The range and its words are the wire's.
-  return protocol::ParseTimestamp(FormatUtc(time));
+  return protocol::ParseTimestamp(FormatUtc(OnTheWall(found.pre, civil.fraction)));
 }
 
 // Whether the last moment that a local time can mean has come; of one that the clocks skip, the
 // skip.
-bool IsOver(const cctz::civil_second& civil, const LocalClock& clock) {
-  const cctz::time_zone::civil_lookup found = clock.zone.lookup(civil);
-  const auto last = std::max(found.trans, found.post);
-  return WallTime(std::chrono::duration_cast<Millis>(last.time_since_epoch())) <= clock.now;
+bool IsOver(const CivilTime& civil, const LocalClock& clock) {
+  const cctz::time_zone::civil_lookup found = clock.zone.lookup(civil.second);
+  return OnTheWall(std::max(found.trans, found.post), civil.fraction) <= clock.now;
 }
 
 cctz::civil_day Today(const LocalClock& clock) {
@@ -170,7 +194,7 @@ std::optional<StatusOr<WallTime>> ParseDayAndClock(std::string_view text,
   if (!when) {
     return std::nullopt;
   }
-  const cctz::civil_second civil = At(day.value_or(today), *when);
+  const CivilTime civil = At(day.value_or(today), *when);
   const bool comes_again = !day || weekly;
   if (comes_again && IsOver(civil, clock)) {
     return Resolve(text, At(day.value_or(today) + (weekly ? 7 : 1), *when), clock);
@@ -178,7 +202,7 @@ std::optional<StatusOr<WallTime>> ParseDayAndClock(std::string_view text,
   return Resolve(text, civil, clock);
 }
 
-// "2027-01-01 09:00", with seconds or without: local.
+// "2027-01-01 09:00", with seconds and their fraction or without: local.
 std::optional<StatusOr<WallTime>> ParseCivil(std::string_view text, const LocalClock& clock) {
   std::string_view rest = text;
   const std::optional<int> year = TakeNumber(&rest, 4);

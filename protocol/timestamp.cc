@@ -37,7 +37,8 @@ bool IsZone(std::string_view zone) {
   return zone == "Z" || zone == "z" || HasShape(zone, "+00:00") || HasShape(zone, "-00:00");
 }
 
-// The digits behind the point in milliseconds, rounded up.
+}  // namespace
+
 int64_t FractionMillis(std::string_view digits) {
   int64_t millis = 0;
   for (size_t i = 0; i < 3; ++i) {
@@ -46,8 +47,6 @@ int64_t FractionMillis(std::string_view digits) {
   const bool finer = digits.find_first_not_of('0', 3) != std::string_view::npos;
   return finer ? millis + 1 : millis;
 }
-
-}  // namespace
 
 StatusOr<WallTime> ParseTimestamp(std::string_view text) {
   const Status malformed =

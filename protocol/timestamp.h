@@ -16,4 +16,7 @@ namespace delayd::protocol {
 
 StatusOr<WallTime> ParseTimestamp(std::string_view text);
 
+// The digits behind the point of a second in milliseconds, rounded up: 1,000 of .9995.
+int64_t FractionMillis(std::string_view digits);
+
 }  // namespace delayd::protocol
