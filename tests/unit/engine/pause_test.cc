@@ -80,6 +80,16 @@ TEST(PauseTest, ResumeServesWhoWaits) {
   EXPECT_TRUE(harness.HasReply(lease));
 }
 
+TEST(PauseTest, ATimedPauseThatWasReplacedDoesNotEndTheNextOne) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(0)));
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default", .duration = Millis(5000)}).status.ok());
+  ASSERT_TRUE(harness.Call(Pause{.queue = "default"}).status.ok());
+  harness.Wait(Millis(5000));
+  EXPECT_TRUE(Queue(&harness).paused);
+  EXPECT_TRUE(harness.LeaseNow().empty());
+}
+
 TEST(PauseTest, OfAnUnknownQueueIsRefusedUnlessItIsToBeCreated) {
   EngineHarness harness;
   EXPECT_EQ(harness.ReasonOf(Pause{.queue = "default"}), "not_found");
