@@ -222,6 +222,19 @@ TEST(DamagedRowsTest, P9AKeyAmongTheDeadThatIsNoKeyEndsAChangeOfThemAll) {
   EXPECT_EQ(harness.Call(command).status.code(), StatusCode::kDataLoss);
 }
 
+TEST(DamagedRowsTest, P9AKeyAmongTheDeadThatIsNoKeyEndsAKickByNumber) {
+  EngineHarness harness;
+  JobSpec buried = In(0s);
+  buried.buried = true;
+  harness.EnqueueOk(buried);
+  const std::string key = storage::DeadKey(QueueId{1}, harness.now().wall + 1ms, JobId{9});
+  Put(&harness, Table::kDead, key.substr(0, key.size() - 1), "");
+  harness.Wait(2ms);
+  harness.EnqueueOk(buried);  // what is met behind it does not hide it
+  const KickQueue command{.queue = "default", .count = 2};
+  EXPECT_EQ(harness.Call(command).status.code(), StatusCode::kDataLoss);
+}
+
 // Two far jobs; where the first is cannot be told any more.
 std::pair<JobView, JobView> DamageThePlaceOfTheFirst(EngineHarness* harness) {
   const JobView damaged = harness->EnqueueOk(In(1h));

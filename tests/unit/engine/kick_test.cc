@@ -83,6 +83,7 @@ TEST(KickTest, P9ByNumberGoesOnPastDamagedJobs) {
   EXPECT_EQ(harness.engine().TakeIncidents().size(), 5U);
   EXPECT_EQ(harness.LeaseNow(10).at(0).id, good);
   EXPECT_EQ(KickedCount(&harness, 2), 0U);  // and no scheduled ones: the damaged lie there still
+  EXPECT_EQ(harness.engine().TakeIncidents().size(), 5U);  // all of them, and from the first
 }
 
 TEST(KickTest, ByNumberTakesTheSoonestScheduledWhenNoneIsDead) {
