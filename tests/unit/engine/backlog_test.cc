@@ -178,6 +178,25 @@ TEST(BacklogTest, ChangesUnderWayAreSeenWhenAPageIsLoaded) {
   EXPECT_TRUE(harness.engine().TakeIncidents().empty());
 }
 
+// Nothing on disk tells of it when the common frontier goes on for its queue too.
+TEST(BacklogTest, P3AFarJobUnderWayWhenItsQueueCatchesUpIsNotPassedOver) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 30);
+  harness.Send(Enqueue{{ForQueue("idle", 2min)}});
+  std::vector<RequestId> leases;
+  for (int i = 0; i < 60; ++i) {
+    leases.push_back(harness.Send(Lease{.queues = {"idle"}}));
+    while (harness.engine().Advance(harness.now())) {
+    }
+  }
+  harness.CommitAll();
+  for (const RequestId lease : leases) {
+    AckAll(&harness, std::get<Leased>(harness.Take(lease).body).jobs);
+  }
+  harness.Wait(2min + 1ms);
+  EXPECT_EQ(WorkOff(&harness, "idle"), 1U);
+}
+
 TEST(BacklogTest, P10AStartDoesNotLoadALongBacklogBeforeTheFirstHandOut) {
   EngineHarness harness;
   const size_t behind = limits::kLoadPagesBehindMax * limits::kLoadPageRows;

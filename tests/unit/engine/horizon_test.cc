@@ -179,6 +179,26 @@ TEST(HorizonTest, AJobUnderWayWhileItsPageIsLoadedFires) {
   EXPECT_EQ(WorkOff(&harness), 1U);
 }
 
+// The frontier stands at the place of a job on disk. A change that leaves it there is under way.
+TEST(HorizonTest, P3AJobChangedWhereTheFrontierStandsIsLoaded) {
+  EngineHarness harness(kTenJobs);
+  std::vector<JobId> ids;
+  for (int i = 0; i < 40; ++i) {
+    ids.push_back(harness.EnqueueOk(In(20s + i * 100ms)).id);
+  }
+  for (const JobId id : ids) {
+    harness.Send(Reschedule{.job = id, .priority = 7});
+  }
+  for (size_t i = 0; i < 10; ++i) {
+    harness.Send(Cancel{ids[i]});  // room for the next page
+  }
+  while (harness.engine().Advance(harness.now())) {
+  }
+  harness.CommitAll();
+  harness.Wait(25s);
+  EXPECT_EQ(WorkOff(&harness), 30U);
+}
+
 TEST(HorizonTest, P10MemoryHoldsTheBudgetAndAQuarterMoreAtMost) {
   EngineHarness harness(kTenJobs);
   for (int i = 0; i < 200; ++i) {
