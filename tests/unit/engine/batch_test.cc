@@ -10,7 +10,9 @@ TEST(BatchTest, P8AllOfABatchIsThereAfterOneCommit) {
     batch.jobs.push_back(In(Millis(1000), std::to_string(i)));
   }
   const RequestId request = harness.Send(std::move(batch));
+  const uint64_t commits = harness.engine().stats().commits;
   ASSERT_TRUE(harness.CommitOne());
+  EXPECT_EQ(harness.engine().stats().commits, commits + 1);
   EXPECT_TRUE(harness.HasReply(request));
   harness.Restart();
   EXPECT_EQ(harness.engine().stats().scheduled, 1000U);
