@@ -139,15 +139,18 @@ TEST(ChangeManyTest, AMoveOfOverdueJobsToNowEnds) {
 
 TEST(ChangeManyTest, DeadJobsAreCancelledByQueue) {
   EngineHarness harness;
-  EnqueueMany(&harness, "a", 2, Millis(0));
+  EnqueueMany(&harness, "a", 3, Millis(0));
   harness.Wait(Millis(10));
-  for (const JobView& job : harness.LeaseNow(2, "a")) {
+  for (const JobView& job : harness.LeaseNow(3, "a")) {
     ASSERT_TRUE(harness.Call(Bury{*job.lease_token, "bad"}).status.ok());
+    harness.Wait(Millis(1));
   }
   EXPECT_EQ(harness.ReasonOf(ChangeMany{.filter = {.state = JobState::kDead}}), "queue_required");
-  EXPECT_EQ(
-      RunAll(&harness, {.filter = {.queue = "a", .state = JobState::kDead}, .limit = 1}).changed,
-      2U);
+  ChangeMany cancel{
+      .filter = {.queue = "a", .state = JobState::kDead}, .dry_run = true, .limit = 1};
+  EXPECT_EQ(RunAll(&harness, cancel).matched, 3U);
+  cancel.dry_run = false;
+  EXPECT_EQ(RunAll(&harness, cancel).changed, 3U);  // those too which a step has passed over
 }
 
 TEST(ChangeManyTest, KicksDeadJobsOrScheduledOnes) {
