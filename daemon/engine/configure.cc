@@ -34,13 +34,10 @@ StatusOr<Body> EngineCore::Do(Configure& command) {
   options_.defaults = command.defaults;
   options_.queues = std::move(command.queues);
   NoteRetentions();
-  std::vector<Queue*> queues;
-  queues_.ForEach([&queues](Queue& queue) { queues.push_back(&queue); });
-  std::ranges::sort(queues, {}, [](const Queue* queue) { return std::string_view(queue->name); });
-  for (Queue* queue : queues) {
-    ApplySettings(*queue);
-    ServeSoon(*queue);  // a cap may be wider than before
-  }
+  queues_.ForEach([this](Queue& queue) {
+    ApplySettings(queue);
+    ServeSoon(queue);  // a cap may be wider than before
+  });
   if (next_trim_) {
     next_trim_ = now_.boot;  // the retention may be shorter: look again
   }
