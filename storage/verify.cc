@@ -157,9 +157,6 @@ class Verifier {
       const auto parts = ParseDeadKey(key);
       return parts.ok() ? std::optional(parts->queue) : std::nullopt;
     }
-    if (!ParseTimerKey(key).ok()) {
-      return std::nullopt;
-    }
     const auto head = DecodeTimerHead(key, value);
     return head.ok() ? std::optional(head->queue) : std::nullopt;
   }
