@@ -1,12 +1,14 @@
 #include "storage/record.h"
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "sample_records.h"
 #include "storage/keys.h"
 #include "storage/seal.h"
@@ -264,6 +266,94 @@ TEST(RecordDamageTest, P9WellSealedNonsenseIsRefused) {
               HasSubstr("malformed"));
 }
 
+// Each is one byte of a good record, under a good checksum again.
+TEST(RecordDamageTest, P9AByteThatNoWriterWritesIsRefused) {
+  const auto status_with = [](Table table,
+                              std::string_view key,
+                              std::string value,
+                              size_t at,
+                              uint8_t byte,
+                              const auto& decode) {
+    value[at] = static_cast<char>(byte);
+    value.resize(value.size() - 4);
+    Seal(table, key, 0, &value);
+    return std::string(decode(key, value).status().message());
+  };
+  const auto expect_refused = [&](Table table,
+                                  std::string_view key,
+                                  const std::string& value,
+                                  size_t at,
+                                  std::initializer_list<uint8_t> bytes,
+                                  const auto& decode) {
+    const auto good = static_cast<uint8_t>(value.at(at));
+    EXPECT_EQ(status_with(table, key, value, at, good, decode), "");
+    for (const uint8_t byte : bytes) {
+      EXPECT_THAT(status_with(table, key, value, at, byte, decode), HasSubstr("malformed"))
+          << "byte " << at << " is " << int{byte};
+    }
+  };
+  const auto job = [](auto key, auto value) { return DecodeJobRecord(Table::kTimers, key, value); };
+  const auto expect_job_refused = [&](const JobRecord& record,
+                                      size_t at,
+                                      std::initializer_list<uint8_t> bytes) {
+    expect_refused(
+        Table::kTimers, kTimer, EncodeJobRecord(Table::kTimers, kTimer, record), at, bytes, job);
+  };
+  expect_job_refused(PlainRecord(), 1, {0x00, 0x03, 0x82});  // flags
+
+  // Behind the fields of version 1: which others there are, and each of them.
+  const auto extension = [](const JobRecord& record) {
+    JobRecord older = record;
+    older.events.clear();
+    older.user.clear();
+    older.returns = 0;
+    return EncodeJobRecord(Table::kTimers, kTimer, older).size() - 4 - older.payload.size();
+  };
+  const JobRecord owned = OwnedRecord();
+  expect_job_refused(owned, extension(owned), {0x00, 0x10, 0x28});
+  expect_job_refused(ReturnedRecord(), extension(ReturnedRecord()), {0x00, 0x08, 0x30});
+  JobRecord told = PlainRecord();
+  told.events = {{.kind = JobEvent::Kind::kNacked}};
+  expect_job_refused(told, extension(told) + 1, {0, limits::kJobEventsMax + 1});
+  expect_job_refused(told, extension(told) + 2, {0, 0x7f});  // the kind of the event
+  told.events.front().kind = JobEvent::Kind::kReplaced;
+  expect_job_refused(
+      told, extension(told) + 2, {static_cast<uint8_t>(JobEvent::Kind::kReplaced) + 1});
+  told.events.resize(limits::kJobEventsMax, told.events.front());
+  expect_job_refused(told, extension(told) + 1, {limits::kJobEventsMax + 1});
+  expect_job_refused(owned, extension(owned) + 1, {0});  // the length of the user's name
+  JobRecord returned = ReturnedRecord();
+  returned.returns = 1;
+  expect_job_refused(returned, extension(returned) + 1, {0});
+
+  const std::string index = IndexKey(JobId{kSampleId});
+  for (const bool plain : {false, true}) {
+    expect_refused(Table::kIndex,
+                   index,
+                   EncodeIndexRecord(index, {.place = IndexRecord::Place::kDead, .plain = plain}),
+                   1,
+                   {0, static_cast<uint8_t>(plain ? 3 : 4)},
+                   DecodeIndexRecord);
+  }
+  const std::string client = ClientKey(QueueId{3}, "k");
+  expect_refused(Table::kKeys, client, EncodeKeyRecord(client, {}), 1, {0x08}, DecodeKeyRecord);
+  const std::string done = DoneKey(WallFromMillis(1), JobId{kSampleId});
+  expect_refused(Table::kDone, done, EncodeDoneRecord(done, {}), 1, {0x02}, DecodeDoneRecord);
+  const DoneRecord kept{.kept_until = WallFromMillis(0), .story = LivedRecord()};
+  expect_refused(Table::kDone,
+                 done,
+                 EncodeDoneRecord(done, kept),
+                 3,
+                 {0, 6},
+                 DecodeDoneRecord);  // its version
+  expect_refused(Table::kQueues,
+                 "q",
+                 EncodeQueueRecord("q", {.id = QueueId{1}, .pause = QueueRecord::Pause{}}),
+                 2,
+                 {0, 3},
+                 DecodeQueueRecord);
+}
+
 TEST(SmallRecordTest, DecodeToWhatWasEncoded) {
   const std::string client = ClientKey(QueueId{3}, "k");
   const KeyRecord key{.id = JobId{9},
@@ -295,6 +385,17 @@ TEST(SmallRecordTest, DecodeToWhatWasEncoded) {
   EXPECT_EQ(done_again->attempts, 3U);
   EXPECT_EQ(done_again->due, WallFromMillis(5));
   EXPECT_EQ(done_again->created, WallFromMillis(1));
+
+  const DoneRecord kept{.kept_until = WallFromMillis(8), .story = LivedRecord()};
+  const std::string kept_key = DoneKey(WallFromMillis(7), kept.story->id);
+  const auto kept_again = DecodeDoneRecord(kept_key, EncodeDoneRecord(kept_key, kept));
+  ASSERT_TRUE(kept_again.ok() && kept_again->story);
+  ExpectEqual(*kept_again->story, *kept.story);
+  EXPECT_EQ(kept_again->queue, kept.story->queue);
+  EXPECT_EQ(kept_again->key, kept.story->key);
+  EXPECT_EQ(kept_again->attempts, kept.story->attempts);
+  EXPECT_EQ(kept_again->due, kept.story->due);
+  EXPECT_EQ(kept_again->created, kept.story->created);
 
   EXPECT_EQ(DecodeQueueRecord("q", EncodeQueueRecord("q", {.id = QueueId{8}}))->id, QueueId{8});
   const std::string counts = QueueCountsKey(QueueId{3});

@@ -112,6 +112,33 @@ TEST_F(KeptDoneTest, P9AKeyThatDoesNotSayThatItsJobHasFinishedIsRebuilt) {
   EXPECT_TRUE(record->cancelled);
 }
 
+TEST_F(KeptDoneTest, P9AKeyThatLeadsToAnEndThatIsLostIsSweptAway) {
+  Drop(Table::kDone, key_);
+  const std::string key = ClientKey(kOrders, "order:8");
+  Batch batch;
+  batch.Put(Table::kKeys, key, EncodeKeyRecord(key, {.id = JobId{8}}));
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1, .done = 1});
+  Plant(batch);
+  const VerifyReport report = Verify();
+  EXPECT_THAT(Texts(report), ::testing::Contains(HasSubstr("key order:8 in queue number 1")));
+  Plant(report.repair);
+  EXPECT_TRUE(Verify().ok());
+}
+
+TEST_F(KeptDoneTest, AnIndexRowOfAnEndThatIsNotShownIsSweptAway) {
+  Batch batch;
+  batch.Put(Table::kDone, key_, EncodeDoneRecord(key_, {.queue = kOrders}));
+  Plant(batch);
+  ExpectOne("finished job 8: it has an index row and needs none", true);
+}
+
+TEST_F(KeptDoneTest, AnIndexRowThatLeadsElsewhereIsNamed) {
+  Batch batch;
+  PutIndex(&batch, 8, IndexRecord::Place::kDone, kMails, At(1));
+  Plant(batch);
+  ExpectOne("finished job 8: its record is in done of queue number 1", false);
+}
+
 // Else the live job would lose its index row when the end is forgotten.
 TEST_F(KeptDoneTest, P9TheEndOfAJobThatIsThereAgainIsSweptAway) {
   Batch batch;

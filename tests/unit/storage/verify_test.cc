@@ -120,6 +120,17 @@ TEST_F(VerifyTest, P9NothingIsRepairedByATableThatCannotBeRead) {
   }
 }
 
+// The index row may lead to the job as it is now: both would be handed out.
+TEST_F(VerifyTest, P9AnIndexRowThatLeadsIntoATableThatCannotBeReadStays) {
+  Batch batch;
+  PutIndex(&batch, 10, IndexRecord::Place::kDead, kOrders, At(10));
+  Plant(batch);
+  const auto report = VerifyStore(UnreadTable(store_, Table::kDead));
+  ASSERT_TRUE(report.ok());
+  EXPECT_THAT(Texts(*report), ::testing::Contains(HasSubstr(", which cannot be read")));
+  EXPECT_TRUE(report->repair.empty());
+}
+
 // A damaged block is one finding, and not one more for each job.
 TEST_F(VerifyTest, P9WhatATableThatCannotBeReadMayHoldIsNotCalledMissing) {
   JobRecord owned = Record(20, kOrders);
@@ -311,7 +322,10 @@ TEST_F(VerifyTest, FinishedKeyThatNothingWouldForgetIsSweptAway) {
 
 TEST_F(VerifyTest, DoneRowBelowItsMarkIsSweptAway) {
   const std::string key = DoneKey(WallFromMillis(5), JobId{3});
+  const std::string at_mark = DoneKey(WallFromMillis(kDue - 1000), JobId{4});
   Batch batch;
+  batch.Put(Table::kDone, at_mark, EncodeDoneRecord(at_mark, {.queue = kOrders}));
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1, .done = 2});
   batch.Put(Table::kDone, key, EncodeDoneRecord(key, {.queue = kOrders}));
   Plant(batch);
   ExpectOne("finished job 3: it lies below done_lwm", true);
@@ -385,22 +399,34 @@ TEST_F(VerifyTest, TwoQueuesWithOneNumberAreNamed) {
 }
 
 TEST_F(VerifyTest, P9DamagedMetaAndQueueRowsAreNamed) {
+  Batch batch;
+  batch.Put(Table::kMeta, kClockKey, EncodeClockRecord(kClockKey, {.wall = At(0)}));
+  Plant(batch);
+  EXPECT_TRUE(Verify().ok()) << "the clock is no number";
   for (const auto& [table, key] : {std::pair(Table::kMeta, std::string(kSchemaKey)),
                                    std::pair(Table::kMeta, QueueCountsKey(kMails)),
+                                   std::pair(Table::kMeta, std::string(kClockKey)),
                                    std::pair(Table::kQueues, std::string("orders"))}) {
     Flip(table, key);
   }
   const auto texts = Texts(Verify());
   EXPECT_THAT(texts, ::testing::Contains(HasSubstr("meta schema: record checksum")));
   EXPECT_THAT(texts, ::testing::Contains(HasSubstr("counts of queue number 2")));
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("meta clock: record checksum")));
   EXPECT_THAT(texts, ::testing::Contains(HasSubstr("queue orders: record checksum")));
 }
 
 TEST_F(VerifyTest, KeyOfTheWrongLengthIsNamed) {
   Batch batch;
   batch.Put(Table::kTimers, "short", "value");
+  batch.Put(Table::kByQueue, "short", {});
+  batch.Put(Table::kBig, "short", "value");
+  batch.Delete(Table::kBig, IndexKey(JobId{12}));  // so that the rows of kBig are looked at again
   Plant(batch);
-  EXPECT_THAT(Texts(Verify()), ::testing::Contains(HasSubstr("timer key: 5 bytes")));
+  const auto texts = Texts(Verify());
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("timer key: 5 bytes")));
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("by_queue key: 5 bytes")));
+  EXPECT_THAT(texts, ::testing::Contains(HasSubstr("job 12: its payload is missing")));
 }
 
 TEST_F(VerifyTest, ManyDisagreementsAreCountedAndTheFirstNamed) {
@@ -454,6 +480,8 @@ TEST_F(VerifyTest, RowsAreEstimatedFromTheCounts) {
   const uint64_t rows = EstimateRows(store_);
   EXPECT_GT(rows, 0U);
   EXPECT_LE(rows, Verify().rows);
+  Flip(Table::kMeta, QueueCountsKey(kMails));
+  EXPECT_EQ(EstimateRows(store_), rows - 3) << "without the one job of the other queue";
 }
 
 }  // namespace
