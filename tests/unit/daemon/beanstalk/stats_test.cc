@@ -113,5 +113,25 @@ TEST_F(BeanstalkSessionTest, APauseWithoutAnEndIsNotToldAsNone) {
   EXPECT_EQ(Stats("stats-tube default", "pause-time-left"), "0");
 }
 
+TEST_F(BeanstalkSessionTest, ATubeWithoutJobsIsForgottenWithItsLastClient) {
+  Send("use a\r\nwatch a\r\nwatch b\r\n");
+  EXPECT_EQ(Stats("stats-tube a", "current-using"), "1");
+  EXPECT_EQ(Stats("stats-tube b", "current-watching"), "1");
+  Send("use default\r\n");
+  EXPECT_EQ(Stats("stats-tube a", "current-using"), "0");
+  Send("use b\r\nignore a\r\nignore b\r\n");
+  EXPECT_EQ(Stats("stats-tube b", "current-watching"), "0");
+  EXPECT_THAT(Stats("stats-tube a", "name"), HasSubstr("NOT_FOUND"));
+  Send("use default\r\n");
+  EXPECT_THAT(Stats("stats-tube b", "name"), HasSubstr("NOT_FOUND"));
+}
+
+TEST_F(BeanstalkSessionTest, NobodyWaitsForATubeAnyMoreWhoHasGotAJob) {
+  EXPECT_EQ(Send("watch a\r\nreserve\r\n"), "WATCHING 2\r\n");
+  EXPECT_EQ(Stats("stats-tube a", "current-waiting"), "1");
+  server_.Send(observer_, "put 0 0 9 1\r\nx\r\n");
+  EXPECT_EQ(Stats("stats-tube a", "current-waiting"), "0");
+}
+
 }  // namespace
 }  // namespace delayd::beanstalk

@@ -219,6 +219,7 @@ TEST(CommandReaderTest, OnlyCrAndLfTogetherEndALine) {
 
 TEST(CommandReaderTest, ANulByteIsBadFormat) {
   EXPECT_THAT(Read(std::string_view("stats\0\r\n", 8)), ElementsAre("bad"));
+  EXPECT_THAT(Read(std::string_view("none\0\r\n", 7)), ElementsAre("bad")) << "and not unknown";
 }
 
 TEST(CommandReaderTest, ALineOf224BytesIsReadAndEachLongerOneIsRefusedOnce) {

@@ -21,16 +21,18 @@ TEST(ReplyWriterTest, RepliesAreLinesAndBodies) {
 TEST(ReplyWriterTest, TextIsQuotedOnlyWhereYamlWouldReadSomethingElse) {
   YamlMap map;
   map.Add("number", 42);
-  map.Add("plain", "orders-2+a/b;c.d$_()");
+  map.Add("plain", "azAZ-09+a/b;c.d$_()");
   map.Add("digits", "123");
   map.Add("word", "Yes");
   map.Add("null", "NULL");
   map.Add("text", "#1 SMP \"x\": \\");
+  map.Add("pair", "a: b");
   map.Add("empty", "");
   map.AddWord("state", "ready");
   EXPECT_EQ(map.text(),
-            "---\nnumber: 42\nplain: orders-2+a/b;c.d$_()\ndigits: \"123\"\nword: \"Yes\"\n"
-            "null: \"NULL\"\ntext: \"#1 SMP \\\"x\\\": \\\\\"\nempty: \"\"\nstate: ready\n");
+            "---\nnumber: 42\nplain: azAZ-09+a/b;c.d$_()\ndigits: \"123\"\nword: \"Yes\"\n"
+            "null: \"NULL\"\ntext: \"#1 SMP \\\"x\\\": \\\\\"\npair: \"a: b\"\nempty: \"\"\nstate: "
+            "ready\n");
 }
 
 TEST(ReplyWriterTest, AListNamesItsItems) {
