@@ -4,6 +4,11 @@
 #include <bit>
 #include <cstring>
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace delayd {
 namespace {
 
@@ -46,6 +51,20 @@ __attribute__((target("sse4.2"))) uint32_t CrcSse42(const unsigned char* data,
   }
   return crc;
 }
+#elif defined(__aarch64__)
+// In assembler, since the compilers have no name in common for an instruction that only some
+// processors have.
+uint32_t CrcArmv8(const unsigned char* data, size_t size, uint32_t crc) {
+  for (; size >= 8; size -= 8, data += 8) {
+    uint64_t word = 0;
+    std::memcpy(&word, data, sizeof word);
+    asm(".arch_extension crc\n\tcrc32cx %w0, %w0, %x1" : "+r"(crc) : "r"(word));
+  }
+  for (; size > 0; --size, ++data) {
+    asm(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"(uint32_t{*data}));
+  }
+  return crc;
+}
 #endif
 
 }  // namespace
@@ -85,6 +104,11 @@ uint32_t Crc32c(std::string_view bytes, uint32_t crc) {
   static const bool has_sse42 = __builtin_cpu_supports("sse4.2") != 0;
   if (has_sse42) {
     return ~CrcSse42(data, bytes.size(), ~crc);
+  }
+#elif defined(__aarch64__)
+  static const bool has_crc = (::getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
+  if (has_crc) {
+    return ~CrcArmv8(data, bytes.size(), ~crc);
   }
 #endif
   return ~CrcPortable(data, bytes.size(), ~crc);

@@ -2,8 +2,14 @@
 option(DELAYD_HARDEN "Build with the flags of a distribution's security policy" OFF)
 if(DELAYD_HARDEN)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  # Where calls and returns may lead: each processor has a flag of its own, x86-64 and ARM.
+  include(CheckCXXCompilerFlag)
+  check_cxx_compiler_flag(-fcf-protection=full DELAYD_HAS_CF_PROTECTION)
+  check_cxx_compiler_flag(-mbranch-protection=standard DELAYD_HAS_BRANCH_PROTECTION)
   add_compile_options(
-    -fstack-protector-strong -fstack-clash-protection -fcf-protection=full
+    -fstack-protector-strong -fstack-clash-protection
+    $<$<BOOL:${DELAYD_HAS_CF_PROTECTION}>:-fcf-protection=full>
+    $<$<BOOL:${DELAYD_HAS_BRANCH_PROTECTION}>:-mbranch-protection=standard>
     -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -D_GLIBCXX_ASSERTIONS
     # No paths of the machine that built it: the same source gives the same bytes, with the same profile.
     -ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
