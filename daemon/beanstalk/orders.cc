@@ -160,9 +160,6 @@ engine::Command BeanstalkSession::OrderReserve(const Now& now) {
   if (const std::optional<BootTime> end = reservations_.SoonestEnd(now.boot)) {
     bound(*end - kDeadlineMargin, OnEmpty::kDeadlineSoon);
   }
-  if (input_ended_ || ended()) {
-    bound(now.boot, OnEmpty::kTimedOut);
-  }
   engine::Lease lease;
   lease.count = waiting.count;
   lease.wait = wait;

@@ -21,6 +21,7 @@ TEST_F(BeanstalkBatchesTest, P8ABatchIsAllOrNothing) {
   const std::string conflict = "0 0 1000 1\r\na\r\n0 0 1000 1 k1\r\nb\r\n";
   EXPECT_EQ(Send("put-batch 2 " + std::to_string(conflict.size()) + "\r\n" + conflict + "\r\n"),
             "KEY_CONFLICT\r\n");
+  EXPECT_EQ(Send("put-batch 2 5\r\nwrong\r\n"), "BAD_FORMAT\r\n");
   EXPECT_EQ(Stats("stats", "total-jobs"), "2");
 }
 
@@ -102,6 +103,31 @@ TEST_F(BeanstalkBatchesTest, ADeleteBatchOfWhichHalfIsUnknownHasNoReply) {
     session.Answer(half, first_is_unknown ? acked : unknown);
     EXPECT_EQ(session.output(), "");
     EXPECT_TRUE(session.finished());
+  }
+}
+
+TEST(DeletionTest, AJobWhoseLeaseWasLostIsNotFound) {
+  Deletion deletion;
+  deletion.AddReserved({.job = JobId{1}});
+  deletion.AddOther(JobId{2});
+  deletion.AddReserved({.job = JobId{3}});
+  EXPECT_EQ(deletion.TakeCommands().size(), 2U);
+  EXPECT_FALSE(deletion.Take({.body = engine::AckedMany{.acked = 1, .lost = {{.job = JobId{3}}}}}));
+  EXPECT_TRUE(deletion.Take({.body = engine::CancelledIds{}}));
+  EXPECT_EQ(deletion.TakeLines(), "DELETED\nDELETED\nNOT_FOUND\n");
+}
+
+TEST(DeletionTest, AHalfThatFailedIsNotMadeGoodByTheOther) {
+  for (const bool failed_is_first : {true, false}) {
+    Deletion deletion;
+    deletion.AddReserved({.job = JobId{1}});
+    deletion.AddOther(JobId{2});
+    EXPECT_EQ(deletion.TakeCommands().size(), 2U);
+    const engine::Reply failed{.status = Unavailable("the store is closed")};
+    const engine::Reply cancelled{.body = engine::CancelledIds{}};
+    EXPECT_FALSE(deletion.Take(failed_is_first ? failed : cancelled));
+    EXPECT_TRUE(deletion.Take(failed_is_first ? cancelled : failed));
+    EXPECT_EQ(deletion.status().code(), StatusCode::kUnavailable);
   }
 }
 

@@ -1,11 +1,15 @@
 // The protocol, command by command, on a real engine.
 #include "daemon/beanstalk/session.h"
 
+#include <fstream>
 #include <string>
 
 #include <gtest/gtest.h>
 
+#include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/beanstalk/session_fixture.h"
+
+#include <sys/stat.h>
 
 namespace delayd::beanstalk {
 namespace {
@@ -116,6 +120,8 @@ TEST_F(BeanstalkSessionTest, AReserveWaitsForHours) {
   EXPECT_EQ(Send("reserve\r\n"), "");
   server_.Sleep(std::chrono::hours(30));
   EXPECT_EQ(Send(""), "");
+  EXPECT_EQ(Stats("stats", "current-waiting"), "1");
+  EXPECT_EQ(Stats("stats-tube default", "current-waiting"), "1");
   Client* const producer = server_.Connect();
   server_.Send(producer, "put 0 0 10 1\r\nx\r\n");
   EXPECT_EQ(Send(""), "RESERVED 1 1\r\nx\r\n");
@@ -128,84 +134,6 @@ TEST_F(BeanstalkSessionTest, WaitingConnectionsAreServedInTurn) {
   server_.Send(server_.Connect(), "put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nb\r\n");
   EXPECT_EQ(Send(""), "RESERVED 1 1\r\na\r\n");
   EXPECT_EQ(server_.Send(second, ""), "RESERVED 2 1\r\nb\r\n");
-}
-
-TEST_F(BeanstalkSessionTest, P5OnlyTheReserverMayEndAReservation) {
-  Send("put 0 0 10 1\r\nx\r\nreserve\r\n");
-  Client* const other = server_.Connect();
-  for (const char* command :
-       {"delete 1", "release 1 0 0", "bury 1 0", "touch 1", "reserve-job 1", "kick-job 1"}) {
-    EXPECT_EQ(server_.Send(other, std::string(command) + "\r\n"), "NOT_FOUND\r\n") << command;
-  }
-  EXPECT_EQ(Send("touch 1\r\ndelete 1\r\n"), "TOUCHED\r\nDELETED\r\n");
-}
-
-TEST_F(BeanstalkSessionTest, AnyConnectionMayDeleteWhatIsNotReserved) {
-  Send("put 0 0 9 1\r\na\r\nput 0 9 9 1\r\nb\r\nput 0 0 9 1\r\nc\r\n");
-  Send("reserve\r\nbury 1 0\r\n");
-  EXPECT_EQ(server_.Send(server_.Connect(), "delete 1\r\ndelete 2\r\ndelete 3\r\n"),
-            "DELETED\r\nDELETED\r\nDELETED\r\n");
-}
-
-TEST_F(BeanstalkSessionTest, WhenItsTimeIsOverAJobIsReadyForOthersAndTheHolderHasIt_NotFound) {
-  Send("put 0 0 2 1\r\nx\r\nreserve\r\n");
-  server_.Sleep(Millis(2001));
-  EXPECT_EQ(Send("touch 1\r\n"), "NOT_FOUND\r\n");
-  EXPECT_EQ(Send("bury 1 0\r\n"), "NOT_FOUND\r\n");
-  EXPECT_EQ(server_.Send(server_.Connect(), "reserve\r\n"), "RESERVED 1 1\r\nx\r\n");
-  EXPECT_EQ(Send("delete 1\r\n"), "NOT_FOUND\r\n");
-  EXPECT_EQ(Stats("stats", "job-timeouts"), "1");
-  EXPECT_EQ(Stats("stats-job 1", "timeouts"), "1");
-}
-
-TEST_F(BeanstalkSessionTest, AfterItsTimeAJobThatIsReadyIsDeletedByWhoeverAsks) {
-  Send("put 0 0 2 1\r\nx\r\nreserve\r\n");
-  server_.Sleep(Millis(2001));
-  EXPECT_EQ(Send("delete 1\r\ndelete 1\r\n"), "DELETED\r\nNOT_FOUND\r\n");
-}
-
-TEST_F(BeanstalkSessionTest, TouchBeginsTheTimeToRunAnew) {
-  Send("put 0 0 3 1\r\nx\r\nreserve\r\n");
-  server_.Sleep(Millis(2500));
-  EXPECT_EQ(Send("touch 1\r\n"), "TOUCHED\r\n");
-  server_.Sleep(Millis(2500));
-  EXPECT_EQ(Send("delete 1\r\n"), "DELETED\r\n");
-}
-
-TEST_F(BeanstalkSessionTest, AWaitingReserverIsWarnedASecondBeforeItsDeadline) {
-  Send("put 0 0 3 1\r\nx\r\nreserve\r\n");
-  EXPECT_EQ(Send("reserve-with-timeout 10\r\n"), "");
-  server_.Sleep(Millis(1999));
-  EXPECT_EQ(Send(""), "");
-  server_.Sleep(Millis(2));
-  EXPECT_EQ(Send(""), "DEADLINE_SOON\r\n");
-  EXPECT_EQ(Send("reserve\r\n"), "DEADLINE_SOON\r\n");
-  EXPECT_EQ(Send("touch 1\r\nreserve-with-timeout 0\r\n"), "TOUCHED\r\nTIMED_OUT\r\n");
-  server_.Sleep(Millis(3001));
-  EXPECT_EQ(Send("reserve\r\n"), "RESERVED 1 1\r\nx\r\n") << "it has run out, and is ready again";
-}
-
-TEST_F(BeanstalkSessionTest, AReadyJobGoesBeforeTheWarning) {
-  Send("put 0 0 1 1\r\nx\r\nput 0 0 9 1\r\ny\r\nreserve\r\n");
-  EXPECT_EQ(Send("reserve\r\nreserve\r\n"), "RESERVED 2 1\r\ny\r\nDEADLINE_SOON\r\n");
-}
-
-TEST_F(BeanstalkSessionTest, AtTheSameMomentTheWarningGoesBeforeTheTimeout) {
-  Send("put 0 0 3 1\r\nx\r\nreserve\r\nreserve-with-timeout 2\r\n");
-  server_.Sleep(Millis(2001));
-  EXPECT_EQ(Send(""), "DEADLINE_SOON\r\n");
-}
-
-TEST_F(BeanstalkSessionTest, ReservationsEndWithTheirConnectionAndUseNoAttempt) {
-  Client* const worker = server_.Connect();
-  Send("put 0 0 99 1\r\na\r\nput 0 0 99 1\r\nb\r\n");
-  server_.Send(worker, "reserve\r\nreserve\r\n");
-  EXPECT_EQ(Stats("stats", "current-jobs-reserved"), "2");
-  server_.Close(worker);
-  EXPECT_EQ(Stats("stats", "current-jobs-ready"), "2");
-  EXPECT_EQ(Stats("stats-job 1", "timeouts"), "0");
-  EXPECT_EQ(Stats("stats-job 1", "releases"), "0");
-  EXPECT_EQ(Send("reserve\r\n"), "RESERVED 1 1\r\na\r\n");
 }
 
 TEST_F(BeanstalkSessionTest, WhoWentAwayWhileWaitingGetsNoJob) {
@@ -242,6 +170,7 @@ TEST_F(BeanstalkSessionTest, QuitEndsTheConnectionBehindTheLastReply) {
   EXPECT_EQ(Send("put 0 0 9 1\r\na\r\nreserve\r\nquit\r\nput 0 0 9 1\r\nb\r\n"),
             "INSERTED 1\r\nRESERVED 1 1\r\na\r\n");
   EXPECT_TRUE(client_->session.finished());
+  EXPECT_TRUE(client_->session.Leave().empty()) << "what it held was given back";
   EXPECT_EQ(Stats("stats", "total-jobs"), "1");
   EXPECT_EQ(Stats("stats", "current-jobs-ready"), "1");
 }
@@ -332,6 +261,7 @@ TEST_F(BeanstalkSessionTest, AListOfTubesIsGatheredPageByPage) {
   session.Answer(request->tag, {.body = PageOf("a", "")});
   EXPECT_FALSE(session.Next({}));
   EXPECT_EQ(session.output(), "USING b\r\nOK 26\r\n---\n- default\n- a\n- b\n- c\n\r\nUSING e\r\n");
+  EXPECT_EQ(session.held_bytes(), session.output().size()) << "the list is gone";
 }
 
 std::string WatchTubes(size_t from, size_t to) {
@@ -395,6 +325,9 @@ TEST_F(BeanstalkSessionTest, InDrainModeOnlyPutsAreRefused) {
   server_.Ask(engine::Drain{.on = true});
   EXPECT_EQ(Send("put 0 0 9 1\r\na\r\nput 0 0 9 1\r\nabcreserve\r\ndelete 1\r\n"),
             "DRAINING\r\nEXPECTED_CRLF\r\nRESERVED 1 1\r\na\r\nDELETED\r\n");
+  EXPECT_EQ(Send("put-ms 0 0 9 1\r\na\r\nput-key 0 0 9 1 k\r\na\r\n"
+                 "put-batch 1 12\r\n0 0 9 1\r\na\r\n\r\n"),
+            "DRAINING\r\nDRAINING\r\nDRAINING\r\n");
   EXPECT_EQ(Stats("stats", "draining"), "true");
   server_.Ask(engine::Drain{.on = false});
   EXPECT_EQ(Send("put 0 0 9 1\r\na\r\n"), "INSERTED 2\r\n");
@@ -451,6 +384,32 @@ TEST_F(BeanstalkSessionTest, AnUnknownOutcomeIsNoReplyAndTheEndOfTheConnection) 
   session.Answer(first, unknown);
   EXPECT_EQ(session.output(), "");
   EXPECT_TRUE(session.finished());
+}
+
+TEST_F(BeanstalkSessionTest, WhatIsKnownBehindAnUnknownOutcomeIsNotTakenForIt) {
+  for (const size_t sooner : {0U, 1U}) {
+    BeanstalkSession session(&server_.hub());
+    session.Receive("put 0 0 1 1\r\nx\r\npeek 1\r\n");
+    const uint64_t tags[] = {session.Next({})->tag, session.Next({})->tag};
+    const engine::Reply replies[] = {{.status = Unknown("may have happened")},
+                                     {.status = NotFound("no such job")}};
+    session.Answer(tags[sooner], replies[sooner]);
+    session.Answer(tags[1 - sooner], replies[1 - sooner]);
+    EXPECT_EQ(session.output(), "");
+    EXPECT_TRUE(session.finished());
+  }
+}
+
+TEST_F(BeanstalkSessionTest, WhatIsKeptAsHistoryIsNotFound) {
+  BeanstalkSession session(&server_.hub());
+  session.Receive("stats-job 1\r\npeek 1\r\n");
+  JobView finished;
+  finished.id = JobId{1};
+  finished.state = JobState::kFinished;
+  for (int i = 0; i < 2; ++i) {
+    session.Answer(session.Next({})->tag, {.body = Indirect<JobView>(finished)});
+  }
+  EXPECT_EQ(session.output(), "NOT_FOUND\r\nNOT_FOUND\r\n");
 }
 
 TEST_F(BeanstalkSessionTest, AFlooderWaitsUntilItReads) {
@@ -549,6 +508,22 @@ TEST(BeanstalkAccessTest, WhoMayNotEnqueueIsHungUpOn) {
   BeanstalkSession root(&hub);
   root.SetPeer({.known = true, .uid = 0, .groups = {}});
   EXPECT_FALSE(root.finished());
+}
+
+TEST(BeanstalkAccessTest, WhereOthersNeedATokenOnlyTheSocketIsOpen) {
+  const test::TempDir dir;
+  const std::string path = dir.Sub("tokens");
+  std::ofstream(path) << "enqueue 0123456789abcdef\n";
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  const auto access = Access::Create({.others = Role::kEnqueue, .token_file = path});
+  ASSERT_TRUE(access.ok()) << access.status().message();
+  Hub hub({.access = &*access});
+  BeanstalkSession tcp(&hub);
+  tcp.SetPeer({});
+  EXPECT_TRUE(tcp.finished());
+  BeanstalkSession local(&hub);
+  local.SetPeer({.known = true, .uid = 4711, .groups = {}});
+  EXPECT_FALSE(local.finished());
 }
 
 TEST(BeanstalkAccessTest, JobsCountAgainstTheQuotaOfWhoIsOnTheSocketAndAdminsHaveNoLimit) {

@@ -104,6 +104,16 @@ TEST_F(BeanstalkSessionTest, StatsOfTubeAndJobHaveTheirFieldsInTheirOrder) {
                         "buries: 0\nkicks: 0\n"));
 }
 
+TEST_F(BeanstalkSessionTest, ProducersAndWorkersCountWhileTheyAreConnected) {
+  Client* const other = server_.Connect();
+  server_.Send(other, "put 0 60 9 1\r\na\r\nreserve-with-timeout 60\r\n");
+  EXPECT_EQ(Stats("stats", "current-producers"), "1");
+  EXPECT_EQ(Stats("stats", "current-workers"), "1");
+  server_.Close(other);
+  EXPECT_EQ(Stats("stats", "current-producers"), "0");
+  EXPECT_EQ(Stats("stats", "current-workers"), "0");
+}
+
 TEST_F(BeanstalkSessionTest, APauseWithoutAnEndIsNotToldAsNone) {
   Send("put 0 9 9 1\r\na\r\n");
   EXPECT_TRUE(server_.Ask(engine::Pause{.queue = "default"}).status.ok());
