@@ -186,6 +186,8 @@ TEST_F(CommandLineTest, UnknownFlagIsRefusedWithTheNearestOne) {
   EXPECT_EQ(line.action, CommandLine::Action::kRefuse);
   EXPECT_THAT(line.errors,
               ElementsAre("delayd: unknown argument '--data-dri'; did you mean '--data-dir'?"));
+  EXPECT_THAT(Read({"serve"}).errors,
+              ElementsAre("delayd: unknown argument 'serve'; 'delayd --help' lists the flags"));
 }
 
 TEST_F(CommandLineTest, HelpNamesEveryKeyAndEveryExitCode) {

@@ -92,6 +92,38 @@ TEST(ConfigTest, MistakesInAQueueAreNamedWithTheirPlace) {
                           "backoff.max, which is 500ms; it is 1s"));
 }
 
+TEST(ConfigTest, AQueueMayHaveNoRateWhereOthersHaveOne) {
+  ConfigReader reader;
+  reader.ReadFile("delayd.yaml", "defaults: { rate: 100/m }\nqueues: { free: { rate: 0 } }\n");
+  reader.Finish();
+  EXPECT_THAT(reader.errors(), IsEmpty());
+  EXPECT_EQ(reader.config().defaults.rate.count, 100U);
+  EXPECT_EQ(reader.config().queues.at("free").rate.count, 0U);
+}
+
+TEST(ConfigTest, TheSettingsOfAQueueHaveTheirRanges) {
+  for (const std::string value : {"lease: 7d",
+                                  "key_retention: 366d",
+                                  "backoff: { initial: 1d, max: 366d, factor: 100, jitter: 1 }",
+                                  "rate: 1000000/1d",
+                                  "rate: 1/1ms"}) {
+    EXPECT_THAT(ErrorsOf("defaults: { " + value + " }\n"), IsEmpty()) << value;
+  }
+  for (const std::string value : {"lease: 8d",
+                                  "key_retention: 367d",
+                                  "backoff: { max: 367d }",
+                                  "backoff: { factor: 101 }",
+                                  "backoff: { jitter: 1.5 }",
+                                  "rate: 1000001/1d",
+                                  "rate: 1/2d",
+                                  "rate: 1/0ms",
+                                  "rate: many/s",
+                                  "rate: 0/s"}) {
+    EXPECT_THAT(ErrorsOf("defaults: { " + value + " }\n"), ElementsAre(HasSubstr("expected a")))
+        << value;
+  }
+}
+
 TEST(ConfigTest, UnknownKeyIsAnErrorWithItsPlaceAndTheNearestName) {
   EXPECT_THAT(ErrorsOf("log:\n  levle: info\n"),
               ElementsAre("delayd.yaml:2:3: unknown key 'log.levle'; did you mean 'log.level'?"));
@@ -101,6 +133,10 @@ TEST(ConfigTest, UnknownKeyIsAnErrorWithItsPlaceAndTheNearestName) {
       << "not the section itself";
   EXPECT_THAT(ErrorsOf("data_dri: /x\n"),
               ElementsAre("delayd.yaml:1:1: unknown key 'data_dri'; did you mean 'data_dir'?"));
+  EXPECT_THAT(ErrorsOf("stroage: { reserve: 1GiB }\n"),
+              ElementsAre(HasSubstr("did you mean 'storage'?")));
+  EXPECT_THAT(ErrorsOf("queue: { a: { lease: 1m } }\n"),
+              ElementsAre(HasSubstr("did you mean 'queues'?")));
   EXPECT_THAT(ErrorsOf("zzzzzzzz: 1\n"),
               ElementsAre("delayd.yaml:1:1: unknown key 'zzzzzzzz'; 'delayd --help' lists the "
                           "known ones"));
@@ -125,6 +161,9 @@ TEST(ConfigTest, WrongTypesAreErrorsAtTheValue) {
                           "@ops\"), found a list"));
   EXPECT_THAT(ErrorsOf("data_dir:\n"),
               ElementsAre("delayd.yaml:1:1: data_dir: expected one value (PATH), found nothing"));
+  EXPECT_THAT(ErrorsOf("[data_dir]: /a\n"), ElementsAre("delayd.yaml:1:1: expected a plain key"));
+  EXPECT_THAT(ErrorsOf("queues: { a: 1m }\n"),
+              ElementsAre("delayd.yaml:1:14: queues.a: expected settings of its own"));
   EXPECT_THAT(ErrorsOf("- data_dir\n"),
               ElementsAre("delayd.yaml:1:1: expected 'key: value' lines"));
 }
@@ -222,6 +261,10 @@ TEST(ConfigTest, RelationsBetweenKeysAreChecked) {
   EXPECT_THAT(ErrorsOf("limits: { payload: 64MiB }\n"),
               ElementsAre(StartsWith(
                   "delayd.yaml:1:20: limits.request_body: a job with the largest payload")));
+  EXPECT_THAT(ErrorsOf("limits: { payload: 3MiB, request_body: 4112KiB }\n"), IsEmpty());
+  EXPECT_THAT(ErrorsOf("limits: { payload: 3MiB, request_body: 4111KiB }\n"),
+              ElementsAre(HasSubstr("in base64 needs 4112KiB")));
+  EXPECT_THAT(ErrorsOf("defaults: { backoff: { initial: 1m, max: 1m } }\n"), IsEmpty());
   EXPECT_THAT(ErrorsOf("limits: { request_header: 4KiB }\n"),
               ElementsAre("delayd.yaml:1:27: limits.request_line: must not exceed "
                           "limits.request_header, which is 4KiB; it is 8KiB"));
@@ -330,7 +373,19 @@ TEST(ConfigValuesTest, SizeThatOverflowsIsOutOfRange) {
   EXPECT_FALSE(ParseSize("10MB", 0, ~uint64_t{0}).ok());
 }
 
+TEST(ConfigValuesTest, BothEndsOfARangeAreInIt) {
+  EXPECT_TRUE(ParseFactor("1", 1, 100).ok());
+  EXPECT_TRUE(ParseFactor("100", 1, 100).ok());
+  EXPECT_TRUE(ParseSize("1KiB", 1024, 2048).ok());
+  EXPECT_TRUE(ParseSize("2KiB", 1024, 2048).ok());
+  EXPECT_TRUE(ParseCount("1", 1, 3).ok());
+  EXPECT_TRUE(ParseCount("3", 1, 3).ok());
+  EXPECT_TRUE(ParseListenAddress("127.0.0.1:65535").ok());
+  EXPECT_FALSE(ParseListenAddress("127.0.0.1:65536").ok());
+}
+
 TEST(ConfigValuesTest, FactorIsAFiniteNumberInRange) {
+  EXPECT_FALSE(ParseFactor("2x", 1, 100).ok());
   EXPECT_TRUE(ParseFactor("2", 1, 100).ok());
   EXPECT_FALSE(ParseFactor("nan", 1, 100).ok());
   EXPECT_FALSE(ParseFactor("inf", 1, 100).ok());
