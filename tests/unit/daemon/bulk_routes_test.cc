@@ -57,6 +57,15 @@ TEST(BulkRoutesTest, FiltersAreReadIntoTheCommand) {
   EXPECT_EQ(move.priority, 2U);
 }
 
+TEST(BulkRoutesTest, DeadJobsAreKickedUnlessOthersAreNamed) {
+  const auto kicked = [](const std::string& filter) {
+    return CommandOf<engine::ChangeMany>("POST", "/v1/jobs:kick", R"({"filter":)" + filter + "}")
+        .filter.state;
+  };
+  EXPECT_EQ(kicked(R"({"queue":"a"})"), JobState::kDead);
+  EXPECT_EQ(kicked(R"({"state":"scheduled"})"), JobState::kScheduled);
+}
+
 TEST(BulkRoutesTest, WrongMembersAreNamed) {
   EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"state":"gone"}})"),
               HasSubstr("member 'state'"));

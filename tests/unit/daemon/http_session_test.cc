@@ -336,6 +336,12 @@ TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {
   EXPECT_THAT(std::string(stranger.output()), StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
   EXPECT_THAT(std::string(stranger.output()), HasSubstr("WWW-Authenticate: "));
   EXPECT_TRUE(stranger.finished());
+  HttpSession guess(options, router);
+  guess.Receive(Get("/v1/jobs/1") + Get("/v1/jobs/2"));
+  EXPECT_FALSE(guess.Next(kNow).has_value());
+  EXPECT_THAT(std::string(guess.output()), HasSubstr("Connection: close\r\n"));
+  EXPECT_EQ(std::string(guess.output()).find("HTTP/1.1", 1), std::string::npos) << "one try";
+  EXPECT_TRUE(guess.finished());
   HttpSession known(options, router);
   known.Receive(head + "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n\r\n{\"pay");
   EXPECT_FALSE(known.Next(kNow).has_value());
@@ -358,7 +364,11 @@ TEST_F(HttpSessionTest, SlowRequestIsToldSoAndEnds) {
   Feed("GET /v1/jo");
   EXPECT_EQ(session_.phase(), Session::Phase::kHead);
   session_.Refuse(DeadlineExceeded("send it at once", "request_timeout"));
-  EXPECT_THAT(TakeOutput(), StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
+  const std::string output = TakeOutput();
+  EXPECT_THAT(output, StartsWith("HTTP/1.1 408 Request Timeout\r\n"));
+  EXPECT_THAT(output,
+              EndsWith(R"({"type":"about:blank","title":"Request Timeout","status":408,)"
+                       R"("code":"request_timeout","detail":"send it at once"})"));
   EXPECT_TRUE(session_.finished());
 }
 
@@ -369,6 +379,22 @@ TEST_F(HttpSessionTest, CommitIsTold) {
   reply.body = JobView{.id = JobId{1}};
   session_.Answer(requests_[0].tag, reply);
   EXPECT_THAT(TakeOutput(), HasSubstr("\r\nDelayd-Commit: 77\r\n"));
+}
+
+TEST_F(HttpSessionTest, AnAnswerHasTheFieldsThatBelongToIt) {
+  Feed("PUT /v1/jobs/1 HTTP/1.1\r\nHost: d\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT(TakeOutput(), HasSubstr("\r\nAllow: GET, HEAD, DELETE, PATCH\r\n"));
+  std::string text;
+  AppendResponse({.status = 503, .location = "/v1/jobs/1", .etag = "a"}, "", false, "", &text);
+  EXPECT_EQ(text,
+            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\n"
+            "Content-Length: 0\r\nCache-Control: no-store\r\nLocation: /v1/jobs/1\r\n"
+            "ETag: \"a\"\r\nRetry-After: 1\r\n\r\n");
+  for (const int status : {200, 409, 429}) {
+    text.clear();
+    AppendResponse({.status = status}, "", false, "", &text);
+    EXPECT_EQ(text.find("Retry-After: 1\r\n") != std::string::npos, status == 429) << status;
+  }
 }
 
 // Nobody but the session sees these requests, and they may be dear.

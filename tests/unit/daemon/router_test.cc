@@ -130,6 +130,13 @@ TEST_F(RouterTest, IfMatchNamesTheStatesThatAChangeIsFor) {
                           R"("a1",*)",
                           R"(*,"a1")"}) {
     EXPECT_EQ(tags(bad), Tags{"refused"}) << bad;
+    const Request patch{.method = "PATCH",
+                        .target = "/v1/jobs/42",
+                        .content_type = "application/json",
+                        .body = R"({"priority":7})",
+                        .if_match = bad};
+    const auto routed = router_.Route(patch, Router::Find(patch), kNow);
+    EXPECT_TRUE(std::holds_alternative<Response>(routed)) << bad;
   }
 }
 
@@ -278,6 +285,36 @@ TEST_F(RouterTest, BadIdsAreRefused) {
   for (const char* id : {"abc", "0", "-1", "9007199254740992", "1x", "99999999999999999999"}) {
     EXPECT_EQ(RefusalOf("GET", std::string("/v1/jobs/") + id).status, 400) << id;
   }
+}
+
+TEST_F(RouterTest, EachRouteOfAJobOrAQueueRefusesWhatItCannotRead) {
+  struct Case {
+    const char* method;
+    const char* target;
+    const char* body;
+  };
+
+  for (const Case& one : {Case{"POST", "/v1/jobs/abc/kick", ""},
+                          Case{"POST", "/v1/jobs/abc/lease", ""},
+                          Case{"POST", "/v1/jobs/1/lease", R"({"lease":"x"})"},
+                          Case{"PATCH", "/v1/jobs/abc", R"({"priority":7})"},
+                          Case{"PATCH", "/v1/jobs/1", R"({"priority":"x"})"},
+                          Case{"DELETE", "/v1/jobs/abc", ""},
+                          Case{"POST", "/v1/queues/a/pause", R"({"duration":"x"})"},
+                          Case{"POST", "/v1/queues/a/kick", R"({"count":"x"})"},
+                          Case{"POST", "/v1/queues/a/lease", R"({"count":"x"})"},
+                          Case{"POST", "/v1/leases:ack", R"({"tokens":"x"})"}}) {
+    EXPECT_EQ(RefusalOf(one.method, one.target, one.body).status, 400) << one.target;
+  }
+}
+
+TEST_F(RouterTest, WhoWorksOnAJobIsToldToTheEngine) {
+  const std::string body = R"({"lease":"1m","client":"w1"})";
+  EXPECT_EQ(CommandOf<engine::Lease>("POST", "/v1/queues/a/lease", body).client, "w1");
+  const auto one = CommandOf<engine::LeaseJob>("POST", "/v1/jobs/42/lease", body);
+  EXPECT_EQ(std::get<JobId>(one.job), JobId{42});
+  EXPECT_EQ(one.lease, Millis(60'000));
+  EXPECT_EQ(one.client, "w1");
 }
 
 TEST_F(RouterTest, UnknownPathsAndMethodsAreTold) {
