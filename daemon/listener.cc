@@ -237,9 +237,9 @@ StatusOr<Listener> Listener::Adopt(UniqueFd fd, Reach reach) {
   const TcpAddress bound = BoundAddress(fd.get());
   Listener listener;
   if (bound.storage.ss_family == AF_UNIX) {
-    sockaddr_un address{};
-    std::memcpy(&address, &bound.storage, bound.length);
-    listener.name_ = "unix:" + std::string(address.sun_path);
+    // A path may fill a sockaddr_un, without a NUL behind it; the storage has room for one.
+    listener.name_ = "unix:" + std::string(reinterpret_cast<const char*>(&bound.storage) +
+                                           offsetof(sockaddr_un, sun_path));
   } else {
     const std::string text = HostOf(bound.storage) + ":" + std::to_string(PortOf(bound.storage));
     const StatusOr<ListenAddress> address = ParseListenAddress(text);

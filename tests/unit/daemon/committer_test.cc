@@ -134,6 +134,11 @@ TEST_F(DiskTest, ADiskThatDoesNotAnswerChangesNothing) {
   EXPECT_FALSE(reserve.refusal().ok());
 }
 
+TEST_F(DiskTest, OfADirectoryThatIsNotThereNothingIsKnown) {
+  EXPECT_THAT(FreeBytes("/dev/null/none").status().message(), HasSubstr("free space"));
+  EXPECT_TRUE(FreeBytes("/").ok());
+}
+
 TEST_F(DiskTest, TheCommitterTellsAtTheStartAndWhenItChanges) {
   storage::MemoryJobStore store;
   std::promise<Status> full;

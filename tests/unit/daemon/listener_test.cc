@@ -1,5 +1,6 @@
 #include "daemon/listener.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/socket_client.h"
 
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -53,6 +55,12 @@ TEST_F(ListenerTest, SocketOfALivingDaemonIsLeftAlone) {
   ::unlink((path_ + ".lock").c_str());
   EXPECT_EQ(Listener::OpenUnix(path_).status().reason(), "socket_in_use");
   EXPECT_TRUE(SocketClient(path_).connected());
+}
+
+TEST_F(ListenerTest, SocketOfADaemonThatOnlyStartsIsLeftAlone) {
+  const UniqueFd lock(::open((path_ + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+  EXPECT_EQ(Listener::OpenUnix(path_).status().reason(), "socket_in_use");
 }
 
 TEST_F(ListenerTest, SocketOfADeadDaemonIsReplaced) {

@@ -29,7 +29,7 @@ class PassedSocketsTest : public ::testing::Test {
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM, 0));
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
-    path_.copy(address.sun_path, sizeof address.sun_path - 1);
+    path_.copy(address.sun_path, sizeof address.sun_path);
     EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::listen(fd.get(), 8), 0);
     return fd;
@@ -69,6 +69,14 @@ TEST_F(PassedSocketsTest, PassedSocketServesAndItsFileOutlivesTheListener) {
   }
   EXPECT_TRUE(passed.CheckAllTaken().ok());
   EXPECT_EQ(::access(path_.c_str(), F_OK), 0);
+}
+
+TEST_F(PassedSocketsTest, APathThatFillsTheAddressIsReadToItsEnd) {
+  path_.resize(sizeof sockaddr_un().sun_path, 'k');
+  PassedSockets passed = Of("api", Unix());
+  const StatusOr<std::optional<Listener>> listener = passed.Unix("api", {"api.socket", ""});
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
+  EXPECT_EQ((*listener)->name(), "unix:" + path_);
 }
 
 TEST_F(PassedSocketsTest, AnEmptySettingTakesWhatIsPassed) {

@@ -89,6 +89,19 @@ TEST_F(ServerRoomTest, P10WhoHasMostIsLetGoOfWhenAllTogetherHaveTooMuch) {
   EXPECT_THAT(next.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 201"));
 }
 
+TEST_F(ServerRoomTest, P10WhoHasGoneTakesNoRoom) {
+  for (int i = 0; i < 3; ++i) {
+    SocketClient gone(path_);
+    gone.Send(Head(500'000) + std::string(140'000, ' '));
+    gone.EndSending();
+    gone.ReadAll();
+  }
+  const std::string job = R"({"queue":"q"})";
+  SocketClient next(path_);
+  next.Send(Head(140'000) + std::string(140'000 - job.size(), ' ') + job);
+  EXPECT_THAT(next.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 201"));
+}
+
 TEST_F(ServerRoomTest, P10WhatManyClientsTookIsGivenBackWhenTheyHaveGone) {
   const auto come_and_go = [this](int clients) {
     for (int i = 0; i < clients; ++i) {
