@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RouterTest : public ::testing::Test {
  protected:
@@ -253,6 +254,7 @@ TEST_F(RouterTest, ListReadsEveryParameter) {
   EXPECT_EQ(list.cursor, "abc");
   EXPECT_TRUE(list.with_payload);
   EXPECT_FALSE(CommandOf<engine::List>("GET", "/v1/jobs?payload=false").with_payload);
+  EXPECT_EQ(CommandOf<engine::List>("GET", "/v1/jobs?&queue=a&&limit=7&").limit, 7U);
 }
 
 TEST_F(RouterTest, BadParametersAreNamed) {
@@ -356,6 +358,8 @@ TEST_F(RouterTest, AdminRoutesGoToTheStore) {
 TEST_F(RouterTest, OnlyJobsMayComeInBulk) {
   EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/jobs"), limits::kRequestBodyBytesMax);
   EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/jobs?x=1"), limits::kRequestBodyBytesMax);
+  EXPECT_EQ(router_.BodyBytesMax("GET", "/healthz"), 0U) << "which anybody may ask";
+  EXPECT_EQ(router_.BodyBytesMax("GET", "/readyz?x=1"), 0U);
   EXPECT_EQ(router_.BodyBytesMax("PUT", "/v1/jobs"), 65536U);
   EXPECT_EQ(router_.BodyBytesMax("GET", "/v1/jobs"), 65536U);
   EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/queues/a/lease"), 65536U);
@@ -432,6 +436,16 @@ TEST(RouterRenderTest, EveryFailureIsAProblemWithItsCode) {
   EXPECT_THAT(response.body, HasSubstr("\"outcome_unknown\""));
 }
 
+TEST(RouterRenderTest, AJobHasATagUnlessItIsLeasedWithThisAnswer) {
+  const auto tag = [](std::optional<LeaseToken> token) {
+    engine::Reply reply;
+    reply.body = JobView{.id = JobId{1}, .lease_token = token};
+    return Router::Render(ReplyForm::kOneJob, reply).etag;
+  };
+  EXPECT_NE(tag(std::nullopt), "");
+  EXPECT_EQ(tag(LeaseToken{JobId{1}, 2, 3}), "");
+}
+
 TEST(RouterRenderTest, QueueThatIsNotThereIs404) {
   engine::Reply reply;
   reply.body = engine::QueueList{};
@@ -440,10 +454,10 @@ TEST(RouterRenderTest, QueueThatIsNotThereIs404) {
 }
 
 TEST(RouterRenderTest, ARateIsShownAsItIsConfigured) {
-  const auto shown = [](Millis per) {
+  const auto shown = [](Millis per, uint32_t count = 5) {
     engine::Reply reply;
-    reply.body =
-        engine::QueueList{.queues = {{.name = "q", .rate = {.count = 5, .per = per, .burst = 1}}}};
+    reply.body = engine::QueueList{
+        .queues = {{.name = "q", .rate = {.count = count, .per = per, .burst = 1}}}};
     return Router::Render(ReplyForm::kOneQueue, reply).body;
   };
   EXPECT_THAT(shown(Millis(1000)), HasSubstr(R"("rate":"5/s","burst":1)"));
@@ -451,6 +465,8 @@ TEST(RouterRenderTest, ARateIsShownAsItIsConfigured) {
   EXPECT_THAT(shown(Millis(1)), HasSubstr(R"("rate":"5/ms")"));
   EXPECT_THAT(shown(Millis(600'000)), HasSubstr(R"("rate":"5/10m")"));
   EXPECT_THAT(shown(Millis(90'000)), HasSubstr(R"("rate":"5/1m30s")"));
+  EXPECT_THAT(shown(Millis(1000), 1), HasSubstr(R"("rate":"1/s")"));
+  EXPECT_THAT(shown(Millis(1000), 0), Not(HasSubstr("1/s")));
 }
 
 class RouterAccessTest : public ::testing::Test {
