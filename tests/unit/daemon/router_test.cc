@@ -355,6 +355,12 @@ TEST_F(RouterTest, AdminRoutesGoToTheStore) {
   EXPECT_EQ(RefusalOf("GET", "/v1/admin/verify").status, 405);
 }
 
+TEST_F(RouterTest, ADrainBeginsAndEnds) {
+  EXPECT_TRUE(CommandOf<engine::Drain>("POST", "/v1/admin/drain", R"({"on":true})").on);
+  EXPECT_FALSE(CommandOf<engine::Drain>("POST", "/v1/admin/drain", R"({"on":false})").on);
+  EXPECT_EQ(RefusalOf("POST", "/v1/admin/drain", R"({"on":1})").status, 400);
+}
+
 TEST_F(RouterTest, OnlyJobsMayComeInBulk) {
   EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/jobs"), limits::kRequestBodyBytesMax);
   EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/jobs?x=1"), limits::kRequestBodyBytesMax);
