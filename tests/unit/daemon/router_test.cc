@@ -459,6 +459,19 @@ TEST(RouterRenderTest, QueueThatIsNotThereIs404) {
   EXPECT_EQ(Router::Render(ReplyForm::kQueueList, reply).body, R"({"queues":[]})");
 }
 
+TEST(RouterRenderTest, StatsTellWhatBecameOfTheClockAndOfADrain) {
+  const auto shown = [](bool draining) {
+    engine::StatsView stats;
+    stats.clock = "held";
+    stats.draining = draining;
+    engine::Reply reply;
+    reply.body = Indirect<engine::StatsView>(stats);
+    return Router::Render(ReplyForm::kStats, reply).body;
+  };
+  EXPECT_THAT(shown(true), AllOf(HasSubstr(R"("clock":"held")"), HasSubstr(R"("draining")")));
+  EXPECT_THAT(shown(false), HasSubstr(R"("serving")"));
+}
+
 TEST(RouterRenderTest, ARateIsShownAsItIsConfigured) {
   const auto shown = [](Millis per, uint32_t count = 5) {
     engine::Reply reply;
