@@ -1,4 +1,5 @@
 // A user's day: enqueue, look, change, work, restart.
+#include <csignal>
 #include <map>
 #include <sstream>
 
@@ -6,6 +7,7 @@
 
 #include "protocol/job_json.h"
 #include "tests/support/daemon.h"
+#include "tests/support/notify_socket.h"
 
 namespace delayd::test {
 namespace {
@@ -196,6 +198,27 @@ TEST(ExportTest, EveryFieldOfAJobComesBack) {
     EXPECT_EQ(job.max_attempts, spec.max_attempts.value_or(25));
     EXPECT_EQ(job.expires_after, spec.expires_after);
   }
+}
+
+// Without its heartbeat the service manager would kill it again and again.
+TEST(LifecycleTest, TheServiceManagerHearsOfEachStep) {
+  const TempDir dir;
+  const NotifySocket manager(dir.Sub("notify.sock"));
+  ProcessOptions options;
+  options.argv = {DelaydPath(), "--data-dir", dir.Sub("data"), "--api-socket", dir.Sub("d.sock")};
+  options.env = {{"NOTIFY_SOCKET", dir.Sub("notify.sock")}, {"WATCHDOG_USEC", "200000"}};
+  options.stderr_path = dir.Sub("log");
+  Process daemon(options);
+  ASSERT_TRUE(manager.WaitForReady(&daemon)) << ReadFile(dir.Sub("log"));
+  EXPECT_TRUE(manager.WaitFor("WATCHDOG=1", &daemon));
+  EXPECT_TRUE(manager.WaitFor("WATCHDOG=1", &daemon)) << "one alone";
+  daemon.Signal(SIGHUP);
+  EXPECT_TRUE(manager.WaitFor("RELOADING=1\nMONOTONIC_USEC=", &daemon));
+  EXPECT_TRUE(manager.WaitForReady(&daemon)) << "systemd waits for the end of a reload";
+  EXPECT_TRUE(manager.WaitFor("WATCHDOG=1", &daemon));
+  daemon.Signal(SIGTERM);
+  EXPECT_TRUE(manager.WaitFor("STOPPING=1", &daemon));
+  EXPECT_EQ(daemon.Wait().exit_code, 0);
 }
 
 }  // namespace

@@ -40,15 +40,18 @@ class NotifySocket {
   NotifySocket(const NotifySocket&) = delete;
   NotifySocket& operator=(const NotifySocket&) = delete;
 
-  // Whether READY=1 came before the process ended, or a minute passed.
-  bool WaitForReady(Process* process) const {
+  bool WaitForReady(Process* process) const { return WaitFor("READY=1", process); }
+
+  // Whether a message with this text came before the process ended, or a minute passed. Those
+  // before it are dropped.
+  bool WaitFor(std::string_view wanted, Process* process) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (std::chrono::steady_clock::now() < end) {
       pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
       if (::poll(&ready, 1, 5) == 1) {
         char text[4096];
         const ssize_t size = ::recv(fd_, text, sizeof text, 0);
-        if (size > 0 && std::string_view(text, static_cast<size_t>(size)).find("READY=1") !=
+        if (size > 0 && std::string_view(text, static_cast<size_t>(size)).find(wanted) !=
                             std::string_view::npos) {
           return true;
         }
