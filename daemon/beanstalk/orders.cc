@@ -160,6 +160,10 @@ engine::Command BeanstalkSession::OrderReserve(const Now& now) {
   if (const std::optional<BootTime> end = reservations_.SoonestEnd(now.boot)) {
     bound(*end - kDeadlineMargin, OnEmpty::kDeadlineSoon);
   }
+  // Asked again after the stop began, which has ended the waits that there were.
+  if (ended()) {
+    bound(now.boot, OnEmpty::kTimedOut);
+  }
   engine::Lease lease;
   lease.count = waiting.count;
   lease.wait = wait;

@@ -117,5 +117,21 @@ TEST_F(BeanstalkSessionTest, ReservationsEndWithTheirConnectionAndUseNoAttempt) 
   EXPECT_EQ(Send("reserve\r\n"), "RESERVED 1 1\r\na\r\n");
 }
 
+TEST_F(BeanstalkSessionTest, AReserveThatAsksAgainWhileTheDaemonStopsDoesNotWait) {
+  BeanstalkSession session(&server_.hub());
+  const Now now{};
+  session.Receive("reserve\r\n");
+  const uint64_t first = session.Next(now)->tag;
+  session.Answer(first, engine::Reply{.body = engine::Leased{}});
+  EXPECT_EQ(session.output(), "") << "it waits on";
+  session.Stop();
+  const auto again = session.Next(now);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_EQ(std::get<engine::Lease>(again->command).wait, Millis(0));
+  session.Answer(again->tag, engine::Reply{.body = engine::Leased{}});
+  EXPECT_EQ(session.output(), "TIMED_OUT\r\n");
+  EXPECT_TRUE(session.finished());
+}
+
 }  // namespace
 }  // namespace delayd::beanstalk
