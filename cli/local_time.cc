@@ -64,20 +64,6 @@ struct ClockTime {
   Millis fraction{0};
 };
 
-// The digits of ".250" off the front; nothing where no point stands.
-std::optional<Millis> TakeFraction(std::string_view* text) {
-  if (!TakeChar(text, ".")) {
-    return Millis(0);
-  }
-  const size_t digits = std::min(text->find_first_not_of("0123456789"), text->size());
-  if (digits == 0) {
-    return std::nullopt;
-  }
-  const Millis fraction(protocol::FractionMillis(text->substr(0, digits)));
-  text->remove_prefix(digits);
-  return fraction;
-}
-
 // "09:00", "9:00", "09:00:30", "09:00:30.250", "noon", "midnight".
 std::optional<ClockTime> ParseClock(std::string_view text) {
   if (text == "noon" || text == "midnight") {
@@ -92,7 +78,7 @@ std::optional<ClockTime> ParseClock(std::string_view text) {
   std::optional<Millis> fraction(0);
   if (TakeChar(&text, ":")) {
     second = TakeNumber(&text, 2);
-    fraction = TakeFraction(&text);
+    fraction = protocol::TakeFraction(&text);
   }
   if (!minute || !second || !fraction || !text.empty() || *hour > 23 || *minute > 59 ||
       *second > 59) {

@@ -37,8 +37,7 @@ bool IsZone(std::string_view zone) {
   return zone == "Z" || zone == "z" || HasShape(zone, "+00:00") || HasShape(zone, "-00:00");
 }
 
-}  // namespace
-
+// Of digits behind the point, rounded up.
 int64_t FractionMillis(std::string_view digits) {
   int64_t millis = 0;
   for (size_t i = 0; i < 3; ++i) {
@@ -46,6 +45,21 @@ int64_t FractionMillis(std::string_view digits) {
   }
   const bool finer = digits.find_first_not_of('0', 3) != std::string_view::npos;
   return finer ? millis + 1 : millis;
+}
+
+}  // namespace
+
+std::optional<Millis> TakeFraction(std::string_view* text) {
+  if (!text->starts_with('.')) {
+    return Millis(0);
+  }
+  const size_t end = std::min(text->find_first_not_of("0123456789", 1), text->size());
+  if (end == 1) {
+    return std::nullopt;
+  }
+  const Millis fraction(FractionMillis(text->substr(1, end - 1)));
+  text->remove_prefix(end);
+  return fraction;
 }
 
 StatusOr<WallTime> ParseTimestamp(std::string_view text) {
@@ -58,14 +72,9 @@ StatusOr<WallTime> ParseTimestamp(std::string_view text) {
     return malformed;
   }
   std::string_view zone = text.substr(kSecondsEnd);
-  std::string_view fraction;
-  if (zone.starts_with('.')) {
-    const size_t end = std::min(zone.find_first_not_of("0123456789", 1), zone.size());
-    fraction = zone.substr(1, end - 1);
-    zone.remove_prefix(end);
-    if (fraction.empty()) {
-      return malformed;
-    }
+  const std::optional<Millis> fraction = TakeFraction(&zone);
+  if (!fraction) {
+    return malformed;
   }
   if (zone.empty()) {
     return RefuseTime(text, "has no zone; end it with Z for UTC or an offset like +08:00");
@@ -81,7 +90,7 @@ StatusOr<WallTime> ParseTimestamp(std::string_view text) {
   if (!cctz::parse("%Y-%m-%dT%H:%M:%S%Ez", seconds, cctz::utc_time_zone(), &point)) {
     return RefuseTime(text, "names no day or hour that exists; check the calendar");
   }
-  const int64_t millis = point.time_since_epoch().count() * 1000 + FractionMillis(fraction);
+  const int64_t millis = point.time_since_epoch().count() * 1000 + fraction->count();
   if (millis < 0 || millis > limits::kWallMsMax) {
     return RefuseTime(text, "is out of range; use 1970-01-01T00:00:00Z to 2286-11-20T17:46:39Z");
   }

@@ -6,6 +6,7 @@
 // never early.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,7 +17,8 @@ namespace delayd::protocol {
 
 StatusOr<WallTime> ParseTimestamp(std::string_view text);
 
-// The digits behind the point of a second in milliseconds, rounded up: 1,000 of .9995.
-int64_t FractionMillis(std::string_view digits);
+// The fraction of a second, ".250", off the front of `text`, rounded up: 1,000 ms of ".9995". Zero
+// where no point stands, nothing where no digit follows it.
+std::optional<Millis> TakeFraction(std::string_view* text);
 
 }  // namespace delayd::protocol
