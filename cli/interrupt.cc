@@ -46,6 +46,7 @@ InterruptGuard::~InterruptGuard() {
   sigaction(SIGINT, &old_interrupt_, nullptr);
   sigaction(SIGTERM, &old_terminate_, nullptr);
   close(event_fd);
+  was_raised = 0;  // whoever asks next asks about its own time
 }
 
 bool InterruptGuard::interrupted() {

@@ -72,6 +72,7 @@ TEST(CancelByFilterTest, ADryRunCountsAndShowsTheFirst) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("order:1001"), HasSubstr("300 jobs match; nothing was changed")));
+  EXPECT_THAT(outcome.requests.back().target, HasSubstr("limit=10"));
   EXPECT_EQ(Ctl({"cancel", "--queue", "orders", "-n", "-o", "json"}, {.daemon = TwoSteps}).out,
             "{\"matched\":300,\"changed\":0}\n");
   EXPECT_EQ(Ctl({"cancel", "--queue", "orders", "-n", "-q"}, {.daemon = TwoSteps}).out, "300\n");
@@ -108,6 +109,8 @@ TEST(CancelByFilterTest, AnInterruptSaysHowFarItCame) {
       outcome.err,
       "delayctl: interrupted (stopped when 250 jobs had been cancelled; the same command does "
       "what is left)\n");
+  // It stopped that one command.
+  EXPECT_EQ(Ctl({"cancel", "--queue", "orders", "--dry-run"}, {.daemon = TwoSteps}).code, 0);
 }
 
 TEST(CancelByFilterTest, WhatIsRefusedIsNotToBeRepeated) {
