@@ -30,14 +30,12 @@ std::string RoughDuration(Millis duration) {
   const int64_t precision = largest + 1 < kUnits.size() ? kUnits[largest + 1].millis : 1000;
   rest = (rest + precision / 2) / precision * precision;
   std::string out;
-  int parts = 0;
   for (const Unit& unit : kUnits) {
     const int64_t count = rest / unit.millis;
     rest %= unit.millis;
-    if (count != 0 && parts < 2) {
+    if (count != 0) {
       out += (out.empty() ? "" : " ") + std::to_string(count) + std::string(unit.name);
     }
-    parts += out.empty() ? 0 : 1;
   }
   return sign + out;
 }

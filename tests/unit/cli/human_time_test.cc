@@ -9,6 +9,7 @@ TEST(HumanTimeTest, ShowsTheTwoLargestUnitsRounded) {
   const std::pair<int64_t, const char*> cases[] = {{0, "0ms"},
                                                    {350, "350ms"},
                                                    {-350, "-350ms"},
+                                                   {999, "999ms"},
                                                    {1499, "1s"},
                                                    {1500, "2s"},
                                                    {59'999, "1m"},
