@@ -29,6 +29,12 @@ TEST(BarChartTest, SomethingIsNeverDrawnAsNothing) {
             "b        1  #\n");
 }
 
+TEST(SparklineTest, OnlyNothingIsDrawnAsNothing) {
+  EXPECT_EQ(DrawSparkline({0, 1, 1000}, true), ".▁█");
+  EXPECT_EQ(DrawSparkline({0, 1, 1000}, false), "._#");
+  EXPECT_EQ(DrawSparkline({0, 0}, true), "..");
+}
+
 TEST(BarChartTest, ATerminalTooNarrowGetsOneColumn) {
   EXPECT_EQ(DrawBars({{"label", 5, "5"}}, 3, false), "label  5  #\n");
 }

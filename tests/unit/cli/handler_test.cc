@@ -55,6 +55,12 @@ TEST_F(HandlerTest, APayloadThatIsNotReadDoesNotMatter) {
   EXPECT_EQ(handler_.exit_code(), 0);
 }
 
+TEST_F(HandlerTest, AClosedPipeEndsItThoughTheWorkerIgnoresThat) {
+  ASSERT_TRUE(Start("kill -PIPE $$; exit 3").ok());
+  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(handler_.term_signal(), SIGPIPE);
+}
+
 TEST_F(HandlerTest, OnlyTheEndOfItsErrorsIsKept) {
   ASSERT_TRUE(Start("head -c 3000 /dev/zero | tr '\\0' x >&2; echo end >&2").ok());
   EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
@@ -73,6 +79,16 @@ TEST_F(HandlerTest, ALogThatTakesNothingDoesNotHoldItsEnd) {
   ASSERT_TRUE(Start("echo why >&2; exit 3").ok());
   EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
   EXPECT_EQ(handler_.error_tail(), "why\n");
+}
+
+TEST_F(HandlerTest, ALogThatTakesNothingDoesNotHoldItsEndForHalfALine) {
+  ::testing::internal::CaptureStderr();
+  ASSERT_TRUE(Start("printf half >&2; exec tail -f /dev/null").ok());
+  AwaitErrors("half");
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "another's line may come";
+  const StuckErrors stuck;
+  handler_.End(Millis(10'000));
+  EXPECT_EQ(handler_.term_signal(), SIGTERM);
 }
 
 TEST_F(HandlerTest, ALogThatTakesNothingHoldsTheHandlerAndNotTheDeadline) {

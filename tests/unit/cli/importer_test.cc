@@ -304,6 +304,14 @@ TEST_F(OverlapTest, ARefusedLineEndsItWhereItCanBeResumed) {
   }
 }
 
+TEST_F(OverlapTest, ALineWithoutAKeyIsNotSentBeforeThoseBeforeItAreSettled) {
+  Make(/*keep_going=*/false);
+  EXPECT_FALSE(Feed({R"({"key":"k1"})", R"({"key":"refused"})", kPlain}).ok());
+  for (const Request& request : daemon_->requests()) {
+    EXPECT_THAT(request.body, HasSubstr("key")) << "the resume would double it";
+  }
+}
+
 TEST_F(OverlapTest, AnswersAreTakenInTheOrderOfTheLines) {
   Make(/*keep_going=*/true);
   EXPECT_TRUE(Feed(kOneRefused).ok());

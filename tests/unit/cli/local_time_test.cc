@@ -52,6 +52,7 @@ TEST(LocalTimeTest, ReadsTimesAsPeopleWriteThem) {
       {"now", "2026-11-20T14:30:00Z"},
       {"+30m", "2026-11-20T15:00:00Z"},
       {"now + 1h30m", "2026-11-20T16:00:00Z"},
+      {"Tomorrow AT 09:00", "2026-11-21T08:00:00Z"},
       {"@1800000000", "2027-01-15T08:00:00Z"},
   };
   for (const auto& [text, expected] : cases) {
@@ -82,6 +83,8 @@ TEST(LocalTimeTest, RefusesWhatCouldMeanTwoThings) {
       {"", "is not understood"},
       {"+30", "has no unit"},
       {"@yesterday", "is no count of seconds"},
+      {"@", "is no count of seconds"},
+      {"@99999999999999999999", "is no count of seconds"},
       {"2027-01-01T09:00:00+8", "is not understood"},
   };
   for (const auto& [text, message] : cases) {

@@ -46,6 +46,7 @@ TEST_F(TableTest, NoRowsLeaveTheHeader) {
 TEST_F(TableTest, WideCharactersTakeTwoColumnsAndControlsAreEscaped) {
   EXPECT_EQ(DisplayWidth("gr\xc3\xbc\xc3\x9f"), 4U);
   EXPECT_EQ(DisplayWidth("\xe3\x81\x82"), 2U);
+  EXPECT_EQ(DisplayWidth("e\xcc\x81"), 1U);  // an accent that stands on the letter before it
   Table table({"KEY", "N"});
   table.Add({"\xe3\x81\x82", "1"});
   table.Add({"a\x1b", "2"});

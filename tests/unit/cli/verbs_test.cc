@@ -263,6 +263,36 @@ TEST(ShowVerbTest, ShowsACardWithThePayloadEscaped) {
                     HasSubstr("\na\\x1b[2J\n")));
 }
 
+TEST(ShowVerbTest, TheCardOfAFinishedJobTellsAllOfIt) {
+  JobView job = SomeJob();
+  job.state = JobState::kFinished;
+  job.payload = std::nullopt;
+  job.delay = Millis(0);  // none to start again
+  job.expires_after = Millis(3'600'000);
+  job.lateness = Millis(5);
+  job.finished = WallFromMillis(kTestNow);
+  job.outcome = "acked";
+  job.client = "c:7";
+  job.history = {{.kind = JobEvent::Kind::kAcked, .at = WallFromMillis(kTestNow), .who = "c:7"}};
+  EXPECT_EQ(Ctl({"show", "42"}, {.daemon = Always(Ok(JobToJson(job)))}).out,
+            "id             42\n"
+            "queue          orders\n"
+            "key            order:1001\n"
+            "state          finished\n"
+            "due            2027-01-01T09:30:00.000Z (in 30m, real time)\n"
+            "created        2027-01-01T09:00:00.000Z\n"
+            "priority       1024\n"
+            "lease          1m\n"
+            "attempt        0/25\n"
+            "expires after  1h\n"
+            "late           5ms\n"
+            "finished       2027-01-01T09:00:00.000Z\n"
+            "outcome        acked\n"
+            "worker         c:7\n"
+            "history        2027-01-01T09:00:00.000Z acked by c:7\n"
+            "payload        17 bytes, not kept\n");
+}
+
 TEST(ShowVerbTest, ByKeyAndPayloadOnlyGivesItsBytes) {
   JobView job = SomeJob();
   job.payload = std::string("\x1b\0\xff", 3);
@@ -343,6 +373,13 @@ TEST(LeaseVerbTest, PrintsTokensAndWaitsLongerThanTheServer) {
   EXPECT_EQ(Ctl({"lease"}, {.daemon = daemon}).out,
             "ID  KEY         ATTEMPT  LATE  TOKEN    PAYLOAD\n"
             "42  order:1001  1        4ms   42-3-1f  {\"order_id\":1001}\n");
+}
+
+TEST(LeaseVerbTest, ARefusalIsNoEmptyQueue) {
+  const Outcome outcome =
+      Ctl({"lease"}, {.daemon = Always(Problem(PermissionDenied("not yours")))});
+  EXPECT_EQ(outcome.code, 7);
+  EXPECT_EQ(outcome.err, "delayctl: not yours\n");
 }
 
 TEST(LeaseVerbTest, NoJobInTimeIsExitCode6) {

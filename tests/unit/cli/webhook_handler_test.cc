@@ -91,6 +91,7 @@ TEST(WebhookHandlerTest, PostsThePayloadAsItIsWithTheJobInHeaders) {
   EXPECT_EQ(request.headers["content-type"], "application/json");
   EXPECT_EQ(request.headers["webhook-id"], "job_7");
   EXPECT_EQ(request.headers["delayd-queue"], "orders");
+  EXPECT_EQ(request.headers["delayd-due"], "2027-01-01T09:30:00.000Z");
   EXPECT_EQ(request.headers["delayd-key"], "order:1001");
   EXPECT_EQ(request.headers["delayd-attempt"], "2");
   EXPECT_EQ(request.headers.count("webhook-signature"), 0U);

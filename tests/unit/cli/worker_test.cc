@@ -172,6 +172,16 @@ TEST_F(WorkerTest, CountIsAnUpperBoundWhateverTheConcurrency) {
   EXPECT_THAT(jobs_, SizeIs(6));
 }
 
+TEST_F(WorkerTest, ALookThatFindsNoJobDoesNotCount) {
+  AddJob(1);
+  empty_looks_ = 2;
+  WorkOptions options;
+  options.make_handler = ExecHandler({"true"});
+  options.count = 1;
+  EXPECT_TRUE(RunWorker(options).ok());
+  EXPECT_THAT(calls_, SizeIs(1));
+}
+
 TEST_F(WorkerTest, DrainEndsWhenNoJobIsReadyAndNotWhenACapHoldsThemBack) {
   AddJob(1);
   empty_looks_ = 3;
@@ -330,7 +340,9 @@ TEST_F(WorkerTest, AHandlerIsGoneWhenItsLeaseIsOverThoughTheDaemonIsAway) {
   const BootTime start = clock_.Sample().boot;
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_LT(clock_.Sample().boot - start, Millis(5000));
-  EXPECT_THAT(err_.str(), HasSubstr("lease ran out, handler stopped (nobody there)"));
+  EXPECT_THAT(err_.str(),
+              HasSubstr("waiting for delayd\njob 1 order:1001 attempt 1: lease ran out, handler "
+                        "stopped (nobody there)"));
 }
 
 TEST_F(WorkerTest, AHandlerHasAPartOfItsLeaseToEndInWhenTheDaemonIsAway) {
