@@ -25,13 +25,13 @@ void EndBy(const Error& error) {
 TEST(LastWordsTest, ALackOfThreadsNamesTheLimitAndIsAFailedStart) {
   EXPECT_EXIT(EndBy(std::system_error(EAGAIN, std::generic_category())),
               ::testing::ExitedWithCode(kExitFailed),
-              "no thread could be made.*TasksMax=.*processes_max=");
+              "no thread could be made.*TasksMax=.*processes_max=([0-9]+|unlimited)");
 }
 
 TEST(LastWordsTest, ALackOfMemoryNamesTheLimit) {
   EXPECT_EXIT(EndBy(std::bad_alloc()),
               ::testing::ExitedWithCode(kExitFailed),
-              "no memory is left.*memory.budget.*memory_max=");
+              "no memory is left.*memory.budget.*memory_max=([0-9]+|unlimited)");
 }
 
 TEST(LastWordsTest, AMistakeIsToldAndAborts) {
