@@ -1,7 +1,9 @@
 #include "daemon/access.h"
 
+#include <grp.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -94,6 +96,30 @@ TEST(AccessTest, TheKernelTellsWhoIsOnAUnixSocket) {
   EXPECT_FALSE(ReadPeer(-1).known);
 }
 
+// In a child, whose groups nobody minds.
+TEST(AccessTest, AUserMayBeInManyGroups) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "only root may choose its groups";
+  }
+  std::vector<gid_t> groups;
+  for (gid_t group = 1001; group <= 1100; ++group) {
+    groups.push_back(group);
+  }
+  const auto ask = [&groups] {
+    int pair[2];
+    if (::setgroups(groups.size(), groups.data()) != 0 ||
+        ::socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) {
+      std::_Exit(1);
+    }
+    std::vector<uint32_t> expected(groups.begin(), groups.end());
+    expected.push_back(::getegid());
+    std::_Exit(ReadPeer(pair[0]).groups == expected ? 0 : 2);
+  };
+  EXPECT_EXIT(ask(), ::testing::ExitedWithCode(0), "");
+  groups.resize(2);
+  EXPECT_EXIT(ask(), ::testing::ExitedWithCode(0), "");
+}
+
 // Nobody writes into it; a reload would wait for that.
 TEST_F(TokenFileTest, APipeIsNotWaitedFor) {
   const std::string path = dir_.Sub("pipe");
@@ -115,13 +141,23 @@ TEST_F(TokenFileTest, ATokenIsItsRole) {
 
 TEST_F(TokenFileTest, ATokenHasAUserByItsNameOrItsRole) {
   const Access access =
-      Make({.token_file = Write("enqueue " + kToken + " shop-1\nenqueue " + kToken + "x\n")});
-  EXPECT_EQ(access.CallerOfToken(kToken)->user, "token:shop-1");
+      Make({.token_file = Write("enqueue " + kToken + " Shop_1.b-c\nenqueue " + kToken + "x\n")});
+  EXPECT_EQ(access.CallerOfToken(kToken)->user, "token:Shop_1.b-c");
   EXPECT_EQ(access.CallerOfToken(kToken + "x")->user, "token:enqueue");
   EXPECT_EQ(Access::UserOf({.known = true, .uid = 1000, .groups = {}}), "uid:1000");
   EXPECT_EQ(Access::UserOf({}), "tcp");
   EXPECT_THAT(ErrorOf("enqueue " + kToken + " a/b\n"), HasSubstr("the name behind a token"));
   EXPECT_THAT(ErrorOf("enqueue " + kToken + " a b\n"), HasSubstr("the name behind a token"));
+}
+
+TEST_F(TokenFileTest, ATokenHas16To512Characters) {
+  for (const size_t bytes : {16U, 512U}) {
+    const std::string token(bytes, 'a');
+    EXPECT_TRUE(Make({.token_file = Write("read " + token)}).CallerOfToken(token)) << bytes;
+  }
+  for (const size_t bytes : {15U, 513U}) {
+    EXPECT_THAT(ErrorOf("read " + std::string(bytes, 'a')), HasSubstr("16 to 512")) << bytes;
+  }
 }
 
 TEST_F(TokenFileTest, ATokenThatStandsTwiceIsRefused) {
