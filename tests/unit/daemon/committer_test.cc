@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/log.h"
 #include "storage/memory_job_store.h"
 
 namespace delayd {
@@ -132,6 +133,17 @@ TEST_F(DiskTest, ADiskThatDoesNotAnswerChangesNothing) {
   broken_ = true;
   EXPECT_FALSE(reserve.Look());
   EXPECT_FALSE(reserve.refusal().ok());
+}
+
+TEST_F(DiskTest, ADiskThatDoesNotAnswerIsToldOnceUntilItHasAnswered) {
+  DiskReserve reserve = Reserve();
+  const auto warnings = [] { return log::Counts()[static_cast<size_t>(log::Level::kWarn)]; };
+  const uint64_t before = warnings();
+  for (const bool broken : {true, true, true, true, false, true}) {
+    broken_ = broken;
+    reserve.Look();
+  }
+  EXPECT_EQ(warnings(), before + 2);
 }
 
 TEST_F(DiskTest, OfADirectoryThatIsNotThereNothingIsKnown) {

@@ -50,6 +50,15 @@ TEST(MetricsTest, KicksAreCountedAsTheOtherChangesOfClientsAre) {
   EXPECT_THAT(text, HasSubstr("delayd_jobs_kicked_total 7\n"));
 }
 
+TEST(MetricsTest, WhatWaitsIsShown) {
+  ServiceFigures figures;
+  figures.engine.totals.waiting = 4;
+  figures.server.commit_running = Millis(2500);
+  const std::string text = MetricsText(figures);
+  EXPECT_THAT(text, HasSubstr("delayd_lease_requests_waiting 4\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_commit_running_seconds 2.5\n"));
+}
+
 TEST(MetricsTest, ProcessorsThatAreNotKeptAwakeHaveNoFigure) {
   ServiceFigures figures;
   EXPECT_THAT(MetricsText(figures), Not(HasSubstr("delayd_processors_awake")));

@@ -1,11 +1,15 @@
 // What all clients together may have lying in the daemon.
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <future>
+#include <memory>
+#include <optional>
 #include <semaphore>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -16,6 +20,7 @@
 #include "storage/memory_job_store.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/fake_engine.h"
+#include "tests/unit/daemon/server_fixture.h"
 #include "tests/unit/daemon/socket_client.h"
 
 namespace delayd {
@@ -113,6 +118,56 @@ TEST_F(ServerRoomTest, P10WhatManyClientsTookIsGivenBackWhenTheyHaveGone) {
   come_and_go(600);
   EXPECT_TRUE(given_back_.try_acquire_for(std::chrono::seconds(10)));
   EXPECT_FALSE(given_back_.try_acquire_for(std::chrono::milliseconds(200))) << "once will do";
+  come_and_go(600);
+  EXPECT_TRUE(given_back_.try_acquire_for(std::chrono::seconds(10))) << "after each rush";
+}
+
+// Answers whatever comes with much, and waits for nothing more.
+class MuchToSay final : public Session {
+ public:
+  static constexpr size_t kBytes = 4'000'000;
+
+  explicit MuchToSay(std::atomic<bool>* refused) : refused_(refused) {}
+
+  void Receive(std::string_view /*bytes*/) override { output_.assign(kBytes, 'x'); }
+
+  std::optional<SessionRequest> Next(const Now& /*now*/) override { return std::nullopt; }
+
+  void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override {}
+
+  void Stop() override {}
+
+  void Refuse(const Status& /*why*/) override {
+    *refused_ = true;
+    output_.clear();
+  }
+
+  bool wants_input() const override { return output_.empty(); }
+
+  std::string_view output() const override { return output_; }
+
+  void Sent(size_t bytes) override { output_.erase(0, bytes); }
+
+  bool finished() const override { return false; }
+
+  Phase phase() const override { return Phase::kIdle; }
+
+ private:
+  std::atomic<bool>* const refused_;
+  std::string output_;
+};
+
+TEST_F(ServerTest, P10AClientThatDoesNotReadIsDroppedWhenAllTogetherHaveTooMuch) {
+  std::atomic<bool> refused{false};
+  options_.held_bytes_max = 300'000;
+  new_session_ = [&refused] { return std::make_unique<MuchToSay>(&refused); };
+  Start();
+  SocketClient client(path_);
+  client.Send("?");
+  EXPECT_LT(client.ReadUntil("?").size(), MuchToSay::kBytes) << "until it was closed";
+  EXPECT_FALSE(refused) << "it has no request that could be";
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(figures_->crowded_out, 1U);
 }
 
 }  // namespace
