@@ -87,13 +87,13 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   DELAYD_RETURN_IF_ERROR(floor_.Open());
   DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
   DELAYD_CRASH_POINT("open/database_open");
+  const RocksReader opened(db_.get(), &families_, nullptr);
   // What is lost of a store without tables takes its very first batch along.
-  DELAYD_RETURN_IF_ERROR(CheckSchema(!holds_store || options.accept_loss));
-  DELAYD_RETURN_IF_ERROR(CheckBatchNumber(RocksReader(db_.get(), &families_, nullptr),
-                                          dir_.path(),
-                                          holds_store,
-                                          options.accept_loss,
-                                          report));
+  const bool may_lack_schema = !holds_store || options.accept_loss;
+  DELAYD_RETURN_IF_ERROR(CheckSchema(opened, dir_, may_lack_schema));
+  DELAYD_RETURN_IF_ERROR(may_lack_schema ? MakeSchema() : OkStatus());
+  DELAYD_RETURN_IF_ERROR(
+      CheckBatchNumber(opened, dir_.path(), holds_store, options.accept_loss, report));
   batch_number_ = report->batch_number;
   DELAYD_RETURN_IF_ERROR(floor_.Set(batch_number_));
   DELAYD_CRASH_POINT("open/checked");
@@ -297,22 +297,11 @@ StatusOr<bool> RocksJobStore::HoldsStore(const RocksJobStoreOptions& options) co
   return holds_store;
 }
 
-Status RocksJobStore::CheckSchema(bool create) {
+Status RocksJobStore::MakeSchema() {
   std::string value;
   const Status found = Get(Table::kMeta, kSchemaKey, &value);
-  if (found.ok()) {
-    DELAYD_ASSIGN_OR_RETURN(const uint64_t schema, DecodeNumber(kSchemaKey, value));
-    return schema > kSchemaVersion ? dir_.NewerSchema(schema) : OkStatus();
-  }
   if (found.code() != StatusCode::kNotFound) {
     return found;
-  }
-  if (!create) {
-    return DataLoss("data directory " + dir_.path() +
-                        " is damaged: its schema number, which its first log held, is gone; "
-                        "restore a backup, or give up what is lost with delayctl recover "
-                        "--accept-loss",
-                    "damaged_store");
   }
   bool empty = true;
   const auto visit = [&empty](std::string_view, std::string_view) { return empty = false; };
@@ -323,6 +312,25 @@ Status RocksJobStore::CheckSchema(bool create) {
   Batch batch;
   batch.Put(Table::kMeta, kSchemaKey, EncodeNumber(kSchemaKey, kSchemaVersion));
   return Commit(batch);
+}
+
+Status CheckSchema(const RocksReader& store, const DataDir& dir, bool may_be_missing) {
+  std::string value;
+  const Status found = store.Get(Table::kMeta, kSchemaKey, &value);
+  if (found.ok()) {
+    DELAYD_ASSIGN_OR_RETURN(const uint64_t schema, DecodeNumber(kSchemaKey, value));
+    return schema > kSchemaVersion ? dir.NewerSchema(schema) : OkStatus();
+  }
+  if (found.code() != StatusCode::kNotFound) {
+    return found;
+  }
+  return may_be_missing
+             ? OkStatus()
+             : DataLoss("data directory " + dir.path() +
+                            " is damaged: its schema number, which its first log held, is gone; "
+                            "restore a backup, or give up what is lost with delayctl recover "
+                            "--accept-loss",
+                        "damaged_store");
 }
 
 Status CheckBatchNumber(const RocksReader& store,

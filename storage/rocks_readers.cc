@@ -72,11 +72,11 @@ class ReadOnlyStore final : public JobReader {
     }
     DELAYD_RETURN_IF_ERROR(
         FromRocks(status, TornManifest(*report) + "cannot read data directory " + dir_.path()));
-    return CheckBatchNumber(RocksReader(db_.get(), &families_, nullptr),
-                            dir_.path(),
-                            was_complete,
-                            options.accept_loss,
-                            report);
+    const RocksReader opened(db_.get(), &families_, nullptr);
+    // Where both are gone, the batch number tells of what.
+    DELAYD_RETURN_IF_ERROR(
+        CheckBatchNumber(opened, dir_.path(), was_complete, options.accept_loss, report));
+    return CheckSchema(opened, dir_, !was_complete || options.accept_loss);
   }
 
   Status Get(Table table, std::string_view key, std::string* value) const override {

@@ -173,7 +173,7 @@ class RocksJobStore final : public JobStore {
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckEndOfTables(const RocksJobStoreOptions& options, RecoveryReport* report) const;
-  Status CheckSchema(bool create);
+  Status MakeSchema();
   StatusOr<bool> HoldsStore(const RocksJobStoreOptions& options) const;
   Status CheckOurs(const RocksJobStoreOptions& options) const;
   Status LookFirst(const RocksJobStoreOptions& options) const;
@@ -206,6 +206,9 @@ Status CheckTables(const rocksdb::DBOptions& options,
 // Would it open once torn tails are cut, and what is lost where that is accepted? `dir` is locked;
 // nothing is changed in it.
 Status LookBeforeOpen(const DataDir& dir, const RocksJobStoreOptions& options, bool was_complete);
+
+// Is it of a version that we know?
+Status CheckSchema(const RocksReader& store, const DataDir& dir, bool may_be_missing);
 
 // Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it
 // ever complete (HoldsStore)? Its number goes into the report.

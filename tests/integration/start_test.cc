@@ -62,6 +62,9 @@ TEST(StartTest, ANewerSchemaIsRefusedAndLeftAlone) {
   };
   set_schema(storage::kSchemaVersion + 1);
   ExpectRefusal(daemon.StartExpectingFailure(), 4, "schema");
+  for (const char* mode : {"--verify", "--recover"}) {
+    EXPECT_EQ(daemon.StartExpectingFailure({mode}).exit_code, 4) << mode;
+  }
 }
 
 TEST(StartTest, ADataDirectoryThatCannotBeIsToldWithACure) {

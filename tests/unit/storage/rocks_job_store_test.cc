@@ -176,6 +176,11 @@ TEST_F(RocksJobStoreTest, NewerSchemaInTheStoreIsRefused) {
   const auto store = Open();
   EXPECT_EQ(store.status().reason(), "newer_schema");
   EXPECT_THAT(store.status().message(), HasSubstr("schema 9"));
+  for (const bool accept_loss : {false, true}) {
+    EXPECT_EQ(OpenRocksJobReader({.path = path(), .accept_loss = accept_loss}).status().reason(),
+              "newer_schema")
+        << "a look calls nothing whole that it does not know";
+  }
 }
 
 TEST_F(RocksJobStoreTest, TableOfANewerSchemaIsRefused) {
