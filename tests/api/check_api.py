@@ -4,6 +4,8 @@ what the description says of its status. Also: every problem code of the sources
 
     check_api.py DELAYD
 """
+import datetime
+import email.utils
 import http.client
 import json
 import os
@@ -62,6 +64,9 @@ class Api:
             self.faults.append(f"{where}, not {status}: {raw}")
             return {}
         self.seen.add((method.lower(), path, str(response.status)))
+        date = email.utils.parsedate_to_datetime(response.headers["Date"] or "")
+        if abs(datetime.datetime.now(datetime.timezone.utc) - date) > datetime.timedelta(minutes=1):
+            self.faults.append(f"{where}: it is not {date}")
         responses = self.document["paths"][path][method.lower()]["responses"]
         described = responses.get(str(response.status), responses["default"])
         if "$ref" in described:

@@ -117,6 +117,16 @@ TEST(AccessTest, EveryAddressOfLoopbackAnswersToItsOwnName) {
   daemon.CtlOk({"--server", TcpAddress(daemon), "stats"});
 }
 
+TEST(AccessTest, LoopbackIsCalledLocalhostToo) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start({"--api-listen", "127.0.0.1:0"}));
+  std::string address = TcpAddress(daemon);
+  const std::string number = "127.0.0.1";
+  ASSERT_THAT(address, HasSubstr(number));
+  daemon.CtlOk(
+      {"--server", address.replace(address.find(number), number.size(), "localhost"), "stats"});
+}
+
 TEST(AccessTest, BeyondLoopbackTheDaemonDoesNotListenWithoutTlsAndTokens) {
   Daemon daemon;
   const ProcessResult start = daemon.StartExpectingFailure({"--api-listen", "0.0.0.0:0"});

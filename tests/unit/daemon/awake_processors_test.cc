@@ -1,7 +1,6 @@
 #include "daemon/awake_processors.h"
 
 #include <cstdint>
-#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -10,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/server_fixture.h"
 
 namespace delayd {
@@ -31,11 +31,6 @@ class AskedOf {
  public:
   AskedOf() { std::ofstream(path_, std::ios::trunc); }
 
-  AskedOf(const AskedOf&) = delete;
-  AskedOf& operator=(const AskedOf&) = delete;
-
-  ~AskedOf() { std::remove(path_.c_str()); }
-
   const std::string& path() const { return path_; }
 
   std::vector<int32_t> latencies() const {
@@ -54,7 +49,8 @@ class AskedOf {
   }
 
  private:
-  const std::string path_ = ::testing::TempDir() + "cpu_dma_latency";
+  const test::TempDir dir_;
+  const std::string path_ = dir_.Sub("cpu_dma_latency");
 };
 
 TEST(AwakeProcessorsTest, NothingIsAskedForWithoutWork) {

@@ -108,6 +108,12 @@ TEST_F(CommandLineTest, AFileThatCannotBeReadToItsEndIsNoConfiguration) {
 
 TEST_F(CommandLineTest, AnEndlessFileIsNotReadToItsEnd) {
   EXPECT_THAT(Read({"--config", "/dev/zero"}).errors, ElementsAre(HasSubstr("larger than 1 MiB")));
+  const std::string full = "data_dir: /file\n" + std::string((size_t{1} << 20) - 16, '#');
+  WriteFile(full + "#");
+  EXPECT_THAT(Read({"--config", file_.c_str()}).errors,
+              ElementsAre(HasSubstr("larger than 1 MiB")));
+  WriteFile(full);
+  EXPECT_EQ(Read({"--config", file_.c_str()}).config.data_dir, "/file");
 }
 
 TEST_F(CommandLineTest, APipeIsKnownAsOne) {
