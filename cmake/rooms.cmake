@@ -1,13 +1,18 @@
-# delayd_room(NAME SOURCES ... LINK ... [MEASURED]): one static library that is a room of the house, or a part of one.
+# delayd_room(NAME SOURCES ... LINK ... [MEASURED] [PARSES_NOTHING]): one static library that is a room of the house, or a part of one.
 # MEASURED: scripts/count-instructions counts what it does, and one baseline must hold however the rest was compiled.
+# PARSES_NOTHING: a fuzzer is told of its branches, not of each comparison. That helps to find the bytes that a parser asks for, and
+# makes the tests a third slower.
 function(delayd_room name)
-  cmake_parse_arguments(ROOM "MEASURED" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
+  cmake_parse_arguments(ROOM "MEASURED;PARSES_NOTHING" "" "SOURCES;LINK;PRIVATE_LINK" ${ARGN})
   add_library(${name} STATIC ${ROOM_SOURCES})
   target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_compile_options(${name} PRIVATE ${DELAYD_WARNINGS})
   target_link_libraries(${name} PUBLIC ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE_LINK})
   if(ROOM_MEASURED AND DELAYD_BUILD_TESTS AND NOT DELAYD_SANITIZE)
     set_target_properties(${name} PROPERTIES UNITY_BUILD OFF)
+  endif()
+  if(ROOM_PARSES_NOTHING AND DELAYD_SANITIZE MATCHES fuzzer)
+    target_compile_options(${name} PRIVATE -fno-sanitize-coverage=trace-cmp)
   endif()
 endfunction()
 
