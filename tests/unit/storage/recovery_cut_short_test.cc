@@ -231,6 +231,28 @@ TEST_F(RecoveryCutShortTest, P9WhereATableFileIsMissingNothingIsGivenUpAndNothin
   EXPECT_EQ(Jobs(**store).size(), 10U);
 }
 
+TEST_F(RecoveryCutShortTest, P9OfAStoreOfANewerSchemaNothingIsGivenUp) {
+  Commit(1, 5);
+  {
+    const auto store = Open();
+    Batch newer;
+    newer.Put(Table::kMeta, kSchemaKey, EncodeNumber(kSchemaKey, kSchemaVersion + 1));
+    ASSERT_TRUE((*store)->Commit(newer).ok());
+    for (uint64_t number = 6; number <= 10; ++number) {
+      Batch batch;
+      batch.Put(Table::kTimers, Key(number), std::string(20, 'x'));
+      batch.Put(Table::kMeta, kBatchNumberKey, EncodeNumber(kBatchNumberKey, number));
+      ASSERT_TRUE((*store)->Commit(batch).ok());
+    }
+  }
+  const std::string log = Log();
+  const std::string damaged = Flipped(ReadFile(log), fs::file_size(log) * 2 / 3);
+  WriteFile(log, damaged);
+  EXPECT_EQ(Open(/*accept_loss=*/true).status().reason(), "newer_schema");
+  EXPECT_FALSE(fs::exists(account()));
+  EXPECT_EQ(ReadFile(log), damaged);
+}
+
 TEST_F(RecoveryCutShortTest, P9ATableFileThatIsMissingBehindALossIsFoundBeforeAnythingIsCut) {
   Commit(1, 5);
   DamageMiddle();
