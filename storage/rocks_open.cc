@@ -90,8 +90,8 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   const RocksReader opened(db_.get(), &families_, nullptr);
   // What is lost of a store without tables takes its very first batch along.
   const bool may_lack_schema = !holds_store || options.accept_loss;
-  DELAYD_RETURN_IF_ERROR(CheckSchema(opened, dir_, may_lack_schema));
-  DELAYD_RETURN_IF_ERROR(may_lack_schema ? MakeSchema() : OkStatus());
+  DELAYD_ASSIGN_OR_RETURN(const bool has_schema, CheckSchema(opened, dir_, may_lack_schema));
+  DELAYD_RETURN_IF_ERROR(has_schema ? OkStatus() : MakeSchema());
   DELAYD_RETURN_IF_ERROR(
       CheckBatchNumber(opened, dir_.path(), holds_store, options.accept_loss, report));
   batch_number_ = report->batch_number;
@@ -298,11 +298,6 @@ StatusOr<bool> RocksJobStore::HoldsStore(const RocksJobStoreOptions& options) co
 }
 
 Status RocksJobStore::MakeSchema() {
-  std::string value;
-  const Status found = Get(Table::kMeta, kSchemaKey, &value);
-  if (found.code() != StatusCode::kNotFound) {
-    return found;
-  }
   bool empty = true;
   const auto visit = [&empty](std::string_view, std::string_view) { return empty = false; };
   DELAYD_RETURN_IF_ERROR(Scan(Table::kMeta, {}, {}, visit));
@@ -314,23 +309,25 @@ Status RocksJobStore::MakeSchema() {
   return Commit(batch);
 }
 
-Status CheckSchema(const RocksReader& store, const DataDir& dir, bool may_be_missing) {
+StatusOr<bool> CheckSchema(const RocksReader& store, const DataDir& dir, bool may_be_missing) {
   std::string value;
   const Status found = store.Get(Table::kMeta, kSchemaKey, &value);
-  if (found.ok()) {
-    DELAYD_ASSIGN_OR_RETURN(const uint64_t schema, DecodeNumber(kSchemaKey, value));
-    return schema > kSchemaVersion ? dir.NewerSchema(schema) : OkStatus();
+  if (found.code() == StatusCode::kNotFound && may_be_missing) {
+    return false;
   }
-  if (found.code() != StatusCode::kNotFound) {
-    return found;
+  if (found.code() == StatusCode::kNotFound) {
+    return DataLoss("data directory " + dir.path() +
+                        " is damaged: its schema number, which its first log held, is gone; "
+                        "restore a backup, or give up what is lost with delayctl recover "
+                        "--accept-loss",
+                    "damaged_store");
   }
-  return may_be_missing
-             ? OkStatus()
-             : DataLoss("data directory " + dir.path() +
-                            " is damaged: its schema number, which its first log held, is gone; "
-                            "restore a backup, or give up what is lost with delayctl recover "
-                            "--accept-loss",
-                        "damaged_store");
+  DELAYD_RETURN_IF_ERROR(found);
+  DELAYD_ASSIGN_OR_RETURN(const uint64_t schema, DecodeNumber(kSchemaKey, value));
+  if (schema > kSchemaVersion) {
+    return dir.NewerSchema(schema);
+  }
+  return true;
 }
 
 Status CheckBatchNumber(const RocksReader& store,

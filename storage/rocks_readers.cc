@@ -76,7 +76,7 @@ class ReadOnlyStore final : public JobReader {
     // Where both are gone, the batch number tells of what.
     DELAYD_RETURN_IF_ERROR(
         CheckBatchNumber(opened, dir_.path(), was_complete, options.accept_loss, report));
-    return CheckSchema(opened, dir_, !was_complete || options.accept_loss);
+    return CheckSchema(opened, dir_, !was_complete || options.accept_loss).status();
   }
 
   Status Get(Table table, std::string_view key, std::string* value) const override {

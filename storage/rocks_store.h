@@ -207,8 +207,8 @@ Status CheckTables(const rocksdb::DBOptions& options,
 // nothing is changed in it.
 Status LookBeforeOpen(const DataDir& dir, const RocksJobStoreOptions& options, bool was_complete);
 
-// Is it of a version that we know?
-Status CheckSchema(const RocksReader& store, const DataDir& dir, bool may_be_missing);
+// Is it of a version that we know? False: it has none, and may have none.
+StatusOr<bool> CheckSchema(const RocksReader& store, const DataDir& dir, bool may_be_missing);
 
 // Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it
 // ever complete (HoldsStore)? Its number goes into the report.
