@@ -40,6 +40,13 @@ class NotifySocket {
   NotifySocket(const NotifySocket&) = delete;
   NotifySocket& operator=(const NotifySocket&) = delete;
 
+  // The next message, which is not waited for; empty when none is there.
+  std::string Heard() const {
+    char text[4096];
+    const ssize_t size = ::recv(fd_, text, sizeof text, MSG_DONTWAIT);
+    return size > 0 ? std::string(text, static_cast<size_t>(size)) : "";
+  }
+
   bool WaitForReady(Process* process) const { return WaitFor("READY=1", process); }
 
   // Whether a message with this text came before the process ended, or a minute passed. Those
@@ -49,10 +56,7 @@ class NotifySocket {
     while (std::chrono::steady_clock::now() < end) {
       pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
       if (::poll(&ready, 1, 5) == 1) {
-        char text[4096];
-        const ssize_t size = ::recv(fd_, text, sizeof text, 0);
-        if (size > 0 && std::string_view(text, static_cast<size_t>(size)).find(wanted) !=
-                            std::string_view::npos) {
+        if (Heard().find(wanted) != std::string::npos) {
           return true;
         }
       } else if (process->HasEnded()) {

@@ -2,17 +2,15 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
+#include <ctime>
+#include <optional>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/unique_fd.h"
+#include "tests/support/notify_socket.h"
 #include "tests/support/temp_dir.h"
-
-#include <sys/socket.h>
-#include <sys/un.h>
 
 namespace delayd {
 namespace {
@@ -28,34 +26,22 @@ int64_t MonotonicMicros() {
 
 class ServiceNotifyTest : public ::testing::Test {
  protected:
-  ServiceNotifyTest() {
-    const std::string path = dir_.Sub("notify");
-    sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    EXPECT_EQ(::bind(manager_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
-              0);
-    ::setenv("NOTIFY_SOCKET", path.c_str(), 1);
-  }
+  ServiceNotifyTest() { ::setenv("NOTIFY_SOCKET", path_.c_str(), 1); }
 
   ~ServiceNotifyTest() override {
     ::unsetenv("NOTIFY_SOCKET");
     ::unsetenv("WATCHDOG_USEC");
   }
 
-  std::string Heard() const {
-    char text[1024];
-    const ssize_t got = ::recv(manager_.get(), text, sizeof text, MSG_DONTWAIT);
-    return got > 0 ? std::string(text, static_cast<size_t>(got)) : "";
-  }
-
   const test::TempDir dir_;
-  const UniqueFd manager_{::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)};
+  const std::string path_ = dir_.Sub("notify");
+  const test::NotifySocket manager_{path_};
   const ServiceNotify notify_{};
 };
 
 TEST_F(ServiceNotifyTest, ALongLoadAsksForMoreTime) {
   notify_.Loading(7);
-  EXPECT_THAT(Heard(), HasSubstr("timers: 7\nEXTEND_TIMEOUT_USEC=60000000"));
+  EXPECT_THAT(manager_.Heard(), HasSubstr("timers: 7\nEXTEND_TIMEOUT_USEC=60000000"));
 }
 
 // systemd takes the end of a reload that began before its own request for that of another.
@@ -63,7 +49,7 @@ TEST_F(ServiceNotifyTest, AReloadTellsWhenItBegan) {
   const std::string begin = "RELOADING=1\nMONOTONIC_USEC=";
   const int64_t before = MonotonicMicros();
   notify_.Reloading();
-  const std::string heard = Heard();
+  const std::string heard = manager_.Heard();
   ASSERT_THAT(heard, StartsWith(begin));
   const int64_t told = std::strtoll(heard.c_str() + begin.size(), nullptr, 10);
   EXPECT_GE(told, before);
