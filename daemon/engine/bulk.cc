@@ -257,9 +257,9 @@ Status EngineCore::ScanPending(const DueRange& range,
                                const ListCursor& after,
                                const VisitPlace& visit) const {
   const WallTime first =
-      std::max({durable_low_water_mark_, range.after.value_or(WallTime()), after.at});
+      std::max({low_water_mark_.durable(), range.after.value_or(WallTime()), after.at});
   const JobId first_id = first == after.at ? after.id : JobId{};
-  const std::optional<WallTime> end = range.EndOfKeys(low_water_mark_);
+  const std::optional<WallTime> end = range.EndOfKeys(low_water_mark_.decided());
   Status failed;
   const auto see = [&](const auto& parts) {
     failed = parts.status();

@@ -38,9 +38,7 @@ StatusOr<Body> EngineCore::Do(Configure& command) {
     ApplySettings(queue);
     ServeSoon(queue);  // a cap may be wider than before
   });
-  if (next_trim_) {
-    next_trim_ = now_.boot;  // the retention may be shorter: look again
-  }
+  finished_rows_.LookAgain(now_);
   return Body();
 }
 
@@ -66,10 +64,11 @@ void EngineCore::NoteRetentions() {
   const auto of = [](const QueueSettings& settings) {
     return std::max(settings.key_retention, settings.history_retention);
   };
-  longest_retention_ = of(options_.defaults);
+  Millis longest = of(options_.defaults);
   for (const auto& [name, settings] : options_.queues) {
-    longest_retention_ = std::max(longest_retention_, of(settings));
+    longest = std::max(longest, of(settings));
   }
+  finished_rows_.SetRetention(longest);
 }
 
 }  // namespace delayd::engine

@@ -16,6 +16,7 @@
 //   forecast.cc   how many fall due, and when
 //   read.cc       show, list, queues, stats
 //   turn.cc       time: fire, end leases, seal, answer
+//   trim.cc       finished jobs are forgotten
 //   horizon.cc    which jobs are in memory, and which on disk only
 //   backlog.cc    queues with more ready jobs than memory has room for
 //   figures.cc    what monitoring is told
@@ -28,13 +29,10 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,7 +47,9 @@
 #include "daemon/engine/command.h"
 #include "daemon/engine/due_range.h"
 #include "daemon/engine/engine.h"
+#include "daemon/engine/finished_rows.h"
 #include "daemon/engine/frontier.h"
+#include "daemon/engine/job_ids.h"
 #include "daemon/engine/job_table.h"
 #include "daemon/engine/lease_table.h"
 #include "daemon/engine/left_on_disk.h"
@@ -60,7 +60,9 @@
 #include "daemon/engine/pending_changes.h"
 #include "daemon/engine/queue_table.h"
 #include "daemon/engine/ticks.h"
+#include "daemon/engine/user_jobs.h"
 #include "daemon/engine/waiting_lease.h"
+#include "daemon/engine/wall_offsets.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "wheel/timing_wheel.h"
@@ -151,13 +153,9 @@ class EngineCore final : public Engine {
   // `view` is null where nobody wants it.
   void EnqueueOne(JobSpec& spec, const Plan& plan, const std::string& user, JobView* view);
   void ReplaceOne(JobSpec& spec, Plan& plan, JobView* view);
-  StatusOr<JobId> NextId();
 
   // ---- quota.cc ----
   Status CheckQuotas(const Enqueue& command, const std::vector<Plan>& plans);
-  uint64_t JobsOfUser(const std::string& user) const;
-  void UserGotJob(const std::string& user);
-  void UserLostJob(const std::string& user);
   void PutUserCounts();
   Status LoadUsers();
 
@@ -407,8 +405,6 @@ class EngineCore final : public Engine {
   // A job's rows were put: into memory, or out of it, as its key says. Tells its state.
   JobState Settle(const storage::JobRecord& record, WallTime key_due, std::optional<Slot> slot);
   WallTime LatestKeyOfNow() const;
-  WallTime FirstKeyNotDue() const;
-  WallTime LatestKeyByClocks(const Now& now) const;
   void SlideFrontier();
   // One page of each kind, where something is missing. Whether more is to be loaded right away.
   bool LoadAhead();
@@ -487,12 +483,13 @@ class EngineCore final : public Engine {
   void RebuildWallWheel();
   void WaitAgain(Slot slot);
   WallTime DueOfEntry(const JobEntry& entry) const;
+  void Die(Status status);
+  void Damaged(Slot slot, const Status& status);
+
+  // ---- trim.cc ----
   void TrimFinished();
   Status TrimPage();
   Status ForgetFinished(JobId id, std::string_view key, const storage::DoneRecord& done);
-  void ScheduleTrim(WallTime oldest_finished, Millis soonest = Millis(limits::kTrimIntervalMsMin));
-  void Die(Status status);
-  void Damaged(Slot slot, const Status& status);
 
   // ---- load.cc ----
   Status LoadMeta();
@@ -536,10 +533,7 @@ class EngineCore final : public Engine {
   OwnWork own_work_;
   std::vector<wheel::Expired> popped_ = std::vector<wheel::Expired>(limits::kFireBatchMax);
 
-  WallTime low_water_mark_;
-  size_t unmarked_jobs_ = 0;         // changed since it was last looked for
-  WallTime durable_low_water_mark_;  // as far as its batch is committed: where readers begin
-  std::deque<std::pair<uint64_t, WallTime>> marks_underway_;  // (batch, mark)
+  LowWaterMark low_water_mark_;
   FiredKeys fired_;
   size_t fired_count_ = 0;  // ready and leased
   BootOffsets boot_offsets_;
@@ -559,16 +553,9 @@ class EngineCore final : public Engine {
   bool leaves_waiting_ = false;                             // the sweep does, to make room
   std::unique_ptr<BacklogCut> cut_;                         // under way; then the table is swept
   std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
-  // The most and the least that the wall clock was ahead of the boot clock when a relative job of
-  // this boot got its due time; and what of that is durable.
-  Millis wall_offset_max_ = kNoOffset;
-  Millis wall_offset_min_{Millis::max()};
-  Millis written_wall_offset_max_{0};
-  Millis written_wall_offset_min_{0};
+  WallOffsets wall_offsets_;
 
-  uint64_t next_id_ = 1;
-  uint64_t id_high_water_mark_ = 1;
-  uint64_t written_id_high_water_mark_ = 1;
+  JobIds job_ids_;
   uint64_t epoch_ = 0;
   uint64_t boot_id_ = 0;  // never 0 once loaded
   uint64_t lease_sequence_ = 0;
@@ -578,15 +565,10 @@ class EngineCore final : public Engine {
   std::string row_read_;
   size_t open_jobs_ = 0;  // jobs changed in the open batch
   std::vector<QueueId> counts_changed_;
-  std::list<QueueId> empty_queues_;        // in the order in which they became so
-  size_t newly_empty_ = 0;                 // since some were forgotten
-  std::map<std::string, uint64_t> users_;  // jobs stored; who has none is not there
-  std::set<std::string> users_changed_;    // since the open batch began
-  WallTime done_low_water_mark_;
-  // (batch, earliest finish) of the rows of kDone under way, which a scan does not see yet.
-  std::deque<std::pair<uint64_t, WallTime>> finishing_;
-  Millis longest_retention_{0};        // of all queues, named or not
-  std::optional<BootTime> next_trim_;  // none: nothing is kept of any finished job
+  std::list<QueueId> empty_queues_;  // in the order in which they became so
+  size_t newly_empty_ = 0;           // since some were forgotten
+  UserJobs user_jobs_;
+  FinishedRows finished_rows_;
   ParkedReplies parked_;
   std::vector<Reply> ready_replies_;
   std::vector<Status> incidents_;

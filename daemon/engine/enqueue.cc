@@ -240,16 +240,6 @@ Status EngineCore::PlanAll(const std::vector<JobSpec>& specs, std::vector<Plan>*
   return OkStatus();
 }
 
-StatusOr<JobId> EngineCore::NextId() {
-  if (next_id_ > limits::kJobIdMax) {
-    return ResourceExhausted("all job ids have been used", "ids_exhausted");
-  }
-  if (next_id_ >= id_high_water_mark_) {
-    id_high_water_mark_ = next_id_ + limits::kJobIdBlock;
-  }
-  return JobId{next_id_++};
-}
-
 // Of a life in another store.
 void EngineCore::TakeStory(const JobSpec& spec, storage::JobRecord* record) const {
   const JobPast& past = *spec.past;
@@ -382,7 +372,7 @@ Status EngineCore::NameAll(std::vector<Plan>* plans, Enqueued* answer) {
     } else if (plan.same_as) {
       plan.id = (*plans)[*plan.same_as].id;
     } else {
-      DELAYD_ASSIGN_OR_RETURN(plan.id, NextId());
+      DELAYD_ASSIGN_OR_RETURN(plan.id, job_ids_.Next());
     }
     if (plan.existing && !plan.replaced && !answer->items.empty()) {
       DELAYD_ASSIGN_OR_RETURN(answer->items[i].job,

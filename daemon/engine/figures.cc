@@ -42,13 +42,13 @@ EngineFigures EngineCore::Figures(size_t queues_max) const {
     }
     return has_room;
   });
-  for (const auto& [user, jobs] : users_) {
+  user_jobs_.ForEach([&](const std::string& user, uint64_t jobs) {
     if (figures.users.size() < queues_max) {
       figures.users.emplace_back(user, jobs);
     } else {
       figures.other_users += jobs;
     }
-  }
+  });
   figures.frontier_ahead =
       std::max(frontier_.first, std::min(far_begins_, now_.wall + options_.horizon)) - now_.wall;
   return figures;

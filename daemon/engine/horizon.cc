@@ -51,24 +51,10 @@ JobState EngineCore::Settle(const storage::JobRecord& record,
   return jobs_[*slot].phase() == Phase::kReady ? JobState::kReady : JobState::kScheduled;
 }
 
-// No job whose moment has come is keyed behind this. A relative job was keyed on the wall clock as
-// it stood then, ahead of the boot clock by wall_offset_max_ at most; a job that was late when it
-// came is keyed at the low-water mark.
+// No job whose moment has come is keyed behind this; one that was late when it came is keyed at the
+// low-water mark.
 WallTime EngineCore::LatestKeyOfNow() const {
-  return std::max(LatestKeyByClocks(now_), low_water_mark_);
-}
-
-// Whatever is keyed before this is due: a relative job is keyed ahead of the boot clock by
-// wall_offset_min_ at least.
-WallTime EngineCore::FirstKeyNotDue() const {
-  if (wall_offset_min_ == Millis::max()) {
-    return now_.wall;
-  }
-  return std::min(now_.wall, WallTime(now_.boot.time_since_epoch() + wall_offset_min_));
-}
-
-WallTime EngineCore::LatestKeyByClocks(const Now& now) const {
-  return std::max(now.wall, WallTime(now.boot.time_since_epoch() + wall_offset_max_));
+  return std::max(wall_offsets_.LatestKey(now_), low_water_mark_.decided());
 }
 
 // Up to the first row that is on disk only, the frontier moves without a look at the disk.
@@ -261,7 +247,7 @@ void EngineCore::Sweep() {
 
 std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {
   // The low-water mark does not go on by itself; the clocks do.
-  const WallTime latest = LatestKeyByClocks(now);
+  const WallTime latest = wall_offsets_.LatestKey(now);
   std::optional<Millis> wait;
   const auto consider = [&wait](Millis until) {
     wait = std::min(wait.value_or(Millis::max()), std::max(until, Millis(0)));

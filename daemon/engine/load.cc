@@ -62,11 +62,12 @@ Status EngineCore::LoadAll(const Progress& progress) {
   DELAYD_RETURN_IF_ERROR(LoadWindow(progress));
   DELAYD_RETURN_IF_ERROR(CheckCounts());
   DELAYD_RETURN_IF_ERROR(pending_.Scan(Table::kDone,
-                                       storage::DoneKey(done_low_water_mark_, JobId{}),
+                                       storage::DoneKey(finished_rows_.low_water_mark(), JobId{}),
                                        {},
                                        [this](std::string_view key, std::string_view) {
                                          const auto parts = storage::ParseDoneKey(key);
-                                         ScheduleTrim(parts.ok() ? parts->key_due : now_.wall);
+                                         finished_rows_.ScheduleTrim(
+                                             parts.ok() ? parts->key_due : now_.wall, now_);
                                          return false;
                                        }));
   // Tokens of earlier runs are stale from the moment this is durable.
@@ -78,15 +79,11 @@ Status EngineCore::LoadMeta() {
   DELAYD_ASSIGN_OR_RETURN(const uint64_t mark, ReadMetaNumber(store_, storage::kLowWaterMarkKey));
   DELAYD_ASSIGN_OR_RETURN(const uint64_t done_mark,
                           ReadMetaNumber(store_, storage::kDoneLowWaterMarkKey));
-  low_water_mark_ = WallFromMillis(static_cast<int64_t>(mark));
-  durable_low_water_mark_ = low_water_mark_;
-  done_low_water_mark_ = WallFromMillis(static_cast<int64_t>(done_mark));
-  DELAYD_ASSIGN_OR_RETURN(id_high_water_mark_,
+  DELAYD_ASSIGN_OR_RETURN(const uint64_t id_mark,
                           ReadMetaNumber(store_, storage::kIdHighWaterMarkKey));
-  id_high_water_mark_ = std::max<uint64_t>(id_high_water_mark_, 1);
-  written_id_high_water_mark_ = id_high_water_mark_;
-  // What is left of the block is not used again: some of it may have been given out.
-  next_id_ = id_high_water_mark_;
+  low_water_mark_.Restore(WallFromMillis(static_cast<int64_t>(mark)));
+  finished_rows_.Restore(WallFromMillis(static_cast<int64_t>(done_mark)));
+  job_ids_.Restore(id_mark);
   DELAYD_ASSIGN_OR_RETURN(epoch_, ReadMetaNumber(store_, storage::kEpochKey));
   ++epoch_;
   // A kernel that does not tell its boots apart: then no boot clock but this run's own is trusted.
@@ -102,10 +99,8 @@ Status EngineCore::LoadMeta() {
       // Of a program that did not write it: none, less than there can be.
       DELAYD_ASSIGN_OR_RETURN(const uint64_t least,
                               ReadMetaNumber(store_, storage::kWallOffsetMinKey));
-      wall_offset_max_ = Millis(static_cast<int64_t>(most));
-      written_wall_offset_max_ = wall_offset_max_;
-      wall_offset_min_ = Millis(static_cast<int64_t>(least));
-      written_wall_offset_min_ = wall_offset_min_;
+      wall_offsets_.Restore(Millis(static_cast<int64_t>(least)),
+                            Millis(static_cast<int64_t>(most)));
     }
   } else if (got.code() != StatusCode::kNotFound) {
     return got;
@@ -177,7 +172,7 @@ void EngineCore::LoadOwn(const storage::TimerKeyParts& parts,
 }
 
 Status EngineCore::LoadWindow(const Progress& progress) {
-  frontier_ = Frontier(low_water_mark_, JobId{});
+  frontier_ = Frontier(low_water_mark_.decided(), JobId{});
   const WallTime target = LatestKeyOfNow() + options_.horizon;
   // What is left is loaded when requests are served already.
   for (; frontier_ < Frontier(target, JobId{}) && HasRoom() &&

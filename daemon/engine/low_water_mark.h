@@ -1,5 +1,6 @@
-// daemon/engine/low_water_mark.h — what the low-water mark must stay below: the smallest key_due of
-// the jobs that have fired and are not finished, and of those that wait in the boot wheel.
+// daemon/engine/low_water_mark.h — the low-water mark, and what it must stay below: the smallest
+// key_due of the jobs that have fired and are not finished, and of those that wait in the boot
+// wheel.
 //
 // What:    below the low-water mark the store holds nothing but tombstones, so no seek may ever go
 //          there. FiredKeys has the keys of what has fired: jobs fire in their order, mostly, which
@@ -12,6 +13,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -22,6 +25,54 @@
 #include "wheel/timer.h"
 
 namespace delayd::engine {
+
+// Writers go by the mark as decided: nothing is keyed before it any more. Readers begin at the one
+// whose batch is committed, as the rows between the two may be there still.
+class LowWaterMark {
+ public:
+  // As the store has it.
+  void Restore(WallTime mark) {
+    decided_ = mark;
+    durable_ = mark;
+  }
+
+  // A batch that changes so many jobs is closed: whether it is time to look for the mark again.
+  bool IsLookedFor(size_t jobs, size_t jobs_per_mark) {
+    jobs_since_ += jobs;
+    if (jobs_since_ < jobs_per_mark) {
+      return false;
+    }
+    jobs_since_ = 0;
+    return true;
+  }
+
+  // Whether that is further than it was: then the batch writes it.
+  bool Raise(WallTime mark, uint64_t batch) {
+    if (mark <= decided_) {
+      return false;
+    }
+    decided_ = mark;
+    underway_.emplace_back(batch, mark);
+    return true;
+  }
+
+  void Committed(uint64_t batch) {
+    while (!underway_.empty() && underway_.front().first <= batch) {
+      durable_ = underway_.front().second;
+      underway_.pop_front();
+    }
+  }
+
+  WallTime decided() const { return decided_; }
+
+  WallTime durable() const { return durable_; }
+
+ private:
+  WallTime decided_;
+  WallTime durable_;
+  size_t jobs_since_ = 0;
+  std::deque<std::pair<uint64_t, WallTime>> underway_;  // (batch, mark)
+};
 
 class FiredKeys {
  public:

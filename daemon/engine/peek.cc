@@ -54,7 +54,7 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
     first = std::min(first, left_on_disk_.from()->first);
   }
   if (queue.frontier) {
-    first = std::min(first, std::max(queue.frontier->first, FirstKeyNotDue()));
+    first = std::min(first, std::max(queue.frontier->first, wall_offsets_.FirstKeyNotDue(now_)));
   }
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
     first = std::min(first, WallTimeOf(next) - kClockRounding);
@@ -63,7 +63,7 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
     first = std::min(first, WallTime(BootTimeOf(next_boot).time_since_epoch()) + *least);
   }
-  return std::max(first, durable_low_water_mark_);
+  return std::max(first, low_water_mark_.durable());
 }
 
 StatusOr<std::vector<EngineCore::Located>> EngineCore::SoonestScheduled(const Queue& queue,

@@ -42,7 +42,7 @@ Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<Plan>& 
                                "queue_full");
     }
   }
-  const uint64_t stored = JobsOfUser(command.user);
+  const uint64_t stored = user_jobs_.Of(command.user);
   if (command.user_jobs_max != 0 && all != 0 && stored + all > command.user_jobs_max) {
     ++counters_.quota_refusals;
     return ResourceExhausted("user " + command.user + " has " + std::to_string(stored) +
@@ -55,39 +55,15 @@ Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<Plan>& 
   return OkStatus();
 }
 
-uint64_t EngineCore::JobsOfUser(const std::string& user) const {
-  const auto found = users_.find(user);
-  return found == users_.end() ? 0 : found->second;
-}
-
-void EngineCore::UserGotJob(const std::string& user) {
-  if (!user.empty()) {
-    ++users_[user];
-    users_changed_.insert(user);
-  }
-}
-
-void EngineCore::UserLostJob(const std::string& user) {
-  const auto found = users_.find(user);
-  if (found == users_.end()) {
-    return;  // nobody's; or the count is wrong, which verify tells
-  }
-  if (--found->second == 0) {
-    users_.erase(found);
-  }
-  users_changed_.insert(user);
-}
-
 void EngineCore::PutUserCounts() {
-  for (const std::string& user : users_changed_) {
+  user_jobs_.TakeChanged([this](const std::string& user, uint64_t jobs) {
     const std::string key = storage::UserJobsKey(user);
-    if (const uint64_t jobs = JobsOfUser(user); jobs != 0) {
+    if (jobs != 0) {
       pending_.Put(Table::kMeta, key, storage::EncodeNumber(key, jobs));
     } else {
       pending_.Delete(Table::kMeta, key);
     }
-  }
-  users_changed_.clear();
+  });
 }
 
 Status EngineCore::LoadUsers() {
@@ -98,8 +74,8 @@ Status EngineCore::LoadUsers() {
                                      [&](std::string_view key, std::string_view value) {
                                        const auto jobs = storage::DecodeNumber(key, value);
                                        failed = jobs.status();
-                                       if (jobs.ok() && *jobs != 0) {
-                                         users_.emplace(storage::UserOfKey(key), *jobs);
+                                       if (jobs.ok()) {
+                                         user_jobs_.Restore(storage::UserOfKey(key), *jobs);
                                        }
                                        return failed.ok();
                                      }));

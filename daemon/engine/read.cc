@@ -336,7 +336,7 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
 StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
-  const ListCursor from = after.NotBefore(done_low_water_mark_);
+  const ListCursor from = after.NotBefore(finished_rows_.low_water_mark());
   Status failed;
   const Status scanned = pending_.Scan(
       Table::kDone,
@@ -474,7 +474,7 @@ std::optional<WallTime> EngineCore::NextDue() const {
   // A store that cannot be read is found by whoever needs it to go on.
   static_cast<void>(pending_.Scan(
       Table::kTimers,
-      storage::TimerKey(std::max(now_.wall + Millis(1), durable_low_water_mark_), JobId{}),
+      storage::TimerKey(std::max(now_.wall + Millis(1), low_water_mark_.durable()), JobId{}),
       storage::TimerKey(WallTime::max(), JobId{}),
       [&](std::string_view key, std::string_view) {
         const bool changing = pending_.IsChanging(Table::kTimers, key);

@@ -10,7 +10,7 @@ namespace delayd::engine {
 using storage::Table;
 
 WallTime EngineCore::KeyDue(WallTime due) const {
-  return std::max(due, low_water_mark_);
+  return std::max(due, low_water_mark_.decided());
 }
 
 void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) {
@@ -23,9 +23,7 @@ void EngineCore::SetDue(storage::JobRecord* record, const DueSpec& due) {
     return;
   }
   const Millis delay = std::get<DueAfter>(due).delay;
-  const Millis offset = now_.wall.time_since_epoch() - now_.boot.time_since_epoch();
-  wall_offset_max_ = std::max(wall_offset_max_, offset);
-  wall_offset_min_ = std::min(wall_offset_min_, offset);
+  wall_offsets_.Note(now_);
   record->due_kind = DueKind::kRelative;
   record->due = now_.wall + delay;
   record->boot_id = boot_id_;
@@ -91,7 +89,7 @@ void EngineCore::PutNewRows(storage::JobRecord* record, WallTime key_due) {
     PutLiveKey(*record);
   }
   Queue& queue = queues_[record->queue];
-  UserGotJob(record->user);
+  user_jobs_.Gain(record->user);
   ++queue.enqueued;
   queues_.Count(&queue, {.pending = 1});
   CountChanged(queue);
@@ -140,7 +138,7 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
     pending_.Delete(Table::kDead, storage::DeadKey(record.queue, place.at, record.id));
     queues_.Count(&queue, {.dead = -1});
   }
-  UserLostJob(record.user);
+  user_jobs_.Lose(record.user);
   CountChanged(queue);
   ++open_jobs_;
   const storage::FixedKey index_key = storage::IndexKey(record.id);
@@ -157,7 +155,7 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
     return;
   }
   // Below the mark nothing of kDone is looked at any more, so nothing may be born there.
-  const WallTime finished = std::max(now_.wall, done_low_water_mark_);
+  const WallTime finished = std::max(now_.wall, finished_rows_.low_water_mark());
   PutIndex(record, storage::IndexRecord::Place::kDone, finished);
   if (!record.key.empty()) {
     const std::string key = storage::ClientKey(record.queue, record.key);
@@ -177,13 +175,6 @@ void EngineCore::PutDoneRow(const storage::JobRecord& record,
                             WallTime finished,
                             WallTime kept_until,
                             bool cancelled) {
-  const bool first = finishing_.empty() || finishing_.back().first != pending_.open_sequence();
-  if (first) {
-    finishing_.emplace_back(pending_.open_sequence(), finished);
-  }
-  // Those before it may lie in the future of a clock that has been put right. Once a batch will do.
-  const bool earliest = first || finished < finishing_.back().second;
-  finishing_.back().second = std::min(finishing_.back().second, finished);
   storage::DoneRecord done{.queue = record.queue,
                            .key = record.key,
                            .cancelled = cancelled,
@@ -197,9 +188,7 @@ void EngineCore::PutDoneRow(const storage::JobRecord& record,
   const storage::FixedKey done_key = storage::DoneKey(finished, record.id);
   pending_.Put(Table::kDone, done_key, storage::EncodeDoneRecord(done_key, done));
   ChangeDoneCount(queues_[record.queue], 1);
-  if (!next_trim_ || earliest) {
-    ScheduleTrim(finished);
-  }
+  finished_rows_.Add(pending_.open_sequence(), finished, now_);
 }
 
 void EngineCore::ChangeDoneCount(Queue& queue, int64_t by) {
@@ -256,14 +245,10 @@ void EngineCore::CloseBatch(bool forget_queues) {
   const auto put_number = [this](std::string_view key, uint64_t number) {
     pending_.Put(Table::kMeta, key, EncodeNumber(key, number));
   };
-  unmarked_jobs_ += open_jobs_;
-  if (unmarked_jobs_ >= options_.jobs_per_mark) {
-    unmarked_jobs_ = 0;
-    if (const WallTime mark = ComputeLowWaterMark(); mark > low_water_mark_) {
-      low_water_mark_ = mark;
-      marks_underway_.emplace_back(pending_.open_sequence(), mark);
-      put_number(storage::kLowWaterMarkKey, static_cast<uint64_t>(ToMillis(mark)));
-    }
+  if (low_water_mark_.IsLookedFor(open_jobs_, options_.jobs_per_mark) &&
+      low_water_mark_.Raise(ComputeLowWaterMark(), pending_.open_sequence())) {
+    put_number(storage::kLowWaterMarkKey,
+               static_cast<uint64_t>(ToMillis(low_water_mark_.decided())));
   }
   for (const QueueId id : counts_changed_) {
     Queue& queue = queues_[id];
@@ -278,17 +263,14 @@ void EngineCore::CloseBatch(bool forget_queues) {
     ForgetQueues();
   }
   PutUserCounts();
-  if (id_high_water_mark_ != written_id_high_water_mark_) {
-    put_number(storage::kIdHighWaterMarkKey, id_high_water_mark_);
-    written_id_high_water_mark_ = id_high_water_mark_;
+  if (const std::optional<uint64_t> mark = job_ids_.TakeMark()) {
+    put_number(storage::kIdHighWaterMarkKey, *mark);
   }
-  if (wall_offset_max_ != written_wall_offset_max_) {
-    put_number(storage::kWallOffsetMaxKey, static_cast<uint64_t>(wall_offset_max_.count()));
-    written_wall_offset_max_ = wall_offset_max_;
+  if (const std::optional<Millis> most = wall_offsets_.TakeMost()) {
+    put_number(storage::kWallOffsetMaxKey, static_cast<uint64_t>(most->count()));
   }
-  if (wall_offset_min_ != written_wall_offset_min_) {
-    put_number(storage::kWallOffsetMinKey, static_cast<uint64_t>(wall_offset_min_.count()));
-    written_wall_offset_min_ = wall_offset_min_;
+  if (const std::optional<Millis> least = wall_offsets_.TakeLeast()) {
+    put_number(storage::kWallOffsetMinKey, static_cast<uint64_t>(least->count()));
   }
   if (!noted_wall_ || highest_wall_ - *noted_wall_ >= options_.clock_note_min ||
       now_.boot - clock_noted_ >= options_.clock_note_min) {

@@ -11,15 +11,11 @@
 #include <cstdint>
 
 #include "base/job.h"
-#include "base/limits.h"
 #include "base/time.h"
 #include "storage/record.h"
 #include "wheel/timer.h"
 
 namespace delayd::engine {
-
-// Far behind every offset between the clocks, and far from overflow.
-inline constexpr Millis kNoOffset{-limits::kWallMsMax};
 
 constexpr wheel::Tick WallTick(WallTime time) {
   return static_cast<wheel::Tick>(ToMillis(time));

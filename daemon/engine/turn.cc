@@ -24,43 +24,6 @@ void CancelTimer(wheel::TimingWheel& wheel, uint32_t timer) {
   DELAYD_CHECK(cancelled);
 }
 
-// Rows of kDone up to a time, so many as one step of a trim takes.
-struct FinishedPage {
-  struct Row {
-    storage::TimerKeyParts parts;
-    std::string key;
-    std::string value;
-  };
-
-  std::vector<Row> rows;
-  std::vector<Status> damaged;   // of keys that are none
-  std::optional<WallTime> next;  // of the row behind them
-};
-
-// What ends together is forgotten together, unless it is more than one page.
-Millis PauseOfTrim(Millis behind) {
-  return Millis(behind > Millis(limits::kTrimBehindMs) ? limits::kTrimPauseBehindMs
-                                                       : limits::kTrimPauseMs);
-}
-
-StatusOr<FinishedPage> ReadFinished(const storage::JobReader& store, WallTime from, WallTime end) {
-  FinishedPage page;
-  const auto take = [&](std::string_view key, std::string_view value) {
-    const auto parts = storage::ParseDoneKey(key);
-    const bool is_full = page.rows.size() + page.damaged.size() == limits::kTrimRowsMax;
-    if (is_full || (parts.ok() && parts->key_due > end)) {
-      page.next = parts.ok() ? parts->key_due : end;
-    } else if (parts.ok()) {
-      page.rows.push_back({*parts, std::string(key), std::string(value)});
-    } else {
-      page.damaged.push_back(parts.status());
-    }
-    return !page.next;
-  };
-  DELAYD_RETURN_IF_ERROR(store.Scan(Table::kDone, storage::DoneKey(from, JobId{}), {}, take));
-  return page;
-}
-
 }  // namespace
 
 void EngineCore::Execute(RequestId request, Command command, const Now& now) {
@@ -144,10 +107,6 @@ void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
   JobEntry& entry = jobs_[slot];
   const Moment moment = MomentOf(due);
   entry.set_on_boot_clock(moment.on_boot_clock);
-  const Millis offset = due.wall.time_since_epoch() - due.boot.time_since_epoch();
-  if (moment.on_boot_clock) {
-    wall_offset_min_ = std::min(wall_offset_min_, offset);
-  }
   Hold(entry);
   if (moment.IsOver(now_) && overdue == Overdue::kReadyAtOnce) {
     MakeReady(slot);
@@ -155,7 +114,7 @@ void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
   }
   entry.set_phase(Phase::kScheduled);
   if (moment.on_boot_clock) {
-    boot_offsets_.Add(offset, moment.tick);
+    boot_offsets_.Add(due.wall.time_since_epoch() - due.boot.time_since_epoch(), moment.tick);
   }
   wheel::TimingWheel& wheel = moment.on_boot_clock ? boot_wheel_ : wall_wheel_;
   entry.handle = wheel::IndexOf(wheel.Add(moment.tick, TimerIdOfJob(slot)));
@@ -357,7 +316,7 @@ bool EngineCore::Advance(const Now& now) {
   if (pending_.open_is_full(open_jobs_)) {
     CloseBatch();
   }
-  if (next_trim_ && *next_trim_ <= now.boot) {
+  if (finished_rows_.TakeTrim(now)) {
     TrimFinished();
   }
   // Who was served may have taken the last of a queue that has more on disk.
@@ -409,7 +368,7 @@ void EngineCore::WaitAgain(Slot slot) {
 // The due time on the wall clock. key_due is never before it, and later only where the low-water
 // mark was ahead of it: then the record is asked. One that cannot be read is noticed at hand-out.
 WallTime EngineCore::DueOfEntry(const JobEntry& entry) const {
-  if (entry.key_due() > low_water_mark_) {
+  if (entry.key_due() > low_water_mark_.decided()) {
     return entry.key_due();
   }
   const storage::FixedKey key = storage::TimerKey(entry.key_due(), entry.id());
@@ -453,8 +412,8 @@ std::optional<Micros> EngineCore::UntilNextEvent(const Now& now) const {
   if (const std::optional<Millis> note = UntilClockNote(now)) {
     consider(*note);
   }
-  if (next_trim_) {
-    consider(*next_trim_ - now.boot);
+  if (const std::optional<BootTime>& trim = finished_rows_.next_trim()) {
+    consider(*trim - now.boot);
   }
   return wait;
 }
@@ -480,13 +439,8 @@ void EngineCore::Committed(uint64_t sequence) {
   pending_.Committed(sequence);
   own_work_.Committed(sequence);
   ++counters_.commits;
-  while (!marks_underway_.empty() && marks_underway_.front().first <= sequence) {
-    durable_low_water_mark_ = marks_underway_.front().second;
-    marks_underway_.pop_front();
-  }
-  while (!finishing_.empty() && finishing_.front().first <= sequence) {
-    finishing_.pop_front();
-  }
+  low_water_mark_.Committed(sequence);
+  finished_rows_.Committed(sequence);
   Durable(sequence);
 }
 
@@ -496,94 +450,6 @@ std::vector<Reply> EngineCore::TakeReplies() {
 
 std::vector<Status> EngineCore::TakeIncidents() {
   return std::exchange(incidents_, {});
-}
-
-// The earliest trim that was asked for: it asks for the next one itself.
-void EngineCore::ScheduleTrim(WallTime oldest_finished, Millis soonest) {
-  const Millis until = oldest_finished + longest_retention_ - now_.wall;
-  const BootTime at = now_.boot + std::max(until, soonest);
-  next_trim_ = std::min(next_trim_.value_or(at), at);
-}
-
-void EngineCore::TrimFinished() {
-  next_trim_.reset();
-  if (const Status trimmed = TrimPage(); trimmed.code() == StatusCode::kDataLoss) {
-    incidents_.push_back(trimmed);
-  } else if (!trimmed.ok()) {
-    Die(trimmed);
-  }
-}
-
-// Forgets finished jobs whose retention has passed.
-Status EngineCore::TrimPage() {
-  WallTime end = now_.wall - longest_retention_;
-  std::optional<WallTime> next;
-  // The mark must not pass a row that is not durable yet: after a step back of the wall clock it
-  // may lie before rows that are. It is trimmed when it can be seen.
-  for (const auto& [batch, finished] : finishing_) {
-    end = std::min(end, finished - Millis(1));
-    next = std::min(next.value_or(finished), finished);
-  }
-  DELAYD_ASSIGN_OR_RETURN(FinishedPage page, ReadFinished(pending_, done_low_water_mark_, end));
-  // What is damaged stays for verify, and stops nothing.
-  std::ranges::move(page.damaged, std::back_inserter(incidents_));
-  size_t forgotten = 0;
-  for (const auto& [parts, key, value] : page.rows) {
-    if (pending_.IsChanging(Table::kDone, key)) {
-      continue;
-    }
-    done_low_water_mark_ = std::max(done_low_water_mark_, parts.key_due);
-    const StatusOr<storage::DoneRecord> done = storage::DecodeDoneRecord(key, value);
-    if (!done.ok()) {
-      incidents_.push_back(done.status());
-      continue;
-    }
-    DELAYD_RETURN_IF_ERROR(ForgetFinished(parts.id, key, *done));
-    ++forgotten;
-  }
-  if (!page.rows.empty()) {
-    pending_.Put(Table::kMeta,
-                 storage::kDoneLowWaterMarkKey,
-                 storage::EncodeNumber(storage::kDoneLowWaterMarkKey,
-                                       static_cast<uint64_t>(ToMillis(done_low_water_mark_))));
-  }
-  if (page.next) {
-    next = std::min(next.value_or(*page.next), *page.next);
-  }
-  if (next) {
-    const bool more = page.next && *page.next <= end && forgotten > 0;
-    ScheduleTrim(*next, more ? PauseOfTrim(end - *page.next) : Millis(limits::kTrimIntervalMsMin));
-  }
-  return OkStatus();
-}
-
-// Its rows, and its key, unless that belongs to a later job by now. `key` is of kDone.
-Status EngineCore::ForgetFinished(JobId id, std::string_view key, const storage::DoneRecord& done) {
-  pending_.Delete(Table::kDone, key);
-  if (queues_.Has(done.queue)) {
-    ChangeDoneCount(queues_[done.queue], -1);
-  }
-  ++open_jobs_;
-  if (done.kept_until) {
-    pending_.Delete(Table::kIndex, storage::IndexKey(id));
-  }
-  if (done.key.empty()) {
-    return OkStatus();
-  }
-  const std::string client_key = storage::ClientKey(done.queue, done.key);
-  std::string row;
-  const Status got = pending_.Get(Table::kKeys, client_key, &row);
-  if (got.code() == StatusCode::kNotFound) {
-    return OkStatus();
-  }
-  DELAYD_RETURN_IF_ERROR(got);
-  const StatusOr<storage::KeyRecord> record = storage::DecodeKeyRecord(client_key, row);
-  if (!record.ok()) {
-    incidents_.push_back(record.status());
-  } else if (record->id == id && record->finished) {
-    pending_.Delete(Table::kKeys, client_key);
-  }
-  return OkStatus();
 }
 
 }  // namespace delayd::engine

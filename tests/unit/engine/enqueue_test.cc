@@ -193,7 +193,7 @@ TEST(EnqueueTest, P7HoldsForTheRetentionAfterTheEndAndOverARestart) {
   EXPECT_NE(harness.EnqueueOk(Keyed("k")).id, job.id);
 }
 
-size_t FinishedRows(EngineHarness* harness) {
+size_t CountFinishedRows(EngineHarness* harness) {
   size_t rows = 0;
   const auto count = [&rows](std::string_view, std::string_view) {
     ++rows;
@@ -211,10 +211,10 @@ TEST(EnqueueTest, AJobThatFinishesDuringATrimIsForgottenInItsTime) {
   harness.clock().Advance(Millis(59'999));
   harness.Send(Cancel{second.id});
   harness.Wait(Millis(1));  // trims the first; the second is not durable yet
-  EXPECT_EQ(FinishedRows(&harness), 1U);
+  EXPECT_EQ(CountFinishedRows(&harness), 1U);
   ASSERT_TRUE(harness.UntilNextEvent().has_value());
   harness.Wait(Millis(60'000));
-  EXPECT_EQ(FinishedRows(&harness), 0U);
+  EXPECT_EQ(CountFinishedRows(&harness), 0U);
 }
 
 TEST(EnqueueTest, ATrimDoesNotPassAFinishedJobUnderWayAfterAStepBack) {
@@ -229,7 +229,7 @@ TEST(EnqueueTest, ATrimDoesNotPassAFinishedJobUnderWayAfterAStepBack) {
   harness.Wait(Millis(60'000));
   harness.Wait(Millis(1000));
   harness.Wait(Millis(1000));
-  EXPECT_EQ(FinishedRows(&harness), 0U);
+  EXPECT_EQ(CountFinishedRows(&harness), 0U);
 }
 
 TEST(EnqueueTest, AFinishedJobOfAClockThatWasAheadHoldsUpNoOther) {
@@ -246,7 +246,7 @@ TEST(EnqueueTest, AFinishedJobOfAClockThatWasAheadHoldsUpNoOther) {
   ASSERT_TRUE(harness.Call(Cancel{third.id}).status.ok());
   harness.Wait(Millis(60'000));
   harness.Wait(Millis(limits::kTrimIntervalMsMin));
-  EXPECT_EQ(FinishedRows(&harness), 1U);
+  EXPECT_EQ(CountFinishedRows(&harness), 1U);
 }
 
 TEST(EnqueueTest, OtherContentUnderAFinishedKeyIsANewJob) {

@@ -1,0 +1,52 @@
+// daemon/engine/job_ids.h — the ids that new jobs get: in order, and none twice over all runs.
+//
+// What:    ids are reserved in blocks. The mark behind the block in use is written with the batch
+//          that has the block's first job; a start goes on from there, since what was given out of
+//          the block may be known to somebody.
+// Errors:  kResourceExhausted when all have been used.
+// Threads: one owner.
+// Cost:    O(1); a row for each limits::kJobIdBlock of jobs.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "base/job.h"
+#include "base/limits.h"
+#include "base/status.h"
+
+namespace delayd::engine {
+
+class JobIds {
+ public:
+  // The mark as the store has it; 0: it has none.
+  void Restore(uint64_t mark) {
+    next_ = std::max<uint64_t>(mark, 1);
+    mark_ = next_;
+    written_mark_ = next_;
+  }
+
+  StatusOr<JobId> Next() {
+    if (next_ > limits::kJobIdMax) {
+      return ResourceExhausted("all job ids have been used", "ids_exhausted");
+    }
+    if (next_ >= mark_) {
+      mark_ = next_ + limits::kJobIdBlock;
+    }
+    return JobId{next_++};
+  }
+
+  // The mark, where it has to be written; from here on it counts as written.
+  std::optional<uint64_t> TakeMark() {
+    return std::exchange(written_mark_, mark_) == mark_ ? std::nullopt : std::optional(mark_);
+  }
+
+ private:
+  uint64_t next_ = 1;
+  uint64_t mark_ = 1;  // no id that was given out is so large
+  uint64_t written_mark_ = 1;
+};
+
+}  // namespace delayd::engine

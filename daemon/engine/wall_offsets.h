@@ -1,0 +1,70 @@
+// daemon/engine/wall_offsets.h — between which keys the line runs that parts what is due.
+//
+// What:    a relative job is due by the boot clock, and keyed by the wall clock as it stood when it
+//          was promised. How far the one was ahead of the other then, at most and at least, over
+//          all relative jobs of this boot, tells which keys can be due. Both are written when they
+//          change, for a start within this boot; and at first, over those of an earlier one.
+// Units:   milliseconds.
+// Threads: one owner.
+// Cost:    O(1).
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/limits.h"
+#include "base/time.h"
+
+namespace delayd::engine {
+
+class WallOffsets {
+ public:
+  // As the store has them, of this boot.
+  void Restore(Millis least, Millis most) {
+    least_ = least;
+    written_least_ = least;
+    most_ = most;
+    written_most_ = most;
+  }
+
+  // A relative due time is promised now.
+  void Note(const Now& now) {
+    const Millis offset = now.wall.time_since_epoch() - now.boot.time_since_epoch();
+    most_ = std::max(most_, offset);
+    least_ = std::min(least_, offset);
+  }
+
+  // No job that is due is keyed behind this, but for those that were late when they came.
+  WallTime LatestKey(const Now& now) const {
+    return std::max(now.wall, WallTime(now.boot.time_since_epoch() + most_));
+  }
+
+  // Whatever is keyed before this is due.
+  WallTime FirstKeyNotDue(const Now& now) const {
+    if (least_ == Millis::max()) {
+      return now.wall;
+    }
+    return std::min(now.wall, WallTime(now.boot.time_since_epoch() + least_));
+  }
+
+  // Where they have to be written; from here on they count as written.
+  std::optional<Millis> TakeMost() { return Take(most_, &written_most_); }
+
+  std::optional<Millis> TakeLeast() { return Take(least_, &written_least_); }
+
+ private:
+  static std::optional<Millis> Take(Millis now, std::optional<Millis>* written) {
+    return std::exchange(*written, now) == now ? std::nullopt : std::optional(now);
+  }
+
+  // Far behind every offset between the clocks, and far from overflow.
+  static constexpr Millis kNone{-limits::kWallMsMax};
+
+  Millis most_ = kNone;
+  Millis least_{Millis::max()};
+  std::optional<Millis> written_most_;  // none: not of this boot
+  std::optional<Millis> written_least_;
+};
+
+}  // namespace delayd::engine
