@@ -117,49 +117,12 @@ void EngineCore::GoOnCutting() {
     if (queues_.Has(sampled.queue) && queues_[sampled.queue].held > cut.level) {
       Queue& queue = queues_[sampled.queue];
       const Frontier place = PlaceOfShare(cut.level, queue.held, &sampled.places);
-      Lag(queue, std::min(place, queue.frontier.value_or(frontier_)));
+      lagging_.Lag(&queue, std::min(place, queue.frontier.value_or(frontier_)));
     }
     cut.above.pop_back();
   }
   if (cut.above.empty()) {
     cut_.reset();
-  }
-}
-
-void EngineCore::Lag(Queue& queue, const Frontier& from) {
-  if (!queue.frontier) {
-    lagging_.push_back(queue.id);
-    held_of_lagging_ += queue.held;
-    queue.held_place = helds_of_lagging_.Add(queue.held);
-    queue.frontier_place = frontiers_.Add(from.first);
-  }
-  MoveFrontier(queue, from);
-}
-
-void EngineCore::MoveFrontier(Queue& queue, const Frontier& to) {
-  queue.frontier = to;
-  frontiers_.Update(queue.frontier_place, to.first);
-  NoteHunger(queue);
-}
-
-void EngineCore::LagNoMore(Queue& queue) {
-  held_of_lagging_ -= queue.held;
-  helds_of_lagging_.Remove(queue.held_place);
-  frontiers_.Remove(queue.frontier_place);
-  queue.frontier.reset();
-  NoteHunger(queue);
-}
-
-// The frontier of a queue has moved, or whether it has a ready job. There may be 100,000 of them,
-// and the time until the next one has something to load is asked for in every turn.
-void EngineCore::NoteHunger(Queue& queue) {
-  const bool is_hungry = queue.frontier && queue.ready.empty();
-  if (queue.hunger) {
-    hungry_.Remove(*queue.hunger);
-    queue.hunger.reset();
-  }
-  if (is_hungry) {
-    queue.hunger = hungry_.Add(queue.frontier->first);
   }
 }
 
@@ -169,7 +132,7 @@ void EngineCore::LeaveBacklogs() {
   const Frontier now(LatestKeyOfNow() + Millis(1), JobId{});
   queues_.ForEach([this](Queue& queue) {
     if (!queue.frontier && queue.has_more_on_disk()) {
-      Lag(queue, frontier_);
+      lagging_.Lag(&queue, frontier_);
     }
   });
   frontier_ = now;
@@ -180,7 +143,7 @@ void EngineCore::LeaveBacklogs() {
 // What is left for the lagging queues, in equal parts, as far as it is of use; a quarter stays free
 // for the others.
 size_t EngineCore::ShareOfLagging() const {
-  const size_t others = held_ - held_of_lagging_;
+  const size_t others = held_ - lagging_.held();
   const size_t left = HeldMax() - std::min(others, HeldMax());
   return lagging_.empty()
              ? 0
@@ -210,16 +173,16 @@ bool EngineCore::LaggingWant() const {
     return false;
   }
   if (sweep_) {
-    return helds_of_lagging_.Top() == 0;
+    return lagging_.least_held() == 0;
   }
-  const bool starves = !hungry_.empty() && hungry_.Top() <= LatestKeyOfNow();
+  const bool starves = lagging_.first_hungry() <= LatestKeyOfNow();
   const size_t least = HasRoom() ? ShareOfLagging() / 2 : 0;
-  return starves || helds_of_lagging_.Top() < std::max<size_t>(least, 1);
+  return starves || lagging_.least_held() < std::max<size_t>(least, 1);
 }
 
 // A bounded number of rows, one queue after the other. Whether more is wanted.
 bool EngineCore::LoadLagging() {
-  if (!sweep_ && !HasRoom() && !lagging_.empty() && helds_of_lagging_.Top() == 0 && CanMakeRoom()) {
+  if (!sweep_ && !HasRoom() && !lagging_.empty() && lagging_.least_held() == 0 && CanMakeRoom()) {
     // For them, before the window takes it again.
     MakeRoom(HeldMax() - HeldMax() / 4);
     if (sweep_) {
@@ -229,8 +192,7 @@ bool EngineCore::LoadLagging() {
   size_t rows_left = limits::kLoadQueuePageRows;
   const size_t share = ShareOfLagging();
   for (size_t looks = LaggingWant() ? lagging_.size() : 0; looks > 0 && rows_left > 0; --looks) {
-    next_lagging_ = (next_lagging_ + 1) % lagging_.size();
-    Queue& queue = queues_[lagging_[next_lagging_]];
+    Queue& queue = lagging_.Next();
     const size_t rows = std::min(RowsWanted(queue, share), rows_left);
     if (rows == 0) {
       continue;
@@ -276,13 +238,13 @@ Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
                   storage::ByQueueKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
                   take));
   DELAYD_RETURN_IF_ERROR(failed);
-  MoveFrontier(queue, next);
+  lagging_.Lag(&queue, next);
   const size_t held = queue.held;
   for (size_t i = 0; i < places.size(); ++i) {
     DELAYD_RETURN_IF_ERROR(LoadQueueRow(places[i]));
     if (!HasRoom() && queue.held > held && i + 1 < places.size()) {
       next = places[i + 1];
-      MoveFrontier(queue, next);
+      lagging_.Lag(&queue, next);
       break;
     }
   }
@@ -301,7 +263,9 @@ Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
     }
   });
   if (next == frontier_) {
-    CatchUp(queue, first_behind);
+    // From now on the common frontier is its own.
+    lagging_.CatchUp(&queue);
+    far_begins_ = std::min(far_begins_, first_behind);
   }
   return OkStatus();
 }
@@ -353,21 +317,13 @@ void EngineCore::ReturnToLeft() {
   left_on_disk_ = LeftOnDisk();
   queues_.ForEach([&](Queue& queue) {
     if (queue.has_more_on_disk()) {
-      Lag(queue, std::min(from, queue.frontier.value_or(from)));
+      lagging_.Lag(&queue, std::min(from, queue.frontier.value_or(from)));
     }
   });
   // What is keyed behind them comes again in its turn. A sweep that is under way begins again, and
   // leaves nothing more: that could be due before it ends, and so for ever.
   leaves_waiting_ = false;
   DropWhatIsFar();
-}
-
-// From now on the common frontier is its frontier; `first_behind` is its first job behind that.
-void EngineCore::CatchUp(Queue& queue, WallTime first_behind) {
-  LagNoMore(queue);
-  *std::ranges::find(lagging_, queue.id) = lagging_.back();
-  lagging_.pop_back();
-  far_begins_ = std::min(far_begins_, first_behind);
 }
 
 bool EngineCore::IsLeftBehind(const JobEntry& entry) const {
@@ -378,7 +334,7 @@ bool EngineCore::IsLeftBehind(const JobEntry& entry) const {
 // Asked for with every commit.
 WallTime EngineCore::FirstOnDisk() const {
   const WallTime left = left_on_disk_.from() ? left_on_disk_.from()->first : kNothingFar;
-  return std::min({far_begins_, left, frontiers_.empty() ? kNothingFar : frontiers_.Top()});
+  return std::min({far_begins_, left, lagging_.first()});
 }
 
 }  // namespace delayd::engine

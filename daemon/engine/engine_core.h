@@ -51,6 +51,7 @@
 #include "daemon/engine/frontier.h"
 #include "daemon/engine/job_ids.h"
 #include "daemon/engine/job_table.h"
+#include "daemon/engine/lagging_queues.h"
 #include "daemon/engine/lease_table.h"
 #include "daemon/engine/left_on_disk.h"
 #include "daemon/engine/list_page.h"
@@ -436,17 +437,12 @@ class EngineCore final : public Engine {
   void MakeRoom(size_t keep);
   void CutBacklogs(size_t keep);
   void GoOnCutting();
-  void MoveFrontier(Queue& queue, const Frontier& to);
-  void Lag(Queue& queue, const Frontier& from);
-  void LagNoMore(Queue& queue);
-  void NoteHunger(Queue& queue);
   void LeaveBacklogs();
   bool LoadLagging();
   Status LoadQueuePage(Queue& queue, size_t rows_max);
   Status LoadQueueRow(const Frontier& place);
   bool LeaveIfItWaits(const JobEntry& entry);
   void ReturnToLeft();
-  void CatchUp(Queue& queue, WallTime first_behind);
   size_t ShareOfLagging() const;
   size_t RowsWanted(const Queue& queue, size_t share) const;
   bool LaggingWant() const;
@@ -543,16 +539,11 @@ class EngineCore final : public Engine {
   bool loading_ = false;               // the frontier is on its way to the horizon
   size_t pages_behind_ = 0;            // loaded since it was ahead of the time
   bool made_room_ = false;             // for the next page, which was not loaded yet
-  std::vector<QueueId> lagging_;       // queues with a frontier of their own
-  size_t next_lagging_ = 0;
-  size_t held_of_lagging_ = 0;                              // of held_
-  wheel::IndexedPriorityQueue<uint64_t> helds_of_lagging_;  // of each
-  wheel::IndexedPriorityQueue<WallTime> frontiers_;         // the time of each one's
-  wheel::IndexedPriorityQueue<WallTime> hungry_;            // of those that have no ready job
-  LeftOnDisk left_on_disk_;                                 // before the frontiers
-  bool leaves_waiting_ = false;                             // the sweep does, to make room
-  std::unique_ptr<BacklogCut> cut_;                         // under way; then the table is swept
-  std::optional<Slot> sweep_;  // how far the table was swept of what lies behind a frontier
+  LaggingQueues lagging_;              // those with a frontier of their own
+  LeftOnDisk left_on_disk_;            // before the frontiers
+  bool leaves_waiting_ = false;        // the sweep does, to make room
+  std::unique_ptr<BacklogCut> cut_;    // under way; then the table is swept
+  std::optional<Slot> sweep_;          // how far the table was swept of what lies behind a frontier
   WallOffsets wall_offsets_;
 
   JobIds job_ids_;

@@ -203,13 +203,7 @@ bool EngineCore::DropFarthest(size_t keep) {
   const bool is_enough = cut >= not_due;
   frontier_ = std::min(frontier_, std::max(cut, not_due));
   far_begins_ = std::min(far_begins_, frontier_.first);
-  std::erase_if(lagging_, [this](QueueId id) {
-    const bool is_ahead = *queues_[id].frontier >= frontier_;
-    if (is_ahead) {
-      LagNoMore(queues_[id]);
-    }
-    return is_ahead;
-  });
+  lagging_.CatchUpFrom(frontier_);
   DropWhatIsFar();
   return is_enough;
 }
@@ -254,8 +248,8 @@ std::optional<Millis> EngineCore::UntilLoad(const Now& now) const {
   };
   // What lies behind the frontier of a lagging queue is due then. One that has ready jobs is looked
   // at when they go: a command makes them.
-  if (!hungry_.empty()) {
-    consider(hungry_.Top() - latest);
+  if (const WallTime hungry = lagging_.first_hungry(); hungry != kNothingFar) {
+    consider(hungry - latest);
   }
   if (const std::optional<Millis> left = left_on_disk_.Until(now)) {
     consider(*left);

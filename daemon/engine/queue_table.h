@@ -74,9 +74,10 @@ struct Queue {
   // While the queue lags behind the others (backlog.cc): its jobs at or behind this place in the
   // order of timers lie on disk only. Never behind the common frontier.
   std::optional<Frontier> frontier;
-  uint32_t held_place = 0;         // of a lagging one, among what each of them holds
-  uint32_t frontier_place = 0;     // and among the times of their frontiers
-  std::optional<uint32_t> hunger;  // its place among the lagging queues without a ready job
+  size_t lagging_place = 0;        // among the lagging queues
+  uint32_t held_place = 0;         // among what each of them holds
+  uint32_t frontier_place = 0;     // among the times of their frontiers
+  std::optional<uint32_t> hunger;  // among those of them without a ready job
   std::optional<QueuePause> pause;
   QueueSettings settings;
   RateBucket bucket;

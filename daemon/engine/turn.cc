@@ -135,19 +135,13 @@ void EngineCore::Hold(const JobEntry& entry) {
   Queue& queue = queues_[entry.queue()];
   ++queue.held;
   ++held_;
-  if (queue.frontier) {
-    ++held_of_lagging_;
-    helds_of_lagging_.Update(queue.held_place, queue.held);
-  }
+  lagging_.NoteHeld(&queue, 1);
 }
 
 void EngineCore::LetGo(Queue& queue) {
   --queue.held;
   --held_;
-  if (queue.frontier) {
-    --held_of_lagging_;
-    helds_of_lagging_.Update(queue.held_place, queue.held);
-  }
+  lagging_.NoteHeld(&queue, -1);
 }
 
 void EngineCore::MakeReady(Slot slot) {
@@ -156,9 +150,7 @@ void EngineCore::MakeReady(Slot slot) {
   entry.set_phase(Phase::kReady);
   entry.handle = queue.ready.Add(
       {.key_due = entry.key_due(), .id = entry.id(), .priority = entry.priority(), .slot = slot});
-  if (queue.hunger) {
-    NoteHunger(queue);
-  }
+  lagging_.NoteReady(&queue);
   fired_.Add(entry.key_due(), slot);
   ++fired_count_;
   queues_.CountUrgent(&queue, entry.priority() < limits::kPriorityDefault ? 1 : 0);
@@ -179,9 +171,7 @@ void EngineCore::Unplace(Slot slot) {
     case Phase::kReady:
       LetGo(queue);
       queue.ready.Remove(entry.handle);
-      if (queue.frontier && queue.ready.empty()) {
-        NoteHunger(queue);
-      }
+      lagging_.NoteNotReady(&queue);
       queues_.CountUrgent(&queue, entry.priority() < limits::kPriorityDefault ? -1 : 0);
       --fired_count_;
       break;
