@@ -11,10 +11,10 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "cli/curl_library.h"
 #include "cli/webhook_signature.h"
 #include "protocol/nearest.h"
 
-#include <curl/curl.h>
 #include <sys/socket.h>
 
 namespace delayd::cli {
@@ -28,28 +28,23 @@ constexpr Millis kRetryAfterMax{std::chrono::hours(24)};
 
 constexpr std::array<long, 11> kPermanent{400, 405, 410, 411, 413, 414, 415, 422, 431, 451, 501};
 
-void InitCurl() {
-  static const CURLcode done = curl_global_init(CURL_GLOBAL_DEFAULT);
-  DELAYD_CHECK(done == CURLE_OK);
-}
-
 template <auto kFree>
 struct Freer {
   template <typename T>
   void operator()(T* handle) const {
-    kFree(handle);
+    (Curl().*kFree)(handle);
   }
 };
 
-using Multi = std::unique_ptr<CURLM, Freer<curl_multi_cleanup>>;
-using Easy = std::unique_ptr<CURL, Freer<curl_easy_cleanup>>;
-using Headers = std::unique_ptr<curl_slist, Freer<curl_slist_free_all>>;
+using Multi = std::unique_ptr<CURLM, Freer<&CurlLibrary::multi_cleanup>>;
+using Easy = std::unique_ptr<CURL, Freer<&CurlLibrary::easy_cleanup>>;
+using Headers = std::unique_ptr<curl_slist, Freer<&CurlLibrary::slist_free_all>>;
 
 class HeaderList {
  public:
   void Add(const std::string& name, std::string_view value) {
     const std::string line = name + ": " + std::string(value);
-    curl_slist* longer = curl_slist_append(list_.get(), line.c_str());
+    curl_slist* longer = Curl().slist_append(list_.get(), line.c_str());
     DELAYD_CHECK(longer != nullptr);
     static_cast<void>(list_.release());
     list_.reset(longer);
@@ -71,15 +66,16 @@ class WebhookRun final : public JobRun {
   WebhookRun& operator=(const WebhookRun&) = delete;
 
   Status Start(const JobView& job) {
-    easy_.reset(curl_easy_init());
+    easy_.reset(Curl().easy_init());
     if (easy_ == nullptr) {
       return Unavailable("cannot make a webhook call: out of memory");
     }
     payload_ = job.payload.value_or("");
     MakeHeaders(job);
     SetOptions();
-    if (const CURLMcode added = curl_multi_add_handle(multi_, easy_.get()); added != CURLM_OK) {
-      return Unavailable(std::string("cannot make a webhook call: ") + curl_multi_strerror(added));
+    if (const CURLMcode added = Curl().multi_add_handle(multi_, easy_.get()); added != CURLM_OK) {
+      return Unavailable(std::string("cannot make a webhook call: ") +
+                         Curl().multi_strerror(added));
     }
     in_multi_ = true;
     return OkStatus();
@@ -89,7 +85,7 @@ class WebhookRun final : public JobRun {
     const SystemClock clock;
     for (;;) {
       int running = 0;
-      CURLMcode code = curl_multi_perform(multi_, &running);
+      CURLMcode code = Curl().multi_perform(multi_, &running);
       if (code != CURLM_OK || TakeResult()) {
         result_ = code != CURLM_OK ? CURLE_FAILED_INIT : result_;
         Leave();
@@ -102,7 +98,7 @@ class WebhookRun final : public JobRun {
       curl_waitfd wake{.fd = wake_fd, .events = CURL_WAIT_POLLIN, .revents = 0};
       const int64_t left =
           std::min<int64_t>((until - now).count(), std::numeric_limits<int>::max());
-      code = curl_multi_poll(
+      code = Curl().multi_poll(
           multi_, &wake, wake_fd >= 0 ? 1 : 0, static_cast<int>(left), /*numfds=*/nullptr);
       if (code == CURLM_OK && wake.revents != 0) {
         return Event::kWoken;
@@ -133,7 +129,7 @@ class WebhookRun final : public JobRun {
     if (status_ >= 300) {
       return OfStatus();
     }
-    const std::string why = error_[0] != '\0' ? error_.data() : curl_easy_strerror(result_);
+    const std::string why = error_[0] != '\0' ? error_.data() : Curl().easy_strerror(result_);
     return {"nack",
             status_ >= 200 ? "webhook answered " + std::to_string(status_) +
                                  ", but its answer broke off: " + why
@@ -187,7 +183,7 @@ class WebhookRun final : public JobRun {
 
   template <typename Value>
   void Set(CURLoption option, Value value) {
-    const CURLcode set = curl_easy_setopt(easy_.get(), option, value);
+    const CURLcode set = Curl().easy_setopt(easy_.get(), option, value);
     DELAYD_CHECK(set == CURLE_OK);
   }
 
@@ -237,10 +233,10 @@ class WebhookRun final : public JobRun {
 
   bool TakeResult() {
     int left = 0;
-    while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    while (const CURLMsg* message = Curl().multi_info_read(multi_, &left)) {
       if (message->msg == CURLMSG_DONE && message->easy_handle == easy_.get()) {
         result_ = message->data.result;
-        curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status_);
+        Curl().easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status_);
         ReadRetryAfter();
         return true;
       }
@@ -250,9 +246,9 @@ class WebhookRun final : public JobRun {
 
   // Digits are seconds; curl, to which dates are left, takes 20200101 for a day.
   void ReadRetryAfter() {
-    curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after_seconds_);
+    Curl().easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &retry_after_seconds_);
     curl_header* header = nullptr;
-    if (curl_easy_header(easy_.get(), "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) {
+    if (Curl().easy_header(easy_.get(), "Retry-After", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) {
       return;
     }
     const std::string_view value = header->value;
@@ -265,7 +261,7 @@ class WebhookRun final : public JobRun {
 
   void Leave() {
     if (in_multi_) {
-      curl_multi_remove_handle(multi_, easy_.get());
+      Curl().multi_remove_handle(multi_, easy_.get());
       in_multi_ = false;
     }
   }
@@ -289,8 +285,7 @@ class WebhookRun final : public JobRun {
 class Webhook final : public JobHandler {
  public:
   explicit Webhook(const WebhookOptions& options) : options_(options) {
-    InitCurl();
-    multi_.reset(curl_multi_init());
+    multi_.reset(Curl().multi_init());
     DELAYD_CHECK(multi_ != nullptr);
   }
 
@@ -308,25 +303,26 @@ class Webhook final : public JobHandler {
 // One part of a URL; empty if it has none.
 std::string UrlPart(CURLU* url, CURLUPart part) {
   char* text = nullptr;
-  if (curl_url_get(url, part, &text, 0) != CURLUE_OK) {
+  if (Curl().url_get(url, part, &text, 0) != CURLUE_OK) {
     return "";
   }
   std::string copy(text);
-  curl_free(text);
+  Curl().free(text);
   return copy;
 }
 
 }  // namespace
 
 Status CheckWebhookUrl(const std::string& url) {
+  DELAYD_RETURN_IF_ERROR(LoadCurl());
   const auto refuse = [&](const std::string& why) {
     return InvalidArgument("webhook URL " + protocol::Quoted(url) + " " + why, "usage");
   };
-  const std::unique_ptr<CURLU, Freer<curl_url_cleanup>> parsed(curl_url());
+  const std::unique_ptr<CURLU, Freer<&CurlLibrary::url_cleanup>> parsed(Curl().url());
   DELAYD_CHECK(parsed != nullptr);
-  if (const CURLUcode code = curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0);
+  if (const CURLUcode code = Curl().url_set(parsed.get(), CURLUPART_URL, url.c_str(), 0);
       code != CURLUE_OK) {
-    return refuse(std::string("cannot be read (") + curl_url_strerror(code) +
+    return refuse(std::string("cannot be read (") + Curl().url_strerror(code) +
                   "); write it like https://shop.example/hooks/cancel");
   }
   const std::string scheme = UrlPart(parsed.get(), CURLUPART_SCHEME);

@@ -8,7 +8,7 @@
 //          when it is opened, after the name was resolved, so that no name can point inside later.
 //          No proxy, no cookies, no environment.
 // Units:   base/time.h.
-// Errors:  CheckWebhookUrl names what is wrong with a URL.
+// Errors:  CheckWebhookUrl names what is wrong with a URL, or why no webhook can be called here.
 // Threads: as cli/job_handler.h. Connections are kept open between the jobs of one slot.
 // Source:  Standard Webhooks for the headers webhook-id, -timestamp and -signature.
 #pragma once
@@ -34,7 +34,7 @@ struct WebhookOptions {
   std::function<bool(const sockaddr*)> may_call = IsPublicAddress;
 };
 
-// An http or https URL with a host and without a password.
+// An http or https URL with a host and without a password. To be asked before there is a handler.
 Status CheckWebhookUrl(const std::string& url);
 
 MakeJobHandler WebhookHandler(WebhookOptions options);

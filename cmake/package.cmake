@@ -119,6 +119,8 @@ set(CPACK_DEBIAN_DELAYCTL_DESCRIPTION
 delayctl adds, lists, moves, cancels and works jobs of delayd, imports and
 exports them, and looks after the daemon. Its worker runs a command for each
 job that falls due.")
+# Loaded by name (cli/curl_library.h), so that nothing that is linked tells of it.
+set(CPACK_DEBIAN_DELAYCTL_PACKAGE_DEPENDS "libcurl4t64 | libcurl4")
 set(CPACK_DEBIAN_DELAYCTL_PACKAGE_SUGGESTS "delayd")
 set(CPACK_DEBIAN_DELAYCTL_PACKAGE_CONTROL_EXTRA ${control_delayctl})
 include(CPack)
