@@ -26,7 +26,7 @@ std::string Printable(std::string_view text) {
 
 bool ParseNumber(std::string_view text, int base, uint64_t* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, base);
-  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+  return error == std::errc() && end == text.data() + text.size();
 }
 
 }  // namespace

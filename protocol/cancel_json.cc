@@ -26,7 +26,6 @@ StatusOr<std::vector<JobId>> ParseCancelRequest(std::string_view json) {
         if (name != "ids") {
           return UnknownMember(name, kCancelMembers);
         }
-        ids.clear();
         return SetEach(name, value, read_id);
       }));
   return ids;

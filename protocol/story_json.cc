@@ -106,7 +106,6 @@ Status SetStoryMember(std::string_view name, const JsonValue& value, JobStory* s
   if (const Figure* figure = FindFigure(name)) {
     return SetUint32(name, value, &(story->*figure->figure));
   }
-  story->history.clear();
   return SetEach(name, value, [story](const JsonValue& element) {
     return SetEvent(element, &story->history.emplace_back());
   });
