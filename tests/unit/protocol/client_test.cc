@@ -14,7 +14,9 @@
 namespace delayd::protocol {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr Millis kLong{20'000};
@@ -44,6 +46,26 @@ TEST(ClientTest, OneConnectionCarriesManyRequests) {
   EXPECT_EQ(one->commit_sequence, 77U);
   EXPECT_THAT(client->Call("GET", "/v1/jobs/1", "", "", kLong)->body,
               StartsWith("GET /v1/jobs/1 HTTP/1.1"));
+}
+
+TEST(ClientTest, AHeaderIsSentWithEveryChangeUntilItIsTakenBack) {
+  const ScriptedServer server({[](int fd) {
+    for (int i = 0; i < 4; ++i) {
+      ScriptedServer::Write(fd, Ok(ScriptedServer::ReadRequest(fd)));
+    }
+  }});
+  const auto client = Connect(server);
+  const auto sent = [&client](const char* method = "POST") {
+    return client->Call(method, "/", "", "", kLong)->body;
+  };
+  client->UseHeader("Prefer", "return=minimal");
+  client->UseHeader("If-Match", "\"1\"");
+  EXPECT_THAT(sent(), HasSubstr("\r\nIf-Match: \"1\"\r\nPrefer: return=minimal\r\n"));
+  client->UseHeader("If-Match", "\"2\"");
+  EXPECT_THAT(sent(), HasSubstr("\r\nIf-Match: \"2\"\r\nPrefer: return=minimal\r\n"));
+  EXPECT_THAT(sent("GET"), AllOf(Not(HasSubstr("If-Match")), Not(HasSubstr("Prefer"))));
+  client->UseHeader("If-Match", "");
+  EXPECT_THAT(sent(), AllOf(HasSubstr("\r\nPrefer: "), Not(HasSubstr("If-Match"))));
 }
 
 TEST(ClientTest, AResponseMayComeInPiecesAndChunks) {

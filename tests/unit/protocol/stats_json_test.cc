@@ -27,6 +27,21 @@ TEST(StatsJsonTest, QueuesReadBack) {
   EXPECT_EQ(ParseQueues(QueuesToJson({orders}, "0-1f"))->next_cursor, "0-1f");
 }
 
+TEST(StatsJsonTest, CapsAndATimedPauseReadBack) {
+  const std::string json =
+      R"({"name":"q","scheduled":0,"ready":0,"leased":0,"dead":0,"paused":true,"pause_left":"90m",)"
+      R"("concurrency":7,"max_jobs":8,"rate":"100/s","burst":9,"enqueued":0,"acked":0,)"
+      R"("cancelled":0})";
+  const auto read = ParseQueue(json);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->burst, 9U);
+  EXPECT_EQ(read->pause_left, Millis(5'400'000));
+  EXPECT_EQ(QueueToJson(*read),
+            R"({"name":"q","scheduled":0,"ready":0,"leased":0,"dead":0,"paused":true,)"
+            R"("pause_left":"1h30m","concurrency":7,"max_jobs":8,"rate":"100/s","burst":9,)"
+            R"("enqueued":0,"acked":0,"cancelled":0})");
+}
+
 TEST(StatsJsonTest, StatsKeepTheirOrder) {
   const std::string json = StatsToJson(
       {{"scheduled", uint64_t{7}}, {"acked", UINT64_MAX}, {"next_due", std::string("x")}});
@@ -50,6 +65,9 @@ TEST(StatsJsonTest, HealthReadsBack) {
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->status, "ok");
   EXPECT_EQ(read->version, "0.1.0");
+  EXPECT_EQ(read->Why(), "");
+  const Health ill{"not ready", "0.1.0", {{"disk_full", "3 MiB left"}, {"clock_suspect", "1970"}}};
+  EXPECT_EQ(ParseHealth(HealthToJson(ill))->Why(), "disk_full: 3 MiB left; clock_suspect: 1970");
 }
 
 }  // namespace

@@ -18,6 +18,11 @@ TEST(StoreJsonTest, VerifyReadsBack) {
                             .repaired = 4,
                             .notes = {"a", "b"},
                             .elapsed_ms = 9};
+  EXPECT_EQ(
+      VerifyResultToJson(result),
+      R"({"whole":true,"rows":1,"pending":2,"dead":3,"disagreements":4,"repaired":4,"findings":)"
+      R"([{"table":"index","what":"job 4: \"quoted\"","repairable":true},)"
+      R"({"table":"big","what":"x","repairable":false}],"notes":["a","b"],"elapsed_ms":9})");
   const auto read = ParseVerifyResult(VerifyResultToJson(result));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(VerifyResultToJson(*read), VerifyResultToJson(result));
@@ -40,10 +45,23 @@ TEST(StoreJsonTest, RecoverReadsBack) {
                              .older = {JobId{3}},
                              .revived = {JobId{4}},
                              .notes = {"note"}};
+  EXPECT_EQ(
+      RecoverResultToJson(result),
+      R"({"damaged":true,"changed":true,"opens":false,"unread":true,"still_wrong":8,)"
+      R"("lost_batches":7,"lists_complete":false,"lists_capped":true,"gone":[1,2],"older":[3],)"
+      R"("revived":[4],"notes":["note"]})");
   const auto read = ParseRecoverResult(RecoverResultToJson(result));
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(RecoverResultToJson(*read), RecoverResultToJson(result));
   EXPECT_THAT(read->gone, ElementsAre(JobId{1}, JobId{2}));
+}
+
+TEST(StoreJsonTest, ARecoveredStoreIsWholeWhenItCanBeUsed) {
+  EXPECT_TRUE((RecoverResult{}).whole());
+  EXPECT_TRUE((RecoverResult{.damaged = true, .changed = true}).whole());
+  EXPECT_FALSE((RecoverResult{.damaged = true}).whole());
+  EXPECT_FALSE((RecoverResult{.opens = false}).whole());
+  EXPECT_FALSE((RecoverResult{.unread = true}).whole());
 }
 
 TEST(StoreJsonTest, BackupTakesAnAbsolutePathOnly) {
@@ -52,6 +70,7 @@ TEST(StoreJsonTest, BackupTakesAnAbsolutePathOnly) {
     EXPECT_EQ(ParseBackupRequest(bad).status().code(), StatusCode::kInvalidArgument) << bad;
   }
   const BackupResult result{.dir = "/b", .bytes = 5, .elapsed_ms = 6};
+  EXPECT_EQ(BackupResultToJson(result), R"({"dir":"/b","bytes":5,"elapsed_ms":6})");
   EXPECT_EQ(BackupResultToJson(*ParseBackupResult(BackupResultToJson(result))),
             BackupResultToJson(result));
 }

@@ -20,6 +20,10 @@ TEST(UriTest, AnyBytesComeBack) {
   }
 }
 
+TEST(UriTest, AnEscapeMayBeInEitherCase) {
+  EXPECT_EQ(PercentDecode("%aA%bB%cC%dD%eE%fF").value(), "\xaa\xbb\xcc\xdd\xee\xff");
+}
+
 TEST(UriTest, BrokenEscapesAreRefused) {
   for (const char* text : {"%", "a%2", "%zz", "%2g"}) {
     EXPECT_EQ(PercentDecode(text).status().reason(), "invalid_target") << text;
