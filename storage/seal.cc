@@ -33,9 +33,7 @@ SealReader::SealReader(Table table, std::string_view key, std::string_view value
       value_size_(value.size()),
       newest_(newest),
       reader_(body_) {
-  if (value.size() >= kCrcBytes) {
-    stored_crc_ = ByteReader(value.substr(body_.size())).U32();
-  }
+  stored_crc_ = ByteReader(value.substr(body_.size())).U32();
   version_ = reader_.U8();
 }
 
