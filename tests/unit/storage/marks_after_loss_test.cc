@@ -69,6 +69,15 @@ TEST_F(MarksAfterLossTest, P9IdsGoOnAboveAllThatAnyTableOrLostBatchKnows) {
   EXPECT_EQ(Number(kIdHighWaterMarkKey), 9'000'000 + limits::kJobIdBlock);
 }
 
+// A worker may still hold a token of a start that was lost: it must be none of a later one.
+TEST_F(MarksAfterLossTest, P6NoLaterStartHasTheNumberOfALostOne) {
+  Batch batch;
+  batch.Put(Table::kMeta, kEpochKey, EncodeNumber(kEpochKey, 7));
+  Plant(batch);
+  Raise();
+  EXPECT_EQ(Number(kEpochKey), 7 + 1000);
+}
+
 TEST_F(MarksAfterLossTest, P9WhatLooksLikeALostBatchDoesNotUseUpAllIds) {
   Raise({.lost_ids_end = limits::kJobIdMax + 1});
   const uint64_t once = Number(kIdHighWaterMarkKey);

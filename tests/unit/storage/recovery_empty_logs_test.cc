@@ -1,8 +1,10 @@
 // A store whose newest log holds nothing, or is not there: what it had reached the tables and BATCH
 // tell.
+#include <optional>
 #include <string>
 
 #include "storage/batch_floor.h"
+#include "storage/log_order.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 namespace delayd::storage {
@@ -144,6 +146,32 @@ TEST_F(RecoveryEmptyLogsTest, AnOlderLogThatIsWholeIsNoLoss) {
   ASSERT_TRUE(store.ok()) << store.status().message();
   EXPECT_EQ(Jobs(**store).size(), 20U);
   EXPECT_THAT(report_.Lines(), ElementsAre());
+}
+
+// As RocksDB logs a batch of so many changes, without the changes.
+std::string HeadOfBatch(char first, char count) {
+  std::string head(12, '\0');
+  head[0] = first;
+  head[8] = count;
+  return head;
+}
+
+TEST(LogOrderTest, ARecordWithoutChangesIsInOrderUnderTheNumberOfTheLast) {
+  LogOrder order;
+  order.SetTablesEnd(6);
+  for (const std::string& record : {HeadOfBatch(7, 3), HeadOfBatch(9, 0), HeadOfBatch(10, 1)}) {
+    order.Add(record);
+  }
+  EXPECT_EQ(order.wrong(), std::nullopt);
+  EXPECT_TRUE(order.meets_tables());
+}
+
+TEST(LogOrderTest, TheFirstThatDoesNotFollowIsNamed) {
+  LogOrder order;
+  for (const std::string& record : {HeadOfBatch(7, 3), HeadOfBatch(20, 1), HeadOfBatch(30, 1)}) {
+    order.Add(record);
+  }
+  EXPECT_EQ(order.wrong(), "goes on with change 20 where change 10 is due");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "storage/batch_floor.h"
+#include "storage/data_dir.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 #include <sys/wait.h>
@@ -464,6 +465,25 @@ TEST_F(RecoveryErrorsTest, P9ALogThatCannotBeCutIsNamedAndItsCopyStays) {
     GTEST_SKIP() << "no program can be run from here";
   }
   EXPECT_EQ(::waitpid(runs, nullptr, 0), runs);
+}
+
+TEST(LogScanTest, P9PiecesThatMakeNoRecordAreDamageThoughEachIsWhole) {
+  const std::string first = Record("begun", '\x02');
+  const std::string middle = Record("goes on", '\x03');
+  const std::string last = Record("ended", '\x04');
+  const std::string whole = Record("whole");
+  EXPECT_EQ(ScanLog(whole + first + middle + last + whole).records, 3U);
+  for (const std::string& odd : {first, middle, last, first + middle}) {
+    const LogScan scan = ScanLog(whole + odd + whole);
+    EXPECT_EQ(scan.damaged_at, whole.size());
+    EXPECT_EQ(scan.records, 1U);
+    EXPECT_EQ(scan.records_behind, 1U);
+  }
+}
+
+TEST(DataDirTest, OfSlashesAloneOneIsLeft) {
+  EXPECT_EQ(WithoutTrailingSlashes("//"), "/");
+  EXPECT_EQ(WithoutTrailingSlashes("/data//"), "/data");
 }
 
 }  // namespace

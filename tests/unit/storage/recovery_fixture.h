@@ -42,9 +42,9 @@ inline std::string Flipped(std::string bytes, size_t at) {
   return bytes;
 }
 
-// A record of RocksDB's log format, whole in one piece.
-inline std::string Record(const std::string& payload) {
-  std::string piece(1, '\x01');
+// A record of RocksDB's log format, whole in one piece; or a piece of another type.
+inline std::string Record(const std::string& payload, char type = '\x01') {
+  std::string piece(1, type);
   piece += payload;
   const uint32_t crc = MaskCrc(Crc32c(piece));
   std::string out;

@@ -52,6 +52,16 @@ TEST_F(VerifyTest, P9DamagedRecordsAreCountedAsAStartCountsThem) {
   EXPECT_TRUE(report.repair.empty());
 }
 
+TEST_F(VerifyTest, P9ADeadJobIsCountedByItsKeyWhateverIsLeftOfItsRecord) {
+  Batch batch;
+  batch.Put(Table::kDead, DeadKey(kOrders, At(13), JobId{13}), "\x09");
+  Plant(batch);
+  const VerifyReport report = Verify();
+  EXPECT_FALSE(HasMetaFinding(report, false));
+  EXPECT_FALSE(HasMetaFinding(report, true));
+  EXPECT_EQ(report.dead, 1U);
+}
+
 TEST_F(VerifyTest, P9CountsAreNotRebuiltWithoutJobsThatNoQueueIsKnownOf) {
   Batch batch;
   batch.Put(Table::kTimers, kTimer10, "\x09");
