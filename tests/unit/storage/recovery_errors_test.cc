@@ -481,6 +481,21 @@ TEST(LogScanTest, P9PiecesThatMakeNoRecordAreDamageThoughEachIsWhole) {
   }
 }
 
+TEST(RecoveryReportTest, P9ACutIsToldWithItsCause) {
+  RecoveryReport report;
+  report.cuts = {{.file = "000007.log", .offset = 10, .bytes = 5, .copy = "damaged/000007.log.10"}};
+  report.batch_number = report.batch_number_floor = 2;
+  EXPECT_THAT(report.Lines(),
+              ElementsAre("000007.log: cut 5 bytes at byte 10, the unanswered write that the last "
+                          "stop tore; they are in damaged/000007.log.10"));
+  report.batch_number = 1;
+  EXPECT_THAT(report.Lines(), Contains(HasSubstr("byte 10, what is left of a batch;")));
+  report.lost_batches = 1;
+  EXPECT_THAT(report.Lines(), Contains(HasSubstr("byte 10, in which no batch is whole;")));
+  report.cuts.front().batches_lost = 3;
+  EXPECT_THAT(report.Lines(), Contains(HasSubstr("byte 10, with 3 acknowledged batches;")));
+}
+
 TEST(DataDirTest, OfSlashesAloneOneIsLeft) {
   EXPECT_EQ(WithoutTrailingSlashes("//"), "/");
   EXPECT_EQ(WithoutTrailingSlashes("/data//"), "/data");
