@@ -1,6 +1,10 @@
 #include "daemon/engine/low_water_mark.h"
 
+#include <optional>
+
 #include <gtest/gtest.h>
+
+#include "wheel/timer.h"
 
 namespace delayd::engine {
 namespace {
@@ -37,6 +41,36 @@ TEST(LowWaterMarkTest, ItIsLookedForOncePerSoManyJobs) {
   EXPECT_FALSE(mark.IsLookedFor(60, 100));
   EXPECT_TRUE(mark.IsLookedFor(60, 100));
   EXPECT_FALSE(mark.IsLookedFor(60, 100));
+}
+
+TEST(BootOffsetsTest, TheLeastOfTheJobsThatMayWaitCounts) {
+  BootOffsets offsets;
+  EXPECT_EQ(offsets.Least(1000), std::nullopt);
+  offsets.Add(Millis(70), 1000);
+  offsets.Add(Millis(50), 2000);
+  offsets.Add(Millis(60), 3000);
+  EXPECT_EQ(offsets.Least(1000), Millis(50));
+}
+
+// The wheel is empty: it is due at no time.
+TEST(BootOffsetsTest, WhereNothingWaitsThereIsNone) {
+  BootOffsets offsets;
+  offsets.Add(Millis(50), 2000);
+  EXPECT_EQ(offsets.Least(2000), Millis(50));
+  EXPECT_EQ(offsets.Least(2001), std::nullopt);
+  EXPECT_EQ(offsets.Least(wheel::kNever), std::nullopt);
+}
+
+// The clock was set forward: what came before keeps the mark back until the last of it is over.
+TEST(BootOffsetsTest, AGroupIsForgottenWhenNothingInTheWheelIsAsEarlyAsItsLast) {
+  BootOffsets offsets;
+  offsets.Add(Millis(50), 2000);
+  offsets.Forget(1000);  // those so far are a group, and what comes is another
+  offsets.Add(Millis(90'000), 5000);
+  offsets.Forget(2000);
+  EXPECT_EQ(offsets.Least(2000), Millis(50));
+  offsets.Forget(2001);
+  EXPECT_EQ(offsets.Least(2001), Millis(90'000));
 }
 
 }  // namespace
