@@ -40,7 +40,7 @@ def arguments(text, begin):
 
 def sources(root):
     for folder in ("base", "daemon/engine", "daemon/http", "protocol"):
-        for path in sorted(glob.glob(os.path.join(root, folder, "*.cc"))):
+        for path in sorted(glob.glob(os.path.join(root, folder, "*.cc")) + glob.glob(os.path.join(root, folder, "*.h"))):
             if not (folder == "protocol" and os.path.basename(path) in CLIENT_ONLY):
                 yield path
     yield os.path.join(root, "daemon", "server.cc")
