@@ -1,6 +1,6 @@
 // cli/curl_library.h — libcurl, which is loaded when a worker wants to call a webhook.
 //
-// What:    linked, it would bring 25 libraries into every start of delayctl, which took longer than
+// What:    linked, it would bring 27 libraries into every start of delayctl, which took longer than
 //          all else that it does (docs/decisions/0104-curl-when-it-is-wanted.md). The functions
 //          have curl's own types and names, without "curl_".
 // Errors:  kInternal where it cannot be loaded, with what to install.
