@@ -200,7 +200,7 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   TimerPlace begin = std::max(frontier_, TimerPlace(far_begins_, JobId{}));
   if (FirstOnDisk() <= begin.first) {
     // A queue lags behind, or left some on disk.
-    begin = {std::max(FirstOnDisk(), wall_offsets_.FirstKeyNotDue(now_)), JobId{}};
+    begin = {std::max(FirstOnDisk(), wall_offsets_.FirstKeyNotDue(advanced_to_)), JobId{}};
   }
   begin = std::max(begin, TimerPlace(view->steps.front().from, JobId{}));
   if (begin.first >= view->steps.back().to) {

@@ -54,7 +54,8 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
     first = std::min(first, left_on_disk_.from()->first);
   }
   if (queue.frontier) {
-    first = std::min(first, std::max(queue.frontier->first, wall_offsets_.FirstKeyNotDue(now_)));
+    first = std::min(first,
+                     std::max(queue.frontier->first, wall_offsets_.FirstKeyNotDue(advanced_to_)));
   }
   if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
     first = std::min(first, WallTimeOf(next) - kClockRounding);
