@@ -54,6 +54,9 @@ class EngineHarness {
 
   void Wait(Micros by);
 
+  // The same before the next turn.
+  void Pass(Micros by) { clock_.Advance(by); }
+
   // In whole milliseconds, as most tests let time pass.
   std::optional<Millis> UntilNextEvent() const;
 

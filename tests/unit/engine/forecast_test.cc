@@ -44,6 +44,20 @@ TEST(ForecastTest, LeavesOutWhatIsDueAlready) {
   EXPECT_EQ(Steps(&harness, From(harness, Millis(5000), Millis(5000))).at(0).count, 1U);
 }
 
+// It is scheduled until a turn has made it ready, as in a list.
+TEST(ForecastTest, CountsWhatHasFallenDueOnDiskSinceTheLastTurn) {
+  EngineHarness harness(EngineOptions{.memory_jobs_max = 16});
+  for (int i = 0; i < 64; ++i) {
+    harness.EnqueueOk(In(Millis(10)));
+  }
+  harness.Wait(Millis(20));  // more are ready than there is room for: the queue lags
+  harness.EnqueueOk(In(Millis(100)));
+  Forecast command = From(harness, Millis(1000), Millis(1000));
+  EXPECT_EQ(Steps(&harness, command).at(0).count, 1U);
+  harness.Pass(Millis(101));
+  EXPECT_EQ(Steps(&harness, command).at(0).count, 1U);
+}
+
 TEST(ForecastTest, TheLastStepEndsWithTheForecast) {
   EngineHarness harness;
   harness.EnqueueOk(In(Millis(1000)));
