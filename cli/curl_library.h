@@ -42,7 +42,7 @@ struct CurlLibrary {
 // Of that file name; the process keeps it.
 StatusOr<CurlLibrary> OpenCurl(const char* name);
 
-// Of the name that is linked against, and made ready.
+// The one that the system has, made ready.
 Status LoadCurl();
 
 // LoadCurl has been OK.
