@@ -536,7 +536,7 @@ std::optional<Micros> Model::UntilNextEvent(const Now& now) const {
     if (queue.pause && queue.pause->length) {
       consider(queue.pause->end - now.exact_boot());
     }
-    if (queue.rate_timer) {
+    if (queue.rate_timer && !queue.waiters.empty()) {  // whom it is for may have gone meanwhile
       consider(*queue.rate_timer - now.exact_boot());
     }
   }
