@@ -172,14 +172,15 @@ StatusOr<Body> EngineCore::Do(const Forecast& command) {
   return Body(std::move(view));
 }
 
-// Every scheduled job in memory, or every n-th when there are very many: their places in the table
-// say nothing of their due times.
+// Every scheduled job in memory that is before the frontier, or every n-th when there are very
+// many: their places in the table say nothing of their due times.
 void EngineCore::ForecastNear(const Queue* queue, ForecastView* view) const {
   const Millis step_length = StepLength(*view);
   const size_t stride = 1 + jobs_.slot_count() / limits::kForecastSlotsMax;
   for (size_t slot = 0; slot < jobs_.slot_count(); slot += stride) {
     const JobEntry& entry = jobs_[static_cast<Slot>(slot)];
-    if (entry.phase() != Phase::kScheduled || (queue != nullptr && entry.queue() != queue->id)) {
+    if (entry.phase() != Phase::kScheduled || (queue != nullptr && entry.queue() != queue->id) ||
+        TimerPlace(entry.key_due(), entry.id()) >= frontier_) {
       continue;
     }
     if (ForecastView::Step* step = StepOf(view, step_length, entry.key_due())) {
@@ -194,10 +195,11 @@ void EngineCore::ForecastNear(const Queue* queue, ForecastView* view) const {
   }
 }
 
-// What lies behind the frontier: durable rows, as far as no change of them is under way, and the
-// rows that will be there for those changes.
+// What lies behind the frontier, also where it is in memory still or again, and what is on disk
+// before it: durable rows, as far as no change of them is under way, and the rows that will be
+// there for those changes.
 Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
-  TimerPlace begin = std::max(frontier_, TimerPlace(far_begins_, JobId{}));
+  TimerPlace begin = frontier_;
   if (FirstOnDisk() <= begin.first) {
     // A queue lags behind, or left some on disk.
     begin = {std::max(FirstOnDisk(), wall_offsets_.FirstKeyNotDue(advanced_to_)), JobId{}};
@@ -208,13 +210,19 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   }
   const FarRows rows =
       queue == nullptr ? FarRows(store_, std::nullopt) : FarRows(store_, queue->id);
-  const auto waits_on_disk = [this](const TimerPlace& place) {
+  const auto waits_in_memory = [this](Slot slot, const TimerPlace& place) {
+    return place >= frontier_ && jobs_[slot].phase() == Phase::kScheduled;
+  };
+  const auto waits_there = [&](const TimerPlace& place) {
     const auto [key_due, id] = place;
-    return !jobs_.Find(id) && !pending_.IsChanging(Table::kIndex, storage::IndexKey(id)) &&
-           StateOnDisk(key_due, id) == JobState::kScheduled;
+    if (pending_.IsChanging(Table::kIndex, storage::IndexKey(id))) {
+      return false;
+    }
+    const std::optional<Slot> slot = jobs_.Find(id);
+    return slot ? waits_in_memory(*slot, place) : StateOnDisk(key_due, id) == JobState::kScheduled;
   };
   const auto count_in_step = [&](const TimerPlace& place) {
-    const bool waits = waits_on_disk(place);
+    const bool waits = waits_there(place);
     StepOf(view, StepLength(*view), place.first)->count += waits ? 1U : 0U;
     return waits;
   };
@@ -223,14 +231,16 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
       const FarRows::Counted exact,
       rows.Count(begin, view->steps.back().to, limits::kForecastRowsMax, count_in_step));
   if (exact.rest) {
-    DELAYD_RETURN_IF_ERROR(EstimateSteps(rows, *exact.rest, waits_on_disk, view));
+    DELAYD_RETURN_IF_ERROR(EstimateSteps(rows, *exact.rest, waits_there, view));
   }
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
     const auto head = storage::DecodeTimerHead(key, value);
     DELAYD_CHECK(parts.ok() && head.ok());
-    if (jobs_.Find(parts->id) || (queue != nullptr && head->queue != queue->id) ||
-        MomentOf(DueOf(*head)).IsOver(advanced_to_)) {
+    const std::optional<Slot> slot = jobs_.Find(parts->id);
+    const bool waits = slot ? waits_in_memory(*slot, {parts->key_due, parts->id})
+                            : !MomentOf(DueOf(*head)).IsOver(advanced_to_);
+    if (!waits || (queue != nullptr && head->queue != queue->id)) {
       return;
     }
     if (ForecastView::Step* step = StepOf(view, StepLength(*view), parts->key_due)) {

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <numeric>
@@ -166,6 +167,37 @@ TEST(ForecastTest, AStepOfWhichNoJobInMemoryWasLookedAtIsNoCertainNone) {
     EXPECT_TRUE(steps[i].approximate) << i;
   }
   EXPECT_FALSE(steps[6].approximate) << "all of it is on disk, and counted";
+}
+
+// Memory is being made room in: what goes is counted one by one, as what is on disk, whether it is
+// there still or not.
+TEST(ForecastTest, WhatIsLeavingMemoryIsCountedExactly) {
+  constexpr int64_t kPairs = limits::kForecastSlotsMax / 2 + 1000;
+  EngineHarness harness(EngineOptions{.memory_jobs_max = 3 * kPairs / 2, .sweep_slots = 16});
+  const WallTime begin = harness.now().wall;
+  for (int64_t i = 0; i < kPairs;) {
+    Enqueue batch;
+    for (const int64_t end = std::min(i + 500, kPairs); i < end; ++i) {
+      // Two of three of the later ones in every other slot.
+      const JobSpec early{.due = DueAt{begin + Millis(60'000)}};
+      const JobSpec late{.due = DueAt{begin + Millis(300'000 + i)}};
+      batch.jobs.push_back(i % 3 == 0 ? late : early);
+      batch.jobs.push_back(i % 3 == 0 ? early : late);
+    }
+    harness.Send(std::move(batch));
+    harness.CommitAll();
+  }
+  EXPECT_TRUE(harness.engine().Advance(harness.now()));  // half of the later ones are to go
+  const auto at = [begin](int64_t ms) { return begin + Millis(ms); };
+  const RequestId forecast = harness.Send(Forecast{
+      .from = at(300'000 + kPairs - 10'000), .to = at(300'000 + kPairs), .step = Millis(2'000)});
+  harness.CommitAll();
+  const auto steps = std::get<ForecastView>(harness.Take(forecast).body).steps;
+  ASSERT_EQ(steps.size(), 5U);
+  for (const auto& step : steps) {
+    EXPECT_FALSE(step.approximate);
+    EXPECT_EQ(step.count, 2'000U);
+  }
 }
 
 TEST(ForecastTest, CountsAFewThousandJobsHoweverTheyAreSpread) {
