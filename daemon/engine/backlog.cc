@@ -24,13 +24,13 @@ using storage::Table;
 namespace {
 
 // More of a lagging queue than its workers take in a second need not be in memory.
-constexpr size_t kLaggingJobsMax = 65'536;
+constexpr size_t kLaggingJobsMax = limits::Bound(65'536, 4);
 // Rows under way that are walked over in less than the time that one row takes to load.
-constexpr size_t kWalkedPerRow = 64;
+constexpr size_t kWalkedPerRow = limits::Bound(64, 2);
 // Turns in which all jobs are looked at for a cut: what comes meanwhile is beyond the budget.
-constexpr size_t kCutStepsMax = 64;
+constexpr size_t kCutStepsMax = limits::Bound(64, 2);
 // To cut a queue takes as long as to look at so many jobs.
-constexpr size_t kLooksPerCut = 16;
+constexpr size_t kLooksPerCut = limits::Bound(16, 1);
 
 // Of queues with so many jobs each, the fewest first, which are more than `keep`: so many of each
 // leave `keep`, when those that have less keep what they have.

@@ -2,6 +2,7 @@
 // in memory and on disk for ever.
 #include <utility>
 
+#include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
 
@@ -12,7 +13,7 @@ using storage::Table;
 namespace {
 
 // Beyond as many as have become empty since the last batch: one that is in use is looked at again.
-constexpr size_t kLooksMax = 64;
+constexpr size_t kLooksMax = limits::Bound(64, 1);
 
 bool IsInUse(const Queue& queue, BootTime now) {
   return queue.to_serve || !queue.waiters.empty() || queue.pause || queue.frontier ||

@@ -12,7 +12,7 @@ namespace {
 
 // Pages of jobs that are not due yet which a start loads before it serves; the others come while it
 // does.
-constexpr size_t kPagesAtStart = 8;
+constexpr size_t kPagesAtStart = limits::Bound(8, 1);
 
 StatusOr<uint64_t> ReadMetaNumber(const storage::JobReader& store, std::string_view key) {
   std::string value;

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/time.h"
 #include "daemon/engine/job_table.h"
 #include "wheel/indexed_priority_queue.h"
@@ -86,7 +87,9 @@ class FiredKeys {
   };
 
   // What one Min looks at: there may be millions, and everybody waits.
-  static constexpr size_t kLooksMax = 4096;
+  static constexpr size_t kLooksMax = limits::Bound(4096, 2);
+  // Of jobs that have ended so many entries may be among those of as many live ones as there are.
+  static constexpr size_t kEndedMax = limits::Bound(1024, 4);
 
   void Add(WallTime key_due, Slot slot) {
     keys_.Add({key_due, slot});
@@ -100,7 +103,7 @@ class FiredKeys {
   // the next ones go on.
   template <typename IsLive>
   std::optional<WallTime> Min(size_t live, const IsLive& is_live) {
-    if (!is_sifting_ && keys_.size() > 2 * live + 1024) {
+    if (!is_sifting_ && keys_.size() > 2 * live + kEndedMax) {
       is_sifting_ = true;
       is_kept_.clear();
     }

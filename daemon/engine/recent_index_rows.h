@@ -18,12 +18,13 @@
 #include <string_view>
 
 #include "base/job.h"
+#include "base/limits.h"
 
 namespace delayd::engine {
 
 class RecentIndexRows {
  public:
-  static constexpr size_t kRows = size_t{1} << 19;
+  static constexpr size_t kRows = limits::Bound(size_t{1} << 19, size_t{1} << 5);
 
   // By the rows' keys.
   void Put(std::string_view key, std::string_view value);
@@ -39,7 +40,7 @@ class RecentIndexRows {
   };
 
   static_assert(sizeof(Row) == 24);
-  static constexpr size_t kPieceRows = size_t{1} << 12;
+  static constexpr size_t kPieceRows = limits::Bound(size_t{1} << 12, size_t{1} << 3);
   using Piece = std::array<Row, kPieceRows>;
 
   Row* At(JobId id) const;  // nullptr: nothing was ever put near it

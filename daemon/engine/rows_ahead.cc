@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/limits.h"
 #include "base/status.h"
 #include "storage/keys.h"
 
@@ -9,7 +10,7 @@ namespace delayd::engine {
 namespace {
 
 // Single reads after a scan that was of little use.
-constexpr size_t kRest = 1024;
+constexpr size_t kRest = limits::Bound(1024, 2);
 
 }  // namespace
 

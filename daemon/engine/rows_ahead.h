@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/time.h"
 #include "storage/job_store.h"
 
@@ -23,8 +24,8 @@ namespace delayd::engine {
 class RowsAhead {
  public:
   // Fewer are not worth a scan.
-  static constexpr size_t kRowsMin = 16;
-  static constexpr size_t kRowsMax = 512;
+  static constexpr size_t kRowsMin = limits::Bound(16, 2);
+  static constexpr size_t kRowsMax = limits::Bound(512, 4);
 
   explicit RowsAhead(const storage::JobReader& store) : store_(store) {}
 

@@ -216,7 +216,9 @@ class Model {
   bool refuses_enqueues = false;
 
   // ---- model_follow.cc: with little memory; a text says what is wrong ----
-  bool Follows() const { return options_.memory_jobs_max < kMemoryJobsThatAreLittle; }
+  static constexpr size_t kLittleMemoryJobsMax = 999;
+
+  bool Follows() const { return options_.memory_jobs_max <= kLittleMemoryJobsMax; }
 
   // Whose timers fall due in one tick is served in either order: which of the leases of that turn
   // has which number is learned.
@@ -256,8 +258,6 @@ class Model {
 
   // No job of it, nor anything of a finished one.
   bool IsEmpty(const std::string& queue) const;
-
-  static constexpr size_t kMemoryJobsThatAreLittle = 1000;
 
   struct Found {
     const char* error = nullptr;  // the reason slug of the refusal

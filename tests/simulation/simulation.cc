@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/coding.h"
+#include "base/limits.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "tests/simulation/compare.h"
@@ -105,7 +106,7 @@ void Simulation::DrawHabits() {
   }
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
-  little_memory_ = choices_.OneIn(habits_.shared_waits ? 3 : 2);
+  little_memory_ = limits::kAreNarrow || choices_.OneIn(habits_.shared_waits ? 3 : 2);
   if (little_memory_) {
     habits_.queues = 2 + choices_.Below(4);
   }
@@ -120,7 +121,10 @@ void Simulation::DrawMemory() {
   const Millis horizon(kHorizons[choices_.Below(5)]);
   options_.horizon = habits_.shared_waits && !little_memory_ ? Model::kHorizonOfAll : horizon;
   if (little_memory_) {
-    options_.memory_jobs_max = 1 + choices_.Below(choices_.OneIn(2) ? 40 : 8);
+    // Where a turn does little, its bounds are met with room in memory as well.
+    options_.memory_jobs_max = limits::kAreNarrow && choices_.OneIn(3)
+                                   ? Model::kLittleMemoryJobsMax
+                                   : 1 + choices_.Below(choices_.OneIn(2) ? 40 : 8);
     options_.sweep_slots = choices_.OneIn(2) ? 3 : 16'384;
   }
 }
