@@ -33,8 +33,13 @@ bool Model::HasDueJob(const std::string& queue) const {
   });
 }
 
-// One that waits again waits a rounding longer, unless it went from memory since and came back.
+// One that waits again waits a rounding longer, unless it went from memory since and came back. And
+// one that is ready while the clock is set back to that rounding waits for its end, if it went.
 bool Model::MayBeReady(const ModelJob& job, const Now& now) {
+  if (job.state == JobState::kReady) {
+    return job.due_kind == DueKind::kRelative && !job.on_boot_clock &&
+           job.due + Millis(1) > now.wall;
+  }
   return job.state == JobState::kScheduled && job.waits_again && Lateness(job, now) >= Millis(0);
 }
 
@@ -105,7 +110,7 @@ std::string Model::FollowOne(const ModelWaiter& waiter, const JobView& view) {
   }
   ModelJob& job = found->second;
   const std::string& queue = job.spec->queue;
-  if (MayBeReady(job, now_)) {
+  if (job.state == JobState::kScheduled && MayBeReady(job, now_)) {
     MakeReady(&job);
   }
   if (job.state != JobState::kReady) {
