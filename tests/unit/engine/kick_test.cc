@@ -127,6 +127,24 @@ TEST(PeekTest, ShowsTheNextOfEachStateWithItsPayload) {
   EXPECT_EQ(payload(Peek::Which::kBuried), "dead");
 }
 
+// It is scheduled until a turn has made it ready, as in a list.
+TEST(PeekTest, SeesWhatHasFallenDueOnDiskSinceTheLastTurn) {
+  EngineHarness harness(EngineOptions{.memory_jobs_max = 16});
+  for (int i = 0; i < 64; ++i) {
+    harness.EnqueueOk(In(Millis(10)));
+  }
+  harness.Wait(Millis(20));  // more are ready than there is room for: the queue lags
+  const JobView job = harness.EnqueueOk(In(Millis(100)));
+  harness.Pass(Millis(101));
+  const RequestId delayed = harness.Send(Peek{"default", Peek::Which::kDelayed});
+  const RequestId kicked = harness.Send(KickQueue{.queue = "default", .count = 1});
+  harness.CommitAll();
+  const Reply shown = harness.Take(delayed);
+  ASSERT_TRUE(shown.status.ok()) << shown.status.message();
+  EXPECT_EQ(std::get<Indirect<JobView>>(shown.body)->id, job.id);
+  EXPECT_EQ(std::get<Kicked>(harness.Take(kicked).body).count, 1U);
+}
+
 TEST(LeaseJobTest, HandsOutThisVeryJobBeforeItsTime) {
   EngineHarness harness({.horizon = Millis(1000)});
   const JobView far = harness.EnqueueOk(In(std::chrono::hours(9), "far"));
