@@ -299,6 +299,8 @@ int RunService(const Config& config, const ReadConfig& read_config) {
   MaskWishes(SIG_BLOCK);
   // A file above the limit on sizes (LimitFSIZE=) is an error of its write, told as such.
   std::signal(SIGXFSZ, SIG_IGN);
+  // It asks for nothing here, and other daemons rotate their logs for it.
+  std::signal(SIGUSR2, SIG_IGN);
   RaiseFileLimit(config.limits.connections);
   if (const Status status = CheckFileLimit(); !status.ok()) {
     return Refuse("cannot start", status, kExitFailed);

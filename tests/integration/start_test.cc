@@ -241,6 +241,16 @@ TEST(StartTest, ADrainAndAReloadDuringTheStopDoNotEndIt) {
   EXPECT_EQ(result.exit_code, 0) << daemon.log();
 }
 
+TEST(StartTest, ASignalThatAsksForNothingDoesNotEndIt) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.Signal(SIGUSR2);
+  daemon.CtlOk({"ping"});
+  const ProcessResult result = daemon.Stop();
+  EXPECT_EQ(result.signal, 0);
+  EXPECT_EQ(result.exit_code, 0) << daemon.log();
+}
+
 TEST(StartTest, TooFewDescriptorsAreTold) {
   for (const char* limit : {"ulimit -n 16", "ulimit -n 26", "ulimit -n 63"}) {
     Daemon daemon;
