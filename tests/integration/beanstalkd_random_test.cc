@@ -1,7 +1,8 @@
 // Conversations that nobody has thought of: each of some clients that put, reserve, release, bury
 // and kick at random, also jobs that they do not have. Played to Debian's beanstalkd and to delayd,
 // whose answers must be the same. Where the two differ on purpose (docs/protocol.md) the clients
-// keep away: no two priorities and no two delays are equal, and no tube is forgotten.
+// keep away: no two jobs have the same priority, no tube is forgotten, and where somebody waits one
+// job is kicked at a time.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -115,7 +116,7 @@ class Conversation {
       case 14:
         return Say(client, "touch" + Job());
       case 15:
-        return Say(client, "kick " + std::to_string(Below(4)));
+        return Say(client, "kick " + std::to_string(Below(AnyoneWaits() ? 2 : 4)));
       case 16:
         return Say(client, "kick-job" + Job());
       case 17:
@@ -160,6 +161,10 @@ class Conversation {
       }
     }
     Say(client, "reserve", 0);
+  }
+
+  bool AnyoneWaits() const {
+    return std::ranges::any_of(waits_for_, [](const auto& tube) { return tube.has_value(); });
   }
 
   void Feed(size_t client) {
