@@ -1,6 +1,7 @@
 // The store's environment in the daemon that storms kill: with DELAYD_IO_FAULT=CALL:N:FAULT the
-// N-th such call of its file system fails, once (tests/storm/io_faults.h has the names).
+// N-th such call of its file system fails, once, and is named on stderr (tests/storm/io_faults.h).
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -23,6 +24,9 @@ namespace {
 rocksdb::Env* FaultyDisk(const char* fault) {
   static std::unique_ptr<rocksdb::Env> env;
   const auto disk = std::make_shared<test::FaultFileSystem>();
+  disk->OnStrike([](const std::string& what) {
+    std::fprintf(stderr, "%s%s\n", storm::kIoFaultLine, what.c_str());
+  });
   DELAYD_CHECK(storm::PlanIoFault(fault, disk.get()));
   env = rocksdb::NewCompositeEnv(disk);
   return env.get();

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <sstream>
 #include <utility>
 
 #include "tests/support/fault_file_system.h"
@@ -35,6 +36,16 @@ constexpr std::array kFaults = {std::pair("eio", IoFault::kEio),
 
 std::span<const IoFaultCase> IoFaultCases() {
   return kIoFaults;
+}
+
+bool StruckOptionsFile(const std::string& log) {
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kIoFaultLine) && line.find("/OPTIONS-") != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool PlanIoFault(const std::string& text, test::FaultFileSystem* disk) {

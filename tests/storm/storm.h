@@ -71,6 +71,8 @@ class Storm {
 
   void Violation(const std::string& what) { violations_.push_back(what); }
 
+  // Of all its daemons.
+  std::string Log() const;
   std::string LastLogLines() const;
 
   const StormOptions options_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -65,6 +66,9 @@ class FaultFileSystem::Disk {
     const IoFault fault = plan_->fault;
     plan_.reset();
     struck_ = std::string(IoCallName(call)) + " of " + path;
+    if (on_strike_) {
+      on_strike_(struck_);
+    }
     power_is_off_ = fault == IoFault::kPowerCut;
     if (fault == IoFault::kEnospc) {
       return {rocksdb::IOStatus::NoSpace("injected", path)};
@@ -88,6 +92,11 @@ class FaultFileSystem::Disk {
   std::string struck() const {
     const std::scoped_lock lock(mutex_);
     return struck_;
+  }
+
+  void OnStrike(std::function<void(const std::string& what)> listener) {
+    const std::scoped_lock lock(mutex_);
+    on_strike_ = std::move(listener);
   }
 
   uint64_t calls(IoCall call) const {
@@ -298,6 +307,7 @@ class FaultFileSystem::Disk {
   uint64_t all_calls_ = 0;
   std::optional<Fault> plan_;
   std::string struck_;
+  std::function<void(const std::string& what)> on_strike_;
   bool power_is_off_ = false;
   std::map<std::string, uint64_t> synced_bytes_;  // files that were written here
   std::map<std::string, std::vector<Overwritten>> overwritten_;

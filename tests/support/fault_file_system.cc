@@ -248,6 +248,10 @@ std::string FaultFileSystem::struck() const {
   return disk_->struck();
 }
 
+void FaultFileSystem::OnStrike(std::function<void(const std::string& what)> listener) {
+  disk_->OnStrike(std::move(listener));
+}
+
 uint64_t FaultFileSystem::calls(IoCall call) const {
   return disk_->calls(call);
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -71,6 +72,9 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
 
   // What was struck, such as "sync of /tmp/x/000004.log"; empty when no fault has struck yet.
   std::string struck() const;
+
+  // Is told the same at that moment, from the thread that made the call. Set it before the first.
+  void OnStrike(std::function<void(const std::string& what)> listener);
 
   // Calls so far, of one kind and of all.
   uint64_t calls(IoCall call) const;
