@@ -313,6 +313,53 @@ TEST(CheckerTest, I17ABuriedJobIsAmongTheDeadOnDisk) {
               IsEmpty());
 }
 
+// As a beanstalk server hands out: no attempt is told, and the end of the connection uses none.
+std::string ReserveAt(int t, const std::string& token, int until) {
+  const std::string at = std::to_string(t);
+  return "{\"t\":" + at + R"(,"proc":4,"n":)" + at + R"(,"phase":"invoke","op":"lease"})" +
+         "{\"t\":" + std::to_string(until) + R"(,"proc":4,"n":)" + at +
+         R"(,"phase":"ok","jobs":[{"id":1,"payload":"a","token":")" + token + R"(","lease":500}]})";
+}
+
+std::string Sent(int t, const std::string& op, const std::string& token) {
+  return "{\"t\":" + std::to_string(t) + R"(,"proc":4,"n":)" + std::to_string(t) +
+         R"(,"phase":"invoke","op":")" + op + R"(","jobs":[{"id":1,"token":")" + token + R"("}]})";
+}
+
+std::string Taken(int t, int request) {
+  return "{\"t\":" + std::to_string(t) + R"(,"proc":4,"n":)" + std::to_string(request) +
+         R"(,"phase":"ok"})";
+}
+
+TEST(CheckerTest, AHandOutThatTellsNoAttemptIsHeldAgainstTheRest) {
+  const std::string reserved = kEnqueued + ReserveAt(1200, "b-1", 1210);
+  EXPECT_THAT(Broken(reserved + Sent(1300, "nack", "b-1") + LeaseAt(1301, "1-1-2", 1)), IsEmpty());
+  EXPECT_EQ(Broken(reserved + LeaseAt(1301, "1-1-2", 1)), Only("I6"));
+  EXPECT_EQ(Broken(reserved + ReserveAt(1301, "b-1", 1302)), Only("I16"));
+  EXPECT_EQ(
+      Broken(reserved + LeaseAt(1801, "1-1-2", 1) + Sent(1900, "bury", "b-1") + Taken(1910, 1900)),
+      Only("I9"));
+}
+
+TEST(CheckerTest, HandOutsThatTellNoAttemptUseNone) {
+  std::string history = kEnqueued;
+  for (int i = 0; i < 5; ++i) {
+    const std::string token = "b-" + std::to_string(i);
+    const int t = 1200 + i * 100;
+    history += ReserveAt(t, token, t + 10) + Sent(t + 20, "nack", token);
+  }
+  history += LeaseAt(2000, "1-1-2", 1) + Sent(2100, "ack", "1-1-2") + Taken(2110, 2100);
+  EXPECT_THAT(Broken(history + kDrained), IsEmpty());
+}
+
+// Which of them has the job now nobody can say.
+TEST(CheckerTest, OfTwoHandOutsThatOverlapAnyMayBeTheLast) {
+  const std::string overlap = kEnqueued + ReserveAt(1200, "b-1", 1810) + LeaseAt(1805, "1-1-2", 1);
+  EXPECT_THAT(Broken(overlap + Sent(1900, "bury", "b-1") + Taken(1910, 1900)), IsEmpty());
+  EXPECT_THAT(Broken(overlap + LeaseAt(1850, "1-1-3", 2)), IsEmpty());
+  EXPECT_EQ(Broken(overlap + LeaseAt(1850, "1-1-3", 2) + ReserveAt(1900, "b-2", 1910)), Only("I6"));
+}
+
 TEST(CheckerTest, I15AReadThatDoesNotShowWhatWasAnsweredIsFound) {
   const auto show = [](int t, const std::string& answer) {
     return "{\"t\":" + std::to_string(t) +

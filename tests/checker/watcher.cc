@@ -295,10 +295,21 @@ void Watcher::Delivered(const Request& request, const Event& answer, const JobEn
              "th time; it has " + std::to_string(job.max_attempts) + " attempts");
   }
   ++job.deliveries;
+  job.deliveries_counted += now.attempt == 0 ? 0U : 1U;
   job.attempt_max = std::max(job.attempt_max, entry.attempt);
-  if (!job.last || job.last->attempt <= now.attempt) {
-    job.last = std::move(now);
+  KeepLast(&job, std::move(now));
+}
+
+// Of two that overlap the attempts tell which came later.
+void Watcher::KeepLast(WatchedJob* job, Delivery now) {
+  if (job->last && now.invoked <= job->last->answered &&
+      (job->last->may_not_be_last || job->last->attempt == 0 || now.attempt == 0)) {
+    now.may_not_be_last = true;
+    now.lease_until = INT64_MIN;
+  } else if (job->last && job->last->attempt > now.attempt && now.attempt != 0) {
+    return;
   }
+  job->last = std::move(now);
 }
 
 void Watcher::CheckPromise(const WatchedJob& job, const Event& answer, const JobEntry& entry) {
@@ -353,7 +364,7 @@ void Watcher::CheckRepeated(const WatchedJob& job,
   if (!killed && !over(last, now) && !over(now, last)) {
     return Fail("I6", answer.line, Name(id) + " has two leases at the same time");
   }
-  if (!killed && last.answered < now.invoked && now.attempt <= last.attempt) {
+  if (!killed && last.answered < now.invoked && now.attempt != 0 && now.attempt <= last.attempt) {
     Fail("I7",
          answer.line,
          Name(id) + " is handed out again as attempt " + std::to_string(now.attempt) +
@@ -372,7 +383,7 @@ void Watcher::LeaseOpAnswered(const Request& request, const Event& answer) {
   }
   WatchedJob& job = found->second;
   const Moment sent = At(request.event);
-  if (job.last && job.last->answered < sent &&
+  if (job.last && !job.last->may_not_be_last && job.last->answered < sent &&
       (job.last->token != entry.token || KilledBetween(job.last->answered, sent))) {
     Fail("I9", answer.line, Name(entry.id) + ": an old lease was accepted");
   } else if (job.ack.done && *job.ack.done < sent) {

@@ -40,7 +40,9 @@ struct Delivery {
   Moment invoked;
   Moment answered;
   uint64_t seq = 0;
-  uint32_t attempt = 0;
+  uint32_t attempt = 0;  // 0: not told; it may have used none
+  // Another one may have come later: they overlapped, and not both have told their attempt.
+  bool may_not_be_last = false;
   int64_t lease_until = 0;  // at least, on the clock of invoked.boot
   std::string token;
   std::optional<Moment> given_back;  // ack, nack or bury of this token was sent
@@ -61,6 +63,7 @@ struct WatchedJob {
   End cancel;
   End bury;
   uint64_t deliveries = 0;
+  uint64_t deliveries_counted = 0;  // that told their attempt
   uint32_t attempt_max = 0;
   std::optional<Delivery> last;
   std::string final_state;
@@ -92,6 +95,7 @@ class Watcher {
   void Enqueued(Request* request, const Event& answer);
   void CheckKey(const JobEntry& spec, uint64_t id, const Event& invoke, const Event& answer);
   void Delivered(const Request& request, const Event& answer, const JobEntry& entry);
+  static void KeepLast(WatchedJob* job, Delivery now);
   void CheckPromise(const WatchedJob& job, const Event& answer, const JobEntry& entry);
   void CheckEnded(const WatchedJob& job, const Delivery& now, const Event& answer, uint64_t id);
   void CheckRepeated(const WatchedJob& job, const Delivery& now, const Event& answer, uint64_t id);
