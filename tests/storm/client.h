@@ -1,5 +1,6 @@
-// tests/storm/client.h — one client of a storm: a producer and a worker in one, who does
-// everything that can be done, remembers what must not work any more, and writes it all down.
+// tests/storm/client.h — what the clients of a storm have in common: each is a producer and a
+// worker in one, who does everything that can be done, remembers what must not work any more, and
+// writes it all down.
 //
 // Errors:  a daemon that is away is waited for. Anything that the protocol has no place for (an
 //          answer that cannot be read) is a failed check: the storm ends.
@@ -8,14 +9,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/job.h"
-#include "protocol/client.h"
 #include "tests/storm/history_log.h"
 
 namespace delayd::storm {
@@ -27,16 +27,19 @@ struct ClientOptions {
   uint64_t seed = 1;
 };
 
-class StormClient {
+class Client {
  public:
-  StormClient(const ClientOptions& options, std::function<bool()> stopping);
+  Client(ClientOptions options, std::function<bool()> stopping);
+  virtual ~Client() = default;
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   void Run();
 
-  // From the next step on: no new jobs, and every job handed out is acked.
+  // From the next step on: no new jobs, and every job handed out is brought to its end.
   void Drain() { draining_ = true; }
 
- private:
+ protected:
   struct Held {
     std::string token;
     JobId id{};
@@ -47,44 +50,57 @@ class StormClient {
     JobSpec spec;
   };
 
+  virtual void Connect() = 0;
+  virtual JobSpec NewSpec(bool keyed) = 0;
+  virtual void Enqueue(const std::vector<JobSpec>& specs) = 0;
+  virtual void Lease() = 0;
+  virtual void EndOne() = 0;  // of the held ones
+  // Draws one of everything that can be done without a lease in hand.
+  virtual void DoSomething() = 0;
+
+  // The same again, which must find the job that is there; or other content under its key, which
+  // must be refused, or is another job when the first one has finished.
+  void EnqueueAgain();
+
   uint64_t Below(uint64_t bound) { return random_() % bound; }
 
   bool Chance(uint64_t percent) { return Below(100) < percent; }
 
-  void Step();
-  JobSpec NewSpec(bool keyed);
-  void EnqueueNew();
-  void EnqueueAgain();
-  void Enqueue(const std::vector<JobSpec>& specs);
-  void Lease();
-  void EndOne();
-  void LeaseOp(const std::string& op, const Held& held, std::optional<Millis> time);
-  void UseOldLease();
-  void Cancel();
-  void Reschedule();
-  void Show();
   std::optional<Mine> PickMine();
-  std::string TargetOf(const Mine& mine);
+  // `prefix`, who, which job, and the size: mostly small, now and then one that is stored apart
+  // from its row.
+  std::string NewLabel(const std::string& prefix);
+  void DropHeld(JobId id);
 
-  // Sends, and writes down the end of `request` unless it is an answer with jobs in it.
-  std::optional<protocol::HttpResponse> Call(uint64_t request,
-                                             std::string_view method,
-                                             const std::string& target,
-                                             const std::string& content_type,
-                                             const std::string& body);
-  void WaitForDaemon();
+  // Keeps the last 200.
+  template <typename T>
+  static void Remember(std::vector<T>* list, T one) {
+    constexpr size_t kRemembered = 200;
+    list->push_back(std::move(one));
+    if (list->size() > kRemembered) {
+      list->erase(list->begin());
+    }
+  }
+
+  static std::string IdEntry(JobId id);
+  // With DueAfter or DueAt and max_attempts.
+  static std::string SpecEntry(const JobSpec& spec);
+  static std::string EnqueuedEntry(JobId id, bool existed);
 
   const ClientOptions options_;
   const std::function<bool()> stopping_;
   std::mt19937_64 random_;
   HistoryLog history_;
-  std::unique_ptr<protocol::Client> client_;
   bool draining_ = false;
-  uint64_t next_label_ = 1;
   std::vector<Held> held_;
   std::vector<Held> old_;
   std::vector<Mine> mine_;
   std::vector<std::vector<JobSpec>> unanswered_;  // with keys: to be sent again
+
+ private:
+  void Step();
+
+  uint64_t next_label_ = 1;
 };
 
 }  // namespace delayd::storm

@@ -70,7 +70,9 @@ bool Storm::TryStart(const std::map<std::string, std::string>& fault) {
                   "--api-socket",
                   options_.directory + "/d.sock"};
   options.env = {{"NOTIFY_SOCKET", options_.directory + "/notify.sock"},
+                 {"DELAYD_BEANSTALK_SOCKET", tube_socket()},
                  {"DELAYD_MEMORY_HORIZON", "1s"},
+                 {"DELAYD_DEFAULTS_LEASE", "2s"},
                  {"DELAYD_DEFAULTS_BACKOFF_INITIAL", "50ms"},
                  {"DELAYD_DEFAULTS_BACKOFF_MAX", "400ms"}};
   options.env.insert(fault.begin(), fault.end());
@@ -89,10 +91,10 @@ void Storm::StartAgain() {
 }
 
 void Storm::StartClients() {
-  for (uint32_t proc = 1; proc <= options_.clients; ++proc) {
+  for (uint32_t proc = 1; proc <= options_.clients + options_.tube_clients; ++proc) {
     test::ProcessOptions options;
     options.argv = {DELAYD_BIN_DIR "/storm_client",
-                    server_,
+                    proc <= options_.clients ? server_ : "beanstalk:" + tube_socket(),
                     history_path(),
                     std::to_string(proc),
                     std::to_string(options_.seed)};

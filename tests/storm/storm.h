@@ -23,9 +23,10 @@ namespace delayd::storm {
 
 struct StormOptions {
   uint64_t seed = 1;
-  std::string directory;  // history, logs and socket; exists
+  std::string directory;  // history, logs and sockets; exists
   std::string data_dir;   // may be on another file system
   uint32_t clients = 3;
+  uint32_t tube_clients = 1;  // which speak beanstalk
 };
 
 class Storm {
@@ -54,6 +55,8 @@ class Storm {
   const checker::Verdict& verdict() const { return verdict_; }
 
   std::string history_path() const { return options_.directory + "/history.jsonl"; }
+
+  std::string tube_socket() const { return options_.directory + "/b.sock"; }
 
  private:
   // Ready, or ended before it was. `fault`: what shall become of the daemon, in its environment.

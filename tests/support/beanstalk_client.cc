@@ -50,13 +50,13 @@ BeanstalkClient BeanstalkClient::Unix(const std::string& path) {
   return BeanstalkClient(Connect(reinterpret_cast<const sockaddr*>(&address), sizeof address));
 }
 
-bool BeanstalkClient::Accepts(const std::string& path) {
+std::optional<BeanstalkClient> BeanstalkClient::TryUnix(const std::string& path) {
   const sockaddr_un address = UnixAddress(path);
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const bool accepts =
-      ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  ::close(fd);
-  return accepts;
+  BeanstalkClient client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (::connect(client.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return std::nullopt;
+  }
+  return client;
 }
 
 BeanstalkClient::BeanstalkClient(BeanstalkClient&& other) noexcept
@@ -73,14 +73,20 @@ void BeanstalkClient::Close() {
 }
 
 void BeanstalkClient::Send(std::string_view bytes) const {
+  if (!TrySend(bytes)) {
+    ADD_FAILURE() << "cannot send: " << std::strerror(errno);
+  }
+}
+
+bool BeanstalkClient::TrySend(std::string_view bytes) const {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent <= 0) {
-      ADD_FAILURE() << "cannot send: " << std::strerror(errno);
-      return;
+      return false;
     }
     bytes.remove_prefix(static_cast<size_t>(sent));
   }
+  return true;
 }
 
 bool BeanstalkClient::Fill() {

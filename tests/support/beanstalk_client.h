@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,13 +17,15 @@ class BeanstalkClient {
  public:
   static BeanstalkClient Tcp(uint16_t port);
   static BeanstalkClient Unix(const std::string& path);
-  // Whether a server listens on this Unix socket.
-  static bool Accepts(const std::string& path);
+  // None, and no test failure, when no server listens on this Unix socket.
+  static std::optional<BeanstalkClient> TryUnix(const std::string& path);
   ~BeanstalkClient();
   BeanstalkClient(BeanstalkClient&& other) noexcept;
   BeanstalkClient& operator=(BeanstalkClient&&) = delete;
 
   void Send(std::string_view bytes) const;
+  // False, and no test failure, when the server is gone.
+  bool TrySend(std::string_view bytes) const;
   // One reply: its line and, if it has one, its body, with every CR LF.
   std::string Read();
   std::string Call(std::string_view command);

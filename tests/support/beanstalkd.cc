@@ -38,7 +38,7 @@ void Beanstalkd::Start() {
   process_ = std::make_unique<Process>(ProcessOptions{
       .argv = {kPath, "-l", "unix:" + socket(), "-f0", "-b", dir_.Sub(""), "-z", job_bytes_max_}});
   // The path is there before the socket listens: only a connection tells.
-  while (!BeanstalkClient::Accepts(socket())) {
+  while (!BeanstalkClient::TryUnix(socket()).has_value()) {
     if (process_->HasEnded()) {
       ADD_FAILURE() << "beanstalkd ended at start: " << process_->err();
       return;
