@@ -115,7 +115,16 @@ void TubeClient::EnqueueNew() {
   std::vector<JobSpec> specs = {NewSpec(keyed)};
   for (uint64_t n = Chance(60) ? 0 : 1 + Below(8); n > 0; --n) {
     specs.push_back(NewSpec(keyed));
-    specs.back().queue = specs.front().queue;
+  }
+  if (Chance(50)) {
+    std::vector<std::vector<JobSpec>> puts;
+    for (const JobSpec& spec : specs) {
+      puts.push_back({spec});
+    }
+    return PutAll(puts);
+  }
+  for (JobSpec& spec : specs) {
+    spec.queue = specs.front().queue;
   }
   Enqueue(specs);
 }
@@ -141,24 +150,46 @@ std::string TubeClient::PutCommand(const std::vector<JobSpec>& specs) {
 }
 
 void TubeClient::Enqueue(const std::vector<JobSpec>& specs) {
-  std::vector<std::string> entries;
-  for (const JobSpec& spec : specs) {
-    entries.push_back(SpecEntry(spec));
-  }
-  const uint64_t request = history_.Invoke("enqueue", entries);
-  const auto reply =
-      Exchange({request}, Crlf("use " + specs.front().queue) + PutCommand(specs), /*replies=*/2);
-  if (!reply) {
-    if (!specs.front().key.empty()) {
-      unanswered_.push_back(specs);
+  PutAll({specs});
+}
+
+void TubeClient::PutAll(const std::vector<std::vector<JobSpec>>& puts) {
+  std::vector<uint64_t> requests;
+  std::string commands;
+  for (const std::vector<JobSpec>& specs : puts) {
+    std::vector<std::string> entries;
+    for (const JobSpec& spec : specs) {
+      entries.push_back(SpecEntry(spec));
     }
-    return;
+    requests.push_back(history_.Invoke("enqueue", entries));
+    commands += Crlf("use " + specs.front().queue) + PutCommand(specs);
   }
-  if (*reply == "KEY_CONFLICT\r\n") {
+  bool is_there = connection_->TrySend(commands);
+  for (size_t i = 0; i < puts.size(); ++i) {
+    const auto reply = is_there ? ReadReply(/*of=*/2) : std::nullopt;
+    is_there = reply.has_value();
+    if (reply) {
+      NotePut(requests[i], puts[i], *reply);
+      continue;
+    }
+    history_.Unknown(requests[i]);
+    if (!puts[i].front().key.empty()) {
+      unanswered_.push_back(puts[i]);
+    }
+  }
+  if (!is_there) {
+    Connect();
+  }
+}
+
+void TubeClient::NotePut(uint64_t request,
+                         const std::vector<JobSpec>& specs,
+                         std::string_view reply) {
+  if (reply == "KEY_CONFLICT\r\n") {
     return history_.Fail(request, 0, "key_conflict");
   }
-  std::string_view lines = reply->starts_with("OK ") ? BodyOf(*reply) : *reply;
-  entries.clear();
+  std::string_view lines = reply.starts_with("OK ") ? BodyOf(reply) : reply;
+  std::vector<std::string> entries;
   for (const JobSpec& spec : specs) {
     const std::string_view line = TakeLine(&lines);
     const bool existed = line.starts_with("EXISTS ");
@@ -342,11 +373,10 @@ void TubeClient::HangUp() {
       requests.push_back(history_.Invoke("nack", {ReservationEntry(held.id, held.token)}));
     }
   }
-  connection_.reset();
+  Connect();
   for (const uint64_t request : requests) {
     history_.Unknown(request);
   }
-  Connect();
 }
 
 void TubeClient::NoteEnd(uint64_t request,
@@ -367,24 +397,29 @@ void TubeClient::NoteEnd(uint64_t request,
 std::optional<std::string> TubeClient::Exchange(const std::vector<uint64_t>& requests,
                                                 const std::string& commands,
                                                 int replies) {
+  const auto reply = connection_->TrySend(commands) ? ReadReply(replies) : std::nullopt;
+  if (!reply) {
+    for (const uint64_t request : requests) {
+      history_.Unknown(request);
+    }
+    Connect();
+  }
+  return reply;
+}
+
+std::optional<std::string> TubeClient::ReadReply(int of) {
   std::string reply;
-  bool answered = connection_->TrySend(commands);
-  for (int n = 0; n < replies && answered; ++n) {
+  for (int n = 0; n < of; ++n) {
     reply = connection_->Read();
-    answered = reply.ends_with("\r\n") && reply != "INTERNAL_ERROR\r\n";
+    if (!reply.ends_with("\r\n") || reply == "INTERNAL_ERROR\r\n") {
+      return std::nullopt;
+    }
   }
-  if (answered) {
-    return reply;
-  }
-  connection_.reset();
-  for (const uint64_t request : requests) {
-    history_.Unknown(request);
-  }
-  Connect();
-  return std::nullopt;
+  return reply;
 }
 
 void TubeClient::Connect() {
+  connection_.reset();
   for (auto* reserved : {&held_, &forgotten_}) {
     for (const Held& held : std::exchange(*reserved, {})) {
       Remember(&old_, held);

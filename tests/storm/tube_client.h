@@ -24,7 +24,7 @@ class TubeClient final : public Client {
   using Client::Client;
 
  private:
-  // Waits for a daemon that is away: it is there when it answers.
+  // A new connection, to a daemon that answers: one that is away is waited for.
   void Connect() override;
   JobSpec NewSpec(bool keyed) override;
   void Enqueue(const std::vector<JobSpec>& specs) override;
@@ -32,6 +32,9 @@ class TubeClient final : public Client {
   void EndOne() override;
   void DoSomething() override;
   void EnqueueNew();
+  // Sends them all, then reads what they are answered one after the other.
+  void PutAll(const std::vector<std::vector<JobSpec>>& puts);
+  void NotePut(uint64_t request, const std::vector<JobSpec>& specs, std::string_view reply);
   // Of one job, or of a batch.
   std::string PutCommand(const std::vector<JobSpec>& specs);
   void NoteReserved(std::string_view reply, std::vector<std::string>* entries);
@@ -44,8 +47,10 @@ class TubeClient final : public Client {
   void Peek();
   void HangUp();
 
+  // The last of so many. None: the daemon is gone, or its answer says that it does not know.
+  std::optional<std::string> ReadReply(int of);
   // Sends, and reads as many replies; the last one is returned. Without one nobody knows what
-  // became of `requests`.
+  // became of `requests`, and the connection is a new one.
   std::optional<std::string> Exchange(const std::vector<uint64_t>& requests,
                                       const std::string& commands,
                                       int replies = 1);
