@@ -82,15 +82,6 @@ protocol::QueueCounts CountsOf(const engine::QueueView& queue) {
           .cancelled = queue.cancelled};
 }
 
-Response RenderOneQueue(const engine::QueueList& list) {
-  if (list.queues.empty()) {
-    return ProblemResponse(
-        NotFound("there is no queue of this name; a queue begins with its "
-                 "first job"));
-  }
-  return {.body = protocol::QueueToJson(CountsOf(list.queues.front()))};
-}
-
 Response RenderQueueList(const engine::QueueList& list) {
   std::vector<protocol::QueueCounts> queues;
   queues.reserve(list.queues.size());
@@ -181,7 +172,8 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
       return {.body = protocol::JobPageToJson({list.jobs, list.next_cursor})};
     }
     case ReplyForm::kOneQueue:
-      return RenderOneQueue(std::get<engine::QueueList>(reply.body));
+      return {.body = protocol::QueueToJson(
+                  CountsOf(std::get<engine::QueueList>(reply.body).queues.front()))};
     case ReplyForm::kQueueList:
       return RenderQueueList(std::get<engine::QueueList>(reply.body));
     case ReplyForm::kChangedMany: {
