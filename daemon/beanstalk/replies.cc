@@ -93,8 +93,6 @@ bool BeanstalkSession::RenderReserved(Verb verb, const engine::Reply& reply, std
       reservations_.Add(*job.lease_token, job.lease_ends, job.lease);
     }
     AppendReserved(verb, leased->jobs, text);
-  } else if (verb == Verb::kReserveJob) {
-    text->append(reply::kNotFound);  // the client went away meanwhile
   } else if (input_ended_ || ended()) {
     text->append(reply::kTimedOut);
   } else if (waiting_->on_empty == OnEmpty::kAskAgain) {

@@ -194,7 +194,11 @@ void SimulatedServer::GiveUpLeases(Client* client, const Now& now) {
     engine_->Execute(next_request_++, engine::Abandon{id}, now);
     engine::Reply none;
     none.request = id;
-    none.body = engine::Leased{};
+    if (std::holds_alternative<engine::LeaseJob>(command)) {
+      none.status = Unavailable("the daemon is being stopped; ask again when it is back");
+    } else {
+      none.body = engine::Leased{};
+    }
     Deliver(none);
   }
 }
