@@ -9,6 +9,7 @@
 namespace delayd::beanstalk {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 TEST_F(BeanstalkSessionTest, StatsCountWhatCameBeforeThem) {
@@ -71,11 +72,11 @@ TEST_F(BeanstalkSessionTest, StatsHaveTheirFieldsInTheirOrder) {
                                 "rusage-utime: ",
                                 "rusage-stime: ",
                                 "uptime: 0",
-                                "binlog-oldest-index: ",
-                                "binlog-current-index: ",
-                                "binlog-records-migrated: ",
+                                "binlog-oldest-index: 0\n",
+                                "binlog-current-index: 0\n",
+                                "binlog-records-migrated: 0\n",
                                 "binlog-records-written: ",
-                                "binlog-max-size: ",
+                                "binlog-max-size: 0\n",
                                 "draining: false",
                                 "id: ",
                                 "hostname: ",
@@ -86,6 +87,10 @@ TEST_F(BeanstalkSessionTest, StatsHaveTheirFieldsInTheirOrder) {
     const size_t found = stats.find("\n" + std::string(field), at);
     ASSERT_NE(found, std::string::npos) << field << " in " << stats;
     at = found + 1;
+  }
+  EXPECT_THAT(stats, ContainsRegex("\nid: [0-9a-f]{16}\n"));
+  for (const char* time : {"utime", "stime"}) {
+    EXPECT_THAT(stats, ContainsRegex("\nrusage-" + std::string(time) + ": [0-9]+\\.[0-9]{6}\n"));
   }
 }
 
@@ -106,7 +111,9 @@ TEST_F(BeanstalkSessionTest, StatsOfTubeAndJobHaveTheirFieldsInTheirOrder) {
 
 TEST_F(BeanstalkSessionTest, ProducersAndWorkersCountWhileTheyAreConnected) {
   Client* const other = server_.Connect();
-  server_.Send(other, "put 0 60 9 1\r\na\r\nreserve-with-timeout 60\r\n");
+  for (int once_is_as_twice = 0; once_is_as_twice < 2; ++once_is_as_twice) {
+    server_.Send(other, "put 0 60 9 1\r\na\r\nreserve-with-timeout 0\r\n");
+  }
   EXPECT_EQ(Stats("stats", "current-producers"), "1");
   EXPECT_EQ(Stats("stats", "current-workers"), "1");
   server_.Close(other);

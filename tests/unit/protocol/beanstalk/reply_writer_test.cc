@@ -33,6 +33,12 @@ TEST(ReplyWriterTest, TextIsQuotedOnlyWhereYamlWouldReadSomethingElse) {
             "---\nnumber: 42\nplain: azAZ-09+a/b;c.d$_()\ndigits: \"123\"\nword: \"Yes\"\n"
             "null: \"NULL\"\ntext: \"#1 SMP \\\"x\\\": \\\\\"\npair: \"a: b\"\nempty: \"\"\nstate: "
             "ready\n");
+  for (const std::string word : {"y", "n", "yes", "no", "on", "off", "true", "false", "null"}) {
+    YamlMap one;
+    one.Add("word", word);
+    one.Add("longer", word + "x");
+    EXPECT_EQ(one.text(), "---\nword: \"" + word + "\"\nlonger: " + word + "x\n");
+  }
 }
 
 TEST(ReplyWriterTest, AListNamesItsItems) {
