@@ -170,5 +170,41 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
   EXPECT_EQ(read, parsers.size());
 }
 
+TEST(RouterRenderTest, EachFigureOfTheStatsHasItsName) {
+  engine::StatsView stats;
+  stats.scheduled = 1;
+  stats.ready = 2;
+  stats.leased = 3;
+  stats.dead = 4;
+  stats.queues = 5;
+  stats.waiting = 6;
+  stats.enqueued = 7;
+  stats.existed = 8;
+  stats.cancelled = 9;
+  stats.rescheduled = 10;
+  stats.fired = 11;
+  stats.handed_out = 12;
+  stats.acked = 13;
+  stats.nacked = 14;
+  stats.buried = 15;
+  stats.lease_expired = 16;
+  stats.died = 17;
+  stats.kicked = 18;
+  stats.quota_refusals = 19;
+  stats.damaged = 20;
+  stats.commits = 21;
+  stats.epoch = 22;
+  stats.commit_sequence = 23;
+  engine::Reply reply;
+  reply.body = Indirect<engine::StatsView>(stats);
+  const std::string body = Router::Render(ReplyForm::kStats, reply).body;
+  EXPECT_EQ(body.substr(0, body.find(",\"clock\"")),
+            R"({"scheduled":1,"ready":2,"leased":3,"dead":4,"queues":5,"waiting":6,)"
+            R"("enqueued":7,"existed":8,"cancelled":9,"rescheduled":10,"fired":11,)"
+            R"("handed_out":12,"acked":13,"nacked":14,"buried":15,"lease_expired":16,)"
+            R"("died":17,"kicked":18,"quota_refusals":19,"damaged":20,"commits":21,)"
+            R"("epoch":22,"commit_sequence":23)");
+}
+
 }  // namespace
 }  // namespace delayd::http

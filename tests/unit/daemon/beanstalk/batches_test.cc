@@ -23,6 +23,7 @@ TEST_F(BeanstalkBatchesTest, P8ABatchIsAllOrNothing) {
             "KEY_CONFLICT\r\n");
   EXPECT_EQ(Send("put-batch 2 5\r\nwrong\r\n"), "BAD_FORMAT\r\n");
   EXPECT_EQ(Stats("stats", "total-jobs"), "2");
+  EXPECT_EQ(Stats("stats", "current-producers"), "1");
 }
 
 std::string DeleteBatch(size_t count, const std::string& ids) {

@@ -186,6 +186,7 @@ TEST(CommandReaderTest, NumbersAreUnsignedDecimalInTheirRange) {
                            "put a 0 0 0",
                            "put 0 0 0 0 x",
                            "pause-tube a",
+                           "pause-tube 5",
                            "pause-tube a x",
                            "pause-tube -a 1",
                            "pause-tubea 1"}) {
@@ -308,6 +309,7 @@ TEST(CommandReaderTest, ABatchIsExactlyItsJobs) {
   EXPECT_EQ(parse("0 0 0 3\r\nabcXY", 1).first, Refusal::kExpectedCrlf);
   EXPECT_EQ(parse("0 0 0 300\r\nabc", 1).first, Refusal::kJobTooBig);
   EXPECT_EQ(parse("0 0 0 9\r\nabc", 1).first, Refusal::kBadFormat);
+  EXPECT_EQ(parse("0 0 0 1", 1).first, Refusal::kBadFormat);
 }
 
 TEST(CommandReaderTest, ABatchOfIdsIsExactlyItsIds) {
