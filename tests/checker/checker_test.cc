@@ -313,6 +313,57 @@ TEST(CheckerTest, I17ABuriedJobIsAmongTheDeadOnDisk) {
               IsEmpty());
 }
 
+std::string Kick(int t, const std::string& phase = "ok") {
+  return "{\"t\":" + std::to_string(t) + R"(,"proc":4,"n":)" + std::to_string(t) +
+         R"(,"phase":"invoke","op":"kick","jobs":[{"id":1,"delay":0}]}{"t":)" +
+         std::to_string(t + 5) + R"(,"proc":4,"n":)" + std::to_string(t) + R"(,"phase":")" + phase +
+         R"("})";
+}
+
+TEST(CheckerTest, AKickedJobIsNoDeadOne) {
+  const std::string buried = kEnqueued + kLeased + R"(
+{"t":1300,"proc":2,"n":2,"phase":"invoke","op":"bury","jobs":[{"id":1,"token":"1-1-1"}]}
+{"t":1310,"proc":2,"n":2,"phase":"ok","seq":6}
+)";
+  const std::string kicked = buried + Kick(1400);
+  EXPECT_THAT(Broken(kicked + LeaseAt(1450, "1-1-2", 1) + LeaseAt(2000, "1-1-3", 2)), IsEmpty())
+      << "its attempts begin anew";
+  EXPECT_THAT(Broken(kicked + Disk(9000, 6, kOnDisk)), IsEmpty());
+  EXPECT_THAT(Broken(buried + Kick(1400, "unknown") + Disk(9000, 6, kOnDisk)), IsEmpty());
+  EXPECT_EQ(Broken(kicked + kDrained), Only("I1"));
+  EXPECT_EQ(Broken(kicked + LeaseAt(1450, "1-1-2", 1) + LeaseAt(2000, "1-1-3", 1)), Only("I7"));
+  EXPECT_EQ(Broken(kicked + LeaseAt(1450, "1-1-2", 3)), Only("I13"));
+  EXPECT_EQ(Broken(kEnqueued + kLeased + kAcked + Kick(1400)), Only("I8"));
+  EXPECT_EQ(Broken(kEnqueued + kCancelled + Kick(1400)), Only("I5"));
+  EXPECT_THAT(Broken(kEnqueued + kCancelled + Kick(1400, "fail")), IsEmpty());
+}
+
+TEST(CheckerTest, AKickMovesTheDueTime) {
+  EXPECT_EQ(Broken(kEnqueued + LeaseAt(600, "1-1-2", 1)), Only("I2"));
+  EXPECT_THAT(Broken(kEnqueued + Kick(500) + LeaseAt(600, "1-1-2", 1)), IsEmpty());
+  EXPECT_EQ(Broken(kEnqueued + Kick(500) + Reschedule(550, 9, 400) + Answer(560, 9, "ok") +
+                   LeaseAt(600, "1-1-2", 1)),
+            Only("I2"));
+}
+
+TEST(CheckerTest, I17AKickedJobIsNotAmongTheDeadOnDisk) {
+  const std::string enqueued = R"(
+{"t":100,"proc":1,"n":1,"phase":"invoke","op":"enqueue","jobs":[{"payload":"a","delay":1000}]}
+{"t":110,"proc":1,"n":1,"phase":"ok","jobs":[{"id":1}]}
+)";
+  const std::string dead = R"({"id":1,"state":"dead","payload":"a"})";
+  EXPECT_EQ(Broken(enqueued + Kick(1400) + Disk(9000, 6, dead)), Only("I17"));
+  EXPECT_THAT(Broken(enqueued + Kick(1400) + Disk(9000, 6, kOnDisk)), IsEmpty());
+  EXPECT_THAT(Broken(enqueued + Kick(1400, "unknown") + Disk(9000, 6, dead)), IsEmpty());
+  // Once it was sent, a bury may be the last that happened.
+  const std::string bury = R"({"t":1402,"proc":2,"n":2,"phase":"invoke","op":"bury",)"
+                           R"("jobs":[{"id":1,"token":"1-1-1"}]})";
+  EXPECT_THAT(Broken(enqueued + kLeased + Kick(1400) + bury + Disk(9000, 6, dead)), IsEmpty());
+  const std::string answered = R"({"t":1404,"proc":2,"n":2,"phase":"ok"})";
+  EXPECT_THAT(Broken(enqueued + kLeased + Kick(1400) + bury + answered + Disk(9000, 6, kOnDisk)),
+              IsEmpty());
+}
+
 // As a beanstalk server hands out: no attempt is told, and the end of the connection uses none.
 std::string ReserveAt(int t, const std::string& token, int until) {
   const std::string at = std::to_string(t);

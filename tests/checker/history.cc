@@ -13,7 +13,7 @@ namespace {
 using simdjson::dom::element;
 using simdjson::dom::object;
 
-constexpr std::array<std::string_view, 14> kOps = {"",
+constexpr std::array<std::string_view, 15> kOps = {"",
                                                    "enqueue",
                                                    "lease",
                                                    "ack",
@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, 14> kOps = {"",
                                                    "cancel",
                                                    "reschedule",
                                                    "show",
+                                                   "kick",
                                                    "kill",
                                                    "final",
                                                    "config",

@@ -26,6 +26,7 @@ enum class Op : uint8_t {
   kCancel,
   kReschedule,
   kShow,
+  kKick,
   kKill,    // the daemon was killed or stopped: leases of before are void
   kFinal,   // after the drain: what is still there
   kConfig,  // what the run promised: key_retention

@@ -16,7 +16,7 @@ std::string ContentOf(const JobEntry& spec) {
 
 // What gives a job another due time.
 bool IsMove(const Event& event) {
-  return event.op == Op::kReschedule ||
+  return event.op == Op::kReschedule || event.op == Op::kKick ||
          (event.op == Op::kNack && event.jobs.at(0).delay != kNotSet);
 }
 
@@ -104,6 +104,12 @@ void Watcher::Sent(const Request& request) {
   if (end != nullptr && !end->asked) {
     end->asked = At(event);
   }
+  if (event.op == Op::kKick) {
+    KickSent(&job);
+  } else if (event.op == Op::kBury) {
+    job.revived = false;
+    job.bury_untold = job.bury_untold || job.kicks_open > 0;
+  }
   if (!job.last || job.last->token != entry.token) {
     return;
   }
@@ -112,6 +118,35 @@ void Watcher::Sent(const Request& request) {
   } else if (event.op != Op::kExtend && !job.last->given_back) {
     job.last->given_back = At(event);
   }
+}
+
+// From here on it may be no dead job any more, and at its first attempt again.
+void Watcher::KickSent(WatchedJob* job) {
+  job->bury_untold = job->bury_untold || (job->bury.asked && !job->bury.done);
+  job->bury = {};
+  ++job->kicks;
+  ++job->kicks_open;
+  job->deliveries_counted = 0;
+  if (job->last) {
+    job->last->attempt = 0;
+  }
+}
+
+void Watcher::KickAnswered(const Request& request, const Event& answer) {
+  MoveAnswered(request.event, answer.phase);
+  const auto found = jobs_.find(IdOf(request.event.jobs.at(0)));
+  if (found == jobs_.end() || found->second.kicks_open == 0) {
+    return;
+  }
+  WatchedJob& job = found->second;
+  --job.kicks_open;
+  const Moment sent = At(request.event);
+  if (answer.phase == Phase::kOk && job.ack.done && *job.ack.done < sent) {
+    Fail("I8", answer.line, Name(request.event.jobs[0].id) + " is kicked after it was acked");
+  } else if (answer.phase == Phase::kOk && job.cancel.done && *job.cancel.done < sent) {
+    Fail("I5", answer.line, Name(request.event.jobs[0].id) + " is kicked after it was cancelled");
+  }
+  job.revived = answer.phase == Phase::kOk && !job.bury.asked && !job.bury_untold;
 }
 
 void Watcher::Answered(const Event& event) {
@@ -150,6 +185,8 @@ void Watcher::Answered(const Event& event) {
       return Shown(request, event);
     case Op::kReschedule:
       return MoveAnswered(request.event, event.phase);
+    case Op::kKick:
+      return KickAnswered(request, event);
     case Op::kNone:
     case Op::kKill:
     case Op::kFinal:
@@ -392,7 +429,7 @@ void Watcher::LeaseOpAnswered(const Request& request, const Event& answer) {
   if (request.event.op == Op::kAck) {
     verdict_.acked += job.ack.done ? 0U : 1U;
     Ended(&job.ack, job, answer, "I8");
-  } else if (request.event.op == Op::kBury) {
+  } else if (request.event.op == Op::kBury && !job.bury_untold) {
     Ended(&job.bury, job, answer, "I13");
   } else if (request.event.op == Op::kExtend && job.last && entry.lease != kNotSet) {
     job.last->lease_until = request.event.t + entry.lease;

@@ -62,8 +62,13 @@ struct WatchedJob {
   End ack;
   End cancel;
   End bury;
+  // A bury and a kick overlapped, or one of them has no answer: nobody knows which was the last.
+  bool bury_untold = false;
+  uint32_t kicks_open = 0;  // sent and not answered
+  uint32_t kicks = 0;       // each may have begun the attempts anew
+  bool revived = false;     // a kick was answered, and no bury sent since
   uint64_t deliveries = 0;
-  uint64_t deliveries_counted = 0;  // that told their attempt
+  uint64_t deliveries_counted = 0;  // that told their attempt, since the last kick
   uint32_t attempt_max = 0;
   std::optional<Delivery> last;
   std::string final_state;
@@ -101,6 +106,8 @@ class Watcher {
   void CheckRepeated(const WatchedJob& job, const Delivery& now, const Event& answer, uint64_t id);
   void LeaseOpAnswered(const Request& request, const Event& answer);
   void Ended(End* end, const WatchedJob& job, const Event& answer, const char* invariant);
+  static void KickSent(WatchedJob* job);
+  void KickAnswered(const Request& request, const Event& answer);
   void CancelAnswered(const Request& request, const Event& answer);
   void Shown(const Request& request, const Event& answer);
   void Moved(WatchedJob* job, const JobEntry& spec, const Event& invoke);

@@ -63,6 +63,8 @@ void Watcher::CheckOnDisk(uint64_t id, const WatchedJob& job, const JobEntry* ro
          Name(id) + (job.ack.done ? " was acked" : " was cancelled") + " and is still on disk");
   } else if (job.bury.done && !IsDead(*row)) {
     Fail("I17", line, Name(id) + " was buried and is not among the dead on disk");
+  } else if (job.revived && job.max_attempts == 0 && IsDead(*row)) {
+    Fail("I17", line, Name(id) + " was kicked and is among the dead on disk");
   }
 }
 

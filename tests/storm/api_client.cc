@@ -48,9 +48,11 @@ void ApiClient::DoSomething() {
     Cancel();
   } else if (dice < 88) {
     Reschedule();
-  } else if (dice < 92) {
+  } else if (dice < 91) {
     EnqueueAgain();
-  } else if (dice < 95) {
+  } else if (dice < 93) {
+    Kick();
+  } else if (dice < 96) {
     Show();
   } else {
     UseOldLease();
@@ -259,6 +261,18 @@ void ApiClient::Reschedule() {
                              TargetOf(*mine),
                              kJson,
                              protocol::RescheduleRequestToJson({.due = DueAfter{delay}}));
+  if (response && response->status < 300) {
+    history_.Ok(request, response->commit_sequence, {});
+  }
+}
+
+void ApiClient::Kick() {
+  const std::optional<Mine> mine = PickMine();
+  if (!mine) {
+    return;
+  }
+  const uint64_t request = history_.Invoke("kick", {KickEntry(mine->id)});
+  const auto response = Call(request, "POST", TargetOf(*mine) + "/kick", "", "");
   if (response && response->status < 300) {
     history_.Ok(request, response->commit_sequence, {});
   }

@@ -32,6 +32,7 @@ class ApiClient final : public Client {
   void UseOldLease();
   void Cancel();
   void Reschedule();
+  void Kick();
   void Show();
   std::string TargetOf(const Mine& mine);
 

@@ -73,6 +73,13 @@ std::string Client::IdEntry(JobId id) {
   return entry.Take();
 }
 
+std::string Client::KickEntry(JobId id) {
+  protocol::JsonObjectWriter entry;
+  entry.Number("id", ToInt(id));
+  entry.Number("delay", 0);
+  return entry.Take();
+}
+
 std::string Client::SpecEntry(const JobSpec& spec) {
   protocol::JsonObjectWriter entry;
   entry.String("queue", spec.queue);

@@ -83,6 +83,8 @@ class Client {
   }
 
   static std::string IdEntry(JobId id);
+  // As a job that is due at once.
+  static std::string KickEntry(JobId id);
   // With DueAfter or DueAt and max_attempts.
   static std::string SpecEntry(const JobSpec& spec);
   static std::string EnqueuedEntry(JobId id, bool existed);

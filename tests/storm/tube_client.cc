@@ -85,7 +85,9 @@ void TubeClient::DoSomething() {
     DeleteMine();
   } else if (dice < 91) {
     EnqueueAgain();
-  } else if (dice < 95) {
+  } else if (dice < 93) {
+    Kick();
+  } else if (dice < 96) {
     Peek();
   } else {
     UseOldReservation();
@@ -344,6 +346,19 @@ void TubeClient::DeleteByKey(const Mine& mine) {
   }
 }
 
+void TubeClient::Kick() {
+  const std::optional<Mine> mine = PickMine();
+  if (!mine) {
+    return;
+  }
+  const uint64_t request = history_.Invoke("kick", {KickEntry(mine->id)});
+  const auto reply = Exchange({request}, Crlf("kick-job " + IdText(mine->id)));
+  if (reply) {
+    // It may be ready, or reserved.
+    NoteEnd(request, *reply, "NOT_FOUND", "conflict");
+  }
+}
+
 void TubeClient::Peek() {
   const std::optional<Mine> mine = PickMine();
   if (!mine) {
@@ -386,7 +401,7 @@ void TubeClient::NoteEnd(uint64_t request,
   if (reply.starts_with(refusal)) {
     return history_.Fail(request, 0, code);
   }
-  for (const char* done : {"DELETED", "RELEASED", "BURIED", "TOUCHED"}) {
+  for (const char* done : {"DELETED", "RELEASED", "BURIED", "TOUCHED", "KICKED"}) {
     if (reply.starts_with(done)) {
       return history_.Ok(request, 0, {});
     }

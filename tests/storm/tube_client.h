@@ -44,6 +44,7 @@ class TubeClient final : public Client {
   void Delete(const std::vector<JobId>& ids);
   void DeleteMine();
   void DeleteByKey(const Mine& mine);
+  void Kick();
   void Peek();
   void HangUp();
 
