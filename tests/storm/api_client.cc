@@ -41,7 +41,7 @@ ApiClient::ApiClient(ClientOptions options, std::function<bool()> stopping)
 void ApiClient::DoSomething() {
   const uint64_t dice = Below(100);
   if (dice < 32) {
-    EnqueueNew();
+    Enqueue(NewSpecs());
   } else if (dice < 72) {
     Lease();
   } else if (dice < 80) {
@@ -59,33 +59,18 @@ void ApiClient::DoSomething() {
   }
 }
 
-JobSpec ApiClient::NewSpec(bool keyed) {
-  const std::string label = NewLabel("c");
-  JobSpec spec{.queue = Chance(70) ? "a" : "b", .payload = MakePayload(label)};
+void ApiClient::DrawTimes(JobSpec* spec) {
   const uint64_t when = Below(100);
   const Millis delay(static_cast<int64_t>(when < 40   ? Below(50)
                                           : when < 80 ? 50 + Below(1500)
                                           : when < 92 ? 1500 + Below(2000)
                                                       : 3'600'000));
   if (Chance(20)) {
-    spec.due = DueAt{SystemClock().Sample().wall + delay};
+    spec->due = DueAt{SystemClock().Sample().wall + delay};
   } else {
-    spec.due = DueAfter{delay};
+    spec->due = DueAfter{delay};
   }
-  spec.max_attempts = Chance(10) ? 1 : Chance(20) ? 3 : 25;
-  if (keyed) {
-    spec.key = "k" + label;
-  }
-  return spec;
-}
-
-void ApiClient::EnqueueNew() {
-  const bool keyed = Chance(50);
-  std::vector<JobSpec> specs;
-  for (uint64_t n = Chance(60) ? 1 : 2 + Below(8); n > 0; --n) {
-    specs.push_back(NewSpec(keyed));
-  }
-  Enqueue(specs);
+  spec->max_attempts = Chance(10) ? 1 : Chance(20) ? 3 : 25;
 }
 
 void ApiClient::Enqueue(const std::vector<JobSpec>& specs) {
@@ -196,14 +181,11 @@ void ApiClient::LeaseOp(const std::string& op, const Held& held, std::optional<M
   }
   const uint64_t request = history_.Invoke(op, {entry.Take()});
   const bool has_body = op != "ack";
-  const auto response = Call(request,
-                             "POST",
-                             "/v1/leases/" + held.token + "/" + op,
-                             has_body ? kJson : "",
-                             has_body ? protocol::LeaseChangeToJson(change) : "");
-  if (response && response->status < 300) {
-    history_.Ok(request, response->commit_sequence, {});
-  }
+  Do(request,
+     "POST",
+     "/v1/leases/" + held.token + "/" + op,
+     has_body ? kJson : "",
+     has_body ? protocol::LeaseChangeToJson(change) : "");
 }
 
 std::string ApiClient::TargetOf(const Mine& mine) {
@@ -218,10 +200,7 @@ void ApiClient::Cancel() {
     return;
   }
   const uint64_t request = history_.Invoke("cancel", {IdEntry(mine->id)});
-  const auto response = Call(request, "DELETE", TargetOf(*mine), "", "");
-  if (response && response->status < 300) {
-    history_.Ok(request, response->commit_sequence, {});
-  }
+  Do(request, "DELETE", TargetOf(*mine), "", "");
 }
 
 void ApiClient::Show() {
@@ -256,14 +235,11 @@ void ApiClient::Reschedule() {
   entry.Number("id", ToInt(mine->id));
   entry.Number("delay", static_cast<uint64_t>(delay.count()));
   const uint64_t request = history_.Invoke("reschedule", {entry.Take()});
-  const auto response = Call(request,
-                             "PATCH",
-                             TargetOf(*mine),
-                             kJson,
-                             protocol::RescheduleRequestToJson({.due = DueAfter{delay}}));
-  if (response && response->status < 300) {
-    history_.Ok(request, response->commit_sequence, {});
-  }
+  Do(request,
+     "PATCH",
+     TargetOf(*mine),
+     kJson,
+     protocol::RescheduleRequestToJson({.due = DueAfter{delay}}));
 }
 
 void ApiClient::Kick() {
@@ -272,7 +248,15 @@ void ApiClient::Kick() {
     return;
   }
   const uint64_t request = history_.Invoke("kick", {KickEntry(mine->id)});
-  const auto response = Call(request, "POST", TargetOf(*mine) + "/kick", "", "");
+  Do(request, "POST", TargetOf(*mine) + "/kick", "", "");
+}
+
+void ApiClient::Do(uint64_t request,
+                   std::string_view method,
+                   const std::string& target,
+                   const std::string& content_type,
+                   const std::string& body) {
+  const auto response = Call(request, method, target, content_type, body);
   if (response && response->status < 300) {
     history_.Ok(request, response->commit_sequence, {});
   }

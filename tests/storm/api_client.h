@@ -22,12 +22,11 @@ class ApiClient final : public Client {
  private:
   void Connect() override {}
 
-  JobSpec NewSpec(bool keyed) override;
+  void DrawTimes(JobSpec* spec) override;
   void Enqueue(const std::vector<JobSpec>& specs) override;
   void Lease() override;
   void EndOne() override;
   void DoSomething() override;
-  void EnqueueNew();
   void LeaseOp(const std::string& op, const Held& held, std::optional<Millis> time);
   void UseOldLease();
   void Cancel();
@@ -42,6 +41,12 @@ class ApiClient final : public Client {
                                              const std::string& target,
                                              const std::string& content_type,
                                              const std::string& body);
+  // The same, and writes down an answer without jobs too.
+  void Do(uint64_t request,
+          std::string_view method,
+          const std::string& target,
+          const std::string& content_type,
+          const std::string& body);
   void WaitForDaemon();
 
   std::unique_ptr<protocol::Client> client_;

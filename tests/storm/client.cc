@@ -56,10 +56,29 @@ std::optional<Client::Mine> Client::PickMine() {
   return mine_[Below(mine_.size())];
 }
 
-std::string Client::NewLabel(const std::string& prefix) {
+JobSpec Client::NewSpec(bool keyed) {
+  const std::string label = NewLabel();
+  JobSpec spec{.queue = Chance(70) ? "a" : "b", .payload = MakePayload(label)};
+  if (keyed) {
+    spec.key = "k" + label;
+  }
+  DrawTimes(&spec);
+  return spec;
+}
+
+std::vector<JobSpec> Client::NewSpecs() {
+  const bool keyed = Chance(50);
+  std::vector<JobSpec> specs;
+  for (uint64_t n = Chance(60) ? 1 : 2 + Below(8); n > 0; --n) {
+    specs.push_back(NewSpec(keyed));
+  }
+  return specs;
+}
+
+std::string Client::NewLabel() {
   const uint64_t dice = Below(100);
   const uint64_t size = Below(dice < 85 ? 200 : dice < 95 ? 8000 : dice < 99 ? 30'000 : 200'000);
-  return prefix + std::to_string(options_.proc) + "-" + std::to_string(next_label_++) + "-" +
+  return "c" + std::to_string(options_.proc) + "-" + std::to_string(next_label_++) + "-" +
          std::to_string(size);
 }
 

@@ -51,7 +51,8 @@ class Client {
   };
 
   virtual void Connect() = 0;
-  virtual JobSpec NewSpec(bool keyed) = 0;
+  // Gives a new job its due time and its attempts.
+  virtual void DrawTimes(JobSpec* spec) = 0;
   virtual void Enqueue(const std::vector<JobSpec>& specs) = 0;
   virtual void Lease() = 0;
   virtual void EndOne() = 0;  // of the held ones
@@ -67,9 +68,9 @@ class Client {
   bool Chance(uint64_t percent) { return Below(100) < percent; }
 
   std::optional<Mine> PickMine();
-  // `prefix`, who, which job, and the size: mostly small, now and then one that is stored apart
-  // from its row.
-  std::string NewLabel(const std::string& prefix);
+  JobSpec NewSpec(bool keyed);
+  // One, or up to nine, all of them with a key or none.
+  std::vector<JobSpec> NewSpecs();
   void DropHeld(JobId id);
 
   // Keeps the last 200.
@@ -101,6 +102,8 @@ class Client {
 
  private:
   void Step();
+  // Who, which job, and the size: mostly small, now and then one that is stored apart from its row.
+  std::string NewLabel();
 
   uint64_t next_label_ = 1;
 };

@@ -94,30 +94,18 @@ void TubeClient::DoSomething() {
   }
 }
 
-JobSpec TubeClient::NewSpec(bool keyed) {
-  const std::string label = NewLabel("t");
+void TubeClient::DrawTimes(JobSpec* spec) {
   const uint64_t when = Below(100);
-  const Millis delay(static_cast<int64_t>(when < 50   ? 0
-                                          : when < 70 ? Below(50)
-                                          : when < 90 ? 1000 * Below(3)
-                                          : when < 97 ? Below(2000)
-                                                      : 3'600'000));
-  JobSpec spec{.queue = Chance(70) ? "a" : "b",
-               .due = DueAfter{delay},
-               .payload = MakePayload(label),
-               .max_attempts = 0};
-  if (keyed) {
-    spec.key = "k" + label;
-  }
-  return spec;
+  spec->due = DueAfter{Millis(static_cast<int64_t>(when < 50   ? 0
+                                                   : when < 70 ? Below(50)
+                                                   : when < 90 ? 1000 * Below(3)
+                                                   : when < 97 ? Below(2000)
+                                                               : 3'600'000))};
+  spec->max_attempts = 0;
 }
 
 void TubeClient::EnqueueNew() {
-  const bool keyed = Chance(50);
-  std::vector<JobSpec> specs = {NewSpec(keyed)};
-  for (uint64_t n = Chance(60) ? 0 : 1 + Below(8); n > 0; --n) {
-    specs.push_back(NewSpec(keyed));
-  }
+  std::vector<JobSpec> specs = NewSpecs();
   if (Chance(50)) {
     std::vector<std::vector<JobSpec>> puts;
     for (const JobSpec& spec : specs) {
@@ -388,10 +376,15 @@ void TubeClient::HangUp() {
       requests.push_back(history_.Invoke("nack", {ReservationEntry(held.id, held.token)}));
     }
   }
-  Connect();
+  Lose(requests);
+}
+
+// The connection, and what becomes of these.
+void TubeClient::Lose(const std::vector<uint64_t>& requests) {
   for (const uint64_t request : requests) {
     history_.Unknown(request);
   }
+  Connect();
 }
 
 void TubeClient::NoteEnd(uint64_t request,
@@ -414,10 +407,7 @@ std::optional<std::string> TubeClient::Exchange(const std::vector<uint64_t>& req
                                                 int replies) {
   const auto reply = connection_->TrySend(commands) ? ReadReply(replies) : std::nullopt;
   if (!reply) {
-    for (const uint64_t request : requests) {
-      history_.Unknown(request);
-    }
-    Connect();
+    Lose(requests);
   }
   return reply;
 }

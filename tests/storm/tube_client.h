@@ -26,7 +26,7 @@ class TubeClient final : public Client {
  private:
   // A new connection, to a daemon that answers: one that is away is waited for.
   void Connect() override;
-  JobSpec NewSpec(bool keyed) override;
+  void DrawTimes(JobSpec* spec) override;
   void Enqueue(const std::vector<JobSpec>& specs) override;
   void Lease() override;
   void EndOne() override;
@@ -47,6 +47,7 @@ class TubeClient final : public Client {
   void Kick();
   void Peek();
   void HangUp();
+  void Lose(const std::vector<uint64_t>& requests);
 
   // The last of so many. None: the daemon is gone, or its answer says that it does not know.
   std::optional<std::string> ReadReply(int of);
