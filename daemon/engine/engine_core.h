@@ -229,7 +229,7 @@ class EngineCore final : public Engine {
   // How a lease ends without an ack.
   struct LeaseEnd {
     storage::JobEvent::Kind how{};
-    std::optional<Millis> delay;  // none: the backoff
+    std::optional<Millis> delay;  // that its worker asks for
     std::string_view error;
     std::optional<uint32_t> priority;
     bool counts_as_attempt = true;
@@ -250,6 +250,7 @@ class EngineCore final : public Engine {
   const LeaseInfo& LeaseOf(Slot slot) const { return leases_[jobs_[slot].handle]; }
 
   Status EndLease(Slot slot, const LeaseEnd& end);
+  std::optional<Millis> WaitAfter(const storage::JobRecord& record, const LeaseEnd& end) const;
   void NoteLeaseEnd(storage::JobRecord* record, const LeaseEnd& end, std::string_view client);
   void LeaseExpired(Slot slot);
   void Expire(Slot slot, storage::JobRecord record);

@@ -101,6 +101,13 @@ Status ValidatePast(const JobPast& past) {
   return ValidateHistory(past.history);
 }
 
+Status Draining() {
+  return ResourceExhausted(
+      "the daemon is draining and takes no new jobs; try again when it is "
+      "started anew, or when 'delayctl drain end' takes them again",
+      "draining");
+}
+
 // What the enqueue, or else the queue, says beside the due time.
 void FillFrom(JobSpec& spec, const Queue& queue, uint64_t fingerprint, storage::JobRecord* record) {
   record->priority = spec.priority.value_or(limits::kPriorityDefault);
@@ -320,12 +327,6 @@ void EngineCore::EnqueueOne(JobSpec& spec,
 }
 
 StatusOr<Body> EngineCore::Do(Enqueue& command) {
-  if (draining_) {
-    return ResourceExhausted(
-        "the daemon is draining and takes no new jobs; try again when it is "
-        "started anew, or when 'delayctl drain end' takes them again",
-        "draining");
-  }
   std::vector<JobSpec>& specs = command.jobs;
   if (specs.empty() || specs.size() > limits::kEnqueueBatchJobsMax) {
     return InvalidArgument("a batch has " + std::to_string(specs.size()) + " jobs; send 1 to " +
@@ -339,6 +340,9 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   const bool all_exist = std::ranges::all_of(plans, [](const Plan& plan) {
     return (plan.existing.has_value() && !plan.replaced) || plan.same_as.has_value();
   });
+  if (draining_ && !std::ranges::all_of(plans, &Plan::existed)) {
+    return Draining();
+  }
   // A retry of what is stored already needs no room.
   if (!all_exist) {
     DELAYD_RETURN_IF_ERROR(enqueue_refusal_);

@@ -19,8 +19,8 @@ namespace {
 Status LeaseLost(JobId id) {
   return FailedPrecondition(
       "the lease of job " + std::to_string(ToInt(id)) +
-          " is over: it ended, was given back, or belongs to an earlier run of the daemon; the "
-          "job may be handed out again",
+          " is over: the job was acked, its time ran out, it was given back, or the daemon was "
+          "started anew; nothing was changed, and 'delayctl show' tells how the job is",
       "lease_lost");
 }
 
@@ -130,15 +130,31 @@ Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
     ++counters_.died;
     return OkStatus();
   }
-  MoveDue(&record,
-          DueAfter{
-              end.delay
-                  ? *end.delay
-                  : BackoffOf(queues_[record.queue].settings.backoff, record.id, record.attempts)});
-  const WallTime key_due = KeyDue(record.due);
+  WallTime key_due = old_key_due;
+  if (const std::optional<Millis> wait = WaitAfter(record, end)) {
+    MoveDue(&record, DueAfter{*wait});
+    key_due = KeyDue(record.due);
+  }
   PutMovedRows(record, old_key_due, key_due);
   Settle(record, key_due, slot);
   return OkStatus();
+}
+
+// None: a job that was handed out by its name, before its time, and is due later than its next
+// attempt would be. That it was tried does not take back what was promised (P2); a delay that its
+// worker asks for does.
+std::optional<Millis> EngineCore::WaitAfter(const JobRecord& record, const LeaseEnd& end) const {
+  if (end.delay) {
+    return end.delay;
+  }
+  const Millis wait =
+      end.how == JobEvent::Kind::kLeaseExpired
+          ? Millis(0)
+          : BackoffOf(queues_[record.queue].settings.backoff, record.id, record.attempts);
+  Now next = now_;
+  next.boot += wait;
+  next.wall += wait;
+  return MomentOf(DueOf(record)).IsOver(next) ? std::optional(wait) : std::nullopt;
 }
 
 void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::string_view client) {
@@ -156,10 +172,8 @@ void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::strin
 
 void EngineCore::LeaseExpired(Slot slot) {
   ++counters_.lease_expired;
-  const Status ended = EndLease(slot,
-                                {.how = JobEvent::Kind::kLeaseExpired,
-                                 .delay = Millis(0),
-                                 .error = "lease expired before an ack"});
+  const Status ended = EndLease(
+      slot, {.how = JobEvent::Kind::kLeaseExpired, .error = "lease expired before an ack"});
   if (ended.code() == StatusCode::kDataLoss) {
     Damaged(slot, ended);
   } else if (!ended.ok()) {

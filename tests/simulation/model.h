@@ -386,6 +386,7 @@ class Model {
   // The request gets what there is: nothing.
   void WaitOver(uint64_t waiter);
   void EndLease(ModelJob* job, std::optional<Millis> delay, std::string_view error, bool counts);
+  bool DueWithin(const ModelJob& job, Millis wait) const;
   void Die(ModelJob* job, std::string_view error);
   void Expire(ModelJob* job);
   Millis Backoff(const ModelJob& job) const;

@@ -234,9 +234,6 @@ JobView Model::FinishedView(const DoneKey& key, uint64_t* batch) const {
 }
 
 void Model::Do(RequestId request, const engine::Enqueue& command) {
-  if (draining_) {
-    return Refuse(request, StatusCode::kResourceExhausted, "draining", 0);
-  }
   if (command.jobs.empty() || command.jobs.size() > limits::kEnqueueBatchJobsMax) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_batch", 0);
   }
@@ -280,15 +277,16 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
     }
   }
   bool needs_room = false;
-  for (size_t i = 0; i < command.jobs.size(); ++i) {
-    needs_room = needs_room || ((existing[i] == nullptr || replaces[i]) && !same_as[i]);
-  }
-  if (refuses_enqueues && needs_room) {
-    return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
-  }
   std::vector<bool> is_new;
   for (size_t i = 0; i < command.jobs.size(); ++i) {
     is_new.push_back(!same_as[i] && existing[i] == nullptr);
+    needs_room = needs_room || is_new[i] || (replaces[i] && !same_as[i]);
+  }
+  if (draining_ && std::ranges::find(is_new, true) != is_new.end()) {
+    return Refuse(request, StatusCode::kResourceExhausted, "draining", 0);
+  }
+  if (refuses_enqueues && needs_room) {
+    return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
   }
   if (const char* reason = CheckQuotas(command, is_new)) {
     ++counters_.quota_refusals;

@@ -315,10 +315,22 @@ void Model::EndLease(ModelJob* job,
   }
   NoteError(job, error);
   RoomMade(*job);
-  SetDue(job, DueAfter{delay ? *delay : Backoff(*job)});
-  job->place = std::max(job->due, mark);
+  const bool expired = job->events.back().kind == JobEvent::Kind::kLeaseExpired;
+  const Millis wait = delay.value_or(expired ? Millis(0) : Backoff(*job));
+  if (delay || DueWithin(*job, wait)) {
+    SetDue(job, DueAfter{wait});
+    job->place = std::max(job->due, mark);
+  }
   job->batch = open_batch;
   Place(job);
+}
+
+// One that was handed out by its name may not be due before its next attempt would be.
+bool Model::DueWithin(const ModelJob& job, Millis wait) const {
+  if (job.on_boot_clock) {
+    return BootDue(job) <= now_.exact_boot() + wait;
+  }
+  return job.due + Millis(job.due_kind == DueKind::kRelative ? 1 : 0) <= now_.wall + wait;
 }
 
 void Model::Die(ModelJob* job, std::string_view error) {
@@ -401,7 +413,7 @@ void Model::FireDue() {
       ++job.timeouts;
       const char* error = "lease expired before an ack";
       AddEvent(&job, JobEvent::Kind::kLeaseExpired, job.client, error);
-      EndLease(&job, Millis(0), error, /*counts=*/true);
+      EndLease(&job, std::nullopt, error, /*counts=*/true);
     } else {
       MakeReady(&job);
     }

@@ -149,6 +149,18 @@ TEST(EnqueueTest, ADrainSaysHowItEnds) {
   harness.EnqueueOk(In(Millis(0)));
 }
 
+// Whose first answer was lost must not take the job elsewhere.
+TEST(EnqueueTest, P7ADrainAnswersRetriesOfWhatIsStored) {
+  EngineHarness harness;
+  const JobView first = harness.EnqueueOk(Keyed("k", Millis(1000)));
+  harness.Call(Drain{.on = true});
+  EXPECT_EQ(harness.EnqueueOk(Keyed("k", Millis(1000))).id, first.id);
+  JobSpec pushed_out = Keyed("k", Millis(2000));
+  pushed_out.on_conflict = OnConflict::kReplace;
+  EXPECT_EQ(harness.EnqueueOk(pushed_out).id, first.id);
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{pushed_out, In(Millis(0))}}), "draining");
+}
+
 TEST(EnqueueTest, P7APriorityThatIsTheDefaultIsTheSameContentAsNone) {
   EngineHarness harness;
   const JobView first = harness.EnqueueOk({.key = "k"});

@@ -178,6 +178,50 @@ TEST(LeaseJobTest, P2AJobGivenBackBeforeItsTimeWaitsForIt) {
   EXPECT_EQ(harness.ReasonOf(GiveBack{token}), "lease_lost");
 }
 
+// Neither a lease that runs out nor a nack takes back what was promised.
+TEST(LeaseJobTest, P2AJobThatFailsBeforeItsTimeWaitsForIt) {
+  EngineHarness harness;
+  for (const bool absolute : {false, true}) {
+    const Millis hour = std::chrono::hours(1);
+    const JobView job = harness.EnqueueOk(
+        {.due = absolute ? DueSpec(DueAt{harness.now().wall + hour}) : DueSpec(DueAfter{hour})});
+    harness.Call(LeaseJob{.job = job.id, .lease = Millis(200)});
+    harness.Wait(Millis(201));
+    const Reply reply = harness.Call(LeaseJob{.job = job.id});
+    const JobView& again = std::get<Leased>(reply.body).jobs.at(0);
+    EXPECT_EQ(again.attempt, 2U);
+    ASSERT_TRUE(harness.Call(Nack{.token = *again.lease_token}).status.ok());
+    const JobView waiting = harness.ShowOk(job.id);
+    EXPECT_EQ(waiting.state, JobState::kScheduled);
+    EXPECT_EQ(waiting.due, job.due);
+    harness.Restart();
+    EXPECT_EQ(harness.ShowOk(job.id).due, job.due);
+    harness.Wait(hour - Millis(300));
+    EXPECT_TRUE(harness.LeaseNow().empty());
+    harness.Wait(Millis(301));
+    const JobView due = harness.LeaseNow().at(0);
+    EXPECT_EQ(due.id, job.id);
+    harness.Call(Ack{*due.lease_token});
+  }
+}
+
+TEST(LeaseJobTest, ADelayThatItsWorkerAsksForCountsBeforeItsTimeToo) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(std::chrono::hours(1)));
+  const Reply reply = harness.Call(LeaseJob{.job = job.id});
+  const LeaseToken token = *std::get<Leased>(reply.body).jobs.at(0).lease_token;
+  harness.Call(Nack{.token = token, .delay = Millis(0)});
+  EXPECT_EQ(harness.LeaseNow().at(0).id, job.id);
+}
+
+TEST(LeaseJobTest, WhatIsDueBeforeItsNextAttemptWaitsForThat) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(100)));
+  const Reply reply = harness.Call(LeaseJob{.job = job.id});
+  harness.Call(Nack{.token = *std::get<Leased>(reply.body).jobs.at(0).lease_token});
+  EXPECT_GT(harness.ShowOk(job.id).due, job.due);
+}
+
 // A connection that held a hundred thousand gives them back as they are written.
 TEST(LeaseJobTest, P10JobsThatAreGivenBackAreBoundedAsLeasesThatEnd) {
   EngineHarness harness;
