@@ -1,5 +1,6 @@
 #include "protocol/bulk_json.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -17,11 +18,10 @@ constexpr std::array<std::string_view, 5> kFilterMembers = {
 constexpr std::array<std::string_view, 7> kRequestMembers = {
     "filter", "delay", "due", "priority", "dry_run", "limit", "cursor"};
 
+// Null would widen the filter: serializers make it of a time that could not be read.
 Status SetText(std::string_view name, const JsonValue& value, std::optional<std::string>* out) {
-  if (value.kind == JsonKind::kNull) {
-    return OkStatus();
-  }
-  return SetString(name, value, &out->emplace());
+  return value.kind == JsonKind::kNull ? NullRefused(name, "leave it out, which means any")
+                                       : SetString(name, value, &out->emplace());
 }
 
 Status SetFilter(const JsonValue& value, JobFilterText* filter) {
@@ -49,6 +49,16 @@ Status SetFilter(const JsonValue& value, JobFilterText* filter) {
     }
     return UnknownMember(name, kFilterMembers);
   });
+}
+
+Status UnknownRequestMember(std::string_view name) {
+  if (std::ranges::find(kFilterMembers, name) != kFilterMembers.end()) {
+    return InMember(name,
+                    InvalidArgument("belongs into member 'filter', as in {\"filter\": {\"" +
+                                        std::string(name) + "\": ...}}",
+                                    "unknown_member"));
+  }
+  return UnknownMember(name, kRequestMembers);
 }
 
 // A client that means "none" by 0 must not have a hundred jobs changed.
@@ -82,24 +92,21 @@ std::string FilterToJson(const JobFilterText& filter) {
 
 StatusOr<ChangeManyRequest> ParseChangeManyRequest(std::string_view json) {
   ChangeManyRequest request;
-  std::optional<Millis> delay;
-  std::optional<WallTime> due;
+  DueMembers due;
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name == "filter") {
           return SetFilter(value, &request.filter);
         }
-        if (name == "delay") {
-          return SetDuration(name, value, &delay);
-        }
-        if (name == "due") {
-          return SetTime(name, value, &due);
+        if (DueMembers::Has(name)) {
+          return due.Set(name, value);
         }
         if (name == "priority") {
           return SetUint32(name, value, &request.change.priority);
         }
         if (name == "dry_run") {
-          return SetBool(name, value, &request.dry_run);
+          return value.kind == JsonKind::kNull ? NullRefused(name, "write true or false")
+                                               : SetBool(name, value, &request.dry_run);
         }
         if (name == "limit") {
           return SetLimit(name, value, &request.limit);
@@ -107,9 +114,9 @@ StatusOr<ChangeManyRequest> ParseChangeManyRequest(std::string_view json) {
         if (name == "cursor") {
           return SetString(name, value, &request.cursor);
         }
-        return UnknownMember(name, kRequestMembers);
+        return UnknownRequestMember(name);
       }));
-  DELAYD_ASSIGN_OR_RETURN(request.change.due, OneDue(delay, due));
+  DELAYD_ASSIGN_OR_RETURN(request.change.due, due.Take());
   return request;
 }
 

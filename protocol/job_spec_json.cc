@@ -41,8 +41,7 @@ constexpr std::array<std::string_view, 14> kReadOnlyMembers = {"id",
 // The spec while its members come in, in any order.
 struct Draft {
   JobSpec spec;
-  std::optional<Millis> delay;
-  std::optional<WallTime> due;
+  DueMembers due;
   bool has_payload = false;
   bool was_leased = false;
 };
@@ -170,11 +169,8 @@ Status SetMember(std::string_view name,
   if (name == "key") {
     return SetName(name, value, ValidateKey, &draft->spec.key);
   }
-  if (name == "delay") {
-    return SetDuration(name, value, &draft->delay);
-  }
-  if (name == "due") {
-    return SetTime(name, value, &draft->due);
+  if (DueMembers::Has(name)) {
+    return draft->due.Set(name, value);
   }
   if (name == "payload" || name == "payload_base64") {
     return SetPayload(name, value, payload_bytes_max, draft);
@@ -226,7 +222,7 @@ StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool ex
         }
         return SetMember(name, value, payload_bytes_max, &draft);
       }));
-  DELAYD_ASSIGN_OR_RETURN(const std::optional<DueSpec> due, OneDue(draft.delay, draft.due));
+  DELAYD_ASSIGN_OR_RETURN(const std::optional<DueSpec> due, draft.due.Take());
   draft.spec.due = due.value_or(draft.spec.due);
   if (draft.was_leased && draft.spec.past != nullptr && draft.spec.past->attempts > 0) {
     --draft.spec.past->attempts;  // the hand-out that was under way

@@ -12,6 +12,10 @@ Status InMember(std::string_view name, const Status& status) {
   return status.WithContext("member " + Quoted(name));
 }
 
+Status NullRefused(std::string_view name, std::string_view cure) {
+  return InMember(name, InvalidArgument("is null; " + std::string(cure), "invalid_member"));
+}
+
 Status UnknownMember(std::string_view name, std::span<const std::string_view> known) {
   std::string advice = DidYouMean(name, known);
   if (advice.empty()) {
@@ -61,7 +65,7 @@ Status SetEach(std::string_view name, const JsonValue& value, const JsonElementV
   if (value.kind != JsonKind::kArray) {  // the text of a string may look like one
     return InMember(name,
                     InvalidArgument("is " + std::string(JsonKindName(value.kind)) +
-                                        "; write an array such as [\"...\", \"...\"]",
+                                        "; write an array, even of one",
                                     "invalid_member"));
   }
   const Status read = ReadJsonArray(value.text, visit);

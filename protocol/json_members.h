@@ -1,7 +1,7 @@
 // protocol/json_members.h — one member of an object into one field, with its name in the error;
 // members that several objects have.
 //
-// Private to the room. Null leaves the field as it is.
+// Private to the room. Null leaves the field as it is, where nothing else is said.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,8 @@ namespace delayd::protocol {
 inline constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max();
 
 Status InMember(std::string_view name, const Status& status);
+// Where a null that stands for "absent" would do what nobody meant.
+Status NullRefused(std::string_view name, std::string_view cure);
 Status UnknownMember(std::string_view name, std::span<const std::string_view> known);
 
 Status SetString(std::string_view name, const JsonValue& value, std::string* out);
@@ -38,8 +40,22 @@ Status SetDuration(std::string_view name, const JsonValue& value, std::optional<
 Status SetTime(std::string_view name, const JsonValue& value, WallTime* out);
 Status SetTime(std::string_view name, const JsonValue& value, std::optional<WallTime>* out);
 
-// The due time that members "delay" and "due" give; an error when both are there.
-StatusOr<std::optional<DueSpec>> OneDue(std::optional<Millis> delay, std::optional<WallTime> due);
+// The due time that members "delay" and "due" give.
+class DueMembers {
+ public:
+  static bool Has(std::string_view name) { return name == "delay" || name == "due"; }
+
+  Status Set(std::string_view name, const JsonValue& value);
+  // An error when both are there, and when the only one is null: serializers make that of a time
+  // that could not be read, and the job would be due at once.
+  StatusOr<std::optional<DueSpec>> Take() const;
+
+ private:
+  std::optional<Millis> delay_;
+  std::optional<WallTime> due_;
+  std::string null_;  // the name of one that is null
+};
+
 void WriteReschedule(const RescheduleRequest& request, JsonObjectWriter* writer);
 
 }  // namespace delayd::protocol

@@ -16,30 +16,40 @@ constexpr std::array<std::string_view, 4> kRescheduleMembers = {
 
 }  // namespace
 
-StatusOr<std::optional<DueSpec>> OneDue(std::optional<Millis> delay, std::optional<WallTime> due) {
-  if (delay.has_value() && due.has_value()) {
+Status DueMembers::Set(std::string_view name, const JsonValue& value) {
+  if (value.kind == JsonKind::kNull) {
+    null_ = name;
+    return OkStatus();
+  }
+  return name == "due" ? SetTime(name, value, &due_) : SetDuration(name, value, &delay_);
+}
+
+StatusOr<std::optional<DueSpec>> DueMembers::Take() const {
+  if (delay_.has_value() && due_.has_value()) {
     return InvalidArgument(
         "members 'delay' and 'due': both are given; a job is due after a delay or at a time, keep "
         "one",
         "invalid_member");
   }
-  if (delay.has_value()) {
-    return std::optional<DueSpec>(DueAfter{*delay});
+  if (delay_.has_value()) {
+    return std::optional<DueSpec>(DueAfter{*delay_});
   }
-  return due.has_value() ? std::optional<DueSpec>(DueAt{*due}) : std::nullopt;
+  if (due_.has_value()) {
+    return std::optional<DueSpec>(DueAt{*due_});
+  }
+  if (!null_.empty()) {
+    return NullRefused(null_, "say when the job is due, or leave the member out");
+  }
+  return std::optional<DueSpec>();
 }
 
 StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json) {
   RescheduleRequest request;
-  std::optional<Millis> delay;
-  std::optional<WallTime> due;
+  DueMembers due;
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
-        if (name == "delay") {
-          return SetDuration(name, value, &delay);
-        }
-        if (name == "due") {
-          return SetTime(name, value, &due);
+        if (DueMembers::Has(name)) {
+          return due.Set(name, value);
         }
         if (name == "priority") {
           return SetUint32(name, value, &request.priority);
@@ -49,7 +59,7 @@ StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json) {
         }
         return UnknownMember(name, kRescheduleMembers);
       }));
-  DELAYD_ASSIGN_OR_RETURN(request.due, OneDue(delay, due));
+  DELAYD_ASSIGN_OR_RETURN(request.due, due.Take());
   if (request.touch) {
     if (request.due.has_value() || request.priority.has_value()) {
       return InvalidArgument(

@@ -36,6 +36,17 @@ TEST(ChangeManyJsonTest, WrongMembersAreNamed) {
   EXPECT_THAT(message(R"({"delay":"1s","due":"2027-01-01T00:00:00Z"})"), HasSubstr("keep one"));
   EXPECT_THAT(message(R"({"limit":0})"), HasSubstr("member 'limit': is 0; use 1 to 1000"));
   EXPECT_TRUE(ParseChangeManyRequest(R"({"limit":null})").ok());
+  EXPECT_THAT(message(R"({"queue":"a"})"), HasSubstr("belongs into member 'filter'"));
+}
+
+// JavaScript writes null for a time that it could not read.
+TEST(ChangeManyJsonTest, ANullThatWouldChangeMoreThanWasMeantIsRefused) {
+  for (const std::string name : {"queue", "state", "key_prefix", "due_before", "due_after"}) {
+    const Status status = ParseChangeManyRequest("{\"filter\":{\"" + name + "\":null}}").status();
+    EXPECT_THAT(status.message(), HasSubstr("member '" + name + "': is null; leave it out"));
+  }
+  EXPECT_FALSE(ParseChangeManyRequest(R"({"dry_run":null})").ok());
+  EXPECT_FALSE(ParseChangeManyRequest(R"({"due":null,"priority":1})").ok());
 }
 
 TEST(ChangeManyJsonTest, AnswersReadBackAsTheyWereWritten) {

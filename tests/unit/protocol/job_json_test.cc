@@ -61,6 +61,15 @@ TEST(JobSpecJsonTest, NullIsAsGoodAsAbsent) {
   EXPECT_EQ(Parse(R"({"payload":"x","payload_base64":null,"history":null})").payload, "x");
 }
 
+// It would be due at once.
+TEST(JobSpecJsonTest, P2ANullAsTheOnlyDueTimeIsRefused) {
+  for (const std::string_view json : {R"({"due":null})", R"({"delay":null})"}) {
+    const Status status = ParseJobSpec(json, kPayloadMax).status();
+    EXPECT_THAT(status.message(), HasSubstr("is null; say when the job is due"));
+    EXPECT_EQ(status.reason(), "invalid_member");
+  }
+}
+
 TEST(JobSpecJsonTest, APayloadThatIsNoStringIsItsOwnText) {
   EXPECT_EQ(Parse(R"({"payload": {"order_id": 1001, "big": 12345678901234567890123} })").payload,
             R"({"order_id": 1001, "big": 12345678901234567890123})");
