@@ -89,6 +89,11 @@ void TlsSession::Receive(std::string_view bytes) {
   if (ended_) {
     return;
   }
+  // A handshake begins with a type of record, a request with the letter of a method.
+  if (!std::exchange(begun_, true) && bytes.front() >= 'A' && bytes.front() <= 'Z') {
+    AnswerInTheClear();
+    return;
+  }
   std::string plain;
   const Status status = channel_.Receive(bytes, &plain);
   if (!greeted_ && channel_.established()) {
@@ -150,6 +155,10 @@ bool TlsSession::wants_input() const {
 }
 
 void TlsSession::Sent(size_t bytes) {
+  if (in_the_clear_) {
+    inner_->Sent(bytes);
+    return;
+  }
   channel_.Sent(bytes);
   Pump();
 }
@@ -159,6 +168,13 @@ Session::Phase TlsSession::phase() const {
     return Phase::kHead;
   }
   return channel_.output().empty() ? inner_->phase() : Phase::kWorking;
+}
+
+void TlsSession::AnswerInTheClear() {
+  ++figures_->failed;
+  in_the_clear_ = true;
+  ended_ = true;
+  inner_->Refuse(InvalidArgument("TLS is spoken here; ask with https://", "bad_request"));
 }
 
 void TlsSession::Fail() {

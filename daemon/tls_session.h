@@ -3,7 +3,8 @@
 // What:    stands between the server and the session inside: what the client says is deciphered on
 //          its way in, answers are enciphered on their way out. The handshake counts as the head of
 //          a request, so that a slow one is ended as a slow request is.
-// Errors:  a client that does not speak TLS gets an alert and is closed.
+// Errors:  a client that does not speak TLS gets an alert and is closed; one that asks in the clear
+//          is told so in the clear.
 // Threads: the core thread.
 // Cost:    holds one piece of enciphered answers beside what the session inside holds.
 // Source:  docs/decisions/0077-tls.md.
@@ -99,7 +100,9 @@ class TlsSession final : public Session {
 
   size_t held_bytes() const override { return channel_.output().size() + inner_->held_bytes(); }
 
-  std::string_view output() const override { return channel_.output(); }
+  std::string_view output() const override {
+    return in_the_clear_ ? inner_->output() : channel_.output();
+  }
 
   void Sent(size_t bytes) override;
 
@@ -108,6 +111,8 @@ class TlsSession final : public Session {
   Phase phase() const override;
 
  private:
+  // A client that was given http:// for https://.
+  void AnswerInTheClear();
   void Fail();
   // Enciphers what the session inside has to say, as far as the client takes it.
   void Pump();
@@ -115,8 +120,10 @@ class TlsSession final : public Session {
   protocol::TlsChannel channel_;
   std::unique_ptr<Session> inner_;
   TlsFigures* figures_;
+  bool begun_ = false;    // the first byte is there
   bool greeted_ = false;  // the handshake is done
-  bool ended_ = false;    // nothing follows behind output()
+  bool in_the_clear_ = false;
+  bool ended_ = false;  // nothing follows behind output()
 };
 
 }  // namespace delayd

@@ -308,9 +308,14 @@ std::vector<std::pair<std::string_view, std::string_view>> Router::Routes() {
 
 size_t Router::BodyBytesMax(std::string_view method, std::string_view target) const {
   constexpr size_t kSmall = size_t{64} * 1024;
+  // All that a handler has written may come as the error, of which the beginning is kept.
+  constexpr size_t kWithError = size_t{1024} * 1024;
   const std::string_view path = target.substr(0, target.find('?'));
   if (path == "/healthz" || path == "/readyz") {
     return 0;  // which anybody may ask
+  }
+  if (path.ends_with("/nack") || path.ends_with("/bury")) {
+    return kWithError;
   }
   return method == "POST" && path == "/v1/jobs" ? options_.body_bytes_max : kSmall;
 }

@@ -369,6 +369,8 @@ TEST_F(RouterTest, OnlyJobsMayComeInBulk) {
   EXPECT_EQ(router_.BodyBytesMax("PUT", "/v1/jobs"), 65536U);
   EXPECT_EQ(router_.BodyBytesMax("GET", "/v1/jobs"), 65536U);
   EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/queues/a/lease"), 65536U);
+  EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/leases/1-2-3/nack"), 1048576U);
+  EXPECT_EQ(router_.BodyBytesMax("POST", "/v1/leases/1-2-3/bury"), 1048576U);
 }
 
 JobView Job(uint64_t id) {

@@ -116,8 +116,20 @@ TEST_F(TlsSessionTest, ASlowRequestIsToldSoThroughTls) {
   EXPECT_TRUE(client_.peer_closed());
 }
 
-TEST_F(TlsSessionTest, WhoeverDoesNotSpeakTlsIsEnded) {
+TEST_F(TlsSessionTest, ARequestInTheClearIsToldSoInTheClear) {
   session_->Receive(kGet);
+  EXPECT_FALSE(session_->Next(kNow).has_value());
+  EXPECT_TRUE(session_->finished());
+  EXPECT_THAT(std::string(session_->output()),
+              AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("ask with https://")));
+  session_->Receive(kGet);
+  session_->Sent(session_->output().size());
+  EXPECT_EQ(session_->output(), "");
+  EXPECT_EQ(door_.figures().failed, 1U);
+}
+
+TEST_F(TlsSessionTest, WhoeverDoesNotSpeakTlsIsEnded) {
+  session_->Receive("\x01garbage");
   EXPECT_FALSE(session_->Next(kNow).has_value());
   EXPECT_TRUE(session_->finished());
   EXPECT_TRUE(session_->wants_input()) << "to notice that the client goes";
