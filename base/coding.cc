@@ -2,7 +2,9 @@
 
 #include <array>
 #include <bit>
+#include <charconv>
 #include <cstring>
+#include <ranges>
 
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
@@ -12,6 +14,7 @@
 namespace delayd {
 namespace {
 
+constexpr size_t kFingerprintDigits = 16;
 constexpr uint32_t kCastagnoliReflected = 0x82f63b78;
 
 constexpr std::array<uint32_t, 256> MakeCrcTable() {
@@ -120,6 +123,24 @@ uint64_t Fingerprint(std::string_view bytes, uint64_t seed) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   return hash;
+}
+
+std::string FormatFingerprint(uint64_t fingerprint) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text(kFingerprintDigits, '0');
+  for (char& digit : std::views::reverse(text)) {
+    digit = kDigits[fingerprint & 15U];
+    fingerprint >>= 4U;
+  }
+  return text;
+}
+
+std::optional<uint64_t> ParseFingerprint(std::string_view text) {
+  uint64_t fingerprint = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, fingerprint, 16);
+  const bool good = text.size() == kFingerprintDigits && error == std::errc() && stop == end;
+  return good ? std::optional(fingerprint) : std::nullopt;
 }
 
 }  // namespace delayd

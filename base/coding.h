@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -105,5 +106,8 @@ uint32_t Crc32c(std::string_view bytes, uint32_t crc = 0);
 
 // 64-bit FNV-1a: a fingerprint of content, not a defence against somebody who wants a collision.
 uint64_t Fingerprint(std::string_view bytes, uint64_t seed = 0xcbf29ce484222325);
+// Written as 16 hexadecimal digits; none: `text` is something else.
+std::string FormatFingerprint(uint64_t fingerprint);
+std::optional<uint64_t> ParseFingerprint(std::string_view text);
 
 }  // namespace delayd

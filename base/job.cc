@@ -174,9 +174,7 @@ std::string TagOf(const JobView& job) {
   for (const uint32_t count : {job.reserves, job.timeouts, job.releases, job.buries, job.kicks}) {
     add(count);
   }
-  char text[24];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(Fingerprint(state)));
-  return text;
+  return FormatFingerprint(Fingerprint(state));
 }
 
 Status ValidateKey(std::string_view key) {

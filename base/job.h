@@ -105,6 +105,9 @@ struct JobPast : JobStory {
   std::optional<WallTime> created;  // default, and at the latest: now
   uint32_t attempts = 0;            // hand-outs that ended without an ack
   std::string last_error;
+  // Of what its key stands for; 0: of what this request asks for. A due time that was a delay, and
+  // what its queue had said there, would make the same request look like another one.
+  uint64_t fingerprint = 0;
 };
 
 // What a client asks for. Front ends fill it, the engine validates it.

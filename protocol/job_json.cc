@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/coding.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "protocol/base64.h"
@@ -76,6 +77,10 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
     writer->String("touch_delay", FormatDuration(*job.delay));
   }
   WritePayload(job, writer);
+  // For another store, to which a worker moves no job.
+  if (job.fingerprint != 0 && job.payload.has_value() && !job.lease_token.has_value()) {
+    writer->String("fingerprint", FormatFingerprint(job.fingerprint));
+  }
   if (!job.last_error.empty()) {
     writer->String("last_error", job.last_error);
   }
@@ -187,6 +192,9 @@ Status SetRareMember(std::string_view name, const JsonValue& value, JobView* job
   }
   if (name == "touch_delay") {
     return SetDuration(name, value, &job->delay);
+  }
+  if (name == "fingerprint") {
+    return SetFingerprint(name, value, &job->fingerprint);
   }
   if (name == "etag") {
     return SetString(name, value, &job->etag);

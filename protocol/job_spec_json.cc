@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/coding.h"
 #include "base/limits.h"
 #include "base/size_text.h"
 #include "base/time.h"
@@ -16,11 +17,11 @@
 namespace delayd::protocol {
 namespace {
 
-constexpr std::array<std::string_view, 21> kJobMembers = {
+constexpr std::array<std::string_view, 22> kJobMembers = {
     "queue",       "delay",   "due",          "payload",       "payload_base64", "key",
     "priority",    "lease",   "max_attempts", "expires_after", "buried",         "on_conflict",
     "touch_delay", "created", "attempt",      "last_error",    "timeouts",       "releases",
-    "buries",      "kicks",   "history"};
+    "buries",      "kicks",   "history",      "fingerprint"};
 
 // Written by JobToJson and of no meaning to an enqueue.
 constexpr std::array<std::string_view, 14> kReadOnlyMembers = {"id",
@@ -145,6 +146,9 @@ Status SetPast(std::string_view name, const JsonValue& value, JobSpec* spec) {
   if (name == "last_error") {
     return SetString(name, value, &PastOf(spec)->last_error);
   }
+  if (name == "fingerprint") {
+    return SetFingerprint(name, value, &PastOf(spec)->fingerprint);
+  }
   return IsStoryMember(name) ? SetStoryMember(name, value, PastOf(spec))
                              : UnknownMember(name, kJobMembers);
 }
@@ -239,6 +243,9 @@ void WritePast(const JobPast& past, JsonObjectWriter* writer) {
   }
   if (!past.last_error.empty()) {
     writer->String("last_error", past.last_error);
+  }
+  if (past.fingerprint != 0) {
+    writer->String("fingerprint", FormatFingerprint(past.fingerprint));
   }
   WriteStory(past, writer);
 }

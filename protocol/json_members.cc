@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "base/coding.h"
 #include "protocol/duration.h"
 #include "protocol/nearest.h"
 #include "protocol/timestamp.h"
@@ -89,6 +90,20 @@ Status SetUint32(std::string_view name, const JsonValue& value, std::optional<ui
     return OkStatus();
   }
   return SetUint32(name, value, &out->emplace());
+}
+
+Status SetFingerprint(std::string_view name, const JsonValue& value, uint64_t* out) {
+  std::string text = FormatFingerprint(*out);
+  DELAYD_RETURN_IF_ERROR(SetString(name, value, &text));
+  const std::optional<uint64_t> fingerprint = ParseFingerprint(text);
+  if (!fingerprint.has_value()) {
+    return InMember(name,
+                    InvalidArgument("is " + Quoted(text) +
+                                        "; leave it as the export wrote it, 16 hexadecimal digits",
+                                    "invalid_member"));
+  }
+  *out = *fingerprint;
+  return OkStatus();
 }
 
 Status SetDuration(std::string_view name, const JsonValue& value, Millis* out) {

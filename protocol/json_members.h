@@ -40,6 +40,8 @@ Status SetDuration(std::string_view name, const JsonValue& value, std::optional<
 Status SetTime(std::string_view name, const JsonValue& value, WallTime* out);
 Status SetTime(std::string_view name, const JsonValue& value, std::optional<WallTime>* out);
 
+Status SetFingerprint(std::string_view name, const JsonValue& value, uint64_t* out);
+
 // The due time that members "delay" and "due" give.
 class DueMembers {
  public:

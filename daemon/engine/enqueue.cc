@@ -15,6 +15,9 @@ namespace {
 // What makes two requests under one key the same request. A delay counts as it was asked for, so
 // that a retry a second later still matches.
 uint64_t FingerprintOf(const JobSpec& spec) {
+  if (spec.past != nullptr && spec.past->fingerprint != 0) {
+    return spec.past->fingerprint;
+  }
   std::string content;
   if (const auto* at = std::get_if<DueAt>(&spec.due)) {
     AppendU8(&content, 1);

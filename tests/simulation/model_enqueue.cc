@@ -23,9 +23,16 @@ uint32_t PriorityOf(const JobSpec& spec) {
   return spec.priority.value_or(limits::kPriorityDefault);
 }
 
+uint64_t BroughtAlong(const JobSpec& spec) {
+  return spec.past != nullptr ? spec.past->fingerprint : 0;
+}
+
 }  // namespace
 
 bool SameContent(const JobSpec& a, const JobSpec& b) {
+  if (BroughtAlong(a) != 0 || BroughtAlong(b) != 0) {
+    return FingerprintOf(a) == FingerprintOf(b);
+  }
   const auto due_of = [](const JobSpec& spec) {
     const auto* at = std::get_if<DueAt>(&spec.due);
     return at != nullptr ? std::pair(true, ToMillis(at->at))
@@ -39,6 +46,9 @@ bool SameContent(const JobSpec& a, const JobSpec& b) {
 }
 
 uint64_t FingerprintOf(const JobSpec& spec) {
+  if (BroughtAlong(spec) != 0) {
+    return BroughtAlong(spec);
+  }
   std::string content;
   const auto add = [&content](bool has, uint64_t value) {
     AppendU8(&content, has ? 1 : 0);

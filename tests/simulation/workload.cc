@@ -102,6 +102,7 @@ std::shared_ptr<JobPast> Workload::Past(const Now& now) {
   if (choices_.OneIn(2)) {
     past->created = now.wall + (choices_.OneIn(8) ? Delay() : -Delay());
   }
+  past->fingerprint = choices_.OneIn(2) ? choices_.Below(4) : 0;
   for (uint64_t events = choices_.Below(limits::kJobEventsMax + 1); events > 0; --events) {
     past->history.push_back({.kind = static_cast<JobEvent::Kind>(1 + choices_.Below(6)),
                              .at = now.wall - Delay(),

@@ -149,6 +149,26 @@ TEST(EnqueueTest, ADrainSaysHowItEnds) {
   harness.EnqueueOk(In(Millis(0)));
 }
 
+TEST(EnqueueTest, P7AProducersRetryFindsAJobThatWasMovedHere) {
+  EngineHarness there;
+  const JobView before = there.EnqueueOk(Keyed("k", Millis(1000)));
+  EngineHarness harness;
+  JobSpec moved{.queue = before.queue,
+                .due = DueAt{before.due},
+                .payload = "p",
+                .key = "k",
+                .priority = before.priority,
+                .lease = before.lease,
+                .max_attempts = before.max_attempts};
+  moved.past = std::make_shared<JobPast>();
+  moved.past->fingerprint = before.fingerprint;
+  const JobView job = harness.EnqueueOk(moved);
+  EXPECT_EQ(job.fingerprint, before.fingerprint);
+  EXPECT_EQ(harness.EnqueueOk(Keyed("k", Millis(1000))).id, job.id);
+  EXPECT_EQ(harness.EnqueueOk(moved).id, job.id) << "and so does a second import";
+  EXPECT_EQ(harness.ReasonOf(Enqueue{{Keyed("k", Millis(1000), "other")}}), "key_conflict");
+}
+
 // Whose first answer was lost must not take the job elsewhere.
 TEST(EnqueueTest, P7ADrainAnswersRetriesOfWhatIsStored) {
   EngineHarness harness;

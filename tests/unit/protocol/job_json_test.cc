@@ -293,6 +293,21 @@ TEST(JobJsonTest, WhatIsExportedCanBeImported) {
   EXPECT_FALSE(ParseExportedJob(R"({"dealy":"1s"})", kPayloadMax).ok());
 }
 
+TEST(JobJsonTest, AnExportCarriesWhatItsKeyStandsFor) {
+  JobView job = WholeJob();
+  job.lease_token.reset();
+  job.fingerprint = 0x0123456789abcdef;
+  const std::string json = JobToJson(job);
+  EXPECT_THAT(json, HasSubstr(R"("fingerprint":"0123456789abcdef")"));
+  EXPECT_EQ(ParseJob(json)->fingerprint, job.fingerprint);
+  const auto spec = ParseExportedJob(json, kPayloadMax);
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  EXPECT_EQ(spec->past->fingerprint, job.fingerprint);
+  EXPECT_EQ(ParseJobSpec(JobSpecToJson(*spec), kPayloadMax)->past->fingerprint, job.fingerprint);
+  EXPECT_THAT(Refused(R"({"fingerprint":"12"})").message(),
+              HasSubstr("is '12'; leave it as the export"));
+}
+
 TEST(JobJsonTest, AnExportedStateSaysWhatTheNewJobIs) {
   JobView job = WholeJob();
   job.state = JobState::kDead;
