@@ -22,8 +22,8 @@
 namespace delayd::test {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 const std::string kToken = "e0123456789abcdef0123456789abcdef";
 
@@ -130,15 +130,15 @@ TEST_F(TlsDaemonTest, WhoIsNotWhoItShouldBeIsNotTalkedTo) {
   EXPECT_EQ(Ctl(Address("localhost"), daemon_.Path("nowhere.pem"), {"ping"}).exit_code, 2);
 }
 
-TEST_F(TlsDaemonTest, WithoutTlsNothingIsAnswered) {
+TEST_F(TlsDaemonTest, WithoutTlsNothingIsAnsweredButThatItIsNeeded) {
   const ProcessResult plain = Ctl(Address("localhost", "http"), "", {"ping"});
-  EXPECT_EQ(plain.exit_code, 5);
+  EXPECT_EQ(plain.exit_code, 2);
   EXPECT_THAT(plain.err, HasSubstr("https://"));
   const UniqueFd fd = Connect();
   const std::string request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
   ASSERT_EQ(::send(fd.get(), request.data(), request.size(), 0),
             static_cast<ssize_t>(request.size()));
-  EXPECT_THAT(ReadAll(fd.get()), Not(HasSubstr("HTTP/1.1")));
+  EXPECT_THAT(ReadAll(fd.get()), AllOf(HasSubstr("HTTP/1.1 400"), HasSubstr("ask with https://")));
 }
 
 TEST_F(TlsDaemonTest, TokensAreNeededAllTheSame) {
