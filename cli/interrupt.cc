@@ -63,6 +63,12 @@ Status InterruptGuard::Nap(Millis time) {
   return Check();
 }
 
+bool InterruptGuard::IsSilent(int fd, Millis time) {
+  pollfd entries[] = {{.fd = fd, .events = POLLIN, .revents = 0},
+                      {.fd = event_fd, .events = POLLIN, .revents = 0}};
+  return poll(entries, 2, static_cast<int>(time.count())) == 0;
+}
+
 StatusOr<size_t> InterruptGuard::Read(int fd, char* to, size_t bytes_max) {
   for (;;) {
     pollfd entries[] = {{.fd = fd, .events = POLLIN, .revents = 0},

@@ -25,6 +25,8 @@ class InterruptGuard {
   static bool interrupted();
   static Status Check();
   static Status Nap(Millis time);
+  // Whether there was nothing to read for so long, and no signal.
+  static bool IsSilent(int fd, Millis time);
   // What there is, once there is some; 0 at the end. kInvalidArgument when it cannot be read.
   static StatusOr<size_t> Read(int fd, char* to, size_t bytes_max);
 

@@ -1,6 +1,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 
 #include "base/limits.h"
@@ -21,6 +22,9 @@ namespace {
 
 // A batch of large jobs on a slow disk takes longer than one job.
 constexpr Millis kImportTimeout{30'000};
+
+// Lines of a pipe wait no longer for a full batch: a delay begins when its job is sent.
+constexpr Millis kGatherTime{200};
 
 // One is being read by the daemon, one written to disk, one prepared here.
 constexpr size_t kBatchesUnderWay = 3;
@@ -45,6 +49,8 @@ class ImportVerb final : public Verb {
     return "Each line is a job: queue, delay or due, payload or payload_base64, key, priority, "
            "lease,\n"
            "max_attempts, expires_after. Lines that export wrote are taken as they are.\n"
+           "What a pipe has given is sent when no more comes for 200ms, though the batch is not "
+           "full.\n"
            "It stops at the first bad line, with everything before it safely enqueued, and says "
            "how\n"
            "to resume. Lines with keys may be imported again without harm, and are sent again by\n"
@@ -111,8 +117,8 @@ class ImportVerb final : public Verb {
     const bool from_file = file_.has_value() && *file_ != "-";
     Progress progress(
         &context->console, &context->clock, "jobs", from_file ? FileBytes(*file_) : 0);
-    LineReader reader = ReaderOf(context);
     Importer importer(lanes, &context->clock, ImportOptionsOf(), MakeHooks(context, &progress));
+    LineReader reader = ReaderOf(context, &importer);
     const InterruptGuard guard;
     // A reader of the ids that goes away must not keep it from saying how to resume.
     signal(SIGPIPE, SIG_IGN);
@@ -253,12 +259,26 @@ class ImportVerb final : public Verb {
   }
 
   // A stream would wait on, whatever signal comes.
-  LineReader ReaderOf(Context* context) const {
+  LineReader ReaderOf(Context* context, Importer* importer) {
     if (fd_ < 0) {
       return LineReader(context->in);
     }
-    return LineReader(
-        [fd = fd_](char* to, size_t bytes_max) { return InterruptGuard::Read(fd, to, bytes_max); });
+    flushed_at_ = context->clock.Sample().boot;
+    return LineReader([this, context, importer](char* to, size_t bytes_max) -> StatusOr<size_t> {
+      FlushIfSilent(context->clock, importer);
+      DELAYD_RETURN_IF_ERROR(flushed_);
+      return InterruptGuard::Read(fd_, to, bytes_max);
+    });
+  }
+
+  // No whole line is left to gather. Counted from the last time, not from the last line: a producer
+  // may write one every 100 ms.
+  void FlushIfSilent(const Clock& clock, Importer* importer) {
+    const Millis gathered = clock.Sample().boot - flushed_at_;
+    if (InterruptGuard::IsSilent(fd_, std::max(kGatherTime - gathered, Millis(0)))) {
+      flushed_ = importer->Flush();
+      flushed_at_ = clock.Sample().boot;
+    }
   }
 
   ImportOptions ImportOptionsOf() const {
@@ -327,6 +347,7 @@ class ImportVerb final : public Verb {
   Status Pump(LineReader* reader, Importer* importer, Progress* progress) {
     for (;;) {
       const StatusOr<std::optional<std::string>> line = reader->Next();
+      DELAYD_RETURN_IF_ERROR(flushed_);
       if (InterruptGuard::interrupted()) {
         // The gathered lines are not sent: who interrupts wants it to end.
         return OkStatus();
@@ -407,6 +428,8 @@ class ImportVerb final : public Verb {
   std::optional<std::string> beanstalkd_;
   std::optional<std::string> ack_log_path_;
   int fd_ = -1;  // of the input; the end of the process closes it
+  BootTime flushed_at_{};
+  Status flushed_;  // what is the matter with a batch that was sent while the input was silent
   std::ofstream ack_log_;
 };
 

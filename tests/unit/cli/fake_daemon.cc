@@ -81,6 +81,7 @@ Outcome Ctl(const std::vector<std::string>& args, CtlOptions options) {
                    .clock = clock,
                    .in = in,
                    .in_is_terminal = options.in_is_terminal,
+                   .in_fd = options.in_fd,
                    .server = options.environment_server,
                    .sleep = [&clock](Millis time) { clock.Advance(time); },
                    .zone = options.zone,

@@ -67,6 +67,7 @@ struct CtlOptions {
   FakeDaemon::Function daemon = [](const Request&) { return Problem(NotFound("no such thing")); };
   std::string input = {};
   bool in_is_terminal = false;
+  int in_fd = -1;  // read in place of `input`
   Console::Traits traits = {};
   std::string environment_server = {};
   cctz::time_zone zone = cctz::utc_time_zone();

@@ -1,9 +1,12 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <future>
 #include <iterator>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -123,6 +126,47 @@ TEST(ImportVerbTest, ATerminalAsInputIsRefusedInsteadOfWaitedFor) {
   const Outcome outcome = Ctl({"import"}, {.daemon = Accept, .in_is_terminal = true});
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("stdin is a terminal"));
+}
+
+TEST(ImportVerbTest, WhatASilentPipeHasGivenIsSent) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  std::promise<void> sent;
+  std::thread producer([&] {
+    const std::string begun = kThree + "{\"payload\":";
+    EXPECT_EQ(write(ends[1], begun.data(), begun.size()), ssize_t(begun.size()));
+    EXPECT_EQ(sent.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    EXPECT_EQ(write(ends[1], "\"d\"}\n", 5), 5);
+    close(ends[1]);
+  });
+  const Outcome outcome = Ctl({"import"},
+                              {.daemon =
+                                   [&, first = true](const Request& request) mutable {
+                                     if (first) {
+                                       sent.set_value();
+                                     }
+                                     first = false;
+                                     return Accept(request);
+                                   },
+                               .in_fd = ends[0]});
+  producer.join();
+  close(ends[0]);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  ASSERT_EQ(outcome.requests.size(), 2U);
+  EXPECT_EQ(std::ranges::count(outcome.requests[0].body, '\n'), 3);
+}
+
+TEST(ImportVerbTest, BatchesOfAFileAreFull) {
+  char path[] = "/tmp/delayctl-import-XXXXXX";
+  close(mkstemp(path));
+  {
+    std::ofstream file(path);
+    for (int i = 0; i < 1000; ++i) {
+      file << "{\"payload\":\"" << std::string(1000, 'x') << "\"}\n";
+    }
+  }
+  EXPECT_EQ(Ctl({"import", path}, {.daemon = Accept}).requests.size(), 2U);
+  unlink(path);
 }
 
 TEST(ImportVerbTest, TheAckLogHasALineForEachAcknowledgedJob) {
