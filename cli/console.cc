@@ -1,6 +1,10 @@
 #include "cli/console.h"
 
+#include <poll.h>
+#include <signal.h>
+
 #include <algorithm>
+#include <climits>
 #include <cstdio>
 #include <sstream>
 #include <vector>
@@ -38,6 +42,16 @@ Status Console::CheckOut(bool flush) {
   }
   out_failure_told_ = true;
   return Internal("cannot write to stdout; is the disk full, or its reader gone?");
+}
+
+Status Console::Rest(Millis time) {
+  pollfd reader{.fd = traits_.out_fd, .events = 0, .revents = 0};
+  poll(&reader, 1, static_cast<int>(std::min<int64_t>(time.count(), INT_MAX)));
+  if ((reader.revents & (POLLERR | POLLHUP)) != 0) {
+    raise(SIGPIPE);
+    out_.setstate(std::ios::badbit);
+  }
+  return CheckOut(false);
 }
 
 Status Console::Line(std::string_view line) {

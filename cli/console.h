@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "base/time.h"
 
 namespace delayd::cli {
 
@@ -26,6 +27,7 @@ class Console {
     size_t width = 80;
     size_t height = 0;   // 0: without end
     int screen_fd = -1;  // of a terminal whose size may change; -1: none
+    int out_fd = -1;     // of stdout, whose reader may go; -1: not looked at
   };
 
   Console(std::ostream& out, std::ostream& err, Traits traits)
@@ -35,6 +37,10 @@ class Console {
 
   // Whether what was written so far could be, and what a buffer holds of it if `flush`.
   Status CheckOut(bool flush);
+
+  // Waits so long, unless whoever reads stdout goes: it ends then as if something were written, by
+  // SIGPIPE or not OK.
+  Status Rest(Millis time);
 
   // CheckOut has told of it.
   bool out_failure_told() const { return out_failure_told_; }

@@ -60,6 +60,15 @@ struct Context {
     return std::make_unique<Api>(std::move(client), globals.timeout.value_or(timeout_default));
   }
 
+  // Between two looks of a verb that watches; not OK: nobody sees what the next one would show.
+  Status Rest(Millis time) const {
+    if (console.traits().out_fd >= 0) {
+      return console.Rest(time);
+    }
+    sleep(time);
+    return OkStatus();
+  }
+
   ExitCode Fail(const Status& status) {
     console.Error(status);
     return ExitCodeOf(status);

@@ -55,6 +55,7 @@ delayd::cli::Console::Traits TerminalTraits() {
   traits.dumb = Environment("TERM") == "dumb";
   traits.color = traits.out_is_terminal && Environment("NO_COLOR").empty() && !traits.dumb;
   traits.utf8 = LocaleIsUtf8();
+  traits.out_fd = STDOUT_FILENO;
   traits.screen_fd = traits.out_is_terminal ? STDOUT_FILENO : -1;
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {

@@ -120,21 +120,21 @@ class ListVerb final : public Verb {
     const uint64_t limit = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     JobWatch watch(context);
     Outage outage(&context->console);
-    for (bool answered = false;; context->sleep(kWatchEvery)) {
+    Status seen;
+    for (bool answered = false; seen.ok();) {
       StatusOr<std::vector<JobView>> jobs = Look(api, query, limit);
-      if (answered && outage.MayWaitOut(jobs.status())) {
-        continue;
+      if (!answered || !outage.MayWaitOut(jobs.status())) {
+        if (!jobs.ok()) {
+          return context->Fail(jobs.status());
+        }
+        answered = true;
+        outage.Over();
+        watch.Show(*std::move(jobs));
+        seen = context->console.CheckOut(true);
       }
-      if (!jobs.ok()) {
-        return context->Fail(jobs.status());
-      }
-      answered = true;
-      outage.Over();
-      watch.Show(*std::move(jobs));
-      if (const Status written = context->console.CheckOut(true); !written.ok()) {
-        return context->Fail(written);
-      }
+      seen = seen.ok() ? context->Rest(kWatchEvery) : seen;
     }
+    return context->Fail(seen);
   }
 
   static constexpr Millis kWatchEvery{1000};

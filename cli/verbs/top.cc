@@ -120,7 +120,9 @@ class TopVerb final : public Verb {
     }
     Outage outage(&context->console);
     for (;;) {
-      context->sleep(interval);
+      if (const Status seen = context->Rest(interval); !seen.ok()) {
+        return context->Fail(seen);
+      }
       StatusOr<Sample> after = Look(**api, context->clock);
       if (!once_ && outage.MayWaitOut(after.status())) {
         continue;

@@ -1,4 +1,8 @@
 // list --watch, top, status, wait and run.
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -116,6 +120,30 @@ TEST(ListWatchTest, RedrawsATerminalAndRefusesWhatIsNone) {
   EXPECT_EQ(Ctl({"list", "--watch", "-o", "json"}, {.traits = kTerminal}).code, 2);
   EXPECT_THAT(Ctl({"list", "--watch", "-q"}, {.traits = kTerminal}).err,
               HasSubstr("leave one out"));
+}
+
+TEST(WatchingTest, WhoReadsStdoutIsMissedThoughNothingIsWritten) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  close(ends[0]);
+  const auto daemon = RefusedAfter(6, [](const Request& request) {
+    return request.target.starts_with("/v1/jobs") ? Ok(JobPageToJson({{SomeJob()}, ""}))
+                                                  : Ok(R"({"status":"ready","queues":[]})");
+  });
+  const auto watch = [&](const std::vector<std::string>& args) {
+    return Ctl(args, {.daemon = daemon, .traits = {.out_fd = ends[1]}});
+  };
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
+           {"list", "--watch", "-o", "jsonl"}, {"top", "-o", "jsonl", "--interval", "1h"}}) {
+    EXPECT_EXIT(watch(args), ::testing::KilledBySignal(SIGPIPE), "");
+  }
+  const auto before = signal(SIGPIPE, SIG_IGN);
+  const Outcome outcome = watch({"list", "--watch", "-o", "jsonl"});
+  signal(SIGPIPE, before);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.requests.size(), 1U);
+  EXPECT_THAT(outcome.err, HasSubstr("its reader gone?"));
+  close(ends[1]);
 }
 
 TEST(WaitVerbTest, ExitCodesTellTheOutcome) {
