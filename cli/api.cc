@@ -174,15 +174,15 @@ StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
   return Understood(protocol::ParseJobPage(answer));
 }
 
-StatusOr<std::vector<JobView>> Api::ListUpTo(ListQuery query, uint64_t limit) {
-  std::vector<JobView> jobs;
+StatusOr<protocol::JobPage> Api::ListUpTo(ListQuery query, uint64_t limit) {
+  protocol::JobPage all;
   do {
-    query.limit = std::min<uint64_t>(limit - jobs.size(), limits::kListLimitMax);
+    query.limit = std::min<uint64_t>(limit - all.jobs.size(), limits::kListLimitMax);
     DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, List(query));
-    std::move(page.jobs.begin(), page.jobs.end(), std::back_inserter(jobs));
-    query.cursor = page.next_cursor;
-  } while (!query.cursor.empty() && jobs.size() < limit);
-  return jobs;
+    std::move(page.jobs.begin(), page.jobs.end(), std::back_inserter(all.jobs));
+    query.cursor = all.next_cursor = std::move(page.next_cursor);
+  } while (!query.cursor.empty() && all.jobs.size() < limit);
+  return all;
 }
 
 StatusOr<std::vector<JobView>> Api::Lease(std::string_view queue,

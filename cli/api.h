@@ -69,8 +69,8 @@ class Api {
                                         const protocol::PauseRequest& request);
   StatusOr<protocol::QueueCounts> Resume(std::string_view queue);
   StatusOr<protocol::JobPage> List(const ListQuery& query);
-  // The first `limit` jobs, page by page.
-  StatusOr<std::vector<JobView>> ListUpTo(ListQuery query, uint64_t limit);
+  // The first `limit` jobs, page by page, and the cursor behind them.
+  StatusOr<protocol::JobPage> ListUpTo(ListQuery query, uint64_t limit);
 
   StatusOr<std::vector<JobView>> Lease(std::string_view queue,
                                        const protocol::LeaseRequest& request);

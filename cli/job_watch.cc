@@ -24,21 +24,21 @@ Status CanWatch(const Context& context) {
   return OkStatus();
 }
 
-void JobWatch::Show(std::vector<JobView> jobs) {
+void JobWatch::Show(std::vector<JobView> jobs, bool more) {
   if (context_->globals.output == OutputFormat::kTable) {
-    Redraw(jobs);
+    Redraw(jobs, more);
     return;
   }
   for (JobView& job : jobs) {
     job.lease_expires.reset();
   }
-  PrintChanges(jobs);
+  PrintChanges(jobs, more);
 }
 
-void JobWatch::Redraw(const std::vector<JobView>& jobs) {
+void JobWatch::Redraw(const std::vector<JobView>& jobs, bool more) {
   context_->console.View([&] {
     context_->console.out() << context_->TimeText(context_->clock.Sample().wall) << "  "
-                            << Jobs(jobs.size()) << "; Ctrl-C ends\n";
+                            << (more ? "the first " : "") << Jobs(jobs.size()) << "; Ctrl-C ends\n";
     JobListPrinter(context_).Print(jobs);
   });
   context_->console.out().flush();
@@ -51,25 +51,54 @@ void JobWatch::PrintChange(std::string_view change, const std::string& job) {
   context_->console.out() << writer.Take() << '\n';
 }
 
-void JobWatch::PrintChanges(const std::vector<JobView>& jobs) {
+void JobWatch::PrintChanges(const std::vector<JobView>& jobs, bool more) {
   std::map<JobId, std::string> now;
   for (const JobView& job : jobs) {
     std::string json = protocol::JobToJson(job);
     const auto before = seen_.find(job.id);
-    if (before == seen_.end()) {
+    if (before == seen_.end() && (!end_.has_value() || PlaceOf(job) < *end_)) {
       PrintChange("appeared", json);
-    } else if (before->second != json) {
+    } else if (before != seen_.end() && before->second != json) {
       PrintChange("changed", json);
     }
     now.emplace(job.id, std::move(json));
   }
-  for (const auto& [id, json] : seen_) {
-    if (!now.contains(id)) {
-      PrintChange("gone", json);
+  Status told;
+  for (auto& [id, json] : seen_) {
+    if (now.contains(id)) {
+      continue;
+    }
+    told = told.ok() ? PrintLeft(id, json, more) : told;
+    if (!told.ok()) {
+      now.emplace(id, std::move(json));  // for the next look
     }
   }
   seen_ = std::move(now);
+  end_.reset();
+  if (more && soonest_first_ && !jobs.empty()) {
+    end_ = PlaceOf(jobs.back());
+  }
   context_->console.out().flush();
+}
+
+Status JobWatch::PrintLeft(JobId id, const std::string& job, bool more) {
+  StatusOr<JobView> found = more ? find_(id) : NotFound("the list ends before it");
+  if (!found.ok() && found.status().code() != StatusCode::kNotFound) {
+    return found.status();
+  }
+  if (!found.ok()) {
+    PrintChange("gone", job);
+    return OkStatus();
+  }
+  // As a list shows it.
+  found->payload.reset();
+  found->history.clear();
+  found->etag.clear();
+  found->lease_expires.reset();
+  if (const std::string json = protocol::JobToJson(*found); json != job) {
+    PrintChange("changed", json);  // put off, perhaps
+  }
+  return OkStatus();
 }
 
 }  // namespace delayd::cli

@@ -163,16 +163,16 @@ ExitCode JobSelection::TellDryRun(Api* api,
     return kExitOk;
   }
   if (matched > 0) {
-    const StatusOr<std::vector<JobView>> first = api->ListUpTo({.queue = filter.queue,
-                                                                .state = filter.state,
-                                                                .due_before = filter.due_before,
-                                                                .due_after = filter.due_after,
-                                                                .key_prefix = filter.key_prefix},
-                                                               std::min(matched, kDryRunJobsShown));
+    const StatusOr<protocol::JobPage> first = api->ListUpTo({.queue = filter.queue,
+                                                             .state = filter.state,
+                                                             .due_before = filter.due_before,
+                                                             .due_after = filter.due_after,
+                                                             .key_prefix = filter.key_prefix},
+                                                            std::min(matched, kDryRunJobsShown));
     if (!first.ok()) {
       return context->Fail(first.status());
     }
-    JobListPrinter(context).Print(*first);
+    JobListPrinter(context).Print(first->jobs);
   }
   context->console.out() << Jobs(matched) << (matched == 1 ? " matches" : " match")
                          << "; nothing was changed\n";

@@ -20,7 +20,11 @@ class ListVerb final : public Verb {
 
   std::string_view details() const override {
     return "Payloads are not listed: see show and export. A daemon that goes while\n"
-           "--watch looks is waited for.\n"
+           "--watch looks is waited for. Of more jobs than --limit it watches the first: with -o "
+           "jsonl,\n"
+           "one that slides in from behind when others go has not appeared, and one that is behind "
+           "them\n"
+           "now is not gone.\n"
            "\n"
            "Examples:\n"
            "  delayctl list --queue orders --due-before 1h -o jsonl\n"
@@ -100,41 +104,70 @@ class ListVerb final : public Verb {
     return kExitOk;
   }
 
-  static StatusOr<std::vector<JobView>> Look(Api& api, const ListQuery& filter, uint64_t limit) {
+  // What is watched; next_cursor is set when the list goes on behind it.
+  static StatusOr<protocol::JobPage> Look(Api& api, const ListQuery& filter, uint64_t limit) {
     DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, filter));
-    std::vector<JobView> jobs;
+    protocol::JobPage seen;
     for (ListQuery& query : queries) {
-      if (jobs.size() == limit) {
+      const uint64_t left = limit - seen.jobs.size();
+      if (left == 0) {
+        seen.next_cursor = query.queue.value_or("");
         break;
       }
-      DELAYD_ASSIGN_OR_RETURN(std::vector<JobView> some,
-                              api.ListUpTo(std::move(query), limit - jobs.size()));
-      std::move(some.begin(), some.end(), std::back_inserter(jobs));
+      DELAYD_ASSIGN_OR_RETURN(protocol::JobPage some, api.ListUpTo(std::move(query), left));
+      std::move(some.jobs.begin(), some.jobs.end(), std::back_inserter(seen.jobs));
+      seen.next_cursor = std::move(some.next_cursor);
     }
-    return jobs;
+    return seen;
+  }
+
+  // One that is in the list, though behind what is watched.
+  static StatusOr<JobView> Find(Api& api, const ListQuery& query, JobId id) {
+    StatusOr<JobView> job = api.Show(id);
+    if (!job.ok()) {
+      return job;
+    }
+    const bool pending = job->state != JobState::kDead && job->state != JobState::kFinished;
+    const bool listed =
+        query.state.has_value() ? *query.state == JobStateName(job->state) : pending;
+    return listed ? std::move(job) : NotFound("it is not in the list");
   }
 
   // Until the user ends it. Who watches does so for hours, and a restart takes a moment; only a
   // daemon that never answered is not waited for.
   ExitCode Watch(Api& api, const ListQuery& query, Context* context) const {
     const uint64_t limit = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
-    JobWatch watch(context);
+    const bool soonest_first = query.state != JobStateName(JobState::kDead) &&
+                               query.state != JobStateName(JobState::kFinished);
+    JobWatch watch(context, soonest_first, [&](JobId id) { return Find(api, query, id); });
     Outage outage(&context->console);
     Status seen;
+    bool warned = limit_.has_value() || context->globals.output == OutputFormat::kTable;
     for (bool answered = false; seen.ok();) {
-      StatusOr<std::vector<JobView>> jobs = Look(api, query, limit);
-      if (!answered || !outage.MayWaitOut(jobs.status())) {
-        if (!jobs.ok()) {
-          return context->Fail(jobs.status());
+      StatusOr<protocol::JobPage> page = Look(api, query, limit);
+      if (!answered || !outage.MayWaitOut(page.status())) {
+        if (!page.ok()) {
+          return context->Fail(page.status());
         }
         answered = true;
         outage.Over();
-        watch.Show(*std::move(jobs));
+        const bool more = !page->next_cursor.empty();
+        if (more && !warned) {
+          context->console.Warn(MoreThan(limit, "are watched"));
+          warned = true;
+        }
+        watch.Show(std::move(page->jobs), more);
         seen = context->console.CheckOut(true);
       }
       seen = seen.ok() ? context->Rest(kWatchEvery) : seen;
     }
     return context->Fail(seen);
+  }
+
+  static Status MoreThan(uint64_t limit, const std::string& what) {
+    return ResourceExhausted("there are more jobs, and only the first " + std::to_string(limit) +
+                                 " " + what + "; give --limit N or --all, or a filter",
+                             "more_jobs");
   }
 
   static constexpr Millis kWatchEvery{1000};

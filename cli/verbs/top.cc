@@ -50,9 +50,9 @@ StatusOr<Sample> Look(Api& api, const Clock& clock) {
           {.queue = std::nullopt, .from = now, .to = now + kMinute, .step = kForecastStep}));
   if (sample.Number("ready") > 0) {
     // Page by page: many leased ones may lie before it.
-    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobView> oldest, api.ListUpTo({.state = "ready"}, 1));
-    if (!oldest.empty()) {
-      sample.late = std::max(now - oldest.front().due, Millis(0));
+    DELAYD_ASSIGN_OR_RETURN(const protocol::JobPage oldest, api.ListUpTo({.state = "ready"}, 1));
+    if (!oldest.jobs.empty()) {
+      sample.late = std::max(now - oldest.jobs.front().due, Millis(0));
     }
   }
   std::ranges::stable_sort(sample.queues, std::greater<>(), [](const protocol::QueueCounts& queue) {

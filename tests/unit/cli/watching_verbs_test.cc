@@ -34,6 +34,16 @@ FakeDaemon::Function InTurn(std::vector<Answer> answers) {
   };
 }
 
+// Of a watch: each change with the id of its job.
+std::vector<std::string> Changes(const std::string& out) {
+  std::vector<std::string> changes;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) {
+    changes.push_back(line.substr(0, line.find(",\"queue")));
+  }
+  return changes;
+}
+
 TEST(ListWatchTest, PrintsWhatChangedAsLines) {
   const Outcome outcome =
       Ctl({"list", "--watch", "-o", "jsonl"},
@@ -42,17 +52,83 @@ TEST(ListWatchTest, PrintsWhatChangedAsLines) {
                              Ok(JobPageToJson({{InState(JobState::kReady, 2), SomeJob(3)}, ""})),
                              Problem(PermissionDenied("refused"))})});
   EXPECT_EQ(outcome.code, 7);
-  std::vector<std::string> changes;
-  std::istringstream lines(outcome.out);
-  for (std::string line; std::getline(lines, line);) {
-    changes.push_back(line.substr(0, line.find(",\"queue")));
-  }
-  EXPECT_THAT(changes,
+  EXPECT_THAT(Changes(outcome.out),
               ::testing::ElementsAre(R"({"change":"appeared","job":{"id":1)",
                                      R"({"change":"appeared","job":{"id":2)",
                                      R"({"change":"changed","job":{"id":2)",
                                      R"({"change":"appeared","job":{"id":3)",
                                      R"({"change":"gone","job":{"id":1)"));
+}
+
+// Two are watched, of more.
+TEST(ListWatchTest, WhatSlidesOutOfTheWindowIsNotGoneAndWhatSlidesInDidNotAppear) {
+  const auto at = [](uint64_t id, int minute, JobState state = JobState::kScheduled) {
+    JobView job = InState(state, id);
+    job.payload.reset();
+    job.due = WallFromMillis(kTestNow) + std::chrono::minutes(minute);
+    return job;
+  };
+  const auto watched = [](JobView first, JobView second) {
+    return Ok(JobPageToJson({{std::move(first), std::move(second)}, "1-2a"}));
+  };
+  JobView shown = at(20, 20);
+  shown.payload = "of no meaning to a list";
+  const Outcome outcome =
+      Ctl({"list", "--watch", "-o", "jsonl", "--limit", "2"},
+          {.daemon = InTurn({watched(at(10, 10), at(20, 20)),
+                             watched(at(5, 5), at(10, 10)),  // a new one
+                             Ok(JobToJson(shown)),
+                             watched(at(10, 10), at(20, 20)),  // 5 is worked off
+                             Problem(NotFound("job 5 is not known")),
+                             watched(at(20, 20), at(30, 30)),  // 10 put off
+                             Ok(JobToJson(at(10, 90))),
+                             watched(at(30, 30), at(40, 40)),  // 20 is buried
+                             Ok(JobToJson(at(20, 20, JobState::kDead))),
+                             Ok(JobPageToJson({{at(40, 40), at(10, 90)}, ""})),
+                             Problem(PermissionDenied("refused"))})});
+  EXPECT_THAT(Changes(outcome.out),
+              ::testing::ElementsAre(R"({"change":"appeared","job":{"id":10)",
+                                     R"({"change":"appeared","job":{"id":20)",
+                                     R"({"change":"appeared","job":{"id":5)",
+                                     R"({"change":"gone","job":{"id":5)",
+                                     R"({"change":"changed","job":{"id":10)",
+                                     R"({"change":"gone","job":{"id":20)",
+                                     R"({"change":"gone","job":{"id":30)"));
+}
+
+TEST(ListWatchTest, WhatADaemonThatWentCannotSayIsAskedWithTheNextLook) {
+  const auto watched = [](uint64_t id) { return Ok(JobPageToJson({{SomeJob(id)}, "1-2a"})); };
+  const Outcome outcome = Ctl({"list", "-w", "-o", "jsonl", "-n", "1"},
+                              {.daemon = InTurn({watched(2),
+                                                 watched(1),
+                                                 Unavailable("nobody there", "unreachable"),
+                                                 watched(1),
+                                                 Problem(NotFound("job 2 is not known")),
+                                                 Problem(PermissionDenied("refused"))})});
+  EXPECT_THAT(Changes(outcome.out),
+              ::testing::ElementsAre(R"({"change":"appeared","job":{"id":2)",
+                                     R"({"change":"appeared","job":{"id":1)",
+                                     R"({"change":"gone","job":{"id":2)"));
+}
+
+TEST(ListWatchTest, ThatNotAllIsWatchedIsToldOnce) {
+  const auto told = [](std::vector<std::string> more_args, const std::string& cursor) {
+    std::vector<std::string> args = {"list", "--watch", "-o", "jsonl"};
+    args.insert(args.end(), more_args.begin(), more_args.end());
+    const auto daemon = [&](const Request&) {
+      return Ok(JobPageToJson({std::vector<JobView>(100, SomeJob()), cursor}));
+    };
+    return Ctl(args, {.daemon = RefusedAfter(3, daemon)}).err;
+  };
+  const std::string more = told({}, "1-2a");
+  EXPECT_THAT(more, HasSubstr("only the first 100 are watched"));
+  EXPECT_EQ(std::ranges::count(more, '\n'), 2) << more;
+  EXPECT_THAT(told({}, ""), Not(HasSubstr("watched")));
+  EXPECT_THAT(told({"--limit", "100"}, "1-2a"), Not(HasSubstr("watched")));
+  const auto cut = [](const Request&) { return Ok(JobPageToJson({{SomeJob()}, "1-2a"})); };
+  EXPECT_THAT(
+      Ctl({"list", "-w", "-n", "1"}, {.daemon = RefusedAfter(1, cut), .traits = kTerminal}).out,
+      HasSubstr("the first 1 job; Ctrl-C ends"));
 }
 
 TEST(ListWatchTest, ADaemonThatGoesMeanwhileIsWaitedFor) {
