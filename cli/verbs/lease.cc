@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "base/limits.h"
+#include "cli/human_time.h"
 #include "cli/process_name.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
@@ -16,7 +17,9 @@ class LeaseVerb final : public Verb {
 
   std::string_view details() const override {
     return "Ack, nack or bury each by its token before the lease ends. -q prints the tokens.\n"
-           "Exit code 5: the daemon was stopped meanwhile, 6: no job was ready in time.\n"
+           "Exit code 5: the daemon was stopped meanwhile, 6: no job was ready in time, or the "
+           "queue is\n"
+           "paused or at its cap, which is said.\n"
            "\n"
            "Example:\n"
            "  delayctl lease --queue orders --wait 20s -o jsonl";
@@ -55,14 +58,46 @@ class LeaseVerb final : public Verb {
                                        ": it is being stopped; ask again when it is back"));
     }
     if (jobs->empty()) {
-      return context->Fail(DeadlineExceeded("no job in queue " + queue + " was ready within " +
-                                            protocol::FormatDuration(request.wait) +
-                                            "; wait longer with --wait"));
+      return context->Fail(DeadlineExceeded(WhyNone((*api)->Queue(queue), queue, request.wait)));
     }
     return kExitOk;
   }
 
  private:
+  // `counts` are those of the queue, if the daemon tells them.
+  static std::string WhyNone(const StatusOr<protocol::QueueCounts>& counts,
+                             const std::string& queue,
+                             Millis waited) {
+    const std::string none =
+        "no job in queue " + queue + " was ready within " + protocol::FormatDuration(waited);
+    if (counts.status().code() == StatusCode::kNotFound) {
+      return none +
+             ": it never had any, or was forgotten when it was empty; see delayctl queues, "
+             "or wait longer with --wait";
+    }
+    if (!counts.ok() || (counts->ready == 0 && !counts->paused)) {
+      return none + "; wait longer with --wait";
+    }
+    const std::string ready = Jobs(counts->ready) + " ready";
+    if (counts->paused) {
+      const std::string left = counts->pause_left.has_value()
+                                   ? " for another " + RoughDuration(*counts->pause_left)
+                                   : "";
+      return "queue " + queue + " is paused" + left + ", with " + ready +
+             "; resume it with: delayctl resume " + queue;
+    }
+    if (counts->concurrency > 0 && counts->leased >= counts->concurrency) {
+      return "queue " + queue + " has " + ready + ", and as many leased as its cap allows (" +
+             std::to_string(counts->concurrency) +
+             "); wait longer with --wait, or raise its concurrency";
+    }
+    if (!counts->rate.empty()) {
+      return "queue " + queue + " has " + ready + ", and its rate is " + counts->rate +
+             "; wait longer with --wait, or raise its rate";
+    }
+    return none + "; wait longer with --wait";
+  }
+
   static void Print(const std::vector<JobView>& jobs, Context* context) {
     std::ostream& out = context->console.out();
     if (!context->globals.quiet && context->globals.output == OutputFormat::kJson) {
