@@ -113,6 +113,13 @@ StatusOr<Millis> Sum(std::string_view text, int64_t total, int64_t part) {
   return Millis(total + part);
 }
 
+// Up to what follows; those at the end stay.
+void SkipBlanks(std::string_view* rest) {
+  while (rest->size() > 1 && rest->front() == ' ') {
+    rest->remove_prefix(1);
+  }
+}
+
 const Unit* TakeUnit(std::string_view* rest) {
   size_t length = 0;
   while (length < rest->size() && (*rest)[length] >= 'a' && (*rest)[length] <= 'z') {
@@ -139,7 +146,8 @@ StatusOr<Millis> ParseShort(std::string_view text) {
     if (!number.has_value()) {
       return RefuseDuration(text, "is not understood" + std::string(kExample));
     }
-    if (rest.empty() || rest.front() == ' ') {
+    SkipBlanks(&rest);
+    if (rest.empty() || rest.front() == ' ' || IsDigit(rest.front())) {
       return RefuseDuration(text,
                             "has no unit; write " + std::string(number->whole) +
                                 "s for seconds or " + std::string(number->whole) +
@@ -157,9 +165,7 @@ StatusOr<Millis> ParseShort(std::string_view text) {
     DELAYD_ASSIGN_OR_RETURN(const int64_t part, Multiply(text, *number, unit->millis));
     DELAYD_ASSIGN_OR_RETURN(const Millis sum, Sum(text, total, part));
     total = sum.count();
-    while (rest.size() > 1 && rest.front() == ' ') {
-      rest.remove_prefix(1);
-    }
+    SkipBlanks(&rest);
   }
   return Millis(total);
 }
