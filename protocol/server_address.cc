@@ -13,8 +13,16 @@ namespace {
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kHttps = "https://";
+constexpr std::string_view kExample = "; write it like http://127.0.0.1:11380";
 
+// Without the password that may stand before the @.
 Status RefuseAddress(std::string_view text, const std::string& why) {
+  const size_t user_end = text.starts_with(kUnix) ? std::string_view::npos : text.rfind('@');
+  if (user_end != std::string_view::npos) {
+    return InvalidArgument(
+        "server address '..." + Quoted(text.substr(user_end)).substr(1) + " " + why,
+        "invalid_server");
+  }
   return InvalidArgument("server address " + Quoted(text) + " " + why, "invalid_server");
 }
 
@@ -45,6 +53,13 @@ StatusOr<ServerAddress> ParseHttp(std::string_view text) {
   if (rest.ends_with('/')) {
     rest.remove_suffix(1);
   }
+  if (rest.find('@') != std::string_view::npos) {
+    return RefuseAddress(text, "has a user, which has no place there" + std::string(kExample));
+  }
+  if (rest.find_first_of("/?#") != std::string_view::npos) {
+    return RefuseAddress(text,
+                         "has a path or query, which has no place there" + std::string(kExample));
+  }
   ServerAddress address{.text = std::string(text),
                         .path = {},
                         .host = {},
@@ -58,12 +73,12 @@ StatusOr<ServerAddress> ParseHttp(std::string_view text) {
   address.host = bracketed ? rest.substr(1, host_end - 1) : rest.substr(0, host_end);
   std::string_view behind =
       host_end == std::string_view::npos ? "" : rest.substr(bracketed ? host_end + 1 : host_end);
-  if (address.host.empty() || address.host.find_first_of("/?#@") != std::string::npos) {
-    return RefuseAddress(text, "is not understood; write it like http://127.0.0.1:11380");
+  if (address.host.empty()) {
+    return RefuseAddress(text, "is not understood" + std::string(kExample));
   }
   if (!behind.empty()) {
     if (behind.front() != ':' || !IsPort(behind.substr(1))) {
-      return RefuseAddress(text, "has no good port; write it like http://127.0.0.1:11380");
+      return RefuseAddress(text, "has no good port" + std::string(kExample));
     }
     address.port = behind.substr(1);
   }

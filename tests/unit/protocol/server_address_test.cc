@@ -30,9 +30,15 @@ TEST(ServerAddressTest, RefusesTheRestWithTheCure) {
                                                        {"unix:", "has no path"},
                                                        {"/run/d.sock", "write unix:/run/d.sock"},
                                                        {"localhost:80", "is not understood"},
+                                                       {"me:pw@localhost:80", "'...@localhost:80'"},
                                                        {"https://", "is not understood"},
                                                        {"http://", "is not understood"},
-                                                       {"http://a/b", "is not understood"},
+                                                       {"http://a/b", "has a path or query"},
+                                                       {"http://a:80/api", "has a path or query"},
+                                                       {"https://a:80?x", "has a path or query"},
+                                                       {"https://[::1]:80#x", "a path or query"},
+                                                       {"http://me:pw@a:80", "has a user"},
+                                                       {"http://me:p/w@a", "has a user"},
                                                        {"http://a:0", "no good port"},
                                                        {"http://a:65536", "no good port"},
                                                        {"http://a:x", "no good port"},
@@ -42,6 +48,7 @@ TEST(ServerAddressTest, RefusesTheRestWithTheCure) {
     const auto address = ParseServerAddress(text);
     ASSERT_FALSE(address.ok()) << text;
     EXPECT_THAT(address.status().message(), ::testing::HasSubstr(why));
+    EXPECT_THAT(address.status().message(), ::testing::Not(::testing::HasSubstr("me:p")));
   }
   EXPECT_THAT(ParseServerAddress("unix:/" + std::string(200, 'x')).status().message(),
               ::testing::HasSubstr("at most 107"));
