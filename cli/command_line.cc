@@ -53,15 +53,19 @@ std::vector<std::string_view> LongNames(const Options& own, const Options& globa
   return names;
 }
 
+Status UnexpectedArgument(const std::string& word, const std::vector<std::string_view>& names) {
+  const auto takes = [&names](auto fits) { return std::ranges::any_of(names, fits); };
+  const bool arguments = takes([](std::string_view name) { return name[0] != '-'; });
+  const bool queue = takes([](std::string_view name) { return name == "--queue"; });
+  return UsageError("unexpected argument " + Quoted(word) +
+                    (arguments ? "; quote a text that has spaces"
+                     : queue   ? "; a queue is named with --queue"
+                               : "; it takes options only"));
+}
+
 Status Unexpected(const std::string& word, const std::vector<std::string_view>& names) {
   if (word.size() < 2 || word[0] != '-') {
-    const auto takes = [&names](auto fits) { return std::ranges::any_of(names, fits); };
-    const bool arguments = takes([](std::string_view name) { return name[0] != '-'; });
-    const bool queue = takes([](std::string_view name) { return name == "--queue"; });
-    return UsageError("unexpected argument " + Quoted(word) +
-                      (arguments ? "; quote a text that has spaces"
-                       : queue   ? "; a queue is named with --queue"
-                                 : "; it takes options only"));
+    return UnexpectedArgument(word, names);
   }
   const std::string name = word.substr(0, word.find('='));
   return UsageError("unknown option " + Quoted(name) + Suggestion(name, names));
@@ -100,7 +104,10 @@ Status RunParser(CLI::App* app,
   } catch (const CLI::CallForHelp&) {
     *asks_for_help = true;
   } catch (const CLI::ExtrasError&) {
-    return Unexpected(app->remaining().front(), names);
+    // Behind "--" nothing is an option.
+    const std::vector<std::string> left = app->remaining();
+    return left.front() == "--" && left.size() > 1 ? UnexpectedArgument(left[1], names)
+                                                   : Unexpected(left.front(), names);
   } catch (const CLI::ArgumentMismatch& mismatch) {
     const std::string words_of_parser = mismatch.what();
     const std::string option = words_of_parser.substr(0, words_of_parser.find(':'));
