@@ -181,7 +181,7 @@ Status ParseVerb(Verb* verb,
 }
 
 Status UnknownVerb(const std::string& word, const std::vector<std::unique_ptr<Verb>>& verbs) {
-  std::vector<std::string_view> names = {"help"};
+  std::vector<std::string_view> names;
   for (const auto& verb : verbs) {
     names.push_back(verb->name());
   }
@@ -294,7 +294,7 @@ StatusOr<Invocation> ParseCommandLine(const std::vector<std::string>& args,
   }
   if (words.verb == "help") {
     const Words about = SplitVerb(words.others);
-    if (!about.named) {
+    if (!about.named || about.verb == "help") {
       return WithoutVerb({"--help"}, verbs);
     }
     words = {.verb = about.verb, .named = true, .others = {"--help"}};

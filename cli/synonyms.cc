@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "protocol/nearest.h"
 
@@ -90,11 +91,13 @@ constexpr Synonym kSynonyms[] = {
     {"schedule", {"enqueue"}},
     {"publish", {"enqueue"}},
     {"create", {"enqueue"}},
+    {"del", {"cancel"}},
     {"delete", {"cancel"}},
     {"rm", {"cancel"}},
     {"remove", {"cancel"}},
     {"ls", {"list"}},
     {"jobs", {"list"}},
+    {"tail", {"list"}},
     {"get", {"show"}},
     {"peek", {"show"}},
     {"cat", {"show"}},
@@ -122,10 +125,15 @@ constexpr Synonym kSynonyms[] = {
     {"restore", {"import"}},
     {"dump", {"export"}},
     {"health", {"status"}},
+    {"monitor", {"top"}},
+    {"watch", {"top"}},
     {"check", {"verify"}},
     {"fsck", {"verify"}},
     {"repair", {"verify"}},
 };
+
+// Of service managers; what is near them means another thing.
+constexpr std::string_view kNotOurs[] = {"start", "stop", "restart"};
 
 std::string_view OurWord(std::string_view word, std::span<const std::string_view> known) {
   for (const Synonym& synonym : kSynonyms) {
@@ -163,6 +171,9 @@ std::string_view Begun(std::string_view word, std::span<const std::string_view> 
 }  // namespace
 
 std::string Suggestion(std::string_view word, std::span<const std::string_view> known) {
+  if (std::ranges::find(kNotOurs, word) != std::end(kNotOurs)) {
+    return {};
+  }
   std::string_view meant = OurWord(word, known);
   meant = meant.empty() ? Argument(word, known) : meant;
   meant = meant.empty() ? Begun(word, known) : meant;

@@ -67,7 +67,8 @@ TEST(CommandLineTest, TheUsageShowsWhatMayBeLeftOutAndHowManyItTakes) {
 }
 
 TEST(CommandLineTest, TheLongHelpTellsTheExitCodes) {
-  for (const auto& args : {std::vector<std::string>{"--help"}, {"-h"}, {"help"}}) {
+  for (const auto& args :
+       {std::vector<std::string>{"--help"}, {"-h"}, {"help"}, {"help", "help"}}) {
     EXPECT_THAT(Ctl(args).out, HasSubstr("Exit codes: 0 done"));
   }
 }
@@ -99,6 +100,12 @@ TEST(CommandLineTest, MistakesAreNamedWithTheCureAndExitWith2) {
        "unknown option '--queue'; a verb's own options stand behind the verb"},
       {{"--server", "/run/d.sock", "lst"}, "unknown verb 'lst'; did you mean 'list'?"},
       {{"put", "x"}, "unknown verb 'put'; did you mean 'enqueue'?"},
+      {{"del", "1"}, "unknown verb 'del'; did you mean 'cancel'?"},
+      {{"watch"}, "unknown verb 'watch'; did you mean 'top'?"},
+      {{"tail"}, "unknown verb 'tail'; did you mean 'list'?"},
+      {{"stop"}, "unknown verb 'stop'; see: delayctl --help"},
+      {{"start"}, "unknown verb 'start'; see: delayctl --help"},
+      {{"hel"}, "unknown verb 'hel'; see: delayctl --help"},
       {{"reserve"}, "unknown verb 'reserve'; did you mean 'lease'?"},
       {{"enqueue", "--delay", "3s", "x"}, "unknown option '--delay'; did you mean '--in'?"},
       {{"enqueue", "--after=3s", "x"}, "unknown option '--after'; did you mean '--in'?"},
