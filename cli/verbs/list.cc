@@ -19,12 +19,15 @@ class ListVerb final : public Verb {
   std::string_view summary() const override { return "List jobs, soonest first"; }
 
   std::string_view details() const override {
-    return "Payloads are not listed: see show and export. A daemon that goes while\n"
-           "--watch looks is waited for. Of more jobs than --limit it watches the first: with -o "
-           "jsonl,\n"
-           "one that slides in from behind when others go has not appeared, and one that is behind "
-           "them\n"
-           "now is not gone.\n"
+    return "Payloads are not listed: see show and export. Where a list ends at the 100 jobs that "
+           "are\n"
+           "listed without --limit, and there are more, that is said on stderr.\n"
+           "\n"
+           "A daemon that goes while --watch looks is waited for. Of a longer list the first jobs "
+           "are\n"
+           "watched. With -o jsonl, one that comes up from behind them when others go has not "
+           "appeared,\n"
+           "and one that stands behind them now is not gone.\n"
            "\n"
            "Examples:\n"
            "  delayctl list --queue orders --due-before 1h -o jsonl\n"
@@ -98,10 +101,22 @@ class ListVerb final : public Verb {
     }
     printer->Finish(cursor);
     const bool more = !cursor.empty() || i < queries->size();
-    if (more && context->console.traits().err_is_terminal) {
-      context->console.Say("there are more; give --limit N or --all");
+    if (more) {
+      TellMore(context);
     }
     return kExitOk;
+  }
+
+  // In a document next_cursor tells it, and a limit that was asked for is no surprise. Ids and
+  // lines are for programs, which would take them for all.
+  void TellMore(Context* context) const {
+    const bool ids = context->globals.quiet;
+    const OutputFormat output = context->globals.output;
+    if (!limit_.has_value() && (ids || output == OutputFormat::kJsonl)) {
+      context->console.Error(MoreThan(limits::kListLimitDefault, "are listed"));
+    } else if (context->console.traits().err_is_terminal) {
+      context->console.Say("there are more; give --limit N or --all");
+    }
   }
 
   // What is watched; next_cursor is set when the list goes on behind it.

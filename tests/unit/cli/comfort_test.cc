@@ -89,6 +89,22 @@ TEST(ComfortTest, WideShowsMoreColumnsAndEscapesThem) {
   EXPECT_THAT(Ctl({"list"}, WithOneJob()).out, Not(HasSubstr("PRIORITY")));
 }
 
+TEST(ComfortTest, ThatAListIsCutIsToldToProgramsToo) {
+  const auto told = [](std::vector<std::string> args) {
+    const auto full = [](const Request&) {
+      return Ok(protocol::JobPageToJson({std::vector<JobView>(100, SomeJob()), "1-2a"}));
+    };
+    args.insert(args.begin(), "list");
+    return Ctl(args, {.daemon = full}).err;
+  };
+  EXPECT_EQ(told({"-q"}),
+            "delayctl: there are more jobs, and only the first 100 are listed; give --limit N or "
+            "--all, or a filter\n");
+  EXPECT_THAT(told({"-o", "jsonl"}), AllOf(StartsWith("{\"type\""), HasSubstr("first 100 are")));
+  EXPECT_EQ(told({"-q", "--limit", "100"}), "");
+  EXPECT_EQ(told({"-o", "json"}), "") << "the document has next_cursor";
+}
+
 TEST(ComfortTest, ConfigTellsWhereEachSettingComesFrom) {
   EXPECT_THAT(Ctl({"config"}, {.environment_server = "unix:/x.sock"}).out,
               AllOf(HasSubstr("unix:/x.sock"), HasSubstr("DELAYCTL_SERVER")));
