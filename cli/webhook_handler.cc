@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/clock.h"
+#include "base/coding.h"
 #include "base/limits.h"
 #include "cli/curl_library.h"
 #include "cli/webhook_signature.h"
@@ -55,6 +56,14 @@ class HeaderList {
  private:
   Headers list_;
 };
+
+// The same over all attempts: the receiver's means to take a message once. A replaced job keeps its
+// id, and another store begins its ids anew: the creation and the payload tell those apart.
+std::string MessageId(const JobView& job, std::string_view payload) {
+  const uint64_t message =
+      Fingerprint(payload, Fingerprint(std::to_string(ToMillis(job.created)) + '\n'));
+  return "job_" + std::to_string(ToInt(job.id)) + "_" + FormatFingerprint(message);
+}
 
 class WebhookRun final : public JobRun {
  public:
@@ -159,8 +168,7 @@ class WebhookRun final : public JobRun {
   }
 
   void MakeHeaders(const JobView& job) {
-    // The same over all attempts: the receiver's means to take a job once.
-    const std::string id = "job_" + std::to_string(ToInt(job.id));
+    const std::string id = MessageId(job, payload_);
     const int64_t now =
         std::chrono::floor<std::chrono::seconds>(SystemClock().Sample().wall.time_since_epoch())
             .count();

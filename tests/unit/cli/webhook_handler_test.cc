@@ -50,6 +50,7 @@ using delayd::test::HttpReceiver;
 using delayd::test::ReceivedRequest;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using ::testing::SizeIs;
 
 JobView LeasedJob(uint64_t id, const std::string& payload) {
@@ -89,7 +90,7 @@ TEST(WebhookHandlerTest, PostsThePayloadAsItIsWithTheJobInHeaders) {
   EXPECT_EQ(request.line, "POST /hook HTTP/1.1");
   EXPECT_EQ(request.body, payload);
   EXPECT_EQ(request.headers["content-type"], "application/json");
-  EXPECT_EQ(request.headers["webhook-id"], "job_7");
+  EXPECT_THAT(request.headers["webhook-id"], MatchesRegex("job_7_[0-9a-f]{16}"));
   EXPECT_EQ(request.headers["delayd-queue"], "orders");
   EXPECT_EQ(request.headers["delayd-due"], "2027-01-01T09:30:00.000Z");
   EXPECT_EQ(request.headers["delayd-key"], "order:1001");
@@ -106,7 +107,27 @@ TEST(WebhookHandlerTest, SignsIdTimeAndBody) {
   ReceivedRequest request = receiver.requests().front();
   const int64_t at = std::stoll(request.headers["webhook-timestamp"]);
   EXPECT_EQ(request.headers["webhook-signature"],
-            SignWebhook(options.keys, "job_7", at, request.body));
+            SignWebhook(options.keys, request.headers["webhook-id"], at, request.body));
+}
+
+TEST(WebhookHandlerTest, AMessageKeepsItsIdOverAllAttemptsAndSharesItWithNoOther) {
+  HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(204); });
+  const auto id_of = [&](const JobView& job) {
+    Handle(WebhookHandler(Local(receiver))().get(), job);
+    return receiver.requests().back().headers.at("webhook-id");
+  };
+  JobView job = LeasedJob(7, "cancel 1001");
+  const std::string id = id_of(job);
+  EXPECT_EQ(id, "job_7_0cf4a8795b3ef58a");  // receivers keep it: it must not change with a release
+  job.attempt = 3;
+  job.due += Millis(60'000);
+  EXPECT_EQ(id_of(job), id);
+  JobView replaced = job;
+  replaced.payload = "cancel 1002";
+  EXPECT_NE(id_of(replaced), id);
+  JobView of_another_store = job;
+  of_another_store.created += Millis(1);
+  EXPECT_NE(id_of(of_another_store), id);
 }
 
 TEST(WebhookHandlerTest, TheStatusDecides) {
