@@ -22,7 +22,8 @@ struct Verdict {
   std::string action;  // "ack", "nack" or "bury"
   std::string error;
   std::optional<Millis> delay = std::nullopt;  // of a nack; default: the retry policy's
-  bool counts_as_attempt = true;               // of a nack; false: it was not the job's fault
+  // Of a nack. False: it was not the job's fault; its default delay is the worker's start_retry.
+  bool counts_as_attempt = true;
 };
 
 // Why Start refused, where it was the job's fault.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -16,6 +17,8 @@
 #include "cli/webhook_signature.h"
 #include "protocol/nearest.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 namespace delayd::cli {
@@ -26,6 +29,9 @@ constexpr size_t kAnswerBytesMax = size_t{64} << 10;
 constexpr size_t kAnswerBytesKept = 512;
 // A receiver that asks for more is asked again after this.
 constexpr Millis kRetryAfterMax{std::chrono::hours(24)};
+
+constexpr std::string_view kNotPublic =
+    "is not a public one; start the worker with --allow-private if it may be used";
 
 constexpr std::array<long, 11> kPermanent{400, 405, 410, 411, 413, 414, 415, 422, 431, 451, 501};
 
@@ -122,8 +128,9 @@ class WebhookRun final : public JobRun {
     // Of a host with two addresses one may be refused while the other answers.
     if (!refused_.empty() && status_ == 0) {
       return {"nack",
-              "the webhook's address " + refused_ +
-                  " is not a public one; start the worker with --allow-private if it may be used"};
+              "the webhook's address " + refused_ + " " + std::string(kNotPublic),
+              std::nullopt,
+              opened_};  // else no receiver has seen it
     }
     // An answer that is too long was still an answer.
     if (result_ != CURLE_OK && !(result_ == CURLE_WRITE_ERROR && answer_full_)) {
@@ -236,6 +243,7 @@ class WebhookRun final : public JobRun {
       return CURL_SOCKET_BAD;
     }
     run.refused_.clear();
+    run.opened_ = true;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
   }
 
@@ -282,6 +290,7 @@ class WebhookRun final : public JobRun {
   std::string payload_;
   std::array<char, CURL_ERROR_SIZE> error_{};
   std::string refused_;  // the last address that was not allowed, if none was
+  bool opened_ = false;  // one was
   std::string answer_;
   size_t answer_bytes_ = 0;
   bool answer_full_ = false;
@@ -319,9 +328,29 @@ std::string UrlPart(CURLU* url, CURLUPart part) {
   return copy;
 }
 
+// Whether a host needs no resolver to be known as one that is not public.
+bool IsPrivateHost(std::string host) {
+  std::ranges::transform(host, host.begin(), [](unsigned char c) { return std::tolower(c); });
+  if (host.ends_with('.')) {
+    host.pop_back();
+  }
+  if (host == "localhost" || host.ends_with(".localhost")) {
+    return true;
+  }
+  sockaddr_in in{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
+  if (inet_pton(AF_INET, host.c_str(), &in.sin_addr) == 1) {
+    return !IsPublicAddress(reinterpret_cast<const sockaddr*>(&in));
+  }
+  sockaddr_in6 in6{};
+  in6.sin6_family = AF_INET6;
+  return host.starts_with('[') &&
+         inet_pton(AF_INET6, host.substr(1, host.size() - 2).c_str(), &in6.sin6_addr) == 1 &&
+         !IsPublicAddress(reinterpret_cast<const sockaddr*>(&in6));
+}
+
 }  // namespace
 
-Status CheckWebhookUrl(const std::string& url) {
+Status CheckWebhookUrl(const std::string& url, bool allow_private) {
   DELAYD_RETURN_IF_ERROR(LoadCurl());
   const auto refuse = [&](const std::string& why) {
     return InvalidArgument("webhook URL " + protocol::Quoted(url) + " " + why, "usage");
@@ -343,6 +372,11 @@ Status CheckWebhookUrl(const std::string& url) {
         "the webhook URL holds a user or a password, which every user of this machine can read; "
         "sign the calls with --secret-file instead",
         "usage");
+  }
+  const std::string host = UrlPart(parsed.get(), CURLUPART_HOST);
+  if (!allow_private && IsPrivateHost(host)) {
+    return InvalidArgument(
+        "the webhook's address " + protocol::Quoted(host) + " " + std::string(kNotPublic), "usage");
   }
   return OkStatus();
 }

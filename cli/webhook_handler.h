@@ -5,8 +5,9 @@
 //          redirect (none is followed) is a failed attempt; a Retry-After of 429 and 503 sets its
 //          delay. An answer that breaks off counts by its status, but a 2xx is a failed attempt
 //          then. The URL is the worker's, never the job's. Each connection's address is checked
-//          when it is opened, after the name was resolved, so that no name can point inside later.
-//          No proxy, no cookies, no environment.
+//          when it is opened, after the name was resolved, so that no name can point inside later;
+//          a call that is refused so costs the job no attempt. No proxy, no cookies, no
+//          environment.
 // Units:   base/time.h.
 // Errors:  CheckWebhookUrl names what is wrong with a URL, or why no webhook can be called here.
 // Threads: as cli/job_handler.h. Connections are kept open between the jobs of one slot.
@@ -34,8 +35,9 @@ struct WebhookOptions {
   std::function<bool(const sockaddr*)> may_call = IsPublicAddress;
 };
 
-// An http or https URL with a host and without a password. To be asked before there is a handler.
-Status CheckWebhookUrl(const std::string& url);
+// An http or https URL with a host and without a password. Unless `allow_private`, the host is no
+// address that would be refused, and not localhost. To be asked before there is a handler.
+Status CheckWebhookUrl(const std::string& url, bool allow_private);
 
 MakeJobHandler WebhookHandler(WebhookOptions options);
 

@@ -124,18 +124,21 @@ class Worker::Slot {
     worker_.in_hand_.Take(job.id, wake_fd_);
     const BootTime started = Now();
     StatusOr<std::unique_ptr<JobRun>> run = handler_->Start(job);
-    const Verdict verdict = run.ok() ? Watch(job, run->get(), leased)
-                                     : Verdict{"nack",
-                                               std::string(run.status().message()),
-                                               options_.start_retry,
-                                               run.status().reason() == kJobTooLarge};
+    Verdict verdict = run.ok() ? Watch(job, run->get(), leased)
+                               : Verdict{"nack",
+                                         std::string(run.status().message()),
+                                         options_.start_retry,
+                                         run.status().reason() == kJobTooLarge};
+    if (!verdict.counts_as_attempt && !verdict.delay.has_value()) {
+      verdict.delay = options_.start_retry;
+    }
     worker_.in_hand_.PutDown(job.id);
     bool told = false;
     const std::string outcome =
         verdict.action.empty() ? verdict.error : Finish(job, verdict, &told);
     Tell(job, verdict, outcome, told, Now() - started);
-    if (!run.ok() && !verdict.counts_as_attempt) {
-      // What kept this one from being started keeps the next one: jobs would be taken and given
+    if (!verdict.counts_as_attempt) {
+      // What kept this one from being handled keeps the next one: jobs would be taken and given
       // back as fast as they are written, each with a line.
       worker_.Pause(options_.start_retry);
     }

@@ -40,7 +40,7 @@ struct WorkOptions {
   Millis poll{2000};
   // Between asking a handler to end and killing it.
   Millis grace{5000};
-  // After one that could not be started: for its job, and for the slot.
+  // After one that could not be started, or not reach its receiver: for its job, and for the slot.
   Millis start_retry{1000};
 };
 

@@ -172,7 +172,9 @@ class WorkVerb final : public Verb {
            "webhook-timestamp, webhook-signature). 2xx acks; 400, 405, 410, 411, 413, 414, 415,\n"
            "422, 431, 451 and 501 bury; all else is a failed attempt; 429 and 503 may set its\n"
            "delay with Retry-After. Redirects are not followed, and addresses of this machine and\n"
-           "of private networks are refused unless --allow-private is given.\n"
+           "of private networks are refused unless --allow-private is given: at the start, or, "
+           "when\n"
+           "a name points there, by giving the job back with no attempt used.\n"
            "webhook-id (job_ID_HASH) is the same over all attempts: a receiver can drop "
            "repetitions\n"
            "by it. Other content under the same id (enqueue --on-conflict replace) and jobs of\n"
@@ -280,7 +282,7 @@ class WorkVerb final : public Verb {
       return UsageError("--webhook and --exec exclude each other; run two workers for two targets");
     }
     webhook_.url = *webhook_url_;
-    DELAYD_RETURN_IF_ERROR(CheckWebhookUrl(webhook_.url));
+    DELAYD_RETURN_IF_ERROR(CheckWebhookUrl(webhook_.url, webhook_.allow_private));
     if (secret_file_.has_value()) {
       DELAYD_ASSIGN_OR_RETURN(webhook_.keys, ReadWebhookSecrets(*secret_file_));
     }

@@ -204,11 +204,11 @@ TEST(WorkTest, AWebhookInsideIsRefusedWithoutLosingTheJob) {
   ASSERT_TRUE(daemon.Start());
   HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(200); });
   const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "x"});
-  daemon.CtlOk({"work", "--queue", "q", "--count", "1", "--webhook", receiver.url()});
+  const ProcessResult worked = daemon.Ctl({"work", "--queue", "q", "--webhook", receiver.url()});
+  EXPECT_EQ(worked.exit_code, 2);
+  EXPECT_THAT(worked.err, HasSubstr("start the worker with --allow-private"));
   EXPECT_TRUE(receiver.requests().empty());
-  const std::string shown = daemon.CtlOk({"show", id, "-o", "json"});
-  EXPECT_THAT(shown, HasSubstr("\"scheduled\""));
-  EXPECT_THAT(shown, HasSubstr("--allow-private"));
+  EXPECT_THAT(daemon.CtlOk({"show", id, "-o", "json"}), HasSubstr("\"ready\""));
 }
 
 TEST(WorkTest, WrongUseGetsAHint) {

@@ -198,6 +198,7 @@ TEST(WebhookHandlerTest, PrivateAddressesAreRefusedUnlessAllowed) {
   EXPECT_EQ(verdict.action, "nack");
   EXPECT_THAT(verdict.error, HasSubstr("127.0.0.1 is not a public one"));
   EXPECT_THAT(verdict.error, HasSubstr("--allow-private"));
+  EXPECT_FALSE(verdict.counts_as_attempt);  // the worker's mistake, which the receiver never saw
   EXPECT_THAT(receiver.requests(), IsEmpty());
 }
 
@@ -296,16 +297,39 @@ TEST(WebhookHandlerTest, ACallThatIsEndedDoesNotWaitForItsHostsName) {
 }
 
 TEST(WebhookHandlerTest, UrlsAreCheckedBeforeAnyJobIsTaken) {
-  EXPECT_TRUE(CheckWebhookUrl("https://shop.example/hooks/cancel").ok());
-  EXPECT_TRUE(CheckWebhookUrl("http://127.0.0.1:8080/").ok());
-  EXPECT_FALSE(CheckWebhookUrl("shop.example/hooks").ok());
-  EXPECT_FALSE(CheckWebhookUrl("").ok());
-  EXPECT_FALSE(CheckWebhookUrl("https://").ok());
-  EXPECT_THAT(CheckWebhookUrl("file:///etc/passwd").message(),
+  const auto check = [](const std::string& url) { return CheckWebhookUrl(url, false); };
+  EXPECT_TRUE(check("https://shop.example/hooks/cancel").ok());
+  EXPECT_FALSE(check("shop.example/hooks").ok());
+  EXPECT_FALSE(check("").ok());
+  EXPECT_FALSE(check("https://").ok());
+  EXPECT_THAT(check("file:///etc/passwd").message(),
               HasSubstr("neither http nor https; write it like https://"));
-  const std::string with_password(CheckWebhookUrl("https://me:hunter2@shop.example/").message());
+  const std::string with_password(check("https://me:hunter2@shop.example/").message());
   EXPECT_THAT(with_password, HasSubstr("--secret-file"));
   EXPECT_THAT(with_password, ::testing::Not(HasSubstr("hunter2")));
+}
+
+TEST(WebhookHandlerTest, AUrlThatPointsInsideByItselfIsRefusedBeforeAnyJobIsTaken) {
+  for (const char* host : {"127.0.0.1:8080",
+                           "127.1",
+                           "10.0.0.7",
+                           "169.254.169.254",
+                           "[::1]:8080",
+                           "[fd00::7]",
+                           "[::ffff:10.0.0.7]",
+                           "LocalHost:8080",
+                           "localhost.",
+                           "app.localhost"}) {
+    const std::string url = std::string("http://") + host + "/hook";
+    const Status refused = CheckWebhookUrl(url, false);
+    EXPECT_EQ(refused.reason(), "usage") << url;
+    EXPECT_THAT(refused.message(), HasSubstr("start the worker with --allow-private")) << url;
+    EXPECT_TRUE(CheckWebhookUrl(url, true).ok()) << url;
+  }
+  for (const char* url :
+       {"http://93.184.216.34/", "http://[2606:2800:220:1::1]/", "http://local/"}) {
+    EXPECT_TRUE(CheckWebhookUrl(url, false).ok()) << url;
+  }
 }
 
 // On 127.0.0.1, and full: the next connection is made a second after Admit, when its SYN is sent

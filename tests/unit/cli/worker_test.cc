@@ -360,32 +360,6 @@ TEST_F(WorkerTest, AHandlerHasAPartOfItsLeaseToEndInWhenTheDaemonIsAway) {
   unlink(path);
 }
 
-TEST_F(WorkerTest, AHandlerThatCannotBeStartedUsesNoAttempt) {
-  AddJob(1);
-  WorkOptions options = Drain({"/nonexistent/handler"});
-  options.start_retry = Millis(7);
-  EXPECT_TRUE(RunWorker(options).ok());
-  ASSERT_THAT(calls_, SizeIs(1));
-  EXPECT_THAT(calls_[0], HasSubstr("/nack"));
-  EXPECT_THAT(calls_[0], HasSubstr(R"("delay":"7ms")"));
-  EXPECT_THAT(calls_[0], HasSubstr(R"("counts_as_attempt":false)"));
-}
-
-TEST_F(WorkerTest, JobsAreNotTakenAndGivenBackInARushWhenNoHandlerCanBeStarted) {
-  AddJob(1);
-  AddJob(2);
-  WorkOptions options = Drain({"/nonexistent/handler"});
-  options.start_retry = Millis(50);
-  std::vector<BootTime> times;
-  on_call_ = [&](const std::string&) -> Answer {
-    times.push_back(clock_.Sample().boot);
-    return Ok(protocol::JobToJson(SomeJob()));
-  };
-  EXPECT_TRUE(RunWorker(options).ok());
-  ASSERT_THAT(times, SizeIs(2));
-  EXPECT_GE(times[1] - times[0], Millis(49));
-}
-
 // While it lives no thread can be started: the address space has no room for such a stack.
 class NoThreads {
  public:

@@ -1,0 +1,101 @@
+// Jobs that could not be brought to their handler: they did nothing wrong.
+#include <deque>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/webhook_handler.h"
+#include "cli/worker.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+JobView JobInHand(uint64_t id) {
+  JobView job = SomeJob(id);
+  job.state = JobState::kLeased;
+  job.attempt = 1;
+  job.lease_token = LeaseToken{job.id, 1, id};
+  return job;
+}
+
+// Two jobs, and what was done with their leases.
+class WorkerStartTest : public ::testing::Test {
+ protected:
+  Answer Serve(const Request& request) {
+    if (request.target == "/v1/queues/orders/lease") {
+      protocol::JobPage page;
+      if (!jobs_.empty()) {
+        page.jobs.push_back(jobs_.front());
+        jobs_.pop_front();
+      }
+      return Ok(protocol::JobPageToJson(page));
+    }
+    if (request.target == "/v1/queues/orders") {
+      return Ok(protocol::QueueToJson({.name = "orders", .ready = 0}));
+    }
+    calls_.push_back(request.target + " " + request.body);
+    times_.push_back(clock_.Sample().boot);
+    return Ok(protocol::JobToJson(SomeJob()));
+  }
+
+  Status Drain(MakeJobHandler handler, Millis start_retry) {
+    Worker worker(&context_,
+                  {.queue = "orders",
+                   .make_handler = std::move(handler),
+                   .drain = true,
+                   .poll = Millis(0),
+                   .start_retry = start_retry});
+    return worker.Run();
+  }
+
+  std::deque<JobView> jobs_{JobInHand(1), JobInHand(2)};
+  std::vector<std::string> calls_;
+  std::vector<BootTime> times_;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  std::istringstream in_;
+  Console console_{out_, err_, {}};
+  SystemClock clock_;
+  FakeDaemon daemon_{[this](const Request& request) { return Serve(request); }};
+  Context context_{.globals = {},
+                   .console = console_,
+                   .clock = clock_,
+                   .in = in_,
+                   .in_is_terminal = false,
+                   .connect = [this]() -> StatusOr<std::unique_ptr<protocol::Client>> {
+                     return daemon_.Connect();
+                   }};
+};
+
+class NoMemory final : public JobHandler {
+ public:
+  StatusOr<std::unique_ptr<JobRun>> Start(const JobView& /*job*/) override {
+    return Unavailable("out of memory");
+  }
+};
+
+TEST_F(WorkerStartTest, JobsAreNotTakenAndGivenBackInARushWhenNoHandlerCanBeStarted) {
+  EXPECT_TRUE(Drain([] { return std::make_unique<NoMemory>(); }, Millis(50)).ok());
+  ASSERT_THAT(calls_, SizeIs(2));
+  EXPECT_THAT(calls_, Each(HasSubstr(R"("delay":"50ms")")));
+  EXPECT_THAT(calls_, Each(HasSubstr(R"("counts_as_attempt":false)")));
+  EXPECT_GE(times_[1] - times_[0], Millis(49));
+}
+
+TEST_F(WorkerStartTest, NorWhenTheWebhooksAddressIsRefused) {
+  ASSERT_TRUE(CheckWebhookUrl("http://x/", false).ok());
+  EXPECT_TRUE(Drain(WebhookHandler({.url = "http://127.0.0.1:9/"}), Millis(50)).ok());
+  ASSERT_THAT(calls_, SizeIs(2));
+  EXPECT_THAT(calls_, Each(HasSubstr(R"("delay":"50ms")")));
+  EXPECT_THAT(calls_, Each(HasSubstr(R"("counts_as_attempt":false)")));
+  EXPECT_GE(times_[1] - times_[0], Millis(49));
+}
+
+}  // namespace
+}  // namespace delayd::cli
