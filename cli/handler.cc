@@ -99,6 +99,25 @@ struct Pipe {
   }
 };
 
+// What no later start mends by itself, as want of memory, of processes or of files may pass, and a
+// program that is being written.
+bool FailsForGood(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EISDIR:
+    case EACCES:
+    case EPERM:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case ENOEXEC:
+    case ELIBBAD:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // A group of its own, so that a timeout reaches its children and Ctrl-C does not; and signals as a
 // program expects them.
 int Spawn(pid_t* pid,
@@ -172,7 +191,9 @@ Status Handler::Start(const std::vector<std::string>& command,
             (error == EAGAIN
                  ? std::string(kCureForProcesses)
                  : "check its path, its rights and, of a script, its first line (#!/bin/sh)"),
-        error == E2BIG ? kJobTooLarge : "");
+        error == E2BIG        ? kJobTooLarge
+        : FailsForGood(error) ? kCannotRun
+                              : "");
   }
   // The wrapper of glibc 2.36 has C++ linkage by mistake and does not link.
   pid_fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));

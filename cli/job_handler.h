@@ -29,6 +29,9 @@ struct Verdict {
 // Why Start refused, where it was the job's fault.
 inline constexpr const char* kJobTooLarge = "job_too_large";
 
+// Why it refused, where it will refuse every job until somebody mends the handler.
+inline constexpr const char* kCannotRun = "cannot_run";
+
 // Where the system refuses a thread or a process.
 inline constexpr std::string_view kCureForProcesses =
     "allow more processes (TasksMax= of the service, or ulimit -u), or handle fewer jobs at a time "

@@ -137,7 +137,9 @@ class Worker::Slot {
     const std::string outcome =
         verdict.action.empty() ? verdict.error : Finish(job, verdict, &told);
     Tell(job, verdict, outcome, told, Now() - started);
-    if (!verdict.counts_as_attempt) {
+    if (run.status().reason() == kCannotRun) {
+      worker_.Fatal(Internal(run.status().message(), kCannotRun));
+    } else if (!verdict.counts_as_attempt) {
       // What kept this one from being handled keeps the next one: jobs would be taken and given
       // back as fast as they are written, each with a line.
       worker_.Pause(options_.start_retry);

@@ -5,13 +5,16 @@
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "cli/job_handler.h"
 #include "tests/unit/cli/stuck_errors.h"
 
 #include <sys/prctl.h>
+#include <sys/stat.h>
 
 namespace delayd::cli {
 namespace {
@@ -178,6 +181,23 @@ TEST_F(HandlerTest, ACommandThatIsNotThereIsSaidToBeSo) {
   EXPECT_EQ(status.message(),
             "cannot run '/nonexistent/handler': No such file or directory; check its path, its "
             "rights and, of a script, its first line (#!/bin/sh)");
+  EXPECT_EQ(status.reason(), kCannotRun);
+}
+
+TEST_F(HandlerTest, AScriptThatNothingCanRunIsToldFromOneThatCannotBeStartedNow) {
+  char path[] = "/tmp/delayctl-handler-XXXXXX";
+  const int fd = mkstemp(path);
+  ASSERT_GE(fd, 0);
+  ASSERT_EQ(fchmod(fd, 0755), 0);
+  close(fd);
+  for (const char* first_line : {"exit 0\n", "#!/nonexistent/interpreter\n", "#!/tmp\n"}) {
+    std::ofstream(path) << first_line;
+    EXPECT_EQ(handler_.Start({path}, {}, "").reason(), kCannotRun) << first_line;
+  }
+  EXPECT_EQ(handler_.Start({std::string(path) + "/handler"}, {}, "").reason(), kCannotRun);
+  unlink(path);
+  const std::string too_long(size_t{1} << 20, 'x');
+  EXPECT_EQ(handler_.Start({"true", too_long}, {}, "").reason(), kJobTooLarge);
 }
 
 }  // namespace

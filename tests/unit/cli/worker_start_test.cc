@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/exec_handler.h"
+#include "cli/exit_code.h"
 #include "cli/webhook_handler.h"
 #include "cli/worker.h"
 #include "tests/unit/cli/fake_daemon.h"
@@ -95,6 +97,17 @@ TEST_F(WorkerStartTest, NorWhenTheWebhooksAddressIsRefused) {
   EXPECT_THAT(calls_, Each(HasSubstr(R"("delay":"50ms")")));
   EXPECT_THAT(calls_, Each(HasSubstr(R"("counts_as_attempt":false)")));
   EXPECT_GE(times_[1] - times_[0], Millis(49));
+}
+
+TEST_F(WorkerStartTest, ACommandThatCannotBeRunEndsTheWorkerInOrder) {
+  const Status ended = Drain(ExecHandler({"/nonexistent/handler"}), Millis(50));
+  EXPECT_EQ(ExitCodeOf(ended), kExitFailed);
+  EXPECT_THAT(ended.message(),
+              HasSubstr("cannot run '/nonexistent/handler': No such file or directory; check its"));
+  ASSERT_THAT(calls_, SizeIs(1));
+  EXPECT_THAT(calls_[0], HasSubstr("/nack"));
+  EXPECT_THAT(calls_[0], HasSubstr(R"("counts_as_attempt":false)"));
+  EXPECT_THAT(jobs_, SizeIs(1));
 }
 
 }  // namespace
