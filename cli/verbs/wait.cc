@@ -22,6 +22,9 @@ class WaitVerb final : public Verb {
            "4 cancelled, 6 --wait is over. A job without a key, in a queue without\n"
            "history_retention, is forgotten when it ends: it is gone, and nobody knows whether it\n"
            "was acked, cancelled or dropped. Who needs to know gives it a key.\n"
+           "With --for fired a job that was handed out has fired, here or where it was exported,\n"
+           "whatever has become of it since. One whose attempts began anew, by enqueue\n"
+           "--on-conflict replace, is waited for again.\n"
            "It takes one job. A daemon that goes meanwhile, or hangs, is waited for too.\n"
            "\n"
            "Examples:\n"
@@ -75,8 +78,8 @@ class WaitVerb final : public Verb {
         // Below it is seen whether there is time left.
       } else if (!job.ok()) {
         return context->Fail(job.status());
-      } else if (const std::optional<ExitCode> code = Outcome(*job)) {
-        Say(*job, job->outcome.empty() ? JobStateName(job->state) : job->outcome, context);
+      } else if (const std::optional<ExitCode> code = Outcome(*job, last)) {
+        Say(*job, context);
         return *code;
       } else {
         last = *job;
@@ -108,8 +111,17 @@ class WaitVerb final : public Verb {
                     "gone");
   }
 
+  // Between two looks a job may have been handed out and given back. Where that cost no attempt,
+  // the hand-outs tell; but those before the first look may belong to content that was replaced.
+  static bool WasHandedOut(const JobView& job, const std::optional<JobView>& last) {
+    return job.attempt > 0 || (last.has_value() && job.reserves > last->reserves);
+  }
+
   // None: it goes on.
-  std::optional<ExitCode> Outcome(const JobView& job) const {
+  std::optional<ExitCode> Outcome(const JobView& job, const std::optional<JobView>& last) const {
+    if (what_ == "fired" && WasHandedOut(job, last)) {
+      return kExitOk;
+    }
     if (job.state == JobState::kFinished) {
       return job.outcome == "cancelled" ? kExitRefused : kExitOk;
     }
@@ -122,12 +134,15 @@ class WaitVerb final : public Verb {
     return std::nullopt;
   }
 
-  static void Say(const JobView& job, std::string_view outcome, Context* context) {
+  static void Say(const JobView& job, Context* context) {
     if (context->globals.output != OutputFormat::kTable) {
       context->console.out() << protocol::JobToJson(job) << '\n';
     } else if (!context->globals.quiet) {
       context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << ": "
-                             << outcome << '\n';
+                             << (job.state == JobState::kScheduled ? "scheduled again"
+                                 : job.outcome.empty()             ? JobStateName(job.state)
+                                                                   : job.outcome)
+                             << '\n';
     }
   }
 

@@ -300,6 +300,30 @@ TEST(WaitVerbTest, ForFiredEndsWhenTheJobIsDue) {
   EXPECT_EQ(Ctl({"wait", "42", "43"}).code, 2);
 }
 
+TEST(WaitVerbTest, ForFiredSeesAJobThatWasHandedOutAndGivenBackBetweenTwoLooks) {
+  const auto wait = [](const JobView& first, const JobView& then) {
+    return Ctl({"wait", "42", "--for", "fired", "--wait", "1s"},
+               {.daemon = InTurn({Ok(JobToJson(first)), Ok(JobToJson(then))})});
+  };
+  JobView nacked = SomeJob();
+  nacked.attempt = 1;
+  nacked.reserves = 1;
+  EXPECT_EQ(wait(SomeJob(), nacked).code, 0);
+  EXPECT_EQ(wait(SomeJob(), nacked).out, "job 42 in queue orders: scheduled again\n");
+  for (const JobState state : {JobState::kDead, JobState::kFinished}) {
+    JobView ended = nacked;
+    ended.state = state;
+    ended.outcome = state == JobState::kFinished ? "cancelled" : "";
+    EXPECT_EQ(wait(SomeJob(), ended).code, 0);
+  }
+  EXPECT_EQ(wait(SomeJob(), InState(JobState::kDead)).code, 1) << "expired";
+  // Given back without an attempt; and replaced before, when the attempts began anew.
+  JobView given_back = SomeJob();
+  given_back.reserves = 1;
+  EXPECT_EQ(wait(SomeJob(), given_back).code, 0);
+  EXPECT_EQ(wait(given_back, given_back).code, 6);
+}
+
 TEST(RunVerbTest, MovesTheJobToNow) {
   const Outcome outcome =
       Ctl({"run", "42"}, {.daemon = InTurn({Ok(JobToJson(InState(JobState::kReady)))})});
