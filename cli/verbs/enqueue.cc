@@ -25,7 +25,9 @@ class EnqueueVerb final : public Verb {
            "of\n"
            "other content under the key of a job that is not finished, --on-conflict says: fail\n"
            "(default, exit code 4), keep that job as it is, or replace its content and due time;\n"
-           "replace begins the delay again, and is refused while a worker has the job.\n"
+           "replace begins the delay again, and is refused while a worker has the job. Of a job\n"
+           "that is finished, fail takes the same content for a retry: nothing is enqueued, which\n"
+           "stderr tells; other content, keep and replace make a new job.\n"
            "\n"
            "Examples:\n"
            "  delayctl enqueue --in 30m --queue orders --key order:1001 '{\"order_id\":1001}'\n"
@@ -176,6 +178,19 @@ class EnqueueVerb final : public Verb {
     return spec;
   }
 
+  // An id whose job will not fire must not pass for one that will.
+  static std::string OfEnded(const JobView& job, const Context& context) {
+    const std::string id = std::to_string(ToInt(job.id));
+    const std::string what = "job " + id + " in queue " + job.queue;
+    return job.state == JobState::kDead
+               ? what + " has this key and is dead; nothing was enqueued; bring it back with: " +
+                     "delayctl kick " + id
+               : what + " had this key and was " + job.outcome + " at " +
+                     context.TimeText(job.finished.value_or(job.due)) +
+                     "; nothing was enqueued; for a new job use --on-conflict keep or replace, or "
+                     "another key";
+  }
+
   void Print(const protocol::EnqueuedJob& enqueued, Context* context) const {
     const JobView& job = enqueued.job;
     if (!context->globals.quiet && context->globals.output != OutputFormat::kTable) {
@@ -183,8 +198,10 @@ class EnqueueVerb final : public Verb {
       return;
     }
     context->console.out() << ToInt(job.id) << '\n' << std::flush;
-    // Words for whoever watches; scripts get the id alone.
-    if (context->console.traits().err_is_terminal) {
+    // Other words are for whoever watches, and scripts get the id alone.
+    if (enqueued.existed && (job.state == JobState::kFinished || job.state == JobState::kDead)) {
+      context->console.Say(OfEnded(job, *context));
+    } else if (context->console.traits().err_is_terminal) {
       const WallTime now = context->clock.Sample().wall;
       const std::string id = std::to_string(ToInt(job.id));
       context->console.Say("job " + id + " in queue " + job.queue +

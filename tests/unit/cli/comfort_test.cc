@@ -254,5 +254,33 @@ TEST(ComfortTest, ATimeInAZoneThatIsNotKnownIsAWrongUsageUnlessItIsSaidToBeUtc) 
   EXPECT_EQ(at({"enqueue", "--at", "2027-01-01T09:00:00Z", "x"}), 0);
 }
 
+TEST(ComfortTest, AJobThatHadTheKeyAndWillNotFireIsToldOffATerminalToo) {
+  const auto enqueue = [](JobState state, const std::string& outcome, const std::string& more) {
+    JobView job = SomeJob();
+    job.state = state;
+    job.outcome = outcome;
+    job.finished = WallFromMillis(kTestNow);
+    return Ctl({"enqueue", "--key", "k", "x", more}, {.daemon = [job](const Request&) {
+                 return Ok(protocol::EnqueuedToJson({job, true}));
+               }});
+  };
+  for (const std::string outcome : {"acked", "cancelled"}) {
+    const Outcome ended = enqueue(JobState::kFinished, outcome, "--utc");
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_EQ(ended.out, "42\n");
+    EXPECT_EQ(ended.err,
+              "job 42 in queue orders had this key and was " + outcome +
+                  " at 2027-01-01T09:00:00.000Z; nothing was enqueued; for a new job use "
+                  "--on-conflict keep or replace, or another key\n");
+  }
+  const Outcome dead = enqueue(JobState::kDead, "", "--utc");
+  EXPECT_EQ(dead.code, 0);
+  EXPECT_EQ(dead.out, "42\n");
+  EXPECT_THAT(dead.err, HasSubstr("has this key and is dead; nothing was enqueued; bring it back"));
+  EXPECT_THAT(dead.err, HasSubstr("delayctl kick 42\n"));
+  EXPECT_EQ(enqueue(JobState::kDead, "", "--quiet").err, "");
+  EXPECT_EQ(enqueue(JobState::kScheduled, "", "--utc").err, "");
+}
+
 }  // namespace
 }  // namespace delayd::cli
