@@ -187,7 +187,11 @@ Status Importer::Record(const std::vector<Line>& lines, std::vector<protocol::En
   counts_.imported += lines.size();
   counts_.settled_line = lines.back().number;
   for (size_t i = 0; i < lines.size(); ++i) {
-    counts_.existed += jobs[i].existed ? 1U : 0U;
+    if (jobs[i].existed) {
+      ++counts_.existed;
+      counts_.finished += jobs[i].job.state == JobState::kFinished ? 1U : 0U;
+      counts_.dead += jobs[i].job.state == JobState::kDead ? 1U : 0U;
+    }
     if (jobs[i].job.key.empty()) {
       jobs[i].job.key = lines[i].key;  // short answers do without
     }

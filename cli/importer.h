@@ -39,6 +39,9 @@ struct ImportOptions {
 struct ImportCounts {
   uint64_t imported = 0;  // existed ones included
   uint64_t existed = 0;
+  // Of those: they will not fire.
+  uint64_t finished = 0;
+  uint64_t dead = 0;
   uint64_t bad_lines = 0;
   // Every line up to this one is enqueued, or was reported as bad: where to resume.
   uint64_t settled_line = 0;

@@ -285,9 +285,19 @@ std::string EnqueuedToJson(const EnqueuedJob& job) {
   return writer.Take();
 }
 
-std::string EnqueuedIdToJson(JobId id, bool existed) {
-  return R"({"id":)" + std::to_string(ToInt(id)) +
-         (existed ? R"(,"existed":true})" : R"(,"existed":false})");
+std::string EnqueuedIdToJson(JobId id,
+                             bool existed,
+                             std::optional<JobState> ended,
+                             bool cancelled) {
+  std::string json = R"({"id":)" + std::to_string(ToInt(id)) +
+                     (existed ? R"(,"existed":true)" : R"(,"existed":false)");
+  if (ended == JobState::kFinished) {
+    json += cancelled ? R"(,"state":"finished","outcome":"cancelled")"
+                      : R"(,"state":"finished","outcome":"acked")";
+  } else if (ended == JobState::kDead) {
+    json += R"(,"state":"dead")";
+  }
+  return json + '}';
 }
 
 StatusOr<EnqueuedJob> ParseEnqueued(std::string_view json) {

@@ -60,8 +60,12 @@ struct EnqueuedJob {
 };
 
 std::string EnqueuedToJson(const EnqueuedJob& job);
-// The same for whoever wants no more: {"id": 4711, "existed": false}.
-std::string EnqueuedIdToJson(JobId id, bool existed);
+// The same for whoever wants no more: {"id": 4711, "existed": false}, and of one that was there and
+// is dead or finished its state, and whether it was cancelled or acked.
+std::string EnqueuedIdToJson(JobId id,
+                             bool existed,
+                             std::optional<JobState> ended = std::nullopt,
+                             bool cancelled = false);
 StatusOr<EnqueuedJob> ParseEnqueued(std::string_view json);
 
 // PATCH /v1/jobs/{id}: {"delay" | "due", "priority"}, or {"touch": true} alone.

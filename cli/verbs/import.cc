@@ -37,6 +37,23 @@ uint64_t FileBytes(const std::string& path) {
              : 0;
 }
 
+bool WillNotFire(const JobView& job) {
+  return job.state == JobState::kFinished || job.state == JobState::kDead;
+}
+
+// ", 2 of them finished and 1 dead: not enqueued"
+std::string EndedOf(const ImportCounts& counts) {
+  std::string text;
+  for (const auto& [count, what] :
+       {std::pair(counts.finished, "finished"), std::pair(counts.dead, "dead")}) {
+    if (count > 0) {
+      text += (text.empty() ? ", " : " and ") + std::to_string(count) +
+              (text.empty() ? " of them " : " ") + what;
+    }
+  }
+  return text.empty() ? text : text + ": not enqueued";
+}
+
 class ImportVerb final : public Verb {
  public:
   std::string_view name() const override { return "import"; }
@@ -53,7 +70,8 @@ class ImportVerb final : public Verb {
            "full.\n"
            "It stops at the first bad line, with everything before it safely enqueued, and says "
            "how\n"
-           "to resume. Lines with keys may be imported again without harm, and are sent again by\n"
+           "to resume. Lines with keys may be imported again without harm: a job that is there is\n"
+           "counted, also one that is finished or dead and will not fire. They are sent again by\n"
            "themselves when the connection breaks. Where a quota is reached it waits until "
            "workers\n"
            "have made room, for --retry-for at each line.\n"
@@ -324,6 +342,12 @@ class ImportVerb final : public Verb {
     writer.Number("id", ToInt(job.job.id));
     writer.String("key", job.job.key);
     writer.Bool("existed", job.existed);
+    if (job.existed && WillNotFire(job.job)) {
+      writer.String("state", JobStateName(job.job.state));
+      if (!job.job.outcome.empty()) {
+        writer.String("outcome", job.job.outcome);
+      }
+    }
     ack_log_ << writer.Take() << '\n';
     return CheckAckLog();
   }
@@ -374,7 +398,7 @@ class ImportVerb final : public Verb {
     std::string text = "imported " + Jobs(counts.imported);
     if (counts.existed > 0) {
       text += " (" + std::to_string(counts.existed) + " " + std::string(WasOrWere(counts.existed)) +
-              " there already)";
+              " there already" + EndedOf(counts) + ")";
     }
     text += " in " + RoughDuration(elapsed) + ", " + Rate(counts.imported, elapsed);
     if (counts.bad_lines > 0) {
@@ -399,6 +423,8 @@ class ImportVerb final : public Verb {
       protocol::JsonObjectWriter writer;
       writer.Number("imported", counts.imported);
       writer.Number("existed", counts.existed);
+      writer.Number("finished", counts.finished);
+      writer.Number("dead", counts.dead);
       writer.Number("bad_lines", counts.bad_lines);
       writer.Number("elapsed_ms", static_cast<uint64_t>(elapsed.count()));
       writer.Number("settled_line", counts.settled_line);

@@ -317,6 +317,9 @@ struct EnqueuedIds {
   struct Item {
     JobId id{};
     bool existed = false;
+    // Of one that was there before and will not fire: dead or finished.
+    std::optional<JobState> ended = std::nullopt;
+    bool cancelled = false;  // of a finished one; else it was acked
   };
 
   boost::container::small_vector<Item, 1> items;  // in the order of the specs

@@ -393,7 +393,15 @@ EnqueuedIds EngineCore::IdsOf(const std::vector<Plan>& plans) {
   EnqueuedIds ids;
   ids.items.reserve(plans.size());
   for (const Plan& plan : plans) {
+    const Plan& first = plan.same_as ? plans[*plan.same_as] : plan;
+    const bool stays = first.existing && !first.replaced;
     ids.items.push_back({.id = plan.id, .existed = plan.existed()});
+    if (stays && first.existing->finished) {
+      ids.items.back().ended = JobState::kFinished;
+      ids.items.back().cancelled = first.existing->finished->cancelled;
+    } else if (stays && first.existing->state == JobState::kDead) {
+      ids.items.back().ended = JobState::kDead;
+    }
   }
   return ids;
 }

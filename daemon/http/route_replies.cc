@@ -151,10 +151,10 @@ Response RenderBody(ReplyForm form, const engine::Reply& reply) {
                                    return protocol::EnqueuedToJson({item.job, item.existed});
                                  });
     case ReplyForm::kEnqueuedIds:
-      return RenderEnqueuedLines(std::get<engine::EnqueuedIds>(reply.body),
-                                 [](const engine::EnqueuedIds::Item& item) {
-                                   return protocol::EnqueuedIdToJson(item.id, item.existed);
-                                 });
+      return RenderEnqueuedLines(
+          std::get<engine::EnqueuedIds>(reply.body), [](const engine::EnqueuedIds::Item& item) {
+            return protocol::EnqueuedIdToJson(item.id, item.existed, item.ended, item.cancelled);
+          });
     case ReplyForm::kOneJob:
       return RenderOneJob(*std::get<Indirect<JobView>>(reply.body));
     case ReplyForm::kLeased:

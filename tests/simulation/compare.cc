@@ -105,6 +105,8 @@ std::string BodyDifference(const engine::EnqueuedIds& expected, const engine::En
     Differences differences;
     differences.Field("id", ToInt(expected.items[i].id), ToInt(actual.items[i].id));
     differences.Field("P7: existed", expected.items[i].existed, actual.items[i].existed);
+    differences.Field("ended", expected.items[i].ended, actual.items[i].ended);
+    differences.Field("cancelled", expected.items[i].cancelled, actual.items[i].cancelled);
     if (std::string one = differences.Take(); !one.empty()) {
       return "job " + Text(i + 1) + " of the batch: " + one;
     }

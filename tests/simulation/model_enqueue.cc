@@ -279,7 +279,8 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
         return Refuse(request, StatusCode::kAlreadyExists, "key_conflict", key->batch);
       }
       existing[i] = key;
-      batch = std::max(batch, command.brief ? key->batch : jobs_.at(key->id).batch);
+      const bool is_told = !command.brief || jobs_.at(key->id).state == JobState::kDead;
+      batch = std::max(batch, is_told ? jobs_.at(key->id).batch : key->batch);
       replaces[i] = spec.on_conflict == OnConflict::kReplace;
       if (replaces[i] && jobs_.at(key->id).state == JobState::kLeased) {
         return Refuse(request, StatusCode::kFailedPrecondition, "leased", key->batch);
@@ -332,8 +333,19 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
     return Answer(request, std::move(result), batch);
   }
   engine::EnqueuedIds ids;
-  for (const engine::Enqueued::Item& item : result.items) {
-    ids.items.push_back({.id = item.job.id, .existed = item.existed});
+  for (size_t i = 0; i < result.items.size(); ++i) {
+    const JobView& job = result.items[i].job;
+    if (same_as[i]) {
+      ids.items.push_back(ids.items[*same_as[i]]);
+      ids.items.back().existed = true;
+      continue;
+    }
+    ids.items.push_back({.id = job.id, .existed = result.items[i].existed});
+    if (existing[i] != nullptr &&
+        (job.state == JobState::kDead || job.state == JobState::kFinished)) {
+      ids.items.back().ended = job.state;
+      ids.items.back().cancelled = job.outcome == "cancelled";
+    }
   }
   Answer(request, std::move(ids), batch);
 }

@@ -13,6 +13,8 @@
 
 #include "cli/exit_code.h"
 #include "protocol/job_json.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -38,10 +40,59 @@ TEST(ImportVerbTest, OneJobThatWasThereIsOne) {
   EXPECT_THAT(outcome.err, HasSubstr("imported 1 job (1 was there already)"));
 }
 
+// Answers as if these jobs were there.
+FakeDaemon::Function WereThere(const std::vector<std::pair<JobState, std::string>>& jobs) {
+  std::string body;
+  for (const auto& [state, outcome] : jobs) {
+    JobView job = SomeJob();
+    job.state = state;
+    job.outcome = outcome;
+    body += protocol::EnqueuedToJson({job, true}) + "\n";
+  }
+  return [body](const Request&) { return Ok(body); };
+}
+
+TEST(ImportVerbTest, JobsThatAreThereAndWillNotFireAreCountedApart) {
+  const auto sum = [](const std::vector<std::pair<JobState, std::string>>& jobs,
+                      std::vector<std::string> more) {
+    more.insert(more.begin(), "import");
+    std::string lines;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      lines += "{\"key\":\"k" + std::to_string(i) + "\"}\n";
+    }
+    return Ctl(more, {.daemon = WereThere(jobs), .input = lines});
+  };
+  const std::pair acked(JobState::kFinished, std::string("acked"));
+  const std::pair cancelled(JobState::kFinished, std::string("cancelled"));
+  const std::pair dead(JobState::kDead, std::string());
+  const std::pair scheduled(JobState::kScheduled, std::string());
+  EXPECT_THAT(
+      sum({acked, cancelled}, {}).err,
+      HasSubstr("imported 2 jobs (2 were there already, 2 of them finished: not enqueued)"));
+  EXPECT_THAT(sum({scheduled, dead}, {}).err,
+              HasSubstr("(2 were there already, 1 of them dead: not enqueued)"));
+  EXPECT_THAT(sum({acked, scheduled, dead}, {}).err,
+              HasSubstr("(3 were there already, 1 of them finished and 1 dead: not enqueued)"));
+  EXPECT_THAT(sum({acked, scheduled, dead}, {"-o", "json"}).out,
+              HasSubstr(R"("existed":3,"finished":1,"dead":1,)"));
+  const test::TempDir dir;
+  const std::string path = dir.Sub("acks");
+  sum({cancelled, dead, scheduled}, {"--ack-log", path});
+  EXPECT_EQ(
+      test::ReadFile(path),
+      R"({"line":1,"id":42,"key":"order:1001","existed":true,"state":"finished","outcome":"cancelled"})"
+      "\n"
+      R"({"line":2,"id":42,"key":"order:1001","existed":true,"state":"dead"})"
+      "\n"
+      R"({"line":3,"id":42,"key":"order:1001","existed":true})"
+      "\n");
+}
+
 TEST(ImportVerbTest, JsonSumsUpOnStdout) {
   const Outcome outcome = Ctl({"import", "-", "-o", "json"}, {.daemon = Accept, .input = kThree});
   EXPECT_EQ(outcome.out,
-            "{\"imported\":3,\"existed\":0,\"bad_lines\":0,\"elapsed_ms\":0,\"settled_line\":3}\n");
+            "{\"imported\":3,\"existed\":0,\"finished\":0,\"dead\":0,\"bad_lines\":0,\"elapsed_"
+            "ms\":0,\"settled_line\":3}\n");
   EXPECT_EQ(outcome.err, "");
 }
 

@@ -397,6 +397,34 @@ TEST(EnqueueTest, ABriefAnswerNamesTheJobsAlone) {
   EXPECT_TRUE(std::holds_alternative<std::monostate>(acked.body));
 }
 
+TEST(EnqueueTest, ABriefAnswerTellsWhichJobsWillNotFire) {
+  EngineHarness harness;
+  harness.EnqueueOk(Keyed("acked"));
+  harness.Call(Ack{.token = *harness.LeaseNow().at(0).lease_token});
+  harness.Call(Cancel{.job = harness.EnqueueOk(Keyed("cancelled")).id});
+  JobSpec dead = Keyed("dead");
+  dead.buried = true;
+  harness.EnqueueOk(dead);
+  harness.EnqueueOk(Keyed("live"));
+  const auto ended = [&](const std::vector<JobSpec>& jobs) {
+    const Reply reply = harness.Call(Enqueue{.jobs = jobs, .brief = true});
+    EXPECT_TRUE(reply.status.ok()) << reply.status.message();
+    std::string told;
+    for (const auto& item : std::get<EnqueuedIds>(reply.body).items) {
+      told += std::string(item.ended ? JobStateName(*item.ended) : "-") +
+              (item.cancelled ? " cancelled\n" : "\n");
+    }
+    return told;
+  };
+  EXPECT_EQ(ended({Keyed("acked"), Keyed("cancelled"), dead, Keyed("live"), dead}),
+            "finished\nfinished cancelled\ndead\n-\ndead\n");
+  dead.key = "new";
+  EXPECT_EQ(ended({dead, dead}), "-\n-\n") << "nothing was there";
+  JobSpec replacing = Keyed("dead");
+  replacing.on_conflict = OnConflict::kReplace;
+  EXPECT_EQ(ended({replacing}), "-\n");
+}
+
 TEST(EnqueueTest, AfterTheLastIdNoJobIsTakenAndNoneIsUsedTwice) {
   EngineHarness harness;
   storage::Batch batch;

@@ -386,6 +386,16 @@ TEST(JobJsonTest, AShortAnswerReadsBack) {
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->job.id, JobId{42});
   EXPECT_TRUE(read->existed);
+  const auto dead = ParseEnqueued(EnqueuedIdToJson(JobId{42}, true, JobState::kDead));
+  ASSERT_TRUE(dead.ok()) << dead.status().message();
+  EXPECT_EQ(dead->job.state, JobState::kDead);
+  for (const bool cancelled : {true, false}) {
+    const auto finished =
+        ParseEnqueued(EnqueuedIdToJson(JobId{42}, true, JobState::kFinished, cancelled));
+    ASSERT_TRUE(finished.ok()) << finished.status().message();
+    EXPECT_EQ(finished->job.state, JobState::kFinished);
+    EXPECT_EQ(finished->job.outcome, cancelled ? "cancelled" : "acked");
+  }
 }
 
 }  // namespace
