@@ -24,6 +24,8 @@ struct Verdict {
   std::optional<Millis> delay = std::nullopt;  // of a nack; default: the retry policy's
   // Of a nack. False: it was not the job's fault; its default delay is the worker's start_retry.
   bool counts_as_attempt = true;
+  // No job fares better with this worker: one that is to end by itself ends now.
+  bool for_good = false;
 };
 
 // Why Start refused, where it was the job's fault.

@@ -130,7 +130,8 @@ class WebhookRun final : public JobRun {
       return {"nack",
               "the webhook's address " + refused_ + " " + std::string(kNotPublic),
               std::nullopt,
-              opened_};  // else no receiver has seen it
+              opened_,  // else no receiver has seen it
+              !opened_};
     }
     // An answer that is too long was still an answer.
     if (result_ != CURLE_OK && !(result_ == CURLE_WRITE_ERROR && answer_full_)) {

@@ -128,7 +128,8 @@ class Worker::Slot {
                                : Verdict{"nack",
                                          std::string(run.status().message()),
                                          options_.start_retry,
-                                         run.status().reason() == kJobTooLarge};
+                                         run.status().reason() == kJobTooLarge,
+                                         run.status().reason() == kCannotRun};
     if (!verdict.counts_as_attempt && !verdict.delay.has_value()) {
       verdict.delay = options_.start_retry;
     }
@@ -137,8 +138,9 @@ class Worker::Slot {
     const std::string outcome =
         verdict.action.empty() ? verdict.error : Finish(job, verdict, &told);
     Tell(job, verdict, outcome, told, Now() - started);
-    if (run.status().reason() == kCannotRun) {
-      worker_.Fatal(Internal(run.status().message(), kCannotRun));
+    // Who serves for ever waits for the deployment that brings its command back.
+    if (verdict.for_good && (options_.drain || options_.count.has_value())) {
+      worker_.Fatal(Internal(verdict.error, kCannotRun));
     } else if (!verdict.counts_as_attempt) {
       // What kept this one from being handled keeps the next one: jobs would be taken and given
       // back as fast as they are written, each with a line.

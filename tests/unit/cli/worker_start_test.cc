@@ -90,16 +90,17 @@ TEST_F(WorkerStartTest, JobsAreNotTakenAndGivenBackInARushWhenNoHandlerCanBeStar
   EXPECT_GE(times_[1] - times_[0], Millis(49));
 }
 
-TEST_F(WorkerStartTest, NorWhenTheWebhooksAddressIsRefused) {
+TEST_F(WorkerStartTest, AWebhooksAddressThatIsRefusedEndsADrainAndUsesNoAttempt) {
   ASSERT_TRUE(CheckWebhookUrl("http://x/", false).ok());
-  EXPECT_TRUE(Drain(WebhookHandler({.url = "http://127.0.0.1:9/"}), Millis(50)).ok());
-  ASSERT_THAT(calls_, SizeIs(2));
-  EXPECT_THAT(calls_, Each(HasSubstr(R"("delay":"50ms")")));
-  EXPECT_THAT(calls_, Each(HasSubstr(R"("counts_as_attempt":false)")));
-  EXPECT_GE(times_[1] - times_[0], Millis(49));
+  const Status ended = Drain(WebhookHandler({.url = "http://127.0.0.1:9/"}), Millis(50));
+  EXPECT_EQ(ExitCodeOf(ended), kExitFailed);
+  EXPECT_THAT(ended.message(), HasSubstr("--allow-private"));
+  ASSERT_THAT(calls_, SizeIs(1));
+  EXPECT_THAT(calls_[0], HasSubstr(R"("delay":"50ms")"));
+  EXPECT_THAT(calls_[0], HasSubstr(R"("counts_as_attempt":false)"));
 }
 
-TEST_F(WorkerStartTest, ACommandThatCannotBeRunEndsTheWorkerInOrder) {
+TEST_F(WorkerStartTest, ACommandThatCannotBeRunEndsADrainAndUsesNoAttempt) {
   const Status ended = Drain(ExecHandler({"/nonexistent/handler"}), Millis(50));
   EXPECT_EQ(ExitCodeOf(ended), kExitFailed);
   EXPECT_THAT(ended.message(),
