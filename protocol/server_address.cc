@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kHttps = "https://";
-constexpr std::string_view kExample = "; write it like http://127.0.0.1:11380";
+constexpr std::string_view kAddressExample = "; write it like http://127.0.0.1:11380";
 
 // Without the password that may stand before the @.
 Status RefuseAddress(std::string_view text, const std::string& why) {
@@ -54,11 +54,12 @@ StatusOr<ServerAddress> ParseHttp(std::string_view text) {
     rest.remove_suffix(1);
   }
   if (rest.find('@') != std::string_view::npos) {
-    return RefuseAddress(text, "has a user, which has no place there" + std::string(kExample));
+    return RefuseAddress(text,
+                         "has a user, which has no place there" + std::string(kAddressExample));
   }
   if (rest.find_first_of("/?#") != std::string_view::npos) {
-    return RefuseAddress(text,
-                         "has a path or query, which has no place there" + std::string(kExample));
+    return RefuseAddress(
+        text, "has a path or query, which has no place there" + std::string(kAddressExample));
   }
   ServerAddress address{.text = std::string(text),
                         .path = {},
@@ -74,11 +75,11 @@ StatusOr<ServerAddress> ParseHttp(std::string_view text) {
   std::string_view behind =
       host_end == std::string_view::npos ? "" : rest.substr(bracketed ? host_end + 1 : host_end);
   if (address.host.empty()) {
-    return RefuseAddress(text, "is not understood" + std::string(kExample));
+    return RefuseAddress(text, "is not understood" + std::string(kAddressExample));
   }
   if (!behind.empty()) {
     if (behind.front() != ':' || !IsPort(behind.substr(1))) {
-      return RefuseAddress(text, "has no good port" + std::string(kExample));
+      return RefuseAddress(text, "has no good port" + std::string(kAddressExample));
     }
     address.port = behind.substr(1);
   }

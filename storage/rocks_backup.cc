@@ -180,6 +180,7 @@ Status RocksJobStore::BackUpTo(const std::string& path) {
   if (db_ == nullptr) {
     return StoreClosed();
   }
+  DELAYD_RETURN_IF_ERROR(same_directory_.Check());
   DELAYD_RETURN_IF_ERROR(CheckLength(directory));
   std::error_code error;
   // Of a dead link, too, the name is taken.

@@ -62,6 +62,11 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   if (batch.empty()) {
     return OkStatus();
   }
+  // Else it would be told when a memtable is full.
+  if (Status status = same_directory_.Check(); !status.ok()) {
+    stop_->Set(status);
+    return status;
+  }
   // In the order of the memtables: an insert begins where the last one ended.
   const std::span<const WriteOrder::Row> rows = write_order_.Of(batch);
   uint64_t number = batch_number_;
@@ -116,6 +121,9 @@ Status RocksJobStore::Close() {
   sweepers_.clear();
   rest_flush_.reset();
   Status result = stop_->Check();
+  if (result.ok()) {
+    result = same_directory_.Check();
+  }
   DELAYD_CRASH_POINT("close/before_flush");
   if (result.ok()) {
     result = FromRocks(db_->Flush(rocksdb::FlushOptions(), families_), "flush at close");

@@ -25,6 +25,7 @@
 #include "storage/rocks_figures.h"
 #include "storage/rocks_job_store.h"
 #include "storage/rocks_status.h"
+#include "storage/same_directory.h"
 #include "storage/tombstone_sweeper.h"
 #include "storage/write_order.h"
 
@@ -131,7 +132,10 @@ class RocksReader {
 class RocksJobStore final : public JobStore {
  public:
   RocksJobStore(DataDir dir, std::shared_ptr<StopCause> stop)
-      : dir_(std::move(dir)), floor_(dir_.path()), stop_(std::move(stop)) {}
+      : dir_(std::move(dir)),
+        same_directory_(dir_.path()),
+        floor_(dir_.path()),
+        stop_(std::move(stop)) {}
 
   ~RocksJobStore() override;
 
@@ -182,6 +186,7 @@ class RocksJobStore final : public JobStore {
   void MakeSweepers(uint64_t deletes_min);
 
   DataDir dir_;  // the lock is given up last
+  SameDirectory same_directory_;
   BatchFloor floor_;
   uint64_t batch_number_ = 0;  // of the last batch that is durable
   std::shared_ptr<StopCause> stop_;

@@ -9,6 +9,7 @@
 #include "storage/gradual_removal.h"
 #include "storage/manifest_guard.h"
 #include "storage/prewritten_log.h"
+#include "storage/same_directory.h"
 
 namespace delayd::storage {
 namespace {
@@ -72,7 +73,9 @@ class StoreEnv final : public rocksdb::EnvWrapper {
       : EnvWrapper(base) {
     // What RocksDB really uses; the wrapper would go through its own adapters.
     file_system_ = std::make_shared<InfoLogs>(NewPrewrittenLogs(NewCheckedTables(NewManifestGuard(
-        NewGradualRemoval(base->GetFileSystem(), directory, removal_step_bytes), directory))));
+        NewGradualRemoval(
+            NewSameDirectory(base->GetFileSystem(), directory), directory, removal_step_bytes),
+        directory))));
     system_clock_ = base->GetSystemClock();
   }
 

@@ -1,7 +1,7 @@
 // storage/store_env.h — what stands between RocksDB and the disk: table files are checked when they
 // are opened, logs are filled ahead, large files are removed a piece at a time, the MANIFEST in use
-// is not removed at all, and a log of RocksDB's own that cannot be written is done without. Private
-// to the room.
+// is not removed at all, no file is touched in a directory that has taken the place of the store's,
+// and a log of RocksDB's own that cannot be written is done without. Private to the room.
 #pragma once
 
 #include <cstdint>

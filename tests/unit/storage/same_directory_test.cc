@@ -1,0 +1,117 @@
+// A data directory that is moved away under a store, and what stands in its place then.
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/keys.h"
+#include "storage/record.h"
+#include "storage/rocks_job_store.h"
+#include "tests/support/temp_dir.h"
+
+namespace delayd::storage {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class SameDirectoryTest : public ::testing::Test {
+ protected:
+  // As in a restore of a backup of 50 rows, with a store of 60 still open.
+  void SetUp() override {
+    store_ = Open("data");
+    for (uint64_t number = 1; number <= 60; ++number) {
+      ASSERT_TRUE(Commit(number).ok());
+      if (number == 50) {
+        ASSERT_TRUE(BackUpRocksJobStore(store_.get(), dir_.Sub("backup")).ok());
+      }
+    }
+    fs::rename(dir_.Sub("data"), dir_.Sub("data.old"));
+    fs::copy(dir_.Sub("backup"), dir_.Sub("data"));
+    restored_ = Files("data");
+  }
+
+  std::unique_ptr<JobStore> Open(const std::string& name) {
+    auto store = OpenRocksJobStore({.path = dir_.Sub(name)});
+    EXPECT_TRUE(store.ok()) << store.status().message();
+    return std::move(store).value();
+  }
+
+  Status Commit(uint64_t number) {
+    Batch batch;
+    batch.Put(Table::kTimers, TimerKey(WallFromMillis(1), JobId{number}), "record");
+    batch.Put(Table::kMeta, kBatchNumberKey, EncodeNumber(kBatchNumberKey, number));
+    return store_->Commit(batch);
+  }
+
+  std::map<std::string, std::string> Files(const std::string& name) {
+    std::map<std::string, std::string> files;
+    for (const fs::directory_entry& file : fs::directory_iterator(dir_.Sub(name))) {
+      std::ostringstream content;
+      content << std::ifstream(file.path()).rdbuf();
+      files[file.path().filename()] = content.str();
+    }
+    return files;
+  }
+
+  uint64_t Rows(const std::string& name) {
+    uint64_t rows = 0;
+    const auto store = Open(name);
+    const std::string from(1, '\0');
+    EXPECT_TRUE(store->Scan(Table::kTimers, from, {}, [&](auto, auto) { return ++rows > 0; }).ok());
+    return rows;
+  }
+
+  test::TempDir dir_;
+  std::unique_ptr<JobStore> store_;
+  std::map<std::string, std::string> restored_;
+};
+
+TEST_F(SameDirectoryTest, P9AnOrderlyEndTouchesNeitherOfThem) {
+  const Status closed = store_->Close();
+  EXPECT_EQ(closed.reason(), "data_dir_replaced");
+  EXPECT_THAT(closed.message(), HasSubstr(dir_.Sub("data")));
+  store_.reset();
+  EXPECT_EQ(Files("data"), restored_);
+  EXPECT_EQ(Rows("data"), 50U);
+  EXPECT_EQ(Rows("data.old"), 60U);
+}
+
+// Where it is a mount point.
+TEST_F(SameDirectoryTest, P9NorWhereOnlyWhatIsInItWasReplaced) {
+  fs::remove_all(dir_.Sub("data"));
+  fs::rename(dir_.Sub("data.old"), dir_.Sub("data"));
+  fs::create_directory(dir_.Sub("data.old"));
+  ASSERT_TRUE(Commit(61).ok());
+  for (const auto& [name, content] : Files("data")) {
+    fs::rename(dir_.Sub("data") + "/" + name, dir_.Sub("data.old") + "/" + name);
+  }
+  EXPECT_EQ(store_->Close().reason(), "data_dir_replaced");
+  store_.reset();
+  EXPECT_TRUE(Files("data").empty());
+  EXPECT_EQ(Rows("data.old"), 61U);
+}
+
+TEST_F(SameDirectoryTest, P1NoCommitIsTakenAnyMore) {
+  EXPECT_EQ(Commit(61).reason(), "data_dir_replaced");
+  EXPECT_FALSE(Commit(62).ok());
+  EXPECT_FALSE(BackUpRocksJobStore(store_.get(), dir_.Sub("other")).ok());
+  store_.reset();
+  EXPECT_EQ(Files("data"), restored_);
+  EXPECT_EQ(Rows("data.old"), 60U);
+}
+
+TEST_F(SameDirectoryTest, P1OneThatIsGoneTakesNoCommitEither) {
+  fs::remove_all(dir_.Sub("data"));
+  EXPECT_FALSE(Commit(61).ok());
+  EXPECT_FALSE(fs::exists(dir_.Sub("data")));
+}
+
+}  // namespace
+}  // namespace delayd::storage
