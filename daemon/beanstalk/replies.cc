@@ -93,8 +93,12 @@ bool BeanstalkSession::RenderReserved(Verb verb, const engine::Reply& reply, std
       reservations_.Add(*job.lease_token, job.lease_ends, job.lease);
     }
     AppendReserved(verb, leased->jobs, text);
-  } else if (input_ended_ || ended()) {
+  } else if (input_ended_) {
     text->append(reply::kTimedOut);
+  } else if (ended()) {
+    // A plain reserve knows no time-out, and workers die of one. Without a reply they connect anew;
+    // nothing follows that could be taken for it.
+    text->append(verb == Verb::kReserve ? std::string_view() : reply::kTimedOut);
   } else if (waiting_->on_empty == OnEmpty::kAskAgain) {
     waiting_->ask_again = true;
     return false;

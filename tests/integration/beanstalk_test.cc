@@ -246,15 +246,20 @@ TEST_F(BeanstalkTest, SigUsr1DrainsTheDaemonUntilTheDrainIsEnded) {
   daemon_.WaitForLog("the drain has ended");
 }
 
-TEST_F(BeanstalkTest, AStopAnswersWhoWaits) {
-  BeanstalkClient worker = Tcp();
-  worker.Send("reserve\r\n");
+// docs/protocol.md: a plain reserve never times out, and workers die of it when it does.
+TEST_F(BeanstalkTest, AStopAnswersWhoWaitsForATimeAndHangsUpOnWhoWaitsForever) {
+  BeanstalkClient forever = Tcp();
+  forever.Send("put 0 3600 60 1\r\nx\r\nreserve\r\n");
+  BeanstalkClient for_a_time = Tcp();
+  for_a_time.Send("reserve-with-timeout 600\r\n");
   BeanstalkClient other = Tcp();
-  while (other.Call("stats").find("current-waiting: 1\n") == std::string::npos) {
+  while (other.Call("stats").find("current-waiting: 2\n") == std::string::npos) {
   }
   std::jthread stop([this] { daemon_.Stop(); });
-  EXPECT_EQ(worker.ReadToEnd(), "TIMED_OUT\r\n");
-  worker.Close();
+  EXPECT_EQ(forever.ReadToEnd(), "INSERTED 1\r\n");
+  EXPECT_EQ(for_a_time.ReadToEnd(), "TIMED_OUT\r\n");
+  forever.Close();
+  for_a_time.Close();
   other.Close();
 }
 

@@ -129,8 +129,31 @@ TEST_F(BeanstalkSessionTest, AReserveThatAsksAgainWhileTheDaemonStopsDoesNotWait
   ASSERT_TRUE(again.has_value());
   EXPECT_EQ(std::get<engine::Lease>(again->command).wait, Millis(0));
   session.Answer(again->tag, engine::Reply{.body = engine::Leased{}});
-  EXPECT_EQ(session.output(), "TIMED_OUT\r\n");
+  EXPECT_EQ(session.output(), "") << "a reserve without a time-out has none";
   EXPECT_TRUE(session.finished());
+}
+
+// The replies to what was asked before it are still to come.
+TEST_F(BeanstalkSessionTest, AtAStopOnlyAPlainReserveGetsNoReply) {
+  const auto stopped = [this](const std::string& reserve, bool half_closed) {
+    BeanstalkSession session(&server_.hub());
+    session.Receive("kick-job 1\r\n" + reserve + "\r\nlist-tube-used\r\n");
+    const uint64_t kick = session.Next({})->tag;
+    const uint64_t waits = session.Next({})->tag;
+    if (half_closed) {
+      session.InputEnded();
+    }
+    session.Stop();
+    session.Answer(waits, engine::Reply{.body = engine::Leased{}});
+    EXPECT_FALSE(session.finished());
+    session.Answer(kick, engine::Reply{});
+    EXPECT_TRUE(session.finished());
+    return std::string(session.output());
+  };
+  EXPECT_EQ(stopped("reserve", false), "KICKED\r\n");
+  EXPECT_EQ(stopped("reserve", true), "KICKED\r\nTIMED_OUT\r\n");
+  EXPECT_EQ(stopped("reserve-with-timeout 9", false), "KICKED\r\nTIMED_OUT\r\n");
+  EXPECT_EQ(stopped("reserve-batch 5 9", false), "KICKED\r\nTIMED_OUT\r\n");
 }
 
 }  // namespace
