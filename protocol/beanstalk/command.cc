@@ -141,6 +141,16 @@ bool ReadPutNumbers(std::string_view* rest, bool millis, Command* command) {
   return read;
 }
 
+// The number behind so many words, whatever these are: what follows the line is no command, though
+// the line be refused.
+bool ReadSize(std::string_view rest, int words, uint64_t* bytes) {
+  for (; words > 0; --words) {
+    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    rest.remove_prefix(std::min(rest.find(' '), rest.size()));
+  }
+  return ReadNumber(&rest, kU32Max, bytes);
+}
+
 // Numbers first, then the size, then what stands behind: the size decides whether a body follows.
 Refusal ReadPut(Form form, std::string_view rest, size_t job_bytes_max, Command* command) {
   if (!ReadPutNumbers(&rest, form != Form::kPut, command)) {
@@ -220,14 +230,19 @@ bool ReadArguments(Form form, std::string_view rest, Command* command) {
 
 Refusal ReadBehindVerb(Form form, std::string_view rest, size_t job_bytes_max, Command* command) {
   switch (form) {
-    case Form::kPut:
+    case Form::kPut: {  // as beanstalkd has it
+      const Refusal refusal = ReadPut(form, rest, job_bytes_max, command);
+      command->has_body = refusal != Refusal::kBadFormat;
+      return refusal;
+    }
     case Form::kPutMs:
     case Form::kPutKey:
+      command->has_body = ReadSize(rest, 3, &command->body_bytes);
       return ReadPut(form, rest, job_bytes_max, command);
     case Form::kPutBatch:
-      return ReadBatch(rest, kBatchBytesMax, command);
     case Form::kDeleteBatch:
-      return ReadBatch(rest, kIdsBytesMax, command);
+      command->has_body = ReadSize(rest, 1, &command->body_bytes);
+      return ReadBatch(rest, form == Form::kPutBatch ? kBatchBytesMax : kIdsBytesMax, command);
     default:
       return ReadArguments(form, rest, command) ? Refusal::kNone : Refusal::kBadFormat;
   }
@@ -237,12 +252,10 @@ Refusal ReadBehindVerb(Form form, std::string_view rest, size_t job_bytes_max, C
 
 Command ParseCommandLine(std::string_view line, size_t job_bytes_max) {
   Command command;
-  if (line.find('\0') != std::string_view::npos) {
-    command.refusal = Refusal::kBadFormat;
-    return command;
-  }
+  const bool has_nul = line.find('\0') != std::string_view::npos;
   for (const Word& word : kWords) {
-    if (!line.starts_with(word.prefix)) {
+    // Ours find fault with a NUL themselves, and may have a body.
+    if (!line.starts_with(word.prefix) || (has_nul && !IsOurs(word.verb))) {
       continue;
     }
     command.verb = word.verb;
@@ -250,7 +263,7 @@ Command ParseCommandLine(std::string_view line, size_t job_bytes_max) {
         ReadBehindVerb(word.form, line.substr(word.prefix.size()), job_bytes_max, &command);
     return command;
   }
-  command.refusal = Refusal::kUnknownCommand;
+  command.refusal = has_nul ? Refusal::kBadFormat : Refusal::kUnknownCommand;
   return command;
 }
 

@@ -58,10 +58,14 @@ enum class Verb : uint8_t {
 };
 inline constexpr size_t kVerbCount = static_cast<size_t>(Verb::kNone);
 
+inline bool IsOurs(Verb verb) {
+  return verb >= Verb::kPutMs && verb < Verb::kNone;
+}
+
 enum class Refusal : uint8_t {
   kNone,
   kUnknownCommand,
-  kBadFormat,
+  kBadFormat,     // of our own verbs the body was skipped
   kJobTooBig,     // the body was skipped
   kExpectedCrlf,  // the body was skipped
 };
@@ -75,6 +79,7 @@ struct Command {
   Millis ttr{0};
   uint64_t count = 0;       // the bound of kick, the jobs of a batch
   uint64_t timeout = 0;     // of a reserve, in seconds
+  bool has_body = false;    // behind the line, which may be refused all the same
   uint64_t body_bytes = 0;  // without its CR LF
   std::string_view name;    // a tube or a key
   std::string_view body;
@@ -88,20 +93,6 @@ inline constexpr size_t kBatchJobsMax = 1000;
 inline constexpr size_t kBatchBytesMax = size_t{8} << 20;
 // Of ids: 20 digits and a space each.
 inline constexpr size_t kIdsBytesMax = kBatchJobsMax * 21;
-
-// Whether a body follows the line: a verb with one that was not refused, or only for its size.
-inline bool HasBody(const Command& command) {
-  switch (command.verb) {
-    case Verb::kPut:
-    case Verb::kPutMs:
-    case Verb::kPutKey:
-    case Verb::kPutBatch:
-    case Verb::kDeleteBatch:
-      return command.refusal == Refusal::kNone || command.refusal == Refusal::kJobTooBig;
-    default:
-      return false;
-  }
-}
 
 // `job_bytes_max`: a put above it is refused with kJobTooBig.
 Command ParseCommandLine(std::string_view line, size_t job_bytes_max);

@@ -38,7 +38,7 @@ std::optional<Command> CommandReader::Next() {
     case State::kBody:
       command = NextBody();
       break;
-    case State::kBigBody:
+    case State::kSkippedBody:
       command = SkipBody();
       break;
   }
@@ -65,7 +65,7 @@ std::optional<Command> CommandReader::NextLine() {
   const size_t end = input.find(kCrlf, searched_);
   const size_t bytes_max = LineBytesMax(input);
   if (end == std::string_view::npos ? input.size() >= bytes_max : end + 2 > bytes_max) {
-    state_ = State::kLongLine;
+    RefuseLongLine(input.substr(0, bytes_max));
     return SkipLine();
   }
   if (end == std::string_view::npos) {
@@ -73,24 +73,32 @@ std::optional<Command> CommandReader::NextLine() {
     return std::nullopt;
   }
   Command command = ParseCommandLine(input.substr(0, end), job_bytes_max_);
-  if (!HasBody(command)) {
+  if (!command.has_body) {
     Consume(end + 2);
     return command;
   }
   line_bytes_ = end + 2;
   body_bytes_ = command.body_bytes;
-  if (command.refusal == Refusal::kJobTooBig) {
+  if (command.refusal != Refusal::kNone) {
     refused_ = command;
     skip_bytes_ = body_bytes_ + 2;
     Consume(line_bytes_);
-    state_ = State::kBigBody;
+    state_ = State::kSkippedBody;
     return SkipBody();
   }
   state_ = State::kBody;
   return BodyIsThere() ? std::optional<Command>(TakeBody(command)) : std::nullopt;
 }
 
-// To the next line's end; what was too long is not kept.
+// Of ours the size of the body stands before what can be too long, with a space behind it.
+void CommandReader::RefuseLongLine(std::string_view begun) {
+  const Command command = ParseCommandLine(begun.substr(0, begun.rfind(' ')), job_bytes_max_);
+  skip_bytes_ = IsOurs(command.verb) && command.has_body ? command.body_bytes + 2 : 0;
+  refused_ = {.refusal = Refusal::kBadFormat};
+  state_ = State::kLongLine;
+}
+
+// To the next line's end, and over its body; what was too long is not kept.
 std::optional<Command> CommandReader::SkipLine() {
   const std::string_view input = unread();
   const size_t end = input.find(kCrlf, searched_);
@@ -100,10 +108,8 @@ std::optional<Command> CommandReader::SkipLine() {
     return std::nullopt;
   }
   Consume(end + 2);
-  state_ = State::kLine;
-  Command command;
-  command.refusal = Refusal::kBadFormat;
-  return command;
+  state_ = State::kSkippedBody;
+  return SkipBody();
 }
 
 std::optional<Command> CommandReader::NextBody() {

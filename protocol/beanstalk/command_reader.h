@@ -1,7 +1,8 @@
 // protocol/beanstalk/command_reader.h — the commands in a stream of bytes, however it is cut.
 //
 // What:    Append takes what has arrived, Next gives one command at a time, each with its body. A
-//          line that is too long and a body that is too big are skipped as they come, never kept.
+//          line that is too long and the body of one that is refused are skipped as they come,
+//          never kept.
 // Errors:  a refusal in the command that is wrong; the next one is read where it begins.
 // Threads: one.
 // Cost:    each byte is copied once; no allocation once the buffer has its size. Holds what was
@@ -38,11 +39,12 @@ class CommandReader {
   static constexpr size_t kIdleBytesMax = 2048;
 
  private:
-  enum class State : uint8_t { kLine, kLongLine, kBody, kBigBody };
+  enum class State : uint8_t { kLine, kLongLine, kBody, kSkippedBody };
 
   std::string_view unread() const { return std::string_view(buffer_).substr(begin_); }
 
   std::optional<Command> NextLine();
+  void RefuseLongLine(std::string_view begun);
   std::optional<Command> SkipLine();
   std::optional<Command> NextBody();
   bool BodyIsThere() const;
@@ -56,8 +58,8 @@ class CommandReader {
   State state_ = State::kLine;
   size_t searched_ = 0;      // no line ends before this, counted from begin_
   size_t line_bytes_ = 0;    // of the put whose body is awaited; it is still in the buffer
-  uint64_t skip_bytes_ = 0;  // of a body that is too big
-  Command refused_;          // the put whose body is being skipped
+  uint64_t skip_bytes_ = 0;  // of the body of a line that was refused
+  Command refused_;          // whose body, or long line, is being skipped
   uint64_t body_bytes_ = 0;
 };
 
