@@ -112,6 +112,7 @@ Status BeanstalkdImport::Pass() {
   DELAYD_RETURN_IF_ERROR(WatchAllTubes());
   DELAYD_RETURN_IF_ERROR(DrainReady());
   for (const std::string& tube : tubes_) {
+    DELAYD_RETURN_IF_ERROR(PauseAsThere(tube));
     // The ready ones of a tube that is paused are not given to a reserve.
     for (const Which which : {Which::kReady, Which::kDelayed, Which::kBuried}) {
       DELAYD_RETURN_IF_ERROR(DrainHeads(tube, which));
@@ -178,6 +179,47 @@ Status BeanstalkdImport::DrainReady() {
     }
     DELAYD_RETURN_IF_ERROR(Move(std::move(jobs)));
   }
+}
+
+// What is not to be worked there now is not to be worked here either. A tube without jobs to move
+// is left alone.
+Status BeanstalkdImport::PauseAsThere(const std::string& tube) {
+  for (;;) {
+    DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats,
+                            source_->Call("stats-tube " + tube));
+    const auto number = [&stats](std::string_view key) {
+      return beanstalk::StatsNumber(stats.body, key);
+    };
+    if (number("pause-time-left") == 0 || number("current-jobs-ready") +
+                                                  number("current-jobs-delayed") +
+                                                  number("current-jobs-buried") ==
+                                              0) {
+      return OkStatus();
+    }
+    const Status paused = PauseHere(tube, Seconds(stats.body, "pause-time-left"));
+    if (!protocol::MayPass(paused)) {
+      return paused;
+    }
+    DELAYD_RETURN_IF_ERROR(WaitFor(paused));
+  }
+}
+
+// Unless it is paused for longer already.
+Status BeanstalkdImport::PauseHere(const std::string& tube, Millis left) {
+  const StatusOr<protocol::QueueCounts> here = api_->Queue(tube);
+  if (!here.ok() && here.status().code() != StatusCode::kNotFound) {
+    return here.status();
+  }
+  if (here.ok() && here->paused && here->pause_left.value_or(Millis::max()) >= left) {
+    return OkStatus();
+  }
+  left = std::min(left + Millis(1000), Millis(limits::kDelayMsMax));
+  const StatusOr<protocol::QueueCounts> paused =
+      api_->Pause(tube, {.duration = left, .create = true});
+  if (paused.ok()) {
+    paused_.insert(tube);
+  }
+  return paused.status();
 }
 
 Status BeanstalkdImport::DrainHeads(const std::string& tube, Which which) {

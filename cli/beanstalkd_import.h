@@ -6,7 +6,8 @@
 //          first one had enqueued and only deletes it. Ready jobs are reserved in batches, so that
 //          no worker of the source gets them meanwhile. Delayed and buried ones are looked at,
 //          enqueued and deleted, never reserved: the source would make them ready if we died.
-//          Jobs keep tube, priority, time to run, what is left of their delay, and being buried.
+//          Jobs keep tube, priority, time to run, what is left of their delay, and being buried;
+//          tubes from which they come, what is left of their pause.
 //          What is too large for delayd stays there, as it was. While a quota or a daemon that is
 //          away is waited for, no job of the source is held.
 // Units:   the source tells what is left in whole seconds, rounded down; a second is added, so that
@@ -17,6 +18,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,6 +74,9 @@ class BeanstalkdImport {
   // Of the jobs that are too large.
   std::string TooLarge() const { return set_aside_.Names(); }
 
+  // Tubes that were paused here because they are there.
+  const std::set<std::string>& paused() const { return paused_; }
+
  private:
   enum class Which : uint8_t { kReady, kDelayed, kBuried };
 
@@ -89,6 +94,8 @@ class BeanstalkdImport {
   Status WatchAllTubes();
   Status Pass();
   Status DrainReady();
+  Status PauseAsThere(const std::string& tube);
+  Status PauseHere(const std::string& tube, Millis left);
   Status DrainHeads(const std::string& tube, Which which);
   StatusOr<bool> TakeHead(Which which);
   Status Move(std::vector<Found> jobs);
@@ -110,6 +117,7 @@ class BeanstalkdImport {
   std::string instance_;
   std::vector<std::string> tubes_;
   SetAside set_aside_;
+  std::set<std::string> paused_;
   size_t heads_too_large_ = 0;  // one after another
   Counts counts_;
 };

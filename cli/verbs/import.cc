@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 #include "base/limits.h"
 #include "cli/beanstalkd_import.h"
@@ -54,6 +55,20 @@ std::string EndedOf(const ImportCounts& counts) {
   return text.empty() ? text : text + ": not enqueued";
 }
 
+// "mail, orders and 5 more"
+std::string FirstTubes(const std::set<std::string>& tubes) {
+  constexpr size_t kMost = 10;
+  std::string text;
+  size_t count = 0;
+  for (const std::string& tube : tubes) {
+    if (count++ == kMost) {
+      return text + " and " + std::to_string(tubes.size() - kMost) + " more";
+    }
+    text += (text.empty() ? "" : ", ") + tube;
+  }
+  return text;
+}
+
 class ImportVerb final : public Verb {
  public:
   std::string_view name() const override { return "import"; }
@@ -78,7 +93,9 @@ class ImportVerb final : public Verb {
            "\n"
            "With --from-beanstalkd the jobs of that server are moved here, with tube, priority, "
            "time to\n"
-           "run and what is left of their delay; buried ones stay buried. Each is deleted there "
+           "run and what is left of their delay; buried ones stay buried. A tube that is paused "
+           "there is\n"
+           "paused here for what is left of that, before its jobs come. Each is deleted there "
            "only when\n"
            "it is durable here: if anything dies on the way, run it again. While there is no room "
            "here,\n"
@@ -184,7 +201,7 @@ class ImportVerb final : public Verb {
     if (import.counts().too_large > 0) {
       context->console.Error(TooLarge(import, status.ok()));
     }
-    return ConcludeBeanstalkd(status, import.counts(), progress.elapsed(), context);
+    return ConcludeBeanstalkd(status, import, progress.elapsed(), context);
   }
 
   // `put_back`: the source has answered to the end.
@@ -204,12 +221,13 @@ class ImportVerb final : public Verb {
   }
 
   static ExitCode ConcludeBeanstalkd(const Status& status,
-                                     const BeanstalkdImport::Counts& counts,
+                                     const BeanstalkdImport& import,
                                      Millis elapsed,
                                      Context* context) {
     if (status.reason() == "usage") {
       return context->Fail(status);  // it never began
     }
+    const BeanstalkdImport::Counts& counts = import.counts();
     std::string text = "imported " + Jobs(counts.imported) + " in " + RoughDuration(elapsed) +
                        ", " + Rate(counts.imported, elapsed);
     if (counts.existed > 0) {
@@ -219,6 +237,9 @@ class ImportVerb final : public Verb {
     if (counts.taken > 0) {
       text += "; " + std::to_string(counts.taken) + " " + std::string(WasOrWere(counts.taken)) +
               " taken by a worker there meanwhile and will be worked on twice";
+    }
+    if (!import.paused().empty()) {
+      text += "; paused here as there: " + FirstTubes(import.paused());
     }
     if (context->globals.output != OutputFormat::kTable) {
       protocol::JsonObjectWriter writer;

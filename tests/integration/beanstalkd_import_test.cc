@@ -19,6 +19,7 @@ namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ImportTest : public ::testing::Test {
  protected:
@@ -133,6 +134,30 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
   EXPECT_THAT(nothing.out,
               ::testing::StartsWith(
                   R"({"imported":0,"existed":0,"taken":0,"too_large":0,"left":0,"elapsed_ms":)"));
+}
+
+TEST_F(ImportTest, ATubeThatIsPausedThereIsPausedHere) {
+  BeanstalkClient client = source_->Connect();
+  for (const char* tube : {"ready", "delayed", "longer", "shorter", "free", "empty"}) {
+    client.Call("use " + std::string(tube));
+    client.Call(tube == std::string("delayed") ? "put 1 3600 60 1\r\nx" : "put 1 0 60 1\r\nx");
+    client.Call("pause-tube " + std::string(tube) + (tube == std::string("free") ? " 0" : " 600"));
+  }
+  client.Call("delete 6");
+  daemon_.CtlOk({"pause", "longer", "--create"});
+  daemon_.CtlOk({"pause", "shorter", "--create", "--for", "1s"});
+  const ProcessResult result = daemon_.Ctl(ImportArgs());
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("; paused here as there: delayed, ready, shorter\n"));
+  for (const char* tube : {"ready", "delayed", "shorter"}) {
+    EXPECT_THAT(daemon_.CtlOk({"queues", tube, "-o", "jsonl"}),
+                ::testing::ContainsRegex("\"paused\":true,\"pause_left\":\"(9m|10m)"))
+        << tube;
+  }
+  EXPECT_THAT(daemon_.CtlOk({"queues", "longer", "-o", "jsonl"}),
+              ::testing::AllOf(HasSubstr("\"paused\":true"), Not(HasSubstr("pause_left"))));
+  EXPECT_THAT(daemon_.CtlOk({"queues", "free", "-o", "jsonl"}), HasSubstr("\"paused\":false"));
+  EXPECT_THAT(daemon_.CtlOk({"queues", "-o", "jsonl"}), Not(HasSubstr("\"empty\"")));
 }
 
 // One of each state stands before a small one of its kind.
