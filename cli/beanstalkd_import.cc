@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/limits.h"
+#include "cli/human_time.h"
 #include "protocol/job_json.h"
 #include "protocol/problem.h"
 
@@ -93,25 +94,42 @@ Status BeanstalkdImport::Run() {
   counts_.too_large = set_aside_.size();
   DELAYD_RETURN_IF_ERROR(passed);
   DELAYD_RETURN_IF_ERROR(put_back);
-  return CountLeft();
+  DELAYD_RETURN_IF_ERROR(CountLeft());
+  return CountFull();
 }
 
 Status BeanstalkdImport::PassUntilDone() {
-  uint64_t moved_before = 0;
-  do {
-    moved_before = moved();
+  for (;;) {
+    const uint64_t moved_before = moved();
     DELAYD_RETURN_IF_ERROR(Pass());
     DELAYD_RETURN_IF_ERROR(CountLeft());
-  } while (counts_.left.unreserved() > 0 && moved() > moved_before);
-  return OkStatus();
+    if (counts_.left.unreserved() == 0) {
+      return OkStatus();
+    }
+    if (moved() > moved_before) {
+      continue;
+    }
+    // Only what finds no room is left to move.
+    if (full_.empty()) {
+      return OkStatus();
+    }
+    DELAYD_ASSIGN_OR_RETURN(const bool again, patience_.Wait(why_full_, why_full_.message()));
+    if (!again) {
+      return OkStatus();
+    }
+  }
 }
 
 // One pass misses what comes while it goes on: jobs of tubes that are new, delayed ones of a paused
 // tube whose time has come, those that a worker gives back.
 Status BeanstalkdImport::Pass() {
+  full_.clear();
   DELAYD_RETURN_IF_ERROR(WatchAllTubes());
   DELAYD_RETURN_IF_ERROR(DrainReady());
   for (const std::string& tube : tubes_) {
+    if (full_.contains(tube)) {
+      continue;
+    }
     DELAYD_RETURN_IF_ERROR(PauseAsThere(tube));
     // The ready ones of a tube that is paused are not given to a reserve.
     for (const Which which : {Which::kReady, Which::kDelayed, Which::kBuried}) {
@@ -145,7 +163,8 @@ JobSpec BeanstalkdImport::SpecOf(uint64_t id, std::string_view stats, std::strin
 }
 
 Status BeanstalkdImport::DrainReady() {
-  for (;;) {
+  // The last one cannot be ignored.
+  while (full_.size() < tubes_.size()) {
     for (size_t i = 0; i < kBatchJobs; ++i) {
       source_->Add("reserve-with-timeout 0");
     }
@@ -179,6 +198,7 @@ Status BeanstalkdImport::DrainReady() {
     }
     DELAYD_RETURN_IF_ERROR(Move(std::move(jobs)));
   }
+  return OkStatus();
 }
 
 // What is not to be worked there now is not to be worked here either. A tube without jobs to move
@@ -231,7 +251,7 @@ Status BeanstalkdImport::DrainHeads(const std::string& tube, Which which) {
   for (;;) {
     DELAYD_ASSIGN_OR_RETURN(const bool more, TakeHead(which));
     // All that are too large one after another: there is nothing behind them.
-    if (!more || heads_too_large_ > set_aside_.size()) {
+    if (!more || heads_too_large_ > set_aside_.size() || full_.contains(tube)) {
       return OkStatus();
     }
   }
@@ -285,26 +305,26 @@ Status BeanstalkdImport::Move(std::vector<Found> jobs) {
     DELAYD_ASSIGN_OR_RETURN(const size_t count, EnqueueSome(fit.subspan(settled), &why_later));
     settled += count;
   }
-  DELAYD_RETURN_IF_ERROR(Delete(fit.first(settled)));
+  for (Found& job : fit.subspan(settled)) {
+    job.later = true;
+  }
+  DELAYD_RETURN_IF_ERROR(Delete(fit));
   for (const Found& job : jobs) {
     heads_too_large_ = job.too_large ? heads_too_large_ + 1 : 0;
     DELAYD_RETURN_IF_ERROR(job.too_large ? set_aside_.Put(job.id, job.stats) : OkStatus());
   }
-  if (settled > 0 || fit.empty()) {
+  if (!std::ranges::all_of(fit, &Found::later)) {
     patience_.Reset();
   }
   DELAYD_RETURN_IF_ERROR(going_on_(counts_));
-  if (why_later.ok()) {
-    return OkStatus();
-  }
-  DELAYD_RETURN_IF_ERROR(GiveBack(fit.subspan(settled)));
-  return WaitFor(why_later);
+  DELAYD_RETURN_IF_ERROR(GiveBack(fit));
+  return why_later.ok() ? OkStatus() : WaitFor(why_later);
 }
 
 Status BeanstalkdImport::Delete(std::span<const Found> jobs) {
   size_t deleted = 0;
   for (const Found& job : jobs) {
-    if (!job.too_large) {
+    if (!job.too_large && !job.later) {
       source_->Add("delete " + std::to_string(job.id));
       ++deleted;
     }
@@ -319,11 +339,15 @@ Status BeanstalkdImport::Delete(std::span<const Found> jobs) {
 // Held while there is no room here, their time would run out in the middle of a later try. Those
 // that are not reserved the source does not find.
 Status BeanstalkdImport::GiveBack(std::span<const Found> jobs) {
+  size_t released = 0;
   for (const Found& job : jobs) {
-    source_->Add("release " + std::to_string(job.id) + " " +
-                 std::string(beanstalk::StatsField(job.stats, "pri")) + " 0");
+    if (job.later) {
+      source_->Add("release " + std::to_string(job.id) + " " +
+                   std::string(beanstalk::StatsField(job.stats, "pri")) + " 0");
+      ++released;
+    }
   }
-  for (size_t i = 0; i < jobs.size(); ++i) {
+  for (size_t i = 0; i < released; ++i) {
     DELAYD_RETURN_IF_ERROR(source_->Read().status());
   }
   return OkStatus();
@@ -360,7 +384,12 @@ StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs, Status* wh
     return enqueued.status();
   }
   for (size_t i = 0; i < count; ++i) {
-    const Status status = EnqueueOne(&jobs[i]);
+    Found& job = jobs[i];
+    const Status status = full_.contains(job.spec.queue) ? why_full_ : EnqueueOne(&job);
+    if (status.reason() == "queue_full") {
+      DELAYD_RETURN_IF_ERROR(PutOff(&job, status));
+      continue;
+    }
     if (protocol::MayPass(status) || NeedsRoom(status)) {
       *why_later = status;
       return i;
@@ -385,6 +414,16 @@ Status BeanstalkdImport::EnqueueOne(Found* job) {
   return OkStatus();
 }
 
+// The rest of its tube would find no room either: this pass goes around it.
+Status BeanstalkdImport::PutOff(Found* job, const Status& why) {
+  job->later = true;
+  if (!full_.insert(job->spec.queue).second) {
+    return OkStatus();
+  }
+  why_full_ = why;
+  return source_->Call("ignore " + job->spec.queue).status();
+}
+
 Status BeanstalkdImport::CountLeft() {
   DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats, source_->Call("stats"));
   const auto jobs = [&stats](const char* state) {
@@ -394,6 +433,23 @@ Status BeanstalkdImport::CountLeft() {
                   .delayed = jobs("delayed"),
                   .buried = jobs("buried"),
                   .reserved = jobs("reserved")};
+  return OkStatus();
+}
+
+Status BeanstalkdImport::CountFull() {
+  for (const std::string& tube : full_) {
+    DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply stats,
+                            source_->Call("stats-tube " + tube));
+    uint64_t left = 0;
+    for (const char* state : {"ready", "delayed", "buried"}) {
+      left += beanstalk::StatsNumber(stats.body, std::string("current-jobs-") + state);
+    }
+    left -= std::min<uint64_t>(left, set_aside_.CountOf(tube));
+    if (left > 0) {
+      full_texts_.insert(tube + " (" + Jobs(left) + ")");
+      counts_.queue_full += left;
+    }
+  }
   return OkStatus();
 }
 

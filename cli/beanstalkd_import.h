@@ -8,8 +8,9 @@
 //          enqueued and deleted, never reserved: the source would make them ready if we died.
 //          Jobs keep tube, priority, time to run, what is left of their delay, and being buried;
 //          tubes from which they come, what is left of their pause.
-//          What is too large for delayd stays there, as it was. While a quota or a daemon that is
-//          away is waited for, no job of the source is held.
+//          What is too large for delayd stays there, as it was. A queue that is full holds up its
+//          own tube only. While a quota or a daemon that is away is waited for, no job of the
+//          source is held.
 // Units:   the source tells what is left in whole seconds, rounded down; a second is added, so that
 //          no job is early.
 // Errors:  the status of the side that failed; run it again.
@@ -52,7 +53,8 @@ class BeanstalkdImport {
     uint64_t existed = 0;
     uint64_t taken = 0;  // enqueued here, and taken by a worker there before they could be deleted
     uint64_t too_large = 0;
-    Left left;  // when the last pass was over
+    uint64_t queue_full = 0;  // left there for want of room
+    Left left;                // when the last pass was over
   };
 
   // `going_on` is asked between batches; not OK ends the import there.
@@ -74,6 +76,11 @@ class BeanstalkdImport {
   // Of the jobs that are too large.
   std::string TooLarge() const { return set_aside_.Names(); }
 
+  // Whose queues are full: "orders (3 jobs)"; and what delayd said of the last.
+  const std::set<std::string>& full() const { return full_texts_; }
+
+  const Status& why_full() const { return why_full_; }
+
   // Tubes that were paused here because they are there.
   const std::set<std::string>& paused() const { return paused_; }
 
@@ -86,6 +93,7 @@ class BeanstalkdImport {
     std::string stats;
     JobSpec spec;
     bool too_large = false;
+    bool later = false;  // there is no room for it yet
   };
 
   Status Begin();
@@ -101,10 +109,12 @@ class BeanstalkdImport {
   Status Move(std::vector<Found> jobs);
   StatusOr<size_t> EnqueueSome(std::span<Found> jobs, Status* why_later);
   Status EnqueueOne(Found* job);
+  Status PutOff(Found* job, const Status& why);
   Status Delete(std::span<const Found> jobs);
   Status GiveBack(std::span<const Found> jobs);
   Status WaitFor(const Status& why);
   Status CountLeft();
+  Status CountFull();
 
   uint64_t moved() const { return counts_.imported - counts_.taken; }
 
@@ -118,6 +128,9 @@ class BeanstalkdImport {
   std::vector<std::string> tubes_;
   SetAside set_aside_;
   std::set<std::string> paused_;
+  std::set<std::string> full_;  // tubes that this pass goes around
+  Status why_full_;
+  std::set<std::string> full_texts_;
   size_t heads_too_large_ = 0;  // one after another
   Counts counts_;
 };

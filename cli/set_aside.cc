@@ -1,11 +1,18 @@
 #include "cli/set_aside.h"
 
+#include <algorithm>
+
 namespace delayd::cli {
 namespace {
 
 constexpr size_t kNamesMax = 10;
 
 }  // namespace
+
+size_t SetAside::CountOf(std::string_view tube) const {
+  return static_cast<size_t>(
+      std::ranges::count_if(jobs_, [tube](const auto& one) { return one.second.tube == tube; }));
+}
 
 Status SetAside::Put(uint64_t id, std::string_view stats) {
   const auto field = [stats](std::string_view key) { return beanstalk::StatsField(stats, key); };

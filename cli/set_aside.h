@@ -27,6 +27,8 @@ class SetAside {
 
   size_t size() const { return jobs_.size(); }
 
+  size_t CountOf(std::string_view tube) const;
+
   // `stats` is what stats-job said of it. Known ones go behind all others that are buried.
   Status Put(uint64_t id, std::string_view stats);
   Status PutBack();

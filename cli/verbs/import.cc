@@ -99,7 +99,11 @@ class ImportVerb final : public Verb {
            "only when\n"
            "it is durable here: if anything dies on the way, run it again. While there is no room "
            "here,\n"
-           "or no daemon, for --retry-for, it holds no job there. It goes on while jobs come\n"
+           "or no daemon, for --retry-for, it holds no job there. The jobs of a full queue wait "
+           "until "
+           "all\n"
+           "others are moved, and are left, counted, where there is no room then. It goes on while "
+           "jobs come\n"
            "in there; what workers there have reserved is left, counted, and makes exit code 1. So "
            "are\n"
            "jobs larger than limits.payload: they are buried there while it goes on, and at its "
@@ -201,6 +205,9 @@ class ImportVerb final : public Verb {
     if (import.counts().too_large > 0) {
       context->console.Error(TooLarge(import, status.ok()));
     }
+    if (import.counts().queue_full > 0) {
+      context->console.Error(NoRoom(import));
+    }
     return ConcludeBeanstalkd(status, import, progress.elapsed(), context);
   }
 
@@ -211,6 +218,13 @@ class ImportVerb final : public Verb {
             (put_back ? "" : ", perhaps buried") + ": " + import.TooLarge() +
             "; raise limits.payload and run it again, or let them be worked there",
         "payload_too_large");
+  }
+
+  static Status NoRoom(const BeanstalkdImport& import) {
+    return ResourceExhausted("no room for " + Jobs(import.counts().queue_full) + ", left there: " +
+                                 FirstTubes(import.full()) + "; " + import.why_full().message() +
+                                 "; no job is lost, run it again for the rest",
+                             "queue_full");
   }
 
   static std::string StillThere(const BeanstalkdImport::Left& left) {
@@ -247,6 +261,7 @@ class ImportVerb final : public Verb {
       writer.Number("existed", counts.existed);
       writer.Number("taken", counts.taken);
       writer.Number("too_large", counts.too_large);
+      writer.Number("queue_full", counts.queue_full);
       if (status.ok()) {  // else not all was looked at
         writer.Number("left", counts.left.all());
       }
@@ -262,10 +277,11 @@ class ImportVerb final : public Verb {
     if (!status.ok()) {
       return context->Fail(status.Followed("; no job is lost, run it again for the rest"));
     }
-    if (counts.left.all() > counts.too_large) {
+    const uint64_t told = counts.too_large + counts.queue_full;
+    if (counts.left.all() > told) {
       return context->Fail(Status(StatusCode::kInternal, StillThere(counts.left), "part_done"));
     }
-    return counts.too_large > 0 ? kExitFailed : kExitOk;
+    return told > 0 ? kExitFailed : kExitOk;
   }
 
   Status Open(Context* context) {

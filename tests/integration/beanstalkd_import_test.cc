@@ -133,7 +133,7 @@ TEST_F(ImportTest, JobsKeepWhatTheyAre) {
   EXPECT_EQ(nothing.err, "");
   EXPECT_THAT(nothing.out,
               ::testing::StartsWith(
-                  R"({"imported":0,"existed":0,"taken":0,"too_large":0,"left":0,"elapsed_ms":)"));
+                  R"({"imported":0,"existed":0,"taken":0,"too_large":0,"queue_full":0,"left":0,)"));
 }
 
 TEST_F(ImportTest, ATubeThatIsPausedThereIsPausedHere) {
@@ -227,6 +227,42 @@ TEST_F(ImportTest, P3RoomUnderAQuotaIsWaitedForAndNoJobIsLost) {
   const ProcessResult result = import.Wait(std::chrono::seconds(120));
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(LeftAtSource(), 0U);
+}
+
+// Its jobs are the most urgent: each batch and each tube's first is of it.
+TEST_F(ImportTest, AFullQueueHoldsUpNoOtherTube) {
+  daemon_.Stop();
+  const std::string config = daemon_.Path("delayd.yaml");
+  std::ofstream(config) << "queues: { full: { max_jobs: 1 }, default: { max_jobs: 1 } }\n";
+  ASSERT_TRUE(daemon_.Start({"--config", config}));
+  BeanstalkClient client = source_->Connect();
+  client.Call("use full");
+  for (const char* head : {"0 0", "0 0", "0 0", "0 3600"}) {
+    client.Call("put " + std::string(head) + " 60 1\r\nx");
+  }
+  PutMany(9);
+  std::vector<std::string> args = ImportArgs();
+  args.insert(args.end(), {"--retry-for", "1ms"});
+  const ProcessResult result = daemon_.Ctl(args);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err,
+              ::testing::AllOf(HasSubstr("imported 10 jobs"),
+                               HasSubstr("no room for 3 jobs, left there: full (3 jobs); queue "
+                                         "full holds 1 job and may hold 1"),
+                               HasSubstr("no job is lost, run it again for the rest"),
+                               Not(HasSubstr("reserved"))));
+  EXPECT_EQ(Payloads().size(), 9U);
+  EXPECT_THAT(client.Call("stats-tube full"),
+              ::testing::AllOf(HasSubstr("current-jobs-ready: 2\n"),
+                               HasSubstr("current-jobs-delayed: 1\n")));
+  // Every tube is full, and a connection must watch one.
+  client.Call("use default");
+  client.Call("put 0 0 60 1\r\nx");
+  client.Call("put 0 0 60 1\r\nx");
+  args.insert(args.end(), {"-o", "json"});
+  EXPECT_THAT(daemon_.Ctl(args).out,
+              HasSubstr(R"("imported":1,"existed":0,"taken":0,)"
+                        R"("too_large":0,"queue_full":4,"left":4,)"));
 }
 
 TEST_F(ImportTest, TubesThatAreMadeMeanwhileAreTakenToo) {
