@@ -91,8 +91,10 @@ std::optional<engine::Configure> Apply(FilesRead files,
 
 void WarnOfEnd(WallTime now, TlsDoor* tls) {
   if (const Status status = tls->NoteEnd(now); !status.ok()) {
-    const bool expired = status.reason() == "certificate_expired";
-    log::Warn(expired ? "the certificate has expired" : "the certificate ends soon",
+    const std::string_view reason = status.reason();
+    log::Warn(reason == "certificate_expired"         ? "the certificate has expired"
+              : reason == "certificate_not_yet_valid" ? "the certificate is not valid yet"
+                                                      : "the certificate ends soon",
               {{"detail", status.message()}});
   }
 }

@@ -33,14 +33,14 @@ void TlsDoor::Show(protocol::TlsContext::Ptr context) {
   context_ = std::move(context);
   const WallTime end = context_->certificate_end();
   figures_.certificate_end = end;
-  ends_soon_from_ =
-      end - std::min(kEndsSoon, (end - context_->certificate_begin()) / kPartThatIsEnd);
+  begins_ = context_->certificate_begin();
+  ends_soon_from_ = end - std::min(kEndsSoon, (end - begins_) / kPartThatIsEnd);
   noted_ = Age::kValid;
 }
 
 TlsDoor::Age TlsDoor::AgeAt(WallTime now) const {
   if (!figures_.certificate_end || now < ends_soon_from_) {
-    return Age::kValid;
+    return now < begins_ ? Age::kNotYetValid : Age::kValid;
   }
   return now < *figures_.certificate_end ? Age::kEndsSoon : Age::kExpired;
 }
@@ -61,17 +61,19 @@ Status TlsDoor::CheckEnd(WallTime now) const {
                                     ", so clients refuse it; renew it, then: systemctl reload "
                                     "delayd",
                                 "certificate_expired");
+    case Age::kNotYetValid:
+      return FailedPrecondition(
+          "the certificate " + certificate_file_ + " is not valid before " + FormatUtc(begins_) +
+              ", so clients refuse it; put the one before in its place, or this machine's clock "
+              "right, then: systemctl reload delayd",
+          "certificate_not_yet_valid");
   }
   return OkStatus();
 }
 
 Status TlsDoor::NoteEnd(WallTime now) {
   const Age age = AgeAt(now);
-  if (age <= noted_) {
-    return OkStatus();
-  }
-  noted_ = age;
-  return CheckEnd(now);
+  return age > std::exchange(noted_, age) ? CheckEnd(now) : OkStatus();
 }
 
 std::unique_ptr<Session> TlsDoor::Wrap(std::unique_ptr<Session> inner) {

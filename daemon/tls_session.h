@@ -41,7 +41,7 @@ class TlsDoor {
   StatusOr<protocol::TlsContext::Ptr> Read() const;
   void Show(protocol::TlsContext::Ptr context);
   // OK, or that the certificate which is shown has ended ("certificate_expired") or ends soon
-  // ("certificate_ends_soon"), with what to do.
+  // ("certificate_ends_soon"), or is not valid yet ("certificate_not_yet_valid"), with what to do.
   Status CheckEnd(WallTime now) const;
   // The same for a log: not OK the first time of each, and again behind a Load. O(1), for each
   // turn.
@@ -54,7 +54,7 @@ class TlsDoor {
   const TlsFigures& figures() const { return figures_; }
 
  private:
-  enum class Age : uint8_t { kValid, kEndsSoon, kExpired };
+  enum class Age : uint8_t { kValid, kEndsSoon, kExpired, kNotYetValid };
 
   Age AgeAt(WallTime now) const;
 
@@ -62,6 +62,7 @@ class TlsDoor {
   const std::string key_file_;
   protocol::TlsContext::Ptr context_;
   TlsFigures figures_;
+  WallTime begins_{};
   WallTime ends_soon_from_{};
   Age noted_ = Age::kValid;
 };

@@ -214,6 +214,16 @@ TEST_F(TlsSessionTest, TheEndOfTheCertificateIsToldOnceWhenItComes) {
   EXPECT_FALSE(door_.NoteEnd(end).ok()) << "the same files again: the reload says so";
 }
 
+TEST_F(TlsSessionTest, ACertificateThatIsNotValidYetIsToldOnce) {
+  using Days = std::chrono::days;
+  const WallTime begin = *door_.figures().certificate_end - Days(20);
+  EXPECT_EQ(door_.NoteEnd(begin - Millis(1)).reason(), "certificate_not_yet_valid");
+  EXPECT_TRUE(door_.NoteEnd(begin - Millis(1)).ok());
+  EXPECT_EQ(door_.CheckEnd(begin - Millis(1)).reason(), "certificate_not_yet_valid");
+  EXPECT_TRUE(door_.NoteEnd(begin).ok());
+  EXPECT_EQ(door_.NoteEnd(begin + Days(16)).reason(), "certificate_ends_soon") << "all the same";
+}
+
 TEST_F(TlsSessionTest, ACertificateThatEndsSoonIsToldOnce) {
   using Days = std::chrono::days;
   const WallTime end = *door_.figures().certificate_end;
