@@ -4,7 +4,6 @@
 #include <bit>
 #include <charconv>
 #include <cstring>
-#include <ranges>
 
 #if defined(__aarch64__)
 #include <asm/hwcap.h>
@@ -128,8 +127,8 @@ uint64_t Fingerprint(std::string_view bytes, uint64_t seed) {
 std::string FormatFingerprint(uint64_t fingerprint) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text(kFingerprintDigits, '0');
-  for (char& digit : std::views::reverse(text)) {
-    digit = kDigits[fingerprint & 15U];
+  for (auto digit = text.rbegin(); digit != text.rend(); ++digit) {
+    *digit = kDigits[fingerprint & 15U];
     fingerprint >>= 4U;
   }
   return text;

@@ -162,6 +162,7 @@ FrontEnds::~FrontEnds() = default;
 StatusOr<std::string> FrontEnds::ListenOn(Server* server) {
   StatusOr<PassedSockets> passed = PassedSockets::FromEnvironment();
   DELAYD_RETURN_IF_ERROR(passed.status());
+  DELAYD_RETURN_IF_ERROR(passed->CheckNames({"api", "beanstalk"}));
   std::string names;
   DELAYD_RETURN_IF_ERROR(OpenListeners("api",
                                        {"api.socket", config_.api.socket},

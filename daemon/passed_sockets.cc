@@ -1,5 +1,6 @@
 #include "daemon/passed_sockets.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -35,6 +36,12 @@ StatusOr<std::optional<Listener>> Agreed(StatusOr<Listener> listener,
                   "; give both the same address, or turn the socket unit off");
   }
   return std::optional<Listener>(std::move(listener).value());
+}
+
+Status NothingUses(const PassedSocket& socket) {
+  return Refuse("systemd passed a socket named " + protocol::Quoted(socket.name) +
+                " that nothing uses; set FileDescriptorName=api or beanstalk in its unit, with one "
+                "ListenStream= a kind");
 }
 
 }  // namespace
@@ -102,13 +109,15 @@ StatusOr<std::optional<Listener>> PassedSockets::Tcp(std::string_view name,
   return std::optional<Listener>(std::move(listener).value());
 }
 
+Status PassedSockets::CheckNames(std::initializer_list<std::string_view> known) const {
+  const auto unknown = std::ranges::find_if(sockets_, [&known](const PassedSocket& socket) {
+    return std::ranges::find(known, socket.name) == known.end();
+  });
+  return unknown == sockets_.end() ? OkStatus() : NothingUses(*unknown);
+}
+
 Status PassedSockets::CheckAllTaken() const {
-  if (sockets_.empty()) {
-    return OkStatus();
-  }
-  return Refuse("systemd passed a socket named " + protocol::Quoted(sockets_.front().name) +
-                " that nothing uses; set FileDescriptorName=api or beanstalk in its unit, with one "
-                "ListenStream= a kind");
+  return sockets_.empty() ? OkStatus() : NothingUses(sockets_.front());
 }
 
 }  // namespace delayd

@@ -8,6 +8,7 @@
 // Source:  sd_listen_fds_with_names(3), systemd.socket(5).
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,9 @@ class PassedSockets {
   // What this process was given; they are no child's any more.
   static StatusOr<PassedSockets> FromEnvironment();
 
+  // Before any is opened: where it had the path of one that was passed under another name, that one
+  // would be taken for another daemon's.
+  Status CheckNames(std::initializer_list<std::string_view> known) const;
   // The socket passed under `name`, else one opened as the setting says; none when there is
   // neither.
   StatusOr<std::optional<Listener>> Unix(std::string_view name, const ListenSetting& setting);

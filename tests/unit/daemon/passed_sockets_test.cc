@@ -110,6 +110,13 @@ TEST_F(PassedSocketsTest, SocketThatNothingUsesIsRefused) {
   EXPECT_THAT(status.message(), HasSubstr("set FileDescriptorName=api"));
 }
 
+// As of a unit without FileDescriptorName=.
+TEST_F(PassedSocketsTest, ANameThatNobodyKnowsIsRefusedBeforeAnythingIsOpened) {
+  EXPECT_THAT(Of("delayd.socket", Unix()).CheckNames({"api", "beanstalk"}).message(),
+              HasSubstr("named 'delayd.socket' that nothing uses; set FileDescriptorName=api"));
+  EXPECT_TRUE(Of("beanstalk", Tcp(INADDR_LOOPBACK)).CheckNames({"api", "beanstalk"}).ok());
+}
+
 TEST_F(PassedSocketsTest, TcpBeyondLoopbackIsRefusedWithoutTlsAndTokens) {
   PassedSockets passed = Of("api", Tcp(INADDR_ANY));
   const auto listener = passed.Tcp("api", {"api.listen", ""});
