@@ -109,13 +109,12 @@ Status SameDirectory::Check() const {
       (::stat(lock_path_.c_str(), &info) == 0 && info.st_dev == device_ && info.st_ino == inode_)) {
     return OkStatus();
   }
-  return FailedPrecondition("the data directory " + path_ +
-                                " is not what was opened: it, or what was in it, was moved, "
-                                "replaced or removed while the "
-                                "daemon ran; nothing is written to what is there now, and what was "
-                                "opened has all that was "
-                                "acknowledged, wherever it is",
-                            "data_dir_replaced");
+  return FailedPrecondition(
+      "the data directory " + path_ +
+          " is not what was opened: it, or what was in it, was moved, replaced or removed while "
+          "the daemon ran; nothing is written to what is there now, and what was opened has all "
+          "that was acknowledged, wherever it is",
+      "data_dir_replaced");
 }
 
 std::shared_ptr<rocksdb::FileSystem> NewSameDirectory(
