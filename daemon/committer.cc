@@ -14,9 +14,7 @@ Committer::Committer(storage::JobStore* store,
       done_(std::move(done)),
       reserve_(std::move(reserve)),
       disk_changed_(std::move(disk_changed)) {
-  if (reserve_.watched()) {
-    LookAtDisk();
-  }
+  Look();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -39,24 +37,24 @@ void Committer::Submit(engine::SealedBatch batch) {
   wake_.notify_one();
 }
 
-void Committer::LookAtDisk() {
-  if (reserve_.Look()) {
+void Committer::Look() {
+  if (reserve_.watched() && reserve_.Look()) {
     disk_changed_(reserve_.refusal());
+  }
+  Status store = store_->Check();
+  if (!store.ok() && !std::exchange(told_end_, true)) {
+    done_(0, std::move(store));
   }
   next_look_ = std::chrono::steady_clock::now() + reserve_.options().interval;
 }
 
 void Committer::WaitForBatch(std::unique_lock<std::mutex>* lock) {
   const auto wanted = [this] { return next_.has_value() || stopping_; };
-  if (!reserve_.watched()) {
-    wake_.wait(*lock, wanted);
-    return;
-  }
   // Also between the batches of a busy time, which never lets the wait run out.
   while (!wake_.wait_until(*lock, next_look_, wanted) ||
          (!stopping_ && std::chrono::steady_clock::now() >= next_look_)) {
     lock->unlock();
-    LookAtDisk();
+    Look();
     lock->lock();
   }
 }

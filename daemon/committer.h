@@ -2,13 +2,13 @@
 //
 // What:    the engine gathers while a batch is being written; the next Submit takes all of that.
 //          No lock guards the engine, and no timer waits for more to come. Beside the commits it
-//          looks at the free space of the disk, once a second.
+//          looks once a second at the free space of the disk, and whether the store has come to an
+//          end, which a daemon without commits would not learn.
 // Units:   batches by their sequence.
 // Errors:  the store's, passed on with the batch's number. After the first one nothing is written
 //          any more: what the store holds is then unknown until it is opened again.
 // Threads: Submit, CommitHere and the destructor from the core thread; `done` is called on the
-// committer's own
-//          thread and must hand over to the core thread.
+//          committer's own thread and must hand over to the core thread.
 // Cost:    one wake-up of a thread each way per batch that is submitted.
 // Source:  group commit, as DeWitt et al. 1984 have it; the queue is one batch long on purpose.
 #pragma once
@@ -29,6 +29,7 @@ namespace delayd {
 
 class Committer {
  public:
+  // With sequence 0, once: a store that takes no commit any more, though none was tried.
   using Done = std::function<void(uint64_t sequence, Status status)>;
   // OK: there is room on the disk again.
   using DiskChanged = std::function<void(Status refusal)>;
@@ -54,8 +55,8 @@ class Committer {
  private:
   void Run();
   Status Write(const engine::SealedBatch& batch, const storage::JobStore::OnDurable& on_durable);
-  void LookAtDisk();
-  // Returns when there is a batch, or when the committer ends; meanwhile it looks at the disk.
+  void Look();
+  // Returns when there is a batch, or when the committer ends; meanwhile it looks once a second.
   void WaitForBatch(std::unique_lock<std::mutex>* lock);
 
   storage::JobStore* const store_;
@@ -63,6 +64,7 @@ class Committer {
   DiskReserve reserve_;
   const DiskChanged disk_changed_;
   std::chrono::steady_clock::time_point next_look_;
+  bool told_end_ = false;
   Status failed_;  // of whoever writes; one batch at a time hands it over
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -81,6 +81,10 @@ class JobStore : public JobReader {
 
   Status Commit(const Batch& batch) { return Commit(batch, {}); }
 
+  // What the next Commit would be refused with, for a store that rests: it may have come to an end
+  // without one. From any thread.
+  virtual Status Check() { return OkStatus(); }
+
   // Orderly end: nothing is lost without it, but the next open has less to replay. Idempotent.
   virtual Status Close() = 0;
 };

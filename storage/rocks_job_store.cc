@@ -58,14 +58,9 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   if (db_ == nullptr) {
     return StoreClosed();
   }
-  DELAYD_RETURN_IF_ERROR(stop_->Check());
+  DELAYD_RETURN_IF_ERROR(Check());
   if (batch.empty()) {
     return OkStatus();
-  }
-  // Else it would be told when a memtable is full.
-  if (Status status = same_directory_.Check(); !status.ok()) {
-    stop_->Set(status);
-    return status;
   }
   // In the order of the memtables: an insert begins where the last one ended.
   const std::span<const WriteOrder::Row> rows = write_order_.Of(batch);
@@ -114,16 +109,23 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   return OkStatus();
 }
 
+Status RocksJobStore::Check() {
+  DELAYD_RETURN_IF_ERROR(stop_->Check());
+  // Else it would be told when a memtable is full.
+  Status status = same_directory_.Check();
+  if (!status.ok()) {
+    stop_->Set(status);
+  }
+  return status;
+}
+
 Status RocksJobStore::Close() {
   if (db_ == nullptr) {
     return OkStatus();
   }
   sweepers_.clear();
   rest_flush_.reset();
-  Status result = stop_->Check();
-  if (result.ok()) {
-    result = same_directory_.Check();
-  }
+  Status result = Check();
   DELAYD_CRASH_POINT("close/before_flush");
   if (result.ok()) {
     result = FromRocks(db_->Flush(rocksdb::FlushOptions(), families_), "flush at close");

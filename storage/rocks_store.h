@@ -156,6 +156,7 @@ class RocksJobStore final : public JobStore {
                                                std::span<const KeyRange> ranges) const override;
   using JobStore::Commit;
   Status Commit(const Batch& batch, const OnDurable& on_durable) override;
+  Status Check() override;
   Status Close() override;
 
   Status BackUpTo(const std::string& path);

@@ -172,6 +172,18 @@ TEST_F(ServerCommitTest, FailedCommitIsToldAsUnknownAndEndsTheServer) {
   EXPECT_FALSE(result_.ok());
 }
 
+TEST_F(ServerCommitTest, AStoreThatHasEndedEndsTheServerWithoutACommit) {
+  options_.disk.interval = Millis(1);
+  Start();
+  SocketClient client(path_);
+  client.Send(kLease);
+  PassATurn();
+  store_.ended = true;
+  EXPECT_THAT(client.ReadAll(), HasSubstr("the daemon's storage failed"));
+  thread_.join();
+  EXPECT_EQ(result_.reason(), "data_dir_replaced");
+}
+
 TEST_F(ServerCommitTest, FailedCommitIsToldAsUnknownToWhoLeasesAJobByName) {
   store_.inner.FailNextCommit(false);
   Start();

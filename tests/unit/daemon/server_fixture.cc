@@ -44,6 +44,10 @@ Status GatedStore::Commit(const storage::Batch& batch, const OnDurable& on_durab
   });
 }
 
+Status GatedStore::Check() {
+  return ended ? FailedPrecondition("not what was opened", "data_dir_replaced") : OkStatus();
+}
+
 Status GatedStore::Close() {
   return inner.Close();
 }

@@ -41,9 +41,11 @@ class GatedStore final : public storage::JobStore {
               std::string_view to,
               const Visitor& visit) const override;
   Status Commit(const storage::Batch& batch, const OnDurable& on_durable) override;
+  Status Check() override;
   Status Close() override;
 
   storage::MemoryJobStore inner;
+  std::atomic<bool> ended{false};        // without a commit
   std::vector<std::thread::id> writers;  // of each commit; read when the server has ended
   std::atomic<Micros> takes{Micros(0)};  // a commit, at least
   std::promise<void> gate;

@@ -107,6 +107,13 @@ TEST_F(SameDirectoryTest, P1NoCommitIsTakenAnyMore) {
   EXPECT_EQ(Rows("data.old"), 60U);
 }
 
+TEST_F(SameDirectoryTest, P1AStoreThatRestsKnowsIt) {
+  EXPECT_EQ(store_->Check().reason(), "data_dir_replaced");
+  fs::rename(dir_.Sub("data"), dir_.Sub("restored"));
+  fs::rename(dir_.Sub("data.old"), dir_.Sub("data"));
+  EXPECT_FALSE(Commit(61).ok()) << "its end was told";
+}
+
 TEST_F(SameDirectoryTest, P1OneThatIsGoneTakesNoCommitEither) {
   fs::remove_all(dir_.Sub("data"));
   EXPECT_FALSE(Commit(61).ok());
