@@ -48,19 +48,6 @@ Status Refusal(std::string_view method, const protocol::HttpResponse& response) 
       response.status == 504 ? "timed_out" : "outcome_unknown");
 }
 
-// A daemon that gets a text far too long does not read it, and tells the size of all of it.
-Status WithOwnSize(Status status, size_t payload_bytes) {
-  constexpr std::string_view kBeforeLimit = "has no payload within the limit of ";
-  const size_t at = status.message().find(kBeforeLimit);
-  if (at == std::string::npos) {
-    return status;
-  }
-  return {status.code(),
-          "payload has " + std::to_string(payload_bytes) + " bytes and the limit is " +
-              status.message().substr(at + kBeforeLimit.size()),
-          status.reason()};
-}
-
 void AppendQuery(std::string_view name, const std::optional<std::string>& value, std::string* out) {
   if (value.has_value()) {
     *out += out->find('?') == std::string::npos ? '?' : '&';
@@ -96,7 +83,7 @@ StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
   DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
                           client_->Call("POST", "/v1/jobs", kJson, body, timeout_));
   if (response.status / 100 != 2) {
-    return WithOwnSize(Refusal("POST", response), spec.payload.size());
+    return Refusal("POST", response);
   }
   StatusOr<protocol::EnqueuedJob> job = Understood(protocol::ParseEnqueued(response.body));
   if (job.ok()) {

@@ -61,10 +61,11 @@ Status CheckSize(std::string_view json, size_t payload_bytes_max) {
   if (json.size() <= kEscapedByte * payload_bytes_max + kRest) {
     return OkStatus();
   }
-  return ResourceExhausted(
-      "a job of " + FormatSize(json.size()) + " of JSON has no payload within the limit of " +
-          FormatSize(payload_bytes_max) + "; store it elsewhere and send a reference",
-      "payload_too_large");
+  return ResourceExhausted("a job of " + FormatSize(json.size()) +
+                               " of JSON is larger than any with a payload within " +
+                               "the limit of " + FormatSize(payload_bytes_max) +
+                               "; store the payload elsewhere and send a reference",
+                           "payload_too_large");
 }
 
 Status SetPayload(std::string_view name,

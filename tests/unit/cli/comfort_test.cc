@@ -105,16 +105,6 @@ TEST(ComfortTest, ThatAListIsCutIsToldToProgramsToo) {
   EXPECT_EQ(told({"-o", "json"}), "") << "the document has next_cursor";
 }
 
-TEST(ComfortTest, OfATextThatIsNotReadThePayloadsOwnSizeIsTold) {
-  const auto daemon = [](const Request& request) -> Answer {
-    return Problem(protocol::ParseJobSpec(request.body, 8).status());
-  };
-  const std::string payload(100'000, 'x');
-  EXPECT_EQ(Ctl({"enqueue", payload}, {.daemon = daemon}).err,
-            "delayctl: payload has 100000 bytes and the limit is 8B; store it elsewhere and send a "
-            "reference\n");
-}
-
 TEST(ComfortTest, ConfigTellsWhereEachSettingComesFrom) {
   EXPECT_THAT(Ctl({"config"}, {.environment_server = "unix:/x.sock"}).out,
               AllOf(HasSubstr("unix:/x.sock"), HasSubstr("DELAYCTL_SERVER")));

@@ -133,7 +133,7 @@ TEST(JobSpecJsonTest, ATextThatCanHoldNoPayloadWithinTheLimitIsNotRead) {
   EXPECT_EQ(Parse(JobSpecToJson(spec)).payload, escaped);
   const Status status = Refused("{\"no_member\":[" + std::string(kPayloadMax * 6 + 64 * 1024, ' '));
   EXPECT_EQ(status.reason(), "payload_too_large");
-  EXPECT_THAT(status.message(), HasSubstr("no payload within the limit of 1000B"));
+  EXPECT_THAT(status.message(), HasSubstr("with a payload within the limit of 1000B"));
 }
 
 TEST(JobSpecJsonTest, AnySpecReadsBack) {
