@@ -265,6 +265,7 @@ class ImportVerb final : public Verb {
       if (status.ok()) {  // else not all was looked at
         writer.Number("left", counts.left.all());
       }
+      writer.Raw("paused", protocol::JsonArray(import.paused(), protocol::JsonString));
       writer.Number("elapsed_ms", static_cast<uint64_t>(elapsed.count()));
       context->console.out() << writer.Take() << '\n';
     }

@@ -158,6 +158,10 @@ TEST_F(ImportTest, ATubeThatIsPausedThereIsPausedHere) {
               ::testing::AllOf(HasSubstr("\"paused\":true"), Not(HasSubstr("pause_left"))));
   EXPECT_THAT(daemon_.CtlOk({"queues", "free", "-o", "jsonl"}), HasSubstr("\"paused\":false"));
   EXPECT_THAT(daemon_.CtlOk({"queues", "-o", "jsonl"}), Not(HasSubstr("\"empty\"")));
+  client.Call("put 1 0 60 1\r\nx");  // into "empty", which is paused
+  std::vector<std::string> again = ImportArgs();
+  again.insert(again.end(), {"-o", "json"});
+  EXPECT_THAT(daemon_.Ctl(again).out, HasSubstr(R"("paused":["empty"])"));
 }
 
 // One of each state stands before a small one of its kind.
