@@ -90,7 +90,6 @@ class StatusVerb final : public Verb {
       line("next due",
            context->TimeText(*due) + " (" + FromNow(*due, context->clock.Sample().wall) + ")");
     }
-    line("starts", text("epoch"));
     if (text("damaged") != "0") {
       line("damaged", text("damaged") + " records; the log names them");
     }

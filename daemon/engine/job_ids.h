@@ -21,11 +21,11 @@ namespace delayd::engine {
 
 class JobIds {
  public:
-  // The mark as the store has it; 0: it has none.
-  void Restore(uint64_t mark) {
-    next_ = std::max<uint64_t>(mark, 1);
+  // The mark as the store has it; 0: it has none. The next `left_out` are not given out.
+  void Restore(uint64_t mark, uint64_t left_out = 0) {
+    written_mark_ = std::max<uint64_t>(mark, 1);
+    next_ = written_mark_ + left_out;
     mark_ = next_;
-    written_mark_ = next_;
   }
 
   StatusOr<JobId> Next() {

@@ -2,6 +2,7 @@
 #include "base/crash_point.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
+#include "daemon/engine/other_life.h"
 #include "storage/keys.h"
 
 namespace delayd::engine {
@@ -83,15 +84,16 @@ Status EngineCore::LoadMeta() {
                           ReadMetaNumber(store_, storage::kIdHighWaterMarkKey));
   low_water_mark_.Restore(WallFromMillis(static_cast<int64_t>(mark)));
   finished_rows_.Restore(WallFromMillis(static_cast<int64_t>(done_mark)));
-  job_ids_.Restore(id_mark);
-  DELAYD_ASSIGN_OR_RETURN(epoch_, ReadMetaNumber(store_, storage::kEpochKey));
-  ++epoch_;
+  DELAYD_ASSIGN_OR_RETURN(const uint64_t last_epoch, ReadMetaNumber(store_, storage::kEpochKey));
+  epoch_ = EpochAfter(last_epoch, now_.wall);
   // A kernel that does not tell its boots apart: then no boot clock but this run's own is trusted.
   boot_id_ = options_.boot_id != 0 ? options_.boot_id : epoch_ | uint64_t{1} << 63;
+  uint64_t ids_left_out = 0;
   std::string clock;
   const Status got = store_.Get(Table::kMeta, storage::kClockKey, &clock);
   if (got.ok()) {
     DELAYD_ASSIGN_OR_RETURN(const auto last, storage::DecodeClockRecord(storage::kClockKey, clock));
+    ids_left_out = IdsSince(last.wall, now_.wall);
     highest_wall_ = std::max(highest_wall_, last.wall);
     if (last.boot_id == boot_id_) {
       DELAYD_ASSIGN_OR_RETURN(const uint64_t most,
@@ -105,6 +107,7 @@ Status EngineCore::LoadMeta() {
   } else if (got.code() != StatusCode::kNotFound) {
     return got;
   }
+  job_ids_.Restore(id_mark, ids_left_out);
   return OkStatus();
 }
 

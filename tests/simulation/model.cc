@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "daemon/engine/list_page.h"
+#include "daemon/engine/other_life.h"
 
 namespace delayd::simulation {
 
@@ -564,7 +565,7 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   }
   gone_.clear();
   next_id_ = next_id;
-  ++epoch;
+  epoch = engine::EpochAfter(epoch, now.wall);
   lease_sequence_ = 0;
   told_leases_.clear();
   unseen_hand_outs_.clear();

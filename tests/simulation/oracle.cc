@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "daemon/engine/other_life.h"
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "tests/simulation/compare.h"
@@ -215,6 +216,10 @@ void Oracle::Restarted(const engine::EngineOptions& options,
   if (!jobs.empty() && ToInt(jobs.rbegin()->first) >= next_id) {
     Fail("ids may be given twice: the stored mark is " + std::to_string(next_id) +
          " and there is job " + std::to_string(ToInt(jobs.rbegin()->first)));
+  }
+  if (store.Get(Table::kMeta, storage::kClockKey, &value).ok()) {
+    next_id +=
+        engine::IdsSince(storage::DecodeClockRecord(storage::kClockKey, value)->wall, now.wall);
   }
   model_.Restart(options, next_id, now);
   model_.open_batch = committed_ + 1;

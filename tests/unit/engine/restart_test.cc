@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <vector>
+
+#include "base/limits.h"
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -108,7 +112,60 @@ TEST(RestartTest, CommitSequencesGoOn) {
   const uint64_t before = harness.engine().stats().commit_sequence;
   harness.Restart();
   EXPECT_GT(harness.engine().stats().commit_sequence, before);
-  EXPECT_EQ(harness.engine().stats().epoch, 2U);
+}
+
+// A second life of the same store begins from a copy that knows nothing of the first one.
+class OtherLifeTest : public ::testing::Test {
+ protected:
+  OtherLifeTest() { harness_.EnqueueOk(In(Millis(0))); }
+
+  void PutBack(const storage::MemoryJobStore& backup) {
+    harness_.store() = backup;
+    harness_.Restart();
+  }
+
+  EngineHarness harness_;
+};
+
+TEST_F(OtherLifeTest, P6NoLeaseTokenIsGivenOutTwice) {
+  const storage::MemoryJobStore backup = harness_.store();
+  std::vector<LeaseToken> tokens;
+  for (int life = 0; life < 4; ++life) {
+    harness_.clock().Advance(Millis(3000));
+    PutBack(backup);
+    tokens.push_back(*harness_.LeaseNow().at(0).lease_token);
+    EXPECT_EQ(std::ranges::count(tokens, tokens.back()), 1) << "life " << life;
+  }
+}
+
+TEST_F(OtherLifeTest, NoIdIsGivenOutTwice) {
+  const storage::MemoryJobStore backup = harness_.store();
+  harness_.clock().Advance(Millis(60'000));
+  harness_.Restart();  // as for an upgrade
+  const JobId first = harness_.EnqueueOk(In(Millis(0))).id;
+  harness_.clock().Advance(Millis(3000));
+  PutBack(backup);
+  harness_.Restart();  // though no id was given out meanwhile
+  EXPECT_GT(harness_.EnqueueOk(In(Millis(0))).id, first);
+}
+
+TEST_F(OtherLifeTest, IdsStayCloseWhereTheStoreWasInUse) {
+  harness_.clock().Advance(kHour);
+  const JobId before = harness_.EnqueueOk(In(Millis(0))).id;
+  harness_.clock().Advance(Millis(2000));
+  harness_.Restart();
+  EXPECT_LE(ToInt(harness_.EnqueueOk(In(Millis(0))).id), ToInt(before) + 3 * limits::kJobIdBlock);
+}
+
+TEST_F(OtherLifeTest, AClockThatIsWrongLeavesIdsForLater) {
+  harness_.clock().StepWall(Millis(limits::kWallMsMax) - harness_.now().wall.time_since_epoch());
+  harness_.Restart();
+  EXPECT_LT(ToInt(harness_.EnqueueOk(In(Millis(0))).id), limits::kJobIdMax / 200);
+  const uint64_t epoch = harness_.engine().stats().epoch;
+  harness_.clock().StepWall(-harness_.now().wall.time_since_epoch() - kHour);
+  harness_.Restart();
+  EXPECT_EQ(harness_.engine().stats().epoch, epoch + 1);
+  EXPECT_LT(ToInt(harness_.EnqueueOk(In(Millis(0))).id), limits::kJobIdMax / 200);
 }
 
 }  // namespace
