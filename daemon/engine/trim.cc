@@ -25,7 +25,7 @@ struct FinishedPage {
   };
 
   std::vector<Row> rows;
-  std::vector<Status> damaged;   // of keys that are none
+  std::vector<Status> damaged;   // of keys that are none, and of what lies behind the last row
   std::optional<WallTime> next;  // of the row behind them
 };
 
@@ -49,16 +49,19 @@ StatusOr<FinishedPage> ReadFinished(const storage::JobReader& store, WallTime fr
     }
     return !page.next;
   };
-  DELAYD_RETURN_IF_ERROR(store.Scan(Table::kDone, storage::DoneKey(from, JobId{}), {}, take));
+  Status scanned = store.Scan(Table::kDone, storage::DoneKey(from, JobId{}), {}, take);
+  if (scanned.code() == StatusCode::kDataLoss) {
+    page.damaged.push_back(std::move(scanned));
+    return page;
+  }
+  DELAYD_RETURN_IF_ERROR(scanned);
   return page;
 }
 
 }  // namespace
 
 void EngineCore::TrimFinished() {
-  if (const Status trimmed = TrimPage(); trimmed.code() == StatusCode::kDataLoss) {
-    incidents_.push_back(trimmed);
-  } else if (!trimmed.ok()) {
+  if (const Status trimmed = TrimPage(); !trimmed.ok()) {
     Die(trimmed);
   }
 }
@@ -87,7 +90,12 @@ Status EngineCore::TrimPage() {
       incidents_.push_back(done.status());
       continue;
     }
-    DELAYD_RETURN_IF_ERROR(ForgetFinished(parts.id, key, *done));
+    const Status forgot = ForgetFinished(parts.id, key, *done);
+    if (forgot.code() == StatusCode::kDataLoss) {
+      incidents_.push_back(forgot);
+    } else {
+      DELAYD_RETURN_IF_ERROR(forgot);
+    }
     ++forgotten;
   }
   if (!page.rows.empty()) {
