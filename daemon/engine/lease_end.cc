@@ -219,7 +219,7 @@ StatusOr<Body> EngineCore::Do(const Bury& command) {
 
 // A ready job whose time to be handed out is over.
 void EngineCore::Expire(Slot slot, JobRecord record) {
-  record.last_error = "expired: nobody took it within expires_after";
+  record.last_error = "expired: later than expires_after when it was to be handed out";
   AddEvent(&record, JobEvent::Kind::kDied, {}, record.last_error);
   PutDeadRows(record, jobs_[slot].key_due(), now_.wall);
   Forget(slot);

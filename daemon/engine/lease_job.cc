@@ -64,8 +64,14 @@ StatusOr<Body> EngineCore::Do(const GiveBack& command) {
   DELAYD_RETURN_IF_ERROR(record.status());
   // No attempt, and counted all the same: workers look at it to tell a job that kills them.
   ++record->returns;
-  const WallTime key_due = jobs_[slot].key_due();
-  PutMovedRows(*record, key_due, key_due);
+  const WallTime old_key_due = jobs_[slot].key_due();
+  WallTime key_due = old_key_due;
+  // It was taken in time, so its time begins anew, as after a nack.
+  if (record->expires_after.count() > 0 && MomentOf(DueOf(*record)).IsOver(now_)) {
+    MoveDue(&*record, DueAfter{});
+    key_due = KeyDue(record->due);
+  }
+  PutMovedRows(*record, old_key_due, key_due);
   Settle(*record, key_due, slot);
   own_work_.Note();
   return ShowAfterChange(command.token.job);

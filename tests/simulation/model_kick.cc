@@ -59,6 +59,10 @@ void Model::Do(RequestId request, const engine::GiveBack& command) {
   ++job->returns;
   job->batch = open_batch;
   RoomMade(*job);
+  if (job->spec->expires_after && DueWithin(*job, Millis(0))) {
+    SetDue(job, DueAfter{});
+    job->place = std::max(job->due, mark);
+  }
   Place(job);
   Answer(request, ViewOf(*job, job->state), open_batch);
 }

@@ -342,9 +342,9 @@ void Model::Die(ModelJob* job, std::string_view error) {
   ++counters_.died;
 }
 
-// Nobody took it in time.
+// Nobody took it in time, or who did has left no trace.
 void Model::Expire(ModelJob* job) {
-  Die(job, "expired: nobody took it within expires_after");
+  Die(job, "expired: later than expires_after when it was to be handed out");
   AddEvent(job, JobEvent::Kind::kDied, {}, job->last_error);
 }
 

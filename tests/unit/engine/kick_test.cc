@@ -178,6 +178,18 @@ TEST(LeaseJobTest, P2AJobGivenBackBeforeItsTimeWaitsForIt) {
   EXPECT_EQ(harness.ReasonOf(GiveBack{token}), "lease_lost");
 }
 
+TEST(LeaseJobTest, AJobThatWasTakenInTimeAndGivenBackIsNotTooLate) {
+  EngineHarness harness;
+  JobSpec spec = In(Millis(0));
+  spec.expires_after = Millis(300);
+  harness.EnqueueOk(spec);
+  const LeaseToken token = *harness.LeaseNow().at(0).lease_token;
+  harness.Wait(Millis(1000));
+  ASSERT_TRUE(harness.Call(GiveBack{token}).status.ok());
+  harness.Wait(Millis(300));
+  EXPECT_EQ(harness.LeaseNow().at(0).attempt, 1U);
+}
+
 // Neither a lease that runs out nor a nack takes back what was promised.
 TEST(LeaseJobTest, P2AJobThatFailsBeforeItsTimeWaitsForIt) {
   EngineHarness harness;
