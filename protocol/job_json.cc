@@ -73,12 +73,13 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
   if (job.expires_after.has_value()) {
     writer->String("expires_after", FormatDuration(*job.expires_after));
   }
-  if (job.delay.has_value() && *job.delay > Millis(0)) {
+  // What only another store is told, to which a worker moves no job.
+  const bool is_whole = job.payload.has_value() && !job.lease_token.has_value();
+  if (job.delay.has_value() && (*job.delay > Millis(0) || is_whole)) {
     writer->String("touch_delay", FormatDuration(*job.delay));
   }
   WritePayload(job, writer);
-  // For another store, to which a worker moves no job.
-  if (job.fingerprint != 0 && job.payload.has_value() && !job.lease_token.has_value()) {
+  if (job.fingerprint != 0 && is_whole) {
     writer->String("fingerprint", FormatFingerprint(job.fingerprint));
   }
   if (!job.last_error.empty()) {

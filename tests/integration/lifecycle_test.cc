@@ -197,7 +197,9 @@ TEST(ExportTest, EveryFieldOfAJobComesBack) {
     EXPECT_EQ(job.lease, spec.lease.value_or(Millis(60'000)));
     EXPECT_EQ(job.max_attempts, spec.max_attempts.value_or(25));
     EXPECT_EQ(job.expires_after, spec.expires_after);
+    EXPECT_EQ(job.delay, before.at(spec.queue).delay);
   }
+  EXPECT_EQ(after.at("plain").delay, Millis(0)) << "touch makes it ready now";
 }
 
 // Without its heartbeat the service manager would kill it again and again.

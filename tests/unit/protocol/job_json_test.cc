@@ -318,6 +318,9 @@ TEST(JobJsonTest, AnExportedStateSaysWhatTheNewJobIs) {
   EXPECT_TRUE(dead->buried);
   EXPECT_EQ(dead->past->attempts, job.attempt);
   EXPECT_EQ(dead->touch_delay, Millis(30'000));
+  job.delay = Millis(0);
+  job.lease_token.reset();
+  EXPECT_EQ(ParseExportedJob(JobToJson(job), kPayloadMax)->touch_delay, Millis(0));
   job.state = JobState::kFinished;
   EXPECT_EQ(ParseExportedJob(JobToJson(job), kPayloadMax).status().reason(), "finished_job");
 }
