@@ -278,7 +278,7 @@ class Recovery {
     // Then they are left over from a flush or a compaction that a kill cut short, and the store is
     // behind by what its logs lack.
     if (order_.meets_tables()) {
-      report_->unknown_tables.clear();
+      report_->leftover_tables = std::exchange(report_->unknown_tables, {});
     }
     report_->lost_batches = std::max<uint64_t>(lost, report_->missing.empty() ? 0 : 1);
     report_->holds_changes = order_.has_changes();

@@ -53,9 +53,11 @@ struct RecoveryReport {
   uint64_t lost_ids_end = 0;
   std::string manifest;  // that CURRENT names; empty: there is none yet
   // Table files that are there and that it does not know, where the MANIFEST may have been cut and
-  // they may hold what no log does; else they are left over from a flush that was cut short. An
-  // open removes them.
+  // they may hold what no log does; an open removes them.
   std::vector<std::string> unknown_tables;
+  // The same where its logs go on where it ends: left over from a flush that was cut short, unless
+  // tables that it knows are missing.
+  std::vector<std::string> leftover_tables;
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;
   // Directories in this one that are stores themselves: a restore that missed its place.

@@ -1,5 +1,7 @@
 // Opening a store: the directory, its logs, RocksDB, the schema and the batch number, in this
 // order.
+#include <unistd.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -217,7 +219,32 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
                         "; restore a backup",
                     "damaged_store");
   }
-  return FromRocks(status, "cannot open data directory " + dir_.path());
+  return IsNoRoom(status) ? NoRoomToOpen(options, status)
+                          : FromRocks(status, "cannot open data directory " + dir_.path());
+}
+
+// The next that succeeds would; but on a disk that is full each start that fails leaves more of
+// them, and eats what was freed for it. That every table of the MANIFEST is there, and the logs go
+// on where it ends, tells that it was not cut, and that what it does not know is nobody's.
+void RocksJobStore::RemoveLeftovers(const RocksJobStoreOptions& options) const {
+  RecoveryReport look;
+  if (!LookBeforeOpen(dir_, options, /*was_complete=*/true, &look).ok()) {
+    return;
+  }
+  for (const std::string& name : look.leftover_tables) {
+    ::unlink((dir_.path() + "/" + name).c_str());
+  }
+}
+
+Status RocksJobStore::NoRoomToOpen(const RocksJobStoreOptions& options,
+                                   const rocksdb::Status& status) const {
+  RemoveLeftovers(options);
+  DELAYD_ASSIGN_OR_RETURN(const FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
+  return ResourceExhausted("cannot open data directory " + dir_.path() + ": " + status.ToString() +
+                               "; a start may write up to " + FormatSize(room.needed) +
+                               " there, and " + FormatSize(room.free) +
+                               " are left; free some space",
+                           "disk_full");
 }
 
 Status RocksJobStore::OfAnotherProgram() const {

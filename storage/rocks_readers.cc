@@ -163,9 +163,13 @@ StatusOr<std::unique_ptr<JobReader>> SnapshotRocksJobStore(const JobStore& store
   return AsRocks(store).Snapshot();
 }
 
-Status LookBeforeOpen(const DataDir& dir, const RocksJobStoreOptions& options, bool was_complete) {
+Status LookBeforeOpen(const DataDir& dir,
+                      const RocksJobStoreOptions& options,
+                      bool was_complete,
+                      RecoveryReport* report) {
   RecoveryReport unread;
-  const Status look = ReadOnlyStore(&dir).Open(options, was_complete, &unread);
+  const Status look =
+      ReadOnlyStore(&dir).Open(options, was_complete, report == nullptr ? &unread : report);
   // The open erases it.
   return look.reason() == "stale_log_note" ? OkStatus() : look;
 }

@@ -178,6 +178,8 @@ class RocksJobStore final : public JobStore {
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckEndOfTables(const RocksJobStoreOptions& options, RecoveryReport* report) const;
+  void RemoveLeftovers(const RocksJobStoreOptions& options) const;
+  Status NoRoomToOpen(const RocksJobStoreOptions& options, const rocksdb::Status& status) const;
   Status MakeSchema();
   StatusOr<bool> HoldsStore(const RocksJobStoreOptions& options) const;
   Status CheckOurs(const RocksJobStoreOptions& options) const;
@@ -210,8 +212,11 @@ Status CheckTables(const rocksdb::DBOptions& options,
                    const std::string& manifest);
 
 // Would it open once torn tails are cut, and what is lost where that is accepted? `dir` is locked;
-// nothing is changed in it.
-Status LookBeforeOpen(const DataDir& dir, const RocksJobStoreOptions& options, bool was_complete);
+// nothing is changed in it. `report` may be null.
+Status LookBeforeOpen(const DataDir& dir,
+                      const RocksJobStoreOptions& options,
+                      bool was_complete,
+                      RecoveryReport* report = nullptr);
 
 // Is it of a version that we know? False: it has none, and may have none.
 StatusOr<bool> CheckSchema(const RocksReader& store, const DataDir& dir, bool may_be_missing);

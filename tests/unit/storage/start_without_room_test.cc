@@ -1,0 +1,74 @@
+// Starts on a disk that has no room for them: what they leave behind.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/unit/storage/recovery_fixture.h"
+
+namespace delayd::storage {
+namespace {
+
+using test::FaultFileSystem;
+using test::IoCall;
+using test::IoFault;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class StartWithoutRoomTest : public RecoveryTest {
+ protected:
+  // A start whose n-th call of that kind finds no room.
+  Status OpenWithoutRoom(IoCall call, uint64_t n) {
+    const auto disk = std::make_shared<FaultFileSystem>();
+    disk->FailCall(call, n, IoFault::kEnospc);
+    const auto env = test::NewFaultEnv(disk);
+    return OpenRocksJobStore({.path = path(), .env = env.get()}).status();
+  }
+
+  std::vector<std::string> Named(const std::string& prefix, const std::string& ending) const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(path())) {
+      const std::string name = entry.path().filename();
+      if (name.starts_with(prefix) && name.ends_with(ending)) {
+        names.push_back(name);
+      }
+    }
+    return names;
+  }
+
+  std::vector<std::string> Tables() const { return Named("", ".sst"); }
+};
+
+// Else the next start eats what was freed for it.
+TEST_F(StartWithoutRoomTest, P9StartsThatFailForWantOfRoomLeaveNoTablesAndTellHowMuchTheyNeed) {
+  for (const IoCall call : {IoCall::kCreate, IoCall::kAppend}) {
+    fs::remove_all(path());
+    Commit(1, 5);
+    uint64_t failed = 0;
+    for (Status status; !(status = OpenWithoutRoom(call, failed)).ok(); ++failed) {
+      EXPECT_EQ(status.reason(), "disk_full") << status.message();
+      EXPECT_THAT(status.message(),
+                  AllOf(HasSubstr("a start may write up to 1025KiB there, and "),
+                        HasSubstr("KiB are left; free some space")));
+      EXPECT_THAT(Tables(), IsEmpty()) << test::IoCallName(call) << failed << status.message();
+    }
+    EXPECT_GE(failed, 2U) << "with the second a table was made";
+  }
+  EXPECT_EQ(Jobs(**Open()), (std::vector<uint64_t>{1, 2, 3, 4, 5}));
+}
+
+TEST_F(StartWithoutRoomTest, P9WhatKilledStartsLeftGoesTooAndWhatTheMANIFESTKnowsStays) {
+  Commit(1, 3);
+  Commit(4, 6);
+  const std::vector<std::string> known = Tables();
+  ASSERT_FALSE(known.empty());
+  WriteFile(path() + "/900000.sst", "half of a table");
+  EXPECT_EQ(OpenWithoutRoom(IoCall::kCreate, 1).reason(), "disk_full");
+  EXPECT_THAT(Tables(), ::testing::UnorderedElementsAreArray(known));
+  EXPECT_EQ(Jobs(**Open()).size(), 6U);
+}
+
+}  // namespace
+}  // namespace delayd::storage
