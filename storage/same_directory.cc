@@ -43,6 +43,15 @@ class GuardedDirectory final : public rocksdb::FileSystemWrapper {
     return status.ok() ? target()->NewWritableFile(path, options, result, debug) : status;
   }
 
+  // Makes the file where there is none.
+  IOStatus ReopenWritableFile(const std::string& path,
+                              const FileOptions& options,
+                              std::unique_ptr<rocksdb::FSWritableFile>* result,
+                              IODebugContext* debug) override {
+    const IOStatus status = CheckFor(path);
+    return status.ok() ? target()->ReopenWritableFile(path, options, result, debug) : status;
+  }
+
   IOStatus ReuseWritableFile(const std::string& path,
                              const std::string& old_path,
                              const FileOptions& options,
@@ -51,6 +60,28 @@ class GuardedDirectory final : public rocksdb::FileSystemWrapper {
     const IOStatus status = CheckFor(path);
     return status.ok() ? target()->ReuseWritableFile(path, old_path, options, result, debug)
                        : status;
+  }
+
+  IOStatus NewRandomRWFile(const std::string& path,
+                           const FileOptions& options,
+                           std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                           IODebugContext* debug) override {
+    const IOStatus status = CheckFor(path);
+    return status.ok() ? target()->NewRandomRWFile(path, options, result, debug) : status;
+  }
+
+  IOStatus NewMemoryMappedFileBuffer(
+      const std::string& path, std::unique_ptr<rocksdb::MemoryMappedFileBuffer>* result) override {
+    const IOStatus status = CheckFor(path);
+    return status.ok() ? target()->NewMemoryMappedFileBuffer(path, result) : status;
+  }
+
+  IOStatus Truncate(const std::string& path,
+                    size_t size,
+                    const IOOptions& options,
+                    IODebugContext* debug) override {
+    const IOStatus status = CheckFor(path);
+    return status.ok() ? target()->Truncate(path, size, options, debug) : status;
   }
 
   IOStatus RenameFile(const std::string& from,

@@ -1,4 +1,6 @@
 // A data directory that is moved away under a store, and what stands in its place then.
+#include "storage/same_directory.h"
+
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -9,6 +11,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rocksdb/file_system.h>
 
 #include "storage/keys.h"
 #include "storage/record.h"
@@ -118,6 +121,31 @@ TEST_F(SameDirectoryTest, P1OneThatIsGoneTakesNoCommitEither) {
   fs::remove_all(dir_.Sub("data"));
   EXPECT_FALSE(Commit(61).ok());
   EXPECT_FALSE(fs::exists(dir_.Sub("data")));
+}
+
+// As the gradual removal of a log opens it: the next start would find a store that is not ours.
+TEST(SameDirectoryFilesTest, P9NoFileIsMadeOrCutThereByWhicheverCall) {
+  const test::TempDir dir;
+  const std::string data = dir.Sub("data");
+  fs::create_directory(data);
+  std::ofstream(data + "/LOCK.delayd") << "1";
+  const auto files = NewSameDirectory(rocksdb::FileSystem::Default(), data);
+  fs::rename(data, dir.Sub("data.old"));
+  fs::create_directory(data);
+  std::ofstream(data + "/kept") << "content";
+  const auto expect_refused = [&](const std::string& path) {
+    std::unique_ptr<rocksdb::FSWritableFile> written;
+    std::unique_ptr<rocksdb::FSRandomRWFile> both;
+    std::unique_ptr<rocksdb::MemoryMappedFileBuffer> mapped;
+    EXPECT_FALSE(files->ReopenWritableFile(path, {}, &written, nullptr).ok());
+    EXPECT_FALSE(files->NewRandomRWFile(path, {}, &both, nullptr).ok());
+    EXPECT_FALSE(files->NewMemoryMappedFileBuffer(path, &mapped).ok());
+    EXPECT_FALSE(files->Truncate(path, 1, {}, nullptr).ok());
+  };
+  expect_refused(data + "/000004.log.trash");
+  expect_refused(data + "/kept");
+  EXPECT_FALSE(fs::exists(data + "/000004.log.trash"));
+  EXPECT_EQ(fs::file_size(data + "/kept"), 7U);
 }
 
 }  // namespace
