@@ -327,7 +327,14 @@ Status DataDir::CheckNothingToLose() const {
 Status DataDir::CheckNoJobs() const {
   DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path_));
   const auto jobs = std::ranges::find_if(names, HoldsJobs);
-  return jobs == names.end() ? OkStatus() : FormatMissing(path_, "it holds " + *jobs);
+  return jobs == names.end()
+             ? OkStatus()
+             : DataLoss("data directory " + path_ +
+                            " is damaged, or was never complete: it holds " + *jobs +
+                            " and its FORMAT file is missing, as in a backup that was not finished "
+                            "and after a first start that was cut short; start delayd on it, which "
+                            "tells the two apart",
+                        "damaged_store");
 }
 
 Status DataDir::NewerSchema(uint64_t schema) const {

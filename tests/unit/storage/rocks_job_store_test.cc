@@ -461,6 +461,10 @@ TEST_F(RocksJobStoreTest, P9AStoreThatMustExistAndLacksItsLastMarkIsNotCalledNon
         OpenRocksJobReader({.path = path(), .accept_loss = true}).status()}) {
     EXPECT_EQ(refused.reason(), "damaged_store");
     EXPECT_THAT(refused.message(), HasSubstr("its FORMAT file is missing"));
+    // Where it was cut short, a FORMAT file written by hand would shut it for good.
+    EXPECT_THAT(refused.message(),
+                HasSubstr("after a first start that was cut short; start delayd"));
+    EXPECT_THAT(refused.message(), Not(HasSubstr("schema 1")));
   }
   EXPECT_FALSE(std::filesystem::exists(path() + "/FORMAT"));
 }
