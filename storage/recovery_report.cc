@@ -117,7 +117,7 @@ std::vector<std::string> RecoveryReport::Lines() const {
   }
   if (batch_number < batch_number_floor) {
     lines.push_back("the store had reached batch " + std::to_string(batch_number_floor) +
-                    " and is at batch " + std::to_string(batch_number));
+                    " at least and is at batch " + std::to_string(batch_number));
   }
   return lines;
 }
