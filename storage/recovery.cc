@@ -539,13 +539,17 @@ Status EndsTooEarly(const std::string& directory, const RecoveryReport& report) 
 
 namespace {
 
-// `cp -a BACKUP DIR` makes DIR/BACKUP where DIR is still there.
+// `cp -a BACKUP DIR` makes DIR/BACKUP where DIR is still there; made by root it is root's alone.
 void FindNestedStores(const std::string& directory, RecoveryReport* report) {
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
     std::error_code unreadable;
     if (fs::exists(it->path() / "FORMAT", unreadable)) {
-      report->nested_stores.push_back(it->path().string());
+      report->nested_stores.push_back(it->path().string() +
+                                      ", which is a store or a backup itself,");
+    } else if (unreadable && it->path().filename() != "lost+found") {  // which is root's by right
+      report->nested_stores.push_back(it->path().string() + ", which cannot be looked into (" +
+                                      unreadable.message() + "),");
     }
   }
 }

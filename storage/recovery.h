@@ -60,7 +60,8 @@ struct RecoveryReport {
   std::vector<std::string> leftover_tables;
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;
-  // Directories in this one that are stores themselves: a restore that missed its place.
+  // Directories in this one that are stores themselves, or that may not be looked into, each with
+  // what it is: a restore that missed its place.
   std::vector<std::string> nested_stores;
   bool holds_changes = false;  // any, in its tables or its logs
   bool logs_are_empty = true;  // no whole record is in those that are needed

@@ -111,9 +111,9 @@ std::vector<std::string> RecoveryReport::Lines() const {
   }
   for (const std::string& nested : nested_stores) {
     lines.push_back(nested +
-                    " lies in the data directory, is a store or a backup itself, and is not "
-                    "used: if it was to take the place of this one, stop the daemon, move "
-                    "it out, empty the data directory and move what is in it there");
+                    " lies in the data directory and is not used: if it was to take the place of "
+                    "this one, stop the daemon, move it out, empty the data directory and move "
+                    "what is in it there");
   }
   if (batch_number < batch_number_floor) {
     lines.push_back("the store had reached batch " + std::to_string(batch_number_floor) +

@@ -395,7 +395,19 @@ TEST_F(RecoveryTest, ABackupThatWasCopiedIntoTheStoreIsNamed) {
   fs::create_directory(path() + "/damaged");
   ASSERT_TRUE(Open().ok());
   EXPECT_THAT(report_.Lines(),
-              ElementsAre(HasSubstr(path() + "/backup lies in the data directory")));
+              ElementsAre(HasSubstr(path() + "/backup, which is a store or a backup itself, lies "
+                                             "in the data directory")));
+}
+
+// As of a backup that root has copied there.
+TEST_F(RecoveryTest, WhatCannotBeLookedIntoIsNamed) {
+  Commit(1, 3);
+  for (const char* name : {"/backup", "/lost+found"}) {
+    fs::create_symlink(path() + name, path() + name);  // a loop stands in for a mode: root may all
+  }
+  ASSERT_TRUE(Open().ok());
+  EXPECT_THAT(report_.Lines(),
+              ElementsAre(HasSubstr(path() + "/backup, which cannot be looked into (")));
 }
 
 TEST_F(RecoveryTest, P9AMissingOrDamagedFloorIsTold) {
