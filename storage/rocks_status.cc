@@ -32,6 +32,11 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
   if (IsNoRoom(status)) {
     return ResourceExhausted(message + std::string(kSpaceCure), "disk_full");
   }
+  // LOCK.delayd keeps others out, unless it was removed.
+  if (says("lock file") && says("Resource temporarily unavailable")) {
+    return FailedPrecondition(message + "; another process has the store open: stop it",
+                              "data_dir_in_use");
+  }
   if (status.IsIOError()) {
     if (says("Permission denied")) {
       return PermissionDenied(message + std::string(kOwnerCure));

@@ -549,6 +549,16 @@ TEST(RocksStatusTest, LimitsOfTheSystemAreNotTakenForASickDisk) {
   EXPECT_THAT(of("Input/output error").message(), HasSubstr("dmesg"));
 }
 
+// As RocksDB tells it where LOCK.delayd was removed under a daemon.
+TEST(RocksStatusTest, ALockThatAnotherProcessHoldsIsNoSickDisk) {
+  const Status held = FromRocks(
+      rocksdb::Status::IOError("While lock file: /srv/LOCK", "Resource temporarily unavailable"),
+      "cannot open data directory /srv");
+  EXPECT_EQ(held.code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(held.reason(), "data_dir_in_use");
+  EXPECT_THAT(held.message(), HasSubstr("another process has the store open: stop it"));
+}
+
 TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
   errno = EROFS;
   const Status status = PosixError("cannot open", "/srv/LOCK");
