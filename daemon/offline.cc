@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/errno_text.h"
+#include "daemon/engine/engine.h"
 #include "daemon/exit_codes.h"
 #include "daemon/store_admin.h"
 #include "protocol/store_json.h"
@@ -174,6 +175,18 @@ Status NoteDamagedTables(const storage::JobReader& store, RecoverResult* result)
   return OkStatus();
 }
 
+// Does a table file that a start reads fail it behind the loss? Where tables disagree, that is
+// mended before. A recovery that was begun is ended all the same.
+Status CheckStart(const storage::RecoveryReport& report, const storage::JobReader& store) {
+  if (report.begun_before != storage::RecoveryReport::Begun::kNo) {
+    return OkStatus();
+  }
+  const Status loaded = engine::Engine::Load({}, store, SystemClock().Sample()).status();
+  return loaded.reason() == "damaged_store"
+             ? loaded.WithContext("the daemon would not start behind the loss either")
+             : OkStatus();
+}
+
 StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
   storage::RecoveryReport report;
   RecoverResult result;
@@ -183,6 +196,10 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
     // Whatever an earlier recovery gave up: until one is done no start goes on.
     result.damaged |= report.begun_before != storage::RecoveryReport::Begun::kNo;
     DELAYD_RETURN_IF_ERROR(NoteDamagedTables(**store, &result));
+    if (const Status start = CheckStart(report, **store); !start.ok()) {
+      result.opens = false;
+      result.notes.push_back(start.message());
+    }
     return result;
   }
   if (report.lost_batches == 0) {
@@ -221,10 +238,18 @@ Status MendTables(storage::JobStore* store,
   return OkStatus();
 }
 
+// Where it would not open, the recovery itself says why.
+Status LookBeforeLoss(const std::string& data_dir) {
+  storage::RecoveryReport report;
+  const auto store = storage::OpenRocksJobReader({.path = data_dir, .accept_loss = true}, &report);
+  return store.ok() ? CheckStart(report, **store).WithContext("nothing was changed") : OkStatus();
+}
+
 // RECOVERY stays until the loss has been told: killed before, the next run tells it.
 StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
   storage::RecoveryReport report;
   RecoverResult result;
+  DELAYD_RETURN_IF_ERROR(LookBeforeLoss(data_dir));
   DELAYD_ASSIGN_OR_RETURN(
       const auto store,
       storage::OpenRocksJobStore({.path = data_dir, .must_exist = true, .accept_loss = true},

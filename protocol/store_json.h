@@ -46,7 +46,7 @@ struct RecoverResult {
   // Acknowledged changes are lost, or an earlier recovery that was cut short keeps the store shut.
   bool damaged = false;
   bool changed = false;  // the loss was accepted
-  // False: not even after the loss. Then nothing is changed.
+  // False: not even after the loss, or no daemon would start on it. Then nothing is changed.
   bool opens = true;
   bool unread = false;        // a table file is damaged, which no recovery mends
   uint64_t still_wrong = 0;   // places where the tables disagree after it was mended

@@ -84,6 +84,17 @@ Batch Enqueue(uint64_t id, uint32_t pending) {
   return batch;
 }
 
+// The first byte of `text`, in each file of that ending.
+void Spoil(const std::string& data_dir, const char* ending, const std::string& text) {
+  for (const auto& file : fs::directory_iterator(data_dir)) {
+    std::string content = file.path().extension() == ending ? ReadFile(file.path()) : "";
+    if (const size_t at = content.find(text); at != std::string::npos) {
+      content[at] = 'P';
+      std::ofstream(file.path(), std::ios::binary) << content;
+    }
+  }
+}
+
 class UnevenLossTest : public ::testing::TestWithParam<Table> {
  protected:
   // Job 10, which was acked, and everything below it is done with.
@@ -127,14 +138,7 @@ class UnevenLossTest : public ::testing::TestWithParam<Table> {
       store.Commit(EnqueueInNewQueue());
       store.Flush(flushed);
     }
-    for (const auto& file : fs::directory_iterator(daemon_.data_dir())) {
-      std::string log = file.path().extension() == ".log" ? ReadFile(file.path()) : "";
-      const size_t at = log.find(storage::Record(kDamagedId, storage::kOrders).payload);
-      if (at != std::string::npos) {
-        log[at] = 'P';
-        std::ofstream(file.path(), std::ios::binary) << log;
-      }
-    }
+    Spoil(daemon_.data_dir(), ".log", storage::Record(kDamagedId, storage::kOrders).payload);
   }
 
   Daemon daemon_;
@@ -248,6 +252,37 @@ TEST(RecoverOlderLogTest, P9WhereAnOlderLogWasCutTheLossIsShownAsItWillBe) {
   EXPECT_EQ(was->older, std::vector<JobId>{JobId{11}});
   EXPECT_EQ(would_be->gone, was->gone);
   EXPECT_EQ(would_be->older, was->older);
+}
+
+// The tables were closed in order; of what came behind, a batch is damaged, and so is the file of
+// jobs that are due.
+TEST(RecoverDamagedTableTest, P9WhereNoDaemonWouldStartBehindTheLossNothingIsGivenUp) {
+  Daemon daemon;
+  const std::string data_dir = daemon.data_dir();
+  {
+    auto store = storage::OpenRocksJobStore({.path = data_dir});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    ASSERT_TRUE((*store)->Commit(storage::WholeStore()).ok());
+    ASSERT_TRUE((*store)->Close().ok());
+  }
+  {
+    BareStore store(data_dir);
+    store.Commit(Enqueue(20, 3));
+    store.Commit(Enqueue(kDamagedId, 4));
+    store.Commit(Enqueue(22, 5));
+  }
+  Spoil(data_dir, ".log", storage::Record(kDamagedId, storage::kOrders).payload);
+  const ProcessResult offered = daemon.Ctl({"recover", "--data-dir", data_dir});
+  EXPECT_THAT(offered.out, HasSubstr("--accept-loss"));
+  Spoil(data_dir, ".sst", storage::Record(10, storage::kOrders).payload);
+  const ProcessResult shown = daemon.Ctl({"recover", "--data-dir", data_dir});
+  EXPECT_EQ(shown.exit_code, 1) << shown.err;
+  EXPECT_THAT(shown.out, HasSubstr("the daemon would not start behind the loss either: timers: "));
+  EXPECT_THAT(shown.out, Not(HasSubstr("--accept-loss")));
+  const ProcessResult refused = daemon.Ctl({"recover", "--data-dir", data_dir, "--accept-loss"});
+  EXPECT_THAT(refused.err, HasSubstr("nothing was changed: the daemon would not start"));
+  EXPECT_FALSE(fs::exists(data_dir + "/RECOVERY"));
+  EXPECT_FALSE(fs::exists(data_dir + "/damaged")) << "what is cut is copied to";
 }
 
 INSTANTIATE_TEST_SUITE_P(EachFlushedAlone,
