@@ -24,10 +24,9 @@ constexpr std::array<std::string_view, 22> kJobMembers = {
     "buries",      "kicks",   "history",      "fingerprint"};
 
 // Written by JobToJson and of no meaning to an enqueue.
-constexpr std::array<std::string_view, 14> kReadOnlyMembers = {"id",
+constexpr std::array<std::string_view, 13> kReadOnlyMembers = {"id",
                                                                "state",
                                                                "due_kind",
-                                                               "payload_bytes",
                                                                "finished",
                                                                "outcome",
                                                                "lease_token",
@@ -44,7 +43,9 @@ struct Draft {
   JobSpec spec;
   DueMembers due;
   bool has_payload = false;
+  uint64_t exported_payload_bytes = 0;
   bool was_leased = false;
+  bool was_finished = false;
 };
 
 Status TooLarge(size_t bytes, size_t bytes_max) {
@@ -203,14 +204,47 @@ Status SetExportedState(const JsonValue& value, Draft* draft) {
   std::string text;
   DELAYD_RETURN_IF_ERROR(SetString("state", value, &text));
   const std::optional<JobState> state = ParseJobState(text);
-  if (state == JobState::kFinished) {
-    return InMember("state",
-                    InvalidArgument("is finished: the job is done, and would be done again; leave "
-                                    "the line or its state out",
-                                    "finished_job"));
-  }
+  draft->was_finished = state == JobState::kFinished;
   draft->spec.buried = draft->spec.buried || state == JobState::kDead;
   draft->was_leased = state == JobState::kLeased;
+  return OkStatus();
+}
+
+Status SetExportedMember(std::string_view name,
+                         const JsonValue& value,
+                         size_t payload_bytes_max,
+                         Draft* draft) {
+  if (name == "state") {
+    return SetExportedState(value, draft);
+  }
+  if (name == "payload_bytes") {
+    return SetUint64(name, value, kCountMax, &draft->exported_payload_bytes);
+  }
+  return std::ranges::find(kReadOnlyMembers, name) != kReadOnlyMembers.end()
+             ? OkStatus()
+             : SetMember(name, value, payload_bytes_max, draft);
+}
+
+// A list names the bytes of a payload and leaves them out, and of a finished job they may be gone.
+// A payload of another size is one that was edited.
+Status CheckExported(const Draft& draft) {
+  const bool lost = draft.exported_payload_bytes > 0 && draft.spec.payload.empty();
+  if (draft.was_finished) {
+    const std::string_view again = draft.has_payload && !lost ? " or its state" : "";
+    return InMember("state",
+                    InvalidArgument("is finished: the job is done, and would be done again; leave "
+                                    "the line" +
+                                        std::string(again) + " out",
+                                    "finished_job"));
+  }
+  if (lost) {
+    return InMember(
+        "payload_bytes",
+        InvalidArgument("is " + std::to_string(draft.exported_payload_bytes) +
+                            ", and the line has no payload; take it from delayctl "
+                            "export, which has the payloads that are kept, or leave it out",
+                        "invalid_member"));
+  }
   return OkStatus();
 }
 
@@ -218,15 +252,10 @@ StatusOr<JobSpec> Parse(std::string_view json, size_t payload_bytes_max, bool ex
   Draft draft;
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
-        if (exported && name == "state") {
-          return SetExportedState(value, &draft);
-        }
-        if (exported && std::find(kReadOnlyMembers.begin(), kReadOnlyMembers.end(), name) !=
-                            kReadOnlyMembers.end()) {
-          return OkStatus();
-        }
-        return SetMember(name, value, payload_bytes_max, &draft);
+        return exported ? SetExportedMember(name, value, payload_bytes_max, &draft)
+                        : SetMember(name, value, payload_bytes_max, &draft);
       }));
+  DELAYD_RETURN_IF_ERROR(CheckExported(draft));
   DELAYD_ASSIGN_OR_RETURN(const std::optional<DueSpec> due, draft.due.Take());
   draft.spec.due = due.value_or(draft.spec.due);
   if (draft.was_leased && draft.spec.past != nullptr && draft.spec.past->attempts > 0) {

@@ -80,7 +80,9 @@ class ImportVerb final : public Verb {
   std::string_view details() const override {
     return "Each line is a job: queue, delay or due, payload or payload_base64, key, priority, "
            "lease,\n"
-           "max_attempts, expires_after. Lines that export wrote are taken as they are.\n"
+           "max_attempts, expires_after. Lines that export wrote are taken as they are; those of "
+           "list have\n"
+           "no payloads and are refused.\n"
            "What a pipe has given is sent when no more comes for 200ms, though the batch is not "
            "full.\n"
            "It stops at the first bad line, with everything before it safely enqueued, and says "

@@ -325,6 +325,33 @@ TEST(JobJsonTest, AnExportedStateSaysWhatTheNewJobIs) {
   EXPECT_EQ(ParseExportedJob(JobToJson(job), kPayloadMax).status().reason(), "finished_job");
 }
 
+// It became a job without one.
+TEST(JobJsonTest, AnExportedJobWhosePayloadIsNotThereIsRefused) {
+  JobView listed = WholeJob();
+  listed.payload.reset();
+  const Status refused = ParseExportedJob(JobToJson(listed), kPayloadMax).status();
+  EXPECT_EQ(refused.message(),
+            "member 'payload_bytes': is 3, and the line has no payload; take it from delayctl "
+            "export, which has the payloads that are kept, or leave it out");
+  EXPECT_EQ(refused.reason(), "invalid_member");
+  listed.payload = "";
+  EXPECT_EQ(ParseExportedJob(JobToJson(listed), kPayloadMax).status().message(), refused.message());
+  listed.payload_bytes = 0;
+  EXPECT_TRUE(ParseExportedJob(JobToJson(listed), kPayloadMax).ok());
+  listed.payload = "edited since";
+  listed.payload_bytes = 3;
+  EXPECT_TRUE(ParseExportedJob(JobToJson(listed), kPayloadMax).ok());
+}
+
+TEST(JobJsonTest, OnlyAFinishedJobThatHasItsPayloadCanBeDoneAgain) {
+  JobView job = WholeJob();
+  job.state = JobState::kFinished;
+  const auto advice = [&job] { return ParseExportedJob(JobToJson(job), kPayloadMax).status(); };
+  EXPECT_THAT(advice().message(), HasSubstr("; leave the line or its state out"));
+  job.payload.reset();
+  EXPECT_THAT(advice().message(), HasSubstr("; leave the line out"));
+}
+
 TEST(JobSpecJsonTest, RulesForTakenKeysReadBack) {
   for (const OnConflict rule : {OnConflict::kFail, OnConflict::kKeep, OnConflict::kReplace}) {
     JobSpec spec{.key = "k", .on_conflict = rule};
