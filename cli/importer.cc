@@ -20,6 +20,15 @@ bool IsAboutALine(const Status& status) {
          status.reason() == "payload_too_large" || status.reason() == "body_too_large";
 }
 
+// What the daemon advises is a field of its API: here it is one of the line.
+std::string OfALine(std::string message) {
+  constexpr std::string_view kField = "enqueue with on_conflict";
+  if (const size_t at = message.rfind(kField); at != std::string::npos) {
+    message.replace(at, kField.size(), R"(write "on_conflict":"keep" or "replace" into the line)");
+  }
+  return message;
+}
+
 }  // namespace
 
 Status Importer::AddLine(uint64_t number, std::string_view text) {
@@ -172,7 +181,10 @@ Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {
       why.message().starts_with(own_count)
           ? Status(why.code(), why.message().substr(own_count.size()), why.reason())
           : why;
-  return LeaveOut(number, status);
+  return LeaveOut(number,
+                  why.reason() == "key_conflict"
+                      ? Status(why.code(), OfALine(status.message()), why.reason())
+                      : status);
 }
 
 Status Importer::SendOneByOne(const std::vector<Line>& lines) {

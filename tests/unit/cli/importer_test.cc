@@ -121,6 +121,19 @@ TEST_F(ImporterTest, ABatchThatIsRefusedIsSentLineByLineToFindTheLine) {
   EXPECT_THAT(bad_, ElementsAre("line 3: key conflict"));
 }
 
+TEST_F(ImporterTest, AConflictIsAnsweredInTheLine) {
+  Start([](const Request&) {
+    return Problem(
+        AlreadyExists("line 1: key on_conflict in queue q belongs to a job with other "
+                      "content; cancel that job, use another key, or enqueue with "
+                      "on_conflict",
+                      "key_conflict"));
+  });
+  EXPECT_EQ(Feed({kKeyed}).message(),
+            "line 1: key on_conflict in queue q belongs to a job with other content; cancel that "
+            "job, use another key, or write \"on_conflict\":\"keep\" or \"replace\" into the line");
+}
+
 TEST_F(ImporterTest, AnAbsentDaemonIsWaitedForWithOneMessage) {
   int calls = 0;
   Start([&](const Request& request) {
