@@ -38,7 +38,21 @@ class Card {
   Console* console_;
 };
 
+std::string PayloadSize(const JobView& job) {
+  return std::to_string(job.payload_bytes) + (job.payload_bytes == 1 ? " byte" : " bytes");
+}
+
 }  // namespace
+
+Status PayloadIsThere(const JobView& job) {
+  const std::string name = "the payload of job " + std::to_string(ToInt(job.id));
+  if (job.is_summary()) {
+    return NotFound(name + " is not kept: the queue's history_retention is 0s");
+  }
+  return job.payload_bytes > 0 && job.payload.value_or("").empty()
+             ? NotFound(name + ", " + PayloadSize(job) + ", is not kept")
+             : OkStatus();
+}
 
 void PrintCard(const JobView& job, Context* context) {
   const WallTime now = context->clock.Sample().wall;
@@ -91,11 +105,7 @@ void PrintCard(const JobView& job, Context* context) {
     card.Line("payload", "not kept: the queue's history_retention is 0s");
     return;
   }
-  const bool dropped =
-      job.state == JobState::kFinished && job.payload_bytes > 0 && job.payload.value_or("").empty();
-  card.Line("payload",
-            std::to_string(job.payload_bytes) + (job.payload_bytes == 1 ? " byte" : " bytes") +
-                (dropped ? ", not kept" : ""));
+  card.Line("payload", PayloadSize(job) + (PayloadIsThere(job).ok() ? "" : ", not kept"));
   if (job.payload.has_value() && !job.payload->empty()) {
     context->console.out() << EscapeControls(*job.payload, true) << '\n';
   }

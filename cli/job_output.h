@@ -11,6 +11,9 @@
 
 namespace delayd::cli {
 
+// Not OK: it is a finished job whose payload was not kept.
+Status PayloadIsThere(const JobView& job);
+
 // One job as a card of names and values.
 void PrintCard(const JobView& job, Context* context);
 

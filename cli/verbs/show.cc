@@ -12,7 +12,10 @@ class ShowVerb final : public Verb {
   std::string_view summary() const override { return "Show jobs with their payloads"; }
 
   std::string_view details() const override {
-    return "Examples:\n"
+    return "Of a finished job the payload may not be kept: --payload says so then, with exit code "
+           "3.\n"
+           "\n"
+           "Examples:\n"
            "  delayctl show 4711\n"
            "  delayctl show --queue orders --key order:1001 --payload | jq .";
   }
@@ -53,6 +56,9 @@ class ShowVerb final : public Verb {
     const StatusOr<JobView> job = (*api)->Show(jobs.front());
     if (!job.ok()) {
       return context->Fail(job.status());
+    }
+    if (const Status there = PayloadIsThere(*job); !there.ok()) {
+      return context->Fail(there);
     }
     context->console.Bytes(job->payload.value_or(""));
     return kExitOk;

@@ -101,7 +101,9 @@ TEST(JobLifeTest, WithoutHistoryAKeyStillTellsHowItsJobEnded) {
   EXPECT_THAT(
       daemon.CtlOk({"show", id}),
       AllOf(HasSubstr("acked"), HasSubstr("history_retention"), Not(HasSubstr("priority"))));
-  EXPECT_EQ(daemon.Ctl({"show", id, "-p"}).exit_code, 0);
+  const ProcessResult payload = daemon.Ctl({"show", id, "-p"});
+  EXPECT_EQ(payload.exit_code, 3);
+  EXPECT_THAT(payload.err, HasSubstr("is not kept: the queue's history_retention is 0s"));
 }
 
 TEST(JobLifeTest, EnqueueUnderAKeyThatIsTakenFollowsItsRule) {

@@ -293,6 +293,17 @@ TEST(ShowVerbTest, TheCardOfAFinishedJobTellsAllOfIt) {
             "payload        17 bytes, not kept\n");
 }
 
+TEST(ShowVerbTest, APayloadThatIsNotKeptIsNoEmptyOne) {
+  JobView job = SomeJob();
+  job.state = JobState::kFinished;
+  job.payload = "";
+  const Outcome outcome = Ctl({"show", "42", "-p"}, {.daemon = Always(Ok(JobToJson(job)))});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.err, "delayctl: the payload of job 42, 17 bytes, is not kept\n");
+  job.lease = Millis(0);  // no history
+  EXPECT_EQ(Ctl({"show", "42", "-p"}, {.daemon = Always(Ok(JobToJson(job)))}).code, 3);
+}
+
 TEST(ShowVerbTest, ByKeyAndPayloadOnlyGivesItsBytes) {
   JobView job = SomeJob();
   job.payload = std::string("\x1b\0\xff", 3);
