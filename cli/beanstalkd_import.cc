@@ -6,7 +6,6 @@
 #include "base/limits.h"
 #include "cli/human_time.h"
 #include "protocol/job_json.h"
-#include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
@@ -217,7 +216,7 @@ Status BeanstalkdImport::PauseAsThere(const std::string& tube) {
       return OkStatus();
     }
     const Status paused = PauseHere(tube, Seconds(stats.body, "pause-time-left"));
-    if (!protocol::MayPass(paused)) {
+    if (!MayGoWellLater(paused)) {
       return paused;
     }
     DELAYD_RETURN_IF_ERROR(WaitFor(paused));
@@ -374,7 +373,7 @@ StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs, Status* wh
     }
     return count;
   }
-  if (protocol::MayPass(enqueued.status())) {
+  if (MayGoWellLater(enqueued.status())) {
     *why_later = enqueued.status();
     return size_t{0};
   }
@@ -390,7 +389,7 @@ StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs, Status* wh
       DELAYD_RETURN_IF_ERROR(PutOff(&job, status));
       continue;
     }
-    if (protocol::MayPass(status) || NeedsRoom(status)) {
+    if (MayGoWellLater(status) || NeedsRoom(status)) {
       *why_later = status;
       return i;
     }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/limits.h"
-#include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
@@ -129,7 +128,7 @@ Status Importer::Conclude(const std::vector<Line>& lines, BatchSender::Answer an
     }
     // Many lines may never find room together: one by one they take what there is.
     const bool waits_for_room = NeedsRoom(answer.status()) && lines.size() == 1;
-    if (!waits_for_room && !protocol::MayPass(answer.status())) {
+    if (!waits_for_room && !MayGoWellLater(answer.status())) {
       return Refused(lines, answer.status());
     }
     DELAYD_RETURN_IF_ERROR(Retry(lines, answer.status()));

@@ -4,6 +4,7 @@
 
 #include "cli/backoff.h"
 #include "cli/human_time.h"
+#include "protocol/problem.h"
 
 namespace delayd::cli {
 namespace {
@@ -16,6 +17,10 @@ constexpr Millis kRoomEvery{1000};
 
 bool NeedsRoom(const Status& status) {
   return status.reason() == "queue_full" || status.reason() == "user_full";
+}
+
+bool MayGoWellLater(const Status& status) {
+  return protocol::MayPass(status) || status.reason() == "disk_full";
 }
 
 StatusOr<bool> Patience::Wait(const Status& why, const std::string& words) {

@@ -1,4 +1,5 @@
-// cli/patience.h — how long an import waits for a daemon that is away, or for room under a quota.
+// cli/patience.h — how long an import waits for a daemon that is away, or for room under a quota or
+// on the disk.
 //
 // What:    one wait at a time: Wait again and again until it went well or time is over, then Reset.
 // Errors:  what `sleep` returns, when it is interrupted.
@@ -18,6 +19,9 @@ inline constexpr Millis kRetryForDefault{30'000};
 
 // A quota is reached: there is room again when others are done.
 bool NeedsRoom(const Status& status);
+
+// The same request may go well later: the daemon is away, or somebody makes room on its disk.
+bool MayGoWellLater(const Status& status);
 
 class Patience {
  public:

@@ -191,10 +191,21 @@ TEST_F(ImporterTest, ALostAnswerIsNeverRepeatedWhenALineHasNoKey) {
   EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
 }
 
-TEST_F(ImporterTest, AFullDiskEndsItAtOnce) {
-  Start([](const Request&) { return Problem(ResourceExhausted("disk is full", "disk_full")); });
-  EXPECT_EQ(Feed({kPlain, kPlain}).message(), "disk is full");
-  EXPECT_THAT(BatchSizes(), ElementsAre(2));
+TEST_F(ImporterTest, RoomOnTheDiskIsWaitedFor) {
+  int calls = 0;
+  Start([&](const Request& request) {
+    return ++calls <= 2 ? Problem(ResourceExhausted("disk is full", "disk_full")) : Accept(request);
+  });
+  EXPECT_TRUE(Feed({kPlain, kPlain}).ok());
+  EXPECT_THAT(said_, ElementsAre("disk is full; trying for 30s"));
+  EXPECT_THAT(BatchSizes(), ElementsAre(2, 2, 2));
+}
+
+TEST_F(ImporterTest, ADiskThatStaysFullIsGivenUp) {
+  Start([](const Request&) { return Problem(ResourceExhausted("disk is full", "disk_full")); },
+        {.retry_for = Millis(5000)});
+  EXPECT_EQ(Feed({kPlain, kPlain}).message(), "lines 1 to 2: disk is full");
+  EXPECT_EQ(slept_, Millis(5000));
   EXPECT_THAT(acknowledged_, IsEmpty());
 }
 
