@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/utf8.h"
@@ -40,30 +41,52 @@ class StatusVerb final : public Verb {
       return context->Fail(health.status());
     }
     const StatusOr<std::vector<protocol::Stat>> stats = (*api)->Stats();
-    if (!stats.ok()) {
-      return context->Fail(stats.status());
-    }
     if (context->globals.output != OutputFormat::kTable) {
-      protocol::JsonObjectWriter writer;
-      writer.String("status", health->status);
-      writer.String("version", health->version);
-      if (!health->reasons.empty()) {
-        writer.String("why", health->Why());
-      }
-      writer.Raw("stats", protocol::StatsToJson(*stats));
-      context->console.out() << writer.Take() << '\n';
+      PrintJson(*health, stats, context);
     } else if (!context->globals.quiet) {
-      PrintCard(*health, *stats, context);
+      PrintHealth(*health, context);
+      if (stats.ok()) {
+        PrintStats(*stats, context);
+      }
     }
-    return health->well()
-               ? kExitOk
-               : context->Fail(Unavailable("delayd is " + health->status + ": " + health->Why()));
+    if (health->well()) {
+      return stats.ok() ? kExitOk : context->Fail(stats.status());
+    }
+    const Status unwell = Unavailable("delayd is " + health->status + ": " + health->Why());
+    return context->Fail(
+        stats.ok() ? unwell
+                   : unwell.Followed("; what it holds is not known: " + stats.status().message()));
   }
 
  private:
-  static void PrintCard(const protocol::Health& health,
-                        const std::vector<protocol::Stat>& stats,
+  static void PrintJson(const protocol::Health& health,
+                        const StatusOr<std::vector<protocol::Stat>>& stats,
                         Context* context) {
+    protocol::JsonObjectWriter writer;
+    writer.String("status", health.status);
+    writer.String("version", health.version);
+    if (!health.reasons.empty()) {
+      writer.String("why", health.Why());
+    }
+    if (stats.ok()) {
+      writer.Raw("stats", protocol::StatsToJson(*stats));
+    }
+    context->console.out() << writer.Take() << '\n';
+  }
+
+  static void PrintLine(std::string name, const std::string& value, Console* console) {
+    name.resize(12, ' ');
+    console->out() << console->Bold(name) << EscapeControls(value) << '\n';
+  }
+
+  static void PrintHealth(const protocol::Health& health, Context* context) {
+    PrintLine("delayd", health.version + ", " + health.status, &context->console);
+    for (const protocol::Health::Reason& reason : health.reasons) {
+      PrintLine("", reason.code + ": " + reason.detail, &context->console);
+    }
+  }
+
+  static void PrintStats(const std::vector<protocol::Stat>& stats, Context* context) {
     const auto text = [&stats](std::string_view name) -> std::string {
       const auto found = std::ranges::find(stats, name, &protocol::Stat::name);
       if (found == stats.end()) {
@@ -72,15 +95,9 @@ class StatusVerb final : public Verb {
       const auto* number = std::get_if<uint64_t>(&found->value);
       return number != nullptr ? std::to_string(*number) : std::get<std::string>(found->value);
     };
-    Console& console = context->console;
-    const auto line = [&console](std::string name, const std::string& value) {
-      name.resize(12, ' ');
-      console.out() << console.Bold(name) << EscapeControls(value) << '\n';
+    const auto line = [context](std::string name, const std::string& value) {
+      PrintLine(std::move(name), value, &context->console);
     };
-    line("delayd", health.version + ", " + health.status);
-    for (const protocol::Health::Reason& reason : health.reasons) {
-      line("", reason.code + ": " + reason.detail);
-    }
     line("jobs",
          text("scheduled") + " scheduled, " + text("ready") + " ready, " + text("leased") +
              " leased, " + text("dead") + " dead, in " + text("queues") +

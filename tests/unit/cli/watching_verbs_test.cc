@@ -483,5 +483,24 @@ TEST(StatusVerbTest, SaysWhatTheDaemonHolds) {
               HasSubstr(R"({"status":"ready","version":"1.2.3","stats":{"scheduled":7)"));
 }
 
+TEST(StatusVerbTest, WhatIsWrongIsToldThoughTheStatsDoNotCome) {
+  const auto stuck = [](const Request& request) {
+    return request.target == "/readyz"
+               ? Ok(R"({"status":"not ready","version":"1.2.3",)"
+                    R"("reasons":[{"code":"commit_stuck","detail":"for 7s"}]})",
+                    503)
+               : Answer(DeadlineExceeded("no answer within 5s", "timed_out"));
+  };
+  const Outcome outcome = Ctl({"status"}, {.daemon = stuck});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_EQ(outcome.out, "delayd      1.2.3, not ready\n            commit_stuck: for 7s\n");
+  EXPECT_EQ(outcome.err,
+            "delayctl: delayd is not ready: commit_stuck: for 7s; what it holds is not known: "
+            "no answer within 5s\n");
+  EXPECT_EQ(Ctl({"status", "-o", "json"}, {.daemon = stuck}).out,
+            R"({"status":"not ready","version":"1.2.3","why":"commit_stuck: for 7s"})"
+            "\n");
+}
+
 }  // namespace
 }  // namespace delayd::cli
