@@ -8,6 +8,8 @@
 #include "cli/verbs/verbs.h"
 #include "protocol/server_address.h"
 
+#include <arpa/inet.h>
+
 namespace delayd::cli {
 namespace {
 
@@ -34,11 +36,18 @@ std::string ChooseServer(const Globals& globals, const Environment& environment)
   return environment.server.empty() ? std::string(protocol::kDefaultServer) : environment.server;
 }
 
+// The address itself: a name may begin with 127 and lead anywhere.
+bool IsOwnMachine(const std::string& host) {
+  constexpr in_addr_t kLoopbackNet = 127;
+  in_addr v4{};
+  return host == "localhost" || host == "::1" ||
+         (inet_pton(AF_INET, host.c_str(), &v4) == 1 && ntohl(v4.s_addr) >> 24 == kLoopbackNet);
+}
+
 // Whether a token would cross a network that others can listen to.
 bool IsOverheard(const std::string& server) {
   const StatusOr<protocol::ServerAddress> address = protocol::ParseServerAddress(server);
-  return address.ok() && address->path.empty() && !address->tls && address->host != "localhost" &&
-         address->host != "::1" && !address->host.starts_with("127.");
+  return address.ok() && address->path.empty() && !address->tls && !IsOwnMachine(address->host);
 }
 
 // A token is never a word of the command line, where everybody can read it.

@@ -192,12 +192,14 @@ TEST(ListVerbTest, PrintsATable) {
 }
 
 TEST(TokenOptionTest, ATokenIsNotSentInClearToOtherMachines) {
-  for (const char* server : {"http://jobs.example", "http://10.0.0.1:80", "http://[::2]"}) {
+  for (const char* server :
+       {"http://jobs.example", "http://127.jobs.example", "http://10.0.0.1:80", "http://[::2]"}) {
     const Outcome outcome = Ctl({"--server", server, "--token-file", "/nowhere", "stats"});
     EXPECT_EQ(outcome.code, 2) << server;
     EXPECT_THAT(outcome.err, HasSubstr("in clear")) << server;
   }
-  for (const char* server : {"http://localhost", "http://[::1]:1", "https://jobs.example"}) {
+  for (const char* server :
+       {"http://localhost", "http://127.0.0.2", "http://[::1]:1", "https://jobs.example"}) {
     EXPECT_THAT(Ctl({"--server", server, "--token-file", "/nowhere", "stats"}).err,
                 HasSubstr("cannot read the token file"))
         << server;
