@@ -7,6 +7,11 @@
 #include "protocol/nearest.h"
 
 namespace delayd::cli {
+namespace {
+
+constexpr std::string_view kQueueOfKey = "with --key: the job's queue (default)";
+
+}  // namespace
 
 StatusOr<JobId> ParseJobId(std::string_view text) {
   uint64_t id = 0;
@@ -25,17 +30,19 @@ StatusOr<JobId> ParseJobId(std::string_view text) {
 
 void JobRefs::Declare(Options* options, std::string_view others) {
   options->Positionals("(ID... | --key KEY" + std::string(others) + ")", &ids_, "job ids");
-  DeclareKey(options);
+  DeclareKey(options,
+             others.empty() ? kQueueOfKey
+                            : "with --key: the job's queue (default); without: the whole queue");
 }
 
 void JobRefs::DeclareOne(Options* options) {
   // Of many it is told that they are too many, and not of the second that it is unexpected.
   options->Positionals("(ID | --key KEY)", &ids_, "the job's id");
-  DeclareKey(options);
+  DeclareKey(options, kQueueOfKey);
 }
 
-void JobRefs::DeclareKey(Options* options) {
-  options->Text("--queue", "QUEUE", &queue_, "with --key: the job's queue (default)");
+void JobRefs::DeclareKey(Options* options, std::string_view what_queue) {
+  options->Text("--queue", "QUEUE", &queue_, std::string(what_queue));
   options->Text("-k,--key", "KEY", &key_, "the job's key, in place of its id");
 }
 

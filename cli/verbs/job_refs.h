@@ -31,7 +31,7 @@ class JobRefs {
   const std::optional<std::string>& queue() const { return queue_; }
 
  private:
-  void DeclareKey(Options* options);
+  void DeclareKey(Options* options, std::string_view what_queue);
 
   std::vector<std::string> ids_;
   std::optional<std::string> queue_;

@@ -56,6 +56,9 @@ TEST(CommandLineTest, TheUsageShowsWhatMayBeLeftOutAndHowManyItTakes) {
       {"enqueue", " [PAYLOAD]\n"},
       {"clock", " [ACTION]\n"},
       {"list", " [OPTIONS]\n"}};
+  for (const char* verb : {"cancel", "kick", "reschedule"}) {
+    EXPECT_THAT(Ctl({verb, "--help"}).out, HasSubstr("without: the whole queue\n")) << verb;
+  }
   for (const auto& [verb, arguments] : cases) {
     EXPECT_THAT(Ctl({verb, "--help"}).out, HasSubstr(arguments)) << verb;
   }
