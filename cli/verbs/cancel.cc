@@ -13,7 +13,9 @@ class CancelVerb final : public Verb {
 
   std::string_view details() const override {
     return "Once it says cancelled, the job is never handed out. Exit code 4: a worker has it.\n"
-           "A filter in place of ids means all jobs that fit it.\n"
+           "A filter in place of ids means all jobs that fit it, of all states but dead; dead ones "
+           "with\n"
+           "--state dead.\n"
            "\n"
            "Examples:\n"
            "  delayctl cancel 4711 4712\n"

@@ -1,6 +1,7 @@
 #include "cli/verbs/job_selection.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/time.h"
@@ -8,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/job_output.h"
 #include "cli/progress.h"
+#include "cli/verbs/list_filter.h"
 #include "protocol/duration.h"
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
@@ -28,6 +30,26 @@ std::string OneOf(const std::vector<JobState>& states) {
     text += JobStateName(states[i]);
   }
   return text;
+}
+
+ListQuery QueryOf(const protocol::JobFilterText& filter) {
+  return {.queue = filter.queue,
+          .state = filter.state,
+          .due_before = filter.due_before,
+          .due_after = filter.due_after,
+          .key_prefix = filter.key_prefix};
+}
+
+// One after another, as the list of them has it: dead jobs lie queue by queue.
+StatusOr<std::vector<protocol::JobFilterText>> Expand(Api& api,
+                                                      const protocol::JobFilterText& filter) {
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<ListQuery> queries,
+                          ListFilter::Expand(api, QueryOf(filter)));
+  std::vector<protocol::JobFilterText> filters(queries.size(), filter);
+  for (size_t i = 0; i < queries.size(); ++i) {
+    filters[i].queue = queries[i].queue;
+  }
+  return filters;
 }
 
 }  // namespace
@@ -125,12 +147,14 @@ StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter(WallTime now) cons
 JobSelection::Outcome JobSelection::RunSteps(Api* api,
                                              std::string_view action,
                                              protocol::ChangeManyRequest request,
+                                             const Filters& filters,
                                              uint64_t total,
                                              Context* context) {
   Outcome outcome;
   request.limit = kStepJobs;
   Progress progress(&context->console, &context->clock, "jobs", total);
-  do {
+  for (size_t i = 0; i < filters.size() && outcome.status.ok();) {
+    request.filter = filters[i];
     const StatusOr<protocol::ChangedMany> step = api->ChangeMany(action, request);
     if (!step.ok()) {
       outcome.status = step.status();
@@ -140,15 +164,16 @@ JobSelection::Outcome JobSelection::RunSteps(Api* api,
     outcome.changed += step->changed;
     progress.Update(outcome.matched, outcome.matched);
     request.cursor = step->next_cursor;
-    if (!request.cursor.empty()) {
+    i += request.cursor.empty() ? 1U : 0U;
+    if (i < filters.size()) {
       outcome.status = InterruptGuard::Check();
     }
-  } while (outcome.status.ok() && !request.cursor.empty());
+  }
   return outcome;
 }
 
 ExitCode JobSelection::TellDryRun(Api* api,
-                                  const protocol::JobFilterText& filter,
+                                  const Filters& filters,
                                   uint64_t matched,
                                   Context* context) {
   if (context->globals.output != OutputFormat::kTable) {
@@ -162,17 +187,18 @@ ExitCode JobSelection::TellDryRun(Api* api,
     context->console.out() << matched << '\n';
     return kExitOk;
   }
-  if (matched > 0) {
-    const StatusOr<protocol::JobPage> first = api->ListUpTo({.queue = filter.queue,
-                                                             .state = filter.state,
-                                                             .due_before = filter.due_before,
-                                                             .due_after = filter.due_after,
-                                                             .key_prefix = filter.key_prefix},
-                                                            std::min(matched, kDryRunJobsShown));
-    if (!first.ok()) {
-      return context->Fail(first.status());
+  std::vector<JobView> shown;
+  for (size_t i = 0; i < filters.size() && shown.size() < std::min(matched, kDryRunJobsShown);
+       ++i) {
+    StatusOr<protocol::JobPage> some =
+        api->ListUpTo(QueryOf(filters[i]), std::min(matched, kDryRunJobsShown) - shown.size());
+    if (!some.ok()) {
+      return context->Fail(some.status());
     }
-    JobListPrinter(context).Print(first->jobs);
+    std::move(some->jobs.begin(), some->jobs.end(), std::back_inserter(shown));
+  }
+  if (matched > 0) {
+    JobListPrinter(context).Print(shown);
   }
   context->console.out() << Jobs(matched) << (matched == 1 ? " matches" : " match")
                          << "; nothing was changed\n";
@@ -229,16 +255,33 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
   if (!api.ok()) {
     return context->Fail(api.status());
   }
-  protocol::ChangeManyRequest request{.filter = *filter, .change = change, .dry_run = true};
+  const StatusOr<Filters> filters = Expand(**api, *filter);
+  if (!filters.ok()) {
+    return context->Fail(filters.status());
+  }
+  const ExitCode code = ChangeFound(api->get(), action, done, change, *filters, context);
+  if (code == kExitOk && !filter->state) {
+    TellDead(api->get(), *filter, context);
+  }
+  return code;
+}
+
+ExitCode JobSelection::ChangeFound(Api* api,
+                                   std::string_view action,
+                                   std::string_view done,
+                                   const protocol::RescheduleRequest& change,
+                                   const Filters& filters,
+                                   Context* context) const {
+  protocol::ChangeManyRequest request{.filter = {}, .change = change, .dry_run = true};
   uint64_t total = 0;  // unknown
   if (!yes_ || dry_run_) {
-    const Outcome counted = RunSteps(api->get(), action, request, 0, context);
+    const Outcome counted = RunSteps(api, action, request, filters, 0, context);
     if (!counted.status.ok()) {
       return context->Fail(counted.status);
     }
     total = counted.matched;
     if (dry_run_) {
-      return TellDryRun(api->get(), *filter, total, context);
+      return TellDryRun(api, filters, total, context);
     }
     if (total > 0 && !Confirm(action, total, context)) {
       context->console.Say("nothing was changed");
@@ -249,7 +292,7 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
   const BootTime start = context->clock.Sample().boot;
   // Whoever stops it is told how far it came.
   const InterruptGuard guard;
-  const Outcome outcome = RunSteps(api->get(), action, request, total, context);
+  const Outcome outcome = RunSteps(api, action, request, filters, total, context);
   if (!outcome.status.ok()) {
     const std::string far = outcome.changed == 0
                                 ? ""
@@ -259,6 +302,22 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
     return outcome.status.reason() == "interrupted" ? kExitInterrupted : code;
   }
   return TellChanged(outcome, done, context->clock.Sample().boot - start, context);
+}
+
+// Of a filter without a state, which means all others.
+void JobSelection::TellDead(Api* api,
+                            const protocol::JobFilterText& filter,
+                            Context* context) const {
+  const bool words = !context->globals.quiet && context->globals.output == OutputFormat::kTable;
+  if (!words || !filter.queue || std::ranges::find(states_, JobState::kDead) == states_.end()) {
+    return;
+  }
+  const StatusOr<protocol::QueueCounts> queue = api->Queue(*filter.queue);
+  if (queue.ok() && queue->dead > 0) {
+    context->console.Say("queue " + *filter.queue + " has " + std::to_string(queue->dead) +
+                         " dead " + (queue->dead == 1 ? "job" : "jobs") +
+                         ", which this leaves alone; for those add --state dead");
+  }
 }
 
 }  // namespace delayd::cli

@@ -54,15 +54,24 @@ class JobSelection {
     uint64_t changed = 0;
   };
 
+  // One after another.
+  using Filters = std::vector<protocol::JobFilterText>;
+
+  ExitCode ChangeFound(Api* api,
+                       std::string_view action,
+                       std::string_view done,
+                       const protocol::RescheduleRequest& change,
+                       const Filters& filters,
+                       Context* context) const;
+  // That dead jobs are left, where the filter may have seemed to mean them.
+  void TellDead(Api* api, const protocol::JobFilterText& filter, Context* context) const;
   static Outcome RunSteps(Api* api,
                           std::string_view action,
                           protocol::ChangeManyRequest request,
+                          const Filters& filters,
                           uint64_t total,
                           Context* context);
-  static ExitCode TellDryRun(Api* api,
-                             const protocol::JobFilterText& filter,
-                             uint64_t matched,
-                             Context* context);
+  static ExitCode TellDryRun(Api* api, const Filters& filters, uint64_t matched, Context* context);
   static ExitCode TellChanged(const Outcome& outcome,
                               std::string_view done,
                               Millis took,

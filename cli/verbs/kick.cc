@@ -18,8 +18,9 @@ class KickVerb final : public Verb {
   std::string_view details() const override {
     return "A dead job has all its attempts again. With a queue and --count: the jobs that are\n"
            "dead for longest, or, when none is dead, the scheduled ones that are due soonest.\n"
-           "A filter in place of ids means all dead jobs that fit it; with --state scheduled,\n"
-           "all scheduled ones.\n"
+           "A filter in place of ids means all dead jobs that fit it, of all queues where it names "
+           "none;\n"
+           "with --state scheduled, all scheduled ones.\n"
            "Exit code 4: the job is ready or leased already.\n"
            "\n"
            "Examples:\n"

@@ -6,6 +6,7 @@
 
 #include "protocol/bulk_json.h"
 #include "protocol/job_json.h"
+#include "protocol/stats_json.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -56,7 +57,7 @@ TEST(CancelByFilterTest, ATerminalIsAskedWithTheCount) {
         Ctl({"cancel", "--queue", "orders"},
             {.daemon = TwoSteps, .input = answer, .in_is_terminal = true, .traits = kTerminal});
     EXPECT_EQ(yes.code, 0);
-    EXPECT_EQ(yes.requests.size(), 4U);
+    EXPECT_EQ(yes.requests.size(), 5U);  // and a look for dead ones
   }
 }
 
@@ -72,7 +73,7 @@ TEST(CancelByFilterTest, ADryRunCountsAndShowsTheFirst) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("order:1001"), HasSubstr("300 jobs match; nothing was changed")));
-  EXPECT_THAT(outcome.requests.back().target, HasSubstr("limit=10"));
+  EXPECT_THAT(outcome.requests.at(2).target, HasSubstr("limit=10"));
   EXPECT_EQ(Ctl({"cancel", "--queue", "orders", "-n", "-o", "json"}, {.daemon = TwoSteps}).out,
             "{\"matched\":300,\"changed\":0}\n");
   EXPECT_EQ(Ctl({"cancel", "--queue", "orders", "-n", "-q"}, {.daemon = TwoSteps}).out, "300\n");
@@ -115,10 +116,53 @@ TEST(CancelByFilterTest, AnInterruptSaysHowFarItCame) {
 
 TEST(CancelByFilterTest, WhatIsRefusedIsNotToBeRepeated) {
   const auto daemon = [](const Request&) {
-    return Problem(InvalidArgument("a change of dead jobs needs a queue; add one to the filter"));
+    return Problem(InvalidArgument("queue names end with a letter"));
   };
-  EXPECT_EQ(Ctl({"cancel", "--state", "dead", "-y"}, {.daemon = daemon}).err,
-            "delayctl: a change of dead jobs needs a queue; add one to the filter\n");
+  EXPECT_EQ(Ctl({"cancel", "--queue", "orders", "-y"}, {.daemon = daemon}).err,
+            "delayctl: queue names end with a letter\n");
+}
+
+// Two queues have dead jobs; each answer is a step of one job.
+Answer DeadInTwoQueues(const Request& request) {
+  if (request.target.starts_with("/v1/queues")) {
+    return Ok(protocol::QueuesToJson(
+        {{.name = "a", .dead = 1}, {.name = "b"}, {.name = "c", .dead = 1}}));
+  }
+  const bool dry = request.body.find("dry_run") != std::string::npos;
+  return request.method == "GET"
+             ? Ok(protocol::JobPageToJson({.jobs = {SomeJob()}, .next_cursor = ""}))
+             : Ok(ChangedManyToJson({1, dry ? 0U : 1U, ""}));
+}
+
+TEST(CancelByFilterTest, DeadJobsOfAllQueuesAreChangedQueueByQueue) {
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"cancel", "--state", "dead", "-y"},
+        {"kick", "--state", "dead", "-y"},
+        {"kick", "--key-prefix", "o", "-y"}}) {
+    const Outcome outcome = Ctl(args, {.daemon = DeadInTwoQueues});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("ed 2 jobs in"));
+    ASSERT_EQ(outcome.requests.size(), 3U);
+    EXPECT_THAT(outcome.requests[1].body, HasSubstr(R"({"filter":{"queue":"a","state":"dead")"));
+    EXPECT_THAT(outcome.requests[2].body, HasSubstr(R"({"filter":{"queue":"c","state":"dead")"));
+  }
+  const Outcome dry = Ctl({"kick", "--state", "dead", "-n"}, {.daemon = DeadInTwoQueues});
+  EXPECT_THAT(dry.out, HasSubstr("2 jobs match"));
+  EXPECT_THAT(dry.requests.back().target, HasSubstr("queue=c&state=dead"));
+}
+
+TEST(CancelByFilterTest, DeadJobsThatAreLeftAreTold) {
+  const auto daemon = [](const Request& request) {
+    return request.target == "/v1/queues/mix"
+               ? Ok(protocol::QueueToJson({.name = "mix", .dead = 3}))
+               : Ok(ChangedManyToJson({5, 5, ""}));
+  };
+  EXPECT_EQ(Ctl({"cancel", "--queue", "mix", "-y"}, {.daemon = daemon}).err,
+            "queue mix has 3 dead jobs, which this leaves alone; for those add --state dead\n");
+  for (const char* option : {"-q", "--state=ready", "-ojson"}) {
+    EXPECT_EQ(Ctl({"cancel", "--queue", "mix", "-y", option}, {.daemon = daemon}).err, "");
+  }
+  EXPECT_EQ(Ctl({"reschedule", "--queue", "mix", "--in", "1h", "-y"}, {.daemon = daemon}).err, "");
 }
 
 TEST(CancelByFilterTest, ContradictionsAreUsageErrors) {
