@@ -14,7 +14,7 @@ std::span<const ExitCodeMeaning> ExitCodeTable() {
       {kExitUnreachable, "daemon unreachable or not ready"},
       {kExitTimedOut, "timed out"},
       {kExitNotAllowed, "not allowed"},
-      {kExitInterrupted, "interrupted"}};
+      {kExitInterrupted, "interrupted (143 and 129: ended by SIGTERM and SIGHUP)"}};
   return kTable;
 }
 

@@ -141,7 +141,7 @@ TEST(ManualTest, KnowsEveryVerbOptionAndExitCode) {
       EXPECT_THAT(both, HasSubstr(option + "*")) << verb;
     }
   }
-  EXPECT_THAT(Ctl({"__manual", "exit-codes"}).out, HasSubstr("*130*\n\tinterrupted"));
+  EXPECT_THAT(Ctl({"__manual", "exit-codes"}).out, HasSubstr("*130*\n\tinterrupted (143 "));
   EXPECT_EQ(Ctl({"__manual", "poems"}).code, 2);
 }
 
