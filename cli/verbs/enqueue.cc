@@ -27,7 +27,7 @@ class EnqueueVerb final : public Verb {
            "(default, exit code 4), keep that job as it is, or replace its content and due time;\n"
            "replace begins the delay again, and is refused while a worker has the job. Of a job\n"
            "that is finished, fail takes the same content for a retry: nothing is enqueued, which\n"
-           "stderr tells; other content, keep and replace make a new job.\n"
+           "stderr tells, with -q too; other content, keep and replace make a new job.\n"
            "\n"
            "Examples:\n"
            "  delayctl enqueue --in 30m --queue orders --key order:1001 '{\"order_id\":1001}'\n"
@@ -191,6 +191,16 @@ class EnqueueVerb final : public Verb {
                      "another key";
   }
 
+  // With -q too, where there is nothing but the id.
+  static void TellEnded(const JobView& job, Context* context) {
+    if (context->globals.quiet) {
+      context->console.Error(FailedPrecondition(
+          OfEnded(job, *context), job.state == JobState::kDead ? "dead" : "already_finished"));
+    } else {
+      context->console.Say(OfEnded(job, *context));
+    }
+  }
+
   void Print(const protocol::EnqueuedJob& enqueued, Context* context) const {
     const JobView& job = enqueued.job;
     if (!context->globals.quiet && context->globals.output != OutputFormat::kTable) {
@@ -200,7 +210,7 @@ class EnqueueVerb final : public Verb {
     context->console.out() << ToInt(job.id) << '\n' << std::flush;
     // Other words are for whoever watches, and scripts get the id alone.
     if (enqueued.existed && (job.state == JobState::kFinished || job.state == JobState::kDead)) {
-      context->console.Say(OfEnded(job, *context));
+      TellEnded(job, context);
     } else if (context->console.traits().err_is_terminal) {
       const WallTime now = context->clock.Sample().wall;
       const std::string id = std::to_string(ToInt(job.id));

@@ -268,7 +268,11 @@ TEST(ComfortTest, AJobThatHadTheKeyAndWillNotFireIsToldOffATerminalToo) {
   EXPECT_EQ(dead.out, "42\n");
   EXPECT_THAT(dead.err, HasSubstr("has this key and is dead; nothing was enqueued; bring it back"));
   EXPECT_THAT(dead.err, HasSubstr("delayctl kick 42\n"));
-  EXPECT_EQ(enqueue(JobState::kDead, "", "--quiet").err, "");
+  const Outcome quiet = enqueue(JobState::kFinished, "acked", "--quiet");
+  EXPECT_EQ(quiet.code, 0);
+  EXPECT_EQ(quiet.out, "42\n");
+  EXPECT_THAT(quiet.err, HasSubstr("nothing was enqueued"));
+  EXPECT_EQ(enqueue(JobState::kScheduled, "", "--quiet").err, "");
   EXPECT_EQ(enqueue(JobState::kScheduled, "", "--utc").err, "");
 }
 
