@@ -38,7 +38,7 @@ class EnqueueVerb final : public Verb {
   void Declare(Options* options) override {
     options->Positional("[PAYLOAD]", &payload_, "the payload (empty); - reads it from stdin");
     options->Text("-f,--file", "FILE", &file_, "read the payload from this file");
-    options->Duration("--in", &in_, "due this long from now, on real time (30m)");
+    options->Duration("--in", &in_, "due this long from now, on real time, as in 30m (at once)");
     options->Time(
         "--at", &at_, "due at this wall-clock time ('tomorrow 09:00', 2027-01-01T09:00:00Z)");
     options->Text("--queue", "QUEUE", &queue_, "the queue (default)");
@@ -50,12 +50,14 @@ class EnqueueVerb final : public Verb {
                   "for a key that a live job has: fail (default), keep or replace",
                   {"fail", "keep", "replace"});
     options->Number("--priority", 0, kUint32Max, &priority_, "smaller is handed out first (1024)");
-    options->Duration("--lease", &lease_, "how long a worker may hold it unheard of (60s)");
+    options->Duration("--lease",
+                      &lease_,
+                      "how long a worker may hold it unheard of (the queue's; 1m unless set)");
     options->Number("--max-attempts",
                     0,
                     kUint32Max,
                     &max_attempts_,
-                    "hand-outs before it is dead (25; 0: no limit)");
+                    "hand-outs before it is dead, 0: no limit (the queue's; 25 unless set)");
     options->Duration(
         "--expires-after", &expires_after_, "dead instead of handed out, when it is this late");
   }
