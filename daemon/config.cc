@@ -47,12 +47,16 @@ Status SetListen(std::string_view text, std::string* listen) {
 }
 
 Status SetLoopbackListen(std::string_view text, std::string* listen) {
-  DELAYD_RETURN_IF_ERROR(SetListen(text, listen));
-  if (!text.empty() && !IsLoopback(*ParseListenAddress(text))) {
-    return InvalidArgument("'" + std::string(text) +
-                           "' can be reached from other machines, and the beanstalk protocol has "
-                           "no login; listen on a loopback address, 127.0.0.1 or [::1]");
+  if (!text.empty()) {
+    const StatusOr<ListenAddress> address = ParseListenAddress(text, "11300");
+    DELAYD_RETURN_IF_ERROR(address.status());
+    if (!IsLoopback(*address)) {
+      return InvalidArgument("'" + std::string(text) +
+                             "' can be reached from other machines, and the beanstalk protocol has "
+                             "no login; listen on a loopback address, 127.0.0.1 or [::1]");
+    }
   }
+  *listen = text;
   return OkStatus();
 }
 

@@ -78,12 +78,13 @@ StatusOr<double> ParseFactor(std::string_view text, double min, double max) {
   return number;
 }
 
-StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
+StatusOr<ListenAddress> ParseListenAddress(std::string_view text, std::string_view usual_port) {
+  const std::string example = "127.0.0.1:" + std::string(usual_port);
   const size_t colon = text.rfind(':');
   uint64_t port = 0;
   if (colon == std::string_view::npos || !ParseWhole(text.substr(colon + 1), &port) ||
       port > 65535) {
-    return InvalidArgument("expected ADDRESS:PORT such as 127.0.0.1:11380, found " + Quoted(text));
+    return InvalidArgument("expected ADDRESS:PORT such as " + example + ", found " + Quoted(text));
   }
   std::string_view host = text.substr(0, colon);
   if (host == "localhost") {
@@ -94,10 +95,8 @@ StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   }
   ListenAddress address{std::string(host), static_cast<uint16_t>(port)};
   if (!IsAddress(address.host)) {
-    return InvalidArgument(
-        "expected a literal address such as 127.0.0.1:11380 or [::1]:11380, "
-        "found " +
-        Quoted(text));
+    return InvalidArgument("expected a literal address such as " + example +
+                           " or [::1]:" + std::string(usual_port) + ", found " + Quoted(text));
   }
   return address;
 }

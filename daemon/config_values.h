@@ -23,8 +23,9 @@ struct ListenAddress {
   uint16_t port = 0;
 };
 
-// "127.0.0.1:11380" or "[::1]:11380".
-StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
+// "127.0.0.1:11380" or "[::1]:11380". `usual_port`: of the example in errors.
+StatusOr<ListenAddress> ParseListenAddress(std::string_view text,
+                                           std::string_view usual_port = "11380");
 // Only this machine reaches it.
 bool IsLoopback(const ListenAddress& address);
 

@@ -243,7 +243,11 @@ TEST(ConfigTest, ListeningBeyondLoopbackNeedsTlsAndTokens) {
   EXPECT_THAT(ErrorsOf("api: { listen: '[::1]:11380' }\n"), IsEmpty());
   EXPECT_THAT(ErrorsOf("api: { listen: 'localhost:11380' }\n"), IsEmpty());
   EXPECT_THAT(ErrorsOf("api: { listen: '11380' }\n"),
-              ElementsAre(HasSubstr("expected ADDRESS:PORT")));
+              ElementsAre(HasSubstr("expected ADDRESS:PORT such as 127.0.0.1:11380")));
+  EXPECT_THAT(ErrorsOf("beanstalk: { listen: foo }\n"),
+              ElementsAre(HasSubstr("expected ADDRESS:PORT such as 127.0.0.1:11300")));
+  EXPECT_THAT(ErrorsOf("beanstalk: { listen: 'foo:1' }\n"),
+              ElementsAre(HasSubstr("such as 127.0.0.1:11300 or [::1]:11300")));
 }
 
 TEST(ConfigTest, ACertificateAndItsKeyComeTogether) {
