@@ -1,3 +1,5 @@
+#include <signal.h>
+
 #include <sstream>
 #include <utility>
 
@@ -72,6 +74,9 @@ class RecoverVerb final : public Verb {
           Internal("delayd gave another result than was asked for", "invalid_response"));
     }
     const std::string report = Report(*result, *context);
+    if (accept_loss_) {
+      signal(SIGPIPE, SIG_IGN);  // a reader that went would end it before it is told
+    }
     context->console.out() << report;
     // A look can be had again; what is gone is told once.
     const Status told = accept_loss_ ? context->console.CheckOut(true) : OkStatus();

@@ -15,6 +15,8 @@
 #include "storage/rocks_job_store.h"
 #include "tests/support/daemon.h"
 #include "tests/support/plain_tables.h"
+#include "tests/support/process.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/storage/sample_store.h"
 
 namespace delayd::test {
@@ -215,6 +217,20 @@ TEST_P(UnevenLossTest, P9AQueueWhoseNameIsLostHasAnotherAndItsNumberIsNobodyElse
   const ProcessResult cancelled = daemon_.Ctl({"cancel", std::to_string(kNewQueuesId)});
   EXPECT_EQ(cancelled.exit_code == 0, GetParam() == Table::kTimers) << cancelled.err;
   EXPECT_THAT(daemon_.CtlOk({"queues"}), HasSubstr("next"));
+}
+
+TEST_P(UnevenLossTest, P9ALossIsToldThoughTheReaderOfStdoutHasGone) {
+  MakeAndDamage(GetParam());
+  const TempDir own;
+  const std::string gone = own.Sub("gone");
+  const ProcessResult result =
+      RunProcess({.argv = {"/bin/sh",
+                           "-c",
+                           "mkfifo " + gone + "; { read -r _ < " + gone + "; exec " +
+                               DelayctlPath() + " recover --accept-loss --data-dir " +
+                               daemon_.data_dir() + "; } | { exec 0<&-; echo > " + gone + "; }"}});
+  EXPECT_THAT(result.err, HasSubstr("cannot write to stdout"));
+  EXPECT_THAT(result.err, HasSubstr("the store opens again"));
 }
 
 // The MANIFEST says how long a log is that others follow; job 11 was moved in the newer one.
