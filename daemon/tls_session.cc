@@ -134,6 +134,10 @@ void TlsSession::AnswerAdmin(uint64_t tag, const AdminAnswer& answer) {
 }
 
 void TlsSession::Stop() {
+  if (is_cut()) {
+    Fail();
+    return;
+  }
   inner_->Stop();
   Pump();
 }
@@ -144,7 +148,7 @@ void TlsSession::InputEnded() {
 }
 
 void TlsSession::Refuse(const Status& why) {
-  if (!greeted_) {
+  if (!greeted_ || is_cut()) {
     Fail();
     return;
   }
@@ -166,7 +170,7 @@ void TlsSession::Sent(size_t bytes) {
 }
 
 Session::Phase TlsSession::phase() const {
-  if (!greeted_ && !ended_) {
+  if (is_cut() || (!greeted_ && !ended_)) {
     return Phase::kHead;
   }
   return channel_.output().empty() ? inner_->phase() : Phase::kWorking;
@@ -186,7 +190,7 @@ void TlsSession::Fail() {
 }
 
 void TlsSession::Pump() {
-  while (!ended_ && greeted_ && channel_.output().size() < kEncipheredBytes &&
+  while (!ended_ && channel_.established() && channel_.output().size() < kEncipheredBytes &&
          !inner_->output().empty()) {
     const std::string_view piece = inner_->output().substr(0, kEncipheredBytes);
     if (!channel_.Send(piece).ok()) {

@@ -2,7 +2,8 @@
 //
 // What:    stands between the server and the session inside: what the client says is deciphered on
 //          its way in, answers are enciphered on their way out. The handshake counts as the head of
-//          a request, so that a slow one is ended as a slow request is.
+//          a request, so that a slow one is ended as a slow request is; so does a message behind it
+//          of which only a part has come.
 // Errors:  a client that does not speak TLS gets an alert and is closed; one that asks in the clear
 //          is told so in the clear.
 // Threads: the core thread.
@@ -112,6 +113,9 @@ class TlsSession final : public Session {
   Phase phase() const override;
 
  private:
+  // Of a message behind the handshake only a part has come: nothing can be said before the rest.
+  bool is_cut() const { return greeted_ && !ended_ && !channel_.established(); }
+
   // A client that was given http:// for https://.
   void AnswerInTheClear();
   void Fail();

@@ -243,6 +243,12 @@ Status Connection::Send(std::string_view bytes, BootTime deadline, size_t* sent)
   }
   // A request counts as sent when its last record is: before that the peer cannot act on it.
   for (*sent = 0; *sent < bytes.size(); *sent += std::min(kRecordBytes, bytes.size() - *sent)) {
+    while (!tls_->established()) {  // any more: half a message of the peer has come
+      DELAYD_ASSIGN_OR_RETURN(const bool more, ReceiveTls(deadline));
+      if (!more) {
+        return Unavailable("connection lost: the peer hung up", "connection_lost");
+      }
+    }
     DELAYD_RETURN_IF_ERROR(tls_->Send(bytes.substr(*sent, kRecordBytes)));
     DELAYD_RETURN_IF_ERROR(Flush(deadline));
   }

@@ -233,7 +233,9 @@ Status TlsChannel::Read(std::string* plain) {
 
 Status TlsChannel::Send(std::string_view plain) {
   DELAYD_RETURN_IF_ERROR(failure_);
-  DELAYD_CHECK(established());
+  if (!established()) {
+    return FailedPrecondition("TLS: a handshake is under way; send it behind that");
+  }
   size_t written = 0;
   ERR_clear_error();
   // A memory BIO takes everything.

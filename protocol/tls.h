@@ -63,9 +63,10 @@ class TlsChannel {
 
   // What came from the network; what it says is appended to `plain`.
   Status Receive(std::string_view bytes, std::string* plain);
-  // Both sides know who they talk to; nothing may be said before.
+  // Both sides know who they talk to; nothing can be said before. No longer so while a message of
+  // the peer behind the handshake, as of a new key, has come in part.
   bool established() const;
-  // All of it goes to output().
+  // All of it goes to output(); none, and kFailedPrecondition, while it is not established.
   Status Send(std::string_view plain);
   // Says that nothing follows.
   void Close();

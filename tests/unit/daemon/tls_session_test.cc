@@ -8,6 +8,7 @@
 
 #include "daemon/http/http_session.h"
 #include "tests/support/certificate.h"
+#include "tests/support/raw_tls_client.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/now.h"
 
@@ -179,6 +180,68 @@ TEST_F(TlsSessionTest, P10WhatComesBehindAGoodbyeIsNotKept) {
   Answer(0);
   Talk();
   EXPECT_THAT(heard_, StartsWith("HTTP/1.1 200 OK\r\n"));
+}
+
+// A message behind the handshake in two records: between them OpenSSL is in a handshake again.
+class TlsSessionCutMessageTest : public TlsSessionTest {
+ protected:
+  using Type = test::RawTlsClient::Type;
+
+  static constexpr std::string_view kMessage = test::RawTlsClient::kKeyUpdate;
+
+  // A new client asks, sends the first part of the message, and is answered.
+  void AskAndCut(size_t cut) {
+    session_ = door_.Wrap(std::make_unique<http::HttpSession>(options_, router_));
+    raw_.emplace();
+    for (std::string up = raw_->Exchange(""); !up.empty(); up = Hear()) {
+      session_->Receive(up);
+    }
+    std::string records = raw_->Record(Type::kApplicationData, kGet);
+    records += raw_->Record(Type::kHandshake, kMessage.substr(0, cut));
+    session_->Receive(records);
+    requests_ = {session_->Next(kNow).value()};
+    Answer(0);
+  }
+
+  void SendRest(size_t cut) {
+    session_->Receive(raw_->Record(Type::kHandshake, kMessage.substr(cut)));
+  }
+
+  std::string Hear() {
+    const std::string down(session_->output());
+    session_->Sent(down.size());
+    return raw_->Exchange(down);
+  }
+
+  std::optional<test::RawTlsClient> raw_;
+};
+
+TEST_F(TlsSessionCutMessageTest, AnAnswerWaitsForTheRest) {
+  for (size_t cut = 1; cut < kMessage.size(); ++cut) {
+    SCOPED_TRACE(cut);
+    AskAndCut(cut);
+    Hear();
+    EXPECT_FALSE(session_->finished());
+    EXPECT_TRUE(session_->wants_input());
+    SendRest(cut);
+    Hear();
+    EXPECT_THAT(raw_->heard(), StartsWith("HTTP/1.1 200 OK\r\n"));
+    EXPECT_EQ(session_->phase(), Session::Phase::kIdle);
+  }
+}
+
+TEST_F(TlsSessionCutMessageTest, TheRestIsNotWaitedForForEver) {
+  AskAndCut(kMessage.size() - 1);
+  EXPECT_EQ(session_->phase(), Session::Phase::kHead);
+  session_->Refuse(DeadlineExceeded("send it at once", "request_timeout"));
+  EXPECT_TRUE(session_->finished());
+  EXPECT_EQ(door_.figures().failed, 1U);
+}
+
+TEST_F(TlsSessionCutMessageTest, AStopDoesNotWaitForTheRest) {
+  AskAndCut(kMessage.size() - 1);
+  session_->Stop();
+  EXPECT_TRUE(session_->finished());
 }
 
 TEST_F(TlsSessionTest, StopInTheHandshakeEndsIt) {

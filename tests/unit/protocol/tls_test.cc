@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/certificate.h"
+#include "tests/support/raw_tls_client.h"
 #include "tests/support/temp_dir.h"
 
 #include <sys/stat.h>
@@ -133,6 +134,29 @@ TEST_F(TlsTest, AnEndThatWasMeantIsToldFromACut) {
   Talk(&client, &server);
   EXPECT_TRUE(client.channel.peer_closed());
   EXPECT_FALSE(server.channel.peer_closed());
+}
+
+TEST_F(TlsTest, NothingIsSaidWhileAMessageOfThePeerHasComeInPart) {
+  using Raw = ::delayd::test::RawTlsClient;
+  Raw client;
+  End server(Server(ours_));
+  const auto hear = [&client, &server] {
+    const std::string bytes(server.channel.output());
+    server.channel.Sent(bytes.size());
+    return client.Exchange(bytes);
+  };
+  for (std::string bytes = client.Exchange(""); !bytes.empty(); bytes = hear()) {
+    ASSERT_TRUE(server.channel.Receive(bytes, &server.heard).ok());
+  }
+  const auto send = [&](std::string_view part) {
+    return server.channel.Receive(client.Record(Raw::Type::kHandshake, part), &server.heard);
+  };
+  ASSERT_TRUE(send(Raw::kKeyUpdate.substr(0, 4)).ok());  // its head
+  EXPECT_EQ(server.channel.Send("no").code(), StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(send(Raw::kKeyUpdate.substr(4)).ok());
+  ASSERT_TRUE(server.channel.Send("yes").ok());
+  hear();
+  EXPECT_EQ(client.heard(), "yes");
 }
 
 TEST_F(TlsTest, FilesThatCannotBeUsedAreNamedWithTheCure) {
