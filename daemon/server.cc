@@ -544,8 +544,8 @@ std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
   if (options_.heartbeat_interval) {
     earlier(heartbeat_due_);
   }
-  if (stopping_) {
-    earlier(stop_deadline_);
+  if (stopping_ && now.boot < stop_deadline_) {
+    earlier(stop_deadline_);  // behind it the commit under way is waited for, which wakes us
   }
   return wake;
 }

@@ -1,6 +1,11 @@
 // When a change is written, with which others, by which thread, and who is answered when.
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <csignal>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -158,6 +163,29 @@ TEST_F(ServerCommitTest, AJobThatFallsDueLongAfterTheCommitDoesNotCostAThreadIts
   EnqueueInTurn(&client, 1, 50);
   EXPECT_TRUE(Stop().ok());
   EXPECT_GT(std::ranges::count(store_.writers, core), 0);
+}
+
+TEST_F(ServerCommitTest, AStopWhoseTimeIsOverSleepsUntilTheCommitHasEnded) {
+  store_.gated = true;
+  options_.stop_grace = Millis(0);
+  std::atomic<int> turns = 0;
+  std::promise<void> spins;
+  options_.turn_begins = [&](const Now&) {
+    if (++turns == 1000) {
+      spins.set_value();
+    }
+  };
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  PassATurn();
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_EQ(spins.get_future().wait_for(std::chrono::milliseconds(200)),
+            std::future_status::timeout);
+  store_.gate.set_value();
+  EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 201"));
+  thread_.join();
+  EXPECT_TRUE(result_.ok());
 }
 
 TEST_F(ServerCommitTest, FailedCommitIsToldAsUnknownAndEndsTheServer) {
