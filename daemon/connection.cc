@@ -97,8 +97,9 @@ bool Connection::Write() {
   return gone_;
 }
 
-std::optional<SessionRequest> Connection::NextRequest(const Now& now) {
-  std::optional<SessionRequest> request = session_->Next(now);
+std::optional<SessionRequest> Connection::NextRequest(const Now& now, bool reads_only) {
+  std::optional<SessionRequest> request =
+      reads_only ? session_->NextRead(now) : session_->Next(now);
   took_request_ = took_request_ || request.has_value();
   return request;
 }

@@ -55,8 +55,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Sends what the session has to say. True: the socket took all of it.
   bool Write();
 
-  // The next request of the session; keeps the time of it for the timeouts.
-  std::optional<SessionRequest> NextRequest(const Now& now);
+  // The next request of the session, or the next that only reads; keeps the time of it for the
+  // timeouts.
+  std::optional<SessionRequest> NextRequest(const Now& now, bool reads_only);
 
   // No more input will come, but answers may still be read.
   bool input_ended() const { return input_ended_ || session_->input_ended(); }

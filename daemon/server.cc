@@ -343,11 +343,11 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
   int taken = 0;
   auto begin = std::chrono::steady_clock::now();
   until = std::min(until, begin + kServeOnePerTurn);
-  for (; taken < kRequestsPerTurn && begin <= until && !under_pressure(); ++taken) {
-    std::optional<SessionRequest> request = connection->NextRequest(now);
+  for (; taken < kRequestsPerTurn && begin <= until; ++taken) {
+    std::optional<SessionRequest> request = connection->NextRequest(now, under_pressure());
     if (!request && taken < kAnswersPerTurn && connection->session().held_up()) {
       DeliverReplies();
-      request = connection->NextRequest(now);
+      request = connection->NextRequest(now, under_pressure());
     }
     if (!request) {
       break;
@@ -384,7 +384,7 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
     pipelined_ = pipelined_ || connection->pipelines;
   }
   Session& session = connection->session();
-  connection->held_back = taken == kRequestsPerTurn || begin > until || under_pressure() ||
+  connection->held_back = taken == kRequestsPerTurn || begin > until || waits_for_room(session) ||
                           !session.wants_input() || session.has_more();
   if (connection->input_ended() && !connection->held_back) {
     session.InputEnded();
@@ -499,7 +499,7 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   NoteHeld(connection.get(), session.held_bytes());
   connection->NoteTime(now.boot);
   QueueDeadline(connection);
-  if (under_pressure()) {
+  if (waits_for_room(session)) {
     return true;  // the commit that makes room wakes us
   }
   const bool wants_input = session.wants_input();
@@ -552,6 +552,10 @@ std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
 
 bool Server::Loop::under_pressure() const {
   return engine_->uncommitted_bytes() > options_.uncommitted_bytes_max;
+}
+
+bool Server::Loop::waits_for_room(const Session& session) const {
+  return under_pressure() && session.waits_for_room();
 }
 
 // Everything is answered, read by its client or given up on, and durable.

@@ -63,7 +63,7 @@ struct ServerOptions {
   Millis idle_timeout{std::chrono::minutes(5)};
   Millis head_timeout{std::chrono::seconds(10)};
   Millis linger_timeout{std::chrono::seconds(2)};
-  // Above this no request is taken until a commit has made room.
+  // Above this no request is taken until a commit has made room, but for those that only read.
   size_t uncommitted_bytes_max = size_t{16} << 20;
   // What all clients together may have lying here, as Session::held_bytes counts it. Above it the
   // client that has most is let go of.

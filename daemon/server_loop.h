@@ -105,6 +105,7 @@ class Server::Loop {
   std::optional<BootMicros> NextEvent(const Now& now) const;
   std::optional<BootMicros> NextWake(const Now& now) const;
   bool under_pressure() const;
+  bool waits_for_room(const Session& session) const;
   bool stop_complete(const Now& now) const;
   Status FailAll(Status cause);
 

@@ -52,6 +52,13 @@ class Session {
   // The next request that is complete. `now` must have been read after the last Receive: what a
   // client asks for relative to now counts from when it had asked.
   virtual std::optional<SessionRequest> Next(const Now& now) = 0;
+
+  // The same while there is no room for changes: only what changes nothing, and hands out nothing.
+  virtual std::optional<SessionRequest> NextRead(const Now& /*now*/) { return std::nullopt; }
+
+  // NextRead gives no more, whatever else comes, before Next has given one.
+  virtual bool waits_for_room() const { return true; }
+
   virtual void Answer(uint64_t tag, const engine::Reply& reply) = 0;
 
   // To a request that was an admin command; sessions whose protocol has none are never asked.

@@ -112,10 +112,14 @@ void TlsSession::Receive(std::string_view bytes) {
 }
 
 std::optional<SessionRequest> TlsSession::Next(const Now& now) {
-  if (ended_) {
-    return std::nullopt;
-  }
-  std::optional<SessionRequest> request = inner_->Next(now);
+  return ended_ ? std::nullopt : Pass(inner_->Next(now));
+}
+
+std::optional<SessionRequest> TlsSession::NextRead(const Now& now) {
+  return ended_ ? std::nullopt : Pass(inner_->NextRead(now));
+}
+
+std::optional<SessionRequest> TlsSession::Pass(std::optional<SessionRequest> request) {
   if (!request && channel_.peer_closed() && inner_->wants_input() && !inner_->has_more()) {
     inner_->InputEnded();
   }

@@ -80,6 +80,10 @@ class TlsSession final : public Session {
 
   void Receive(std::string_view bytes) override;
   std::optional<SessionRequest> Next(const Now& now) override;
+  std::optional<SessionRequest> NextRead(const Now& now) override;
+
+  bool waits_for_room() const override { return !ended_ && inner_->waits_for_room(); }
+
   void Answer(uint64_t tag, const engine::Reply& reply) override;
   void AnswerAdmin(uint64_t tag, const AdminAnswer& answer) override;
   void Stop() override;
@@ -119,6 +123,8 @@ class TlsSession final : public Session {
   // A client that was given http:// for https://.
   void AnswerInTheClear();
   void Fail();
+  // What the session inside has found, or that it has no more to find.
+  std::optional<SessionRequest> Pass(std::optional<SessionRequest> request);
   // Enciphers what the session inside has to say, as far as the client takes it.
   void Pump();
 

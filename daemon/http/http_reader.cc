@@ -321,6 +321,10 @@ bool HttpReader::is_head() const {
   return parser_->request ? parser_->request->get().method() == beast::http::verb::head : was_head_;
 }
 
+bool HttpReader::is_read() const {
+  return is_head() || parser_->request->get().method() == beast::http::verb::get;
+}
+
 size_t HttpReader::held_bytes() const {
   return unread().size() + (parser_->request ? parser_->request->get().body().size() : 0);
 }

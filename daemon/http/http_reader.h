@@ -68,6 +68,9 @@ class HttpReader {
   // Whether the request that is being read, or was refused, is a HEAD: no answer to it has a body.
   bool is_head() const;
 
+  // Whether the request that is there to be taken only asks: a GET, or a HEAD.
+  bool is_read() const;
+
   // That have arrived and are in no request yet.
   size_t buffered_bytes() const { return unread().size(); }
 

@@ -46,7 +46,7 @@ std::optional<Response> HttpSession::RefuseHead(const Request& head) {
   return Router::RefuseHead(judged_->route, std::get<Caller>(judged_->admitted).role);
 }
 
-std::optional<SessionRequest> HttpSession::Next(const Now& now) {
+std::optional<SessionRequest> HttpSession::Take(const Now& now, bool reads_only) {
   while (!ended_ && !full()) {
     if (at_once_ == kAnsweredAtOnceMax) {
       at_once_ = 0;
@@ -66,6 +66,10 @@ std::optional<SessionRequest> HttpSession::Next(const Now& now) {
         return std::nullopt;
       case HttpReader::Event::kRequest:
         break;
+    }
+    put_off_ = reads_only && !reader_.is_read();
+    if (put_off_) {
+      return std::nullopt;
     }
     continue_due_ = false;
     Request request = reader_.TakeRequest();
@@ -177,7 +181,7 @@ bool HttpSession::finished() const {
 }
 
 Session::Phase HttpSession::phase() const {
-  if (!slots_.empty() || !output().empty()) {
+  if (!slots_.empty() || !output().empty() || (put_off_ && !ended_)) {
     return Phase::kWorking;
   }
   switch (reader_.phase()) {

@@ -50,7 +50,16 @@ class HttpSession final : public Session {
   void SetPeer(Peer peer) override { peer_ = std::move(peer); }
 
   void Receive(std::string_view bytes) override;
-  std::optional<SessionRequest> Next(const Now& now) override;
+
+  std::optional<SessionRequest> Next(const Now& now) override { return Take(now, false); }
+
+  std::optional<SessionRequest> NextRead(const Now& now) override { return Take(now, true); }
+
+  // A body is for a change, and not waited for either.
+  bool waits_for_room() const override {
+    return !ended_ && reader_.phase() == HttpReader::Phase::kBody;
+  }
+
   void Answer(uint64_t tag, const engine::Reply& reply) override;
   void AnswerAdmin(uint64_t tag, const AdminAnswer& answer) override;
   void Stop() override;
@@ -94,6 +103,7 @@ class HttpSession final : public Session {
     FoundRoute route;
   };
 
+  std::optional<SessionRequest> Take(const Now& now, bool reads_only);
   void Judge(const Request& head);
   std::optional<Response> RefuseHead(const Request& head);
   void AnswerTag(uint64_t tag, const Response& response);
@@ -113,6 +123,7 @@ class HttpSession final : public Session {
   size_t at_once_ = 0;      // requests that were answered on the spot since others had their turn
   size_t held_bytes_ = 0;   // of answers that wait for one before them
   bool starved_ = true;     // the reader needs more input for the next request
+  bool put_off_ = false;    // the reader has the next request, which waits for room
   bool ended_ = false;      // the last request has been taken
   bool continue_due_ = false;
   OutgoingBytes output_;

@@ -108,6 +108,23 @@ TEST_F(HttpSessionTest, AnswersGoOutInTheOrderOfTheRequests) {
   EXPECT_FALSE(session_.finished());
 }
 
+TEST_F(HttpSessionTest, AChangeThatWaitsForRoomIsNotTakenForASlowOne) {
+  session_.Receive(Get("/v1/jobs/1") +
+                   "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+                   "Content-Length: 13\r\n\r\n{\"queue\":\"q\"}" +
+                   Get("/v1/jobs/2"));
+  requests_ = {session_.NextRead(kNow).value()};
+  EXPECT_FALSE(session_.NextRead(kNow));
+  EXPECT_TRUE(session_.waits_for_room());
+  Answer(0);
+  TakeOutput();
+  EXPECT_EQ(session_.phase(), Session::Phase::kWorking);
+  TakeRequests();
+  ASSERT_EQ(requests_.size(), 3U);
+  EXPECT_TRUE(std::holds_alternative<engine::Enqueue>(requests_[1].command));
+  EXPECT_FALSE(session_.waits_for_room());
+}
+
 TEST_F(HttpSessionTest, HeadTellsTheLengthAndSendsNoBody) {
   Feed("HEAD /v1/jobs/7 HTTP/1.1\r\nHost: d\r\n\r\n");
   Answer(0);

@@ -165,6 +165,30 @@ TEST_F(ServerCommitTest, AJobThatFallsDueLongAfterTheCommitDoesNotCostAThreadIts
   EXPECT_GT(std::ranges::count(store_.writers, core), 0);
 }
 
+TEST_F(ServerCommitTest, WhatOnlyReadsIsAnsweredWhileChangesWaitForRoom) {
+  options_.uncommitted_bytes_max = 0;
+  store_.gated = true;
+  Start();
+  SocketClient first(path_);
+  first.Send(kEnqueue);
+  PassATurn();
+  SocketClient second(path_);
+  second.Send(kStats + kEnqueue + "GET /nowhere HTTP/1.1\r\nHost: d\r\n\r\n");
+  second.ReadUntil("commit_sequence");
+  SocketClient third(path_);
+  for (int i = 0; i < 10; ++i) {  // more than are answered at once
+    third.Send("HEAD /nowhere/" + std::to_string(i) + " HTTP/1.1\r\nHost: d\r\n\r\n");
+  }
+  third.Send(kStats);
+  third.ReadUntil("commit_sequence");
+  third.EndSending();
+  EXPECT_EQ(third.ReadAll().find("201"), std::string::npos);
+  store_.gate.set_value();
+  EXPECT_THAT(second.ReadUntil(" 404 "), AllOf(HasSubstr("Delayd-Commit: 2"), HasSubstr(" 404 ")));
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_THAT(engine_.batch_sizes, ::testing::ElementsAre(1, 1));
+}
+
 TEST_F(ServerCommitTest, AStopWhoseTimeIsOverSleepsUntilTheCommitHasEnded) {
   store_.gated = true;
   options_.stop_grace = Millis(0);
