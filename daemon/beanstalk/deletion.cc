@@ -4,14 +4,15 @@
 
 namespace delayd::beanstalk {
 
-void Deletion::AddReserved(const LeaseToken& token) {
-  jobs_.push_back({.id = token.job, .is_reserved = true});
-  ack_.tokens.push_back(token);
-}
-
-void Deletion::AddOther(JobId id) {
-  jobs_.push_back({.id = id, .is_reserved = false});
-  cancel_.jobs.push_back(id);
+void Deletion::Add(JobId id, const std::optional<Reservations::Taken>& taken) {
+  const Job job{.id = id, .is_acked = taken.has_value(), .is_cancelled = !taken || taken->is_over};
+  jobs_.push_back(job);
+  if (job.is_acked) {
+    ack_.tokens.push_back(taken->token);
+  }
+  if (job.is_cancelled) {
+    cancel_.jobs.push_back(id);
+  }
 }
 
 std::vector<engine::Command> Deletion::TakeCommands() {
@@ -38,24 +39,22 @@ bool Deletion::Take(const engine::Reply& reply) {
   return --answers_missing_ == 0;
 }
 
-std::string Deletion::TakeLines() {
+std::vector<bool> Deletion::TakeDeleted() {
   // From the end: of a job that was named twice only the first is deleted.
-  std::vector<bool> deleted(jobs_.size(), true);
+  std::vector<bool> deleted(jobs_.size(), false);
   for (size_t i = jobs_.size(); i-- > 0;) {
     const Job& job = jobs_[i];
-    if (job.is_reserved && !lost_.empty() && lost_.back().job == job.id) {
+    const bool is_lost = job.is_acked && !lost_.empty() && lost_.back().job == job.id;
+    const bool is_refused = job.is_cancelled && !refused_.empty() && refused_.back().id == job.id;
+    deleted[i] = (job.is_acked && !is_lost) || (job.is_cancelled && !is_refused);
+    if (is_lost) {
       lost_.pop_back();
-      deleted[i] = false;
-    } else if (!job.is_reserved && !refused_.empty() && refused_.back().id == job.id) {
+    }
+    if (is_refused) {
       refused_.pop_back();
-      deleted[i] = false;
     }
   }
-  std::string lines;
-  for (const bool done : deleted) {
-    lines.append(done ? "DELETED\n" : "NOT_FOUND\n");
-  }
-  return lines;
+  return deleted;
 }
 
 }  // namespace delayd::beanstalk

@@ -2,7 +2,9 @@
 // each.
 //
 // What:    the jobs that the connection has reserved are acked, the others cancelled, so that it
-//          asks the engine for up to two things. Both are decided in one turn.
+//          asks the engine for up to two things. Both are decided in one turn. One whose time is
+//          over is acked, since the engine may not have ended its lease, and then cancelled, since
+//          it may be anybody's; so is that of a plain delete.
 // Errors:  a job that cannot be deleted keeps no other from its end. A status that is not OK in
 //          either answer is the whole command's.
 // Threads: one.
@@ -10,19 +12,20 @@
 #pragma once
 
 #include <cstddef>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "base/job.h"
 #include "base/status.h"
+#include "daemon/beanstalk/reservations.h"
 #include "daemon/engine/command.h"
 
 namespace delayd::beanstalk {
 
 class Deletion {
  public:
-  void AddReserved(const LeaseToken& token);
-  void AddOther(JobId id);
+  // `taken`: of a job that is reserved.
+  void Add(JobId id, const std::optional<Reservations::Taken>& taken);
 
   // What is to be asked: at least one, in this order. Once.
   std::vector<engine::Command> TakeCommands();
@@ -32,13 +35,14 @@ class Deletion {
 
   const Status& status() const { return status_; }
 
-  // "DELETED" or "NOT_FOUND" for each job in order, with LF. Once.
-  std::string TakeLines();
+  // For each job in order. Once.
+  std::vector<bool> TakeDeleted();
 
  private:
   struct Job {
     JobId id{};
-    bool is_reserved = false;
+    bool is_acked = false;
+    bool is_cancelled = false;
   };
 
   std::vector<Job> jobs_;

@@ -178,10 +178,16 @@ engine::Command BeanstalkSession::OrderReserve(const Now& now) {
 }
 
 engine::Command BeanstalkSession::OrderDelete(JobId id, const Now& now) {
-  if (const std::optional<LeaseToken> token = reservations_.Take(id, now.boot)) {
-    return engine::Ack{.token = *token, .brief = true};
+  const std::optional<Reservations::Taken> taken = reservations_.Take(id, now.boot);
+  if (taken && !taken->is_over) {
+    return engine::Ack{.token = taken->token, .brief = true};
   }
-  return engine::Cancel{.job = id, .if_tag = {}, .brief = true};
+  if (!taken) {
+    return engine::Cancel{.job = id, .if_tag = {}, .brief = true};
+  }
+  auto deletion = std::make_unique<Deletion>();
+  deletion->Add(id, taken);
+  return Begin(std::move(deletion));
 }
 
 std::optional<engine::Command> BeanstalkSession::OrderDeleteBatch(const Command& command,
@@ -195,12 +201,12 @@ std::optional<engine::Command> BeanstalkSession::OrderDeleteBatch(const Command&
   auto deletion = std::make_unique<Deletion>();
   for (const uint64_t number : ids) {
     const JobId id = IdOf(number);
-    if (const std::optional<LeaseToken> token = reservations_.Take(id, now.boot)) {
-      deletion->AddReserved(*token);
-    } else {
-      deletion->AddOther(id);
-    }
+    deletion->Add(id, reservations_.Take(id, now.boot));
   }
+  return Begin(std::move(deletion));
+}
+
+engine::Command BeanstalkSession::Begin(std::unique_ptr<Deletion> deletion) {
   std::vector<engine::Command> commands = deletion->TakeCommands();
   slots_.back().deletion = std::move(deletion);
   if (commands.size() > 1) {
@@ -214,9 +220,12 @@ std::optional<engine::Command> BeanstalkSession::OrderHeld(const Command& comman
                                                            const Now& now,
                                                            std::string* text) {
   const JobId id = IdOf(command.id);
-  const std::optional<LeaseToken> token = command.verb == Verb::kTouch
-                                              ? reservations_.Touch(id, now.boot)
-                                              : reservations_.Take(id, now.boot);
+  std::optional<LeaseToken> token;
+  if (command.verb == Verb::kTouch) {
+    token = reservations_.Touch(id, now.boot);
+  } else if (const auto taken = reservations_.Take(id, now.boot); taken && !taken->is_over) {
+    token = taken->token;
+  }
   if (!token) {
     text->append(reply::kNotFound);
     return std::nullopt;

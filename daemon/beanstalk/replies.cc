@@ -138,10 +138,20 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
       AppendOk(lines, text);
       break;
     }
-    case Verb::kDeleteBatch:
-      AppendOk(slot.deletion->TakeLines(), text);
+    case Verb::kDeleteBatch: {
+      std::string lines;
+      for (const bool deleted : slot.deletion->TakeDeleted()) {
+        lines.append(deleted ? "DELETED\n" : "NOT_FOUND\n");
+      }
+      AppendOk(lines, text);
       break;
+    }
     case Verb::kDelete:
+      if (slot.deletion != nullptr && !slot.deletion->TakeDeleted().front()) {
+        text->append(reply::kNotFound);
+        break;
+      }
+      [[fallthrough]];
     case Verb::kDeleteKey:
       text->append(reply::kDeleted);
       break;

@@ -15,15 +15,15 @@ void Reservations::Drop(Map::iterator held) {
   held_.erase(held);
 }
 
-std::optional<LeaseToken> Reservations::Take(JobId id, BootTime now) {
+std::optional<Reservations::Taken> Reservations::Take(JobId id, BootTime now) {
   const auto found = held_.find(id);
   if (found == held_.end()) {
     return std::nullopt;
   }
-  const bool is_over = ends_.Get(found->second.end).at <= now;
-  const LeaseToken token = found->second.token;
+  const Taken taken{.token = found->second.token,
+                    .is_over = ends_.Get(found->second.end).at <= now};
   Drop(found);
-  return is_over ? std::nullopt : std::optional(token);
+  return taken;
 }
 
 std::optional<LeaseToken> Reservations::Touch(JobId id, BootTime now) {

@@ -22,8 +22,14 @@ namespace delayd::beanstalk {
 class Reservations {
  public:
   void Add(const LeaseToken& token, BootTime ends, Millis ttr);
-  // No longer held, whatever becomes of the lease. None: it was not held, or its time is over.
-  std::optional<LeaseToken> Take(JobId id, BootTime now);
+
+  struct Taken {
+    LeaseToken token;
+    bool is_over = false;  // its time is; whether the lease has been ended the engine knows
+  };
+
+  // No longer held, whatever becomes of the lease. None: it was not held.
+  std::optional<Taken> Take(JobId id, BootTime now);
   // Held on: its time to run begins anew at `now`.
   std::optional<LeaseToken> Touch(JobId id, BootTime now);
   // When the first lease ends that has not ended at `now`; those that have are forgotten.

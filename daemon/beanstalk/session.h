@@ -92,7 +92,7 @@ class BeanstalkSession final : public Session {
     Verb verb = Verb::kNone;
     bool answered = false;
     std::string text;                         // answered while another was in front
-    std::unique_ptr<Deletion> deletion = {};  // of delete-batch
+    std::unique_ptr<Deletion> deletion = {};  // of delete and delete-batch
   };
 
   // What a reserve without a job is answered with, when its wait is over.
@@ -134,6 +134,7 @@ class BeanstalkSession final : public Session {
   std::optional<engine::Command> OrderDeleteBatch(const Command& command,
                                                   const Now& now,
                                                   std::string* text);
+  engine::Command Begin(std::unique_ptr<Deletion> deletion);
   engine::Command OrderPause(const Command& command);
   std::optional<engine::Command> OrderHeld(const Command& command,
                                            const Now& now,

@@ -1,4 +1,5 @@
 // put-batch, reserve-batch and delete-batch.
+#include <optional>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -107,22 +108,39 @@ TEST_F(BeanstalkBatchesTest, ADeleteBatchOfWhichHalfIsUnknownHasNoReply) {
   }
 }
 
+std::optional<Reservations::Taken> ReservedOf(JobId id, bool is_over = false) {
+  return Reservations::Taken{.token = {.job = id}, .is_over = is_over};
+}
+
+TEST(DeletionTest, AJobWhoseTimeIsOverIsDeletedByEitherWay) {
+  Deletion deletion;
+  for (const JobId id : {JobId{1}, JobId{2}, JobId{3}}) {
+    deletion.Add(id, ReservedOf(id, true));
+  }
+  deletion.Add(JobId{2}, std::nullopt);  // again
+  deletion.TakeCommands();
+  deletion.Take({.body = engine::AckedMany{.lost = {{.job = JobId{2}}, {.job = JobId{3}}}}});
+  deletion.Take({.body = engine::CancelledIds{
+                     .refused = {{.id = JobId{1}}, {.id = JobId{3}}, {.id = JobId{2}}}}});
+  EXPECT_EQ(deletion.TakeDeleted(), (std::vector{true, true, false, false}));
+}
+
 TEST(DeletionTest, AJobWhoseLeaseWasLostIsNotFound) {
   Deletion deletion;
-  deletion.AddReserved({.job = JobId{1}});
-  deletion.AddOther(JobId{2});
-  deletion.AddReserved({.job = JobId{3}});
+  deletion.Add(JobId{1}, ReservedOf(JobId{1}));
+  deletion.Add(JobId{2}, std::nullopt);
+  deletion.Add(JobId{3}, ReservedOf(JobId{3}));
   EXPECT_EQ(deletion.TakeCommands().size(), 2U);
   EXPECT_FALSE(deletion.Take({.body = engine::AckedMany{.acked = 1, .lost = {{.job = JobId{3}}}}}));
   EXPECT_TRUE(deletion.Take({.body = engine::CancelledIds{}}));
-  EXPECT_EQ(deletion.TakeLines(), "DELETED\nDELETED\nNOT_FOUND\n");
+  EXPECT_EQ(deletion.TakeDeleted(), (std::vector{true, true, false}));
 }
 
 TEST(DeletionTest, AHalfThatFailedIsNotMadeGoodByTheOther) {
   for (const bool failed_is_first : {true, false}) {
     Deletion deletion;
-    deletion.AddReserved({.job = JobId{1}});
-    deletion.AddOther(JobId{2});
+    deletion.Add(JobId{1}, ReservedOf(JobId{1}));
+    deletion.Add(JobId{2}, std::nullopt);
     EXPECT_EQ(deletion.TakeCommands().size(), 2U);
     const engine::Reply failed{.status = Unavailable("the store is closed")};
     const engine::Reply cancelled{.body = engine::CancelledIds{}};

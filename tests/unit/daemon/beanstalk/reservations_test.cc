@@ -43,6 +43,15 @@ TEST_F(BeanstalkSessionTest, AfterItsTimeAJobThatIsReadyIsDeletedByWhoeverAsks) 
   EXPECT_EQ(Send("delete 1\r\ndelete 1\r\n"), "DELETED\r\nNOT_FOUND\r\n");
 }
 
+TEST_F(BeanstalkSessionTest, WhatADaemonThatWasNotRunHasNotTakenFromItsReserverIsDeleted) {
+  Client* const other = server_.Connect();
+  Send("put 0 0 2 1\r\nx\r\nput 0 0 2 1\r\ny\r\nreserve\r\nreserve\r\n");
+  server_.Stall(Millis(2001));
+  EXPECT_EQ(Send("delete 1\r\ndelete 1\r\ndelete-batch 2 3\r\n2 2\r\n"),
+            "DELETED\r\nNOT_FOUND\r\nOK 18\r\nDELETED\nNOT_FOUND\n\r\n");
+  EXPECT_EQ(server_.Send(other, "reserve-with-timeout 0\r\n"), "TIMED_OUT\r\n");
+}
+
 TEST_F(BeanstalkSessionTest, OfAJobThatItHasNoLongerAReserverIsNotWarned) {
   Send("put 0 0 2 1\r\nx\r\nreserve\r\n");
   server_.Sleep(Millis(2000));

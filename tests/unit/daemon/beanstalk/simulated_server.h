@@ -52,6 +52,9 @@ class SimulatedServer {
 
   void Sleep(Millis time);
 
+  // It is not run for so long.
+  void Stall(Millis time) { clock_.Advance(time); }
+
   // Turns until nothing is left to do.
   void Settle();
 
