@@ -1,5 +1,8 @@
 #include "daemon/log.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -24,6 +27,9 @@ namespace {
 // limited, for each names something else that failed, and names it once.
 constexpr uint64_t kLinesPerSecond = 20;
 
+// An error is worth a wait for whoever reads the log; in a second this is all that they get.
+constexpr std::chrono::milliseconds kErrorsWait{100};
+
 // How much of one message the present second has seen.
 struct Window {
   std::chrono::steady_clock::time_point begin;
@@ -39,6 +45,9 @@ struct State {
   std::unique_ptr<spdlog::logger> logger;
   std::mutex mutex;
   std::map<std::string, Window, std::less<>> windows;  // by message; guarded by mutex
+  std::chrono::steady_clock::time_point second_begin;  // of kErrorsWait; guarded by mutex
+  std::chrono::steady_clock::duration waited{};        // in it; guarded by mutex
+  std::atomic<uint64_t> untaken{0};                    // lines that stderr did not take
 };
 
 // Lives as long as the process: the last line may come from a thread that outlives main's locals.
@@ -135,8 +144,37 @@ std::pair<bool, uint64_t> Admit(State* state, std::string_view message) {
   return {true, std::exchange(window.left_out, 0)};
 }
 
+// A pipe that does has room for 4,096 bytes, which a line rarely is longer than.
+bool StderrTakes(int wait_ms) {
+  pollfd entry{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  return ::poll(&entry, 1, wait_ms) != 0;
+}
+
+bool IsTaken(State* state, Level level) {
+  if (StderrTakes(0)) {
+    return true;
+  }
+  if (level != Level::kError) {
+    return false;
+  }
+  const std::scoped_lock lock(state->mutex);
+  const auto begin = std::chrono::steady_clock::now();
+  if (begin - state->second_begin >= std::chrono::seconds(1)) {
+    state->second_begin = begin;
+    state->waited = {};
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(kErrorsWait - state->waited);
+  const bool taken = left.count() > 0 && StderrTakes(static_cast<int>(left.count()));
+  state->waited += std::chrono::steady_clock::now() - begin;
+  return taken;
+}
+
 void Put(Level level, std::string_view message, std::initializer_list<Field> fields) {
-  const State& state = Global();
+  State& state = Global();
+  if (!IsTaken(&state, level)) {
+    state.untaken.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   std::string line = FormatLine(state.format, level, message, fields);
   if (state.journal) {
     line.insert(0, JournalPrefix(level));
@@ -156,6 +194,11 @@ void Write(Level level, std::string_view message, std::initializer_list<Field> f
       level == Level::kError ? std::pair(true, uint64_t{0}) : Admit(&state, message);
   if (!admitted) {
     return;
+  }
+  if (state.untaken.load(std::memory_order_relaxed) > 0 && IsTaken(&state, level)) {
+    Put(Level::kWarn,
+        "lines were left out while nobody read the log",
+        {{"count", state.untaken.exchange(0)}});
   }
   if (left_out > 0) {
     Put(level, "lines were left out", {{"message", message}, {"count", left_out}});

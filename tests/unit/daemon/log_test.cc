@@ -1,6 +1,15 @@
 #include "daemon/log.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <future>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "base/unique_fd.h"
 
 namespace delayd::log {
 namespace {
@@ -37,6 +46,56 @@ size_t LinesWith(const std::string& text, const std::string& part) {
     ++count;
   }
   return count;
+}
+
+// Stands in for stderr until it goes; nobody reads it but the test.
+class FullPipe {
+ public:
+  FullPipe() : stderr_(::dup(STDERR_FILENO)) {
+    int ends[2];
+    EXPECT_EQ(::pipe2(ends, O_NONBLOCK), 0);
+    read_ = UniqueFd(ends[0]);
+    const UniqueFd write(ends[1]);
+    while (::write(write.get(), "x", 1) == 1) {
+    }
+    EXPECT_EQ(::fcntl(write.get(), F_SETFL, 0), 0);  // blocks, as stderr does
+    EXPECT_EQ(::dup2(write.get(), STDERR_FILENO), STDERR_FILENO);
+  }
+
+  ~FullPipe() { ::dup2(stderr_.get(), STDERR_FILENO); }
+
+  FullPipe(const FullPipe&) = delete;
+  FullPipe& operator=(const FullPipe&) = delete;
+
+  std::string ReadAll() {
+    std::string text;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::read(read_.get(), buffer, sizeof buffer)) > 0;) {
+      text.append(buffer, static_cast<size_t>(got));
+    }
+    return text;
+  }
+
+ private:
+  UniqueFd stderr_;
+  UniqueFd read_;
+};
+
+TEST(LogTest, ALogThatNobodyReadsHoldsUpNobody) {
+  FullPipe pipe;
+  Start({.level = Level::kInfo});
+  std::future<void> written = std::async(std::launch::async, [] {
+    Info("one");
+    Warn("two");
+    Error("three");
+  });
+  EXPECT_EQ(written.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  pipe.ReadAll();
+  written.wait();
+  Info("four");
+  const std::string log = pipe.ReadAll();
+  EXPECT_THAT(log, ::testing::HasSubstr("left out while nobody read the log count=3\n"));
+  EXPECT_THAT(log, ::testing::EndsWith("info four\n"));
 }
 
 TEST(LogTest, AFloodOfOneMessageIsCutAndCountedAndOthersAreNot) {
