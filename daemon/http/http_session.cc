@@ -232,6 +232,7 @@ void HttpSession::Flush() {
 
 void HttpSession::End(const Response& response) {
   ended_ = true;
+  continue_due_ = false;
   slots_.push_back(
       {.route = Router::RouteNames().size(), .head_only = reader_.is_head(), .close = true});
   AnswerLast(response);

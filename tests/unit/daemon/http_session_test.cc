@@ -188,6 +188,15 @@ TEST_F(HttpSessionTest, ContinueWaitsForTheAnswersBeforeIt) {
   EXPECT_EQ(requests_.size(), 2U);
 }
 
+TEST_F(HttpSessionTest, NoContinueComesBehindTheRefusalOfABodyThatCameUnasked) {
+  Feed(Get("/v1/jobs/1") +
+       "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nExpect: 100-continue\r\n"
+       "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n");
+  Feed("ZZ\r\n");
+  Answer(0);
+  EXPECT_THAT(TakeOutput(), AllOf(HasSubstr("400 Bad Request"), Not(HasSubstr("100 Continue"))));
+}
+
 TEST_F(HttpSessionTest, FewRequestsWithLargeAnswersAreUnderWayAtATime) {
   std::string many;
   for (int i = 0; i < 10; ++i) {
