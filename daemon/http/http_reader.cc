@@ -273,10 +273,10 @@ HttpReader::Event HttpReader::ReadHead() {
     return Event::kNeedMore;
   }
   Consume(used);
+  phase_ = Phase::kBody;
   if (!CheckHead()) {
     return Event::kRefused;
   }
-  phase_ = Phase::kBody;
   if (continue_wanted_ && !parser_->request->is_done() && unread().empty()) {
     return Event::kContinue;
   }
@@ -318,6 +318,9 @@ Request HttpReader::TakeRequest() {
 }
 
 bool HttpReader::is_head() const {
+  if (phase_ == Phase::kHead) {
+    return unread().starts_with("HEAD ");  // of a line that it refuses Beast gives no method
+  }
   return parser_->request ? parser_->request->get().method() == beast::http::verb::head : was_head_;
 }
 

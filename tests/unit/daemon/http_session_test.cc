@@ -134,6 +134,22 @@ TEST_F(HttpSessionTest, HeadTellsTheLengthAndSendsNoBody) {
   EXPECT_THAT(output, Not(HasSubstr("Content-Length: 0\r\n")));
 }
 
+TEST_F(HttpSessionTest, NoRefusalOfWhatBeginsAsHeadHasABody) {
+  for (const std::string& head : {std::string("HEAD /v1/\x7f HTTP/1.1\r\nHost: d\r\n\r\n"),
+                                  "HEAD /" + std::string(options_.line_bytes_max, 'x'),
+                                  std::string("HEAD / HTTP/1.1\r\nHo st: d\r\n\r\n")}) {
+    HttpSession session(options_, router_);
+    session.Receive(head);
+    EXPECT_FALSE(session.Next(kNow));
+    EXPECT_THAT(std::string(session.output()),
+                AllOf(StartsWith("HTTP/1.1 4"), EndsWith("\r\n\r\n")));
+  }
+  HttpSession session(options_, router_);
+  session.Receive("GET / HTTP/1.1\r\n\r\nHEAD / HTTP/1.1\r\n\r\n");
+  EXPECT_FALSE(session.Next(kNow));
+  EXPECT_THAT(std::string(session.output()), HasSubstr("exactly one Host"));
+}
+
 TEST_F(HttpSessionTest, ARefusalOfHeadHasNoBodyEither) {
   Feed("HEAD /v1/jobs/7 HTTP/1.1\r\n\r\n");
   const std::string output = TakeOutput();
