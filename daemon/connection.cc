@@ -17,12 +17,11 @@ bool WouldBlock(int error) {
 
 }  // namespace
 
-Connection::Connection(boost::asio::io_context* io,
-                       UniqueFd fd,
+Connection::Connection(Stream stream,
                        std::unique_ptr<Session> session,
                        const ConnectionTimeouts* timeouts,
                        BootTime now)
-    : stream_(*io, fd.Release()),
+    : stream_(std::move(stream)),
       session_(std::move(session)),
       timeouts_(timeouts),
       phase_since_(now),

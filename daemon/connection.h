@@ -17,11 +17,9 @@
 #include <vector>
 
 #include "base/time.h"
-#include "base/unique_fd.h"
 #include "daemon/engine/command.h"
 #include "daemon/session.h"
 
-#include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 
 namespace delayd {
@@ -37,9 +35,9 @@ struct ConnectionTimeouts {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Ready = std::function<void(const std::shared_ptr<Connection>&)>;
+  using Stream = boost::asio::posix::stream_descriptor;
 
-  Connection(boost::asio::io_context* io,
-             UniqueFd fd,
+  Connection(Stream stream,
              std::unique_ptr<Session> session,
              const ConnectionTimeouts* timeouts,
              BootTime now);
@@ -91,8 +89,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<BootTime> queued_deadline;
 
  private:
-  using Stream = boost::asio::posix::stream_descriptor;
-
   void Wait(Stream::wait_type what, bool Connection::*armed, const Ready& ready);
   void NoteHangup();
   void Fail();

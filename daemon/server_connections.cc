@@ -59,14 +59,7 @@ void Server::Loop::AcceptFrom(Door* door) {
     UniqueFd client(::accept4(door->listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!client.valid()) {
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-        log::Warn("cannot accept a connection; trying again in a second",
-                  {{"listen", door->listener.label()}, {"cause", ErrnoText(errno)}});
-        door->pause.expires_after(std::chrono::seconds(1));
-        door->pause.async_wait([this, door](const boost::system::error_code& error) {
-          if (!error) {
-            WaitForClients(door);
-          }
-        });
+        RestFrom(door, errno);
         return;
       }
       break;
@@ -89,12 +82,32 @@ void Server::Loop::AcceptFrom(Door* door) {
     }
     std::unique_ptr<Session> session = door->factory();
     session->SetPeer(ReadPeer(client.get()));
+    Connection::Stream stream(io_);
+    boost::system::error_code error;
+    stream.assign(client.get(), error);  // NOLINT(bugprone-unused-return-value)
+    if (error) {
+      RestFrom(door, error.value());  // as many are watched as a user may, or there is no memory
+      return;
+    }
+    static_cast<void>(client.Release());  // it is the stream's
     const auto connection = std::make_shared<Connection>(
-        &io_, std::move(client), std::move(session), &timeouts_, clock_->Sample().boot);
+        std::move(stream), std::move(session), &timeouts_, clock_->Sample().boot);
     connections_.emplace(connection.get(), connection);
     Touch(connection);
   }
   door->accepted = true;
+}
+
+// What is missing to accept a client may be there again soon.
+void Server::Loop::RestFrom(Door* door, int error) {
+  log::Warn("cannot accept a connection; trying again in a second",
+            {{"listen", door->listener.label()}, {"cause", ErrnoText(error)}});
+  door->pause.expires_after(std::chrono::seconds(1));
+  door->pause.async_wait([this, door](const boost::system::error_code& cancelled) {
+    if (!cancelled) {
+      WaitForClients(door);
+    }
+  });
 }
 
 void Server::Loop::NoteRefused(const Door& door) {

@@ -126,6 +126,7 @@ class Server::Loop {
   // ---- Connections (server_connections.cc) ----
   void WaitForClients(Door* door);
   void AcceptFrom(Door* door);
+  void RestFrom(Door* door, int error);
   void NoteRefused(const Door& door);
   void WaitForMoreClients();
   void Read(const ConnectionPtr& connection);
