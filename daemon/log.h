@@ -6,13 +6,11 @@
 //          Of one message, errors excepted, at most 20 lines a second are written; how many were
 //          left out is told with the next one.
 // Errors:  none; a line that cannot be written is lost. One that nobody takes, as where a terminal
-// is
-//          stopped or the reader of a pipe stands still, is left out, and told with the next one
+//          is stopped or the reader of a pipe stands still, is left out, and told with the next one
 //          that is taken: the daemon must not wait for who reads its log.
 // Threads: Start once, before other threads exist; the rest from any thread.
 // Cost:    a line below the level costs one comparison; others a poll(2) and a write(2). An error
-// may
-//          wait to be taken, 100 ms a second at most.
+//          may wait to be taken, 100 ms a second at most.
 // Source:  under systemd, a line begins with its priority ("<6>") instead of the time, as
 //          sd-daemon(3) has it.
 #pragma once
