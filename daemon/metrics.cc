@@ -170,7 +170,8 @@ void AddEngine(const engine::EngineFigures& engine, Page* page) {
   page->Gauge("delayd_answers_waiting",
               "Answers that wait for their commit.",
               uint64_t{engine.replies_parked});
-  page->Gauge("delayd_epoch", "Rises with every start; part of each lease token.", engine.totals.epoch);
+  page->Gauge(
+      "delayd_epoch", "Rises with every start; part of each lease token.", engine.totals.epoch);
 }
 
 void AddServer(const ServiceFigures& figures, Page* page) {
