@@ -100,6 +100,9 @@ inline constexpr size_t kLoadPageRows = Bound(2'000, 2);
 // one of them counts for when it finds less.
 inline constexpr size_t kLoadQueuePageRows = Bound(500, 3);
 inline constexpr size_t kLoadQueueLookRows = Bound(16, 2);
+// And where no queue asks for more and there is plenty of room: there may be millions, a page a
+// turn, and whoever changes something waits for two or three turns.
+inline constexpr size_t kFillPageRows = Bound(100, 3);
 // Of jobs that wait for a clock that was set back, those that are due later than in this time may
 // stay on disk where memory has no room.
 inline constexpr int64_t kLeftOnDiskMs = 100;

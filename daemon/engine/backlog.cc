@@ -4,9 +4,9 @@
 // When the ready jobs of all queues are too many, those with the most are cut back to an equal
 // share, oldest first, and lag behind from then on: such a queue has a frontier of its own, before
 // the common one. Its jobs behind it are passed over when the window is loaded, and come in pages
-// from by_queue when it has worked off half its share, or all that it has in memory. When its
-// frontier meets the common one it is a queue like all others. So every queue that has a due job
-// has one in memory, whatever the others have.
+// from by_queue when it has worked off half its share, or all that it has in memory, and while
+// there is plenty of room. When its frontier meets the common one it is a queue like all others. So
+// every queue that has a due job has one in memory, whatever the others have.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -23,7 +23,8 @@ using storage::Table;
 
 namespace {
 
-// More of a lagging queue than its workers take in a second need not be in memory.
+// Where room is short, more of a lagging queue than its workers take in a second need not be in
+// memory.
 constexpr size_t kLaggingJobsMax = limits::Bound(65'536, 4);
 // Rows under way that are walked over in less than the time that one row takes to load.
 constexpr size_t kWalkedPerRow = limits::Bound(64, 2);
@@ -167,8 +168,18 @@ size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
   return std::min(std::max(missing, starves ? limits::kLoadQueuePageRows : 1), HeldMax() - held_);
 }
 
-// As RowsWanted says of each, without a look at all of them.
+// Whether a page is loaded that no queue asks for: priority decides among the jobs in memory only.
+// A page at a time, so that none is scanned for each job that goes.
+bool EngineCore::HasPlentyOfRoom() const {
+  return !sweep_ && held_ + limits::kFillPageRows <= HeldMax() - HeldMax() / 4;
+}
+
 bool EngineCore::LaggingWant() const {
+  return !lagging_.empty() && (LaggingAsk() || HasPlentyOfRoom());
+}
+
+// As RowsWanted says of each, without a look at all of them.
+bool EngineCore::LaggingAsk() const {
   if (lagging_.empty()) {
     return false;
   }
@@ -189,11 +200,15 @@ bool EngineCore::LoadLagging() {
       return true;
     }
   }
-  size_t rows_left = limits::kLoadQueuePageRows;
+  if (!LaggingWant()) {
+    return false;
+  }
   const size_t share = ShareOfLagging();
-  for (size_t looks = LaggingWant() ? lagging_.size() : 0; looks > 0 && rows_left > 0; --looks) {
+  const bool fills = !LaggingAsk();  // else those that ask come first
+  size_t rows_left = fills ? limits::kFillPageRows : limits::kLoadQueuePageRows;
+  for (size_t looks = lagging_.size(); looks > 0 && rows_left > 0; --looks) {
     Queue& queue = lagging_.Next();
-    const size_t rows = std::min(RowsWanted(queue, share), rows_left);
+    const size_t rows = fills ? rows_left : std::min(RowsWanted(queue, share), rows_left);
     if (rows == 0) {
       continue;
     }

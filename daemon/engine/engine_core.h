@@ -446,7 +446,9 @@ class EngineCore final : public Engine {
   void ReturnToLeft();
   size_t ShareOfLagging() const;
   size_t RowsWanted(const Queue& queue, size_t share) const;
+  bool HasPlentyOfRoom() const;
   bool LaggingWant() const;
+  bool LaggingAsk() const;
 
   // It goes from memory as soon as the sweep gets there, and older ones of its queue may have gone.
   bool IsLeftBehind(const JobEntry& entry) const;
