@@ -68,6 +68,9 @@ inline constexpr size_t kListLimitMax = Bound(1000, 7);
 inline constexpr size_t kListScanRowsMax = Bound(1000, 7);
 // And, where it shows payloads, behind so many bytes of them, for the same reason.
 inline constexpr size_t kListBytesMax = Bound(size_t{1} << 20, 500);
+// Leased jobs are listed from memory; where so many leases were there at once, from the rows as
+// other jobs are: to look through these takes a few milliseconds.
+inline constexpr size_t kListLeasesMax = 65'536;
 // No further job is added to a lease of many behind so many bytes of payloads: to read and to
 // answer these takes 10 ms, while everybody waits.
 inline constexpr size_t kLeaseBytesMax = Bound(size_t{2} << 20, 2000);

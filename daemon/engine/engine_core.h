@@ -307,6 +307,7 @@ class EngineCore final : public Engine {
                     std::string_view who) const;
 
   // ---- read.cc ----
+  using VisitPlace = std::function<bool(const ListCursor& place)>;
   StatusOr<Body> Do(const Show& command);
   StatusOr<Body> Do(const List& command);
   StatusOr<Body> Do(const ListQueues& command);
@@ -317,6 +318,17 @@ class EngineCore final : public Engine {
   StatusOr<Body> ShowWithPayload(const Located& located);
   StatusOr<Body> ShowAfterChange(JobId id);
   StatusOr<Body> ListPending(const List& command, const Queue* queue);
+  bool HasNone(std::optional<JobState> state, const Queue* queue) const;
+  // As ScanPending, of ready jobs and as good as no others.
+  Status VisitReady(DueRange range,
+                    const Queue* queue,
+                    const ListCursor& after,
+                    const VisitPlace& visit);
+  // Of leased jobs only.
+  void VisitLeased(const DueRange& range,
+                   const Queue* queue,
+                   const ListCursor& after,
+                   const VisitPlace& visit) const;
   StatusOr<storage::JobRecord> DeadRecord(const storage::DeadKeyParts& parts,
                                           std::string_view key,
                                           std::string_view value);
@@ -341,7 +353,6 @@ class EngineCore final : public Engine {
 
   // ---- bulk.cc ----
   StatusOr<Body> Do(const ChangeMany& command);
-  using VisitPlace = std::function<bool(const ListCursor& place)>;
   Status ScanPending(const DueRange& range,
                      const Queue* queue,
                      const ListCursor& after,

@@ -21,7 +21,7 @@ namespace delayd::engine {
 
 // Who holds a leased job, and what an ack needs to know without reading the record again.
 struct LeaseInfo {
-  uint64_t sequence = 0;
+  uint64_t sequence = 0;  // 0: it is over
   BootTime expires;
   std::string client;
   uint32_t timer = 0;  // the index of the timer of its end in the wheel, or:
@@ -52,6 +52,7 @@ class LeaseTable {
   }
 
   void Remove(Index index) {
+    leases_[index].sequence = 0;
     if (free_.size() >= kSparesMax) {
       leases_[index].record.reset();
     }
@@ -59,6 +60,19 @@ class LeaseTable {
   }
 
   size_t size() const { return leases_.size() - free_.size(); }
+
+  // As many as there ever were at once: so many does ForEach look at.
+  size_t places() const { return leases_.size(); }
+
+  // In no order.
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (size_t i = 0; i < leases_.size(); ++i) {
+      if (leases_[i].sequence != 0) {
+        visit(leases_[i]);
+      }
+    }
+  }
 
   LeaseInfo& operator[](Index index) { return leases_[index]; }
 

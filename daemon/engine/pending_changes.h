@@ -60,6 +60,16 @@ class PendingChanges final : public storage::JobReader {
     }
   }
 
+  // And those that will be gone.
+  template <typename Visit>
+  void ForEachDelete(storage::Table table, const Visit& visit) const {
+    for (const Change& change : changed_) {
+      if (const storage::Batch::Op op = change.op(); op.table == table && op.is_delete) {
+        visit(op.key);
+      }
+    }
+  }
+
   // How many rows ForEachPut looks at.
   size_t rows_underway() const { return changed_.size(); }
 

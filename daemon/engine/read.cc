@@ -251,17 +251,98 @@ StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) 
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   Status failed;
-  DELAYD_RETURN_IF_ERROR(
-      ScanPending(DueRangeOf(command), queue, after, [&](const ListCursor& place) {
-        if (place == after) {
-          return true;
-        }
-        StatusOr<std::optional<JobView>> view = ListedView(command, place.at, place.id);
-        failed = view.status();
-        return failed.ok() && page.Add(place, std::move(*view));
-      }));
+  const auto see = [&](const ListCursor& place) {
+    if (place == after) {
+      return true;
+    }
+    StatusOr<std::optional<JobView>> view = ListedView(command, place.at, place.id);
+    failed = view.status();
+    return failed.ok() && page.Add(place, std::move(*view));
+  };
+  const DueRange range = DueRangeOf(command);
+  if (HasNone(command.state, queue)) {
+    pending_.TouchAll();
+  } else if (command.state == JobState::kLeased && leases_.places() <= limits::kListLeasesMax) {
+    pending_.TouchAll();
+    VisitLeased(range, queue, after, see);
+  } else if (command.state == JobState::kReady) {
+    DELAYD_RETURN_IF_ERROR(VisitReady(range, queue, after, see));
+  } else {
+    DELAYD_RETURN_IF_ERROR(ScanPending(range, queue, after, see));
+  }
   DELAYD_RETURN_IF_ERROR(failed);
   return Body(page.Take());
+}
+
+// Of the pending jobs, as they will be when all is durable.
+bool EngineCore::HasNone(std::optional<JobState> state, const Queue* queue) const {
+  if (state == JobState::kLeased) {
+    return (queue != nullptr ? queue->leased : leases_.size()) == 0;
+  }
+  return state == JobState::kReady && FirstOnDisk() > LatestKeyOfNow() &&
+         (queue != nullptr ? queue->ready_count() : fired_count_ - leases_.size()) == 0;
+}
+
+// Up to the last key whose moment has come. A job that becomes ready with a commit under way may
+// have an old row behind that.
+Status EngineCore::VisitReady(DueRange range,
+                              const Queue* queue,
+                              const ListCursor& after,
+                              const VisitPlace& visit) {
+  // Where the clock was set back, what waits again is ready until the turn comes to it.
+  const WallTime not_due = std::max(LatestKeyOfNow(), highest_wall_) + Millis(1);
+  range.before = std::min(range.before.value_or(not_due), not_due);
+  const Frontier first = std::max(Frontier(*range.EndOfKeys(low_water_mark_.decided()), JobId{}),
+                                  Frontier(after.at, after.id));
+  bool goes_on = true;
+  DELAYD_RETURN_IF_ERROR(ScanPending(range, queue, after, [&](const ListCursor& place) {
+    goes_on = visit(place);
+    return goes_on;
+  }));
+  std::vector<Frontier> leaving;
+  pending_.ForEachDelete(Table::kTimers, [&](std::string_view key) {
+    const auto parts = storage::ParseTimerKey(key);
+    DELAYD_CHECK(parts.ok());
+    const Frontier place(parts->key_due, parts->id);
+    if (place < first) {
+      return;
+    }
+    const StatusOr<Located> job = LocateId(parts->id);
+    // A row that was never there is none: its job has another.
+    if (job.ok() && job->state == JobState::kReady &&
+        (queue == nullptr || job->index.queue == queue->id) &&
+        store_.Get(Table::kTimers, key, &row_read_).ok()) {
+      leaving.push_back(place);
+    }
+  });
+  std::ranges::sort(leaving);
+  for (size_t i = 0; i < leaving.size() && goes_on; ++i) {
+    goes_on = visit({leaving[i].first, leaving[i].second});
+  }
+  return OkStatus();
+}
+
+// All of them are in memory: the few that workers hold are not looked for among millions of rows.
+void EngineCore::VisitLeased(const DueRange& range,
+                             const Queue* queue,
+                             const ListCursor& after,
+                             const VisitPlace& visit) const {
+  std::vector<Frontier> places;
+  leases_.ForEach([&](const LeaseInfo& lease) {
+    const JobRecord& record = *lease.record;
+    if ((queue != nullptr && record.queue != queue->id) || !range.Holds(record.due)) {
+      return;
+    }
+    const Frontier place(jobs_[*jobs_.Find(record.id)].key_due(), record.id);
+    if (place > Frontier(after.at, after.id)) {
+      places.push_back(place);
+    }
+  });
+  // A page ends behind so many.
+  const size_t count = std::min(places.size(), limits::kListScanRowsMax);
+  std::ranges::partial_sort(places, places.begin() + static_cast<ptrdiff_t>(count));
+  for (size_t i = 0; i < count && visit({places[i].first, places[i].second}); ++i) {
+  }
 }
 
 // The record of a dead job. One that is revived and dies again with commits under way has only its

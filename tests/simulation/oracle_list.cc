@@ -41,7 +41,9 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
     if (same_table) {
       candidate.required = InRange(before->second.due, check.command);
       candidate.moving = before->second.place != job.place;
-      candidate.place.at = before->second.place;
+      // Leased jobs are listed from memory, the others from their durable rows.
+      candidate.place.at =
+          check.command.state == JobState::kLeased ? job.place : before->second.place;
     }
     candidates.emplace(id, std::move(candidate));
   }

@@ -1,6 +1,8 @@
 // The leases under way.
 #include "daemon/engine/lease_table.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
 
 namespace delayd::engine {
@@ -25,6 +27,17 @@ TEST(LeaseTableTest, TheNumberThatCameBackLastIsGivenFirst) {
   leases.Remove(first);
   EXPECT_EQ(leases.Add({}), first);
   EXPECT_EQ(leases.Add({}), second);
+}
+
+TEST(LeaseTableTest, ThoseThatAreOverAreNotVisited) {
+  LeaseTable leases;
+  for (uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    leases[leases.Add({})].sequence = sequence;
+  }
+  leases.Remove(1);
+  std::vector<uint64_t> visited;
+  leases.ForEach([&visited](const LeaseInfo& lease) { visited.push_back(lease.sequence); });
+  EXPECT_EQ(visited, (std::vector<uint64_t>{1, 3}));
 }
 
 }  // namespace

@@ -371,6 +371,113 @@ TEST(ListTest, APageEndsWithSoManyRowsWhetherTheyFitOrNot) {
   EXPECT_EQ(ListAll(&harness, command).size(), 1U);
 }
 
+// As many rows as a page looks at, and more, of jobs in another state.
+void EnqueueOthers(EngineHarness* harness, Millis delay) {
+  for (size_t i = 0; i <= limits::kListScanRowsMax; i += 1000) {
+    harness->Send(Enqueue{std::vector<JobSpec>(1000, In(delay))});
+  }
+  harness->CommitAll();
+}
+
+std::vector<std::string> PayloadsOfFirstPage(EngineHarness* harness, List command) {
+  command.with_payload = true;
+  const Reply reply = harness->Call(std::move(command));
+  const auto& page = std::get<JobList>(reply.body);
+  EXPECT_EQ(page.next_cursor, "");
+  std::vector<std::string> payloads;
+  for (const JobView& job : page.jobs) {
+    payloads.push_back(job.payload.value_or("none"));
+  }
+  return payloads;
+}
+
+TEST(ListTest, TheFewLeasedJobsAreNotLookedForAmongTheRowsOfOthers) {
+  EngineHarness harness;
+  EnqueueOthers(&harness, Millis(0));
+  EXPECT_TRUE(PayloadsOfFirstPage(&harness, {.state = JobState::kLeased}).empty());
+  harness.Wait(Millis(1));
+  for (const std::string name : {"first", "second", "third"}) {
+    JobSpec urgent = In(Millis(0), name);
+    urgent.priority = 0;
+    harness.EnqueueOk(urgent);
+  }
+  harness.LeaseNow(3);
+  harness.EnqueueOk(ForQueue("other", Millis(0), "of another queue"));
+  harness.LeaseNow(1, "other");
+  EXPECT_EQ(PayloadsOfFirstPage(&harness, {.queue = "default", .state = JobState::kLeased}),
+            (std::vector<std::string>{"first", "second", "third"}));
+  EXPECT_EQ(PayloadsOfFirstPage(&harness, {.state = JobState::kLeased}).size(), 4U);
+  std::vector<std::string> paged;
+  for (const JobView& job :
+       ListAll(&harness, {.state = JobState::kLeased, .limit = 1, .with_payload = true})) {
+    paged.push_back(*job.payload);
+  }
+  EXPECT_EQ(paged, (std::vector<std::string>{"first", "second", "third", "of another queue"}));
+}
+
+TEST(ListTest, ReadyJobsAreNotLookedForAmongTheRowsOfLaterOnes) {
+  EngineHarness harness;
+  EnqueueOthers(&harness, Millis(7'200'000));
+  EXPECT_TRUE(PayloadsOfFirstPage(&harness, {.state = JobState::kReady}).empty());
+  harness.EnqueueOk(In(Millis(0), "ready"));
+  EXPECT_EQ(PayloadsOfFirstPage(&harness, {.state = JobState::kReady}),
+            std::vector<std::string>{"ready"});
+}
+
+// Its old row is behind all that can be due.
+TEST(ListTest, AJobThatIsKickedWithABatchUnderWayIsListedAmongTheReady) {
+  EngineHarness harness;
+  const JobView far = harness.EnqueueOk(In(Millis(7'200'000)));
+  harness.Send(Kick{far.id});
+  for (const std::optional<std::string>& queue : {std::optional<std::string>("default"), {}}) {
+    const RequestId list = harness.Send(List{.queue = queue, .state = JobState::kReady});
+    harness.CommitAll();
+    EXPECT_EQ(std::get<JobList>(harness.Take(list).body).jobs.size(), 1U);
+    harness.Call(MoveTo(far.id, Millis(7'200'000)));
+    harness.Send(Kick{far.id});
+  }
+}
+
+// Of a job that went far and came back, the row on the way was never there.
+TEST(ListTest, AJobThatMovesTwiceWithBatchesUnderWayIsListedOnce) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(0)));
+  harness.Send(MoveTo(job.id, Millis(7'200'000)));
+  harness.Send(Kick{job.id});
+  const RequestId list = harness.Send(List{.state = JobState::kReady});
+  harness.CommitAll();
+  EXPECT_EQ(std::get<JobList>(harness.Take(list).body).jobs.size(), 1U);
+}
+
+TEST(ListTest, AReadyJobIsListedAlsoWhereTheClockWasSetBackSinceTheLastTurn) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAt{harness.now().wall}});
+  harness.clock().StepWall(-kHour);
+  const RequestId list = harness.Send(List{.state = JobState::kReady});
+  EXPECT_EQ(std::get<JobList>(harness.Take(list).body).jobs.size(), 1U);
+}
+
+// More than are looked through in memory.
+TEST(ListTest, VeryManyLeasedJobsAreListedFromTheirRows) {
+  EngineHarness harness;
+  size_t jobs = 0;
+  for (; jobs <= limits::kListLeasesMax; jobs += 1000) {
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, In(Millis(0)))});
+    harness.CommitAll();
+    harness.LeaseNow(1000);
+  }
+  EXPECT_EQ(ListAll(&harness, {.state = JobState::kLeased, .limit = 1000}).size(), jobs);
+}
+
+TEST(ListTest, WhereNoJobIsReadyNoRowOfALeasedOneIsLookedAt) {
+  EngineHarness harness;
+  EnqueueOthers(&harness, Millis(0));
+  while (harness.engine().stats().ready > 0) {
+    harness.LeaseNow(1000);
+  }
+  EXPECT_TRUE(PayloadsOfFirstPage(&harness, {.state = JobState::kReady}).empty());
+}
+
 TEST(ListTest, ADeadJobThatIsRevivedOrCancelledUnderWayIsNotListedAmongTheDead) {
   EngineHarness harness;
   for (int i = 0; i < 3; ++i) {
