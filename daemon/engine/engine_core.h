@@ -375,7 +375,7 @@ class EngineCore final : public Engine {
 
   // ---- forecast.cc ----
   StatusOr<Body> Do(const Forecast& command);
-  void ForecastNear(const Queue* queue, ForecastView* view) const;
+  void ForecastNear(const Queue* queue, const Frontier& from, ForecastView* view) const;
   Status ForecastFar(const Queue* queue, ForecastView* view) const;
 
   // ---- rows.cc ----

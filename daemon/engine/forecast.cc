@@ -103,10 +103,12 @@ class FarRows {
 };
 
 // Steps with more rows than may be counted, from a place on. The store says about how many each
-// has; those with the fewest are counted after all, as far as the bound goes.
+// has; those with the fewest are counted after all, as far as the bound goes. Of each step's rows
+// `counted` is of jobs in memory, which count already.
 Status EstimateSteps(const FarRows& rows,
                      const TimerPlace& begin,
                      const FarRows::Visit& counts,
+                     const ForecastView& counted,
                      ForecastView* view) {
   struct Part {
     TimerPlace from;
@@ -138,7 +140,12 @@ Status EstimateSteps(const FarRows& rows,
     rows_left -= count.seen;
     step->count += count.counted;
     if (count.rest) {
-      step->count += std::max(estimate, count.seen + 1) - count.seen;
+      const uint64_t others = std::max(estimate, count.seen + 1) - count.seen;
+      const uint64_t in_memory =
+          counted.steps[static_cast<size_t>(step - view->steps.data())].count;
+      // Those that were seen among the rows did not count there.
+      const uint64_t unseen = in_memory - std::min(in_memory, count.seen - count.counted);
+      step->count += others - std::min(others, unseen);
       step->approximate = true;
     }
   }
@@ -166,21 +173,22 @@ StatusOr<Body> EngineCore::Do(const Forecast& command) {
   for (WallTime from = command.from; from < command.to; from += command.step) {
     view.steps.push_back({.from = from, .to = std::min(from + command.step, command.to)});
   }
-  ForecastNear(queue, &view);
+  ForecastNear(queue, TimerPlace(), &view);
   DELAYD_RETURN_IF_ERROR(ForecastFar(queue, &view));
   pending_.TouchAll();
   return Body(std::move(view));
 }
 
-// Every scheduled job in memory that is before the frontier, or every n-th when there are very
+// Every scheduled job in memory from a place to the frontier, or every n-th when there are very
 // many: their places in the table say nothing of their due times.
-void EngineCore::ForecastNear(const Queue* queue, ForecastView* view) const {
+void EngineCore::ForecastNear(const Queue* queue, const Frontier& from, ForecastView* view) const {
   const Millis step_length = StepLength(*view);
   const size_t stride = 1 + jobs_.slot_count() / limits::kForecastSlotsMax;
   for (size_t slot = 0; slot < jobs_.slot_count(); slot += stride) {
     const JobEntry& entry = jobs_[static_cast<Slot>(slot)];
+    const TimerPlace place(entry.key_due(), entry.id());
     if (entry.phase() != Phase::kScheduled || (queue != nullptr && entry.queue() != queue->id) ||
-        TimerPlace(entry.key_due(), entry.id()) >= frontier_) {
+        place < from || place >= frontier_) {
       continue;
     }
     if (ForecastView::Step* step = StepOf(view, step_length, entry.key_due())) {
@@ -231,7 +239,14 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
       const FarRows::Counted exact,
       rows.Count(begin, view->steps.back().to, limits::kForecastRowsMax, count_in_step));
   if (exact.rest) {
-    DELAYD_RETURN_IF_ERROR(EstimateSteps(rows, *exact.rest, waits_there, view));
+    ForecastView counted;
+    for (const ForecastView::Step& step : view->steps) {
+      counted.steps.push_back({.from = step.from, .to = step.to});
+    }
+    if (*exact.rest < frontier_) {
+      ForecastNear(queue, *exact.rest, &counted);
+    }
+    DELAYD_RETURN_IF_ERROR(EstimateSteps(rows, *exact.rest, waits_there, counted, view));
   }
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);

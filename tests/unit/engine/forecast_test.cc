@@ -200,6 +200,25 @@ TEST(ForecastTest, WhatIsLeavingMemoryIsCountedExactly) {
   }
 }
 
+// What comes before the frontier is on disk in part, and the jobs in memory have rows there too.
+TEST(ForecastTest, JobsInMemoryAreNotEstimatedAgainWhileAQueueLags) {
+  EngineHarness harness(EngineOptions{.memory_jobs_max = 120'000});
+  for (int i = 0; i < 60; ++i) {
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, ForQueue("near", Millis(200'000 + i)))});
+    harness.CommitAll();
+  }
+  for (int i = 0; i < 150; ++i) {
+    harness.Send(Enqueue{std::vector<JobSpec>(1000, ForQueue("backlog", Millis(0)))});
+    harness.Turn();
+  }
+  harness.Wait(Millis(1000));
+  ASSERT_GT(harness.engine().stats().scheduled, 60'000U) << "the backlog lags";
+  Forecast command = From(harness, Millis(600'000), Millis(600'000));
+  EXPECT_EQ(Steps(&harness, command).at(0).count, 60'000U);
+  command.queue = "near";
+  EXPECT_EQ(Steps(&harness, command).at(0).count, 60'000U);
+}
+
 TEST(ForecastTest, CountsAFewThousandJobsHoweverTheyAreSpread) {
   EngineHarness harness(EngineOptions{.horizon = Millis(1000)});
   const WallTime begin = harness.now().wall + std::chrono::hours(2);
