@@ -90,7 +90,9 @@ inline constexpr size_t kForecastRowsMax = Bound(16384, 6);
 // Timers popped in one turn, and as many leases, so that a burst does not stall the sockets.
 inline constexpr size_t kFireBatchMax = 4096;
 // Of leases so many at once: their ends are written, and a batch that is full is closed in between.
-inline constexpr size_t kFireStepMax = Bound(1000, 3);
+inline constexpr size_t kFireStepMax = Bound(50, 3);
+// Behind so much time no further step, nor a job of a client that has gone: each reads its record.
+inline constexpr int64_t kOwnWorkMs = 10;
 // Waits that end together: so many at a time, until they have named so many queues in a turn.
 inline constexpr size_t kFireWaitsMax = Bound(64, 2);
 inline constexpr size_t kLeftNamesMax = 50'000;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/errno_text.h"
+#include "base/limits.h"
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
 
@@ -237,7 +238,9 @@ void Server::Loop::GiveBackSome(const Now& now) {
   const auto may_go_on = [this] {
     return !given_back_.empty() && !under_pressure() && !engine_->has_own_work_enough();
   };
-  for (int count = 0; count < kReturnsPerTurn && may_go_on(); ++count) {
+  const auto end = std::chrono::steady_clock::now() + Millis(limits::kOwnWorkMs);
+  const auto has_time = [end] { return std::chrono::steady_clock::now() < end; };
+  for (int count = 0; count < kReturnsPerTurn && may_go_on() && has_time(); ++count) {
     engine_->Execute(next_request_++, engine::GiveBack{given_back_.front()}, now);
     given_back_.pop_front();
   }

@@ -1,5 +1,6 @@
 #include "daemon/service.h"
 
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <memory>
@@ -63,7 +64,11 @@ engine::EngineOptions EngineOptionsOf(const Config& config) {
           .memory_jobs_max = config.memory.budget / limits::kMemoryBytesPerJob,
           .clock_note_interval = std::chrono::seconds(10),
           .clock_note_min = kClockNoteMin,
-          .jobs_per_mark = kJobsPerMark};
+          .jobs_per_mark = kJobsPerMark,
+          .stopwatch = [] {
+            return std::chrono::duration_cast<Millis>(
+                std::chrono::steady_clock::now().time_since_epoch());
+          }};
 }
 
 uint64_t PendingJobs(const engine::Engine& engine) {

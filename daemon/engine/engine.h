@@ -59,6 +59,9 @@ struct EngineOptions {
   // Entries of the table that one turn looks at when memory is given back; to drop one takes about
   // a microsecond.
   uint32_t sweep_slots = 16'384;
+  // Looked at between the steps of what reads the disk for nobody: how long that has taken. None:
+  // it is bounded by counts alone.
+  std::function<Millis()> stopwatch;
 };
 
 // A batch on its way to the committer. The engine keeps reading it until Committed.

@@ -268,6 +268,8 @@ bool EngineCore::PopBootWheel(size_t* room) {
 // Whether there may be more that need not wait.
 bool EngineCore::PopLeases() {
   const wheel::Tick now = BootTick(now_.exact_boot());
+  const auto time = [this] { return options_.stopwatch ? options_.stopwatch() : Millis(0); };
+  const Millis end = time() + Millis(limits::kOwnWorkMs);
   for (size_t popped = 0; popped < limits::kFireBatchMax; popped += limits::kFireStepMax) {
     if (own_work_.is_full() || PopDue(lease_wheel_, now, limits::kFireStepMax) == 0) {
       return false;
@@ -275,6 +277,9 @@ bool EngineCore::PopLeases() {
     // Not while some of what was popped is in no wheel: a batch has the low-water mark.
     if (pending_.open_is_full(open_jobs_)) {
       CloseBatch();
+    }
+    if (time() >= end) {
+      break;
     }
   }
   return !own_work_.is_full();

@@ -2,9 +2,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <functional>
 #include <future>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,6 +15,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "daemon/server.h"
 #include "storage/memory_job_store.h"
 #include "tests/support/temp_dir.h"
@@ -190,6 +193,30 @@ TEST_F(ServerGiveBackTest, P10JobsOfAClientThatWentComeBackNoFasterThanTheyAreWr
     given_back += size;
   }
   EXPECT_EQ(given_back, kHeld);
+}
+
+// Each that comes back reads its record.
+TEST_F(ServerGiveBackTest, P10JobsOfAClientThatWentKeepNobodyWaitingForLong) {
+  static constexpr size_t kHeld = 3;
+  engine_.on_execute = [] {
+    const auto slow = std::chrono::steady_clock::now() + Millis(limits::kOwnWorkMs);
+    while (std::chrono::steady_clock::now() < slow) {
+    }
+  };
+  new_session_ = [] { return std::make_unique<Holder>([] {}, size_t{kHeld}); };
+  Start();
+  SocketClient client(path_);
+  client.Send("?");
+  EXPECT_EQ(client.ReadUntil("."), ".");
+  client.Close();
+  EXPECT_TRUE(Stop().ok());
+  std::set<int> turns;
+  for (const FakeEngine::Asked& asked : engine_.asked) {
+    if (std::holds_alternative<engine::GiveBack>(asked.command)) {
+      EXPECT_TRUE(turns.insert(asked.turn).second) << "two in one turn";
+    }
+  }
+  EXPECT_EQ(turns.size(), kHeld);
 }
 
 }  // namespace

@@ -486,5 +486,20 @@ TEST(WaitTest, AnAbandonedRequestOfAnotherKindIsAnsweredAllTheSame) {
   EXPECT_TRUE(std::get<Enqueued>(harness.Take(enqueue).body).items.size() == 1);
 }
 
+// Each end of a lease reads a record.
+TEST(LeaseTest, P10LeasesThatEndTogetherKeepNobodyWaitingForLong) {
+  Millis worked{0};
+  const auto slow_disk = [&worked] { return worked += Millis(limits::kOwnWorkMs); };
+  EngineHarness harness(EngineOptions{.stopwatch = slow_disk});
+  const uint32_t count = 4 * limits::kFireStepMax;
+  harness.Send(Enqueue{std::vector<JobSpec>(count, In(Millis(0)))});
+  ASSERT_EQ(harness.LeaseNow(count).size(), count);
+  harness.clock().Advance(kHour);
+  for (size_t turns = 1; turns <= 4; ++turns) {
+    EXPECT_TRUE(harness.engine().Advance(harness.now()));
+    EXPECT_EQ(harness.engine().stats().lease_expired, turns * limits::kFireStepMax);
+  }
+}
+
 }  // namespace
 }  // namespace delayd::engine
