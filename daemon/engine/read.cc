@@ -541,14 +541,18 @@ StatsView EngineCore::stats() const {
 }
 
 // From the rows: the wheels' timers are also ends of leases, waits and pauses. What is due now is
-// ready or leased already.
+// ready or leased already; a job that is not may have been leased by its name.
 std::optional<WallTime> EngineCore::NextDue() const {
   std::optional<WallTime> next;
   const auto consider = [&](std::string_view key) {
     const auto parts = storage::ParseTimerKey(key);
-    if (parts.ok() && parts->key_due > now_.wall) {
-      next = next ? std::min(*next, parts->key_due) : parts->key_due;
+    const std::optional<Slot> slot = parts.ok() ? jobs_.Find(parts->id) : std::nullopt;
+    const bool waits = parts.ok() && parts->key_due > now_.wall &&
+                       !(slot && jobs_[*slot].phase() == Phase::kLeased);
+    if (waits) {
+      next = std::min(next.value_or(parts->key_due), parts->key_due);
     }
+    return waits;
   };
   pending_.ForEachPut(Table::kTimers,
                       [&](std::string_view key, std::string_view) { consider(key); });
@@ -558,11 +562,7 @@ std::optional<WallTime> EngineCore::NextDue() const {
       storage::TimerKey(std::max(now_.wall + Millis(1), low_water_mark_.durable()), JobId{}),
       storage::TimerKey(WallTime::max(), JobId{}),
       [&](std::string_view key, std::string_view) {
-        const bool changing = pending_.IsChanging(Table::kTimers, key);
-        if (!changing) {
-          consider(key);
-        }
-        return changing;
+        return pending_.IsChanging(Table::kTimers, key) || !consider(key);
       }));
   return next;
 }

@@ -343,6 +343,11 @@ TEST(StatsTest, NextDueIsThatOfAJobAndNotTheEndOfALeaseOrAPause) {
   EXPECT_EQ(harness.engine().stats().next_due, far.due);
   const JobView near = harness.EnqueueOk(In(Millis(30'000)));
   EXPECT_EQ(harness.engine().stats().next_due, near.due);
+  const Reply leased = harness.Call(LeaseJob{.job = near.id});
+  EXPECT_EQ(harness.engine().stats().next_due, far.due);
+  ASSERT_TRUE(
+      harness.Call(GiveBack{*std::get<Leased>(leased.body).jobs.at(0).lease_token}).status.ok());
+  EXPECT_EQ(harness.engine().stats().next_due, near.due);
   ASSERT_TRUE(harness.Call(Cancel{near.id}).status.ok());
   EXPECT_EQ(harness.engine().stats().next_due, far.due);
 }
