@@ -23,8 +23,10 @@ constexpr size_t Bound(size_t usual, size_t narrow) {
 
 // Job ids stay exact in a JavaScript number.
 inline constexpr uint64_t kJobIdMax = (uint64_t{1} << 53) - 1;
-// Ids reserved per write of the high-water mark: a crash skips at most this many.
-inline constexpr uint64_t kJobIdBlock = 1'000'000;
+// Ids reserved per write of the high-water mark: a start skips at most this many.
+inline constexpr uint64_t kJobIdBlock = 10'000;
+// No daemon gives out more, its starts with what they skip among them.
+inline constexpr uint64_t kJobIdsASecond = 1'000'000;
 
 // Numbers of queues are given one after the other: a larger one is not ours.
 inline constexpr uint32_t kQueueIdMax = 67'000'000;

@@ -181,9 +181,9 @@ Status RaiseMarksAfterLoss(const RecoveryReport& report,
   // been given out since then, or none might be left.
   const uint64_t known_end = std::max(id_mark, given.ids_end);
   const uint64_t lost_end =
-      std::min(report.lost_ids_end, known_end + kLostStartsMax * limits::kJobIdBlock);
-  // And a block, which a batch that cannot be read may have reserved.
-  put(kIdHighWaterMarkKey, std::max(known_end, lost_end) + limits::kJobIdBlock);
+      std::min(report.lost_ids_end, known_end + kLostStartsMax * limits::kJobIdsASecond);
+  // And what a batch that cannot be read may have reserved.
+  put(kIdHighWaterMarkKey, std::max(known_end, lost_end) + limits::kJobIdsASecond);
   DELAYD_ASSIGN_OR_RETURN(const uint64_t epoch, Mark(*store, kEpochKey));
   put(kEpochKey, epoch + kLostStartsMax);
   DELAYD_ASSIGN_OR_RETURN(const uint64_t low_water_mark, Mark(*store, kLowWaterMarkKey));

@@ -8,7 +8,7 @@
 // Units:   wall-clock times. Behind a clock that was set back meanwhile there is no such promise.
 // Errors:  none.
 // Threads: functions.
-// Cost:    a million ids for each second that the store was not in use.
+// Cost:    a million ids for each second that the store was not in use, or part of one.
 // Source:  docs/decisions/0106-a-store-that-is-put-back.md
 #pragma once
 
@@ -21,18 +21,17 @@
 
 namespace delayd::engine {
 
-// As many ids as can be given out from `last` to `now`: a block for each second.
+// As many ids as can be given out from `last` to `now`.
 inline uint64_t IdsSince(WallTime last, WallTime now) {
   constexpr std::chrono::seconds kMost = std::chrono::days(365);  // a wrong clock uses not all up
-  const auto away = std::chrono::floor<std::chrono::seconds>(now - last);
+  const auto away = std::chrono::ceil<std::chrono::seconds>(now - last);
   return static_cast<uint64_t>(std::clamp(away, std::chrono::seconds(0), kMost).count()) *
-         limits::kJobIdBlock;
+         limits::kJobIdsASecond;
 }
 
-// Seconds, as a start takes longer than one in the long run.
+// Milliseconds: no start takes less than one.
 inline uint64_t EpochAfter(uint64_t last, WallTime now) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
-  return std::max(last + 1, static_cast<uint64_t>(std::max<int64_t>(seconds, 0)));
+  return std::max(last + 1, static_cast<uint64_t>(std::max<int64_t>(ToMillis(now), 0)));
 }
 
 }  // namespace delayd::engine

@@ -149,12 +149,35 @@ TEST_F(OtherLifeTest, NoIdIsGivenOutTwice) {
   EXPECT_GT(harness_.EnqueueOk(In(Millis(0))).id, first);
 }
 
+TEST_F(OtherLifeTest, P6ACrashLoopDoesNotOutrunTheClock) {
+  const storage::MemoryJobStore backup = harness_.store();
+  std::vector<JobId> ids;
+  std::vector<LeaseToken> tokens;
+  for (int life = 0; life < 2; ++life) {
+    for (int start = 0; start < 20; ++start) {
+      harness_.clock().Advance(Millis(50));
+      harness_.Restart();
+      ids.push_back(harness_.EnqueueOk(In(Millis(0))).id);
+      tokens.push_back(*harness_.LeaseNow().at(0).lease_token);
+    }
+    harness_.clock().Advance(Millis(50));
+    PutBack(backup);
+  }
+  for (const JobId id : ids) {
+    EXPECT_EQ(std::ranges::count(ids, id), 1);
+  }
+  for (const LeaseToken& token : tokens) {
+    EXPECT_EQ(std::ranges::count(tokens, token), 1);
+  }
+}
+
 TEST_F(OtherLifeTest, IdsStayCloseWhereTheStoreWasInUse) {
   harness_.clock().Advance(kHour);
   const JobId before = harness_.EnqueueOk(In(Millis(0))).id;
   harness_.clock().Advance(Millis(2000));
   harness_.Restart();
-  EXPECT_LE(ToInt(harness_.EnqueueOk(In(Millis(0))).id), ToInt(before) + 3 * limits::kJobIdBlock);
+  EXPECT_LE(ToInt(harness_.EnqueueOk(In(Millis(0))).id),
+            ToInt(before) + 3 * limits::kJobIdsASecond);
 }
 
 TEST_F(OtherLifeTest, AClockThatIsWrongLeavesIdsForLater) {

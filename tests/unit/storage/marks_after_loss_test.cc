@@ -55,7 +55,7 @@ class MarksAfterLossTest : public ::testing::Test {
 
 TEST_F(MarksAfterLossTest, AWholeStoreGetsNoQueueAndNoNote) {
   EXPECT_THAT(Raise(), IsEmpty());
-  EXPECT_EQ(Number(kIdHighWaterMarkKey), 1000 + limits::kJobIdBlock);
+  EXPECT_EQ(Number(kIdHighWaterMarkKey), 1000 + limits::kJobIdsASecond);
   EXPECT_TRUE(VerifyStore(store_)->ok());
 }
 
@@ -64,9 +64,9 @@ TEST_F(MarksAfterLossTest, P9IdsGoOnAboveAllThatAnyTableOrLostBatchKnows) {
   batch.Put(Table::kByQueue, ByQueueKey(kOrders, At(2), JobId{2'000'000}), {});
   Plant(batch);
   Raise();
-  EXPECT_EQ(Number(kIdHighWaterMarkKey), 2'000'001 + limits::kJobIdBlock);
+  EXPECT_EQ(Number(kIdHighWaterMarkKey), 2'000'001 + limits::kJobIdsASecond);
   Raise({.lost_ids_end = 9'000'000});
-  EXPECT_EQ(Number(kIdHighWaterMarkKey), 9'000'000 + limits::kJobIdBlock);
+  EXPECT_EQ(Number(kIdHighWaterMarkKey), 9'000'000 + limits::kJobIdsASecond);
 }
 
 // A worker may still hold a token of a start that was lost: it must be none of a later one.
@@ -182,7 +182,7 @@ TEST_F(MarksAfterLossTest, P9ADamagedBlockKeepsNobodyFromTheRest) {
     std::vector<std::string> notes;
     const Status raised = RaiseMarksAfterLoss({}, &part, &notes);
     ASSERT_TRUE(raised.ok()) << static_cast<int>(table) << raised.message();
-    EXPECT_EQ(Number(kIdHighWaterMarkKey), before + limits::kJobIdBlock);
+    EXPECT_EQ(Number(kIdHighWaterMarkKey), before + limits::kJobIdsASecond);
     EXPECT_THAT(notes, Not(IsEmpty())) << static_cast<int>(table);
     EXPECT_EQ(NumberOf("recovered-1"), QueueId{}) << "its name is in what cannot be read";
   }
