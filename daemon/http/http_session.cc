@@ -55,9 +55,11 @@ std::optional<SessionRequest> HttpSession::Take(const Now& now, bool reads_only)
     switch (reader_.Next()) {
       case HttpReader::Event::kNeedMore:
         starved_ = true;
+        put_off_ = reads_only && waits_for_room();
         return std::nullopt;
       case HttpReader::Event::kContinue:
         starved_ = true;
+        put_off_ = reads_only;
         continue_due_ = true;
         Flush();
         return std::nullopt;

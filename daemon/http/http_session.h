@@ -123,7 +123,7 @@ class HttpSession final : public Session {
   size_t at_once_ = 0;      // requests that were answered on the spot since others had their turn
   size_t held_bytes_ = 0;   // of answers that wait for one before them
   bool starved_ = true;     // the reader needs more input for the next request
-  bool put_off_ = false;    // the reader has the next request, which waits for room
+  bool put_off_ = false;    // the next request, or its body, waits for room and not for the client
   bool ended_ = false;      // the last request has been taken
   bool continue_due_ = false;
   OutgoingBytes output_;

@@ -125,6 +125,21 @@ TEST_F(HttpSessionTest, AChangeThatWaitsForRoomIsNotTakenForASlowOne) {
   EXPECT_FALSE(session_.waits_for_room());
 }
 
+// Nobody reads it meanwhile.
+TEST_F(HttpSessionTest, ABodyThatWaitsForRoomIsNotTakenForASlowOne) {
+  session_.Receive(
+      "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
+      "Content-Length: 13\r\n\r\n{\"queue\":");
+  EXPECT_FALSE(session_.NextRead(kNow));
+  EXPECT_TRUE(session_.waits_for_room());
+  EXPECT_EQ(session_.phase(), Session::Phase::kWorking);
+  EXPECT_FALSE(session_.Next(kNow));
+  EXPECT_EQ(session_.phase(), Session::Phase::kBody) << "there is room, and the client's turn";
+  session_.Receive("\"q\"}");
+  TakeRequests();
+  EXPECT_EQ(requests_.size(), 1U);
+}
+
 TEST_F(HttpSessionTest, HeadTellsTheLengthAndSendsNoBody) {
   Feed("HEAD /v1/jobs/7 HTTP/1.1\r\nHost: d\r\n\r\n");
   Answer(0);
