@@ -44,6 +44,7 @@ struct Draft {
   DueMembers due;
   bool has_payload = false;
   uint64_t exported_payload_bytes = 0;
+  bool has_null_payload = false;
   bool was_leased = false;
   bool was_finished = false;
 };
@@ -220,6 +221,7 @@ Status SetExportedMember(std::string_view name,
   if (name == "payload_bytes") {
     return SetUint64(name, value, kCountMax, &draft->exported_payload_bytes);
   }
+  draft->has_null_payload |= name == "payload" && value.kind == JsonKind::kNull;
   return std::ranges::find(kReadOnlyMembers, name) != kReadOnlyMembers.end()
              ? OkStatus()
              : SetMember(name, value, payload_bytes_max, draft);
@@ -228,7 +230,10 @@ Status SetExportedMember(std::string_view name,
 // A list names the bytes of a payload and leaves them out, and of a finished job they may be gone.
 // A payload of another size is one that was edited.
 Status CheckExported(const Draft& draft) {
-  const bool lost = draft.exported_payload_bytes > 0 && draft.spec.payload.empty();
+  // Null is what jq makes of a member that is not there.
+  const bool lost =
+      draft.exported_payload_bytes > 0 &&
+      (draft.spec.payload.empty() || (draft.has_null_payload && draft.exported_payload_bytes != 4));
   if (draft.was_finished) {
     const std::string_view again = draft.has_payload && !lost ? " or its state" : "";
     return InMember("state",

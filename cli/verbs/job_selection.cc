@@ -309,7 +309,9 @@ void JobSelection::TellDead(Api* api,
                             const protocol::JobFilterText& filter,
                             Context* context) const {
   const bool words = !context->globals.quiet && context->globals.output == OutputFormat::kTable;
-  if (!words || !filter.queue || std::ranges::find(states_, JobState::kDead) == states_.end()) {
+  const bool is_all_of_queue =
+      filter.queue && !filter.key_prefix && !filter.due_before && !filter.due_after;
+  if (!words || !is_all_of_queue || std::ranges::find(states_, JobState::kDead) == states_.end()) {
     return;
   }
   const StatusOr<protocol::QueueCounts> queue = api->Queue(*filter.queue);

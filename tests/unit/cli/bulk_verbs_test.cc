@@ -159,7 +159,7 @@ TEST(CancelByFilterTest, DeadJobsThatAreLeftAreTold) {
   };
   EXPECT_EQ(Ctl({"cancel", "--queue", "mix", "-y"}, {.daemon = daemon}).err,
             "queue mix has 3 dead jobs, which this leaves alone; for those add --state dead\n");
-  for (const char* option : {"-q", "--state=ready", "-ojson"}) {
+  for (const char* option : {"-q", "--state=ready", "-ojson", "--key-prefix=x"}) {
     EXPECT_EQ(Ctl({"cancel", "--queue", "mix", "-y", option}, {.daemon = daemon}).err, "");
   }
   EXPECT_EQ(Ctl({"reschedule", "--queue", "mix", "--in", "1h", "-y"}, {.daemon = daemon}).err, "");

@@ -338,6 +338,9 @@ TEST(JobJsonTest, AnExportedJobWhosePayloadIsNotThereIsRefused) {
   EXPECT_EQ(ParseExportedJob(JobToJson(listed), kPayloadMax).status().message(), refused.message());
   listed.payload_bytes = 0;
   EXPECT_TRUE(ParseExportedJob(JobToJson(listed), kPayloadMax).ok());
+  const std::string by_jq = R"({"payload":null,"payload_bytes":)";
+  EXPECT_EQ(ParseExportedJob(by_jq + "3}", kPayloadMax).status().message(), refused.message());
+  EXPECT_EQ(ParseExportedJob(by_jq + "4}", kPayloadMax)->payload, "null");
   listed.payload = "edited since";
   listed.payload_bytes = 3;
   EXPECT_TRUE(ParseExportedJob(JobToJson(listed), kPayloadMax).ok());
