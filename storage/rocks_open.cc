@@ -86,7 +86,6 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
       dir_.path(), options.accept_loss ? LogRepair::kAcceptLoss : LogRepair::kTornTails, report));
   DELAYD_CRASH_POINT("open/logs_recovered");
-  RemoveHalfOptions();
   DELAYD_RETURN_IF_ERROR(floor_.Open());
   DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
   DELAYD_CRASH_POINT("open/database_open");
@@ -113,17 +112,6 @@ Status RocksJobStore::LookFirst(const RocksJobStoreOptions& options) const {
         LookBeforeOpen(dir_, options, /*was_complete=*/true).WithContext("nothing was changed"));
   }
   return options.accept_loss ? CheckRoomToRecover(dir_.path(), env_.get()) : OkStatus();
-}
-
-// Of starts that could not give it its name. RocksDB removes other files of that ending.
-void RocksJobStore::RemoveHalfOptions() const {
-  std::vector<std::string> names;
-  env_->GetChildren(dir_.path(), &names).PermitUncheckedError();
-  for (const std::string& name : names) {
-    if (name.starts_with("OPTIONS-") && name.ends_with(".dbtmp")) {
-      env_->DeleteFile(dir_.path() + "/" + name).PermitUncheckedError();
-    }
-  }
 }
 
 rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,

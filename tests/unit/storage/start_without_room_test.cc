@@ -13,10 +13,9 @@ using test::FaultFileSystem;
 using test::IoCall;
 using test::IoFault;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::SizeIs;
-using ::testing::UnorderedElementsAreArray;
 
 class StartWithoutRoomTest : public RecoveryTest {
  protected:
@@ -67,16 +66,8 @@ TEST_F(StartWithoutRoomTest, P9WhatKilledStartsLeftGoesTooAndWhatTheMANIFESTKnow
   ASSERT_FALSE(known.empty());
   WriteFile(path() + "/900000.sst", "half of a table");
   EXPECT_EQ(OpenWithoutRoom(IoCall::kCreate, 1).reason(), "disk_full");
-  EXPECT_THAT(Tables(), UnorderedElementsAreArray(known));
+  EXPECT_THAT(Tables(), ::testing::UnorderedElementsAreArray(known));
   EXPECT_EQ(Jobs(**Open()).size(), 6U);
-}
-
-TEST_F(StartWithoutRoomTest, OptionsThatWereCutShortGoWithTheNextStart) {
-  Commit(1, 3);
-  EXPECT_TRUE(OpenWithoutRoom(IoCall::kRename, 2).ok()) << "RocksDB does without the file";
-  ASSERT_THAT(Named("OPTIONS-", ".dbtmp"), SizeIs(1));
-  EXPECT_TRUE(Open().ok());
-  EXPECT_THAT(Named("OPTIONS-", ".dbtmp"), IsEmpty());
 }
 
 }  // namespace
