@@ -215,9 +215,12 @@ TEST_F(BeanstalkTest, BehindAFullMemoryTheOldestComeFirstWhateverTheirPriority) 
   for (int i = 0; i < kBatches; ++i) {
     ASSERT_THAT(client.Call(batch), StartsWith("OK "));
   }
-  EXPECT_EQ(client.Call("put 0 0 600 1\r\nx"), "INSERTED 400001\r\n");
-  EXPECT_EQ(client.Call("reserve"), "RESERVED 1 0\r\n\r\n");
-  EXPECT_THAT(client.Call("stats-job 400001"), HasSubstr("state: ready\n"));
+  const std::string urgent = client.Call("put 0 0 600 1\r\nx");
+  ASSERT_THAT(urgent, StartsWith("INSERTED "));
+  const uint64_t id = std::stoull(urgent.substr(9));
+  EXPECT_EQ(client.Call("reserve"),
+            "RESERVED " + std::to_string(id - kBatches * 1000) + " 0\r\n\r\n");
+  EXPECT_THAT(client.Call("stats-job " + std::to_string(id)), HasSubstr("state: ready\n"));
   EXPECT_THAT(client.Call("stats-tube default"), Not(HasSubstr("current-jobs-delayed: 0\n")));
   EXPECT_THAT(ReadFile(DELAYD_PROTOCOL_PAGE), HasSubstr("more ready jobs than `memory.budget`"));
 }
@@ -275,7 +278,9 @@ TEST_F(BeanstalkTest, P10ManyClientsThatAskForLargeJobsAtOnceDoNotGetThemInOneTu
   ASSERT_TRUE(Start("limits: { request_body: 2MiB }\n"));
   BeanstalkClient client = Unix();
   const std::string body(size_t{1} << 20, 'x');
-  EXPECT_EQ(client.Call("put 0 9000 60 1048576\r\n" + body), "INSERTED 1\r\n");
+  const std::string put = client.Call("put 0 9000 60 1048576\r\n" + body);
+  ASSERT_THAT(put, StartsWith("INSERTED "));
+  const std::string peek = "peek " + put.substr(9);
   std::vector<BeanstalkClient> clients;
   for (size_t i = 0; i < kClients; ++i) {
     clients.push_back(Unix());
@@ -283,7 +288,7 @@ TEST_F(BeanstalkTest, P10ManyClientsThatAskForLargeJobsAtOnceDoNotGetThemInOneTu
   }
   ASSERT_EQ(kill(daemon_.pid(), SIGSTOP), 0);
   for (const BeanstalkClient& one : clients) {
-    one.Send("peek 1\r\npeek 1\r\npeek 1\r\npeek 1\r\n");
+    one.Send(peek + peek + peek + peek);
   }
   ASSERT_EQ(kill(daemon_.pid(), SIGCONT), 0);
   for (int i = 0; i < 100; ++i) {
