@@ -233,16 +233,18 @@ TEST_P(UnevenLossTest, P9ALossIsToldThoughTheReaderOfStdoutHasGone) {
   EXPECT_THAT(result.err, HasSubstr("the store opens again"));
 }
 
+void MakeWholeStore(const std::string& data_dir) {
+  auto store = storage::OpenRocksJobStore({.path = data_dir});
+  ASSERT_TRUE(store.ok()) << store.status().message();
+  ASSERT_TRUE((*store)->Commit(storage::WholeStore()).ok());
+  ASSERT_TRUE((*store)->Close().ok());
+}
+
 // The MANIFEST says how long a log is that others follow; job 11 was moved in the newer one.
 TEST(RecoverOlderLogTest, P9WhereAnOlderLogWasCutTheLossIsShownAsItWillBe) {
   Daemon daemon;
   const std::string data_dir = daemon.data_dir();
-  {
-    auto store = storage::OpenRocksJobStore({.path = data_dir});
-    ASSERT_TRUE(store.ok()) << store.status().message();
-    ASSERT_TRUE((*store)->Commit(storage::WholeStore()).ok());
-    ASSERT_TRUE((*store)->Close().ok());
-  }
+  ASSERT_NO_FATAL_FAILURE(MakeWholeStore(data_dir));
   {
     BareStore store(data_dir);
     store.Commit(Enqueue(20, 3));
@@ -275,12 +277,7 @@ TEST(RecoverOlderLogTest, P9WhereAnOlderLogWasCutTheLossIsShownAsItWillBe) {
 TEST(RecoverDamagedTableTest, P9WhereNoDaemonWouldStartBehindTheLossNothingIsGivenUp) {
   Daemon daemon;
   const std::string data_dir = daemon.data_dir();
-  {
-    auto store = storage::OpenRocksJobStore({.path = data_dir});
-    ASSERT_TRUE(store.ok()) << store.status().message();
-    ASSERT_TRUE((*store)->Commit(storage::WholeStore()).ok());
-    ASSERT_TRUE((*store)->Close().ok());
-  }
+  ASSERT_NO_FATAL_FAILURE(MakeWholeStore(data_dir));
   {
     BareStore store(data_dir);
     store.Commit(Enqueue(20, 3));
