@@ -178,11 +178,8 @@ bool EngineCore::LaggingWant() const {
   return !lagging_.empty() && (LaggingAsk() || HasPlentyOfRoom());
 }
 
-// As RowsWanted says of each, without a look at all of them.
+// As RowsWanted says of each, without a look at all of them. There is one.
 bool EngineCore::LaggingAsk() const {
-  if (lagging_.empty()) {
-    return false;
-  }
   if (sweep_) {
     return lagging_.least_held() == 0;
   }
