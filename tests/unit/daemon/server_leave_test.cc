@@ -173,20 +173,26 @@ TEST_F(ServerGoodbyeTest, WhoSaysThatNothingFollowsWaitsForNoJobAnyMore) {
   EXPECT_EQ(engine_.abandoned.size(), 2U);
 }
 
-class ServerGiveBackTest : public ServerTest {};
+class ServerGiveBackTest : public ServerTest {
+ protected:
+  // A client that holds so many jobs comes and goes.
+  void LeaveWith(size_t held) {
+    new_session_ = [held] { return std::make_unique<Holder>([] {}, held); };
+    Start();
+    SocketClient client(path_);
+    client.Send("?");
+    EXPECT_EQ(client.ReadUntil("."), ".");
+    client.Close();
+    EXPECT_TRUE(Stop().ok());
+  }
+};
 
 // They were as many as a turn gives back, and all that 16 MiB have room for were written before the
 // next client's change.
 TEST_F(ServerGiveBackTest, P10JobsOfAClientThatWentComeBackNoFasterThanTheyAreWritten) {
   static constexpr size_t kHeld = 50;
   engine_.own_work_max = 10;
-  new_session_ = [] { return std::make_unique<Holder>([] {}, size_t{kHeld}); };
-  Start();
-  SocketClient client(path_);
-  client.Send("?");
-  EXPECT_EQ(client.ReadUntil("."), ".");
-  client.Close();
-  EXPECT_TRUE(Stop().ok());
+  LeaveWith(kHeld);
   size_t given_back = 0;
   for (const size_t size : engine_.batch_sizes) {
     EXPECT_LE(size, engine_.own_work_max);
@@ -203,13 +209,7 @@ TEST_F(ServerGiveBackTest, P10JobsOfAClientThatWentKeepNobodyWaitingForLong) {
     while (std::chrono::steady_clock::now() < slow) {
     }
   };
-  new_session_ = [] { return std::make_unique<Holder>([] {}, size_t{kHeld}); };
-  Start();
-  SocketClient client(path_);
-  client.Send("?");
-  EXPECT_EQ(client.ReadUntil("."), ".");
-  client.Close();
-  EXPECT_TRUE(Stop().ok());
+  LeaveWith(kHeld);
   std::set<int> turns;
   for (const FakeEngine::Asked& asked : engine_.asked) {
     if (std::holds_alternative<engine::GiveBack>(asked.command)) {
