@@ -165,8 +165,12 @@ int Service::LoadJobs() {
     return Refuse("cannot read when the last run was", seen.status(), kExitFailed);
   }
   clock_.emplace(&machine_, config_.clock, *seen, CurrentBootId());
-  StatusOr<std::unique_ptr<engine::Engine>> engine = engine::Engine::Load(
-      EngineOptionsOf(config_), *store_, clock_->Sample(), [&](uint64_t timers) {
+  engine::EngineOptions options = EngineOptionsOf(config_);
+  if (!*seen || (*seen)->boot_id != options.boot_id) {
+    options.machine_wall = machine_.Sample().wall;
+  }
+  StatusOr<std::unique_ptr<engine::Engine>> engine =
+      engine::Engine::Load(options, *store_, clock_->Sample(), [&](uint64_t timers) {
         notify_.Loading(timers);
         log::Debug("loading", {{"timers", timers}});
       });

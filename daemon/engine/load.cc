@@ -85,7 +85,8 @@ Status EngineCore::LoadMeta() {
   low_water_mark_.Restore(WallFromMillis(static_cast<int64_t>(mark)));
   finished_rows_.Restore(WallFromMillis(static_cast<int64_t>(done_mark)));
   DELAYD_ASSIGN_OR_RETURN(const uint64_t last_epoch, ReadMetaNumber(store_, storage::kEpochKey));
-  epoch_ = EpochAfter(last_epoch, now_.wall);
+  const WallTime shown = ShownAtStart(now_.wall, options_.machine_wall);
+  epoch_ = EpochAfter(last_epoch, shown);
   // A kernel that does not tell its boots apart: then no boot clock but this run's own is trusted.
   boot_id_ = options_.boot_id != 0 ? options_.boot_id : epoch_ | uint64_t{1} << 63;
   uint64_t ids_left_out = 0;
@@ -93,7 +94,7 @@ Status EngineCore::LoadMeta() {
   const Status got = store_.Get(Table::kMeta, storage::kClockKey, &clock);
   if (got.ok()) {
     DELAYD_ASSIGN_OR_RETURN(const auto last, storage::DecodeClockRecord(storage::kClockKey, clock));
-    ids_left_out = IdsSince(last.wall, now_.wall);
+    ids_left_out = IdsSince(last.wall, shown);
     highest_wall_ = std::max(highest_wall_, last.wall);
     if (last.boot_id == boot_id_) {
       DELAYD_ASSIGN_OR_RETURN(const uint64_t most,

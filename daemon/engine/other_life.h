@@ -8,25 +8,34 @@
 // Units:   wall-clock times. Behind a clock that was set back meanwhile there is no such promise.
 // Errors:  none.
 // Threads: functions.
-// Cost:    a million ids for each second that the store was not in use, or part of one.
+// Cost:    a thousand ids for each millisecond that the store was not in use.
 // Source:  docs/decisions/0106-a-store-that-is-put-back.md
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "base/limits.h"
 #include "base/time.h"
 
 namespace delayd::engine {
 
+// The clock that is gone by, or, where that is held, as far ahead of it as `machine` shows. Above
+// 60 days the remainder of a month counts: it differs each time, and a machine that comes up in
+// 2099 does not use up all ids.
+inline WallTime ShownAtStart(WallTime now, std::optional<WallTime> machine) {
+  constexpr Millis kMonth = std::chrono::days(30);
+  const Millis ahead = std::chrono::duration_cast<Millis>(machine.value_or(now) - now);
+  return now + std::max(Millis(0), ahead <= 2 * kMonth ? ahead : kMonth + ahead % kMonth);
+}
+
 // As many ids as can be given out from `last` to `now`.
 inline uint64_t IdsSince(WallTime last, WallTime now) {
-  constexpr std::chrono::seconds kMost = std::chrono::days(365);  // a wrong clock uses not all up
-  const auto away = std::chrono::ceil<std::chrono::seconds>(now - last);
-  return static_cast<uint64_t>(std::clamp(away, std::chrono::seconds(0), kMost).count()) *
-         limits::kJobIdsASecond;
+  constexpr Millis kMost = std::chrono::days(365);  // a wrong clock uses not all up
+  return static_cast<uint64_t>(std::clamp(now - last, Millis(0), kMost).count()) *
+         (limits::kJobIdsASecond / 1000);
 }
 
 // Milliseconds: no start takes less than one.

@@ -1,10 +1,14 @@
 // What goes wrong: the clock, the power, the process.
 #include <algorithm>
+#include <chrono>
+#include <utility>
 
 #include "base/limits.h"
 #include "tests/simulation/simulation.h"
 
 namespace delayd::simulation {
+
+using std::chrono::hours;
 
 void Simulation::SetWallClock() {
   int64_t by = choices_.Magnitude(choices_.OneIn(2) ? 14 : 33);
@@ -124,6 +128,77 @@ void Simulation::Reboot() {
   Trace("rebooted");
   EditFile();
   Start();
+}
+
+// A backup is made; or the last one is put back, and everything since then has not been.
+void Simulation::CopyOrPutBack() {
+  if (copy_ && !choices_.OneIn(3)) {
+    PutBack();
+    return;
+  }
+  CommitAll();
+  Collect();
+  if (const auto noted = NotedClock(); noted && !failed()) {
+    copy_.emplace(Copy{.store = store_, .oracle = *oracle_, .noted = noted->wall});
+    Trace("the store is copied");
+  }
+}
+
+// Under the same boot, or after another.
+void Simulation::PutBack() {
+  Kill(/*in_commit=*/false);
+  store_ = copy_->store;
+  *oracle_ = copy_->oracle;
+  oracle_->Crashed(0);
+  // No start takes less than the time for the ids of a block; and in one moment of a simulation
+  // there may be many batches.
+  clock_.Advance(Millis(1000 + 11 * std::exchange(starts_, 0)));
+  if (choices_.OneIn(2)) {
+    clock_ = SimulatedClock(
+        WithFractions({.wall = now().wall, .boot = BootFromMillis(choices_.Magnitude(20))}));
+    ++boots_;
+    options_.boot_id = options_.boot_id == 0 ? 0 : boots_;
+  }
+  ++result_.restores;
+  Trace("an older copy of the store is put back");
+  EditFile();
+  WatchClock();
+  // docs/decisions/0106: the promise goes with a wall clock that was set back since, and in full it
+  // reaches over a year, or two months where the clock is held.
+  const WallTime wall = clock_.Sample().wall;
+  const bool held = wall != now().wall;
+  if (wall <= highest_wall_ ||
+      (held ? wall - now().wall > hours(24 * 60) : wall - copy_->noted > hours(24 * 365))) {
+    given_ids_.clear();
+    given_leases_.clear();
+  }
+  Start();
+}
+
+// No id and no lease token is given out twice, whatever store was put back between.
+void Simulation::NoteGiven(const engine::Reply& reply) {
+  const auto note_job = [this](JobId id, bool existed) {
+    if (!existed && !given_ids_.insert(id).second) {
+      result_.violation = "P4: id " + std::to_string(ToInt(id)) + " was given out in another life";
+    }
+  };
+  if (const auto* enqueued = std::get_if<engine::Enqueued>(&reply.body)) {
+    for (const auto& item : enqueued->items) {
+      note_job(item.job.id, item.existed);
+    }
+  } else if (const auto* ids = std::get_if<engine::EnqueuedIds>(&reply.body)) {
+    for (const auto& item : ids->items) {
+      note_job(item.id, item.existed);
+    }
+  } else if (const auto* leased = std::get_if<engine::Leased>(&reply.body)) {
+    for (const JobView& job : leased->jobs) {
+      const LeaseToken& token = *job.lease_token;
+      if (!given_leases_.emplace(token.job, token.epoch, token.sequence).second) {
+        result_.violation = "P6: the lease token of job " + std::to_string(ToInt(token.job)) +
+                            " was given out in another life";
+      }
+    }
+  }
 }
 
 }  // namespace delayd::simulation

@@ -84,9 +84,11 @@ void PrintTotal(const Result& total, uint64_t seeds, double seconds) {
               number(total.hand_outs),
               number(total.commits));
   std::printf(
-      "%llu kills, %llu reboots, %llu settings of the clock (%llu suspect), %llu suspends\n",
+      "%llu kills, %llu reboots, %llu copies put back, %llu settings of the clock (%llu suspect), "
+      "%llu suspends\n",
       number(total.kills),
       number(total.reboots),
+      number(total.restores),
       number(total.clock_steps),
       number(total.clock_suspicions),
       number(total.suspends));

@@ -565,7 +565,7 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   }
   gone_.clear();
   next_id_ = next_id;
-  epoch = engine::EpochAfter(epoch, now.wall);
+  epoch = engine::EpochAfter(epoch, engine::ShownAtStart(now.wall, options.machine_wall));
   lease_sequence_ = 0;
   told_leases_.clear();
   unseen_hand_outs_.clear();

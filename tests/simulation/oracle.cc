@@ -218,8 +218,8 @@ void Oracle::Restarted(const engine::EngineOptions& options,
          " and there is job " + std::to_string(ToInt(jobs.rbegin()->first)));
   }
   if (store.Get(Table::kMeta, storage::kClockKey, &value).ok()) {
-    next_id +=
-        engine::IdsSince(storage::DecodeClockRecord(storage::kClockKey, value)->wall, now.wall);
+    next_id += engine::IdsSince(storage::DecodeClockRecord(storage::kClockKey, value)->wall,
+                                engine::ShownAtStart(now.wall, options.machine_wall));
   }
   model_.Restart(options, next_id, now);
   model_.open_batch = committed_ + 1;

@@ -51,6 +51,7 @@ void Result::Add(const Result& other) {
   suspends += other.suspends;
   clock_suspicions += other.clock_suspicions;
   edits += other.edits;
+  restores += other.restores;
   unfinished += other.unfinished;
   for (const auto& [reason, count] : other.refusals) {
     refusals[reason] += count;
@@ -106,6 +107,7 @@ void Simulation::DrawHabits() {
   }
   wall_steps_back_ = !habits_.shared_waits;
   fault_percent_ = choices_.OneIn(4) ? 0 : choices_.Below(12);
+  puts_back_ = fault_percent_ > 0 && choices_.OneIn(4);
   little_memory_ = limits::kAreNarrow || choices_.OneIn(habits_.shared_waits ? 3 : 2);
   if (little_memory_) {
     habits_.queues = 2 + choices_.Below(4);
@@ -198,13 +200,21 @@ Result Simulation::Run(uint64_t steps) {
   return result_;
 }
 
+std::optional<engine::ClockSeen> Simulation::NotedClock() const {
+  std::string value;
+  if (!store_.Get(storage::Table::kMeta, storage::kClockKey, &value).ok()) {
+    return std::nullopt;
+  }
+  const auto record = storage::DecodeClockRecord(storage::kClockKey, value);
+  return engine::ClockSeen{.wall = record->wall, .boot_id = record->boot_id, .boot = record->boot};
+}
+
 // What a start of the daemon does before it loads anything.
 void Simulation::WatchClock() {
-  std::optional<engine::ClockSeen> last;
-  std::string value;
-  if (store_.Get(storage::Table::kMeta, storage::kClockKey, &value).ok()) {
-    const auto record = storage::DecodeClockRecord(storage::kClockKey, value);
-    last = {.wall = record->wall, .boot_id = record->boot_id, .boot = record->boot};
+  const std::optional<engine::ClockSeen> last = NotedClock();
+  options_.machine_wall.reset();
+  if (!last || last->boot_id != options_.boot_id) {
+    options_.machine_wall = clock_.Sample().wall;
   }
   watch_ =
       std::make_unique<engine::ClockWatch>(watch_options_, last, options_.boot_id, clock_.Sample());
@@ -223,6 +233,7 @@ void Simulation::CheckHold() {
 
 void Simulation::Start() {
   for (;;) {
+    ++starts_;
     WatchClock();
     auto loaded = engine::Engine::Load(options_, store_, now());
     if (!loaded.ok()) {
@@ -245,8 +256,13 @@ void Simulation::Start() {
 }
 
 void Simulation::Step() {
+  highest_wall_ = std::max(highest_wall_, clock_.Sample().wall);
   if (fault_percent_ > 0 && choices_.Percent(fault_percent_)) {
-    switch (choices_.Below(8)) {
+    switch (choices_.Below(puts_back_ ? 10 : 8)) {
+      case 9:
+      case 8:
+        CopyOrPutBack();
+        break;
       case 7:
         FillDisk();
         break;
@@ -474,6 +490,7 @@ void Simulation::Collect() {
       result_.hand_outs += leased->jobs.size();
     }
     oracle_->Replied(reply);
+    NoteGiven(reply);
     workload_->Told(reply);
   }
 }

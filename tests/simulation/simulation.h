@@ -15,7 +15,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
+#include <tuple>
 #include <variant>
 
 #include "base/clock.h"
@@ -45,6 +48,7 @@ struct Result {
   uint64_t suspends = 0;
   uint64_t clock_suspicions = 0;
   uint64_t edits = 0;                        // of the configuration, before a start
+  uint64_t restores = 0;                     // of an older copy of the store
   uint64_t unfinished = 0;                   // moments that were left before all was done
   std::map<std::string, uint64_t> refusals;  // by reason
 
@@ -74,6 +78,9 @@ class Simulation {
   void Suspend();
   void Crash();
   void Reboot();
+  void CopyOrPutBack();
+  void PutBack();
+  void NoteGiven(const engine::Reply& reply);
   void Start();
   void Advance();
   bool AdvanceOnce();
@@ -104,6 +111,7 @@ class Simulation {
   // The clocks as the daemon takes them: as they are, unless they are held.
   Now now() const { return watch_ != nullptr ? watch_->Trust(clock_.Sample()) : clock_.Sample(); }
 
+  std::optional<engine::ClockSeen> NotedClock() const;
   void WatchClock();
   void CheckHold();
 
@@ -130,6 +138,21 @@ class Simulation {
   std::unique_ptr<Oracle> oracle_;
   engine::RequestId next_request_ = 1;
   uint64_t boots_ = 1;
+
+  // A copy of the store, with what must be in it. What lives before it was put back have given out
+  // is known to clients all the same.
+  struct Copy {
+    storage::MemoryJobStore store;
+    Oracle oracle;
+    WallTime noted;  // in the store, as the time of its last write
+  };
+
+  bool puts_back_ = false;
+  std::optional<Copy> copy_;
+  std::set<JobId> given_ids_;
+  std::set<std::tuple<JobId, uint64_t, uint64_t>> given_leases_;
+  WallTime highest_wall_;  // that the machine has shown
+  uint64_t starts_ = 0;    // of all lives
   Result result_;
 };
 

@@ -171,6 +171,47 @@ TEST_F(OtherLifeTest, P6ACrashLoopDoesNotOutrunTheClock) {
   }
 }
 
+TEST_F(OtherLifeTest, P4StartsInQuickSuccessionDoNotOutrunTheClock) {
+  const storage::MemoryJobStore backup = harness_.store();
+  const WallTime began = harness_.now().wall;
+  for (int start = 0; start < 12; ++start) {
+    harness_.clock().Advance(Millis(40));
+    harness_.Restart();
+  }
+  const JobId given = harness_.EnqueueOk(In(Millis(0))).id;
+  while (harness_.now().wall < began + Millis(20'000)) {
+    harness_.clock().Advance(Millis(250));
+    PutBack(backup);
+    EXPECT_NE(harness_.EnqueueOk(In(Millis(0))).id, given);
+  }
+}
+
+TEST_F(OtherLifeTest, P4ACopyThatIsPutBackTwiceWithinASecondGivesOtherIds) {
+  const storage::MemoryJobStore backup = harness_.store();
+  harness_.clock().Advance(Millis(300));
+  PutBack(backup);
+  const JobId first = harness_.EnqueueOk(In(Millis(0))).id;
+  harness_.clock().Advance(Millis(300));
+  PutBack(backup);
+  EXPECT_NE(harness_.EnqueueOk(In(Millis(0))).id, first);
+}
+
+// The engine's own time stands where the copy was made.
+TEST_F(OtherLifeTest, P6BehindAHeldClockGoesByWhatTheMachineShows) {
+  const storage::MemoryJobStore backup = harness_.store();
+  const WallTime made = harness_.now().wall;
+  std::vector<JobId> ids;
+  std::vector<uint64_t> epochs;
+  for (const int life : {1, 2}) {
+    harness_.store() = backup;
+    harness_.RestartWith({.machine_wall = made + life * kHour});
+    ids.push_back(harness_.EnqueueOk(In(Millis(0))).id);
+    epochs.push_back(harness_.LeaseNow().at(0).lease_token->epoch);
+  }
+  EXPECT_NE(ids[0], ids[1]);
+  EXPECT_NE(epochs[0], epochs[1]);
+}
+
 TEST_F(OtherLifeTest, IdsStayCloseWhereTheStoreWasInUse) {
   harness_.clock().Advance(kHour);
   const JobId before = harness_.EnqueueOk(In(Millis(0))).id;
