@@ -80,6 +80,8 @@ class Worker::Slot {
  private:
   BootTime Now() const { return worker_.context_->clock.Sample().boot; }
 
+  Millis LeaseOf(const JobView& job) const { return options_.lease.value_or(job.lease); }
+
   std::optional<JobView> LeaseOne() {
     protocol::LeaseRequest request;
     request.wait = !options_.drain ? options_.poll
@@ -120,11 +122,11 @@ class Worker::Slot {
   }
 
   void Work(const JobView& job) {
-    const BootTime leased = Now();
+    lease_end_ = Now() + LeaseOf(job);
     worker_.in_hand_.Take(job.id, wake_fd_);
     const BootTime started = Now();
     StatusOr<std::unique_ptr<JobRun>> run = handler_->Start(job);
-    Verdict verdict = run.ok() ? Watch(job, run->get(), leased)
+    Verdict verdict = run.ok() ? Watch(job, run->get())
                                : Verdict{"nack",
                                          std::string(run.status().message()),
                                          options_.start_retry,
@@ -197,11 +199,10 @@ class Worker::Slot {
   }
 
   // Waits for the handler, keeping the lease. Without an action: the lease is lost.
-  Verdict Watch(const JobView& job, JobRun* run, BootTime leased) {
-    const Millis lease = options_.lease.value_or(job.lease);
+  Verdict Watch(const JobView& job, JobRun* run) {
+    const Millis lease = LeaseOf(job);
     const Millis extend_every = std::max(kExtendEveryMin, lease / 2);
-    BootTime extend_at = leased + std::min(extend_every, lease);
-    BootTime lease_end = leased + lease;
+    BootTime extend_at = lease_end_ - lease + std::min(extend_every, lease);
     const BootTime kill_at =
         options_.handler_timeout.has_value() ? Now() + *options_.handler_timeout : BootTime::max();
     for (;;) {
@@ -214,26 +215,24 @@ class Worker::Slot {
             return Verdict{"", "lease lost, handler stopped (the job was handed out again)"};
           }
           api_->GiveUpWhen(-1);
-          EndWithinLease(job, lease_end, run);
+          EndWithinLease(job, run);
           // Back at once: the job did nothing wrong.
           return Verdict{"nack", "the worker was stopped", Millis(0), false};
         case JobRun::Event::kDeadline:
           break;
       }
       if (Now() >= kill_at) {
-        EndWithinLease(job, lease_end, run);
+        EndWithinLease(job, run);
         return Verdict{
             "nack",
             "handler timed out after " + protocol::FormatDuration(*options_.handler_timeout)};
       }
-      const BootTime asked = Now();
       // The time in which it ends is the lease's too.
-      const BootTime stop_at = lease_end - std::min(options_.grace, lease / kPartToEnd);
+      const BootTime stop_at = lease_end_ - std::min(options_.grace, lease / kPartToEnd);
       // A daemon that hangs must not keep us from looking at the clock.
-      const Status extended = Extend(job, options_.lease, std::min(stop_at, kill_at) - asked);
+      const Status extended = Extend(job, options_.lease, std::min(stop_at, kill_at) - Now());
       if (extended.ok()) {
         extend_at = Now() + extend_every;
-        lease_end = asked + lease;
       } else if (protocol::MayPass(extended) && Now() < stop_at) {
         // Of an answer that had only the rest of the handler's time nothing can be said.
         if (kill_at > stop_at || extended.reason() != "timed_out") {
@@ -242,10 +241,10 @@ class Worker::Slot {
         extend_at = std::min(Now() + std::min(kExtendRetry, extend_every), stop_at);
       } else if (protocol::MayPass(extended)) {
         // The daemon may give the job to another worker when the lease is over.
-        run->End(TimeToEnd(extended, lease_end));
+        run->End(TimeToEnd(extended));
         return Verdict{"", "lease ran out, handler stopped (" + extended.message() + ")"};
       } else {
-        run->End(TimeToEnd(extended, lease_end));
+        run->End(TimeToEnd(extended));
         const bool lost = extended.reason() == "lease_lost";
         return Verdict{"",
                        std::string(lost ? "lease lost" : "lease not extended") +
@@ -256,29 +255,31 @@ class Worker::Slot {
 
   // A handler that tidies up is at work still: a lease that is shorter than its grace would have
   // the job handed out beside it, and the nack refused.
-  void EndWithinLease(const JobView& job, BootTime lease_end, JobRun* run) {
+  void EndWithinLease(const JobView& job, JobRun* run) {
     const Millis wanted = options_.grace + kFinishTime;
-    const Millis left = lease_end - Now();
+    const Millis left = lease_end_ - Now();
     const Status kept =
         left >= wanted ? OkStatus() : Extend(job, wanted, std::min<Millis>(left, kExtendRetry));
-    run->End(kept.ok() ? options_.grace : TimeToEnd(kept, lease_end));
+    run->End(kept.ok() ? options_.grace : TimeToEnd(kept));
   }
 
   // What a handler has to tidy up in when its lease could not be extended: no more than the lease
   // has, and hardly any when the job may be another worker's already.
-  Millis TimeToEnd(const Status& refusal, BootTime lease_end) const {
-    const Millis left = refusal.reason() == "lease_lost" ? kGraceWhenLost : lease_end - Now();
+  Millis TimeToEnd(const Status& refusal) const {
+    const Millis left = refusal.reason() == "lease_lost" ? kGraceWhenLost : lease_end_ - Now();
     return std::clamp(left, Millis(0), options_.grace);
   }
 
   Status Extend(const JobView& job, std::optional<Millis> lease, Millis at_most) {
     protocol::LeaseChange change;
     change.lease = lease;
+    const BootTime asked = Now();
     const Status status =
         api_->ChangeLease(
                 FormatLeaseToken(*job.lease_token), "extend", change, std::max(at_most, Millis(1)))
             .status();
     if (status.ok()) {
+      lease_end_ = asked + lease.value_or(job.lease);
       worker_.ReportBack();
     }
     return status;
@@ -291,6 +292,7 @@ class Worker::Slot {
     change.error = verdict.error;
     change.delay = verdict.delay;
     change.counts_as_attempt = verdict.counts_as_attempt;
+    const bool in_time = Now() < lease_end_;
     bool answer_lost = false;
     for (int tries = 0;; ++tries) {
       std::optional<Millis> at_most;
@@ -310,8 +312,11 @@ class Worker::Slot {
         return said;
       }
       if (!protocol::MayPass(status)) {
-        // Of a lease that was over whoever has the job now tells.
-        worker_.undelivered_ += status.reason() == "lease_lost" ? 0 : 1;
+        // Of a lease whose time was over whoever has the job now tells, and a job that is handed
+        // out again has what a nack asks for.
+        const bool in_vain =
+            status.reason() != "lease_lost" || (in_time && verdict.action != "nack");
+        worker_.undelivered_ += in_vain ? 1 : 0;
         // That a line has ": ack" means that the daemon took it.
         return answer_lost
                    ? "unknown, the answer to " + said + " was lost (" + status.message() + ")"
@@ -338,6 +343,7 @@ class Worker::Slot {
   const WorkOptions& options_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<JobHandler> handler_;
+  BootTime lease_end_;  // of the job in hand, by our clock
   int lease_tries_ = 0;
   bool drained_ = false;
   bool held_back_ = false;

@@ -61,7 +61,7 @@ class Worker {
 
   bool abandoning() const { return stops_.load() > 1; }
 
-  // Handled, and the daemon was not told: they are handed out again.
+  // Done, and the daemon was not told, as far as we know: they are handed out again.
   uint64_t undelivered() const { return undelivered_.load(); }
 
  private:

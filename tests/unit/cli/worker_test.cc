@@ -230,7 +230,7 @@ TEST_F(WorkerTest, ARefusedAckIsSaidAndNotRepeated) {
   EXPECT_TRUE(RunWorker(Drain({"true"})).ok());
   EXPECT_THAT(calls_, SizeIs(1));
   EXPECT_THAT(err_.str(), AllOf(HasSubstr("refused ack: lease is over"), Not(HasSubstr(": ack"))));
-  EXPECT_EQ(undelivered_, 0U);
+  EXPECT_EQ(undelivered_, 1U);
 }
 
 TEST_F(WorkerTest, AnAckOfWhichNobodyKnowsIsNoLineOfAnAck) {
@@ -244,6 +244,7 @@ TEST_F(WorkerTest, AnAckOfWhichNobodyKnowsIsNoLineOfAnAck) {
   EXPECT_THAT(err_.str(),
               AllOf(HasSubstr("attempt 1: unknown, the answer to ack was lost (lease is over)"),
                     Not(HasSubstr(": ack"))));
+  EXPECT_EQ(undelivered_, 1U);
 }
 
 TEST_F(WorkerTest, AnAckThatIsRefusedThoughTheLeaseLivesIsRemembered) {

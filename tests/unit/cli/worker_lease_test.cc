@@ -1,0 +1,143 @@
+// A worker's lease as time goes on: how long it lasts, and what it means that it is over.
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/worker.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// How a job is handled, on the test's clock.
+struct Handling {
+  Millis takes{500};
+  std::string action = "ack";
+  bool unwatched = false;  // its worker is stopped meanwhile
+};
+
+class TimedRun final : public JobRun {
+ public:
+  TimedRun(SimulatedClock* clock, Handling handling)
+      : clock_(*clock),
+        done_at_(clock->Sample().boot + handling.takes),
+        handling_(std::move(handling)) {}
+
+  Event Wait(BootTime until, int /*wake_fd*/) override {
+    const bool done = handling_.unwatched || done_at_ <= until;
+    const Millis time = (done ? done_at_ : until) - clock_.Sample().boot;
+    clock_.Advance(std::max(time, Millis(0)));
+    return done ? Event::kDone : Event::kDeadline;
+  }
+
+  void End(Millis /*grace*/) override {}
+
+  Verdict verdict() const override { return {handling_.action, ""}; }
+
+ private:
+  SimulatedClock& clock_;
+  const BootTime done_at_;
+  const Handling handling_;
+};
+
+// A queue of jobs behind the API, on a clock that only handlers and late answers move.
+class WorkerLeaseTest : public ::testing::Test {
+ protected:
+  class Handler final : public JobHandler {
+   public:
+    explicit Handler(WorkerLeaseTest* test) : test_(*test) {}
+
+    StatusOr<std::unique_ptr<JobRun>> Start(const JobView& /*job*/) override {
+      ++test_.begun_;
+      return std::unique_ptr<JobRun>(std::make_unique<TimedRun>(&test_.clock_, test_.handling_));
+    }
+
+   private:
+    WorkerLeaseTest& test_;
+  };
+
+  Answer Serve(const Request& request) {
+    if (request.target == "/v1/queues/orders/lease") {
+      protocol::JobPage page;
+      if (jobs_ > 0) {
+        page.jobs.push_back(HandOut(jobs_--));
+      }
+      return Ok(protocol::JobPageToJson(page));
+    }
+    calls_.push_back(request.target.substr(request.target.rfind('/') + 1));
+    const bool extends = calls_.back() == "extend";
+    if (is_restarted_ || clock_.Sample().boot >= lease_end_) {
+      return Problem(FailedPrecondition("the lease of job 1 is over", "lease_lost"));
+    }
+    lease_end_ = extends ? clock_.Sample().boot + lease_ : lease_end_;
+    return Ok(protocol::JobToJson(SomeJob()));
+  }
+
+  JobView HandOut(uint64_t id) {
+    JobView job = SomeJob(id);
+    job.state = JobState::kLeased;
+    job.attempt = 1;
+    job.lease = lease_;
+    job.lease_token = LeaseToken{job.id, 1, id};
+    lease_end_ = clock_.Sample().boot + lease_;
+    return job;
+  }
+
+  // Of so many jobs; how many of them the daemon could not be told.
+  uint64_t Work(uint64_t count) {
+    Worker worker(&context_,
+                  {.queue = "orders",
+                   .make_handler = [this] { return std::make_unique<Handler>(this); },
+                   .count = count});
+    EXPECT_TRUE(worker.Run().ok());
+    return worker.undelivered();
+  }
+
+  uint64_t jobs_ = 1;
+  Millis lease_{2000};
+  Handling handling_;
+  bool is_restarted_ = false;  // the daemon, after the hand-out
+  BootTime lease_end_;
+  std::vector<std::string> calls_;
+  int begun_ = 0;
+  std::ostringstream out_;
+  std::ostringstream err_;
+  std::istringstream in_;
+  Console console_{out_, err_, {}};
+  SimulatedClock clock_{{.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)}};
+  FakeDaemon daemon_{[this](const Request& request) { return Serve(request); }};
+  Context context_{.globals = {},
+                   .console = console_,
+                   .clock = clock_,
+                   .in = in_,
+                   .in_is_terminal = false,
+                   .connect = [this]() -> StatusOr<std::unique_ptr<protocol::Client>> {
+                     return daemon_.Connect();
+                   }};
+};
+
+TEST_F(WorkerLeaseTest, AJobThatWasDoneInTimeAndIsHandedOutAgainIsRemembered) {
+  is_restarted_ = true;
+  EXPECT_EQ(Work(1), 1U);
+  EXPECT_THAT(err_.str(), HasSubstr("refused ack: the lease of job 1 is over"));
+  jobs_ = 1;
+  handling_.action = "nack";  // which asks for that
+  EXPECT_EQ(Work(1), 0U);
+}
+
+TEST_F(WorkerLeaseTest, AJobThatWasDoneWhenItsLeaseWasOverIsAnothersToTell) {
+  handling_ = {.takes = Millis(5000), .unwatched = true};
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("ack"));
+  EXPECT_THAT(err_.str(), HasSubstr("refused ack: the lease of job 1 is over"));
+}
+
+}  // namespace
+}  // namespace delayd::cli
