@@ -26,6 +26,10 @@ namespace {
 constexpr Millis kLeaseRetryMax{5000};
 constexpr Millis kExtendRetry{1000};
 constexpr Millis kExtendEveryMin{100};
+// What the answer to a lease request takes beside the wait that it asks for.
+constexpr Millis kAnswerTime{1000};
+// The part of a lease that may be over when a handler begins.
+constexpr int kPartBefore = 4;
 // A drain ends so long after another worker took the last job that a cap held back.
 constexpr Millis kHeldBackPoll{1000};
 // What a lease has left for its nack when a handler took all its grace to end.
@@ -66,14 +70,13 @@ class Worker::Slot {
   void Run() {
     while (!worker_.stopping() && worker_.TakeTurn()) {
       const std::optional<JobView> job = LeaseOne();
-      if (!job.has_value()) {
-        worker_.GiveTurnBack();
-        if (options_.drain && drained_) {
-          return;
-        }
+      if (job.has_value() && Work(*job)) {
         continue;
       }
-      Work(*job);
+      worker_.GiveTurnBack();
+      if (options_.drain && drained_) {
+        return;
+      }
     }
   }
 
@@ -105,6 +108,7 @@ class Worker::Slot {
     lease_tries_ = 0;
     worker_.ReportBack();
     if (!jobs->empty() && jobs->front().lease_token.has_value()) {
+      lease_end_ = LeasedSince(jobs->front(), asked, request.wait) + LeaseOf(jobs->front());
       return std::move(jobs->front());
     }
     // An answer that came at once (a paused queue, say) must not become a busy loop.
@@ -114,6 +118,26 @@ class Worker::Slot {
     return std::nullopt;
   }
 
+  // When its lease began, at the earliest. An answer may lie unread for long, in a machine that was
+  // suspended, say, and the daemon may have held it back for all of the wait: its clock tells
+  // which, unless that differs from ours.
+  BootTime LeasedSince(const JobView& job, BootTime asked, Millis wait) const {
+    const delayd::Now now = worker_.context_->clock.Sample();
+    const Millis lease = LeaseOf(job);
+    const Millis age = lease - (job.lease_expires.value_or(WallTime()) - now.wall);
+    const bool is_told = now.boot - asked <= wait + kAnswerTime && age <= lease / kPartBefore &&
+                         -age <= lease / kPartBefore;
+    return is_told ? std::max(asked, now.boot - std::max(age, Millis(0))) : asked;
+  }
+
+  // Not OK: its lease may be over.
+  Status KeepLease(const JobView& job) {
+    const Millis lease = LeaseOf(job);
+    return lease_end_ - Now() >= lease - lease / kPartBefore
+               ? OkStatus()
+               : Extend(job, options_.lease, kTimeoutDefault);
+  }
+
   // Whether the queue has ready jobs that its caps let nobody have yet. One that is paused stays
   // so.
   bool HoldsBack() {
@@ -121,17 +145,14 @@ class Worker::Slot {
     return queue.ok() && queue->ready > 0 && !queue->paused;
   }
 
-  void Work(const JobView& job) {
-    lease_end_ = Now() + LeaseOf(job);
+  // Whether it was this worker's job still.
+  bool Work(const JobView& job) {
     worker_.in_hand_.Take(job.id, wake_fd_);
     const BootTime started = Now();
-    StatusOr<std::unique_ptr<JobRun>> run = handler_->Start(job);
-    Verdict verdict = run.ok() ? Watch(job, run->get())
-                               : Verdict{"nack",
-                                         std::string(run.status().message()),
-                                         options_.start_retry,
-                                         run.status().reason() == kJobTooLarge,
-                                         run.status().reason() == kCannotRun};
+    const Status kept = KeepLease(job);
+    Verdict verdict = kept.ok()              ? Handle(job)
+                      : worker_.abandoning() ? GivenBack()
+                                             : Lost(kept, "handler not started");
     if (!verdict.counts_as_attempt && !verdict.delay.has_value()) {
       verdict.delay = options_.start_retry;
     }
@@ -148,6 +169,27 @@ class Worker::Slot {
       // back as fast as they are written, each with a line.
       worker_.Pause(options_.start_retry);
     }
+    return kept.ok();
+  }
+
+  Verdict Handle(const JobView& job) {
+    StatusOr<std::unique_ptr<JobRun>> run = handler_->Start(job);
+    return run.ok() ? Watch(job, run->get())
+                    : Verdict{"nack",
+                              std::string(run.status().message()),
+                              options_.start_retry,
+                              run.status().reason() == kJobTooLarge,
+                              run.status().reason() == kCannotRun};
+  }
+
+  // Back at once: the job did nothing wrong.
+  static Verdict GivenBack() { return {"nack", "the worker was stopped", Millis(0), false}; }
+
+  // Without an action.
+  static Verdict Lost(const Status& refusal, const std::string& what) {
+    const std::string lease =
+        refusal.reason() == "lease_lost" ? "lease lost, " : "lease not extended, ";
+    return {"", lease + what + " (" + std::string(refusal.message()) + ")"};
   }
 
   void Tell(const JobView& job,
@@ -216,8 +258,7 @@ class Worker::Slot {
           }
           api_->GiveUpWhen(-1);
           EndWithinLease(job, run);
-          // Back at once: the job did nothing wrong.
-          return Verdict{"nack", "the worker was stopped", Millis(0), false};
+          return GivenBack();
         case JobRun::Event::kDeadline:
           break;
       }
@@ -245,10 +286,7 @@ class Worker::Slot {
         return Verdict{"", "lease ran out, handler stopped (" + extended.message() + ")"};
       } else {
         run->End(TimeToEnd(extended));
-        const bool lost = extended.reason() == "lease_lost";
-        return Verdict{"",
-                       std::string(lost ? "lease lost" : "lease not extended") +
-                           ", handler stopped (" + extended.message() + ")"};
+        return Lost(extended, "handler stopped");
       }
     }
   }
@@ -343,7 +381,7 @@ class Worker::Slot {
   const WorkOptions& options_;
   std::unique_ptr<Api> api_;
   std::unique_ptr<JobHandler> handler_;
-  BootTime lease_end_;  // of the job in hand, by our clock
+  BootTime lease_end_;  // of the job in hand, at the earliest
   int lease_tries_ = 0;
   bool drained_ = false;
   bool held_back_ = false;

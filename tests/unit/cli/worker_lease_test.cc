@@ -1,8 +1,8 @@
 // A worker's lease as time goes on: how long it lasts, and what it means that it is over.
 #include <algorithm>
-#include <deque>
-#include <functional>
+#include <memory>
 #include <sstream>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -67,7 +67,7 @@ class WorkerLeaseTest : public ::testing::Test {
     if (request.target == "/v1/queues/orders/lease") {
       protocol::JobPage page;
       if (jobs_ > 0) {
-        page.jobs.push_back(HandOut(jobs_--));
+        page.jobs.push_back(HandOut());
       }
       return Ok(protocol::JobPageToJson(page));
     }
@@ -80,13 +80,17 @@ class WorkerLeaseTest : public ::testing::Test {
     return Ok(protocol::JobToJson(SomeJob()));
   }
 
-  JobView HandOut(uint64_t id) {
-    JobView job = SomeJob(id);
+  JobView HandOut() {
+    --jobs_;
+    JobView job = SomeJob(1);
     job.state = JobState::kLeased;
     job.attempt = 1;
     job.lease = lease_;
-    job.lease_token = LeaseToken{job.id, 1, id};
+    job.lease_token = LeaseToken{job.id, 1, 1};
+    clock_.Advance(waits_);
+    job.lease_expires = clock_.Sample().wall + lease_ + daemon_ahead_;
     lease_end_ = clock_.Sample().boot + lease_;
+    clock_.Advance(std::exchange(unread_, Millis(0)));
     return job;
   }
 
@@ -103,6 +107,9 @@ class WorkerLeaseTest : public ::testing::Test {
   uint64_t jobs_ = 1;
   Millis lease_{2000};
   Handling handling_;
+  Millis waits_{0};            // before it hands out
+  Millis unread_{0};           // that answer lies so long, once
+  Millis daemon_ahead_{0};     // its clock
   bool is_restarted_ = false;  // the daemon, after the hand-out
   BootTime lease_end_;
   std::vector<std::string> calls_;
@@ -137,6 +144,50 @@ TEST_F(WorkerLeaseTest, AJobThatWasDoneWhenItsLeaseWasOverIsAnothersToTell) {
   EXPECT_EQ(Work(1), 0U);
   EXPECT_THAT(calls_, ElementsAre("ack"));
   EXPECT_THAT(err_.str(), HasSubstr("refused ack: the lease of job 1 is over"));
+}
+
+TEST_F(WorkerLeaseTest, AJobWhoseLeaseWasOverWhenItsAnswerWasReadIsLeftAndNotCounted) {
+  jobs_ = 2;
+  unread_ = Millis(5000);
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("extend", "ack"));
+  EXPECT_EQ(begun_, 1);
+  EXPECT_THAT(err_.str(),
+              HasSubstr("lease lost, handler not started (the lease of job 1 is over) after 0ms"));
+}
+
+TEST_F(WorkerLeaseTest, ALeaseThatMayBeOverIsExtendedBeforeTheHandlerBegins) {
+  unread_ = Millis(1500);
+  handling_.takes = Millis(900);
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("extend", "ack"));
+}
+
+TEST_F(WorkerLeaseTest, AShortLeaseNeedsNoExtensionHoweverLongTheJobWasWaitedFor) {
+  waits_ = Millis(2000);
+  unread_ = Millis(3);
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("ack"));
+}
+
+TEST_F(WorkerLeaseTest, AClockThatDiffersCostsAtMostOneExtension) {
+  waits_ = Millis(2000);
+  for (const Millis ahead : {Millis(-60'000), Millis(60'000)}) {
+    calls_.clear();
+    jobs_ = 1;
+    daemon_ahead_ = ahead;
+    EXPECT_EQ(Work(1), 0U);
+    EXPECT_THAT(calls_, ElementsAre("extend", "ack"));
+  }
+}
+
+// As if the answer had just come.
+TEST_F(WorkerLeaseTest, AClockThatDiffersDoesNotHideThatAnAnswerLayUnread) {
+  unread_ = daemon_ahead_ = Millis(5000);
+  jobs_ = 2;
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_.front(), "extend");
+  EXPECT_EQ(begun_, 1);
 }
 
 }  // namespace

@@ -287,7 +287,7 @@ TEST_F(WorkerTest, ALostLeaseStopsTheHandler) {
     return Problem(FailedPrecondition("lease is over", "lease_lost"));
   };
   WorkOptions options = Drain({"sleep", "1000"});
-  options.lease = Millis(1);
+  options.lease = Millis(200);
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_THAT(calls_, ElementsAre(HasSubstr("/extend")));
   EXPECT_THAT(err_.str(), HasSubstr("lease lost, handler stopped (lease is over)"));
@@ -299,7 +299,7 @@ TEST_F(WorkerTest, ALeaseThatMayNotBeExtendedIsNotToldToBeLost) {
     return Problem(PermissionDenied("the token is not known", "unauthenticated"));
   };
   WorkOptions options = Drain({"sleep", "1000"});
-  options.lease = Millis(1);
+  options.lease = Millis(200);
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_THAT(err_.str(), HasSubstr(": lease not extended, handler stopped (the token"));
 }
@@ -314,7 +314,7 @@ TEST_F(WorkerTest, AHandlerWhoseJobIsAnothersIsGoneAtOnce) {
   WorkOptions options = Drain({"sh", "-c", "trap '' TERM; while :; do sleep 0.01; done"});
   for (const bool timed_out : {false, true}) {
     AddJob(1);
-    options.lease = timed_out ? Millis(14'000) : Millis(1);
+    options.lease = timed_out ? Millis(14'000) : Millis(200);
     options.handler_timeout = timed_out ? std::optional(Millis(20)) : std::nullopt;
     const BootTime start = clock_.Sample().boot;
     EXPECT_TRUE(RunWorker(options).ok());
@@ -477,7 +477,7 @@ TEST_F(WorkerTest, TheFirstStopLetsHandlersFinish) {
   WorkOptions options;
   options.make_handler =
       ExecHandler({"sh", "-c", "while [ -e \"$0\" ]; do sleep 0.01; done", path});
-  options.lease = Millis(1);
+  options.lease = Millis(200);
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_EQ(calls_.back(), "1-1-1/ack {}");
   EXPECT_THAT(jobs_, SizeIs(1));
@@ -494,7 +494,7 @@ TEST_F(WorkerTest, TheSecondStopEndsHandlersAndHandsTheJobsBack) {
   };
   WorkOptions options;
   options.make_handler = ExecHandler({"sleep", "1000"});
-  options.lease = Millis(1);
+  options.lease = Millis(200);
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_EQ(
       calls_.back(),
