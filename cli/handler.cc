@@ -118,7 +118,8 @@ bool FailsForGood(int error) {
   }
 }
 
-// A group of its own, so that a timeout reaches its children and Ctrl-C does not; and signals as a
+// A session of its own, and so a group: a timeout reaches its children and Ctrl-C does not. In ours
+// whoever reads the terminal would be stopped, for ever; so it cannot be opened. And signals as a
 // program expects them.
 int Spawn(pid_t* pid,
           const std::vector<std::string>& command,
@@ -135,8 +136,7 @@ int Spawn(pid_t* pid,
   sigemptyset(&none);
   sigfillset(&all);
   posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  posix_spawnattr_setpgroup(&attributes, 0);
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);

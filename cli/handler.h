@@ -1,5 +1,5 @@
-// cli/handler.h — one run of a worker's command: a process group of its own, the payload on its
-// stdin, the end of its stderr kept.
+// cli/handler.h — one run of a worker's command: a session of its own, without a terminal, the
+// payload on its stdin, the end of its stderr kept.
 //
 // Errors:  Start answers with why the command could not be run. What it did is its exit.
 // Threads: one owner. Set SIGPIPE to be ignored before: a handler may not read its payload.

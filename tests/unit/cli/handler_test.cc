@@ -1,6 +1,7 @@
 #include "cli/handler.h"
 
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 namespace delayd::cli {
 namespace {
@@ -132,6 +134,23 @@ TEST_F(HandlerTest, ASignalReachesTheWholeGroup) {
   EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
   EXPECT_EQ(handler_.exit_code(), -1);
   EXPECT_EQ(handler_.term_signal(), SIGTERM);
+}
+
+// Else who reads it is stopped for ever, in a group that is not the terminal's.
+TEST_F(HandlerTest, HasNoTerminal) {
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    const bool exited =
+        Start("read line </dev/tty").ok() &&
+        handler_.Wait(SystemClock().Sample().boot + Millis(10'000), -1) == Handler::Event::kExited;
+    handler_.Signal(SIGKILL);
+    _exit(exited && handler_.exit_code() > 0 ? 0 : 1);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  close(terminal);
 }
 
 TEST_F(HandlerTest, WhatAShellRanGetsTheGraceThoughTheShellGoesAtOnce) {
