@@ -27,6 +27,10 @@ namespace {
 // What is read of an answer; its beginning becomes the job's last error.
 constexpr size_t kAnswerBytesMax = size_t{64} << 10;
 constexpr size_t kAnswerBytesKept = 512;
+// One that was idle for longer, in whole seconds, is not used again: receivers close such
+// connections in silence, some after two seconds, many after five, and a call that crosses that is
+// lost.
+constexpr long kIdleSecondsMax = 1;
 // A receiver that asks for more is asked again after this.
 constexpr Millis kRetryAfterMax{std::chrono::hours(24)};
 
@@ -130,8 +134,8 @@ class WebhookRun final : public JobRun {
       return {"nack",
               "the webhook's address " + refused_ + " " + std::string(kNotPublic),
               std::nullopt,
-              opened_,  // else no receiver has seen it
-              !opened_};
+              opened_ || sent_on_kept_,  // else no receiver has seen it
+              !opened_ && !sent_on_kept_};
     }
     // An answer that is too long was still an answer.
     if (result_ != CURLE_OK && !(result_ == CURLE_WRITE_ERROR && answer_full_)) {
@@ -146,7 +150,10 @@ class WebhookRun final : public JobRun {
     if (status_ >= 300) {
       return OfStatus();
     }
-    const std::string why = error_[0] != '\0' ? error_.data() : Curl().easy_strerror(result_);
+    const std::string why = result_ == CURLE_ABORTED_BY_CALLBACK
+                                ? "the kept connection was closed without an answer"
+                            : error_[0] != '\0' ? error_.data()
+                                                : Curl().easy_strerror(result_);
     return {"nack",
             status_ >= 200 ? "webhook answered " + std::to_string(status_) +
                                  ", but its answer broke off: " + why
@@ -219,10 +226,11 @@ class WebhookRun final : public JobRun {
     Set(CURLOPT_ERRORBUFFER, error_.data());
     Set(CURLOPT_WRITEFUNCTION, &WebhookRun::OnAnswer);
     Set(CURLOPT_WRITEDATA, this);
-    if (!options_.allow_private) {
-      Set(CURLOPT_OPENSOCKETFUNCTION, &WebhookRun::OnOpen);
-      Set(CURLOPT_OPENSOCKETDATA, this);
-    }
+    Set(CURLOPT_MAXAGE_CONN, kIdleSecondsMax);
+    Set(CURLOPT_PREREQFUNCTION, &WebhookRun::OnSend);
+    Set(CURLOPT_PREREQDATA, this);
+    Set(CURLOPT_OPENSOCKETFUNCTION, &WebhookRun::OnOpen);
+    Set(CURLOPT_OPENSOCKETDATA, this);
   }
 
   static size_t OnAnswer(char* bytes, size_t /*one*/, size_t size, void* self) {
@@ -234,9 +242,20 @@ class WebhookRun final : public JobRun {
     return run.answer_full_ ? 0 : size;
   }
 
+  // libcurl sends a request anew when a kept connection is closed before its answer. The receiver
+  // may be at the first still, or have died of it: whether it gets another is for the retry policy.
+  static int OnSend(void* self, char* /*to*/, char* /*from*/, int /*to_port*/, int /*from_port*/) {
+    auto& run = *static_cast<WebhookRun*>(self);
+    if (run.sent_on_kept_) {
+      return CURL_PREREQFUNC_ABORT;
+    }
+    run.sent_on_kept_ = !run.opened_;
+    return CURL_PREREQFUNC_OK;
+  }
+
   static curl_socket_t OnOpen(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
     auto& run = *static_cast<WebhookRun*>(self);
-    if (!run.options_.may_call(&address->addr)) {
+    if (!run.options_.allow_private && !run.options_.may_call(&address->addr)) {
       std::array<char, 64> text{};
       getnameinfo(
           &address->addr, address->addrlen, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST);
@@ -292,6 +311,7 @@ class WebhookRun final : public JobRun {
   std::array<char, CURL_ERROR_SIZE> error_{};
   std::string refused_;  // the last address that was not allowed, if none was
   bool opened_ = false;  // one was
+  bool sent_on_kept_ = false;
   std::string answer_;
   size_t answer_bytes_ = 0;
   bool answer_full_ = false;

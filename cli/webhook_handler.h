@@ -6,8 +6,8 @@
 //          delay. An answer that breaks off counts by its status, but a 2xx is a failed attempt
 //          then. The URL is the worker's, never the job's. Each connection's address is checked
 //          when it is opened, after the name was resolved, so that no name can point inside later;
-//          a call that is refused so costs the job no attempt. No proxy, no cookies, no
-//          environment.
+//          a call that is refused so costs the job no attempt. A request is sent once an attempt,
+//          also when a kept connection breaks. No proxy, no cookies, no environment.
 // Units:   base/time.h.
 // Errors:  CheckWebhookUrl names what is wrong with a URL, or why no webhook can be called here.
 // Threads: as cli/job_handler.h. Connections are kept open between the jobs of one slot.

@@ -252,6 +252,21 @@ TEST(WebhookHandlerTest, TheConnectionIsKeptForTheNextJob) {
   EXPECT_EQ(receiver.requests()[1].connection, 1);
 }
 
+// By itself, libcurl sends it again on a new connection.
+TEST(WebhookHandlerTest, AReceiverThatDiesOnAKeptConnectionIsNotCalledAgain) {
+  HttpReceiver receiver([](const ReceivedRequest& request) {
+    return request.body == "fatal" ? "" : HttpAnswer(200);
+  });
+  const auto handler = WebhookHandler(Local(receiver))();
+  Handle(handler.get(), LeasedJob(1, "x"));
+  const Verdict verdict = Handle(handler.get(), LeasedJob(2, "fatal"));
+  EXPECT_EQ(verdict.action, "nack");
+  EXPECT_EQ(verdict.error, "webhook: the kept connection was closed without an answer");
+  ASSERT_THAT(receiver.requests(), SizeIs(2));
+  EXPECT_EQ(receiver.requests()[1].connection, 1);
+  EXPECT_EQ(Handle(handler.get(), LeasedJob(3, "x")).action, "ack");
+}
+
 TEST(WebhookHandlerTest, WaitingEndsAtTheDeadlineAndWhenWoken) {
   // Answers when the test has seen both.
   const int gate = eventfd(0, EFD_CLOEXEC);
