@@ -25,7 +25,6 @@ namespace {
 
 constexpr Millis kLeaseRetryMax{5000};
 constexpr Millis kExtendRetry{1000};
-constexpr Millis kExtendEveryMin{100};
 // What the answer to a lease request takes beside the wait that it asks for.
 constexpr Millis kAnswerTime{1000};
 // The part of a lease that may be over when a handler begins.
@@ -243,8 +242,8 @@ class Worker::Slot {
   // Waits for the handler, keeping the lease. Without an action: the lease is lost.
   Verdict Watch(const JobView& job, JobRun* run) {
     const Millis lease = LeaseOf(job);
-    const Millis extend_every = std::max(kExtendEveryMin, lease / 2);
-    BootTime extend_at = lease_end_ - lease + std::min(extend_every, lease);
+    const Millis extend_every = std::max(Millis(1), lease / 2);
+    BootTime extend_at = lease_end_ - lease + extend_every;
     const BootTime kill_at =
         options_.handler_timeout.has_value() ? Now() + *options_.handler_timeout : BootTime::max();
     for (;;) {

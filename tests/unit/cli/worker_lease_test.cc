@@ -181,6 +181,13 @@ TEST_F(WorkerLeaseTest, AClockThatDiffersCostsAtMostOneExtension) {
   }
 }
 
+TEST_F(WorkerLeaseTest, AShortLeaseIsExtendedInTime) {
+  lease_ = Millis(80);
+  handling_.takes = Millis(100);
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("extend", "extend", "ack"));
+}
+
 // As if the answer had just come.
 TEST_F(WorkerLeaseTest, AClockThatDiffersDoesNotHideThatAnAnswerLayUnread) {
   unread_ = daemon_ahead_ = Millis(5000);
