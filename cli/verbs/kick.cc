@@ -66,38 +66,52 @@ class KickVerb final : public Verb {
     if (!api.ok()) {
       return context->Fail(api.status());
     }
-    const StatusOr<uint64_t> kicked = KickSteps(**api, queue);
-    if (!kicked.ok()) {
-      return context->Fail(kicked.status());
+    uint64_t kicked = 0;
+    if (const Status status = KickSteps(**api, queue, &kicked); !status.ok()) {
+      return context->Fail(status.Followed(HowFar(status, kicked)));
     }
     if (context->globals.output != OutputFormat::kTable) {
-      context->console.out() << protocol::KickedToJson(*kicked) << '\n';
+      context->console.out() << protocol::KickedToJson(kicked) << '\n';
     } else if (!context->globals.quiet) {
-      context->console.out() << "kicked " << Jobs(*kicked) << " in queue " << queue << '\n';
+      context->console.out() << "kicked " << Jobs(kicked) << " in queue " << queue << '\n';
     }
     return kExitOk;
   }
 
+  uint32_t NextStep(uint64_t kicked) const {
+    return static_cast<uint32_t>(std::min<uint64_t>(*count_ - kicked, limits::kKickCountMax));
+  }
+
+  // The same command again would take so many others.
+  std::string HowFar(const Status& failure, uint64_t kicked) const {
+    const bool more = failure.code() == StatusCode::kUnknown;
+    if (kicked == 0 && !more) {
+      return "";
+    }
+    return " (stopped when " + std::to_string(kicked) + " of " + Jobs(*count_) +
+           " had been kicked" +
+           (more ? "; up to " + std::to_string(NextStep(kicked)) + " more may have been" : "") +
+           ")";
+  }
+
   // The daemon takes so many at a time; a short answer means that there are no more. Begun with the
   // dead, it ends with them: the next step would make ready what is only scheduled.
-  StatusOr<uint64_t> KickSteps(Api& api, const std::string& queue) const {
+  Status KickSteps(Api& api, const std::string& queue, uint64_t* kicked) const {
     bool dead_first = false;
-    uint64_t kicked = 0;
-    while (kicked < *count_) {
+    while (*kicked < *count_) {
       DELAYD_ASSIGN_OR_RETURN(const protocol::QueueCounts counts, api.Queue(queue));
       dead_first = dead_first || counts.dead > 0;
       if (dead_first && counts.dead == 0) {
         break;
       }
-      const auto wish =
-          static_cast<uint32_t>(std::min<uint64_t>(*count_ - kicked, limits::kKickCountMax));
+      const uint32_t wish = NextStep(*kicked);
       DELAYD_ASSIGN_OR_RETURN(const uint64_t some, api.KickQueue(queue, wish));
-      kicked += some;
+      *kicked += some;
       if (some < wish) {
         break;
       }
     }
-    return kicked;
+    return OkStatus();
   }
 
   JobSelection selection_;

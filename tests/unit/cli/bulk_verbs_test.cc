@@ -1,4 +1,4 @@
-// cancel and reschedule by filter, and forecast.
+// cancel, kick and reschedule of many jobs, and forecast.
 #include <signal.h>
 
 #include <gmock/gmock.h>
@@ -197,6 +197,30 @@ TEST(KickByFilterTest, ADryRunShowsTheJobsThatItWouldKick) {
   ASSERT_EQ(asked.size(), 2U);
   EXPECT_THAT(asked[0], HasSubstr(R"("state":"dead")"));
   EXPECT_THAT(asked[1], HasSubstr("state=dead"));
+}
+
+// Each step is a look at the queue and a kick of 1,000.
+TEST(KickFirstTest, AFailureSaysHowFarItCame) {
+  const auto kick = [](int calls, const Status& failure) {
+    return Ctl({"kick", "--queue", "orders", "--count", "2500"},
+               {.daemon = [=](const Request& request) mutable -> Answer {
+                 if (calls-- == 0) {
+                   return failure;
+                 }
+                 return Ok(request.method == "GET"
+                               ? protocol::QueueToJson({.name = "orders", .dead = 9999})
+                               : protocol::KickedToJson(1000));
+               }});
+  };
+  const Status away = Unavailable("nobody there");
+  const Status lost = Unknown("no answer", "timed_out");
+  EXPECT_EQ(kick(0, away).err, "delayctl: nobody there\n");
+  EXPECT_EQ(kick(2, away).err,
+            "delayctl: nobody there (stopped when 1000 of 2500 jobs had been kicked)\n");
+  EXPECT_EQ(kick(3, lost).err,
+            "delayctl: no answer (stopped when 1000 of 2500 jobs had been kicked; up to 1000 more "
+            "may have been)\n");
+  EXPECT_THAT(kick(5, lost).err, HasSubstr("when 2000 of 2500 jobs had been kicked; up to 500 "));
 }
 
 TEST(RescheduleByFilterTest, SendsTheChangeWithTheFilter) {
