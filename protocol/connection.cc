@@ -2,18 +2,17 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <netdb.h>
 #include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
-#include <memory>
 
 #include "base/clock.h"
 #include "base/errno_text.h"
+#include "protocol/poll_until.h"
+#include "protocol/tcp_dial.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -90,22 +89,11 @@ bool Connection::Idle() const {
 }
 
 Status Connection::Wait(short events, BootTime deadline) const {
-  const SystemClock clock;
-  for (;;) {
-    const int64_t left = std::max<int64_t>(0, (deadline - clock.Sample().boot).count());
-    const int timeout = static_cast<int>(std::min<int64_t>(left, std::numeric_limits<int>::max()));
-    std::array<pollfd, 2> entries{{{fd_, events, 0}, {give_up_fd_, POLLIN, 0}}};
-    const int ready = poll(entries.data(), entries.size(), timeout);
-    if (ready > 0) {
-      return entries[0].revents != 0 ? OkStatus() : TimedOut();
-    }
-    if (ready < 0 && errno != EINTR) {
-      return Internal("poll: " + ErrnoText(errno));
-    }
-    if (ready == 0 && left <= timeout) {
-      return TimedOut();
-    }
+  std::array<pollfd, 2> entries{{{fd_, events, 0}, {give_up_fd_, POLLIN, 0}}};
+  if (PollUntil(entries, deadline) < 0) {
+    return Internal("poll: " + ErrnoText(errno));
   }
+  return entries[0].revents != 0 ? OkStatus() : TimedOut();
 }
 
 Status Connection::Nap(BootTime deadline) const {
@@ -114,66 +102,40 @@ Status Connection::Nap(BootTime deadline) const {
   return given_up || SystemClock().Sample().boot >= deadline ? TimedOut() : OkStatus();
 }
 
-int Connection::Connect(int fd, const void* address, size_t size, BootTime deadline) {
-  fd_ = fd;
-  if (connect(fd_, static_cast<const sockaddr*>(address), static_cast<socklen_t>(size)) == 0) {
-    return 0;
-  }
-  if (errno != EINPROGRESS && errno != EINTR) {
-    return errno;
-  }
-  if (!Wait(POLLOUT, deadline).ok()) {
-    return ETIMEDOUT;
-  }
-  int error = 0;
-  socklen_t length = sizeof error;
-  return getsockopt(fd_, SOL_SOCKET, SO_ERROR, &error, &length) == 0 ? error : errno;
-}
-
 Status Connection::OpenUnix(const ServerAddress& address, BootTime deadline) {
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) {
+  fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd_ < 0) {
     return Unreachable(address, errno);
   }
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   std::memcpy(static_cast<void*>(name.sun_path), address.path.data(), address.path.size());
-  int error = Connect(fd, &name, sizeof name, deadline);
-  // As many wait to be accepted as may: the daemon is there, and busy.
-  while (error == EAGAIN) {
+  while (connect(fd_, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {
+    if (errno != EAGAIN) {
+      return Unreachable(address, errno);
+    }
+    // As many wait to be accepted as may: the daemon is there, and busy.
     DELAYD_RETURN_IF_ERROR(Nap(deadline));
-    error = Connect(fd, &name, sizeof name, deadline);
   }
-  return error == 0 ? OkStatus() : Unreachable(address, error);
+  return OkStatus();
 }
 
 Status Connection::OpenTcp(const ServerAddress& address, BootTime deadline) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int error = getaddrinfo(address.host.c_str(), address.port.c_str(), &hints, &found);
-  if (error != 0) {
-    return Unavailable("cannot reach delayd at " + address.text + ": " + gai_strerror(error) +
+  const auto found = lookup_.Find(address.host, address.port, deadline, give_up_fd_);
+  if (!found.ok()) {
+    const bool silent = found.status().reason() == "timed_out";
+    return Unavailable("cannot reach delayd at " + address.text + ": " +
+                           (silent ? "no name server told its address in time"
+                                   : std::string(found.status().message())) +
                            "; check the host name",
                        "unreachable");
   }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(found, freeaddrinfo);
-  int last_error = ECONNREFUSED;
-  for (const addrinfo* entry = list.get(); entry != nullptr; entry = entry->ai_next) {
-    const int fd = socket(entry->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0) {
-      last_error = errno;
-      continue;
-    }
-    last_error = Connect(fd, entry->ai_addr, entry->ai_addrlen, deadline);
-    if (last_error == 0) {
-      const int on = 1;
-      setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      return OkStatus();
-    }
-    Close();
+  if (const int error = DialTcp(found->get(), deadline, give_up_fd_, &fd_); error != 0) {
+    return Unreachable(address, error);
   }
-  return Unreachable(address, last_error);
+  const int on = 1;
+  setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  return OkStatus();
 }
 
 Status Connection::OpenTls(const ServerAddress& address,

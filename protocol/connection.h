@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/time.h"
+#include "protocol/host_lookup.h"
 #include "protocol/server_address.h"
 #include "protocol/tls.h"
 
@@ -51,8 +52,6 @@ class Connection {
  private:
   Status Wait(short events, BootTime deadline) const;
   Status Nap(BootTime deadline) const;
-  // 0, or the errno.
-  int Connect(int fd, const void* address, size_t size, BootTime deadline);
   Status OpenUnix(const ServerAddress& address, BootTime deadline);
   Status OpenTcp(const ServerAddress& address, BootTime deadline);
   Status OpenTls(const ServerAddress& address, const TlsContext::Ptr& tls, BootTime deadline);
@@ -67,6 +66,7 @@ class Connection {
 
   int fd_ = -1;
   int give_up_fd_ = -1;
+  HostLookup lookup_;
   std::optional<TlsChannel> tls_;
   std::string plain_;  // deciphered and not fetched yet
 };

@@ -1,0 +1,18 @@
+// protocol/poll_until.h — poll(2) with a deadline in place of a timeout.
+//
+// Private to the client. Interrupted system calls go on.
+// Threads: no state.
+#pragma once
+
+#include <poll.h>
+
+#include <span>
+
+#include "base/time.h"
+
+namespace delayd::protocol {
+
+// As poll: how many are ready, 0 at the deadline, -1 with errno.
+int PollUntil(std::span<pollfd> entries, BootTime deadline);
+
+}  // namespace delayd::protocol
