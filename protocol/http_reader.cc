@@ -1,6 +1,7 @@
 #include "protocol/http_reader.h"
 
 #include <charconv>
+#include <optional>
 #include <string>
 
 #include "base/limits.h"
@@ -29,26 +30,39 @@ Status MalformedHttp(const boost::system::error_code& error) {
 }  // namespace
 
 struct HttpReader::Parser {
-  http::response_parser<http::string_body> beast;
+  Parser() { Begin(); }
+
+  void Begin() {
+    beast.emplace();
+    beast->eager(true);
+    beast->body_limit(kBodyBytesMax);
+  }
+
+  // Something is said before the answer, which comes (RFC 9110, section 15.2).
+  bool is_interim() const {
+    return beast->is_done() && beast->get().result_int() / 100 == 1 && !turns();
+  }
+
+  // What follows is no HTTP.
+  bool turns() const { return beast->get().result() == http::status::switching_protocols; }
+
+  std::optional<http::response_parser<http::string_body>> beast;
   std::string unread;
 };
 
-HttpReader::HttpReader() : parser_(std::make_unique<Parser>()) {
-  parser_->beast.eager(true);
-  parser_->beast.body_limit(kBodyBytesMax);
-}
+HttpReader::HttpReader() : parser_(std::make_unique<Parser>()) {}
 
 HttpReader::~HttpReader() = default;
 
 Status HttpReader::Feed(std::string_view bytes) {
   parser_->unread += bytes;
   boost::system::error_code error;
-  while (!parser_->unread.empty() && !parser_->beast.is_done()) {
-    if (parser_->beast.is_header_done() && parser_->beast.chunked() &&
+  while (!parser_->unread.empty() && !parser_->beast->is_done()) {
+    if (parser_->beast->is_header_done() && parser_->beast->chunked() &&
         parser_->unread.size() < ChunkedBytesMin(parser_->unread)) {
       return OkStatus();
     }
-    const size_t used = parser_->beast.put(boost::asio::buffer(parser_->unread), error);
+    const size_t used = parser_->beast->put(boost::asio::buffer(parser_->unread), error);
     parser_->unread.erase(0, used);
     if (error == http::error::need_more) {
       return OkStatus();
@@ -56,7 +70,9 @@ Status HttpReader::Feed(std::string_view bytes) {
     if (error) {
       return MalformedHttp(error);
     }
-    if (used == 0) {
+    if (parser_->is_interim()) {
+      parser_->Begin();
+    } else if (used == 0) {
       break;
     }
   }
@@ -64,21 +80,23 @@ Status HttpReader::Feed(std::string_view bytes) {
 }
 
 Status HttpReader::FeedEnd() {
-  boost::system::error_code error;
-  parser_->beast.put_eof(error);
+  boost::system::error_code error = http::error::end_of_stream;
+  if (parser_->beast->got_some()) {
+    parser_->beast->put_eof(error);
+  }
   return error ? MalformedHttp(error) : OkStatus();
 }
 
 bool HttpReader::done() const {
-  return parser_->beast.is_done();
+  return parser_->beast->is_done();
 }
 
 bool HttpReader::keep_alive() const {
-  return parser_->beast.keep_alive() && parser_->unread.empty();
+  return parser_->beast->keep_alive() && !parser_->turns() && parser_->unread.empty();
 }
 
 HttpResponse HttpReader::Take() {
-  auto message = parser_->beast.release();
+  auto message = parser_->beast->release();
   HttpResponse response;
   response.status = static_cast<int>(message.result_int());
   const auto commit = message[kCommitHeader];

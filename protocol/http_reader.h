@@ -1,6 +1,7 @@
 // protocol/http_reader.h — one HTTP response out of the bytes of a connection, however they are
 // cut.
 //
+// What:    interim responses before it (1xx) are passed over.
 // Private to the client.
 // Errors:  kInternal "invalid_response" when the bytes are no HTTP.
 // Threads: one owner.

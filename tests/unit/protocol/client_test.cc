@@ -98,6 +98,41 @@ TEST(ClientTest, AnIdleConnectionThatWasClosedIsOpenedAgain) {
   EXPECT_EQ(client->Call("GET", "/", "", "", kLong)->body, "two");
 }
 
+// The next answer on it would be to another question.
+TEST(ClientTest, AConnectionOnWhichMoreCameThanWasAskedForIsLeft) {
+  const auto two = [](int fd) {
+    ScriptedServer::ReadRequest(fd);
+    ScriptedServer::Write(fd, Ok("one") + Ok("two"));
+  };
+  std::promise<void> said;
+  const ScriptedServer server({two,
+                               [&](int fd) {
+                                 ScriptedServer::ReadRequest(fd);
+                                 ScriptedServer::Write(fd, Ok("three"));
+                                 ScriptedServer::Write(fd, Ok("four"));
+                                 said.set_value();
+                               },
+                               two});
+  const auto client = Connect(server);
+  EXPECT_EQ(client->Call("GET", "/", "", "", kLong)->body, "one");
+  EXPECT_EQ(client->Call("GET", "/", "", "", kLong)->body, "three");
+  said.get_future().wait();
+  EXPECT_EQ(client->Call("GET", "/", "", "", kLong)->body, "one");
+}
+
+TEST(ClientTest, AnswersStayInStepBehindAnInterimOne) {
+  const ScriptedServer server({[](int fd) {
+    for (const char* const body : {"one", "two"}) {
+      ScriptedServer::ReadRequest(fd);
+      ScriptedServer::Write(fd, "HTTP/1.1 102 Processing\r\n\r\n");
+      ScriptedServer::Write(fd, Ok(body));
+    }
+  }});
+  const auto client = Connect(server);
+  EXPECT_EQ(client->Call("GET", "/", "", "", kLong)->body, "one");
+  EXPECT_EQ(client->Call("GET", "/", "", "", kLong)->body, "two");
+}
+
 TEST(ClientTest, ALostAnswerToAChangeIsUnknown) {
   const ScriptedServer server({[](int fd) { ScriptedServer::ReadRequest(fd, 2); }});
   const auto response = Connect(server)->Call("POST", "/v1/jobs", "application/json", "{}", kLong);

@@ -31,5 +31,38 @@ TEST(HttpReaderTest, AnAnswerThatIsCutOffIsAnError) {
   EXPECT_EQ(reader.FeedEnd().reason(), "invalid_response");
 }
 
+// RFC 9110, section 15.2: a client must take them, wanted or not.
+TEST(HttpReaderTest, WhatIsSaidBeforeTheAnswerIsPassedOver) {
+  const std::string bytes =
+      "HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" +
+      std::string(kHead) + "2\r\n{}\r\n0\r\n\r\n";
+  for (size_t step = 1; step <= bytes.size(); ++step) {
+    HttpReader reader;
+    for (size_t at = 0; at < bytes.size(); at += step) {
+      ASSERT_FALSE(reader.done()) << "step " << step << " at " << at;
+      ASSERT_TRUE(reader.Feed(std::string_view(bytes).substr(at, step)).ok());
+    }
+    ASSERT_TRUE(reader.done()) << "step " << step;
+    EXPECT_TRUE(reader.keep_alive());
+    const HttpResponse response = reader.Take();
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(response.body, "{}");
+  }
+}
+
+TEST(HttpReaderTest, AnAnswerThatWasOnlyPromisedIsAnError) {
+  HttpReader reader;
+  ASSERT_TRUE(reader.Feed("HTTP/1.1 102 Processing\r\n\r\n").ok());
+  EXPECT_EQ(reader.FeedEnd().reason(), "invalid_response");
+}
+
+TEST(HttpReaderTest, ATurnToAnotherProtocolIsTheLastAnswer) {
+  HttpReader reader;
+  ASSERT_TRUE(reader.Feed("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n").ok());
+  ASSERT_TRUE(reader.done());
+  EXPECT_FALSE(reader.keep_alive());
+  EXPECT_EQ(reader.Take().status, 101);
+}
+
 }  // namespace
 }  // namespace delayd::protocol
