@@ -30,7 +30,7 @@ StatusOr<T> Understood(StatusOr<T> parsed) {
     return parsed;
   }
   return Internal("the daemon's answer is not understood: " + parsed.status().message() +
-                      "; are delayctl and delayd of the same version?",
+                      "; is it delayd that answers, and of the same version as delayctl?",
                   "invalid_response");
 }
 
@@ -85,12 +85,9 @@ StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
   if (response.status / 100 != 2) {
     return Refusal("POST", response);
   }
-  StatusOr<protocol::EnqueuedJob> job = Understood(protocol::ParseEnqueued(response.body));
-  if (job.ok()) {
-    // One job says it by the status of the answer.
-    job->existed = job->existed || response.status == 200;
-  }
-  return job;
+  DELAYD_ASSIGN_OR_RETURN(JobView job, Understood(protocol::ParseJob(response.body)));
+  // One job says it by the status of the answer.
+  return protocol::EnqueuedJob{.job = std::move(job), .existed = response.status == 200};
 }
 
 StatusOr<std::vector<protocol::EnqueuedJob>> Api::EnqueueLines(std::string_view ndjson,
@@ -306,8 +303,7 @@ StatusOr<protocol::Health> Api::HealthAt(std::string_view target) {
   DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
                           client_->Call("GET", target, {}, {}, timeout_));
   StatusOr<protocol::Health> health = protocol::ParseHealth(response.body);
-  const bool told = health.ok() && !health->status.empty();
-  if (response.status / 100 != 2 && !(response.status == 503 && told)) {
+  if (response.status / 100 != 2 && !(response.status == 503 && health.ok())) {
     return protocol::ParseProblem(response.status, response.body);
   }
   return Understood(std::move(health));

@@ -148,8 +148,8 @@ std::string ChangedManyToJson(const ChangedMany& changed) {
 
 StatusOr<ChangedMany> ParseChangedMany(std::string_view json) {
   ChangedMany changed;
-  DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+  DELAYD_RETURN_IF_ERROR(ReadAnswer(
+      json, {"matched", "changed"}, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name == "matched") {
           return SetUint64(name, value, kCountMax, &changed.matched);
         }
@@ -196,7 +196,7 @@ StatusOr<std::vector<ForecastStep>> ParseForecast(std::string_view json) {
     return name == "approximate" ? SetBool(name, value, &step->approximate) : OkStatus();
   };
   DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+      ReadAnswer(json, {"steps"}, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name != "steps") {
           return OkStatus();
         }

@@ -250,9 +250,10 @@ std::string JobToJson(const JobView& job) {
 
 StatusOr<JobView> ParseJob(std::string_view json) {
   JobView job;
-  DELAYD_RETURN_IF_ERROR(ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) {
-    return SetJobMember(name, value, &job);
-  }));
+  DELAYD_RETURN_IF_ERROR(ReadAnswer(
+      json, {"id", "queue", "state"}, [&](std::string_view name, const JsonValue& value) {
+        return SetJobMember(name, value, &job);
+      }));
   return job;
 }
 
@@ -263,7 +264,7 @@ std::string JobPageToJson(const JobPage& page) {
 StatusOr<JobPage> ParseJobPage(std::string_view json) {
   JobPage page;
   DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+      ReadAnswer(json, {"jobs"}, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name == "next_cursor") {
           return SetString(name, value, &page.next_cursor);
         }
@@ -304,7 +305,7 @@ std::string EnqueuedIdToJson(JobId id,
 StatusOr<EnqueuedJob> ParseEnqueued(std::string_view json) {
   EnqueuedJob job;
   DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+      ReadAnswer(json, {"id"}, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name == "existed") {
           DELAYD_ASSIGN_OR_RETURN(job.existed, JsonToBool(value));
           return OkStatus();

@@ -1,6 +1,7 @@
 #include "protocol/json_members.h"
 
 #include <limits>
+#include <vector>
 
 #include "base/coding.h"
 #include "protocol/duration.h"
@@ -26,6 +27,21 @@ Status UnknownMember(std::string_view name, std::span<const std::string_view> kn
     }
   }
   return InvalidArgument("member " + Quoted(name) + ": is unknown" + advice, "unknown_member");
+}
+
+Status ReadAnswer(std::string_view json,
+                  std::initializer_list<std::string_view> required,
+                  const JsonMemberVisitor& visit) {
+  std::vector<std::string_view> missing(required);
+  DELAYD_RETURN_IF_ERROR(ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) {
+    if (value.kind != JsonKind::kNull) {
+      std::erase(missing, name);
+    }
+    return visit(name, value);
+  }));
+  return missing.empty()
+             ? OkStatus()
+             : InMember(missing.front(), InvalidArgument("is missing", "invalid_member"));
 }
 
 Status SetString(std::string_view name, const JsonValue& value, std::string* out) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <span>
@@ -27,6 +28,12 @@ Status InMember(std::string_view name, const Status& status);
 // Where a null that stands for "absent" would do what nobody meant.
 Status NullRefused(std::string_view name, std::string_view cure);
 Status UnknownMember(std::string_view name, std::span<const std::string_view> known);
+
+// An answer of the daemon, of which the `required` members must be there: what another server says
+// may be an object, too.
+Status ReadAnswer(std::string_view json,
+                  std::initializer_list<std::string_view> required,
+                  const JsonMemberVisitor& visit);
 
 Status SetString(std::string_view name, const JsonValue& value, std::string* out);
 Status SetUint64(std::string_view name, const JsonValue& value, uint64_t max, uint64_t* out);

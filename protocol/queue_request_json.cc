@@ -70,9 +70,10 @@ std::string KickedToJson(uint64_t count) {
 
 StatusOr<uint64_t> ParseKicked(std::string_view json) {
   uint64_t count = 0;
-  DELAYD_RETURN_IF_ERROR(ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) {
-    return name == "kicked" ? SetUint64(name, value, kCountMax, &count) : OkStatus();
-  }));
+  DELAYD_RETURN_IF_ERROR(
+      ReadAnswer(json, {"kicked"}, [&](std::string_view name, const JsonValue& value) {
+        return name == "kicked" ? SetUint64(name, value, kCountMax, &count) : OkStatus();
+      }));
   return count;
 }
 

@@ -43,8 +43,8 @@ std::string QueueToJson(const QueueCounts& queue) {
 
 StatusOr<QueueCounts> ParseQueue(std::string_view json) {
   QueueCounts queue;
-  DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+  DELAYD_RETURN_IF_ERROR(ReadAnswer(
+      json, {"name", "ready"}, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name == "name") {
           return SetString(name, value, &queue.name);
         }
@@ -97,7 +97,7 @@ std::string QueuesToJson(const std::vector<QueueCounts>& queues, std::string_vie
 StatusOr<QueuePage> ParseQueues(std::string_view json) {
   QueuePage page;
   DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+      ReadAnswer(json, {"queues"}, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name == "next_cursor") {
           return SetString(name, value, &page.next_cursor);
         }
@@ -127,15 +127,16 @@ std::string StatsToJson(const std::vector<Stat>& stats) {
 
 StatusOr<std::vector<Stat>> ParseStats(std::string_view json) {
   std::vector<Stat> stats;
-  DELAYD_RETURN_IF_ERROR(ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) {
-    const StatusOr<uint64_t> number = JsonToUint(value, kCountMax);
-    if (number.ok()) {
-      stats.push_back({std::string(name), *number});
-    } else {
-      stats.push_back({std::string(name), std::string(value.text)});
-    }
-    return OkStatus();
-  }));
+  DELAYD_RETURN_IF_ERROR(
+      ReadAnswer(json, {"scheduled"}, [&](std::string_view name, const JsonValue& value) {
+        const StatusOr<uint64_t> number = JsonToUint(value, kCountMax);
+        if (number.ok()) {
+          stats.push_back({std::string(name), *number});
+        } else {
+          stats.push_back({std::string(name), std::string(value.text)});
+        }
+        return OkStatus();
+      }));
   return stats;
 }
 
@@ -194,8 +195,8 @@ std::string Health::Why() const {
 
 StatusOr<Health> ParseHealth(std::string_view json) {
   Health health;
-  DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+  DELAYD_RETURN_IF_ERROR(ReadAnswer(
+      json, {"status", "version"}, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name == "status") {
           return SetString(name, value, &health.status);
         }

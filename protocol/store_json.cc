@@ -125,8 +125,10 @@ std::string VerifyResultToJson(const VerifyResult& result) {
 
 StatusOr<VerifyResult> ParseVerifyResult(std::string_view json) {
   VerifyResult result;
-  DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+  DELAYD_RETURN_IF_ERROR(ReadAnswer(
+      json,
+      {"whole", "disagreements"},
+      [&](std::string_view name, const JsonValue& value) -> Status {
         for (const auto& [known, field] : {std::pair("rows", &result.rows),
                                            std::pair("pending", &result.pending),
                                            std::pair("dead", &result.dead),
@@ -226,8 +228,8 @@ std::string BackupResultToJson(const BackupResult& result) {
 
 StatusOr<BackupResult> ParseBackupResult(std::string_view json) {
   BackupResult result;
-  DELAYD_RETURN_IF_ERROR(
-      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+  DELAYD_RETURN_IF_ERROR(ReadAnswer(
+      json, {"dir", "bytes"}, [&](std::string_view name, const JsonValue& value) -> Status {
         if (name == "dir") {
           return SetString(name, value, &result.dir);
         }

@@ -47,7 +47,7 @@ TEST(ComfortTest, SentencesShowTheTimesThatTablesShow) {
                         return Ok(R"({"status":"ready","version":"9.9.9"})");
                       }
                       return Ok(request.target == "/v1/stats"
-                                    ? R"({"next_due":"2027-01-01T09:30:00.000Z"})"
+                                    ? R"({"scheduled":1,"next_due":"2027-01-01T09:30:00.000Z"})"
                                     : protocol::JobToJson(SomeJob()));
                     },
                 .zone = Tokyo()})
@@ -274,6 +274,34 @@ TEST(ComfortTest, AJobThatHadTheKeyAndWillNotFireIsToldOffATerminalToo) {
   EXPECT_THAT(quiet.err, HasSubstr("nothing was enqueued"));
   EXPECT_EQ(enqueue(JobState::kScheduled, "", "--quiet").err, "");
   EXPECT_EQ(enqueue(JobState::kScheduled, "", "--utc").err, "");
+}
+
+// A backup to a wrong port must not be good for ever.
+TEST(ComfortTest, AnObjectOfAnotherServerIsNoAnswer) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> missing = {
+      {{"ping"}, "version"},
+      {{"enqueue", "x"}, "id"},
+      {{"show", "5"}, "id"},
+      {{"cancel", "5"}, "id"},
+      {{"ack", "1-1-1"}, "id"},
+      {{"cancel", "--queue", "q", "--yes"}, "matched"},
+      {{"kick", "--queue", "q", "--count", "1"}, "name"},
+      {{"lease"}, "jobs"},
+      {{"export"}, "jobs"},
+      {{"queues"}, "queues"},
+      {{"pause", "q"}, "name"},
+      {{"stats"}, "scheduled"},
+      {{"drain"}, "scheduled"},
+      {{"clock", "accept"}, "scheduled"},
+      {{"forecast"}, "steps"},
+      {{"verify"}, "whole"},
+      {{"backup", "/var/backups/delayd-1"}, "dir"}};
+  for (const auto& [args, member] : missing) {
+    const Outcome outcome =
+        Ctl(args, {.daemon = [](const Request&) { return Ok(R"({"status":"ok"})"); }});
+    EXPECT_EQ(outcome.code, 1) << args.front();
+    EXPECT_THAT(outcome.err, HasSubstr("member '" + member + "': is missing")) << args.front();
+  }
 }
 
 }  // namespace

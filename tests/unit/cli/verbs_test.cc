@@ -528,7 +528,7 @@ TEST(StatsVerbTest, PrintsNamesAndValues) {
 TEST(PingVerbTest, AnAnswerThatIsNoneOfOursIsSaidToBeSo) {
   const Outcome outcome = Ctl({"ping"}, {.daemon = Always(Ok("<html>"))});
   EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("are delayctl and delayd of the same version?"));
+  EXPECT_THAT(outcome.err, HasSubstr("is it delayd that answers, and of the same version"));
   EXPECT_EQ(Ctl({"ping"}, {.daemon = Always(Unavailable("nobody"))}).code, 5);
 }
 

@@ -203,8 +203,9 @@ TEST(WatchingTest, WhoReadsStdoutIsMissedThoughNothingIsWritten) {
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   close(ends[0]);
   const auto daemon = RefusedAfter(6, [](const Request& request) {
-    return request.target.starts_with("/v1/jobs") ? Ok(JobPageToJson({{SomeJob()}, ""}))
-                                                  : Ok(R"({"status":"ready","queues":[]})");
+    return request.target.starts_with("/v1/jobs")
+               ? Ok(JobPageToJson({{SomeJob()}, ""}))
+               : Ok(R"({"status":"ready","version":"9","scheduled":0,"queues":[],"steps":[]})");
   });
   const auto watch = [&](const std::vector<std::string>& args) {
     return Ctl(args, {.daemon = daemon, .traits = {.out_fd = ends[1]}});

@@ -113,7 +113,9 @@ TEST(OpenApiTest, EveryExampleIsReadByOurOwnParsers) {
       {"Job", [](const auto& json) { return ParseJob(json).status(); }},
       {"JobEvent",
        [](const auto& json) {
-         return ParseJob("{\"id\":1,\"queue\":\"q\",\"history\":[" + json + "]}").status();
+         return ParseJob("{\"id\":1,\"queue\":\"q\",\"state\":\"ready\",\"history\":[" + json +
+                         "]}")
+             .status();
        }},
       {"CancelIds", [](const auto& json) { return ParseCancelRequest(json).status(); }},
       {"CancelledIds",

@@ -245,7 +245,9 @@ TEST(JobJsonTest, AFinishedJobSaysWhenAndHow) {
 }
 
 TEST(JobJsonTest, MembersOfANewerDaemonAreSkipped) {
-  EXPECT_EQ(ToInt(ParseJob(R"({"id":7,"tags":{"a":[1]},"shade":"blue"})")->id), 7U);
+  EXPECT_EQ(
+      ToInt(ParseJob(R"({"id":7,"queue":"q","state":"dead","tags":{"a":[1]},"shade":"blue"})")->id),
+      7U);
 }
 
 TEST(JobJsonTest, WrongAnswersAreNamed) {
@@ -253,6 +255,8 @@ TEST(JobJsonTest, WrongAnswersAreNamed) {
   EXPECT_THAT(ParseJob(R"({"state":"asleep"})").status().message(), HasSubstr("no state of a job"));
   EXPECT_THAT(ParseJob(R"({"lease_token":"x"})").status().message(),
               HasSubstr("member 'lease_token'"));
+  EXPECT_THAT(ParseJob(R"({"id":null,"queue":"q","state":"dead"})").status().message(),
+              HasSubstr("member 'id': is missing"));
 }
 
 TEST(JobJsonTest, PagesReadBack) {
