@@ -23,29 +23,29 @@ std::string JobTarget(const JobRef& job) {
          protocol::PercentEncode(key.key);
 }
 
-// An answer that cannot be read is the daemon's fault, not the user's.
-template <typename T>
-StatusOr<T> Understood(StatusOr<T> parsed) {
-  if (parsed.ok()) {
-    return parsed;
-  }
-  return Internal("the daemon's answer is not understood: " + parsed.status().message() +
-                      "; is it delayd that answers, and of the same version as delayctl?",
+// An answer that cannot be read is not the user's fault. Nor does it pass by itself: another server
+// may listen there.
+Status NotUnderstood(std::string_view method, const std::string& why) {
+  return Internal("the daemon's answer is not understood: " + why +
+                      "; check that it is delayd that answers, of the same version as delayctl" +
+                      std::string(method == "GET" ? "" : protocol::kMayBeDone),
                   "invalid_response");
 }
 
-// delayd sends no 502, 504 to no change, and no 500 that passes: a proxy did, which may have lost
-// the answer and not the request.
+template <typename T>
+StatusOr<T> Understood(std::string_view method, StatusOr<T> parsed) {
+  return parsed.ok() ? std::move(parsed) : NotUnderstood(method, parsed.status().message());
+}
+
+// What fails without a code of delayd's is of a proxy, which may have lost the answer and not the
+// request.
 Status Refusal(std::string_view method, const protocol::HttpResponse& response) {
-  Status status = protocol::ParseProblem(response.status, response.body);
-  const bool from_proxy = response.status == 502 || response.status == 504 ||
-                          (response.status == 500 && status.code() == StatusCode::kUnavailable);
-  if (method == "GET" || !from_proxy) {
+  const Status status = protocol::ParseProblem(response.status, response.body);
+  if (method == "GET" || response.status < 500 || protocol::IsProblem(response.body)) {
     return status;
   }
-  return Unknown(
-      status.message() + "; the request may have been carried out: look before you repeat it",
-      response.status == 504 ? "timed_out" : "outcome_unknown");
+  return Unknown(status.message() + std::string(protocol::kMayBeDone),
+                 response.status == 504 ? "timed_out" : "outcome_unknown");
 }
 
 void AppendQuery(std::string_view name, const std::optional<std::string>& value, std::string* out) {
@@ -75,7 +75,7 @@ StatusOr<JobView> Api::CallForJob(std::string_view method,
                                   std::string_view body) {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer,
                           Call(method, target, body.empty() ? std::string_view() : kJson, body));
-  return Understood(protocol::ParseJob(answer));
+  return Understood(method, protocol::ParseJob(answer));
 }
 
 StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
@@ -85,7 +85,7 @@ StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
   if (response.status / 100 != 2) {
     return Refusal("POST", response);
   }
-  DELAYD_ASSIGN_OR_RETURN(JobView job, Understood(protocol::ParseJob(response.body)));
+  DELAYD_ASSIGN_OR_RETURN(JobView job, Understood("POST", protocol::ParseJob(response.body)));
   // One job says it by the status of the answer.
   return protocol::EnqueuedJob{.job = std::move(job), .existed = response.status == 200};
 }
@@ -101,13 +101,13 @@ StatusOr<std::vector<protocol::EnqueuedJob>> Api::EnqueueLines(std::string_view 
     if (line.find_first_not_of(" \r\t") == std::string_view::npos) {
       continue;
     }
-    DELAYD_ASSIGN_OR_RETURN(protocol::EnqueuedJob job, Understood(protocol::ParseEnqueued(line)));
+    DELAYD_ASSIGN_OR_RETURN(protocol::EnqueuedJob job,
+                            Understood("POST", protocol::ParseEnqueued(line)));
     jobs.push_back(std::move(job));
   }
   if (jobs.size() != lines) {
-    return Internal("the daemon answered " + std::to_string(jobs.size()) + " jobs to " +
-                        std::to_string(lines) + " lines",
-                    "invalid_response");
+    return NotUnderstood(
+        "POST", std::to_string(jobs.size()) + " jobs to " + std::to_string(lines) + " lines");
   }
   return jobs;
 }
@@ -134,7 +134,7 @@ StatusOr<uint64_t> Api::KickQueue(std::string_view queue, uint32_t count) {
                                "/v1/queues/" + protocol::PercentEncode(queue) + "/kick",
                                kJson,
                                protocol::KickRequestToJson(count)));
-  return Understood(protocol::ParseKicked(answer));
+  return Understood("POST", protocol::ParseKicked(answer));
 }
 
 StatusOr<protocol::QueueCounts> Api::Pause(std::string_view queue,
@@ -144,13 +144,13 @@ StatusOr<protocol::QueueCounts> Api::Pause(std::string_view queue,
                                "/v1/queues/" + protocol::PercentEncode(queue) + "/pause",
                                kJson,
                                protocol::PauseRequestToJson(request)));
-  return Understood(protocol::ParseQueue(answer));
+  return Understood("POST", protocol::ParseQueue(answer));
 }
 
 StatusOr<protocol::QueueCounts> Api::Resume(std::string_view queue) {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer,
                           Call("POST", "/v1/queues/" + protocol::PercentEncode(queue) + "/resume"));
-  return Understood(protocol::ParseQueue(answer));
+  return Understood("POST", protocol::ParseQueue(answer));
 }
 
 StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
@@ -168,7 +168,7 @@ StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
     AppendQuery("cursor", query.cursor, &target);
   }
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
-  return Understood(protocol::ParseJobPage(answer));
+  return Understood("GET", protocol::ParseJobPage(answer));
 }
 
 StatusOr<protocol::JobPage> Api::ListUpTo(ListQuery query, uint64_t limit) {
@@ -190,7 +190,8 @@ StatusOr<std::vector<JobView>> Api::Lease(std::string_view queue,
                                kJson,
                                protocol::LeaseRequestToJson(request),
                                request.wait));
-  DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, Understood(protocol::ParseJobPage(answer)));
+  DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page,
+                          Understood("POST", protocol::ParseJobPage(answer)));
   return std::move(page.jobs);
 }
 
@@ -203,7 +204,7 @@ StatusOr<JobView> Api::ChangeLease(std::string_view token,
   const Millis less = std::min(at_most.value_or(timeout_), timeout_) - timeout_;
   DELAYD_ASSIGN_OR_RETURN(const std::string answer,
                           Call("POST", target, kJson, protocol::LeaseChangeToJson(change), less));
-  return Understood(protocol::ParseJob(answer));
+  return Understood("POST", protocol::ParseJob(answer));
 }
 
 StatusOr<protocol::ChangedMany> Api::ChangeMany(std::string_view action,
@@ -213,7 +214,7 @@ StatusOr<protocol::ChangedMany> Api::ChangeMany(std::string_view action,
                                "/v1/jobs:" + std::string(action),
                                kJson,
                                protocol::ChangeManyRequestToJson(request)));
-  return Understood(protocol::ParseChangedMany(answer));
+  return Understood("POST", protocol::ParseChangedMany(answer));
 }
 
 StatusOr<std::vector<protocol::ForecastStep>> Api::Forecast(const ForecastQuery& query) {
@@ -223,7 +224,7 @@ StatusOr<std::vector<protocol::ForecastStep>> Api::Forecast(const ForecastQuery&
   AppendQuery("to", FormatUtc(query.to), &target);
   AppendQuery("step", protocol::FormatDuration(query.step), &target);
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
-  return Understood(protocol::ParseForecast(answer));
+  return Understood("GET", protocol::ParseForecast(answer));
 }
 
 StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
@@ -236,7 +237,8 @@ StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
       AppendQuery("cursor", cursor, &target);
     }
     DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
-    DELAYD_ASSIGN_OR_RETURN(protocol::QueuePage page, Understood(protocol::ParseQueues(answer)));
+    DELAYD_ASSIGN_OR_RETURN(protocol::QueuePage page,
+                            Understood("GET", protocol::ParseQueues(answer)));
     std::move(page.queues.begin(), page.queues.end(), std::back_inserter(queues));
     cursor = std::move(page.next_cursor);
   } while (!cursor.empty());
@@ -246,12 +248,12 @@ StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
 StatusOr<protocol::QueueCounts> Api::Queue(std::string_view name) {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer,
                           Call("GET", "/v1/queues/" + protocol::PercentEncode(name)));
-  return Understood(protocol::ParseQueue(answer));
+  return Understood("GET", protocol::ParseQueue(answer));
 }
 
 StatusOr<std::vector<protocol::Stat>> Api::Stats() {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/v1/stats"));
-  return Understood(protocol::ParseStats(answer));
+  return Understood("GET", protocol::ParseStats(answer));
 }
 
 StatusOr<uint64_t> Api::DiskReserve() {
@@ -269,25 +271,25 @@ StatusOr<uint64_t> Api::DiskReserve() {
 
 StatusOr<std::vector<protocol::Stat>> Api::AcceptClock() {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/clock/accept"));
-  return Understood(protocol::ParseStats(answer));
+  return Understood("POST", protocol::ParseStats(answer));
 }
 
 StatusOr<std::vector<protocol::Stat>> Api::Drain(bool on) {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer,
                           Call("POST", "/v1/admin/drain", kJson, protocol::DrainRequestToJson(on)));
-  return Understood(protocol::ParseStats(answer));
+  return Understood("POST", protocol::ParseStats(answer));
 }
 
 StatusOr<protocol::VerifyResult> Api::Verify() {
   DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/admin/verify"));
-  return Understood(protocol::ParseVerifyResult(answer));
+  return Understood("POST", protocol::ParseVerifyResult(answer));
 }
 
 StatusOr<protocol::BackupResult> Api::BackUp(const protocol::BackupRequest& request) {
   DELAYD_ASSIGN_OR_RETURN(
       const std::string answer,
       Call("POST", "/v1/admin/backup", kJson, protocol::BackupRequestToJson(request)));
-  return Understood(protocol::ParseBackupResult(answer));
+  return Understood("POST", protocol::ParseBackupResult(answer));
 }
 
 StatusOr<protocol::Health> Api::Health() {
@@ -306,7 +308,7 @@ StatusOr<protocol::Health> Api::HealthAt(std::string_view target) {
   if (response.status / 100 != 2 && !(response.status == 503 && health.ok())) {
     return protocol::ParseProblem(response.status, response.body);
   }
-  return Understood(std::move(health));
+  return Understood("GET", std::move(health));
 }
 
 }  // namespace delayd::cli

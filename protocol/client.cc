@@ -146,18 +146,21 @@ Status SocketClient::Explain(const Status& status,
   const bool timed_out = status.reason() == "timed_out";
   const std::string what =
       timed_out ? "no answer within " + FormatDuration(timeout) : std::string(status.message());
+  const bool settled = method == "GET" || !progress.sent_all;
+  if (status.reason() == "invalid_response") {
+    return settled ? status : status.Followed(kMayBeDone);
+  }
   if (status.reason() != "connection_lost" && !timed_out) {
     return status;
   }
   const std::string at = "delayd at " + address_.text + ": " + what;
-  if (method == "GET" || !progress.sent_all) {
+  if (settled) {
     return timed_out
                ? DeadlineExceeded(at + "; try again, or give more time with --timeout", "timed_out")
                : Unavailable(at + "; nothing was changed, try again", "connection_lost");
   }
   // The slug stays "timed_out" so that who gave the time can tell.
-  return Unknown(at + "; the request may have been carried out: look before you repeat it",
-                 timed_out ? "timed_out" : "outcome_unknown");
+  return Unknown(at + std::string(kMayBeDone), timed_out ? "timed_out" : "outcome_unknown");
 }
 
 StatusOr<HttpResponse> SocketClient::Call(std::string_view method,

@@ -22,6 +22,10 @@
 
 namespace delayd::protocol {
 
+// Said of a change of which nobody knows whether it was made.
+inline constexpr std::string_view kMayBeDone =
+    "; the request may have been carried out: look before you repeat it";
+
 struct HttpResponse {
   int status = 0;
   std::string body;

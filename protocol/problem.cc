@@ -144,6 +144,25 @@ std::string_view KeepReason(const std::string& reason) {
                                        : std::string_view();
 }
 
+struct ProblemText {
+  std::string code;
+  std::string detail;
+};
+
+// Of anything else both are empty.
+ProblemText ReadProblem(std::string_view body) {
+  ProblemText problem;
+  const Status read = ReadJsonObject(body, [&](std::string_view name, const JsonValue& value) {
+    if (name == "code" && value.kind == JsonKind::kString) {
+      problem.code = value.text;
+    } else if (name == "detail" && value.kind == JsonKind::kString) {
+      problem.detail = value.text;
+    }
+    return OkStatus();
+  });
+  return read.ok() ? problem : ProblemText();
+}
+
 }  // namespace
 
 std::string_view HttpReasonPhrase(int status) {
@@ -224,17 +243,8 @@ std::string ProblemToJson(const Status& status) {
 }
 
 Status ParseProblem(int http_status, std::string_view body) {
-  std::string code;
-  std::string detail;
-  const Status read = ReadJsonObject(body, [&](std::string_view name, const JsonValue& value) {
-    if (name == "code" && value.kind == JsonKind::kString) {
-      code = value.text;
-    } else if (name == "detail" && value.kind == JsonKind::kString) {
-      detail = value.text;
-    }
-    return OkStatus();
-  });
-  if (!read.ok() || detail.empty()) {
+  auto [code, detail] = ReadProblem(body);
+  if (detail.empty()) {
     detail = "HTTP " + std::to_string(http_status) +
              ", and not from delayd: a proxy, or another server on this address" +
              (body.empty() ? "" : ": " + Quoted(body));
@@ -246,6 +256,10 @@ Status ParseProblem(int http_status, std::string_view body) {
   const StatusCode of_http =
       http_status == 500 && code.empty() ? StatusCode::kUnavailable : CodeOfHttp(http_status);
   return {of_http, std::move(detail), KeepReason(code)};
+}
+
+bool IsProblem(std::string_view body) {
+  return !ReadProblem(body).code.empty();
 }
 
 bool MayPass(const Status& answer) {

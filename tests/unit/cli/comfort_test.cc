@@ -304,5 +304,15 @@ TEST(ComfortTest, AnObjectOfAnotherServerIsNoAnswer) {
   }
 }
 
+TEST(ComfortTest, OfAChangeWhoseAnswerIsNotUnderstoodNobodyKnowsWhetherItWasMade) {
+  const auto said = [](const std::vector<std::string>& args, const std::string& answer) {
+    return Ctl(args, {.daemon = [&](const Request&) { return Ok(answer); }}).err;
+  };
+  const auto warns = HasSubstr("the request may have been carried out: look before you repeat it");
+  EXPECT_THAT(said({"enqueue", "x"}, "<html>"), warns);
+  EXPECT_THAT(said({"cancel", "5"}, "<html>"), warns);
+  EXPECT_THAT(said({"show", "5"}, "<html>"), Not(warns));
+}
+
 }  // namespace
 }  // namespace delayd::cli

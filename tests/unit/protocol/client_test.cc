@@ -231,6 +231,17 @@ TEST(ClientTest, WhatIsNoHttpIsSaidToBeSo) {
   }});
   const auto response = Connect(server)->Call("GET", "/", "", "", kLong);
   EXPECT_EQ(response.status().reason(), "invalid_response");
+  EXPECT_THAT(response.status().message(), Not(HasSubstr(kMayBeDone)));
+}
+
+TEST(ClientTest, WhatIsNoHttpMayHaveChangedSomething) {
+  const ScriptedServer server({[](int fd) {
+    ScriptedServer::ReadRequest(fd);
+    ScriptedServer::Write(fd, "HTTP/1.1 0x20 OK\r\n\r\n");
+  }});
+  const auto response = Connect(server)->Call("POST", "/", "", "", kLong);
+  EXPECT_EQ(response.status().reason(), "invalid_response");
+  EXPECT_THAT(response.status().message(), HasSubstr(kMayBeDone));
 }
 
 TEST(ClientTest, NobodyThereIsUnreachableWithTheCure) {

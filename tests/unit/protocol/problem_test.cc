@@ -55,6 +55,9 @@ TEST(ProblemTest, AReasonThatIsNoSlugIsReplaced) {
 
 TEST(ProblemTest, ABodyThatIsNoProblemStillMakesAStatus) {
   EXPECT_EQ(ParseProblem(502, "<html>\nBad Gateway").code(), StatusCode::kUnavailable);
+  EXPECT_FALSE(IsProblem("<html>\nBad Gateway"));
+  EXPECT_FALSE(IsProblem(R"({"detail":"no upstream"})"));
+  EXPECT_TRUE(IsProblem(ProblemToJson(Unavailable("not yet"))));
   EXPECT_EQ(ParseProblem(502, "<html>\nBad Gateway").message(),
             "HTTP 502, and not from delayd: a proxy, or another server on this address: "
             "'<html>\\x0aBad Gateway'");
