@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::string_view kQueueOfKey = "with --key: the job's queue (default)";
 
+Status WithUntried(const Status& status, size_t untried) {
+  return untried == 0 ? status
+                      : status.Followed("; " + std::to_string(untried) + " more " +
+                                        (untried == 1 ? "was" : "were") + " not tried");
+}
+
 }  // namespace
 
 StatusOr<JobId> ParseJobId(std::string_view text) {
@@ -83,17 +89,18 @@ ExitCode ForEachJob(const StatusOr<std::vector<JobRef>>& jobs,
   }
   std::ostream& out = context->console.out();
   ExitCode code = kExitOk;
-  bool first = true;
+  size_t tried = 0;
   for (const JobRef& ref : *jobs) {
     const StatusOr<JobView> job = call(api->get(), ref);
-    code = Combine(code, ExitCodeOf(job.status()), first);
-    first = false;
+    const ExitCode code_of_job = ExitCodeOf(job.status());
+    code = Combine(code, code_of_job, tried++ == 0);
+    // Nobody there, or one that hangs: the others would only say the same, each after its time.
+    if (job.status().code() == StatusCode::kUnavailable || code_of_job == kExitTimedOut) {
+      context->console.Error(WithUntried(job.status(), jobs->size() - tried));
+      return code_of_job;
+    }
     if (!job.ok()) {
       context->console.Error(job.status());
-      // Nobody there: the others would only say the same.
-      if (job.status().code() == StatusCode::kUnavailable) {
-        return jobs->size() == 1 ? code : ExitCodeOf(job.status());
-      }
       continue;
     }
     if (context->globals.quiet) {

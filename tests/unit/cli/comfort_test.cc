@@ -314,5 +314,20 @@ TEST(ComfortTest, OfAChangeWhoseAnswerIsNotUnderstoodNobodyKnowsWhetherItWasMade
   EXPECT_THAT(said({"show", "5"}, "<html>"), Not(warns));
 }
 
+// Each would take its time.
+TEST(ComfortTest, ADaemonThatHangsIsAskedOnceForManyJobs) {
+  for (const Status& hangs :
+       {Unknown("no answer", "timed_out"), DeadlineExceeded("no answer", "timed_out")}) {
+    int answered = 0;
+    const auto daemon = [&](const Request&) {
+      return ++answered < 3 ? Ok(protocol::JobToJson(SomeJob())) : Answer(hangs);
+    };
+    const Outcome outcome = Ctl({"cancel", "1", "2", "3", "4"}, {.daemon = daemon});
+    EXPECT_EQ(outcome.code, 6);
+    EXPECT_EQ(outcome.requests.size(), 3U);
+    EXPECT_EQ(outcome.err, "delayctl: no answer; 1 more was not tried\n");
+  }
+}
+
 }  // namespace
 }  // namespace delayd::cli

@@ -343,7 +343,7 @@ TEST(CancelVerbTest, AnAbsentDaemonIsSaidOnce) {
   const Outcome outcome =
       Ctl({"cancel", "1", "2", "3"}, {.daemon = Always(Unavailable("nobody", "unreachable"))});
   EXPECT_EQ(outcome.code, 5);
-  EXPECT_EQ(outcome.err, "delayctl: nobody\n");
+  EXPECT_EQ(outcome.err, "delayctl: nobody; 2 more were not tried\n");
 }
 
 TEST(RescheduleVerbTest, SaysOfAJobThatIsDueAlreadyThatItWas) {
