@@ -112,8 +112,10 @@ StatusOr<std::vector<protocol::EnqueuedJob>> Api::EnqueueLines(std::string_view 
   return jobs;
 }
 
-StatusOr<JobView> Api::Show(const JobRef& job) {
-  return CallForJob("GET", JobTarget(job));
+StatusOr<JobView> Api::Show(const JobRef& job, Millis at_most) {
+  const Millis less = std::min(at_most, timeout_) - timeout_;
+  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", JobTarget(job), {}, {}, less));
+  return Understood("GET", protocol::ParseJob(answer));
 }
 
 StatusOr<JobView> Api::Cancel(const JobRef& job) {

@@ -60,7 +60,8 @@ class Api {
   // From now on a call is over, as if its time were, once `fd` can be read; -1: never.
   void GiveUpWhen(int fd) { client_->GiveUpWhen(fd); }
 
-  StatusOr<JobView> Show(const JobRef& job);
+  // No longer than `at_most`, nor than always.
+  StatusOr<JobView> Show(const JobRef& job, Millis at_most = Millis::max());
   StatusOr<JobView> Cancel(const JobRef& job);
   StatusOr<JobView> Reschedule(const JobRef& job, const protocol::RescheduleRequest& request);
   StatusOr<JobView> Kick(const JobRef& job);

@@ -10,6 +10,8 @@ namespace delayd::cli {
 namespace {
 
 constexpr Millis kLookEvery{200};
+// What an answer may take though --wait is over.
+constexpr Millis kLookTime{1000};
 
 class WaitVerb final : public Verb {
  public:
@@ -65,11 +67,15 @@ class WaitVerb final : public Verb {
  private:
   ExitCode WaitFor(Api& api, const JobRef& ref, Context* context) const {
     const BootTime start = context->clock.Sample().boot;
+    const auto left = [&] {
+      return wait_.has_value() ? *wait_ - (context->clock.Sample().boot - start) : Millis::max();
+    };
     std::optional<JobView> last;
     Outage outage(&context->console);
     for (;;) {
       // Of a key: the job that had it first. Another one may take it over.
-      const StatusOr<JobView> job = api.Show(last.has_value() ? JobRef(last->id) : ref);
+      const StatusOr<JobView> job =
+          api.Show(last.has_value() ? JobRef(last->id) : ref, std::max(left(), kLookTime));
       if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
         return context->Fail(Gone(last->id));
       }
@@ -77,7 +83,8 @@ class WaitVerb final : public Verb {
       if (last.has_value() && outage.MayWaitOut(job.status())) {
         // Below it is seen whether there is time left.
       } else if (!job.ok()) {
-        return context->Fail(job.status());
+        const bool cut_short = job.status().reason() == "timed_out" && left() <= Millis(0);
+        return context->Fail(cut_short ? job.status().Followed(" and --wait") : job.status());
       } else if (const std::optional<ExitCode> code = Outcome(*job, last)) {
         Say(*job, context);
         return *code;
@@ -85,13 +92,13 @@ class WaitVerb final : public Verb {
         last = *job;
         outage.Over();
       }
-      const Millis waited = context->clock.Sample().boot - start;
-      if (wait_.has_value() && waited >= *wait_) {
+      const Millis rest = left();
+      if (rest <= Millis(0)) {
         return context->Fail(outage.status().ok()
                                  ? StillThere(ref, *last, context->clock.Sample().wall)
                                  : outage.status());
       }
-      context->sleep(wait_.has_value() ? std::min(kLookEvery, *wait_ - waited) : kLookEvery);
+      context->sleep(std::min(kLookEvery, rest));
     }
   }
 

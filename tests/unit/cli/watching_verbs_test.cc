@@ -291,6 +291,31 @@ TEST(WaitVerbTest, GivesUpWhenToldTo) {
   EXPECT_EQ(outcome.requests.size(), 6U);
 }
 
+// With a second for the answer.
+TEST(WaitVerbTest, ADaemonThatHangsIsNotWaitedForForLonger) {
+  const auto timeouts = [](std::vector<std::string> args) {
+    args.insert(args.begin(), {"wait", "42"});
+    std::vector<int64_t> seen;
+    for (const Request& request :
+         Ctl(args,
+             {.daemon = InTurn(
+                  {Ok(JobToJson(SomeJob())), Ok(JobToJson(SomeJob())), Problem(NotFound("no"))})})
+             .requests) {
+      seen.push_back(request.timeout.count());
+    }
+    return seen;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(timeouts({"--wait", "1200ms", "--timeout", "9s"}), ElementsAre(1200, 1000, 1000));
+  EXPECT_THAT(timeouts({"--wait", "1200ms", "--timeout", "300ms"}), ElementsAre(300, 300, 300));
+  EXPECT_THAT(timeouts({"--timeout", "9s"}), ElementsAre(9000, 9000, 9000));
+  const Outcome outcome = Ctl(
+      {"wait", "42", "--wait", "1s"},
+      {.daemon = InTurn({DeadlineExceeded("no answer", "timed_out")}), .call_takes = Millis(1000)});
+  EXPECT_EQ(outcome.code, 6);
+  EXPECT_EQ(outcome.err, "delayctl: no answer and --wait\n");
+}
+
 TEST(WaitVerbTest, ForFiredEndsWhenTheJobIsDue) {
   EXPECT_EQ(
       Ctl({"wait", "42", "--for", "fired"},
