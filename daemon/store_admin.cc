@@ -43,9 +43,14 @@ AdminAnswer Verify(const storage::JobStore& store,
   return AdminResult(std::move(result));
 }
 
-AdminAnswer BackUp(storage::JobStore* store, const Clock& clock, const std::string& directory) {
+AdminAnswer BackUp(storage::JobStore* store,
+                   const Clock& clock,
+                   const std::string& directory,
+                   const std::atomic<bool>& stop) {
   const BootTime start = clock.Sample().boot;
-  if (const Status status = storage::BackUpRocksJobStore(store, directory); !status.ok()) {
+  const Status status =
+      storage::BackUpRocksJobStore(store, directory, [&stop] { return !stop.load(); });
+  if (!status.ok()) {
     log::Warn("backup failed", {{"code", status.reason()}, {"detail", status.message()}});
     return status;
   }
@@ -61,7 +66,7 @@ AdminAnswer BackUp(storage::JobStore* store, const Clock& clock, const std::stri
 AdminFunction MakeStoreAdmin(storage::JobStore* store, const Clock* clock) {
   return [store, clock](const AdminCommand& command, const std::atomic<bool>& stop) {
     if (const auto* backup = std::get_if<BackUpCommand>(&command)) {
-      return BackUp(store, *clock, backup->directory);
+      return BackUp(store, *clock, backup->directory, stop);
     }
     return Verify(*store, *clock, stop);
   };

@@ -74,20 +74,6 @@ Status MakeDirectories(const std::string& path) {
   return SyncFile(parent);
 }
 
-Status WriteAll(int fd, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) {
-      continue;
-    }
-    if (written < 0) {
-      return PosixError("cannot write", path);
-    }
-    content.remove_prefix(static_cast<size_t>(written));
-  }
-  return OkStatus();
-}
-
 Status InUse(const std::string& path, int lock_fd, bool must_exist) {
   std::array<char, 32> text{};
   const ssize_t size = ::pread(lock_fd, text.data(), text.size() - 1, 0);
@@ -376,6 +362,20 @@ Status CurrentLost(const std::string& directory, const std::string& what) {
 Status WriteFormatFile(const std::string& directory) {
   return WriteFileDurably(directory + std::string(kFormatName),
                           std::string(kFormatPrefix) + std::to_string(kSchemaVersion) + "\n");
+}
+
+Status WriteAll(int fd, std::string_view content, const std::string& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written < 0) {
+      return PosixError("cannot write", path);
+    }
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+  return OkStatus();
 }
 
 Status WriteFileDurably(const std::string& path, const std::string& content) {

@@ -75,6 +75,8 @@ Status CurrentLost(const std::string& directory, const std::string& what);
 // Marks a directory that was filled otherwise (a backup) as a complete store.
 Status WriteFormatFile(const std::string& directory);
 
+// `path` is what errors name.
+Status WriteAll(int fd, std::string_view content, const std::string& path);
 // Replaces `path` by `content`: after a crash it holds the old or the new, whole.
 Status WriteFileDurably(const std::string& path, const std::string& content);
 std::string WithoutTrailingSlashes(std::string path);

@@ -1,4 +1,4 @@
-// A copy of a running store, by RocksDB's checkpoint: table files are hard links where they can be.
+// A copy of a running store: where it may be, and when it is whole.
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,13 +10,12 @@
 #include <system_error>
 #include <vector>
 
-#include <rocksdb/utilities/checkpoint.h>
-
 #include "base/crash_point.h"
 #include "base/errno_text.h"
 #include "base/size_text.h"
 #include "storage/flush_room.h"
 #include "storage/keys.h"
+#include "storage/live_copy.h"
 #include "storage/log_scan.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
@@ -82,7 +81,7 @@ Status CheckOutside(const std::string& directory, const std::string& data_dir) {
                          data_dir + "; name a directory outside of it");
 }
 
-// May this stand in a copy that RocksDB has begun?
+// May this stand in a copy that was begun?
 bool IsPartOfCopy(std::string_view name) {
   for (const std::string_view prefix : {"MANIFEST-", "OPTIONS-"}) {
     if (name.starts_with(prefix)) {
@@ -93,8 +92,7 @@ bool IsPartOfCopy(std::string_view name) {
          IsNumbered(name, ".dbtmp");
 }
 
-// Some places take no directory, whatever their rights say (/proc), and RocksDB would call a
-// missing place a damaged store.
+// Some places take no directory, whatever their rights say (/proc).
 Status CheckRoom(const std::string& directory, const std::string& staging) {
   if (::mkdir(staging.c_str(), 0700) == 0 && ::rmdir(staging.c_str()) == 0) {
     return OkStatus();
@@ -106,8 +104,8 @@ Status CheckRoom(const std::string& directory, const std::string& staging) {
   return is_place ? InvalidArgument(cause.message() + "; name a directory elsewhere") : cause;
 }
 
-// RocksDB builds the copy beside its place and first removes every file that is there: what a
-// backup that was cut short has left, and whatever else somebody keeps under that name.
+// The copy is built beside its place. What a backup that was cut short has left there is removed;
+// whatever else somebody keeps under that name is not.
 Status CheckStaging(const std::string& directory) {
   const std::string staging = directory + ".tmp";
   const std::string cure = "; move it away, or name another directory for the backup";
@@ -173,13 +171,64 @@ Status CutAtFirstHole(const std::string& directory) {
   return OkStatus();
 }
 
+// The directory of a copy, which goes again unless the copy is kept: what is not whole is of no
+// use, and would stand in the way of the next.
+class UnfinishedCopy {
+ public:
+  UnfinishedCopy() = default;
+
+  ~UnfinishedCopy() {
+    std::error_code error;  // what cannot be removed has no FORMAT, and is no store
+    if (!path_.empty()) {
+      fs::remove_all(path_, error);
+    }
+  }
+
+  UnfinishedCopy(const UnfinishedCopy&) = delete;
+  UnfinishedCopy& operator=(const UnfinishedCopy&) = delete;
+
+  // In the place of what another has left there.
+  Status Make(const std::string& path) {
+    std::error_code error;
+    fs::remove_all(path, error);
+    if (::mkdir(path.c_str(), 0700) != 0) {
+      return PosixError("cannot make the directory", path);
+    }
+    path_ = path;
+    // Where all can read it, all can read the jobs.
+    if (::chmod(path.c_str(), 0700) != 0) {
+      return InvalidArgument("cannot keep others out of " + path + ": " + ErrnoText(errno) +
+                             "; name a directory on a file system that has owners and modes");
+    }
+    return OkStatus();
+  }
+
+  Status MoveTo(const std::string& path) {
+    if (::rename(path_.c_str(), path.c_str()) != 0) {
+      return PosixError("cannot rename " + path_ + " to", path);
+    }
+    path_ = path;
+    return OkStatus();
+  }
+
+  void Keep() { path_.clear(); }
+
+ private:
+  std::string path_;
+};
+
+Status SyncFiles(const std::string& directory) {
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    DELAYD_RETURN_IF_ERROR(SyncFile(it->path().string()));
+  }
+  return error ? Unavailable("cannot read " + directory + ": " + error.message(), "storage_io")
+               : OkStatus();
+}
+
 }  // namespace
 
-Status RocksJobStore::BackUpTo(const std::string& path) {
-  const std::string directory = WithoutTrailingSlashes(path);
-  if (db_ == nullptr) {
-    return StoreClosed();
-  }
+Status RocksJobStore::CheckPlaceOfBackup(const std::string& directory) const {
   DELAYD_RETURN_IF_ERROR(same_directory_.Check());
   DELAYD_RETURN_IF_ERROR(CheckLength(directory));
   std::error_code error;
@@ -189,7 +238,15 @@ Status RocksJobStore::BackUpTo(const std::string& path) {
   }
   DELAYD_RETURN_IF_ERROR(CheckParent(directory));
   DELAYD_RETURN_IF_ERROR(CheckOutside(directory, dir_.path()));
-  DELAYD_RETURN_IF_ERROR(CheckStaging(directory));
+  return CheckStaging(directory);
+}
+
+Status RocksJobStore::BackUpTo(const std::string& path, const GoOn& go_on) {
+  const std::string directory = WithoutTrailingSlashes(path);
+  if (db_ == nullptr) {
+    return StoreClosed();
+  }
+  DELAYD_RETURN_IF_ERROR(CheckPlaceOfBackup(directory));
   DELAYD_RETURN_IF_ERROR(CheckRoomToFlush(dir_.path(), env_.get()));
   // Read before the copy is taken: the copy has reached at least this.
   uint64_t number = 0;
@@ -197,35 +254,26 @@ Status RocksJobStore::BackUpTo(const std::string& path) {
   if (Get(Table::kMeta, kBatchNumberKey, &value).ok()) {
     DELAYD_ASSIGN_OR_RETURN(number, DecodeNumber(kBatchNumberKey, value));
   }
-  rocksdb::Checkpoint* raw = nullptr;
-  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &raw);
-  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(raw);
-  if (status.ok()) {
-    // With flushed memtables: the copy needs no log.
-    status = checkpoint->CreateCheckpoint(directory, 0);
-  }
-  DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot back up to " + directory));
-  DELAYD_RETURN_IF_ERROR(CutAtFirstHole(directory));
+  const std::string staging = directory + ".tmp";
+  UnfinishedCopy copy;
+  DELAYD_RETURN_IF_ERROR(copy.Make(staging));
+  DELAYD_RETURN_IF_ERROR(CopyLiveFiles(db_.get(), staging, go_on));
+  DELAYD_RETURN_IF_ERROR(CutAtFirstHole(staging));
+  DELAYD_RETURN_IF_ERROR(copy.MoveTo(directory));
   DELAYD_CRASH_POINT("backup/copied");
-  if (::chmod(directory.c_str(), 0700) != 0) {
-    return PosixError("cannot protect", directory);
-  }
   DELAYD_RETURN_IF_ERROR(BatchFloor(directory).Set(number));
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    DELAYD_RETURN_IF_ERROR(SyncFile(it->path().string()));
-  }
-  if (error) {
-    return Unavailable("cannot read " + directory + ": " + error.message(), "storage_io");
-  }
+  DELAYD_RETURN_IF_ERROR(SyncFiles(directory));
   // The rename from where it was built: FORMAT never stands under that other name.
   DELAYD_RETURN_IF_ERROR(SyncFile(ParentOf(directory)));
   DELAYD_CRASH_POINT("backup/synced");
   // Last: without it the copy is not taken for a store.
-  return WriteFormatFile(directory);
+  DELAYD_RETURN_IF_ERROR(WriteFormatFile(directory));
+  copy.Keep();
+  return OkStatus();
 }
 
-Status BackUpRocksJobStore(JobStore* store, const std::string& directory) {
-  return AsRocks(*store).BackUpTo(directory);
+Status BackUpRocksJobStore(JobStore* store, const std::string& directory, const GoOn& go_on) {
+  return AsRocks(*store).BackUpTo(directory, go_on);
 }
 
 }  // namespace delayd::storage

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -56,9 +57,13 @@ StatusOr<std::unique_ptr<JobStore>> OpenRocksJobStore(const RocksJobStoreOptions
 // memtables, and must be gone before the store is closed. Any thread.
 StatusOr<std::unique_ptr<JobReader>> SnapshotRocksJobStore(const JobStore& store);
 
-// A whole copy in `directory`, which must not exist yet; while the store goes on. Any thread. To
-// restore, use a copy of it as the data directory.
-Status BackUpRocksJobStore(JobStore* store, const std::string& directory);
+// Asked again and again; false ends the work with kUnavailable "stopped".
+using GoOn = std::function<bool()>;
+
+// A whole copy in `directory`, which must not exist yet, or none; while the store goes on. Any
+// thread. To restore, use a copy of it as the data directory.
+Status BackUpRocksJobStore(
+    JobStore* store, const std::string& directory, const GoOn& go_on = [] { return true; });
 
 // For `delayctl verify` on a directory that no daemon has open. Changes nothing but the lock file;
 // a torn tail is told in the report and left alone; damage is refused as by an open. With

@@ -159,7 +159,7 @@ class RocksJobStore final : public JobStore {
   Status Check() override;
   Status Close() override;
 
-  Status BackUpTo(const std::string& path);
+  Status BackUpTo(const std::string& path, const GoOn& go_on);
   StatusOr<std::unique_ptr<JobReader>> Snapshot() const;
   RocksFigures Figures() const;  // rocks_figures.cc
 
@@ -187,6 +187,7 @@ class RocksJobStore final : public JobStore {
   Status OfAnotherProgram() const;
   rocksdb::Status CloseDatabase();
   void MakeSweepers(uint64_t deletes_min);
+  Status CheckPlaceOfBackup(const std::string& directory) const;
 
   DataDir dir_;  // the lock is given up last
   SameDirectory same_directory_;

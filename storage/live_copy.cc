@@ -1,0 +1,115 @@
+#include "storage/live_copy.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rocksdb/file_system.h>
+#include <rocksdb/metadata.h>
+#include <rocksdb/options.h>
+
+#include "base/unique_fd.h"
+#include "storage/data_dir.h"
+#include "storage/posix_error.h"
+#include "storage/rocks_status.h"
+
+namespace delayd::storage {
+namespace {
+
+constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
+// Less is left to be written where a stop waits for a slow disk, or a commit for the same one.
+constexpr uint64_t kSyncBytes = uint64_t{8} << 20;
+
+class LiveCopy {
+ public:
+  LiveCopy(rocksdb::FileSystem* files, std::string directory, const GoOn* go_on)
+      : files_(files), directory_(std::move(directory)), go_on_(go_on), piece_(kPieceBytes) {}
+
+  Status Take(const rocksdb::LiveFileStorageInfo& file) {
+    const std::string from = file.directory + "/" + file.relative_filename;
+    const std::string to = directory_ + "/" + file.relative_filename;
+    const bool is_final = !file.trim_to_size && file.replacement_contents.empty();
+    if (links_ && is_final) {
+      // Whatever is in the way of a link, a copy works or tells what it is.
+      links_ = files_->LinkFile(from, to, rocksdb::IOOptions(), nullptr).ok();
+    }
+    if (links_ && is_final) {
+      return OkStatus();
+    }
+    const UniqueFd target(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!target.valid()) {
+      return PosixError("cannot make", to);
+    }
+    return file.replacement_contents.empty()
+               ? Copy(from, file.size, target.get(), to)
+               : WriteAll(target.get(), file.replacement_contents, to);
+  }
+
+ private:
+  Status Copy(const std::string& from, uint64_t bytes, int target, const std::string& to) {
+    std::unique_ptr<rocksdb::FSSequentialFile> source;
+    DELAYD_RETURN_IF_ERROR(
+        FromRocks(files_->NewSequentialFile(from, rocksdb::FileOptions(), &source, nullptr),
+                  "cannot read " + from));
+    uint64_t unsynced = 0;
+    while (bytes > 0) {
+      if (!(*go_on_)()) {
+        return Unavailable(
+            "the backup was stopped before it was whole, and nothing is left of it; back up again "
+            "when the daemon is back",
+            "stopped");
+      }
+      rocksdb::Slice piece;
+      DELAYD_RETURN_IF_ERROR(FromRocks(
+          source->Read(
+              std::min(bytes, kPieceBytes), rocksdb::IOOptions(), &piece, piece_.data(), nullptr),
+          "cannot read " + from));
+      if (piece.empty()) {
+        return DataLoss(from + " is shorter than it was; restore a backup", "damaged_store");
+      }
+      DELAYD_RETURN_IF_ERROR(WriteAll(target, {piece.data(), piece.size()}, to));
+      bytes -= piece.size();
+      unsynced += piece.size();
+      if (bytes == 0 || unsynced >= kSyncBytes) {
+        if (::fdatasync(target) != 0) {
+          return PosixError("cannot fsync", to);
+        }
+        unsynced = 0;
+      }
+    }
+    return OkStatus();
+  }
+
+  rocksdb::FileSystem* const files_;
+  const std::string directory_;
+  const GoOn* const go_on_;
+  std::vector<char> piece_;
+  bool links_ = true;
+};
+
+Status TakeAll(rocksdb::DB* db, LiveCopy* copy) {
+  std::vector<rocksdb::LiveFileStorageInfo> files;
+  // With flushed memtables: the copy needs no log.
+  DELAYD_RETURN_IF_ERROR(FromRocks(db->GetLiveFilesStorageInfo({}, &files), "cannot flush"));
+  for (const rocksdb::LiveFileStorageInfo& file : files) {
+    DELAYD_RETURN_IF_ERROR(copy->Take(file));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CopyLiveFiles(rocksdb::DB* db, const std::string& directory, const GoOn& go_on) {
+  LiveCopy copy(db->GetFileSystem(), directory, &go_on);
+  DELAYD_RETURN_IF_ERROR(FromRocks(db->DisableFileDeletions(), "cannot keep the files"));
+  Status status = TakeAll(db, &copy);
+  db->EnableFileDeletions(/*force=*/false).PermitUncheckedError();
+  return status;
+}
+
+}  // namespace delayd::storage

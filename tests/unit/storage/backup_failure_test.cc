@@ -1,0 +1,147 @@
+// Backups that fail: of each the store knows nothing, and nothing is left.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <memory>
+#include <string>
+
+#include "tests/unit/storage/recovery_fixture.h"
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+namespace {
+
+// Calls on what lies below this path fail so, from the n-th on; empty: none does.
+std::string broken;    // NOLINT: read where C calls us
+int broken_as = 0;     // NOLINT
+int calls_left = 0;    // NOLINT
+bool for_good = true;  // NOLINT: or once
+
+bool Fails(const std::string& path) {
+  if (broken.empty() || !path.starts_with(broken) || calls_left-- > 0) {
+    return false;
+  }
+  if (!for_good) {
+    broken.clear();
+  }
+  errno = broken_as;
+  return true;
+}
+
+std::string PathOf(int fd) {
+  std::array<char, 4096> path{};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd);
+  const ssize_t size = ::readlink(link.c_str(), path.data(), path.size());
+  return {path.data(), static_cast<size_t>(std::max<ssize_t>(size, 0))};
+}
+
+}  // namespace
+
+// These stand before the C library's.
+extern "C" int access(const char* path, int mode) noexcept {
+  return Fails(path) ? -1 : ::faccessat(AT_FDCWD, path, mode, 0);
+}
+
+extern "C" int chmod(const char* path, mode_t mode) noexcept {
+  return Fails(path) ? -1 : ::fchmodat(AT_FDCWD, path, mode, 0);
+}
+
+extern "C" ssize_t write(int fd, const void* bytes, size_t size) {
+  return !broken.empty() && Fails(PathOf(fd)) ? -1 : ::syscall(SYS_write, fd, bytes, size);
+}
+
+namespace delayd::storage {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Nothing that is elsewhere can be linked there.
+class AnotherDisk final : public rocksdb::FileSystemWrapper {
+ public:
+  AnotherDisk() : FileSystemWrapper(std::make_shared<test::FaultFileSystem>()) {}
+
+  const char* Name() const override { return "AnotherDisk"; }
+
+  rocksdb::IOStatus LinkFile(const std::string& /*from*/,
+                             const std::string& /*to*/,
+                             const rocksdb::IOOptions& /*options*/,
+                             rocksdb::IODebugContext* /*debug*/) override {
+    return rocksdb::IOStatus::NotSupported("No cross FS links allowed");
+  }
+};
+
+class BackupFailureTest : public RecoveryTest {
+ protected:
+  BackupFailureTest() {
+    env_ = rocksdb::NewCompositeEnv(std::make_shared<AnotherDisk>());
+    Commit(1, 20, 10'000);
+    store_ = Open().value();
+  }
+
+  ~BackupFailureTest() override { broken.clear(); }
+
+  void Break(const std::string& path, int error, int calls, bool from_then_on) {
+    broken = path;
+    broken_as = error;
+    calls_left = calls;
+    for_good = from_then_on;
+  }
+
+  Status BackUp() { return BackUpRocksJobStore(store_.get(), dir_.Sub("disk/copy")); }
+
+  bool IsNothingLeft() const { return fs::is_empty(dir_.Sub("disk")); }
+
+  const bool made_ = fs::create_directory(dir_.Sub("disk"));
+  std::unique_ptr<JobStore> store_;
+};
+
+// RocksDB asserts that such a disk has other errors.
+TEST_F(BackupFailureTest, ADiskThatGoesAwayMeanwhileFailsTheBackupAndNotTheProcess) {
+  Break(dir_.Sub("disk/copy"), ENOTCONN, 3, true);
+  const Status status = BackUp();
+  EXPECT_EQ(status.reason(), "storage_io");
+  EXPECT_THAT(status.message(), HasSubstr("Transport endpoint is not connected"));
+  broken.clear();
+  EXPECT_TRUE(BackUp().ok());
+}
+
+TEST_F(BackupFailureTest, WhateverFailsNothingIsLeftAndTheNextOneWorks) {
+  int failed = 0;
+  while (true) {
+    Break(dir_.Sub("disk/copy"), ENOSPC, failed, false);
+    const Status status = BackUp();
+    broken.clear();
+    if (status.ok()) {
+      break;
+    }
+    EXPECT_TRUE(IsNothingLeft()) << failed << ": " << status.message();
+    ++failed;
+  }
+  EXPECT_GT(failed, 8);
+  EXPECT_EQ(Jobs(**OpenRocksJobStore({.path = dir_.Sub("disk/copy"), .env = env_.get()})).size(),
+            20U);
+}
+
+TEST_F(BackupFailureTest, AFileSystemWithoutModesIsFoundBeforeAnythingIsCopied) {
+  Break(dir_.Sub("disk/copy"), EPERM, 0, true);
+  const Status status = BackUp();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("a file system that has owners and modes"));
+  EXPECT_TRUE(IsNothingLeft());
+}
+
+TEST_F(BackupFailureTest, AStopEndsIt) {
+  int pieces = 0;
+  const Status status =
+      BackUpRocksJobStore(store_.get(), dir_.Sub("disk/copy"), [&pieces] { return ++pieces < 3; });
+  EXPECT_EQ(status.reason(), "stopped");
+  EXPECT_EQ(pieces, 3);
+  EXPECT_TRUE(IsNothingLeft());
+}
+
+}  // namespace
+}  // namespace delayd::storage
