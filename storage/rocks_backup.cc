@@ -1,6 +1,8 @@
 // A copy of a running store: where it may be, and when it is whole.
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <filesystem>
@@ -43,6 +45,14 @@ Status CheckLength(const std::string& directory) {
                          std::to_string(kBytesMax));
 }
 
+// What a service keeps there may be its own alone, and is removed with it (PrivateTmp=,
+// RemoveIPC=): its unit closes them.
+bool IsForATime(const std::string& parent) {
+  const auto places = std::to_array<std::string_view>({"/tmp/", "/var/tmp/", "/dev/shm/"});
+  return std::ranges::any_of(
+      places, [&](std::string_view place) { return (parent + "/").starts_with(place); });
+}
+
 // It is written to, and read to be fsynced.
 Status CheckParent(const std::string& directory) {
   const std::string parent = ParentOf(directory);
@@ -50,12 +60,22 @@ Status CheckParent(const std::string& directory) {
   if (::access((parent + "/").c_str(), R_OK | W_OK | X_OK) == 0) {
     return OkStatus();
   }
-  const std::string cause = "cannot back up to " + directory + ": " + ErrnoText(errno);
-  if (errno == ENOENT || errno == ENOTDIR) {
+  const int error = errno;
+  const std::string cause = "cannot back up to " + directory + ": " + ErrnoText(error);
+  if (error == ENOENT || error == ENOTDIR) {
     return InvalidArgument(cause + "; make the directory " + parent + " first");
   }
-  return PermissionDenied(cause + "; let the daemon write to " + parent +
-                          " (its owner and mode, and ReadWritePaths= of its service)");
+  if (error == EROFS && IsForATime(parent)) {
+    return PermissionDenied(cause +
+                            "; what a service keeps in /tmp, /var/tmp or /dev/shm goes "
+                            "with it; name a directory elsewhere");
+  }
+  if (error == EACCES || error == EPERM || error == EROFS) {
+    return PermissionDenied(cause + "; let the daemon write to " + parent +
+                            " (its owner and mode, and ReadWritePaths= of its service)");
+  }
+  errno = error;
+  return PosixError("cannot back up to", directory);
 }
 
 // A copy among the store's own files would be taken for damage, or for rubbish, at the next start;

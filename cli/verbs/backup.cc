@@ -21,6 +21,8 @@ class BackupVerb final : public Verb {
            "absolute path on\n"
            "the daemon's machine that does not exist yet. Everything acknowledged before is in "
            "it.\n"
+           "Its service may not write to /tmp, /var/tmp and /dev/shm: what is there would go with "
+           "it.\n"
            "Nothing is shown until it has ended: at once on the daemon's own file system, else as "
            "long as\n"
            "the disk takes to copy what is stored, some seconds a GB.\n"

@@ -143,5 +143,27 @@ TEST_F(BackupFailureTest, AStopEndsIt) {
   EXPECT_TRUE(IsNothingLeft());
 }
 
+TEST_F(BackupFailureTest, AdviceOnRightsIsGivenWhereTheyAreMissing) {
+  for (const int error : {EACCES, EPERM}) {
+    Break(dir_.Sub("disk"), error, 0, true);
+    EXPECT_THAT(BackUp().message(), HasSubstr("let the daemon write to " + dir_.Sub("disk")));
+    EXPECT_EQ(BackUp().code(), StatusCode::kPermissionDenied);
+  }
+  for (const int error : {ENOTCONN, EIO}) {
+    Break(dir_.Sub("disk"), error, 0, true);
+    EXPECT_EQ(BackUp().reason(), "storage_io") << error;
+  }
+}
+
+TEST_F(BackupFailureTest, NobodyIsToldToOpenWhatGoesWithTheService) {
+  for (const std::string parent : {"/tmp", "/var/tmp", "/dev/shm"}) {
+    Break(parent + "/", EROFS, 0, true);
+    const Status status = BackUpRocksJobStore(store_.get(), parent + "/delayd-copy");
+    EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
+    EXPECT_THAT(status.message(), HasSubstr("goes with it; name a directory elsewhere"));
+    EXPECT_THAT(status.message(), ::testing::Not(HasSubstr("ReadWritePaths")));
+  }
+}
+
 }  // namespace
 }  // namespace delayd::storage
