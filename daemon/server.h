@@ -120,7 +120,8 @@ class Server {
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
 
   // Until SIGTERM, SIGINT or Stop, then until what was under way is answered and durable. A second
-  // signal ends the process at once. From SIGUSR1 on no new jobs are taken (engine::Drain).
+  // signal ends the process at once, as does any when the server has gone. From SIGUSR1 on no new
+  // jobs are taken (engine::Drain).
   Status Run();
   // As the first signal. From the thread of Run.
   void Stop();

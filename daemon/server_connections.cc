@@ -1,5 +1,6 @@
 // The server's dealings with clients as such: who comes, who is too slow, who goes.
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -343,17 +344,22 @@ void Server::Loop::WaitForSignal() {
   signals_.add(SIGINT, error);  // NOLINT(bugprone-unused-return-value)
   DELAYD_CHECK(!error);
   signals_.async_wait([this](const boost::system::error_code& cancelled, int) {
-    if (cancelled) {
-      return;
+    if (!cancelled) {
+      Stop();
+      EndAtNextSignal();
     }
-    Stop();
-    signals_.async_wait([](const boost::system::error_code& again, int) {
-      if (!again) {
-        // Nothing acknowledged can be lost by this; the next start reads what is durable.
-        std::_Exit(EXIT_FAILURE);
-      }
-    });
   });
+}
+
+// Without this thread: it may wait for a disk, or be done while something beside it is not, and
+// then the store is closed.
+void Server::Loop::EndAtNextSignal() {
+  boost::system::error_code error;
+  signals_.clear(error);  // NOLINT(bugprone-unused-return-value)
+  // Nothing acknowledged can be lost by this; the next start reads what is durable.
+  for (const int signal : {SIGTERM, SIGINT}) {
+    std::signal(signal, [](int) { ::_exit(EXIT_FAILURE); });
+  }
 }
 
 void Server::Loop::WaitForDrainSignal() {

@@ -38,7 +38,10 @@ class Server::Loop {
        const Clock* clock);
 
   // A command of an operator gives up, whichever way Run has ended.
-  ~Loop() { stop_admin_.store(true); }
+  ~Loop() {
+    stop_admin_.store(true);
+    EndAtNextSignal();
+  }
 
   void Listen(Listener listener, SessionFactory factory, std::string no_room);
   Status Run();
@@ -143,6 +146,7 @@ class Server::Loop {
   void QueueDeadline(const ConnectionPtr& connection);
   void CheckDeadlines(const Now& now);
   void WaitForSignal();
+  void EndAtNextSignal();
   void WaitForDrainSignal();
   void WaitForHangup();
   void BeginStop(const Now& now);

@@ -1,5 +1,7 @@
 #include "daemon/server.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -331,6 +333,31 @@ TEST_F(ServerTest, AnEndThatIsNoStopIsNotHeldUpByAnAdminCommandEither) {
   other.Send(kStats);
   thread_.join();
   EXPECT_EQ(result_.code(), StatusCode::kInternal);
+}
+
+// The store is still to be closed then, which takes as long as its disk.
+TEST_F(ServerTest, ASignalBehindItsEndEndsTheProcessWithAnExitCode) {
+  const auto end_twice = [this] {
+    Start();
+    if (Stop().ok()) {
+      ::kill(::getpid(), SIGTERM);
+    }
+    ::_exit(0);
+  };
+  EXPECT_EXIT(end_twice(), ::testing::ExitedWithCode(1), "");
+}
+
+TEST_F(ServerTest, ASecondSignalEndsOneThatCannotTurn) {
+  const auto end_twice = [this] {
+    options_.stopping = [] {
+      while (true) {
+        ::kill(::getpid(), SIGTERM);
+      }
+    };
+    Start();
+    static_cast<void>(Stop());
+  };
+  EXPECT_EXIT(end_twice(), ::testing::ExitedWithCode(1), "");
 }
 
 TEST_F(ServerTest, AnAdminClientThatHasGoneIsForgotten) {
