@@ -19,6 +19,8 @@
 
 #include "base/utf8.h"
 
+#include <sys/stat.h>
+
 namespace delayd::log {
 
 namespace {
@@ -71,6 +73,16 @@ spdlog::level::level_enum ToSpdlog(Level level) {
 std::string_view JournalPrefix(Level level) {
   constexpr std::array<std::string_view, 4> kPrefixes = {"<7>", "<6>", "<4>", "<3>"};
   return kPrefixes[static_cast<size_t>(level)];
+}
+
+// It is inherited by what writes elsewhere, too, such as the shell of a terminal that is a service.
+bool IsJournal() {
+  const char* const stream = std::getenv("JOURNAL_STREAM");  // NOLINT(concurrency-mt-unsafe)
+
+  struct stat info {};
+
+  return stream != nullptr && ::fstat(STDERR_FILENO, &info) == 0 &&
+         stream == std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino);
 }
 
 void AppendEscaped(std::string* out, std::string_view text) {
@@ -208,15 +220,19 @@ void Write(Level level, std::string_view message, std::initializer_list<Field> f
 
 }  // namespace
 
+std::string_view ErrorPrefix() {
+  return IsJournal() ? JournalPrefix(Level::kError) : "";
+}
+
 void Start(const Options& options) {
   State& state = Global();
   state.format = options.format;
   state.level = options.level;
   state.logger =
       std::make_unique<spdlog::logger>("delayd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  state.logger->set_level(spdlog::level::trace);             // Write has looked already
-  state.journal = std::getenv("JOURNAL_STREAM") != nullptr;  // NOLINT(concurrency-mt-unsafe)
-  std::string pattern = "%v";                                // the journal has the time already
+  state.logger->set_level(spdlog::level::trace);  // Write has looked already
+  state.journal = IsJournal();
+  std::string pattern = "%v";  // the journal has the time already
   if (!state.journal) {
     pattern = options.format == Format::kJson ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ",%v)"
                                               : "%Y-%m-%dT%H:%M:%S.%eZ %v";

@@ -51,6 +51,10 @@ struct Field {
   std::variant<std::string_view, int64_t> value;
 };
 
+// What a line of an error begins with that is written before the log is started: "<3>" where
+// stderr is the journal, else nothing.
+std::string_view ErrorPrefix();
+
 void Start(const Options& options);
 // Before that nothing is written.
 bool Started();

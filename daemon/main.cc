@@ -12,6 +12,7 @@
 #include "daemon/command_line.h"
 #include "daemon/exit_codes.h"
 #include "daemon/last_words.h"
+#include "daemon/log.h"
 #include "daemon/offline.h"
 #include "daemon/service.h"
 #include "daemon/tls_session.h"
@@ -80,7 +81,8 @@ int Main(int argc, const char* const* argv) {
       return Written(kExitOk);
     case CommandLine::Action::kRefuse:
       for (const std::string& error : line.errors) {
-        std::fprintf(stderr, "%s\n", error.c_str());
+        const std::string prefix(log::ErrorPrefix());
+        std::fprintf(stderr, "%s%s\n", prefix.c_str(), error.c_str());
       }
       return kExitUsage;
     case CommandLine::Action::kCheckConfig:

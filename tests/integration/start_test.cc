@@ -24,6 +24,7 @@ namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 void ExpectRefusal(const ProcessResult& result, int exit_code, const std::string& what) {
   EXPECT_EQ(result.exit_code, exit_code) << result.err;
@@ -272,6 +273,20 @@ TEST(StartTest, AMissingConfigFileIsAnError) {
   Daemon daemon;
   ExpectRefusal(
       daemon.StartExpectingFailure({"--config", daemon.Path("nowhere.yaml")}), 2, "nowhere.yaml");
+}
+
+// `journalctl -p err` is where the reason is looked for.
+TEST(StartTest, ForTheJournalAWrongConfigurationIsAnError) {
+  const auto refusal = [](const std::string& stream) {
+    return RunProcess({.argv = {"/bin/sh",
+                                "-c",
+                                "JOURNAL_STREAM=" + stream + " exec \"$1\" --config /nowhere",
+                                "sh",
+                                DelaydPath()}})
+        .err;
+  };
+  EXPECT_THAT(refusal("$(stat -Lc %d:%i /dev/fd/2)"), StartsWith("<3>/nowhere"));
+  EXPECT_THAT(refusal("1:1"), StartsWith("/nowhere")) << "of the shell around it";
 }
 
 TEST(StartTest, AWrongFlagGetsAHint) {
