@@ -258,17 +258,17 @@ StatusOr<std::vector<protocol::Stat>> Api::Stats() {
   return Understood("GET", protocol::ParseStats(answer));
 }
 
-StatusOr<uint64_t> Api::DiskReserve() {
-  constexpr std::string_view kMetric = "\ndelayd_disk_reserve_bytes ";
+StatusOr<double> Api::Gauge(std::string_view name) {
+  const std::string line = "\n" + std::string(name) + " ";
   DELAYD_ASSIGN_OR_RETURN(const std::string page, Call("GET", "/metrics"));
-  const size_t found = page.find(kMetric);
-  uint64_t bytes = 0;
+  const size_t found = page.find(line);
+  double value = 0;
   if (found == std::string::npos ||
-      std::from_chars(page.data() + found + kMetric.size(), page.data() + page.size(), bytes).ec !=
+      std::from_chars(page.data() + found + line.size(), page.data() + page.size(), value).ec !=
           std::errc()) {
-    return NotFound("the daemon's metrics do not tell storage.reserve");
+    return NotFound("the daemon's metrics do not tell " + std::string(name));
   }
-  return bytes;
+  return value;
 }
 
 StatusOr<std::vector<protocol::Stat>> Api::AcceptClock() {

@@ -89,8 +89,8 @@ class Api {
   StatusOr<std::vector<protocol::QueueCounts>> Queues();
   StatusOr<protocol::QueueCounts> Queue(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> Stats();
-  // storage.reserve, in bytes: below so much free space the daemon takes no new jobs.
-  StatusOr<uint64_t> DiskReserve();
+  // Of the daemon's metrics, one without labels.
+  StatusOr<double> Gauge(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> AcceptClock();
   StatusOr<std::vector<protocol::Stat>> Drain(bool on);
   StatusOr<protocol::VerifyResult> Verify();

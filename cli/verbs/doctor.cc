@@ -224,9 +224,22 @@ class DoctorVerb final : public Verb {
       version.cure = "upgrade the older one; restart the daemon if it still runs the old program";
     }
     findings_.push_back(std::move(version));
-    const StatusOr<uint64_t> reserve = (*api)->DiskReserve();
-    reserve_ = reserve.ok() ? std::optional(*reserve) : std::nullopt;
+    if (const StatusOr<double> reserve = (*api)->Gauge("delayd_disk_reserve_bytes"); reserve.ok()) {
+      reserve_ = static_cast<uint64_t>(*reserve);
+    }
     CheckJobs(api->get());
+  }
+
+  // An answer waits for the commit that it rests on; what the daemon tells of itself does not.
+  void FailJobs(Api* api, const Status& status) {
+    Finding finding{"jobs", Verdict::kFail, status.message()};
+    const StatusOr<double> running = api->Gauge("delayd_commit_running_seconds");
+    if (running.ok() && *running >= 1) {
+      finding.what += "; the disk hangs: a commit has taken " +
+                      std::to_string(static_cast<uint64_t>(*running)) + "s so far";
+      finding.cure = "look at the kernel's log (dmesg) and the disk's health";
+    }
+    findings_.push_back(std::move(finding));
   }
 
   static bool AllThatWaitArePaused(Api* api) {
@@ -245,7 +258,7 @@ class DoctorVerb final : public Verb {
   void CheckJobs(Api* api) {
     const StatusOr<std::vector<protocol::Stat>> stats = api->Stats();
     if (!stats.ok()) {
-      return Fail("jobs", stats.status());
+      return FailJobs(api, stats.status());
     }
     const auto count = [&](std::string_view name) -> uint64_t {
       for (const protocol::Stat& stat : *stats) {

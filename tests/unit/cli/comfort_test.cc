@@ -186,6 +186,24 @@ TEST(ComfortTest, DoctorJudgesTheDiskByTheReserveOfTheDaemon) {
   EXPECT_THAT(doctor("0").out, Not(HasSubstr("FAIL")));
 }
 
+// Only what the daemon tells of itself is answered then.
+TEST(ComfortTest, DoctorNamesADiskThatHangs) {
+  const auto doctor = [](const std::string& seconds) {
+    return Ctl({"doctor", "-s", "http://127.0.0.1:1"},
+               {.daemon = [&](const Request& request) -> Answer {
+                 if (request.target == "/v1/stats") {
+                   return Unavailable("no answer within 5s");
+                 }
+                 return request.target == "/metrics"
+                            ? Ok("# TYPE\ndelayd_commit_running_seconds " + seconds + "\n")
+                            : Healthy(request);
+               }});
+  };
+  EXPECT_THAT(doctor("7.25").out,
+              HasSubstr("no answer within 5s; the disk hangs: a commit has taken 7s so far"));
+  EXPECT_THAT(doctor("0").out, Not(HasSubstr("hangs")));
+}
+
 TEST(ComfortTest, DoctorPassesOverWarnings) {
   const Outcome outcome =
       Ctl({"doctor", "-s", "http://127.0.0.1:1", "-o", "jsonl"}, {.daemon = Healthy});
