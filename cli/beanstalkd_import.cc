@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/coding.h"
 #include "base/limits.h"
 #include "cli/human_time.h"
 #include "protocol/job_json.h"
@@ -148,10 +149,13 @@ JobSpec BeanstalkdImport::SpecOf(uint64_t id, std::string_view stats, std::strin
   spec.lease = std::clamp(Seconds(stats, "ttr"), Millis(1000), Millis(limits::kLeaseMsMax));
   spec.max_attempts = 0;
   spec.payload = std::move(body);
+  // The key stands for that job, whatever has become of it there: its delay goes on, and a worker
+  // may have changed its state and priority, when a second run finds it.
+  spec.past = std::make_shared<JobPast>();
+  spec.past->fingerprint = Fingerprint(spec.key);
   const std::string_view state = field("state");
   spec.buried = state == "buried";
   if (spec.buried) {  // why, that server does not say
-    spec.past = std::make_shared<JobPast>();
     spec.past->last_error = "buried in beanstalkd";
   }
   if (state == "delayed") {
@@ -191,7 +195,7 @@ Status BeanstalkdImport::DrainReady() {
         JobSpec spec = SpecOf(ids[i], stats.body, std::move(bodies[i]));
         spec.due = DueAfter{};
         spec.buried = false;
-        spec.past = nullptr;
+        spec.past->last_error.clear();
         jobs.push_back({.id = ids[i], .stats = std::move(stats.body), .spec = std::move(spec)});
       }
     }
@@ -398,7 +402,8 @@ StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs, Status* wh
   return count;
 }
 
-// A conflict is the job of an earlier run, whose delay had more left: the key names no other.
+// A conflict is the job of an earlier run, to which somebody here gave other content: the key names
+// no other.
 Status BeanstalkdImport::EnqueueOne(Found* job) {
   const auto enqueued = api_->EnqueueLines(protocol::JobSpecToJson(job->spec) + "\n", 1);
   job->too_large = IsTooLarge(enqueued.status());

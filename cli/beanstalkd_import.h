@@ -2,10 +2,12 @@
 // side, or this program, dies on the way.
 //
 // What:    a job is deleted there only after delayd has answered that it is durable. Each has a key
-//          made of the source's instance and the job's id there, so a second run finds what the
-//          first one had enqueued and only deletes it. Ready jobs are reserved in batches, so that
-//          no worker of the source gets them meanwhile. Delayed and buried ones are looked at,
-//          enqueued and deleted, never reserved: the source would make them ready if we died.
+//          made of the source's instance and the job's id there, and stands for that job whatever
+//          becomes of it, so a second run finds what the first one had enqueued, done or not, and
+//          only deletes it; a source that was started anew is another instance. Ready jobs are
+//          reserved in batches, so that no worker of the source gets them meanwhile. Delayed and
+//          buried ones are looked at, enqueued and deleted, never reserved: the source would make
+//          them ready if we died.
 //          Jobs keep tube, priority, time to run, what is left of their delay, and being buried;
 //          tubes from which they come, what is left of their pause.
 //          What is too large for delayd stays there, as it was. A queue that is full holds up its

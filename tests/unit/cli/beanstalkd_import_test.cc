@@ -1,0 +1,115 @@
+#include "cli/beanstalkd_import.h"
+
+#include <gtest/gtest.h>
+
+#include "protocol/job_json.h"
+#include "tests/unit/cli/fake_daemon.h"
+#include "tests/unit/protocol/scripted_server.h"
+
+namespace delayd::cli {
+namespace {
+
+// A beanstalkd with one job, in the tube "orders": what it says of it, until it hangs up where the
+// job is to be deleted.
+class SourceThatHangsUp {
+ public:
+  explicit SourceThatHangsUp(const std::string& state, const std::string& seconds_left = "0")
+      : state_(state),
+        job_stats_("---\nid: 7\ntube: orders\nstate: " + state +
+                   "\npri: 5\nttr: 60\ntime-left: " + seconds_left + "\n"),
+        server_({[this](int fd) { Answer(fd); }}) {}
+
+  std::string address() const { return server_.address(); }
+
+ private:
+  static std::string Body(const std::string& head, const std::string& body) {
+    return head + " " + std::to_string(body.size()) + "\r\n" + body;
+  }
+
+  std::string ReplyTo(std::string_view command) const {
+    if (command.starts_with("stats-job")) {
+      return Body("OK", job_stats_);
+    }
+    if (command.starts_with("stats")) {
+      return Body("OK", "---\nid: 0123abcd\n");
+    }
+    if (command == "list-tubes") {
+      return Body("OK", "---\n- orders\n");
+    }
+    if (command == "peek-" + state_) {
+      return Body("FOUND 7", "hello");
+    }
+    const std::pair<std::string_view, std::string> replies[] = {{"delete-key ", "UNKNOWN_COMMAND"},
+                                                                {"watch ", "WATCHING 1"},
+                                                                {"use ", "USING orders"},
+                                                                {"reserve-with", "TIMED_OUT"},
+                                                                {"peek-", "NOT_FOUND"}};
+    for (const auto& [begin, reply] : replies) {
+      if (command.starts_with(begin)) {
+        return reply;
+      }
+    }
+    return {};
+  }
+
+  void Answer(int fd) const {
+    std::string text;
+    char buffer[4096];
+    for (ssize_t count = 0; (count = read(fd, buffer, sizeof buffer)) > 0;) {
+      text.append(buffer, static_cast<size_t>(count));
+      for (size_t end = 0; (end = text.find("\r\n")) != std::string::npos; text.erase(0, end + 2)) {
+        const std::string reply = ReplyTo(std::string_view(text).substr(0, end));
+        if (reply.empty()) {
+          return;
+        }
+        protocol::ScriptedServer::Write(fd, reply + "\r\n");
+      }
+    }
+  }
+
+  std::string state_;
+  std::string job_stats_;
+  protocol::ScriptedServer server_;
+};
+
+struct BrokenOff {
+  Status status;
+  std::vector<Request> requests;
+};
+
+BrokenOff ImportFrom(const SourceThatHangsUp& source, FakeDaemon::Function answer = Accept) {
+  FakeDaemon daemon(std::move(answer));
+  Api api(daemon.Connect(), Millis(1000));
+  const auto client = beanstalk::Client::Connect(source.address(), Millis(20'000));
+  SimulatedClock clock({.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(0)});
+  BeanstalkdImport import(
+      client->get(),
+      &api,
+      [](const BeanstalkdImport::Counts&) { return OkStatus(); },
+      Patience(
+          &clock, Millis(0), [](Millis) { return OkStatus(); }, [](const std::string&) {}));
+  const Status status = import.Run();
+  return {status, daemon.requests()};
+}
+
+JobSpec SentOf(const BrokenOff& import) {
+  return *protocol::ParseJobSpec(import.requests.at(0).body, 1000);
+}
+
+TEST(BeanstalkdImportTest, P7AJobIsTheSameWhateverItsSourceSaysOfItNow) {
+  const SourceThatHangsUp first("delayed", "60");
+  const JobSpec sent = SentOf(ImportFrom(first));
+  EXPECT_EQ(sent.key, "beanstalkd:0123abcd:7");
+  EXPECT_EQ(std::get<DueAfter>(sent.due).delay, Millis(61'000));
+  ASSERT_NE(sent.past->fingerprint, 0U) << "it would stand for the rest of its delay";
+  const SourceThatHangsUp later("delayed", "30");
+  const SourceThatHangsUp buried("buried");
+  for (const SourceThatHangsUp* source : {&later, &buried}) {
+    const JobSpec again = SentOf(ImportFrom(*source));
+    EXPECT_EQ(again.key, sent.key);
+    EXPECT_EQ(again.past->fingerprint, sent.past->fingerprint);
+  }
+}
+
+}  // namespace
+}  // namespace delayd::cli
