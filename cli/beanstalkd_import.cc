@@ -31,6 +31,11 @@ bool IsTooLarge(const Status& status) {
   return status.reason() == "payload_too_large" || status.reason() == "body_too_large";
 }
 
+// An answer that was lost leaves it open.
+bool MayBeHere(const Status& enqueued) {
+  return enqueued.ok() || enqueued.code() == StatusCode::kUnknown;
+}
+
 }  // namespace
 
 // Drained into itself it would never end, and its jobs would lose their keys. A delete-key without
@@ -304,6 +309,7 @@ Status BeanstalkdImport::Move(std::vector<Found> jobs) {
   const std::span<Found> fit(jobs.begin(), fit_end);
   size_t settled = 0;
   Status why_later;
+  counts_.undeleted = 0;
   while (settled < fit.size() && why_later.ok()) {
     DELAYD_ASSIGN_OR_RETURN(const size_t count, EnqueueSome(fit.subspan(settled), &why_later));
     settled += count;
@@ -334,6 +340,7 @@ Status BeanstalkdImport::Delete(std::span<const Found> jobs) {
   }
   for (size_t i = 0; i < deleted; ++i) {
     DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reply, source_->Read());
+    --counts_.undeleted;
     counts_.taken += reply.word() == "DELETED" ? 0U : 1U;
   }
   return OkStatus();
@@ -370,6 +377,7 @@ StatusOr<size_t> BeanstalkdImport::EnqueueSome(std::span<Found> jobs, Status* wh
     lines += protocol::JobSpecToJson(jobs[count].spec) + "\n";
   }
   const auto enqueued = api_->EnqueueLines(lines, count);
+  counts_.undeleted += MayBeHere(enqueued.status()) ? count : 0;
   if (enqueued.ok()) {
     counts_.imported += enqueued->size();
     for (const protocol::EnqueuedJob& job : *enqueued) {
@@ -411,9 +419,11 @@ Status BeanstalkdImport::EnqueueOne(Found* job) {
     return OkStatus();
   }
   if (!enqueued.ok() && enqueued.status().reason() != "key_conflict") {
+    counts_.undeleted += MayBeHere(enqueued.status()) ? 1U : 0U;
     return enqueued.status();
   }
   ++counts_.imported;
+  ++counts_.undeleted;
   counts_.existed += !enqueued.ok() || enqueued->front().existed ? 1U : 0U;
   return OkStatus();
 }

@@ -56,6 +56,7 @@ class BeanstalkdImport {
     uint64_t taken = 0;  // enqueued here, and taken by a worker there before they could be deleted
     uint64_t too_large = 0;
     uint64_t queue_full = 0;  // left there for want of room
+    uint64_t undeleted = 0;   // of the last batch: here, at least perhaps, and perhaps there still
     Left left;                // when the last pass was over
   };
 

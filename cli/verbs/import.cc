@@ -96,23 +96,25 @@ class ImportVerb final : public Verb {
            "With --from-beanstalkd the jobs of that server are moved here, with tube, priority, "
            "time to\n"
            "run and what is left of their delay; buried ones stay buried. A tube that is paused "
-           "there is\n"
-           "paused here for what is left of that, before its jobs come. Each is deleted there "
-           "only when\n"
-           "it is durable here: if anything dies on the way, run it again. While there is no room "
-           "here,\n"
-           "or no daemon, for --retry-for, it holds no job there. The jobs of a full queue wait "
-           "until "
-           "all\n"
-           "others are moved, and are left, counted, where there is no room then. It goes on while "
-           "jobs come\n"
-           "in there; what workers there have reserved is left, counted, and makes exit code 1. So "
-           "are\n"
-           "jobs larger than limits.payload: they are buried there while it goes on, and at its "
-           "end\n"
-           "what they were. An import that was killed leaves them buried; the next one names them, "
-           "and\n"
-           "kick-job there frees them.\n"
+           "there\n"
+           "is paused here for what is left of that, before its jobs come. Each is deleted there "
+           "only\n"
+           "when it is durable here: if anything dies on the way, run it again. What is here "
+           "already,\n"
+           "done or not, comes no second time while its key is kept (key_retention); but if that "
+           "server\n"
+           "was started anew in between, its jobs have other names, and up to 200 may come twice. "
+           "While\n"
+           "there is no room here, or no daemon, for --retry-for, it holds no job there. The jobs "
+           "of a\n"
+           "full queue wait until all others are moved, and are left, counted, where there is no "
+           "room\n"
+           "then. It goes on while jobs come in there; what workers there have reserved is left,\n"
+           "counted, and makes exit code 1. So are jobs larger than limits.payload: they are "
+           "buried\n"
+           "there while it goes on, and at its end what they were. An import that was killed "
+           "leaves\n"
+           "them buried; the next one names them, and kick-job there frees them.\n"
            "\n"
            "Examples:\n"
            "  delayctl import orders.jsonl\n"
@@ -229,6 +231,14 @@ class ImportVerb final : public Verb {
                              "queue_full");
   }
 
+  // Of one that was broken off.
+  static std::string HowToGoOn(const BeanstalkdImport::Counts& counts) {
+    const std::string again = "; no job is lost, run it again for the rest";
+    return counts.undeleted == 0 ? again
+                                 : again + "; if beanstalkd is started anew before that, " +
+                                       Jobs(counts.undeleted) + " may come twice";
+  }
+
   static std::string StillThere(const BeanstalkdImport::Left& left) {
     return Jobs(left.all()) + " left there (" + std::to_string(left.ready) + " ready, " +
            std::to_string(left.delayed) + " delayed, " + std::to_string(left.buried) + " buried, " +
@@ -273,12 +283,11 @@ class ImportVerb final : public Verb {
     }
     context->console.Say(text);
     if (InterruptGuard::interrupted()) {
-      context->console.Error(
-          Unavailable("interrupted; no job is lost, run it again for the rest", "interrupted"));
+      context->console.Error(Unavailable("interrupted" + HowToGoOn(counts), "interrupted"));
       return kExitInterrupted;
     }
     if (!status.ok()) {
-      return context->Fail(status.Followed("; no job is lost, run it again for the rest"));
+      return context->Fail(status.Followed(HowToGoOn(counts)));
     }
     const uint64_t told = counts.too_large + counts.queue_full;
     if (counts.left.all() > told) {

@@ -1,5 +1,6 @@
 #include "cli/beanstalkd_import.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "protocol/job_json.h"
@@ -8,6 +9,8 @@
 
 namespace delayd::cli {
 namespace {
+
+using ::testing::HasSubstr;
 
 // A beanstalkd with one job, in the tube "orders": what it says of it, until it hangs up where the
 // job is to be deleted.
@@ -74,6 +77,7 @@ class SourceThatHangsUp {
 
 struct BrokenOff {
   Status status;
+  BeanstalkdImport::Counts counts;
   std::vector<Request> requests;
 };
 
@@ -89,7 +93,7 @@ BrokenOff ImportFrom(const SourceThatHangsUp& source, FakeDaemon::Function answe
       Patience(
           &clock, Millis(0), [](Millis) { return OkStatus(); }, [](const std::string&) {}));
   const Status status = import.Run();
-  return {status, daemon.requests()};
+  return {status, import.counts(), daemon.requests()};
 }
 
 JobSpec SentOf(const BrokenOff& import) {
@@ -109,6 +113,36 @@ TEST(BeanstalkdImportTest, P7AJobIsTheSameWhateverItsSourceSaysOfItNow) {
     EXPECT_EQ(again.key, sent.key);
     EXPECT_EQ(again.past->fingerprint, sent.past->fingerprint);
   }
+}
+
+TEST(BeanstalkdImportTest, WhatIsHereAndMayBeThereStillIsCounted) {
+  const SourceThatHangsUp source("delayed", "60");
+  const BrokenOff cut = ImportFrom(source);
+  EXPECT_THAT(cut.status.message(), HasSubstr("is not there any more"));
+  EXPECT_EQ(cut.counts.undeleted, 1U);
+
+  const SourceThatHangsUp other("delayed", "60");
+  const BrokenOff lost =
+      ImportFrom(other, [](const Request&) { return Answer(Unknown("lost", "outcome_unknown")); });
+  EXPECT_EQ(lost.counts.imported, 0U);
+  EXPECT_EQ(lost.counts.undeleted, 1U) << "it may be here";
+
+  const SourceThatHangsUp third("delayed", "60");
+  EXPECT_EQ(
+      ImportFrom(third,
+                 [](const Request&) { return Problem(PermissionDenied("you may only read")); })
+          .counts.undeleted,
+      0U);
+}
+
+TEST(BeanstalkdImportTest, ABrokenOffOneSaysWhatANewStartOfTheSourceWouldDouble) {
+  const SourceThatHangsUp source("delayed", "60");
+  const Outcome outcome =
+      Ctl({"import", "--from-beanstalkd", source.address()}, {.daemon = Accept});
+  EXPECT_EQ(outcome.code, 5);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("; no job is lost, run it again for the rest; if beanstalkd is started "
+                        "anew before that, 1 job may come twice\n"));
 }
 
 }  // namespace
