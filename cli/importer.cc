@@ -44,7 +44,7 @@ Status Importer::AddLine(uint64_t number, std::string_view text) {
   Line line{.number = number,
             .json = protocol::JobSpecToJson(*spec),
             .key = spec->key,
-            .may_overlap = !spec->key.empty() && spec->on_conflict == OnConflict::kFail};
+            .repeatable = !spec->key.empty() && spec->on_conflict == OnConflict::kFail};
   if (pending_bytes_ + line.json.size() > options_.batch_bytes) {
     DELAYD_RETURN_IF_ERROR(StartBatch());
   }
@@ -83,7 +83,7 @@ Status Importer::StartBatch() {
   if (lines.empty()) {
     return OkStatus();
   }
-  const bool overlaps = std::ranges::all_of(lines, &Line::may_overlap);
+  const bool overlaps = std::ranges::all_of(lines, &Line::repeatable);
   if (!overlaps) {
     DELAYD_RETURN_IF_ERROR(SettleAll());
   } else if (sender_.full()) {
@@ -137,15 +137,16 @@ Status Importer::Conclude(const std::vector<Line>& lines, BatchSender::Answer an
 }
 
 Status Importer::Retry(const std::vector<Line>& lines, const Status& why) {
-  const bool keyed = std::ranges::none_of(lines, &std::string::empty, &Line::key);
+  const bool repeatable = std::ranges::all_of(lines, &Line::repeatable);
   const std::string range = lines.size() == 1 ? LineName(lines.front().number)
                                               : "lines " + std::to_string(lines.front().number) +
                                                     " to " + std::to_string(lines.back().number);
-  if (why.code() == StatusCode::kUnknown && !keyed) {
+  if (why.code() == StatusCode::kUnknown && !repeatable) {
     return Unknown(
         why.message() + "; " + range +
-            " may or may not be enqueued; nothing was sent again, since without a key "
-            "that could double a job; look with delayctl list, then resume with --skip " +
+            " may or may not be enqueued; nothing was sent again, since without a key, or with "
+            "on_conflict keep or replace, that could double a job; look with delayctl list, then "
+            "resume with --skip " +
             std::to_string(lines.back().number) + " if all is there, or --skip " +
             std::to_string(counts_.settled_line),
         why.reason());

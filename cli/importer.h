@@ -3,8 +3,9 @@
 //
 // What:    lines are checked here, gathered, and sent; a batch is all or nothing. A batch that the
 // daemon refuses is sent again line by line, to find the line. When an answer is lost, the batch is
-// sent again if that is safe: nothing had been sent, or every line has a key. Batches of lines that
-// all have keys overlap: what was enqueued behind a bad line is found again when it is resumed.
+// sent again if that is safe: nothing had been sent, or every line has a key and is answered with
+// the job that is there (on_conflict fail). Batches of such lines overlap: what was enqueued behind
+// a bad line is found again when it is resumed.
 // Errors:  a bad line is its Status with "line 7: " in front, after everything before it has been
 // sent; with keep_going it is reported and counted instead. An unknown outcome names its lines.
 // Threads: one owner.
@@ -82,7 +83,7 @@ class Importer {
     uint64_t number = 0;
     std::string json;
     std::string key;
-    bool may_overlap = false;  // it has a key, and no other line can mean another thing by it
+    bool repeatable = false;  // sent again, it finds the job: it has a key, and its rule is fail
   };
 
   using Batch = std::vector<Line>;

@@ -82,7 +82,9 @@ class EnqueueVerb final : public Verb {
  private:
   Status Explained(const Status& status) const {
     std::string message = status.message();
-    if (status.code() == StatusCode::kUnknown && key_.has_value()) {
+    // By the other rules a job that is done meanwhile does not count, and there would be a second.
+    if (status.code() == StatusCode::kUnknown && key_.has_value() &&
+        on_conflict_.value_or("fail") == "fail") {
       message += " (it has a key, so repeating it is safe)";
     }
     // The daemon advises a field of its API; before that may stand a key with the same letters.

@@ -191,6 +191,17 @@ TEST_F(ImporterTest, ALostAnswerIsNeverRepeatedWhenALineHasNoKey) {
   EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
 }
 
+// The job may be done by then: the key does not hold those rules back from a second one.
+TEST_F(ImporterTest, ALostAnswerIsNeverRepeatedWhenALineKeepsOrReplaces) {
+  for (const std::string rule : {"keep", "replace"}) {
+    Start([](const Request&) { return Answer(Unknown("lost", "outcome_unknown")); });
+    const Status status = Feed({R"({"payload":"x","key":"k","on_conflict":")" + rule + R"("})"});
+    EXPECT_THAT(status.message(),
+                HasSubstr("line 1 may or may not be enqueued; nothing was sent "));
+    EXPECT_THAT(BatchSizes(), ElementsAre(1)) << rule;
+  }
+}
+
 TEST_F(ImporterTest, RoomOnTheDiskIsWaitedFor) {
   int calls = 0;
   Start([&](const Request& request) {

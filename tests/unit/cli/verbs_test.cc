@@ -116,13 +116,16 @@ TEST(EnqueueVerbTest, APayloadThatIsTooLargeIsNoMemberOfTheApi) {
   EXPECT_EQ(outcome.err, "delayctl: payload has 9 bytes and the limit is 8B\n");
 }
 
-TEST(EnqueueVerbTest, AnUnknownOutcomeIsSafeToRepeatOnlyWithAKey) {
+TEST(EnqueueVerbTest, AnUnknownOutcomeIsSafeToRepeatOnlyByAKeyThatFails) {
   const auto lost = Always(Unknown("connection lost", "outcome_unknown"));
   EXPECT_THAT(Ctl({"enqueue", "--key", "k", "x"}, {.daemon = lost}).err,
               HasSubstr("repeating it is safe"));
-  const Outcome outcome = Ctl({"enqueue", "x"}, {.daemon = lost});
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_EQ(outcome.err, "delayctl: connection lost\n");
+  for (const std::vector<std::string>& args : std::vector<std::vector<std::string>>{
+           {"enqueue", "x"}, {"enqueue", "--key", "k", "--on-conflict", "keep", "x"}}) {
+    const Outcome outcome = Ctl(args, {.daemon = lost});
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_EQ(outcome.err, "delayctl: connection lost\n");
+  }
 }
 
 // Two pages and an empty one between them, as a filtered list may answer.
