@@ -249,6 +249,10 @@ Status ParseProblem(int http_status, std::string_view body) {
              ", and not from delayd: a proxy, or another server on this address" +
              (body.empty() ? "" : ": " + Quoted(body));
   }
+  // A proxy's limit is no less one: what is too large for it now is so at the next try.
+  if (http_status == 413 && code.empty()) {
+    code = "body_too_large";
+  }
   if (const Known* known = FindReason(code)) {
     return {known->code, std::move(detail), known->reason};
   }

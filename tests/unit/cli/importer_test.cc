@@ -121,6 +121,17 @@ TEST_F(ImporterTest, ABatchThatIsRefusedIsSentLineByLineToFindTheLine) {
   EXPECT_THAT(bad_, ElementsAre("line 3: key conflict"));
 }
 
+// nginx takes 1 MB unless told otherwise, and says so in HTML.
+TEST_F(ImporterTest, ABatchThatIsTooLargeForAProxyIsSentLineByLine) {
+  Start([](const Request& request) {
+    return CountLines(request.body) > 1 ? Ok("<html>Request Entity Too Large</html>", 413)
+                                        : Accept(request);
+  });
+  EXPECT_TRUE(Feed({kPlain, kPlain}).ok());
+  EXPECT_THAT(BatchSizes(), ElementsAre(2, 1, 1));
+  EXPECT_THAT(said_, IsEmpty());
+}
+
 TEST_F(ImporterTest, AConflictIsAnsweredInTheLine) {
   Start([](const Request&) {
     return Problem(

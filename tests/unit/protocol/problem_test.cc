@@ -61,6 +61,8 @@ TEST(ProblemTest, ABodyThatIsNoProblemStillMakesAStatus) {
   EXPECT_EQ(ParseProblem(502, "<html>\nBad Gateway").message(),
             "HTTP 502, and not from delayd: a proxy, or another server on this address: "
             "'<html>\\x0aBad Gateway'");
+  EXPECT_EQ(ParseProblem(413, "<html>").reason(), "body_too_large");
+  EXPECT_FALSE(MayPass(ParseProblem(413, "<html>")));
   EXPECT_EQ(ParseProblem(404, "").code(), StatusCode::kNotFound);
   EXPECT_EQ(ParseProblem(500, "[1]").code(), StatusCode::kUnavailable);
   EXPECT_TRUE(MayPass(ParseProblem(500, "<html>")));
