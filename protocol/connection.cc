@@ -49,8 +49,12 @@ std::string SocketGroup(const std::string& path) {
   return info.st_gid == 0 ? std::string() : found->gr_name;
 }
 
+std::string CannotReach(const ServerAddress& address) {
+  return "cannot reach " + address.server + " at " + address.text + ": ";
+}
+
 Status Unreachable(const ServerAddress& address, int error) {
-  const std::string who = "cannot reach delayd at " + address.text + ": ";
+  const std::string who = CannotReach(address);
   if (error == EACCES || error == EPERM) {
     const std::string group = SocketGroup(address.path);
     const std::string cure =
@@ -65,11 +69,12 @@ Status Unreachable(const ServerAddress& address, int error) {
   } else if (error == ECONNREFUSED) {
     cause = "nothing listens there";
   }
-  return Unavailable(
-      who + cause +
-          "; start delayd (systemctl start delayd), or give its address with --server or "
-          "DELAYCTL_SERVER",
-      "unreachable");
+  const std::string cure =
+      address.server == ServerAddress().server
+          ? "start delayd (systemctl start delayd), or give its address with --server or "
+            "DELAYCTL_SERVER"
+          : "is it running there?";
+  return Unavailable(who + cause + "; " + cure, "unreachable");
 }
 
 }  // namespace
@@ -103,11 +108,14 @@ Status Connection::Nap(BootTime deadline) const {
 }
 
 Status Connection::OpenUnix(const ServerAddress& address, BootTime deadline) {
+  sockaddr_un name{};
+  if (address.path.size() >= sizeof name.sun_path) {
+    return Unreachable(address, ENAMETOOLONG);
+  }
   fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (fd_ < 0) {
     return Unreachable(address, errno);
   }
-  sockaddr_un name{};
   name.sun_family = AF_UNIX;
   std::memcpy(static_cast<void*>(name.sun_path), address.path.data(), address.path.size());
   while (connect(fd_, reinterpret_cast<const sockaddr*>(&name), sizeof name) != 0) {
@@ -124,7 +132,7 @@ Status Connection::OpenTcp(const ServerAddress& address, BootTime deadline) {
   const auto found = lookup_.Find(address.host, address.port, deadline, give_up_fd_);
   if (!found.ok()) {
     const bool silent = found.status().reason() == "timed_out";
-    return Unavailable("cannot reach delayd at " + address.text + ": " +
+    return Unavailable(CannotReach(address) +
                            (silent ? "no name server told its address in time"
                                    : std::string(found.status().message())) +
                            "; check the host name",

@@ -14,6 +14,8 @@ constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kHttps = "https://";
 constexpr std::string_view kAddressExample = "; write it like http://127.0.0.1:11380";
+constexpr std::string_view kSocketExample =
+    "; write it like 127.0.0.1:11300, [::1]:11300 or unix:/run/beanstalkd.sock";
 
 // Without the password that may stand before the @.
 Status RefuseAddress(std::string_view text, const std::string& why) {
@@ -33,7 +35,8 @@ bool IsPort(std::string_view text) {
 }
 
 StatusOr<ServerAddress> ParseUnix(std::string_view text) {
-  ServerAddress address{.text = std::string(text), .path = {}, .host = {}, .port = {}};
+  ServerAddress address;
+  address.text = text;
   address.path = text.substr(kUnix.size());
   if (address.path.empty()) {
     return RefuseAddress(text, "has no path; write it like unix:/run/delayd/delayd.sock");
@@ -45,6 +48,31 @@ StatusOr<ServerAddress> ParseUnix(std::string_view text) {
                              std::to_string(sizeof(sockaddr_un::sun_path) - 1));
   }
   return address;
+}
+
+// Host and port are `rest`; what has no port keeps the one that `address` has.
+Status ReadHostPort(std::string_view rest, std::string_view example, ServerAddress* address) {
+  const std::string& text = address->text;
+  const bool bracketed = rest.starts_with('[');
+  const size_t host_end = bracketed ? rest.find(']') : rest.find(':');
+  if (bracketed && host_end == std::string_view::npos) {
+    return RefuseAddress(text, "has no ']' after the address");
+  }
+  address->host = bracketed ? rest.substr(1, host_end - 1) : rest.substr(0, host_end);
+  const std::string_view behind =
+      host_end == std::string_view::npos ? "" : rest.substr(bracketed ? host_end + 1 : host_end);
+  if (address->host.empty()) {
+    return RefuseAddress(text, "is not understood" + std::string(example));
+  }
+  if (behind.empty()) {
+    return address->port.empty() ? RefuseAddress(text, "has no port" + std::string(example))
+                                 : OkStatus();
+  }
+  if (behind.front() != ':' || !IsPort(behind.substr(1))) {
+    return RefuseAddress(text, "has no good port" + std::string(example));
+  }
+  address->port = behind.substr(1);
+  return OkStatus();
 }
 
 StatusOr<ServerAddress> ParseHttp(std::string_view text) {
@@ -61,28 +89,11 @@ StatusOr<ServerAddress> ParseHttp(std::string_view text) {
     return RefuseAddress(
         text, "has a path or query, which has no place there" + std::string(kAddressExample));
   }
-  ServerAddress address{.text = std::string(text),
-                        .path = {},
-                        .host = {},
-                        .port = std::string(kDefaultPort),
-                        .tls = tls};
-  const bool bracketed = rest.starts_with('[');
-  const size_t host_end = bracketed ? rest.find(']') : rest.find(':');
-  if (bracketed && host_end == std::string_view::npos) {
-    return RefuseAddress(text, "has no ']' after the address");
-  }
-  address.host = bracketed ? rest.substr(1, host_end - 1) : rest.substr(0, host_end);
-  std::string_view behind =
-      host_end == std::string_view::npos ? "" : rest.substr(bracketed ? host_end + 1 : host_end);
-  if (address.host.empty()) {
-    return RefuseAddress(text, "is not understood" + std::string(kAddressExample));
-  }
-  if (!behind.empty()) {
-    if (behind.front() != ':' || !IsPort(behind.substr(1))) {
-      return RefuseAddress(text, "has no good port" + std::string(kAddressExample));
-    }
-    address.port = behind.substr(1);
-  }
+  ServerAddress address;
+  address.text = text;
+  address.port = kDefaultPort;
+  address.tls = tls;
+  DELAYD_RETURN_IF_ERROR(ReadHostPort(rest, kAddressExample, &address));
   return address;
 }
 
@@ -102,6 +113,18 @@ StatusOr<ServerAddress> ParseServerAddress(std::string_view text) {
       text,
       "is not understood; write unix:/run/delayd/delayd.sock, http://127.0.0.1:11380 or "
       "https://HOST:11380");
+}
+
+StatusOr<ServerAddress> ParseSocketAddress(std::string_view text, std::string_view server) {
+  ServerAddress address;
+  if (text.starts_with(kUnix)) {
+    DELAYD_ASSIGN_OR_RETURN(address, ParseUnix(text));
+  } else {
+    address.text = text;
+    DELAYD_RETURN_IF_ERROR(ReadHostPort(text, kSocketExample, &address));
+  }
+  address.server = server;
+  return address;
 }
 
 std::string HostHeader(const ServerAddress& address) {

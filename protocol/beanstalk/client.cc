@@ -69,26 +69,13 @@ Client::Client(std::string address, Millis timeout)
 Client::~Client() = default;
 
 StatusOr<std::unique_ptr<Client>> Client::Connect(std::string_view address, Millis timeout) {
-  protocol::ServerAddress server;
-  server.text = address;
-  constexpr std::string_view kUnix = "unix:";
-  const size_t colon = address.rfind(':');
-  if (address.starts_with(kUnix)) {
-    server.path = address.substr(kUnix.size());
-  } else if (colon != std::string_view::npos && colon > 0) {
-    server.host = address.substr(0, colon);
-    server.port = address.substr(colon + 1);
-  } else {
-    return InvalidArgument(
-        "'" + std::string(address) + "' is no address; give HOST:PORT or unix:PATH", "usage");
-  }
+  DELAYD_ASSIGN_OR_RETURN(const protocol::ServerAddress server,
+                          protocol::ParseSocketAddress(address, "beanstalkd"));
   std::unique_ptr<Client> client(new Client(std::string(address), timeout));
   const SystemClock clock;
   const Status opened = client->connection_->Open(server, clock.Sample().boot + timeout);
   if (!opened.ok()) {
-    return Status(opened.code(),
-                  "cannot reach beanstalkd at " + client->address_ + "; is it running there?",
-                  "unreachable");
+    return opened.code() == StatusCode::kDeadlineExceeded ? Gone(client->address_, opened) : opened;
   }
   return client;
 }

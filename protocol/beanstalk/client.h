@@ -1,7 +1,8 @@
 // protocol/beanstalk/client.h — a blocking connection to a beanstalk server, with pipelining.
 //
-// Errors:  kUnavailable when the server cannot be reached or has gone; kDeadlineExceeded when it
-// does not answer in time. What it answers, whatever it is, is a reply.
+// Errors:  kInvalidArgument "invalid_server" for an address that is none; kUnavailable when the
+// server cannot be reached or has gone; kDeadlineExceeded when it does not answer in time. What it
+// answers, whatever it is, is a reply.
 // Threads: one owner.
 #pragma once
 
@@ -34,7 +35,7 @@ uint64_t StatsNumber(std::string_view yaml, std::string_view key);
 
 class Client {
  public:
-  // "127.0.0.1:11300" or "unix:/run/beanstalkd.sock".
+  // "127.0.0.1:11300", "[::1]:11300" or "unix:/run/beanstalkd.sock".
   static StatusOr<std::unique_ptr<Client>> Connect(std::string_view address, Millis timeout);
   ~Client();
 

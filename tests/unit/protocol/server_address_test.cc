@@ -54,5 +54,22 @@ TEST(ServerAddressTest, RefusesTheRestWithTheCure) {
               ::testing::HasSubstr("at most 107"));
 }
 
+TEST(ServerAddressTest, ReadsHostAndPortOfWhatSpeaksNoHttp) {
+  EXPECT_EQ(HostHeader(*ParseSocketAddress("127.0.0.1:80", "x")), "127.0.0.1:80");
+  EXPECT_EQ(HostHeader(*ParseSocketAddress("[::1]:80", "x")), "[::1]:80");
+  EXPECT_EQ(ParseSocketAddress("unix:/run/x.sock", "x")->path, "/run/x.sock");
+  const std::pair<std::string, const char*> cases[] = {
+      {"", "is not understood; write it like 127.0.0.1:11300, [::1]:11300 or unix:"},
+      {"localhost", "has no port"},
+      {"[::1]", "has no port"},
+      {"localhost:", "has no good port"},
+      {"::1:80", "is not understood"},
+      {"http://localhost:80", "has no good port"},
+      {"unix:/" + std::string(5000, 'x'), "at most 107"}};
+  for (const auto& [text, why] : cases) {
+    EXPECT_THAT(ParseSocketAddress(text, "x").status().message(), ::testing::HasSubstr(why));
+  }
+}
+
 }  // namespace
 }  // namespace delayd::protocol
