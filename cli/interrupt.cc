@@ -57,6 +57,10 @@ Status InterruptGuard::Check() {
   return interrupted() ? Unavailable("interrupted", "interrupted") : OkStatus();
 }
 
+int InterruptGuard::fd() {
+  return event_fd;
+}
+
 Status InterruptGuard::Nap(Millis time) {
   pollfd entry{.fd = event_fd, .events = POLLIN, .revents = 0};
   poll(&entry, 1, static_cast<int>(time.count()));

@@ -24,6 +24,8 @@ class InterruptGuard {
 
   static bool interrupted();
   static Status Check();
+  // Can be read from the first signal on.
+  static int fd();
   static Status Nap(Millis time);
   // Whether there was nothing to read for so long, and no signal.
   static bool IsSilent(int fd, Millis time);

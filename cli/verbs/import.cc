@@ -183,12 +183,13 @@ class ImportVerb final : public Verb {
       return context->Fail(api.status());
     }
     StatusOr<std::unique_ptr<beanstalk::Client>> source =
-        beanstalk::Client::Connect(*beanstalkd_, kImportTimeout);
+        beanstalk::Client::Connect(*beanstalkd_, context->globals.timeout.value_or(kImportTimeout));
     if (!source.ok()) {
       return context->Fail(source.status());
     }
     Progress progress(&context->console, &context->clock, "jobs", 0);
     const InterruptGuard guard;
+    (*source)->HurryWhen(InterruptGuard::fd());
     Patience patience(&context->clock,
                       retry_for_.value_or(kRetryForDefault),
                       InterruptGuard::Nap,

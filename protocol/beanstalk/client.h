@@ -39,6 +39,9 @@ class Client {
   static StatusOr<std::unique_ptr<Client>> Connect(std::string_view address, Millis timeout);
   ~Client();
 
+  // Once `fd` can be read, an answer is waited for no longer than a second.
+  void HurryWhen(int fd);
+
   // Sent with the next Read.
   void Add(std::string_view command);
   StatusOr<ServerReply> Read();
@@ -49,10 +52,12 @@ class Client {
  private:
   Client(std::string address, Millis timeout);
 
-  Status Fill(BootTime deadline);
+  Status Fill(BootTime* deadline);
+  StatusOr<size_t> Receive(char* to, size_t bytes_max, BootTime* deadline);
 
   std::string address_;
   Millis timeout_;
+  bool may_hurry_ = false;
   std::unique_ptr<protocol::Connection> connection_;
   std::string out_;
   std::string in_;

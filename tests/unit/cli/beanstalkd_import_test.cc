@@ -1,8 +1,11 @@
 #include "cli/beanstalkd_import.h"
 
+#include <signal.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/exit_code.h"
 #include "protocol/job_json.h"
 #include "tests/unit/cli/fake_daemon.h"
 #include "tests/unit/protocol/scripted_server.h"
@@ -12,12 +15,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A beanstalkd with one job, in the tube "orders": what it says of it, until it hangs up where the
-// job is to be deleted.
-class SourceThatHangsUp {
+enum class AtDelete : uint8_t { kHangsUp, kIsSilent, kDeletes };
+
+// A beanstalkd with one job, in the tube "orders": what it says of it, until it is to be deleted.
+class FakeSource {
  public:
-  explicit SourceThatHangsUp(const std::string& state, const std::string& seconds_left = "0")
+  explicit FakeSource(const std::string& state,
+                      const std::string& seconds_left = "0",
+                      AtDelete at_delete = AtDelete::kHangsUp)
       : state_(state),
+        at_delete_(at_delete),
         job_stats_("---\nid: 7\ntube: orders\nstate: " + state +
                    "\npri: 5\nttr: 60\ntime-left: " + seconds_left + "\n"),
         server_({[this](int fd) { Answer(fd); }}) {}
@@ -62,15 +69,19 @@ class SourceThatHangsUp {
       text.append(buffer, static_cast<size_t>(count));
       for (size_t end = 0; (end = text.find("\r\n")) != std::string::npos; text.erase(0, end + 2)) {
         const std::string reply = ReplyTo(std::string_view(text).substr(0, end));
-        if (reply.empty()) {
+        if (reply.empty() && at_delete_ != AtDelete::kDeletes) {
+          if (at_delete_ == AtDelete::kIsSilent) {
+            protocol::ScriptedServer::AwaitEnd(fd);
+          }
           return;
         }
-        protocol::ScriptedServer::Write(fd, reply + "\r\n");
+        protocol::ScriptedServer::Write(fd, (reply.empty() ? "DELETED" : reply) + "\r\n");
       }
     }
   }
 
   std::string state_;
+  AtDelete at_delete_;
   std::string job_stats_;
   protocol::ScriptedServer server_;
 };
@@ -81,7 +92,7 @@ struct BrokenOff {
   std::vector<Request> requests;
 };
 
-BrokenOff ImportFrom(const SourceThatHangsUp& source, FakeDaemon::Function answer = Accept) {
+BrokenOff ImportFrom(const FakeSource& source, FakeDaemon::Function answer = Accept) {
   FakeDaemon daemon(std::move(answer));
   Api api(daemon.Connect(), Millis(1000));
   const auto client = beanstalk::Client::Connect(source.address(), Millis(20'000));
@@ -96,19 +107,24 @@ BrokenOff ImportFrom(const SourceThatHangsUp& source, FakeDaemon::Function answe
   return {status, import.counts(), daemon.requests()};
 }
 
+Answer InterruptedAtEnqueue(const Request& request) {
+  raise(SIGINT);
+  return Accept(request);
+}
+
 JobSpec SentOf(const BrokenOff& import) {
   return *protocol::ParseJobSpec(import.requests.at(0).body, 1000);
 }
 
 TEST(BeanstalkdImportTest, P7AJobIsTheSameWhateverItsSourceSaysOfItNow) {
-  const SourceThatHangsUp first("delayed", "60");
+  const FakeSource first("delayed", "60");
   const JobSpec sent = SentOf(ImportFrom(first));
   EXPECT_EQ(sent.key, "beanstalkd:0123abcd:7");
   EXPECT_EQ(std::get<DueAfter>(sent.due).delay, Millis(61'000));
   ASSERT_NE(sent.past->fingerprint, 0U) << "it would stand for the rest of its delay";
-  const SourceThatHangsUp later("delayed", "30");
-  const SourceThatHangsUp buried("buried");
-  for (const SourceThatHangsUp* source : {&later, &buried}) {
+  const FakeSource later("delayed", "30");
+  const FakeSource buried("buried");
+  for (const FakeSource* source : {&later, &buried}) {
     const JobSpec again = SentOf(ImportFrom(*source));
     EXPECT_EQ(again.key, sent.key);
     EXPECT_EQ(again.past->fingerprint, sent.past->fingerprint);
@@ -116,18 +132,18 @@ TEST(BeanstalkdImportTest, P7AJobIsTheSameWhateverItsSourceSaysOfItNow) {
 }
 
 TEST(BeanstalkdImportTest, WhatIsHereAndMayBeThereStillIsCounted) {
-  const SourceThatHangsUp source("delayed", "60");
+  const FakeSource source("delayed", "60");
   const BrokenOff cut = ImportFrom(source);
   EXPECT_THAT(cut.status.message(), HasSubstr("is not there any more"));
   EXPECT_EQ(cut.counts.undeleted, 1U);
 
-  const SourceThatHangsUp other("delayed", "60");
+  const FakeSource other("delayed", "60");
   const BrokenOff lost =
       ImportFrom(other, [](const Request&) { return Answer(Unknown("lost", "outcome_unknown")); });
   EXPECT_EQ(lost.counts.imported, 0U);
   EXPECT_EQ(lost.counts.undeleted, 1U) << "it may be here";
 
-  const SourceThatHangsUp third("delayed", "60");
+  const FakeSource third("delayed", "60");
   EXPECT_EQ(
       ImportFrom(third,
                  [](const Request&) { return Problem(PermissionDenied("you may only read")); })
@@ -136,13 +152,36 @@ TEST(BeanstalkdImportTest, WhatIsHereAndMayBeThereStillIsCounted) {
 }
 
 TEST(BeanstalkdImportTest, ABrokenOffOneSaysWhatANewStartOfTheSourceWouldDouble) {
-  const SourceThatHangsUp source("delayed", "60");
+  const FakeSource source("delayed", "60");
   const Outcome outcome =
       Ctl({"import", "--from-beanstalkd", source.address()}, {.daemon = Accept});
   EXPECT_EQ(outcome.code, 5);
   EXPECT_THAT(outcome.err,
               HasSubstr("; no job is lost, run it again for the rest; if beanstalkd is started "
                         "anew before that, 1 job may come twice\n"));
+}
+
+TEST(BeanstalkdImportTest, ASourceThatIsSilentIsGivenUpByTheTimeoutOrAnInterrupt) {
+  const FakeSource source("delayed", "60", AtDelete::kIsSilent);
+  const Outcome slow = Ctl({"import", "--from-beanstalkd", source.address(), "--timeout", "30ms"},
+                           {.daemon = Accept});
+  EXPECT_EQ(slow.code, kExitTimedOut);
+  EXPECT_THAT(slow.err, HasSubstr("does not answer; no job is lost"));
+
+  const FakeSource other("delayed", "60", AtDelete::kIsSilent);
+  const Outcome interrupted =
+      Ctl({"import", "--from-beanstalkd", other.address(), "--timeout", "1h"},
+          {.daemon = InterruptedAtEnqueue});
+  EXPECT_EQ(interrupted.code, kExitInterrupted);
+  EXPECT_THAT(interrupted.err, HasSubstr("1 job may come twice"));
+}
+
+TEST(BeanstalkdImportTest, AnInterruptEndsItBehindTheJobsUnderWay) {
+  const FakeSource source("delayed", "60", AtDelete::kDeletes);
+  const Outcome outcome =
+      Ctl({"import", "--from-beanstalkd", source.address()}, {.daemon = InterruptedAtEnqueue});
+  EXPECT_EQ(outcome.code, kExitInterrupted);
+  EXPECT_THAT(outcome.err, HasSubstr("interrupted; no job is lost, run it again for the rest\n"));
 }
 
 }  // namespace
