@@ -165,7 +165,8 @@ class ImportVerb final : public Verb {
     const InterruptGuard guard;
     // A reader of the ids that goes away must not keep it from saying how to resume.
     signal(SIGPIPE, SIG_IGN);
-    status = Pump(&reader, &importer, &progress);
+    const bool among_ids = context->globals.quiet && context->console.traits().out_is_terminal;
+    status = Pump(&reader, &importer, among_ids ? nullptr : &progress);
     progress.Clear();
     return Conclude(status, importer.counts(), progress.elapsed(), context);
   }
@@ -440,7 +441,9 @@ class ImportVerb final : public Verb {
       }
       DELAYD_RETURN_IF_ERROR(line.ok() ? importer->AddLine(number, **line)
                                        : importer->AddBadLine(number, line.status()));
-      progress->Update(importer->counts().imported, reader->bytes_read());
+      if (progress != nullptr) {
+        progress->Update(importer->counts().imported, reader->bytes_read());
+      }
     }
   }
 

@@ -139,6 +139,17 @@ TEST(ImportVerbTest, SkipBeginsBehindThatManyLines) {
   EXPECT_THAT(outcome.requests.at(0).body, HasSubstr("\"payload\":\"c\""));
 }
 
+TEST(ImportVerbTest, NoBarIsDrawnAmongTheIds) {
+  const auto bar_with = [](std::vector<std::string> args) {
+    args.insert(args.begin(), {"import", "--batch", "1"});
+    return Ctl(args,
+               {.daemon = Accept, .input = kThree, .traits = kTerminal, .call_takes = Millis(200)})
+        .err;
+  };
+  EXPECT_THAT(bar_with({}), HasSubstr("\r\x1b[K1 jobs"));
+  EXPECT_EQ(bar_with({"-q"}), "");
+}
+
 TEST(ImportVerbTest, SkipBehindTheEndIsRefused) {
   const Outcome all = Ctl({"import", "--skip", "3"}, {.daemon = Accept, .input = kThree});
   EXPECT_EQ(all.code, 0) << all.err;
