@@ -31,6 +31,7 @@
 #include "daemon/tls_session.h"
 #include "daemon/trusted_clock.h"
 #include "storage/free_memory.h"
+#include "storage/optional_thread.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
@@ -317,6 +318,12 @@ int RunService(const Config& config, const ReadConfig& read_config) {
   if (const Status status = CheckRoomToStart(config.data_dir); !status.ok()) {
     return Refuse("cannot open the data directory", status, kExitDataDir);
   }
+  storage::OnThreadRefused([](const std::string& why) {
+    log::Warn(
+        "the store gets no thread for its upkeep; it goes on and tries again. Raise the limit of "
+        "processes (ulimit -u, TasksMax= or LimitNPROC= of the unit, pids.max of a container)",
+        {{"cause", why}});
+  });
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
   storage::RecoveryReport recovery;

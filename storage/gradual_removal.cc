@@ -8,8 +8,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
+
+#include "storage/optional_thread.h"
 
 namespace delayd::storage {
 namespace {
@@ -36,21 +37,21 @@ class Remover {
       ending_ = true;
     }
     wake_.notify_one();
-    if (thread_.joinable()) {
-      thread_.join();
-    }
+    thread_.Join();
   }
 
-  void Add(std::string path, uint64_t bytes) {
+  // False: there is no thread to remove it piece by piece.
+  bool Add(std::string path, uint64_t bytes) {
     {
       const std::lock_guard lock(mutex_);
+      if (!thread_.Start([this] { Run(); })) {
+        return false;
+      }
       files_to_go_.push_back({std::move(path), bytes});
       bytes_to_go_ += bytes;
-      if (!thread_.joinable()) {
-        thread_ = std::thread([this] { Run(); });
-      }
     }
     wake_.notify_one();
+    return true;
   }
 
  private:
@@ -99,7 +100,7 @@ class Remover {
   std::deque<Trash> files_to_go_;  // the first is the one at work
   uint64_t bytes_to_go_ = 0;
   bool ending_ = false;
-  std::thread thread_;  // started with the first large file
+  OptionalThread thread_;  // started with the first large file
 };
 
 class GradualRemoval final : public rocksdb::FileSystemWrapper {
@@ -126,10 +127,10 @@ class GradualRemoval final : public rocksdb::FileSystemWrapper {
     }
     // Nobody can give it a further name now: to RocksDB it is gone.
     uint64_t names = 0;
-    if (!target()->NumFileLinks(trash, options, &names, debug).ok() || names != 1) {
+    if (!target()->NumFileLinks(trash, options, &names, debug).ok() || names != 1 ||
+        !remover_.Add(trash, bytes)) {
       return target()->DeleteFile(trash, options, debug);
     }
-    remover_.Add(trash, bytes);
     return IOStatus::OK();
   }
 

@@ -8,6 +8,7 @@
 //          its end piece by piece in a thread of its own; RocksDB is told at once that it is gone.
 //          A file of another name too, as a backup makes them, loses the name alone; and in other
 //          directories, such as that of a backup that failed, a file goes at once.
+//          So it does where the system refuses that thread.
 // Errors:  those of the file system where it is removed at once. Later ones are nobody's: what is
 //          left behind is removed at the next start.
 // Threads: any. What is still there when the file system goes is removed then.

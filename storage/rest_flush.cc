@@ -33,9 +33,7 @@ RestFlush::~RestFlush() {
     ending_ = true;
   }
   wake_.notify_one();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
+  thread_.Join();
 }
 
 void RestFlush::NoteBatch(const Batch& batch) {
@@ -44,13 +42,14 @@ void RestFlush::NoteBatch(const Batch& batch) {
   if (written < wake_at_.load(std::memory_order_relaxed)) {
     return;
   }
+  if (!thread_.Start([this] { Run(); })) {
+    wake_at_.store(written + options_.bytes_min, std::memory_order_relaxed);
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     wake_at_.store(std::numeric_limits<uint64_t>::max(), std::memory_order_relaxed);
     wanted_ = true;
-  }
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { Run(); });
   }
   wake_.notify_one();
 }

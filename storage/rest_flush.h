@@ -19,12 +19,12 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <thread>
 #include <vector>
 
 #include <rocksdb/db.h>
 
 #include "storage/batch.h"
+#include "storage/optional_thread.h"
 
 namespace delayd::storage {
 
@@ -69,7 +69,7 @@ class RestFlush {
   std::condition_variable wake_;
   bool wanted_ = false;  // guarded by mutex_, as what follows
   bool ending_ = false;
-  std::thread thread_;  // the committer's; started when it is first wanted
+  OptionalThread thread_;  // the committer's; started when it is first wanted
 };
 
 }  // namespace delayd::storage

@@ -25,6 +25,11 @@ bool AreDense(uint64_t deletes, uint64_t living) {
   return deletes >= living / kLivingPerDelete;
 }
 
+// What is not worth it, or not possible, is looked at again when there are so many.
+uint64_t WithSomeMore(uint64_t deletes) {
+  return deletes + deletes / 8 + 1;
+}
+
 std::optional<size_t> PlaceOfDue(Table table) {
   switch (table) {
     case Table::kTimers:
@@ -122,9 +127,9 @@ TombstoneSweeper::~TombstoneSweeper() {
     ending_ = true;
   }
   wake_.notify_one();
-  if (thread_.joinable()) {
+  if (thread_.started()) {
     db_->DisableManualCompaction();
-    thread_.join();
+    thread_.Join();
     db_->EnableManualCompaction();
   }
 }
@@ -155,10 +160,13 @@ void TombstoneSweeper::NoteBatch(const Batch& batch) {
   if (deletes_.count() < next_rest_) {
     return;
   }
-  wanted_ = wanted_ || deletes_.count() >= next_look_;
-  if (!thread_.joinable()) {
-    thread_ = std::thread([this] { Run(); });
+  if (!thread_.Start([this] { Run(); })) {
+    // Else what the mark has passed would be kept, too.
+    deletes_.Forget(mark_);
+    next_rest_ = std::max(rest_min_, WithSomeMore(deletes_.count()));
+    return;
   }
+  wanted_ = wanted_ || deletes_.count() >= next_look_;
   if (wanted_ || before < next_rest_) {
     wake_.notify_one();
   }
@@ -245,7 +253,7 @@ void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
   lock->lock();
   deletes_.Add(deletes);
   done_ += parts.empty() ? 0 : 1;
-  const uint64_t later = deletes.count() + deletes.count() / 8 + 1;
+  const uint64_t later = WithSomeMore(deletes.count());
   next_look_ = std::max(deletes_min_, later);
   next_rest_ = std::max(rest_min_, is_quiet || !parts.empty() ? later : next_rest_);
 }

@@ -23,7 +23,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include <rocksdb/db.h>
@@ -31,6 +30,7 @@
 #include "base/status.h"
 #include "storage/batch.h"
 #include "storage/job_store.h"
+#include "storage/optional_thread.h"
 
 namespace delayd::storage {
 
@@ -133,7 +133,7 @@ class TombstoneSweeper {
   uint64_t next_look_;   // at so many deletes; at least deletes_min_
   uint64_t next_rest_;   // so many are looked at when it is quiet; at least rest_min_
 
-  std::thread thread_;  // started with the first deletes that may be swept
+  OptionalThread thread_;  // started with the first deletes that may be swept
 };
 
 }  // namespace delayd::storage

@@ -15,6 +15,7 @@
 #include "storage/record.h"
 #include "storage/rocks_job_store.h"
 #include "tests/support/fault_file_system.h"
+#include "tests/support/no_threads.h"
 #include "tests/support/temp_dir.h"
 
 namespace delayd::storage {
@@ -113,6 +114,18 @@ TEST_F(GradualRemovalTest, FileThatCannotBeShortenedOrRenamedGoesAtOnce) {
     EXPECT_TRUE(fs::is_empty(dir_.path())) << IoCallName(call);
     EXPECT_EQ(disk_->calls(IoCall::kTruncate), 1U);
   }
+}
+
+TEST_F(GradualRemovalTest, LargeFileGoesAtOnceWhereThereIsNoThreadForIt) {
+  {
+    const test::NoThreads refused;
+    EXPECT_TRUE(Delete(Write("000001.log", 5 * kStep)).ok());
+    EXPECT_TRUE(fs::is_empty(dir_.path()));
+    EXPECT_EQ(disk_->calls(IoCall::kTruncate), 0U);
+  }
+  EXPECT_TRUE(Delete(Write("000002.log", 5 * kStep)).ok());
+  WaitFor([&] { return fs::is_empty(dir_.path()); });
+  EXPECT_EQ(disk_->calls(IoCall::kTruncate), 4U);
 }
 
 TEST_F(GradualRemovalTest, FileThatIsNotThereIsTold) {

@@ -1,5 +1,6 @@
 #include "storage/rest_flush.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -17,6 +18,7 @@
 #include "storage/keys.h"
 #include "storage/rocks_figures.h"
 #include "storage/rocks_store.h"
+#include "tests/support/no_threads.h"
 #include "tests/support/temp_dir.h"
 
 namespace delayd::storage {
@@ -132,6 +134,22 @@ TEST_F(RestFlushTest, AFlushIsNotTriedWithoutRoomForIt) {
   EXPECT_EQ(Rows(), rows_);
   ASSERT_TRUE(store_->Close().ok());
   store_.reset();
+}
+
+TEST_F(RestFlushTest, AStoreThatGetsNoThreadGoesOnAndRestsWhenThereIsOne) {
+  static std::atomic<int> told = 0;
+  OnThreadRefused([](const std::string& /*why*/) { ++told; });
+  Open(kSoon);
+  {
+    const test::NoThreads refused;
+    Commit(2 * kBytesMin);
+    Commit(2 * kBytesMin);
+  }
+  EXPECT_EQ(told, 1);
+  Commit(kBytesMin);
+  AwaitRests(1);
+  EXPECT_LT(BytesInMemory(), kBytesMin);
+  EXPECT_EQ(Rows(), rows_);
 }
 
 TEST_F(RestFlushTest, ACloseDoesNotWaitForARest) {

@@ -15,6 +15,7 @@
 #include "storage/record.h"
 #include "storage/rocks_options.h"
 #include "storage/rocks_store.h"
+#include "tests/support/no_threads.h"
 #include "tests/support/temp_dir.h"
 
 namespace delayd::storage {
@@ -195,6 +196,21 @@ TEST_F(SweepTest, DeadJobsThatAreGoneAreTakenAwayToo) {
     std::this_thread::yield();
   }
   EXPECT_EQ(DeletionsOnDisk(Table::kDead), 0U);
+}
+
+TEST_F(SweepTest, WhatIsLeftWithoutAThreadIsTakenAwayWhenThereIsOne) {
+  Open();
+  Commit(0, kDeletes + 6, false, 1);
+  {
+    const test::NoThreads refused;
+    Commit(3, kDeletes / 2, true, 1);
+  }
+  Commit(kDeletes / 2, kDeletes + 3, true, 1);
+  while (AsRocks(*store_).sweeps_done() == 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Rows(), 6U);
+  EXPECT_EQ(DeletionsOnDisk(), 0U);
 }
 
 TEST_F(SweepTest, AcksBelowTheMarkAreLeftToRocksDb) {
