@@ -126,8 +126,8 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
   db_options.listeners.push_back(std::make_shared<CrashInBackground>());
 #endif
   rocksdb::DB* db = nullptr;
-  rocksdb::Status status =
-      rocksdb::DB::Open(db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db);
+  rocksdb::Status status = WithoutProbe(
+      rocksdb::DB::Open(db_options, dir_.path(), MakeColumnFamilies(options), &families_, &db));
   db_.reset(db);
   if (status.ok()) {
     std::ranges::transform(

@@ -54,6 +54,25 @@ bool IsNoRoom(const rocksdb::Status& status) {
          (status.IsIOError() && status.ToString().find("Disk quota exceeded") != std::string::npos);
 }
 
+rocksdb::Status WithoutProbe(const rocksdb::Status& status) {
+  const std::string message = status.ToString();
+  const auto says = [&message](std::string_view text) {
+    return message.find(text) != std::string::npos;
+  };
+  if (status.IsInvalidArgument() && says("Direct I/O is not supported")) {
+    return rocksdb::Status::IOError("CURRENT could not be opened, and a moment later it could");
+  }
+  if (!status.IsInvalidArgument() || !says("options incompatible with filesystem")) {
+    return status;
+  }
+  constexpr std::string_view kError = "IO error: ";
+  const size_t error = message.rfind(kError);
+  const std::string cause =
+      error == std::string::npos ? message : message.substr(error + kError.size());
+  return says("No space left on device") ? rocksdb::Status::NoSpace(cause)
+                                         : rocksdb::Status::IOError(cause);
+}
+
 std::optional<uint64_t> MissingLog(const rocksdb::Status& status) {
   constexpr std::string_view kText = "Missing WAL with log number: ";
   const std::string message = status.ToString();

@@ -115,6 +115,49 @@ TEST_F(RecoveryErrorsTest, AcceptedLossTakesTheNewerLogsAndReportsThemInOrder) {
   EXPECT_THAT(report.Lines(), Not(Contains(HasSubstr("unanswered")))) << "what follows was written";
 }
 
+// Where no more files can be opened for a moment.
+class ShyCurrent final : public rocksdb::FileSystemWrapper {
+ public:
+  ShyCurrent(int times, std::string error)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()),
+        times_(times),
+        error_(std::move(error)) {}
+
+  const char* Name() const override { return "ShyCurrent"; }
+
+  rocksdb::IOStatus NewRandomAccessFile(const std::string& path,
+                                        const rocksdb::FileOptions& options,
+                                        std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+                                        rocksdb::IODebugContext* debug) override {
+    return path.ends_with("/CURRENT") && times_-- > 0
+               ? rocksdb::IOStatus::IOError("While open a file for random read: " + path, error_)
+               : target()->NewRandomAccessFile(path, options, result, debug);
+  }
+
+ private:
+  int times_;
+  const std::string error_;
+};
+
+TEST_F(RecoveryErrorsTest, AnErrorThatPassesIsNoDamage) {
+  Commit(1, 3);
+  const auto open = [this](int times, const std::string& error) {
+    const auto env = rocksdb::NewCompositeEnv(std::make_shared<ShyCurrent>(times, error));
+    return OpenRocksJobStore({.path = path(), .env = env.get()}).status();
+  };
+  const Status passed = open(1, "Too many open files in system");
+  EXPECT_EQ(passed.reason(), "storage_io") << passed.message();
+  EXPECT_THAT(passed.message(), Not(HasSubstr("Direct I/O")));
+  const Status files = open(2, "Too many open files in system");
+  EXPECT_EQ(files.reason(), "storage_io");
+  EXPECT_THAT(files.message(),
+              AllOf(HasSubstr("CURRENT: Too many open files in system; raise the limit of open"),
+                    Not(HasSubstr("incompatible"))));
+  EXPECT_EQ(open(2, "Permission denied").code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(open(2, "No space left on device").reason(), "disk_full");
+  EXPECT_TRUE(open(0, "").ok());
+}
+
 TEST_F(RecoveryErrorsTest, AFileWithMoreDigitsThanALogCanHaveIsNoLog) {
   Commit(1, 3);
   WriteFile(path() + "/99999999999999999999.log", "somebody's own");
