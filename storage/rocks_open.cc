@@ -78,6 +78,7 @@ Status CheckRoomToRecover(const std::string& data_dir, rocksdb::Env* env) {
 }  // namespace
 
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
+  DELAYD_RETURN_IF_ERROR(same_directory_.Check());
   env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, HoldsStore(options));
   if (holds_store) {

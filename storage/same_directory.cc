@@ -1,6 +1,9 @@
 #include "storage/same_directory.h"
 
+#include <cerrno>
 #include <utility>
+
+#include "storage/posix_error.h"
 
 #include <sys/stat.h>
 
@@ -120,6 +123,10 @@ class GuardedDirectory final : public rocksdb::FileSystemWrapper {
   const SameDirectory directory_;
 };
 
+bool IsGone(int error) {
+  return error == ENOENT || error == ENOTDIR;
+}
+
 }  // namespace
 
 // What tells is the lock file, which goes too where a directory stays and all that is in it goes.
@@ -130,14 +137,20 @@ SameDirectory::SameDirectory(std::string path)
   if (::stat(lock_path_.c_str(), &info) == 0) {
     device_ = info.st_dev;
     inode_ = info.st_ino;
+  } else if (!IsGone(errno)) {
+    unknown_ = PosixError("cannot look at", lock_path_);
   }
 }
 
 Status SameDirectory::Check() const {
   struct stat info {};
 
-  if (inode_ == 0 ||
-      (::stat(lock_path_.c_str(), &info) == 0 && info.st_dev == device_ && info.st_ino == inode_)) {
+  if (inode_ == 0) {
+    return unknown_;
+  }
+  // An error that may pass says nothing of the directory; whoever uses it is told.
+  if (::stat(lock_path_.c_str(), &info) == 0 ? info.st_dev == device_ && info.st_ino == inode_
+                                             : !IsGone(errno)) {
     return OkStatus();
   }
   return FailedPrecondition(

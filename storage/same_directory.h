@@ -7,7 +7,8 @@
 //          same numbers: both would be lost. So no file is made, opened, renamed or removed there
 //          any more, and the store ends as after a failed commit: the log, which has followed the
 //          directory, holds all that was acknowledged.
-// Errors:  kFailedPrecondition "data_dir_replaced".
+// Errors:  kFailedPrecondition "data_dir_replaced"; what the system said, where it could not tell
+//          which directory was opened.
 // Threads: any.
 // Cost:    one stat(2) for each commit and each file that is made, opened or removed: a
 //          microsecond.
@@ -36,6 +37,7 @@ class SameDirectory {
   std::string lock_path_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
+  Status unknown_;
 };
 
 // A file system for RocksDB that touches files of `directory` only while it is the same one.

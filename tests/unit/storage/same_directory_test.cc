@@ -123,6 +123,23 @@ TEST_F(SameDirectoryTest, P1OneThatIsGoneTakesNoCommitEither) {
   EXPECT_FALSE(fs::exists(dir_.Sub("data")));
 }
 
+// A loop of links stands for an error that is none of those of a path that leads nowhere.
+TEST(SameDirectoryFilesTest, WhatCannotBeLookedAtForAMomentIsTheSame) {
+  const test::TempDir dir;
+  const std::string data = dir.Sub("data");
+  fs::create_directory(data);
+  std::ofstream(data + "/LOCK.delayd") << "1";
+  const SameDirectory opened(data);
+  fs::rename(data, dir.Sub("data.old"));
+  fs::create_symlink("data", data);
+  EXPECT_TRUE(opened.Check().ok());
+  const Status never_seen = SameDirectory(data).Check();
+  EXPECT_EQ(never_seen.reason(), "storage_io");
+  EXPECT_THAT(never_seen.message(), HasSubstr("/LOCK.delayd: Too many levels"));
+  fs::remove(data);
+  EXPECT_EQ(opened.Check().reason(), "data_dir_replaced");
+}
+
 // As the gradual removal of a log opens it: the next start would find a store that is not ours.
 TEST(SameDirectoryFilesTest, P9NoFileIsMadeOrCutThereByWhicheverCall) {
   const test::TempDir dir;
