@@ -59,7 +59,13 @@ StatusOr<UniqueFd> LockBeside(const std::string& path, std::string_view key) {
                           std::string(key));
   }
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    return InUse(path, key);
+    return errno == EWOULDBLOCK
+               ? InUse(path, key)
+               : CannotOpen(path,
+                            errno,
+                            name +
+                                " cannot be locked: look at its file system, or choose another " +
+                                std::string(key));
   }
   return lock;
 }

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -11,12 +13,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/refused_call.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/socket_client.h"
 
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 namespace delayd {
@@ -61,6 +65,19 @@ TEST_F(ListenerTest, SocketOfADaemonThatOnlyStartsIsLeftAlone) {
   const UniqueFd lock(::open((path_ + ".lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
   EXPECT_EQ(Listener::OpenUnix(path_).status().reason(), "socket_in_use");
+}
+
+// On a file system of the network, say.
+TEST_F(ListenerTest, ALockThatCannotBeTakenAtAllIsNoOtherDaemon) {
+  const auto open = [this] {
+    if (!test::RefuseCall(SYS_flock, ENOLCK)) {
+      std::_Exit(77);
+    }
+    const Status status = Listener::OpenUnix(path_).status();
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    std::_Exit(status.reason() == "unavailable" ? 0 : 1);
+  };
+  EXPECT_EXIT(open(), ::testing::ExitedWithCode(0), "No locks available; .*d.sock.lock cannot be");
 }
 
 TEST_F(ListenerTest, SocketOfADeadDaemonIsReplaced) {
