@@ -1,5 +1,6 @@
 #include "daemon/access.h"
 
+#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -11,7 +12,9 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/errno_text.h"
 #include "base/secret_file.h"
+#include "base/unique_fd.h"
 #include "protocol/nearest.h"
 
 #include <sys/socket.h>
@@ -59,27 +62,64 @@ std::optional<uint32_t> ParseNumber(std::string_view text) {
                                                                   : std::nullopt;
 }
 
+// Why, as a value of errno; 0: it can be opened.
+int ErrorOfOpening(const char* path) {
+  return UniqueFd(::open(path, O_RDONLY | O_CLOEXEC)).valid() ? 0 : errno;
+}
+
+// getpwnam_r or getgrnam_r. None: the system knows no such name.
+template <typename Entry>
+using Lookup = int (*)(const char* name, Entry* entry, char* buffer, size_t bytes, Entry** found);
+
+template <typename Entry>
+StatusOr<std::optional<uint32_t>> IdOf(const std::string& name,
+                                       Lookup<Entry> lookup,
+                                       uint32_t Entry::*id,
+                                       const char* file) {
+  constexpr size_t kBytesMax = size_t{16} << 20;  // a group lists its members
+  for (std::vector<char> buffer(1024);; buffer.resize(2 * buffer.size())) {
+    Entry entry{};
+    Entry* found = nullptr;
+    int error = lookup(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+    if (error == ERANGE && buffer.size() < kBytesMax) {
+      continue;
+    }
+    if (error == 0 && found == nullptr) {
+      error = ErrorOfOpening(file);  // a service behind it, as systemd's, may know nothing of that
+    }
+    if (error == 0 || error == ENOENT || error == ESRCH) {
+      return found != nullptr ? std::optional(entry.*id) : std::nullopt;
+    }
+    // A name service that is late at boot, say.
+    return Unavailable("cannot look up " + Quoted(name) + ": " + ErrnoText(error) +
+                       "; look at what passwd and group stand for in /etc/nsswitch.conf, or write "
+                       "the number");
+  }
+}
+
 StatusOr<uint32_t> UserId(const std::string& name) {
   if (const std::optional<uint32_t> number = ParseNumber(name)) {
     return *number;
   }
-  const passwd* user = ::getpwnam(name.c_str());  // NOLINT(concurrency-mt-unsafe): at the start
-  if (user == nullptr) {
+  DELAYD_ASSIGN_OR_RETURN(const auto user,
+                          IdOf<passwd>(name, ::getpwnam_r, &passwd::pw_uid, "/etc/passwd"));
+  if (!user) {
     return InvalidArgument("there is no user " + Quoted(name) +
                            " on this machine; write '@' before the name of a group");
   }
-  return uint32_t{user->pw_uid};
+  return *user;
 }
 
 StatusOr<uint32_t> GroupId(const std::string& name) {
   if (const std::optional<uint32_t> number = ParseNumber(name)) {
     return *number;
   }
-  const group* found = ::getgrnam(name.c_str());  // NOLINT(concurrency-mt-unsafe): at the start
-  if (found == nullptr) {
+  DELAYD_ASSIGN_OR_RETURN(const auto found,
+                          IdOf<group>(name, ::getgrnam_r, &group::gr_gid, "/etc/group"));
+  if (!found) {
     return InvalidArgument("there is no group " + Quoted(name) + " on this machine");
   }
-  return uint32_t{found->gr_gid};
+  return *found;
 }
 
 // Looks at all of both, wherever they differ.

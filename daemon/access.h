@@ -3,7 +3,8 @@
 // What:    a peer of the Unix socket is known by the kernel's word (user and groups); a peer on TCP
 //          by a token, if tokens are configured. Both lead to a role, and each route needs one.
 // Errors:  a name that the system does not know, a token file that others can read, and a token
-//          that is too short are kInvalidArgument or kPermissionDenied with the cure.
+//          that is too short are kInvalidArgument or kPermissionDenied with the cure; a name that
+//          could not be looked up is kUnavailable.
 // Threads: one, that of the sockets, but for the reading of the file.
 // Cost:    a few comparisons a connection; tokens are compared in a time that does not depend on
 //          where they differ.

@@ -5,6 +5,8 @@
 
 #include <string_view>
 
+#include "base/status.h"
+
 namespace delayd {
 
 enum ExitCode : int {
@@ -16,6 +18,11 @@ enum ExitCode : int {
   kExitDamaged = 5,
   kExitCommitFailed = 6,
 };
+
+// Of a status about what the configuration names: what may pass by itself is no mistake in it.
+inline ExitCode ExitCodeOfNamed(const Status& status) {
+  return status.code() == StatusCode::kUnavailable ? kExitFailed : kExitUsage;
+}
 
 inline constexpr std::string_view kExitCodesHelp =
     "Exit codes:\n"

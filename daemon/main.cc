@@ -50,7 +50,7 @@ int CheckConfig(const CommandLine& line) {
   const std::string source = line.config_file.empty() ? "no file, all defaults" : line.config_file;
   if (const Status status = CheckNamedFiles(line.config); !status.ok()) {
     std::fprintf(stderr, "%s: %s\n", source.c_str(), status.message().c_str());
-    return kExitUsage;
+    return ExitCodeOfNamed(status);
   }
   std::printf("%s: the configuration is valid\n", source.c_str());
   // Neither a file that the daemon may not read nor one that its group may stops root.

@@ -144,7 +144,7 @@ int Service::Run() {
 int Service::OpenWhatIsNamed() {
   StatusOr<Access> access = Access::Create(config_.access);
   if (!access.ok()) {
-    return Refuse("cannot tell who may do what", access.status(), kExitUsage);
+    return Refuse("cannot tell who may do what", access.status(), ExitCodeOfNamed(access.status()));
   }
   access_.emplace(std::move(*access));
   if (const Status status = config_.tls.on() ? tls_.Load() : OkStatus(); !status.ok()) {

@@ -3,6 +3,7 @@
 #include <grp.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <string>
@@ -12,8 +13,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/exit_codes.h"
 #include "tests/support/temp_dir.h"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -82,6 +85,22 @@ TEST(AccessTest, NamesThatTheSystemDoesNotKnowAreErrors) {
               HasSubstr("access.admin: there is no user 'no-such-user'"));
   EXPECT_THAT(Access::Create({.read = "@no-such-group"}).status().message(),
               HasSubstr("access.read: there is no group"));
+}
+
+// In a child, which may open no file.
+TEST(AccessTest, ANameThatCouldNotBeLookedUpIsNoMistakeOfTheConfiguration) {
+  const auto ask = [](const std::string& name) {
+    const rlimit none{.rlim_cur = 0, .rlim_max = 0};
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    const Status status = Access::Create({.admin = name}).status();
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    std::_Exit(ExitCodeOfNamed(status));
+  };
+  for (const char* name : {"no-such-user", "@no-such-group"}) {
+    EXPECT_EXIT(ask(name),
+                ::testing::ExitedWithCode(kExitFailed),
+                "access.admin: cannot look up 'no-such-.*: Too many open files; look at");
+  }
 }
 
 TEST(AccessTest, TheKernelTellsWhoIsOnAUnixSocket) {
