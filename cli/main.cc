@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/standard_fds.h"
 #include "cli/console.h"
+#include "cli/last_words.h"
 #include "cli/run.h"
 
 #include <sys/ioctl.h>
@@ -68,6 +69,7 @@ delayd::cli::Console::Traits TerminalTraits() {
 
 int main(int argc, char** argv) {
   delayd::ReserveStandardFds();
+  delayd::cli::InstallLastWords();
   // Whoever started us may ignore it, and we would inherit that: the exit status of a handler is
   // thrown away then, and waiting for it looks like exit 0, which acks.
   signal(SIGCHLD, SIG_DFL);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <system_error>
 #include <thread>
 
 #include "base/check.h"
@@ -114,14 +115,24 @@ class SignalRelay {
     pthread_sigmask(SIG_BLOCK, &wanted, &old_mask_);
     signal_fd_ = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     DELAYD_CHECK(signal_fd_ >= 0);
-    thread_ = std::thread([this, worker] { Relay(worker); });
+    try {
+      thread_ = std::thread([this, worker] { Relay(worker); });
+    } catch (const std::system_error& error) {
+      started_ = ResourceExhausted("no thread can be started to wait for signals: " +
+                                   error.code().message() + "; " + std::string(kCureForProcesses));
+    }
   }
+
+  // Why it hands over none.
+  const Status& started() const { return started_; }
 
   ~SignalRelay() {
     const uint64_t one = 1;
     const ssize_t written = write(done_fd_, &one, sizeof one);
     static_cast<void>(written);
-    thread_.join();
+    if (thread_.joinable()) {
+      thread_.join();
+    }
     close(signal_fd_);
     close(done_fd_);
     pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
@@ -148,6 +159,7 @@ class SignalRelay {
   int done_fd_;
   int signal_fd_ = -1;
   sigset_t old_mask_{};
+  Status started_;
   std::thread thread_;
 };
 
@@ -240,7 +252,7 @@ class WorkVerb final : public Verb {
     Status done;
     {
       const SignalRelay relay(&worker);
-      done = worker.Run();
+      done = relay.started().ok() ? worker.Run() : relay.started();
     }
     if (!done.ok()) {
       return context->Fail(done);

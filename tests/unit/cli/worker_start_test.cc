@@ -9,6 +9,7 @@
 #include "cli/exit_code.h"
 #include "cli/webhook_handler.h"
 #include "cli/worker.h"
+#include "tests/support/no_threads.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -98,6 +99,14 @@ TEST_F(WorkerStartTest, AWebhooksAddressThatIsRefusedEndsADrainAndUsesNoAttempt)
   ASSERT_THAT(calls_, SizeIs(1));
   EXPECT_THAT(calls_[0], HasSubstr(R"("delay":"50ms")"));
   EXPECT_THAT(calls_[0], HasSubstr(R"("counts_as_attempt":false)"));
+}
+
+TEST(WorkStartTest, WithoutAThreadForSignalsNoJobIsTaken) {
+  const test::NoThreads refused;
+  const Outcome ended = Ctl({"work", "--drain", "--exec", "true"});
+  EXPECT_EQ(ended.code, kExitFailed);
+  EXPECT_THAT(ended.err, HasSubstr("no thread can be started to wait for signals: Resource temp"));
+  EXPECT_THAT(ended.err, HasSubstr("allow more processes"));
 }
 
 TEST_F(WorkerStartTest, ACommandThatCannotBeRunEndsADrainAndUsesNoAttempt) {

@@ -1,0 +1,12 @@
+// cli/last_words.h — the line that delayctl ends with where no Status can be returned
+// (base/last_words.h), and kExitFailed.
+//
+// Errors:  none.
+// Threads: InstallLastWords once, before other threads exist.
+#pragma once
+
+namespace delayd::cli {
+
+void InstallLastWords();
+
+}  // namespace delayd::cli
