@@ -99,6 +99,21 @@ struct Pipe {
   }
 };
 
+// The wrapper of glibc 2.36 has C++ linkage by mistake and does not link.
+int OpenPidFd(pid_t pid) {
+  return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+}
+
+std::string CannotWait(int error) {
+  return "cannot wait for commands: pidfd_open: " + ErrnoText(error) +
+         (error == EPERM
+              ? "; let the container's or the service's filter of system calls (seccomp, "
+                "SystemCallFilter=) pass it"
+          : error == ENOSYS ? "; Linux 5.3 or later is needed, and a container's filter of system "
+                              "calls (seccomp) that knows it"
+                            : "");
+}
+
 // What no later start mends by itself, as want of memory, of processes or of files may pass, and a
 // program that is being written.
 bool FailsForGood(int error) {
@@ -108,6 +123,7 @@ bool FailsForGood(int error) {
     case EISDIR:
     case EACCES:
     case EPERM:
+    case ENOSYS:
     case ELOOP:
     case ENAMETOOLONG:
     case ENOEXEC:
@@ -174,6 +190,15 @@ void Handler::CloseFd(int* fd) {
   }
 }
 
+Status Handler::CheckSystem() {
+  const int own = OpenPidFd(getpid());
+  if (own < 0) {
+    return InvalidArgument(CannotWait(errno));
+  }
+  close(own);
+  return OkStatus();
+}
+
 Status Handler::Start(const std::vector<std::string>& command,
                       const std::vector<std::string>& extra_environment,
                       std::string payload) {
@@ -195,10 +220,10 @@ Status Handler::Start(const std::vector<std::string>& command,
         : FailsForGood(error) ? kCannotRun
                               : "");
   }
-  // The wrapper of glibc 2.36 has C++ linkage by mistake and does not link.
-  pid_fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
+  pid_fd_ = OpenPidFd(pid_);
   if (pid_fd_ < 0) {
-    return Internal("pidfd_open: " + ErrnoText(errno) + "; Linux 5.3 or later is needed");
+    const int refused = errno;
+    return Internal(CannotWait(refused), FailsForGood(refused) ? kCannotRun : "");
   }
   payload_fd_ = Pipe::Release(&input.write);
   error_fd_ = Pipe::Release(&errors.read);

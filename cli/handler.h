@@ -25,6 +25,10 @@ class Handler {
   Handler(const Handler&) = delete;
   Handler& operator=(const Handler&) = delete;
 
+  // Whether the system lets us wait for commands. One that is started and cannot be waited for is
+  // killed, and its job given back: ask before there is a job.
+  static Status CheckSystem();
+
   // No shell: `command` is the program, looked up in PATH, and its arguments. `extra_environment`
   // is "NAME=value" on top of our own.
   Status Start(const std::vector<std::string>& command,

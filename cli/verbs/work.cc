@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "cli/exec_handler.h"
+#include "cli/handler.h"
 #include "cli/process_name.h"
 #include "cli/verbs/verbs.h"
 #include "cli/webhook_handler.h"
@@ -293,7 +294,7 @@ class WorkVerb final : public Verb {
                              runnable.message());
     }
     work_.make_handler = ExecHandler(command_, json);
-    return OkStatus();
+    return Handler::CheckSystem();
   }
 
   Status CheckWebhook() {

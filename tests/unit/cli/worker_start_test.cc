@@ -1,4 +1,7 @@
 // Jobs that could not be brought to their handler: they did nothing wrong.
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <sstream>
 
@@ -10,7 +13,10 @@
 #include "cli/webhook_handler.h"
 #include "cli/worker.h"
 #include "tests/support/no_threads.h"
+#include "tests/support/refused_call.h"
 #include "tests/unit/cli/fake_daemon.h"
+
+#include <sys/syscall.h>
 
 namespace delayd::cli {
 namespace {
@@ -107,6 +113,37 @@ TEST(WorkStartTest, WithoutAThreadForSignalsNoJobIsTaken) {
   EXPECT_EQ(ended.code, kExitFailed);
   EXPECT_THAT(ended.err, HasSubstr("no thread can be started to wait for signals: Resource temp"));
   EXPECT_THAT(ended.err, HasSubstr("allow more processes"));
+}
+
+// As where a container's filter of system calls knows it not.
+TEST(WorkStartTest, WhereHandlersCannotBeWaitedForNoneIsStarted) {
+  const auto work = [](int error) {
+    if (!test::RefuseCall(SYS_pidfd_open, error)) {
+      std::_Exit(77);
+    }
+    const Outcome ended = Ctl({"work", "--drain", "--exec", "true"});
+    std::fprintf(stderr, "%s", ended.err.c_str());
+    std::_Exit(ended.code);
+  };
+  EXPECT_EXIT(
+      work(EPERM),
+      ::testing::ExitedWithCode(kExitUsage),
+      "^delayctl: cannot wait for commands: pidfd_open: Operation not permitted; .*seccomp");
+  EXPECT_EXIT(work(ENOSYS), ::testing::ExitedWithCode(kExitUsage), "Linux 5.3 or later");
+}
+
+TEST_F(WorkerStartTest, ACommandThatCannotBeWaitedForEndsADrainAndUsesNoAttempt) {
+  const auto drain = [this] {
+    if (!test::RefuseCall(SYS_pidfd_open, EPERM)) {
+      std::_Exit(77);
+    }
+    const Status ended = Drain(ExecHandler({"true"}), Millis(50));
+    std::fprintf(stderr, "%s %s", ended.message().c_str(), calls_.at(0).c_str());
+    std::_Exit(ExitCodeOf(ended));
+  };
+  EXPECT_EXIT(drain(),
+              ::testing::ExitedWithCode(kExitFailed),
+              "pidfd_open: .*/nack.*\"counts_as_attempt\":false");
 }
 
 TEST_F(WorkerStartTest, ACommandThatCannotBeRunEndsADrainAndUsesNoAttempt) {
