@@ -7,6 +7,7 @@
 #include "base/limits.h"
 #include "protocol/duration.h"
 #include "protocol/problem.h"
+#include "protocol/timestamp.h"
 
 namespace delayd::cli {
 namespace {
@@ -57,13 +58,24 @@ void AppendQuery(std::string_view name, const std::optional<std::string>& value,
 
 }  // namespace
 
+StatusOr<protocol::HttpResponse> Api::Exchange(std::string_view method,
+                                               std::string_view target,
+                                               std::string_view content_type,
+                                               std::string_view body,
+                                               Millis timeout) {
+  StatusOr<protocol::HttpResponse> response =
+      client_->Call(method, target, content_type, body, timeout);
+  date_ = response.ok() ? response->date : std::nullopt;
+  return response;
+}
+
 StatusOr<std::string> Api::Call(std::string_view method,
                                 std::string_view target,
                                 std::string_view content_type,
                                 std::string_view body,
                                 Millis extra_time) {
   DELAYD_ASSIGN_OR_RETURN(protocol::HttpResponse response,
-                          client_->Call(method, target, content_type, body, timeout_ + extra_time));
+                          Exchange(method, target, content_type, body, timeout_ + extra_time));
   if (response.status / 100 != 2) {
     return Refusal(method, response);
   }
@@ -81,7 +93,7 @@ StatusOr<JobView> Api::CallForJob(std::string_view method,
 StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
   const std::string body = protocol::JobSpecToJson(spec);
   DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
-                          client_->Call("POST", "/v1/jobs", kJson, body, timeout_));
+                          Exchange("POST", "/v1/jobs", kJson, body, timeout_));
   if (response.status / 100 != 2) {
     return Refusal("POST", response);
   }
@@ -258,6 +270,20 @@ StatusOr<std::vector<protocol::Stat>> Api::Stats() {
   return Understood("GET", protocol::ParseStats(answer));
 }
 
+StatusOr<WallTime> Api::Time() {
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::Stat> stats, Stats());
+  for (const protocol::Stat& stat : stats) {
+    if (const auto* text = std::get_if<std::string>(&stat.value); text && stat.name == "now") {
+      return Understood("GET", protocol::ParseTimestamp(*text));
+    }
+  }
+  if (!date_) {
+    return Internal("the daemon's answer does not tell its time; give a time, not a duration",
+                    "invalid_response");
+  }
+  return *date_;
+}
+
 StatusOr<double> Api::Gauge(std::string_view name) {
   const std::string line = "\n" + std::string(name) + " ";
   DELAYD_ASSIGN_OR_RETURN(const std::string page, Call("GET", "/metrics"));
@@ -305,7 +331,7 @@ StatusOr<protocol::Health> Api::Readiness() {
 // A daemon that is not well says so with 503, and why.
 StatusOr<protocol::Health> Api::HealthAt(std::string_view target) {
   DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
-                          client_->Call("GET", target, {}, {}, timeout_));
+                          Exchange("GET", target, {}, {}, timeout_));
   StatusOr<protocol::Health> health = protocol::ParseHealth(response.body);
   if (response.status / 100 != 2 && !(response.status == 503 && health.ok())) {
     return protocol::ParseProblem(response.status, response.body);

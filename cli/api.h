@@ -89,6 +89,8 @@ class Api {
   StatusOr<std::vector<protocol::QueueCounts>> Queues();
   StatusOr<protocol::QueueCounts> Queue(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> Stats();
+  // The time that the daemon goes by; of one that does not tell it in its figures, to the second.
+  StatusOr<WallTime> Time();
   // Of the daemon's metrics, one without labels.
   StatusOr<double> Gauge(std::string_view name);
   StatusOr<std::vector<protocol::Stat>> AcceptClock();
@@ -101,6 +103,11 @@ class Api {
 
  private:
   StatusOr<protocol::Health> HealthAt(std::string_view target);
+  StatusOr<protocol::HttpResponse> Exchange(std::string_view method,
+                                            std::string_view target,
+                                            std::string_view content_type,
+                                            std::string_view body,
+                                            Millis timeout);
   StatusOr<std::string> Call(std::string_view method,
                              std::string_view target,
                              std::string_view content_type = {},
@@ -112,6 +119,7 @@ class Api {
 
   std::unique_ptr<protocol::Client> client_;
   Millis timeout_;
+  std::optional<WallTime> date_;  // of the last answer
 };
 
 }  // namespace delayd::cli

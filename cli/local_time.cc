@@ -218,29 +218,33 @@ std::optional<StatusOr<WallTime>> ParseCivil(std::string_view text, const LocalC
   return Resolve(text, At(day, *when), clock);
 }
 
-StatusOr<WallTime> After(std::string_view text, const LocalClock& clock) {
-  DELAYD_ASSIGN_OR_RETURN(const Millis duration, protocol::ParseDuration(Trim(text)));
-  return clock.now + duration;
-}
-
 }  // namespace
+
+std::optional<StatusOr<Millis>> ParseFromNow(std::string_view text) {
+  const std::string lower = Lower(Trim(text));
+  std::string_view rest = lower;
+  if (rest.starts_with("now")) {
+    rest = Trim(rest.substr(3));
+    if (rest.empty()) {
+      return Millis(0);
+    }
+  }
+  if (rest.starts_with('+')) {
+    return protocol::ParseDuration(Trim(rest.substr(1)));
+  }
+  return std::nullopt;
+}
 
 StatusOr<WallTime> ParseLocalTime(std::string_view text, const LocalClock& clock) {
   StatusOr<WallTime> exact = protocol::ParseTimestamp(text);
   if (exact.ok()) {
     return exact;
   }
+  if (const std::optional<StatusOr<Millis>> after = ParseFromNow(text)) {
+    return after->ok() ? StatusOr<WallTime>(clock.now + **after) : after->status();
+  }
   const std::string lower = Lower(Trim(text));
-  std::string_view rest = lower;
-  if (rest.starts_with("now")) {
-    rest = Trim(rest.substr(3));
-    if (rest.empty()) {
-      return clock.now;
-    }
-  }
-  if (rest.starts_with('+')) {
-    return After(rest.substr(1), clock);
-  }
+  const std::string_view rest = lower;
   if (rest.starts_with('@')) {
     int64_t seconds = 0;
     const char* end = rest.data() + rest.size();

@@ -11,6 +11,7 @@
 // Source:  zones by cctz.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,8 @@ struct LocalClock {
   std::string unknown_zone;
 };
 
+// Of "now", "+30m" and "now + 30m"; none: it is not meant as one of these.
+std::optional<StatusOr<Millis>> ParseFromNow(std::string_view text);
 StatusOr<WallTime> ParseLocalTime(std::string_view text, const LocalClock& clock);
 // "2027-01-01T10:00:00.000+01:00"; UTC ends with Z.
 std::string FormatLocalTime(WallTime time, const cctz::time_zone& zone);

@@ -116,6 +116,10 @@ void Options::TimeOrDuration(std::string names, std::optional<std::string>* out,
                           *out = text;
                           return OkStatus();
                         }
+                        if (const auto after = ParseFromNow(text); after && after->ok()) {
+                          *out = protocol::FormatDuration(**after);
+                          return OkStatus();
+                        }
                         const StatusOr<WallTime> time = ParseLocalTime(text, clock);
                         if (time.ok()) {
                           *out = FormatUtc(*time);

@@ -43,7 +43,8 @@ class Options {
             std::vector<std::string> words = {});
   void Duration(std::string names, std::optional<Millis>* out, std::string help);
   void Time(std::string names, std::optional<WallTime>* out, std::string help);
-  // For filters: a duration or RFC 3339 as it stands, or another time, as RFC 3339.
+  // For filters: a duration or RFC 3339 as it stands, or another time, as RFC 3339. A duration
+  // counts from the daemon's now, which the clock here may not show.
   void TimeOrDuration(std::string names, std::optional<std::string>* out, std::string help);
   void Number(std::string names,
               uint64_t min,

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,7 +30,8 @@ inline constexpr std::string_view kMayBeDone =
 struct HttpResponse {
   int status = 0;
   std::string body;
-  uint64_t commit_sequence = 0;  // of the Delayd-Commit header; 0 when there is none
+  uint64_t commit_sequence = 0;    // of the Delayd-Commit header; 0 when there is none
+  std::optional<WallTime> date{};  // of the Date header: the daemon's time, in whole seconds
 };
 
 class Client {

@@ -6,6 +6,7 @@
 
 #include "base/limits.h"
 #include "protocol/http_chunks.h"
+#include "protocol/timestamp.h"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -101,6 +102,7 @@ HttpResponse HttpReader::Take() {
   response.status = static_cast<int>(message.result_int());
   const auto commit = message[kCommitHeader];
   std::from_chars(commit.data(), commit.data() + commit.size(), response.commit_sequence);
+  response.date = ParseHttpDate(message[http::field::date]);
   response.body = std::move(message.body());
   return response;
 }

@@ -97,4 +97,11 @@ StatusOr<WallTime> ParseTimestamp(std::string_view text) {
   return WallFromMillis(millis);
 }
 
+std::optional<WallTime> ParseHttpDate(std::string_view text) {
+  std::chrono::time_point<std::chrono::system_clock, std::chrono::seconds> time;
+  return cctz::parse("%a, %d %b %Y %H:%M:%S GMT", std::string(text), cctz::utc_time_zone(), &time)
+             ? std::optional<WallTime>(time)
+             : std::nullopt;
+}
+
 }  // namespace delayd::protocol

@@ -2,8 +2,8 @@
 //
 // Errors:  kInvalidArgument "invalid_time" with what was read and an example of what is meant.
 // Threads: pure functions.
-// Source:  RFC 3339; parsed by cctz. A fraction below a millisecond is rounded up: a due time is
-// never early.
+// Source:  RFC 3339, and RFC 9110, 5.6.7; parsed by cctz. A fraction below a millisecond is rounded
+// up: a due time is never early.
 #pragma once
 
 #include <optional>
@@ -16,6 +16,9 @@
 namespace delayd::protocol {
 
 StatusOr<WallTime> ParseTimestamp(std::string_view text);
+
+// Of a Date header, "Sun, 06 Nov 1994 08:49:37 GMT"; none: it is none.
+std::optional<WallTime> ParseHttpDate(std::string_view text);
 
 // The fraction of a second, ".250", off the front of `text`, rounded up: 1,000 ms of ".9995". Zero
 // where no point stands, nothing where no digit follows it.

@@ -74,10 +74,10 @@ class ForecastVerb final : public Verb {
   bool only_reads() const override { return true; }
 
   ExitCode Run(Context* context) override {
-    const WallTime now = context->clock.Sample().wall;
-    const StatusOr<ForecastQuery> query = Resolve(now);
-    if (!query.ok()) {
-      return context->Fail(query.status());
+    if (queue_.has_value()) {
+      if (const Status name = ValidateQueueName(*queue_); !name.ok()) {
+        return context->Fail(name);
+      }
     }
     if (chart_ && context->globals.output != OutputFormat::kTable) {
       return context->Fail(UsageError("--chart is for people; leave it out with -o json or jsonl"));
@@ -86,20 +86,25 @@ class ForecastVerb final : public Verb {
     if (!api.ok()) {
       return context->Fail(api.status());
     }
+    const StatusOr<WallTime> now = (*api)->Time();
+    if (!now.ok()) {
+      return context->Fail(now.status());
+    }
+    const StatusOr<ForecastQuery> query = Resolve(*now);
+    if (!query.ok()) {
+      return context->Fail(query.status());
+    }
     const StatusOr<std::vector<protocol::ForecastStep>> steps = (*api)->Forecast(*query);
     if (!steps.ok()) {
       return context->Fail(steps.status());
     }
-    Print(*steps, now, context);
+    Print(*steps, *now, context);
     return kExitOk;
   }
 
  private:
   StatusOr<ForecastQuery> Resolve(WallTime now) const {
     ForecastQuery query{.queue = queue_, .from = now};
-    if (queue_.has_value()) {
-      DELAYD_RETURN_IF_ERROR(ValidateQueueName(*queue_));
-    }
     if (from_.has_value()) {
       const StatusOr<WallTime> from = ParseTimeOrDuration(*from_, now);
       if (!from.ok()) {

@@ -107,15 +107,18 @@ StatusOr<std::vector<JobRef>> JobSelection::ResolveRefs() const {
   return jobs;
 }
 
-StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter(WallTime now) const {
+StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter() const {
   if (refs_.names_jobs()) {
     return UsageError("jobs are named and a filter is given; use one of them");
   }
   if (if_match_.has_value()) {
     return UsageError("--if-match is about one job; name it by id or key");
   }
-  protocol::JobFilterText filter{
-      .queue = refs_.queue(), .state = state_, .key_prefix = key_prefix_};
+  protocol::JobFilterText filter{.queue = refs_.queue(),
+                                 .state = state_,
+                                 .key_prefix = key_prefix_,
+                                 .due_before = due_before_,
+                                 .due_after = due_after_};
   if (key_prefix_.has_value() && key_prefix_->empty()) {
     // From a variable that was not set, most likely: it would mean every job.
     return UsageError("--key-prefix is empty; leave it out to mean all jobs");
@@ -130,18 +133,22 @@ StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter(WallTime now) cons
                         " is no state in which that can be done; use " + OneOf(states_));
     }
   }
-  for (const auto& [name, text, out] :
-       {std::tuple("--due-before", &due_before_, &filter.due_before),
-        std::tuple("--due-after", &due_after_, &filter.due_after)}) {
-    if (text->has_value()) {
-      const StatusOr<WallTime> moment = ParseTimeOrDuration(**text, now);
-      if (!moment.ok()) {
-        return moment.status().WithContext(name);
-      }
-      *out = FormatUtc(*moment);
-    }
-  }
   return filter;
+}
+
+Status JobSelection::ResolveDurations(Api* api, protocol::JobFilterText* filter) {
+  std::optional<WallTime> now;
+  for (std::optional<std::string>* text : {&filter->due_before, &filter->due_after}) {
+    const StatusOr<Millis> duration = protocol::ParseDuration(text->value_or(""));
+    if (!duration.ok()) {
+      continue;  // a time
+    }
+    if (!now) {
+      DELAYD_ASSIGN_OR_RETURN(now, api->Time());
+    }
+    *text = FormatUtc(*now + *duration);
+  }
+  return OkStatus();
 }
 
 JobSelection::Outcome JobSelection::RunSteps(Api* api,
@@ -238,7 +245,7 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
                                   const protocol::RescheduleRequest& change,
                                   Context* context,
                                   std::optional<JobState> state) const {
-  StatusOr<protocol::JobFilterText> filter = ResolveFilter(context->clock.Sample().wall);
+  StatusOr<protocol::JobFilterText> filter = ResolveFilter();
   if (!filter.ok()) {
     return context->Fail(filter.status());
   }
@@ -254,6 +261,9 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
   StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
   if (!api.ok()) {
     return context->Fail(api.status());
+  }
+  if (const Status resolved = ResolveDurations(api->get(), &*filter); !resolved.ok()) {
+    return context->Fail(resolved);
   }
   const StatusOr<Filters> filters = Expand(**api, *filter);
   if (!filters.ok()) {

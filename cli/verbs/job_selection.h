@@ -36,8 +36,7 @@ class JobSelection {
   // The queue, when nothing but a queue was given.
   std::optional<std::string> WholeQueue() const;
   StatusOr<std::vector<JobRef>> ResolveRefs() const;
-  // Times that count from now count from this moment, in every step.
-  StatusOr<protocol::JobFilterText> ResolveFilter(WallTime now) const;
+  StatusOr<protocol::JobFilterText> ResolveFilter() const;
 
   // `action` is what stands behind "/v1/jobs:"; `done` says it: "cancelled". `state`: of the jobs,
   // where the filter names none; none: all.
@@ -57,6 +56,8 @@ class JobSelection {
   // One after another.
   using Filters = std::vector<protocol::JobFilterText>;
 
+  // Durations become one moment for every step, of the daemon's clock: by that a job is due.
+  static Status ResolveDurations(Api* api, protocol::JobFilterText* filter);
   ExitCode ChangeFound(Api* api,
                        std::string_view action,
                        std::string_view done,

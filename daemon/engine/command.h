@@ -406,6 +406,7 @@ struct StatsView {
   uint64_t epoch = 0;
   uint64_t commit_sequence = 0;
   std::optional<WallTime> next_due;
+  WallTime now;         // as the daemon believes it
   uint64_t urgent = 0;  // of the ready ones: priority below limits::kPriorityDefault
   bool draining = false;
   std::string_view clock = "trusted";  // or what is wrong with it; the server's to know

@@ -537,6 +537,7 @@ StatsView EngineCore::stats() const {
   view.epoch = epoch_;
   view.commit_sequence = pending_.committed();
   view.next_due = NextDue();
+  view.now = now_.wall;
   return view;
 }
 

@@ -116,6 +116,7 @@ Response RenderStats(const engine::StatsView& stats) {
                                          {"epoch", stats.epoch},
                                          {"commit_sequence", stats.commit_sequence}};
   figures.push_back({"clock", std::string(stats.clock)});
+  figures.push_back({"now", FormatUtc(stats.now)});
   figures.push_back({"mode", stats.draining ? "draining" : "serving"});
   if (stats.next_due) {
     figures.push_back({"next_due", FormatUtc(*stats.next_due)});

@@ -64,6 +64,18 @@ TEST_F(HeldClockTest, ItIsToldAndEndsAtTheKernelsOrTheOperatorsWord) {
       << "what was accepted stays accepted";
 }
 
+// It cancelled what was due in two months by the clock that is believed.
+TEST_F(HeldClockTest, DurationsInFiltersCountFromTheTimeThatIsBelieved) {
+  if (daemon_.CtlOk({"clock"}) != "held") {
+    GTEST_SKIP() << "the kernel knows better";
+  }
+  const std::string soon = FormatUtc(SystemClock().Sample().wall - kTwoMonths + Millis(3'600'000));
+  const std::string late = FormatUtc(SystemClock().Sample().wall - Millis(3'600'000));
+  daemon_.CtlOk({"enqueue", "--at", soon, "--queue", "at", "x"});
+  daemon_.CtlOk({"enqueue", "--at", late, "--queue", "at", "x"});
+  EXPECT_EQ(daemon_.CtlOk({"cancel", "--queue", "at", "--due-before", "2h", "-y", "-q"}), "1");
+}
+
 TEST_F(HeldClockTest, RelativeJobsOfThisBootAreExactMeanwhile) {
   EXPECT_EQ(daemon_.Ctl({"lease", "--queue", "wall", "--wait", "10s"}).exit_code, 0);
 }

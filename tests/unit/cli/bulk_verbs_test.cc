@@ -42,7 +42,32 @@ TEST(CancelByFilterTest, FollowsTheCursorsAndSaysWhatItDid) {
 
 TEST(CancelByFilterTest, TimesFromNowAreOneMomentForAllSteps) {
   const Outcome outcome = Ctl({"cancel", "--due-before", "1h", "--yes"}, {.daemon = TwoSteps});
-  EXPECT_THAT(outcome.requests.at(1).body, HasSubstr(R"("due_before":"2027-01-01T10:00:00.000Z")"));
+  for (const size_t step : {1U, 2U}) {
+    EXPECT_THAT(outcome.requests.at(step).body,
+                HasSubstr(R"("due_before":"2027-01-01T10:00:00.000Z")"));
+  }
+}
+
+// With a clock that was an hour ahead it took what was due in two.
+TEST(CancelByFilterTest, ADurationCountsFromTheDaemonsNow) {
+  const auto asked = [](const std::string& due, const std::string& stats) {
+    const Outcome outcome =
+        Ctl({"cancel", "--due-before", due, "-y"},
+            {.daemon =
+                 [&](const Request& request) {
+                   return request.target == "/v1/stats" ? Ok(stats) : TwoSteps(request);
+                 },
+             .daemon_ahead = -std::chrono::hours(1)});
+    return outcome.requests.back().body;
+  };
+  const std::string told = R"({"now":"2027-01-01T08:00:00.250Z"})";
+  for (const char* due : {"1h", "+1h", "now + 1h"}) {
+    EXPECT_THAT(asked(due, told), HasSubstr(R"("due_before":"2027-01-01T09:00:00.250Z")")) << due;
+  }
+  EXPECT_THAT(asked("now", told), HasSubstr(R"("due_before":"2027-01-01T08:00:00.250Z")"));
+  EXPECT_THAT(asked("1h", "{}"), HasSubstr(R"("due_before":"2027-01-01T09:00:00.000Z")"))
+      << "an older daemon dates its answers";
+  EXPECT_THAT(asked("2027-01-01T08:30:00Z", told), HasSubstr(R"("2027-01-01T08:30:00Z")"));
 }
 
 TEST(CancelByFilterTest, ATerminalIsAskedWithTheCount) {
@@ -244,7 +269,7 @@ TEST(ForecastVerbTest, AsksForTheRangeInRoundSteps) {
   const Outcome outcome =
       Ctl({"forecast", "--queue", "orders", "--to", "24h"}, {.daemon = SomeForecast});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_EQ(outcome.requests.at(0).target,
+  EXPECT_EQ(outcome.requests.at(1).target,
             "/v1/forecast?queue=orders&from=2027-01-01T09%3A00%3A00.000Z"
             "&to=2027-01-02T09%3A00%3A00.000Z&step=1h");
   EXPECT_EQ(outcome.out,
@@ -255,8 +280,19 @@ TEST(ForecastVerbTest, AsksForTheRangeInRoundSteps) {
 
 // It was "1ms ago".
 TEST(ForecastVerbTest, TheFirstStepBeginsNowHoweverLongTheAnswerTakes) {
-  EXPECT_THAT(Ctl({"forecast"}, {.daemon = SomeForecast, .call_takes = Millis(1500)}).out,
+  const auto daemon = [](const Request& request) {
+    return request.target == "/v1/stats" ? Ok(R"({"now":"2027-01-01T09:00:00.000Z"})")
+                                         : SomeForecast(request);
+  };
+  EXPECT_THAT(Ctl({"forecast"}, {.daemon = daemon, .call_takes = Millis(1500)}).out,
               AllOf(HasSubstr("  now     12\n"), HasSubstr("  in 1m   ~6\n")));
+}
+
+TEST(ForecastVerbTest, BeginsAtTheDaemonsNow) {
+  const Outcome outcome = Ctl({"forecast", "--to", "1h"},
+                              {.daemon = SomeForecast, .daemon_ahead = std::chrono::hours(3)});
+  EXPECT_THAT(outcome.requests.back().target,
+              HasSubstr("from=2027-01-01T12%3A00%3A00.000Z&to=2027-01-01T13"));
 }
 
 TEST(ForecastVerbTest, DrawsAChartInTheWidthOfTheTerminal) {
@@ -278,8 +314,9 @@ TEST(ForecastVerbTest, EveryOutputFormat) {
 }
 
 TEST(ForecastVerbTest, WrongUseGivesAHint) {
-  EXPECT_THAT(Ctl({"forecast", "--from", "1h", "--to", "1m"}).err, HasSubstr("--to 24h"));
-  EXPECT_EQ(Ctl({"forecast", "--step", "0s"}).code, 2);
+  EXPECT_THAT(Ctl({"forecast", "--from", "1h", "--to", "1m"}, {.daemon = SomeForecast}).err,
+              HasSubstr("--to 24h"));
+  EXPECT_EQ(Ctl({"forecast", "--step", "0s"}, {.daemon = SomeForecast}).code, 2);
   EXPECT_EQ(Ctl({"forecast", "--to", "tomorow"}).code, 2);
   EXPECT_EQ(Ctl({"forecast", "--chart", "-o", "json"}).code, 2);
 }

@@ -73,7 +73,11 @@ Outcome Ctl(const std::vector<std::string>& args, CtlOptions options) {
     if (options.call_takes > Millis(0)) {
       clock.Advance(options.call_takes);
     }
-    return options.daemon(request);
+    Answer answer = options.daemon(request);
+    if (answer.ok() && !answer->date) {
+      answer->date = clock.Sample().wall + options.daemon_ahead;
+    }
+    return answer;
   });
   outcome.code =
       RunDelayctl(args,

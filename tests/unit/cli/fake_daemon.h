@@ -72,7 +72,8 @@ struct CtlOptions {
   std::string environment_server = {};
   cctz::time_zone zone = cctz::utc_time_zone();
   std::string unknown_zone = {};
-  Millis call_takes{0};  // not with work, whose threads call at once
+  Millis call_takes{0};    // not with work, whose threads call at once
+  Millis daemon_ahead{0};  // of this clock; its answers are dated so
 };
 
 // A verb that watches is never done by itself: its daemon refuses it, for good.

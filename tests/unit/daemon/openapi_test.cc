@@ -197,6 +197,7 @@ TEST(RouterRenderTest, EachFigureOfTheStatsHasItsName) {
   stats.commits = 21;
   stats.epoch = 22;
   stats.commit_sequence = 23;
+  stats.now = WallFromMillis(1'798'794'000'007);
   engine::Reply reply;
   reply.body = Indirect<engine::StatsView>(stats);
   const std::string body = Router::Render(ReplyForm::kStats, reply).body;
@@ -206,6 +207,7 @@ TEST(RouterRenderTest, EachFigureOfTheStatsHasItsName) {
             R"("handed_out":12,"acked":13,"nacked":14,"buried":15,"lease_expired":16,)"
             R"("died":17,"kicked":18,"quota_refusals":19,"damaged":20,"commits":21,)"
             R"("epoch":22,"commit_sequence":23)");
+  EXPECT_NE(body.find(R"("now":"2027-01-01T09:00:00.007Z")"), std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "protocol/http_reader.h"
 
+#include <map>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -22,6 +23,16 @@ TEST(HttpReaderTest, AnAnswerInChunksArrivesWholeHoweverItIsCut) {
       EXPECT_TRUE(reader.keep_alive());
       EXPECT_EQ(reader.Take().body, chunks.size() > 5 ? "{}" : "");
     }
+  }
+}
+
+TEST(HttpReaderTest, AnAnswerTellsItsDate) {
+  for (const auto& [line, date] : std::map<std::string, std::optional<WallTime>>{
+           {"Date: Fri, 01 Jan 2027 09:00:00 GMT\r\n", WallFromMillis(1'798'794'000'000)},
+           {"", std::nullopt}}) {
+    HttpReader reader;
+    ASSERT_TRUE(reader.Feed("HTTP/1.1 200 OK\r\n" + line + "Content-Length: 0\r\n\r\n").ok());
+    EXPECT_EQ(reader.Take().date, date);
   }
 }
 

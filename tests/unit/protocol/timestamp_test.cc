@@ -74,6 +74,14 @@ TEST(TimestampTest, WhatIsWrittenReadsBack) {
   }
 }
 
+TEST(TimestampTest, ReadsTheDateOfAnAnswer) {
+  EXPECT_EQ(ParseHttpDate("Fri, 01 Jan 2027 09:00:00 GMT"), WallFromMillis(1'798'794'000'000));
+  for (const char* text :
+       {"", "yesterday", "Fri, 01 Jan 2027 09:00:00 CET", "2027-01-01T09:00:00Z"}) {
+    EXPECT_EQ(ParseHttpDate(text), std::nullopt) << text;
+  }
+}
+
 TEST(TimestampTest, WritesUtcWithMilliseconds) {
   EXPECT_EQ(FormatUtc(WallFromMillis(1'798'794'000'007)), "2027-01-01T09:00:00.007Z");
 }
