@@ -63,8 +63,12 @@ StatusOr<protocol::HttpResponse> Api::Exchange(std::string_view method,
                                                std::string_view content_type,
                                                std::string_view body,
                                                Millis timeout) {
+  const WallTime asked = clock_ == nullptr ? WallTime() : clock_->Here();
   StatusOr<protocol::HttpResponse> response =
       client_->Call(method, target, content_type, body, timeout);
+  if (clock_ != nullptr && response.ok() && response->date) {
+    clock_->Hear(asked, *response->date);
+  }
   date_ = response.ok() ? response->date : std::nullopt;
   return response;
 }

@@ -14,6 +14,7 @@
 #include "base/job.h"
 #include "base/status.h"
 #include "base/time.h"
+#include "cli/daemon_clock.h"
 #include "protocol/bulk_json.h"
 #include "protocol/client.h"
 #include "protocol/job_json.h"
@@ -42,8 +43,11 @@ struct ForecastQuery {
 
 class Api {
  public:
-  Api(std::unique_ptr<protocol::Client> client, Millis timeout)
-      : client_(std::move(client)), timeout_(timeout) {}
+  // `clock`: what is told of the time; null: nobody wants to know.
+  Api(std::unique_ptr<protocol::Client> client,
+      Millis timeout,
+      std::shared_ptr<DaemonClock> clock = nullptr)
+      : client_(std::move(client)), timeout_(timeout), clock_(std::move(clock)) {}
 
   StatusOr<protocol::EnqueuedJob> Enqueue(const JobSpec& spec);
   // One job a line; all are enqueued or none. As many answers as lines.
@@ -119,6 +123,7 @@ class Api {
 
   std::unique_ptr<protocol::Client> client_;
   Millis timeout_;
+  std::shared_ptr<DaemonClock> clock_;
   std::optional<WallTime> date_;  // of the last answer
 };
 

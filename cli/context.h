@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "cli/api.h"
 #include "cli/console.h"
+#include "cli/daemon_clock.h"
 #include "cli/exit_code.h"
 #include "cli/local_time.h"
 #include "protocol/client.h"
@@ -51,13 +52,18 @@ struct Context {
   // Where `connect` goes, and who said so.
   std::string server = {};
   std::string server_origin = {};
+  std::shared_ptr<DaemonClock> daemon_clock = std::make_shared<DaemonClock>(clock);
 
   // A moment for people.
   std::string TimeText(WallTime time) const { return FormatLocalTime(time, zone); }
 
+  // What a due time is compared with, as far as an answer has told it.
+  WallTime DaemonNow() const { return daemon_clock->Now(); }
+
   StatusOr<std::unique_ptr<Api>> OpenApi(Millis timeout_default = kTimeoutDefault) const {
     DELAYD_ASSIGN_OR_RETURN(std::unique_ptr<protocol::Client> client, connect());
-    return std::make_unique<Api>(std::move(client), globals.timeout.value_or(timeout_default));
+    return std::make_unique<Api>(
+        std::move(client), globals.timeout.value_or(timeout_default), daemon_clock);
   }
 
   // Between two looks of a verb that watches; not OK: nobody sees what the next one would show.

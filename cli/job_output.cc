@@ -55,7 +55,7 @@ Status PayloadIsThere(const JobView& job) {
 }
 
 void PrintCard(const JobView& job, Context* context) {
-  const WallTime now = context->clock.Sample().wall;
+  const WallTime now = context->DaemonNow();
   Card card(&context->console);
   card.Line("id", std::to_string(ToInt(job.id)));
   card.Line("queue", job.queue);
@@ -161,7 +161,7 @@ JobListPrinter::~JobListPrinter() = default;
 
 void JobListPrinter::Print(const std::vector<JobView>& jobs) {
   std::ostream& out = context_->console.out();
-  const WallTime now = context_->clock.Sample().wall;
+  const WallTime now = context_->DaemonNow();
   for (const JobView& job : jobs) {
     if (context_->globals.quiet) {
       out << ToInt(job.id) << '\n';

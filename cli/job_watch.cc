@@ -37,7 +37,7 @@ void JobWatch::Show(std::vector<JobView> jobs, bool more) {
 
 void JobWatch::Redraw(const std::vector<JobView>& jobs, bool more) {
   context_->console.View([&] {
-    context_->console.out() << context_->TimeText(context_->clock.Sample().wall) << "  "
+    context_->console.out() << context_->TimeText(context_->DaemonNow()) << "  "
                             << (more ? "the first " : "") << Jobs(jobs.size()) << "; Ctrl-C ends\n";
     JobListPrinter(context_).Print(jobs);
   });

@@ -39,7 +39,7 @@ class CancelVerb final : public Verb {
           return api->Cancel(ref);
         },
         [&](const JobView& job) {
-          const WallTime now = context->clock.Sample().wall;
+          const WallTime now = context->DaemonNow();
           context->console.out() << "cancelled job " << ToInt(job.id) << " in queue " << job.queue
                                  << ", it was due " << FromNow(job.due, now) << '\n';
         },

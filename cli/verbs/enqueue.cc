@@ -216,7 +216,7 @@ class EnqueueVerb final : public Verb {
     if (enqueued.existed && (job.state == JobState::kFinished || job.state == JobState::kDead)) {
       TellEnded(job, context);
     } else if (context->console.traits().err_is_terminal) {
-      const WallTime now = context->clock.Sample().wall;
+      const WallTime now = context->DaemonNow();
       const std::string id = std::to_string(ToInt(job.id));
       context->console.Say("job " + id + " in queue " + job.queue +
                            (enqueued.existed && on_conflict_ == "replace" ? " is replaced, "

@@ -56,8 +56,7 @@ class LeaseChangeVerb : public Verb {
         [&](const JobView& job) {
           context->console.out() << done_ << " job " << ToInt(job.id) << " in queue " << job.queue;
           if (job.state == JobState::kScheduled) {
-            context->console.out()
-                << ", due again " << FromNow(job.due, context->clock.Sample().wall);
+            context->console.out() << ", due again " << FromNow(job.due, context->DaemonNow());
           } else if (job.state == JobState::kDead) {
             context->console.out() << ", it is dead";
           }

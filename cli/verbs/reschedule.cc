@@ -45,7 +45,7 @@ class RescheduleVerb final : public Verb {
           return api->Reschedule(ref, *request);
         },
         [&](const JobView& job) {
-          const WallTime now = context->clock.Sample().wall;
+          const WallTime now = context->DaemonNow();
           context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << ' '
                                  << DueFromNow(job.due, now) << " (" << context->TimeText(job.due)
                                  << "), priority " << job.priority << '\n';

@@ -104,8 +104,7 @@ class StatusVerb final : public Verb {
              (text("queues") == "1" ? " queue" : " queues"));
     line("workers", text("waiting") + " waiting for a job");
     if (const StatusOr<WallTime> due = protocol::ParseTimestamp(text("next_due")); due.ok()) {
-      line("next due",
-           context->TimeText(*due) + " (" + FromNow(*due, context->clock.Sample().wall) + ")");
+      line("next due", context->TimeText(*due) + " (" + FromNow(*due, context->DaemonNow()) + ")");
     }
     if (text("damaged") != "0") {
       line("damaged", text("damaged") + " records; the log names them");

@@ -38,12 +38,12 @@ struct Sample {
   }
 };
 
-StatusOr<Sample> Look(Api& api, const Clock& clock) {
-  Sample sample{.now = clock.Sample()};
+StatusOr<Sample> Look(Api& api, const Context& context) {
+  Sample sample{.now = context.clock.Sample()};
   DELAYD_ASSIGN_OR_RETURN(sample.stats, api.Stats());
   DELAYD_ASSIGN_OR_RETURN(sample.queues, api.Queues());
   DELAYD_ASSIGN_OR_RETURN(sample.health, api.Readiness());
-  const WallTime now = sample.now.wall;
+  const WallTime now = sample.now.wall = context.DaemonNow();  // only now is it known
   DELAYD_ASSIGN_OR_RETURN(
       sample.minute,
       api.Forecast(
@@ -114,7 +114,7 @@ class TopVerb final : public Verb {
     if (!api.ok()) {
       return context->Fail(api.status());
     }
-    StatusOr<Sample> before = Look(**api, context->clock);
+    StatusOr<Sample> before = Look(**api, *context);
     if (!before.ok()) {
       return context->Fail(before.status());
     }
@@ -123,7 +123,7 @@ class TopVerb final : public Verb {
       if (const Status seen = context->Rest(interval); !seen.ok()) {
         return context->Fail(seen);
       }
-      StatusOr<Sample> after = Look(**api, context->clock);
+      StatusOr<Sample> after = Look(**api, *context);
       if (!once_ && outage.MayWaitOut(after.status())) {
         continue;
       }

@@ -30,7 +30,7 @@ class TouchVerb final : public Verb {
         refs_.Resolve(),
         [&](Api* api, const JobRef& ref) { return api->Reschedule(ref, request); },
         [&](const JobView& job) {
-          const WallTime now = context->clock.Sample().wall;
+          const WallTime now = context->DaemonNow();
           context->console.out() << "job " << ToInt(job.id) << " in queue " << job.queue << ' '
                                  << DueFromNow(job.due, now) << " (" << context->TimeText(job.due)
                                  << ")\n";

@@ -94,9 +94,8 @@ class WaitVerb final : public Verb {
       }
       const Millis rest = left();
       if (rest <= Millis(0)) {
-        return context->Fail(outage.status().ok()
-                                 ? StillThere(ref, *last, context->clock.Sample().wall)
-                                 : outage.status());
+        return context->Fail(outage.status().ok() ? StillThere(ref, *last, context->DaemonNow())
+                                                  : outage.status());
       }
       context->sleep(std::min(kLookEvery, rest));
     }

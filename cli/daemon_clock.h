@@ -1,0 +1,46 @@
+// cli/daemon_clock.h — the daemon's wall clock, as far as the dates of its answers tell it.
+//
+// What:    jobs are due by the daemon's clock, which may be on another machine, or held. A date is
+//          a whole second, and an answer takes a while: within two seconds the clock here is as
+//          good.
+// Units:   base/time.h.
+// Threads: any.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include "base/clock.h"
+#include "base/time.h"
+
+namespace delayd::cli {
+
+class DaemonClock {
+ public:
+  // `here` must outlive this.
+  explicit DaemonClock(const Clock& here) : here_(here) {}
+
+  // An answer of this date has come to what was asked when the clock here showed `asked`.
+  void Hear(WallTime asked, WallTime date) {
+    constexpr Millis kTolerance{2000};
+    constexpr Millis kSecond{1000};
+    const Millis least = date - Here();
+    const Millis most = date + kSecond - asked;
+    ahead_ = least > kTolerance   ? least + kSecond / 2
+             : most < -kTolerance ? most - kSecond / 2
+                                  : Millis(0);
+  }
+
+  // Of the clock here; zero: not by much, or not known.
+  Millis ahead() const { return ahead_; }
+
+  WallTime Here() const { return here_.Sample().wall; }
+
+  WallTime Now() const { return Here() + ahead(); }
+
+ private:
+  const Clock& here_;
+  std::atomic<Millis> ahead_{Millis(0)};
+};
+
+}  // namespace delayd::cli
