@@ -8,6 +8,7 @@
 #include "base/errno_text.h"
 #include "base/utf8.h"
 #include "cli/table.h"
+#include "cli/verbs/queue_troubles.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"
 #include "protocol/server_address.h"
@@ -156,9 +157,10 @@ class DoctorVerb final : public Verb {
   std::string_view summary() const override { return "Look for what is wrong, and say the cure"; }
 
   std::string_view details() const override {
-    return "Checks the socket and your rights, the daemon's answer, versions, its jobs, the disk "
-           "and\n"
-           "the clock. Changes nothing. Exit code 1 when a check fails; warnings do not count.\n"
+    return "Checks the socket and your rights, the daemon's answer, versions, its jobs, the queues "
+           "whose\n"
+           "due jobs nobody gets, the disk and the clock. Changes nothing. Exit code 1 when a "
+           "check fails; warnings do not count.\n"
            "\n"
            "Examples:\n"
            "  delayctl doctor\n"
@@ -227,7 +229,7 @@ class DoctorVerb final : public Verb {
     if (const StatusOr<double> reserve = (*api)->Gauge("delayd_disk_reserve_bytes"); reserve.ok()) {
       reserve_ = static_cast<uint64_t>(*reserve);
     }
-    CheckJobs(api->get());
+    CheckJobs(api->get(), *context);
   }
 
   // An answer waits for the commit that it rests on; what the daemon tells of itself does not.
@@ -242,20 +244,7 @@ class DoctorVerb final : public Verb {
     findings_.push_back(std::move(finding));
   }
 
-  static bool AllThatWaitArePaused(Api* api) {
-    const StatusOr<std::vector<protocol::QueueCounts>> queues = api->Queues();
-    bool is_any_paused = false;
-    for (const protocol::QueueCounts& queue :
-         queues.ok() ? *queues : std::vector<protocol::QueueCounts>()) {
-      if (queue.ready != 0 && !queue.paused) {
-        return false;
-      }
-      is_any_paused = is_any_paused || queue.ready != 0;
-    }
-    return is_any_paused;
-  }
-
-  void CheckJobs(Api* api) {
+  void CheckJobs(Api* api, const Context& context) {
     const StatusOr<std::vector<protocol::Stat>> stats = api->Stats();
     if (!stats.ok()) {
       return FailJobs(api, stats.status());
@@ -271,26 +260,37 @@ class DoctorVerb final : public Verb {
     Finding finding{.check = "jobs",
                     .what = std::to_string(count("scheduled")) + " scheduled, " +
                             std::to_string(count("ready")) + " ready, " +
+                            std::to_string(count("leased")) + " leased, " +
                             std::to_string(count("dead")) + " dead"};
     if (count("damaged") != 0) {
       finding.verdict = Verdict::kFail;
       finding.what += ", " + std::to_string(count("damaged")) + " DAMAGED";
       finding.cure =
           "journalctl -u delayd -p err names them; check the disk, keep a copy of data_dir";
-    } else if (count("ready") != 0 && count("waiting") == 0 && count("leased") == 0) {
-      finding.verdict = Verdict::kWarn;
-      if (AllThatWaitArePaused(api)) {
-        finding.what += "; the queues of those that are due are paused";
-        finding.cure = "look which: delayctl queues; then: delayctl resume QUEUE";
-      } else {
-        finding.what += "; jobs are due and no worker asks for them";
-        finding.cure = "start a worker: delayctl work --queue QUEUE --exec COMMAND";
-      }
     } else if (count("dead") != 0) {
       finding.verdict = Verdict::kWarn;
       finding.cure = "look at them: delayctl list --state dead -o wide";
     }
     findings_.push_back(std::move(finding));
+    if (count("ready") != 0) {
+      CheckQueues(api, count("waiting"), context);
+    }
+  }
+
+  void CheckQueues(Api* api, uint64_t waiting, const Context& context) {
+    const StatusOr<QueueTroubles> troubles = FindQueueTroubles(api, waiting, context);
+    if (!troubles.ok()) {
+      return Fail("queues", troubles.status());
+    }
+    for (const QueueTroubles::Trouble& trouble : troubles->worst) {
+      findings_.push_back({"queues", Verdict::kWarn, trouble.what, trouble.cure});
+    }
+    if (troubles->others != 0) {
+      findings_.push_back({"queues",
+                           Verdict::kWarn,
+                           std::to_string(troubles->others) + " more like these",
+                           "see them: delayctl queues"});
+    }
   }
 
   static std::string ToJson(const Finding& finding) {

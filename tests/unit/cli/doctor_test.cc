@@ -1,0 +1,137 @@
+// What doctor makes of the daemon's figures: queues, disk, connections, clocks.
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/job_json.h"
+#include "protocol/stats_json.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using protocol::QueueCounts;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Patient {
+  std::vector<QueueCounts> queues = {};
+  uint64_t waiting = 1;  // of whichever queue
+  std::map<std::string, Millis> oldest = {};
+  std::string metrics = {};
+  std::optional<QueueCounts> later = {};  // the first of them, at the second look
+  Millis ahead{0};
+};
+
+Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {}) {
+  int looks = 0;
+  std::vector<std::string> args = {"doctor", "-s", "http://127.0.0.1:1"};
+  args.insert(args.end(), more.begin(), more.end());
+  const auto daemon = [&](const Request& request) {
+    const std::string& target = request.target;
+    if (target == "/readyz") {
+      return Ok(R"({"status":"ready","version":"9.9.9"})");
+    }
+    if (target == "/v1/stats") {
+      return Ok(protocol::StatsToJson(
+          {{"ready", uint64_t{9}}, {"leased", uint64_t{3}}, {"waiting", patient.waiting}}));
+    }
+    if (target == "/metrics") {
+      return Ok("# HELP x\n" + patient.metrics);
+    }
+    if (target.starts_with("/v1/queues")) {
+      std::vector<QueueCounts> queues = patient.queues;
+      if (++looks == 2 && patient.later) {
+        queues.front() = *patient.later;
+      }
+      return Ok(protocol::QueuesToJson(queues));
+    }
+    JobView job = SomeJob();
+    for (const auto& [queue, age] : patient.oldest) {
+      if (target.find("queue=" + queue + "&") != std::string::npos) {
+        job.due = WallFromMillis(kTestNow) + patient.ahead - age;
+      }
+    }
+    job.state = JobState::kReady;
+    return Ok(protocol::JobPageToJson({.jobs = {job}, .next_cursor = ""}));
+  };
+  return Ctl(args, {.daemon = daemon, .daemon_ahead = patient.ahead});
+}
+
+constexpr Millis kHour = std::chrono::hours(1);
+
+// A worker of another queue was enough for "ok".
+TEST(DoctorTest, AQueueWithoutAWorkerIsNamedThoughOthersHaveOne) {
+  const std::string out =
+      Examine({.queues = {{.name = "mails", .leased = 3}, {.name = "orders", .ready = 500}},
+               .oldest = {{"orders", kHour}}})
+          .out;
+  EXPECT_THAT(out, HasSubstr("jobs     0 scheduled, 9 ready, 3 leased, 0 dead\n"));
+  EXPECT_THAT(out,
+              HasSubstr("warn  queues   queue orders has 500 jobs due, the oldest for 1h, and no "
+                        "worker asks for them\n"
+                        "               do: start a worker: delayctl work --queue orders"));
+  EXPECT_THAT(out, Not(HasSubstr("queue mails")));
+}
+
+TEST(DoctorTest, AForgottenPauseIsNamedThoughWorkersWait) {
+  EXPECT_THAT(Examine({.queues = {{.name = "orders", .ready = 1, .paused = true}},
+                       .oldest = {{"orders", kHour}}})
+                  .out,
+              AllOf(HasSubstr("queue orders has 1 job due, the oldest for 1h, and is paused\n"),
+                    HasSubstr("do: delayctl resume orders\n")));
+  EXPECT_THAT(Examine({.queues = {{.name = "orders", .paused = true}}}).out,
+              Not(HasSubstr("queues")))
+      << "nothing is due";
+  EXPECT_THAT(
+      Examine({.queues = {{.name = "q", .ready = 1, .paused = true, .pause_left = kHour}}}).out,
+      HasSubstr("and is paused for another 1h\n"));
+}
+
+TEST(DoctorTest, AQueueThatIsQuickOrCappedByItsRateIsNoTrouble) {
+  const QueueCounts quick = {.name = "q", .ready = 5, .acked = 7};
+  const auto told = [](const Patient& patient) { return Examine(patient).out; };
+  EXPECT_THAT(told({.queues = {quick}, .oldest = {{"q", kHour}}}), HasSubstr("no worker asks"));
+  EXPECT_THAT(told({.queues = {quick},
+                    .oldest = {{"q", kHour}},
+                    .later = QueueCounts{.name = "q", .ready = 5, .acked = 8}}),
+              Not(HasSubstr("queues")));
+  EXPECT_THAT(told({.queues = {quick}, .oldest = {{"q", Millis(2000)}}}), Not(HasSubstr("queues")))
+      << "a worker that polls comes by sooner";
+  EXPECT_THAT(told({.queues = {quick}, .waiting = 0, .oldest = {{"q", Millis(0)}}}),
+              HasSubstr("no worker asks"))
+      << "nobody asks for anything";
+  const QueueCounts rated = {.name = "q", .ready = 5, .rate = "1/m", .burst = 1};
+  EXPECT_THAT(told({.queues = {rated}, .oldest = {{"q", kHour}}}), Not(HasSubstr("queues")));
+  EXPECT_THAT(told({.queues = {rated}, .waiting = 0, .oldest = {{"q", kHour}}}),
+              HasSubstr("no worker asks"));
+}
+
+TEST(DoctorTest, AQueueWhoseConcurrencyIsUsedUpForLongIsNamed) {
+  const QueueCounts full = {.name = "q", .ready = 4, .leased = 2, .concurrency = 2};
+  EXPECT_THAT(Examine({.queues = {full}, .oldest = {{"q", kHour}}}).out,
+              HasSubstr("queue q has 4 jobs due, the oldest for 1h, and as many are leased as its "
+                        "concurrency allows: 2\n"));
+  EXPECT_THAT(Examine({.queues = {full}, .oldest = {{"q", Millis(30'000)}}}).out,
+              Not(HasSubstr("queues")));
+}
+
+TEST(DoctorTest, OfManyQueuesTheWorstThreeAreNamed) {
+  Patient patient;
+  for (int i = 1; i <= 5; ++i) {
+    const std::string name = "q" + std::to_string(i);
+    patient.queues.push_back({.name = name, .ready = 1});
+    patient.oldest[name] = i * kHour;
+  }
+  const std::string out = Examine(patient).out;
+  for (const char* worst : {"queue q5 ", "queue q4 ", "queue q3 "}) {
+    EXPECT_THAT(out, HasSubstr(worst));
+  }
+  EXPECT_THAT(out, HasSubstr("warn  queues   2 more like these\n"));
+  EXPECT_THAT(out, Not(HasSubstr("queue q2 ")));
+}
+
+}  // namespace
+}  // namespace delayd::cli
