@@ -1,7 +1,6 @@
 #include "cli/api.h"
 
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 
 #include "base/limits.h"
@@ -288,17 +287,8 @@ StatusOr<WallTime> Api::Time() {
   return *date_;
 }
 
-StatusOr<double> Api::Gauge(std::string_view name) {
-  const std::string line = "\n" + std::string(name) + " ";
-  DELAYD_ASSIGN_OR_RETURN(const std::string page, Call("GET", "/metrics"));
-  const size_t found = page.find(line);
-  double value = 0;
-  if (found == std::string::npos ||
-      std::from_chars(page.data() + found + line.size(), page.data() + page.size(), value).ec !=
-          std::errc()) {
-    return NotFound("the daemon's metrics do not tell " + std::string(name));
-  }
-  return value;
+StatusOr<std::string> Api::Metrics() {
+  return Call("GET", "/metrics");
 }
 
 StatusOr<std::vector<protocol::Stat>> Api::AcceptClock() {

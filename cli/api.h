@@ -95,8 +95,8 @@ class Api {
   StatusOr<std::vector<protocol::Stat>> Stats();
   // The time that the daemon goes by; of one that does not tell it in its figures, to the second.
   StatusOr<WallTime> Time();
-  // Of the daemon's metrics, one without labels.
-  StatusOr<double> Gauge(std::string_view name);
+  // The whole page, for cli/metrics_page.h.
+  StatusOr<std::string> Metrics();
   StatusOr<std::vector<protocol::Stat>> AcceptClock();
   StatusOr<std::vector<protocol::Stat>> Drain(bool on);
   StatusOr<protocol::VerifyResult> Verify();

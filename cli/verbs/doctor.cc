@@ -7,6 +7,7 @@
 
 #include "base/errno_text.h"
 #include "base/utf8.h"
+#include "cli/metrics_page.h"
 #include "cli/table.h"
 #include "cli/verbs/queue_troubles.h"
 #include "cli/verbs/verbs.h"
@@ -95,6 +96,30 @@ constexpr uint64_t kUsualReserve = 256 * kMiB;
 constexpr uint64_t kStartBytes = kMiB;
 
 // `reserve`: below it the daemon takes no new jobs; none: it does not tell.
+void JudgeRoom(uint64_t free,
+               std::optional<uint64_t> whole,
+               std::optional<uint64_t> reserve,
+               Finding* finding) {
+  if (free < std::max(reserve.value_or(kUsualReserve), kStartBytes)) {
+    finding->verdict = Verdict::kFail;
+    finding->what +=
+        free < reserve.value_or(0) ? ", less than storage.reserve: no new jobs are taken" : "";
+    finding->cure = "make room now: a commit that cannot be written ends the daemon";
+  } else if (free < std::max(2048 * kMiB, 2 * reserve.value_or(0)) ||
+             free * 20 < whole.value_or(0)) {
+    finding->verdict = Verdict::kWarn;
+    finding->cure = "make room, or move data_dir to a larger disk";
+  }
+}
+
+// As the daemon sees it, wherever its data lies.
+Finding CheckDaemonsDisk(uint64_t free, std::optional<uint64_t> reserve) {
+  Finding finding{.check = "disk",
+                  .what = std::to_string(free / kMiB) + " MiB free where the daemon's data lies"};
+  JudgeRoom(free, std::nullopt, reserve, &finding);
+  return finding;
+}
+
 Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve) {
   Finding finding{.check = "disk"};
 
@@ -118,16 +143,11 @@ Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve)
     finding.cure = "why: dmesg; then mount it writable: the daemon cannot start here";
     return finding;
   }
-  const bool no_inodes = info.f_files != 0 && info.f_favail < 1000;
-  if (free < std::max(reserve.value_or(kUsualReserve), kStartBytes) || no_inodes) {
+  JudgeRoom(free, whole, reserve, &finding);
+  if (info.f_files != 0 && info.f_favail < 1000) {
     finding.verdict = Verdict::kFail;
-    finding.what +=
-        free < reserve.value_or(0) ? ", less than storage.reserve: no new jobs are taken" : "";
-    finding.what += no_inodes ? ", and hardly an inode" : "";
+    finding.what += ", and hardly an inode";
     finding.cure = "make room now: a commit that cannot be written ends the daemon";
-  } else if (free < 2048 * kMiB || free * 20 < whole) {
-    finding.verdict = Verdict::kWarn;
-    finding.cure = "make room, or move data_dir to a larger disk";
   }
   return finding;
 }
@@ -159,8 +179,9 @@ class DoctorVerb final : public Verb {
   std::string_view details() const override {
     return "Checks the socket and your rights, the daemon's answer, versions, its jobs, the queues "
            "whose\n"
-           "due jobs nobody gets, the disk and the clock. Changes nothing. Exit code 1 when a "
-           "check fails; warnings do not count.\n"
+           "due jobs nobody gets, the disk and the clock. Changes nothing. Exit "
+           "code 1\n"
+           "when a check fails; warnings do not count.\n"
            "\n"
            "Examples:\n"
            "  delayctl doctor\n"
@@ -169,7 +190,10 @@ class DoctorVerb final : public Verb {
 
   void Declare(Options* options) override {
     options->Text(
-        "--data-dir", "DIR", &data_dir_, "where the daemon's data lies (/var/lib/delayd)");
+        "--data-dir",
+        "DIR",
+        &data_dir_,
+        "look at the disk of this directory (the daemon tells; /var/lib/delayd while it is down)");
   }
 
   bool only_reads() const override { return true; }
@@ -184,9 +208,7 @@ class DoctorVerb final : public Verb {
       findings_.push_back(CheckSocket(address->path));
     }
     CheckDaemon(context);
-    if (local || data_dir_) {
-      findings_.push_back(CheckDisk(data_dir_.value_or("/var/lib/delayd"), reserve_));
-    }
+    CheckItsDisk(local);
     const WallTime now = context->clock.Sample().wall;
     findings_.push_back(CheckClock(now, context->TimeText(now)));
     Print(context);
@@ -210,6 +232,7 @@ class DoctorVerb final : public Verb {
     }
     const StatusOr<protocol::Health> health = (*api)->Readiness();
     if (!health.ok()) {
+      is_down_ = health.status().reason() == "unreachable";
       return Fail("daemon", health.status());
     }
     findings_.push_back(
@@ -226,17 +249,34 @@ class DoctorVerb final : public Verb {
       version.cure = "upgrade the older one; restart the daemon if it still runs the old program";
     }
     findings_.push_back(std::move(version));
-    if (const StatusOr<double> reserve = (*api)->Gauge("delayd_disk_reserve_bytes"); reserve.ok()) {
-      reserve_ = static_cast<uint64_t>(*reserve);
-    }
+    metrics_ = (*api)->Metrics();
     CheckJobs(api->get(), *context);
+  }
+
+  std::optional<uint64_t> Bytes(std::string_view name) const {
+    const std::optional<double> bytes =
+        metrics_.ok() ? Figure(*metrics_, name) : std::optional<double>();
+    return bytes ? std::optional(static_cast<uint64_t>(*bytes)) : std::nullopt;
+  }
+
+  // Where a daemon that is down would have its data by default is a guess, but the best.
+  void CheckItsDisk(bool local) {
+    const std::optional<uint64_t> reserve = Bytes("delayd_disk_reserve_bytes");
+    const std::optional<uint64_t> free = Bytes("delayd_disk_free_bytes");
+    if (data_dir_ || (local && is_down_)) {
+      findings_.push_back(CheckDisk(data_dir_.value_or("/var/lib/delayd"), reserve));
+    } else if (free) {
+      findings_.push_back(CheckDaemonsDisk(*free, reserve));
+    }
   }
 
   // An answer waits for the commit that it rests on; what the daemon tells of itself does not.
   void FailJobs(Api* api, const Status& status) {
     Finding finding{"jobs", Verdict::kFail, status.message()};
-    const StatusOr<double> running = api->Gauge("delayd_commit_running_seconds");
-    if (running.ok() && *running >= 1) {
+    const StatusOr<std::string> page = api->Metrics();
+    const std::optional<double> running =
+        page.ok() ? Figure(*page, "delayd_commit_running_seconds") : std::nullopt;
+    if (running && *running >= 1) {
       finding.what += "; the disk hangs: a commit has taken " +
                       std::to_string(static_cast<uint64_t>(*running)) + "s so far";
       finding.cure = "look at the kernel's log (dmesg) and the disk's health";
@@ -328,7 +368,8 @@ class DoctorVerb final : public Verb {
   }
 
   std::optional<std::string> data_dir_;
-  std::optional<uint64_t> reserve_;  // none: not known
+  bool is_down_ = false;
+  StatusOr<std::string> metrics_ = NotFound("not asked for");
   std::vector<Finding> findings_;
 };
 

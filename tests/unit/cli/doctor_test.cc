@@ -133,5 +133,28 @@ TEST(DoctorTest, OfManyQueuesTheWorstThreeAreNamed) {
   EXPECT_THAT(out, Not(HasSubstr("queue q2 ")));
 }
 
+TEST(DoctorTest, TheDiskIsTheDaemons) {
+  const auto told = [](const std::string& free) {
+    return Examine(
+        {.metrics = "delayd_disk_free_bytes " + free + "\ndelayd_disk_reserve_bytes 268435456\n"});
+  };
+  EXPECT_THAT(told("62914560").out,
+              HasSubstr("FAIL  disk     60 MiB free where the daemon's data lies, less than "
+                        "storage.reserve: no new jobs are taken\n"));
+  EXPECT_EQ(told("62914560").code, 1);
+  EXPECT_THAT(told("1073741824").out, HasSubstr("warn  disk     1024 MiB free"));
+  EXPECT_THAT(told("1.099511627776e+12").out, HasSubstr("ok    disk     1048576 MiB free"));
+}
+
+TEST(DoctorTest, WhileTheDaemonIsDownTheDiskIsLookedAtFromHere) {
+  const auto told = [](const std::string& reason) {
+    return Ctl({"doctor", "-s", "unix:/nonexistent/d.sock"},
+               {.daemon = [&](const Request&) -> Answer { return Unavailable("no", reason); }})
+        .out;
+  };
+  EXPECT_THAT(told("unreachable"), HasSubstr("disk     /var/lib/delayd: "));
+  EXPECT_THAT(told("busy"), Not(HasSubstr("disk")));
+}
+
 }  // namespace
 }  // namespace delayd::cli

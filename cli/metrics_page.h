@@ -1,0 +1,14 @@
+// cli/metrics_page.h — figures of the daemon's GET /metrics.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace delayd::cli {
+
+// Of a metric without labels; none: the page, of an older daemon, has no such metric.
+std::optional<double> Figure(std::string_view page, std::string_view name);
+
+}  // namespace delayd::cli
