@@ -152,6 +152,41 @@ Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve)
   return finding;
 }
 
+// `page`: the daemon's metrics. None: they do not tell.
+std::optional<Finding> CheckConnections(std::string_view page) {
+  const std::optional<double> open = Figure(page, "delayd_connections");
+  const std::optional<double> max = Figure(page, "delayd_connections_max");
+  if (!open || !max) {
+    return std::nullopt;
+  }
+  const auto number = [](double figure) { return std::to_string(static_cast<uint64_t>(figure)); };
+  Finding finding{.check = "clients",
+                  .what = number(*open) + " of " + number(*max) + " connections are in use"};
+  const auto warn = [&finding](const std::string& what, std::string_view cure) {
+    finding.verdict = Verdict::kWarn;
+    finding.what += what;
+    finding.cure = cure;
+  };
+  if (const double refused = Figure(page, "delayd_connections_refused_total").value_or(0);
+      refused > 0) {
+    warn(", " + number(refused) + " were refused since it started",
+         "who keeps so many open? else raise limits.connections");
+  }
+  // Over TCP from here on.
+  if (*open * 8 >= *max * 7) {
+    warn(", more are refused, over TCP at least",
+         "who keeps so many open? else raise limits.connections");
+  }
+  // What the daemon wants to have for its store, beside the connections.
+  constexpr double kOtherFiles = 1024;
+  const std::optional<double> files = Figure(page, "process_max_fds");
+  if (files && *files < *max + kOtherFiles) {
+    warn("; there may be no more, since it may open " + number(*files) + " files only",
+         "raise the limit of open files: LimitNOFILE= of its unit, or ulimit -n, and restart it");
+  }
+  return finding;
+}
+
 Finding CheckClock(WallTime now, const std::string& shown) {
   // A machine whose clock was never set starts at its firmware's date.
   constexpr int64_t kYear2024 = 1'704'067'200'000;
@@ -179,7 +214,7 @@ class DoctorVerb final : public Verb {
   std::string_view details() const override {
     return "Checks the socket and your rights, the daemon's answer, versions, its jobs, the queues "
            "whose\n"
-           "due jobs nobody gets, the disk and the clock. Changes nothing. Exit "
+           "due jobs nobody gets, its connections, the disk and the clock. Changes nothing. Exit "
            "code 1\n"
            "when a check fails; warnings do not count.\n"
            "\n"
@@ -251,6 +286,15 @@ class DoctorVerb final : public Verb {
     findings_.push_back(std::move(version));
     metrics_ = (*api)->Metrics();
     CheckJobs(api->get(), *context);
+    if (metrics_.ok()) {
+      Add(CheckConnections(*metrics_));
+    }
+  }
+
+  void Add(std::optional<Finding> finding) {
+    if (finding) {
+      findings_.push_back(*std::move(finding));
+    }
   }
 
   std::optional<uint64_t> Bytes(std::string_view name) const {

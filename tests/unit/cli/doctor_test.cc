@@ -156,5 +156,25 @@ TEST(DoctorTest, WhileTheDaemonIsDownTheDiskIsLookedAtFromHere) {
   EXPECT_THAT(told("busy"), Not(HasSubstr("disk")));
 }
 
+TEST(DoctorTest, ConnectionsThatAreUsedUpOrRefusedAreTold) {
+  const auto told = [](const std::string& open, const std::string& refused) {
+    return Examine({.metrics = "delayd_connections " + open +
+                               "\ndelayd_connections_max 1000\nprocess_max_fds 2024\n"
+                               "delayd_connections_refused_total " +
+                               refused + "\n"})
+        .out;
+  };
+  EXPECT_THAT(told("3", "0"), HasSubstr("ok    clients  3 of 1000 connections are in use\n"));
+  EXPECT_THAT(told("3", "17"),
+              HasSubstr("warn  clients  3 of 1000 connections are in use, 17 were "
+                        "refused since it started\n"));
+  EXPECT_THAT(told("875", "0"), HasSubstr("are in use, more are refused, over TCP at least\n"));
+  EXPECT_THAT(Examine({.metrics = "delayd_connections 1\ndelayd_connections_max 20\n"
+                                  "process_max_fds 120\n"})
+                  .out,
+              HasSubstr("since it may open 120 files only\n"));
+  EXPECT_THAT(Examine({}).out, Not(HasSubstr("clients"))) << "an older daemon does not tell";
+}
+
 }  // namespace
 }  // namespace delayd::cli
