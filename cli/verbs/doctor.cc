@@ -7,6 +7,7 @@
 
 #include "base/errno_text.h"
 #include "base/utf8.h"
+#include "cli/human_time.h"
 #include "cli/metrics_page.h"
 #include "cli/table.h"
 #include "cli/verbs/queue_troubles.h"
@@ -187,6 +188,20 @@ std::optional<Finding> CheckConnections(std::string_view page) {
   return finding;
 }
 
+// Jobs are due by the daemon's clock.
+std::optional<Finding> CompareClocks(Millis ahead) {
+  if (ahead == Millis(0)) {
+    return std::nullopt;
+  }
+  return Finding{.check = "clock",
+                 .verdict = Verdict::kWarn,
+                 .what = "the daemon's clock is " + RoughDuration(std::chrono::abs(ahead)) +
+                         (ahead > Millis(0) ? " ahead of" : " behind") + " the one here",
+                 .cure =
+                     "put right the one that is wrong (timedatectl); whether the daemon "
+                     "believes its own: delayctl clock"};
+}
+
 Finding CheckClock(WallTime now, const std::string& shown) {
   // A machine whose clock was never set starts at its firmware's date.
   constexpr int64_t kYear2024 = 1'704'067'200'000;
@@ -214,7 +229,7 @@ class DoctorVerb final : public Verb {
   std::string_view details() const override {
     return "Checks the socket and your rights, the daemon's answer, versions, its jobs, the queues "
            "whose\n"
-           "due jobs nobody gets, its connections, the disk and the clock. Changes nothing. Exit "
+           "due jobs nobody gets, its connections, the disk and the clocks. Changes nothing. Exit "
            "code 1\n"
            "when a check fails; warnings do not count.\n"
            "\n"
@@ -246,6 +261,7 @@ class DoctorVerb final : public Verb {
     CheckItsDisk(local);
     const WallTime now = context->clock.Sample().wall;
     findings_.push_back(CheckClock(now, context->TimeText(now)));
+    Add(CompareClocks(context->daemon_clock->ahead()));
     Print(context);
     for (const Finding& finding : findings_) {
       if (finding.verdict == Verdict::kFail) {

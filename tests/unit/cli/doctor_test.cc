@@ -176,5 +176,12 @@ TEST(DoctorTest, ConnectionsThatAreUsedUpOrRefusedAreTold) {
   EXPECT_THAT(Examine({}).out, Not(HasSubstr("clients"))) << "an older daemon does not tell";
 }
 
+TEST(DoctorTest, ClocksThatDifferAreTold) {
+  EXPECT_THAT(Examine({.ahead = 3 * kHour}).out,
+              HasSubstr("warn  clock    the daemon's clock is 3h ahead of the one here\n"));
+  EXPECT_THAT(Examine({.ahead = -3 * kHour}).out, HasSubstr("is 3h behind the one here\n"));
+  EXPECT_THAT(Examine({.ahead = Millis(1500)}).out, Not(HasSubstr("the daemon's clock")));
+}
+
 }  // namespace
 }  // namespace delayd::cli
