@@ -9,11 +9,13 @@ namespace delayd {
 Committer::Committer(storage::JobStore* store,
                      Done done,
                      DiskReserve reserve,
-                     DiskChanged disk_changed)
+                     DiskChanged disk_changed,
+                     CommitWatch watch)
     : store_(store),
       done_(std::move(done)),
       reserve_(std::move(reserve)),
-      disk_changed_(std::move(disk_changed)) {
+      disk_changed_(std::move(disk_changed)),
+      watch_(watch) {
   Look();
   thread_ = std::thread([this] { Run(); });
 }
@@ -37,7 +39,25 @@ void Committer::Submit(engine::SealedBatch batch) {
   wake_.notify_one();
 }
 
+// Nobody else could tell: the core thread itself waits for the disk.
+bool Committer::IsLateHere() {
+  const auto since = here_since_.load(std::memory_order_relaxed);
+  if (since == kNotHere) {
+    return false;
+  }
+  const auto age = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - since);
+  watch_.Look(since, age);
+  return age >= watch_.late();
+}
+
 void Committer::Look() {
+  if (!IsLateHere()) {
+    LookAtStore();  // else it would hold up this thread too
+  }
+  next_look_ = std::chrono::steady_clock::now() + reserve_.options().interval;
+}
+
+void Committer::LookAtStore() {
   if (reserve_.watched() && reserve_.Look()) {
     disk_changed_(reserve_.refusal());
   }
@@ -45,7 +65,6 @@ void Committer::Look() {
   if (!store.ok() && !std::exchange(told_end_, true)) {
     done_(0, std::move(store));
   }
-  next_look_ = std::chrono::steady_clock::now() + reserve_.options().interval;
 }
 
 void Committer::WaitForBatch(std::unique_lock<std::mutex>* lock) {
@@ -65,7 +84,10 @@ Status Committer::CommitHere(const engine::SealedBatch& batch,
     const std::lock_guard lock(mutex_);
     DELAYD_CHECK(!next_.has_value());
   }
-  return Write(batch, on_durable);
+  here_since_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
+  Status status = Write(batch, on_durable);
+  here_since_.store(kNotHere, std::memory_order_relaxed);
+  return status;
 }
 
 Status Committer::Write(const engine::SealedBatch& batch,

@@ -3,7 +3,8 @@
 // What:    the engine gathers while a batch is being written; the next Submit takes all of that.
 //          No lock guards the engine, and no timer waits for more to come. Beside the commits it
 //          looks once a second at the free space of the disk, and whether the store has come to an
-//          end, which a daemon without commits would not learn.
+//          end, which a daemon without commits would not learn; and, while the core thread writes,
+//          whether the disk answers it.
 // Units:   batches by their sequence.
 // Errors:  the store's, passed on with the batch's number. After the first one nothing is written
 //          any more: what the store holds is then unknown until it is opened again.
@@ -13,6 +14,7 @@
 // Source:  group commit, as DeWitt et al. 1984 have it; the queue is one batch long on purpose.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -21,6 +23,7 @@
 #include <thread>
 
 #include "base/status.h"
+#include "daemon/commit_watch.h"
 #include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "storage/job_store.h"
@@ -39,7 +42,8 @@ class Committer {
   Committer(storage::JobStore* store,
             Done done,
             DiskReserve reserve = DiskReserve({}),
-            DiskChanged disk_changed = {});
+            DiskChanged disk_changed = {},
+            CommitWatch watch = CommitWatch());
   // Waits for the batch under way, whose `done` is still called.
   ~Committer();
   Committer(const Committer&) = delete;
@@ -53,9 +57,13 @@ class Committer {
                     const storage::JobStore::OnDurable& on_durable);
 
  private:
+  static constexpr std::chrono::steady_clock::time_point kNotHere{};
+
   void Run();
   Status Write(const engine::SealedBatch& batch, const storage::JobStore::OnDurable& on_durable);
   void Look();
+  void LookAtStore();
+  bool IsLateHere();
   // Returns when there is a batch, or when the committer ends; meanwhile it looks once a second.
   void WaitForBatch(std::unique_lock<std::mutex>* lock);
 
@@ -64,6 +72,9 @@ class Committer {
   DiskReserve reserve_;
   const DiskChanged disk_changed_;
   std::chrono::steady_clock::time_point next_look_;
+  CommitWatch watch_;  // of what CommitHere writes
+  // When that began; none: nothing is written so.
+  std::atomic<std::chrono::steady_clock::time_point> here_since_{kNotHere};
   bool told_end_ = false;
   Status failed_;  // of whoever writes; one batch at a time hands it over
   std::mutex mutex_;

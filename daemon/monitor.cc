@@ -18,16 +18,23 @@ Monitor::Monitor(MonitorOptions options,
       store_(std::move(store)),
       requests_(requests) {}
 
+std::optional<Monitor::Finding> Monitor::CheckCommit(std::optional<Millis> running) const {
+  const bool stuck = running && *running > options_.commit_stuck;
+  if (!stuck && (!running || *running < kCommitLate)) {
+    return std::nullopt;
+  }
+  return Finding{.code = stuck ? "commit_stuck" : "commit_late",
+                 .detail = "a commit has been under way for " + protocol::FormatDuration(*running) +
+                           "; the disk does not answer: look at the kernel's log",
+                 .ready = !stuck,
+                 .healthy = !stuck};
+}
+
 std::vector<Monitor::Finding> Monitor::Findings(const Now& now) const {
   std::vector<Finding> findings;
   const ServerFigures server = server_ != nullptr ? server_->Figures(now) : ServerFigures();
-  if (server.commit_running && *server.commit_running > options_.commit_stuck) {
-    findings.push_back({.code = "commit_stuck",
-                        .detail = "a commit has been under way for " +
-                                  protocol::FormatDuration(*server.commit_running) +
-                                  "; the disk does not answer: look at the kernel's log",
-                        .ready = false,
-                        .healthy = false});
+  if (std::optional<Finding> commit = CheckCommit(server.commit_running)) {
+    findings.push_back(*std::move(commit));
   }
   if (const Status refusal = engine_->enqueue_refusal(); !refusal.ok()) {
     findings.push_back(

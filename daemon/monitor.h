@@ -32,7 +32,7 @@ struct MonitorOptions {
   std::string version;
   uint32_t queues_by_name = 200;  // series of one queue each; the others are summed up
   uint32_t connections_max = 0;
-  Millis commit_stuck{std::chrono::seconds(30)};
+  Millis commit_stuck = kCommitStuck;
   DiskReserveOptions disk;
 };
 
@@ -64,6 +64,9 @@ class Monitor final : public http::ServiceReport {
   http::Response Readiness(const Now& now) const override;
 
   std::vector<Finding> Findings(const Now& now) const;
+
+  // Of what has been under way for so long; none: of nothing.
+  std::optional<Finding> CheckCommit(std::optional<Millis> running) const;
 
  private:
   std::optional<uint64_t> FreeOnDisk() const;  // none where the disk cannot be asked

@@ -130,6 +130,7 @@ Server::Loop::Loop(const ServerOptions& options,
       on_writable_([this](const ConnectionPtr& connection) { Touch(connection); }),
       on_hangup_([this](const ConnectionPtr& connection) { Touch(connection); }),
       read_buffer_(kReadBytes),
+      commit_watch_(options.commit_late, options.commit_stuck),
       figures_{.commit_us = Histogram(kCommitBoundsUs),
                .commit_jobs = Histogram(kBatchBoundsJobs),
                .commit_bytes = Histogram(kBatchBoundsBytes)},
@@ -144,7 +145,8 @@ Server::Loop::Loop(const ServerOptions& options,
           DiskReserve(options.disk),
           [this](Status refusal) {
             boost::asio::post(io_, [this, refusal = std::move(refusal)] { DiskChanged(refusal); });
-          }) {
+          },
+          CommitWatch(options.commit_late, options.commit_stuck)) {
   // Not in Run: whoever is told that the daemon is ready may stop it at once.
   WaitForSignal();
   WaitForDrainSignal();
@@ -201,6 +203,7 @@ void Server::Loop::StayAwake() {
 
 Status Server::Loop::TimedTurn(std::chrono::steady_clock::time_point begin) {
   slowest_ = {};
+  commit_here_ = Millis(0);
   Status status = Turn();
   last_turn_ = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - begin);
   if (last_turn_ > options_.slow_turn) {
@@ -209,7 +212,8 @@ Status Server::Loop::TimedTurn(std::chrono::steady_clock::time_point begin) {
               {{"ms", last_turn_.count()},
                {"connections", connections_.size()},
                {"slowest_command", slowest_.name},
-               {"slowest_ms", std::chrono::duration_cast<Millis>(slowest_.took).count()}});
+               {"slowest_ms", std::chrono::duration_cast<Millis>(slowest_.took).count()},
+               {"commit_ms", commit_here_.count()}});
   }
   return status;
 }
@@ -244,6 +248,7 @@ Status Server::Loop::Turn() {
   // What waits for no commit goes out before one is begun, on this thread or another.
   SendReady();
   DELAYD_RETURN_IF_ERROR(Submit(now));
+  WatchCommit(now);
   DeliverReplies();
   FinishTouched(now);
   MakeRoom(now);
@@ -398,16 +403,6 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
   }
 }
 
-void Server::Loop::DiskChanged(const Status& refusal) {
-  engine_->RefuseEnqueues(refusal);
-  if (refusal.ok()) {
-    log::Info("there is room on the disk again; new jobs are taken");
-  } else {
-    log::Error("the disk is nearly full; new jobs are refused",
-               {{"code", refusal.reason()}, {"detail", refusal.message()}});
-  }
-}
-
 ServerFigures Server::Loop::Figures(const Now& now) const {
   ServerFigures figures = figures_;
   figures.connections = connections_.size();
@@ -540,6 +535,9 @@ std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
   }
   if (memory_look_) {
     earlier(*memory_look_);
+  }
+  if (commit_look_) {
+    earlier(submitted_boot_ + *commit_look_);
   }
   if (options_.heartbeat_interval) {
     earlier(heartbeat_due_);

@@ -30,6 +30,7 @@
 #include "base/time.h"
 #include "daemon/admin.h"
 #include "daemon/awake_processors.h"
+#include "daemon/commit_watch.h"
 #include "daemon/disk_reserve.h"
 #include "daemon/engine/engine.h"
 #include "daemon/listener.h"
@@ -82,6 +83,9 @@ struct ServerOptions {
   // What takes longer is logged and counted.
   Millis slow_turn{250};
   Millis slow_commit{1000};
+  // What is under way for so long is told before it has ended.
+  Millis commit_late = kCommitLate;
+  Millis commit_stuck = kCommitStuck;
   // Null, or the clock that the server was given: it is tended, and accepted when a client says so.
   TrustedClock* trusted_clock = nullptr;
   // Null: the processors sleep between two requests.

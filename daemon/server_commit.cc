@@ -52,6 +52,7 @@ Status Server::Loop::Submit(const Now& now) {
   }
   durable_at_.reset();
   Status status = committer_.CommitHere(*batch, on_durable);
+  commit_here_ = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - submitted_);
   return TakeCommit(
       {batch->sequence, std::move(status), durable_at_.value_or(std::chrono::steady_clock::now())});
 }
@@ -98,6 +99,22 @@ void Server::Loop::NoteCommit(const CommitResult& result) {
     log::Warn(
         "slow commit",
         {{"commit", result.sequence}, {"ms", std::chrono::duration_cast<Millis>(took).count()}});
+  }
+}
+
+// What the core thread writes itself the committer's thread watches.
+void Server::Loop::WatchCommit(const Now& now) {
+  commit_look_ =
+      in_flight_ ? commit_watch_.Look(submitted_, now.boot - submitted_boot_) : std::nullopt;
+}
+
+void Server::Loop::DiskChanged(const Status& refusal) {
+  engine_->RefuseEnqueues(refusal);
+  if (refusal.ok()) {
+    log::Info("there is room on the disk again; new jobs are taken");
+  } else {
+    log::Error("the disk is nearly full; new jobs are refused",
+               {{"code", refusal.reason()}, {"detail", refusal.message()}});
   }
 }
 

@@ -96,7 +96,6 @@ class Server::Loop {
   void Serve(const ConnectionPtr& connection,
              std::chrono::steady_clock::time_point until,
              Now* moment);
-  void DiskChanged(const Status& refusal);
   void DeliverReplies();
   void SendReady();
   void DeliverReply(engine::Reply* reply);
@@ -119,6 +118,8 @@ class Server::Loop {
   bool is_expected_soon(const Now& now) const;
   Status TakeCommit(const CommitResult& result);
   void NoteCommit(const CommitResult& result);
+  void WatchCommit(const Now& now);
+  void DiskChanged(const Status& refusal);
 
   // ---- Beside the turn (server_side_threads.cc) ----
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
@@ -207,10 +208,13 @@ class Server::Loop {
   std::optional<BootTime> refusal_told_;
   std::optional<BootTime> damage_told_;
   bool in_flight_ = false;
-  uint32_t clients_ = 0;        // that have asked something since the last batch was sealed
-  bool pipelined_ = false;      // one of them does not wait for its answers
-  uint32_t small_batches_ = 0;  // in a row, up to the last one
-  Micros last_commit_{0};       // what it took
+  CommitWatch commit_watch_;           // of what the committer's thread writes
+  std::optional<Millis> commit_look_;  // at which age of the commit in flight
+  uint32_t clients_ = 0;               // that have asked something since the last batch was sealed
+  bool pipelined_ = false;             // one of them does not wait for its answers
+  uint32_t small_batches_ = 0;         // in a row, up to the last one
+  Micros last_commit_{0};              // what it took
+  Millis commit_here_{0};              // what the core thread has waited for the disk in this turn
   std::chrono::steady_clock::time_point submitted_;
   BootTime submitted_boot_;
   std::optional<std::chrono::steady_clock::time_point> durable_at_;  // what the core thread writes

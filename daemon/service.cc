@@ -246,6 +246,7 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
           .reload = [this] { return Reload(); },
           .slow_turn = config_.slow.turn,
           .slow_commit = config_.slow.commit,
+          .commit_stuck = config_.health.commit_stuck,
           .trusted_clock = &*clock_,
           .processors = processors_.get(),
           .turn_begins =

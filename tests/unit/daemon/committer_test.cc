@@ -4,6 +4,8 @@
 #include <future>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -88,6 +90,39 @@ TEST_F(CommitterTest, SecondBatchInFlightIsOurOwnMistake) {
         committer.Submit(BatchOf(3));
       },
       "check failed");
+}
+
+TEST(CommitWatchTest, EachCommitIsToldOnceWhenItIsLateAndOnceWhenItIsStuck) {
+  CommitWatch watch(Millis(5), Millis(30));
+  const auto told = [&](int64_t begins, int64_t age) {
+    const auto before = log::Counts();
+    watch.Look(std::chrono::steady_clock::time_point(Millis(begins)), Millis(age));
+    const auto after = log::Counts();
+    return std::pair(after[2] - before[2], after[3] - before[3]);  // warnings, errors
+  };
+  using Told = std::pair<uint64_t, uint64_t>;
+  EXPECT_EQ(told(1, 4), Told(0, 0));
+  EXPECT_EQ(told(1, 5), Told(1, 0));
+  EXPECT_EQ(told(1, 29), Told(0, 0));
+  EXPECT_EQ(told(1, 30), Told(0, 1));
+  EXPECT_EQ(told(1, 99), Told(0, 0));
+  EXPECT_EQ(told(2, 40), Told(0, 1));
+  EXPECT_EQ(told(3, 5), Told(1, 0));
+}
+
+// Whose caller can tell nothing meanwhile.
+TEST_F(CommitterTest, WhatItsCallerWritesIsWatched) {
+  const auto errors = [] { return log::Counts()[static_cast<size_t>(log::Level::kError)]; };
+  const uint64_t before = errors();
+  Committer committer(
+      &store_, Done(), DiskReserve({.interval = Millis(1)}), {}, CommitWatch(Millis(1), Millis(2)));
+  const auto wait_for_news = [&] {
+    while (errors() == before) {
+      std::this_thread::yield();
+    }
+  };
+  EXPECT_TRUE(committer.CommitHere(BatchOf(1), wait_for_news).ok());
+  EXPECT_EQ(errors(), before + 1);
 }
 
 // A disk whose free space the test sets.

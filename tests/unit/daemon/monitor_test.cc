@@ -46,6 +46,20 @@ TEST_F(MonitorTest, ADrainIsToldAndWorkersAreLetIn) {
   EXPECT_EQ(monitor_.Health(kLater).status, 200);
 }
 
+TEST_F(MonitorTest, ACommitThatTakesLongIsToldBeforeItIsStuck) {
+  EXPECT_FALSE(monitor_.CheckCommit(std::nullopt));
+  EXPECT_FALSE(monitor_.CheckCommit(4s));
+  const auto late = monitor_.CheckCommit(6s);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->code, "commit_late");
+  EXPECT_TRUE(late->ready && late->healthy);
+  EXPECT_THAT(late->detail, HasSubstr("under way for 6s"));
+  const auto stuck = monitor_.CheckCommit(31s);
+  ASSERT_TRUE(stuck);
+  EXPECT_EQ(stuck->code, "commit_stuck");
+  EXPECT_FALSE(stuck->ready || stuck->healthy);
+}
+
 TEST_F(MonitorTest, TheDiskIsMeasuredWhereItCanBeAsked) {
   StatusOr<uint64_t> free = uint64_t{5000};
   const Monitor monitor({.version = "1",

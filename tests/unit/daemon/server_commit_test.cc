@@ -12,6 +12,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "daemon/log.h"
 #include "tests/unit/daemon/server_fixture.h"
 
 namespace delayd {
@@ -210,6 +211,41 @@ TEST_F(ServerCommitTest, AStopWhoseTimeIsOverSleepsUntilTheCommitHasEnded) {
   EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 201"));
   thread_.join();
   EXPECT_TRUE(result_.ok());
+}
+
+TEST_F(ServerCommitTest, ACommitThatDoesNotComeBackIsToldWhileItIsUnderWay) {
+  options_.commit_late = Millis(20);
+  options_.commit_stuck = Millis(40);
+  store_.gated = true;
+  log::Start({});
+  const auto errors = [] { return log::Counts()[static_cast<size_t>(log::Level::kError)]; };
+  const uint64_t before = errors();
+  ::testing::internal::CaptureStderr();
+  Start();
+  SocketClient client(path_);
+  client.Send(kEnqueue);
+  while (errors() == before) {
+    std::this_thread::yield();
+  }
+  PassATurn();
+  store_.gate.set_value();
+  client.ReadUntil("Delayd-Commit: 1");
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_EQ(errors(), before + 1);
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("error a commit is stuck"));
+}
+
+TEST_F(ServerCommitTest, ASlowTurnTellsHowLongItHasWaitedForTheDisk) {
+  options_.slow_turn = Millis(0);
+  store_.takes = Micros(1100);
+  log::Start({});
+  ::testing::internal::CaptureStderr();
+  Start();
+  SocketClient client(path_);
+  EnqueueInTurn(&client, 1, 30);
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              ::testing::ContainsRegex("slow turn .* commit_ms=[1-9]"));
 }
 
 TEST_F(ServerCommitTest, FailedCommitIsToldAsUnknownAndEndsTheServer) {
