@@ -90,6 +90,19 @@ class Page {
   std::vector<MetricFamily> families_;
 };
 
+// Of the sum of all others they would say nothing: which queues it has changes.
+void AddQueues(const std::vector<engine::QueueView>& queues, Page* page) {
+  page->Open(
+      "delayd_queue_handed_out_total", "Jobs handed to a worker, by queue.", MetricType::Counter);
+  for (const engine::QueueView& queue : queues) {
+    page->AddCounter({{"queue", queue.name}}, queue.handed_out);
+  }
+  page->Open("delayd_queue_paused", "1: the queue hands nothing out.", MetricType::Gauge);
+  for (const engine::QueueView& queue : queues) {
+    page->AddGauge({{"queue", queue.name}}, queue.paused ? 1 : 0);
+  }
+}
+
 void AddJobs(const engine::EngineFigures& engine, Page* page) {
   page->Open("delayd_jobs", "Jobs that are stored, by queue and state.", MetricType::Gauge);
   const auto add = [page](const engine::QueueView& queue) {
@@ -104,6 +117,7 @@ void AddJobs(const engine::EngineFigures& engine, Page* page) {
     add(queue);
   }
   add(engine.other);
+  AddQueues(engine.queues, page);
   const engine::StatsView& totals = engine.totals;
   page->Gauge("delayd_queues",
               "Queues: those with jobs, and the empty ones that are not forgotten.",

@@ -369,6 +369,7 @@ struct QueueView {
   RateCap rate;
   // Since the start of the daemon.
   uint64_t enqueued = 0;
+  uint64_t handed_out = 0;
   uint64_t acked = 0;
   uint64_t cancelled = 0;
   uint64_t pauses = 0;

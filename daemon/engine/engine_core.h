@@ -340,6 +340,7 @@ class EngineCore final : public Engine {
   JobView ViewOfRecord(const storage::JobRecord& record, JobState state) const;
   void AddLease(const LeaseInfo& lease, JobView* view) const;
   QueueView ViewOfQueue(const Queue& queue) const;
+  void NameQueues(size_t queues_max, EngineFigures* figures) const;
   JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
   JobView DoneView(JobId id,
                    WallTime finished,

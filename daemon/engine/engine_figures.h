@@ -43,8 +43,10 @@ inline constexpr std::array<uint64_t, 18> kLatenessBoundsMs = {1,
 
 struct EngineFigures {
   StatsView totals;
-  std::vector<QueueView> queues;  // the oldest ones, as many as were asked for
-  QueueView other;                // the sum of all others
+  // The oldest ones that have jobs or are paused, then the oldest others: as many as were asked
+  // for.
+  std::vector<QueueView> queues;
+  QueueView other;  // the sum of all others
   // Jobs stored by user, as many users as queues were asked for, and the sum of all others.
   std::vector<std::pair<std::string, uint64_t>> users;
   uint64_t other_users = 0;

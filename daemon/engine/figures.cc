@@ -1,6 +1,7 @@
 // What the engine tells an operator's monitoring.
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "daemon/engine/engine_core.h"
 #include "daemon/engine/engine_figures.h"
@@ -19,7 +20,39 @@ void TakeFrom(QueueView* sum, const QueueView& one) {
   sum->dead -= one.dead;
 }
 
+// Else nobody would miss its name.
+bool HasWork(const Queue& queue) {
+  return queue.counts.pending != 0 || queue.counts.dead != 0 || queue.pause;
+}
+
 }  // namespace
+
+// One look at each: there may be 10,000 empty ones.
+void EngineCore::NameQueues(size_t queues_max, EngineFigures* figures) const {
+  const auto may_be_named = [](const Queue& queue) { return queue.stored && queue.name != kOther; };
+  const auto has_room = [&] { return figures->queues.size() < queues_max; };
+  const auto name = [&](const Queue& queue) {
+    figures->queues.push_back(ViewOfQueue(queue));
+    TakeFrom(&figures->other, figures->queues.back());
+  };
+  std::vector<const Queue*> idle;
+  queues_.ForEachFrom(0, [&](const Queue& queue) {
+    if (!has_room()) {
+      return false;
+    }
+    if (HasWork(queue)) {
+      if (may_be_named(queue)) {
+        name(queue);
+      }
+    } else if (idle.size() < queues_max && may_be_named(queue)) {
+      idle.push_back(&queue);
+    }
+    return true;
+  });
+  for (size_t i = 0; i < idle.size() && has_room(); ++i) {
+    name(*idle[i]);
+  }
+}
 
 EngineFigures EngineCore::Figures(size_t queues_max) const {
   EngineFigures figures{.totals = stats(),
@@ -34,14 +67,7 @@ EngineFigures EngineCore::Figures(size_t queues_max) const {
                    .ready = figures.totals.ready,
                    .leased = figures.totals.leased,
                    .dead = figures.totals.dead};
-  queues_.ForEachFrom(0, [&](const Queue& queue) {
-    const bool has_room = figures.queues.size() < queues_max;
-    if (has_room && queue.stored && queue.name != kOther) {
-      figures.queues.push_back(ViewOfQueue(queue));
-      TakeFrom(&figures.other, figures.queues.back());
-    }
-    return has_room;
-  });
+  NameQueues(queues_max, &figures);
   user_jobs_.ForEach([&](const std::string& user, uint64_t jobs) {
     if (figures.users.size() < queues_max) {
       figures.users.emplace_back(user, jobs);

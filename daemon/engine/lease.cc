@@ -81,7 +81,9 @@ JobView EngineCore::Grant(Slot slot,
   info.expires = now_.boot + lease.value_or(held.lease);
   info.client = client;
   info.timer = wheel::IndexOf(lease_wheel_.Add(BootTick(info.expires), TimerIdOfJob(slot)));
-  ++queues_[held.queue].leased;
+  Queue& queue = queues_[held.queue];
+  ++queue.leased;
+  ++queue.handed_out;
   ++fired_count_;
   ++counters_.handed_out;
   lateness_ms_.Observe(static_cast<uint64_t>(late.count()));
@@ -395,6 +397,7 @@ void EngineCore::TakeBack(Reply* reply) {
     if (const StatusOr<Slot> slot = FindLease(*job.lease_token); slot.ok()) {
       ReturnUntouched(*slot);
       --counters_.handed_out;
+      --queues_[jobs_[*slot].queue()].handed_out;
     }
   }
   reply->body = Leased{};

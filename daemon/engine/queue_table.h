@@ -84,6 +84,7 @@ struct Queue {
   std::optional<wheel::TimerHandle> rate_timer;  // somebody waits for the bucket
   // Since the start of the daemon.
   uint64_t enqueued = 0;
+  uint64_t handed_out = 0;
   uint64_t acked = 0;
   uint64_t cancelled = 0;
   uint64_t pauses = 0;

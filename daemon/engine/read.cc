@@ -458,6 +458,7 @@ QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
   view.dead = queue.counts.dead;
   view.urgent = queue.urgent;
   view.enqueued = queue.enqueued;
+  view.handed_out = queue.handed_out;
   view.acked = queue.acked;
   view.cancelled = queue.cancelled;
   view.pauses = queue.pauses;

@@ -68,11 +68,14 @@ TEST(MetricsTest, ProcessorsThatAreNotKeptAwakeHaveNoFigure) {
 
 TEST(MetricsTest, QueuesThatAreNotNamedAreSummedUp) {
   ServiceFigures figures;
-  figures.engine.queues = {{.name = "orders", .scheduled = 7}};
+  figures.engine.queues = {{.name = "orders", .scheduled = 7, .paused = true, .handed_out = 9}};
   figures.engine.other = {.name = "other", .dead = 3};
   const std::string text = MetricsText(figures);
   EXPECT_THAT(text, HasSubstr("delayd_jobs{queue=\"orders\",state=\"scheduled\"} 7\n"));
   EXPECT_THAT(text, HasSubstr("delayd_jobs{queue=\"other\",state=\"dead\"} 3\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_queue_handed_out_total{queue=\"orders\"} 9\n"));
+  EXPECT_THAT(text, HasSubstr("delayd_queue_paused{queue=\"orders\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("delayd_queue_paused{queue=\"other\"}")));
 }
 
 TEST(MetricsTest, UsersThatAreNotNamedAreSummedUp) {

@@ -332,6 +332,25 @@ TEST(StatsTest, TheOtherQueuesAreWhatTheNamedOnesLeaveOfTheTotals) {
   EXPECT_EQ(figures.totals.queues, 4U);
 }
 
+TEST(StatsTest, QueuesWithJobsAndPausedOnesAreNamedBeforeEmptyOnes) {
+  EngineHarness harness;
+  for (const char* queue : {"empty", "paused"}) {
+    harness.EnqueueOk({.queue = queue});
+    const std::vector<JobView> jobs = harness.LeaseNow(1, queue);
+    ASSERT_EQ(jobs.size(), 1U);
+    ASSERT_TRUE(harness.Call(Ack{*jobs[0].lease_token}).status.ok());
+  }
+  ASSERT_TRUE(harness.Call(Pause{.queue = "paused"}).status.ok());
+  harness.EnqueueOk({.queue = "busy"});
+  std::vector<std::string> names;
+  for (const QueueView& queue : harness.engine().Figures(3).queues) {
+    names.push_back(queue.name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"paused", "busy", "empty"}));
+  EXPECT_EQ(harness.engine().Figures(2).queues.back().name, "busy");
+  EXPECT_EQ(harness.engine().Figures(2).queues.front().handed_out, 1U);
+}
+
 TEST(StatsTest, NextDueIsThatOfAJobAndNotTheEndOfALeaseOrAPause) {
   EngineHarness harness;
   EXPECT_EQ(harness.engine().stats().next_due, std::nullopt);
