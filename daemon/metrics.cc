@@ -104,7 +104,9 @@ void AddQueues(const std::vector<engine::QueueView>& queues, Page* page) {
 }
 
 void AddJobs(const engine::EngineFigures& engine, Page* page) {
-  page->Open("delayd_jobs", "Jobs that are stored, by queue and state.", MetricType::Gauge);
+  page->Open("delayd_jobs",
+             "Jobs that are stored, by queue and state; due ones that wait on disk are scheduled.",
+             MetricType::Gauge);
   const auto add = [page](const engine::QueueView& queue) {
     for (const auto& [state, count] : {std::pair("scheduled", queue.scheduled),
                                        std::pair("ready", queue.ready),
@@ -147,7 +149,7 @@ void AddEvents(const engine::StatsView& totals, Page* page) {
   page->Counter("delayd_jobs_cancelled_total", "Jobs cancelled.", totals.cancelled);
   page->Counter("delayd_jobs_rescheduled_total", "Jobs rescheduled.", totals.rescheduled);
   page->Counter("delayd_jobs_kicked_total", "Dead or scheduled jobs made ready.", totals.kicked);
-  page->Counter("delayd_jobs_fired_total", "Timers that came due.", totals.fired);
+  page->Counter("delayd_jobs_fired_total", "Timers that came due in memory.", totals.fired);
   page->Counter("delayd_jobs_handed_out_total", "Jobs handed to a worker.", totals.handed_out);
   page->Counter("delayd_jobs_acked_total", "Jobs that a worker finished.", totals.acked);
   page->Counter("delayd_jobs_nacked_total", "Jobs that a worker gave back.", totals.nacked);
@@ -176,7 +178,7 @@ void AddEngine(const engine::EngineFigures& engine, Page* page) {
               "Jobs that memory.budget has room for.",
               uint64_t{engine.jobs_in_memory_max});
   page->Gauge("delayd_memory_frontier_seconds",
-              "Jobs due up to so far from now are in memory; negative: the backlog fills it.",
+              "Jobs due up to so far from now are in memory; negative: due ones wait on disk.",
               static_cast<double>(engine.frontier_ahead.count()) / kMillisPerSecond);
   page->Gauge("delayd_uncommitted_bytes",
               "Changes that are decided and not durable yet.",

@@ -40,6 +40,9 @@ std::vector<Monitor::Finding> Monitor::Findings(const Now& now) const {
     findings.push_back(
         {.code = std::string(refusal.reason()), .detail = refusal.message(), .ready = false});
   }
+  if (const Status backlog = engine_->CheckBacklog(); !backlog.ok()) {
+    findings.push_back({.code = std::string(backlog.reason()), .detail = backlog.message()});
+  }
   if (engine_->draining()) {
     // Who works off what is there must still be let in.
     findings.push_back({.code = "draining",

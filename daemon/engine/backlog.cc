@@ -8,6 +8,7 @@
 // there is plenty of room. When its frontier meets the common one it is a queue like all others. So
 // every queue that has a due job has one in memory, whatever the others have.
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,9 @@ constexpr size_t kWalkedPerRow = limits::Bound(64, 2);
 constexpr size_t kCutStepsMax = limits::Bound(64, 2);
 // To cut a queue takes as long as to look at so many jobs.
 constexpr size_t kLooksPerCut = limits::Bound(16, 1);
+
+// Who works off a rush, a page after the other, needs nobody.
+constexpr Millis kBacklogNoted{std::chrono::minutes(1)};
 
 // Of queues with so many jobs each, the fewest first, which are more than `keep`: so many of each
 // leave `keep`, when those that have less keep what they have.
@@ -341,6 +345,26 @@ void EngineCore::ReturnToLeft() {
 bool EngineCore::IsLeftBehind(const JobEntry& entry) const {
   const Queue& queue = queues_[entry.queue()];
   return queue.frontier && !IsNear(queue, entry.key_due(), entry.id());
+}
+
+Status EngineCore::CheckBacklog() const {
+  const WallTime long_due = now_.wall - kBacklogNoted;
+  const Queue* first = nullptr;
+  size_t count = 0;
+  lagging_.ForEach([&](const Queue& queue) {
+    if (queue.frontier->first < long_due) {
+      ++count;
+      first = first == nullptr || *queue.frontier < *first->frontier ? &queue : first;
+    }
+  });
+  if (first == nullptr) {
+    return OkStatus();
+  }
+  return ResourceExhausted(
+      "memory.budget is full: due jobs of queue " + first->name +
+          (count > 1 ? " and " + std::to_string(count - 1) + " others" : "") +
+          " wait on disk, and count as scheduled until there is room; add workers, or raise it",
+      "memory_full");
 }
 
 // Asked for with every commit.

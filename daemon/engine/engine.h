@@ -116,6 +116,9 @@ class Engine {
   // Everything else goes on. For an owner whose disk is nearly full.
   virtual void RefuseEnqueues(Status why) = 0;
   virtual const Status& enqueue_refusal() const = 0;
+  // OK, or kResourceExhausted "memory_full": jobs that have been due for a while lie on disk, since
+  // memory has no room for more. O(queues) while any lag behind.
+  virtual Status CheckBacklog() const = 0;
   // What the last Drain asked for.
   virtual bool draining() const = 0;
 

@@ -108,6 +108,7 @@ class EngineCore final : public Engine {
   const Status& fatal() const override { return fatal_; }
 
   const Status& enqueue_refusal() const override;
+  Status CheckBacklog() const override;
   bool draining() const override;
   bool has_own_work_enough() const override;
   std::vector<Status> TakeIncidents() override;

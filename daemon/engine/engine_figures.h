@@ -54,7 +54,7 @@ struct EngineFigures {
   size_t jobs_in_memory = 0;
   size_t jobs_in_memory_max = 0;
   bool all_in_memory = true;
-  Millis frontier_ahead{0};  // jobs due up to so far ahead are in memory
+  Millis frontier_ahead{0};  // jobs due up to so far ahead are in memory, of all queues
   size_t uncommitted_bytes = 0;
   size_t replies_parked = 0;  // answers that wait for their commit
 };

@@ -76,7 +76,9 @@ EngineFigures EngineCore::Figures(size_t queues_max) const {
     }
   });
   figures.frontier_ahead =
-      std::max(frontier_.first, std::min(far_begins_, now_.wall + options_.horizon)) - now_.wall;
+      std::min(std::max(frontier_.first, std::min(far_begins_, now_.wall + options_.horizon)),
+               lagging_.first()) -
+      now_.wall;
   return figures;
 }
 

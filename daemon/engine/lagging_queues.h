@@ -85,6 +85,13 @@ class LaggingQueues {
     return *queues_[next_];
   }
 
+  template <typename Visit>
+  void ForEach(const Visit& visit) const {
+    for (const Queue* queue : queues_) {
+      visit(*queue);
+    }
+  }
+
   bool empty() const { return queues_.empty(); }
 
   size_t size() const { return queues_.size(); }

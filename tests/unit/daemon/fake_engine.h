@@ -42,6 +42,8 @@ class FakeEngine final : public engine::Engine {
 
   const Status& enqueue_refusal() const override { return refusal; }
 
+  Status CheckBacklog() const override { return backlog; }
+
   size_t uncommitted_bytes() const override { return gathered_.size() + in_flight_.size(); }
 
   bool has_own_work_enough() const override { return uncommitted_bytes() >= own_work_max; }
@@ -66,6 +68,7 @@ class FakeEngine final : public engine::Engine {
   uint64_t committed = 0;
   Status fatal_status;
   Status refusal;
+  Status backlog;
   bool job_ready = false;
   size_t own_work_max = SIZE_MAX;
   std::optional<Micros> until_next_event;

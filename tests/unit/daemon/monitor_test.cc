@@ -35,6 +35,12 @@ TEST_F(MonitorTest, AFullDiskIsNotReadyAndAlive) {
   EXPECT_THAT(monitor_.Metrics(kLater).body, HasSubstr("delayd_ready 0\n"));
 }
 
+TEST_F(MonitorTest, ABacklogOnDiskIsToldAndServed) {
+  engine_.backlog = ResourceExhausted("jobs wait on disk", "memory_full");
+  EXPECT_EQ(monitor_.Readiness(kLater).status, 200);
+  EXPECT_THAT(monitor_.Readiness(kLater).body, HasSubstr("memory_full"));
+}
+
 TEST_F(MonitorTest, ADrainIsToldAndWorkersAreLetIn) {
   engine_.drains = true;
   const http::Response readiness = monitor_.Readiness(kLater);

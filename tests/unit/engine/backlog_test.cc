@@ -61,6 +61,20 @@ TEST(BacklogTest, P3AfterARestartTheOthersAreNotDelayedEither) {
   EXPECT_EQ(WorkOff(&harness, "idle"), 200U);
 }
 
+TEST(BacklogTest, ThatDueJobsWaitOnDiskIsToldWhenItLasts) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "idle", 200);
+  EXPECT_TRUE(harness.engine().CheckBacklog().ok());
+  EXPECT_LT(harness.engine().Figures(0).frontier_ahead, 0s);
+  harness.Wait(1min);
+  const Status backlog = harness.engine().CheckBacklog();
+  EXPECT_EQ(backlog.reason(), "memory_full");
+  EXPECT_NE(backlog.message().find("due jobs of queue idle wait"), std::string::npos);
+  EXPECT_EQ(WorkOff(&harness, "idle"), 200U);
+  EXPECT_TRUE(harness.engine().CheckBacklog().ok());
+  EXPECT_GT(harness.engine().Figures(0).frontier_ahead, 0s);
+}
+
 TEST(BacklogTest, TheBacklogItselfComesOldestFirst) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 100);
