@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "daemon/log.h"
 
 namespace delayd {
 
@@ -54,6 +55,7 @@ void Committer::Look() {
   if (!IsLateHere()) {
     LookAtStore();  // else it would hold up this thread too
   }
+  log::TellLeftOut();
   next_look_ = std::chrono::steady_clock::now() + reserve_.options().interval;
 }
 

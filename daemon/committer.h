@@ -4,7 +4,7 @@
 //          No lock guards the engine, and no timer waits for more to come. Beside the commits it
 //          looks once a second at the free space of the disk, and whether the store has come to an
 //          end, which a daemon without commits would not learn; and, while the core thread writes,
-//          whether the disk answers it.
+//          whether the disk answers it. Lines that the log has left out are told then, too.
 // Units:   batches by their sequence.
 // Errors:  the store's, passed on with the batch's number. After the first one nothing is written
 //          any more: what the store holds is then unknown until it is opened again.

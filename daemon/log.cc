@@ -37,6 +37,7 @@ struct Window {
   std::chrono::steady_clock::time_point begin;
   uint64_t lines = 0;
   uint64_t left_out = 0;
+  Level level = Level::kInfo;  // of those
 };
 
 struct State {
@@ -136,7 +137,7 @@ void AppendValue(std::string* out, Format format, const Field& field) {
 }
 
 // Whether one more line of this message may be written, and how many were not since the last one.
-std::pair<bool, uint64_t> Admit(State* state, std::string_view message) {
+std::pair<bool, uint64_t> Admit(State* state, Level level, std::string_view message) {
   const auto now = std::chrono::steady_clock::now();
   const std::scoped_lock lock(state->mutex);
   auto found = state->windows.find(message);
@@ -150,6 +151,7 @@ std::pair<bool, uint64_t> Admit(State* state, std::string_view message) {
   }
   if (window.lines >= kLinesPerSecond) {
     ++window.left_out;
+    window.level = level;
     return {false, 0};
   }
   ++window.lines;
@@ -196,6 +198,10 @@ void Put(Level level, std::string_view message, std::initializer_list<Field> fie
   state.logger->log(ToSpdlog(level), spdlog::string_view_t(line.data(), line.size()));
 }
 
+void PutLeftOut(Level level, std::string_view message, uint64_t count) {
+  Put(level, "lines were left out", {{"message", message}, {"count", count}});
+}
+
 void Write(Level level, std::string_view message, std::initializer_list<Field> fields) {
   State& state = Global();
   state.counts[static_cast<size_t>(level)].fetch_add(1, std::memory_order_relaxed);
@@ -203,7 +209,7 @@ void Write(Level level, std::string_view message, std::initializer_list<Field> f
     return;
   }
   const auto [admitted, left_out] =
-      level == Level::kError ? std::pair(true, uint64_t{0}) : Admit(&state, message);
+      level == Level::kError ? std::pair(true, uint64_t{0}) : Admit(&state, level, message);
   if (!admitted) {
     return;
   }
@@ -213,7 +219,7 @@ void Write(Level level, std::string_view message, std::initializer_list<Field> f
         {{"count", state.untaken.exchange(0)}});
   }
   if (left_out > 0) {
-    Put(level, "lines were left out", {{"message", message}, {"count", left_out}});
+    PutLeftOut(level, message, left_out);
   }
   Put(level, message, fields);
 }
@@ -242,6 +248,23 @@ void Start(const Options& options) {
 
 bool Started() {
   return Global().logger != nullptr;
+}
+
+void TellLeftOut() {
+  State& state = Global();
+  std::map<std::string, Window, std::less<>> silent;
+  {
+    const std::scoped_lock lock(state.mutex);
+    for (auto& [message, window] : state.windows) {
+      if (window.left_out > 0) {
+        silent.emplace(message, window);
+        window.left_out = 0;
+      }
+    }
+  }
+  for (const auto& [message, window] : silent) {
+    PutLeftOut(window.level, message, window.left_out);
+  }
 }
 
 std::array<uint64_t, 4> Counts() {

@@ -4,7 +4,7 @@
 //          clients and lease tokens are not logged.
 // Units:   times in UTC with milliseconds.
 //          Of one message, errors excepted, at most 20 lines a second are written; how many were
-//          left out is told with the next one.
+//          left out is told with the next one, or by TellLeftOut.
 // Errors:  none; a line that cannot be written is lost. One that nobody takes, as where a terminal
 //          is stopped or the reader of a pipe stands still, is left out, and told with the next one
 //          that is taken: the daemon must not wait for who reads its log.
@@ -59,6 +59,9 @@ void Start(const Options& options);
 // Before that nothing is written.
 bool Started();
 void SetLevel(Level level);
+
+// Of each message how many lines were left out and not told yet; once a second, and at the end.
+void TellLeftOut();
 
 // Events since the start by level, also those below options.level.
 std::array<uint64_t, 4> Counts();

@@ -346,6 +346,7 @@ int RunService(const Config& config, const ReadConfig& read_config) {
   if (const Status status = (*store)->Close(); !status.ok() && code == kExitOk) {
     return Refuse("cannot close the store", status, kExitFailed);
   }
+  log::TellLeftOut();
   if (code == kExitOk) {
     log::Info("delayd has ended in order");
   }

@@ -120,5 +120,19 @@ TEST(LogTest, AFloodOfOneMessageIsCutAndCountedAndOthersAreNot) {
   EXPECT_EQ(after[0] - before[0], 1U);
 }
 
+// Or who had many failures at once, and none since, would see the first twenty only.
+TEST(LogTest, WhatWasLeftOutIsToldThoughTheMessageDoesNotComeAgain) {
+  Start({.level = Level::kInfo});
+  TellLeftOut();  // of other tests
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 1000; ++i) {
+    Warn("a burst");
+  }
+  TellLeftOut();
+  TellLeftOut();
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(LinesWith(log, "warn lines were left out message=\"a burst\""), 1U) << log;
+}
+
 }  // namespace
 }  // namespace delayd::log
