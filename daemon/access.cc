@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <netdb.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <string>
 #include <system_error>
 
 #include "base/errno_text.h"
@@ -147,6 +149,30 @@ std::optional<Role> ParseRole(std::string_view text) {
   return std::nullopt;
 }
 
+namespace {
+
+std::string AddressOfPeer(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  std::array<char, NI_MAXHOST> host{};
+  std::array<char, NI_MAXSERV> port{};
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (::getpeername(fd, any, &size) != 0 || address.ss_family == AF_UNIX ||
+      ::getnameinfo(any,
+                    size,
+                    host.data(),
+                    host.size(),
+                    port.data(),
+                    port.size(),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
+    return "unknown";
+  }
+  const std::string name(host.data());
+  return (address.ss_family == AF_INET6 ? "[" + name + "]" : name) + ":" + port.data();
+}
+
+}  // namespace
+
 Peer ReadPeer(int fd) {
   Peer peer;
   ucred who{};
@@ -154,6 +180,7 @@ Peer ReadPeer(int fd) {
   // On TCP the call succeeds and says nobody.
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 ||
       who.uid == static_cast<uid_t>(-1)) {
+    peer.address = AddressOfPeer(fd);
     return peer;
   }
   peer.known = true;

@@ -44,6 +44,7 @@ struct Peer {
   bool known = false;  // false: TCP, or a kernel that does not tell
   uint32_t uid = 0;
   std::vector<uint32_t> groups;  // the primary one too
+  std::string address = {};      // of one who is not known, for the log: "127.0.0.1:4711"
 };
 
 // Of a connected socket.

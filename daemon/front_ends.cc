@@ -9,6 +9,7 @@
 #include "daemon/config_values.h"
 #include "daemon/http/http_session.h"
 #include "daemon/listener.h"
+#include "daemon/log.h"
 #include "daemon/passed_sockets.h"
 #include "protocol/beanstalk/reply_writer.h"
 
@@ -23,6 +24,7 @@ class FrontEnds::HttpApi {
                  .version = std::string(Version()),
                  .service = parts.service,
                  .counts = parts.counts,
+                 .turned_away = &turned_away_,
                  .user_jobs_max = parts.config->limits.jobs_per_user,
                  .access = parts.access,
                  .date = &date_}),
@@ -70,6 +72,15 @@ class FrontEnds::HttpApi {
 
   void SetTime(const Now& now) { date_.Set(now.wall); }
 
+  void TellTurnedAway(BootTime now) {
+    Tell("requests are refused: a token that is not known, or a role that is missing",
+         &turned_away_,
+         now);
+    if (tls_ != nullptr) {
+      Tell("TLS connections fail", tls_->last_failed(), now);
+    }
+  }
+
  private:
   // Loopback has more addresses than the one everybody knows.
   void AddHostOf(const Listener& listener) {
@@ -80,7 +91,18 @@ class FrontEnds::HttpApi {
     }
   }
 
+  static void Tell(std::string_view message, TurnedAway* clients, BootTime now) {
+    if (clients->IsToBeTold(now)) {
+      clients->told = now;
+      log::Warn(message,
+                {{"count", std::exchange(clients->untold, 0)},
+                 {"last_peer", clients->last_peer},
+                 {"last_cause", clients->last_cause}});
+    }
+  }
+
   http::HttpDate date_;
+  TurnedAway turned_away_;
   http::Router router_;
   http::ReaderOptions unix_;
   http::ReaderOptions tcp_;
@@ -184,6 +206,10 @@ StatusOr<std::string> FrontEnds::ListenOn(Server* server) {
 
 void FrontEnds::SetTime(const Now& now) {
   http_->SetTime(now);
+}
+
+void FrontEnds::TellTurnedAway(const Now& now) {
+  http_->TellTurnedAway(now.boot);
 }
 
 }  // namespace delayd

@@ -43,6 +43,8 @@ class FrontEnds {
 
   // The time that answers bear.
   void SetTime(const Now& now);
+  // In the log, once a minute at most: else a fleet could be out and the daemon look well.
+  void TellTurnedAway(const Now& now);
 
  private:
   class HttpApi;

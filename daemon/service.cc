@@ -252,6 +252,7 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
           .turn_begins =
               [this, front_ends](const Now& now) {
                 front_ends->SetTime(now);
+                front_ends->TellTurnedAway(now);
                 WarnOfEnd(now.wall, &tls_);
               },
           .stopping = [this] { notify_.Stopping(); },

@@ -106,7 +106,7 @@ void TlsSession::Receive(std::string_view bytes) {
     inner_->Receive(plain);
   }
   if (!status.ok()) {
-    Fail();
+    Fail(status.message());
   }
   Pump();
 }
@@ -139,7 +139,7 @@ void TlsSession::AnswerAdmin(uint64_t tag, const AdminAnswer& answer) {
 
 void TlsSession::Stop() {
   if (is_cut()) {
-    Fail();
+    Fail("the daemon is being stopped");
     return;
   }
   inner_->Stop();
@@ -153,7 +153,7 @@ void TlsSession::InputEnded() {
 
 void TlsSession::Refuse(const Status& why) {
   if (!greeted_ || is_cut()) {
-    Fail();
+    Fail(why.message());
     return;
   }
   inner_->Refuse(why);
@@ -182,13 +182,15 @@ Session::Phase TlsSession::phase() const {
 
 void TlsSession::AnswerInTheClear() {
   ++figures_->failed;
+  figures_->last_failed.Note(peer_, "it spoke HTTP without TLS");
   in_the_clear_ = true;
   ended_ = true;
   inner_->Refuse(InvalidArgument("TLS is spoken here; ask with https://", "bad_request"));
 }
 
-void TlsSession::Fail() {
+void TlsSession::Fail(std::string_view cause) {
   ++figures_->failed;
+  figures_->last_failed.Note(peer_, cause);
   inner_->Stop();
   ended_ = true;
 }
@@ -197,8 +199,8 @@ void TlsSession::Pump() {
   while (!ended_ && channel_.established() && channel_.output().size() < kEncipheredBytes &&
          !inner_->output().empty()) {
     const std::string_view piece = inner_->output().substr(0, kEncipheredBytes);
-    if (!channel_.Send(piece).ok()) {
-      Fail();
+    if (const Status sent = channel_.Send(piece); !sent.ok()) {
+      Fail(sent.message());
       return;
     }
     inner_->Sent(piece.size());

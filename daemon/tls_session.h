@@ -17,6 +17,7 @@
 #include <string_view>
 
 #include "daemon/session.h"
+#include "daemon/turned_away.h"
 #include "protocol/tls.h"
 
 namespace delayd {
@@ -24,6 +25,7 @@ namespace delayd {
 struct TlsFigures {
   uint64_t handshakes = 0;
   uint64_t failed = 0;                      // handshakes, and channels that broke later
+  TurnedAway last_failed;                   // of these
   std::optional<WallTime> certificate_end;  // none: no TLS
 };
 
@@ -54,6 +56,8 @@ class TlsDoor {
 
   const TlsFigures& figures() const { return figures_; }
 
+  TurnedAway* last_failed() { return &figures_.last_failed; }
+
  private:
   enum class Age : uint8_t { kValid, kEndsSoon, kExpired, kNotYetValid };
 
@@ -76,7 +80,10 @@ class TlsSession final : public Session {
              TlsFigures* figures)
       : channel_(context), inner_(std::move(inner)), figures_(figures) {}
 
-  void SetPeer(Peer peer) override { inner_->SetPeer(std::move(peer)); }
+  void SetPeer(Peer peer) override {
+    peer_ = peer;
+    inner_->SetPeer(std::move(peer));
+  }
 
   void Receive(std::string_view bytes) override;
   std::optional<SessionRequest> Next(const Now& now) override;
@@ -122,7 +129,7 @@ class TlsSession final : public Session {
 
   // A client that was given http:// for https://.
   void AnswerInTheClear();
-  void Fail();
+  void Fail(std::string_view cause);
   // What the session inside has found, or that it has no more to find.
   std::optional<SessionRequest> Pass(std::optional<SessionRequest> request);
   // Enciphers what the session inside has to say, as far as the client takes it.
@@ -131,6 +138,7 @@ class TlsSession final : public Session {
   protocol::TlsChannel channel_;
   std::unique_ptr<Session> inner_;
   TlsFigures* figures_;
+  Peer peer_;
   bool begun_ = false;    // the first byte is there
   bool greeted_ = false;  // the handshake is done
   bool in_the_clear_ = false;

@@ -86,7 +86,7 @@ std::optional<SessionRequest> HttpSession::Take(const Now& now, bool reads_only)
     if (const auto* refusal = std::get_if<Response>(&judged.admitted)) {
       // Who guesses tokens gets a connection for each, and no place to stay.
       ended_ = slots_.back().close = true;
-      slots_.back().route = Router::RouteNames().size();
+      slots_.back().route = judged.route.number;
       AnswerLast(*refusal);
       continue;
     }
@@ -199,7 +199,7 @@ Session::Phase HttpSession::phase() const {
 }
 
 void HttpSession::Fill(Slot* slot, const Response& response) {
-  router_.Count(slot->route, response.status);
+  router_.Count(slot->route, response.status, peer_);
   const std::string_view connection = slot->close              ? "close"
                                       : slot->tells_keep_alive ? "keep-alive"
                                                                : "";
@@ -235,8 +235,9 @@ void HttpSession::Flush() {
 void HttpSession::End(const Response& response) {
   ended_ = true;
   continue_due_ = false;
-  slots_.push_back(
-      {.route = Router::RouteNames().size(), .head_only = reader_.is_head(), .close = true});
+  slots_.push_back({.route = judged_ ? judged_->route.number : Router::RouteNames().size(),
+                    .head_only = reader_.is_head(),
+                    .close = true});
   AnswerLast(response);
 }
 

@@ -28,6 +28,7 @@
 #include "daemon/http/request_counts.h"
 #include "daemon/http/service_report.h"
 #include "daemon/http/target.h"
+#include "daemon/turned_away.h"
 
 namespace delayd::http {
 
@@ -35,9 +36,10 @@ struct RouterOptions {
   size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
   size_t body_bytes_max = limits::kRequestBodyBytesMax;
   std::string version;  // of the daemon, for health
-  // Both may be null; else they outlive the router.
+  // All may be null; else they outlive the router.
   const ServiceReport* service = nullptr;
   RequestCounts* counts = nullptr;
+  TurnedAway* turned_away = nullptr;  // by 401 and 403
   // Jobs that a user who is no admin may have stored; 0: no limit, and nothing is counted.
   uint64_t user_jobs_max = 0;
   // Null: everybody may do everything.
@@ -111,9 +113,12 @@ class Router {
   std::variant<Caller, Response> Admit(const Peer& peer, const Request& request) const;
 
   // An answer of this route goes out.
-  void Count(size_t route, int status) const {
+  void Count(size_t route, int status, const Peer& peer) const {
     if (options_.counts != nullptr) {
       options_.counts->Add(route, status);
+    }
+    if ((status == 401 || status == 403) && options_.turned_away != nullptr) {
+      options_.turned_away->Note(peer, std::to_string(status));
     }
   }
 

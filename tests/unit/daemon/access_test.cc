@@ -14,8 +14,10 @@
 #include <gtest/gtest.h>
 
 #include "daemon/exit_codes.h"
+#include "daemon/turned_away.h"
 #include "tests/support/temp_dir.h"
 
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -113,6 +115,43 @@ TEST(AccessTest, TheKernelTellsWhoIsOnAUnixSocket) {
   ::close(pair[0]);
   ::close(pair[1]);
   EXPECT_FALSE(ReadPeer(-1).known);
+}
+
+TEST(AccessTest, WhoComesOverTcpIsKnownByItsAddressAlone) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{.sin_family = AF_INET, .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(listener, any, size), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  ASSERT_EQ(::getsockname(listener, any, &size), 0);
+  const int client = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::connect(client, any, size), 0);
+  const Peer peer = ReadPeer(client);
+  EXPECT_FALSE(peer.known);
+  EXPECT_EQ(peer.address, "127.0.0.1:" + std::to_string(ntohs(address.sin_port)));
+  ::close(client);
+  ::close(listener);
+}
+
+TEST(AccessTest, ThoseWhoAreTurnedAwayAreToldOnceAMinute) {
+  TurnedAway clients;
+  const auto told = [&](int64_t second) {
+    const bool is_to_be = clients.IsToBeTold(BootFromMillis(1000 * second));
+    if (is_to_be) {
+      clients.untold = 0;
+      clients.told = BootFromMillis(1000 * second);
+    }
+    return is_to_be;
+  };
+  EXPECT_FALSE(told(0));
+  clients.Note({.known = true, .uid = 4711}, "403");
+  EXPECT_EQ(clients.last_peer, "uid:4711");
+  EXPECT_TRUE(told(1));
+  clients.Note({}, "401");
+  EXPECT_FALSE(told(60));
+  EXPECT_TRUE(told(61));
+  EXPECT_FALSE(told(200));
 }
 
 // In a child, whose groups nobody minds.

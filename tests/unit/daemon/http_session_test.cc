@@ -382,16 +382,21 @@ TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {
   ASSERT_EQ(::chmod(dir.Sub("tokens").c_str(), 0600), 0);
   const StatusOr<Access> access = Access::Create({.token_file = dir.Sub("tokens")});
   ASSERT_TRUE(access.ok()) << access.status().message();
-  const Router router{RouterOptions{.access = &*access}};
+  RequestCounts counts(Router::RouteNames().size());
+  TurnedAway turned_away;
+  const Router router{
+      RouterOptions{.counts = &counts, .turned_away = &turned_away, .access = &*access}};
   const ReaderOptions options;
   const std::string head =
       "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
       "Content-Length: 1000000\r\n";
   HttpSession stranger(options, router);
+  stranger.SetPeer({.address = "192.0.2.1:4711"});
   stranger.Receive(head + "\r\n{\"pay");
   EXPECT_FALSE(stranger.Next(kNow).has_value());
   EXPECT_THAT(std::string(stranger.output()), StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
   EXPECT_THAT(std::string(stranger.output()), HasSubstr("WWW-Authenticate: "));
+  EXPECT_EQ(turned_away.last_peer, "192.0.2.1:4711");
   EXPECT_TRUE(stranger.finished());
   HttpSession guess(options, router);
   guess.Receive(Get("/v1/jobs/1") + Get("/v1/jobs/2"));
@@ -399,6 +404,14 @@ TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {
   EXPECT_THAT(std::string(guess.output()), HasSubstr("Connection: close\r\n"));
   EXPECT_EQ(std::string(guess.output()).find("HTTP/1.1", 1), std::string::npos) << "one try";
   EXPECT_TRUE(guess.finished());
+  EXPECT_EQ(turned_away.untold, 2U);
+  EXPECT_EQ(turned_away.last_cause, "401");
+  std::vector<std::string_view> paths;
+  counts.ForEach([&](size_t route, int status, uint64_t) {
+    EXPECT_EQ(status, 401);
+    paths.push_back(Router::RouteNames().at(route).path);
+  });
+  EXPECT_EQ(paths, (std::vector<std::string_view>{"v1/jobs", "v1/jobs/*"}));
   HttpSession known(options, router);
   known.Receive(head + "Authorization: Bearer 0123456789abcdef0123456789abcdef\r\n\r\n{\"pay");
   EXPECT_FALSE(known.Next(kNow).has_value());

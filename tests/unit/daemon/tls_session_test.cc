@@ -130,12 +130,15 @@ TEST_F(TlsSessionTest, ARequestInTheClearIsToldSoInTheClear) {
 }
 
 TEST_F(TlsSessionTest, WhoeverDoesNotSpeakTlsIsEnded) {
+  session_->SetPeer({.address = "192.0.2.1:4711"});
   session_->Receive("\x01garbage");
   EXPECT_FALSE(session_->Next(kNow).has_value());
   EXPECT_TRUE(session_->finished());
   EXPECT_TRUE(session_->wants_input()) << "to notice that the client goes";
   EXPECT_EQ(session_->output().find("HTTP/1.1"), std::string_view::npos);
   EXPECT_EQ(door_.figures().failed, 1U);
+  EXPECT_EQ(door_.last_failed()->last_peer, "192.0.2.1:4711");
+  EXPECT_NE(door_.last_failed()->last_cause, "");
 }
 
 TEST_F(TlsSessionTest, WhatBreaksInTheMiddleLosesNoAnswerOfTheEngine) {
