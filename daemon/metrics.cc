@@ -243,6 +243,10 @@ void AddServer(const ServiceFigures& figures, Page* page) {
     page->Gauge("delayd_tls_certificate_expiry_timestamp_seconds",
                 "When the certificate that is shown ends, since the Unix epoch.",
                 static_cast<double>(ToMillis(*figures.tls.certificate_end)) / kMillisPerSecond);
+    page->Gauge("delayd_tls_certificate_to_renew",
+                "1: it ends within 14 days or the last fifth of its life, has ended, or is not "
+                "valid yet.",
+                uint64_t{figures.certificate_to_renew});
   }
 }
 

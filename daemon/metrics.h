@@ -35,6 +35,7 @@ struct ServiceFigures {
   engine::ClockState clock = engine::ClockState::kTrusted;
   uint64_t clock_suspicions = 0;
   TlsFigures tls;
+  bool certificate_to_renew = false;  // as GET /readyz says
   std::optional<uint64_t> disk_free;  // where the store is
   uint64_t disk_reserve = 0;
   uint64_t connections_max = 0;

@@ -76,6 +76,7 @@ http::Response Monitor::Metrics(const Now& now) const {
       .clock = clock_ != nullptr ? clock_->state() : engine::ClockState::kTrusted,
       .clock_suspicions = clock_ != nullptr ? clock_->suspicions() : 0,
       .tls = tls_ != nullptr ? tls_->figures() : TlsFigures(),
+      .certificate_to_renew = tls_ != nullptr && !tls_->CheckEnd(now.wall).ok(),
       .disk_free = FreeOnDisk(),
       .disk_reserve = options_.disk.reserve,
       .connections_max = options_.connections_max,

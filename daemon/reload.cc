@@ -91,10 +91,12 @@ std::optional<engine::Configure> Apply(FilesRead files,
 
 void WarnOfEnd(WallTime now, TlsDoor* tls) {
   if (const Status status = tls->NoteEnd(now); !status.ok()) {
-    const std::string_view reason = status.reason();
-    log::Warn(reason == "certificate_expired"         ? "the certificate has expired"
-              : reason == "certificate_not_yet_valid" ? "the certificate is not valid yet"
-                                                      : "the certificate ends soon",
+    if (status.reason() == "certificate_expired") {
+      log::Error("the certificate has expired", {{"detail", status.message()}});
+      return;
+    }
+    log::Warn(status.reason() == "certificate_not_yet_valid" ? "the certificate is not valid yet"
+                                                             : "the certificate ends soon",
               {{"detail", status.message()}});
   }
 }

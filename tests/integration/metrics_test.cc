@@ -103,7 +103,7 @@ TEST(MetricsTest, DashboardAndAlertsQueryNothingThatIsNotThere) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   std::set<std::string> names = MetricNames(Get(daemon, "/metrics"));
-  names.insert("delayd_tls_certificate_expiry_timestamp_seconds");  // with TLS only
+  names.insert("delayd_tls_certificate_to_renew");  // with TLS only
   EXPECT_GT(CountQueries(ReadFile(DELAYD_SOURCE_DIR "/config/grafana/delayd.json"), names), 40U);
   const std::string rules = DELAYD_SOURCE_DIR "/config/prometheus/delayd.rules.yml";
   EXPECT_GT(CountQueries(ReadFile(rules), names), 12U);

@@ -206,7 +206,7 @@ TEST(TlsStartTest, ACertificateThatHasExpiredIsToldAndServesOn) {
   EXPECT_EQ(check.exit_code, 0);
   EXPECT_THAT(check.err, HasSubstr("has ended at"));
   ASSERT_TRUE(daemon.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
-  daemon.WaitForLog("the certificate has expired");
+  daemon.WaitForLog("error the certificate has expired");
   for (const char* verb : {"status", "doctor"}) {
     EXPECT_THAT(daemon.Ctl({verb}).out, HasSubstr("certificate_expired")) << verb;
   }

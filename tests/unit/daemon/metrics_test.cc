@@ -78,6 +78,14 @@ TEST(MetricsTest, QueuesThatAreNotNamedAreSummedUp) {
   EXPECT_THAT(text, Not(HasSubstr("delayd_queue_paused{queue=\"other\"}")));
 }
 
+TEST(MetricsTest, WhetherTheCertificateIsToBeRenewedIsToldWhereThereIsOne) {
+  ServiceFigures figures;
+  figures.certificate_to_renew = true;
+  EXPECT_THAT(MetricsText(figures), Not(HasSubstr("delayd_tls_certificate")));
+  figures.tls.certificate_end = WallFromMillis(5000);
+  EXPECT_THAT(MetricsText(figures), HasSubstr("delayd_tls_certificate_to_renew 1\n"));
+}
+
 TEST(MetricsTest, UsersThatAreNotNamedAreSummedUp) {
   ServiceFigures figures;
   figures.engine.users = {{"uid:1000", 7}};
