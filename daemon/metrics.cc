@@ -224,6 +224,9 @@ void AddServer(const ServiceFigures& figures, Page* page) {
   page->Gauge(
       "delayd_connections_max", "Connections that may be open at once.", figures.connections_max);
   page->Counter("delayd_connections_accepted_total", "Connections that came.", server.accepted);
+  page->Counter("delayd_connections_accept_failures_total",
+                "Times no connection could be accepted, for want of descriptors or memory.",
+                server.accept_failures);
   page->Counter("delayd_connections_refused_total",
                 "Connections refused because limits.connections was reached.",
                 server.refused);
@@ -310,7 +313,9 @@ void AddStore(const storage::RocksFigures& store, Page* page) {
                      "Time in fsync of the write-ahead log; of one commit in eight.",
                      store.fsync_us,
                      kMicrosPerSecond);
-  page->Gauge("delayd_store_wal_bytes", "Size of the write-ahead log.", store.wal_bytes);
+  page->Gauge("delayd_store_wal_bytes",
+              "Size of the write-ahead log; some 64 MiB more are allocated on disk.",
+              store.wal_bytes);
   page->Gauge(
       "delayd_store_block_cache_bytes", "Blocks kept in the cache.", store.block_cache_bytes);
   page->Gauge("delayd_store_block_cache_capacity_bytes",

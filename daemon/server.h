@@ -48,6 +48,7 @@ struct ServerFigures {
   std::optional<Millis> commit_running;  // how long the one in flight has been
   uint64_t connections = 0;
   uint64_t accepted = 0;
+  uint64_t accept_failures = 0;
   uint64_t refused = 0;      // above connections_max
   uint64_t timed_out = 0;    // too slow, or idle for too long
   uint64_t crowded_out = 0;  // had most, above held_bytes_max

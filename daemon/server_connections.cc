@@ -102,6 +102,7 @@ void Server::Loop::AcceptFrom(Door* door) {
 
 // What is missing to accept a client may be there again soon.
 void Server::Loop::RestFrom(Door* door, int error) {
+  ++figures_.accept_failures;
   log::Warn("cannot accept a connection; trying again in a second",
             {{"listen", door->listener.label()}, {"cause", ErrnoText(error)}});
   door->pause.expires_after(std::chrono::seconds(1));

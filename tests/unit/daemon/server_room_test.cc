@@ -16,12 +16,17 @@
 #include <gtest/gtest.h>
 
 #include "daemon/http/http_session.h"
+#include "daemon/log.h"
 #include "daemon/server.h"
 #include "storage/memory_job_store.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/fake_engine.h"
 #include "tests/unit/daemon/server_fixture.h"
 #include "tests/unit/daemon/socket_client.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 namespace delayd {
 namespace {
@@ -168,6 +173,28 @@ TEST_F(ServerTest, P10AClientThatDoesNotReadIsDroppedWhenAllTogetherHaveTooMuch)
   EXPECT_FALSE(refused) << "it has no request that could be";
   EXPECT_TRUE(Stop().ok());
   EXPECT_EQ(figures_->crowded_out, 1U);
+}
+
+TEST_F(ServerTest, ConnectionsThatCannotBeAcceptedAreCounted) {
+  Start();
+  PassATurn();
+  const int client = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  path_.copy(address.sun_path, sizeof address.sun_path - 1);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  const auto warnings = [] { return log::Counts()[static_cast<size_t>(log::Level::kWarn)]; };
+  const uint64_t before = warnings();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_EQ(::connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  while (warnings() == before) {
+    std::this_thread::yield();
+  }
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  ::close(client);
+  EXPECT_TRUE(Stop().ok());
+  EXPECT_GE(figures_->accept_failures, 1U);
 }
 
 }  // namespace
