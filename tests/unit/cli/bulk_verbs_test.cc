@@ -17,8 +17,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
+// They tell no time; the answer is dated.
+constexpr char kOlderStats[] = R"({"scheduled":0})";
+
 // Two steps of jobs, the first with a cursor.
 Answer TwoSteps(const Request& request) {
+  if (request.target == "/v1/stats") {
+    return Ok(kOlderStats);
+  }
   if (request.method == "GET") {
     return Ok(protocol::JobPageToJson({.jobs = {SomeJob()}, .next_cursor = ""}));
   }
@@ -60,12 +66,12 @@ TEST(CancelByFilterTest, ADurationCountsFromTheDaemonsNow) {
              .daemon_ahead = -std::chrono::hours(1)});
     return outcome.requests.back().body;
   };
-  const std::string told = R"({"now":"2027-01-01T08:00:00.250Z"})";
+  const std::string told = R"({"now":"2027-01-01T08:00:00.250Z","scheduled":0})";
   for (const char* due : {"1h", "+1h", "now + 1h"}) {
     EXPECT_THAT(asked(due, told), HasSubstr(R"("due_before":"2027-01-01T09:00:00.250Z")")) << due;
   }
   EXPECT_THAT(asked("now", told), HasSubstr(R"("due_before":"2027-01-01T08:00:00.250Z")"));
-  EXPECT_THAT(asked("1h", "{}"), HasSubstr(R"("due_before":"2027-01-01T09:00:00.000Z")"))
+  EXPECT_THAT(asked("1h", kOlderStats), HasSubstr(R"("due_before":"2027-01-01T09:00:00.000Z")"))
       << "an older daemon dates its answers";
   EXPECT_THAT(asked("2027-01-01T08:30:00Z", told), HasSubstr(R"("2027-01-01T08:30:00Z")"));
 }
@@ -259,7 +265,10 @@ TEST(RescheduleByFilterTest, SendsTheChangeWithTheFilter) {
             R"({"filter":{"queue":"orders"},"delay":"1h","priority":3,"limit":300})");
 }
 
-Answer SomeForecast(const Request&) {
+Answer SomeForecast(const Request& request) {
+  if (request.target == "/v1/stats") {
+    return Ok(kOlderStats);
+  }
   return Ok(protocol::ForecastToJson(
       {{WallFromMillis(kTestNow), WallFromMillis(kTestNow + 60'000), 12, false},
        {WallFromMillis(kTestNow + 60'000), WallFromMillis(kTestNow + 120'000), 6, true}}));
@@ -281,7 +290,7 @@ TEST(ForecastVerbTest, AsksForTheRangeInRoundSteps) {
 // It was "1ms ago".
 TEST(ForecastVerbTest, TheFirstStepBeginsNowHoweverLongTheAnswerTakes) {
   const auto daemon = [](const Request& request) {
-    return request.target == "/v1/stats" ? Ok(R"({"now":"2027-01-01T09:00:00.000Z"})")
+    return request.target == "/v1/stats" ? Ok(R"({"now":"2027-01-01T09:00:00.000Z","scheduled":0})")
                                          : SomeForecast(request);
   };
   EXPECT_THAT(Ctl({"forecast"}, {.daemon = daemon, .call_takes = Millis(1500)}).out,

@@ -297,7 +297,7 @@ TEST(ComfortTest, AnObjectOfAnotherServerIsNoAnswer) {
       {{"stats"}, "scheduled"},
       {{"drain"}, "scheduled"},
       {{"clock", "accept"}, "scheduled"},
-      {{"forecast"}, "steps"},
+      {{"forecast"}, "scheduled"},
       {{"verify"}, "whole"},
       {{"backup", "/var/backups/delayd-1"}, "dir"}};
   for (const auto& [args, member] : missing) {
@@ -306,6 +306,14 @@ TEST(ComfortTest, AnObjectOfAnotherServerIsNoAnswer) {
     EXPECT_EQ(outcome.code, 1) << args.front();
     EXPECT_THAT(outcome.err, HasSubstr("member '" + member + "': is missing")) << args.front();
   }
+}
+
+TEST(ComfortTest, AnAnswerThatIsNoneOfOursIsSaidToBeSo) {
+  const Outcome outcome = Ctl({"ping"}, {.daemon = [](const Request&) { return Ok("<html>"); }});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("check that it is delayd that answers, of the same version"));
+  const auto nobody = [](const Request&) { return Answer(Unavailable("nobody")); };
+  EXPECT_EQ(Ctl({"ping"}, {.daemon = nobody}).code, 5);
 }
 
 TEST(ComfortTest, OfAChangeWhoseAnswerIsNotUnderstoodNobodyKnowsWhetherItWasMade) {

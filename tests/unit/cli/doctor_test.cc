@@ -35,8 +35,10 @@ Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {
       return Ok(R"({"status":"ready","version":"9.9.9"})");
     }
     if (target == "/v1/stats") {
-      return Ok(protocol::StatsToJson(
-          {{"ready", uint64_t{9}}, {"leased", uint64_t{3}}, {"waiting", patient.waiting}}));
+      return Ok(protocol::StatsToJson({{"scheduled", uint64_t{0}},
+                                       {"ready", uint64_t{9}},
+                                       {"leased", uint64_t{3}},
+                                       {"waiting", patient.waiting}}));
     }
     if (target == "/metrics") {
       return Ok("# HELP x\n" + patient.metrics);

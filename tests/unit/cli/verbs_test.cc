@@ -529,13 +529,6 @@ TEST(StatsVerbTest, PrintsNamesAndValues) {
             "next_due   2027-01-01T09:00:00.000Z\n");
 }
 
-TEST(PingVerbTest, AnAnswerThatIsNoneOfOursIsSaidToBeSo) {
-  const Outcome outcome = Ctl({"ping"}, {.daemon = Always(Ok("<html>"))});
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("check that it is delayd that answers, of the same version"));
-  EXPECT_EQ(Ctl({"ping"}, {.daemon = Always(Unavailable("nobody"))}).code, 5);
-}
-
 // A list with payloads in which job 2 has none; by itself it answers `alone`.
 FakeDaemon::Function WithoutPayloadOf2(const Status& alone) {
   return [alone](const Request& request) {
