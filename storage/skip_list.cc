@@ -222,12 +222,13 @@ const SkipList::Place* SkipList::ExpectedPlace(const KeyHead& head) {
 
 // Nothing is ever removed: what was before the target still is.
 void SkipList::MoveFingerFrom(const Place& place, const Target& target, int height) {
-  for (int level = 0; level < height; ++level) {
+  Node* above = nullptr;  // beyond the place: it stands before all rows with the target's head
+  for (int level = height; level-- > 0;) {
     const auto i = static_cast<size_t>(level);
-    Node* prev = level < place.height ? place.prev[i] : head_;
+    Node* prev = above != nullptr ? above : level < place.height ? place.prev[i] : head_;
     Node* next = prev->next(level);
     while (next != nullptr && IsBefore(next, target)) {
-      prev = next;
+      prev = above = next;
       next = prev->next(level);
     }
     finger_.prev[i] = prev;
