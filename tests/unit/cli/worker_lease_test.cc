@@ -9,6 +9,7 @@
 
 #include "cli/worker.h"
 #include "tests/unit/cli/fake_daemon.h"
+#include "tests/unit/cli/worker_scene.h"
 
 namespace delayd::cli {
 namespace {
@@ -48,8 +49,11 @@ class TimedRun final : public JobRun {
 };
 
 // A queue of jobs behind the API, on a clock that only handlers and late answers move.
-class WorkerLeaseTest : public ::testing::Test {
+class WorkerLeaseTest : public WorkerScene {
  protected:
+  WorkerLeaseTest()
+      : WorkerScene(clock_, [this](const Request& request) { return Serve(request); }) {}
+
   class Handler final : public JobHandler {
    public:
     explicit Handler(WorkerLeaseTest* test) : test_(*test) {}
@@ -114,20 +118,7 @@ class WorkerLeaseTest : public ::testing::Test {
   BootTime lease_end_;
   std::vector<std::string> calls_;
   int begun_ = 0;
-  std::ostringstream out_;
-  std::ostringstream err_;
-  std::istringstream in_;
-  Console console_{out_, err_, {}};
   SimulatedClock clock_{{.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)}};
-  FakeDaemon daemon_{[this](const Request& request) { return Serve(request); }};
-  Context context_{.globals = {},
-                   .console = console_,
-                   .clock = clock_,
-                   .in = in_,
-                   .in_is_terminal = false,
-                   .connect = [this]() -> StatusOr<std::unique_ptr<protocol::Client>> {
-                     return daemon_.Connect();
-                   }};
 };
 
 TEST_F(WorkerLeaseTest, AJobThatWasDoneInTimeAndIsHandedOutAgainIsRemembered) {

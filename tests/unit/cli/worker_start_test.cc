@@ -15,6 +15,7 @@
 #include "tests/support/no_threads.h"
 #include "tests/support/refused_call.h"
 #include "tests/unit/cli/fake_daemon.h"
+#include "tests/unit/cli/worker_scene.h"
 
 #include <sys/syscall.h>
 
@@ -34,8 +35,11 @@ JobView JobInHand(uint64_t id) {
 }
 
 // Two jobs, and what was done with their leases.
-class WorkerStartTest : public ::testing::Test {
+class WorkerStartTest : public WorkerScene {
  protected:
+  WorkerStartTest()
+      : WorkerScene(clock_, [this](const Request& request) { return Serve(request); }) {}
+
   Answer Serve(const Request& request) {
     if (request.target == "/v1/queues/orders/lease") {
       protocol::JobPage page;
@@ -66,20 +70,7 @@ class WorkerStartTest : public ::testing::Test {
   std::deque<JobView> jobs_{JobInHand(1), JobInHand(2)};
   std::vector<std::string> calls_;
   std::vector<BootTime> times_;
-  std::ostringstream out_;
-  std::ostringstream err_;
-  std::istringstream in_;
-  Console console_{out_, err_, {}};
   SystemClock clock_;
-  FakeDaemon daemon_{[this](const Request& request) { return Serve(request); }};
-  Context context_{.globals = {},
-                   .console = console_,
-                   .clock = clock_,
-                   .in = in_,
-                   .in_is_terminal = false,
-                   .connect = [this]() -> StatusOr<std::unique_ptr<protocol::Client>> {
-                     return daemon_.Connect();
-                   }};
 };
 
 class NoMemory final : public JobHandler {

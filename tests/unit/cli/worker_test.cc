@@ -15,6 +15,7 @@
 #include "cli/exec_handler.h"
 #include "tests/unit/cli/fake_daemon.h"
 #include "tests/unit/cli/stuck_errors.h"
+#include "tests/unit/cli/worker_scene.h"
 
 namespace delayd::cli {
 namespace {
@@ -28,8 +29,10 @@ using ::testing::Not;
 using ::testing::SizeIs;
 
 // A queue of jobs behind the API, and what was done with their leases.
-class WorkerTest : public ::testing::Test {
+class WorkerTest : public WorkerScene {
  protected:
+  WorkerTest() : WorkerScene(clock_, [this](const Request& request) { return Serve(request); }) {}
+
   void AddJob(uint64_t id) {
     JobView job = SomeJob(id);
     job.state = JobState::kLeased;
@@ -95,20 +98,7 @@ class WorkerTest : public ::testing::Test {
   Worker* worker_ = nullptr;
   uint64_t undelivered_ = 0;
 
-  std::ostringstream out_;
-  std::ostringstream err_;
-  std::istringstream in_;
-  Console console_{out_, err_, {}};
   SystemClock clock_;
-  FakeDaemon daemon_{[this](const Request& request) { return Serve(request); }};
-  Context context_{.globals = {},
-                   .console = console_,
-                   .clock = clock_,
-                   .in = in_,
-                   .in_is_terminal = false,
-                   .connect = [this]() -> StatusOr<std::unique_ptr<protocol::Client>> {
-                     return daemon_.Connect();
-                   }};
 };
 
 TEST_F(WorkerTest, ExitCodesDecideWhatBecomesOfTheJob) {
