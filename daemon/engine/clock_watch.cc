@@ -20,7 +20,7 @@ ClockWatch::ClockWatch(const ClockWatchOptions& options,
                        const std::optional<ClockSeen>& last,
                        uint64_t boot_id,
                        const Now& raw)
-    : options_(options), last_(raw), highest_(raw.wall) {
+    : options_(options), last_(raw), highest_(raw) {
   if (!last) {
     return;
   }
@@ -28,13 +28,15 @@ ClockWatch::ClockWatch(const ClockWatchOptions& options,
   const bool same_boot = boot_id != 0 && last->boot_id == boot_id && last->boot <= raw.boot;
   const Millis elapsed = same_boot ? raw.boot - last->boot : Millis(0);
   last_ = {.wall = last->wall + elapsed, .boot = raw.boot};
-  highest_ = last->wall;
+  highest_ = {.wall = last->wall, .boot = raw.boot - elapsed};
   Trust(raw);
 }
 
 Now ClockWatch::Trust(const Now& raw) {
   const WallTime believed = last_.wall + (raw.boot - last_.boot);
-  const bool far_ahead = options_.max_jump > Millis(0) && raw.wall - believed > options_.max_jump;
+  // After a clock that was behind, what was seen before it counts: it is put right.
+  const WallTime known = std::max(believed, highest_.wall + (raw.boot - highest_.boot));
+  const bool far_ahead = options_.max_jump > Millis(0) && raw.wall - known > options_.max_jump;
   if (!far_ahead) {
     Follow(raw);
     return raw;
@@ -50,7 +52,7 @@ Now ClockWatch::Trust(const Now& raw) {
 }
 
 void ClockWatch::Accept(const Now& raw) {
-  highest_ = raw.wall;
+  highest_ = raw;
   Follow(raw);
 }
 
@@ -63,11 +65,13 @@ void ClockWatch::Hold(WallTime believed, BootTime boot) {
 
 void ClockWatch::Follow(const Now& raw) {
   last_ = raw;
-  highest_ = std::max(highest_, raw.wall);
-  const bool behind = raw.wall < highest_ - kTolerance;
+  if (raw.wall >= highest_.wall) {
+    highest_ = raw;
+  }
+  const bool behind = raw.wall < highest_.wall - kTolerance;
   suspicions_ += behind && state_ != ClockState::kBehind ? 1 : 0;
   state_ = behind ? ClockState::kBehind : ClockState::kTrusted;
-  difference_ = highest_ - raw.wall;
+  difference_ = highest_.wall - raw.wall;
 }
 
 }  // namespace delayd::engine

@@ -71,8 +71,8 @@ class ClockWatch {
 
   const ClockWatchOptions options_;
   ClockState state_ = ClockState::kTrusted;
-  Now last_;          // the last reading that was believed, or the beginning of the hold
-  WallTime highest_;  // of all that were believed
+  Now last_;     // the last reading that was believed, or the beginning of the hold
+  Now highest_;  // of all that were believed, the last that has the highest wall time
   BootTime hold_end_;
   Millis difference_{0};
   uint64_t suspicions_ = 0;

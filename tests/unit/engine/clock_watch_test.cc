@@ -74,6 +74,44 @@ TEST_F(ClockWatchTest, AHoldEndsWhenTheClockIsPutRight) {
   EXPECT_EQ(watch.state(), ClockState::kTrusted);
 }
 
+TEST_F(ClockWatchTest, AClockThatWasFarBehindAndIsPutRightIsTrusted) {
+  ClockWatch watch({}, std::nullopt, 2, kStart);
+  clock_.StepWall(-20'000 * kDay);
+  Trusted(&watch);
+  EXPECT_EQ(watch.state(), ClockState::kBehind);
+  clock_.Advance(40 * kDay);
+  clock_.StepWall(10'000 * kDay);
+  Trusted(&watch);
+  EXPECT_EQ(watch.state(), ClockState::kBehind) << "mended by half";
+  clock_.StepWall(10'000 * kDay);
+  EXPECT_EQ(Trusted(&watch).wall, kStart.wall + 40 * kDay) << "this time was seen before";
+  EXPECT_EQ(watch.state(), ClockState::kTrusted);
+}
+
+TEST_F(ClockWatchTest, AStartFarBehindIsMendedLikeAnyOther) {
+  ClockWatch watch = StartAhead(-20'000 * kDay);
+  EXPECT_EQ(watch.state(), ClockState::kBehind);
+  clock_.StepWall(20'000 * kDay);
+  EXPECT_EQ(Trusted(&watch).wall, kStart.wall);
+  EXPECT_EQ(watch.state(), ClockState::kTrusted);
+}
+
+TEST_F(ClockWatchTest, AClockThatWasBehindIsHeldFarBeyondWhatWasSeen) {
+  ClockWatch watch = StartAhead(-1 * kDay);
+  clock_.StepWall(32 * kDay);
+  EXPECT_EQ(Trusted(&watch).wall, kStart.wall - 1 * kDay) << "at the last time believed";
+  EXPECT_EQ(watch.state(), ClockState::kHeld);
+}
+
+TEST_F(ClockWatchTest, WhatWasSeenBeforeTheClockWasAcceptedCountsNoLonger) {
+  ClockWatch watch({}, std::nullopt, 2, kStart);
+  clock_.StepWall(-60 * kDay);
+  watch.Accept(clock_.Sample());
+  clock_.StepWall(60 * kDay);
+  Trusted(&watch);
+  EXPECT_EQ(watch.state(), ClockState::kHeld);
+}
+
 TEST_F(ClockWatchTest, AHoldEndsAtTheOperatorsOrTheKernelsWord) {
   ClockWatch watch = StartAhead(100 * kDay);
   watch.Accept(clock_.Sample());
