@@ -162,7 +162,7 @@ std::string TagOf(const JobView& job) {
   const auto add = [&state](uint64_t number) { AppendU64(&state, number); };
   add(ToInt(job.id));
   add(static_cast<uint64_t>(job.state));
-  add(static_cast<uint64_t>(ToMillis(job.due)));
+  add(static_cast<uint64_t>(ToMillis(job.due - job.due_step)));
   add(static_cast<uint64_t>(job.due_kind));
   add(job.priority);
   add(job.attempt);

@@ -156,6 +156,8 @@ struct JobView : JobStory {  // the history is absent in lists without payloads
   JobState state = JobState::kScheduled;
   DueKind due_kind = DueKind::kRelative;
   WallTime due;
+  // What `due` has in it: how far the wall clock was set since a delay was promised.
+  Millis due_step{0};
   WallTime created;
   uint32_t priority = 0;
   Millis lease{0};

@@ -148,7 +148,9 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
     return note_damage(record.status());
   }
   DELAYD_RETURN_IF_ERROR(record.status());
-  if (!DueRangeOf(filter).Holds(record->due) || !record->key.starts_with(filter.key_prefix) ||
+  const bool dead = located->state == JobState::kDead;
+  if (!DueRangeOf(filter).Holds(dead ? record->due : DueByNow(*record)) ||
+      !record->key.starts_with(filter.key_prefix) ||
       IsAsAsked(command, due, located->state, *record)) {
     return false;
   }
@@ -230,8 +232,9 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
     }
     return !more;
   };
-  DELAYD_RETURN_IF_ERROR(dead ? ScanDead(*queue, after, take)
-                              : ScanPending(DueRangeOf(command.filter), queue, after, take));
+  DELAYD_RETURN_IF_ERROR(
+      dead ? ScanDead(*queue, after, take)
+           : ScanPending(KeysDue(DueRangeOf(command.filter)), queue, after, take));
   const size_t limit = command.limit == 0 ? limits::kBulkJobsDefault : command.limit;
   ChangedMany done;
   for (size_t i = 0; i < places.size(); ++i) {
@@ -248,6 +251,22 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
     done.next_cursor = FormatBulkCursor(cursor);
   }
   return Body(std::move(done));
+}
+
+WallTime EngineCore::DueByNow(const JobRecord& record) const {
+  return record.due + StepOfWall(DueOf(record), boot_id_, now_);
+}
+
+// A job is keyed by the wall clock as it stood when its delay was promised.
+DueRange EngineCore::KeysDue(DueRange range) const {
+  const auto [back, forward] = wall_offsets_.Steps(now_);
+  if (range.after) {
+    *range.after = std::max(*range.after - forward, WallTime());
+  }
+  if (range.before) {
+    *range.before += back;
+  }
+  return range;
 }
 
 // The durable rows of pending jobs from `after` on, among which those due in `range` are, until

@@ -199,7 +199,7 @@ Status EngineCore::CheckTag(const Located& located,
                                 (nameless ? " cannot be compared with a weak or an empty tag"
                                           : " has changed since it was read") +
                                 ": it is " + std::string(JobStateName(located.state)) +
-                                " and due " + FormatUtc(record.due) + "; look at it again",
+                                " and due " + FormatUtc(DueByNow(record)) + "; look at it again",
                             "changed");
 }
 

@@ -355,6 +355,10 @@ class EngineCore final : public Engine {
 
   // ---- bulk.cc ----
   StatusOr<Body> Do(const ChangeMany& command);
+  // The due time of a pending job, by the wall clock as it stands now.
+  WallTime DueByNow(const storage::JobRecord& record) const;
+  // Which due times in records can be meant by a range of those.
+  DueRange KeysDue(DueRange range) const;
   Status ScanPending(const DueRange& range,
                      const Queue* queue,
                      const ListCursor& after,

@@ -36,7 +36,11 @@ JobView EngineCore::ViewOfRecord(const JobRecord& record, JobState state) const 
   view.key = record.key;
   view.state = state;
   view.due_kind = record.due_kind;
-  view.due = record.due;
+  // What has ended keeps the time that it was told.
+  if (state != JobState::kDead && state != JobState::kFinished) {
+    view.due_step = StepOfWall(DueOf(record), boot_id_, now_);
+  }
+  view.due = record.due + view.due_step;
   view.created = record.created;
   view.priority = record.priority;
   view.lease = record.lease;
@@ -237,7 +241,8 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   DELAYD_RETURN_IF_ERROR(record.status());
   // A job that moves with a commit under way has only its old row yet: it is listed there, as it
   // will be.
-  if (!record->key.starts_with(command.key_prefix) || !DueRangeOf(command).Holds(record->due)) {
+  if (!record->key.starts_with(command.key_prefix) ||
+      !DueRangeOf(command).Holds(DueByNow(*record))) {
     return left_out;
   }
   JobView view = ViewOf(*record, located->state);
@@ -259,12 +264,12 @@ StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) 
     failed = view.status();
     return failed.ok() && page.Add(place, std::move(*view));
   };
-  const DueRange range = DueRangeOf(command);
+  const DueRange range = KeysDue(DueRangeOf(command));
   if (HasNone(command.state, queue)) {
     pending_.TouchAll();
   } else if (command.state == JobState::kLeased && leases_.places() <= limits::kListLeasesMax) {
     pending_.TouchAll();
-    VisitLeased(range, queue, after, see);
+    VisitLeased(DueRangeOf(command), queue, after, see);
   } else if (command.state == JobState::kReady) {
     DELAYD_RETURN_IF_ERROR(VisitReady(range, queue, after, see));
   } else {
@@ -330,7 +335,7 @@ void EngineCore::VisitLeased(const DueRange& range,
   std::vector<Frontier> places;
   leases_.ForEach([&](const LeaseInfo& lease) {
     const JobRecord& record = *lease.record;
-    if ((queue != nullptr && record.queue != queue->id) || !range.Holds(record.due)) {
+    if ((queue != nullptr && record.queue != queue->id) || !range.Holds(DueByNow(record))) {
       return;
     }
     const Frontier place(jobs_[*jobs_.Find(record.id)].key_due(), record.id);

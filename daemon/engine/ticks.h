@@ -7,10 +7,12 @@
 // Source:  docs/decisions/0090-microseconds-on-the-boot-clock.md.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 
 #include "base/job.h"
+#include "base/limits.h"
 #include "base/time.h"
 #include "storage/record.h"
 #include "wheel/timer.h"
@@ -60,6 +62,18 @@ inline DueTimes DueOf(const storage::TimerHead& head) {
 
 inline DueTimes DueOf(const storage::JobRecord& record) {
   return {record.due_kind, record.due, record.boot_id, record.boot_due, record.rounded_up};
+}
+
+// How far the wall clock was set since a delay was promised that counts on the boot clock. In whole
+// seconds: the clocks are read rounded down, and what is told must not waver.
+inline Millis StepOfWall(const DueTimes& due, uint64_t boot_id, const Now& now) {
+  if (due.kind != DueKind::kRelative || due.boot_id != boot_id) {
+    return Millis(0);
+  }
+  const Millis step =
+      std::chrono::round<std::chrono::seconds>((now.wall - due.wall) - (now.boot - due.boot));
+  const Millis wall = due.wall.time_since_epoch();
+  return std::clamp(step, -wall, Millis(limits::kWallMsMax) - wall);
 }
 
 // When a timer for it fires.

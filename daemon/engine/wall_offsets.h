@@ -48,6 +48,14 @@ class WallOffsets {
     return std::min(now.wall, WallTime(now.boot.time_since_epoch() + least_));
   }
 
+  // How far the wall clock was set since a relative due time was promised, at most: back, and
+  // forward. So little as is not told of any job (StepOfWall) counts as nothing.
+  std::pair<Millis, Millis> Steps(const Now& now) const {
+    const Millis offset = now.wall.time_since_epoch() - now.boot.time_since_epoch();
+    const auto step = [](Millis by) { return by < kHalf - kOff ? Millis(0) : by + kHalf + kOff; };
+    return {step(most_ - offset), least_ == Millis::max() ? Millis(0) : step(offset - least_)};
+  }
+
   // Where they have to be written; from here on they count as written.
   std::optional<Millis> TakeMost() { return Take(most_, &written_most_); }
 
@@ -57,6 +65,9 @@ class WallOffsets {
   static std::optional<Millis> Take(Millis now, std::optional<Millis>* written) {
     return std::exchange(*written, now) == now ? std::nullopt : std::optional(now);
   }
+
+  static constexpr Millis kHalf{500};  // of a second: what is told is rounded to whole ones
+  static constexpr Millis kOff{1};     // by this a promise waits longer than it says
 
   // Far behind every offset between the clocks, and far from overflow.
   static constexpr Millis kNone{-limits::kWallMsMax};

@@ -156,6 +156,7 @@ class Audit {
                    const std::string& whose) {
     JobView view = model_.ViewOf(job, JobState::kReady);
     view.state = JobState::kReady;
+    view.due = job.due;
     JobView stored = view;
     stored.key = record.key;
     stored.due_kind = record.due_kind;

@@ -82,7 +82,7 @@ uint64_t Model::BatchOfRef(const JobRef& ref) const {
   return found.finished ? done_.at(*found.finished).batch : jobs_.at(found.id).batch;
 }
 
-void Model::SetDue(ModelJob* job, const DueSpec& due) const {
+void Model::SetDue(ModelJob* job, const DueSpec& due) {
   if (const auto* at = std::get_if<DueAt>(&due)) {
     job->due_kind = DueKind::kAbsolute;
     job->due = at->at;
@@ -93,6 +93,7 @@ void Model::SetDue(ModelJob* job, const DueSpec& due) const {
     return;
   }
   const Millis delay = std::get<DueAfter>(due).delay;
+  wall_offsets_.Note(now_);
   job->due_kind = DueKind::kRelative;
   job->due = now_.wall + delay;
   job->boot_id = BootId();
@@ -483,7 +484,10 @@ JobView Model::ViewOf(const ModelJob& job, JobState state) const {
   view.key = job.spec->key;
   view.state = state;
   view.due_kind = job.due_kind;
-  view.due = job.due;
+  view.due_step = state == JobState::kDead || state == JobState::kFinished
+                      ? Millis(0)
+                      : DueByNow(job) - job.due;
+  view.due = job.due + view.due_step;
   view.created = job.created;
   view.priority = job.priority;
   view.lease = job.lease;
@@ -566,6 +570,10 @@ void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, cons
   gone_.clear();
   next_id_ = next_id;
   epoch = engine::EpochAfter(epoch, engine::ShownAtStart(now.wall, options.machine_wall));
+  if (offsets_boot_ != BootId()) {
+    wall_offsets_ = {};
+    offsets_boot_ = BootId();
+  }
   lease_sequence_ = 0;
   told_leases_.clear();
   unseen_hand_outs_.clear();

@@ -32,6 +32,7 @@
 #include "daemon/engine/command.h"
 #include "daemon/engine/engine.h"
 #include "daemon/engine/rate_bucket.h"
+#include "daemon/engine/wall_offsets.h"
 
 namespace delayd::simulation {
 
@@ -185,6 +186,7 @@ class Model {
 
   engine::StatsView Stats() const;
   JobView ViewOf(const ModelJob& job, JobState state) const;
+  WallTime DueByNow(const ModelJob& job) const;
   // The earliest event that the engine must not sleep through.
   std::optional<Micros> UntilNextEvent(const Now& now) const;
   // Rows of finished jobs stay until no queue can want them.
@@ -327,7 +329,7 @@ class Model {
   std::optional<DoneKey> FindDone(JobId id) const;
   Millis KeptFor(const ModelJob& job) const;
   uint64_t BatchOfRef(const JobRef& ref) const;
-  void SetDue(ModelJob* job, const DueSpec& due) const;
+  void SetDue(ModelJob* job, const DueSpec& due);
 
   // A kernel that does not tell its boots apart: then each run has a boot clock of its own.
   uint64_t BootId() const {
@@ -398,6 +400,8 @@ class Model {
   engine::EngineOptions options_;
   Now now_;
   WallTime hand_;
+  engine::WallOffsets wall_offsets_;  // where a page of a change of many jobs begins and ends
+  uint64_t offsets_boot_ = 0;
   std::map<JobId, ModelJob> jobs_;
   std::map<QueueKey, ModelKey> keys_;
   std::map<DoneKey, ModelDone> done_;

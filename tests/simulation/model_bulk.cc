@@ -48,6 +48,18 @@ std::string FormatCursor(const Model::Row& row, std::optional<WallTime> due) {
 
 }  // namespace
 
+// A delay that runs on the boot clock is over when it is over, whatever the wall clock is set to:
+// its due time is told with the steps since it was promised, in whole seconds.
+WallTime Model::DueByNow(const ModelJob& job) const {
+  if (!job.on_boot_clock || job.state == JobState::kDead) {
+    return job.due;
+  }
+  const Millis by_now = (now_.wall + (job.boot_due - now_.boot)) - job.due;
+  return std::clamp(job.due + std::chrono::round<std::chrono::seconds>(by_now),
+                    WallTime(),
+                    WallFromMillis(limits::kWallMsMax));
+}
+
 bool Model::MatchesFilter(const ChangeMany& command, std::optional<WallTime> due, JobId id) const {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) {
@@ -57,8 +69,8 @@ bool Model::MatchesFilter(const ChangeMany& command, std::optional<WallTime> due
   const engine::JobFilter& filter = command.filter;
   const bool state_fits = filter.state ? job.state == *filter.state : job.state != JobState::kDead;
   if (!state_fits || !job.spec->key.starts_with(filter.key_prefix) ||
-      (filter.due_after && job.due < *filter.due_after) ||
-      (filter.due_before && job.due >= *filter.due_before)) {
+      (filter.due_after && DueByNow(job) < *filter.due_after) ||
+      (filter.due_before && DueByNow(job) >= *filter.due_before)) {
     return false;
   }
   if (command.action == ChangeMany::Action::kCancel) {
@@ -150,12 +162,13 @@ void Model::Do(RequestId request, const ChangeMany& command) {
   }
   const bool dead = filter.state == JobState::kDead;
   const std::pair after(WallFromMillis(static_cast<int64_t>(cursor.at)), JobId{cursor.id});
+  const auto [back, forward] = wall_offsets_.Steps(now_);
   std::vector<Row> rows;
   for (const Row& row : durable_rows) {
     const bool in_range =
         dead ||
-        ((!filter.due_after || row.place >= *filter.due_after) &&
-         (!filter.due_before || row.place < std::max(*filter.due_before, mark + Millis(1))));
+        ((!filter.due_after || row.place >= *filter.due_after - forward) &&
+         (!filter.due_before || row.place < std::max(*filter.due_before + back, mark + Millis(1))));
     if (row.dead == dead && in_range && std::pair(row.place, row.id) > after &&
         (!filter.queue || row.queue == *filter.queue)) {
       rows.push_back(row);

@@ -25,7 +25,8 @@ bool InRange(WallTime due, const engine::List& command) {
 std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
   std::map<JobId, Candidate> candidates;
   for (const auto& [id, job] : check.after.jobs()) {
-    if (!Matches(check.after, job, check.command) || !InRange(job.due, check.command)) {
+    if (!Matches(check.after, job, check.command) ||
+        !InRange(check.after.DueByNow(job), check.command)) {
       continue;
     }
     Candidate candidate{
@@ -39,7 +40,7 @@ std::map<JobId, Oracle::Candidate> Oracle::Candidates(const ListCheck& check) {
         before != check.before.jobs().end() &&
         (before->second.state == JobState::kDead) == (job.state == JobState::kDead);
     if (same_table) {
-      candidate.required = InRange(before->second.due, check.command);
+      candidate.required = InRange(check.after.DueByNow(before->second), check.command);
       candidate.moving = before->second.place != job.place;
       // Leased jobs are listed from memory, the others from their durable rows.
       candidate.place.at =

@@ -225,6 +225,69 @@ TEST(TimeTest, JobsEnqueuedAfterAStepBackFireInTheirTime) {
   EXPECT_EQ(harness.LeaseNow().size(), 1U);
 }
 
+// ---- A delay is told by the wall clock as it stands ----
+
+JobFilter DueBefore(WallTime end) {
+  return {.queue = "default", .due_before = end};
+}
+
+TEST(TimeTest, ADelayIsToldByTheWallClockAsItStands) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(20s));
+  const JobView absolute = harness.EnqueueOk({.due = DueAt{harness.now().wall + 20s}});
+  EXPECT_EQ(job.due, harness.now().wall + 20s);
+  for (const Millis step : {Millis(-1h), Millis(3h)}) {
+    harness.clock().StepWall(step);
+    EXPECT_EQ(harness.ShowOk(job.id).due, harness.now().wall + 20s);
+    EXPECT_EQ(harness.ShowOk(job.id).time_left, 20'001ms);
+    EXPECT_EQ(harness.ShowOk(absolute.id).due, absolute.due);
+    EXPECT_EQ(TagOf(harness.ShowOk(job.id)), TagOf(job)) << "nothing has happened to it";
+  }
+}
+
+TEST(TimeTest, WhatIsToldOfADelayDoesNotWaverWithTheReadings) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(20s));
+  for (const Millis step : {1ms, -2ms, 400ms}) {
+    harness.clock().StepWall(step);
+    EXPECT_EQ(harness.ShowOk(job.id).due, job.due);
+  }
+  harness.clock().StepWall(-1h);
+  EXPECT_EQ(harness.ShowOk(job.id).due, job.due - 1h);
+}
+
+TEST(TimeTest, AJobThatIsReadyWasDueByTheWallClockAsItStands) {
+  EngineHarness harness;
+  const JobId id = harness.EnqueueOk(In(20s)).id;
+  harness.clock().StepWall(-1h);
+  harness.Wait(21s);
+  EXPECT_EQ(harness.ShowOk(id).state, JobState::kReady);
+  EXPECT_EQ(harness.ShowOk(id).due, harness.now().wall - 1s);
+  EXPECT_EQ(harness.LeaseNow().at(0).due, harness.now().wall - 1s);
+}
+
+TEST(TimeTest, AFilterByDueTimeGoesByWhatIsTold) {
+  for (const Millis step : {Millis(-10h), Millis(10h)}) {
+    EngineHarness harness;
+    harness.EnqueueOk(In(20s));
+    harness.EnqueueOk(In(30min));
+    harness.clock().StepWall(step);
+    const WallTime end = harness.now().wall + 10min;
+    const auto listed = [&harness](List command) {
+      return std::get<JobList>(harness.Call(std::move(command)).body).jobs.size();
+    };
+    EXPECT_EQ(listed({.due_before = end}), 1U);
+    EXPECT_EQ(listed({.due_before = end, .due_after = harness.now().wall}), 1U);
+    EXPECT_EQ(listed({.due_after = end}), 1U);
+    harness.Wait(21s);
+    EXPECT_EQ(listed({.state = JobState::kReady, .due_before = end}), 1U);
+    const Reply cancelled =
+        harness.Call(ChangeMany{.action = ChangeMany::Action::kCancel, .filter = DueBefore(end)});
+    EXPECT_EQ(std::get<ChangedMany>(cancelled.body).changed, 1U);
+    EXPECT_EQ(listed({}), 1U);
+  }
+}
+
 TEST(TimeTest, LeasesDoNotFeelTheWallClock) {
   EngineHarness harness;
   harness.EnqueueOk({.due = DueAfter{}, .lease = 10s});
