@@ -154,7 +154,8 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
     }
     return;
   }
-  // Below the mark nothing of kDone is looked at any more, so nothing may be born there.
+  // Below the mark nothing of kDone is looked at any more, so nothing may be born there. It is kept
+  // for no longer: the mark may be of a clock that was ahead.
   const WallTime finished = std::max(now_.wall, finished_rows_.low_water_mark());
   PutIndex(record, storage::IndexRecord::Place::kDone, finished);
   if (!record.key.empty()) {
@@ -164,11 +165,11 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
                  storage::EncodeKeyRecord(key,
                                           {.id = record.id,
                                            .fingerprint = record.fingerprint,
-                                           .expiry = finished + key_kept,
+                                           .expiry = now_.wall + key_kept,
                                            .finished = finished,
                                            .cancelled = cancelled}));
   }
-  PutDoneRow(record, finished, finished + kept, cancelled);
+  PutDoneRow(record, finished, now_.wall + kept, cancelled);
 }
 
 void EngineCore::PutDoneRow(const storage::JobRecord& record,

@@ -151,7 +151,7 @@ void Model::Finish(const ModelJob& job, bool cancelled) {
       key.batch = open_batch;
       key.finished = true;
       key.finished_at = finished_at;
-      key.expiry = finished_at + settings.key_retention;
+      key.expiry = now_.wall + settings.key_retention;
     }
     ModelDone done{.queue = job.spec->queue,
                    .key = job.spec->key,
@@ -159,7 +159,7 @@ void Model::Finish(const ModelJob& job, bool cancelled) {
                    .attempts = job.attempts,
                    .due = job.due,
                    .created = job.created,
-                   .kept_until = finished_at + kept,
+                   .kept_until = now_.wall + kept,
                    .batch = open_batch};
     if (settings.history_retention.count() > 0) {
       done.story = job;

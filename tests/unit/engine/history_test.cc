@@ -5,6 +5,8 @@
 namespace delayd::engine {
 namespace {
 
+using namespace std::chrono_literals;
+
 EngineOptions Keeping(Millis history, Millis key_retention = Millis(0)) {
   return {.defaults = {.key_retention = key_retention, .history_retention = history}};
 }
@@ -169,6 +171,25 @@ TEST(HistoryTest, P10ManyAreForgottenInBoundedSteps) {
   EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 10U);
   harness.Wait(Millis(limits::kTrimPauseMs));
   EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 0U);
+}
+
+// A clock that was twenty days ahead for a moment: what finished then was forgotten by it.
+TEST(HistoryTest, AClockThatWasAheadAndIsPutRightMakesNothingKeptForLonger) {
+  EngineHarness harness(Keeping(10min, 1s));
+  harness.clock().StepWall(20 * 24 * kHour);
+  Worked(&harness, {.due = DueAfter{}, .key = "first"});
+  harness.Wait(1h);
+  EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 0U);
+  harness.clock().StepWall(-20 * 24 * kHour);
+  const JobView job = Worked(&harness, {.due = DueAfter{}, .key = "order"});
+  EXPECT_EQ(Finished(&harness).size(), 1U);
+  harness.Wait(1s);
+  EXPECT_NE(harness.EnqueueOk({.due = DueAfter{1h}, .key = "order"}).id, job.id);
+  harness.Wait(10min);
+  EXPECT_TRUE(Finished(&harness).empty());
+  EXPECT_EQ(harness.Call(Show{job.id}).status.code(), StatusCode::kNotFound);
+  harness.Wait(20 * 24 * kHour);
+  EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 0U) << "its row goes by its place";
 }
 
 }  // namespace
