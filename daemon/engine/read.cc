@@ -547,29 +547,39 @@ StatsView EngineCore::stats() const {
   return view;
 }
 
-// From the rows: the wheels' timers are also ends of leases, waits and pauses. What is due now is
-// ready or leased already; a job that is not may have been leased by its name.
+// From the rows: the wheels' timers are also ends of leases, waits and pauses. What is keyed at the
+// mark may be due before it, if that is of a clock that was ahead; behind it the order of keys is
+// that of due times, but for the steps of the clock. Of more than so many rows the others are not
+// looked at.
 std::optional<WallTime> EngineCore::NextDue() const {
+  constexpr size_t kNextDueRowsMax = 1000;
+  const Millis back = wall_offsets_.Steps(now_).first;
   std::optional<WallTime> next;
-  const auto consider = [&](std::string_view key) {
+  const auto consider = [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
-    const std::optional<Slot> slot = parts.ok() ? jobs_.Find(parts->id) : std::nullopt;
-    const bool waits = parts.ok() && parts->key_due > now_.wall &&
-                       !(slot && jobs_[*slot].phase() == Phase::kLeased);
-    if (waits) {
-      next = std::min(next.value_or(parts->key_due), parts->key_due);
+    const auto head = storage::DecodeTimerHead(key, value);
+    if (!parts.ok() || !head.ok() || parts->key_due <= now_.wall) {
+      return false;
     }
-    return waits;
+    const std::optional<Slot> slot = jobs_.Find(parts->id);
+    const bool waits = slot ? jobs_[*slot].phase() == Phase::kScheduled
+                            : !MomentOf(DueOf(*head)).IsOver(advanced_to_);
+    if (waits) {
+      const WallTime due = head->due + StepOfWall(DueOf(*head), boot_id_, now_);
+      next = std::min(next.value_or(due), due);
+    }
+    return next && parts->key_due > std::max(low_water_mark_.decided(), *next + back);
   };
-  pending_.ForEachPut(Table::kTimers,
-                      [&](std::string_view key, std::string_view) { consider(key); });
+  pending_.ForEachPut(Table::kTimers, consider);
   // A store that cannot be read is found by whoever needs it to go on.
+  size_t rows = 0;
   static_cast<void>(pending_.Scan(
       Table::kTimers,
       storage::TimerKey(std::max(now_.wall + Millis(1), low_water_mark_.durable()), JobId{}),
       storage::TimerKey(WallTime::max(), JobId{}),
-      [&](std::string_view key, std::string_view) {
-        return pending_.IsChanging(Table::kTimers, key) || !consider(key);
+      [&](std::string_view key, std::string_view value) {
+        const bool is_last = !pending_.IsChanging(Table::kTimers, key) && consider(key, value);
+        return !is_last && ++rows < kNextDueRowsMax;
       }));
   return next;
 }

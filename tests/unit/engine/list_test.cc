@@ -371,6 +371,29 @@ TEST(StatsTest, NextDueIsThatOfAJobAndNotTheEndOfALeaseOrAPause) {
   EXPECT_EQ(harness.engine().stats().next_due, far.due);
 }
 
+TEST(StatsTest, NextDueIsWhatItsJobWasPromisedAfterAClockThatWasAhead) {
+  EngineHarness harness;
+  harness.clock().StepWall(kHour);
+  harness.EnqueueOk(In(Millis(0)));
+  harness.EnqueueOk(In(Millis(0)));  // the mark is an hour ahead
+  ASSERT_EQ(WorkOff(&harness, "default"), 2U);
+  harness.clock().StepWall(-kHour);
+  harness.EnqueueOk(In(Millis(60'000)));
+  const JobView near = harness.EnqueueOk(In(Millis(1000)));
+  EXPECT_EQ(harness.engine().stats().next_due, near.due);
+  harness.Wait(Millis(1001));
+  EXPECT_EQ(harness.engine().stats().next_due, near.due + Millis(59'000)) << "it is ready";
+}
+
+TEST(StatsTest, NextDueOfADelayIsToldByTheWallClockAsItStands) {
+  EngineHarness harness;
+  harness.EnqueueOk({.due = DueAt{harness.now().wall - Millis(1'800'000)}});
+  harness.EnqueueOk(In(Millis(60'000)));
+  harness.clock().StepWall(-kHour);
+  harness.Turn();
+  EXPECT_EQ(harness.engine().stats().next_due, harness.now().wall + Millis(60'000));
+}
+
 TEST(ListTest, APageEndsWithSoManyBytesOfPayloads) {
   EngineHarness harness;
   for (int i = 0; i < 11; ++i) {
