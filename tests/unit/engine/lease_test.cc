@@ -397,6 +397,17 @@ TEST(WaitTest, ARequestThatNamesAQueueTwiceWaitsOnce) {
   EXPECT_EQ(harness.LeaseNow(2, "q").size(), 1U);
 }
 
+TEST(WaitTest, AnAbandonedAnswerGivesBackAJobThatGoesFromMemory) {
+  EngineHarness harness({.horizon = Millis(600'000)});
+  harness.Send(Enqueue{{In(kHour)}});
+  const JobId id{1};
+  const RequestId gone = harness.Send(LeaseJob{.job = id});
+  harness.Send(Abandon{gone});
+  harness.Turn();
+  EXPECT_EQ(harness.ShowOk(id).state, JobState::kScheduled);
+  EXPECT_EQ(harness.engine().Figures(1).queues.at(0).handed_out, 0U);
+}
+
 TEST(WaitTest, AnAbandonedAnswerGivesItsJobsBackUnused) {
   EngineHarness harness;
   harness.Send(Enqueue{{In(Millis(0))}});
