@@ -1,9 +1,8 @@
-#include "protocol/beanstalk/client.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "protocol/beanstalk/client.h"
 #include "protocol/connection.h"
 
 namespace delayd::beanstalk {
