@@ -167,9 +167,7 @@ int Service::LoadJobs() {
   }
   clock_.emplace(&machine_, config_.clock, *seen, CurrentBootId());
   engine::EngineOptions options = EngineOptionsOf(config_);
-  if (!*seen || (*seen)->boot_id != options.boot_id) {
-    options.machine_wall = machine_.Sample().wall;
-  }
+  options.machine_wall = machine_.Sample().wall;
   StatusOr<std::unique_ptr<engine::Engine>> engine =
       engine::Engine::Load(options, *store_, clock_->Sample(), [&](uint64_t timers) {
         notify_.Loading(timers);

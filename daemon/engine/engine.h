@@ -40,8 +40,8 @@ namespace delayd::engine {
 
 struct EngineOptions {
   uint64_t boot_id = 0;  // base/clock.h
-  // What the machine's clock shows at the first start of a boot, believed or not: what was given
-  // out in another life was, perhaps, when that was right. None: as the clock that is gone by.
+  // What the machine's clock shows at the start, believed or not: what was given out in another
+  // life was, perhaps, when that was right. None: as the clock that is gone by.
   std::optional<WallTime> machine_wall;
   size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
   // Of queues that `queues` does not name. Configure changes both.

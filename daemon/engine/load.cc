@@ -94,7 +94,8 @@ Status EngineCore::LoadMeta() {
   const Status got = store_.Get(Table::kMeta, storage::kClockKey, &clock);
   if (got.ok()) {
     DELAYD_ASSIGN_OR_RETURN(const auto last, storage::DecodeClockRecord(storage::kClockKey, clock));
-    ids_left_out = IdsSince(last.wall, shown);
+    // Within a boot the clock that is gone by tells all of the time that has passed.
+    ids_left_out = IdsSince(last.wall, last.boot_id == boot_id_ ? now_.wall : shown);
     highest_wall_ = std::max(highest_wall_, last.wall);
     if (last.boot_id == boot_id_) {
       DELAYD_ASSIGN_OR_RETURN(const uint64_t most,

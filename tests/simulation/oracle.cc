@@ -218,8 +218,10 @@ void Oracle::Restarted(const engine::EngineOptions& options,
          " and there is job " + std::to_string(ToInt(jobs.rbegin()->first)));
   }
   if (store.Get(Table::kMeta, storage::kClockKey, &value).ok()) {
-    next_id += engine::IdsSince(storage::DecodeClockRecord(storage::kClockKey, value)->wall,
-                                engine::ShownAtStart(now.wall, options.machine_wall));
+    const auto last = storage::DecodeClockRecord(storage::kClockKey, value);
+    const bool same_boot = options.boot_id != 0 && last->boot_id == options.boot_id;
+    next_id += engine::IdsSince(
+        last->wall, same_boot ? now.wall : engine::ShownAtStart(now.wall, options.machine_wall));
   }
   model_.Restart(options, next_id, now);
   model_.open_batch = committed_ + 1;

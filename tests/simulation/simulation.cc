@@ -211,13 +211,9 @@ std::optional<engine::ClockSeen> Simulation::NotedClock() const {
 
 // What a start of the daemon does before it loads anything.
 void Simulation::WatchClock() {
-  const std::optional<engine::ClockSeen> last = NotedClock();
-  options_.machine_wall.reset();
-  if (!last || last->boot_id != options_.boot_id) {
-    options_.machine_wall = clock_.Sample().wall;
-  }
-  watch_ =
-      std::make_unique<engine::ClockWatch>(watch_options_, last, options_.boot_id, clock_.Sample());
+  options_.machine_wall = clock_.Sample().wall;
+  watch_ = std::make_unique<engine::ClockWatch>(
+      watch_options_, NotedClock(), options_.boot_id, clock_.Sample());
 }
 
 // A hold may not be ahead of the clock, nor be kept when the clock is where it can be.

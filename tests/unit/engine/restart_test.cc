@@ -202,9 +202,10 @@ TEST_F(OtherLifeTest, P6BehindAHeldClockGoesByWhatTheMachineShows) {
   const WallTime made = harness_.now().wall;
   std::vector<JobId> ids;
   std::vector<uint64_t> epochs;
-  for (const int life : {1, 2}) {
+  for (const uint64_t boot : {101U, 102U}) {
+    harness_.RestartWith({.machine_wall = made + boot * kHour});
     harness_.store() = backup;
-    harness_.RestartWith({.machine_wall = made + life * kHour});
+    harness_.Restart(boot);
     ids.push_back(harness_.EnqueueOk(In(Millis(0))).id);
     epochs.push_back(harness_.LeaseNow().at(0).lease_token->epoch);
   }
