@@ -8,7 +8,7 @@ MAKERS = ("InvalidArgument", "NotFound", "AlreadyExists", "FailedPrecondition", 
           "Unavailable", "Unknown", "DataLoss", "PermissionDenied", "DeadlineExceeded", "Internal",
           "OutOfRange")
 # What the client's half of the room says, or TLS, never comes from a daemon as a problem.
-CLIENT_ONLY = ("client.cc", "connection.cc", "http_reader.cc", "server_address.cc", "tls.cc")
+CLIENT_ONLY = ("client.cc", "connection.cc", "host_lookup.cc", "http_reader.cc", "server_address.cc", "tls.cc")
 
 
 def arguments(text, begin):
@@ -64,6 +64,7 @@ def problem_codes(root):
         if path.endswith(os.path.join("protocol", "problem.cc")):
             codes.update(re.findall(r'\{"([a-z_0-9]+)", StatusCode::', text))
     codes.discard("data_dir_in_use")  # of an open, before there is a client
+    codes.discard("memory_full")  # a reason of /readyz alone
     return codes
 
 
