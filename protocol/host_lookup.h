@@ -1,9 +1,9 @@
 // protocol/host_lookup.h — the addresses of a host's name, which are waited for no longer than a
 // deadline.
 //
-// What:    getaddrinfo knows no deadline, and takes half a minute where name servers are silent. So
-// a thread asks it, and is left behind when the time is over; the next call waits for the same one.
-// An address in figures needs no thread.
+// What:    getaddrinfo knows no deadline, and takes half a minute where name servers are silent.
+//          So a thread asks it, and is left behind when the time is over; the next call waits for
+//          the same one. An address in figures needs no thread.
 // Private to the client.
 // Errors:  kUnavailable with the resolver's words; kDeadlineExceeded "timed_out".
 // Threads: one owner. The process may end while a thread asks.

@@ -2,8 +2,7 @@
 // do without.
 //
 // What:    under a limit of processes or memory the system may refuse one in the midst of a load.
-// For
-//          what only tidies up, no store ends: it is left undone, and tried again at the next
+//          For what only tidies up, no store ends: it is left undone, and tried again at the next
 //          occasion.
 // Errors:  none; the first refusal in the life of the process is told to whoever asked to know.
 // Threads: calls on one object one at a time, which its owner sees to. OnThreadRefused before any.
