@@ -2,8 +2,7 @@
 // to be had, no memory left.
 //
 // What:    an exception that nobody catches, in whatever thread, RocksDB's too, is told with what
-// to
-//          do, and ends the process. What is no lack of threads or memory is a mistake of ours:
+//          to do, and ends the process. What is no lack of threads or memory is a mistake of ours:
 //          told too, and an abort.
 // Errors:  none.
 // Threads: InstallLastWords once, before other threads exist.

@@ -96,6 +96,10 @@ constexpr uint64_t kUsualReserve = 256 * kMiB;
 // What a start needs, whatever the reserve.
 constexpr uint64_t kStartBytes = kMiB;
 
+constexpr std::string_view kMakeRoom =
+    "make room now: a commit that cannot be written ends the daemon";
+constexpr std::string_view kTooManyOpen = "who keeps so many open? else raise limits.connections";
+
 // `reserve`: below it the daemon takes no new jobs; none: it does not tell.
 void JudgeRoom(uint64_t free,
                std::optional<uint64_t> whole,
@@ -105,7 +109,7 @@ void JudgeRoom(uint64_t free,
     finding->verdict = Verdict::kFail;
     finding->what +=
         free < reserve.value_or(0) ? ", less than storage.reserve: no new jobs are taken" : "";
-    finding->cure = "make room now: a commit that cannot be written ends the daemon";
+    finding->cure = kMakeRoom;
   } else if (free < std::max(2048 * kMiB, 2 * reserve.value_or(0)) ||
              free * 20 < whole.value_or(0)) {
     finding->verdict = Verdict::kWarn;
@@ -148,7 +152,7 @@ Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve)
   if (info.f_files != 0 && info.f_favail < 1000) {
     finding.verdict = Verdict::kFail;
     finding.what += ", and hardly an inode";
-    finding.cure = "make room now: a commit that cannot be written ends the daemon";
+    finding.cure = kMakeRoom;
   }
   return finding;
 }
@@ -170,13 +174,11 @@ std::optional<Finding> CheckConnections(std::string_view page) {
   };
   if (const double refused = Figure(page, "delayd_connections_refused_total").value_or(0);
       refused > 0) {
-    warn(", " + number(refused) + " were refused since it started",
-         "who keeps so many open? else raise limits.connections");
+    warn(", " + number(refused) + " were refused since it started", kTooManyOpen);
   }
   // Over TCP from here on.
   if (*open * 8 >= *max * 7) {
-    warn(", more are refused, over TCP at least",
-         "who keeps so many open? else raise limits.connections");
+    warn(", more are refused, over TCP at least", kTooManyOpen);
   }
   // What the daemon wants to have for its store, beside the connections.
   constexpr double kOtherFiles = 1024;
