@@ -526,6 +526,7 @@ class EngineCore final : public Engine {
   PendingChanges pending_;
   Now now_;
   Now advanced_to_;                     // what fires is due at this time
+  WallTime advanced_key_;               // LatestKeyOfNow() then
   WallTime highest_wall_;               // that was ever the time, over all runs
   BootTime clock_noted_;                // when it was last written down
   std::optional<WallTime> noted_wall_;  // and what, in this run

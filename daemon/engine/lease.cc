@@ -285,11 +285,12 @@ void EngineCore::ServeQueue(Queue& queue) {
 }
 
 // All its queues, that is; else there may be a job behind those that cannot be handed out, or,
-// where a queue lags behind, on its way from disk.
+// where a queue or all of them lag behind the time, on its way from disk.
 bool EngineCore::IsLookedThrough(const WaitingLease& asked) const {
   const auto may_have_more = [this](const Queue& queue) {
-    return queue.frontier && queue.frontier->first <= LatestKeyOfNow() && queue.ready.empty() &&
-           MayHandOut(queue) && queue.has_more_on_disk();
+    const bool lags =
+        queue.frontier ? queue.frontier->first <= LatestKeyOfNow() : far_begins_ <= advanced_key_;
+    return lags && queue.ready.empty() && MayHandOut(queue) && queue.has_more_on_disk();
   };
   return std::ranges::none_of(
       asked.queues, [&](const Queue* queue) { return queue->cut_short || may_have_more(*queue); });

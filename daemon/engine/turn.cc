@@ -291,6 +291,7 @@ bool EngineCore::Advance(const Now& now) {
   }
   SetNow(now);
   advanced_to_ = now;
+  advanced_key_ = LatestKeyOfNow();
   if (UntilClockNote(now) == Millis(0)) {
     NoteClock();
   }

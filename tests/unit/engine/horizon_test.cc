@@ -132,6 +132,20 @@ TEST(HorizonTest, AClockThatJumpsFromTurnToTurnMakesNoBacklog) {
   EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 2U);
 }
 
+// A machine that was suspended has much to load, a page in each turn of the engine.
+TEST(HorizonTest, P3WhoDoesNotWaitGetsWhatIsDueBehindPagesOfAnother) {
+  EngineHarness harness(kOneMinute);
+  for (size_t i = 0; i < 2 * limits::kLoadPageRows; ++i) {
+    harness.Send(Enqueue{{ForQueue("other", 1h)}});
+  }
+  harness.EnqueueOk(In(1h + 1s));
+  harness.Pass(2h);
+  EXPECT_TRUE(harness.engine().Advance(harness.now()));
+  const RequestId lease = harness.Send(Lease{.queues = {"default"}, .count = 1});
+  harness.Turn();
+  EXPECT_EQ(std::get<Leased>(harness.Take(lease).body).jobs.size(), 1U);
+}
+
 TEST(HorizonTest, TheOwnerIsWokenToLoadAndOtherwiseNot) {
   EngineHarness harness(kOneMinute);
   EXPECT_FALSE(harness.UntilNextEvent().has_value());
