@@ -17,4 +17,23 @@ std::optional<double> Figure(std::string_view page, std::string_view name) {
   return figure;
 }
 
+std::map<std::string, double, std::less<>> FiguresByQueue(std::string_view page,
+                                                          std::string_view name) {
+  // No character of a queue's name is escaped.
+  const std::string head = "\n" + std::string(name) + "{queue=\"";
+  constexpr std::string_view kBehind = "\"} ";
+  std::map<std::string, double, std::less<>> figures;
+  for (size_t at = page.find(head); at != std::string_view::npos; at = page.find(head, at)) {
+    at += head.size();
+    const size_t end = page.find(kBehind, at);
+    double figure = 0;
+    if (end != std::string_view::npos &&
+        std::from_chars(page.data() + end + kBehind.size(), page.data() + page.size(), figure).ec ==
+            std::errc()) {
+      figures.emplace(page.substr(at, end - at), figure);
+    }
+  }
+  return figures;
+}
+
 }  // namespace delayd::cli

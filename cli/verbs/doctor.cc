@@ -231,9 +231,9 @@ class DoctorVerb final : public Verb {
   std::string_view details() const override {
     return "Checks the socket and your rights, the daemon's answer, versions, its jobs, the queues "
            "whose\n"
-           "due jobs nobody gets, its connections, the disk and the clocks. Changes nothing. Exit "
-           "code 1\n"
-           "when a check fails; warnings do not count.\n"
+           "due jobs nobody gets or whose workers fail them, its connections, the disk and the "
+           "clocks. Changes\n"
+           "nothing. Exit code 1 when a check fails; warnings do not count.\n"
            "\n"
            "Examples:\n"
            "  delayctl doctor\n"

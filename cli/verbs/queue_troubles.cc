@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "cli/human_time.h"
+#include "cli/metrics_page.h"
 
 namespace delayd::cli {
 namespace {
@@ -20,11 +21,13 @@ constexpr Millis kFullPatience{60'000};
 
 using protocol::QueueCounts;
 
-enum class Cause : uint8_t { kPaused, kNobodyAsks, kFull };
+enum class Cause : uint8_t { kPaused, kNobodyAsks, kFull, kFails };
 
 struct Suspect {
   QueueCounts queue;
   Cause cause = Cause::kPaused;
+  uint64_t failed = 0;  // attempts between the looks, and the jobs that they left dead
+  uint64_t died = 0;
   std::optional<Millis> oldest;  // how long it has been due
 };
 
@@ -47,7 +50,7 @@ std::vector<Suspect> SuspectsAmong(const std::vector<QueueCounts>& queues, uint6
   std::vector<Suspect> suspects;
   for (const QueueCounts& queue : queues) {
     if (const std::optional<Cause> cause = CauseOf(queue, waiting)) {
-      suspects.push_back({queue, *cause, std::nullopt});
+      suspects.push_back({.queue = queue, .cause = *cause});
     }
   }
   std::ranges::stable_sort(
@@ -55,7 +58,52 @@ std::vector<Suspect> SuspectsAmong(const std::vector<QueueCounts>& queues, uint6
   return suspects;
 }
 
-// Those where it is still so, and nothing was acked meanwhile.
+using HandOuts = std::map<std::string, double, std::less<>>;
+
+// Since the daemon started, by queue; of those that it does not tell by name, none.
+HandOuts HandOutsSoFar(Api* api) {
+  const StatusOr<std::string> page = api->Metrics();
+  return page.ok() ? FiguresByQueue(*page, "delayd_queue_handed_out_total") : HandOuts();
+}
+
+// None: the daemon does not tell, or was started meanwhile.
+std::optional<int64_t> HandedOut(const std::string& queue,
+                                 const HandOuts& before,
+                                 const HandOuts& after) {
+  const auto from = before.find(queue);
+  const auto to = after.find(queue);
+  return from == before.end() || to == after.end() || to->second < from->second
+             ? std::nullopt
+             : std::optional(static_cast<int64_t>(to->second - from->second));
+}
+
+// False: its jobs get to a worker that ends them well, or they may.
+bool IsStillSo(const Suspect& before, std::optional<int64_t> handed_out, Suspect* now) {
+  const QueueCounts& was = before.queue;
+  const QueueCounts& is = now->queue;
+  if (now->cause == Cause::kPaused) {
+    return before.cause == Cause::kPaused;
+  }
+  if (was.acked != is.acked) {
+    return false;
+  }
+  if (!handed_out) {
+    return before.cause == now->cause && was.dead == is.dead && was.ready <= is.ready;
+  }
+  if (*handed_out == 0) {
+    return before.cause == now->cause;
+  }
+  // What was handed out, is no longer leased and was not acked.
+  const int64_t failed =
+      *handed_out + static_cast<int64_t>(was.leased) - static_cast<int64_t>(is.leased);
+  now->cause = Cause::kFails;
+  now->failed = static_cast<uint64_t>(std::max<int64_t>(failed, 0));
+  now->died = is.dead - std::min(was.dead, is.dead);
+  return failed > 0;
+}
+
+// Those where it is still so. The hand-outs are those between the counts: what was handed out then
+// is in them as leased, acked or failed.
 StatusOr<std::vector<Suspect>> LookAgain(Api* api,
                                          std::vector<Suspect> before,
                                          uint64_t waiting,
@@ -65,19 +113,35 @@ StatusOr<std::vector<Suspect>> LookAgain(Api* api,
   if (all_paused) {
     return before;
   }
+  const HandOuts from = HandOutsSoFar(api);
   context.sleep(kSecondLook);
+  const HandOuts to = HandOutsSoFar(api);
   DELAYD_ASSIGN_OR_RETURN(const std::vector<QueueCounts> queues, api->Queues());
   std::map<std::string, Suspect> earlier;
   for (Suspect& suspect : before) {
     earlier.emplace(suspect.queue.name, std::move(suspect));
   }
   std::vector<Suspect> suspects = SuspectsAmong(queues, waiting);
-  std::erase_if(suspects, [&](const Suspect& suspect) {
-    const auto found = earlier.find(suspect.queue.name);
-    return found == earlier.end() || found->second.cause != suspect.cause ||
-           found->second.queue.acked != suspect.queue.acked;
+  std::erase_if(suspects, [&](Suspect& suspect) {
+    const std::string& name = suspect.queue.name;
+    const auto found = earlier.find(name);
+    return found == earlier.end() || !IsStillSo(found->second, HandedOut(name, from, to), &suspect);
   });
   return suspects;
+}
+
+Millis PatienceWith(Cause cause, Millis poll_patience) {
+  switch (cause) {
+    case Cause::kPaused:
+      return Millis(0);
+    case Cause::kNobodyAsks:
+      return poll_patience;
+    case Cause::kFails:
+      return kPollPatience;
+    case Cause::kFull:
+      break;
+  }
+  return kFullPatience;
 }
 
 // False: what was due has gone, or has not waited for long. An age that is not known is left out.
@@ -91,10 +155,23 @@ bool HasWaited(Api* api, Millis poll_patience, const Context& context, Suspect* 
     return false;
   }
   suspect->oldest = std::max(context.DaemonNow() - page->jobs.front().due, Millis(0));
-  const Millis patience = suspect->cause == Cause::kPaused       ? Millis(0)
-                          : suspect->cause == Cause::kNobodyAsks ? poll_patience
-                                                                 : kFullPatience;
-  return *suspect->oldest >= patience;
+  return *suspect->oldest >= PatienceWith(suspect->cause, poll_patience);
+}
+
+std::string HowItFails(const Suspect& suspect) {
+  std::string how = "its jobs fail: " + std::to_string(suspect.failed) +
+                    (suspect.failed == 1 ? " attempt" : " attempts") +
+                    " within a second, and no ack";
+  if (suspect.died != 0) {
+    how += "; " + std::to_string(suspect.died) + (suspect.died == 1 ? " more is" : " more are") +
+           " dead";
+  }
+  return how;
+}
+
+// Where those are that have failed; the ready ones are mostly those that have not been tried.
+std::string_view StateOfFailed(const Suspect& suspect) {
+  return suspect.died != 0 ? "dead" : suspect.queue.scheduled != 0 ? "scheduled" : "ready";
 }
 
 QueueTroubles::Trouble Tell(const Suspect& suspect) {
@@ -117,6 +194,10 @@ QueueTroubles::Trouble Tell(const Suspect& suspect) {
               "who has them: delayctl list --queue " + queue.name +
                   " --state leased; or raise "
                   "its concurrency"};
+    case Cause::kFails:
+      return {due + ", and " + HowItFails(suspect),
+              "see why: delayctl list --queue " + queue.name + " --state " +
+                  std::string(StateOfFailed(suspect)) + " -o wide"};
   }
   return {};
 }

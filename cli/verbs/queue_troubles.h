@@ -2,7 +2,7 @@
 //
 // What:    sums do not show them: a worker of one queue says nothing of another. What looks so at
 //          one moment is looked at again a second later, since between two jobs of a quick worker
-//          none is leased.
+//          none is leased; what was handed out meanwhile and not acked has failed.
 // Errors:  those of the daemon.
 // Threads: one owner.
 #pragma once

@@ -22,11 +22,13 @@ struct Patient {
   std::map<std::string, Millis> oldest = {};
   std::string metrics = {};
   std::optional<QueueCounts> later = {};  // the first of them, at the second look
+  std::string metrics_later = {};         // the same
   Millis ahead{0};
 };
 
 Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {}) {
   int looks = 0;
+  int pages = 0;
   std::vector<std::string> args = {"doctor", "-s", "http://127.0.0.1:1"};
   args.insert(args.end(), more.begin(), more.end());
   const auto daemon = [&](const Request& request) {
@@ -41,7 +43,8 @@ Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {
                                        {"waiting", patient.waiting}}));
     }
     if (target == "/metrics") {
-      return Ok("# HELP x\n" + patient.metrics);
+      // The first is of connections and the disk.
+      return Ok("# HELP x\n" + (++pages == 3 ? patient.metrics_later : patient.metrics));
     }
     if (target.starts_with("/v1/queues")) {
       std::vector<QueueCounts> queues = patient.queues;
@@ -109,6 +112,53 @@ TEST(DoctorTest, AQueueThatIsQuickOrCappedByItsRateIsNoTrouble) {
   EXPECT_THAT(told({.queues = {rated}, .oldest = {{"q", kHour}}}), Not(HasSubstr("queues")));
   EXPECT_THAT(told({.queues = {rated}, .waiting = 0, .oldest = {{"q", kHour}}}),
               HasSubstr("no worker asks"));
+}
+
+std::string HandedOut(const std::string& queue, int jobs) {
+  return "delayd_queue_handed_out_total{queue=\"" + queue + "\"} " + std::to_string(jobs) + "\n";
+}
+
+// Its worker was told to be missing.
+TEST(DoctorTest, AQueueWhoseJobsFailIsToldFromOneWithoutAWorker) {
+  const QueueCounts failing = {.name = "q", .scheduled = 4, .ready = 50, .acked = 7};
+  Patient patient = {.queues = {failing},
+                     .oldest = {{"q", kHour}},
+                     .metrics = HandedOut("a", 1) + HandedOut("q", 1000),
+                     .later = failing,
+                     .metrics_later = HandedOut("a", 9) + HandedOut("q", 1312)};
+  EXPECT_THAT(Examine(patient).out,
+              AllOf(HasSubstr("queue q has 50 jobs due, the oldest for 1h, and its jobs fail: 312 "
+                              "attempts within a second, and no ack\n"),
+                    HasSubstr("do: see why: delayctl list --queue q --state scheduled -o wide\n"),
+                    Not(HasSubstr("no worker"))));
+  patient.later->dead = 3;
+  EXPECT_THAT(Examine(patient).out,
+              AllOf(HasSubstr("and no ack; 3 more are dead\n"), HasSubstr("--state dead")));
+  patient.later->acked = 8;
+  EXPECT_THAT(Examine(patient).out, Not(HasSubstr("queues"))) << "not all of them fail";
+  patient.later = failing;
+  patient.metrics_later = patient.metrics;
+  EXPECT_THAT(Examine(patient).out, HasSubstr("no worker asks"));
+}
+
+// One of many queues, which the metrics do not tell by name.
+TEST(DoctorTest, WhereHandOutsAreNotToldAQueueWhoseJobsMoveIsNotWithoutAWorker) {
+  const QueueCounts before = {.name = "q", .ready = 50};
+  const auto told = [&](const QueueCounts& later) {
+    return Examine({.queues = {before}, .oldest = {{"q", kHour}}, .later = later}).out;
+  };
+  EXPECT_THAT(told({.name = "q", .ready = 51}), HasSubstr("no worker asks"));
+  EXPECT_THAT(told({.name = "q", .scheduled = 1, .ready = 49}), Not(HasSubstr("queues")));
+  EXPECT_THAT(told({.name = "q", .ready = 50, .dead = 1}), Not(HasSubstr("queues")));
+}
+
+TEST(DoctorTest, APausedQueueWhoseLastLeasesAreAckedIsNamed) {
+  const QueueCounts before = {.name = "q", .ready = 5, .leased = 1, .paused = true};
+  EXPECT_THAT(Examine({.queues = {before, {.name = "r", .ready = 1}},
+                       .oldest = {{"q", kHour}},
+                       .later = QueueCounts{.name = "q", .ready = 5, .paused = true, .acked = 1}})
+                  .out,
+              HasSubstr("queue q has 5 jobs due, the oldest for 1h, and is paused\n"));
 }
 
 TEST(DoctorTest, AQueueWhoseConcurrencyIsUsedUpForLongIsNamed) {
