@@ -21,7 +21,7 @@ constexpr Millis kFullPatience{60'000};
 
 using protocol::QueueCounts;
 
-enum class Cause : uint8_t { kPaused, kNobodyAsks, kFull, kFails };
+enum class Cause : uint8_t { kPaused, kNobodyAsks, kFull, kNobodyAsksForMore, kFails };
 
 struct Suspect {
   QueueCounts queue;
@@ -42,8 +42,10 @@ std::optional<Cause> CauseOf(const QueueCounts& queue, uint64_t waiting) {
     // A rate keeps due jobs from a worker that waits for them.
     return queue.rate.empty() || waiting == 0 ? std::optional(Cause::kNobodyAsks) : std::nullopt;
   }
-  return queue.concurrency != 0 && queue.leased >= queue.concurrency ? std::optional(Cause::kFull)
-                                                                     : std::nullopt;
+  if (queue.concurrency != 0 && queue.leased >= queue.concurrency) {
+    return Cause::kFull;
+  }
+  return queue.rate.empty() ? std::optional(Cause::kNobodyAsksForMore) : std::nullopt;
 }
 
 std::vector<Suspect> SuspectsAmong(const std::vector<QueueCounts>& queues, uint64_t waiting) {
@@ -88,7 +90,9 @@ bool IsStillSo(const Suspect& before, std::optional<int64_t> handed_out, Suspect
     return false;
   }
   if (!handed_out) {
-    return before.cause == now->cause && was.dead == is.dead && was.ready <= is.ready;
+    // Those that a busy queue hands out may be made up for by those that fall due.
+    return before.cause == now->cause && now->cause != Cause::kNobodyAsksForMore &&
+           was.dead == is.dead && was.ready <= is.ready;
   }
   if (*handed_out == 0) {
     return before.cause == now->cause;
@@ -139,6 +143,7 @@ Millis PatienceWith(Cause cause, Millis poll_patience) {
     case Cause::kFails:
       return kPollPatience;
     case Cause::kFull:
+    case Cause::kNobodyAsksForMore:
       break;
   }
   return kFullPatience;
@@ -194,6 +199,11 @@ QueueTroubles::Trouble Tell(const Suspect& suspect) {
               "who has them: delayctl list --queue " + queue.name +
                   " --state leased; or raise "
                   "its concurrency"};
+    case Cause::kNobodyAsksForMore:
+      return {due + ", and no worker asks for them while " + std::to_string(queue.leased) +
+                  (queue.leased == 1 ? " is" : " are") + " leased",
+              "is who has those still there: delayctl list --queue " + queue.name +
+                  " --state leased; or start more workers"};
     case Cause::kFails:
       return {due + ", and " + HowItFails(suspect),
               "see why: delayctl list --queue " + queue.name + " --state " +

@@ -141,6 +141,29 @@ TEST(DoctorTest, AQueueWhoseJobsFailIsToldFromOneWithoutAWorker) {
   EXPECT_THAT(Examine(patient).out, HasSubstr("no worker asks"));
 }
 
+// A worker that crashed with a long lease hid all that waited behind its job.
+TEST(DoctorTest, AQueueOfWhichOneJobIsLeasedAndNoMoreAreTakenIsNamed) {
+  Patient patient = {.queues = {{.name = "q", .ready = 40, .leased = 1}},
+                     .oldest = {{"q", kHour}},
+                     .metrics = HandedOut("q", 6),
+                     .metrics_later = HandedOut("q", 6)};
+  EXPECT_THAT(Examine(patient).out,
+              AllOf(HasSubstr("queue q has 40 jobs due, the oldest for 1h, and no worker asks for "
+                              "them while 1 is leased\n"),
+                    HasSubstr("delayctl list --queue q --state leased; or start more workers\n")));
+  patient.oldest["q"] = Millis(30'000);
+  EXPECT_THAT(Examine(patient).out, Not(HasSubstr("queues"))) << "a job may take so long";
+  patient.oldest["q"] = kHour;
+  patient.later = QueueCounts{.name = "q", .ready = 39, .leased = 2};
+  patient.metrics_later = HandedOut("q", 7);
+  EXPECT_THAT(Examine(patient).out, Not(HasSubstr("queues"))) << "one more was taken";
+  patient.later->leased = 1;
+  EXPECT_THAT(Examine(patient).out, HasSubstr("its jobs fail: 1 attempt within a second"));
+  patient.metrics = patient.metrics_later = "";
+  patient.later.reset();
+  EXPECT_THAT(Examine(patient).out, Not(HasSubstr("queues"))) << "it is not known";
+}
+
 // One of many queues, which the metrics do not tell by name.
 TEST(DoctorTest, WhereHandOutsAreNotToldAQueueWhoseJobsMoveIsNotWithoutAWorker) {
   const QueueCounts before = {.name = "q", .ready = 50};
