@@ -387,10 +387,13 @@ class DoctorVerb final : public Verb {
     for (const QueueTroubles::Trouble& trouble : troubles->worst) {
       findings_.push_back({"queues", Verdict::kWarn, trouble.what, trouble.cure});
     }
-    if (troubles->others != 0) {
+    // Where those that were asked about have not waited, the others hardly have.
+    const uint64_t unknown = troubles->worst.empty() ? 0 : troubles->unknown;
+    if (troubles->others + unknown != 0) {
       findings_.push_back({"queues",
                            Verdict::kWarn,
-                           std::to_string(troubles->others) + " more like these",
+                           (unknown != 0 ? "up to " : "") +
+                               std::to_string(troubles->others + unknown) + " more like these",
                            "see them: delayctl queues"});
     }
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/limits.h"
 #include "cli/human_time.h"
 #include "cli/metrics_page.h"
 
@@ -12,7 +13,8 @@ namespace delayd::cli {
 namespace {
 
 constexpr size_t kTold = 3;
-// Of those with most due jobs: how long they wait takes a request for each.
+// Of those with most due jobs, where none is among the oldest of all: how long they wait takes a
+// request for each.
 constexpr size_t kAged = 20;
 constexpr Millis kSecondLook{1000};
 // A worker that polls comes by sooner, and one with a long job is done by then.
@@ -149,17 +151,59 @@ Millis PatienceWith(Cause cause, Millis poll_patience) {
   return kFullPatience;
 }
 
+void NoteAge(const JobView& job, const Context& context, Suspect* suspect) {
+  suspect->oldest =
+      std::max({context.DaemonNow() - job.due, Millis(0), suspect->oldest.value_or(Millis(0))});
+}
+
+// Those first that have one of the oldest due jobs of all: among the fuller ones they would be
+// passed over.
+void OldestFirst(Api* api, const Context& context, std::vector<Suspect>* suspects) {
+  const StatusOr<protocol::JobPage> page = api->ListUpTo({.state = "ready"}, limits::kListLimitMax);
+  if (!page.ok()) {
+    return;
+  }
+  std::map<std::string_view, Suspect*> by_name;
+  for (Suspect& suspect : *suspects) {
+    by_name.emplace(suspect.queue.name, &suspect);
+  }
+  for (const JobView& job : page->jobs) {
+    if (const auto found = by_name.find(job.queue); found != by_name.end()) {
+      NoteAge(job, context, found->second);
+    }
+  }
+  std::ranges::stable_sort(
+      *suspects, std::greater<>(), [](const Suspect& suspect) { return suspect.oldest; });
+}
+
+// Keeps those whose age is known or may be asked for; returns how many others there are.
+uint64_t LeaveOut(Api* api, const Context& context, std::vector<Suspect>* suspects) {
+  if (suspects->size() <= kAged) {
+    return 0;
+  }
+  OldestFirst(api, context, suspects);
+  const auto first_unknown = std::ranges::find_if(
+      *suspects, [](const Suspect& suspect) { return !suspect.oldest.has_value(); });
+  const auto asked = std::min<ptrdiff_t>(kAged, suspects->end() - first_unknown);
+  const auto left = static_cast<size_t>(first_unknown - suspects->begin() + asked);
+  const uint64_t others = suspects->size() - left;
+  suspects->resize(left);
+  return others;
+}
+
 // False: what was due has gone, or has not waited for long. An age that is not known is left out.
 bool HasWaited(Api* api, Millis poll_patience, const Context& context, Suspect* suspect) {
-  const StatusOr<protocol::JobPage> page =
-      api->ListUpTo({.queue = suspect->queue.name, .state = "ready"}, 1);
-  if (!page.ok()) {
-    return true;
+  if (!suspect->oldest) {
+    const StatusOr<protocol::JobPage> page =
+        api->ListUpTo({.queue = suspect->queue.name, .state = "ready"}, 1);
+    if (!page.ok()) {
+      return true;
+    }
+    if (page->jobs.empty()) {
+      return false;
+    }
+    NoteAge(page->jobs.front(), context, suspect);
   }
-  if (page->jobs.empty()) {
-    return false;
-  }
-  suspect->oldest = std::max(context.DaemonNow() - page->jobs.front().due, Millis(0));
   return *suspect->oldest >= PatienceWith(suspect->cause, poll_patience);
 }
 
@@ -220,8 +264,7 @@ StatusOr<QueueTroubles> FindQueueTroubles(Api* api, uint64_t waiting, const Cont
       std::ranges::any_of(queues, [](const QueueCounts& queue) { return queue.leased != 0; });
   DELAYD_ASSIGN_OR_RETURN(std::vector<Suspect> suspects,
                           LookAgain(api, SuspectsAmong(queues, waiting), waiting, context));
-  QueueTroubles troubles{.worst = {}, .others = suspects.size() - std::min(suspects.size(), kAged)};
-  suspects.resize(suspects.size() - troubles.others);
+  QueueTroubles troubles{.worst = {}, .unknown = LeaveOut(api, context, &suspects)};
   // Where nobody asks for anything, nobody polls either.
   const Millis poll_patience = waiting != 0 || is_any_leased ? kPollPatience : Millis(0);
   std::erase_if(suspects, [&](Suspect& suspect) {

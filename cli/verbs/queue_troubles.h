@@ -24,6 +24,7 @@ struct QueueTroubles {
 
   std::vector<Trouble> worst;
   uint64_t others = 0;
+  uint64_t unknown = 0;  // how long their jobs have been due was not asked
 };
 
 // `waiting`: lease requests that wait for a job of any queue.

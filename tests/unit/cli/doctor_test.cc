@@ -1,4 +1,5 @@
 // What doctor makes of the daemon's figures: queues, disk, connections, clocks.
+#include <algorithm>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -24,7 +25,26 @@ struct Patient {
   std::optional<QueueCounts> later = {};  // the first of them, at the second look
   std::string metrics_later = {};         // the same
   Millis ahead{0};
+  bool is_oldest_elsewhere = false;  // the oldest of all are of queues without trouble
 };
+
+// All there are, the oldest first; or of one queue.
+std::vector<JobView> DueJobs(const Patient& patient, const std::string& target) {
+  const bool is_of_all = target.find("queue=") == std::string::npos;
+  std::vector<JobView> jobs;
+  for (const auto& [queue, age] : patient.oldest) {
+    if (is_of_all ? !patient.is_oldest_elsewhere
+                  : target.find("queue=" + queue + "&") != std::string::npos) {
+      JobView job = SomeJob();
+      job.queue = queue;
+      job.state = JobState::kReady;
+      job.due = WallFromMillis(kTestNow) + patient.ahead - age;
+      jobs.push_back(job);
+    }
+  }
+  std::ranges::sort(jobs, std::less<>(), &JobView::due);
+  return jobs;
+}
 
 Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {}) {
   int looks = 0;
@@ -53,14 +73,7 @@ Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {
       }
       return Ok(protocol::QueuesToJson(queues));
     }
-    JobView job = SomeJob();
-    for (const auto& [queue, age] : patient.oldest) {
-      if (target.find("queue=" + queue + "&") != std::string::npos) {
-        job.due = WallFromMillis(kTestNow) + patient.ahead - age;
-      }
-    }
-    job.state = JobState::kReady;
-    return Ok(protocol::JobPageToJson({.jobs = {job}, .next_cursor = ""}));
+    return Ok(protocol::JobPageToJson({.jobs = DueJobs(patient, target), .next_cursor = ""}));
   };
   return Ctl(args, {.daemon = daemon, .daemon_ahead = patient.ahead});
 }
@@ -90,9 +103,10 @@ TEST(DoctorTest, AForgottenPauseIsNamedThoughWorkersWait) {
   EXPECT_THAT(Examine({.queues = {{.name = "orders", .paused = true}}}).out,
               Not(HasSubstr("queues")))
       << "nothing is due";
-  EXPECT_THAT(
-      Examine({.queues = {{.name = "q", .ready = 1, .paused = true, .pause_left = kHour}}}).out,
-      HasSubstr("and is paused for another 1h\n"));
+  EXPECT_THAT(Examine({.queues = {{.name = "q", .ready = 1, .paused = true, .pause_left = kHour}},
+                       .oldest = {{"q", kHour}}})
+                  .out,
+              HasSubstr("and is paused for another 1h\n"));
 }
 
 TEST(DoctorTest, AQueueThatIsQuickOrCappedByItsRateIsNoTrouble) {
@@ -206,6 +220,34 @@ TEST(DoctorTest, OfManyQueuesTheWorstThreeAreNamed) {
   }
   EXPECT_THAT(out, HasSubstr("warn  queues   2 more like these\n"));
   EXPECT_THAT(out, Not(HasSubstr("queue q2 ")));
+}
+
+TEST(DoctorTest, AnOldJobIsNotPassedOverForFullerQueues) {
+  Patient patient = {.queues = {{.name = "forgotten", .ready = 1}},
+                     .oldest = {{"forgotten", 72 * kHour}}};
+  for (int i = 1; i <= 25; ++i) {
+    const std::string name = "q" + std::to_string(i);
+    patient.queues.push_back({.name = name, .ready = 100});
+    patient.oldest[name] = kHour;
+  }
+  EXPECT_THAT(Examine(patient).out,
+              AllOf(HasSubstr("warn  queues   queue forgotten has 1 job due, the oldest for 3d"),
+                    HasSubstr("warn  queues   23 more like these\n")));
+  patient.is_oldest_elsewhere = true;
+  EXPECT_THAT(Examine(patient).out, HasSubstr("warn  queues   up to 23 more like these\n"));
+}
+
+TEST(DoctorTest, QueuesThatHaveNotWaitedForLongAreNotCountedEither) {
+  Patient patient;
+  for (int i = 1; i <= 30; ++i) {
+    const std::string name = "q" + std::to_string(i);
+    patient.queues.push_back({.name = name, .ready = 1});
+    patient.oldest[name] = i == 7 ? kHour : Millis(1000);
+  }
+  EXPECT_THAT(Examine(patient).out, AllOf(HasSubstr("queue q7 has"), Not(HasSubstr("more like"))));
+  patient.oldest["q7"] = Millis(1000);
+  patient.is_oldest_elsewhere = true;
+  EXPECT_THAT(Examine(patient).out, Not(HasSubstr("more like")));
 }
 
 TEST(DoctorTest, TheDiskIsTheDaemons) {
