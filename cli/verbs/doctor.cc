@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "cli/human_time.h"
 #include "cli/metrics_page.h"
+#include "cli/shell_word.h"
 #include "cli/table.h"
 #include "cli/verbs/queue_troubles.h"
 #include "cli/verbs/verbs.h"
@@ -85,7 +86,7 @@ Finding CheckSocket(const std::string& path) {
   } else if ((info.st_mode & S_IWOTH) != 0) {
     finding.verdict = Verdict::kWarn;
     finding.what += ": every user of this machine may use it";
-    finding.cure = "chmod 0660 " + path;
+    finding.cure = "chmod 0660 " + ShellWord(path);
   }
   return finding;
 }

@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "cli/human_time.h"
 #include "cli/process_name.h"
+#include "cli/shell_word.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/duration.h"
@@ -84,7 +85,7 @@ class LeaseVerb final : public Verb {
                                    ? " for another " + RoughDuration(*counts->pause_left)
                                    : "";
       return "queue " + queue + " is paused" + left + ", with " + ready +
-             "; resume it with: delayctl resume " + queue;
+             "; resume it with: delayctl resume " + ShellWord(queue);
     }
     if (counts->concurrency > 0 && counts->leased >= counts->concurrency) {
       return "queue " + queue + " has " + ready + ", and as many leased as its cap allows (" +

@@ -8,6 +8,7 @@
 #include "base/limits.h"
 #include "cli/human_time.h"
 #include "cli/metrics_page.h"
+#include "cli/shell_word.h"
 
 namespace delayd::cli {
 namespace {
@@ -225,6 +226,7 @@ std::string_view StateOfFailed(const Suspect& suspect) {
 
 QueueTroubles::Trouble Tell(const Suspect& suspect) {
   const QueueCounts& queue = suspect.queue;
+  const std::string name = ShellWord(queue.name);
   const std::string oldest =
       suspect.oldest ? ", the oldest for " + RoughDuration(*suspect.oldest) : "";
   const std::string due = "queue " + queue.name + " has " + Jobs(queue.ready) + " due" + oldest;
@@ -232,25 +234,25 @@ QueueTroubles::Trouble Tell(const Suspect& suspect) {
     case Cause::kPaused: {
       const std::string left =
           queue.pause_left ? " for another " + RoughDuration(*queue.pause_left) : "";
-      return {due + ", and is paused" + left, "delayctl resume " + queue.name};
+      return {due + ", and is paused" + left, "delayctl resume " + name};
     }
     case Cause::kNobodyAsks:
       return {due + ", and no worker asks for them",
-              "start a worker: delayctl work --queue " + queue.name + " --exec COMMAND"};
+              "start a worker: delayctl work --queue " + name + " --exec COMMAND"};
     case Cause::kFull:
       return {due + ", and as many are leased as its concurrency allows: " +
                   std::to_string(queue.leased),
-              "who has them: delayctl list --queue " + queue.name +
+              "who has them: delayctl list --queue " + name +
                   " --state leased; or raise "
                   "its concurrency"};
     case Cause::kNobodyAsksForMore:
       return {due + ", and no worker asks for them while " + std::to_string(queue.leased) +
                   (queue.leased == 1 ? " is" : " are") + " leased",
-              "is who has those still there: delayctl list --queue " + queue.name +
+              "is who has those still there: delayctl list --queue " + name +
                   " --state leased; or start more workers"};
     case Cause::kFails:
       return {due + ", and " + HowItFails(suspect),
-              "see why: delayctl list --queue " + queue.name + " --state " +
+              "see why: delayctl list --queue " + name + " --state " +
                   std::string(StateOfFailed(suspect)) + " -o wide"};
   }
   return {};

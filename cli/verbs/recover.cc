@@ -5,6 +5,7 @@
 
 #include "base/utf8.h"
 #include "cli/interrupt.h"
+#include "cli/shell_word.h"
 #include "cli/store_tool.h"
 #include "cli/verbs/verbs.h"
 
@@ -154,7 +155,8 @@ class RecoverVerb final : public Verb {
     }
     return std::string("nothing was changed; restore a backup") +
            (result.unread ? ", since no recovery mends table files" : "") +
-           ", or give this up: delayctl recover --data-dir " + *data_dir_ + " --accept-loss";
+           ", or give this up: delayctl recover --data-dir " + ShellWord(*data_dir_) +
+           " --accept-loss";
   }
 
   static void PrintIds(std::string_view what,

@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 #include "cli/human_time.h"
 #include "cli/progress.h"
+#include "cli/shell_word.h"
 #include "cli/store_tool.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
@@ -120,7 +121,8 @@ class VerifyVerb final : public Verb {
     if (repair_) {
       return text + "; what is left cannot be derived: restore a backup";
     }
-    return text + "; what is repairable: delayctl verify --data-dir " + data_dir_.value_or("DIR") +
+    return text + "; what is repairable: delayctl verify --data-dir " +
+           ShellWord(data_dir_.value_or("DIR")) +
            " --repair, with the daemon stopped; for the rest restore a backup";
   }
 

@@ -7,6 +7,7 @@
 
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
+#include "protocol/uri.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -33,8 +34,9 @@ std::vector<JobView> DueJobs(const Patient& patient, const std::string& target) 
   const bool is_of_all = target.find("queue=") == std::string::npos;
   std::vector<JobView> jobs;
   for (const auto& [queue, age] : patient.oldest) {
-    if (is_of_all ? !patient.is_oldest_elsewhere
-                  : target.find("queue=" + queue + "&") != std::string::npos) {
+    if (is_of_all
+            ? !patient.is_oldest_elsewhere
+            : target.find("queue=" + protocol::PercentEncode(queue) + "&") != std::string::npos) {
       JobView job = SomeJob();
       job.queue = queue;
       job.state = JobState::kReady;
@@ -107,6 +109,16 @@ TEST(DoctorTest, AForgottenPauseIsNamedThoughWorkersWait) {
                        .oldest = {{"q", kHour}}})
                   .out,
               HasSubstr("and is paused for another 1h\n"));
+}
+
+TEST(DoctorTest, ACureMayBeCopiedIntoAShell) {
+  EXPECT_THAT(Examine({.queues = {{.name = "a;echo$(id)", .ready = 1, .paused = true},
+                                  {.name = "b;c", .ready = 1}},
+                       .waiting = 0,
+                       .oldest = {{"a;echo$(id)", kHour}, {"b;c", kHour}}})
+                  .out,
+              AllOf(HasSubstr("do: delayctl resume 'a;echo$(id)'\n"),
+                    HasSubstr("delayctl work --queue 'b;c' --exec")));
 }
 
 TEST(DoctorTest, AQueueThatIsQuickOrCappedByItsRateIsNoTrouble) {
