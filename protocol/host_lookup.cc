@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -70,7 +71,11 @@ StatusOr<HostLookup::Addresses> HostLookup::Find(const std::string& host,
       asked_ = nullptr;
       return Unavailable("no file descriptor is free", "unreachable");
     }
-    std::thread([question = asked_] { question->Answer(); }).detach();
+    try {
+      std::thread([question = asked_] { question->Answer(); }).detach();
+    } catch (const std::system_error&) {
+      asked_->Answer();  // late is better than never
+    }
   }
   std::array<pollfd, 2> entries{{{asked_->answered_fd, POLLIN, 0}, {give_up_fd, POLLIN, 0}}};
   PollUntil(entries, deadline);

@@ -3,7 +3,8 @@
 //
 // What:    getaddrinfo knows no deadline, and takes half a minute where name servers are silent.
 //          So a thread asks it, and is left behind when the time is over; the next call waits for
-//          the same one. An address in figures needs no thread.
+//          the same one. An address in figures needs no thread; and where the system has none to
+//          give, under a limit of processes, a name is asked for as long as it takes.
 // Private to the client.
 // Errors:  kUnavailable with the resolver's words; kDeadlineExceeded "timed_out".
 // Threads: one owner. The process may end while a thread asks.

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "tests/support/no_threads.h"
 
 #include <sys/eventfd.h>
 
@@ -76,6 +77,16 @@ TEST(HostLookupTest, WhoeverAskedMayBeGoneWhenTheAnswerComes) {
             "timed_out");
   close(fd);
   server.Answer(true);
+}
+
+// An abort would leave a worker's handlers behind.
+TEST(HostLookupTest, WhereNoThreadCanBeMadeTheNameIsFoundWithoutOne) {
+  SilentServer server;
+  server.Answer(true);
+  const test::NoThreads refused;
+  const auto found = HostLookup(server.resolver()).Find("jobs.example", "1", HereIn(Millis(0)), -1);
+  ASSERT_TRUE(found.ok()) << found.status().message();
+  EXPECT_EQ((*found)->ai_family, AF_INET);
 }
 
 TEST(HostLookupTest, WhatTheResolverSaysIsPassedOn) {
