@@ -1,5 +1,7 @@
 #include "cli/batch_sender.h"
 
+#include <memory>
+#include <system_error>
 #include <utility>
 
 #include "base/check.h"
@@ -10,15 +12,19 @@ void BatchSender::Start(std::string body, size_t lines) {
   DELAYD_CHECK(!full());
   Api* api = lanes_[next_];
   next_ = (next_ + 1) % lanes_.size();
-  if (lanes_.size() == 1) {
-    std::promise<Answer> answer;
-    answer.set_value(api->EnqueueLines(body, lines));
-    answers_.push_back(answer.get_future());
-    return;
+  const auto send = [api, body = std::make_shared<const std::string>(std::move(body)), lines] {
+    return api->EnqueueLines(*body, lines);
+  };
+  try {
+    if (lanes_.size() > 1) {
+      answers_.push_back(std::async(std::launch::async, send));
+      return;
+    }
+  } catch (const std::system_error&) {
+    // Under a limit of processes; one batch after another is an import as well.
   }
-  answers_.push_back(std::async(std::launch::async, [api, body = std::move(body), lines] {
-    return api->EnqueueLines(body, lines);
-  }));
+  answers_.push_back(std::async(std::launch::deferred, send));
+  answers_.back().wait();
 }
 
 BatchSender::Answer BatchSender::Take() {

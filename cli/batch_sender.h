@@ -3,7 +3,8 @@
 //
 // What:    while one batch is written to disk the next is parsed, and another is on the wire.
 // Errors:  the Api's.
-// Threads: one owner; a thread of its own for each batch under way.
+// Threads: one owner; a thread of its own for each batch under way, where the system has one to
+//          give: else it is sent before Start returns.
 #pragma once
 
 #include <cstddef>

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/no_threads.h"
 #include "tests/unit/cli/fake_daemon.h"
 
 namespace delayd::cli {
@@ -348,6 +349,15 @@ TEST_F(OverlapTest, ARefusedLineEndsItWhereItCanBeResumed) {
   for (const Request& request : daemon_->requests()) {
     EXPECT_THAT(request.body, HasSubstr("key")) << "a line without a key would be doubled";
   }
+}
+
+TEST_F(OverlapTest, WhereNoThreadCanBeMadeBatchesAreSentWithoutOne) {
+  const test::NoThreads refused;
+  Make(/*keep_going=*/false);
+  EXPECT_TRUE(importer_->AddLine(1, kKeyed).ok());
+  EXPECT_THAT(BatchSizes(), ElementsAre(1));
+  EXPECT_TRUE(Feed({kKeyed, kKeyed, kKeyed, kKeyed}).ok());
+  EXPECT_EQ(importer_->counts().imported, 5U);
 }
 
 TEST_F(OverlapTest, ALineWithoutAKeyIsNotSentBeforeThoseBeforeItAreSettled) {
