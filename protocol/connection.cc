@@ -82,6 +82,7 @@ Status Unreachable(const ServerAddress& address, int error) {
 void Connection::Close() {
   tls_.reset();
   plain_.clear();
+  heard_ = false;
   if (fd_ >= 0) {
     close(fd_);
     fd_ = -1;
@@ -208,6 +209,7 @@ StatusOr<bool> Connection::ReceiveTls(BootTime deadline) {
 }
 
 Status Connection::Send(std::string_view bytes, BootTime deadline, size_t* sent) {
+  heard_ = false;
   if (!tls_) {
     return SendRaw(bytes, deadline, sent);
   }
@@ -260,9 +262,15 @@ Status Connection::SendRaw(std::string_view bytes, BootTime deadline, size_t* se
 }
 
 StatusOr<size_t> Connection::ReceiveRaw(char* buffer, size_t size, BootTime deadline) {
+  // More may come for ever, faster than it is read. What comes first may have come in time, and
+  // lain there while this process was stopped.
+  if (heard_ && SystemClock().Sample().boot >= deadline) {
+    return TimedOut();
+  }
   for (;;) {
     const ssize_t count = recv(fd_, buffer, size, 0);
     if (count >= 0) {
+      heard_ = true;
       return static_cast<size_t>(count);
     }
     if (errno == EAGAIN) {

@@ -68,7 +68,8 @@ class Connection {
   int give_up_fd_ = -1;
   HostLookup lookup_;
   std::optional<TlsChannel> tls_;
-  std::string plain_;  // deciphered and not fetched yet
+  bool heard_ = false;  // something, since it was opened or sent to
+  std::string plain_;   // deciphered and not fetched yet
 };
 
 }  // namespace delayd::protocol
