@@ -61,8 +61,9 @@ class Api {
   // EnqueueLines from now on: answers with ids alone.
   void UseShortAnswers() { client_->UseHeader("Prefer", "return=minimal"); }
 
-  // From now on a call is over, as if its time were, once `fd` can be read; -1: never.
-  void GiveUpWhen(int fd) { client_->GiveUpWhen(fd); }
+  // From now on a call is over, as if its time were, once `fd` can be read and no more of its
+  // answer has come for `grace`; -1: never.
+  void GiveUpWhen(int fd, Millis grace = Millis(0)) { client_->GiveUpWhen(fd, grace); }
 
   // No longer than `at_most`, nor than always.
   StatusOr<JobView> Show(const JobRef& job, Millis at_most = Millis::max());

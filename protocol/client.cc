@@ -60,7 +60,7 @@ class SocketClient final : public Client {
     }
   }
 
-  void GiveUpWhen(int fd) override { connection_.GiveUpWhen(fd); }
+  void GiveUpWhen(int fd, Millis grace) override { connection_.GiveUpWhen(fd, grace); }
 
   StatusOr<HttpResponse> Call(std::string_view method,
                               std::string_view target,

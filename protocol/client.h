@@ -49,8 +49,9 @@ class Client {
   // Sent with every request from now on, GET excepted. An empty value: no longer.
   virtual void UseHeader(std::string_view name, std::string_view value) = 0;
 
-  // From now on a call is over, as if its time were, once `fd` can be read; -1: never.
-  virtual void GiveUpWhen(int fd) = 0;
+  // From now on a call is over, as if its time were, once `fd` can be read and no more of its
+  // answer has come for `grace`; -1: never.
+  virtual void GiveUpWhen(int fd, Millis grace) = 0;
 
   // `target` as on a request line, already percent-encoded; an empty content type means no body.
   virtual StatusOr<HttpResponse> Call(std::string_view method,

@@ -96,7 +96,12 @@ bool Connection::Idle() const {
 
 Status Connection::Wait(short events, BootTime deadline) const {
   std::array<pollfd, 2> entries{{{fd_, events, 0}, {give_up_fd_, POLLIN, 0}}};
-  if (PollUntil(entries, deadline) < 0) {
+  int ready = PollUntil(entries, deadline);
+  if (ready > 0 && entries[0].revents == 0) {
+    const BootTime grace_end = SystemClock().Sample().boot + grace_;
+    ready = PollUntil(std::span(entries).first(1), std::min(deadline, grace_end));
+  }
+  if (ready < 0) {
     return Internal("poll: " + ErrnoText(errno));
   }
   return entries[0].revents != 0 ? OkStatus() : TimedOut();

@@ -38,8 +38,12 @@ class Connection {
 
   bool open() const { return fd_ >= 0; }
 
-  // A wait is over, as at its deadline, when `fd` can be read; -1: none.
-  void GiveUpWhen(int fd) { give_up_fd_ = fd; }
+  // A wait is over, as at its deadline, when `fd` can be read, and to send or receive when `grace`
+  // is over after that; -1: none.
+  void GiveUpWhen(int fd, Millis grace = Millis(0)) {
+    give_up_fd_ = fd;
+    grace_ = grace;
+  }
 
   // No byte and no end has come since the last answer: good for another request.
   bool Idle() const;
@@ -66,6 +70,7 @@ class Connection {
 
   int fd_ = -1;
   int give_up_fd_ = -1;
+  Millis grace_{0};
   HostLookup lookup_;
   std::optional<TlsChannel> tls_;
   bool heard_ = false;  // something, since it was opened or sent to

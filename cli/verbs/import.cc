@@ -24,6 +24,10 @@ namespace {
 // A batch of large jobs on a slow disk takes longer than one job.
 constexpr Millis kImportTimeout{30'000};
 
+// What the daemon has to answer in when somebody has interrupted a move from beanstalkd. No answer
+// does no harm: the jobs are there still, and have keys.
+constexpr Millis kTimeToAnswer{2000};
+
 // Lines of a pipe wait no longer for a full batch: a delay begins when its job is sent.
 constexpr Millis kGatherTime{200};
 
@@ -191,6 +195,7 @@ class ImportVerb final : public Verb {
     Progress progress(&context->console, &context->clock, "jobs", 0);
     const InterruptGuard guard;
     (*source)->HurryWhen(InterruptGuard::fd());
+    (*api)->GiveUpWhen(InterruptGuard::fd(), kTimeToAnswer);
     Patience patience(&context->clock,
                       retry_for_.value_or(kRetryForDefault),
                       InterruptGuard::Nap,

@@ -1,6 +1,5 @@
 #include "protocol/beanstalk/client.h"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -90,25 +89,10 @@ void Client::Add(std::string_view command) {
 }
 
 void Client::HurryWhen(int fd) {
-  connection_->GiveUpWhen(fd);
-  may_hurry_ = true;
+  connection_->GiveUpWhen(fd, kHurry);
 }
 
-// The wait was ended early: it goes on, for as long as may be from now on.
-StatusOr<size_t> Client::Receive(char* to, size_t bytes_max, BootTime* deadline) {
-  StatusOr<size_t> got = connection_->Receive(to, bytes_max, *deadline);
-  const BootTime now = SystemClock().Sample().boot;
-  if (got.status().code() != StatusCode::kDeadlineExceeded || !may_hurry_ || now >= *deadline) {
-    return got;
-  }
-  connection_->GiveUpWhen(-1);
-  may_hurry_ = false;
-  timeout_ = std::min(timeout_, kHurry);
-  *deadline = std::min(*deadline, now + kHurry);
-  return connection_->Receive(to, bytes_max, *deadline);
-}
-
-Status Client::Fill(BootTime* deadline) {
+Status Client::Fill(BootTime deadline) {
   constexpr size_t kReadBytes = size_t{64} << 10;
   if (read_ > 0) {
     in_.erase(0, read_);
@@ -116,7 +100,7 @@ Status Client::Fill(BootTime* deadline) {
   }
   const size_t size = in_.size();
   in_.resize(size + kReadBytes);
-  const StatusOr<size_t> got = Receive(in_.data() + size, kReadBytes, deadline);
+  const StatusOr<size_t> got = connection_->Receive(in_.data() + size, kReadBytes, deadline);
   in_.resize(size + (got.ok() ? *got : 0));
   if (!got.ok()) {
     return Gone(address_, got.status());
@@ -126,7 +110,7 @@ Status Client::Fill(BootTime* deadline) {
 
 StatusOr<ServerReply> Client::Read() {
   const SystemClock clock;
-  BootTime deadline = clock.Sample().boot + timeout_;
+  const BootTime deadline = clock.Sample().boot + timeout_;
   if (!out_.empty()) {
     size_t sent = 0;
     const Status status = connection_->Send(std::exchange(out_, std::string()), deadline, &sent);
@@ -147,7 +131,7 @@ StatusOr<ServerReply> Client::Read() {
         return reply;
       }
     }
-    DELAYD_RETURN_IF_ERROR(Fill(&deadline));
+    DELAYD_RETURN_IF_ERROR(Fill(deadline));
   }
 }
 

@@ -39,7 +39,7 @@ class Client {
   static StatusOr<std::unique_ptr<Client>> Connect(std::string_view address, Millis timeout);
   ~Client();
 
-  // Once `fd` can be read, an answer is waited for no longer than a second.
+  // Once `fd` can be read, nothing is waited for longer than a second.
   void HurryWhen(int fd);
 
   // Sent with the next Read.
@@ -52,12 +52,10 @@ class Client {
  private:
   Client(std::string address, Millis timeout);
 
-  Status Fill(BootTime* deadline);
-  StatusOr<size_t> Receive(char* to, size_t bytes_max, BootTime* deadline);
+  Status Fill(BootTime deadline);
 
   std::string address_;
   Millis timeout_;
-  bool may_hurry_ = false;
   std::unique_ptr<protocol::Connection> connection_;
   std::string out_;
   std::string in_;

@@ -1,5 +1,6 @@
 #include "cli/beanstalkd_import.h"
 
+#include <poll.h>
 #include <signal.h>
 
 #include <gmock/gmock.h>
@@ -174,6 +175,20 @@ TEST(BeanstalkdImportTest, ASourceThatIsSilentIsGivenUpByTheTimeoutOrAnInterrupt
           {.daemon = InterruptedAtEnqueue});
   EXPECT_EQ(interrupted.code, kExitInterrupted);
   EXPECT_THAT(interrupted.err, HasSubstr("1 job may come twice"));
+}
+
+TEST(BeanstalkdImportTest, ADaemonThatIsSilentIsGivenUpByAnInterrupt) {
+  const FakeSource source("delayed", "60");
+  const auto silent = [](const Request& request) {
+    raise(SIGINT);
+    pollfd given_up{.fd = request.give_up_fd, .events = POLLIN, .revents = 0};
+    return poll(&given_up, 1, 0) == 1 ? Answer(Unknown("silent", "timed_out")) : Accept(request);
+  };
+  const Outcome outcome =
+      Ctl({"import", "--from-beanstalkd", source.address()}, {.daemon = silent});
+  EXPECT_EQ(outcome.code, kExitInterrupted);
+  EXPECT_THAT(outcome.err, HasSubstr("imported 0 jobs"));
+  EXPECT_THAT(outcome.err, HasSubstr("1 job may come twice"));
 }
 
 TEST(BeanstalkdImportTest, AnInterruptEndsItBehindTheJobsUnderWay) {

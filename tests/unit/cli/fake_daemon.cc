@@ -25,7 +25,7 @@ class FakeDaemon::FakeClient final : public protocol::Client {
 
   void UseHeader(std::string_view, std::string_view) override {}
 
-  void GiveUpWhen(int) override {}
+  void GiveUpWhen(int fd, Millis) override { give_up_fd_ = fd; }
 
   Answer Call(std::string_view method,
               std::string_view target,
@@ -37,12 +37,14 @@ class FakeDaemon::FakeClient final : public protocol::Client {
                                  std::string(target),
                                  std::string(content_type),
                                  std::string(body),
-                                 timeout});
+                                 timeout,
+                                 give_up_fd_});
     return daemon_.answer_(daemon_.requests_.back());
   }
 
  private:
   FakeDaemon& daemon_;
+  int give_up_fd_ = -1;
 };
 
 FakeDaemon::FakeDaemon(Function answer) : answer_(std::move(answer)) {}

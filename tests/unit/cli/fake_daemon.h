@@ -24,6 +24,7 @@ struct Request {
   std::string content_type;
   std::string body;
   Millis timeout{0};
+  int give_up_fd = -1;
 };
 
 using Answer = StatusOr<protocol::HttpResponse>;

@@ -176,7 +176,7 @@ TEST(ClientTest, ACallIsGivenUpWhenItsCallerSaysSo) {
   const auto client = Connect(server);
   const int fd = eventfd(1, EFD_CLOEXEC);
   ASSERT_GE(fd, 0);
-  client->GiveUpWhen(fd);
+  client->GiveUpWhen(fd, Millis(0));
   const auto response = client->Call("POST", "/", "", "", Millis(3'600'000));
   EXPECT_EQ(response.status().code(), StatusCode::kUnknown);
   EXPECT_EQ(response.status().reason(), "timed_out");

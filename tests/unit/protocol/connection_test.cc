@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "tests/unit/protocol/scripted_server.h"
 
+#include <sys/eventfd.h>
+
 namespace delayd::protocol {
 namespace {
 
@@ -58,6 +60,17 @@ TEST_F(ConnectionTest, AnAnswerThatLayUnreadUntilItsTimeWasOverIsTaken) {
     Ask(word);
     EXPECT_EQ(Receive(Now()), word);
   }
+}
+
+TEST_F(ConnectionTest, WhoIsToGiveUpMayWaitALittleForWhatComes) {
+  const int fd = eventfd(1, EFD_CLOEXEC);
+  connection_.GiveUpWhen(fd, Millis(20'000));
+  size_t sent = 0;
+  EXPECT_TRUE(connection_.Send("a", Later(), &sent).ok());
+  EXPECT_EQ(Receive(Later()), "a");
+  connection_.GiveUpWhen(fd, Millis(10));
+  EXPECT_EQ(Receive(BootTime::max()), "timed_out");
+  close(fd);
 }
 
 }  // namespace
