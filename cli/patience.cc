@@ -24,6 +24,8 @@ bool MayGoWellLater(const Status& status) {
 }
 
 StatusOr<bool> Patience::Wait(const Status& why, const std::string& words) {
+  // Whoever has interrupted it is not told that it is going to wait.
+  DELAYD_RETURN_IF_ERROR(sleep_(Millis(0)));
   const BootTime now = clock_->Sample().boot;
   const bool full = NeedsRoom(why);
   if (tries_ == 0) {
