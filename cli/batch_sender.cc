@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "base/check.h"
+#include "cli/interrupt.h"
 
 namespace delayd::cli {
 
-void BatchSender::Start(std::string body, size_t lines) {
+void BatchSender::Start(std::string body, size_t lines, int give_up_fd) {
   DELAYD_CHECK(!full());
   Api* api = lanes_[next_];
+  api->GiveUpWhen(give_up_fd, kTimeToAnswer);
   next_ = (next_ + 1) % lanes_.size();
   const auto send = [api, body = std::make_shared<const std::string>(std::move(body)), lines] {
     return api->EnqueueLines(*body, lines);

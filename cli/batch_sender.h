@@ -26,8 +26,9 @@ class BatchSender {
 
   bool full() const { return answers_.size() == lanes_.size(); }
 
-  // Only while it is not full.
-  void Start(std::string body, size_t lines);
+  // Only while it is not full. Once `give_up_fd` can be read, and also when the same is sent again,
+  // the answer is waited for no longer than kTimeToAnswer; -1: never.
+  void Start(std::string body, size_t lines, int give_up_fd);
   // Of the batch that has been under way for longest; waits for it.
   Answer Take();
 

@@ -89,7 +89,8 @@ Status Importer::StartBatch() {
   } else if (sender_.full()) {
     DELAYD_RETURN_IF_ERROR(Settle());
   }
-  sender_.Start(BodyOf(lines), lines.size());
+  // Of a line that would be doubled it must be known what became of it.
+  sender_.Start(BodyOf(lines), lines.size(), overlaps ? options_.give_up_fd : -1);
   under_way_.push_back(std::move(lines));
   return overlaps && !sender_.full() ? OkStatus() : Settle();
 }

@@ -35,6 +35,9 @@ struct ImportOptions {
   uint64_t skip = 0;
   // How long a daemon that is away, or room for one line, is waited for.
   Millis retry_for = kRetryForDefault;
+  // Once it can be read, an answer is waited for a little only, if its lines can be sent again
+  // without harm; -1: never.
+  int give_up_fd = -1;
 };
 
 struct ImportCounts {

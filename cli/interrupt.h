@@ -14,6 +14,9 @@
 
 namespace delayd::cli {
 
+// What a daemon has to answer in when somebody has interrupted what can be done again without harm.
+inline constexpr Millis kTimeToAnswer{2000};
+
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -24,10 +24,6 @@ namespace {
 // A batch of large jobs on a slow disk takes longer than one job.
 constexpr Millis kImportTimeout{30'000};
 
-// What the daemon has to answer in when somebody has interrupted a move from beanstalkd. No answer
-// does no harm: the jobs are there still, and have keys.
-constexpr Millis kTimeToAnswer{2000};
-
 // Lines of a pipe wait no longer for a full batch: a delay begins when its job is sent.
 constexpr Millis kGatherTime{200};
 
@@ -120,6 +116,10 @@ class ImportVerb final : public Verb {
            "leaves\n"
            "them buried; the next one names them, and kick-job there frees them.\n"
            "\n"
+           "Ctrl-C ends an import behind the jobs under way, and it says how to go on. A daemon\n"
+           "that hangs is waited for then for 2s, or for all of --timeout where lines that were\n"
+           "sent again would be doubled. A second Ctrl-C ends it at once.\n"
+           "\n"
            "Examples:\n"
            "  delayctl import orders.jsonl\n"
            "  delayctl import --continue --skip 5000 - < orders.jsonl\n"
@@ -164,9 +164,9 @@ class ImportVerb final : public Verb {
     const bool from_file = file_.has_value() && *file_ != "-";
     Progress progress(
         &context->console, &context->clock, "jobs", from_file ? FileBytes(*file_) : 0);
+    const InterruptGuard guard;  // of batches that are under way to the end, too
     Importer importer(lanes, &context->clock, ImportOptionsOf(), MakeHooks(context, &progress));
     LineReader reader = ReaderOf(context, &importer);
-    const InterruptGuard guard;
     // A reader of the ids that goes away must not keep it from saying how to resume.
     signal(SIGPIPE, SIG_IGN);
     const bool among_ids = context->globals.quiet && context->console.traits().out_is_terminal;
@@ -195,6 +195,7 @@ class ImportVerb final : public Verb {
     Progress progress(&context->console, &context->clock, "jobs", 0);
     const InterruptGuard guard;
     (*source)->HurryWhen(InterruptGuard::fd());
+    // The jobs have keys, and are there still.
     (*api)->GiveUpWhen(InterruptGuard::fd(), kTimeToAnswer);
     Patience patience(&context->clock,
                       retry_for_.value_or(kRetryForDefault),
@@ -361,6 +362,7 @@ class ImportVerb final : public Verb {
     options.keep_going = keep_going_;
     options.skip = skip_.value_or(0);
     options.retry_for = retry_for_.value_or(options.retry_for);
+    options.give_up_fd = InterruptGuard::fd();
     return options;
   }
 

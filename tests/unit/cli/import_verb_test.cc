@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -169,6 +170,19 @@ TEST(ImportVerbTest, AnInterruptSaysWhereToResume) {
                                .input = kThree});
   EXPECT_EQ(outcome.code, kExitInterrupted);
   EXPECT_THAT(outcome.err, HasSubstr("interrupted; the lines up to 2 are enqueued"));
+}
+
+TEST(ImportVerbTest, AnInterruptWhileTheDaemonHangsIsNotFollowedByAWait) {
+  const auto hang = [](const Request& request) {
+    raise(SIGINT);
+    pollfd given_up{.fd = request.give_up_fd, .events = POLLIN, .revents = 0};
+    EXPECT_EQ(poll(&given_up, 1, 0), 1);
+    return Answer(Unknown("no answer", "timed_out"));
+  };
+  const Outcome outcome = Ctl({"import"}, {.daemon = hang, .input = "{\"key\":\"k\"}\n"});
+  EXPECT_EQ(outcome.code, kExitInterrupted);
+  EXPECT_THAT(outcome.err, HasSubstr("delayctl: interrupted; no line is known to be enqueued"));
+  EXPECT_THAT(outcome.err, ::testing::Not(HasSubstr("trying for")));
 }
 
 TEST(ImportVerbTest, AnInterruptDoesNotHideAnUnknownOutcome) {

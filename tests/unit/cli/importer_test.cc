@@ -77,6 +77,16 @@ TEST_F(ImporterTest, SendsBatchesInOrderAndCountsBlankLines) {
   EXPECT_EQ(importer_->counts().settled_line, 5U);
 }
 
+TEST_F(ImporterTest, AnInterruptHurriesOnlyWhatCanBeSentAgain) {
+  Start(Accept, {.batch_jobs = 1, .give_up_fd = 7});
+  EXPECT_TRUE(Feed({kKeyed, kPlain, kKeyed}).ok());
+  std::vector<int> give_up_fds;
+  for (const Request& request : daemon_->requests()) {
+    give_up_fds.push_back(request.give_up_fd);
+  }
+  EXPECT_THAT(give_up_fds, ElementsAre(7, -1, 7));
+}
+
 TEST_F(ImporterTest, BatchesAreBoundedInBytesToo) {
   Start(Accept, {.batch_bytes = 100});
   EXPECT_TRUE(Feed({kPlain, kPlain, kPlain, kPlain, kPlain}).ok());
