@@ -37,11 +37,12 @@ StatusOr<T> Understood(std::string_view method, StatusOr<T> parsed) {
   return parsed.ok() ? std::move(parsed) : NotUnderstood(method, parsed.status().message());
 }
 
-// What fails without a code of delayd's is of a proxy, which may have lost the answer and not the
+// What fails and is not of delayd is of a proxy, which may have lost the answer and not the
 // request.
 Status Refusal(std::string_view method, const protocol::HttpResponse& response) {
   const Status status = protocol::ParseProblem(response.status, response.body);
-  if (method == "GET" || response.status < 500 || protocol::IsProblem(response.body)) {
+  if (method == "GET" || response.status < 500 ||
+      protocol::IsProblem(response.status, response.body)) {
     return status;
   }
   return Unknown(status.message() + std::string(protocol::kMayBeDone),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -122,16 +123,16 @@ StatusCode CodeOfHttp(int http_status) {
 constexpr size_t kReasonBytesMax = 64;
 constexpr size_t kKeptReasonsMax = 256;
 
+bool IsSlug(std::string_view reason) {
+  return !reason.empty() && reason.size() <= kReasonBytesMax &&
+         std::all_of(reason.begin(), reason.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
 // A Status borrows its reason, so one that is not ours has to be kept. Bounded, because it comes
 // from whoever answers; beyond the bound it is empty, which takes the code's own.
 std::string_view KeepReason(const std::string& reason) {
-  const bool is_slug = !reason.empty() && reason.size() <= kReasonBytesMax &&
-                       std::all_of(reason.begin(), reason.end(), [](char c) {
-                         return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-                       });
-  if (!is_slug) {
-    return {};
-  }
   static std::mutex mutex;
   // Never freed: a Status may outlive anything that is destroyed at the end.
   static auto& kept = *new std::set<std::string>();
@@ -145,22 +146,45 @@ std::string_view KeepReason(const std::string& reason) {
 }
 
 struct ProblemText {
+  std::string type;
+  std::string status;
   std::string code;
   std::string detail;
 };
 
-// Of anything else both are empty.
-ProblemText ReadProblem(std::string_view body) {
+// None: delayd did not write it. Gateways have codes of their own, and some know RFC 9457.
+std::optional<ProblemText> ReadProblem(int http_status, std::string_view body) {
   ProblemText problem;
   const Status read = ReadJsonObject(body, [&](std::string_view name, const JsonValue& value) {
-    if (name == "code" && value.kind == JsonKind::kString) {
+    if (name == "status" && value.kind == JsonKind::kNumber) {
+      problem.status = value.text;
+    } else if (value.kind == JsonKind::kString && name == "type") {
+      problem.type = value.text;
+    } else if (value.kind == JsonKind::kString && name == "code") {
       problem.code = value.text;
-    } else if (name == "detail" && value.kind == JsonKind::kString) {
+    } else if (value.kind == JsonKind::kString && name == "detail") {
       problem.detail = value.text;
     }
     return OkStatus();
   });
-  return read.ok() ? problem : ProblemText();
+  const bool is_delayds = read.ok() && !problem.type.empty() &&
+                          problem.status == std::to_string(http_status) && IsSlug(problem.code) &&
+                          !problem.detail.empty();
+  return is_delayds ? std::optional(std::move(problem)) : std::nullopt;
+}
+
+// Of a proxy, or another server.
+Status Foreign(int http_status, std::string_view body) {
+  std::string message = "HTTP " + std::to_string(http_status) +
+                        ", and not from delayd: a proxy, or another server on this address" +
+                        (body.empty() ? "" : ": " + Quoted(body));
+  // A proxy's limit is no less one: what is too large for it now is so at the next try.
+  if (http_status == 413) {
+    return ResourceExhausted(std::move(message), "body_too_large");
+  }
+  // delayd's own 500 has a code. A proxy's passes: nginx has it when it is out of connections.
+  return {http_status == 500 ? StatusCode::kUnavailable : CodeOfHttp(http_status),
+          std::move(message)};
 }
 
 }  // namespace
@@ -243,27 +267,18 @@ std::string ProblemToJson(const Status& status) {
 }
 
 Status ParseProblem(int http_status, std::string_view body) {
-  auto [code, detail] = ReadProblem(body);
-  if (detail.empty()) {
-    detail = "HTTP " + std::to_string(http_status) +
-             ", and not from delayd: a proxy, or another server on this address" +
-             (body.empty() ? "" : ": " + Quoted(body));
+  std::optional<ProblemText> problem = ReadProblem(http_status, body);
+  if (!problem.has_value()) {
+    return Foreign(http_status, body);
   }
-  // A proxy's limit is no less one: what is too large for it now is so at the next try.
-  if (http_status == 413 && code.empty()) {
-    code = "body_too_large";
+  if (const Known* known = FindReason(problem->code)) {
+    return {known->code, std::move(problem->detail), known->reason};
   }
-  if (const Known* known = FindReason(code)) {
-    return {known->code, std::move(detail), known->reason};
-  }
-  // delayd's own 500 has a code. A proxy's passes: nginx has it when it is out of connections.
-  const StatusCode of_http =
-      http_status == 500 && code.empty() ? StatusCode::kUnavailable : CodeOfHttp(http_status);
-  return {of_http, std::move(detail), KeepReason(code)};
+  return {CodeOfHttp(http_status), std::move(problem->detail), KeepReason(problem->code)};
 }
 
-bool IsProblem(std::string_view body) {
-  return !ReadProblem(body).code.empty();
+bool IsProblem(int http_status, std::string_view body) {
+  return ReadProblem(http_status, body).has_value();
 }
 
 bool MayPass(const Status& answer) {

@@ -21,8 +21,8 @@ std::string ProblemToJson(const Status& status);
 // The Status that a server meant: by its code if it is known, else by the HTTP status, with the
 // server's own reason. `body` may be anything.
 Status ParseProblem(int http_status, std::string_view body);
-// Whether it is of delayd, and not of a proxy or another server: it has a code.
-bool IsProblem(std::string_view body);
+// Whether it is of delayd, and not of a proxy or another server: it is as ProblemToJson writes it.
+bool IsProblem(int http_status, std::string_view body);
 // Whether the same request may be answered otherwise in a while: the daemon was away, slow or full.
 bool MayPass(const Status& answer);
 

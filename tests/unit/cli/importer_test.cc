@@ -213,6 +213,14 @@ TEST_F(ImporterTest, ALostAnswerIsNeverRepeatedWhenALineHasNoKey) {
   EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
 }
 
+TEST_F(ImporterTest, AGatewaysTimeoutIsNoneOfTheDaemonsThoughItHasACode) {
+  Start([](const Request&) {
+    return Ok(R"({"code":"101504","type":"Status report","description":"Send timeout"})", 504);
+  });
+  EXPECT_EQ(Feed({kPlain}).code(), StatusCode::kUnknown);
+  EXPECT_THAT(BatchSizes(), ElementsAre(1));
+}
+
 // The job may be done by then: the key does not hold those rules back from a second one.
 TEST_F(ImporterTest, ALostAnswerIsNeverRepeatedWhenALineKeepsOrReplaces) {
   for (const std::string rule : {"keep", "replace"}) {
