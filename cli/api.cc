@@ -37,16 +37,21 @@ StatusOr<T> Understood(std::string_view method, StatusOr<T> parsed) {
   return parsed.ok() ? std::move(parsed) : NotUnderstood(method, parsed.status().message());
 }
 
-// What fails and is not of delayd is of a proxy, which may have lost the answer and not the
-// request.
+bool IsDone(const protocol::HttpResponse& response) {
+  return response.status / 100 == 2 && protocol::IsDelayds(response.status, response.body);
+}
+
+// What is not of delayd is of a proxy, which may have lost the answer and not the request, unless
+// it says that it let nothing through.
 Status Refusal(std::string_view method, const protocol::HttpResponse& response) {
-  const Status status = protocol::ParseProblem(response.status, response.body);
-  if (method == "GET" || response.status < 500 ||
-      protocol::IsProblem(response.status, response.body)) {
+  Status status = protocol::ParseProblem(response.status, response.body);
+  const bool refused = response.status < 500 && (status.code() == StatusCode::kPermissionDenied ||
+                                                 status.code() == StatusCode::kResourceExhausted);
+  if (method == "GET" || refused || protocol::IsDelayds(response.status, response.body)) {
     return status;
   }
   return Unknown(status.message() + std::string(protocol::kMayBeDone),
-                 response.status == 504 ? "timed_out" : "outcome_unknown");
+                 status.code() == StatusCode::kDeadlineExceeded ? "timed_out" : "outcome_unknown");
 }
 
 void AppendQuery(std::string_view name, const std::optional<std::string>& value, std::string* out) {
@@ -80,7 +85,7 @@ StatusOr<std::string> Api::Call(std::string_view method,
                                 Millis extra_time) {
   DELAYD_ASSIGN_OR_RETURN(protocol::HttpResponse response,
                           Exchange(method, target, content_type, body, timeout_ + extra_time));
-  if (response.status / 100 != 2) {
+  if (!IsDone(response)) {
     return Refusal(method, response);
   }
   return std::move(response.body);
@@ -98,7 +103,7 @@ StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
   const std::string body = protocol::JobSpecToJson(spec);
   DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
                           Exchange("POST", "/v1/jobs", kJson, body, timeout_));
-  if (response.status / 100 != 2) {
+  if (!IsDone(response)) {
     return Refusal("POST", response);
   }
   DELAYD_ASSIGN_OR_RETURN(JobView job, Understood("POST", protocol::ParseJob(response.body)));
@@ -289,7 +294,12 @@ StatusOr<WallTime> Api::Time() {
 }
 
 StatusOr<std::string> Api::Metrics() {
-  return Call("GET", "/metrics");
+  DELAYD_ASSIGN_OR_RETURN(protocol::HttpResponse response,
+                          Exchange("GET", "/metrics", {}, {}, timeout_));
+  if (response.status / 100 != 2) {
+    return Refusal("GET", response);
+  }
+  return std::move(response.body);
 }
 
 StatusOr<std::vector<protocol::Stat>> Api::AcceptClock() {
@@ -328,8 +338,8 @@ StatusOr<protocol::Health> Api::HealthAt(std::string_view target) {
   DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
                           Exchange("GET", target, {}, {}, timeout_));
   StatusOr<protocol::Health> health = protocol::ParseHealth(response.body);
-  if (response.status / 100 != 2 && !(response.status == 503 && health.ok())) {
-    return protocol::ParseProblem(response.status, response.body);
+  if (!IsDone(response) && !(response.status == 503 && health.ok())) {
+    return Refusal("GET", response);
   }
   return Understood("GET", std::move(health));
 }

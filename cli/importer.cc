@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/limits.h"
+#include "protocol/client.h"
 
 namespace delayd::cli {
 namespace {
@@ -156,9 +157,8 @@ Status Importer::Retry(const std::vector<Line>& lines, const Status& why) {
   DELAYD_ASSIGN_OR_RETURN(
       const bool again,
       patience_.Wait(why,
-                     lost ? "the daemon's answer was lost; every line has a key, so it is safe to "
-                            "send them again"
-                          : why.message()));
+                     protocol::WithoutWarning(why) +
+                         (lost ? "; every line has a key, so it is safe to send them again" : "")));
   if (again) {
     return OkStatus();
   }

@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "cli/backoff.h"
 #include "cli/human_time.h"
+#include "protocol/client.h"
 #include "protocol/duration.h"
 #include "protocol/json_writer.h"
 #include "protocol/problem.h"
@@ -487,10 +488,9 @@ void Worker::Pause(Millis time) const {
 void Worker::ReportOutage(const Status& status) {
   // Who was stopped twice has given up the call, and waits no longer.
   if (!abandoning() && TakesLine(STDERR_FILENO) && !outage_.exchange(true)) {
-    // What it says of an unknown outcome is for whoever would repeat a request; here leases fence.
-    const std::string what = status.code() == StatusCode::kUnknown ? "the daemon's answer was lost"
-                                                                   : std::string(status.message());
-    context_->console.Warn(Status(status.code(), what + "; waiting for delayd", status.reason()));
+    // Nothing of it has to be looked for: leases fence.
+    context_->console.Warn(Status(
+        status.code(), protocol::WithoutWarning(status) + "; waiting for delayd", status.reason()));
   }
 }
 

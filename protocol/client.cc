@@ -192,6 +192,10 @@ StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
 
 }  // namespace
 
+std::string WithoutWarning(const Status& status) {
+  return status.message().substr(0, status.message().find(kMayBeDone));
+}
+
 StatusOr<std::unique_ptr<Client>> Client::Create(std::string_view server,
                                                  const std::string& ca_file) {
   DELAYD_ASSIGN_OR_RETURN(ServerAddress address, ParseServerAddress(server));

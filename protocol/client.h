@@ -27,6 +27,9 @@ namespace delayd::protocol {
 inline constexpr std::string_view kMayBeDone =
     "; the request may have been carried out: look before you repeat it";
 
+// Without that, for who repeats only what does no harm.
+std::string WithoutWarning(const Status& status);
+
 struct HttpResponse {
   int status = 0;
   std::string body;

@@ -173,18 +173,22 @@ std::optional<ProblemText> ReadProblem(int http_status, std::string_view body) {
   return is_delayds ? std::optional(std::move(problem)) : std::nullopt;
 }
 
-// Of a proxy, or another server.
+// Of a proxy, or another server: no word on jobs, keys or leases. But who was refused at the door,
+// or asks for too much, is so at the next try.
 Status Foreign(int http_status, std::string_view body) {
   std::string message = "HTTP " + std::to_string(http_status) +
                         ", and not from delayd: a proxy, or another server on this address" +
                         (body.empty() ? "" : ": " + Quoted(body));
-  // A proxy's limit is no less one: what is too large for it now is so at the next try.
-  if (http_status == 413) {
-    return ResourceExhausted(std::move(message), "body_too_large");
+  const StatusCode code = CodeOfHttp(http_status);
+  switch (code) {
+    case StatusCode::kPermissionDenied:
+    case StatusCode::kDeadlineExceeded:
+      return {code, std::move(message)};
+    case StatusCode::kResourceExhausted:
+      return {code, std::move(message), http_status == 413 ? "body_too_large" : ""};
+    default:
+      return Unavailable(std::move(message));
   }
-  // delayd's own 500 has a code. A proxy's passes: nginx has it when it is out of connections.
-  return {http_status == 500 ? StatusCode::kUnavailable : CodeOfHttp(http_status),
-          std::move(message)};
 }
 
 }  // namespace
@@ -277,8 +281,9 @@ Status ParseProblem(int http_status, std::string_view body) {
   return {CodeOfHttp(http_status), std::move(problem->detail), KeepReason(problem->code)};
 }
 
-bool IsProblem(int http_status, std::string_view body) {
-  return ReadProblem(http_status, body).has_value();
+bool IsDelayds(int http_status, std::string_view body) {
+  return http_status / 100 == 2 ? body.starts_with('{')
+                                : ReadProblem(http_status, body).has_value();
 }
 
 bool MayPass(const Status& answer) {

@@ -19,10 +19,12 @@ int HttpStatusOf(const Status& status);
 std::string_view HttpReasonPhrase(int status);
 std::string ProblemToJson(const Status& status);
 // The Status that a server meant: by its code if it is known, else by the HTTP status, with the
-// server's own reason. `body` may be anything.
+// server's own reason. `body` may be anything: what delayd did not write is kUnavailable, but for a
+// refusal of who asks (401, 403), or of how much (413, 429 ...), and for who took too long (504).
 Status ParseProblem(int http_status, std::string_view body);
-// Whether it is of delayd, and not of a proxy or another server: it is as ProblemToJson writes it.
-bool IsProblem(int http_status, std::string_view body);
+// Whether an answer is of delayd, and not of a proxy or another server: a success begins as JSON,
+// and anything else is as ProblemToJson writes it.
+bool IsDelayds(int http_status, std::string_view body);
 // Whether the same request may be answered otherwise in a while: the daemon was away, slow or full.
 bool MayPass(const Status& answer);
 

@@ -309,9 +309,19 @@ TEST(ComfortTest, AnObjectOfAnotherServerIsNoAnswer) {
 }
 
 TEST(ComfortTest, AnAnswerThatIsNoneOfOursIsSaidToBeSo) {
-  const Outcome outcome = Ctl({"ping"}, {.daemon = [](const Request&) { return Ok("<html>"); }});
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("check that it is delayd that answers, of the same version"));
+  const auto run = [](const std::string& verb, const std::string& answer, int status) {
+    return Ctl({verb, "1"}, {.daemon = [&](const Request&) { return Ok(answer, status); }});
+  };
+  EXPECT_THAT(run("show", "{}", 200).err,
+              HasSubstr("check that it is delayd that answers, of the same version"));
+  EXPECT_EQ(run("show", "{}", 200).code, 1);
+  for (const int status : {200, 302, 404, 409}) {
+    const Outcome read = run("show", "<html>", status);
+    EXPECT_EQ(read.code, 5) << status;
+    EXPECT_THAT(read.err, HasSubstr(", and not from delayd: a proxy, or another server"));
+    EXPECT_EQ(run("cancel", "<html>", status).code, 1) << status;
+  }
+  EXPECT_EQ(run("cancel", "<html>", 403).code, 7);
   const auto nobody = [](const Request&) { return Answer(Unavailable("nobody")); };
   EXPECT_EQ(Ctl({"ping"}, {.daemon = nobody}).code, 5);
 }
@@ -323,6 +333,7 @@ TEST(ComfortTest, OfAChangeWhoseAnswerIsNotUnderstoodNobodyKnowsWhetherItWasMade
   const auto warns = HasSubstr("the request may have been carried out: look before you repeat it");
   EXPECT_THAT(said({"enqueue", "x"}, "<html>"), warns);
   EXPECT_THAT(said({"cancel", "5"}, "<html>"), warns);
+  EXPECT_THAT(said({"cancel", "5"}, "{}"), warns);
   EXPECT_THAT(said({"show", "5"}, "<html>"), Not(warns));
 }
 

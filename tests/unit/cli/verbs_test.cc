@@ -590,6 +590,10 @@ TEST(ExportVerbTest, AFailureSaysHowFarItCame) {
             "delayctl: nobody there (export stopped after 1 job)\n");
   EXPECT_THAT(Ctl({"export", "-o", "json"}, {.daemon = WithoutPayloadOf2(away)}).err,
               ::testing::MatchesRegex("\\{\"type\"[^\n]*stopped after 1 job[^\n]*\n"));
+  const auto stranger = [](const Request& request) {
+    return request.target == "/v1/jobs/2" ? Ok("<html>", 404) : WithoutPayloadOf2({})(request);
+  };
+  EXPECT_EQ(Ctl({"export"}, {.daemon = stranger}).code, 5);
 }
 
 }  // namespace

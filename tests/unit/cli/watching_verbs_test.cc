@@ -272,6 +272,7 @@ TEST(WaitVerbTest, ADaemonThatGoesMeanwhileIsWaitedFor) {
                               {.daemon = InTurn({Ok(JobToJson(SomeJob())),
                                                  Unavailable("nobody there", "unreachable"),
                                                  DeadlineExceeded("no answer", "timed_out"),
+                                                 Ok("default backend - 404", 404),
                                                  Ok(JobToJson(acked))})});
   EXPECT_EQ(outcome.code, 0);
   EXPECT_EQ(outcome.err, "nobody there; waiting for delayd\n");

@@ -1,5 +1,6 @@
 // A worker's lease as time goes on: how long it lasts, and what it means that it is over.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -68,15 +69,20 @@ class WorkerLeaseTest : public WorkerScene {
   };
 
   Answer Serve(const Request& request) {
-    if (request.target == "/v1/queues/orders/lease") {
+    const std::string call = request.target.substr(request.target.rfind('/') + 1);
+    if (const auto stranger = strangers_.find(call); stranger != strangers_.end()) {
+      calls_.push_back(call);
+      return Ok("<html>", strangers_.extract(stranger).mapped());
+    }
+    if (call == "lease") {
       protocol::JobPage page;
       if (jobs_ > 0) {
         page.jobs.push_back(HandOut());
       }
       return Ok(protocol::JobPageToJson(page));
     }
-    calls_.push_back(request.target.substr(request.target.rfind('/') + 1));
-    const bool extends = calls_.back() == "extend";
+    calls_.push_back(call);
+    const bool extends = call == "extend";
     if (is_restarted_ || clock_.Sample().boot >= lease_end_) {
       return Problem(FailedPrecondition("the lease of job 1 is over", "lease_lost"));
     }
@@ -117,6 +123,7 @@ class WorkerLeaseTest : public WorkerScene {
   bool is_restarted_ = false;  // the daemon, after the hand-out
   BootTime lease_end_;
   std::vector<std::string> calls_;
+  std::map<std::string, int> strangers_;  // the first such call is answered by another server
   int begun_ = 0;
   SimulatedClock clock_{{.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)}};
 };
@@ -177,6 +184,17 @@ TEST_F(WorkerLeaseTest, AShortLeaseIsExtendedInTime) {
   handling_.takes = Millis(100);
   EXPECT_EQ(Work(1), 0U);
   EXPECT_THAT(calls_, ElementsAre("extend", "extend", "ack"));
+}
+
+// A proxy that is loaded anew, say.
+TEST_F(WorkerLeaseTest, WhatAnotherServerAnswersIsNoWordOnLeases) {
+  strangers_ = {{"lease", 404}, {"extend", 302}, {"ack", 200}};
+  handling_.takes = Millis(1900);
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("lease", "extend", "extend", "ack", "ack"));
+  EXPECT_THAT(err_.str(),
+              HasSubstr("HTTP 404, and not from delayd: a proxy, or another server on this "
+                        "address: '<html>'; waiting for delayd\n"));
 }
 
 // As if the answer had just come.

@@ -50,8 +50,8 @@ TEST(ProblemTest, AReasonOfANewerDaemonTravelsAndItsCodeIsTheHttpStatus) {
 // A gateway's 504 may come when the change behind it was made.
 TEST(ProblemTest, WhatIsNotAsDelaydWritesItIsNotDelayds) {
   const std::string ours = ProblemToJson(DeadlineExceeded("late"));
-  EXPECT_TRUE(IsProblem(504, ours));
-  EXPECT_FALSE(IsProblem(502, ours));
+  EXPECT_TRUE(IsDelayds(504, ours));
+  EXPECT_FALSE(IsDelayds(502, ours));
   const std::pair<std::string, std::string> changes[] = {
       {"\"type\"", "\"kind\""},
       {"\"status\":504", "\"status\":\"504\""},
@@ -64,7 +64,7 @@ TEST(ProblemTest, WhatIsNotAsDelaydWritesItIsNotDelayds) {
   for (const auto& [from, to] : changes) {
     std::string body = ours;
     body.replace(body.find(from), from.size(), to);
-    EXPECT_FALSE(IsProblem(504, body)) << body;
+    EXPECT_FALSE(IsDelayds(504, body)) << body;
     EXPECT_EQ(ParseProblem(504, body).reason(), "deadline_exceeded") << body;
   }
 }
@@ -76,11 +76,25 @@ TEST(ProblemTest, ABodyThatIsNoProblemStillMakesAStatus) {
             "'<html>\\x0aBad Gateway'");
   EXPECT_EQ(ParseProblem(413, "<html>").reason(), "body_too_large");
   EXPECT_FALSE(MayPass(ParseProblem(413, "<html>")));
-  EXPECT_EQ(ParseProblem(404, "").code(), StatusCode::kNotFound);
-  EXPECT_EQ(ParseProblem(500, "[1]").code(), StatusCode::kUnavailable);
   EXPECT_TRUE(MayPass(ParseProblem(500, "<html>")));
   EXPECT_FALSE(MayPass(ParseProblem(500, ProblemToJson(Internal("a bug")))));
   EXPECT_FALSE(MayPass(ParseProblem(500, ProblemToJson(DataLoss("bad row", "damaged")))));
+}
+
+// An ingress that is loaded anew answers 404, and no job is gone for that.
+TEST(ProblemTest, WhatIsNotDelaydsSaysNothingOfJobs) {
+  for (const int http_status : {200, 204, 302, 400, 404, 405, 409, 412, 422, 499, 500, 501, 520}) {
+    EXPECT_FALSE(IsDelayds(http_status, "<html>"));
+    const Status status = ParseProblem(http_status, "<html>");
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << http_status;
+    EXPECT_TRUE(MayPass(status));
+  }
+  EXPECT_TRUE(IsDelayds(201, "{}"));
+  for (const int http_status : {401, 403}) {
+    EXPECT_EQ(ParseProblem(http_status, "").code(), StatusCode::kPermissionDenied);
+  }
+  EXPECT_EQ(ParseProblem(429, "").code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(ParseProblem(408, "").code(), StatusCode::kDeadlineExceeded);
 }
 
 }  // namespace
