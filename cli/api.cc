@@ -26,10 +26,11 @@ std::string JobTarget(const JobRef& job) {
 // An answer that cannot be read is not the user's fault. Nor does it pass by itself: another server
 // may listen there.
 Status NotUnderstood(std::string_view method, const std::string& why) {
-  return Internal("the daemon's answer is not understood: " + why +
-                      "; check that it is delayd that answers, of the same version as delayctl" +
-                      std::string(method == "GET" ? "" : protocol::kMayBeDone),
-                  "invalid_response");
+  const std::string message =
+      "the daemon's answer is not understood: " + why +
+      "; check that it is delayd that answers, of the same version as delayctl";
+  return method == "GET" ? Internal(message, "invalid_response")
+                         : Unknown(message + std::string(protocol::kMayBeDone), "invalid_response");
 }
 
 template <typename T>

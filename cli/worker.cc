@@ -97,7 +97,8 @@ class Worker::Slot {
     held_back_ = options_.drain && jobs.ok() && jobs->empty() && HoldsBack();
     drained_ = jobs.ok() && jobs->empty() && !held_back_;
     if (!jobs.ok()) {
-      if (!protocol::MayPass(jobs.status())) {
+      // Jobs whose hand-out is not understood would lose one attempt after the other.
+      if (!protocol::MayPass(jobs.status()) || jobs.status().reason() == "invalid_response") {
         worker_.Fatal(jobs.status());
         return std::nullopt;
       }

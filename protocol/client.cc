@@ -148,7 +148,8 @@ Status SocketClient::Explain(const Status& status,
       timed_out ? "no answer within " + FormatDuration(timeout) : std::string(status.message());
   const bool settled = method == "GET" || !progress.sent_all;
   if (status.reason() == "invalid_response") {
-    return settled ? status : status.Followed(kMayBeDone);
+    return settled ? status
+                   : Unknown(status.message() + std::string(kMayBeDone), "invalid_response");
   }
   if (status.reason() != "connection_lost" && !timed_out) {
     return status;

@@ -5,8 +5,8 @@
 // Errors:  kUnavailable "unreachable" with the address, the cause and the cure when there is no
 // daemon; kUnknown
 //          "outcome_unknown" when the connection broke after a request that changes something was
-//          sent; what the daemon itself answered is a response, whatever its code: ParseProblem
-//          makes a Status of it.
+//          sent, "invalid_response" when its answer was no HTTP; what the daemon itself answered is
+//          a response, whatever its code: ParseProblem makes a Status of it.
 // Threads: one at a time; open one client a thread.
 // Cost:    one connection, kept alive and opened again when the daemon has closed it.
 #pragma once

@@ -213,6 +213,19 @@ TEST_F(ImporterTest, ALostAnswerIsNeverRepeatedWhenALineHasNoKey) {
   EXPECT_THAT(acknowledged_, ElementsAre(1, 2));
 }
 
+// A page in HTML, or what only another version understands: the jobs may be there all the same.
+TEST_F(ImporterTest, AnAnswerThatIsNotUnderstoodIsALostOne) {
+  for (const char* answer : {"<html>", "{}"}) {
+    int calls = 0;
+    Start([&](const Request& request) { return ++calls == 2 ? Ok(answer) : Accept(request); },
+          {.batch_jobs = 2});
+    const Status status = Feed({kPlain, kPlain, kPlain, kPlain, kPlain});
+    EXPECT_EQ(status.code(), StatusCode::kUnknown) << answer;
+    EXPECT_THAT(status.message(), HasSubstr("lines 3 to 4 may or may not be enqueued"));
+    EXPECT_THAT(BatchSizes(), ElementsAre(2, 2)) << answer;
+  }
+}
+
 TEST_F(ImporterTest, AGatewaysTimeoutIsNoneOfTheDaemonsThoughItHasACode) {
   Start([](const Request&) {
     return Ok(R"({"code":"101504","type":"Status report","description":"Send timeout"})", 504);

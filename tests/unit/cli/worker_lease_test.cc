@@ -72,7 +72,7 @@ class WorkerLeaseTest : public WorkerScene {
     const std::string call = request.target.substr(request.target.rfind('/') + 1);
     if (const auto stranger = strangers_.find(call); stranger != strangers_.end()) {
       calls_.push_back(call);
-      return Ok("<html>", strangers_.extract(stranger).mapped());
+      return Ok(stranger_, strangers_.extract(stranger).mapped());
     }
     if (call == "lease") {
       protocol::JobPage page;
@@ -124,6 +124,7 @@ class WorkerLeaseTest : public WorkerScene {
   BootTime lease_end_;
   std::vector<std::string> calls_;
   std::map<std::string, int> strangers_;  // the first such call is answered by another server
+  std::string stranger_ = "<html>";
   int begun_ = 0;
   SimulatedClock clock_{{.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)}};
 };
@@ -195,6 +196,17 @@ TEST_F(WorkerLeaseTest, WhatAnotherServerAnswersIsNoWordOnLeases) {
   EXPECT_THAT(err_.str(),
               HasSubstr("HTTP 404, and not from delayd: a proxy, or another server on this "
                         "address: '<html>'; waiting for delayd\n"));
+}
+
+TEST_F(WorkerLeaseTest, AHandOutThatIsNotUnderstoodEndsTheWorkerBeforeAttemptsAreUsedUp) {
+  strangers_ = {{"lease", 200}};
+  stranger_ = R"({"items":[]})";
+  Worker worker(&context_,
+                {.queue = "orders",
+                 .make_handler = [this] { return std::make_unique<Handler>(this); },
+                 .count = 1});
+  EXPECT_EQ(worker.Run().reason(), "invalid_response");
+  EXPECT_THAT(calls_, ElementsAre("lease"));
 }
 
 // As if the answer had just come.

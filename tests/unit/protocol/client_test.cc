@@ -240,6 +240,7 @@ TEST(ClientTest, WhatIsNoHttpMayHaveChangedSomething) {
     ScriptedServer::Write(fd, "HTTP/1.1 0x20 OK\r\n\r\n");
   }});
   const auto response = Connect(server)->Call("POST", "/", "", "", kLong);
+  EXPECT_EQ(response.status().code(), StatusCode::kUnknown);
   EXPECT_EQ(response.status().reason(), "invalid_response");
   EXPECT_THAT(response.status().message(), HasSubstr(kMayBeDone));
 }
