@@ -25,7 +25,9 @@ namespace delayd::cli {
 namespace {
 
 constexpr Millis kLeaseRetryMax{5000};
-constexpr Millis kExtendRetry{1000};
+// Between two tries to extend a lease: such a part of it, and no more than this.
+constexpr int kPartToRetry = 16;
+constexpr Millis kExtendRetryMax{1000};
 // What the answer to a lease request takes beside the wait that it asks for.
 constexpr Millis kAnswerTime{1000};
 // The part of a lease that may be over when a handler begins.
@@ -245,6 +247,8 @@ class Worker::Slot {
   Verdict Watch(const JobView& job, JobRun* run) {
     const Millis lease = LeaseOf(job);
     const Millis extend_every = std::max(Millis(1), lease / 2);
+    const Millis retry_every = std::clamp(lease / kPartToRetry, Millis(1), kExtendRetryMax);
+    Status extended;
     BootTime extend_at = lease_end_ - lease + extend_every;
     const BootTime kill_at =
         options_.handler_timeout.has_value() ? Now() + *options_.handler_timeout : BootTime::max();
@@ -271,8 +275,11 @@ class Worker::Slot {
       }
       // The time in which it ends is the lease's too.
       const BootTime stop_at = lease_end_ - std::min(options_.grace, lease / kPartToEnd);
-      // A daemon that hangs must not keep us from looking at the clock.
-      const Status extended = Extend(job, options_.lease, std::min(stop_at, kill_at) - Now());
+      // A try that leaves its answer no time would extend a lease whose handler is being stopped.
+      if (extended.ok() || Now() < stop_at) {
+        // A daemon that hangs must not keep us from looking at the clock.
+        extended = Extend(job, options_.lease, std::min(stop_at, kill_at) - Now());
+      }
       if (extended.ok()) {
         extend_at = Now() + extend_every;
       } else if (protocol::MayPass(extended) && Now() < stop_at) {
@@ -280,7 +287,7 @@ class Worker::Slot {
         if (kill_at > stop_at || extended.reason() != "timed_out") {
           worker_.ReportOutage(extended);
         }
-        extend_at = std::min(Now() + std::min(kExtendRetry, extend_every), stop_at);
+        extend_at = Now() + 2 * retry_every <= stop_at ? Now() + retry_every : stop_at;
       } else if (protocol::MayPass(extended)) {
         // The daemon may give the job to another worker when the lease is over.
         run->End(TimeToEnd(extended));
@@ -298,7 +305,7 @@ class Worker::Slot {
     const Millis wanted = options_.grace + kFinishTime;
     const Millis left = lease_end_ - Now();
     const Status kept =
-        left >= wanted ? OkStatus() : Extend(job, wanted, std::min<Millis>(left, kExtendRetry));
+        left >= wanted ? OkStatus() : Extend(job, wanted, std::min<Millis>(left, kExtendRetryMax));
     run->End(kept.ok() ? options_.grace : TimeToEnd(kept));
   }
 

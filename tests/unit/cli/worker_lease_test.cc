@@ -83,6 +83,9 @@ class WorkerLeaseTest : public WorkerScene {
     }
     calls_.push_back(call);
     const bool extends = call == "extend";
+    if (extends && clock_.Sample().boot < back_at_) {
+      return Problem(Unavailable("the daemon is starting"));
+    }
     if (is_restarted_ || clock_.Sample().boot >= lease_end_) {
       return Problem(FailedPrecondition("the lease of job 1 is over", "lease_lost"));
     }
@@ -121,6 +124,7 @@ class WorkerLeaseTest : public WorkerScene {
   Millis unread_{0};           // that answer lies so long, once
   Millis daemon_ahead_{0};     // its clock
   bool is_restarted_ = false;  // the daemon, after the hand-out
+  BootTime back_at_;           // until then it extends no lease
   BootTime lease_end_;
   std::vector<std::string> calls_;
   std::map<std::string, int> strangers_;  // the first such call is answered by another server
@@ -207,6 +211,26 @@ TEST_F(WorkerLeaseTest, AHandOutThatIsNotUnderstoodEndsTheWorkerBeforeAttemptsAr
                  .count = 1});
   EXPECT_EQ(worker.Run().reason(), "invalid_response");
   EXPECT_THAT(calls_, ElementsAre("lease"));
+}
+
+TEST_F(WorkerLeaseTest, AShortLeaseOutlivesAnOutageAroundItsFirstExtension) {
+  lease_ = Millis(4000);
+  handling_.takes = Millis(5000);
+  back_at_ = clock_.Sample().boot + Millis(2600);
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("extend", "extend", "extend", "extend", "extend", "ack"));
+}
+
+// The daemon would take the last one as the handler is stopped, and keep the job from everybody.
+TEST_F(WorkerLeaseTest, NoLeaseIsExtendedWhoseHandlerIsBeingStopped) {
+  lease_ = Millis(4000);
+  handling_.takes = Millis(5000);
+  back_at_ = clock_.Sample().boot + Millis(3000);
+  EXPECT_EQ(Work(1), 0U);
+  EXPECT_THAT(calls_, ElementsAre("extend", "extend", "extend", "extend"));
+  EXPECT_THAT(
+      err_.str(),
+      HasSubstr("lease ran out, handler stopped (the daemon is starting) after 3s, handed out"));
 }
 
 // As if the answer had just come.
