@@ -16,6 +16,7 @@
 #include "cli/curl_library.h"
 #include "cli/webhook_signature.h"
 #include "protocol/nearest.h"
+#include "protocol/uri.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -196,6 +197,7 @@ class WebhookRun final : public JobRun {
     headers_.Add("delayd-queue", job.queue);
     if (!job.key.empty()) {
       headers_.Add("delayd-key", job.key);
+      headers_.Add("delayd-key-encoded", protocol::PercentEncode(job.key));
     }
     headers_.Add("delayd-attempt", std::to_string(job.attempt));
     headers_.Add("delayd-due", FormatUtc(job.due));

@@ -99,6 +99,18 @@ TEST(WebhookHandlerTest, PostsThePayloadAsItIsWithTheJobInHeaders) {
   EXPECT_EQ(request.headers.count("expect"), 0U);
 }
 
+// A header's value loses blanks at its ends, and not all read it as UTF-8.
+TEST(WebhookHandlerTest, TheKeyIsTherePercentEncodedToo) {
+  HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(204); });
+  JobView job = LeasedJob(7, "x");
+  const auto handler = WebhookHandler(Local(receiver))();
+  Handle(handler.get(), job);
+  EXPECT_EQ(receiver.requests().back().headers["delayd-key-encoded"], "order%3A1001");
+  job.key = " 5% für ";
+  Handle(handler.get(), job);
+  EXPECT_EQ(receiver.requests().back().headers["delayd-key-encoded"], "%205%25%20f%C3%BCr%20");
+}
+
 TEST(WebhookHandlerTest, SignsIdTimeAndBody) {
   HttpReceiver receiver([](const ReceivedRequest&) { return HttpAnswer(200); });
   WebhookOptions options = Local(receiver);
