@@ -17,6 +17,7 @@ std::vector<std::string> JobEnvironment(const JobView& job) {
           "DELAYD_QUEUE=" + job.queue,
           "DELAYD_KEY=" + job.key,
           "DELAYD_ATTEMPT=" + std::to_string(job.attempt),
+          "DELAYD_MAX_ATTEMPTS=" + std::to_string(job.max_attempts),
           "DELAYD_DUE=" + FormatUtc(job.due),
           "DELAYD_LATENESS_MS=" + std::to_string(job.lateness.value_or(Millis(0)).count())};
 }

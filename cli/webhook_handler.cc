@@ -200,6 +200,7 @@ class WebhookRun final : public JobRun {
       headers_.Add("delayd-key-encoded", protocol::PercentEncode(job.key));
     }
     headers_.Add("delayd-attempt", std::to_string(job.attempt));
+    headers_.Add("delayd-max-attempts", std::to_string(job.max_attempts));
     headers_.Add("delayd-due", FormatUtc(job.due));
     headers_.Add("user-agent", "delayctl");
     // Without a value it is not sent: no waiting for "100 Continue".

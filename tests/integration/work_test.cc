@@ -30,8 +30,9 @@ TEST(WorkTest, PayloadComesOnStdinAndTheRestInTheEnvironment) {
        "--exec",
        "sh",
        "-c",
-       R"sh(echo "$DELAYD_JOB_ID $DELAYD_QUEUE $DELAYD_KEY $DELAYD_ATTEMPT $(cat)" > )sh" + out});
-  EXPECT_EQ(ReadFile(out), id + " q k:1 1 hello 'world'\n");
+       R"sh(echo "$DELAYD_JOB_ID $DELAYD_QUEUE $DELAYD_KEY $DELAYD_ATTEMPT/$DELAYD_MAX_ATTEMPTS $(cat)" > )sh" +
+           out});
+  EXPECT_EQ(ReadFile(out), id + " q k:1 1/25 hello 'world'\n");
   EXPECT_EQ(daemon.CtlOk({"list", "--queue", "q", "-q"}), "");
 }
 

@@ -95,6 +95,7 @@ TEST(WebhookHandlerTest, PostsThePayloadAsItIsWithTheJobInHeaders) {
   EXPECT_EQ(request.headers["delayd-due"], "2027-01-01T09:30:00.000Z");
   EXPECT_EQ(request.headers["delayd-key"], "order:1001");
   EXPECT_EQ(request.headers["delayd-attempt"], "2");
+  EXPECT_EQ(request.headers["delayd-max-attempts"], "25");
   EXPECT_EQ(request.headers.count("webhook-signature"), 0U);
   EXPECT_EQ(request.headers.count("expect"), 0U);
 }
