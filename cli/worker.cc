@@ -362,7 +362,9 @@ class Worker::Slot {
         // out again has what a nack asks for.
         const bool in_vain =
             status.reason() != "lease_lost" || (in_time && verdict.action != "nack");
-        worker_.undelivered_ += in_vain ? 1 : 0;
+        if (in_vain) {
+          worker_.CountUndelivered();
+        }
         // That a line has ": ack" means that the daemon took it.
         return answer_lost
                    ? "unknown, the answer to " + said + " was lost (" + status.message() + ")"
@@ -372,7 +374,7 @@ class Worker::Slot {
       worker_.ReportOutage(status);
       const bool hangs = at_most.has_value() && status.reason() == "timed_out";
       if (worker_.stopping() && (hangs || tries >= kFinishTriesWhenStopping)) {
-        ++worker_.undelivered_;
+        worker_.CountUndelivered();
         return "not delivered " + said + ": " + status.message();
       }
       const timespec nap{.tv_sec = 0, .tv_nsec = 200'000'000};
@@ -475,6 +477,12 @@ bool Worker::TakeTurn() {
 void Worker::GiveTurnBack() {
   if (options_.count.has_value()) {
     turns_taken_.fetch_sub(1);
+  }
+}
+
+void Worker::CountUndelivered() {
+  if (stopping() || options_.drain || options_.count.has_value()) {
+    ++undelivered_;
   }
 }
 

@@ -61,7 +61,9 @@ class Worker {
 
   bool abandoning() const { return stops_.load() > 1; }
 
-  // Done, and the daemon was not told, as far as we know: they are handed out again.
+  // Done, and the daemon was not told, as far as we know: they are handed out again. Who works
+  // until it is stopped has told of those before, and that is no failure of its end: since Stop
+  // only.
   uint64_t undelivered() const { return undelivered_.load(); }
 
  private:
@@ -69,6 +71,7 @@ class Worker {
 
   bool TakeTurn();
   void GiveTurnBack();
+  void CountUndelivered();
   void Fatal(const Status& status);
   // Sleeps unless stopped; returns at once then.
   void Pause(Millis time) const;

@@ -78,6 +78,8 @@ class WorkerLeaseTest : public WorkerScene {
       protocol::JobPage page;
       if (jobs_ > 0) {
         page.jobs.push_back(HandOut());
+      } else if (worker_ != nullptr) {
+        worker_->Stop();
       }
       return Ok(protocol::JobPageToJson(page));
     }
@@ -107,12 +109,13 @@ class WorkerLeaseTest : public WorkerScene {
     return job;
   }
 
-  // Of so many jobs; how many of them the daemon could not be told.
-  uint64_t Work(uint64_t count) {
+  // Of so many jobs, or until there is none; how many of them the daemon could not be told.
+  uint64_t Work(std::optional<uint64_t> count) {
     Worker worker(&context_,
                   {.queue = "orders",
                    .make_handler = [this] { return std::make_unique<Handler>(this); },
                    .count = count});
+    worker_ = count.has_value() ? nullptr : &worker;
     EXPECT_TRUE(worker.Run().ok());
     return worker.undelivered();
   }
@@ -129,6 +132,7 @@ class WorkerLeaseTest : public WorkerScene {
   std::vector<std::string> calls_;
   std::map<std::string, int> strangers_;  // the first such call is answered by another server
   std::string stranger_ = "<html>";
+  Worker* worker_ = nullptr;  // stopped when there is no job
   int begun_ = 0;
   SimulatedClock clock_{{.wall = WallFromMillis(kTestNow), .boot = BootFromMillis(1000)}};
 };
@@ -140,6 +144,12 @@ TEST_F(WorkerLeaseTest, AJobThatWasDoneInTimeAndIsHandedOutAgainIsRemembered) {
   jobs_ = 1;
   handling_.action = "nack";  // which asks for that
   EXPECT_EQ(Work(1), 0U);
+}
+
+TEST_F(WorkerLeaseTest, WhoWorksUntilItIsStoppedEndsWellAfterARefusalOfLongAgo) {
+  is_restarted_ = true;
+  EXPECT_EQ(Work(std::nullopt), 0U);
+  EXPECT_THAT(err_.str(), HasSubstr("refused ack: the lease of job 1 is over"));
 }
 
 TEST_F(WorkerLeaseTest, AJobThatWasDoneWhenItsLeaseWasOverIsAnothersToTell) {
