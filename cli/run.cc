@@ -4,7 +4,7 @@
 #include "cli/completion.h"
 #include "cli/context.h"
 #include "cli/manual.h"
-#include "cli/token_file.h"
+#include "cli/token_client.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/server_address.h"
 
@@ -64,10 +64,7 @@ StatusOr<std::unique_ptr<protocol::Client>> Connect(const Globals& globals,
     return InvalidArgument("a token is not sent to " + server +
                            " in clear; use https://, or a loopback address behind a tunnel");
   }
-  StatusOr<std::string> token = ReadTokenFile(path);
-  DELAYD_RETURN_IF_ERROR(token.status());
-  (*client)->UseToken(*std::move(token));
-  return client;
+  return ShowTokenOf(path, std::move(client).value());
 }
 
 // Before the user has noticed that the shell waits.

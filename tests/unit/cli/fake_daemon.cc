@@ -21,7 +21,7 @@ class FakeDaemon::FakeClient final : public protocol::Client {
  public:
   explicit FakeClient(FakeDaemon* daemon) : daemon_(*daemon) {}
 
-  void UseToken(std::string) override {}
+  void UseToken(std::string token) override { token_ = std::move(token); }
 
   void UseHeader(std::string_view, std::string_view) override {}
 
@@ -38,13 +38,15 @@ class FakeDaemon::FakeClient final : public protocol::Client {
                                  std::string(content_type),
                                  std::string(body),
                                  timeout,
-                                 give_up_fd_});
+                                 give_up_fd_,
+                                 token_});
     return daemon_.answer_(daemon_.requests_.back());
   }
 
  private:
   FakeDaemon& daemon_;
   int give_up_fd_ = -1;
+  std::string token_;
 };
 
 FakeDaemon::FakeDaemon(Function answer) : answer_(std::move(answer)) {}

@@ -25,6 +25,7 @@ struct Request {
   std::string body;
   Millis timeout{0};
   int give_up_fd = -1;
+  std::string token;
 };
 
 using Answer = StatusOr<protocol::HttpResponse>;

@@ -1,0 +1,75 @@
+// A token that is changed while a verb runs.
+#include <fstream>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/exit_code.h"
+#include "protocol/stats_json.h"
+#include "tests/support/temp_dir.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+#include <sys/stat.h>
+
+namespace delayd::cli {
+namespace {
+
+using ::testing::SizeIs;
+
+class TokenClientTest : public ::testing::Test {
+ protected:
+  TokenClientTest() { Write("of-yesterday"); }
+
+  void Write(const std::string& token) {
+    std::ofstream(file_) << token << '\n';
+    EXPECT_EQ(::chmod(file_.c_str(), 0600), 0);
+  }
+
+  // Knows the token of today only.
+  Answer Serve(const Request& request) {
+    if (!written_meanwhile_.empty()) {
+      Write(written_meanwhile_);
+    }
+    return request.token == "of-today"
+               ? Ok(protocol::QueueToJson({.name = "orders"}))
+               : Ok(protocol::ProblemToJson(PermissionDenied("no such token", "token_needed")),
+                    401);
+  }
+
+  Outcome Resume() {
+    return Ctl({"--server", "unix:/x", "--token-file", file_, "resume", "orders"},
+               {.daemon = [this](const Request& request) { return Serve(request); }});
+  }
+
+  const delayd::test::TempDir dir_;
+  const std::string file_ = dir_.path() + "/token";
+  std::string written_meanwhile_;
+};
+
+TEST_F(TokenClientTest, AnotherTokenInTheFileIsShownWhereTheOneThatWasReadIsRefused) {
+  written_meanwhile_ = "of-today";
+  const Outcome outcome = Resume();
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  ASSERT_THAT(outcome.requests, SizeIs(2));
+  EXPECT_EQ(outcome.requests[0].token, "of-yesterday");
+  EXPECT_EQ(outcome.requests[1].target, outcome.requests[0].target);
+}
+
+TEST_F(TokenClientTest, TheSameTokenIsNotShownAgainNorAThirdOne) {
+  EXPECT_THAT(Resume().requests, SizeIs(1));
+  written_meanwhile_ = "of-tomorrow";
+  const Outcome outcome = Resume();
+  EXPECT_EQ(outcome.code, kExitNotAllowed);
+  EXPECT_THAT(outcome.requests, SizeIs(2));
+}
+
+TEST_F(TokenClientTest, AFileThatIsBeingWrittenLeavesTheRefusal) {
+  written_meanwhile_ = " ";
+  const Outcome outcome = Resume();
+  EXPECT_EQ(outcome.code, kExitNotAllowed);
+  EXPECT_THAT(outcome.err, ::testing::HasSubstr("no such token"));
+}
+
+}  // namespace
+}  // namespace delayd::cli
