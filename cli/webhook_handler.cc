@@ -38,6 +38,10 @@ constexpr Millis kRetryAfterMax{std::chrono::hours(24)};
 constexpr std::string_view kNotPublic =
     "is not a public one; start the worker with --allow-private if it may be used";
 
+constexpr std::string_view kNotBelieved =
+    "; where it was signed by somebody whom the system does not know, start the worker with "
+    "--webhook-ca-file";
+
 constexpr std::array<long, 11> kPermanent{400, 405, 410, 411, 413, 414, 415, 422, 431, 451, 501};
 
 template <auto kFree>
@@ -138,6 +142,14 @@ class WebhookRun final : public JobRun {
               opened_ || sent_on_kept_,  // else no receiver has seen it
               !opened_ && !sent_on_kept_};
     }
+    if (status_ == 0 &&
+        (result_ == CURLE_PEER_FAILED_VERIFICATION || result_ == CURLE_SSL_CACERT_BADFILE)) {
+      return {"nack",
+              "webhook: " + Why() + std::string(kNotBelieved),
+              std::nullopt,
+              sent_on_kept_,
+              !sent_on_kept_};
+    }
     // An answer that is too long was still an answer.
     if (result_ != CURLE_OK && !(result_ == CURLE_WRITE_ERROR && answer_full_)) {
       return OfBreak();
@@ -151,14 +163,16 @@ class WebhookRun final : public JobRun {
     if (status_ >= 300) {
       return OfStatus();
     }
-    const std::string why = result_ == CURLE_ABORTED_BY_CALLBACK
-                                ? "the kept connection was closed without an answer"
-                            : error_[0] != '\0' ? error_.data()
-                                                : Curl().easy_strerror(result_);
     return {"nack",
             status_ >= 200 ? "webhook answered " + std::to_string(status_) +
-                                 ", but its answer broke off: " + why
-                           : "webhook: " + why};
+                                 ", but its answer broke off: " + Why()
+                           : "webhook: " + Why()};
+  }
+
+  std::string Why() const {
+    return result_ == CURLE_ABORTED_BY_CALLBACK ? "the kept connection was closed without an answer"
+           : error_[0] != '\0'                  ? error_.data()
+                                                : Curl().easy_strerror(result_);
   }
 
   Verdict OfStatus() const {
@@ -218,6 +232,11 @@ class WebhookRun final : public JobRun {
     Set(CURLOPT_PROTOCOLS_STR, "http,https");
     Set(CURLOPT_FOLLOWLOCATION, 0L);
     Set(CURLOPT_PROXY, "");
+    if (!options_.ca_file.empty()) {
+      // In place of the system's store, which is a file, a directory, or both.
+      Set(CURLOPT_CAINFO, options_.ca_file.c_str());
+      Set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));
+    }
     Set(CURLOPT_NOSIGNAL, 1L);
     // A call that is ended does not wait for a resolver that hangs, with its lease running out.
     Set(CURLOPT_QUICK_EXIT, 1L);

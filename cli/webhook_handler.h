@@ -6,7 +6,8 @@
 //          delay. An answer that breaks off counts by its status, but a 2xx is a failed attempt
 //          then. The URL is the worker's, never the job's. Each connection's address is checked
 //          when it is opened, after the name was resolved, so that no name can point inside later;
-//          a call that is refused so costs the job no attempt. A request is sent once an attempt,
+//          a call that is refused so costs the job no attempt, nor does one whose receiver shows a
+//          certificate that is not believed. A request is sent once an attempt,
 //          also when a kept connection breaks. No proxy, no cookies, no environment.
 // Units:   base/time.h.
 // Errors:  CheckWebhookUrl names what is wrong with a URL, or why no webhook can be called here.
@@ -29,6 +30,7 @@ struct WebhookOptions {
   std::string url;
   std::vector<std::string> keys;  // none: not signed
   std::string content_type = "application/json";
+  std::string ca_file;  // empty: the system's store
   bool allow_private = false;
   Millis connect_timeout{5000};
   // Unless allow_private. Tests have no public addresses.

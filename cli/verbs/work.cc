@@ -18,6 +18,7 @@
 #include "cli/webhook_signature.h"
 #include "cli/worker.h"
 #include "protocol/nearest.h"
+#include "protocol/tls.h"
 
 #include <sys/eventfd.h>
 #include <sys/resource.h>
@@ -192,7 +193,8 @@ class WorkVerb final : public Verb {
            "2xx whose answer breaks off: its sender may not have come to the end of its work.\n"
            "Redirects are not followed, and addresses of this machine and of private networks are\n"
            "refused unless --allow-private is given: at the start, or, when a name points there,\n"
-           "by giving the job back with no attempt used.\n"
+           "by giving the job back with no attempt used. So is a call whose receiver shows a\n"
+           "certificate that is not believed.\n"
            "webhook-id (job_ID_HASH) is the same over all attempts: a receiver can drop\n"
            "repetitions by it. Other content under the same id (enqueue --on-conflict replace) "
            "and\n"
@@ -206,8 +208,9 @@ class WorkVerb final : public Verb {
            "could not be told of a job that was done, which is handed out again (or may be, if\n"
            "its answer was lost), also since a restart meanwhile had ended all leases: with\n"
            "--count or --drain at any time, without them after the signal to stop. Or, with\n"
-           "--count or --drain, what is 2 at the start happens while the worker runs, as when the\n"
-           "command has vanished, which uses no attempt; without them it is tried again.\n"
+           "--count or --drain, the command has vanished while the worker runs, or the webhook's\n"
+           "address or certificate is refused, which uses no attempt; without them it is tried\n"
+           "again.\n"
            "Attempts that failed, handlers that were stopped, and jobs that were done only after\n"
            "the time of their lease are told and do not change it.\n"
            "\n"
@@ -234,6 +237,10 @@ class WorkVerb final : public Verb {
         &secret_file_,
         "sign calls with the whsec_ secrets in it, one a line, newest first; read at the start");
     options->Text("--content-type", "TYPE", &content_type_, "of calls (application/json)");
+    options->Text("--webhook-ca-file",
+                  "FILE",
+                  &webhook_ca_file_,
+                  "who signs the receiver's certificate, not the system's store");
     options->Flag("--allow-private",
                   &webhook_.allow_private,
                   "let calls go to this machine and to private networks");
@@ -289,8 +296,11 @@ class WorkVerb final : public Verb {
           "nothing is said about handling jobs; give --webhook URL, or end the line with --exec "
           "CMD [ARGS...]");
     }
-    if (secret_file_.has_value() || content_type_.has_value() || webhook_.allow_private) {
-      return UsageError("--secret-file, --content-type and --allow-private belong to --webhook");
+    if (secret_file_.has_value() || content_type_.has_value() || webhook_ca_file_.has_value() ||
+        webhook_.allow_private) {
+      return UsageError(
+          "--secret-file, --content-type, --webhook-ca-file and --allow-private belong to "
+          "--webhook");
     }
     if (const Status runnable = CheckCommand(command_.front()); !runnable.ok()) {
       return InvalidArgument("cannot run " + protocol::Quoted(command_.front()) + ": " +
@@ -308,6 +318,10 @@ class WorkVerb final : public Verb {
     DELAYD_RETURN_IF_ERROR(CheckWebhookUrl(webhook_.url, webhook_.allow_private));
     if (secret_file_.has_value()) {
       DELAYD_ASSIGN_OR_RETURN(webhook_.keys, ReadWebhookSecrets(*secret_file_));
+    }
+    if (webhook_ca_file_.has_value()) {
+      DELAYD_RETURN_IF_ERROR(protocol::TlsContext::ForClient(*webhook_ca_file_).status());
+      webhook_.ca_file = *webhook_ca_file_;
     }
     webhook_.content_type = content_type_.value_or(webhook_.content_type);
     // curl would leave out a header without a value.
@@ -329,6 +343,7 @@ class WorkVerb final : public Verb {
   std::optional<std::string> webhook_url_;
   std::optional<std::string> secret_file_;
   std::optional<std::string> content_type_;
+  std::optional<std::string> webhook_ca_file_;
   std::optional<std::string> queue_;
   std::optional<uint64_t> concurrency_;
 };

@@ -147,6 +147,25 @@ TEST_F(TlsDaemonTest, TokensAreNeededAllTheSame) {
   EXPECT_EQ(refused.exit_code, 7) << refused.err;
 }
 
+// Itself it is the receiver, and answers that it knows nobody without a token.
+TEST_F(TlsDaemonTest, AWebhookWhoseCertificateIsNotBelievedCostsNoAttempt) {
+  daemon_.CtlOk({"enqueue", "--queue", "q", "x"});
+  daemon_.CtlOk({"enqueue", "--queue", "q", "y"});
+  const auto work = [this](const std::vector<std::string>& more) {
+    std::vector<std::string> args = {
+        "work", "--queue", "q", "--webhook", Address("localhost") + "/hook", "--allow-private"};
+    args.insert(args.end(), more.begin(), more.end());
+    return daemon_.Ctl(args);
+  };
+  const ProcessResult unknown = work({"--drain"});
+  EXPECT_EQ(unknown.exit_code, 1);
+  EXPECT_THAT(unknown.err, HasSubstr("start the worker with --webhook-ca-file"));
+  EXPECT_THAT(daemon_.CtlOk({"show", "1", "-o", "json"}), HasSubstr(R"("attempt":0)"));
+  EXPECT_THAT(work({"--count", "1", "--webhook-ca-file", files_.certificate}).err,
+              HasSubstr("nack (webhook answered 401"));
+  EXPECT_EQ(work({"--webhook-ca-file", daemon_.Path("nowhere.pem")}).exit_code, 2);
+}
+
 TEST_F(TlsDaemonTest, WhoComesAboveTheLimitIsToldByAnAlert) {
   EXPECT_EQ(daemon_.Stop().exit_code, 0);
   std::ofstream(daemon_.Path("config.yaml"), std::ios::app) << "limits: { connections: 8 }\n";
