@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "base/unique_fd.h"
 #include "storage/data_dir.h"
+#include "storage/flush_now.h"
 #include "storage/posix_error.h"
 #include "storage/rocks_status.h"
 
@@ -93,9 +95,12 @@ class LiveCopy {
 };
 
 Status TakeAll(rocksdb::DB* db, LiveCopy* copy) {
+  rocksdb::LiveFilesStorageInfoOptions options;
+  // Its own flush would wait for merges.
+  options.wal_size_for_flush = std::numeric_limits<uint64_t>::max();
   std::vector<rocksdb::LiveFileStorageInfo> files;
-  // With flushed memtables: the copy needs no log.
-  DELAYD_RETURN_IF_ERROR(FromRocks(db->GetLiveFilesStorageInfo({}, &files), "cannot flush"));
+  DELAYD_RETURN_IF_ERROR(
+      FromRocks(db->GetLiveFilesStorageInfo(options, &files), "cannot name the files"));
   for (const rocksdb::LiveFileStorageInfo& file : files) {
     DELAYD_RETURN_IF_ERROR(copy->Take(file));
   }
@@ -104,7 +109,14 @@ Status TakeAll(rocksdb::DB* db, LiveCopy* copy) {
 
 }  // namespace
 
-Status CopyLiveFiles(rocksdb::DB* db, const std::string& directory, const GoOn& go_on) {
+Status CopyLiveFiles(rocksdb::DB* db,
+                     const std::vector<rocksdb::ColumnFamilyHandle*>& families,
+                     const std::string& directory,
+                     const GoOn& go_on) {
+  // With flushed memtables the copy needs no more than the end of a log.
+  if (!MergesLag(db)) {
+    DELAYD_RETURN_IF_ERROR(FromRocks(FlushNow(db, families), "cannot flush"));
+  }
   LiveCopy copy(db->GetFileSystem(), directory, &go_on);
   DELAYD_RETURN_IF_ERROR(FromRocks(db->DisableFileDeletions(), "cannot keep the files"));
   Status status = TakeAll(db, &copy);

@@ -3,7 +3,8 @@
 //
 // What:    RocksDB writes its memtables out, names its files and keeps them meanwhile. Those that
 //          change no more are linked where the file systems are one; the rest is copied, the newest
-//          log as far as it goes.
+//          log as far as it goes. Where writes wait for merges the memtables stay in memory, and
+//          the logs that hold the same are taken.
 // Errors:  those of both disks; kUnavailable "stopped". What there is of the copy stays.
 // Threads: any, beside commits.
 // Cost:    a flush, and a write of all that is not linked, which goes to the disk piece by piece.
@@ -12,6 +13,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include <rocksdb/db.h>
 
@@ -21,6 +23,9 @@
 namespace delayd::storage {
 
 // `go_on` is asked before each piece.
-Status CopyLiveFiles(rocksdb::DB* db, const std::string& directory, const GoOn& go_on);
+Status CopyLiveFiles(rocksdb::DB* db,
+                     const std::vector<rocksdb::ColumnFamilyHandle*>& families,
+                     const std::string& directory,
+                     const GoOn& go_on);
 
 }  // namespace delayd::storage

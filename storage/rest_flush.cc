@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "storage/flush_now.h"
 #include "storage/free_memory.h"
 
 namespace delayd::storage {
@@ -61,19 +62,24 @@ void RestFlush::Run() {
     if (!AwaitRest(&lock)) {
       return;
     }
-    wanted_ = false;
     lock.unlock();
     uint64_t left = BytesInMemory();
-    if (left >= options_.bytes_min && has_room_()) {
-      db_->Flush(rocksdb::FlushOptions(), *families_).PermitUncheckedError();
+    const bool is_due = left >= options_.bytes_min && has_room_();
+    const bool is_early = is_due && MergesLag(db_);
+    if (is_due && !is_early) {
+      FlushNow(db_, *families_).PermitUncheckedError();
       left = 0;
     }
     GiveBackFreeMemory();
     lock.lock();
+    ++rests_;
+    wanted_ = is_early;
+    if (is_early) {
+      continue;
+    }
     // Where much was left, as on a full disk, it looks again when half as much has come.
     const uint64_t more = options_.bytes_min - std::min(left, options_.bytes_min / 2);
     wake_at_.store(written_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-    ++rests_;
   }
 }
 

@@ -4,7 +4,8 @@
 // What:    RocksDB writes a memtable to a file when it is full. After a rush the last ones stay in
 //          memory, and their rows in the log, which the next start after a crash replays, until
 //          somebody puts as much again. When commits have become few, they are written at once,
-//          and memory that nothing uses goes back to the system.
+//          and memory that nothing uses goes back to the system. Where writes wait for merges it is
+//          looked at again after a period: one file more would have them wait for longer.
 // Units:   bytes of keys and values.
 // Errors:  none; a flush that fails is noticed by the store's listener. On a disk without room for
 //          it there is no flush, since one that fails ends the store.

@@ -277,7 +277,7 @@ Status RocksJobStore::BackUpTo(const std::string& path, const GoOn& go_on) {
   const std::string staging = directory + ".tmp";
   UnfinishedCopy copy;
   DELAYD_RETURN_IF_ERROR(copy.Make(staging));
-  DELAYD_RETURN_IF_ERROR(CopyLiveFiles(db_.get(), staging, go_on));
+  DELAYD_RETURN_IF_ERROR(CopyLiveFiles(db_.get(), families_, staging, go_on));
   DELAYD_RETURN_IF_ERROR(CutAtFirstHole(staging));
   DELAYD_RETURN_IF_ERROR(copy.MoveTo(directory));
   DELAYD_CRASH_POINT("backup/copied");

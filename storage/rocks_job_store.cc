@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/crash_point.h"
+#include "storage/flush_now.h"
 #include "storage/insert_plan.h"
 #include "storage/keys.h"
 #include "storage/record.h"
@@ -128,7 +129,7 @@ Status RocksJobStore::Close() {
   Status result = Check();
   DELAYD_CRASH_POINT("close/before_flush");
   if (result.ok()) {
-    result = FromRocks(db_->Flush(rocksdb::FlushOptions(), families_), "flush at close");
+    result = FromRocks(FlushNow(db_.get(), families_), "flush at close");
   }
   DELAYD_CRASH_POINT("close/flushed");
   const Status closed = FromRocks(CloseDatabase(), "close");
