@@ -6,17 +6,21 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <rocksdb/file_system.h>
 #include <rocksdb/metadata.h>
 #include <rocksdb/options.h>
 
+#include "base/crash_point.h"
 #include "base/unique_fd.h"
 #include "storage/data_dir.h"
 #include "storage/flush_now.h"
+#include "storage/gradual_removal.h"
 #include "storage/posix_error.h"
 #include "storage/rocks_status.h"
 
@@ -32,8 +36,8 @@ class LiveCopy {
   LiveCopy(rocksdb::FileSystem* files, std::string directory, const GoOn* go_on)
       : files_(files), directory_(std::move(directory)), go_on_(go_on), piece_(kPieceBytes) {}
 
-  Status Take(const rocksdb::LiveFileStorageInfo& file) {
-    const std::string from = file.directory + "/" + file.relative_filename;
+  // `from`: where its bytes are.
+  Status Take(const rocksdb::LiveFileStorageInfo& file, const std::string& from) {
     const std::string to = directory_ + "/" + file.relative_filename;
     const bool is_final = !file.trim_to_size && file.replacement_contents.empty();
     if (links_ && is_final) {
@@ -48,16 +52,20 @@ class LiveCopy {
       return PosixError("cannot make", to);
     }
     return file.replacement_contents.empty()
-               ? Copy(from, file.size, target.get(), to)
+               ? Copy(from, file, target.get(), to)
                : WriteAll(target.get(), file.replacement_contents, to);
   }
 
  private:
-  Status Copy(const std::string& from, uint64_t bytes, int target, const std::string& to) {
+  Status Copy(const std::string& from,
+              const rocksdb::LiveFileStorageInfo& file,
+              int target,
+              const std::string& to) {
     std::unique_ptr<rocksdb::FSSequentialFile> source;
     DELAYD_RETURN_IF_ERROR(
         FromRocks(files_->NewSequentialFile(from, rocksdb::FileOptions(), &source, nullptr),
                   "cannot read " + from));
+    uint64_t bytes = file.size;
     uint64_t unsynced = 0;
     while (bytes > 0) {
       if (!(*go_on_)()) {
@@ -71,6 +79,9 @@ class LiveCopy {
           source->Read(
               std::min(bytes, kPieceBytes), rocksdb::IOOptions(), &piece, piece_.data(), nullptr),
           "cannot read " + from));
+      if (piece.empty() && file.file_type == rocksdb::kWalFile) {
+        break;  // it was closed meanwhile, which cuts off the zeroes ahead
+      }
       if (piece.empty()) {
         return DataLoss(from + " is shorter than it was; restore a backup", "damaged_store");
       }
@@ -94,17 +105,93 @@ class LiveCopy {
   bool links_ = true;
 };
 
-Status TakeAll(rocksdb::DB* db, LiveCopy* copy) {
+std::string PathOf(const rocksdb::LiveFileStorageInfo& file) {
+  return file.directory + "/" + file.relative_filename;
+}
+
+// RocksDB removes no file while it lives, or until it is ended.
+class KeptFiles {
+ public:
+  explicit KeptFiles(rocksdb::DB* db) : db_(db) {}
+
+  ~KeptFiles() { End(); }
+
+  KeptFiles(const KeptFiles&) = delete;
+  KeptFiles& operator=(const KeptFiles&) = delete;
+
+  Status Begin() {
+    keeps_ = true;
+    return FromRocks(db_->DisableFileDeletions(), "cannot keep the files");
+  }
+
+  void End() {
+    if (std::exchange(keeps_, false)) {
+      db_->EnableFileDeletions(/*force=*/false).PermitUncheckedError();
+    }
+  }
+
+ private:
+  rocksdb::DB* const db_;
+  bool keeps_ = false;
+};
+
+// A second name for each file, beside the first: what the store removes stays until it is copied,
+// and what it writes meanwhile goes as ever. What a kill leaves of them the next start removes.
+class SecondNames {
+ public:
+  explicit SecondNames(rocksdb::FileSystem* files) : files_(files) {}
+
+  ~SecondNames() {
+    for (const std::string& name : names_) {
+      Remove(name);
+    }
+  }
+
+  SecondNames(const SecondNames&) = delete;
+  SecondNames& operator=(const SecondNames&) = delete;
+
+  static std::string Of(const rocksdb::LiveFileStorageInfo& file) {
+    return file.directory + "/backup-" + file.relative_filename + std::string(kTrashEnding);
+  }
+
+  // False: not all can have one.
+  bool Give(const std::vector<rocksdb::LiveFileStorageInfo>& files) {
+    return std::ranges::all_of(files, [this](const rocksdb::LiveFileStorageInfo& file) {
+      const std::string name = Of(file);
+      const bool is_given =
+          file.replacement_contents.empty() &&
+          files_->LinkFile(PathOf(file), name, rocksdb::IOOptions(), nullptr).ok();
+      if (is_given) {
+        names_.insert(name);
+      }
+      return is_given || !file.replacement_contents.empty();
+    });
+  }
+
+  void Drop(const rocksdb::LiveFileStorageInfo& file) {
+    if (names_.erase(Of(file)) > 0) {
+      Remove(Of(file));
+    }
+  }
+
+ private:
+  // The last name of a large file goes a piece at a time (gradual_removal.h).
+  void Remove(const std::string& name) {
+    files_->DeleteFile(name, rocksdb::IOOptions(), nullptr).PermitUncheckedError();
+  }
+
+  rocksdb::FileSystem* const files_;
+  std::set<std::string> names_;
+};
+
+StatusOr<std::vector<rocksdb::LiveFileStorageInfo>> LiveFiles(rocksdb::DB* db) {
   rocksdb::LiveFilesStorageInfoOptions options;
   // Its own flush would wait for merges.
   options.wal_size_for_flush = std::numeric_limits<uint64_t>::max();
   std::vector<rocksdb::LiveFileStorageInfo> files;
   DELAYD_RETURN_IF_ERROR(
       FromRocks(db->GetLiveFilesStorageInfo(options, &files), "cannot name the files"));
-  for (const rocksdb::LiveFileStorageInfo& file : files) {
-    DELAYD_RETURN_IF_ERROR(copy->Take(file));
-  }
-  return OkStatus();
+  return files;
 }
 
 }  // namespace
@@ -117,11 +204,22 @@ Status CopyLiveFiles(rocksdb::DB* db,
   if (!MergesLag(db)) {
     DELAYD_RETURN_IF_ERROR(FromRocks(FlushNow(db, families), "cannot flush"));
   }
+  KeptFiles kept(db);
+  DELAYD_RETURN_IF_ERROR(kept.Begin());
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<rocksdb::LiveFileStorageInfo> files, LiveFiles(db));
+  SecondNames names(db->GetFileSystem());
+  // Where there are no links the files stay until all are copied.
+  const bool named = names.Give(files);
+  if (named) {
+    kept.End();
+  }
+  DELAYD_CRASH_POINT("backup/named");
   LiveCopy copy(db->GetFileSystem(), directory, &go_on);
-  DELAYD_RETURN_IF_ERROR(FromRocks(db->DisableFileDeletions(), "cannot keep the files"));
-  Status status = TakeAll(db, &copy);
-  db->EnableFileDeletions(/*force=*/false).PermitUncheckedError();
-  return status;
+  for (const rocksdb::LiveFileStorageInfo& file : files) {
+    DELAYD_RETURN_IF_ERROR(copy.Take(file, named ? SecondNames::Of(file) : PathOf(file)));
+    names.Drop(file);
+  }
+  return OkStatus();
 }
 
 }  // namespace delayd::storage

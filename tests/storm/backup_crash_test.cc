@@ -2,6 +2,7 @@
 // and what there is of the copy is never taken for a store.
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdlib>
@@ -51,9 +52,18 @@ uint64_t NumberIn(const std::string& path) {
   return DecodeNumber(kBatchNumberKey, value).value();
 }
 
+bool HoldsTrash(const std::string& path) {
+  return std::ranges::any_of(std::filesystem::directory_iterator(path), [](const auto& entry) {
+    return entry.path().extension() == ".trash";
+  });
+}
+
 TEST(BackupCrashTest, P9AHalfMadeCopyIsNeverTakenForAStore) {
-  const auto places = std::to_array(
-      {"backup/copied:1", "backup/synced:1", "file/before_rename:2", "file/renamed:2"});
+  const auto places = std::to_array({"backup/named:1",
+                                     "backup/copied:1",
+                                     "backup/synced:1",
+                                     "file/before_rename:2",
+                                     "file/renamed:2"});
   const std::array<test::TempDir, places.size()> dirs;
   // All children first: a child of a process that has used RocksDB lacks its threads.
   for (size_t i = 0; i < places.size(); ++i) {
@@ -65,6 +75,7 @@ TEST(BackupCrashTest, P9AHalfMadeCopyIsNeverTakenForAStore) {
     const bool whole = std::filesystem::exists(copy + "/FORMAT");
     EXPECT_EQ(whole, std::string(places.at(i)) == "file/renamed:2") << places.at(i);
     EXPECT_EQ(NumberIn(dirs.at(i).Sub("data")), 7U) << places.at(i);
+    EXPECT_FALSE(HoldsTrash(dirs.at(i).Sub("data"))) << places.at(i);
     EXPECT_EQ(NumberIn(copy), whole ? 7U : 0U) << places.at(i);
   }
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "tests/unit/storage/another_disk.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 #include <sys/stat.h>
@@ -58,21 +59,6 @@ namespace delayd::storage {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Nothing that is elsewhere can be linked there.
-class AnotherDisk final : public rocksdb::FileSystemWrapper {
- public:
-  AnotherDisk() : FileSystemWrapper(std::make_shared<test::FaultFileSystem>()) {}
-
-  const char* Name() const override { return "AnotherDisk"; }
-
-  rocksdb::IOStatus LinkFile(const std::string& /*from*/,
-                             const std::string& /*to*/,
-                             const rocksdb::IOOptions& /*options*/,
-                             rocksdb::IODebugContext* /*debug*/) override {
-    return rocksdb::IOStatus::NotSupported("No cross FS links allowed");
-  }
-};
 
 class BackupFailureTest : public RecoveryTest {
  protected:

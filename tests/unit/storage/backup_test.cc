@@ -261,7 +261,8 @@ class WatchedLogs final : public rocksdb::FileSystemWrapper {
                                       std::unique_ptr<rocksdb::FSSequentialFile>* result,
                                       rocksdb::IODebugContext* debug) override {
     rocksdb::IOStatus status = target()->NewSequentialFile(path, options, result, debug);
-    if (status.ok() && path.ends_with(".log")) {
+    // The end is that of what a backup copies.
+    if (status.ok() && (path.ends_with(".log") || path.ends_with(".log.trash"))) {
       on_read_(0);
       *result = std::make_unique<Log>(std::move(*result), on_read_);
     }
