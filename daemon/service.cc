@@ -23,6 +23,7 @@
 #include "daemon/file_limit.h"
 #include "daemon/front_ends.h"
 #include "daemon/http/router.h"
+#include "daemon/late_step.h"
 #include "daemon/log.h"
 #include "daemon/monitor.h"
 #include "daemon/server.h"
@@ -300,6 +301,16 @@ storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
   return options;
 }
 
+// Nobody is served any more, and on a slow disk it would look as if the daemon hung.
+Status CloseStore(storage::JobStore* store) {
+  Status status;
+  RunAndTellWhenLate(
+      std::chrono::seconds(1),
+      [] { log::Info("closing the store: waiting for the disk, to which what is in memory goes"); },
+      [&] { status = store->Close(); });
+  return status;
+}
+
 }  // namespace
 
 int RunService(const Config& config, const ReadConfig& read_config) {
@@ -342,7 +353,7 @@ int RunService(const Config& config, const ReadConfig& read_config) {
   }
   const int code = Service(config, read_config, store->get(), clock, started).Run();
   DELAYD_CRASH_POINT("main/served");
-  if (const Status status = (*store)->Close(); !status.ok() && code == kExitOk) {
+  if (const Status status = CloseStore(store->get()); !status.ok() && code == kExitOk) {
     return Refuse("cannot close the store", status, kExitFailed);
   }
   log::TellLeftOut();
