@@ -33,7 +33,8 @@ class TokenClientTest : public ::testing::Test {
     }
     return request.token == "of-today"
                ? Ok(protocol::QueueToJson({.name = "orders"}))
-               : Ok(protocol::ProblemToJson(PermissionDenied("no such token", "token_needed")),
+               : Ok(R"({"type": "about:blank", "status": 401, "code": "token_needed",
+                        "detail": "no such token"})",
                     401);
   }
 
