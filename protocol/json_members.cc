@@ -155,6 +155,12 @@ Status SetTime(std::string_view name, const JsonValue& value, WallTime* out) {
   if (value.kind == JsonKind::kNull) {
     return OkStatus();
   }
+  if (value.kind == JsonKind::kNumber) {
+    return InMember(name,
+                    InvalidArgument("is the number " + std::string(value.text.substr(0, 40)) +
+                                        "; write a string like \"2027-01-01T09:00:00Z\"",
+                                    "invalid_time"));
+  }
   const StatusOr<std::string> text = JsonToString(value);
   if (!text.ok()) {
     return InMember(name, text.status());

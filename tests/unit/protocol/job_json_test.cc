@@ -91,7 +91,7 @@ TEST(JobSpecJsonTest, WrongMembersAreNamedWithTheCure) {
       {R"({"delay":"90"})", "member 'delay': duration '90' has no unit"},
       {R"({"delay":true})", "member 'delay': is true or false; write a string"},
       {R"({"due":"tomorrow"})", "member 'due': time 'tomorrow' is not understood"},
-      {R"({"due":17})", "member 'due': is a number; write a string"},
+      {R"({"due":17})", "member 'due': is the number 17; write a string like \"2027-01-01T09"},
       {R"({"priority":-1})", "member 'priority': is -1; write a whole number from 0 to 4294967295"},
       {R"({"priority":"7"})", "member 'priority': is a string"},
       {R"({"max_attempts":4294967296})", "member 'max_attempts': is 4294967296"},
