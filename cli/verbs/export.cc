@@ -1,11 +1,17 @@
+#include <algorithm>
+
 #include "base/limits.h"
 #include "cli/human_time.h"
+#include "cli/job_id_set.h"
 #include "cli/progress.h"
 #include "cli/verbs/list_filter.h"
 #include "cli/verbs/verbs.h"
 
 namespace delayd::cli {
 namespace {
+
+// Of jobs that moved. Each finds fewer, and seldom more than one is needed.
+constexpr int kLooksMax = 10;
 
 class ExportVerb final : public Verb {
  public:
@@ -15,7 +21,11 @@ class ExportVerb final : public Verb {
 
   std::string_view details() const override {
     return "One job a line, payload included, soonest first; import takes the lines as they are.\n"
-           "Jobs that come, go or move meanwhile may be missing or stand as they were.\n"
+           "A job that is there all the while stands in it once, as it was when it was met; some\n"
+           "that moved meanwhile come last. Jobs that come or go meanwhile may be missing, and a "
+           "key\n"
+           "that went from one to another may stand with both. For one moment, export from a "
+           "backup.\n"
            "Damaged jobs are told and left out; the exit code is 1 then.\n"
            "\n"
            "Pending jobs are written; dead ones with --state dead. Finished ones, with --state\n"
@@ -68,24 +78,82 @@ class ExportVerb final : public Verb {
   struct Counts {
     uint64_t written = 0;
     uint64_t damaged = 0;
+    JobIdSet met;  // written, damaged or gone
   };
 
+  // A list is no snapshot (decision 0058): a job that moved ahead of its cursor is met again, and
+  // one that moved behind it is not. So it is looked through again for jobs that were there when
+  // it began, until nothing moved or none is found.
   static Status WriteAll(
-      Api& api, const ListQuery& query, Context* context, Progress* progress, Counts* counts) {
+      Api& api, ListQuery query, Context* context, Progress* progress, Counts* counts) {
+    DELAYD_ASSIGN_OR_RETURN(const WallTime begun, api.Time());
+    DELAYD_ASSIGN_OR_RETURN(std::vector<uint64_t> moves, MovesOf(api));
+    DELAYD_RETURN_IF_ERROR(
+        WriteUnmet(api, query, WallTime::max(), context, progress, counts).status());
+    query.with_payload = false;
+    // What comes into one state meanwhile was not in it when the export began.
+    const int looks_max = !query.state ? kLooksMax : *query.state == "finished" ? 0 : 1;
+    for (int looks = 0; looks < looks_max; ++looks) {
+      DELAYD_ASSIGN_OR_RETURN(std::vector<uint64_t> more, MovesOf(api));
+      if (more == moves) {
+        return OkStatus();
+      }
+      moves = std::move(more);
+      DELAYD_ASSIGN_OR_RETURN(const size_t found,
+                              WriteUnmet(api, query, begun, context, progress, counts));
+      if (found == 0) {
+        return OkStatus();
+      }
+    }
+    return query.state ? OkStatus()
+                       : Status(StatusCode::kInternal,
+                                "jobs were moved faster than they could be looked for, and some "
+                                "may be missing; stop who moves them, or export from a backup",
+                                "part_done");
+  }
+
+  // What rises whenever a job may have moved to where a list has been already: earlier, or from the
+  // dead. All else that moves one makes it later.
+  static StatusOr<std::vector<uint64_t>> MovesOf(Api& api) {
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::Stat> stats, api.Stats());
+    std::vector<uint64_t> moves;
+    for (const protocol::Stat& stat : stats) {
+      const auto* count = std::get_if<uint64_t>(&stat.value);
+      if (count != nullptr && (stat.name == "rescheduled" || stat.name == "kicked" ||
+                               stat.name == "nacked" || stat.name == "epoch")) {
+        moves.push_back(*count);
+      }
+    }
+    return moves;
+  }
+
+  // How many it found that were not met before and not created later than `created_max`.
+  static StatusOr<size_t> WriteUnmet(Api& api,
+                                     const ListQuery& query,
+                                     WallTime created_max,
+                                     Context* context,
+                                     Progress* progress,
+                                     Counts* counts) {
+    size_t found = 0;
     DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, query));
     for (ListQuery& one : queries) {
       do {
         DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, api.List(one));
+        std::erase_if(page.jobs, [&](const JobView& job) {
+          return job.created > created_max || counts->met.Contains(job.id);
+        });
+        found += page.jobs.size();
         DELAYD_RETURN_IF_ERROR(WritePage(api, std::move(page.jobs), context, progress, counts));
         one.cursor = std::move(page.next_cursor);
       } while (!one.cursor.empty());
     }
-    return OkStatus();
+    return found;
   }
 
   static Status WritePage(
       Api& api, std::vector<JobView> jobs, Context* context, Progress* progress, Counts* counts) {
     for (JobView& job : jobs) {
+      counts->met.Insert(job.id);
       if (!job.payload.has_value()) {
         DELAYD_ASSIGN_OR_RETURN(const bool is_there,
                                 Complete(api, &job, context, progress, counts));

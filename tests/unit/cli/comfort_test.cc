@@ -291,7 +291,7 @@ TEST(ComfortTest, AnObjectOfAnotherServerIsNoAnswer) {
       {{"cancel", "--queue", "q", "--yes"}, "matched"},
       {{"kick", "--queue", "q", "--count", "1"}, "name"},
       {{"lease"}, "jobs"},
-      {{"export"}, "jobs"},
+      {{"export"}, "scheduled"},
       {{"queues"}, "queues"},
       {{"pause", "q"}, "name"},
       {{"stats"}, "scheduled"},

@@ -6,6 +6,7 @@
 
 #include "protocol/job_json.h"
 #include "protocol/problem.h"
+#include "protocol/stats_json.h"
 
 namespace delayd::cli {
 
@@ -63,6 +64,16 @@ std::vector<Request> FakeDaemon::requests() {
 FakeDaemon::Function RefusedAfter(int calls, FakeDaemon::Function answer) {
   return [calls, answer = std::move(answer)](const Request& request) mutable {
     return calls-- > 0 ? answer(request) : Problem(PermissionDenied("the token was taken back"));
+  };
+}
+
+FakeDaemon::Function WhereNothingMoves(FakeDaemon::Function jobs) {
+  return [jobs = std::move(jobs)](const Request& request) {
+    if (request.target == "/v1/stats") {
+      return Ok(R"({"scheduled":3,"nacked":7,"now":"2027-01-01T09:00:00.000Z"})");
+    }
+    return request.target.starts_with("/v1/queues") ? Ok(protocol::QueuesToJson({}))
+                                                    : jobs(request);
   };
 }
 

@@ -81,6 +81,9 @@ struct CtlOptions {
 // A verb that watches is never done by itself: its daemon refuses it, for good.
 FakeDaemon::Function RefusedAfter(int calls, FakeDaemon::Function answer);
 
+// An answer to all that is no job: nothing moves, and nothing is paused.
+FakeDaemon::Function WhereNothingMoves(FakeDaemon::Function jobs);
+
 Outcome Ctl(const std::vector<std::string>& args, CtlOptions options = {});
 
 // A job as the daemon would answer it.

@@ -1,0 +1,121 @@
+// An export of a daemon that goes on serving: jobs move while it is written.
+#include <algorithm>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/job_json.h"
+#include "protocol/stats_json.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using protocol::JobPageToJson;
+using protocol::JobToJson;
+using ::testing::HasSubstr;
+
+JobView At(uint64_t id, int64_t minutes) {
+  JobView job = SomeJob(id);
+  job.due = WallFromMillis(kTestNow + minutes * 60'000);
+  return job;
+}
+
+std::string Lines(const std::vector<JobView>& jobs) {
+  std::string lines;
+  for (const JobView& job : jobs) {
+    lines += JobToJson(job) + "\n";
+  }
+  return lines;
+}
+
+// Answers look after look, each of pages; between two of them a job was rescheduled.
+class MovingJobs {
+ public:
+  using Page = std::vector<JobView>;
+
+  explicit MovingJobs(std::vector<std::vector<Page>> looks) : looks_(std::move(looks)) {}
+
+  Answer operator()(const Request& request) {
+    if (request.target == "/v1/stats") {
+      return Ok(R"({"scheduled":3,"now":"2027-01-01T09:00:00.000Z","rescheduled":)" +
+                std::to_string(std::min(look_, looks_.size() - 1)) + "}");
+    }
+    if (request.target.starts_with("/v1/queues")) {
+      return Ok(protocol::QueuesToJson({}));
+    }
+    if (request.target.starts_with("/v1/jobs/")) {
+      return Ok(JobToJson(shown_.at(std::stoul(request.target.substr(9)))));
+    }
+    return NextPage(request);
+  }
+
+ private:
+  Answer NextPage(const Request& request) {
+    const std::vector<Page>& pages = looks_.at(std::min(look_, looks_.size() - 1));
+    Page page = pages.at(page_);
+    for (JobView& job : page) {
+      shown_[ToInt(job.id)] = job;
+      if (request.target.find("payload=true") == std::string::npos) {
+        job.payload.reset();
+      }
+    }
+    const bool is_last = ++page_ == pages.size();
+    if (is_last) {
+      page_ = 0;
+      ++look_;
+    }
+    return Ok(JobPageToJson({.jobs = page, .next_cursor = is_last ? "" : "c"}));
+  }
+
+  std::vector<std::vector<Page>> looks_;
+  std::map<uint64_t, JobView> shown_;
+  size_t look_ = 0;
+  size_t page_ = 0;
+};
+
+TEST(LiveExportTest, AJobThatMovesAheadOfTheListStandsOnce) {
+  const Outcome outcome =
+      Ctl({"export"},
+          {.daemon = MovingJobs({{{At(1, 1), At(2, 2)}, {At(3, 3), At(1, 4)}}, {{At(2, 2)}}})});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, Lines({At(1, 1), At(2, 2), At(3, 3)}));
+}
+
+TEST(LiveExportTest, AJobThatMovesBehindTheListComesLast) {
+  JobView late = At(9, 1);
+  late.created = WallFromMillis(kTestNow + 1);
+  const Outcome outcome = Ctl({"export"},
+                              {.daemon = MovingJobs({{{At(1, 1), At(2, 2)}},
+                                                     {{late, At(3, 1), At(1, 1), At(2, 2)}},
+                                                     {{late, At(3, 1), At(1, 1), At(2, 2)}}})});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, Lines({At(1, 1), At(2, 2), At(3, 1)}));
+}
+
+TEST(LiveExportTest, WhereNothingMovesItLooksOnce) {
+  const Outcome outcome = Ctl({"export"}, {.daemon = MovingJobs({{{At(1, 1)}}})});
+  EXPECT_EQ(outcome.out, Lines({At(1, 1)}));
+  EXPECT_EQ(std::ranges::count_if(
+                outcome.requests,
+                [](const Request& request) { return request.target.starts_with("/v1/jobs?"); }),
+            1);
+}
+
+TEST(LiveExportTest, JobsThatMoveForEverAreTold) {
+  std::vector<std::vector<MovingJobs::Page>> looks;
+  for (uint64_t id = 1; id <= 20; ++id) {
+    looks.push_back({{At(id, 1)}});
+  }
+  const Outcome outcome = Ctl({"export"}, {.daemon = MovingJobs(looks)});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("some may be missing"));
+  // Those that fall due meanwhile were not ready when it began.
+  const Outcome ready = Ctl({"export", "--state", "ready"}, {.daemon = MovingJobs(looks)});
+  EXPECT_EQ(ready.code, 0) << ready.err;
+  EXPECT_EQ(ready.out, Lines({At(1, 1), At(2, 1)}));
+}
+
+}  // namespace
+}  // namespace delayd::cli
