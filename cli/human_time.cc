@@ -59,4 +59,17 @@ std::string_view WasOrWere(uint64_t count) {
   return count == 1 ? "was" : "were";
 }
 
+std::string FirstOf(const std::set<std::string>& names) {
+  constexpr size_t kMost = 10;
+  std::string text;
+  size_t count = 0;
+  for (const std::string& name : names) {
+    if (count++ == kMost) {
+      return text + " and " + std::to_string(names.size() - kMost) + " more";
+    }
+    text += (text.empty() ? "" : ", ") + name;
+  }
+  return text;
+}
+
 }  // namespace delayd::cli

@@ -1,9 +1,10 @@
-// cli/human_time.h — how long something is away, and how many there are, as people say it.
+// cli/human_time.h — how long something is away, how many there are, and which, as people say it.
 //
 // Threads: pure functions.
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -21,5 +22,7 @@ std::string DueFromNow(WallTime due, WallTime now);
 std::string Jobs(uint64_t count);
 // What follows a number: "was" of one, "were" of others.
 std::string_view WasOrWere(uint64_t count);
+// "mail, orders and 5 more".
+std::string FirstOf(const std::set<std::string>& names);
 
 }  // namespace delayd::cli

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "base/limits.h"
 #include "cli/human_time.h"
@@ -22,10 +23,9 @@ class ExportVerb final : public Verb {
   std::string_view details() const override {
     return "One job a line, payload included, soonest first; import takes the lines as they are.\n"
            "A job that is there all the while stands in it once, as it was when it was met; some\n"
-           "that moved meanwhile come last. Jobs that come or go meanwhile may be missing, and a "
-           "key\n"
-           "that went from one to another may stand with both. For one moment, export from a "
-           "backup.\n"
+           "that moved meanwhile come last. Jobs that come or go meanwhile may be missing; a key\n"
+           "that went from one to another may stand with both. For one moment, export a backup.\n"
+           "The pause of a queue does not travel: queues that are paused are told at the end.\n"
            "Damaged jobs are told and left out; the exit code is 1 then.\n"
            "\n"
            "Pending jobs are written; dead ones with --state dead. Finished ones, with --state\n"
@@ -63,6 +63,9 @@ class ExportVerb final : public Verb {
     if (!status.ok()) {
       return context->Fail(status.Followed(" (export stopped after " + Jobs(counts.written) + ")"));
     }
+    if (const Status told = TellPaused(**api, counts.queues, context); !told.ok()) {
+      return context->Fail(told);
+    }
     if (counts.damaged > 0) {
       context->console.Say("exported " + Jobs(counts.written) + " and left out " +
                            std::to_string(counts.damaged) + " damaged ones; run 'delayctl verify'");
@@ -79,6 +82,7 @@ class ExportVerb final : public Verb {
     uint64_t written = 0;
     uint64_t damaged = 0;
     JobIdSet met;  // written, damaged or gone
+    std::set<std::string> queues;
   };
 
   // A list is no snapshot (decision 0058): a job that moved ahead of its cursor is met again, and
@@ -165,9 +169,31 @@ class ExportVerb final : public Verb {
       context->console.out() << protocol::JobToJson(job) << '\n';
       DELAYD_RETURN_IF_ERROR(context->console.CheckOut(false));
       ++counts->written;
+      counts->queues.insert(job.queue);
       if (!context->console.traits().out_is_terminal) {  // or it would stand among the jobs
         progress->Update(counts->written, 0);
       }
+    }
+    return OkStatus();
+  }
+
+  // What was held back here would be handed out there as soon as it is imported.
+  static Status TellPaused(Api& api, const std::set<std::string>& exported, Context* context) {
+    if (exported.empty()) {
+      return OkStatus();
+    }
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::QueueCounts> queues, api.Queues());
+    std::set<std::string> paused;
+    for (const protocol::QueueCounts& queue : queues) {
+      if (queue.paused && exported.contains(queue.name)) {
+        paused.insert(queue.name);
+      }
+    }
+    if (!paused.empty()) {
+      context->console.Warn(FailedPrecondition(
+          "paused here, and a pause does not travel: " + FirstOf(paused) +
+              "; at the other daemon, before the import: delayctl pause QUEUE --create",
+          "paused"));
     }
     return OkStatus();
   }

@@ -55,20 +55,6 @@ std::string EndedOf(const ImportCounts& counts) {
   return text.empty() ? text : text + ": not enqueued";
 }
 
-// "mail, orders and 5 more"
-std::string FirstTubes(const std::set<std::string>& tubes) {
-  constexpr size_t kMost = 10;
-  std::string text;
-  size_t count = 0;
-  for (const std::string& tube : tubes) {
-    if (count++ == kMost) {
-      return text + " and " + std::to_string(tubes.size() - kMost) + " more";
-    }
-    text += (text.empty() ? "" : ", ") + tube;
-  }
-  return text;
-}
-
 class ImportVerb final : public Verb {
  public:
   std::string_view name() const override { return "import"; }
@@ -234,7 +220,7 @@ class ImportVerb final : public Verb {
 
   static Status NoRoom(const BeanstalkdImport& import) {
     return ResourceExhausted("no room for " + Jobs(import.counts().queue_full) + ", left there: " +
-                                 FirstTubes(import.full()) + "; " + import.why_full().message() +
+                                 FirstOf(import.full()) + "; " + import.why_full().message() +
                                  "; no job is lost, run it again for the rest",
                              "queue_full");
   }
@@ -273,7 +259,7 @@ class ImportVerb final : public Verb {
               " taken by a worker there meanwhile and will be worked on twice";
     }
     if (!import.paused().empty()) {
-      text += "; paused here as there: " + FirstTubes(import.paused());
+      text += "; paused here as there: " + FirstOf(import.paused());
     }
     if (context->globals.output != OutputFormat::kTable) {
       protocol::JsonObjectWriter writer;

@@ -117,5 +117,20 @@ TEST(LiveExportTest, JobsThatMoveForEverAreTold) {
   EXPECT_EQ(ready.out, Lines({At(1, 1), At(2, 1)}));
 }
 
+TEST(LiveExportTest, QueuesThatArePausedAreToldWhenTheyAreInIt) {
+  const auto with_queues = [](const Request& request) {
+    const auto jobs = [](const Request&) { return Ok(JobPageToJson({.jobs = {At(1, 1)}})); };
+    return request.target.starts_with("/v1/queues")
+               ? Ok(protocol::QueuesToJson(
+                     {{.name = "orders", .paused = true}, {.name = "others", .paused = true}}))
+               : WhereNothingMoves(jobs)(request);
+  };
+  const Outcome outcome = Ctl({"export"}, {.daemon = with_queues});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err,
+            "paused here, and a pause does not travel: orders; at the other daemon, before the "
+            "import: delayctl pause QUEUE --create\n");
+}
+
 }  // namespace
 }  // namespace delayd::cli
