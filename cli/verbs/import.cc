@@ -64,12 +64,10 @@ class ImportVerb final : public Verb {
   }
 
   std::string_view details() const override {
-    return "Each line is a job: queue, delay or due, payload or payload_base64, key, priority, "
-           "lease,\n"
-           "max_attempts, expires_after. Lines that export wrote are taken as they are; those of "
-           "list have\n"
-           "no payloads and are refused.\n"
-           "What a pipe has given is sent when no more comes for 200ms, though the batch is not "
+    return "Each line is a job: queue, delay (\"30m\") or due (\"2027-01-01T09:00:00Z\"), payload\n"
+           "or payload_base64, key, priority, lease, max_attempts, expires_after. Lines that\n"
+           "export wrote are taken as they are; those of list have no payloads and are refused.\n"
+           "What a pipe has given is sent when no more comes for 200ms, though the batch is not\n"
            "full.\n"
            "It stops at the first bad line, with everything before it safely enqueued, and says "
            "how\n"
