@@ -257,7 +257,7 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
           .stopping = [this] { notify_.Stopping(); },
           .disk = DiskOf(config_),
           .give_back_memory = storage::GiveBackFreeMemory,
-          .admin = MakeStoreAdmin(store_, &machine_)};
+          .admin = MakeStoreAdmin(store_, config_.data_dir, &machine_)};
 }
 
 // Runs beside the turn; what it returns runs in one.

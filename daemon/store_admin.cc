@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/log.h"
+#include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 
 namespace delayd {
@@ -27,6 +28,7 @@ uint64_t BytesIn(const std::string& directory) {
 }
 
 AdminAnswer Verify(const storage::JobStore& store,
+                   const std::string& data_dir,
                    const Clock& clock,
                    const std::atomic<bool>& stop) {
   const BootTime start = clock.Sample().boot;
@@ -35,6 +37,9 @@ AdminAnswer Verify(const storage::JobStore& store,
       const storage::VerifyReport report,
       storage::VerifyStore(*snapshot, [&stop](storage::Table, uint64_t) { return !stop.load(); }));
   protocol::VerifyResult result = VerifyResultOf(report);
+  storage::RecoveryReport beside;
+  storage::FindNestedStores(data_dir, &beside);
+  result.notes = beside.Lines();
   result.elapsed_ms = MillisSince(start, clock);
   log::Info("verify has ended",
             {{"rows", result.rows},
@@ -63,12 +68,13 @@ AdminAnswer BackUp(storage::JobStore* store,
 
 }  // namespace
 
-AdminFunction MakeStoreAdmin(storage::JobStore* store, const Clock* clock) {
-  return [store, clock](const AdminCommand& command, const std::atomic<bool>& stop) {
+AdminFunction MakeStoreAdmin(storage::JobStore* store, std::string data_dir, const Clock* clock) {
+  return [store, data_dir = std::move(data_dir), clock](const AdminCommand& command,
+                                                        const std::atomic<bool>& stop) {
     if (const auto* backup = std::get_if<BackUpCommand>(&command)) {
       return BackUp(store, *clock, backup->directory, stop);
     }
-    return Verify(*store, *clock, stop);
+    return Verify(*store, data_dir, *clock, stop);
   };
 }
 

@@ -6,6 +6,8 @@
 //          checkpoint: commits go on meanwhile.
 #pragma once
 
+#include <string>
+
 #include "base/clock.h"
 #include "daemon/admin.h"
 #include "storage/job_store.h"
@@ -13,9 +15,9 @@
 
 namespace delayd {
 
-// Both must outlive the function; `store` comes from OpenRocksJobStore and is closed after the last
-// call.
-AdminFunction MakeStoreAdmin(storage::JobStore* store, const Clock* clock);
+// Store and clock must outlive the function; `store` comes from OpenRocksJobStore on `data_dir`,
+// and is closed after the last call.
+AdminFunction MakeStoreAdmin(storage::JobStore* store, std::string data_dir, const Clock* clock);
 
 protocol::VerifyResult VerifyResultOf(const storage::VerifyReport& report);
 

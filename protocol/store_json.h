@@ -34,7 +34,7 @@ struct VerifyResult {
   uint64_t disagreements = 0;          // all of them
   std::vector<StoreFinding> findings;  // the first ones
   uint64_t repaired = 0;               // offline only
-  std::vector<std::string> notes;      // what the logs told, offline only
+  std::vector<std::string> notes;      // of the directory; offline of its logs, too
   uint64_t elapsed_ms = 0;
 
   // Nothing is wrong any more.

@@ -537,8 +537,6 @@ Status EndsTooEarly(const std::string& directory, const RecoveryReport& report) 
              : ManifestWasCut(directory, what, true, report);
 }
 
-namespace {
-
 // `cp -a BACKUP DIR` makes DIR/BACKUP where DIR is still there; made by root it is root's alone.
 void FindNestedStores(const std::string& directory, RecoveryReport* report) {
   std::error_code error;
@@ -553,8 +551,6 @@ void FindNestedStores(const std::string& directory, RecoveryReport* report) {
     }
   }
 }
-
-}  // namespace
 
 StatusOr<bool> ManifestIsTorn(const std::string& directory) {
   RecoveryReport unread;

@@ -111,4 +111,7 @@ StatusOr<bool> ManifestIsTorn(const std::string& directory);
 // end before the floor.
 Status RecoverLogs(const std::string& directory, LogRepair repair, RecoveryReport* report);
 
+// Into report->nested_stores; also while a store is open.
+void FindNestedStores(const std::string& directory, RecoveryReport* report);
+
 }  // namespace delayd::storage

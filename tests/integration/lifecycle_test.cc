@@ -1,5 +1,7 @@
 // A user's day: enqueue, look, change, work, restart.
+#include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <sstream>
 
@@ -12,6 +14,7 @@
 namespace delayd::test {
 namespace {
 
+namespace fs = std::filesystem;
 using ::testing::Test;
 
 TEST(LifecycleTest, AJobGoesAllTheWay) {
@@ -91,6 +94,18 @@ TEST(RestartTest, ACleanStopAndAKillEndInTheSameState) {
   daemon.Kill();
   ASSERT_TRUE(daemon.Start());
   EXPECT_EQ(Snapshot(&daemon), before);
+}
+
+// As by `cp -a BACKUP DIR` of a restore while the daemon runs.
+TEST(LifecycleTest, AVerifyNamesACopyInTheDataDirectory) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  daemon.CtlOk({"backup", daemon.Path("backup")});
+  EXPECT_EQ(daemon.Ctl({"verify"}).err, "");
+  fs::copy(daemon.Path("backup"), daemon.data_dir() + "/backup");
+  const ProcessResult result = daemon.Ctl({"verify"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_NE(result.err.find("/backup, which is a store or a backup itself"), std::string::npos);
 }
 
 TEST(RestartTest, LeasedJobsAreHandedOutAgainAndTheOldLeaseIsRefused) {
