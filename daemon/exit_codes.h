@@ -17,7 +17,19 @@ enum ExitCode : int {
   kExitNewerSchema = 4,
   kExitDamaged = 5,
   kExitCommitFailed = 6,
+  kExitReplaced = 7,
 };
+
+// What a restart does not mend has a code of its own.
+inline ExitCode ExitCodeOf(const Status& status, ExitCode otherwise) {
+  if (status.code() == StatusCode::kDataLoss) {
+    return kExitDamaged;
+  }
+  if (status.reason() == "data_dir_replaced") {
+    return kExitReplaced;
+  }
+  return status.reason() == "newer_schema" ? kExitNewerSchema : otherwise;
+}
 
 // Of a status about what the configuration names: what may pass by itself is no mistake in it.
 inline ExitCode ExitCodeOfNamed(const Status& status) {
@@ -32,6 +44,7 @@ inline constexpr std::string_view kExitCodesHelp =
     "  3  the data directory is in use or cannot be opened\n"
     "  4  the data was written by a newer version\n"
     "  5  the data is damaged\n"
-    "  6  the storage failed while running; nothing acknowledged is lost, start again\n";
+    "  6  the storage failed while running; nothing acknowledged is lost, start again\n"
+    "  7  another directory, or none, came to stand at the data directory while the daemon ran\n";
 
 }  // namespace delayd

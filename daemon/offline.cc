@@ -47,10 +47,7 @@ bool Print(const protocol::StoreLine& line) {
 
 int Refuse(const Status& status) {
   Print(status);
-  if (status.code() == StatusCode::kDataLoss) {
-    return kExitDamaged;
-  }
-  return status.reason() == "newer_schema" ? kExitNewerSchema : kExitDataDir;
+  return ExitCodeOf(status, kExitDataDir);
 }
 
 // A data directory that is there, and us as its owner.

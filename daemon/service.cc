@@ -39,13 +39,6 @@
 namespace delayd {
 namespace {
 
-ExitCode ExitCodeOf(const Status& status, ExitCode otherwise) {
-  if (status.code() == StatusCode::kDataLoss) {
-    return kExitDamaged;
-  }
-  return status.reason() == "newer_schema" ? kExitNewerSchema : otherwise;
-}
-
 // One line: which step, and the status, which says the cause and the cure.
 int Refuse(std::string_view step, const Status& status, ExitCode otherwise) {
   log::Error(step, {{"code", status.reason()}, {"detail", status.message()}});

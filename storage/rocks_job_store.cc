@@ -111,13 +111,14 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
 }
 
 Status RocksJobStore::Check() {
-  DELAYD_RETURN_IF_ERROR(stop_->Check());
-  // Else it would be told when a memtable is full.
+  // Else it would be told when a memtable is full. First, since it is the cause of what RocksDB's
+  // own threads meet there.
   Status status = same_directory_.Check();
   if (!status.ok()) {
     stop_->Set(status);
+    return status;
   }
-  return status;
+  return stop_->Check();
 }
 
 Status RocksJobStore::Close() {

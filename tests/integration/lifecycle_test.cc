@@ -121,6 +121,15 @@ TEST(RestartTest, LeasedJobsAreHandedOutAgainAndTheOldLeaseIsRefused) {
   daemon.CtlOk({"ack", second});
 }
 
+// As in a restore with the daemon still there: one that were started again would make a new store.
+TEST(RestartTest, P9AnExchangedDirectoryEndsItForGood) {
+  Daemon daemon;
+  ASSERT_TRUE(daemon.Start());
+  fs::rename(daemon.data_dir(), daemon.Path("data.old"));
+  ASSERT_TRUE(WaitUntil([&daemon] { return !daemon.running(); }, std::chrono::seconds(30)));
+  EXPECT_EQ(daemon.Stop().exit_code, 7);
+}
+
 TEST(ExportTest, ExportedJobsImportAsTheyWere) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());

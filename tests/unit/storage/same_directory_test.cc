@@ -11,6 +11,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <rocksdb/env.h>
 #include <rocksdb/file_system.h>
 
 #include "storage/keys.h"
@@ -115,6 +116,39 @@ TEST_F(SameDirectoryTest, P1AStoreThatRestsKnowsIt) {
   fs::rename(dir_.Sub("data"), dir_.Sub("restored"));
   fs::rename(dir_.Sub("data.old"), dir_.Sub("data"));
   EXPECT_FALSE(Commit(61).ok()) << "its end was told";
+}
+
+// It is moved away when the first table file is made there.
+class MovedAtATable final : public rocksdb::FileSystemWrapper {
+ public:
+  explicit MovedAtATable(std::string path)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), path_(std::move(path)) {}
+
+  const char* Name() const override { return "MovedAtATable"; }
+
+  rocksdb::IOStatus NewWritableFile(const std::string& path,
+                                    const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override {
+    if (path.ends_with(".sst") && fs::exists(path_)) {
+      fs::rename(path_, path_ + ".old");
+    }
+    return target()->NewWritableFile(path, options, result, debug);
+  }
+
+ private:
+  const std::string path_;
+};
+
+TEST_F(SameDirectoryTest, P1ItIsTheCauseOfWhatRocksDBsThreadsMeetThere) {
+  const auto env = rocksdb::NewCompositeEnv(std::make_shared<MovedAtATable>(dir_.Sub("other")));
+  auto opened = OpenRocksJobStore({.path = dir_.Sub("other"), .env = env.get()});
+  ASSERT_TRUE(opened.ok());
+  store_ = std::move(opened).value();
+  ASSERT_TRUE(Commit(1).ok());
+  EXPECT_FALSE(BackUpRocksJobStore(store_.get(), dir_.Sub("copy")).ok()) << "it flushes";
+  EXPECT_EQ(Commit(2).reason(), "data_dir_replaced");
+  store_.reset();
 }
 
 TEST_F(SameDirectoryTest, P1OneThatIsGoneTakesNoCommitEither) {

@@ -1,0 +1,28 @@
+#include "daemon/exit_codes.h"
+
+#include <fstream>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace delayd {
+namespace {
+
+TEST(ExitCodesTest, WhatARestartDoesNotMendHasACodeOfItsOwn) {
+  EXPECT_EQ(ExitCodeOf(DataLoss("torn", "damaged_store"), kExitCommitFailed), kExitDamaged);
+  EXPECT_EQ(ExitCodeOf(FailedPrecondition("newer", "newer_schema"), kExitDataDir),
+            kExitNewerSchema);
+  EXPECT_EQ(ExitCodeOf(FailedPrecondition("moved", "data_dir_replaced"), kExitCommitFailed),
+            kExitReplaced);
+  EXPECT_EQ(ExitCodeOf(Unavailable("busy", "storage_io"), kExitCommitFailed), kExitCommitFailed);
+}
+
+TEST(ExitCodesTest, TheUnitLeavesThemToAPerson) {
+  std::ostringstream unit;
+  unit << std::ifstream(DELAYD_SOURCE_DIR "/config/systemd/delayd.service").rdbuf();
+  EXPECT_THAT(unit.str(), ::testing::HasSubstr("\nRestartPreventExitStatus=2 4 5 7\n"));
+}
+
+}  // namespace
+}  // namespace delayd
