@@ -71,8 +71,9 @@ Status Unreachable(const ServerAddress& address, int error) {
   }
   const std::string cure =
       address.server == ServerAddress().server
-          ? "start delayd (systemctl start delayd), or give its address with --server or "
-            "DELAYCTL_SERVER"
+          ? std::string("start delayd (systemctl start delayd") +
+                (error == ENOENT ? "; restart it where it runs and its socket was removed" : "") +
+                "), or give its address with --server or DELAYCTL_SERVER"
           : "is it running there?";
   return Unavailable(who + cause + "; " + cure, "unreachable");
 }

@@ -253,7 +253,8 @@ TEST(ClientTest, NobodyThereIsUnreachableWithTheCure) {
   EXPECT_EQ(
       status.message(),
       "cannot reach delayd at unix:/nonexistent/d.sock: there is no such socket; start delayd "
-      "(systemctl start delayd), or give its address with --server or DELAYCTL_SERVER");
+      "(systemctl start delayd; restart it where it runs and its socket was removed), or give its "
+      "address with --server or DELAYCTL_SERVER");
   const auto tcp = std::move(Client::Create("http://127.0.0.1:1")).value();
   EXPECT_THAT(tcp->Call("GET", "/", "", "", kLong).status().message(),
               HasSubstr("nothing listens there"));
