@@ -26,6 +26,11 @@ struct FilesRead {
   std::string waiting;  // the keys that have changed and wait for a restart
   StatusOr<protocol::TlsContext::Ptr> certificate{protocol::TlsContext::Ptr()};  // null: no TLS
   StatusOr<Access::Tokens> tokens{Access::Tokens()};
+
+  // Else something stays as it was.
+  bool ok() const {
+    return line.action == CommandLine::Action::kRun && certificate.ok() && tokens.ok();
+  }
 };
 
 // `running` is what the daemon was started with.

@@ -75,6 +75,8 @@ struct ServerOptions {
   // Called at least this often while the turn goes round; for a service manager's watchdog.
   std::optional<Millis> heartbeat_interval;
   std::function<void()> heartbeat;
+  // Called when a drain has begun or ended.
+  std::function<void()> drain_changed;
   // Called when a reload begins.
   std::function<void()> reloading;
   // Called for SIGHUP beside the turn, on another thread: it reads files. What it returns is called

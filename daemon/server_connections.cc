@@ -384,6 +384,9 @@ void Server::Loop::LogDrain() {
   drain_logged_ = engine_->draining();
   log::Info(drain_logged_ ? "draining: no new jobs are taken; what is there is worked off"
                           : "the drain has ended; new jobs are taken again");
+  if (options_.drain_changed) {
+    options_.drain_changed();
+  }
 }
 
 void Server::Loop::WaitForHangup() {

@@ -110,6 +110,7 @@ class Service {
   int Serve();
   ServerOptions OptionsOfServer(uint32_t connections_max, FrontEnds* front_ends);
   ServerOptions::ApplyReload Reload();
+  std::string Doing() const;
   void LogReady(const std::string& listening) const;
 
   const Config& config_;
@@ -123,6 +124,7 @@ class Service {
   std::unique_ptr<AwakeProcessors> processors_;  // null: they sleep as they like
   std::optional<TrustedClock> clock_;
   std::unique_ptr<engine::Engine> engine_;
+  bool reload_refused_ = false;  // the last one, or a part of it
 };
 
 int Service::Run() {
@@ -234,6 +236,7 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
           .held_bytes_max = 16 * config_.limits.request_body,
           .heartbeat_interval = notify_.HeartbeatInterval(),
           .heartbeat = [this] { notify_.Heartbeat(); },
+          .drain_changed = [this] { notify_.Doing(Doing()); },
           .reloading = [this] { notify_.Reloading(); },
           .reload = [this] { return Reload(); },
           .slow_turn = config_.slow.turn,
@@ -256,10 +259,17 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
 // Runs beside the turn; what it returns runs in one.
 ServerOptions::ApplyReload Service::Reload() {
   return [this, files = ReadFiles(read_config_, config_, tls_, *access_)]() mutable {
+    reload_refused_ = !files.ok();
     std::optional<engine::Configure> settings = Apply(std::move(files), config_, &tls_, &*access_);
-    notify_.Reloaded("Serving");
+    notify_.Reloaded(Doing());
     return settings;
   };
+}
+
+// As `systemctl status` shows it.
+std::string Service::Doing() const {
+  const std::string what = engine_->draining() ? "Draining: no new jobs are taken" : "Serving";
+  return reload_refused_ ? what + "; the last reload was refused: see the log" : what;
 }
 
 void Service::LogReady(const std::string& listening) const {

@@ -27,6 +27,10 @@ void ServiceNotify::Ready(uint64_t timers) const {
   Tell("READY=1\nSTATUS=Serving; started with " + std::to_string(timers) + " timers");
 }
 
+void ServiceNotify::Doing(std::string_view what) const {
+  Tell("STATUS=" + std::string(what));
+}
+
 void ServiceNotify::Reloading() const {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
@@ -35,8 +39,8 @@ void ServiceNotify::Reloading() const {
   Tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds));
 }
 
-void ServiceNotify::Reloaded(std::string_view result) const {
-  Tell("READY=1\nSTATUS=" + std::string(result));
+void ServiceNotify::Reloaded(std::string_view what) const {
+  Tell("READY=1\nSTATUS=" + std::string(what));
 }
 
 void ServiceNotify::Stopping() const {

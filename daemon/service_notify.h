@@ -19,9 +19,11 @@ class ServiceNotify {
   // While the start reads the store; asks for more time too, so that a long one is not cut short.
   void Loading(uint64_t timers) const;
   void Ready(uint64_t timers) const;
-  // Around a reload of the configuration; `result` is what `systemctl status` shows afterwards.
+  // What `systemctl status` shows from now on.
+  void Doing(std::string_view what) const;
+  // Around a reload of the configuration; `what` as for Doing.
   void Reloading() const;
-  void Reloaded(std::string_view result) const;
+  void Reloaded(std::string_view what) const;
   void Stopping() const;
   void Heartbeat() const;
   // Half of what the service manager waits; none when it does not watch.

@@ -2,6 +2,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -231,7 +232,9 @@ TEST(LifecycleTest, TheServiceManagerHearsOfEachStep) {
   const TempDir dir;
   const NotifySocket manager(dir.Sub("notify.sock"));
   ProcessOptions options;
-  options.argv = {DelaydPath(), "--data-dir", dir.Sub("data"), "--api-socket", dir.Sub("d.sock")};
+  const std::string config = dir.Sub("delayd.yaml");
+  std::ofstream(config) << "api: { socket: " << dir.Sub("d.sock") << " }\n";
+  options.argv = {DelaydPath(), "--data-dir", dir.Sub("data"), "--config", config};
   options.env = {{"NOTIFY_SOCKET", dir.Sub("notify.sock")}, {"WATCHDOG_USEC", "200000"}};
   options.stderr_path = dir.Sub("log");
   Process daemon(options);
@@ -240,7 +243,15 @@ TEST(LifecycleTest, TheServiceManagerHearsOfEachStep) {
   EXPECT_TRUE(manager.WaitFor("WATCHDOG=1", &daemon)) << "one alone";
   daemon.Signal(SIGHUP);
   EXPECT_TRUE(manager.WaitFor("RELOADING=1\nMONOTONIC_USEC=", &daemon));
-  EXPECT_TRUE(manager.WaitForReady(&daemon)) << "systemd waits for the end of a reload";
+  EXPECT_TRUE(manager.WaitFor("READY=1\nSTATUS=Serving", &daemon)) << "systemd waits for its end";
+  daemon.Signal(SIGUSR1);
+  EXPECT_TRUE(manager.WaitFor("STATUS=Draining", &daemon));
+  std::ofstream(config, std::ios::app) << "nonsense: 1\n";
+  daemon.Signal(SIGHUP);
+  EXPECT_TRUE(
+      manager.WaitFor("READY=1\nSTATUS=Draining: no new jobs are taken; the last reload was "
+                      "refused",
+                      &daemon));
   EXPECT_TRUE(manager.WaitFor("WATCHDOG=1", &daemon));
   daemon.Signal(SIGTERM);
   EXPECT_TRUE(manager.WaitFor("STOPPING=1", &daemon));
