@@ -31,7 +31,8 @@ Status InUse(const std::string& path, std::string_view key) {
 }
 
 Status CannotOpen(const std::string& what, int error, const std::string& cure) {
-  const std::string message = "cannot listen on " + what + ": " + ErrnoText(error) + "; " + cure;
+  const std::string message =
+      "cannot listen on " + what + ": " + ErrnoText(error) + "; " + cure + ServiceCure(error, what);
   return error == EACCES || error == EPERM ? PermissionDenied(message) : Unavailable(message);
 }
 

@@ -13,9 +13,10 @@ Status PosixError(std::string_view what, const std::string& path) {
   switch (error) {
     case EACCES:
     case EPERM:
-      return PermissionDenied(message + std::string(kOwnerCure));
+      return PermissionDenied(message + std::string(kOwnerCure) + ServiceCure(error, path));
     case EROFS:
-      return PermissionDenied(message + "; mount it writable, or copy the directory elsewhere");
+      return PermissionDenied(message + "; mount it writable, or copy the directory elsewhere" +
+                              ServiceCure(error, path));
     case ENOSPC:
     case EDQUOT:
       return ResourceExhausted(message + std::string(kSpaceCure), "disk_full");

@@ -72,7 +72,8 @@ Status CheckParent(const std::string& directory) {
   }
   if (error == EACCES || error == EPERM || error == EROFS) {
     return PermissionDenied(cause + "; let the daemon write to " + parent +
-                            " (its owner and mode, and ReadWritePaths= of its service)");
+                            " (its owner and mode, and ReadWritePaths= of its service)" +
+                            (error == EACCES ? ServiceCure(error, directory) : ""));
   }
   errno = error;
   return PosixError("cannot back up to", directory);

@@ -563,7 +563,9 @@ TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
   errno = EROFS;
   const Status status = PosixError("cannot open", "/srv/LOCK");
   EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("/srv/LOCK"), HasSubstr("mount it writable")));
+  EXPECT_THAT(
+      status.message(),
+      AllOf(HasSubstr("/srv/LOCK"), HasSubstr("mount it writable"), HasSubstr("ReadWritePaths=")));
 }
 
 }  // namespace
