@@ -328,6 +328,9 @@ class DoctorVerb final : public Verb {
     const std::optional<uint64_t> free = Bytes("delayd_disk_free_bytes");
     if (data_dir_ || (local && is_down_)) {
       findings_.push_back(CheckDisk(data_dir_.value_or("/var/lib/delayd"), reserve));
+      if (!data_dir_) {
+        findings_.back().what += " (the usual data_dir: one that is down does not tell its own)";
+      }
     } else if (free) {
       findings_.push_back(CheckDaemonsDisk(*free, reserve));
     }

@@ -281,7 +281,8 @@ TEST(DoctorTest, WhileTheDaemonIsDownTheDiskIsLookedAtFromHere) {
                {.daemon = [&](const Request&) -> Answer { return Unavailable("no", reason); }})
         .out;
   };
-  EXPECT_THAT(told("unreachable"), HasSubstr("disk     /var/lib/delayd: "));
+  EXPECT_THAT(told("unreachable"),
+              AllOf(HasSubstr("disk     /var/lib/delayd: "), HasSubstr(" (the usual data_dir: ")));
   EXPECT_THAT(told("busy"), Not(HasSubstr("disk")));
 }
 
