@@ -5,6 +5,7 @@
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -79,6 +80,13 @@ Status CheckParent(const std::string& directory) {
   return PosixError("cannot back up to", directory);
 }
 
+// systemd keeps it in memory (RuntimeDirectory=).
+bool IsRuntimeDirectory(const std::string& path) {
+  const char* const list = std::getenv("RUNTIME_DIRECTORY");  // NOLINT(concurrency-mt-unsafe)
+  return list != nullptr &&
+         (":" + std::string(list) + ":").find(":" + path + ":") != std::string::npos;
+}
+
 // A copy among the store's own files would be taken for damage, or for rubbish, at the next start;
 // one in another store, such as an earlier backup, goes where that goes.
 Status CheckOutside(const std::string& directory, const std::string& data_dir) {
@@ -88,6 +96,11 @@ Status CheckOutside(const std::string& directory, const std::string& data_dir) {
     if (DataDir::RequireStore(above.string()).ok()) {
       return InvalidArgument("cannot back up to " + directory + ": " + above.string() +
                              " is a store or a backup itself; name a directory outside of it");
+    }
+    if (IsRuntimeDirectory(above.string())) {
+      return InvalidArgument("cannot back up to " + directory + ": what lies in " + above.string() +
+                             " is kept in memory, and goes with the service or the next start of "
+                             "the machine; name a directory elsewhere");
     }
     if (above == above.root_path()) {
       return OkStatus();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -149,6 +150,17 @@ TEST_F(BackupFailureTest, NobodyIsToldToOpenWhatGoesWithTheService) {
     EXPECT_THAT(status.message(), HasSubstr("goes with it; name a directory elsewhere"));
     EXPECT_THAT(status.message(), ::testing::Not(HasSubstr("ReadWritePaths")));
   }
+}
+
+TEST_F(BackupFailureTest, NorToUseWhatGoesWithTheMachinesNextStart) {
+  ::setenv(
+      "RUNTIME_DIRECTORY", ("/run/other:" + fs::canonical(dir_.Sub("disk")).string()).c_str(), 1);
+  const Status status = BackUp();
+  ::unsetenv("RUNTIME_DIRECTORY");
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("is kept in memory"));
+  EXPECT_TRUE(IsNothingLeft());
+  EXPECT_TRUE(BackUp().ok());
 }
 
 }  // namespace
