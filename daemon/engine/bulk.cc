@@ -1,5 +1,6 @@
 // One step of a change of many jobs: the same functions that change one, for as many as a turn can
 // bear.
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <string>
@@ -18,41 +19,64 @@ using storage::Table;
 
 namespace {
 
-// Where the step before ended, and which due time it gave: a delay counts from the first step, so
-// that all jobs get one due time, and one that was moved is known when it is met again.
+// Where the step before ended, and what the first one fixed. A move: which due time it gives; a
+// delay counts from the first step, so that all jobs get one due time, and one that was moved is
+// known when it is met again. A kick: when it began, so that a job that has come back is.
 struct BulkCursor {
   ListCursor after;
-  std::optional<WallTime> due;
+  std::optional<WallTime> fixed;
 };
 
-std::string FormatBulkCursor(const BulkCursor& cursor) {
+// Before what was fixed: the cursor of a kick leads nowhere in a move.
+char MarkOf(const ChangeMany& command) {
+  return command.action == ChangeMany::Action::kKick ? '~' : '@';
+}
+
+std::string FormatBulkCursor(char mark, const BulkCursor& cursor) {
   std::string text = FormatListCursor(cursor.after);
-  if (cursor.due) {
-    char due[24];
-    std::snprintf(due, sizeof due, "@%llx", static_cast<unsigned long long>(ToMillis(*cursor.due)));
-    text += due;
+  if (cursor.fixed) {
+    char fixed[24];
+    const auto millis = static_cast<unsigned long long>(ToMillis(*cursor.fixed));
+    std::snprintf(fixed, sizeof fixed, "%c%llx", mark, millis);
+    text += fixed;
   }
   return text;
 }
 
-StatusOr<BulkCursor> ParseBulkCursor(std::string_view text) {
+StatusOr<BulkCursor> ParseBulkCursor(char mark, std::string_view text) {
   BulkCursor cursor;
-  const size_t at = text.find('@');
+  const size_t at = text.find(mark);
   if (at == 0) {
-    return MalformedCursor();  // the beginning has no due time
+    return MalformedCursor();  // the beginning has fixed nothing
   }
   DELAYD_ASSIGN_OR_RETURN(cursor.after, ParseListCursor(text.substr(0, at)));
   if (at != std::string_view::npos) {
-    const std::string_view due = text.substr(at + 1);
+    const std::string_view fixed = text.substr(at + 1);
     int64_t millis = -1;
-    const auto [end, error] = std::from_chars(due.data(), due.data() + due.size(), millis, 16);
-    if (error != std::errc() || end != due.data() + due.size() || millis < 0 ||
+    const auto [end, error] =
+        std::from_chars(fixed.data(), fixed.data() + fixed.size(), millis, 16);
+    if (error != std::errc() || end != fixed.data() + fixed.size() || millis < 0 ||
         millis > limits::kWallMsMax) {
       return MalformedCursor();
     }
-    cursor.due = WallFromMillis(millis);
+    cursor.fixed = WallFromMillis(millis);
   }
   return cursor;
+}
+
+// What this step goes by; `before` is what the steps before went by.
+std::optional<WallTime> FixedFor(const ChangeMany& command,
+                                 std::optional<WallTime> before,
+                                 WallTime now) {
+  if (command.action == ChangeMany::Action::kKick) {
+    // After a clock that was set back, what comes back would seem to have been there before.
+    return std::max(std::min(before.value_or(now), now), WallTime());
+  }
+  if (!command.due || before) {
+    return before;
+  }
+  const auto* after = std::get_if<DueAfter>(&*command.due);
+  return after != nullptr ? now + after->delay : std::get<DueAt>(*command.due).at;
 }
 
 Status ValidateFilter(const JobFilter& filter) {
@@ -86,6 +110,13 @@ bool MayChange(ChangeMany::Action action, JobState state) {
   DELAYD_CHECK(false);
 }
 
+// What is later than now was written before the clock was set back.
+bool WasKickedSince(WallTime began, WallTime now, const JobRecord& record) {
+  return std::ranges::any_of(record.events, [&](const storage::JobEvent& event) {
+    return event.kind == storage::JobEvent::Kind::kKicked && event.at >= began && event.at <= now;
+  });
+}
+
 }  // namespace
 
 StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::optional<std::string>& name) const {
@@ -98,29 +129,30 @@ StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::optional<std::stri
 // Whether nothing is left to do for this job. A delay that is over by now cannot be met exactly:
 // what it gave on the way is due between then and now.
 bool EngineCore::IsAsAsked(const ChangeMany& command,
-                           std::optional<WallTime> due,
+                           std::optional<WallTime> fixed,
                            JobState state,
                            const JobRecord& record) const {
   if (command.action == ChangeMany::Action::kCancel) {
     return false;
   }
   if (command.action == ChangeMany::Action::kKick) {
-    return state != JobState::kDead && MomentOf(DueOf(record)).IsOver(now_);
+    return state != JobState::kDead &&
+           (MomentOf(DueOf(record)).IsOver(now_) || WasKickedSince(*fixed, now_.wall, record));
   }
   if (command.priority && record.priority != *command.priority) {
     return false;
   }
-  if (!due) {
+  if (!fixed) {
     return true;
   }
   const bool relative = std::holds_alternative<DueAfter>(*command.due);
   const bool same_kind = (record.due_kind == DueKind::kRelative) == relative;
   return same_kind &&
-         (record.due == *due || (relative && *due <= record.due && record.due <= now_.wall));
+         (record.due == *fixed || (relative && *fixed <= record.due && record.due <= now_.wall));
 }
 
 StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
-                                           std::optional<WallTime> due,
+                                           std::optional<WallTime> fixed,
                                            JobId id,
                                            uint64_t* changed) {
   const StatusOr<Located> located = LocateId(id);
@@ -151,18 +183,18 @@ StatusOr<bool> EngineCore::ChangeOneOfMany(const ChangeMany& command,
   const bool dead = located->state == JobState::kDead;
   if (!DueRangeOf(filter).Holds(dead ? record->due : DueByNow(*record)) ||
       !record->key.starts_with(filter.key_prefix) ||
-      IsAsAsked(command, due, located->state, *record)) {
+      IsAsAsked(command, fixed, located->state, *record)) {
     return false;
   }
   if (!command.dry_run && MayChange(command.action, located->state)) {
-    Change(command, due, *located, &*record);
+    Change(command, fixed, *located, &*record);
     ++*changed;
   }
   return true;
 }
 
 void EngineCore::Change(const ChangeMany& command,
-                        std::optional<WallTime> due,
+                        std::optional<WallTime> fixed,
                         const Located& located,
                         JobRecord* record) {
   switch (command.action) {
@@ -171,8 +203,8 @@ void EngineCore::Change(const ChangeMany& command,
       break;
     case ChangeMany::Action::kReschedule: {
       std::optional<DueSpec> spec = command.due;
-      if (due && std::holds_alternative<DueAfter>(*command.due)) {
-        spec = DueAfter{std::max(*due - now_.wall, Millis(0))};
+      if (fixed && std::holds_alternative<DueAfter>(*command.due)) {
+        spec = DueAfter{std::max(*fixed - now_.wall, Millis(0))};
       }
       MoveLocated(located, record, spec, command.priority, Remembered::kYes);
       break;
@@ -209,14 +241,11 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
     DELAYD_RETURN_IF_ERROR(ValidateDue(*command.due));
   }
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.filter.queue));
-  DELAYD_ASSIGN_OR_RETURN(BulkCursor cursor, ParseBulkCursor(command.cursor));
-  if (cursor.due && !command.due) {
+  DELAYD_ASSIGN_OR_RETURN(BulkCursor cursor, ParseBulkCursor(MarkOf(command), command.cursor));
+  if (cursor.fixed && !command.due && command.action != ChangeMany::Action::kKick) {
     return MalformedCursor();  // it is that of another change
   }
-  if (command.due && !cursor.due) {
-    const auto* after = std::get_if<DueAfter>(&*command.due);
-    cursor.due = after != nullptr ? now_.wall + after->delay : std::get<DueAt>(*command.due).at;
-  }
+  cursor.fixed = FixedFor(command, cursor.fixed, now_.wall);
   const bool dead = command.filter.state == JobState::kDead;
   const ListCursor after = cursor.after;
   // Gathered first: a change may touch the very rows that are scanned.
@@ -233,13 +262,13 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
     return !more;
   };
   DELAYD_RETURN_IF_ERROR(
-      dead ? ScanDead(*queue, after, take)
+      dead ? ScanDeadBefore(cursor.fixed, *queue, after, take)
            : ScanPending(KeysDue(DueRangeOf(command.filter)), queue, after, take));
   const size_t limit = command.limit == 0 ? limits::kBulkJobsDefault : command.limit;
   ChangedMany done;
   for (size_t i = 0; i < places.size(); ++i) {
     DELAYD_ASSIGN_OR_RETURN(const bool matches,
-                            ChangeOneOfMany(command, cursor.due, places[i].id, &done.changed));
+                            ChangeOneOfMany(command, cursor.fixed, places[i].id, &done.changed));
     done.matched += matches ? 1 : 0;
     cursor.after = places[i];
     if (done.matched == limit) {
@@ -248,7 +277,7 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
     }
   }
   if (more) {
-    done.next_cursor = FormatBulkCursor(cursor);
+    done.next_cursor = FormatBulkCursor(MarkOf(command), cursor);
   }
   return Body(std::move(done));
 }
@@ -326,6 +355,20 @@ Status EngineCore::ScanDead(const Queue& queue, const ListCursor& after, const V
     NoteFirstDead(queue, first);
   }
   return OkStatus();
+}
+
+// As ScanDead, without those that have died since `began`. Those that died later than now did so
+// before the clock was set back.
+Status EngineCore::ScanDeadBefore(std::optional<WallTime> began,
+                                  const Queue& queue,
+                                  const ListCursor& after,
+                                  const VisitPlace& visit) {
+  bool since = false;
+  DELAYD_RETURN_IF_ERROR(ScanDead(queue, after, [&](const ListCursor& place) {
+    since = began && place.at > *began && place.at <= now_.wall;
+    return !since && visit(place);
+  }));
+  return since ? ScanDead(queue, {.at = now_.wall + Millis(1), .id = JobId{}}, visit) : OkStatus();
 }
 
 }  // namespace delayd::engine

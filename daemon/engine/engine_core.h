@@ -364,18 +364,22 @@ class EngineCore final : public Engine {
                      const ListCursor& after,
                      const VisitPlace& visit) const;
   Status ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit);
+  Status ScanDeadBefore(std::optional<WallTime> began,
+                        const Queue& queue,
+                        const ListCursor& after,
+                        const VisitPlace& visit);
   StatusOr<const Queue*> FindStoredQueue(const std::optional<std::string>& name) const;
   // Whether the job matches; where it does, it is changed unless it is a dry run.
   StatusOr<bool> ChangeOneOfMany(const ChangeMany& command,
-                                 std::optional<WallTime> due,
+                                 std::optional<WallTime> fixed,
                                  JobId id,
                                  uint64_t* changed);
   void Change(const ChangeMany& command,
-              std::optional<WallTime> due,
+              std::optional<WallTime> fixed,
               const Located& located,
               storage::JobRecord* record);
   bool IsAsAsked(const ChangeMany& command,
-                 std::optional<WallTime> due,
+                 std::optional<WallTime> fixed,
                  JobState state,
                  const storage::JobRecord& record) const;
 

@@ -304,9 +304,9 @@ class Model {
   void Do(engine::RequestId request, const engine::ChangeMany& command);
   void Do(engine::RequestId request, const engine::Forecast& command);
   bool MatchesFilter(const engine::ChangeMany& command,
-                     std::optional<WallTime> due,
+                     std::optional<WallTime> fixed,
                      JobId id) const;
-  bool ChangeOne(const engine::ChangeMany& command, std::optional<WallTime> due, JobId id);
+  bool ChangeOne(const engine::ChangeMany& command, std::optional<WallTime> fixed, JobId id);
 
   // Checked by the oracle against two moments, not predicted.
   void Do(engine::RequestId, const engine::List&) {}

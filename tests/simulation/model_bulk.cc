@@ -14,24 +14,27 @@ using engine::RequestId;
 
 namespace {
 
-// "TIME-ID" of the row that was looked at last, then "@DUE": all in hexadecimal.
+// "TIME-ID" of the row that was looked at last, then "@DUE" of a move or "~BEGAN" of a kick: all in
+// hexadecimal.
 struct Cursor {
   unsigned long long at = 0;
   unsigned long long id = 0;
-  std::optional<WallTime> due;
+  std::optional<WallTime> fixed;
 };
 
 Cursor ParseCursor(const std::string& text) {
   Cursor cursor;
-  unsigned long long due = 0;
-  const int fields = std::sscanf(text.c_str(), "%llx-%llx@%llx", &cursor.at, &cursor.id, &due);
-  if (fields == 3) {
-    cursor.due = WallFromMillis(static_cast<int64_t>(due));
+  char mark = 0;
+  unsigned long long fixed = 0;
+  const int fields =
+      std::sscanf(text.c_str(), "%llx-%llx%c%llx", &cursor.at, &cursor.id, &mark, &fixed);
+  if (fields == 4) {
+    cursor.fixed = WallFromMillis(static_cast<int64_t>(fixed));
   }
   return cursor;
 }
 
-std::string FormatCursor(const Model::Row& row, std::optional<WallTime> due) {
+std::string FormatCursor(const Model::Row& row, char mark, std::optional<WallTime> fixed) {
   char text[80];
   std::snprintf(text,
                 sizeof text,
@@ -39,8 +42,9 @@ std::string FormatCursor(const Model::Row& row, std::optional<WallTime> due) {
                 static_cast<unsigned long long>(ToMillis(row.place)),
                 static_cast<unsigned long long>(ToInt(row.id)));
   std::string out = text;
-  if (due) {
-    std::snprintf(text, sizeof text, "@%llx", static_cast<unsigned long long>(ToMillis(*due)));
+  if (fixed) {
+    const auto millis = static_cast<unsigned long long>(ToMillis(*fixed));
+    std::snprintf(text, sizeof text, "%c%llx", mark, millis);
     out += text;
   }
   return out;
@@ -60,7 +64,9 @@ WallTime Model::DueByNow(const ModelJob& job) const {
                     WallFromMillis(limits::kWallMsMax));
 }
 
-bool Model::MatchesFilter(const ChangeMany& command, std::optional<WallTime> due, JobId id) const {
+bool Model::MatchesFilter(const ChangeMany& command,
+                          std::optional<WallTime> fixed,
+                          JobId id) const {
   const auto found = jobs_.find(id);
   if (found == jobs_.end()) {
     return false;
@@ -77,15 +83,20 @@ bool Model::MatchesFilter(const ChangeMany& command, std::optional<WallTime> due
     return true;
   }
   if (command.action == ChangeMany::Action::kKick) {
-    // Not one whose time has come and whose timer is about to fire.
+    // Not one that was kicked since the first step, nor one whose time has come and whose timer is
+    // about to fire.
+    const bool again = std::ranges::any_of(job.events, [&](const JobEvent& event) {
+      return event.kind == JobEvent::Kind::kKicked && event.at >= *fixed && event.at <= now_.wall;
+    });
     const Millis rounding(job.due_kind == DueKind::kRelative ? 1 : 0);
     return job.state == JobState::kDead ||
-           (job.on_boot_clock ? job.boot_due > now_.boot : job.due + rounding > now_.wall);
+           (!again &&
+            (job.on_boot_clock ? job.boot_due > now_.boot : job.due + rounding > now_.wall));
   }
   if (command.priority && job.priority != *command.priority) {
     return true;
   }
-  if (!due) {
+  if (!fixed) {
     return false;
   }
   // One that is due as asked already is left alone.
@@ -93,18 +104,18 @@ bool Model::MatchesFilter(const ChangeMany& command, std::optional<WallTime> due
   if (relative != (job.due_kind == DueKind::kRelative)) {
     return true;
   }
-  return job.due != *due && !(relative && *due <= job.due && job.due <= now_.wall);
+  return job.due != *fixed && !(relative && *fixed <= job.due && job.due <= now_.wall);
 }
 
-bool Model::ChangeOne(const ChangeMany& command, std::optional<WallTime> due, JobId id) {
+bool Model::ChangeOne(const ChangeMany& command, std::optional<WallTime> fixed, JobId id) {
   if (command.action == ChangeMany::Action::kCancel) {
     Do(RequestId{0}, engine::Cancel{id});
   } else if (command.action == ChangeMany::Action::kKick) {
     Do(RequestId{0}, engine::Kick{id});
   } else {
     engine::Reschedule one{.job = id, .due = command.due, .priority = command.priority};
-    if (due && std::holds_alternative<DueAfter>(*command.due)) {
-      one.due = DueAfter{std::max(*due - now_.wall, Millis(0))};
+    if (fixed && std::holds_alternative<DueAfter>(*command.due)) {
+      one.due = DueAfter{std::max(*fixed - now_.wall, Millis(0))};
     }
     RescheduleOne(RequestId{0}, one);
   }
@@ -148,17 +159,22 @@ void Model::Do(RequestId request, const ChangeMany& command) {
   if (filter.queue && (queue == queues_.end() || !queue->second.stored)) {
     return Refuse(request, StatusCode::kNotFound, "not_found", 0);
   }
-  if (!engine::ParseListCursor(command.cursor.substr(0, command.cursor.find('@'))).ok()) {
+  const bool kick = command.action == ChangeMany::Action::kKick;
+  const char mark_of_cursor = kick ? '~' : '@';
+  if (!engine::ParseListCursor(command.cursor.substr(0, command.cursor.find(mark_of_cursor)))
+           .ok()) {
     return refuse("invalid_cursor");
   }
   const Cursor cursor = ParseCursor(command.cursor);
-  std::optional<WallTime> due = cursor.due;
-  if (due && !command.due) {
+  std::optional<WallTime> fixed = cursor.fixed;
+  if (fixed && !command.due && !kick) {
     return refuse("invalid_cursor");
   }
-  if (command.due && !due) {
+  if (kick) {
+    fixed = std::clamp(fixed.value_or(now_.wall), WallTime(), std::max(now_.wall, WallTime()));
+  } else if (command.due && !fixed) {
     const auto* after = std::get_if<DueAfter>(&*command.due);
-    due = after != nullptr ? now_.wall + after->delay : std::get<DueAt>(*command.due).at;
+    fixed = after != nullptr ? now_.wall + after->delay : std::get<DueAt>(*command.due).at;
   }
   const bool dead = filter.state == JobState::kDead;
   const std::pair after(WallFromMillis(static_cast<int64_t>(cursor.at)), JobId{cursor.id});
@@ -169,7 +185,9 @@ void Model::Do(RequestId request, const ChangeMany& command) {
         dead ||
         ((!filter.due_after || row.place >= *filter.due_after - forward) &&
          (!filter.due_before || row.place < std::max(*filter.due_before + back, mark + Millis(1))));
-    if (row.dead == dead && in_range && std::pair(row.place, row.id) > after &&
+    // Those that have died since; later than now is before the clock was set back.
+    const bool too_late = kick && dead && row.place > *fixed && row.place <= now_.wall;
+    if (row.dead == dead && in_range && !too_late && std::pair(row.place, row.id) > after &&
         (!filter.queue || row.queue == *filter.queue)) {
       rows.push_back(row);
     }
@@ -178,12 +196,12 @@ void Model::Do(RequestId request, const ChangeMany& command) {
   engine::ChangedMany done;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (i == limits::kBulkRowsMax || done.matched == limit) {
-      done.next_cursor = FormatCursor(rows[i - 1], due);
+      done.next_cursor = FormatCursor(rows[i - 1], mark_of_cursor, fixed);
       break;
     }
-    if (MatchesFilter(command, due, rows[i].id)) {
+    if (MatchesFilter(command, fixed, rows[i].id)) {
       ++done.matched;
-      done.changed += !command.dry_run && ChangeOne(command, due, rows[i].id) ? 1U : 0U;
+      done.changed += !command.dry_run && ChangeOne(command, fixed, rows[i].id) ? 1U : 0U;
     }
   }
   const uint64_t batch = done.changed > 0 ? open_batch : 0;

@@ -272,5 +272,93 @@ TEST(ChangeManyTest, WhatOneStepHasKickedTheNextDoesNotKickAgain) {
   EXPECT_EQ(std::get<ChangedMany>(harness.Take(second).body).changed, 0U);
 }
 
+// Workers that fail as fast as they are given jobs: between two steps all that is ready has died.
+Total KickWhileAllDies(EngineHarness* harness, ChangeMany command, Millis clock_step) {
+  Total total;
+  do {
+    const auto done = std::get<ChangedMany>(harness->Call(command).body);
+    total.changed += done.changed;
+    command.cursor = done.next_cursor;
+    harness->clock().StepWall(total.steps == 2 ? clock_step : Millis(0));
+    harness->Wait(Millis(1));
+    for (const JobView& job : harness->LeaseNow(100, "a")) {
+      EXPECT_TRUE(harness->Call(Bury{*job.lease_token, "bad"}).status.ok());
+    }
+    harness->Wait(Millis(1));
+  } while (!command.cursor.empty() && ++total.steps < 100);
+  return total;
+}
+
+void EnqueueBuried(EngineHarness* harness, size_t count) {
+  JobSpec dead{.queue = "a"};
+  dead.buried = true;
+  ASSERT_TRUE(harness->Call(Enqueue{std::vector<JobSpec>(count, dead)}).status.ok());
+  harness->Wait(Millis(1));
+}
+
+const ChangeMany kKickTheDead{.action = ChangeMany::Action::kKick,
+                              .filter = {.queue = "a", .state = JobState::kDead},
+                              .limit = 7};
+
+TEST(ChangeManyTest, AKickPassesOverWhatDiedSinceItBegan) {
+  EngineHarness harness;
+  EnqueueBuried(&harness, 50);
+  EXPECT_EQ(KickWhileAllDies(&harness, kKickTheDead, Millis(0)).changed, 50U);
+  EXPECT_EQ(RunAll(&harness, kKickTheDead).changed, 50U);  // of one that begins now they are
+}
+
+TEST(ChangeManyTest, AKickTakesWhatDiedByAClockThatWasAhead) {
+  EngineHarness harness;
+  harness.clock().StepWall(kHour);
+  EnqueueBuried(&harness, 10);
+  harness.clock().StepWall(-kHour);
+  EnqueueBuried(&harness, 40);
+  ChangeMany count = kKickTheDead;
+  count.dry_run = true;
+  EXPECT_EQ(RunAll(&harness, count).matched, 50U);
+  EXPECT_EQ(KickWhileAllDies(&harness, kKickTheDead, Millis(0)).changed, 50U);
+}
+
+// What died before a step knew that the clock was set back is kicked once more.
+TEST(ChangeManyTest, AKickDuringWhichTheClockIsSetBackEnds) {
+  EngineHarness harness;
+  EnqueueBuried(&harness, 50);
+  harness.Wait(2 * kHour);
+  EXPECT_EQ(KickWhileAllDies(&harness, kKickTheDead, -kHour).changed, 50U + 21);
+  EXPECT_EQ(CountListed(&harness, {.queue = "a", .state = JobState::kDead}), 50U);
+  EXPECT_EQ(RunAll(&harness, kKickTheDead).changed, 50U);
+}
+
+TEST(ChangeManyTest, AKickOfScheduledJobsPassesOverThoseThatItHasKicked) {
+  EngineHarness harness;
+  EnqueueMany(&harness, "a", 50, Millis(60'000));
+  ChangeMany kick{.action = ChangeMany::Action::kKick,
+                  .filter = {.queue = "a", .state = JobState::kScheduled},
+                  .limit = 7};
+  Total total;
+  do {
+    const auto done = std::get<ChangedMany>(harness.Call(kick).body);
+    total.changed += done.changed;
+    kick.cursor = done.next_cursor;
+    for (const JobView& job : harness.LeaseNow(100, "a")) {
+      EXPECT_TRUE(
+          harness.Call(Nack{.token = *job.lease_token, .delay = kHour, .error = "no"}).status.ok());
+    }
+    harness.Wait(Millis(1));
+  } while (!kick.cursor.empty() && ++total.steps < 100);
+  EXPECT_EQ(total.changed, 50U);
+  EXPECT_EQ(RunAll(&harness, kick).changed, 50U);
+}
+
+TEST(ChangeManyTest, TheCursorOfAKickLeadsNowhereElse) {
+  EngineHarness harness;
+  EnqueueBuried(&harness, 3);
+  ChangeMany command = kKickTheDead;
+  command.limit = 1;
+  command.cursor = std::get<ChangedMany>(harness.Call(command).body).next_cursor;
+  command.action = ChangeMany::Action::kCancel;
+  EXPECT_EQ(harness.ReasonOf(command), "invalid_cursor");
+}
+
 }  // namespace
 }  // namespace delayd::engine
