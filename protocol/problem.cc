@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "base/ending_text.h"
 #include "protocol/json_reader.h"
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
@@ -267,6 +268,10 @@ std::string ProblemToJson(const Status& status) {
   writer.Number("status", static_cast<uint64_t>(http_status));
   writer.String("code", status.reason());
   writer.String("detail", status.message());
+  if (const auto ending = EndingToldIn(status.message()); ending && status.reason() == "finished") {
+    writer.String("outcome", ending->outcome);
+    writer.String("finished", ending->finished);
+  }
   return writer.Take();
 }
 

@@ -2,7 +2,8 @@
 //
 // What:    {"type": "about:blank", "title": "...", "status": 404, "code": "not_found", "detail":
 // "..."}. `code` is the
-//          Status' reason, `detail` its message.
+//          Status' reason, `detail` its message; a job that is finished has its `outcome` and when
+//          it `finished` as well.
 // Threads: pure functions.
 #pragma once
 

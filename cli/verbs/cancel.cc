@@ -12,7 +12,11 @@ class CancelVerb final : public Verb {
   std::string_view summary() const override { return "Take jobs back before they are handed out"; }
 
   std::string_view details() const override {
-    return "Once it says cancelled, the job is never handed out. Exit code 4: a worker has it.\n"
+    return "Once it says cancelled, the job is never handed out. Exit code 4: a worker has it, "
+           "or it\n"
+           "is finished: acked, or cancelled already, as by a try whose answer was lost. The "
+           "message\n"
+           "says which, with -o json the member outcome.\n"
            "A filter in place of ids means all jobs that fit it, of all states but dead; dead ones "
            "with\n"
            "--state dead.\n"

@@ -1,6 +1,8 @@
 // Finding a job by id or key; cancel and reschedule.
 #include <algorithm>
 
+#include "base/coding.h"
+#include "base/ending_text.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
@@ -171,13 +173,11 @@ StatusOr<storage::JobRecord> EngineCore::ReadRecord(const Located& located, size
 }
 
 Status EngineCore::RefuseFinished(const Located& located, const JobRef& ref) const {
-  const std::string who = std::holds_alternative<JobId>(ref)
-                              ? DescribeJobRef(ref) + " was "
-                              : DescribeJobRef(ref) + " names job " +
-                                    std::to_string(ToInt(located.id)) + ", which was ";
-  return FailedPrecondition(who + (located.finished->cancelled ? "cancelled" : "acked") + " at " +
-                                FormatUtc(located.finished->at) +
-                                " and is finished; nothing was changed",
+  const std::string who =
+      std::holds_alternative<JobId>(ref)
+          ? DescribeJobRef(ref)
+          : DescribeJobRef(ref) + " names job " + std::to_string(ToInt(located.id)) + ", which";
+  return FailedPrecondition(who + FormatEnding(located.finished->cancelled, located.finished->at),
                             "finished");
 }
 

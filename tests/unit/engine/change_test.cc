@@ -1,3 +1,4 @@
+#include "base/ending_text.h"
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -57,6 +58,19 @@ TEST(CancelTest, P4ManyAreTakenBackInOneCommitAndARefusedOneKeepsNoOther) {
   EXPECT_EQ(harness.ReasonOf(CancelIds{}), "invalid_count");
   EXPECT_EQ(harness.ReasonOf(CancelIds{std::vector<JobId>(limits::kCancelIdsMax + 1)}),
             "invalid_count");
+}
+
+// The answer to the first one may have got lost.
+TEST(CancelTest, P4ARepeatedCancelTellsWhoWon) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k", Millis(1000)));
+  ASSERT_TRUE(harness.Call(Cancel{job.id}).status.ok());
+  for (const JobRef& ref : {JobRef(job.id), JobRef(KeyRef{"default", "k"})}) {
+    const Status again = harness.Call(Cancel{ref}).status;
+    const auto ending = EndingToldIn(again.message());
+    ASSERT_TRUE(ending) << again.message();
+    EXPECT_EQ(ending->outcome, "cancelled");
+  }
 }
 
 TEST(CancelTest, P4NotFoundWaitsForTheCancelItRestsOn) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/ending_text.h"
+
 namespace delayd::protocol {
 namespace {
 
@@ -36,6 +38,16 @@ TEST(ProblemTest, WritesAllFiveMembers) {
   EXPECT_EQ(ProblemToJson(NotFound("job 42 is \"gone\"")),
             R"({"type":"about:blank","title":"Not Found","status":404,"code":"not_found",)"
             R"("detail":"job 42 is \"gone\""})");
+}
+
+TEST(ProblemTest, OfAFinishedJobItTellsHowItEnded) {
+  const Status status = FailedPrecondition(
+      "job 42" + FormatEnding(/*cancelled=*/true, WallFromMillis(1'800'000'000'000)), "finished");
+  const std::string json = ProblemToJson(status);
+  EXPECT_NE(json.find(R"("outcome":"cancelled","finished":"2027-01-15T08:00:00.000Z"})"),
+            std::string::npos)
+      << json;
+  EXPECT_EQ(ProblemToJson(ParseProblem(409, json)), json);  // what delayctl prints
 }
 
 TEST(ProblemTest, AReasonOfANewerDaemonTravelsAndItsCodeIsTheHttpStatus) {
