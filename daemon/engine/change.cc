@@ -194,12 +194,17 @@ Status EngineCore::CheckTag(const Located& located,
   if (tags.empty() || std::ranges::find(tags, TagOf(ViewOf(record, located.state))) != tags.end()) {
     return OkStatus();
   }
-  const bool nameless = std::ranges::all_of(tags, &std::string::empty);
-  return FailedPrecondition(DescribeJobRef(ref) +
-                                (nameless ? " cannot be compared with a weak or an empty tag"
-                                          : " has changed since it was read") +
-                                ": it is " + std::string(JobStateName(located.state)) +
-                                " and due " + FormatUtc(DueByNow(record)) + "; look at it again",
+  const auto is_ours = [](std::string_view tag) { return ParseFingerprint(tag).has_value(); };
+  if (std::ranges::none_of(tags, is_ours)) {
+    return FailedPrecondition(DescribeJobRef(ref) +
+                                  " cannot be compared: the request has no tag of delayd's, which "
+                                  "a proxy that compresses may have changed; send the job's member "
+                                  "etag",
+                              "changed");
+  }
+  return FailedPrecondition(DescribeJobRef(ref) + " has changed since it was read: it is " +
+                                std::string(JobStateName(located.state)) + " and due " +
+                                FormatUtc(DueByNow(record)) + "; look at it again",
                             "changed");
 }
 

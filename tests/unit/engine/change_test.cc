@@ -1,3 +1,5 @@
+#include <gmock/gmock.h>
+
 #include "base/ending_text.h"
 #include "tests/unit/engine/engine_harness.h"
 
@@ -71,6 +73,17 @@ TEST(CancelTest, P4ARepeatedCancelTellsWhoWon) {
     ASSERT_TRUE(ending) << again.message();
     EXPECT_EQ(ending->outcome, "cancelled");
   }
+}
+
+// Apache's mod_deflate has changed it ("-gzip"), or another proxy has made a weak one of it.
+TEST(CancelTest, ATagThatIsNoneOfOursIsSaidToBe) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(In(Millis(1000)));
+  const auto message = [&](std::vector<std::string> tags) {
+    return harness.Call(Cancel{.job = job.id, .if_tag = std::move(tags)}).status.message();
+  };
+  EXPECT_THAT(message({TagOf(job) + "-gzip", ""}), testing::HasSubstr("no tag of delayd's"));
+  EXPECT_THAT(message({"0123456789abcdef", ""}), testing::HasSubstr("has changed since"));
 }
 
 TEST(CancelTest, P4NotFoundWaitsForTheCancelItRestsOn) {
