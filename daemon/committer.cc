@@ -7,6 +7,13 @@
 
 namespace delayd {
 
+namespace {
+
+// Longer than a disk takes that answers.
+constexpr Millis kHeldUp{50};
+
+}  // namespace
+
 Committer::Committer(storage::JobStore* store,
                      Done done,
                      DiskReserve reserve,
@@ -41,19 +48,26 @@ void Committer::Submit(engine::SealedBatch batch) {
 }
 
 // Nobody else could tell: the core thread itself waits for the disk.
-bool Committer::IsLateHere() {
+bool Committer::IsHeldUpHere() {
   const auto since = here_since_.load(std::memory_order_relaxed);
-  if (since == kNotHere) {
+  if (since == kNone) {
     return false;
   }
   const auto age = std::chrono::duration_cast<Millis>(std::chrono::steady_clock::now() - since);
   watch_.Look(since, age);
-  return age >= watch_.late();
+  return age >= kHeldUp;
+}
+
+bool Committer::IsHeldUp() const {
+  const auto since = looking_since_.load(std::memory_order_relaxed);
+  return since != kNone && std::chrono::steady_clock::now() - since >= kHeldUp;
 }
 
 void Committer::Look() {
-  if (!IsLateHere()) {
-    LookAtStore();  // else it would hold up this thread too
+  if (!IsHeldUpHere()) {  // else it would hold up this thread too
+    looking_since_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
+    LookAtStore();
+    looking_since_.store(kNone, std::memory_order_relaxed);
   }
   log::TellLeftOut();
   next_look_ = std::chrono::steady_clock::now() + reserve_.options().interval;
@@ -88,7 +102,7 @@ Status Committer::CommitHere(const engine::SealedBatch& batch,
   }
   here_since_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
   Status status = Write(batch, on_durable);
-  here_since_.store(kNotHere, std::memory_order_relaxed);
+  here_since_.store(kNone, std::memory_order_relaxed);
   return status;
 }
 

@@ -55,15 +55,18 @@ class Committer {
   // `on_durable` as the store has it.
   Status CommitHere(const engine::SealedBatch& batch,
                     const storage::JobStore::OnDurable& on_durable);
+  // A look at the disk does not come back, as where stat(2) itself hangs: nobody would watch what
+  // CommitHere writes.
+  bool IsHeldUp() const;
 
  private:
-  static constexpr std::chrono::steady_clock::time_point kNotHere{};
+  static constexpr std::chrono::steady_clock::time_point kNone{};
 
   void Run();
   Status Write(const engine::SealedBatch& batch, const storage::JobStore::OnDurable& on_durable);
   void Look();
   void LookAtStore();
-  bool IsLateHere();
+  bool IsHeldUpHere();
   // Returns when there is a batch, or when the committer ends; meanwhile it looks once a second.
   void WaitForBatch(std::unique_lock<std::mutex>* lock);
 
@@ -73,8 +76,9 @@ class Committer {
   const DiskChanged disk_changed_;
   std::chrono::steady_clock::time_point next_look_;
   CommitWatch watch_;  // of what CommitHere writes
-  // When that began; none: nothing is written so.
-  std::atomic<std::chrono::steady_clock::time_point> here_since_{kNotHere};
+  // When that began, and a look at the store; none: nothing is written so, and not looked at.
+  std::atomic<std::chrono::steady_clock::time_point> here_since_{kNone};
+  std::atomic<std::chrono::steady_clock::time_point> looking_since_{kNone};
   bool told_end_ = false;
   Status failed_;  // of whoever writes; one batch at a time hands it over
   std::mutex mutex_;

@@ -41,7 +41,8 @@ Status Server::Loop::Submit(const Now& now) {
   small_batches_ = is_small(*batch) ? small_batches_ + 1 : 0;
   const uint32_t clients = std::exchange(clients_, 0);
   pipelined_ = false;
-  if (small_batches_ <= kSmallBatchesMin || last_commit_ > kFastCommit || is_expected_soon(now)) {
+  if (small_batches_ <= kSmallBatchesMin || last_commit_ > kFastCommit || is_expected_soon(now) ||
+      committer_.IsHeldUp()) {
     committer_.Submit(*std::move(batch));
     return OkStatus();
   }

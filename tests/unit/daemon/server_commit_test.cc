@@ -235,6 +235,35 @@ TEST_F(ServerCommitTest, ACommitThatDoesNotComeBackIsToldWhileItIsUnderWay) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("error a commit is stuck"));
 }
 
+// Of what it wrote itself the core thread could tell nothing, and the committer's neither.
+TEST_F(ServerCommitTest, ADiskThatHangsWhereItsRoomIsAskedForIsToldByTheCoreThread) {
+  std::atomic<bool> hangs = false;
+  std::promise<void> answers;
+  options_.commit_late = Millis(20);
+  options_.disk = {.reserve = 1,
+                   .interval = Millis(1),
+                   .free_bytes = [&](const std::string&) -> StatusOr<uint64_t> {
+                     if (hangs.exchange(false)) {
+                       answers.get_future().wait();
+                     }
+                     return 2;
+                   }};
+  const auto warnings = [] { return log::Counts()[static_cast<size_t>(log::Level::kWarn)]; };
+  Start();
+  SocketClient client(path_);
+  EnqueueInTurn(&client, 1, 20);
+  const uint64_t before = warnings();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  hangs = true;
+  while (warnings() == before && std::chrono::steady_clock::now() < end) {
+    SocketClient(path_).Send(kEnqueue);
+    PassATurn();
+  }
+  EXPECT_EQ(warnings(), before + 1);
+  answers.set_value();
+  EXPECT_TRUE(Stop().ok());
+}
+
 TEST_F(ServerCommitTest, ASlowTurnTellsHowLongItHasWaitedForTheDisk) {
   options_.slow_turn = Millis(0);
   store_.takes = Micros(1100);
