@@ -355,9 +355,16 @@ void Server::Loop::WaitForSignal() {
 // Without this thread: it may wait for a disk, or be done while something beside it is not, and
 // then the store is closed.
 void Server::Loop::EndAtNextSignal() {
+  // Nothing acknowledged can be lost by this; the next start reads what is durable. One may have
+  // come already, while this thread waited for the disk.
+  signals_.async_wait([](const boost::system::error_code& none, int) {
+    if (!none) {
+      ::_exit(EXIT_FAILURE);
+    }
+  });
   boost::system::error_code error;
-  signals_.clear(error);  // NOLINT(bugprone-unused-return-value)
-  // Nothing acknowledged can be lost by this; the next start reads what is durable.
+  signals_.clear(error);   // NOLINT(bugprone-unused-return-value)
+  signals_.cancel(error);  // NOLINT(bugprone-unused-return-value)
   for (const int signal : {SIGTERM, SIGINT}) {
     std::signal(signal, [](int) { ::_exit(EXIT_FAILURE); });
   }

@@ -360,6 +360,22 @@ TEST_F(ServerTest, ASecondSignalEndsOneThatCannotTurn) {
   EXPECT_EXIT(end_twice(), ::testing::ExitedWithCode(1), "");
 }
 
+TEST_F(ServerTest, ASecondSignalEndsOneThatCouldNotTurnWhenBothCame) {
+  const auto end_twice = [this] {
+    options_.turn_begins = [count = 0](const Now&) mutable {
+      if (++count == 2) {
+        ::raise(SIGTERM);
+        ::raise(SIGTERM);
+      }
+    };
+    Start();
+    SocketClient(path_).Send(kStats);
+    thread_.join();
+    ::_exit(0);
+  };
+  EXPECT_EXIT(end_twice(), ::testing::ExitedWithCode(1), "");
+}
+
 TEST_F(ServerTest, AnAdminClientThatHasGoneIsForgotten) {
   std::promise<void> begun;
   std::promise<void> finish;
