@@ -396,8 +396,6 @@ void EngineCore::DoEndWait(const EndWait& command) {
 void EngineCore::TakeBack(Reply* reply) {
   for (const JobView& job : std::get<Leased>(reply->body).jobs) {
     if (const StatusOr<Slot> slot = FindLease(*job.lease_token); slot.ok()) {
-      --counters_.handed_out;
-      --queues_[jobs_[*slot].queue()].handed_out;
       ReturnUntouched(*slot);  // perhaps out of memory
     }
   }

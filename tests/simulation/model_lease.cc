@@ -163,7 +163,6 @@ void Model::TakeBack(const engine::Leased& leased, const Now& now) {
     if (ModelJob* job = Holding(*view.lease_token)) {
       RoomMade(*job);
       Place(job);
-      --counters_.handed_out;
     }
   }
 }
