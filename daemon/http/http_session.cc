@@ -35,6 +35,12 @@ void HttpSession::Receive(std::string_view bytes) {
 
 void HttpSession::Judge(const Request& head) {
   judged_ = {.admitted = router_.Admit(peer_, head), .route = Router::Find(head)};
+  const auto* const caller = std::get_if<Caller>(&judged_->admitted);
+  if (caller == nullptr) {
+    router_.NoteTurnedAway(peer_, "token_needed");
+  } else if (!Router::HasRole(judged_->route, caller->role)) {
+    router_.NoteTurnedAway(peer_, "role_needed");
+  }
 }
 
 // Before its body: what it may not ask is not worth the memory.
@@ -199,7 +205,7 @@ Session::Phase HttpSession::phase() const {
 }
 
 void HttpSession::Fill(Slot* slot, const Response& response) {
-  router_.Count(slot->route, response.status, peer_);
+  router_.Count(slot->route, response.status);
   const std::string_view connection = slot->close              ? "close"
                                       : slot->tells_keep_alive ? "keep-alive"
                                                                : "";

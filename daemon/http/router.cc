@@ -259,11 +259,15 @@ FoundRoute Router::Find(const Request& head) {
   return found;
 }
 
+bool Router::HasRole(const FoundRoute& found, Role role) {
+  return found.number == kRoutes.size() || role >= kRoutes[found.number].role;
+}
+
 std::optional<Response> Router::RefuseHead(const FoundRoute& found, Role role) {
   if (!found.status.ok()) {
     return ProblemResponse(found.status);
   }
-  if (found.number == kRoutes.size() || role >= kRoutes[found.number].role) {
+  if (HasRole(found, role)) {
     return std::nullopt;
   }
   return NotYourRole(role, kRoutes[found.number].role);

@@ -39,7 +39,7 @@ struct RouterOptions {
   // All may be null; else they outlive the router.
   const ServiceReport* service = nullptr;
   RequestCounts* counts = nullptr;
-  TurnedAway* turned_away = nullptr;  // by 401 and 403
+  TurnedAway* turned_away = nullptr;  // for want of a token or a role
   // Jobs that a user who is no admin may have stored; 0: no limit, and nothing is counted.
   uint64_t user_jobs_max = 0;
   // Null: everybody may do everything.
@@ -97,6 +97,9 @@ class Router {
   // What the head of a request says is asked for; nothing of its body.
   static FoundRoute Find(const Request& head);
 
+  // False: it needs another one. What is no route needs none.
+  static bool HasRole(const FoundRoute& found, Role role);
+
   // What cannot be meant, and whoever may not ask it, need not send the body.
   static std::optional<Response> RefuseHead(const FoundRoute& found, Role role);
 
@@ -112,13 +115,17 @@ class Router {
   // known, or missing where there must be one.
   std::variant<Caller, Response> Admit(const Peer& peer, const Request& request) const;
 
+  // For want of a token, or of a role. `cause`: the code of that problem.
+  void NoteTurnedAway(const Peer& peer, std::string_view cause) const {
+    if (options_.turned_away != nullptr) {
+      options_.turned_away->Note(peer, cause);
+    }
+  }
+
   // An answer of this route goes out.
-  void Count(size_t route, int status, const Peer& peer) const {
+  void Count(size_t route, int status) const {
     if (options_.counts != nullptr) {
       options_.counts->Add(route, status);
-    }
-    if ((status == 401 || status == 403) && options_.turned_away != nullptr) {
-      options_.turned_away->Note(peer, std::to_string(status));
     }
   }
 

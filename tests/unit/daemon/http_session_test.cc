@@ -405,7 +405,7 @@ TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {
   EXPECT_EQ(std::string(guess.output()).find("HTTP/1.1", 1), std::string::npos) << "one try";
   EXPECT_TRUE(guess.finished());
   EXPECT_EQ(turned_away.untold, 2U);
-  EXPECT_EQ(turned_away.last_cause, "401");
+  EXPECT_EQ(turned_away.last_cause, "token_needed");
   std::vector<std::string_view> paths;
   counts.ForEach([&](size_t route, int status, uint64_t) {
     EXPECT_EQ(status, 401);
@@ -417,6 +417,31 @@ TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {
   EXPECT_FALSE(known.Next(kNow).has_value());
   EXPECT_EQ(known.output(), "");
   EXPECT_EQ(known.phase(), Session::Phase::kBody);
+}
+
+TEST(HttpSessionAccessTest, OnlyWhoLacksATokenOrARoleCountsAsTurnedAway) {
+  const delayd::test::TempDir dir;
+  std::ofstream(dir.Sub("tokens")) << "enqueue 0123456789abcdef0123456789abcdef\n";
+  ASSERT_EQ(::chmod(dir.Sub("tokens").c_str(), 0600), 0);
+  const StatusOr<Access> access = Access::Create({.token_file = dir.Sub("tokens")});
+  ASSERT_TRUE(access.ok()) << access.status().message();
+  TurnedAway turned_away;
+  const Router router{RouterOptions{.turned_away = &turned_away, .access = &*access}};
+  const std::string end =
+      " HTTP/1.1\r\nHost: d\r\nAuthorization: Bearer 0123456789abcdef0123456789abcdef\r\n\r\n";
+  const ReaderOptions options;
+  HttpSession producer(options, router);
+  producer.SetPeer({.address = "192.0.2.1:4711"});
+  producer.Receive("GET /v1/jobs/1" + end);
+  const auto asked = producer.Next(kNow);
+  ASSERT_TRUE(asked.has_value());
+  producer.Answer(asked->tag, {.status = PermissionDenied("not there", "permission_denied")});
+  EXPECT_THAT(std::string(producer.output()), StartsWith("HTTP/1.1 403 Forbidden\r\n"));
+  EXPECT_EQ(turned_away.untold, 0U);
+  producer.Receive("POST /v1/admin/verify" + end);
+  EXPECT_FALSE(producer.Next(kNow).has_value());
+  EXPECT_EQ(turned_away.untold, 1U);
+  EXPECT_EQ(turned_away.last_cause, "role_needed");
 }
 
 TEST_F(HttpSessionTest, StopAnswersWhatIsUnderWayAndNoMore) {

@@ -99,7 +99,7 @@ TEST(MetricsTest, RequestsAreCountedByRouteAndNotByTarget) {
   http::RequestCounts requests(http::Router::RouteNames().size());
   const http::Router router({.counts = &requests});
   const auto count = [&router](const std::string& target, int status) {
-    router.Count(http::Router::Find({.method = "GET", .target = target}).number, status, {});
+    router.Count(http::Router::Find({.method = "GET", .target = target}).number, status);
   };
   count("/v1/jobs/4711", 200);
   count("/nothing/here", 404);
