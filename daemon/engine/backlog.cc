@@ -361,9 +361,10 @@ Status EngineCore::CheckBacklog() const {
     return OkStatus();
   }
   return ResourceExhausted(
-      "memory.budget is full: due jobs of queue " + first->name +
+      "jobs take three quarters of memory.budget or more: due ones of queue " + first->name +
           (count > 1 ? " and " + std::to_string(count - 1) + " others" : "") +
-          " wait on disk, and count as scheduled until there is room; add workers, or raise it",
+          " wait on disk, and count as scheduled until there is room; " +
+          (first->pause ? "it is paused, resume it" : "add workers") + ", or raise the budget",
       "memory_full");
 }
 

@@ -69,7 +69,11 @@ TEST(BacklogTest, ThatDueJobsWaitOnDiskIsToldWhenItLasts) {
   harness.Wait(1min);
   const Status backlog = harness.engine().CheckBacklog();
   EXPECT_EQ(backlog.reason(), "memory_full");
-  EXPECT_NE(backlog.message().find("due jobs of queue idle wait"), std::string::npos);
+  EXPECT_NE(backlog.message().find("due ones of queue idle wait"), std::string::npos);
+  EXPECT_NE(backlog.message().find("add workers"), std::string::npos);
+  ASSERT_TRUE(harness.Call(Pause{.queue = "idle"}).status.ok());
+  EXPECT_NE(harness.engine().CheckBacklog().message().find("resume it"), std::string::npos);
+  ASSERT_TRUE(harness.Call(Resume{.queue = "idle"}).status.ok());
   EXPECT_EQ(WorkOff(&harness, "idle"), 200U);
   EXPECT_TRUE(harness.engine().CheckBacklog().ok());
   EXPECT_GT(harness.engine().Figures(0).frontier_ahead, 0s);
