@@ -550,7 +550,7 @@ StatsView EngineCore::stats() const {
 // From the rows: the wheels' timers are also ends of leases, waits and pauses. What is keyed at the
 // mark may be due before it, if that is of a clock that was ahead; behind it the order of keys is
 // that of due times, but for the steps of the clock. Of more than so many rows the others are not
-// looked at.
+// looked at, but for those behind what is ready.
 std::optional<WallTime> EngineCore::NextDue() const {
   constexpr size_t kNextDueRowsMax = 1000;
   const Millis back = wall_offsets_.Steps(now_).first;
@@ -572,15 +572,22 @@ std::optional<WallTime> EngineCore::NextDue() const {
   };
   pending_.ForEachPut(Table::kTimers, consider);
   // A store that cannot be read is found by whoever needs it to go on.
-  size_t rows = 0;
-  static_cast<void>(pending_.Scan(
-      Table::kTimers,
-      storage::TimerKey(std::max(now_.wall + Millis(1), low_water_mark_.durable()), JobId{}),
-      storage::TimerKey(WallTime::max(), JobId{}),
-      [&](std::string_view key, std::string_view value) {
-        const bool is_last = !pending_.IsChanging(Table::kTimers, key) && consider(key, value);
-        return !is_last && ++rows < kNextDueRowsMax;
-      }));
+  const auto look_from = [&](WallTime from) {
+    size_t rows = 0;
+    static_cast<void>(pending_.Scan(
+        Table::kTimers,
+        storage::TimerKey(from, JobId{}),
+        storage::TimerKey(WallTime::max(), JobId{}),
+        [&](std::string_view key, std::string_view value) {
+          const bool is_last = !pending_.IsChanging(Table::kTimers, key) && consider(key, value);
+          return !is_last && ++rows < kNextDueRowsMax;
+        }));
+    return rows == kNextDueRowsMax;
+  };
+  const WallTime first = std::max(now_.wall + Millis(1), low_water_mark_.durable());
+  if (look_from(first)) {
+    look_from(std::max(first, LatestKeyOfNow() + Millis(1)));
+  }
   return next;
 }
 

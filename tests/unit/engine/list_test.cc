@@ -394,6 +394,17 @@ TEST(StatsTest, NextDueOfADelayIsToldByTheWallClockAsItStands) {
   EXPECT_EQ(harness.engine().stats().next_due, harness.now().wall + Millis(60'000));
 }
 
+TEST(StatsTest, NextDueIsFoundBehindManyJobsThatAreReadyAndKeyedBehindAClockThatWasSetBack) {
+  EngineHarness harness;
+  harness.Send(Enqueue{std::vector<JobSpec>(1000, In(Millis(0)))});
+  harness.CommitAll();
+  harness.EnqueueOk(In(Millis(0)));
+  harness.EnqueueOk(In(Millis(60'000)));
+  harness.clock().StepWall(-kHour);
+  harness.Turn();
+  EXPECT_EQ(harness.engine().stats().next_due, harness.now().wall + Millis(60'000));
+}
+
 TEST(ListTest, APageEndsWithSoManyBytesOfPayloads) {
   EngineHarness harness;
   for (int i = 0; i < 11; ++i) {
