@@ -38,7 +38,9 @@ StatusOr<std::optional<storage::KeyRecord>> EngineCore::ReadKey(const Queue& que
 StatusOr<std::optional<storage::KeyRecord>> EngineCore::FindKey(const Queue& queue,
                                                                 std::string_view key) {
   DELAYD_ASSIGN_OR_RETURN(std::optional<storage::KeyRecord> record, ReadKey(queue, key));
-  if (record && record->expiry && *record->expiry <= now_.wall) {
+  if (record && record->finished &&
+      !key_retention_.IsKept(
+          *record->finished, *record->expiry, queue.settings.key_retention, now_)) {
     record.reset();
   }
   return record;

@@ -51,6 +51,7 @@
 #include "daemon/engine/frontier.h"
 #include "daemon/engine/job_ids.h"
 #include "daemon/engine/job_table.h"
+#include "daemon/engine/key_retention.h"
 #include "daemon/engine/lagging_queues.h"
 #include "daemon/engine/lease_table.h"
 #include "daemon/engine/left_on_disk.h"
@@ -529,8 +530,9 @@ class EngineCore final : public Engine {
   const storage::JobReader& store_;
   PendingChanges pending_;
   Now now_;
-  Now advanced_to_;                     // what fires is due at this time
-  WallTime advanced_key_;               // LatestKeyOfNow() then
+  Now advanced_to_;        // what fires is due at this time
+  WallTime advanced_key_;  // LatestKeyOfNow() then
+  KeyRetention key_retention_;
   WallTime highest_wall_;               // that was ever the time, over all runs
   BootTime clock_noted_;                // when it was last written down
   std::optional<WallTime> noted_wall_;  // and what, in this run

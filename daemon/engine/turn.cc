@@ -59,6 +59,7 @@ void EngineCore::Execute(RequestId request, Command command, const Now& now) {
 void EngineCore::SetNow(const Now& now) {
   DELAYD_CHECK(now.exact_boot() >= now_.exact_boot());
   now_ = now;
+  key_retention_.See(now);
   highest_wall_ = std::max(highest_wall_, now.wall);
 }
 

@@ -13,8 +13,13 @@ namespace delayd::simulation {
 
 using engine::RequestId;
 
-void Model::Execute(RequestId request, const engine::Command& command, const Now& now) {
+void Model::SetNow(const Now& now) {
   now_ = now;
+  key_retention_.See(now);
+}
+
+void Model::Execute(RequestId request, const engine::Command& command, const Now& now) {
+  SetNow(now);
   std::visit([this, request](const auto& one) { Do(request, one); }, command);
   settled_ = false;
 }
@@ -31,14 +36,6 @@ void Model::Refuse(RequestId request, StatusCode code, std::string_view reason, 
   expected.reply.request = request;
   expected.reply.status = Status(code, "as predicted", reason);
   answers_.push_back(std::move(expected));
-}
-
-const ModelKey* Model::FindKey(const std::string& queue, const std::string& key) const {
-  const auto found = keys_.find({queue, key});
-  if (found == keys_.end() || (found->second.finished && found->second.expiry <= now_.wall)) {
-    return nullptr;
-  }
-  return &found->second;
 }
 
 std::optional<DoneKey> Model::FindDone(JobId id) const {
@@ -551,6 +548,7 @@ std::optional<Micros> Model::UntilNextEvent(const Now& now) const {
 void Model::Restart(const engine::EngineOptions& options, uint64_t next_id, const Now& now) {
   options_ = options;
   now_ = now;
+  key_retention_ = engine::KeyRetention(now);
   hand_ = now.wall;
   waiters_.clear();
   open_peeks_.clear();

@@ -31,6 +31,7 @@
 #include "base/job.h"
 #include "daemon/engine/command.h"
 #include "daemon/engine/engine.h"
+#include "daemon/engine/key_retention.h"
 #include "daemon/engine/rate_bucket.h"
 #include "daemon/engine/wall_offsets.h"
 
@@ -323,6 +324,7 @@ class Model {
 
   void Do(engine::RequestId, const engine::Abandon& command);
   void Do(engine::RequestId, const engine::EndWait& command);
+  void SetNow(const Now& now);
   Found Locate(const JobRef& ref) const;
   const ModelKey* FindKey(const std::string& queue, const std::string& key) const;
   // A finished job that is kept; none when it was forgotten.
@@ -399,6 +401,7 @@ class Model {
 
   engine::EngineOptions options_;
   Now now_;
+  engine::KeyRetention key_retention_{Now()};
   WallTime hand_;
   engine::WallOffsets wall_offsets_;  // where a page of a change of many jobs begins and ends
   uint64_t offsets_boot_ = 0;

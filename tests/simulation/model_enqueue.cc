@@ -243,6 +243,18 @@ JobView Model::FinishedView(const DoneKey& key, uint64_t* batch) const {
   return view;
 }
 
+const ModelKey* Model::FindKey(const std::string& queue, const std::string& key) const {
+  const auto found = keys_.find({queue, key});
+  if (found == keys_.end()) {
+    return nullptr;
+  }
+  const ModelKey& known = found->second;
+  const bool is_free = known.finished &&
+                       !key_retention_.IsKept(
+                           known.finished_at, known.expiry, SettingsFor(queue).key_retention, now_);
+  return is_free ? nullptr : &known;
+}
+
 void Model::Do(RequestId request, const engine::Enqueue& command) {
   if (command.jobs.empty() || command.jobs.size() > limits::kEnqueueBatchJobsMax) {
     return Refuse(request, StatusCode::kInvalidArgument, "invalid_batch", 0);

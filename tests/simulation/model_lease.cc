@@ -158,7 +158,7 @@ void Model::WaitOver(uint64_t waiter) {
 }
 
 void Model::TakeBack(const engine::Leased& leased, const Now& now) {
-  now_ = now;
+  SetNow(now);
   for (const JobView& view : leased.jobs) {
     if (ModelJob* job = Holding(*view.lease_token)) {
       RoomMade(*job);
@@ -420,7 +420,7 @@ void Model::FireDue() {
 }
 
 void Model::Advance(const Now& now) {
-  now_ = now;
+  SetNow(now);
   settled_ = false;
   if (now.wall < hand_) {
     for (auto& [id, job] : jobs_) {

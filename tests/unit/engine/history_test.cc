@@ -173,6 +173,40 @@ TEST(HistoryTest, P10ManyAreForgottenInBoundedSteps) {
   EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 0U);
 }
 
+TEST(HistoryTest, AKeyOfAClockThatWasAheadIsKeptForItsRetentionFromWhereItIsPutRight) {
+  for (const bool restarts : {false, true}) {
+    EngineHarness harness(Keeping(Millis(0), 10min));
+    const JobSpec spec = {.due = DueAfter{}, .key = "order"};
+    harness.clock().StepWall(20 * 24 * kHour);
+    const JobView job = Worked(&harness, spec);
+    harness.clock().StepWall(-20 * 24 * kHour);
+    if (restarts) {
+      harness.Restart();
+    }
+    EXPECT_EQ(harness.EnqueueOk(spec).id, job.id);
+    harness.Wait(9min);
+    EXPECT_EQ(harness.EnqueueOk(spec).id, job.id);
+    harness.Wait(1min);
+    EXPECT_NE(harness.EnqueueOk(spec).id, job.id);
+  }
+}
+
+TEST(HistoryTest, AKeyIsKeptForItsWholeRetentionWhereItsRowStandsAtTheMarkOfAClockThatWasAhead) {
+  EngineHarness harness(Keeping(Millis(0), 10min));
+  harness.clock().StepWall(20 * 24 * kHour);
+  Worked(&harness, {.due = DueAfter{}, .key = "first"});
+  harness.Wait(1h);
+  EXPECT_EQ(RowsOf(&harness, storage::Table::kDone), 0U);
+  harness.clock().StepWall(-20 * 24 * kHour);
+  harness.Wait(1h);
+  const JobSpec spec = {.due = DueAfter{}, .key = "order"};
+  const JobView job = Worked(&harness, spec);
+  harness.Wait(9min);
+  EXPECT_EQ(harness.EnqueueOk(spec).id, job.id);
+  harness.Wait(1min);
+  EXPECT_NE(harness.EnqueueOk(spec).id, job.id);
+}
+
 // A clock that was twenty days ahead for a moment: what finished then was forgotten by it.
 TEST(HistoryTest, AClockThatWasAheadAndIsPutRightMakesNothingKeptForLonger) {
   EngineHarness harness(Keeping(10min, 1s));
