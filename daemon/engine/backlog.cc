@@ -175,7 +175,19 @@ size_t EngineCore::RowsWanted(const Queue& queue, size_t share) const {
 // Whether a page is loaded that no queue asks for: priority decides among the jobs in memory only.
 // A page at a time, so that none is scanned for each job that goes.
 bool EngineCore::HasPlentyOfRoom() const {
-  return !sweep_ && held_ + limits::kFillPageRows <= HeldMax() - HeldMax() / 4;
+  return !sweep_ && (held_ + limits::kFillPageRows <= HeldMax() - HeldMax() / 4 || RestHasRoom());
+}
+
+// All that the last lagging queue has on disk. A sixteenth stays free, so that what comes next does
+// not cut it at once.
+bool EngineCore::RestHasRoom() const {
+  if (lagging_.size() != 1) {
+    return false;
+  }
+  const Queue& queue = lagging_.First();
+  const size_t in_memory = queue.held + queue.leased + queue.damaged;
+  const size_t rest = queue.counts.pending - std::min(in_memory, queue.counts.pending);
+  return held_ + rest <= HeldMax() - HeldMax() / 16;
 }
 
 bool EngineCore::LaggingWant() const {

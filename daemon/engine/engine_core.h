@@ -469,6 +469,7 @@ class EngineCore final : public Engine {
   size_t ShareOfLagging() const;
   size_t RowsWanted(const Queue& queue, size_t share) const;
   bool HasPlentyOfRoom() const;
+  bool RestHasRoom() const;
   bool LaggingWant() const;
   bool LaggingAsk() const;
 

@@ -79,6 +79,8 @@ class LaggingQueues {
     }
   }
 
+  const Queue& First() const { return *queues_.front(); }
+
   // One after the other.
   Queue& Next() {
     next_ = (next_ + 1) % queues_.size();

@@ -79,6 +79,15 @@ TEST(BacklogTest, ThatDueJobsWaitOnDiskIsToldWhenItLasts) {
   EXPECT_GT(harness.engine().Figures(0).frontier_ahead, 0s);
 }
 
+TEST(BacklogTest, TheLastThatLagsIsLoadedWhereAllOfItHasRoom) {
+  EngineHarness harness(kTenJobs);
+  Pile(&harness, "last", 9);
+  Pile(&harness, "other", 30);
+  EXPECT_EQ(WorkOff(&harness, "other"), 30U);
+  harness.Turn();
+  EXPECT_EQ(harness.engine().stats().ready, 9U);
+}
+
 TEST(BacklogTest, TheBacklogItselfComesOldestFirst) {
   EngineHarness harness(kTenJobs);
   Pile(&harness, "idle", 100);
