@@ -330,6 +330,9 @@ void AddStore(const storage::RocksFigures& store, Page* page) {
   page->Counter("delayd_store_background_errors_total",
                 "Flushes and compactions that failed; the daemon ends at the first.",
                 store.background_errors);
+  page->Gauge("delayd_store_tables_waiting",
+              "Tables whose compaction waits for room on the disk.",
+              store.tables_waiting);
 }
 
 void AddDisk(const ServiceFigures& figures, Page* page) {

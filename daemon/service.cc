@@ -338,6 +338,12 @@ int RunService(const Config& config, const ReadConfig& read_config) {
         "processes (ulimit -u, TasksMax= or LimitNPROC= of the unit, pids.max of a container)",
         {{"cause", why}});
   });
+  storage::OnMergeRefused([](const std::string& what) {
+    log::Warn(
+        "the disk has no room to merge tables; reads become slower, and the space of jobs that are "
+        "gone does not come back. Free some space: the merge is tried again each second",
+        {{"detail", what}});
+  });
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
   storage::RecoveryReport recovery;

@@ -1,5 +1,6 @@
 #include "storage/rocks_figures.h"
 
+#include <algorithm>
 #include <string>
 
 #include <rocksdb/db.h>
@@ -52,7 +53,11 @@ RocksFigures RocksJobStore::Figures() const {
   figures.wal_bytes = wal_bytes.ok() ? *wal_bytes : 0;
   figures.running_flushes = Property(db_.get(), any, Names::kNumRunningFlushes);
   figures.running_compactions = Property(db_.get(), any, Names::kNumRunningCompactions);
-  figures.background_errors = Property(db_.get(), any, Names::kBackgroundErrors);
+  // Those that have ended the store. RocksDB counts a merge without room a moment after it is told.
+  const uint64_t errors = Property(db_.get(), any, Names::kBackgroundErrors);
+  figures.background_errors = errors - std::min(errors, merge_room_->refusals());
+  figures.merges_refused = merge_room_->refusals();
+  figures.tables_waiting = merge_room_->tables_waiting();
   figures.write_stopped = Property(db_.get(), any, Names::kIsWriteStopped);
   const std::scoped_lock lock(fsync_mutex_);
   figures.fsync_us = fsync_us_;

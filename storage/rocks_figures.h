@@ -35,8 +35,10 @@ struct RocksFigures {
   uint64_t running_flushes = 0;
   uint64_t running_compactions = 0;
   uint64_t background_errors = 0;
-  uint64_t write_stopped = 0;  // 1: RocksDB lets no write through
-  Histogram fsync_us;          // of one commit in eight
+  uint64_t merges_refused = 0;  // for want of room on the disk
+  uint64_t tables_waiting = 0;  // whose last merge was
+  uint64_t write_stopped = 0;   // 1: RocksDB lets no write through
+  Histogram fsync_us;           // of one commit in eight
 };
 
 // All zero for a store that is not RocksDB.

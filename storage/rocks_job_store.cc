@@ -107,6 +107,9 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
     }
   }
   rest_flush_->NoteBatch(batch);
+  if (merge_room_->TakeChange()) {
+    write_limits_->Look();
+  }
   return OkStatus();
 }
 

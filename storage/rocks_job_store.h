@@ -65,6 +65,10 @@ using GoOn = std::function<bool()>;
 Status BackUpRocksJobStore(
     JobStore* store, const std::string& directory, const GoOn& go_on = [] { return true; });
 
+// `tell` is given what a merge of tables would have needed where the disk had no room for it,
+// where none was waiting, on a thread of RocksDB's. For a log; the room has none.
+void OnMergeRefused(void (*tell)(const std::string& what));
+
 // For `delayctl verify` on a directory that no daemon has open. Changes nothing but the lock file;
 // a torn tail is told in the report and left alone; damage is refused as by an open. With
 // accept_loss the store is read as it would be after the loss, and the loss is in the report.

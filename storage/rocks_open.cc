@@ -79,7 +79,10 @@ Status CheckRoomToRecover(const std::string& data_dir, rocksdb::Env* env) {
 
 Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* report) {
   DELAYD_RETURN_IF_ERROR(same_directory_.Check());
-  env_ = NewStoreEnv(options.env, dir_.path(), options.removal_step_bytes);
+  rocksdb::Env* const machine = options.env != nullptr ? options.env : rocksdb::Env::Default();
+  merge_room_ =
+      std::make_shared<MergeRoom>(machine->GetFileSystem(), dir_.path(), options.wal_bytes_max);
+  env_ = NewStoreEnv(machine, dir_.path(), options.removal_step_bytes, merge_room_);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, HoldsStore(options));
   if (holds_store) {
     DELAYD_RETURN_IF_ERROR(LookFirst(options));
@@ -122,6 +125,7 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
   db_options.create_if_missing = create;
   db_options.create_missing_column_families = create;
   db_options.track_and_verify_wals_in_manifest = verify_logs;
+  db_options.listeners.push_back(merge_room_);  // takes back what need not stop the store
   db_options.listeners.push_back(std::make_shared<StopOnBackgroundError>(stop_));
 #ifdef DELAYD_CRASH_POINTS
   db_options.listeners.push_back(std::make_shared<CrashInBackground>());
@@ -133,6 +137,7 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
   if (status.ok()) {
     std::ranges::transform(
         families_, family_ids_.begin(), [](const auto* family) { return family->GetID(); });
+    write_limits_.emplace(db_.get(), &families_, merge_room_.get());
     MakeSweepers(options.sweep_deletes_min);
     rest_flush_ = std::make_unique<RestFlush>(
         db_.get(),

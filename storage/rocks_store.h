@@ -21,12 +21,14 @@
 #include "storage/batch_floor.h"
 #include "storage/batch_rep.h"
 #include "storage/data_dir.h"
+#include "storage/merge_room.h"
 #include "storage/rest_flush.h"
 #include "storage/rocks_figures.h"
 #include "storage/rocks_job_store.h"
 #include "storage/rocks_status.h"
 #include "storage/same_directory.h"
 #include "storage/tombstone_sweeper.h"
+#include "storage/write_limits.h"
 #include "storage/write_order.h"
 
 namespace delayd::storage {
@@ -82,15 +84,18 @@ class StopCause {
   std::optional<Status> cause_;
 };
 
-// A failed flush or compaction must not be survived: 7.8 can lose the output of other flushes while
-// it retries. The next commit fails, and the process ends.
+// A failed flush must not be survived: 7.8 can lose the output of other flushes while it retries.
+// The next commit fails, and the process ends. So it does after a failed compaction, but for one
+// that found no room (storage/merge_room.h), which is told before.
 class StopOnBackgroundError final : public rocksdb::EventListener {
  public:
   explicit StopOnBackgroundError(std::shared_ptr<StopCause> cause) : cause_(std::move(cause)) {}
 
   void OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
                          rocksdb::Status* error) override {
-    cause_->Set(FromRocks(*error, "background write"));
+    if (!error->ok()) {
+      cause_->Set(FromRocks(*error, "background write"));
+    }
   }
 
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/,
@@ -194,6 +199,7 @@ class RocksJobStore final : public JobStore {
   BatchFloor floor_;
   uint64_t batch_number_ = 0;  // of the last batch that is durable
   std::shared_ptr<StopCause> stop_;
+  std::shared_ptr<MergeRoom> merge_room_;
   std::unique_ptr<rocksdb::Env> env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // by Table
@@ -205,6 +211,7 @@ class RocksJobStore final : public JobStore {
   // While the database is open.
   std::vector<std::unique_ptr<TombstoneSweeper>> sweepers_;
   std::unique_ptr<RestFlush> rest_flush_;  // the same
+  std::optional<WriteLimits> write_limits_;
 };
 
 // Are the tables those that this program knows? `manifest` is the name of the file that lists them.

@@ -69,13 +69,19 @@ class InfoLogs final : public rocksdb::FileSystemWrapper {
 
 class StoreEnv final : public rocksdb::EnvWrapper {
  public:
-  StoreEnv(rocksdb::Env* base, const std::string& directory, uint64_t removal_step_bytes)
+  StoreEnv(rocksdb::Env* base,
+           const std::string& directory,
+           uint64_t removal_step_bytes,
+           std::shared_ptr<MergeRoom> room)
       : EnvWrapper(base) {
     // What RocksDB really uses; the wrapper would go through its own adapters.
     file_system_ = std::make_shared<InfoLogs>(NewPrewrittenLogs(NewCheckedTables(NewManifestGuard(
         NewGradualRemoval(
             NewSameDirectory(base->GetFileSystem(), directory), directory, removal_step_bytes),
         directory))));
+    if (room != nullptr) {
+      file_system_ = NewFilesWithRoom(file_system_, std::move(room));
+    }
     system_clock_ = base->GetSystemClock();
   }
 
@@ -91,9 +97,12 @@ class StoreEnv final : public rocksdb::EnvWrapper {
 
 std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
                                           const std::string& directory,
-                                          uint64_t removal_step_bytes) {
-  return std::make_unique<StoreEnv>(
-      base != nullptr ? base : rocksdb::Env::Default(), directory, removal_step_bytes);
+                                          uint64_t removal_step_bytes,
+                                          std::shared_ptr<MergeRoom> room) {
+  return std::make_unique<StoreEnv>(base != nullptr ? base : rocksdb::Env::Default(),
+                                    directory,
+                                    removal_step_bytes,
+                                    std::move(room));
 }
 
 }  // namespace delayd::storage

@@ -10,12 +10,15 @@
 
 #include <rocksdb/env.h>
 
+#include "storage/merge_room.h"
+
 namespace delayd::storage {
 
 // `base` must live as long as what is returned; null is the real machine. `directory` is the
-// store's.
+// store's; `room` is asked where tables are merged.
 std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
                                           const std::string& directory,
-                                          uint64_t removal_step_bytes);
+                                          uint64_t removal_step_bytes,
+                                          std::shared_ptr<MergeRoom> room = nullptr);
 
 }  // namespace delayd::storage

@@ -7,6 +7,7 @@
 #include "base/coding.h"
 #include "storage/keys.h"
 #include "storage/record.h"
+#include "storage/rocks_status.h"
 
 namespace delayd::storage {
 namespace {
@@ -247,8 +248,9 @@ void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
   lock->unlock();
   const Parts parts = WorthSweeping(deletes, is_quiet);
   for (const DeletedRows::Part& part : parts) {
-    Sweep(part);
-    deletes.Forget(part);
+    if (Sweep(part)) {
+      deletes.Forget(part);
+    }
   }
   lock->lock();
   deletes_.Add(deletes);
@@ -258,14 +260,15 @@ void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
   next_rest_ = std::max(rest_min_, is_quiet || !parts.empty() ? later : next_rest_);
 }
 
-void TombstoneSweeper::Sweep(const DeletedRows::Part& part) {
+// False: the disk has no room for it.
+bool TombstoneSweeper::Sweep(const DeletedRows::Part& part) {
   rocksdb::CompactRangeOptions options;
   options.exclusive_manual_compaction = false;  // flushes and compactions go on beside it
   // The tombstones may have come to the last level by a mere move of their file.
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   const rocksdb::Slice first(part.first);
   const rocksdb::Slice last(part.last);
-  db_->CompactRange(options, family_, &first, &last).PermitUncheckedError();
+  return !IsNoRoom(db_->CompactRange(options, family_, &first, &last));
 }
 
 }  // namespace delayd::storage

@@ -7,7 +7,8 @@
 //          good part of the rows among which they lie, the ranges they lie in are compacted, on a
 //          thread of its own, while commits go on; when no more of them come, a few suffice. Each
 //          table has a sweeper: what lies together in one is far apart in another.
-// Errors:  none: a compaction that fails is noticed by the store's listener.
+// Errors:  none: a compaction that fails is noticed by the store's listener. What the disk had no
+//          room for is looked at again when more have come.
 // Threads: NoteBatch from whoever commits, one at a time, and the destructor; one thread inside.
 // Cost:    a comparison a deleted row; a compaction rewrites the range, seldom.
 // Source:  docs/decisions/0026-sweeping-after-a-mass-cancel.md
@@ -112,7 +113,7 @@ class TombstoneSweeper {
   void Run();
   bool AwaitQuiet(std::unique_lock<std::mutex>* lock);
   void Look(std::unique_lock<std::mutex>* lock, bool is_quiet);
-  void Sweep(const DeletedRows::Part& part);
+  bool Sweep(const DeletedRows::Part& part);
 
   rocksdb::DB* const db_;
   rocksdb::ColumnFamilyHandle* const family_;

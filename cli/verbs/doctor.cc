@@ -334,6 +334,13 @@ class DoctorVerb final : public Verb {
     } else if (free) {
       findings_.push_back(CheckDaemonsDisk(*free, reserve));
     }
+    if (Bytes("delayd_store_tables_waiting").value_or(0) > 0) {
+      findings_.push_back({"store",
+                           Verdict::kWarn,
+                           "the disk has no room to merge tables: the space of jobs that are gone "
+                           "does not come back",
+                           "make room: a merge is tried each second"});
+    }
   }
 
   // An answer waits for the commit that it rests on; what the daemon tells of itself does not.

@@ -5,10 +5,12 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <rocksdb/env.h>
 
 #include "base/check.h"
+#include "storage/merge_room.h"
 #include "tests/storm/io_faults.h"
 #include "tests/support/fault_file_system.h"
 
@@ -17,7 +19,8 @@ namespace delayd::storage {
 // storage/store_env.cc, which is compiled under this name here.
 std::unique_ptr<rocksdb::Env> NewRealStoreEnv(rocksdb::Env* base,
                                               const std::string& directory,
-                                              uint64_t removal_step_bytes);
+                                              uint64_t removal_step_bytes,
+                                              std::shared_ptr<MergeRoom> room);
 
 namespace {
 
@@ -36,10 +39,11 @@ rocksdb::Env* FaultyDisk(const char* fault) {
 
 std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
                                           const std::string& directory,
-                                          uint64_t removal_step_bytes) {
+                                          uint64_t removal_step_bytes,
+                                          std::shared_ptr<MergeRoom> room) {
   const char* fault = std::getenv("DELAYD_IO_FAULT");  // NOLINT(concurrency-mt-unsafe)
   return NewRealStoreEnv(
-      fault != nullptr ? FaultyDisk(fault) : base, directory, removal_step_bytes);
+      fault != nullptr ? FaultyDisk(fault) : base, directory, removal_step_bytes, std::move(room));
 }
 
 }  // namespace delayd::storage

@@ -20,7 +20,7 @@ class ImpatientClock final : public rocksdb::SystemClockWrapper {
 
 class FaultEnv final : public rocksdb::EnvWrapper {
  public:
-  explicit FaultEnv(const std::shared_ptr<FaultFileSystem>& file_system)
+  explicit FaultEnv(const std::shared_ptr<rocksdb::FileSystem>& file_system)
       : EnvWrapper(rocksdb::NewCompositeEnv(file_system)) {
     // What RocksDB really uses; the wrapper would go through its own adapters.
     file_system_ = file_system;
@@ -34,7 +34,7 @@ class FaultEnv final : public rocksdb::EnvWrapper {
 
 }  // namespace
 
-std::unique_ptr<rocksdb::Env> NewFaultEnv(const std::shared_ptr<FaultFileSystem>& file_system) {
+std::unique_ptr<rocksdb::Env> NewFaultEnv(const std::shared_ptr<rocksdb::FileSystem>& file_system) {
   return std::make_unique<FaultEnv>(file_system);
 }
 

@@ -147,6 +147,6 @@ class FaultFileSystem final : public rocksdb::FileSystemWrapper {
 };
 
 // For RocksJobStoreOptions. Its sleep returns at once: RocksDB waits a second after a failed flush.
-std::unique_ptr<rocksdb::Env> NewFaultEnv(const std::shared_ptr<FaultFileSystem>& file_system);
+std::unique_ptr<rocksdb::Env> NewFaultEnv(const std::shared_ptr<rocksdb::FileSystem>& file_system);
 
 }  // namespace delayd::test

@@ -275,6 +275,14 @@ TEST(DoctorTest, TheDiskIsTheDaemons) {
   EXPECT_THAT(told("1.099511627776e+12").out, HasSubstr("ok    disk     1048576 MiB free"));
 }
 
+TEST(DoctorTest, MergesThatWaitForRoomAreTold) {
+  const auto told = [](const std::string& waiting) {
+    return Examine({.metrics = "delayd_store_tables_waiting " + waiting + "\n"}).out;
+  };
+  EXPECT_THAT(told("1"), HasSubstr("warn  store    the disk has no room to merge tables"));
+  EXPECT_THAT(told("0"), Not(HasSubstr("merge tables")));
+}
+
 TEST(DoctorTest, WhileTheDaemonIsDownTheDiskIsLookedAtFromHere) {
   const auto told = [](const std::string& reason) {
     return Ctl({"doctor", "-s", "unix:/nonexistent/d.sock"},

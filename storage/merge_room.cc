@@ -1,0 +1,239 @@
+#include "storage/merge_room.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/size_text.h"
+#include "storage/rocks_job_store.h"
+#include "storage/rocks_status.h"
+
+namespace delayd::storage {
+namespace {
+
+using rocksdb::IODebugContext;
+using rocksdb::IOOptions;
+using rocksdb::IOStatus;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+std::atomic<void (*)(const std::string& what)>& TellMergeRefused() {
+  static std::atomic<void (*)(const std::string& what)> tell = nullptr;
+  return tell;
+}
+
+// The part of all rows that is left when each deletion has met its row.
+double PartLeft(const rocksdb::TablePropertiesCollection& tables) {
+  uint64_t rows = 0;
+  uint64_t deletions = 0;
+  for (const auto& [name, table] : tables) {
+    rows += table->num_entries - std::min(table->num_entries, table->num_deletions);
+    deletions += table->num_deletions;
+  }
+  return rows <= deletions ? 0 : static_cast<double>(rows - deletions) / static_cast<double>(rows);
+}
+
+std::string InMiB(uint64_t bytes) {
+  return FormatSize(((bytes + kMiB - 1) / kMiB) * kMiB);
+}
+
+IOStatus NoRoomForMerge() {
+  return IOStatus::NoSpace("a merge of tables waits for room on the disk");
+}
+
+// RocksDB allocates 64 MiB ahead. Where little is left that would be the room of another file.
+class AllocatedWithPlenty : public rocksdb::FSWritableFileOwnerWrapper {
+ public:
+  AllocatedWithPlenty(std::unique_ptr<rocksdb::FSWritableFile> file, MergeRoom* room)
+      : FSWritableFileOwnerWrapper(std::move(file)), room_(room) {}
+
+  void SetPreallocationBlockSize(size_t bytes) override {
+    if (room_->HasPlenty()) {
+      target()->SetPreallocationBlockSize(bytes);
+    }
+  }
+
+ protected:
+  MergeRoom* room() const { return room_; }
+
+ private:
+  MergeRoom* const room_;
+};
+
+class MergedTable final : public AllocatedWithPlenty {
+ public:
+  using AllocatedWithPlenty::AllocatedWithPlenty;
+
+  IOStatus Append(const rocksdb::Slice& data,
+                  const IOOptions& options,
+                  IODebugContext* debug) override {
+    return room()->MayGoOn() ? target()->Append(data, options, debug) : NoRoomForMerge();
+  }
+
+  IOStatus Append(const rocksdb::Slice& data,
+                  const IOOptions& options,
+                  const rocksdb::DataVerificationInfo& /*verification*/,
+                  IODebugContext* debug) override {
+    return Append(data, options, debug);
+  }
+};
+
+class FilesWithRoom final : public rocksdb::FileSystemWrapper {
+ public:
+  FilesWithRoom(const std::shared_ptr<rocksdb::FileSystem>& base, std::shared_ptr<MergeRoom> room)
+      : FileSystemWrapper(base), room_(std::move(room)) {}
+
+  const char* Name() const override { return "FilesWithRoom"; }
+
+  IOStatus NewWritableFile(const std::string& name,
+                           const rocksdb::FileOptions& options,
+                           std::unique_ptr<rocksdb::FSWritableFile>* result,
+                           IODebugContext* debug) override {
+    const bool is_merged = name.ends_with(".sst") && room_->IsMerging();
+    if (is_merged && !room_->MayBegin()) {
+      return NoRoomForMerge();
+    }
+    IOStatus status = target()->NewWritableFile(name, options, result, debug);
+    if (status.ok() && is_merged) {
+      *result = std::make_unique<MergedTable>(std::move(*result), room_.get());
+    } else if (status.ok()) {
+      *result = std::make_unique<AllocatedWithPlenty>(std::move(*result), room_.get());
+    }
+    return status;
+  }
+
+ private:
+  const std::shared_ptr<MergeRoom> room_;
+};
+
+}  // namespace
+
+MergeRoom::MergeRoom(std::shared_ptr<rocksdb::FileSystem> disk,
+                     std::string directory,
+                     uint64_t kept_bytes)
+    : disk_(std::move(disk)), directory_(std::move(directory)), kept_bytes_(kept_bytes) {}
+
+uint64_t MergeRoom::Free() const {
+  uint64_t free = 0;
+  return disk_->GetFreeSpace(directory_, IOOptions(), &free, nullptr).ok()
+             ? free
+             : std::numeric_limits<uint64_t>::max();
+}
+
+// As much as it reads, less what it removes. That is a guess, for the deletions may be of rows that
+// lie elsewhere: where it was wrong of the same tables, as much as it reads.
+uint64_t MergeRoom::MayWrite(const rocksdb::CompactionJobInfo& merge) const {
+  uint64_t read = 0;
+  for (const std::string& table : merge.input_files) {
+    uint64_t bytes = 0;
+    disk_->GetFileSize(table, IOOptions(), &bytes, nullptr).PermitUncheckedError();
+    read += bytes;
+  }
+  const auto stopped = stopped_.find(merge.cf_name);
+  if (stopped != stopped_.end() && stopped->second == merge.input_files) {
+    return read;
+  }
+  return static_cast<uint64_t>(static_cast<double>(read) * PartLeft(merge.table_properties));
+}
+
+void MergeRoom::OnCompactionBegin(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& merge) {
+  const std::lock_guard lock(mutex_);
+  merges_.erase(std::this_thread::get_id());
+  const uint64_t bytes = MayWrite(merge);
+  // Commits go on meanwhile, for as long as it takes.
+  uint64_t needed = kept_bytes_ + bytes + std::min(bytes, kept_bytes_);
+  for (const auto& [thread, other] : merges_) {
+    needed += other.fits ? other.bytes : 0;
+  }
+  const bool fits = needed <= Free();
+  merges_[std::this_thread::get_id()] = {
+      .table = merge.cf_name, .inputs = merge.input_files, .bytes = bytes, .fits = fits};
+  if (fits) {
+    waiting_.erase(merge.cf_name);
+  }
+}
+
+void MergeRoom::OnCompactionCompleted(rocksdb::DB* /*db*/,
+                                      const rocksdb::CompactionJobInfo& /*merge*/) {
+  const std::lock_guard lock(mutex_);
+  merges_.erase(std::this_thread::get_id());
+  changed_ = true;
+}
+
+void MergeRoom::OnFlushCompleted(rocksdb::DB* /*db*/, const rocksdb::FlushJobInfo& /*flush*/) {
+  changed_ = true;
+}
+
+// Also where others took the room it had. A MANIFEST that cannot be written has another reason, and
+// stops the store.
+void MergeRoom::OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) {
+  if (reason == rocksdb::BackgroundErrorReason::kCompaction && IsNoRoom(*error)) {
+    ++refusals_;
+    *error = rocksdb::Status::OK();
+  }
+}
+
+bool MergeRoom::IsMerging() const {
+  const std::lock_guard lock(mutex_);
+  return merges_.contains(std::this_thread::get_id());
+}
+
+bool MergeRoom::MayBegin() {
+  const bool fits = [this] {
+    const std::lock_guard lock(mutex_);
+    return merges_[std::this_thread::get_id()].fits;
+  }();
+  if (!fits) {
+    Refuse(/*under_way=*/false);
+  }
+  return fits;
+}
+
+bool MergeRoom::MayGoOn() {
+  const bool has_room = Free() >= kept_bytes_;
+  if (!has_room) {
+    Refuse(/*under_way=*/true);
+  }
+  return has_room;
+}
+
+void MergeRoom::Refuse(bool under_way) {
+  std::unique_lock lock(mutex_);
+  const Merge merge = merges_[std::this_thread::get_id()];
+  const bool is_first = waiting_.empty();
+  waiting_.insert(merge.table);
+  if (under_way) {
+    stopped_[merge.table] = merge.inputs;
+  }
+  changed_ = true;
+  lock.unlock();
+  if (auto* const tell = TellMergeRefused().load(); tell != nullptr && is_first) {
+    tell("a merge in table " + merge.table + " may write " + InMiB(merge.bytes) + ", at most " +
+         InMiB(Free()) + " are free, and of these it must leave " + InMiB(kept_bytes_));
+  }
+}
+
+bool MergeRoom::IsWaiting(const std::string& table) const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.contains(table);
+}
+
+uint64_t MergeRoom::tables_waiting() const {
+  const std::lock_guard lock(mutex_);
+  return waiting_.size();
+}
+
+bool MergeRoom::TakeChange() {
+  return changed_.load(std::memory_order_relaxed) && changed_.exchange(false);
+}
+
+std::shared_ptr<rocksdb::FileSystem> NewFilesWithRoom(
+    const std::shared_ptr<rocksdb::FileSystem>& base, std::shared_ptr<MergeRoom> room) {
+  return std::make_shared<FilesWithRoom>(base, std::move(room));
+}
+
+void OnMergeRefused(void (*tell)(const std::string& what)) {
+  TellMergeRefused().store(tell);
+}
+
+}  // namespace delayd::storage

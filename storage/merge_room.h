@@ -1,0 +1,93 @@
+// storage/merge_room.h — merges of tables leave room on the disk for what must be written. Private
+// to the room.
+//
+// What:    a merge (RocksDB says compaction) writes its outcome before what went into it is
+//          removed. On a disk that is nearly full it would take the last of it, and a flush or a
+//          log without room ends the store. So a merge that may not fit gets no file, and one under
+//          way is stopped where little is left. To RocksDB it has failed for want of room, which
+//          loses nothing: what it wrote is removed, and a second later the next is tried.
+// Units:   bytes.
+// Errors:  none: that of a merge without room is taken back before RocksDB stops for it. The first
+//          that waits is told (OnMergeRefused). A disk that cannot be asked has room.
+// Threads: RocksDB's own call the listener and, by the file system, MayBegin and MayGoOn; the
+//          figures any.
+// Cost:    a look at each table that goes into a merge, and one statvfs(2) a MiB of its outcome.
+// Source:  docs/decisions/0107-merges-leave-room.md
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <rocksdb/file_system.h>
+#include <rocksdb/listener.h>
+
+namespace delayd::storage {
+
+class MergeRoom final : public rocksdb::EventListener {
+ public:
+  // `disk` is what lies below the store's own file systems; `kept_bytes` no merge takes: as much as
+  // a flush may write.
+  MergeRoom(std::shared_ptr<rocksdb::FileSystem> disk, std::string directory, uint64_t kept_bytes);
+
+  void OnCompactionBegin(rocksdb::DB* db, const rocksdb::CompactionJobInfo& merge) override;
+  void OnCompactionCompleted(rocksdb::DB* db, const rocksdb::CompactionJobInfo& merge) override;
+  void OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& flush) override;
+  void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override;
+
+  // Is this thread in a merge?
+  bool IsMerging() const;
+  // Of a thread that is in one: may it make a file, and write on in it?
+  bool MayBegin();
+  bool MayGoOn();
+
+  // Is there so much that files may be allocated ahead?
+  bool HasPlenty() const { return Free() >= 4 * kept_bytes_; }
+
+  // Did the last merge of the table find no room?
+  bool IsWaiting(const std::string& table) const;
+  uint64_t tables_waiting() const;
+
+  // Failed merges that RocksDB counts among its errors.
+  uint64_t refusals() const { return refusals_.load(); }
+
+  // Have files come or gone since it was asked last, or a merge been refused?
+  bool TakeChange();
+
+ private:
+  struct Merge {
+    std::string table;
+    std::vector<std::string> inputs;
+    uint64_t bytes = 0;  // that it may write
+    bool fits = true;
+  };
+
+  uint64_t Free() const;
+  uint64_t MayWrite(const rocksdb::CompactionJobInfo& merge) const;
+  void Refuse(bool under_way);
+
+  const std::shared_ptr<rocksdb::FileSystem> disk_;
+  const std::string directory_;
+  const uint64_t kept_bytes_;
+  std::atomic<uint64_t> refusals_ = 0;
+  std::atomic<bool> changed_ = false;
+
+  mutable std::mutex mutex_;
+  // ---- Guarded by mutex_ ----
+  std::map<std::thread::id, Merge> merges_;
+  std::set<std::string> waiting_;
+  // By table, what went into the last merge that was stopped on its way: so much for the guess.
+  std::map<std::string, std::vector<std::string>> stopped_;
+};
+
+// Asks `room` before a table is written by a merge, and before files are allocated ahead.
+std::shared_ptr<rocksdb::FileSystem> NewFilesWithRoom(
+    const std::shared_ptr<rocksdb::FileSystem>& base, std::shared_ptr<MergeRoom> room);
+
+}  // namespace delayd::storage

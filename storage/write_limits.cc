@@ -1,0 +1,57 @@
+#include "storage/write_limits.h"
+
+#include <cstdlib>
+#include <limits>
+#include <string>
+
+namespace delayd::storage {
+namespace {
+
+// Of level 0: some flushes before writes are slowed down.
+constexpr int kManyFiles = 16;
+
+}  // namespace
+
+WriteLimits::WriteLimits(rocksdb::DB* db,
+                         const std::vector<rocksdb::ColumnFamilyHandle*>* families,
+                         const MergeRoom* room)
+    : db_(db), families_(families), room_(room) {
+  for (size_t table = 0; table < families_->size(); ++table) {
+    if (HasMany((*families_)[table])) {
+      Set(table, /*lifted=*/true);
+    }
+  }
+}
+
+bool WriteLimits::HasMany(rocksdb::ColumnFamilyHandle* family) const {
+  std::string files;
+  return db_->GetProperty(family, rocksdb::DB::Properties::kNumFilesAtLevelPrefix + "0", &files) &&
+         std::atoi(files.c_str()) >= kManyFiles;
+}
+
+void WriteLimits::Look() {
+  for (size_t table = 0; table < families_->size(); ++table) {
+    rocksdb::ColumnFamilyHandle* const family = (*families_)[table];
+    // Once lifted they stay so until it is merged: at the usual ones writes would stop at once.
+    const bool lifted = HasMany(family) && (lifted_[table] || room_->IsWaiting(family->GetName()));
+    if (lifted != lifted_[table]) {
+      Set(table, lifted);
+    }
+  }
+}
+
+void WriteLimits::Set(size_t table, bool lifted) {
+  const rocksdb::ColumnFamilyOptions usual;
+  const int never = std::numeric_limits<int>::max();
+  const rocksdb::Status status =
+      db_->SetOptions((*families_)[table],
+                      {{"level0_slowdown_writes_trigger",
+                        std::to_string(lifted ? never : usual.level0_slowdown_writes_trigger)},
+                       {"level0_stop_writes_trigger",
+                        std::to_string(lifted ? never : usual.level0_stop_writes_trigger)}});
+  if (status.ok()) {
+    lifted_[table] = lifted;
+  }
+}
+
+}  // namespace delayd::storage

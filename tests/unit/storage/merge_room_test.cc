@@ -1,0 +1,214 @@
+// Merges of tables on a disk that is nearly full: the store goes on.
+#include "storage/merge_room.h"
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+#include <rocksdb/file_system.h>
+
+#include "storage/keys.h"
+#include "storage/rocks_figures.h"
+#include "storage/rocks_store.h"
+#include "tests/support/fault_file_system.h"
+#include "tests/support/temp_dir.h"
+
+namespace delayd::storage {
+namespace {
+
+constexpr uint64_t kPlenty = uint64_t{1} << 40;
+constexpr uint64_t kLogBytes = uint64_t{256} << 10;
+// Merges leave what one log holds, and as much for commits meanwhile.
+constexpr uint64_t kLittle = 4 * kLogBytes;
+
+// Who else writes to the disk.
+enum class Others : uint8_t { kRest, kTakeAll, kTakeAllUntold };
+
+class SmallDisk final : public rocksdb::FileSystemWrapper {
+ public:
+  SmallDisk() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
+
+  const char* Name() const override { return "SmallDisk"; }
+
+  rocksdb::IOStatus GetFreeSpace(const std::string& /*path*/,
+                                 const rocksdb::IOOptions& /*options*/,
+                                 uint64_t* result,
+                                 rocksdb::IODebugContext* /*debug*/) override {
+    *result = free;
+    return rocksdb::IOStatus::OK();
+  }
+
+  rocksdb::IOStatus NewWritableFile(const std::string& name,
+                                    const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override {
+    const Others others =
+        name.ends_with(".sst") ? at_next_table.exchange(Others::kRest) : Others::kRest;
+    if (others == Others::kTakeAll) {
+      free = 0;
+    }
+    return others == Others::kTakeAllUntold
+               ? rocksdb::IOStatus::NoSpace("others took it")
+               : target()->NewWritableFile(name, options, result, debug);
+  }
+
+  // What it says of itself.
+  std::atomic<uint64_t> free = kPlenty;
+  std::atomic<Others> at_next_table = Others::kRest;
+};
+
+class MergeRoomTest : public ::testing::Test {
+ protected:
+  void Open() {
+    auto store = OpenRocksJobStore(
+        {.path = dir_.Sub("data"), .env = env_.get(), .wal_bytes_max = kLogBytes});
+    ASSERT_TRUE(store.ok()) << store.status().message();
+    store_ = std::move(store).value();
+  }
+
+  // A file of level 0 with rows of all ids from one to another.
+  void Flush(uint64_t from = 0, uint64_t to = 300) {
+    Batch batch;
+    for (uint64_t id = from; id < to; ++id) {
+      batch.Put(Table::kTimers, Key(id), std::string(1000, 'x'));
+    }
+    ASSERT_TRUE(store_->Commit(batch).ok());
+    AwaitFlush();
+  }
+
+  // The log is full: RocksDB writes its tables with the next commit.
+  void AwaitFlush() {
+    const uint64_t before = Files();
+    while (Files() == before && !::testing::Test::HasFailure()) {
+      Batch next;
+      next.Put(Table::kQueues, "orders", "record");
+      ASSERT_TRUE(store_->Commit(next).ok());
+    }
+  }
+
+  static std::string Key(uint64_t id) {
+    return std::string(TimerKey(WallFromMillis(1000), JobId{id}).view());
+  }
+
+  RocksFigures Figures() { return ReadRocksFigures(*store_); }
+
+  uint64_t Files(size_t level = 0) {
+    return Figures().tables[static_cast<size_t>(Table::kTimers)].files[level];
+  }
+
+  uint64_t Rows() {
+    uint64_t rows = 0;
+    const auto visit = [&rows](auto, auto) {
+      ++rows;
+      return true;
+    };
+    EXPECT_TRUE(store_->Scan(Table::kTimers, Key(0), {}, visit).ok());
+    return rows;
+  }
+
+  test::TempDir dir_;
+  std::shared_ptr<SmallDisk> disk_ = std::make_shared<SmallDisk>();
+  std::unique_ptr<rocksdb::Env> env_ = test::NewFaultEnv(disk_);
+  std::unique_ptr<JobStore> store_;
+};
+
+TEST_F(MergeRoomTest, WhatDoesNotFitIsNotMergedAndCommitsGoOnUntilThereIsRoom) {
+  static std::mutex mutex;
+  static std::string told;
+  OnMergeRefused([](const std::string& what) {
+    const std::lock_guard lock(mutex);
+    told += what + "\n";
+  });
+  Open();
+  disk_->free = kLittle;
+  // Past the 36 files at which RocksDB would let no write through.
+  for (int file = 0; file < 40; ++file) {
+    Flush();
+  }
+  EXPECT_GE(Files(), 40U);
+  EXPECT_EQ(Figures().tables_waiting, 1U);
+  EXPECT_GE(Figures().merges_refused, 1U);
+  EXPECT_EQ(Figures().background_errors, 0U);
+  {
+    const std::lock_guard lock(mutex);
+    EXPECT_EQ(told,
+              "a merge in table timers may write 2MiB, at most 1MiB are free, and of these it must "
+              "leave 1MiB\n");
+  }
+  disk_->free = kPlenty;
+  while (Files() > 4) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Rows(), 300U);
+  EXPECT_TRUE(store_->Check().ok());
+  EXPECT_TRUE(store_->Close().ok());
+}
+
+TEST_F(MergeRoomTest, AStoreWithManyFilesThatCannotBeMergedTakesCommitsFromTheStartOn) {
+  Open();
+  disk_->free = kLittle;
+  for (int file = 0; file < 40; ++file) {
+    Flush();
+  }
+  store_.reset();
+  Open();
+  Flush();
+  EXPECT_GT(Files(), 40U);
+}
+
+TEST_F(MergeRoomTest, WhatRemovesMoreThanItWritesFits) {
+  Open();
+  disk_->free = kLittle;
+  for (uint64_t file = 0; file < 3; ++file) {
+    Flush(file * 300, file * 300 + 300);
+  }
+  Batch batch;
+  for (uint64_t id = 0; id < 900; ++id) {
+    batch.Delete(Table::kTimers, Key(id));
+  }
+  ASSERT_TRUE(store_->Commit(batch).ok());
+  ASSERT_TRUE(store_->Close().ok());
+  Open();
+  while (Files() > 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Figures().merges_refused, 0U);
+  EXPECT_EQ(Rows(), 0U);
+}
+
+// Others may take the room that a merge had when it began.
+TEST_F(MergeRoomTest, AMergeThatRunsOutOfRoomIsTriedAgain) {
+  for (const Others others : {Others::kTakeAll, Others::kTakeAllUntold}) {
+    disk_->free = kLittle;
+    Open();
+    for (int file = 0; file < 4; ++file) {
+      Flush();
+    }
+    ASSERT_TRUE(store_->Close().ok());
+    Open();  // from here on only merges make tables
+    disk_->at_next_table = others;
+    disk_->free = kPlenty;
+    while (disk_->at_next_table != Others::kRest) {
+      std::this_thread::yield();
+    }
+    const uint64_t refused = Figures().merges_refused;
+    while (others == Others::kTakeAll && Figures().merges_refused == refused && Files() > 0) {
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(others == Others::kTakeAllUntold || Files() > 0) << "it was not stopped";
+    disk_->free = kPlenty;
+    while (Files() > 0) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(Figures().background_errors, 0U);
+    EXPECT_TRUE(store_->Check().ok());
+    EXPECT_EQ(Rows(), 300U);
+    EXPECT_TRUE(store_->Close().ok());
+  }
+}
+
+}  // namespace
+}  // namespace delayd::storage
