@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/crash_point.h"
 #include "base/limits.h"
-#include "base/size_text.h"
 #include "daemon/access.h"
 #include "daemon/awake_processors.h"
 #include "daemon/command_line.h"
@@ -72,7 +71,9 @@ uint64_t PendingJobs(const engine::Engine& engine) {
 }
 
 DiskReserveOptions DiskOf(const Config& config) {
-  return {.directory = config.data_dir, .reserve = config.storage.reserve, .free_bytes = FreeBytes};
+  return {.directory = config.data_dir,
+          .reserve = config.storage.reserve,
+          .free_bytes = FreeBytes};
 }
 
 // Reload and drain. Where nobody serves they must not end the process: what comes during the start
@@ -282,20 +283,6 @@ void Service::LogReady(const std::string& listening) const {
              {"start_ms", (clock_->Sample().boot - started_).count()}});
 }
 
-// RocksDB's files of a start. With less it fails in the midst of them, and leaves some each time.
-constexpr uint64_t kStartBytesMin = uint64_t{1} << 20;
-
-Status CheckRoomToStart(const std::string& data_dir) {
-  const StatusOr<uint64_t> free = FreeBytes(data_dir);
-  if (!free.ok() || *free >= kStartBytesMin) {
-    return OkStatus();  // what cannot be asked is named when it is opened
-  }
-  return ResourceExhausted("the disk of " + data_dir + " is full, " + FormatSize(*free) +
-                               " are left and a start needs " + FormatSize(kStartBytesMin) +
-                               "; free some space",
-                           "disk_full");
-}
-
 storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
   storage::RocksJobStoreOptions options{.path = config.data_dir};
 #ifdef DELAYD_CRASH_POINTS
@@ -328,9 +315,6 @@ int RunService(const Config& config, const ReadConfig& read_config) {
   RaiseFileLimit(config.limits.connections);
   if (const Status status = CheckFileLimit(); !status.ok()) {
     return Refuse("cannot start", status, kExitFailed);
-  }
-  if (const Status status = CheckRoomToStart(config.data_dir); !status.ok()) {
-    return Refuse("cannot open the data directory", status, kExitDataDir);
   }
   storage::OnThreadRefused([](const std::string& why) {
     log::Warn(

@@ -229,7 +229,8 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path, bool must_exist)
   }
   // For people who ask who holds it; nothing depends on it.
   if (::ftruncate(lock.get(), 0) == 0) {
-    DELAYD_RETURN_IF_ERROR(WriteAll(lock.get(), std::to_string(::getpid()) + "\n", lock_path));
+    const Status told = WriteAll(lock.get(), std::to_string(::getpid()) + "\n", lock_path);
+    DELAYD_RETURN_IF_ERROR(told.reason() == "disk_full" ? OkStatus() : told);
   }
   return DataDir(path, std::move(lock), makes_lock);
 }

@@ -370,7 +370,11 @@ class Recovery {
       }
     }
     // Flushed, and left over: RocksDB reads it no more, so whatever it holds is no loss.
-    logs.erase(logs.begin(), logs.lower_bound(report_->oldest_log_needed));
+    const auto needed = logs.lower_bound(report_->oldest_log_needed);
+    for (auto log = logs.begin(); log != needed; ++log) {
+      report_->flushed_logs.push_back(log->second);
+    }
+    logs.erase(logs.begin(), needed);
     return logs;
   }
 

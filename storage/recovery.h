@@ -60,6 +60,7 @@ struct RecoveryReport {
   std::vector<std::string> leftover_tables;
   // By the MANIFEST: every log below this number has been flushed.
   uint64_t oldest_log_needed = 0;
+  std::vector<std::string> flushed_logs;  // that are still there
   // Directories in this one that are stores themselves, or that may not be looked into, each with
   // what it is: a restore that missed its place.
   std::vector<std::string> nested_stores;

@@ -3,16 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "base/crash_point.h"
 #include "base/size_text.h"
 #include "storage/cut_view.h"
 #include "storage/flush_room.h"
+#include "storage/gradual_removal.h"
 #include "storage/keys.h"
+#include "storage/posix_error.h"
 #include "storage/record.h"
 #include "storage/recovery.h"
 #include "storage/rocks_options.h"
@@ -61,6 +65,11 @@ class CrashInBackground final : public rocksdb::EventListener {
 
 namespace {
 
+namespace fs = std::filesystem;
+
+// RocksDB's files of a start. With less it fails in the midst of them, and leaves some each time.
+constexpr uint64_t kStartBytesMin = uint64_t{1} << 20;
+
 // It copies logs aside and flushes what is left of them. Out of room on its way, it leaves the
 // store shut, and the loss untold.
 Status CheckRoomToRecover(const std::string& data_dir, rocksdb::Env* env) {
@@ -84,6 +93,7 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
       std::make_shared<MergeRoom>(machine->GetFileSystem(), dir_.path(), options.wal_bytes_max);
   env_ = NewStoreEnv(machine, dir_.path(), options.removal_step_bytes, merge_room_);
   DELAYD_ASSIGN_OR_RETURN(const bool holds_store, HoldsStore(options));
+  DELAYD_RETURN_IF_ERROR(MakeRoom(options, holds_store));
   if (holds_store) {
     DELAYD_RETURN_IF_ERROR(LookFirst(options));
   }
@@ -231,15 +241,49 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
 
 // The next that succeeds would; but on a disk that is full each start that fails leaves more of
 // them, and eats what was freed for it. That every table of the MANIFEST is there, and the logs go
-// on where it ends, tells that it was not cut, and that what it does not know is nobody's.
+// on where it ends, or that it ends with the last batch there was, tells that it was not cut, and
+// that what it does not know is nobody's.
 void RocksJobStore::RemoveLeftovers(const RocksJobStoreOptions& options) const {
   RecoveryReport look;
   if (!LookBeforeOpen(dir_, options, /*was_complete=*/true, &look).ok()) {
     return;
   }
+  const std::string in = dir_.path() + "/";
   for (const std::string& name : look.leftover_tables) {
-    ::unlink((dir_.path() + "/" + name).c_str());
+    ::unlink((in + name).c_str());
   }
+  if (look.batch_number > 0 && look.batch_number == look.batch_number_floor) {
+    for (const std::string& name : look.unknown_tables) {
+      ::unlink((in + name).c_str());
+    }
+  }
+  for (const std::string& name : look.flushed_logs) {
+    ::unlink((in + name).c_str());
+  }
+  std::error_code error;
+  for (fs::directory_iterator it(dir_.path(), error), end; !error && it != end;
+       it.increment(error)) {
+    if (it->path().extension() == kTrashEnding) {
+      ::unlink(it->path().c_str());
+    }
+  }
+}
+
+// Where there is too little for what the logs hold, first of all what nobody needs goes: a start
+// would write tables before it removes that.
+Status RocksJobStore::MakeRoom(const RocksJobStoreOptions& options, bool holds_store) const {
+  DELAYD_ASSIGN_OR_RETURN(FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
+  if (holds_store && !options.accept_loss && !room.is_enough()) {
+    RemoveLeftovers(options);
+    DELAYD_ASSIGN_OR_RETURN(room, AskFlushRoom(dir_.path(), env_.get()));
+  }
+  if (room.free >= kStartBytesMin) {
+    return OkStatus();  // it tries, and mostly needs less than it might
+  }
+  return ResourceExhausted("the disk of " + dir_.path() + " is full, " + FormatSize(room.free) +
+                               " are left and a start needs " + FormatSize(kStartBytesMin) +
+                               std::string(kSpaceCure),
+                           "disk_full");
 }
 
 Status RocksJobStore::NoRoomToOpen(const RocksJobStoreOptions& options,
@@ -248,8 +292,8 @@ Status RocksJobStore::NoRoomToOpen(const RocksJobStoreOptions& options,
   DELAYD_ASSIGN_OR_RETURN(const FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
   return ResourceExhausted("cannot open data directory " + dir_.path() + ": " + status.ToString() +
                                "; a start may write up to " + FormatSize(room.needed) +
-                               " there, and " + FormatSize(room.free) +
-                               " are left; free some space",
+                               " there, and " + FormatSize(room.free) + " are left" +
+                               std::string(kSpaceCure),
                            "disk_full");
 }
 

@@ -183,6 +183,7 @@ class RocksJobStore final : public JobStore {
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckEndOfTables(const RocksJobStoreOptions& options, RecoveryReport* report) const;
+  Status MakeRoom(const RocksJobStoreOptions& options, bool holds_store) const;
   void RemoveLeftovers(const RocksJobStoreOptions& options) const;
   Status NoRoomToOpen(const RocksJobStoreOptions& options, const rocksdb::Status& status) const;
   Status MakeSchema();

@@ -1,4 +1,5 @@
 // Starts on a disk that has no room for them: what they leave behind.
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -68,6 +69,70 @@ TEST_F(StartWithoutRoomTest, P9WhatKilledStartsLeftGoesTooAndWhatTheMANIFESTKnow
   EXPECT_EQ(OpenWithoutRoom(IoCall::kCreate, 1).reason(), "disk_full");
   EXPECT_THAT(Tables(), ::testing::UnorderedElementsAreArray(known));
   EXPECT_EQ(Jobs(**Open()).size(), 6U);
+}
+
+// Has room for no table while a file is there.
+class DiskWithLeftovers final : public rocksdb::FileSystemWrapper {
+ public:
+  explicit DiskWithLeftovers(std::vector<std::string> leftovers)
+      : FileSystemWrapper(rocksdb::FileSystem::Default()), leftovers_(std::move(leftovers)) {}
+
+  const char* Name() const override { return "DiskWithLeftovers"; }
+
+  rocksdb::IOStatus GetFreeSpace(const std::string& /*path*/,
+                                 const rocksdb::IOOptions& /*options*/,
+                                 uint64_t* free,
+                                 rocksdb::IODebugContext* /*debug*/) override {
+    *free = IsFull() ? 1000 : uint64_t{1} << 40;
+    return rocksdb::IOStatus::OK();
+  }
+
+  rocksdb::IOStatus NewWritableFile(const std::string& name,
+                                    const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override {
+    return name.ends_with(".sst") && IsFull()
+               ? rocksdb::IOStatus::NoSpace("No space left on device")
+               : target()->NewWritableFile(name, options, result, debug);
+  }
+
+ private:
+  bool IsFull() const {
+    return std::ranges::any_of(leftovers_, [](const auto& name) { return fs::exists(name); });
+  }
+
+  const std::vector<std::string> leftovers_;
+};
+
+TEST_F(StartWithoutRoomTest, P9WhatNobodyNeedsGoesBeforeAStartIsGivenUpForWantOfRoom) {
+  Commit(1, 2);
+  Commit(3, 3);
+  for (const bool was_closed : {false, true}) {
+    ASSERT_TRUE(!was_closed || (*Open())->Close().ok());
+    std::vector<std::string> leftovers;
+    for (const std::string name : {"900000.sst", "900001.sst.trash", "000001.log"}) {
+      leftovers.push_back(path() + "/" + name);
+      WriteFile(leftovers.back(), "nobody's");
+    }
+    const auto env = test::NewFaultEnv(std::make_shared<DiskWithLeftovers>(leftovers));
+    const auto opened = OpenRocksJobStore({.path = path(), .env = env.get()});
+    ASSERT_TRUE(opened.ok()) << was_closed << opened.status().message();
+    EXPECT_EQ(Jobs(**opened), (std::vector<uint64_t>{1, 2, 3}));
+  }
+}
+
+TEST_F(StartWithoutRoomTest, P9WhereNothingCanGoNothingIsTouched) {
+  Commit(1, 3);
+  const std::string others = path() + "/notes";
+  WriteFile(others, "somebody's");
+  const auto env =
+      test::NewFaultEnv(std::make_shared<DiskWithLeftovers>(std::vector<std::string>{others}));
+  const Status status = OpenRocksJobStore({.path = path(), .env = env.get()}).status();
+  EXPECT_EQ(status.reason(), "disk_full");
+  EXPECT_THAT(status.message(), HasSubstr("a start needs 1MiB; free some space"));
+  EXPECT_THAT(Named("", ".sst"), IsEmpty());
+  EXPECT_TRUE(fs::exists(others));
+  EXPECT_EQ(Jobs(**Open()), (std::vector<uint64_t>{1, 2, 3}));
 }
 
 }  // namespace
