@@ -1,6 +1,8 @@
 #include "daemon/disk_reserve.h"
 
 #include <cerrno>
+#include <limits>
+#include <utility>
 
 #include "base/errno_text.h"
 #include "base/size_text.h"
@@ -11,6 +13,12 @@
 
 namespace delayd {
 
+namespace {
+
+constexpr uint64_t kFilesMin = 96;
+
+}  // namespace
+
 StatusOr<uint64_t> FreeBytes(const std::string& directory) {
   struct statvfs info {};
 
@@ -18,6 +26,15 @@ StatusOr<uint64_t> FreeBytes(const std::string& directory) {
     return Unavailable("cannot ask for the free space of " + directory + ": " + ErrnoText(errno));
   }
   return uint64_t{info.f_bavail} * info.f_frsize;
+}
+
+StatusOr<uint64_t> FreeFiles(const std::string& directory) {
+  struct statvfs info {};
+
+  if (::statvfs(directory.c_str(), &info) != 0) {
+    return Unavailable("cannot ask for the inodes of " + directory + ": " + ErrnoText(errno));
+  }
+  return info.f_files == 0 ? std::numeric_limits<uint64_t>::max() : uint64_t{info.f_favail};
 }
 
 bool DiskReserve::Look() {
@@ -31,20 +48,39 @@ bool DiskReserve::Look() {
     return false;
   }
   unreadable_ = false;
-  const bool was_low = !refusal_.ok();
-  const uint64_t enough = options_.reserve + (was_low ? options_.reserve / 16 : 0);
-  if ((*free < enough) == was_low) {
-    return false;
+  Status refusal = Judge(*free);
+  const bool has_changed = refusal.ok() != refusal_.ok();
+  if (has_changed) {
+    refusal_ = std::move(refusal);
   }
-  refusal_ = was_low
-                 ? OkStatus()
-                 : ResourceExhausted(
-                       "the disk of " + options_.directory + " has less free space than " +
-                           "storage.reserve, " + FormatSize(options_.reserve) +
-                           ", so no new job is taken; free some space, or lower storage.reserve. "
-                           "Jobs that are there are handed out, acked and cancelled as ever",
-                       "disk_full");
-  return true;
+  return has_changed;
+}
+
+Status DiskReserve::Judge(uint64_t free) const {
+  const auto with_margin = [this](uint64_t least) {
+    return least + (refusal_.ok() ? 0 : least / 16);
+  };
+  const std::string jobs = "Jobs that are there are handed out, acked and cancelled as ever";
+  const StatusOr<uint64_t> files = options_.free_files ? options_.free_files(options_.directory)
+                                                       : std::numeric_limits<uint64_t>::max();
+  if (files.ok() && *files < with_margin(kFilesMin)) {
+    return ResourceExhausted("the disk of " + options_.directory + " has " +
+                                 std::to_string(*files) +
+                                 " inodes left (df -i), so no new job is taken; remove files, or "
+                                 "make the file system anew with more inodes. " +
+                                 jobs,
+                             "disk_full");
+  }
+  if (free < with_margin(options_.reserve)) {
+    return ResourceExhausted("the disk of " + options_.directory +
+                                 " has less free space than storage.reserve, " +
+                                 FormatSize(options_.reserve) +
+                                 ", so no new job is taken; free some space, or lower "
+                                 "storage.reserve. " +
+                                 jobs,
+                             "disk_full");
+  }
+  return OkStatus();
 }
 
 }  // namespace delayd

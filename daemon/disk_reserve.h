@@ -2,11 +2,12 @@
 // so that acks and cancels can still be written.
 //
 // What:    Look compares the free space with the reserve and keeps the verdict. It is lifted a
-//          sixteenth above the reserve, so that it does not flap.
+//          sixteenth above the reserve, so that it does not flap. A disk on which hardly a file
+//          can be made is full too: each flush makes some.
 // Units:   bytes.
 // Errors:  a disk that cannot be asked leaves the verdict as it was, and is told to the log once.
 // Threads: one.
-// Cost:    one statvfs(2) a look.
+// Cost:    two statvfs(2) a look.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +25,13 @@ struct DiskReserveOptions {
   Millis interval{1000};
   // Bytes that the daemon may still write where `directory` is. Tests put their own disk here.
   std::function<StatusOr<uint64_t>(const std::string& directory)> free_bytes;
+  // Files that may still be made there; none: nobody counts them.
+  std::function<StatusOr<uint64_t>(const std::string& directory)> free_files;
 };
 
 StatusOr<uint64_t> FreeBytes(const std::string& directory);
+// As many as there can be where the file system has no fixed number of them.
+StatusOr<uint64_t> FreeFiles(const std::string& directory);
 
 class DiskReserve {
  public:
@@ -43,6 +48,8 @@ class DiskReserve {
   const Status& refusal() const { return refusal_; }
 
  private:
+  Status Judge(uint64_t free) const;
+
   DiskReserveOptions options_;
   Status refusal_;
   bool unreadable_ = false;

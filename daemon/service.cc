@@ -73,7 +73,8 @@ uint64_t PendingJobs(const engine::Engine& engine) {
 DiskReserveOptions DiskOf(const Config& config) {
   return {.directory = config.data_dir,
           .reserve = config.storage.reserve,
-          .free_bytes = FreeBytes};
+          .free_bytes = FreeBytes,
+          .free_files = FreeFiles};
 }
 
 // Reload and drain. Where nobody serves they must not end the process: what comes during the start

@@ -17,7 +17,7 @@ inline constexpr std::string_view kOwnerCure =
 inline constexpr std::string_view kOpenFilesCure = "; raise the limit of open files";
 inline constexpr std::string_view kFileSizeCure =
     "; raise the limit on the size of files (ulimit -f, LimitFSIZE=)";
-inline constexpr std::string_view kSpaceCure = "; free some space";
+inline constexpr std::string_view kSpaceCure = "; free some space, or inodes (df -i)";
 
 // Reads errno: call it before anything else can change it.
 Status PosixError(std::string_view what, const std::string& path);

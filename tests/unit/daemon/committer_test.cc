@@ -129,18 +129,21 @@ TEST_F(CommitterTest, WhatItsCallerWritesIsWatched) {
 class DiskTest : public ::testing::Test {
  protected:
   DiskReserve Reserve() {
-    return DiskReserve({.directory = "/d",
-                        .reserve = 1600,
-                        .interval = Millis(1),
-                        .free_bytes = [this](const std::string&) -> StatusOr<uint64_t> {
-                          if (broken_) {
-                            return Unavailable("no answer");
-                          }
-                          return free_.load();
-                        }});
+    return DiskReserve(
+        {.directory = "/d",
+         .reserve = 1600,
+         .interval = Millis(1),
+         .free_bytes = [this](const std::string&) -> StatusOr<uint64_t> {
+           if (broken_) {
+             return Unavailable("no answer");
+           }
+           return free_.load();
+         },
+         .free_files = [this](const std::string&) -> StatusOr<uint64_t> { return files_.load(); }});
   }
 
   std::atomic<uint64_t> free_ = 1600;
+  std::atomic<uint64_t> files_ = 1000;
   std::atomic<bool> broken_ = false;
 };
 
@@ -157,6 +160,20 @@ TEST_F(DiskTest, TheVerdictChangesBelowTheReserveAndIsLiftedASixteenthAboveIt) {
     EXPECT_FALSE(reserve.refusal().ok());
   }
   free_ = 1700;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_TRUE(reserve.refusal().ok());
+}
+
+TEST_F(DiskTest, WhereHardlyAFileCanBeMadeTheDiskIsFullWhateverSpaceIsLeft) {
+  DiskReserve reserve = Reserve();
+  free_ = 1'000'000;
+  files_ = 95;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_EQ(reserve.refusal().reason(), "disk_full");
+  EXPECT_THAT(reserve.refusal().message(), HasSubstr("has 95 inodes left (df -i)"));
+  files_ = 101;
+  EXPECT_FALSE(reserve.Look());
+  files_ = 102;
   EXPECT_TRUE(reserve.Look());
   EXPECT_TRUE(reserve.refusal().ok());
 }
@@ -183,7 +200,9 @@ TEST_F(DiskTest, ADiskThatDoesNotAnswerIsToldOnceUntilItHasAnswered) {
 
 TEST_F(DiskTest, OfADirectoryThatIsNotThereNothingIsKnown) {
   EXPECT_THAT(FreeBytes("/dev/null/none").status().message(), HasSubstr("free space"));
+  EXPECT_THAT(FreeFiles("/dev/null/none").status().message(), HasSubstr("inodes"));
   EXPECT_TRUE(FreeBytes("/").ok());
+  EXPECT_TRUE(FreeFiles("/").ok());
 }
 
 TEST_F(DiskTest, TheCommitterTellsAtTheStartAndWhenItChanges) {
