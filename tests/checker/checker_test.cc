@@ -165,6 +165,20 @@ TEST(CheckerTest, I5AnAnswerThatIsNotDefiniteIsFound) {
   EXPECT_THAT(Broken(refused("leased")), IsEmpty());
 }
 
+// Either may be the one that ended it, whichever was sent first.
+TEST(CheckerTest, I5OfTwoCancelsAtATimeOneFindsNothing) {
+  for (const std::string first : {"1", "3"}) {
+    const std::string second = first == "1" ? "3" : "1";
+    EXPECT_THAT(Broken(kEnqueued + R"({"t":500,"proc":)" + first +
+                       R"(,"n":2,"phase":"invoke","op":"cancel","jobs":[{"id":1}]}
+{"t":500,"proc":)" + second +
+                       R"(,"n":2,"phase":"invoke","op":"cancel","jobs":[{"id":1}]}
+{"t":500,"proc":1,"n":2,"phase":"fail","code":"not_found"}
+{"t":500,"proc":3,"n":2,"phase":"ok"})"),
+                IsEmpty());
+  }
+}
+
 TEST(CheckerTest, I6TwoLeasesAtATimeAreFound) {
   EXPECT_EQ(Broken(kEnqueued + kLeased + LeaseAt(1400, "1-1-2", 2)), Only("I6"));
 }

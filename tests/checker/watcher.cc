@@ -104,6 +104,7 @@ void Watcher::Sent(const Request& request) {
   if (end != nullptr && !end->asked) {
     end->asked = At(event);
   }
+  job.cancels += event.op == Op::kCancel ? 1 : 0;
   if (event.op == Op::kKick) {
     KickSent(&job);
   } else if (event.op == Op::kBury) {
@@ -486,8 +487,8 @@ void Watcher::CancelAnswered(const Request& request, const Event& answer) {
   if (answer.code != "leased" && answer.code != "not_found" && answer.code != "finished") {
     return Fail("I5", answer.line, "a cancel is answered with " + answer.code);
   }
-  const bool ended_before = job.ack.asked || job.cancel.done ||
-                            (job.cancel.asked && *job.cancel.asked < At(request.event));
+  // Another one may have come first, whichever was sent first.
+  const bool ended_before = job.ack.asked || job.cancel.done || job.cancels > 1;
   const bool was_known = job.known && *job.known < At(request.event);
   if (answer.code != "leased" && was_known && !ended_before) {
     Fail("I5", answer.line, Name(id) + " is said to be " + answer.code + " and nobody ended it");

@@ -61,6 +61,7 @@ struct WatchedJob {
   bool moves_overlap = false;
   End ack;
   End cancel;
+  uint32_t cancels = 0;  // sent
   End bury;
   // A bury and a kick overlapped, or one of them has no answer: nobody knows which was the last.
   bool bury_untold = false;
