@@ -435,7 +435,6 @@ class EngineCore final : public Engine {
   bool LoadNextPage();
   Status LoadPage(WallTime target, Overdue overdue);
   WallTime FirstRowFrom(const Frontier& place) const;
-
   // Whether jobs that are due may lie on disk because the frontier has fallen behind.
   bool IsBehind() const { return frontier_.first <= LatestKeyOfNow(); }
 
