@@ -15,7 +15,7 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kToldUnit = uint64_t{1} << 20;
 
 std::atomic<void (*)(const std::string& what)>& TellMergeRefused() {
   static std::atomic<void (*)(const std::string& what)> tell = nullptr;
@@ -34,7 +34,7 @@ double PartLeft(const rocksdb::TablePropertiesCollection& tables) {
 }
 
 std::string InMiB(uint64_t bytes) {
-  return FormatSize(((bytes + kMiB - 1) / kMiB) * kMiB);
+  return FormatSize(((bytes + kToldUnit - 1) / kToldUnit) * kToldUnit);
 }
 
 IOStatus NoRoomForMerge() {

@@ -435,11 +435,11 @@ class EngineCore final : public Engine {
   bool LoadNextPage();
   Status LoadPage(WallTime target, Overdue overdue);
   WallTime FirstRowFrom(const Frontier& place) const;
+
   // Whether jobs that are due may lie on disk because the frontier has fallen behind.
   bool IsBehind() const { return frontier_.first <= LatestKeyOfNow(); }
 
-  // False: what is left is due, and too many all the same.
-  bool DropFarthest(size_t keep);
+  bool DropFarthest(size_t keep);  // false: what is left is due, and too many all the same
   void DropWhatIsFar();
   void Sweep();
   std::optional<Millis> UntilLoad(const Now& now) const;
