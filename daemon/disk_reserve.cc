@@ -15,7 +15,7 @@ namespace delayd {
 
 namespace {
 
-constexpr uint64_t kFilesMin = 96;
+constexpr uint64_t kFreeInodesMin = 96;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ Status DiskReserve::Judge(uint64_t free) const {
   const std::string jobs = "Jobs that are there are handed out, acked and cancelled as ever";
   const StatusOr<uint64_t> files = options_.free_files ? options_.free_files(options_.directory)
                                                        : std::numeric_limits<uint64_t>::max();
-  if (files.ok() && *files < with_margin(kFilesMin)) {
+  if (files.ok() && *files < with_margin(kFreeInodesMin)) {
     return ResourceExhausted("the disk of " + options_.directory + " has " +
                                  std::to_string(*files) +
                                  " inodes left (df -i), so no new job is taken; remove files, or "
