@@ -98,9 +98,8 @@ TEST_F(LaggingMergesTest, P1ABackupTakesTheLogsInsteadOfAFlush) {
 }
 
 TEST_F(LaggingMergesTest, AStoreThatRestsFlushesWhenMergesHaveMadeRoom) {
+  Open("resting", milliseconds(4));
   FillLevel0();
-  ASSERT_TRUE(store_->Close().ok());
-  Open("data", milliseconds(4));
   Commit(2 * kRestBytes);
   while (AsRocks(*store_).rests() < 2) {  // it is a thread of its own
     std::this_thread::yield();

@@ -52,7 +52,7 @@ TEST_F(StartWithoutRoomTest, P9StartsThatFailForWantOfRoomLeaveNoTablesAndTellHo
       EXPECT_EQ(status.reason(), "disk_full") << status.message();
       EXPECT_THAT(status.message(),
                   AllOf(HasSubstr("a start may write up to 1025KiB there, and "),
-                        HasSubstr("KiB are left; free some space")));
+                        HasSubstr("iB are left; free some space")));
       EXPECT_THAT(Tables(), IsEmpty()) << test::IoCallName(call) << failed << status.message();
     }
     EXPECT_GE(failed, 2U) << "with the second a table was made";
