@@ -5,6 +5,7 @@ namespace {
 
 constexpr std::string_view kAcked = " was acked at ";
 constexpr std::string_view kCancelled = " was cancelled already at ";
+constexpr std::string_view kCancelledOfOld = " was cancelled at ";  // by an older daemon
 constexpr std::string_view kEnd = " and is finished; nothing was changed";
 
 }  // namespace
@@ -23,7 +24,7 @@ std::optional<EndingWords> EndingToldIn(std::string_view message) {
   if (message.ends_with(kAcked)) {
     return EndingWords{.outcome = "acked", .finished = finished};
   }
-  if (message.ends_with(kCancelled)) {
+  if (message.ends_with(kCancelled) || message.ends_with(kCancelledOfOld)) {
     return EndingWords{.outcome = "cancelled", .finished = finished};
   }
   return std::nullopt;

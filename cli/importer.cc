@@ -130,7 +130,8 @@ Status Importer::Conclude(const std::vector<Line>& lines, BatchSender::Answer an
     }
     // Many lines may never find room together: one by one they take what there is.
     const bool waits_for_room = NeedsRoom(answer.status()) && lines.size() == 1;
-    if (!waits_for_room && !MayGoWellLater(answer.status())) {
+    const bool is_lost = answer.status().code() == StatusCode::kUnknown;
+    if (!waits_for_room && !is_lost && !MayGoWellLater(answer.status())) {
       return Refused(lines, answer.status());
     }
     DELAYD_RETURN_IF_ERROR(Retry(lines, answer.status()));
@@ -154,13 +155,16 @@ Status Importer::Retry(const std::vector<Line>& lines, const Status& why) {
         why.reason());
   }
   const bool lost = why.code() == StatusCode::kUnknown;
-  DELAYD_ASSIGN_OR_RETURN(
-      const bool again,
-      patience_.Wait(why,
-                     protocol::WithoutWarning(why) +
-                         (lost ? "; every line has a key, so it is safe to send them again" : "")));
-  if (again) {
-    return OkStatus();
+  if (!lost || MayGoWellLater(why)) {
+    DELAYD_ASSIGN_OR_RETURN(
+        const bool again,
+        patience_.Wait(
+            why,
+            protocol::WithoutWarning(why) +
+                (lost ? "; every line has a key, so it is safe to send them again" : "")));
+    if (again) {
+      return OkStatus();
+    }
   }
   const std::string resume =
       lost ? "; every line has a key, resume with --skip " + std::to_string(counts_.settled_line)

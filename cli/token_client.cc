@@ -1,6 +1,8 @@
 #include "cli/token_client.h"
 
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/time.h"
@@ -41,6 +43,10 @@ class TokenClient final : public protocol::Client {
 
  private:
   bool FindsAnother() {
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(file_, error)) {
+      return false;  // a pipe has given what it had
+    }
     StatusOr<std::string> token = ReadTokenFile(file_);
     if (!token.ok() || *token == token_) {
       return false;

@@ -99,8 +99,7 @@ class Worker::Slot {
     held_back_ = options_.drain && jobs.ok() && jobs->empty() && HoldsBack();
     drained_ = jobs.ok() && jobs->empty() && !held_back_;
     if (!jobs.ok()) {
-      // Jobs whose hand-out is not understood would lose one attempt after the other.
-      if (!protocol::MayPass(jobs.status()) || jobs.status().reason() == "invalid_response") {
+      if (!protocol::MayPass(jobs.status())) {
         worker_.Fatal(jobs.status());
         return std::nullopt;
       }
@@ -357,6 +356,7 @@ class Worker::Slot {
         worker_.ReportBack();
         return said;
       }
+      answer_lost = answer_lost || status.code() == StatusCode::kUnknown;
       if (!protocol::MayPass(status)) {
         // Of a lease whose time was over whoever has the job now tells, and a job that is handed
         // out again has what a nack asks for.
@@ -370,7 +370,6 @@ class Worker::Slot {
                    ? "unknown, the answer to " + said + " was lost (" + status.message() + ")"
                    : "refused " + said + ": " + status.message();
       }
-      answer_lost = answer_lost || status.code() == StatusCode::kUnknown;
       worker_.ReportOutage(status);
       const bool hangs = at_most.has_value() && status.reason() == "timed_out";
       if (worker_.stopping() && (hangs || tries >= kFinishTriesWhenStopping)) {

@@ -294,9 +294,10 @@ bool IsDelayds(int http_status, std::string_view body) {
 bool MayPass(const Status& answer) {
   switch (answer.code()) {
     case StatusCode::kUnavailable:
-    case StatusCode::kUnknown:
     case StatusCode::kDeadlineExceeded:
       return true;
+    case StatusCode::kUnknown:
+      return answer.reason() != "invalid_response";  // of another version, or another server
     case StatusCode::kResourceExhausted:
       return answer.reason() == "resource_exhausted" || answer.reason() == "draining";
     case StatusCode::kOk:

@@ -16,6 +16,13 @@ TEST(EndingTextTest, IsReadAsItWasWritten) {
   }
 }
 
+TEST(EndingTextTest, IsReadAsAnOlderDaemonWroteIt) {
+  const auto ending = EndingToldIn(
+      "job 42 was cancelled at 2026-11-21T08:47:58.731Z and is finished; nothing was changed");
+  ASSERT_TRUE(ending);
+  EXPECT_EQ(ending->outcome, "cancelled");
+}
+
 TEST(EndingTextTest, IsNotReadFromAnythingElse) {
   const std::string acked = FormatEnding(false, WallTime());
   for (const std::string& message : {std::string(),

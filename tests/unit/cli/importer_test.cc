@@ -226,6 +226,12 @@ TEST_F(ImporterTest, AnAnswerThatIsNotUnderstoodIsALostOne) {
   }
 }
 
+TEST_F(ImporterTest, AnAnswerThatIsNotUnderstoodIsNotWaitedOut) {
+  Start([](const Request&) { return Ok("{}"); });
+  EXPECT_THAT(Feed({R"({"payload":"x","key":"k"})"}).message(), HasSubstr("resume with --skip 0"));
+  EXPECT_THAT(BatchSizes(), ElementsAre(1));
+}
+
 TEST_F(ImporterTest, AGatewaysTimeoutIsNoneOfTheDaemonsThoughItHasACode) {
   Start([](const Request&) {
     return Ok(R"({"code":"101504","type":"Status report","description":"Send timeout"})", 504);

@@ -1,6 +1,8 @@
 // A token that is changed while a verb runs.
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,6 +65,16 @@ TEST_F(TokenClientTest, TheSameTokenIsNotShownAgainNorAThirdOne) {
   const Outcome outcome = Resume();
   EXPECT_EQ(outcome.code, kExitNotAllowed);
   EXPECT_THAT(outcome.requests, SizeIs(2));
+}
+
+TEST_F(TokenClientTest, APipeIsReadOnce) {
+  std::filesystem::remove(file_);
+  ASSERT_EQ(::mkfifo(file_.c_str(), 0600), 0);
+  std::thread writer([this] { std::ofstream(file_) << "of-yesterday\n"; });
+  const Outcome outcome = Resume();
+  writer.join();
+  EXPECT_EQ(outcome.code, kExitNotAllowed);
+  EXPECT_THAT(outcome.requests, SizeIs(1));
 }
 
 TEST_F(TokenClientTest, AFileThatIsBeingWrittenLeavesTheRefusal) {

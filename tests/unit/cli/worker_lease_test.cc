@@ -223,6 +223,15 @@ TEST_F(WorkerLeaseTest, AHandOutThatIsNotUnderstoodEndsTheWorkerBeforeAttemptsAr
   EXPECT_THAT(calls_, ElementsAre("lease"));
 }
 
+// Of the job in hand it would be repeated for ever.
+TEST_F(WorkerLeaseTest, AnAckWhoseAnswerIsNotUnderstoodIsUnknownAndNotRepeated) {
+  strangers_ = {{"ack", 200}};
+  stranger_ = R"({"acked":true})";
+  EXPECT_EQ(Work(1), 1U);
+  EXPECT_THAT(calls_, ElementsAre("ack"));
+  EXPECT_THAT(err_.str(), HasSubstr("unknown, the answer to ack was lost ("));
+}
+
 TEST_F(WorkerLeaseTest, AShortLeaseOutlivesAnOutageAroundItsFirstExtension) {
   lease_ = Millis(4000);
   handling_.takes = Millis(5000);
