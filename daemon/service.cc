@@ -326,7 +326,8 @@ int RunService(const Config& config, const ReadConfig& read_config) {
   storage::OnMergeRefused([](const std::string& what) {
     log::Warn(
         "the disk has no room to merge tables; reads become slower, and the space of jobs that are "
-        "gone does not come back. Free some space: the merge is tried again each second",
+        "gone does not come back. Free some space: then the merge is tried again within ten "
+        "seconds",
         {{"detail", what}});
   });
   const SystemClock clock;

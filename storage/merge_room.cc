@@ -120,15 +120,19 @@ uint64_t MergeRoom::Free() const {
              : std::numeric_limits<uint64_t>::max();
 }
 
-// As much as it reads, less what it removes. That is a guess, for the deletions may be of rows that
-// lie elsewhere: where it was wrong of the same tables, as much as it reads.
-uint64_t MergeRoom::MayWrite(const rocksdb::CompactionJobInfo& merge) const {
+uint64_t MergeRoom::Reads(const rocksdb::CompactionJobInfo& merge) const {
   uint64_t read = 0;
   for (const std::string& table : merge.input_files) {
     uint64_t bytes = 0;
     disk_->GetFileSize(table, IOOptions(), &bytes, nullptr).PermitUncheckedError();
     read += bytes;
   }
+  return read;
+}
+
+// As much as it reads, less what it removes. That is a guess, for the deletions may be of rows that
+// lie elsewhere: where it was wrong of the same tables, as much as it reads.
+uint64_t MergeRoom::MayWrite(const rocksdb::CompactionJobInfo& merge, uint64_t read) const {
   const auto stopped = stopped_.find(merge.cf_name);
   if (stopped != stopped_.end() && stopped->second == merge.input_files) {
     return read;
@@ -136,18 +140,30 @@ uint64_t MergeRoom::MayWrite(const rocksdb::CompactionJobInfo& merge) const {
   return static_cast<uint64_t>(static_cast<double>(read) * PartLeft(merge.table_properties));
 }
 
-void MergeRoom::OnCompactionBegin(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& merge) {
-  const std::lock_guard lock(mutex_);
-  merges_.erase(std::this_thread::get_id());
-  const uint64_t bytes = MayWrite(merge);
-  // Commits go on meanwhile, for as long as it takes.
+// Beside the merges that are under way. Commits go on meanwhile, for as long as it takes.
+bool MergeRoom::Fits(uint64_t bytes) const {
   uint64_t needed = kept_bytes_ + bytes + std::min(bytes, kept_bytes_);
   for (const auto& [thread, other] : merges_) {
     needed += other.fits ? other.bytes : 0;
   }
-  const bool fits = needed <= Free();
-  merges_[std::this_thread::get_id()] = {
-      .table = merge.cf_name, .inputs = merge.input_files, .bytes = bytes, .fits = fits};
+  return needed <= Free();
+}
+
+void MergeRoom::DropWhatFits() {
+  std::erase_if(waiting_, [this](const auto& waiting) { return Fits(waiting.second); });
+}
+
+void MergeRoom::OnCompactionBegin(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& merge) {
+  const std::lock_guard lock(mutex_);
+  merges_.erase(std::this_thread::get_id());
+  const uint64_t read = Reads(merge);
+  const uint64_t bytes = MayWrite(merge, read);
+  const bool fits = Fits(bytes);
+  merges_[std::this_thread::get_id()] = {.table = merge.cf_name,
+                                         .inputs = merge.input_files,
+                                         .read = read,
+                                         .bytes = bytes,
+                                         .fits = fits};
   if (fits) {
     waiting_.erase(merge.cf_name);
   }
@@ -200,8 +216,9 @@ bool MergeRoom::MayGoOn() {
 void MergeRoom::Refuse(bool under_way) {
   std::unique_lock lock(mutex_);
   const Merge merge = merges_[std::this_thread::get_id()];
+  DropWhatFits();
   const bool is_first = waiting_.empty();
-  waiting_.insert(merge.table);
+  waiting_[merge.table] = under_way ? merge.read : merge.bytes;
   if (under_way) {
     stopped_[merge.table] = merge.inputs;
   }
@@ -213,13 +230,15 @@ void MergeRoom::Refuse(bool under_way) {
   }
 }
 
-bool MergeRoom::IsWaiting(const std::string& table) const {
+bool MergeRoom::IsWaiting(const std::string& table) {
   const std::lock_guard lock(mutex_);
+  DropWhatFits();
   return waiting_.contains(table);
 }
 
-uint64_t MergeRoom::tables_waiting() const {
+uint64_t MergeRoom::CountWaiting() {
   const std::lock_guard lock(mutex_);
+  DropWhatFits();
   return waiting_.size();
 }
 

@@ -5,7 +5,8 @@
 //          removed. On a disk that is nearly full it would take the last of it, and a flush or a
 //          log without room ends the store. So a merge that may not fit gets no file, and one under
 //          way is stopped where little is left. To RocksDB it has failed for want of room, which
-//          loses nothing: what it wrote is removed, and a second later the next is tried.
+//          loses nothing: what it wrote is removed, and a second later the next is tried. A sweep
+//          is tried again by its sweeper, when there is as much as it needed.
 // Units:   bytes.
 // Errors:  none: that of a merge without room is taken back before RocksDB stops for it. The first
 //          that waits is told (OnMergeRefused). A disk that cannot be asked has room.
@@ -20,7 +21,6 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,9 +50,9 @@ class MergeRoom final : public rocksdb::EventListener {
   // Is there so much that files may be allocated ahead?
   bool HasPlenty() const { return Free() >= 4 * kept_bytes_; }
 
-  // Did the last merge of the table find no room?
-  bool IsWaiting(const std::string& table) const;
-  uint64_t tables_waiting() const;
+  // Did the last merge of the table find no room, and is there still less than it needs?
+  bool IsWaiting(const std::string& table);
+  uint64_t CountWaiting();  // tables
 
   // Failed merges that RocksDB counts among its errors.
   uint64_t refusals() const { return refusals_.load(); }
@@ -64,12 +64,16 @@ class MergeRoom final : public rocksdb::EventListener {
   struct Merge {
     std::string table;
     std::vector<std::string> inputs;
+    uint64_t read = 0;
     uint64_t bytes = 0;  // that it may write
     bool fits = true;
   };
 
   uint64_t Free() const;
-  uint64_t MayWrite(const rocksdb::CompactionJobInfo& merge) const;
+  uint64_t Reads(const rocksdb::CompactionJobInfo& merge) const;
+  uint64_t MayWrite(const rocksdb::CompactionJobInfo& merge, uint64_t read) const;
+  bool Fits(uint64_t bytes) const;
+  void DropWhatFits();
   void Refuse(bool under_way);
 
   const std::shared_ptr<rocksdb::FileSystem> disk_;
@@ -81,7 +85,7 @@ class MergeRoom final : public rocksdb::EventListener {
   mutable std::mutex mutex_;
   // ---- Guarded by mutex_ ----
   std::map<std::thread::id, Merge> merges_;
-  std::set<std::string> waiting_;
+  std::map<std::string, uint64_t> waiting_;  // by table, what its last merge may write
   // By table, what went into the last merge that was stopped on its way: so much for the guess.
   std::map<std::string, std::vector<std::string>> stopped_;
 };

@@ -57,7 +57,7 @@ RocksFigures RocksJobStore::Figures() const {
   const uint64_t errors = Property(db_.get(), any, Names::kBackgroundErrors);
   figures.background_errors = errors - std::min(errors, merge_room_->refusals());
   figures.merges_refused = merge_room_->refusals();
-  figures.tables_waiting = merge_room_->tables_waiting();
+  figures.tables_waiting = merge_room_->CountWaiting();
   figures.write_stopped = Property(db_.get(), any, Names::kIsWriteStopped);
   const std::scoped_lock lock(fsync_mutex_);
   figures.fsync_us = fsync_us_;

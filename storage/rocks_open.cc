@@ -169,6 +169,7 @@ void RocksJobStore::MakeSweepers(uint64_t deletes_min) {
         families_[static_cast<size_t>(table)],
         table,
         deletes_min,
+        merge_room_.get(),
         [this](Table of, std::span<const KeyRange> ranges) { return EstimateRows(of, ranges); }));
   }
 }

@@ -22,6 +22,12 @@ constexpr uint64_t kMinPerPart = 10;
 constexpr std::chrono::milliseconds kQuiet{500};
 constexpr uint64_t kMinPerRest = 50;
 
+// Whether the disk has room now for what it had none for. A sweep that finds none all the same may
+// write much before that shows.
+constexpr std::chrono::milliseconds kNoRetry{0};
+constexpr std::chrono::milliseconds kFirstRetry{1000};
+constexpr std::chrono::milliseconds kLastRetry{10'000};
+
 bool AreDense(uint64_t deletes, uint64_t living) {
   return deletes >= living / kLivingPerDelete;
 }
@@ -111,12 +117,14 @@ TombstoneSweeper::TombstoneSweeper(rocksdb::DB* db,
                                    rocksdb::ColumnFamilyHandle* family,
                                    Table table,
                                    uint64_t deletes_min,
+                                   MergeRoom* room,
                                    EstimateRows estimate)
     : db_(db),
       family_(family),
       table_(table),
       deletes_min_(deletes_min),
       rest_min_(deletes_min / kMinPerRest),
+      room_(room),
       estimate_(std::move(estimate)),
       deletes_(PlaceOfDue(table)),
       next_look_(deletes_min_),
@@ -230,12 +238,24 @@ void TombstoneSweeper::Run() {
   }
 }
 
-// Until a look is wanted; true: no more deletes come.
+// Until a look is wanted; true: no more deletes come, or there is room for what was refused.
 bool TombstoneSweeper::AwaitQuiet(std::unique_lock<std::mutex>* lock) {
   const auto is_called = [this] { return wanted_ || ending_; };
-  wake_.wait(*lock, [&] { return is_called() || deletes_.count() >= next_rest_; });
+  const auto has_more = [&] { return is_called() || deletes_.count() >= next_rest_; };
+  if (retry_ == kNoRetry) {
+    wake_.wait(*lock, has_more);
+  } else if (!wake_.wait_for(*lock, retry_, has_more)) {
+    return HasRoom(lock);
+  }
   const uint64_t seen = deletes_.count();
   return !is_called() && !wake_.wait_for(*lock, kQuiet, is_called) && deletes_.count() == seen;
+}
+
+bool TombstoneSweeper::HasRoom(std::unique_lock<std::mutex>* lock) const {
+  lock->unlock();
+  const bool has_room = !room_->IsWaiting(family_->GetName());
+  lock->lock();
+  return has_room;
 }
 
 // Sweeps what is worth it. Commits go on meanwhile.
@@ -247,12 +267,16 @@ void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
   next_look_ = deletes_min_;
   lock->unlock();
   const Parts parts = WorthSweeping(deletes, is_quiet);
+  bool is_refused = false;
   for (const DeletedRows::Part& part : parts) {
     if (Sweep(part)) {
       deletes.Forget(part);
+    } else {
+      is_refused = true;
     }
   }
   lock->lock();
+  retry_ = is_refused ? std::clamp(2 * retry_, kFirstRetry, kLastRetry) : kNoRetry;
   deletes_.Add(deletes);
   done_ += parts.empty() ? 0 : 1;
   const uint64_t later = WithSomeMore(deletes.count());

@@ -8,13 +8,14 @@
 //          thread of its own, while commits go on; when no more of them come, a few suffice. Each
 //          table has a sweeper: what lies together in one is far apart in another.
 // Errors:  none: a compaction that fails is noticed by the store's listener. What the disk had no
-//          room for is looked at again when more have come.
+//          room for is looked at again when it has, or when more have come.
 // Threads: NoteBatch from whoever commits, one at a time, and the destructor; one thread inside.
 // Cost:    a comparison a deleted row; a compaction rewrites the range, seldom.
 // Source:  docs/decisions/0026-sweeping-after-a-mass-cancel.md
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -31,6 +32,7 @@
 #include "base/status.h"
 #include "storage/batch.h"
 #include "storage/job_store.h"
+#include "storage/merge_room.h"
 #include "storage/optional_thread.h"
 
 namespace delayd::storage {
@@ -88,12 +90,13 @@ class TombstoneSweeper {
       std::function<StatusOr<std::vector<uint64_t>>(Table table, std::span<const KeyRange> ranges)>;
 
   // `deletes_min`: no compaction for fewer, or for fewer than a fiftieth of them when none has
-  // been deleted for half a second. Database and handles must outlive the
-  // sweeper.
+  // been deleted for half a second. Database, handles and `room` must
+  // outlive the sweeper.
   TombstoneSweeper(rocksdb::DB* db,
                    rocksdb::ColumnFamilyHandle* family,
                    Table table,
                    uint64_t deletes_min,
+                   MergeRoom* room,
                    EstimateRows estimate);
   ~TombstoneSweeper();
   TombstoneSweeper(const TombstoneSweeper&) = delete;
@@ -112,6 +115,7 @@ class TombstoneSweeper {
   Parts DenseParts(const DeletedRows& deletes) const;
   void Run();
   bool AwaitQuiet(std::unique_lock<std::mutex>* lock);
+  bool HasRoom(std::unique_lock<std::mutex>* lock) const;
   void Look(std::unique_lock<std::mutex>* lock, bool is_quiet);
   bool Sweep(const DeletedRows::Part& part);
 
@@ -120,6 +124,7 @@ class TombstoneSweeper {
   const Table table_;
   const uint64_t deletes_min_;
   const uint64_t rest_min_;  // when it is quiet
+  MergeRoom* const room_;
   const EstimateRows estimate_;
 
   std::atomic<uint64_t> done_ = 0;
@@ -133,6 +138,7 @@ class TombstoneSweeper {
   DeletedRows deletes_;  // since the last sweep began
   uint64_t next_look_;   // at so many deletes; at least deletes_min_
   uint64_t next_rest_;   // so many are looked at when it is quiet; at least rest_min_
+  std::chrono::milliseconds retry_{0};  // 0: the last look found room for all it swept
 
   OptionalThread thread_;  // started with the first deletes that may be swept
 };

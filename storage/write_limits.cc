@@ -14,7 +14,7 @@ constexpr int kManyFiles = 16;
 
 WriteLimits::WriteLimits(rocksdb::DB* db,
                          const std::vector<rocksdb::ColumnFamilyHandle*>* families,
-                         const MergeRoom* room)
+                         MergeRoom* room)
     : db_(db), families_(families), room_(room) {
   for (size_t table = 0; table < families_->size(); ++table) {
     if (HasMany((*families_)[table])) {

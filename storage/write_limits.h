@@ -28,7 +28,7 @@ class WriteLimits {
   // All must outlive it.
   WriteLimits(rocksdb::DB* db,
               const std::vector<rocksdb::ColumnFamilyHandle*>* families,
-              const MergeRoom* room);
+              MergeRoom* room);
 
   void Look();
 
@@ -38,7 +38,7 @@ class WriteLimits {
 
   rocksdb::DB* const db_;
   const std::vector<rocksdb::ColumnFamilyHandle*>* const families_;
-  const MergeRoom* const room_;
+  MergeRoom* const room_;
   std::array<bool, kTableCount> lifted_{};
 };
 

@@ -339,7 +339,7 @@ class DoctorVerb final : public Verb {
                            Verdict::kWarn,
                            "the disk has no room to merge tables: the space of jobs that are gone "
                            "does not come back",
-                           "make room: a merge is tried each second"});
+                           "make room: then a merge is tried again within ten seconds"});
     }
   }
 

@@ -62,9 +62,11 @@ class SmallDisk final : public rocksdb::FileSystemWrapper {
 
 class MergeRoomTest : public ::testing::Test {
  protected:
-  void Open() {
-    auto store = OpenRocksJobStore(
-        {.path = dir_.Sub("data"), .env = env_.get(), .wal_bytes_max = kLogBytes});
+  void Open(uint64_t sweep_deletes_min = 10'000) {
+    auto store = OpenRocksJobStore({.path = dir_.Sub("data"),
+                                    .env = env_.get(),
+                                    .wal_bytes_max = kLogBytes,
+                                    .sweep_deletes_min = sweep_deletes_min});
     ASSERT_TRUE(store.ok()) << store.status().message();
     store_ = std::move(store).value();
   }
@@ -177,6 +179,32 @@ TEST_F(MergeRoomTest, WhatRemovesMoreThanItWritesFits) {
   }
   EXPECT_EQ(Figures().merges_refused, 0U);
   EXPECT_EQ(Rows(), 0U);
+}
+
+// Of RocksDB's own there is none: files are too few.
+TEST_F(MergeRoomTest, ASweepThatWasRefusedIsMadeUpForWhenThereIsRoomAgain) {
+  Open(/*sweep_deletes_min=*/100);
+  for (uint64_t file = 0; file < 2; ++file) {
+    Flush(file * 300, file * 300 + 300);
+  }
+  disk_->free = kLogBytes;
+  Batch batch;
+  for (uint64_t id = 0; id < 600; id += 3) {
+    batch.Delete(Table::kTimers, Key(id));
+  }
+  ASSERT_TRUE(store_->Commit(batch).ok());
+  while (Figures().tables_waiting == 0) {
+    std::this_thread::yield();
+  }
+  disk_->free = 2 * kLogBytes;
+  EXPECT_EQ(Figures().tables_waiting, 1U) << "of less than it needs";
+  disk_->free = kPlenty;
+  EXPECT_EQ(Figures().tables_waiting, 0U);
+  while (Files() > 0) {
+    std::this_thread::yield();
+  }
+  EXPECT_EQ(Rows(), 400U);
+  EXPECT_EQ(Figures().background_errors, 0U);
 }
 
 // Others may take the room that a merge had when it began.
