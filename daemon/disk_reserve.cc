@@ -48,32 +48,38 @@ bool DiskReserve::Look() {
     return false;
   }
   unreadable_ = false;
-  Status refusal = Judge(*free);
-  const bool has_changed = refusal.ok() != refusal_.ok();
+  const Lack before = std::exchange(lack_, Judge(*free));
+  const bool has_changed = lack_ != before;
   if (has_changed) {
-    refusal_ = std::move(refusal);
+    refusal_ = Refusal();
   }
   return has_changed;
 }
 
-Status DiskReserve::Judge(uint64_t free) const {
-  const auto with_margin = [this](uint64_t least) {
-    return least + (refusal_.ok() ? 0 : least / 16);
+DiskReserve::Lack DiskReserve::Judge(uint64_t free) const {
+  const auto with_margin = [this](uint64_t least, Lack lack) {
+    return least + (lack_ == lack ? least / 16 : 0);
   };
-  const std::string jobs = "Jobs that are there are handed out, acked and cancelled as ever";
   const StatusOr<uint64_t> files = options_.free_files ? options_.free_files(options_.directory)
                                                        : std::numeric_limits<uint64_t>::max();
-  if (files.ok() && *files < with_margin(kFreeInodesMin)) {
-    return ResourceExhausted("the disk of " + options_.directory + " has " +
-                                 std::to_string(*files) +
+  if (files.ok() && *files < with_margin(kFreeInodesMin, Lack::kFiles)) {
+    return Lack::kFiles;
+  }
+  return free < with_margin(options_.reserve, Lack::kBytes) ? Lack::kBytes : Lack::kNothing;
+}
+
+Status DiskReserve::Refusal() const {
+  const std::string disk = "the disk of " + options_.directory;
+  const std::string jobs = "Jobs that are there are handed out, acked and cancelled as ever";
+  if (lack_ == Lack::kFiles) {
+    return ResourceExhausted(disk + " has fewer than " + std::to_string(kFreeInodesMin) +
                                  " inodes left (df -i), so no new job is taken; remove files, or "
                                  "make the file system anew with more inodes. " +
                                  jobs,
                              "disk_full");
   }
-  if (free < with_margin(options_.reserve)) {
-    return ResourceExhausted("the disk of " + options_.directory +
-                                 " has less free space than storage.reserve, " +
+  if (lack_ == Lack::kBytes) {
+    return ResourceExhausted(disk + " has less free space than storage.reserve, " +
                                  FormatSize(options_.reserve) +
                                  ", so no new job is taken; free some space, or lower "
                                  "storage.reserve. " +

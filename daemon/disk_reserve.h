@@ -41,16 +41,20 @@ class DiskReserve {
 
   bool watched() const { return options_.reserve != 0; }
 
-  // True when refusal() has changed between OK and not.
+  // True when refusal() has changed: between OK and not, or what is short.
   bool Look();
 
   // OK, or kResourceExhausted "disk_full" with what to do.
   const Status& refusal() const { return refusal_; }
 
  private:
-  Status Judge(uint64_t free) const;
+  enum class Lack : uint8_t { kNothing, kFiles, kBytes };
+
+  Lack Judge(uint64_t free) const;
+  Status Refusal() const;
 
   DiskReserveOptions options_;
+  Lack lack_ = Lack::kNothing;
   Status refusal_;
   bool unreadable_ = false;
 };

@@ -170,12 +170,29 @@ TEST_F(DiskTest, WhereHardlyAFileCanBeMadeTheDiskIsFullWhateverSpaceIsLeft) {
   files_ = 95;
   EXPECT_TRUE(reserve.Look());
   EXPECT_EQ(reserve.refusal().reason(), "disk_full");
-  EXPECT_THAT(reserve.refusal().message(), HasSubstr("has 95 inodes left (df -i)"));
+  EXPECT_THAT(reserve.refusal().message(), HasSubstr("has fewer than 96 inodes left (df -i)"));
   files_ = 101;
   EXPECT_FALSE(reserve.Look());
   files_ = 102;
   EXPECT_TRUE(reserve.Look());
   EXPECT_TRUE(reserve.refusal().ok());
+}
+
+TEST_F(DiskTest, WhatIsShortNowIsToldWhenItIsSomethingElse) {
+  DiskReserve reserve = Reserve();
+  files_ = 100;  // above the least, whatever space is left
+  free_ = 1599;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_FALSE(reserve.Look());
+  EXPECT_THAT(reserve.refusal().message(), HasSubstr("free some space"));
+  files_ = 95;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_THAT(reserve.refusal().message(), HasSubstr("inodes"));
+  files_ = 10;
+  EXPECT_FALSE(reserve.Look());
+  files_ = 1000;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_THAT(reserve.refusal().message(), HasSubstr("free some space"));
 }
 
 TEST_F(DiskTest, ADiskThatDoesNotAnswerChangesNothing) {
