@@ -341,6 +341,11 @@ void AddDisk(const ServiceFigures& figures, Page* page) {
                 "What the daemon may still write where the store is.",
                 *figures.disk_free);
   }
+  if (figures.disk_free_files) {
+    page->Gauge("delayd_disk_free_inodes",
+                "Files that may still be made where the store is; none: nobody counts them.",
+                *figures.disk_free_files);
+  }
   page->Gauge("delayd_disk_reserve_bytes",
               "Below so much free space new jobs are refused; 0: never.",
               figures.disk_reserve);

@@ -35,8 +35,9 @@ struct ServiceFigures {
   engine::ClockState clock = engine::ClockState::kTrusted;
   uint64_t clock_suspicions = 0;
   TlsFigures tls;
-  bool certificate_to_renew = false;  // as GET /readyz says
-  std::optional<uint64_t> disk_free;  // where the store is
+  bool certificate_to_renew = false;        // as GET /readyz says
+  std::optional<uint64_t> disk_free;        // where the store is
+  std::optional<uint64_t> disk_free_files;  // where their number is fixed
   uint64_t disk_reserve = 0;
   uint64_t connections_max = 0;
   bool draining = false;

@@ -1,6 +1,7 @@
 #include "daemon/monitor.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "daemon/log.h"
@@ -78,6 +79,7 @@ http::Response Monitor::Metrics(const Now& now) const {
       .tls = tls_ != nullptr ? tls_->figures() : TlsFigures(),
       .certificate_to_renew = tls_ != nullptr && !tls_->CheckEnd(now.wall).ok(),
       .disk_free = FreeOnDisk(),
+      .disk_free_files = FreeFilesOnDisk(),
       .disk_reserve = options_.disk.reserve,
       .connections_max = options_.connections_max,
       .draining = engine_->draining(),
@@ -92,6 +94,15 @@ std::optional<uint64_t> Monitor::FreeOnDisk() const {
   }
   const StatusOr<uint64_t> free = options_.disk.free_bytes(options_.disk.directory);
   return free.ok() ? std::optional(*free) : std::nullopt;
+}
+
+std::optional<uint64_t> Monitor::FreeFilesOnDisk() const {
+  if (!options_.disk.free_files) {
+    return std::nullopt;
+  }
+  const StatusOr<uint64_t> free = options_.disk.free_files(options_.disk.directory);
+  return free.ok() && *free < std::numeric_limits<uint64_t>::max() ? std::optional(*free)
+                                                                   : std::nullopt;
 }
 
 http::Response Monitor::Health(const Now& now) const {

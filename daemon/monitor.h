@@ -69,7 +69,9 @@ class Monitor final : public http::ServiceReport {
   std::optional<Finding> CheckCommit(std::optional<Millis> running) const;
 
  private:
-  std::optional<uint64_t> FreeOnDisk() const;  // none where the disk cannot be asked
+  // None where the disk cannot be asked.
+  std::optional<uint64_t> FreeOnDisk() const;
+  std::optional<uint64_t> FreeFilesOnDisk() const;  // none where there can be any number
   http::Response Report(std::string_view good,
                         const std::vector<Finding>& findings,
                         bool Finding::*verdict) const;

@@ -118,11 +118,23 @@ void JudgeRoom(uint64_t free,
   }
 }
 
+// Each flush makes some files. `files`: none: as many as there is space for.
+void JudgeInodes(std::optional<uint64_t> files, Finding* finding) {
+  if (files && *files < 1000) {
+    finding->verdict = Verdict::kFail;
+    finding->what += ", and hardly an inode";
+    finding->cure = kMakeRoom;
+  }
+}
+
 // As the daemon sees it, wherever its data lies.
-Finding CheckDaemonsDisk(uint64_t free, std::optional<uint64_t> reserve) {
+Finding CheckDaemonsDisk(uint64_t free,
+                         std::optional<uint64_t> files,
+                         std::optional<uint64_t> reserve) {
   Finding finding{.check = "disk",
                   .what = std::to_string(free / kMiB) + " MiB free where the daemon's data lies"};
   JudgeRoom(free, std::nullopt, reserve, &finding);
+  JudgeInodes(files, &finding);
   return finding;
 }
 
@@ -150,11 +162,7 @@ Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve)
     return finding;
   }
   JudgeRoom(free, whole, reserve, &finding);
-  if (info.f_files != 0 && info.f_favail < 1000) {
-    finding.verdict = Verdict::kFail;
-    finding.what += ", and hardly an inode";
-    finding.cure = kMakeRoom;
-  }
+  JudgeInodes(info.f_files != 0 ? std::optional<uint64_t>(info.f_favail) : std::nullopt, &finding);
   return finding;
 }
 
@@ -332,7 +340,7 @@ class DoctorVerb final : public Verb {
         findings_.back().what += " (the usual data_dir: one that is down does not tell its own)";
       }
     } else if (free) {
-      findings_.push_back(CheckDaemonsDisk(*free, reserve));
+      findings_.push_back(CheckDaemonsDisk(*free, Bytes("delayd_disk_free_inodes"), reserve));
     }
     if (Bytes("delayd_store_tables_waiting").value_or(0) > 0) {
       findings_.push_back({"store",

@@ -275,6 +275,19 @@ TEST(DoctorTest, TheDiskIsTheDaemons) {
   EXPECT_THAT(told("1.099511627776e+12").out, HasSubstr("ok    disk     1048576 MiB free"));
 }
 
+TEST(DoctorTest, TheDaemonsInodesAreTold) {
+  const auto told = [](const std::string& files) {
+    return Examine({.metrics = "delayd_disk_free_bytes 1.099511627776e+12\n"
+                               "delayd_disk_free_inodes " +
+                               files + "\n"});
+  };
+  EXPECT_THAT(told("95").out,
+              HasSubstr("FAIL  disk     1048576 MiB free where the daemon's data lies, and hardly "
+                        "an inode\n"));
+  EXPECT_EQ(told("95").code, 1);
+  EXPECT_THAT(told("1000").out, Not(HasSubstr("inode")));
+}
+
 TEST(DoctorTest, MergesThatWaitForRoomAreTold) {
   const auto told = [](const std::string& waiting) {
     return Examine({.metrics = "delayd_store_tables_waiting " + waiting + "\n"}).out;

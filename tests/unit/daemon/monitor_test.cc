@@ -1,5 +1,7 @@
 #include "daemon/monitor.h"
 
+#include <limits>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -68,15 +70,20 @@ TEST_F(MonitorTest, ACommitThatTakesLongIsToldBeforeItIsStuck) {
 
 TEST_F(MonitorTest, TheDiskIsMeasuredWhereItCanBeAsked) {
   StatusOr<uint64_t> free = uint64_t{5000};
+  uint64_t files = 300;
   const Monitor monitor({.version = "1",
                          .disk = {.directory = "here",
                                   .reserve = 700,
-                                  .free_bytes = [&free](const std::string&) { return free; }}},
+                                  .free_bytes = [&free](const std::string&) { return free; },
+                                  .free_files = [&files](const std::string&) { return files; }}},
                         &engine_,
                         {},
                         nullptr);
   EXPECT_THAT(monitor.Metrics(kLater).body, HasSubstr("delayd_disk_free_bytes 5000\n"));
   EXPECT_THAT(monitor.Metrics(kLater).body, HasSubstr("delayd_disk_reserve_bytes 700\n"));
+  EXPECT_THAT(monitor.Metrics(kLater).body, HasSubstr("delayd_disk_free_inodes 300\n"));
+  files = std::numeric_limits<uint64_t>::max();
+  EXPECT_THAT(monitor.Metrics(kLater).body, Not(HasSubstr("delayd_disk_free_inodes")));
   free = Unavailable("it is gone");
   EXPECT_THAT(monitor.Metrics(kLater).body, Not(HasSubstr("delayd_disk_free_bytes")));
 }
