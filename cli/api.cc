@@ -294,6 +294,21 @@ StatusOr<WallTime> Api::Time() {
   return *date_;
 }
 
+Status Api::FixTimes(std::initializer_list<std::optional<std::string>*> texts) {
+  std::optional<WallTime> now;
+  for (std::optional<std::string>* text : texts) {
+    const StatusOr<Millis> duration = protocol::ParseDuration(text->value_or(""));
+    if (!duration.ok()) {
+      continue;  // a time
+    }
+    if (!now) {
+      DELAYD_ASSIGN_OR_RETURN(now, Time());
+    }
+    *text = FormatUtc(*now + *duration);
+  }
+  return OkStatus();
+}
+
 StatusOr<std::string> Api::Metrics() {
   DELAYD_ASSIGN_OR_RETURN(protocol::HttpResponse response,
                           Exchange("GET", "/metrics", {}, {}, timeout_));

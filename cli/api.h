@@ -5,6 +5,7 @@
 // Threads: one at a time, as its client.
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -96,6 +97,8 @@ class Api {
   StatusOr<std::vector<protocol::Stat>> Stats();
   // The time that the daemon goes by; of one that does not tell it in its figures, to the second.
   StatusOr<WallTime> Time();
+  // What is a duration from now becomes a time, for who asks more than once.
+  Status FixTimes(std::initializer_list<std::optional<std::string>*> texts);
   // The whole page, for cli/metrics_page.h.
   StatusOr<std::string> Metrics();
   StatusOr<std::vector<protocol::Stat>> AcceptClock();

@@ -25,6 +25,7 @@ class ExportVerb final : public Verb {
            "A job that is there all the while stands in it once, as it was when it was met; some\n"
            "that moved meanwhile come last. Jobs that come or go meanwhile may be missing; a key\n"
            "that went from one to another may stand with both. For one moment, export a backup.\n"
+           "Durations count from the moment at which the export began.\n"
            "The pause of a queue does not travel: queues that are paused are told at the end.\n"
            "Damaged jobs are told and left out; the exit code is 1 then.\n"
            "\n"
@@ -53,6 +54,10 @@ class ExportVerb final : public Verb {
     StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
     if (!api.ok()) {
       return context->Fail(api.status());
+    }
+    if (const Status fixed = (*api)->FixTimes({&query->due_before, &query->due_after});
+        !fixed.ok()) {
+      return context->Fail(fixed);
     }
     query->limit = limits::kListLimitMax;
     query->with_payload = true;

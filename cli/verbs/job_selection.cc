@@ -4,13 +4,11 @@
 #include <iterator>
 #include <utility>
 
-#include "base/time.h"
 #include "cli/human_time.h"
 #include "cli/interrupt.h"
 #include "cli/job_output.h"
 #include "cli/progress.h"
 #include "cli/verbs/list_filter.h"
-#include "protocol/duration.h"
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
 
@@ -136,21 +134,6 @@ StatusOr<protocol::JobFilterText> JobSelection::ResolveFilter() const {
   return filter;
 }
 
-Status JobSelection::ResolveDurations(Api* api, protocol::JobFilterText* filter) {
-  std::optional<WallTime> now;
-  for (std::optional<std::string>* text : {&filter->due_before, &filter->due_after}) {
-    const StatusOr<Millis> duration = protocol::ParseDuration(text->value_or(""));
-    if (!duration.ok()) {
-      continue;  // a time
-    }
-    if (!now) {
-      DELAYD_ASSIGN_OR_RETURN(now, api->Time());
-    }
-    *text = FormatUtc(*now + *duration);
-  }
-  return OkStatus();
-}
-
 JobSelection::Outcome JobSelection::RunSteps(Api* api,
                                              std::string_view action,
                                              protocol::ChangeManyRequest request,
@@ -262,8 +245,10 @@ ExitCode JobSelection::ChangeMany(std::string_view action,
   if (!api.ok()) {
     return context->Fail(api.status());
   }
-  if (const Status resolved = ResolveDurations(api->get(), &*filter); !resolved.ok()) {
-    return context->Fail(resolved);
+  // One moment for every step, of the daemon's clock: by that a job is due.
+  if (const Status fixed = (*api)->FixTimes({&filter->due_before, &filter->due_after});
+      !fixed.ok()) {
+    return context->Fail(fixed);
   }
   const StatusOr<Filters> filters = Expand(**api, *filter);
   if (!filters.ok()) {

@@ -56,8 +56,6 @@ class JobSelection {
   // One after another.
   using Filters = std::vector<protocol::JobFilterText>;
 
-  // Durations become one moment for every step, of the daemon's clock: by that a job is due.
-  static Status ResolveDurations(Api* api, protocol::JobFilterText* filter);
   ExitCode ChangeFound(Api* api,
                        std::string_view action,
                        std::string_view done,

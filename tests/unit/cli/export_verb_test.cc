@@ -117,6 +117,20 @@ TEST(LiveExportTest, JobsThatMoveForEverAreTold) {
   EXPECT_EQ(ready.out, Lines({At(1, 1), At(2, 1)}));
 }
 
+TEST(LiveExportTest, ADurationIsFromTheMomentAtWhichItBegan) {
+  const Outcome outcome =
+      Ctl({"export", "--due-before", "2m", "--due-after", "2027-01-01T08:00:00Z"},
+          {.daemon = MovingJobs({{{At(1, 1)}}, {{At(1, 1)}}})});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::string filter =
+      "due_before=2027-01-01T09%3A02%3A00.000Z&due_after=2027-01-01T08%3A00%3A00Z";
+  EXPECT_EQ(std::ranges::count_if(outcome.requests,
+                                  [&](const Request& request) {
+                                    return request.target.find(filter) != std::string::npos;
+                                  }),
+            2);
+}
+
 TEST(LiveExportTest, QueuesThatArePausedAreToldWhenTheyAreInIt) {
   const auto with_queues = [](const Request& request) {
     const auto jobs = [](const Request&) { return Ok(JobPageToJson({.jobs = {At(1, 1)}})); };
