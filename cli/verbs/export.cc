@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <chrono>
+#include <limits>
 #include <set>
 
 #include "base/limits.h"
@@ -11,9 +13,6 @@
 namespace delayd::cli {
 namespace {
 
-// Of jobs that moved. Each finds fewer, and seldom more than one is needed.
-constexpr int kLooksMax = 10;
-
 class ExportVerb final : public Verb {
  public:
   std::string_view name() const override { return "export"; }
@@ -23,8 +22,9 @@ class ExportVerb final : public Verb {
   std::string_view details() const override {
     return "One job a line, payload included, soonest first; import takes the lines as they are.\n"
            "A job that is there all the while stands in it once, as it was when it was met; some\n"
-           "that moved meanwhile come last. Jobs that come or go meanwhile may be missing; a key\n"
-           "that went from one to another may stand with both. For one moment, export a backup.\n"
+           "that moved meanwhile come last. Jobs that come or go meanwhile stand in it or not; a\n"
+           "key that went from one to another may stand with both. Where jobs move faster than\n"
+           "they can be looked for, that is told; for one moment, export a backup.\n"
            "Durations count from the moment at which the export began.\n"
            "The pause of a queue does not travel: queues that are paused are told at the end.\n"
            "Damaged jobs are told and left out; the exit code is 1 then.\n"
@@ -68,18 +68,7 @@ class ExportVerb final : public Verb {
     if (!status.ok()) {
       return context->Fail(status.Followed(" (export stopped after " + Jobs(counts.written) + ")"));
     }
-    if (const Status told = TellPaused(**api, counts.queues, context); !told.ok()) {
-      return context->Fail(told);
-    }
-    if (counts.damaged > 0) {
-      context->console.Say("exported " + Jobs(counts.written) + " and left out " +
-                           std::to_string(counts.damaged) + " damaged ones; run 'delayctl verify'");
-      return kExitFailed;
-    }
-    if (context->console.traits().err_is_terminal) {
-      context->console.Say("exported " + Jobs(counts.written));
-    }
-    return kExitOk;
+    return Finish(**api, counts, context);
   }
 
  private:
@@ -88,37 +77,56 @@ class ExportVerb final : public Verb {
     uint64_t damaged = 0;
     JobIdSet met;  // written, damaged or gone
     std::set<std::string> queues;
+    int looks = 0;  // that came to their end
+    bool is_settled = true;
+    // Jobs that were there when it began. An import may bring old ones, and the clock may be set
+    // back: so the id tells too.
+    WallTime created_max = WallTime::max();
+    JobId id_max{std::numeric_limits<uint64_t>::max()};
+    JobId newest{};
   };
 
   // A list is no snapshot (decision 0058): a job that moved ahead of its cursor is met again, and
   // one that moved behind it is not. So it is looked through again for jobs that were there when
-  // it began, until nothing moved or none is found.
+  // it began, until nothing moved or none is found; or nearly as many as by the look before, as
+  // dead jobs do that are kicked all the while: there would be no end.
   static Status WriteAll(
       Api& api, ListQuery query, Context* context, Progress* progress, Counts* counts) {
     DELAYD_ASSIGN_OR_RETURN(const WallTime begun, api.Time());
     DELAYD_ASSIGN_OR_RETURN(std::vector<uint64_t> moves, MovesOf(api));
-    DELAYD_RETURN_IF_ERROR(
-        WriteUnmet(api, query, WallTime::max(), context, progress, counts).status());
+    DELAYD_RETURN_IF_ERROR(WriteUnmet(api, query, context, progress, counts).status());
     query.with_payload = false;
+    counts->created_max = EndOf(begun);
+    counts->id_max = counts->newest;
     // What comes into one state meanwhile was not in it when the export began.
-    const int looks_max = !query.state ? kLooksMax : *query.state == "finished" ? 0 : 1;
-    for (int looks = 0; looks < looks_max; ++looks) {
+    const int looks_max = !query.state                 ? std::numeric_limits<int>::max()
+                          : *query.state == "finished" ? 1
+                                                       : 2;
+    size_t found_before = std::numeric_limits<size_t>::max();
+    while (counts->looks < looks_max) {
       DELAYD_ASSIGN_OR_RETURN(std::vector<uint64_t> more, MovesOf(api));
       if (more == moves) {
         return OkStatus();
       }
       moves = std::move(more);
       DELAYD_ASSIGN_OR_RETURN(const size_t found,
-                              WriteUnmet(api, query, begun, context, progress, counts));
+                              WriteUnmet(api, query, context, progress, counts));
       if (found == 0) {
         return OkStatus();
       }
+      if (found > found_before / 2) {
+        counts->is_settled = false;
+        return OkStatus();
+      }
+      found_before = found;
     }
-    return query.state ? OkStatus()
-                       : Status(StatusCode::kInternal,
-                                "jobs were moved faster than they could be looked for, and some "
-                                "may be missing; stop who moves them, or export from a backup",
-                                "part_done");
+    return OkStatus();
+  }
+
+  // An older daemon tells whole seconds, cut off.
+  static WallTime EndOf(WallTime time) {
+    const auto second = std::chrono::floor<std::chrono::seconds>(time);
+    return time == second ? second + std::chrono::seconds(1) - Millis(1) : time;
   }
 
   // What rises whenever a job may have moved to where a list has been already: earlier, or from the
@@ -136,26 +144,27 @@ class ExportVerb final : public Verb {
     return moves;
   }
 
-  // How many it found that were not met before and not created later than `created_max`.
-  static StatusOr<size_t> WriteUnmet(Api& api,
-                                     const ListQuery& query,
-                                     WallTime created_max,
-                                     Context* context,
-                                     Progress* progress,
-                                     Counts* counts) {
+  // How many it found that were not met before, although they must have been there when it began.
+  // What may have been there is written too, and is no reason to look again.
+  static StatusOr<size_t> WriteUnmet(
+      Api& api, const ListQuery& query, Context* context, Progress* progress, Counts* counts) {
     size_t found = 0;
     DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, query));
     for (ListQuery& one : queries) {
       do {
         DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, api.List(one));
         std::erase_if(page.jobs, [&](const JobView& job) {
-          return job.created > created_max || counts->met.Contains(job.id);
+          const bool is_old = job.created <= counts->created_max;
+          const bool is_low = job.id <= counts->id_max;
+          const bool is_met = counts->met.Contains(job.id);
+          found += is_old && is_low && !is_met ? 1U : 0U;
+          return is_met || !(is_old || is_low);
         });
-        found += page.jobs.size();
         DELAYD_RETURN_IF_ERROR(WritePage(api, std::move(page.jobs), context, progress, counts));
         one.cursor = std::move(page.next_cursor);
       } while (!one.cursor.empty());
     }
+    ++counts->looks;
     return found;
   }
 
@@ -163,6 +172,7 @@ class ExportVerb final : public Verb {
       Api& api, std::vector<JobView> jobs, Context* context, Progress* progress, Counts* counts) {
     for (JobView& job : jobs) {
       counts->met.Insert(job.id);
+      counts->newest = std::max(counts->newest, job.id);
       if (!job.payload.has_value()) {
         DELAYD_ASSIGN_OR_RETURN(const bool is_there,
                                 Complete(api, &job, context, progress, counts));
@@ -180,6 +190,31 @@ class ExportVerb final : public Verb {
       }
     }
     return OkStatus();
+  }
+
+  // All that could be written is; what else there is to tell.
+  static ExitCode Finish(Api& api, const Counts& counts, Context* context) {
+    const std::string exported = "exported " + Jobs(counts.written);
+    if (!counts.is_settled) {
+      context->console.Warn(Status(StatusCode::kInternal,
+                                   exported + ", but jobs came or moved during each of " +
+                                       std::to_string(counts.looks) +
+                                       " looks, and one that moved each time may be missing; for "
+                                       "one moment, export a backup",
+                                   "part_done"));
+    }
+    if (const Status told = TellPaused(api, counts.queues, context); !told.ok()) {
+      return context->Fail(told);
+    }
+    if (counts.damaged > 0) {
+      context->console.Say(exported + " and left out " + std::to_string(counts.damaged) +
+                           " damaged ones; run 'delayctl verify'");
+      return kExitFailed;
+    }
+    if (context->console.traits().err_is_terminal) {
+      context->console.Say(exported);
+    }
+    return kExitOk;
   }
 
   // What was held back here would be handed out there as soon as it is imported.
