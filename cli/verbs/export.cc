@@ -66,7 +66,10 @@ class ExportVerb final : public Verb {
     const Status status = WriteAll(**api, *query, context, &progress, &counts);
     progress.Clear();
     if (!status.ok()) {
-      return context->Fail(status.Followed(" (export stopped after " + Jobs(counts.written) + ")"));
+      return context->Fail(status.Followed(
+          counts.looks == 0 ? " (export stopped after " + Jobs(counts.written) + ")"
+                            : " (exported " + Jobs(counts.written) +
+                                  ", but one that moved meanwhile may be missing)"));
     }
     return Finish(**api, counts, context);
   }
@@ -104,11 +107,11 @@ class ExportVerb final : public Verb {
                                                        : 2;
     size_t found_before = std::numeric_limits<size_t>::max();
     while (counts->looks < looks_max) {
-      DELAYD_ASSIGN_OR_RETURN(std::vector<uint64_t> more, MovesOf(api));
-      if (more == moves) {
+      StatusOr<std::vector<uint64_t>> more = MovesOf(api);
+      if (more.ok() && *more == moves) {
         return OkStatus();
       }
-      moves = std::move(more);
+      moves = more.ok() ? *std::move(more) : std::vector<uint64_t>();
       DELAYD_ASSIGN_OR_RETURN(const size_t found,
                               WriteUnmet(api, query, context, progress, counts));
       if (found == 0) {
@@ -204,7 +207,8 @@ class ExportVerb final : public Verb {
                                    "part_done"));
     }
     if (const Status told = TellPaused(api, counts.queues, context); !told.ok()) {
-      return context->Fail(told);
+      context->console.Warn(
+          told.WithContext(exported + "; which of their queues are paused could not be asked"));
     }
     if (counts.damaged > 0) {
       context->console.Say(exported + " and left out " + std::to_string(counts.damaged) +

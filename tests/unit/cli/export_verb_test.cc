@@ -171,6 +171,35 @@ TEST(LiveExportTest, ADurationIsFromTheMomentAtWhichItBegan) {
             2);
 }
 
+// Answers questions that begin with `target` with a problem once `calls` of them were answered.
+FakeDaemon::Function SilentAbout(std::string target, int calls, FakeDaemon::Function answer) {
+  return [=](const Request& request) mutable {
+    return request.target.starts_with(target) && calls-- <= 0
+               ? Problem(Unavailable("too busy", "busy"))
+               : answer(request);
+  };
+}
+
+TEST(LiveExportTest, WhereItCannotAskWhetherAnyMovedItLooksAgain) {
+  const MovingJobs jobs({{{At(2, 2)}}, {{At(1, 1), At(2, 2)}}});
+  const Outcome outcome = Ctl({"export"}, {.daemon = SilentAbout("/v1/stats", 2, jobs)});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, Lines({At(2, 2), At(1, 1)}));
+  const Outcome away = Ctl({"export"}, {.daemon = SilentAbout("/v1/jobs?", 1, jobs)});
+  EXPECT_EQ(away.code, 5);
+  EXPECT_EQ(away.err,
+            "delayctl: too busy (exported 1 job, but one that moved meanwhile may be missing)\n");
+}
+
+TEST(LiveExportTest, WhereItCannotAskForPausesItSaysSo) {
+  const Outcome outcome =
+      Ctl({"export"}, {.daemon = SilentAbout("/v1/queues", 0, MovingJobs({{{At(1, 1)}}}))});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, Lines({At(1, 1)}));
+  EXPECT_EQ(outcome.err,
+            "exported 1 job; which of their queues are paused could not be asked: too busy\n");
+}
+
 TEST(LiveExportTest, QueuesThatArePausedAreToldWhenTheyAreInIt) {
   const auto with_queues = [](const Request& request) {
     const auto jobs = [](const Request&) { return Ok(JobPageToJson({.jobs = {At(1, 1)}})); };
