@@ -12,28 +12,29 @@
 #include <sys/statvfs.h>
 
 namespace delayd {
-
 namespace {
 
 constexpr uint64_t kFreeInodesMin = 96;
 
-}  // namespace
-
-StatusOr<uint64_t> FreeBytes(const std::string& directory) {
+// `what` is wanted, as an error says it.
+StatusOr<struct statvfs> AskDisk(const std::string& what, const std::string& directory) {
   struct statvfs info {};
 
   if (::statvfs(directory.c_str(), &info) != 0) {
-    return Unavailable("cannot ask for the free space of " + directory + ": " + ErrnoText(errno));
+    return Unavailable("cannot ask for the " + what + " of " + directory + ": " + ErrnoText(errno));
   }
+  return info;
+}
+
+}  // namespace
+
+StatusOr<uint64_t> FreeBytes(const std::string& directory) {
+  DELAYD_ASSIGN_OR_RETURN(const struct statvfs info, AskDisk("free space", directory));
   return uint64_t{info.f_bavail} * info.f_frsize;
 }
 
 StatusOr<uint64_t> FreeFiles(const std::string& directory) {
-  struct statvfs info {};
-
-  if (::statvfs(directory.c_str(), &info) != 0) {
-    return Unavailable("cannot ask for the inodes of " + directory + ": " + ErrnoText(errno));
-  }
+  DELAYD_ASSIGN_OR_RETURN(const struct statvfs info, AskDisk("inodes", directory));
   return info.f_files == 0 ? std::numeric_limits<uint64_t>::max() : uint64_t{info.f_favail};
 }
 
