@@ -41,7 +41,7 @@ std::string JobSpecToJson(const JobSpec& spec);
 // so on) is skipped; a dead job is buried, a finished one refused. For imports.
 StatusOr<JobSpec> ParseExportedJob(std::string_view json, size_t payload_bytes_max);
 
-// Members as docs/architecture.md lists them; absent where they say nothing.
+// Members as openapi.json describes a Job; absent where they say nothing.
 std::string JobToJson(const JobView& job);
 StatusOr<JobView> ParseJob(std::string_view json);
 

@@ -1,7 +1,7 @@
 // daemon/http/router.h — which command a request means, and how the engine's reply reads in HTTP.
 //
-// What:    one table of routes (docs/architecture.md, section "Front ends"). Requests that need no
-//          engine, and those that mean nothing, get their response here.
+// What:    one table of routes. Requests that need no engine, and those that mean nothing, get
+//          their response here.
 // Units:   base/time.h.
 // Errors:  responses: 400, 404, 405 with Allow, 415; everything else is the engine's own status.
 // Threads: no state that changes; the core thread.
