@@ -49,6 +49,7 @@ install(FILES ${systemd_dir}/delayd-tcp.conf ${systemd_dir}/delayd-awake.conf
 install(FILES ${PROJECT_SOURCE_DIR}/docs/operations.md ${PROJECT_SOURCE_DIR}/docs/protocol.md
   ${PROJECT_SOURCE_DIR}/docs/benchmarks.md
   DESTINATION share/doc/delayd COMPONENT delayd)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/operations DESTINATION share/doc/delayd COMPONENT delayd)
 install(FILES ${PROJECT_SOURCE_DIR}/config/grafana/delayd.json
   DESTINATION share/doc/delayd/examples RENAME grafana-dashboard.json COMPONENT delayd)
 install(FILES ${PROJECT_SOURCE_DIR}/config/prometheus/delayd.rules.yml

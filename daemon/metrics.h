@@ -1,6 +1,6 @@
 // daemon/metrics.h — everything that is counted, as Prometheus reads it.
 //
-// What:    one document of the text format. docs/operations.md says what each metric means.
+// What:    one document of the text format. docs/operations/metrics.md says what each metric means.
 // Units:   base units, as Prometheus wants them: seconds and bytes.
 // Errors:  none.
 // Threads: a pure function.

@@ -2,7 +2,7 @@
 //
 // What:    gathers the figures of engine, turn, store and process when it is asked, never in
 //          between. A finding is something that is not as promised; what follows from it is in
-//          the table of docs/operations.md.
+//          the table of docs/operations/health.md.
 // Units:   base/time.h.
 // Errors:  none.
 // Threads: the core thread.

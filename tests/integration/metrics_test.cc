@@ -112,7 +112,7 @@ TEST(MetricsTest, DashboardAndAlertsQueryNothingThatIsNotThere) {
 TEST(MetricsTest, EachIsExplainedInTheOperationsManual) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
-  const std::string manual = ReadFile(DELAYD_SOURCE_DIR "/docs/operations.md");
+  const std::string manual = ReadFile(DELAYD_SOURCE_DIR "/docs/operations/metrics.md");
   for (const std::string& name : MetricNames(Get(daemon, "/metrics"))) {
     EXPECT_THAT(manual, HasSubstr("`" + name + "`"));
   }
