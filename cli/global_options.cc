@@ -17,9 +17,9 @@ void DeclareGlobals(Options* options, GlobalValues* values) {
   options->Text("--ca-file",
                 "FILE",
                 &globals->ca_file,
-                "who signs the server's certificate, not the system's store [DELAYCTL_CA_FILE]");
+                "CAs to trust for the server, in place of the system's [DELAYCTL_CA_FILE]");
   options->Text("-o,--output", "FORMAT", &values->output, "table, wide, json or jsonl");
-  options->Flag("-q,--quiet", &globals->quiet, "ids only, no words");
+  options->Flag("-q,--quiet", &globals->quiet, "ids only, no messages");
   options->Flag("--utc", &globals->utc, "read and show times in UTC, not in the local zone");
   options->Duration("--timeout",
                     &globals->timeout,

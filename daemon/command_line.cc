@@ -70,8 +70,9 @@ std::string Help(const CLI::App& app) {
   for (const ConfigKey& key : ConfigKeys()) {
     help << HelpLine(std::string(key.name) + " " + std::string(key.kind), 37, key.what);
   }
-  help << "\nA flag goes before the environment variable of its key (log.level: "
-       << EnvironmentName("log.level") << "),\nthat before the file, that before the default.\n\n"
+  help << "\nA flag overrides the environment variable of its key (log.level: "
+       << EnvironmentName("log.level")
+       << "),\nthe variable overrides the file, and the file the default.\n\n"
        << kExitCodesHelp;
   return help.str();
 }

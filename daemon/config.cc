@@ -165,7 +165,7 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
         "tls.key",
         "",
         "PATH",
-        "the certificate's key in PEM, which not everybody may be able to read",
+        "the certificate's key in PEM; must not be readable for everybody",
         [](auto& c) -> auto& { return c.tls.key; }),
     Key<SetLoopbackListen>(
         "beanstalk.listen",
@@ -212,7 +212,7 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
         "processors.awake",
         "",
         "DURATION",
-        "the machine's processors do not sleep for so long after a request; 0s: off",
+        "how long after a request the processors are kept from sleeping; 0s: off",
         [](auto& c) -> auto& { return c.processors.awake; }),
     Key<SetText>(
         "access.read",
@@ -236,13 +236,13 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
         "access.others",
         "",
         "ROLE",
-        "who is in no list and can open a socket: none, read, enqueue or admin",
+        "role of everybody else who can open a socket: none, read, enqueue or admin",
         [](auto& c) -> auto& { return c.access.others; }),
     Key<SetText>(
         "access.token_file",
         "",
         "PATH",
-        "tokens, without which nothing is served over TCP; empty: none",
+        "file of tokens, without which TCP clients are refused; empty: none",
         [](auto& c) -> auto& { return c.access.token_file; }),
     Key<SetDurationOf<0, 36500 * kDayMs>>(
         "clock.max_jump",
@@ -260,7 +260,7 @@ constexpr std::array kKeys = std::to_array<ConfigKey>({
         "metrics.queues",
         "",
         "COUNT",
-        "queues that metrics tell by name; the others are summed up as 'other'",
+        "queues that metrics name; the others are summed up as 'other'",
         [](auto& c) -> auto& { return c.metrics.queues; }),
     Key<SetDurationOf<kSecondMs, kDayMs>>(
         "health.commit_stuck",

@@ -49,7 +49,7 @@ Status SetRate(std::string_view text, engine::RateCap* rate) {
 constexpr std::array kQueueKeys = std::to_array<QueueKey>({
     {"defaults.lease",
      "DURATION",
-     "how long a worker has for a job that does not say",
+     "lease of a job that does not set its own",
      [](std::string_view text, QueueSettings* s) {
        return SetDuration(text, kSecond, Millis(limits::kLeaseMsMax), &s->lease);
      }},
@@ -67,7 +67,7 @@ constexpr std::array kQueueKeys = std::to_array<QueueKey>({
      }},
     {"defaults.history_retention",
      "DURATION",
-     "how long a finished job is kept with its payload and its story",
+     "how long a finished job is kept with its payload and history",
      [](std::string_view text, QueueSettings* s) {
        return SetDuration(text, Millis(0), 366 * kDay, &s->history_retention);
      }},
@@ -91,7 +91,7 @@ constexpr std::array kQueueKeys = std::to_array<QueueKey>({
      }},
     {"defaults.backoff.jitter",
      "NUMBER",
-     "each wait is shorter by up to this part of it, 0 to 1",
+     "each wait is shorter by up to this fraction of it, 0 to 1",
      [](std::string_view text, QueueSettings* s) {
        return SetNumber(text, 0, 1, &s->backoff.jitter);
      }},
@@ -103,7 +103,7 @@ constexpr std::array kQueueKeys = std::to_array<QueueKey>({
      }},
     {"defaults.rate",
      "RATE",
-     "hand-outs of a queue in a time, such as 100/s; 0: no cap",
+     "rate at which a queue hands jobs out, such as 100/s; 0: no cap",
      [](std::string_view text, QueueSettings* s) { return SetRate(text, &s->rate); }},
     {"defaults.burst",
      "COUNT",

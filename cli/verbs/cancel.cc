@@ -9,19 +9,16 @@ class CancelVerb final : public Verb {
  public:
   std::string_view name() const override { return "cancel"; }
 
-  std::string_view summary() const override { return "Take jobs back before they are handed out"; }
+  std::string_view summary() const override { return "Cancel jobs before they are handed out"; }
 
   std::string_view details() const override {
-    return "Once it says cancelled, the job is never handed out. Exit code 4: a worker has it, "
-           "or it\n"
-           "is finished: acked, or cancelled already, as by a try whose answer was lost. The "
-           "message\n"
-           "says which, with -o json the member outcome. A job without a key, whose queue keeps "
-           "no\n"
-           "history, is not known after its end: exit code 3.\n"
-           "A filter in place of ids means all jobs that fit it, of all states but dead; dead ones "
-           "with\n"
-           "--state dead.\n"
+    return "Once it says cancelled, the job is never handed out. Exit code 4: a worker has it,\n"
+           "or it is finished: acked, or cancelled already, perhaps by a try whose answer was\n"
+           "lost. The message says which; with -o json, the member outcome. A finished job\n"
+           "without a key, whose queue keeps no history, is not known: exit code 3.\n"
+           "\n"
+           "A filter in place of ids means all jobs that fit it, in all states but dead; dead\n"
+           "ones with --state dead.\n"
            "\n"
            "Examples:\n"
            "  delayctl cancel 4711 4712\n"

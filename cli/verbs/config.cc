@@ -16,14 +16,13 @@ class ConfigVerb final : public Verb {
   std::string_view name() const override { return "config"; }
 
   std::string_view summary() const override {
-    return "Show what delayctl goes by, or check the daemon's file";
+    return "Show delayctl's settings, or check the daemon's configuration";
   }
 
   std::string_view details() const override {
-    return "Without words: delayctl's own settings, and where each comes from. `check` reads a\n"
-           "configuration of the daemon as the daemon would, and names every mistake by file, "
-           "line\n"
-           "and column; exit code 2 when there is one. With -o json: file, valid and remarks.\n"
+    return "Without arguments: delayctl's own settings, and where each comes from. `check` reads\n"
+           "a configuration of the daemon as the daemon would, and names every mistake by file,\n"
+           "line and column; exit code 2 if there is one. With -o json: file, valid and remarks.\n"
            "\n"
            "Examples:\n"
            "  delayctl config\n"

@@ -235,14 +235,12 @@ class DoctorVerb final : public Verb {
  public:
   std::string_view name() const override { return "doctor"; }
 
-  std::string_view summary() const override { return "Look for what is wrong, and say the cure"; }
+  std::string_view summary() const override { return "Check for problems, and say what to do"; }
 
   std::string_view details() const override {
-    return "Checks the socket and your rights, the daemon's answer, versions, its jobs, the queues "
-           "whose\n"
-           "due jobs nobody gets or whose workers fail them, its connections, the disk and the "
-           "clocks. Changes\n"
-           "nothing. Exit code 1 when a check fails; warnings do not count.\n"
+    return "Checks the socket and your rights, the daemon's answer, versions, its jobs, queues\n"
+           "whose due jobs nobody takes or whose workers fail, its connections, the disk and the\n"
+           "clocks. Changes nothing. Exit code 1 when a check fails; warnings do not count.\n"
            "\n"
            "Examples:\n"
            "  delayctl doctor\n"

@@ -7,13 +7,12 @@ class DrainVerb final : public Verb {
  public:
   std::string_view name() const override { return "drain"; }
 
-  std::string_view summary() const override { return "Let the daemon take no new jobs"; }
+  std::string_view summary() const override { return "Make the daemon refuse new jobs"; }
 
   std::string_view details() const override {
-    return "For a move to another machine: what is there is worked off, and new jobs are refused,\n"
-           "over HTTP and by beanstalk clients alike. It lasts until it is ended, or the daemon "
-           "is\n"
-           "restarted. SIGUSR1 does the same.\n"
+    return "For a move to another machine: new jobs are refused, over HTTP and from beanstalk\n"
+           "clients alike, and what is there is worked off. It lasts until it is ended, or the\n"
+           "daemon is restarted. SIGUSR1 does the same.\n"
            "\n"
            "Examples:\n"
            "  delayctl drain\n"

@@ -21,13 +21,15 @@ class EnqueueVerb final : public Verb {
 
   std::string_view details() const override {
     return "Prints the job's id once it is on disk. Without --in or --at it is due at once.\n"
-           "With --key, doing it again gives the same job instead of a second one. What becomes "
-           "of\n"
-           "other content under the key of a job that is not finished, --on-conflict says: fail\n"
-           "(default, exit code 4), keep that job as it is, or replace its content and due time;\n"
-           "replace begins the delay again, and is refused while a worker has the job. Of a job\n"
-           "that is finished, fail takes the same content for a retry: nothing is enqueued, which\n"
-           "stderr tells, with -q too; other content, keep and replace make a new job.\n"
+           "\n"
+           "With --key, doing it again gives the same job instead of a second one. If a job that\n"
+           "is not finished has the key with other content, --on-conflict decides: fail\n"
+           "(default, exit code 4), keep that job as it is, or replace its content and due time.\n"
+           "replace begins the delay again, and is refused while a worker has the job.\n"
+           "\n"
+           "If the job with the key is finished, fail takes the same content for a retry:\n"
+           "nothing is enqueued, and stderr says so, even with -q. Other content, keep and\n"
+           "replace make a new job.\n"
            "\n"
            "Examples:\n"
            "  delayctl enqueue --in 30m --queue orders --key order:1001 '{\"order_id\":1001}'\n"
@@ -52,14 +54,15 @@ class EnqueueVerb final : public Verb {
     options->Number("--priority", 0, kUint32Max, &priority_, "smaller is handed out first (1024)");
     options->Duration("--lease",
                       &lease_,
-                      "how long a worker may hold it unheard of (the queue's; 1m unless set)");
+                      "how long a worker may hold it without a word (the queue's; 1m unless set)");
     options->Number("--max-attempts",
                     0,
                     kUint32Max,
                     &max_attempts_,
                     "hand-outs before it is dead, 0: no limit (the queue's; 25 unless set)");
-    options->Duration(
-        "--expires-after", &expires_after_, "dead instead of handed out, when it is this late");
+    options->Duration("--expires-after",
+                      &expires_after_,
+                      "when it is this late, it becomes dead and is not handed out");
   }
 
   ExitCode Run(Context* context) override {

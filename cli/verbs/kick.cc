@@ -16,11 +16,12 @@ class KickVerb final : public Verb {
   std::string_view summary() const override { return "Make dead or scheduled jobs ready now"; }
 
   std::string_view details() const override {
-    return "A dead job has all its attempts again. With a queue and --count: the jobs that are\n"
-           "dead for longest, or, when none is dead, the scheduled ones that are due soonest.\n"
-           "A filter in place of ids means all dead jobs that fit it, of all queues where it names "
-           "none;\n"
-           "with --state scheduled, all scheduled ones.\n"
+    return "A dead job gets all its attempts again. With a queue and --count: the jobs that have\n"
+           "been dead for longest or, if none is dead, the scheduled ones that are due soonest.\n"
+           "\n"
+           "A filter in place of ids means all dead jobs that fit it (with --state scheduled,\n"
+           "all scheduled ones), of all queues if it names none.\n"
+           "\n"
            "Exit code 4: the job is ready or leased already.\n"
            "\n"
            "Examples:\n"
@@ -32,7 +33,8 @@ class KickVerb final : public Verb {
 
   void Declare(Options* options) override {
     selection_.Declare(options, {JobState::kDead, JobState::kScheduled});
-    options->Number("--count", 1, UINT32_MAX, &count_, "with --queue alone: at most so many jobs");
+    options->Number(
+        "--count", 1, UINT32_MAX, &count_, "with --queue alone: at most this many jobs");
   }
 
   ExitCode Run(Context* context) override {

@@ -18,9 +18,9 @@ class LeaseVerb final : public Verb {
 
   std::string_view details() const override {
     return "Ack, nack or bury each by its token before the lease ends. -q prints the tokens.\n"
-           "Exit code 5: the daemon was stopped meanwhile, 6: no job was ready in time, or the "
-           "queue is\n"
-           "paused or at its cap, which is said.\n"
+           "\n"
+           "Exit code 5: the daemon was stopped meanwhile. 6: no job was ready in time; if the\n"
+           "queue is paused or at its cap, the message says so.\n"
            "\n"
            "Example:\n"
            "  delayctl lease --queue orders --wait 20s -o jsonl";
@@ -28,7 +28,7 @@ class LeaseVerb final : public Verb {
 
   void Declare(Options* options) override {
     options->Text("--queue", "QUEUE", &queue_, "the queue (default)");
-    options->Number("-n,--count", 1, limits::kLeaseCountMax, &count_, "at most so many (1)");
+    options->Number("-n,--count", 1, limits::kLeaseCountMax, &count_, "at most this many (1)");
     options->Duration("--wait", &wait_, "wait this long for a job (0)");
     options->Duration("--lease", &lease_, "how long they are yours (the job's own)");
   }

@@ -19,15 +19,12 @@ class ListVerb final : public Verb {
   std::string_view summary() const override { return "List jobs, soonest first"; }
 
   std::string_view details() const override {
-    return "Payloads are not listed: see show and export. Where a list ends at the 100 jobs that "
-           "are\n"
-           "listed without --limit, and there are more, that is said on stderr.\n"
+    return "Payloads are not listed: see show and export. Without --limit, a list ends at 100\n"
+           "jobs; stderr says so if there are more.\n"
            "\n"
-           "A daemon that goes while --watch looks is waited for. Of a longer list the first jobs "
-           "are\n"
-           "watched. With -o jsonl, one that comes up from behind them when others go has not "
-           "appeared,\n"
-           "and one that stands behind them now is not gone.\n"
+           "--watch waits for a daemon that goes away. It watches the first jobs of a longer\n"
+           "list: with -o jsonl, a job that moves up among them when others go has not appeared,\n"
+           "and one that is now behind them is not gone.\n"
            "\n"
            "Examples:\n"
            "  delayctl list --queue orders --due-before 1h -o jsonl\n"
@@ -37,7 +34,7 @@ class ListVerb final : public Verb {
 
   void Declare(Options* options) override {
     filter_.Declare(options);
-    options->Number("-n,--limit", 1, UINT64_MAX, &limit_, "at most so many (100)");
+    options->Number("-n,--limit", 1, UINT64_MAX, &limit_, "at most this many (100)");
     options->Flag("-a,--all", &all_, "all that match");
     options->Flag("-w,--watch",
                   &watch_,

@@ -42,7 +42,7 @@ class PauseVerb final : public Verb {
  public:
   std::string_view name() const override { return "pause"; }
 
-  std::string_view summary() const override { return "Let a queue hand nothing out"; }
+  std::string_view summary() const override { return "Stop a queue from handing out jobs"; }
 
   std::string_view details() const override {
     return "Jobs still come in and fall due; leased ones go on. A pause outlives restarts.\n"

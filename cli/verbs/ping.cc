@@ -12,7 +12,7 @@ class PingVerb final : public Verb {
  public:
   std::string_view name() const override { return "ping"; }
 
-  std::string_view summary() const override { return "Ask the daemon whether it is there"; }
+  std::string_view summary() const override { return "Check that the daemon answers"; }
 
   std::string_view details() const override {
     return "Prints its version and how long the answer took. Exit code 5: nobody answered.\n"

@@ -18,19 +18,19 @@ class RecoverVerb final : public Verb {
  public:
   std::string_view name() const override { return "recover"; }
 
-  std::string_view summary() const override { return "Open a damaged store, at a named loss"; }
+  std::string_view summary() const override {
+    return "Show what a damaged store has lost, and open it without";
+  }
 
   std::string_view details() const override {
-    return "A daemon that finds acknowledged changes damaged refuses to start. This shows what "
-           "would be\n"
-           "lost, and changes nothing. With --accept-loss the damaged logs are copied to damaged/ "
-           "in the\n"
-           "data directory, cut, and the store opens again without them. A backup is better, if "
-           "there is\n"
-           "one. Exit code 1: there is damage, and nothing was changed, or a table file is "
-           "damaged, "
-           "which\n"
-           "no recovery mends.\n"
+    return "A daemon that finds acknowledged changes damaged refuses to start. This shows what\n"
+           "would be lost, and changes nothing. A backup is better, if there is one.\n"
+           "\n"
+           "--accept-loss copies the damaged logs to damaged/ in the data directory and cuts\n"
+           "them, so that the store opens again without what was damaged.\n"
+           "\n"
+           "Exit code 1: there is damage, and nothing was changed; or a table file is damaged,\n"
+           "which no recovery mends.\n"
            "\n"
            "Example:\n"
            "  delayctl recover --data-dir /var/lib/delayd";

@@ -12,8 +12,8 @@ class ShowVerb final : public Verb {
   std::string_view summary() const override { return "Show jobs with their payloads"; }
 
   std::string_view details() const override {
-    return "Of a finished job the payload may not be kept: --payload says so then, with exit code "
-           "3.\n"
+    return "The payload of a finished job may not be kept: --payload then says so, with exit\n"
+           "code 3.\n"
            "\n"
            "Examples:\n"
            "  delayctl show 4711\n"

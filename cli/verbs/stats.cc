@@ -12,9 +12,9 @@ class StatsVerb final : public Verb {
   std::string_view summary() const override { return "Show the daemon's counters"; }
 
   std::string_view details() const override {
-    return "Counts of jobs are exact, but that due jobs which wait on disk for room in memory\n"
-           "(memory.budget) are scheduled until there is some; counters of events begin with\n"
-           "the daemon's start.\n"
+    return "Counts of jobs are exact, with one exception: due jobs that wait on disk for room in\n"
+           "memory (memory.budget) count as scheduled until there is some. Counters of events\n"
+           "begin with the daemon's start.\n"
            "\n"
            "Example:\n"
            "  delayctl stats -o json";

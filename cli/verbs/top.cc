@@ -81,8 +81,8 @@ class TopVerb final : public Verb {
   std::string_view summary() const override { return "Watch queues, rates and lateness live"; }
 
   std::string_view details() const override {
-    return "Rates are of the last interval. Late is the job that has waited longest for a worker.\n"
-           "A daemon that goes meanwhile is waited for.\n"
+    return "Rates are of the last interval. Late is the job that has waited longest for a\n"
+           "worker. A daemon that goes away meanwhile is waited for.\n"
            "\n"
            "Examples:\n"
            "  delayctl top --interval 5s\n"
