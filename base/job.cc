@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 
 #include "base/coding.h"
 #include "base/limits.h"
@@ -69,14 +68,14 @@ std::string DescribeJobRef(const JobRef& ref) {
 }
 
 std::string FormatLeaseToken(const LeaseToken& token) {
-  char text[64];
-  std::snprintf(text,
-                sizeof text,
-                "%llu-%llx-%llx",
-                static_cast<unsigned long long>(ToInt(token.job)),
-                static_cast<unsigned long long>(token.epoch),
-                static_cast<unsigned long long>(token.sequence));
-  return text;
+  std::array<char, 64> text;
+  char* const end = text.data() + text.size();
+  char* at = std::to_chars(text.data(), end, ToInt(token.job)).ptr;
+  for (const uint64_t number : {token.epoch, token.sequence}) {
+    *at++ = '-';
+    at = std::to_chars(at, end, number, 16).ptr;
+  }
+  return {text.data(), at};
 }
 
 StatusOr<LeaseToken> ParseLeaseToken(std::string_view text) {

@@ -58,7 +58,8 @@ constexpr BootTime BootFromMillis(int64_t ms) {
   return BootTime(Millis(ms));
 }
 
-// RFC 3339: "2026-11-21T09:17:31.206Z", in messages and on the wire.
+// RFC 3339: "2026-11-21T09:17:31.206Z", in messages and on the wire. It has the years 0000 to 9999;
+// what lies outside, which only a damaged row does, is told by the nearest of them.
 std::string FormatUtc(WallTime time);
 
 }  // namespace delayd

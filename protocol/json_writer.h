@@ -54,6 +54,8 @@ std::string JsonPage(std::string_view name,
 
 class JsonObjectWriter {
  public:
+  JsonObjectWriter();
+
   void String(std::string_view name, std::string_view value);
   void Number(std::string_view name, uint64_t value);
   void Bool(std::string_view name, bool value);
@@ -66,7 +68,7 @@ class JsonObjectWriter {
  private:
   void Name(std::string_view name);
 
-  std::string text_ = "{";
+  std::string text_;
 };
 
 }  // namespace delayd::protocol

@@ -1,6 +1,6 @@
-// fixed_work: the same work every time, on the wheel, the engine, the records and the memtables'
-// skip list, so that scripts/count-instructions can count what it takes. Instructions do not depend
-// on who else uses the machine.
+// fixed_work: the same work every time, on the wheel, the engine, the records, the memtables' skip
+// list and the JSON of jobs, so that scripts/count-instructions can count what it takes.
+// Instructions do not depend on who else uses the machine.
 //
 //   fixed_work               the names of the cases
 //   fixed_work CASE          does it once; only delayd_fixed_work_measured is counted
@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/coding.h"
 #include "daemon/engine/engine.h"
+#include "protocol/job_json.h"
 #include "storage/key_head.h"
 #include "storage/keys.h"
 #include "storage/memory_job_store.h"
@@ -357,6 +358,36 @@ void SkipListInsertAlike() {
   });
 }
 
+// ---- JSON ----
+
+void JsonJobs() {
+  JobView job;
+  job.id = JobId{1'234'567};
+  job.queue = "orders";
+  job.key = "order:1001";
+  job.state = JobState::kLeased;
+  job.due = WallFromMillis(1'800'000'600'000);
+  job.created = WallFromMillis(1'800'000'000'000);
+  job.lease = Millis(60'000);
+  job.payload = std::string(256, 'x');
+  job.payload_bytes = job.payload->size();
+  job.lease_token = LeaseToken{.job = job.id, .epoch = 7, .sequence = 99'000};
+  job.lease_expires = job.due + job.lease;
+  job.lateness = Millis(2);
+  const protocol::JobPage page{.jobs = std::vector<JobView>(kJobs, job), .next_cursor = {}};
+  Measure([&] { DELAYD_CHECK(protocol::JobPageToJson(page).size() > kJobs * 256); });
+}
+
+void JsonSpecs() {
+  const std::string spec = R"({"queue":"orders","key":"order:1001","delay":"30m","payload":")" +
+                           std::string(256, 'x') + "\"}";
+  Measure([&] {
+    for (uint64_t i = 0; i < kJobs; ++i) {
+      DELAYD_CHECK(protocol::ParseJobSpec(spec, limits::kPayloadBytesDefaultMax).ok());
+    }
+  });
+}
+
 constexpr auto kCases = std::to_array<std::pair<std::string_view, void (*)()>>({
     {"wheel/add", WheelAdd},
     {"wheel/cancel", WheelCancel},
@@ -371,6 +402,8 @@ constexpr auto kCases = std::to_array<std::pair<std::string_view, void (*)()>>({
     {"record/encode", RecordEncode},
     {"record/decode", RecordDecode},
     {"skip_list/insert_alike", SkipListInsertAlike},
+    {"json/jobs", JsonJobs},
+    {"json/specs", JsonSpecs},
 });
 
 void PrintCompiler() {

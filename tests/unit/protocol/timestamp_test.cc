@@ -84,6 +84,10 @@ TEST(TimestampTest, ReadsTheDateOfAnAnswer) {
 
 TEST(TimestampTest, WritesUtcWithMilliseconds) {
   EXPECT_EQ(FormatUtc(WallFromMillis(1'798'794'000'007)), "2027-01-01T09:00:00.007Z");
+  EXPECT_EQ(FormatUtc(WallFromMillis(0)), "1970-01-01T00:00:00.000Z");
+  EXPECT_EQ(FormatUtc(WallFromMillis(limits::kWallMsMax)), "2286-11-20T17:46:39.999Z");
+  EXPECT_EQ(FormatUtc(WallFromMillis(253'402'300'800'000)), "9999-01-01T00:00:00.000Z");
+  EXPECT_EQ(FormatUtc(WallFromMillis(-1)), "1969-12-31T23:59:59.999Z");
 }
 
 }  // namespace
