@@ -27,8 +27,6 @@ class CommitWatch {
   explicit CommitWatch(Millis late = kCommitLate, Millis stuck = kCommitStuck)
       : late_(std::min(late, stuck)), stuck_(stuck) {}
 
-  Millis late() const { return late_; }
-
   // The age at which to look again at this commit; none: all of it has been told.
   std::optional<Millis> Look(std::chrono::steady_clock::time_point began, Millis age);
 

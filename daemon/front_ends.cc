@@ -93,7 +93,6 @@ class FrontEnds::HttpApi {
 
   static void Tell(std::string_view message, TurnedAway* clients, BootTime now) {
     if (clients->IsToBeTold(now)) {
-      clients->told = now;
       log::Warn(message,
                 {{"count", std::exchange(clients->untold, 0)},
                  {"last_peer", clients->last_peer},

@@ -29,8 +29,6 @@ constexpr int kReturnsPerTurn = 1000;
 // About what one has beside what Session::held_bytes counts: more with TLS or leases that wait,
 // less without.
 constexpr size_t kConnectionBytes = size_t{16} * 1024;
-// Clients that are refused try again, and each would be a line.
-constexpr Millis kToldAgain{60'000};
 
 }  // namespace
 
@@ -115,11 +113,9 @@ void Server::Loop::RestFrom(Door* door, int error) {
 
 void Server::Loop::NoteRefused(const Door& door) {
   ++figures_.refused;
-  const BootTime now = clock_->Sample().boot;
-  if (refusal_told_ && now - *refusal_told_ < kToldAgain) {
-    return;
+  if (!refusal_told_.IsDue(clock_->Sample().boot)) {
+    return;  // clients that are refused try again, and each would be a line
   }
-  refusal_told_ = now;
   log::Warn("connections are refused; close some, or raise limits.connections",
             {{"listen", door.listener.label()},
              {"connections", connections_.size()},
@@ -139,12 +135,9 @@ void Server::Loop::NoteDamage(const Status& answer) {
   if (answer.code() != StatusCode::kDataLoss || answer.reason() != "damaged_store") {
     return;
   }
-  const BootTime now = clock_->Sample().boot;
-  if (damage_told_ && now - *damage_told_ < kToldAgain) {
-    return;
+  if (damage_told_.IsDue(clock_->Sample().boot)) {
+    log::Error("a request met damage in the store", {{"detail", answer.message()}});
   }
-  damage_told_ = now;
-  log::Error("a request met damage in the store", {{"detail", answer.message()}});
 }
 
 // As sockets that were read are: clients that come faster than they are refused would keep a turn

@@ -18,6 +18,7 @@
 
 #include "daemon/committer.h"
 #include "daemon/connection.h"
+#include "daemon/once_a_minute.h"
 #include "daemon/server.h"
 #include "daemon/side_thread.h"
 #include "daemon/wake_timer.h"
@@ -205,8 +206,8 @@ class Server::Loop {
   std::optional<BootMicros> wake_asked_;   // by the last turn
   std::optional<BootMicros> due_awaited_;  // the engine's next event, where a request waits for it
   Millis last_turn_{0};                    // what it took
-  std::optional<BootTime> refusal_told_;
-  std::optional<BootTime> damage_told_;
+  OnceAMinute refusal_told_;
+  OnceAMinute damage_told_;
   bool in_flight_ = false;
   CommitWatch commit_watch_;           // of what the committer's thread writes
   std::optional<Millis> commit_look_;  // at which age of the commit in flight

@@ -7,12 +7,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/time.h"
 #include "daemon/access.h"
+#include "daemon/once_a_minute.h"
 
 namespace delayd {
 
@@ -23,15 +23,13 @@ struct TurnedAway {
     last_cause = cause;
   }
 
-  // Once a minute at most.
-  bool IsToBeTold(BootTime now) const {
-    return untold > 0 && (!told || now - *told >= std::chrono::minutes(1));
-  }
+  // True: the log is to be told of them now; asked again it is false for a minute.
+  bool IsToBeTold(BootTime now) { return untold > 0 && told.IsDue(now); }
 
   uint64_t untold = 0;
   std::string last_peer;
   std::string last_cause;
-  std::optional<BootTime> told;
+  OnceAMinute told;
 };
 
 }  // namespace delayd
