@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 
-#include "base/crash_point.h"
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
 
@@ -15,22 +13,8 @@ namespace delayd {
 namespace {
 
 constexpr size_t kReadBytes = size_t{64} * 1024;
-// Requests of one connection in one turn; the others have theirs before it goes on.
-constexpr int kRequestsPerTurn = 256;
-// Of them, those that are answered on the spot because the next is held up behind them. More would
-// save turns, but fill the commits that others wait for (docs/decisions/0080).
-constexpr int kAnswersPerTurn = 8;
-// All connections together: what a thousand get that each ask for large jobs is counted and sent
-// only at the end of the turn. Less would cost those their place who ask one thing at a time.
-constexpr std::chrono::milliseconds kServePerTurn{250};
-// One of them alone: 256 requests that each take milliseconds, which cost nothing to send, are no
-// reason why all others should wait for them.
-constexpr std::chrono::milliseconds kServeOnePerTurn{10};
-// And to be read from.
+// What is read for one turn takes no longer.
 constexpr std::chrono::milliseconds kReadPerTurn{50};
-
-// Whoever has more requests under way pipelines (docs/decisions/0047).
-constexpr size_t kOutstandingMax = 2;  // an ack, and the next lease
 // A sleeping processor takes about so long to run us (docs/decisions/0091).
 constexpr Micros kWakeAhead{50};
 // Waking later than this was no busy machine: the process was stopped, or the machine slept.
@@ -55,30 +39,6 @@ constexpr std::array<uint64_t, 16> kCommitBoundsUs = {100,
 constexpr std::array<uint64_t, 11> kBatchBoundsJobs = {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024};
 constexpr std::array<uint64_t, 8> kBatchBoundsBytes = {
     256, 1024, 4096, 16384, 65536, 262'144, 1'048'576, 4'194'304};
-
-bool ChangesJobs(const engine::Command& command) {
-  return std::holds_alternative<engine::Enqueue>(command) ||
-         std::holds_alternative<engine::Cancel>(command) ||
-         std::holds_alternative<engine::CancelIds>(command) ||
-         std::holds_alternative<engine::Reschedule>(command) ||
-         std::holds_alternative<engine::ChangeMany>(command) ||
-         std::holds_alternative<engine::Ack>(command) ||
-         std::holds_alternative<engine::AckMany>(command) ||
-         std::holds_alternative<engine::Nack>(command) ||
-         std::holds_alternative<engine::Bury>(command) ||
-         std::holds_alternative<engine::LeaseJob>(command) ||  // a dead one is pending from then on
-         std::holds_alternative<engine::Touch>(command) ||
-         std::holds_alternative<engine::Kick>(command) ||
-         std::holds_alternative<engine::KickQueue>(command) ||
-         std::holds_alternative<engine::Pause>(command) ||
-         std::holds_alternative<engine::Resume>(command) ||
-         std::holds_alternative<engine::AcceptClock>(command);
-}
-
-bool HandsOut(const engine::Command& command) {
-  return std::holds_alternative<engine::Lease>(command) ||
-         std::holds_alternative<engine::LeaseJob>(command);
-}
 
 }  // namespace
 
@@ -161,10 +121,6 @@ Status Server::Loop::Run() {
     status = TimedTurn(Wait());
   }
   return status;
-}
-
-void Server::Loop::Stop() {
-  stop_wanted_ = true;
 }
 
 // When the turn began that follows: with what is read for it.
@@ -303,103 +259,9 @@ void Server::Loop::TendProcessors(const Now& now) {
   }
 }
 
-// While some are served others ask: they shall share the commit. Each is read once a turn.
-void Server::Loop::ServeTouched(Now* now) {
-  const auto end = std::chrono::steady_clock::now() + kServePerTurn;
-  for (size_t served = 0; served < touched_.size();) {
-    for (; served < touched_.size(); ++served) {
-      if (std::chrono::steady_clock::now() > end) {
-        ServeFirstNextTurn(served, *now);
-        return;
-      }
-      Serve(ConnectionPtr(touched_[served]), end, now);  // a copy: answers may touch others
-      DeliverReplies();  // within the time that they have: to write a large answer takes some
-    }
-    if (!in_flight_ && !pipelined_ && served < connections_.size()) {
-      ReadUntil(end);
-      *now = clock_->Sample();
-    }
-  }
-}
-
-// Those from here on had nothing in this turn.
-void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
-  std::rotate(
-      touched_.begin(), touched_.begin() + static_cast<std::ptrdiff_t>(begin), touched_.end());
-  const size_t waiting = touched_.size() - begin;
-  std::for_each_n(touched_.begin(), waiting, [this, &now](const ConnectionPtr& connection) {
-    connection->unserved = true;
-    if (connection->gone()) {
-      Leave(connection.get(), now);  // before Advance hands a job to nobody
-    }
-  });
-}
-
-// Gives the engine what the client has asked, as far as there is room and time.
-void Server::Loop::Serve(const ConnectionPtr& connection,
-                         std::chrono::steady_clock::time_point until,
-                         Now* moment) {
-  const Now& now = *moment;
-  if (connection->gone()) {
-    Leave(connection.get(), now);  // before Advance hands a job to nobody
-    return;
-  }
-  connection->unserved = false;
-  int taken = 0;
-  auto begin = std::chrono::steady_clock::now();
-  until = std::min(until, begin + kServeOnePerTurn);
-  for (; taken < kRequestsPerTurn && begin <= until; ++taken) {
-    std::optional<SessionRequest> request = connection->NextRequest(now, under_pressure());
-    if (!request && taken < kAnswersPerTurn && connection->session().held_up()) {
-      DeliverReplies();
-      request = connection->NextRequest(now, under_pressure());
-    }
-    if (!request) {
-      break;
-    }
-    if (request->admin) {
-      StartAdmin(connection, request->tag, *std::move(request->admin));
-      continue;
-    }
-    const engine::RequestId id = next_request_++;
-    pending_.emplace(
-        id,
-        Pending{.connection = connection,
-                .tag = request->tag,
-                .is_lease = HandsOut(request->command),
-                .names_job = std::holds_alternative<engine::LeaseJob>(request->command),
-                .changes = ChangesJobs(request->command)});
-    connection->pending.push_back(id);
-    if (options_.trusted_clock != nullptr &&
-        std::holds_alternative<engine::AcceptClock>(request->command)) {
-      options_.trusted_clock->Accept();
-      *moment = clock_->Sample();
-    }
-    const std::string_view name = engine::CommandName(request->command);
-    engine_->Execute(id, std::move(request->command), now);
-    const auto end = std::chrono::steady_clock::now();
-    const auto took = end - std::exchange(begin, end);
-    if (took > slowest_.took) {
-      slowest_ = {.name = name, .took = took};
-    }
-  }
-  if (taken > 0) {
-    ++clients_;
-    connection->pipelines = connection->pipelines || connection->pending.size() > kOutstandingMax;
-    pipelined_ = pipelined_ || connection->pipelines;
-  }
-  Session& session = connection->session();
-  connection->held_back = taken == kRequestsPerTurn || begin > until || waits_for_room(session) ||
-                          !session.wants_input() || session.has_more();
-  if (connection->input_ended() && !connection->held_back) {
-    session.InputEnded();
-    if (connection->hung_up()) {
-      GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
-    }
-  } else if (connection->hung_up() && !session.wants_input() && AwaitsLease(*connection)) {
-    // What it has sent behind them is not read: their answers would find it gone.
-    session.InputEnded();
-    GiveUpLeases(connection.get(), now);
+void Server::Loop::LogIncidents() {
+  for (const Status& incident : engine_->TakeIncidents()) {
+    log::Error("damaged record", {{"code", incident.reason()}, {"detail", incident.message()}});
   }
 }
 
@@ -414,101 +276,6 @@ ServerFigures Server::Loop::Figures(const Now& now) const {
     figures.processors_awake = options_.processors->AwakeFor(now.boot);
   }
   return figures;
-}
-
-void Server::Loop::DeliverReplies() {
-  std::vector<engine::Reply> replies = engine_->TakeReplies();
-  for (engine::Reply& reply : replies) {
-    DeliverReply(&reply);
-  }
-  unsent_ = unsent_ || !replies.empty();
-}
-
-void Server::Loop::SendReady() {
-  DeliverReplies();
-  if (!std::exchange(unsent_, false)) {
-    return;
-  }
-  for (const ConnectionPtr& connection : touched_) {
-    connection->Write();  // how that went is seen at the end of the turn
-  }
-}
-
-void Server::Loop::DeliverReply(engine::Reply* reply) {
-  const auto found = pending_.find(reply->request);
-  if (found == pending_.end()) {
-    return;  // its client has gone
-  }
-  const Pending pending = std::move(found->second);
-  pending_.erase(found);
-  if (auto* stats = std::get_if<Indirect<engine::StatsView>>(&reply->body);
-      stats != nullptr && options_.trusted_clock != nullptr) {
-    (*stats)->clock = engine::ClockStateName(options_.trusted_clock->state());
-  }
-  // Mostly the first of them.
-  std::vector<engine::RequestId>& waiting = pending.connection->pending;
-  const auto at = std::ranges::find(waiting, reply->request);
-  DELAYD_CHECK(at != waiting.end());
-  waiting.erase(at);
-  NoteDamage(reply->status);
-  DELAYD_CRASH_POINT("server/before_reply");
-  pending.connection->session().Answer(pending.tag, *reply);
-  Touch(pending.connection);
-}
-
-void Server::Loop::FinishTouched(const Now& now) {
-  // A copy: whoever is still held back is looked at again in the next turn.
-  std::vector<ConnectionPtr> touched;
-  touched.swap(touched_);
-  unsent_ = false;
-  for (const ConnectionPtr& connection : touched) {
-    connection->touched = false;
-    if (FinishOne(connection, now)) {
-      Touch(connection);
-    }
-  }
-}
-
-// Sends, waits for more, or lets go. True: look at it again in the next turn.
-bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
-  if (connection->input_ended() && !connection->held_back && !connection->unserved) {
-    // It gets what is there now; a client that asks nothing more does not wait for later jobs.
-    EndWaits(*connection, now);
-  }
-  DELAYD_CRASH_POINT("server/before_send");
-  const bool all_sent = connection->Write();
-  DELAYD_CRASH_POINT("server/after_send");
-  Session& session = connection->session();
-  const bool done = session.finished() && all_sent;
-  if (connection->gone() || (done && (connection->input_ended() || stopping_))) {
-    Drop(connection, now);
-    return false;
-  }
-  if (done) {
-    Leave(connection.get(), now);
-    connection->BeginLinger(now.boot);
-  }
-  if (!all_sent) {
-    connection->ArmWrite(on_writable_);
-  }
-  NoteHeld(connection.get(), session.held_bytes());
-  connection->NoteTime(now.boot);
-  QueueDeadline(connection);
-  if (waits_for_room(session)) {
-    return true;  // the commit that makes room wakes us
-  }
-  const bool wants_input = session.wants_input();
-  if (wants_input) {
-    connection->ArmRead(on_readable_);
-  } else {
-    connection->ArmHangup(on_hangup_);
-  }
-  // There may be whole requests in the session's buffer, and no byte may follow to wake us. Where
-  // there is no room, an answer or the client's reading makes it, and touches the connection.
-  const bool again =
-      session.has_more() || (wants_input && connection->held_back) || connection->unserved;
-  turn_again_ = turn_again_ || again;
-  return again;
 }
 
 // Of the engine: a job falls due, a lease ends.
@@ -550,45 +317,6 @@ std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
 
 bool Server::Loop::under_pressure() const {
   return engine_->uncommitted_bytes() > options_.uncommitted_bytes_max;
-}
-
-bool Server::Loop::waits_for_room(const Session& session) const {
-  return under_pressure() && session.waits_for_room();
-}
-
-// Everything is answered, read by its client or given up on, and durable.
-bool Server::Loop::stop_complete(const Now& now) const {
-  if (in_flight_) {
-    return false;
-  }
-  return now.boot >= stop_deadline_ ||
-         (given_back_.empty() && connections_.empty() && engine_->uncommitted_bytes() == 0);
-}
-
-Status Server::Loop::FailAll(Status cause) {
-  log::Error("storage failed; the daemon ends and does not go on in memory",
-             {{"code", cause.reason()}, {"detail", cause.message()}});
-  boost::unordered_flat_map<engine::RequestId, Pending> pending;
-  pending.swap(pending_);
-  for (const auto& [id, request] : pending) {
-    engine::Reply reply;
-    reply.request = id;
-    reply.status =
-        request.changes
-            ? Unknown(
-                  "the daemon's storage failed while it wrote this change; it may have "
-                  "happened, once: look the job up when the daemon is back",
-                  "outcome_unknown")
-            : Unavailable("the daemon's storage failed; ask again when the daemon is back");
-    request.connection->pending.clear();
-    request.connection->session().Answer(request.tag, reply);
-    Touch(request.connection);
-  }
-  for (const ConnectionPtr& connection : touched_) {
-    connection->Write();
-    connection->Close();
-  }
-  return cause;
 }
 
 }  // namespace delayd

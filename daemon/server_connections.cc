@@ -1,23 +1,12 @@
-// The server's dealings with clients as such: who comes, who is too slow, who goes.
-#include <fcntl.h>
-#include <unistd.h>
-
+// The life of a connection: greeted, too slow, too large, gone, and what is given back with it.
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
-#include <cstdlib>
-#include <string>
 #include <utility>
 
-#include "base/errno_text.h"
+#include "base/check.h"
 #include "base/limits.h"
 #include "daemon/log.h"
 #include "daemon/server_loop.h"
-
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <sys/socket.h>
 
 namespace delayd {
 
@@ -31,124 +20,6 @@ constexpr int kReturnsPerTurn = 1000;
 constexpr size_t kConnectionBytes = size_t{16} * 1024;
 
 }  // namespace
-
-void Server::Loop::Listen(Listener listener, SessionFactory factory, std::string no_room) {
-  const int copy = ::fcntl(listener.fd(), F_DUPFD_CLOEXEC, 0);
-  DELAYD_CHECK(copy >= 0);
-  doors_.push_back(
-      std::make_unique<Door>(Door{.listener = std::move(listener),
-                                  .factory = std::move(factory),
-                                  .no_room = std::move(no_room),
-                                  .waiter = boost::asio::posix::stream_descriptor(io_, copy),
-                                  .pause = boost::asio::steady_timer(io_)}));
-  WaitForClients(doors_.back().get());
-}
-
-void Server::Loop::WaitForClients(Door* door) {
-  door->waiter.async_wait(boost::asio::posix::stream_descriptor::wait_read,
-                          [this, door](const boost::system::error_code& error) {
-                            if (!error) {
-                              AcceptFrom(door);
-                            }
-                          });
-}
-
-void Server::Loop::AcceptFrom(Door* door) {
-  constexpr int kPerTurn = 64;
-  for (int i = 0; i < kPerTurn; ++i) {
-    UniqueFd client(::accept4(door->listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!client.valid()) {
-      if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-        RestFrom(door, errno);
-        return;
-      }
-      break;
-    }
-    ++figures_.accepted;
-    // Some are kept for this machine: a network must not be able to lock its operator out.
-    const size_t kept = door->listener.is_tcp() ? options_.connections_max / 8 : 0;
-    if (connections_.size() + kept >= options_.connections_max) {
-      NoteRefused(*door);
-      // One try: so little fits any socket's buffer.
-      [[maybe_unused]] const ssize_t sent = ::send(
-          client.get(), door->no_room.data(), door->no_room.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      continue;
-    }
-    if (door->listener.is_tcp()) {
-      const int on = 1;
-      ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      // A worker may wait for hours: only the kernel notices that its machine is gone.
-      ::setsockopt(client.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    }
-    std::unique_ptr<Session> session = door->factory();
-    session->SetPeer(ReadPeer(client.get()));
-    Connection::Stream stream(io_);
-    boost::system::error_code error;
-    stream.assign(client.get(), error);  // NOLINT(bugprone-unused-return-value)
-    if (error) {
-      RestFrom(door, error.value());  // as many are watched as a user may, or there is no memory
-      return;
-    }
-    static_cast<void>(client.Release());  // it is the stream's
-    const auto connection = std::make_shared<Connection>(
-        std::move(stream), std::move(session), &timeouts_, clock_->Sample().boot);
-    connections_.emplace(connection.get(), connection);
-    Touch(connection);
-  }
-  door->accepted = true;
-}
-
-// What is missing to accept a client may be there again soon.
-void Server::Loop::RestFrom(Door* door, int error) {
-  ++figures_.accept_failures;
-  log::Warn("cannot accept a connection; trying again in a second",
-            {{"listen", door->listener.label()}, {"cause", ErrnoText(error)}});
-  door->pause.expires_after(std::chrono::seconds(1));
-  door->pause.async_wait([this, door](const boost::system::error_code& cancelled) {
-    if (!cancelled) {
-      WaitForClients(door);
-    }
-  });
-}
-
-void Server::Loop::NoteRefused(const Door& door) {
-  ++figures_.refused;
-  if (!refusal_told_.IsDue(clock_->Sample().boot)) {
-    return;  // clients that are refused try again, and each would be a line
-  }
-  log::Warn("connections are refused; close some, or raise limits.connections",
-            {{"listen", door.listener.label()},
-             {"connections", connections_.size()},
-             {"connections_max", options_.connections_max},
-             {"refused_so_far", figures_.refused}});
-}
-
-void Server::Loop::LogIncidents() {
-  for (const Status& incident : engine_->TakeIncidents()) {
-    log::Error("damaged record", {{"code", incident.reason()}, {"detail", incident.message()}});
-  }
-}
-
-// A table that only a request reads is no incident of the engine's: else its client alone would
-// know.
-void Server::Loop::NoteDamage(const Status& answer) {
-  if (answer.code() != StatusCode::kDataLoss || answer.reason() != "damaged_store") {
-    return;
-  }
-  if (damage_told_.IsDue(clock_->Sample().boot)) {
-    log::Error("a request met damage in the store", {{"detail", answer.message()}});
-  }
-}
-
-// As sockets that were read are: clients that come faster than they are refused would keep a turn
-// from ever beginning.
-void Server::Loop::WaitForMoreClients() {
-  for (const std::unique_ptr<Door>& door : doors_) {
-    if (std::exchange(door->accepted, false)) {
-      WaitForClients(door.get());
-    }
-  }
-}
 
 void Server::Loop::Touch(const ConnectionPtr& connection) {
   if (!connection->touched) {
@@ -328,90 +199,6 @@ void Server::Loop::CheckDeadlines(const Now& now) {
     } else {
       Drop(connection, now);
     }
-  }
-}
-
-void Server::Loop::WaitForSignal() {
-  boost::system::error_code error;
-  signals_.add(SIGTERM, error);  // NOLINT(bugprone-unused-return-value)
-  DELAYD_CHECK(!error);
-  signals_.add(SIGINT, error);  // NOLINT(bugprone-unused-return-value)
-  DELAYD_CHECK(!error);
-  signals_.async_wait([this](const boost::system::error_code& cancelled, int) {
-    if (!cancelled) {
-      Stop();
-      EndAtNextSignal();
-    }
-  });
-}
-
-// Without this thread: it may wait for a disk, or be done while something beside it is not, and
-// then the store is closed.
-void Server::Loop::EndAtNextSignal() {
-  // Nothing acknowledged can be lost by this; the next start reads what is durable. One may have
-  // come already, while this thread waited for the disk.
-  signals_.async_wait([](const boost::system::error_code& none, int) {
-    if (!none) {
-      ::_exit(EXIT_FAILURE);
-    }
-  });
-  boost::system::error_code error;
-  signals_.clear(error);   // NOLINT(bugprone-unused-return-value)
-  signals_.cancel(error);  // NOLINT(bugprone-unused-return-value)
-  for (const int signal : {SIGTERM, SIGINT}) {
-    std::signal(signal, [](int) { ::_exit(EXIT_FAILURE); });
-  }
-}
-
-void Server::Loop::WaitForDrainSignal() {
-  boost::system::error_code error;
-  drain_signal_.add(SIGUSR1, error);  // NOLINT(bugprone-unused-return-value)
-  DELAYD_CHECK(!error);
-  drain_signal_.async_wait([this](const boost::system::error_code& cancelled, int) {
-    if (cancelled) {
-      return;
-    }
-    engine_->Execute(next_request_++, engine::Drain{.on = true}, clock_->Sample());
-    WaitForDrainSignal();
-  });
-}
-
-// Whoever asked for it, by signal or over the API.
-void Server::Loop::LogDrain() {
-  if (engine_->draining() == drain_logged_) {
-    return;
-  }
-  drain_logged_ = engine_->draining();
-  log::Info(drain_logged_ ? "draining: no new jobs are taken; what is there is worked off"
-                          : "the drain has ended; new jobs are taken again");
-  if (options_.drain_changed) {
-    options_.drain_changed();
-  }
-}
-
-void Server::Loop::WaitForHangup() {
-  hangups_.async_wait([this](const boost::system::error_code& cancelled, int) {
-    if (cancelled) {
-      return;
-    }
-    reload_wanted_ = options_.reload != nullptr;
-    WaitForHangup();
-  });
-}
-
-void Server::Loop::BeginStop(const Now& now) {
-  stopping_ = true;
-  stop_deadline_ = now.boot + options_.stop_grace;
-  log::Info("stopping: answering what is under way", {{"connections", connections_.size()}});
-  if (options_.stopping) {
-    options_.stopping();
-  }
-  doors_.clear();
-  stop_admin_.store(true);
-  for (const auto& [key, connection] : connections_) {
-    connection->session().Stop();  // first: the last answer says that none follows
-    GiveUpLeases(connection.get(), now);
-    Touch(connection);
   }
 }
 

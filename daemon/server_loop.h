@@ -92,24 +92,26 @@ class Server::Loop {
   void TendClock(Now* now);
   void NoteWork(const Now& now);
   void TendProcessors(const Now& now);
+  void LogIncidents();
+  std::optional<BootMicros> NextEvent(const Now& now) const;
+  std::optional<BootMicros> NextWake(const Now& now) const;
+  bool under_pressure() const;
+
+  // ---- Requests (server_requests.cc) ----
   void ServeTouched(Now* now);
   void ServeFirstNextTurn(size_t begin, const Now& now);
   void Serve(const ConnectionPtr& connection,
              std::chrono::steady_clock::time_point until,
              Now* moment);
+
+  // ---- Answers (server_answers.cc) ----
   void DeliverReplies();
   void SendReady();
   void DeliverReply(engine::Reply* reply);
   void FinishTouched(const Now& now);
   bool FinishOne(const ConnectionPtr& connection, const Now& now);
-  void LogIncidents();
-  void LogDrain();
-  void NoteDamage(const Status& answer);
-  std::optional<BootMicros> NextEvent(const Now& now) const;
-  std::optional<BootMicros> NextWake(const Now& now) const;
-  bool under_pressure() const;
   bool waits_for_room(const Session& session) const;
-  bool stop_complete(const Now& now) const;
+  void NoteDamage(const Status& answer);
   Status FailAll(Status cause);
 
   // ---- Commits (server_commit.cc) ----
@@ -128,15 +130,17 @@ class Server::Loop {
   void TendReload(const Now& now);
   void TendMemory(const Now& now);
 
-  // ---- Connections (server_connections.cc) ----
+  // ---- Doors (server_doors.cc) ----
   void WaitForClients(Door* door);
   void AcceptFrom(Door* door);
   void RestFrom(Door* door, int error);
   void NoteRefused(const Door& door);
   void WaitForMoreClients();
+
+  // ---- Connections (server_connections.cc) ----
+  void Touch(const ConnectionPtr& connection);
   void Read(const ConnectionPtr& connection);
   void Greet();
-  void Touch(const ConnectionPtr& connection);
   bool AwaitsLease(const Connection& connection) const;
   void GiveUpLeases(Connection* connection, const Now& now);
   void EndWaits(const Connection& connection, const Now& now);
@@ -147,11 +151,15 @@ class Server::Loop {
   void MakeRoom(const Now& now);
   void QueueDeadline(const ConnectionPtr& connection);
   void CheckDeadlines(const Now& now);
+
+  // ---- Signals (server_signals.cc) ----
   void WaitForSignal();
   void EndAtNextSignal();
   void WaitForDrainSignal();
+  void LogDrain();
   void WaitForHangup();
   void BeginStop(const Now& now);
+  bool stop_complete(const Now& now) const;
 
   const ServerOptions options_;
   const ConnectionTimeouts timeouts_;

@@ -43,9 +43,7 @@ def sources(root):
         for path in sorted(glob.glob(os.path.join(root, folder, "*.cc")) + glob.glob(os.path.join(root, folder, "*.h"))):
             if not (folder == "protocol" and os.path.basename(path) in CLIENT_ONLY):
                 yield path
-    yield os.path.join(root, "daemon", "server.cc")
-    yield os.path.join(root, "daemon", "server_connections.cc")
-    yield os.path.join(root, "daemon", "server_side_threads.cc")
+    yield from sorted(glob.glob(os.path.join(root, "daemon", "server*.cc")))
     yield os.path.join(root, "daemon", "front_ends.cc")
     # What a backup could not do.
     yield os.path.join(root, "storage", "posix_error.cc")

@@ -1,0 +1,120 @@
+// Where clients come in, and are turned away when there are too many.
+#include <fcntl.h>
+
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include "base/check.h"
+#include "base/errno_text.h"
+#include "daemon/log.h"
+#include "daemon/server_loop.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+namespace delayd {
+
+void Server::Loop::Listen(Listener listener, SessionFactory factory, std::string no_room) {
+  const int copy = ::fcntl(listener.fd(), F_DUPFD_CLOEXEC, 0);
+  DELAYD_CHECK(copy >= 0);
+  doors_.push_back(
+      std::make_unique<Door>(Door{.listener = std::move(listener),
+                                  .factory = std::move(factory),
+                                  .no_room = std::move(no_room),
+                                  .waiter = boost::asio::posix::stream_descriptor(io_, copy),
+                                  .pause = boost::asio::steady_timer(io_)}));
+  WaitForClients(doors_.back().get());
+}
+
+void Server::Loop::WaitForClients(Door* door) {
+  door->waiter.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                          [this, door](const boost::system::error_code& error) {
+                            if (!error) {
+                              AcceptFrom(door);
+                            }
+                          });
+}
+
+void Server::Loop::AcceptFrom(Door* door) {
+  constexpr int kPerTurn = 64;
+  for (int i = 0; i < kPerTurn; ++i) {
+    UniqueFd client(::accept4(door->listener.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!client.valid()) {
+      if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+        RestFrom(door, errno);
+        return;
+      }
+      break;
+    }
+    ++figures_.accepted;
+    // Some are kept for this machine: a network must not be able to lock its operator out.
+    const size_t kept = door->listener.is_tcp() ? options_.connections_max / 8 : 0;
+    if (connections_.size() + kept >= options_.connections_max) {
+      NoteRefused(*door);
+      // One try: so little fits any socket's buffer.
+      [[maybe_unused]] const ssize_t sent = ::send(
+          client.get(), door->no_room.data(), door->no_room.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      continue;
+    }
+    if (door->listener.is_tcp()) {
+      const int on = 1;
+      ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+      // A worker may wait for hours: only the kernel notices that its machine is gone.
+      ::setsockopt(client.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    }
+    std::unique_ptr<Session> session = door->factory();
+    session->SetPeer(ReadPeer(client.get()));
+    Connection::Stream stream(io_);
+    boost::system::error_code error;
+    stream.assign(client.get(), error);  // NOLINT(bugprone-unused-return-value)
+    if (error) {
+      RestFrom(door, error.value());  // as many are watched as a user may, or there is no memory
+      return;
+    }
+    static_cast<void>(client.Release());  // it is the stream's
+    const auto connection = std::make_shared<Connection>(
+        std::move(stream), std::move(session), &timeouts_, clock_->Sample().boot);
+    connections_.emplace(connection.get(), connection);
+    Touch(connection);
+  }
+  door->accepted = true;
+}
+
+// What is missing to accept a client may be there again soon.
+void Server::Loop::RestFrom(Door* door, int error) {
+  ++figures_.accept_failures;
+  log::Warn("cannot accept a connection; trying again in a second",
+            {{"listen", door->listener.label()}, {"cause", ErrnoText(error)}});
+  door->pause.expires_after(std::chrono::seconds(1));
+  door->pause.async_wait([this, door](const boost::system::error_code& cancelled) {
+    if (!cancelled) {
+      WaitForClients(door);
+    }
+  });
+}
+
+void Server::Loop::NoteRefused(const Door& door) {
+  ++figures_.refused;
+  if (!refusal_told_.IsDue(clock_->Sample().boot)) {
+    return;  // clients that are refused try again, and each would be a line
+  }
+  log::Warn("connections are refused; close some, or raise limits.connections",
+            {{"listen", door.listener.label()},
+             {"connections", connections_.size()},
+             {"connections_max", options_.connections_max},
+             {"refused_so_far", figures_.refused}});
+}
+
+// As sockets that were read are: clients that come faster than they are refused would keep a turn
+// from ever beginning.
+void Server::Loop::WaitForMoreClients() {
+  for (const std::unique_ptr<Door>& door : doors_) {
+    if (std::exchange(door->accepted, false)) {
+      WaitForClients(door.get());
+    }
+  }
+}
+
+}  // namespace delayd

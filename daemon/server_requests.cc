@@ -1,0 +1,152 @@
+// Requests on their way from the clients to the engine: whose turn it is, and how much of it.
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "daemon/server_loop.h"
+
+namespace delayd {
+
+namespace {
+
+// Requests of one connection in one turn; the others have theirs before it goes on.
+constexpr int kRequestsPerTurn = 256;
+// Of them, those that are answered on the spot because the next is held up behind them. More would
+// save turns, but fill the commits that others wait for (docs/decisions/0080).
+constexpr int kAnswersPerTurn = 8;
+// All connections together: what a thousand get that each ask for large jobs is counted and sent
+// only at the end of the turn. Less would cost those their place who ask one thing at a time.
+constexpr std::chrono::milliseconds kServePerTurn{250};
+// One of them alone: 256 requests that each take milliseconds, which cost nothing to send, are no
+// reason why all others should wait for them.
+constexpr std::chrono::milliseconds kServeOnePerTurn{10};
+// Whoever has more requests under way pipelines (docs/decisions/0047).
+constexpr size_t kOutstandingMax = 2;  // an ack, and the next lease
+
+bool ChangesJobs(const engine::Command& command) {
+  return std::holds_alternative<engine::Enqueue>(command) ||
+         std::holds_alternative<engine::Cancel>(command) ||
+         std::holds_alternative<engine::CancelIds>(command) ||
+         std::holds_alternative<engine::Reschedule>(command) ||
+         std::holds_alternative<engine::ChangeMany>(command) ||
+         std::holds_alternative<engine::Ack>(command) ||
+         std::holds_alternative<engine::AckMany>(command) ||
+         std::holds_alternative<engine::Nack>(command) ||
+         std::holds_alternative<engine::Bury>(command) ||
+         std::holds_alternative<engine::LeaseJob>(command) ||  // a dead one is pending from then on
+         std::holds_alternative<engine::Touch>(command) ||
+         std::holds_alternative<engine::Kick>(command) ||
+         std::holds_alternative<engine::KickQueue>(command) ||
+         std::holds_alternative<engine::Pause>(command) ||
+         std::holds_alternative<engine::Resume>(command) ||
+         std::holds_alternative<engine::AcceptClock>(command);
+}
+
+bool HandsOut(const engine::Command& command) {
+  return std::holds_alternative<engine::Lease>(command) ||
+         std::holds_alternative<engine::LeaseJob>(command);
+}
+
+}  // namespace
+
+// While some are served others ask: they shall share the commit. Each is read once a turn.
+void Server::Loop::ServeTouched(Now* now) {
+  const auto end = std::chrono::steady_clock::now() + kServePerTurn;
+  for (size_t served = 0; served < touched_.size();) {
+    for (; served < touched_.size(); ++served) {
+      if (std::chrono::steady_clock::now() > end) {
+        ServeFirstNextTurn(served, *now);
+        return;
+      }
+      Serve(ConnectionPtr(touched_[served]), end, now);  // a copy: answers may touch others
+      DeliverReplies();  // within the time that they have: to write a large answer takes some
+    }
+    if (!in_flight_ && !pipelined_ && served < connections_.size()) {
+      ReadUntil(end);
+      *now = clock_->Sample();
+    }
+  }
+}
+
+// Those from here on had nothing in this turn.
+void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
+  std::rotate(
+      touched_.begin(), touched_.begin() + static_cast<std::ptrdiff_t>(begin), touched_.end());
+  const size_t waiting = touched_.size() - begin;
+  std::for_each_n(touched_.begin(), waiting, [this, &now](const ConnectionPtr& connection) {
+    connection->unserved = true;
+    if (connection->gone()) {
+      Leave(connection.get(), now);  // before Advance hands a job to nobody
+    }
+  });
+}
+
+// Gives the engine what the client has asked, as far as there is room and time.
+void Server::Loop::Serve(const ConnectionPtr& connection,
+                         std::chrono::steady_clock::time_point until,
+                         Now* moment) {
+  const Now& now = *moment;
+  if (connection->gone()) {
+    Leave(connection.get(), now);  // before Advance hands a job to nobody
+    return;
+  }
+  connection->unserved = false;
+  int taken = 0;
+  auto begin = std::chrono::steady_clock::now();
+  until = std::min(until, begin + kServeOnePerTurn);
+  for (; taken < kRequestsPerTurn && begin <= until; ++taken) {
+    std::optional<SessionRequest> request = connection->NextRequest(now, under_pressure());
+    if (!request && taken < kAnswersPerTurn && connection->session().held_up()) {
+      DeliverReplies();
+      request = connection->NextRequest(now, under_pressure());
+    }
+    if (!request) {
+      break;
+    }
+    if (request->admin) {
+      StartAdmin(connection, request->tag, *std::move(request->admin));
+      continue;
+    }
+    const engine::RequestId id = next_request_++;
+    pending_.emplace(
+        id,
+        Pending{.connection = connection,
+                .tag = request->tag,
+                .is_lease = HandsOut(request->command),
+                .names_job = std::holds_alternative<engine::LeaseJob>(request->command),
+                .changes = ChangesJobs(request->command)});
+    connection->pending.push_back(id);
+    if (options_.trusted_clock != nullptr &&
+        std::holds_alternative<engine::AcceptClock>(request->command)) {
+      options_.trusted_clock->Accept();
+      *moment = clock_->Sample();
+    }
+    const std::string_view name = engine::CommandName(request->command);
+    engine_->Execute(id, std::move(request->command), now);
+    const auto end = std::chrono::steady_clock::now();
+    const auto took = end - std::exchange(begin, end);
+    if (took > slowest_.took) {
+      slowest_ = {.name = name, .took = took};
+    }
+  }
+  if (taken > 0) {
+    ++clients_;
+    connection->pipelines = connection->pipelines || connection->pending.size() > kOutstandingMax;
+    pipelined_ = pipelined_ || connection->pipelines;
+  }
+  Session& session = connection->session();
+  connection->held_back = taken == kRequestsPerTurn || begin > until || waits_for_room(session) ||
+                          !session.wants_input() || session.has_more();
+  if (connection->input_ended() && !connection->held_back) {
+    session.InputEnded();
+    if (connection->hung_up()) {
+      GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
+    }
+  } else if (connection->hung_up() && !session.wants_input() && AwaitsLease(*connection)) {
+    // What it has sent behind them is not read: their answers would find it gone.
+    session.InputEnded();
+    GiveUpLeases(connection.get(), now);
+  }
+}
+
+}  // namespace delayd
