@@ -209,7 +209,7 @@ Status Server::Loop::Turn() {
   FinishTouched(now);
   MakeRoom(now);
   TendMemory(now);
-  WaitForMoreClients();
+  WaitForMoreClients(now);
   turn_again_ = turn_again_ || !greeting_.empty();
   LogIncidents();
   LogDrain();
@@ -299,6 +299,11 @@ std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
   }
   if (options_.processors != nullptr && options_.processors->wake()) {
     earlier(*options_.processors->wake());
+  }
+  for (const std::unique_ptr<Door>& door : doors_) {
+    if (door->rests_until) {
+      earlier(*door->rests_until);
+    }
   }
   if (memory_look_) {
     earlier(*memory_look_);

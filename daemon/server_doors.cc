@@ -23,8 +23,7 @@ void Server::Loop::Listen(Listener listener, SessionFactory factory, std::string
       std::make_unique<Door>(Door{.listener = std::move(listener),
                                   .factory = std::move(factory),
                                   .no_room = std::move(no_room),
-                                  .waiter = boost::asio::posix::stream_descriptor(io_, copy),
-                                  .pause = boost::asio::steady_timer(io_)}));
+                                  .waiter = boost::asio::posix::stream_descriptor(io_, copy)}));
   WaitForClients(doors_.back().get());
 }
 
@@ -79,7 +78,7 @@ void Server::Loop::AcceptFrom(Door* door) {
     connections_.emplace(connection.get(), connection);
     Touch(connection);
   }
-  door->accepted = true;
+  door->rests_until = BootTime();  // the end of this turn
 }
 
 // What is missing to accept a client may be there again soon.
@@ -87,12 +86,7 @@ void Server::Loop::RestFrom(Door* door, int error) {
   ++figures_.accept_failures;
   log::Warn("cannot accept a connection; trying again in a second",
             {{"listen", door->listener.label()}, {"cause", ErrnoText(error)}});
-  door->pause.expires_after(std::chrono::seconds(1));
-  door->pause.async_wait([this, door](const boost::system::error_code& cancelled) {
-    if (!cancelled) {
-      WaitForClients(door);
-    }
-  });
+  door->rests_until = clock_->Sample().boot + std::chrono::seconds(1);
 }
 
 void Server::Loop::NoteRefused(const Door& door) {
@@ -109,9 +103,10 @@ void Server::Loop::NoteRefused(const Door& door) {
 
 // As sockets that were read are: clients that come faster than they are refused would keep a turn
 // from ever beginning.
-void Server::Loop::WaitForMoreClients() {
+void Server::Loop::WaitForMoreClients(const Now& now) {
   for (const std::unique_ptr<Door>& door : doors_) {
-    if (std::exchange(door->accepted, false)) {
+    if (door->rests_until && now.boot >= *door->rests_until) {
+      door->rests_until.reset();
       WaitForClients(door.get());
     }
   }

@@ -26,7 +26,6 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/unordered/unordered_flat_map.hpp>
 
 namespace delayd {
@@ -57,8 +56,8 @@ class Server::Loop {
     SessionFactory factory;
     std::string no_room;
     boost::asio::posix::stream_descriptor waiter;  // a duplicate: the listener owns the socket
-    boost::asio::steady_timer pause;
-    bool accepted = false;  // and is not waited at
+    // Nobody is waited for there before; none: somebody is.
+    std::optional<BootTime> rests_until = std::nullopt;
   };
 
   // A request that has been given to the engine.
@@ -135,7 +134,7 @@ class Server::Loop {
   void AcceptFrom(Door* door);
   void RestFrom(Door* door, int error);
   void NoteRefused(const Door& door);
-  void WaitForMoreClients();
+  void WaitForMoreClients(const Now& now);
 
   // ---- Connections (server_connections.cc) ----
   void Touch(const ConnectionPtr& connection);

@@ -1,11 +1,13 @@
 // What the turn tells the operator of by itself.
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <future>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -18,6 +20,10 @@
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/fake_engine.h"
 #include "tests/unit/daemon/socket_client.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 namespace delayd {
 namespace {
@@ -165,6 +171,36 @@ TEST_F(ServerIncidentsTest, DamageThatARequestMetIsToldOnceAMinute) {
   const std::string log = Stop();
   EXPECT_EQ(Count(log, "a request met damage in the store"), 2U) << log;
   EXPECT_THAT(log, HasSubstr("block checksum mismatch"));
+}
+
+TEST_F(ServerIncidentsTest, AClientThatCannotBeAcceptedIsASecondLater) {
+  Start();
+  SocketClient served(path_);
+  Ask(&served);
+  const int late = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  path_.copy(address.sun_path, sizeof address.sun_path - 1);
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  const auto warnings = [] { return log::Counts()[static_cast<size_t>(log::Level::kWarn)]; };
+  const uint64_t before = warnings();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_EQ(::connect(late, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  while (warnings() == before) {
+    std::this_thread::yield();
+  }
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  Ask(&served);
+  clock_.Advance(1000);
+  Ask(&served);  // which lets it see that the second is over
+  const std::string request = "GET /v1/stats HTTP/1.1\r\nHost: d\r\nConnection: close\r\n\r\n";
+  EXPECT_EQ(::send(late, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+  std::array<char, 16> answer{};
+  EXPECT_EQ(::recv(late, answer.data(), 12, MSG_WAITALL), 12);
+  EXPECT_EQ(std::string_view(answer.data()), "HTTP/1.1 200");
+  ::close(late);
+  EXPECT_EQ(Count(Stop(), "cannot accept a connection"), 1U);
 }
 
 }  // namespace
