@@ -213,14 +213,8 @@ Status Server::Loop::Turn() {
   turn_again_ = turn_again_ || !greeting_.empty();
   LogIncidents();
   LogDrain();
-  if (options_.heartbeat_interval && now.boot >= heartbeat_due_) {
-    options_.heartbeat();
-    heartbeat_due_ = now.boot + *options_.heartbeat_interval;
-  }
-  due_awaited_ = engine_->IsAwaited() ? NextEvent(now) : std::nullopt;
-  wake_asked_ = NextWake(now);
-  wake_.SetDeadline(due_awaited_ ? std::min(*due_awaited_ - kWakeAhead, *wake_asked_)
-                                 : wake_asked_);
+  Beat(now);
+  AskForWake(now);
   return OkStatus();
 }
 
@@ -278,6 +272,21 @@ ServerFigures Server::Loop::Figures(const Now& now) const {
   return figures;
 }
 
+void Server::Loop::Beat(const Now& now) {
+  if (options_.heartbeat_interval && now.boot >= heartbeat_due_) {
+    options_.heartbeat();
+    heartbeat_due_ = now.boot + *options_.heartbeat_interval;
+  }
+}
+
+void Server::Loop::AskForWake(const Now& now) {
+  const std::optional<BootMicros> event = NextEvent(now);
+  due_awaited_ = engine_->IsAwaited() ? event : std::nullopt;
+  wake_asked_ = NextWake(event, now);
+  wake_.SetDeadline(due_awaited_ ? std::min(*due_awaited_ - kWakeAhead, *wake_asked_)
+                                 : wake_asked_);
+}
+
 // Of the engine: a job falls due, a lease ends.
 std::optional<BootMicros> Server::Loop::NextEvent(const Now& now) const {
   const std::optional<Micros> event = engine_->UntilNextEvent(now);
@@ -288,8 +297,9 @@ std::optional<BootMicros> Server::Loop::NextEvent(const Now& now) const {
   return now.exact_boot() + (event->count() == 0 ? Millis(1) : *event);
 }
 
-std::optional<BootMicros> Server::Loop::NextWake(const Now& now) const {
-  std::optional<BootMicros> wake = NextEvent(now);
+std::optional<BootMicros> Server::Loop::NextWake(std::optional<BootMicros> event,
+                                                 const Now& now) const {
+  std::optional<BootMicros> wake = event;
   const auto earlier = [&wake](BootMicros time) { wake = wake ? std::min(*wake, time) : time; };
   if (!deadlines_.empty()) {
     earlier(deadlines_.top().first);

@@ -92,8 +92,10 @@ class Server::Loop {
   void NoteWork(const Now& now);
   void TendProcessors(const Now& now);
   void LogIncidents();
+  void Beat(const Now& now);
+  void AskForWake(const Now& now);
   std::optional<BootMicros> NextEvent(const Now& now) const;
-  std::optional<BootMicros> NextWake(const Now& now) const;
+  std::optional<BootMicros> NextWake(std::optional<BootMicros> event, const Now& now) const;
   bool under_pressure() const;
 
   // ---- Requests (server_requests.cc) ----
@@ -101,7 +103,15 @@ class Server::Loop {
   void ServeFirstNextTurn(size_t begin, const Now& now);
   void Serve(const ConnectionPtr& connection,
              std::chrono::steady_clock::time_point until,
-             Now* moment);
+             Now* now);
+  std::optional<SessionRequest> TakeRequest(Connection* connection,
+                                            bool may_deliver,
+                                            const Now& now);
+  void Execute(const ConnectionPtr& connection,
+               uint64_t tag,
+               engine::Command&& command,
+               Now* now);
+  void EndInput(Connection* connection, const Now& now);
 
   // ---- Answers (server_answers.cc) ----
   void DeliverReplies();

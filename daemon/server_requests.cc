@@ -84,10 +84,9 @@ void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
 // Gives the engine what the client has asked, as far as there is room and time.
 void Server::Loop::Serve(const ConnectionPtr& connection,
                          std::chrono::steady_clock::time_point until,
-                         Now* moment) {
-  const Now& now = *moment;
+                         Now* now) {
   if (connection->gone()) {
-    Leave(connection.get(), now);  // before Advance hands a job to nobody
+    Leave(connection.get(), *now);  // before Advance hands a job to nobody
     return;
   }
   connection->unserved = false;
@@ -95,11 +94,8 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
   auto begin = std::chrono::steady_clock::now();
   until = std::min(until, begin + kServeOnePerTurn);
   for (; taken < kRequestsPerTurn && begin <= until; ++taken) {
-    std::optional<SessionRequest> request = connection->NextRequest(now, under_pressure());
-    if (!request && taken < kAnswersPerTurn && connection->session().held_up()) {
-      DeliverReplies();
-      request = connection->NextRequest(now, under_pressure());
-    }
+    std::optional<SessionRequest> request =
+        TakeRequest(connection.get(), taken < kAnswersPerTurn, *now);
     if (!request) {
       break;
     }
@@ -107,22 +103,8 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
       StartAdmin(connection, request->tag, *std::move(request->admin));
       continue;
     }
-    const engine::RequestId id = next_request_++;
-    pending_.emplace(
-        id,
-        Pending{.connection = connection,
-                .tag = request->tag,
-                .is_lease = HandsOut(request->command),
-                .names_job = std::holds_alternative<engine::LeaseJob>(request->command),
-                .changes = ChangesJobs(request->command)});
-    connection->pending.push_back(id);
-    if (options_.trusted_clock != nullptr &&
-        std::holds_alternative<engine::AcceptClock>(request->command)) {
-      options_.trusted_clock->Accept();
-      *moment = clock_->Sample();
-    }
     const std::string_view name = engine::CommandName(request->command);
-    engine_->Execute(id, std::move(request->command), now);
+    Execute(connection, request->tag, std::move(request->command), now);
     const auto end = std::chrono::steady_clock::now();
     const auto took = end - std::exchange(begin, end);
     if (took > slowest_.took) {
@@ -134,18 +116,57 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
     connection->pipelines = connection->pipelines || connection->pending.size() > kOutstandingMax;
     pipelined_ = pipelined_ || connection->pipelines;
   }
-  Session& session = connection->session();
+  const Session& session = connection->session();
   connection->held_back = taken == kRequestsPerTurn || begin > until || waits_for_room(session) ||
                           !session.wants_input() || session.has_more();
-  if (connection->input_ended() && !connection->held_back) {
+  EndInput(connection.get(), *now);
+}
+
+// None: what it sends next, a commit or an answer must come first. An answer that is there already
+// may be delivered for it.
+std::optional<SessionRequest> Server::Loop::TakeRequest(Connection* connection,
+                                                        bool may_deliver,
+                                                        const Now& now) {
+  std::optional<SessionRequest> request = connection->NextRequest(now, under_pressure());
+  if (!request && may_deliver && connection->session().held_up()) {
+    DeliverReplies();
+    request = connection->NextRequest(now, under_pressure());
+  }
+  return request;
+}
+
+void Server::Loop::Execute(const ConnectionPtr& connection,
+                           uint64_t tag,
+                           engine::Command&& command,
+                           Now* now) {
+  const engine::RequestId id = next_request_++;
+  pending_.emplace(id,
+                   Pending{.connection = connection,
+                           .tag = tag,
+                           .is_lease = HandsOut(command),
+                           .names_job = std::holds_alternative<engine::LeaseJob>(command),
+                           .changes = ChangesJobs(command)});
+  connection->pending.push_back(id);
+  if (options_.trusted_clock != nullptr && std::holds_alternative<engine::AcceptClock>(command)) {
+    options_.trusted_clock->Accept();
+    *now = clock_->Sample();
+  }
+  engine_->Execute(id, std::move(command), *now);
+}
+
+// What is to be done when the client has said its last, or has gone.
+void Server::Loop::EndInput(Connection* connection, const Now& now) {
+  Session& session = connection->session();
+  const bool is_all_taken = connection->input_ended() && !connection->held_back;
+  // One whose input is left in the socket is not seen to end, but the jobs that it waits for would
+  // find nobody.
+  const bool awaits_in_vain =
+      connection->hung_up() && !session.wants_input() && AwaitsLease(*connection);
+  if (is_all_taken || awaits_in_vain) {
     session.InputEnded();
     if (connection->hung_up()) {
-      GiveUpLeases(connection.get(), now);  // before Advance hands a job to nobody
+      GiveUpLeases(connection, now);  // before Advance hands a job to nobody
     }
-  } else if (connection->hung_up() && !session.wants_input() && AwaitsLease(*connection)) {
-    // What it has sent behind them is not read: their answers would find it gone.
-    session.InputEnded();
-    GiveUpLeases(connection.get(), now);
   }
 }
 
