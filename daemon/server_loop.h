@@ -107,10 +107,7 @@ class Server::Loop {
   std::optional<SessionRequest> TakeRequest(Connection* connection,
                                             bool may_deliver,
                                             const Now& now);
-  void Execute(const ConnectionPtr& connection,
-               uint64_t tag,
-               engine::Command&& command,
-               Now* now);
+  void Execute(const ConnectionPtr& connection, uint64_t tag, engine::Command&& command, Now* now);
   void EndInput(Connection* connection, const Now& now);
 
   // ---- Answers (server_answers.cc) ----
@@ -180,23 +177,8 @@ class Server::Loop {
   boost::asio::signal_set drain_signal_;
   boost::asio::signal_set hangups_;
   WakeTimer wake_;
-  std::vector<std::unique_ptr<Door>> doors_;
-  const Connection::Ready on_readable_;
-  const Connection::Ready on_writable_;
-  const Connection::Ready on_hangup_;
-  std::vector<char> read_buffer_;
 
-  std::unordered_map<Connection*, ConnectionPtr> connections_;
-  size_t held_bytes_ = 0;                // of all of them
-  size_t freed_bytes_ = 0;               // by them, since memory was given back
-  size_t freed_at_look_ = 0;             // of it, when that was last looked at
-  std::optional<BootTime> memory_look_;  // when next; none: too little to look
-  bool giving_back_ = false;             // under way
-  std::vector<ConnectionPtr> touched_;
-  std::deque<ConnectionPtr> greeting_;  // can be read
-  boost::unordered_flat_map<engine::RequestId, Pending> pending_;
-  engine::RequestId next_request_ = 1;
-
+  // ---- Clients ----
   // The earliest first; an entry that is not its connection's queued_deadline any more is skipped.
   using DeadlineEntry = std::pair<BootTime, std::weak_ptr<Connection>>;
 
@@ -206,26 +188,54 @@ class Server::Loop {
     }
   };
 
+  std::vector<std::unique_ptr<Door>> doors_;
+  const Connection::Ready on_readable_;
+  const Connection::Ready on_writable_;
+  const Connection::Ready on_hangup_;
+  std::vector<char> read_buffer_;
+  std::unordered_map<Connection*, ConnectionPtr> connections_;
+  std::vector<ConnectionPtr> touched_;
+  std::deque<ConnectionPtr> greeting_;  // can be read
   std::priority_queue<DeadlineEntry, std::vector<DeadlineEntry>, Later> deadlines_;
-
   std::deque<LeaseToken> given_back_;  // by connections that have gone
+  OnceAMinute refusal_told_;
+
+  // ---- What they hold ----
+  size_t held_bytes_ = 0;                // of all of them
+  size_t freed_bytes_ = 0;               // by them, since memory was given back
+  size_t freed_at_look_ = 0;             // of it, when that was last looked at
+  std::optional<BootTime> memory_look_;  // when next; none: too little to look
+  bool giving_back_ = false;             // under way
+
+  // ---- Requests and answers ----
+  boost::unordered_flat_map<engine::RequestId, Pending> pending_;
+  engine::RequestId next_request_ = 1;
   SlowestCommand slowest_;
-  bool unsent_ = false;      // answers were delivered since they were last sent
-  bool turn_again_ = false;  // there is work that nothing outside will wake us for
-  bool stop_wanted_ = false;
-  bool reload_wanted_ = false;
-  bool reload_running_ = false;
-  ServerOptions::ApplyReload apply_reload_;  // of the one whose files have been read
-  bool drain_logged_ = false;
-  bool stopping_ = false;
-  BootTime stop_deadline_;
-  BootTime heartbeat_due_;
+  bool unsent_ = false;  // answers were delivered since they were last sent
+  OnceAMinute damage_told_;
+
+  // ---- The turn ----
+  bool turn_again_ = false;                // there is work that nothing outside will wake us for
   std::optional<BootMicros> wake_asked_;   // by the last turn
   std::optional<BootMicros> due_awaited_;  // the engine's next event, where a request waits for it
   Millis last_turn_{0};                    // what it took
-  OnceAMinute refusal_told_;
-  OnceAMinute damage_told_;
+  BootTime heartbeat_due_;
+
+  // ---- Signals ----
+  bool stop_wanted_ = false;
+  bool stopping_ = false;
+  BootTime stop_deadline_;
+  bool drain_logged_ = false;
+  bool reload_wanted_ = false;
+  bool reload_running_ = false;
+  ServerOptions::ApplyReload apply_reload_;  // of the one whose files have been read
+
+  // ---- Commits ----
   bool in_flight_ = false;
+  std::chrono::steady_clock::time_point submitted_;
+  BootTime submitted_boot_;
+  std::optional<CommitResult> commit_result_;
+  std::optional<std::chrono::steady_clock::time_point> durable_at_;  // what the core thread writes
   CommitWatch commit_watch_;           // of what the committer's thread writes
   std::optional<Millis> commit_look_;  // at which age of the commit in flight
   uint32_t clients_ = 0;               // that have asked something since the last batch was sealed
@@ -233,12 +243,10 @@ class Server::Loop {
   uint32_t small_batches_ = 0;         // in a row, up to the last one
   Micros last_commit_{0};              // what it took
   Millis commit_here_{0};              // what the core thread has waited for the disk in this turn
-  std::chrono::steady_clock::time_point submitted_;
-  BootTime submitted_boot_;
-  std::optional<std::chrono::steady_clock::time_point> durable_at_;  // what the core thread writes
-  ServerFigures figures_;
-  std::optional<CommitResult> commit_result_;
 
+  ServerFigures figures_;
+
+  // ---- Beside the turn ----
   // Who waits for the admin command under way; it may have gone.
   struct AdminClient {
     std::weak_ptr<Connection> connection;
