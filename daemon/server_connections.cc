@@ -115,6 +115,9 @@ void Server::Loop::GiveBackSome(const Now& now) {
 }
 
 void Server::Loop::Drop(const ConnectionPtr& connection, const Now& now) {
+  if (connections_.erase(connection.get()) == 0) {
+    return;  // by its deadline, or for want of room, before it was looked at in this turn
+  }
   Leave(connection.get(), now);
   // Their changes happen all the same; there is nobody to tell.
   for (const engine::RequestId id : connection->pending) {
@@ -124,7 +127,6 @@ void Server::Loop::Drop(const ConnectionPtr& connection, const Now& now) {
   NoteHeld(connection.get(), 0);
   freed_bytes_ += kConnectionBytes;
   connection->Close();
-  connections_.erase(connection.get());
 }
 
 void Server::Loop::NoteHeld(Connection* connection, size_t bytes) {
