@@ -21,7 +21,6 @@ class FrontEnds::HttpApi {
   explicit HttpApi(const FrontEndParts& parts)
       : router_({.payload_bytes_max = parts.config->limits.payload,
                  .body_bytes_max = parts.config->limits.request_body,
-                 .version = std::string(Version()),
                  .service = parts.service,
                  .counts = parts.counts,
                  .turned_away = &turned_away_,

@@ -34,7 +34,8 @@ void HttpSession::Receive(std::string_view bytes) {
 }
 
 void HttpSession::Judge(const Request& head) {
-  judged_ = {.admitted = router_.Admit(peer_, head), .route = Router::Find(head)};
+  FoundRoute route = Router::Find(head);
+  judged_ = {.admitted = router_.Admit(peer_, head, route), .route = std::move(route)};
   const auto* const caller = std::get_if<Caller>(&judged_->admitted);
   if (caller == nullptr) {
     router_.NoteTurnedAway(peer_, "token_needed");
@@ -100,7 +101,7 @@ std::optional<SessionRequest> HttpSession::Take(const Now& now, bool reads_only)
     auto& caller = std::get<Caller>(judged.admitted);
     request.role = caller.role;
     request.user = std::move(caller.user);
-    std::variant<Order, AdminOrder, Response> routed = router_.Route(request, judged.route, now);
+    Routed routed = router_.Route(request, judged.route, now);
     if (auto* order = std::get_if<Order>(&routed)) {
       slots_.back().form = order->form;
       slots_.back().large = HasLargeAnswer(order->command);

@@ -1,75 +1,54 @@
-// Routes that act on a whole queue, or on one job whatever its queue says.
-#include <array>
-#include <optional>
-#include <string_view>
+// Routes that are about a queue, and the list of all.
+#include <utility>
 
 #include "daemon/http/route_handlers.h"
 #include "protocol/job_json.h"
-#include "protocol/json_reader.h"
-#include "protocol/nearest.h"
 
 namespace delayd::http {
 
-std::optional<Response> RefuseMembers(const RouteInput& input) {
-  if (protocol::IsBlank(input.request.body)) {
-    return std::nullopt;
-  }
-  const Status empty = protocol::ReadJsonObject(
-      input.request.body, [](std::string_view name, const protocol::JsonValue&) {
-        return InvalidArgument("member " + protocol::Quoted(name) +
-                                   ": is unknown; this request takes none, send {} or no body",
-                               "unknown_member");
-      });
-  return empty.ok() ? std::nullopt : std::optional(ProblemResponse(empty));
+Handled LeaseJobs(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(const protocol::LeaseRequest wish,
+                          protocol::ParseLeaseRequest(input.request.body));
+  engine::Lease lease;
+  lease.queues.push_back(input.captures[0]);
+  lease.count = wish.count;
+  lease.wait = wish.wait;
+  lease.lease = wish.lease;
+  lease.client = wish.client;
+  return Order{std::move(lease), ReplyForm::kLeased};
 }
 
-Routed KickJob(const RouteInput& input) {
-  StatusOr<JobRef> job = JobRefOf(input);
-  if (!job.ok()) {
-    return ProblemResponse(job.status());
-  }
-  if (std::optional<Response> refused = RefuseMembers(input)) {
-    return *std::move(refused);
-  }
-  return Order{engine::Kick{*std::move(job)}, ReplyForm::kOneJob};
+Handled PauseQueue(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(const protocol::PauseRequest wish,
+                          protocol::ParsePauseRequest(input.request.body));
+  return Order{engine::Pause{input.captures[0], wish.duration, wish.create}, ReplyForm::kOneQueue};
 }
 
-Routed LeaseOneJob(const RouteInput& input) {
-  StatusOr<JobRef> job = JobRefOf(input);
-  if (!job.ok()) {
-    return ProblemResponse(job.status());
-  }
-  constexpr std::array<std::string_view, 2> kTakes = {"lease", "client"};
-  const StatusOr<protocol::LeaseRequest> wish =
-      protocol::ParseLeaseRequest(input.request.body, kTakes);
-  if (!wish.ok()) {
-    return ProblemResponse(wish.status());
-  }
-  return Order{engine::LeaseJob{*std::move(job), wish->lease, wish->client}, ReplyForm::kLeased};
-}
-
-Routed PauseQueue(const RouteInput& input) {
-  const StatusOr<protocol::PauseRequest> wish = protocol::ParsePauseRequest(input.request.body);
-  if (!wish.ok()) {
-    return ProblemResponse(wish.status());
-  }
-  return Order{engine::Pause{input.captures[0], wish->duration, wish->create},
-               ReplyForm::kOneQueue};
-}
-
-Routed ResumeQueue(const RouteInput& input) {
-  if (std::optional<Response> refused = RefuseMembers(input)) {
-    return *std::move(refused);
-  }
+Handled ResumeQueue(const RouteInput& input) {
+  DELAYD_RETURN_IF_ERROR(CheckNoMembers(input));
   return Order{engine::Resume{input.captures[0]}, ReplyForm::kOneQueue};
 }
 
-Routed KickQueue(const RouteInput& input) {
-  const StatusOr<uint32_t> count = protocol::ParseKickRequest(input.request.body);
-  if (!count.ok()) {
-    return ProblemResponse(count.status());
+Handled KickQueue(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(const uint32_t count, protocol::ParseKickRequest(input.request.body));
+  return Order{engine::KickQueue{input.captures[0], count}, ReplyForm::kKicked};
+}
+
+Handled ListQueues(const RouteInput& input) {
+  engine::ListQueues list;
+  for (const auto& [name, value] : input.query) {
+    if (name == "cursor") {
+      list.cursor = value;
+    } else {
+      DELAYD_RETURN_IF_ERROR(
+          Take(ParseLimit(value), &list.limit).WithContext("query parameter 'limit'"));
+    }
   }
-  return Order{engine::KickQueue{input.captures[0], *count}, ReplyForm::kKicked};
+  return Order{std::move(list), ReplyForm::kQueueList};
+}
+
+Handled ShowQueue(const RouteInput& input) {
+  return Order{engine::ListQueues{input.captures[0]}, ReplyForm::kOneQueue};
 }
 
 }  // namespace delayd::http

@@ -1,3 +1,4 @@
+// Routes that are about jobs and their leases, and what all handlers read alike.
 #include "daemon/http/route_handlers.h"
 
 #include <algorithm>
@@ -9,10 +10,8 @@
 #include "protocol/ack_json.h"
 #include "protocol/duration.h"
 #include "protocol/job_json.h"
+#include "protocol/json_reader.h"
 #include "protocol/nearest.h"
-#include "protocol/openapi.h"
-#include "protocol/stats_json.h"
-#include "protocol/store_json.h"
 #include "protocol/timestamp.h"
 
 namespace delayd::http {
@@ -21,32 +20,12 @@ namespace {
 
 constexpr size_t kIfMatchTagsMax = 100;
 
-StatusOr<uint32_t> ParseLimit(const std::string& text) {
-  uint32_t limit = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  if (error != std::errc() || end != text.data() + text.size() || limit == 0 ||
-      limit > limits::kListLimitMax) {
-    return InvalidArgument("expected a whole number from 1 to " +
-                               std::to_string(limits::kListLimitMax) + ", found " +
-                               protocol::Quoted(text),
-                           "invalid_limit");
-  }
-  return limit;
-}
-
 StatusOr<bool> ParseBool(const std::string& text) {
   if (text != "true" && text != "false") {
     return InvalidArgument("expected true or false, found " + protocol::Quoted(text),
                            "invalid_parameter");
   }
   return text == "true";
-}
-
-template <typename T, typename Field>
-Status Take(StatusOr<T> parsed, Field* field) {
-  DELAYD_RETURN_IF_ERROR(parsed.status());
-  *field = *std::move(parsed);
-  return OkStatus();
 }
 
 Status SetListParameter(const std::string& name,
@@ -78,6 +57,27 @@ Status SetListParameter(const std::string& name,
     list->cursor = value;
   }
   return OkStatus();
+}
+
+// The job that the path names: "42", or "orders" and "order:1001" of a by-key path.
+StatusOr<JobRef> JobRefOf(const RouteInput& input) {
+  if (input.captures.size() == 2) {
+    return JobRef(KeyRef{input.captures[0], input.captures[1]});
+  }
+  const std::string& text = input.captures[0];
+  uint64_t id = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
+  const bool is_number = end == text.data() + text.size();
+  if (is_number && (error == std::errc::result_out_of_range || id > limits::kJobIdMax)) {
+    return InvalidArgument("there is no job id " + protocol::Quoted(text) + "; they end at " +
+                               std::to_string(limits::kJobIdMax),
+                           "invalid_job_id");
+  }
+  if (error != std::errc() || !is_number || id == 0) {
+    return InvalidArgument("a job's id is a positive whole number, not " + protocol::Quoted(text),
+                           "invalid_job_id");
+  }
+  return JobRef(JobId{id});
 }
 
 struct LeaseCall {
@@ -131,13 +131,20 @@ StatusOr<std::vector<std::string>> ParseIfMatch(const std::optional<std::string>
   return tags;
 }
 
+// Who sends the header counts on it when it repeats the request, and would get a second job.
+Status CheckRepeatable(const Request& request, const std::vector<JobSpec>& jobs) {
+  const auto has_no_key = [](const JobSpec& job) { return job.key.empty(); };
+  return request.has_idempotency_key && std::ranges::any_of(jobs, has_no_key)
+             ? InvalidArgument(
+                   "header Idempotency-Key: is not kept here; give the job that text as its "
+                   "member 'key': with it the same request again is answered with the same job",
+                   "idempotency_key_refused")
+             : OkStatus();
+}
+
 // Of a text that is neither a time nor a duration, and no date.
 bool IsMeantAsDuration(std::string_view text) {
   return text.find_first_of("0123456789-P") == 0 && text.find_first_of(":/") == text.npos;
-}
-
-Response Plain(std::string body) {
-  return {.body = std::move(body)};
 }
 
 }  // namespace
@@ -162,6 +169,19 @@ StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now) {
       "invalid_time");
 }
 
+StatusOr<uint32_t> ParseLimit(const std::string& text) {
+  uint32_t limit = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
+  if (error != std::errc() || end != text.data() + text.size() || limit == 0 ||
+      limit > limits::kListLimitMax) {
+    return InvalidArgument("expected a whole number from 1 to " +
+                               std::to_string(limits::kListLimitMax) + ", found " +
+                               protocol::Quoted(text),
+                           "invalid_limit");
+  }
+  return limit;
+}
+
 StatusOr<JobState> ParseStateName(const std::string& text) {
   if (const std::optional<JobState> state = ParseJobState(text)) {
     return *state;
@@ -171,262 +191,124 @@ StatusOr<JobState> ParseStateName(const std::string& text) {
       "invalid_state");
 }
 
-StatusOr<JobRef> JobRefOf(const RouteInput& input) {
-  if (input.captures.size() == 2) {
-    return JobRef(KeyRef{input.captures[0], input.captures[1]});
+Status CheckNoMembers(const RouteInput& input) {
+  if (protocol::IsBlank(input.request.body)) {
+    return OkStatus();
   }
-  const std::string& text = input.captures[0];
-  uint64_t id = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), id);
-  const bool is_number = end == text.data() + text.size();
-  if (is_number && (error == std::errc::result_out_of_range || id > limits::kJobIdMax)) {
-    return InvalidArgument("there is no job id " + protocol::Quoted(text) + "; they end at " +
-                               std::to_string(limits::kJobIdMax),
-                           "invalid_job_id");
-  }
-  if (error != std::errc() || !is_number || id == 0) {
-    return InvalidArgument("a job's id is a positive whole number, not " + protocol::Quoted(text),
-                           "invalid_job_id");
-  }
-  return JobRef(JobId{id});
+  return protocol::ReadJsonObject(
+      input.request.body, [](std::string_view name, const protocol::JsonValue&) {
+        return InvalidArgument("member " + protocol::Quoted(name) +
+                                   ": is unknown; this request takes none, send {} or no body",
+                               "unknown_member");
+      });
 }
 
-// Who sends the header counts on it when it repeats the request, and would get a second job.
-Status CheckRepeatable(const Request& request, const std::vector<JobSpec>& jobs) {
-  const auto has_no_key = [](const JobSpec& job) { return job.key.empty(); };
-  return request.has_idempotency_key && std::ranges::any_of(jobs, has_no_key)
-             ? InvalidArgument(
-                   "header Idempotency-Key: is not kept here; give the job that text as its "
-                   "member 'key': with it the same request again is answered with the same job",
-                   "idempotency_key_refused")
-             : OkStatus();
-}
-
-Routed EnqueueJobs(const RouteInput& input) {
+Handled EnqueueJobs(const RouteInput& input) {
   engine::Enqueue enqueue;
   if (input.user_jobs_max != 0) {
     enqueue.user = input.request.user;
     enqueue.user_jobs_max = input.request.role == Role::kAdmin ? 0 : input.user_jobs_max;
   }
-  if (input.request.content_type == kLinesType) {
-    StatusOr<std::vector<JobSpec>> jobs = protocol::ParseJobSpecLines(
-        input.request.body, input.payload_bytes_max, limits::kEnqueueBatchJobsMax);
-    if (!jobs.ok()) {
-      return ProblemResponse(jobs.status());
-    }
-    enqueue.jobs = *std::move(jobs);
+  const bool is_lines = input.request.content_type == kLinesType;
+  if (is_lines) {
+    DELAYD_RETURN_IF_ERROR(Take(protocol::ParseJobSpecLines(input.request.body,
+                                                            input.payload_bytes_max,
+                                                            limits::kEnqueueBatchJobsMax),
+                                &enqueue.jobs));
     if (enqueue.jobs.empty()) {
-      return ProblemResponse(InvalidArgument("the body holds no job; send one job a line"));
-    }
-    if (const Status status = CheckRepeatable(input.request, enqueue.jobs); !status.ok()) {
-      return ProblemResponse(status);
+      return InvalidArgument("the body holds no job; send one job a line");
     }
     enqueue.brief = input.request.wants_minimal;
-    const ReplyForm form = enqueue.brief ? ReplyForm::kEnqueuedIds : ReplyForm::kEnqueuedLines;
-    return Order{std::move(enqueue), form};
+  } else {
+    DELAYD_ASSIGN_OR_RETURN(JobSpec job,
+                            protocol::ParseJobSpec(input.request.body, input.payload_bytes_max));
+    enqueue.jobs.push_back(std::move(job));
   }
-  StatusOr<JobSpec> job = protocol::ParseJobSpec(input.request.body, input.payload_bytes_max);
-  if (!job.ok()) {
-    return ProblemResponse(job.status());
-  }
-  enqueue.jobs.push_back(*std::move(job));
-  if (const Status status = CheckRepeatable(input.request, enqueue.jobs); !status.ok()) {
-    return ProblemResponse(status);
-  }
-  return Order{std::move(enqueue), ReplyForm::kEnqueuedOne};
+  DELAYD_RETURN_IF_ERROR(CheckRepeatable(input.request, enqueue.jobs));
+  const ReplyForm form = !is_lines      ? ReplyForm::kEnqueuedOne
+                         : enqueue.brief ? ReplyForm::kEnqueuedIds
+                                         : ReplyForm::kEnqueuedLines;
+  return Order{std::move(enqueue), form};
 }
 
-Routed ListJobs(const RouteInput& input) {
+Handled ListJobs(const RouteInput& input) {
   engine::List list;
   for (const auto& [name, value] : input.query) {
-    const Status status = SetListParameter(name, value, input.now, &list);
-    if (!status.ok()) {
-      return ProblemResponse(status.WithContext("query parameter '" + name + "'"));
-    }
+    DELAYD_RETURN_IF_ERROR(SetListParameter(name, value, input.now, &list)
+                               .WithContext("query parameter '" + name + "'"));
   }
   return Order{std::move(list), ReplyForm::kJobList};
 }
 
-Routed ShowJob(const RouteInput& input) {
-  StatusOr<JobRef> job = JobRefOf(input);
-  if (!job.ok()) {
-    return ProblemResponse(job.status());
-  }
-  return Order{engine::Show{*std::move(job)}, ReplyForm::kOneJob};
+Handled ShowJob(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(JobRef job, JobRefOf(input));
+  return Order{engine::Show{std::move(job)}, ReplyForm::kOneJob};
 }
 
-Routed CancelJob(const RouteInput& input) {
-  StatusOr<JobRef> job = JobRefOf(input);
-  if (!job.ok()) {
-    return ProblemResponse(job.status());
-  }
-  StatusOr<std::vector<std::string>> tags = ParseIfMatch(input.request.if_match);
-  if (!tags.ok()) {
-    return ProblemResponse(tags.status());
-  }
-  return Order{engine::Cancel{*std::move(job), *std::move(tags)}, ReplyForm::kOneJob};
+Handled CancelJob(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(JobRef job, JobRefOf(input));
+  DELAYD_ASSIGN_OR_RETURN(std::vector<std::string> tags, ParseIfMatch(input.request.if_match));
+  return Order{engine::Cancel{std::move(job), std::move(tags)}, ReplyForm::kOneJob};
 }
 
-Routed RescheduleJob(const RouteInput& input) {
-  StatusOr<JobRef> job = JobRefOf(input);
-  if (!job.ok()) {
-    return ProblemResponse(job.status());
+Handled RescheduleJob(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(JobRef job, JobRefOf(input));
+  DELAYD_ASSIGN_OR_RETURN(const protocol::RescheduleRequest change, protocol::ParseRescheduleRequest(input.request.body));
+  DELAYD_ASSIGN_OR_RETURN(std::vector<std::string> tags, ParseIfMatch(input.request.if_match));
+  if (change.touch) {
+    return Order{engine::Touch{std::move(job), std::move(tags)}, ReplyForm::kOneJob};
   }
-  const StatusOr<protocol::RescheduleRequest> change =
-      protocol::ParseRescheduleRequest(input.request.body);
-  if (!change.ok()) {
-    return ProblemResponse(change.status());
-  }
-  StatusOr<std::vector<std::string>> tags = ParseIfMatch(input.request.if_match);
-  if (!tags.ok()) {
-    return ProblemResponse(tags.status());
-  }
-  if (change->touch) {
-    return Order{engine::Touch{*std::move(job), *std::move(tags)}, ReplyForm::kOneJob};
-  }
-  return Order{engine::Reschedule{*std::move(job), change->due, change->priority, *std::move(tags)},
+  return Order{engine::Reschedule{std::move(job), change.due, change.priority, std::move(tags)},
                ReplyForm::kOneJob};
 }
 
-Routed LeaseJobs(const RouteInput& input) {
-  const StatusOr<protocol::LeaseRequest> wish = protocol::ParseLeaseRequest(input.request.body);
-  if (!wish.ok()) {
-    return ProblemResponse(wish.status());
-  }
-  engine::Lease lease;
-  lease.queues.push_back(input.captures[0]);
-  lease.count = wish->count;
-  lease.wait = wish->wait;
-  lease.lease = wish->lease;
-  lease.client = wish->client;
-  return Order{std::move(lease), ReplyForm::kLeased};
+Handled KickJob(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(JobRef job, JobRefOf(input));
+  DELAYD_RETURN_IF_ERROR(CheckNoMembers(input));
+  return Order{engine::Kick{std::move(job)}, ReplyForm::kOneJob};
 }
 
-Routed AckLeases(const RouteInput& input) {
-  StatusOr<std::vector<LeaseToken>> tokens = protocol::ParseAckRequest(input.request.body);
-  if (!tokens.ok()) {
-    return ProblemResponse(tokens.status());
-  }
-  return Order{engine::AckMany{*std::move(tokens)}, ReplyForm::kAcked};
+Handled LeaseOneJob(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(JobRef job, JobRefOf(input));
+  constexpr std::array<std::string_view, 2> kTakes = {"lease", "client"};
+  DELAYD_ASSIGN_OR_RETURN(const protocol::LeaseRequest wish, protocol::ParseLeaseRequest(input.request.body, kTakes));
+  return Order{engine::LeaseJob{std::move(job), wish.lease, wish.client}, ReplyForm::kLeased};
 }
 
-Routed AckLease(const RouteInput& input) {
-  const StatusOr<LeaseToken> token = ParseLeaseToken(input.captures[0]);
-  if (!token.ok()) {
-    return ProblemResponse(token.status());
-  }
-  if (std::optional<Response> refused = RefuseMembers(input)) {
-    return *std::move(refused);
-  }
-  return Order{engine::Ack{*token}, ReplyForm::kOneJob};
+Handled AckLeases(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(std::vector<LeaseToken> tokens, protocol::ParseAckRequest(input.request.body));
+  return Order{engine::AckMany{std::move(tokens)}, ReplyForm::kAcked};
 }
 
-Routed NackLease(const RouteInput& input) {
+Handled AckLease(const RouteInput& input) {
+  DELAYD_ASSIGN_OR_RETURN(const LeaseToken token, ParseLeaseToken(input.captures[0]));
+  DELAYD_RETURN_IF_ERROR(CheckNoMembers(input));
+  return Order{engine::Ack{token}, ReplyForm::kOneJob};
+}
+
+Handled NackLease(const RouteInput& input) {
   constexpr std::array<std::string_view, 4> kTakes = {
       "delay", "error", "priority", "counts_as_attempt"};
-  const StatusOr<LeaseCall> call = ParseLeaseCall(input, kTakes);
-  if (!call.ok()) {
-    return ProblemResponse(call.status());
-  }
-  return Order{engine::Nack{call->token,
-                            call->change.delay,
-                            call->change.error,
-                            call->change.priority,
-                            call->change.counts_as_attempt},
+  DELAYD_ASSIGN_OR_RETURN(const LeaseCall call, ParseLeaseCall(input, kTakes));
+  return Order{engine::Nack{call.token,
+                            call.change.delay,
+                            call.change.error,
+                            call.change.priority,
+                            call.change.counts_as_attempt},
                ReplyForm::kOneJob};
 }
 
-Routed BuryLease(const RouteInput& input) {
+Handled BuryLease(const RouteInput& input) {
   constexpr std::array<std::string_view, 2> kTakes = {"error", "priority"};
-  const StatusOr<LeaseCall> call = ParseLeaseCall(input, kTakes);
-  if (!call.ok()) {
-    return ProblemResponse(call.status());
-  }
-  return Order{engine::Bury{call->token, call->change.error, call->change.priority},
+  DELAYD_ASSIGN_OR_RETURN(const LeaseCall call, ParseLeaseCall(input, kTakes));
+  return Order{engine::Bury{call.token, call.change.error, call.change.priority},
                ReplyForm::kOneJob};
 }
 
-Routed ExtendLease(const RouteInput& input) {
+Handled ExtendLease(const RouteInput& input) {
   constexpr std::array<std::string_view, 1> kTakes = {"lease"};
-  const StatusOr<LeaseCall> call = ParseLeaseCall(input, kTakes);
-  if (!call.ok()) {
-    return ProblemResponse(call.status());
-  }
-  return Order{engine::Extend{call->token, call->change.lease}, ReplyForm::kOneJob};
-}
-
-Routed ListQueues(const RouteInput& input) {
-  engine::ListQueues list;
-  for (const auto& [name, value] : input.query) {
-    if (name == "cursor") {
-      list.cursor = value;
-    } else if (const Status status = Take(ParseLimit(value), &list.limit); !status.ok()) {
-      return ProblemResponse(status.WithContext("query parameter '" + name + "'"));
-    }
-  }
-  return Order{std::move(list), ReplyForm::kQueueList};
-}
-
-Routed ShowQueue(const RouteInput& input) {
-  return Order{engine::ListQueues{input.captures[0]}, ReplyForm::kOneQueue};
-}
-
-Routed ShowStats(const RouteInput&) {
-  return Order{engine::GetStats{}, ReplyForm::kStats};
-}
-
-Routed AcceptClock(const RouteInput& input) {
-  if (std::optional<Response> refused = RefuseMembers(input)) {
-    return *std::move(refused);
-  }
-  return Order{engine::AcceptClock{}, ReplyForm::kStats};
-}
-
-Routed DrainDaemon(const RouteInput& input) {
-  const StatusOr<bool> on = protocol::ParseDrainRequest(input.request.body);
-  if (!on.ok()) {
-    return ProblemResponse(on.status());
-  }
-  return Order{engine::Drain{.on = *on}, ReplyForm::kStats};
-}
-
-Routed VerifyNow(const RouteInput& input) {
-  if (std::optional<Response> refused = RefuseMembers(input)) {
-    return *std::move(refused);
-  }
-  return AdminOrder{VerifyCommand{}};
-}
-
-Routed BackUpNow(const RouteInput& input) {
-  StatusOr<protocol::BackupRequest> wish = protocol::ParseBackupRequest(input.request.body);
-  if (!wish.ok()) {
-    return ProblemResponse(wish.status());
-  }
-  return AdminOrder{BackUpCommand{std::move(wish->dir)}};
-}
-
-// Alive: the core thread turns.
-Routed ShowHealth(const RouteInput& input) {
-  return input.service != nullptr
-             ? input.service->Health(input.now)
-             : Plain(protocol::HealthToJson({"ok", std::string(input.version)}));
-}
-
-// The sockets open only when the timers are loaded, and close before the daemon stops serving.
-Routed ShowReadiness(const RouteInput& input) {
-  return input.service != nullptr
-             ? input.service->Readiness(input.now)
-             : Plain(protocol::HealthToJson({"ready", std::string(input.version)}));
-}
-
-Routed ShowMetrics(const RouteInput& input) {
-  return input.service != nullptr
-             ? input.service->Metrics(input.now)
-             : ProblemResponse(NotFound("this daemon has no metrics", "no_metrics"));
-}
-
-Routed ShowOpenApi(const RouteInput&) {
-  return Plain(std::string(protocol::OpenApiDocument()));
+  DELAYD_ASSIGN_OR_RETURN(const LeaseCall call, ParseLeaseCall(input, kTakes));
+  return Order{engine::Extend{call.token, call.change.lease}, ReplyForm::kOneJob};
 }
 
 }  // namespace delayd::http

@@ -1,11 +1,11 @@
 // daemon/http/route_handlers.h — one function a route: its request as a command.
 //
-// Errors:  what cannot be understood is answered with a response, most often 400.
+// Errors:  what cannot be understood is a status, most often of 400.
 // Threads: pure functions.
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,52 +29,66 @@ struct RouteInput {
   const Now& now;
   size_t payload_bytes_max;
   uint64_t user_jobs_max;
-  std::string_view version;
-  const ServiceReport* service;
+  const ServiceReport& service;
 };
 
-using Routed = std::variant<Order, AdminOrder, Response>;
-using Handler = Routed (*)(const RouteInput& input);
+// A status is a refusal.
+using Handled = std::variant<Order, AdminOrder, Response, Status>;
+using Handler = Handled (*)(const RouteInput& input);
 
-Routed EnqueueJobs(const RouteInput& input);
-Routed ListJobs(const RouteInput& input);
-Routed ShowJob(const RouteInput& input);
-Routed CancelJob(const RouteInput& input);
-Routed RescheduleJob(const RouteInput& input);
-Routed CancelJobs(const RouteInput& input);
-Routed KickJobs(const RouteInput& input);
-Routed RescheduleJobs(const RouteInput& input);
-Routed ForecastJobs(const RouteInput& input);
-Routed LeaseJobs(const RouteInput& input);
-Routed CancelJobsById(const RouteInput& input);
-Routed AckLeases(const RouteInput& input);
-Routed AckLease(const RouteInput& input);
-Routed NackLease(const RouteInput& input);
-Routed BuryLease(const RouteInput& input);
-Routed ExtendLease(const RouteInput& input);
-Routed KickJob(const RouteInput& input);
-Routed LeaseOneJob(const RouteInput& input);
-Routed PauseQueue(const RouteInput& input);
-Routed ResumeQueue(const RouteInput& input);
-Routed KickQueue(const RouteInput& input);
-// "42", or "orders" and "order:1001" of a by-key path.
-StatusOr<JobRef> JobRefOf(const RouteInput& input);
-Routed ListQueues(const RouteInput& input);
-Routed ShowQueue(const RouteInput& input);
-Routed ShowStats(const RouteInput& input);
-Routed AcceptClock(const RouteInput& input);
-Routed DrainDaemon(const RouteInput& input);
-Routed VerifyNow(const RouteInput& input);
-Routed BackUpNow(const RouteInput& input);
-Routed ShowHealth(const RouteInput& input);
-Routed ShowReadiness(const RouteInput& input);
-Routed ShowMetrics(const RouteInput& input);
-Routed ShowOpenApi(const RouteInput& input);
+// ---- route_handlers.cc: jobs and their leases ----
+Handled EnqueueJobs(const RouteInput& input);
+Handled ListJobs(const RouteInput& input);
+Handled ShowJob(const RouteInput& input);
+Handled CancelJob(const RouteInput& input);
+Handled RescheduleJob(const RouteInput& input);
+Handled KickJob(const RouteInput& input);
+Handled LeaseOneJob(const RouteInput& input);
+Handled AckLeases(const RouteInput& input);
+Handled AckLease(const RouteInput& input);
+Handled NackLease(const RouteInput& input);
+Handled BuryLease(const RouteInput& input);
+Handled ExtendLease(const RouteInput& input);
 
-// Shared by handlers: "2027-01-01T09:00:00Z" or "1h" from now on; a state by its name.
+// ---- bulk_handlers.cc: many jobs at once ----
+Handled CancelJobs(const RouteInput& input);
+Handled CancelJobsById(const RouteInput& input);
+Handled KickJobs(const RouteInput& input);
+Handled RescheduleJobs(const RouteInput& input);
+Handled ForecastJobs(const RouteInput& input);
+
+// ---- queue_handlers.cc: queues ----
+Handled LeaseJobs(const RouteInput& input);
+Handled PauseQueue(const RouteInput& input);
+Handled ResumeQueue(const RouteInput& input);
+Handled KickQueue(const RouteInput& input);
+Handled ListQueues(const RouteInput& input);
+Handled ShowQueue(const RouteInput& input);
+
+// ---- service_handlers.cc: the daemon itself ----
+Handled ShowStats(const RouteInput& input);
+Handled AcceptClock(const RouteInput& input);
+Handled DrainDaemon(const RouteInput& input);
+Handled VerifyNow(const RouteInput& input);
+Handled BackUpNow(const RouteInput& input);
+Handled ShowHealth(const RouteInput& input);
+Handled ShowReadiness(const RouteInput& input);
+Handled ShowMetrics(const RouteInput& input);
+Handled ShowOpenApi(const RouteInput& input);
+
+// ---- Shared by handlers ----
+// "2027-01-01T09:00:00Z", or "1h" from now on.
 StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now);
 StatusOr<JobState> ParseStateName(const std::string& text);
+StatusOr<uint32_t> ParseLimit(const std::string& text);
 // Of a route that is asked with nothing: a body that says something is a misunderstanding.
-std::optional<Response> RefuseMembers(const RouteInput& input);
+Status CheckNoMembers(const RouteInput& input);
+
+template <typename T, typename Field>
+Status Take(StatusOr<T> parsed, Field* field) {
+  DELAYD_RETURN_IF_ERROR(parsed.status());
+  *field = *std::move(parsed);
+  return OkStatus();
+}
 
 }  // namespace delayd::http

@@ -203,8 +203,7 @@ Response Router::RenderAdmin(const AdminAnswer& answer) {
 }
 
 Response Router::Render(ReplyForm form, const engine::Reply& reply) {
-  Response response;
-  response = reply.status.ok() ? RenderBody(form, reply) : ProblemResponse(reply.status);
+  Response response = reply.status.ok() ? RenderBody(form, reply) : ProblemResponse(reply.status);
   response.commit_sequence = reply.sequence;
   return response;
 }

@@ -181,6 +181,10 @@ Response NotYourRole(Role has, Role needed) {
 
 }  // namespace
 
+Router::Router(const RouterOptions& options) : options_(options) {
+  DELAYD_CHECK(options_.service != nullptr);
+}
+
 const std::vector<RouteName>& Router::RouteNames() {
   static const auto* const names = [] {
     auto* all = new std::vector<RouteName>;
@@ -192,7 +196,9 @@ const std::vector<RouteName>& Router::RouteNames() {
   return *names;
 }
 
-std::variant<Caller, Response> Router::Admit(const Peer& peer, const Request& request) const {
+std::variant<Caller, Response> Router::Admit(const Peer& peer,
+                                             const Request& request,
+                                             const FoundRoute& found) const {
   if (options_.access == nullptr) {
     return Caller{.role = Role::kAdmin};
   }
@@ -204,8 +210,9 @@ std::variant<Caller, Response> Router::Admit(const Peer& peer, const Request& re
   };
   if (request.authorization.empty()) {
     // Whether the daemon lives, monitoring may ask without one.
-    if (!peer.known && access.has_tokens() && request.target != "/healthz" &&
-        request.target != "/readyz") {
+    const bool is_for_all =
+        found.number < kRoutes.size() && kRoutes[found.number].role == Role::kNone;
+    if (!peer.known && access.has_tokens() && !is_for_all) {
       return refuse(
           "this address needs a token: 'Authorization: Bearer TOKEN', or delayctl "
           "--token-file");
@@ -273,9 +280,7 @@ std::optional<Response> Router::RefuseHead(const FoundRoute& found, Role role) {
   return NotYourRole(role, kRoutes[found.number].role);
 }
 
-std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
-                                                        const FoundRoute& found,
-                                                        const Now& now) const {
+Routed Router::Route(const Request& request, const FoundRoute& found, const Now& now) const {
   if (std::optional<Response> refused = RefuseHead(found, request.role)) {
     return *std::move(refused);
   }
@@ -292,22 +297,23 @@ std::variant<Order, AdminOrder, Response> Router::Route(const Request& request,
   if (std::optional<Response> refused = CheckBody(route.body, request)) {
     return *std::move(refused);
   }
-  return route.handler({.request = request,
-                        .captures = found.captures,
-                        .query = found.target.query,
-                        .now = now,
-                        .payload_bytes_max = options_.payload_bytes_max,
-                        .user_jobs_max = options_.user_jobs_max,
-                        .version = options_.version,
-                        .service = options_.service});
-}
-
-std::vector<std::pair<std::string_view, std::string_view>> Router::Routes() {
-  std::vector<std::pair<std::string_view, std::string_view>> routes;
-  for (const RouteEntry& route : kRoutes) {
-    routes.emplace_back(route.method, route.path);
+  Handled handled = route.handler({.request = request,
+                                   .captures = found.captures,
+                                   .query = found.target.query,
+                                   .now = now,
+                                   .payload_bytes_max = options_.payload_bytes_max,
+                                   .user_jobs_max = options_.user_jobs_max,
+                                   .service = *options_.service});
+  if (const auto* status = std::get_if<Status>(&handled)) {
+    return ProblemResponse(*status);
   }
-  return routes;
+  if (auto* order = std::get_if<Order>(&handled)) {
+    return std::move(*order);
+  }
+  if (auto* order = std::get_if<AdminOrder>(&handled)) {
+    return std::move(*order);
+  }
+  return std::get<Response>(std::move(handled));
 }
 
 size_t Router::BodyBytesMax(std::string_view method, std::string_view target) const {

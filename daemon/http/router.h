@@ -35,8 +35,7 @@ namespace delayd::http {
 struct RouterOptions {
   size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
   size_t body_bytes_max = limits::kRequestBodyBytesMax;
-  std::string version;  // of the daemon, for health
-  // All may be null; else they outlive the router.
+  // All outlive the router. This one is needed, the others may be null.
   const ServiceReport* service = nullptr;
   RequestCounts* counts = nullptr;
   TurnedAway* turned_away = nullptr;  // for want of a token or a role
@@ -82,6 +81,8 @@ struct AdminOrder {
   AdminCommand command;
 };
 
+using Routed = std::variant<Order, AdminOrder, Response>;
+
 struct FoundRoute {
   size_t number = 0;  // in RouteNames(); behind the last: none
   Status status;      // of the target
@@ -92,7 +93,7 @@ struct FoundRoute {
 
 class Router {
  public:
-  explicit Router(const RouterOptions& options) : options_(options) {}
+  explicit Router(const RouterOptions& options);
 
   // What the head of a request says is asked for; nothing of its body.
   static FoundRoute Find(const Request& head);
@@ -104,16 +105,16 @@ class Router {
   static std::optional<Response> RefuseHead(const FoundRoute& found, Role role);
 
   // `now`: what durations in the query ("due_before=1h") count from.
-  std::variant<Order, AdminOrder, Response> Route(const Request& request,
-                                                  const FoundRoute& found,
-                                                  const Now& now) const;
+  Routed Route(const Request& request, const FoundRoute& found, const Now& now) const;
 
   // All routes, in order of their numbers. The number behind the last means none of them.
   static const std::vector<RouteName>& RouteNames();
 
   // Who asks, by the kernel's word or the token; or the refusal of a token that is not
   // known, or missing where there must be one.
-  std::variant<Caller, Response> Admit(const Peer& peer, const Request& request) const;
+  std::variant<Caller, Response> Admit(const Peer& peer,
+                                       const Request& request,
+                                       const FoundRoute& found) const;
 
   // For want of a token, or of a role. `cause`: the code of that problem.
   void NoteTurnedAway(const Peer& peer, std::string_view cause) const {
@@ -135,9 +136,6 @@ class Router {
 
   static Response Render(ReplyForm form, const engine::Reply& reply);
   static Response RenderAdmin(const AdminAnswer& answer);
-
-  // (method, path) of every route; '*' stands for one segment.
-  static std::vector<std::pair<std::string_view, std::string_view>> Routes();
 
   // Only jobs may come in bulk; every other body is small, also where it is not wanted.
   size_t BodyBytesMax(std::string_view method, std::string_view target) const;

@@ -14,6 +14,7 @@
 #include "protocol/json_reader.h"
 #include "storage/memory_job_store.h"
 #include "tests/fuzz/require.h"
+#include "tests/support/plain_report.h"
 
 namespace {
 
@@ -22,7 +23,7 @@ using fuzz::Require;
 
 // Small enough that a fuzzer reaches every one of them.
 const http::RouterOptions kRouterOptions{
-    .payload_bytes_max = 1500, .body_bytes_max = 3000, .version = "0"};
+    .payload_bytes_max = 1500, .body_bytes_max = 3000, .service = &test::kPlainReport};
 const http::ReaderOptions kReaderOptions{.line_bytes_max = 200,
                                          .head_bytes_max = 600,
                                          .fields_max = 8,

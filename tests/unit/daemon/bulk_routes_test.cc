@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/http/router.h"
+#include "tests/support/plain_report.h"
 #include "tests/unit/daemon/now.h"
 
 namespace delayd::http {
@@ -9,14 +10,13 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::variant<Order, AdminOrder, Response> Route(const std::string& method,
-                                                const std::string& target,
-                                                const std::string& body = "") {
+Routed Route(const std::string& method, const std::string& target, const std::string& body = "") {
   const Request request{.method = method,
                         .target = target,
                         .content_type = body.empty() ? "" : "application/json",
                         .body = body};
-  return Router(RouterOptions{}).Route(request, Router::Find(request), kNow);
+  return Router(RouterOptions{.service = &test::kPlainReport})
+      .Route(request, Router::Find(request), kNow);
 }
 
 template <typename Command>

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/plain_report.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/now.h"
 
@@ -50,7 +51,7 @@ class HttpSessionTest : public ::testing::Test {
   }
 
   const ReaderOptions options_{};
-  const Router router_{RouterOptions{}};
+  const Router router_{RouterOptions{.service = &test::kPlainReport}};
   HttpSession session_{options_, router_};
   std::vector<SessionRequest> requests_;
 };
@@ -71,7 +72,7 @@ TEST(HttpDateTest, IsTheSecondAsRfc9110WritesIt) {
 
 TEST(HttpDateTest, StandsInEveryAnswerOfARouterThatHasIt) {
   HttpDate date;
-  const Router router{RouterOptions{.date = &date}};
+  const Router router{RouterOptions{.service = &test::kPlainReport, .date = &date}};
   const ReaderOptions options;
   HttpSession session(options, router);
   const auto answer_to = [&session](const std::string& request) {
@@ -384,8 +385,10 @@ TEST(HttpSessionAccessTest, WhoMayAskNothingIsRefusedBeforeItsBody) {
   ASSERT_TRUE(access.ok()) << access.status().message();
   RequestCounts counts(Router::RouteNames().size());
   TurnedAway turned_away;
-  const Router router{
-      RouterOptions{.counts = &counts, .turned_away = &turned_away, .access = &*access}};
+  const Router router{RouterOptions{.service = &test::kPlainReport,
+                                    .counts = &counts,
+                                    .turned_away = &turned_away,
+                                    .access = &*access}};
   const ReaderOptions options;
   const std::string head =
       "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
@@ -426,7 +429,8 @@ TEST(HttpSessionAccessTest, OnlyWhoLacksATokenOrARoleCountsAsTurnedAway) {
   const StatusOr<Access> access = Access::Create({.token_file = dir.Sub("tokens")});
   ASSERT_TRUE(access.ok()) << access.status().message();
   TurnedAway turned_away;
-  const Router router{RouterOptions{.turned_away = &turned_away, .access = &*access}};
+  const Router router{RouterOptions{
+      .service = &test::kPlainReport, .turned_away = &turned_away, .access = &*access}};
   const std::string end =
       " HTTP/1.1\r\nHost: d\r\nAuthorization: Bearer 0123456789abcdef0123456789abcdef\r\n\r\n";
   const ReaderOptions options;

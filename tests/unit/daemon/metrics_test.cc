@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "daemon/http/router.h"
+#include "tests/support/plain_report.h"
 
 namespace delayd {
 namespace {
@@ -97,7 +98,7 @@ TEST(MetricsTest, UsersThatAreNotNamedAreSummedUp) {
 
 TEST(MetricsTest, RequestsAreCountedByRouteAndNotByTarget) {
   http::RequestCounts requests(http::Router::RouteNames().size());
-  const http::Router router({.counts = &requests});
+  const http::Router router({.service = &test::kPlainReport, .counts = &requests});
   const auto count = [&router](const std::string& target, int status) {
     router.Count(http::Router::Find({.method = "GET", .target = target}).number, status);
   };

@@ -21,6 +21,7 @@
 #include "protocol/stats_json.h"
 #include "protocol/store_json.h"
 #include "tests/support/json_members.h"
+#include "tests/support/plain_report.h"
 #include "tests/support/temp_dir.h"
 
 #include <sys/stat.h>
@@ -61,7 +62,7 @@ TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
     }
   }
   std::set<std::string> routed;
-  for (const auto& [method, path] : Router::Routes()) {
+  for (const auto& [method, path] : Router::RouteNames()) {
     routed.insert(std::string(method) + " " + std::string(path));
   }
   EXPECT_EQ(described, routed);
@@ -75,7 +76,7 @@ TEST(OpenApiTest, SaysWhereATokenIsTaken) {
   ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
   const StatusOr<Access> access = Access::Create({.token_file = file});
   ASSERT_TRUE(access.ok()) << access.status().message();
-  const Router router({.access = &*access});
+  const Router router({.service = &test::kPlainReport, .access = &*access});
   const auto document = test::Members(std::string(protocol::OpenApiDocument()));
   ASSERT_EQ(document.at("security"), R"([{"token": []}, {}])");
   const auto schemes =
@@ -84,8 +85,9 @@ TEST(OpenApiTest, SaysWhereATokenIsTaken) {
   for (const auto& [path, operations] : test::Members(document.at("paths"))) {
     for (const auto& [method, operation] : test::Members(operations)) {
       const auto members = test::Members(operation);
-      const bool is_refused = std::holds_alternative<Response>(
-          router.Admit({}, {.method = Upper(method), .target = path}));
+      const Request request{.method = Upper(method), .target = path};
+      const bool is_refused =
+          std::holds_alternative<Response>(router.Admit({}, request, Router::Find(request)));
       EXPECT_EQ(members.contains("security") ? members.at("security") : "as all",
                 is_refused ? "as all" : "[]")
           << method << " " << path;

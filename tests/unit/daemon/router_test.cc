@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "protocol/ack_json.h"
+#include "tests/support/plain_report.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/now.h"
 
@@ -21,10 +22,10 @@ using ::testing::Not;
 
 class RouterTest : public ::testing::Test {
  protected:
-  std::variant<Order, AdminOrder, Response> Route(const std::string& method,
-                                                  const std::string& target,
-                                                  const std::string& body = "",
-                                                  const std::string& type = "application/json") {
+  Routed Route(const std::string& method,
+               const std::string& target,
+               const std::string& body = "",
+               const std::string& type = "application/json") {
     const Request request{
         .method = method, .target = target, .content_type = body.empty() ? "" : type, .body = body};
     return router_.Route(request, Router::Find(request), kNow);
@@ -54,7 +55,7 @@ class RouterTest : public ::testing::Test {
     return std::holds_alternative<Response>(routed) ? std::get<Response>(routed) : Response{};
   }
 
-  Router router_{RouterOptions{.version = "1.2.3"}};
+  Router router_{RouterOptions{.service = &test::kPlainReport}};
 };
 
 TEST_F(RouterTest, AnIdempotencyKeyIsRefusedWhereARepetitionWouldBeASecondJob) {
@@ -500,11 +501,12 @@ class RouterAccessTest : public ::testing::Test {
   // The status of a request by a user who is in no list.
   static int StatusFor(Role others, const std::string& method, const std::string& target) {
     const Access access = Make(others);
-    const Router router({.access = &access});
+    const Router router({.service = &test::kPlainReport, .access = &access});
     Request request{.method = method, .target = target};
-    const auto admitted = router.Admit({.known = true, .uid = 4711, .groups = {}}, request);
+    const FoundRoute found = Router::Find(request);
+    const auto admitted = router.Admit({.known = true, .uid = 4711, .groups = {}}, request, found);
     request.role = std::get<Caller>(admitted).role;
-    const auto routed = router.Route(request, Router::Find(request), kNow);
+    const auto routed = router.Route(request, found, kNow);
     const auto* response = std::get_if<Response>(&routed);
     return response != nullptr ? response->status : 0;
   }
@@ -524,7 +526,7 @@ TEST_F(RouterAccessTest, EachRouteNeedsItsRole) {
 
 TEST_F(RouterAccessTest, JobsCountAgainstTheQuotaOfWhoEnqueuesThemAndAdminsHaveNoLimit) {
   const auto enqueue = [](uint64_t max, Role role) {
-    const Router router({.user_jobs_max = max});
+    const Router router({.service = &test::kPlainReport, .user_jobs_max = max});
     const Request request{.method = "POST",
                           .target = "/v1/jobs",
                           .content_type = "application/json",
@@ -542,7 +544,7 @@ TEST_F(RouterAccessTest, JobsCountAgainstTheQuotaOfWhoEnqueuesThemAndAdminsHaveN
 }
 
 TEST_F(RouterAccessTest, ARefusalNamesTheRoleThatIsNeeded) {
-  const Router router(RouterOptions{});
+  const Router router(RouterOptions{.service = &test::kPlainReport});
   const Request request{.method = "DELETE", .target = "/v1/jobs/1", .role = Role::kRead};
   const auto routed = router.Route(request, Router::Find(request), kNow);
   EXPECT_THAT(std::get<Response>(routed).body, HasSubstr("needs the role enqueue"));
@@ -557,10 +559,10 @@ TEST_F(RouterAccessTest, SeveralBlanksMayStandBeforeAToken) {
   ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
   StatusOr<Access> access = Access::Create({.token_file = path});
   ASSERT_TRUE(access.ok()) << access.status().message();
-  const Router router({.access = &*access});
+  const Router router({.service = &test::kPlainReport, .access = &*access});
   const auto is_known = [&router](std::string_view header) {
     return std::holds_alternative<Caller>(
-        router.Admit({}, {.target = "/v1/stats", .authorization = std::string(header)}));
+        router.Admit({}, {.target = "/v1/stats", .authorization = std::string(header)}, {}));
   };
   EXPECT_TRUE(is_known("Bearer 0123456789abcdef"));
   EXPECT_TRUE(is_known("bearer   0123456789abcdef"));
@@ -572,10 +574,11 @@ TEST_F(RouterAccessTest, SeveralBlanksMayStandBeforeAToken) {
 // As a proxy passes it on that asks for passwords itself.
 TEST_F(RouterAccessTest, WhatIsNoTokenIsNotCalledAnUnknownOne) {
   const Access access = Make(Role::kEnqueue);
-  const Router router({.access = &access});
+  const Router router({.service = &test::kPlainReport, .access = &access});
   for (const char* header : {"Basic c2hvcDpzZWNyZXQ=", "0123456789abcdef", "Bearer"}) {
     const auto admitted = router.Admit({.known = true, .uid = 0, .groups = {}},
-                                       {.target = "/v1/stats", .authorization = header});
+                                       {.target = "/v1/stats", .authorization = header},
+                                       {});
     const Response& refused = std::get<Response>(admitted);
     EXPECT_EQ(refused.status, 401);
     EXPECT_THAT(refused.body, ::testing::HasSubstr("Authorization takes 'Bearer TOKEN' alone"));
@@ -584,9 +587,10 @@ TEST_F(RouterAccessTest, WhatIsNoTokenIsNotCalledAnUnknownOne) {
 
 TEST_F(RouterAccessTest, AnUnknownTokenIsRefusedAlsoWhereNoneIsNeeded) {
   const Access access = Make(Role::kEnqueue);
-  const Router router({.access = &access});
+  const Router router({.service = &test::kPlainReport, .access = &access});
   const auto admitted = router.Admit({.known = true, .uid = 0, .groups = {}},
-                                     {.target = "/v1/stats", .authorization = "Bearer nonsense"});
+                                     {.target = "/v1/stats", .authorization = "Bearer nonsense"},
+                                     {});
   EXPECT_EQ(std::get<Response>(admitted).status, 401);
   EXPECT_TRUE(std::get<Response>(admitted).ask_for_token);
 }

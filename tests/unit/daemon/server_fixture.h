@@ -17,6 +17,7 @@
 #include "daemon/http/router.h"
 #include "daemon/server.h"
 #include "storage/memory_job_store.h"
+#include "tests/support/plain_report.h"
 #include "tests/unit/daemon/fake_engine.h"
 #include "tests/unit/daemon/socket_client.h"
 
@@ -74,7 +75,7 @@ class ServerTest : public ::testing::Test {
 
   ServerOptions options_;
   const http::ReaderOptions reader_options_;
-  const http::Router router_{http::RouterOptions{}};
+  const http::Router router_{http::RouterOptions{.service = &test::kPlainReport}};
   Server::SessionFactory new_session_;
   FakeEngine engine_;
   GatedStore store_;

@@ -17,6 +17,7 @@
 #include "daemon/log.h"
 #include "daemon/server.h"
 #include "storage/memory_job_store.h"
+#include "tests/support/plain_report.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/fake_engine.h"
 #include "tests/unit/daemon/socket_client.h"
@@ -91,7 +92,7 @@ class ServerIncidentsTest : public ::testing::Test {
   storage::MemoryJobStore store_;
   HandClock clock_;
   const http::ReaderOptions reader_options_;
-  const http::Router router_{http::RouterOptions{}};
+  const http::Router router_{http::RouterOptions{.service = &test::kPlainReport}};
   std::thread thread_;
 };
 

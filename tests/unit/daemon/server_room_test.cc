@@ -19,6 +19,7 @@
 #include "daemon/log.h"
 #include "daemon/server.h"
 #include "storage/memory_job_store.h"
+#include "tests/support/plain_report.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/fake_engine.h"
 #include "tests/unit/daemon/server_fixture.h"
@@ -75,7 +76,7 @@ class ServerRoomTest : public ::testing::Test {
   storage::MemoryJobStore store_;
   const SystemClock clock_;
   const http::ReaderOptions reader_options_;
-  const http::Router router_{http::RouterOptions{}};
+  const http::Router router_{http::RouterOptions{.service = &test::kPlainReport}};
   std::counting_semaphore<> given_back_{0};
   std::thread thread_;
 };

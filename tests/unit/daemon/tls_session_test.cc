@@ -8,6 +8,7 @@
 
 #include "daemon/http/http_session.h"
 #include "tests/support/certificate.h"
+#include "tests/support/plain_report.h"
 #include "tests/support/raw_tls_client.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/now.h"
@@ -62,7 +63,7 @@ class TlsSessionTest : public ::testing::Test {
   const test::CertificateFiles files_ = test::MakeCertificate(dir_.path(), "ours");
   TlsDoor door_{files_.certificate, files_.key};
   const http::ReaderOptions options_{};
-  const http::Router router_{http::RouterOptions{}};
+  const http::Router router_{http::RouterOptions{.service = &test::kPlainReport}};
   std::unique_ptr<Session> session_;
   protocol::TlsChannel client_{protocol::TlsContext::ForClient(files_.certificate).value(),
                                "localhost"};
