@@ -59,85 +59,99 @@ std::optional<SessionRequest> HttpSession::Take(const Now& now, bool reads_only)
       at_once_ = 0;
       return std::nullopt;  // there may be more
     }
-    switch (reader_.Next()) {
-      case HttpReader::Event::kNeedMore:
-        starved_ = true;
-        put_off_ = reads_only && waits_for_room();
-        return std::nullopt;
-      case HttpReader::Event::kContinue:
-        starved_ = true;
-        put_off_ = reads_only;
-        continue_due_ = true;
-        Flush();
-        return std::nullopt;
-      case HttpReader::Event::kRefused:
-        End(reader_.refusal());
-        return std::nullopt;
-      case HttpReader::Event::kRequest:
-        break;
-    }
-    put_off_ = reads_only && !reader_.is_read();
-    if (put_off_) {
+    if (!HasRequest(reads_only)) {
       return std::nullopt;
     }
-    continue_due_ = false;
-    Request request = reader_.TakeRequest();
-    slots_.push_back({.head_only = request.method == "HEAD",
-                      .close = !request.keep_alive,
-                      .tells_keep_alive = request.is_http_1_0});
-    ended_ = !request.keep_alive;
-    if (!judged_) {
-      Judge(request);  // it has no body
+    if (std::optional<SessionRequest> request = Begin(now)) {
+      return request;
     }
-    Judged judged = *std::exchange(judged_, std::nullopt);
-    if (const auto* refusal = std::get_if<Response>(&judged.admitted)) {
-      // Who guesses tokens gets a connection for each, and no place to stay.
-      ended_ = slots_.back().close = true;
-      slots_.back().route = judged.route.number;
-      AnswerLast(*refusal);
-      continue;
-    }
-    slots_.back().route = judged.route.number;
-    auto& caller = std::get<Caller>(judged.admitted);
-    request.role = caller.role;
-    request.user = std::move(caller.user);
-    Routed routed = router_.Route(request, judged.route, now);
-    if (auto* order = std::get_if<Order>(&routed)) {
-      slots_.back().form = order->form;
-      slots_.back().large = HasLargeAnswer(order->command);
-      large_ += slots_.back().large ? 1U : 0U;
-      slots_.back().waits = Waits(order->command);
-      waiting_ += slots_.back().waits ? 1U : 0U;
-      return SessionRequest{first_tag_ + slots_.size() - 1, std::move(order->command)};
-    }
-    if (auto* order = std::get_if<AdminOrder>(&routed)) {
-      return SessionRequest{
-          .tag = first_tag_ + slots_.size() - 1, .command = {}, .admin = std::move(order->command)};
-    }
-    AnswerLast(std::get<Response>(routed));
-    ++at_once_;
   }
   return std::nullopt;
 }
 
+// Whether the reader has a whole request that may be taken now.
+bool HttpSession::HasRequest(bool reads_only) {
+  switch (reader_.Next()) {
+    case HttpReader::Event::kNeedMore:
+      starved_ = true;
+      put_off_ = reads_only && waits_for_room();
+      return false;
+    case HttpReader::Event::kContinue:
+      starved_ = true;
+      put_off_ = reads_only;
+      continue_due_ = true;
+      Flush();
+      return false;
+    case HttpReader::Event::kRefused:
+      End(reader_.refusal());
+      return false;
+    case HttpReader::Event::kRequest:
+      break;
+  }
+  put_off_ = reads_only && !reader_.is_read();
+  return !put_off_;
+}
+
+// None: the request was answered on the spot.
+std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
+  continue_due_ = false;
+  Request request = reader_.TakeRequest();
+  if (!judged_) {
+    Judge(request);  // it has no body
+  }
+  Judged judged = *std::exchange(judged_, std::nullopt);
+  const uint64_t tag = first_tag_ + slots_.size();
+  Slot& slot = slots_.emplace_back(Slot{.route = judged.route.number,
+                                        .head_only = request.method == "HEAD",
+                                        .close = !request.keep_alive,
+                                        .tells_keep_alive = request.is_http_1_0});
+  ended_ = slot.close;
+  if (const auto* refusal = std::get_if<Response>(&judged.admitted)) {
+    // Whoever guesses tokens needs a connection for each.
+    ended_ = slot.close = true;
+    AnswerLast(*refusal);
+    return std::nullopt;
+  }
+  auto& caller = std::get<Caller>(judged.admitted);
+  request.role = caller.role;
+  request.user = std::move(caller.user);
+  Routed routed = router_.Route(request, judged.route, now);
+  if (auto* order = std::get_if<Order>(&routed)) {
+    slot.form = order->form;
+    slot.large = HasLargeAnswer(order->command);
+    large_ += slot.large ? 1U : 0U;
+    slot.waits = Waits(order->command);
+    waiting_ += slot.waits ? 1U : 0U;
+    return SessionRequest{tag, std::move(order->command)};
+  }
+  if (auto* order = std::get_if<AdminOrder>(&routed)) {
+    return SessionRequest{.tag = tag, .command = {}, .admin = std::move(order->command)};
+  }
+  AnswerLast(std::get<Response>(routed));
+  ++at_once_;
+  return std::nullopt;
+}
+
 void HttpSession::Answer(uint64_t tag, const engine::Reply& reply) {
-  DELAYD_CHECK(tag >= first_tag_);
-  DELAYD_CHECK(tag - first_tag_ < slots_.size());
-  AnswerTag(tag, Router::Render(slots_[static_cast<size_t>(tag - first_tag_)].form, reply));
+  Slot* const slot = SlotOf(tag);
+  AnswerSlot(slot, Router::Render(slot->form, reply));
 }
 
 void HttpSession::AnswerAdmin(uint64_t tag, const AdminAnswer& answer) {
-  DELAYD_CHECK(tag >= first_tag_);
-  DELAYD_CHECK(tag - first_tag_ < slots_.size());
-  AnswerTag(tag, Router::RenderAdmin(answer));
+  AnswerSlot(SlotOf(tag), Router::RenderAdmin(answer));
 }
 
-void HttpSession::AnswerTag(uint64_t tag, const Response& response) {
-  Slot& slot = slots_[static_cast<size_t>(tag - first_tag_)];
-  DELAYD_CHECK(!slot.answered);
-  large_ -= slot.large ? 1U : 0U;
-  waiting_ -= slot.waits ? 1U : 0U;
-  Fill(&slot, response);
+HttpSession::Slot* HttpSession::SlotOf(uint64_t tag) {
+  DELAYD_CHECK(tag >= first_tag_);
+  DELAYD_CHECK(tag - first_tag_ < slots_.size());
+  return &slots_[static_cast<size_t>(tag - first_tag_)];
+}
+
+void HttpSession::AnswerSlot(Slot* slot, const Response& response) {
+  DELAYD_CHECK(!slot->answered);
+  large_ -= slot->large ? 1U : 0U;
+  waiting_ -= slot->waits ? 1U : 0U;
+  Fill(slot, response);
   Flush();
 }
 

@@ -8,8 +8,8 @@
 // Threads: the core thread.
 // Cost:    at most kRequestsMax answers are waited for, and kOutputBytesMax are kept for a client
 //          that does not read, or for an answer that must go out before them; then input is left in
-//          the socket, behind leases that wait from kWaitingInputMax on. Whoever may ask nothing
-//          sends no body.
+//          the socket, but behind leases that wait only from kWaitingInputMax on. A client that may
+//          ask nothing has no body read.
 // Source:  RFC 9112, section 9.3.2.
 #pragma once
 
@@ -104,9 +104,12 @@ class HttpSession final : public Session {
   };
 
   std::optional<SessionRequest> Take(const Now& now, bool reads_only);
+  bool HasRequest(bool reads_only);
+  std::optional<SessionRequest> Begin(const Now& now);
   void Judge(const Request& head);
   std::optional<Response> RefuseHead(const Request& head);
-  void AnswerTag(uint64_t tag, const Response& response);
+  Slot* SlotOf(uint64_t tag);
+  void AnswerSlot(Slot* slot, const Response& response);
   void Fill(Slot* slot, const Response& response);
   void AnswerLast(const Response& response);
   void Flush();
