@@ -4,8 +4,11 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 #include "base/size_text.h"
+#include "daemon/ip_address.h"
 #include "protocol/duration.h"
 #include "protocol/nearest.h"
 
@@ -28,12 +31,6 @@ using protocol::Quoted;
 bool ParseWhole(std::string_view text, uint64_t* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   return error == std::errc() && end == text.data() + text.size();
-}
-
-bool IsAddress(const std::string& host) {
-  std::array<unsigned char, sizeof(in6_addr)> ignored{};
-  return inet_pton(AF_INET, host.c_str(), ignored.data()) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), ignored.data()) == 1;
 }
 
 }  // namespace
@@ -93,12 +90,12 @@ StatusOr<ListenAddress> ParseListenAddress(std::string_view text, std::string_vi
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   }
-  ListenAddress address{std::string(host), static_cast<uint16_t>(port)};
-  if (!IsAddress(address.host)) {
+  std::optional<std::string> address = CanonicalAddress(std::string(host));
+  if (!address) {
     return InvalidArgument("expected a literal address such as " + example +
                            " or [::1]:" + std::string(usual_port) + ", found " + Quoted(text));
   }
-  return address;
+  return ListenAddress{*std::move(address), static_cast<uint16_t>(port)};
 }
 
 bool IsLoopback(const ListenAddress& address) {

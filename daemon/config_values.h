@@ -19,7 +19,7 @@ StatusOr<uint64_t> ParseCount(std::string_view text, uint64_t min, uint64_t max)
 StatusOr<double> ParseFactor(std::string_view text, double min, double max);
 
 struct ListenAddress {
-  std::string host;  // a literal address, without brackets
+  std::string host;  // as CanonicalAddress spells it
   uint16_t port = 0;
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/errno_text.h"
 #include "daemon/config_values.h"
+#include "daemon/ip_address.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -144,13 +145,11 @@ std::string HostOf(const sockaddr_storage& bound) {
   if (bound.ss_family == AF_INET6) {
     sockaddr_in6 v6{};
     std::memcpy(&v6, &bound, sizeof v6);
-    ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
-    return "[" + std::string(text) + "]";
+    return ::inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof text);
   }
   sockaddr_in v4{};
   std::memcpy(&v4, &bound, sizeof v4);
-  ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
-  return text;
+  return ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
 }
 
 Status CheckReach(const ListenAddress& address, Reach reach) {
@@ -228,9 +227,8 @@ StatusOr<Listener> Listener::OpenTcp(std::string_view address, Reach reach, std:
     return CannotOpen(std::string(address), error, TcpCure(error, key));
   }
   listener.is_tcp_ = true;
-  const bool v6 = target.storage.ss_family == AF_INET6;
-  listener.name_ = "http://" + (v6 ? "[" + parsed->host + "]" : parsed->host) + ":" +
-                   std::to_string(PortOf(BoundAddress(listener.fd()).storage));
+  const uint16_t port = PortOf(BoundAddress(listener.fd()).storage);
+  listener.name_ = "http://" + WithPort(parsed->host, port);
   return listener;
 }
 
@@ -248,12 +246,10 @@ StatusOr<Listener> Listener::Adopt(UniqueFd fd, Reach reach) {
     listener.name_ = "unix:" + std::string(reinterpret_cast<const char*>(&bound.storage) +
                                            offsetof(sockaddr_un, sun_path));
   } else {
-    const std::string text = HostOf(bound.storage) + ":" + std::to_string(PortOf(bound.storage));
-    const StatusOr<ListenAddress> address = ParseListenAddress(text);
-    DELAYD_RETURN_IF_ERROR(address.status());
-    DELAYD_RETURN_IF_ERROR(CheckReach(*address, reach));
+    const ListenAddress address{HostOf(bound.storage), PortOf(bound.storage)};
+    DELAYD_RETURN_IF_ERROR(CheckReach(address, reach));
     listener.is_tcp_ = true;
-    listener.name_ = "http://" + text;
+    listener.name_ = "http://" + WithPort(address.host, address.port);
   }
   const int flags = ::fcntl(fd.get(), F_GETFL);
   DELAYD_CHECK(flags >= 0 && ::fcntl(fd.get(), F_SETFL, flags | O_NONBLOCK) == 0 &&

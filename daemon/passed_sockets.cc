@@ -6,6 +6,7 @@
 
 #include "base/errno_text.h"
 #include "daemon/config_values.h"
+#include "daemon/ip_address.h"
 #include "protocol/nearest.h"
 
 #include <sys/socket.h>
@@ -95,9 +96,7 @@ StatusOr<std::optional<Listener>> PassedSockets::Tcp(std::string_view name,
     if (!setting.value.empty()) {
       const StatusOr<ListenAddress> address = ParseListenAddress(setting.value);
       DELAYD_RETURN_IF_ERROR(address.status());
-      const bool v6 = address->host.find(':') != std::string::npos;
-      wanted = "http://" + (v6 ? "[" + address->host + "]" : address->host) + ":" +
-               std::to_string(address->port);
+      wanted = "http://" + WithPort(address->host, address->port);
     }
     return Agreed(Listener::Adopt(std::move(fd), setting.reach), setting, wanted);
   }

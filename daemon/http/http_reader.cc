@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/size_text.h"
+#include "daemon/ip_address.h"
 #include "protocol/http_chunks.h"
 #include "protocol/nearest.h"
 
@@ -85,14 +86,18 @@ bool PrefersMinimal(std::string_view prefer) {
   return false;
 }
 
-// "[::1]:8080" -> "::1", "localhost:80" -> "localhost"; empty where it is no host and port.
+// "[0:0::1]:8080" -> "::1", "localhost:80" -> "localhost"; empty where it is no host and port.
 std::string HostWithoutPort(std::string_view host) {
   const bool is_v6 = host.starts_with('[');
   const size_t end = std::min(is_v6 ? host.find(']') : host.find(':'), host.size());
   const std::string_view port = host.substr(std::min(end + (is_v6 ? 1 : 0), host.size()));
   const bool well_formed = (port.empty() ? !is_v6 || end < host.size() : port[0] == ':') &&
                            port.find_first_not_of("0123456789", 1) == std::string_view::npos;
-  return well_formed ? Lower(host.substr(is_v6 ? 1 : 0, end - (is_v6 ? 1 : 0))) : std::string();
+  if (!well_formed) {
+    return {};
+  }
+  return is_v6 ? CanonicalAddress(std::string(host.substr(1, end - 1))).value_or("")
+               : Lower(host.substr(0, end));
 }
 
 // RFC 9112 section 3.2.2: "http://localhost:80/v1/jobs" asks for "/v1/jobs" of that host, whatever

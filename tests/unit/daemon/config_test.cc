@@ -299,6 +299,10 @@ TEST(ConfigTest, TwoProtocolsDoNotShareAnAddress) {
   EXPECT_THAT(
       ErrorsOf("api: { listen: 'localhost:11380' }\nbeanstalk: { listen: 127.0.0.1:11380 }\n"),
       ElementsAre(StartsWith("delayd.yaml:2:22: beanstalk.listen: it is that of api.listen")));
+  EXPECT_THAT(
+      ErrorsOf("api: { listen: '[::1]:11380' }\nbeanstalk: { listen: '[0:0::1]:11380' }\n"),
+      ElementsAre(StartsWith("delayd.yaml:2:22: beanstalk.listen: it is that of api.listen")))
+      << "one address, spelled in two ways";
   EXPECT_THAT(ErrorsOf("api: { listen: '127.0.0.1:0' }\nbeanstalk: { listen: '127.0.0.1:0' }\n"),
               IsEmpty())
       << "any free port: they get two";

@@ -225,11 +225,18 @@ TEST_F(HttpReaderTest, WhoComesThroughAProxyIsToldWhatItMustSend) {
 
 TEST_F(HttpReaderTest, AHostThatIsNoHostAndPortIsNotTakenForOne) {
   options_.hosts = {"localhost", "::1"};
-  for (const std::string_view host :
-       {"[::1", "[::1]x", "[::1]:8x", "localhost:80@evil", "localhost:x", "localhost, evil", ""}) {
+  for (const std::string_view host : {"[::1",
+                                      "[::1]x",
+                                      "[::1]:8x",
+                                      "[localhost]",
+                                      "localhost:80@evil",
+                                      "localhost:x",
+                                      "localhost, evil",
+                                      ""}) {
     EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n"), 421) << host;
   }
-  for (const std::string_view host : {"localhost:", "[::1]:", "[::1]:80", "LOCALHOST:8080"}) {
+  for (const std::string_view host :
+       {"localhost:", "[::1]:", "[::1]:80", "[0:0:0:0:0:0:0:1]:80", "LOCALHOST:8080"}) {
     EXPECT_EQ(StatusOf("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n"), 0) << host;
   }
 }

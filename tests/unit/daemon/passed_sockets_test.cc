@@ -90,6 +90,25 @@ TEST_F(PassedSocketsTest, AnEmptySettingTakesWhatIsPassed) {
   EXPECT_THAT((*tcp)->name(), HasSubstr("http://127.0.0.1:"));
 }
 
+TEST_F(PassedSocketsTest, AnAddressMayBeSpelledOtherwiseThanTheConfigurationDoes) {
+  UniqueFd fd(::socket(AF_INET6, SOCK_STREAM, 0));
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  address.sin6_addr = in6addr_loopback;
+  socklen_t size = sizeof address;
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (!fd.valid() || ::bind(fd.get(), any, size) != 0) {
+    GTEST_SKIP() << "this machine has no IPv6";
+  }
+  ASSERT_EQ(::listen(fd.get(), 8), 0);
+  ASSERT_EQ(::getsockname(fd.get(), any, &size), 0);
+  const std::string port = std::to_string(ntohs(address.sin6_port));
+  PassedSockets passed = Of("api", std::move(fd));
+  const auto tcp = passed.Tcp("api", {"api.listen", "[0:0:0:0:0:0:0:1]:" + port});
+  ASSERT_TRUE(tcp.ok()) << tcp.status().message();
+  EXPECT_EQ((*tcp)->name(), "http://[::1]:" + port);
+}
+
 TEST_F(PassedSocketsTest, ContradictionToTheConfigurationIsRefused) {
   PassedSockets passed = Of("api", Unix());
   const auto listener = passed.Unix("api", {"api.socket", directory_.path() + "/other.sock"});
