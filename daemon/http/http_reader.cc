@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/size_text.h"
-#include "daemon/ip_address.h"
+#include "daemon/http/field_values.h"
 #include "protocol/http_chunks.h"
 #include "protocol/nearest.h"
 
@@ -52,71 +52,6 @@ struct GrowingBody {
 
 std::string_view ToStd(beast::string_view text) {
   return {text.data(), text.size()};
-}
-
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return lower;
-}
-
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
-
-std::string MediaType(std::string_view content_type) {
-  return Lower(Trim(content_type.substr(0, content_type.find(';'))));
-}
-
-// "respond-async, return=minimal; x=y": among others, and with parameters.
-bool PrefersMinimal(std::string_view prefer) {
-  while (!prefer.empty()) {
-    const size_t end = std::min(prefer.find(','), prefer.size());
-    const std::string_view text = prefer.substr(0, end);
-    const std::string one = Lower(Trim(text.substr(0, text.find(';'))));
-    if (one == "return=minimal" || one == "return=\"minimal\"") {
-      return true;
-    }
-    prefer.remove_prefix(std::min(end + 1, prefer.size()));
-  }
-  return false;
-}
-
-// "[0:0::1]:8080" -> "::1", "localhost:80" -> "localhost"; empty where it is no host and port.
-std::string HostWithoutPort(std::string_view host) {
-  const bool is_v6 = host.starts_with('[');
-  const size_t end = std::min(is_v6 ? host.find(']') : host.find(':'), host.size());
-  const std::string_view port = host.substr(std::min(end + (is_v6 ? 1 : 0), host.size()));
-  const bool well_formed = (port.empty() ? !is_v6 || end < host.size() : port[0] == ':') &&
-                           port.find_first_not_of("0123456789", 1) == std::string_view::npos;
-  if (!well_formed) {
-    return {};
-  }
-  return is_v6 ? CanonicalAddress(std::string(host.substr(1, end - 1))).value_or("")
-               : Lower(host.substr(0, end));
-}
-
-// RFC 9112 section 3.2.2: "http://localhost:80/v1/jobs" asks for "/v1/jobs" of that host, whatever
-// the field Host says. The host; none where the target is a path.
-std::optional<std::string> TakeAuthority(std::string* target) {
-  if (target->starts_with('/')) {
-    return std::nullopt;
-  }
-  const size_t scheme = beast::iequals(target->substr(0, 7), "http://")    ? 7
-                        : beast::iequals(target->substr(0, 8), "https://") ? 8
-                                                                           : 0;
-  if (scheme == 0) {
-    return std::nullopt;
-  }
-  const size_t end = std::min(target->find_first_of("/?", scheme), target->size());
-  std::string host = target->substr(scheme, end - scheme);
-  const bool has_path = end < target->size() && (*target)[end] == '/';
-  *target = (has_path ? "" : "/") + target->substr(end);
-  return host;
 }
 
 // Beast calls every line without a version it knows a bad version; to most clients that is noise.
@@ -268,11 +203,7 @@ HttpReader::Event HttpReader::ReadHead() {
   const bool done = parser_->request->is_header_done();
   head_tried_ = head.size();
   if ((done ? used : head_tried_) > options_.head_bytes_max) {
-    return Refuse(
-        431,
-        InvalidArgument("the head of the request exceeds " + FormatSize(options_.head_bytes_max) +
-                            "; send fewer or shorter header fields",
-                        "header_too_large"));
+    return RefuseLargeHead();
   }
   if (!done) {
     return Event::kNeedMore;
@@ -522,14 +453,18 @@ void HttpReader::Drop() {
   read_ = 0;
 }
 
+HttpReader::Event HttpReader::RefuseLargeHead() {
+  return Refuse(
+      431,
+      InvalidArgument("the head of the request exceeds " + FormatSize(options_.head_bytes_max) +
+                          "; send fewer or shorter header fields",
+                      "header_too_large"));
+}
+
 HttpReader::Event HttpReader::RefuseParseError() {
   const beast::error_code code = parser_->code;
   if (code == error::header_limit) {
-    return Refuse(
-        431,
-        InvalidArgument("the head of the request exceeds " + FormatSize(options_.head_bytes_max) +
-                            "; send fewer or shorter header fields",
-                        "header_too_large"));
+    return RefuseLargeHead();
   }
   if (code == error::body_limit) {
     return Refuse(413, BodyTooLarge());

@@ -99,6 +99,7 @@ class HttpReader {
   Status BodyTooLarge() const;
   Event Refuse(int http_status, Status status);
   Event Refuse(Response refusal);
+  Event RefuseLargeHead();
   Event RefuseParseError();
 
   std::string_view unread() const { return std::string_view(buffer_).substr(read_); }

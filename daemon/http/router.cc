@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/http/field_values.h"
 #include "daemon/http/route_handlers.h"
 #include "protocol/nearest.h"
 
@@ -220,13 +221,9 @@ std::variant<Caller, Response> Router::Admit(const Peer& peer,
     return Caller{.role = access.RoleOf(peer), .user = Access::UserOf(peer)};
   }
   constexpr std::string_view kScheme = "bearer ";
-  std::string scheme = request.authorization.substr(0, kScheme.size());
-  std::transform(scheme.begin(), scheme.end(), scheme.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
   std::string_view token = request.authorization;
   token.remove_prefix(std::min(token.find_first_not_of(' ', kScheme.size()), token.size()));
-  if (scheme != kScheme) {
+  if (Lower(request.authorization.substr(0, kScheme.size())) != kScheme) {
     return refuse(
         "Authorization takes 'Bearer TOKEN' alone; send that, or none where none is needed (a "
         "proxy that asks for passwords must not pass them on)");
