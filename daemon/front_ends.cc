@@ -69,14 +69,13 @@ class FrontEnds::HttpApi {
     server->Listen(std::move(listener), make, with_tls ? std::string(TlsDoor::NoRoom()) : no_room_);
   }
 
-  void SetTime(const Now& now) { date_.Set(now.wall); }
-
-  void TellTurnedAway(BootTime now) {
+  void BeginTurn(const Now& now) {
+    date_.Set(now.wall);
     Tell("requests are refused: a token that is not known, or a role that is missing",
          &turned_away_,
-         now);
+         now.boot);
     if (tls_ != nullptr) {
-      Tell("TLS connections fail", tls_->last_failed(), now);
+      Tell("TLS connections fail", tls_->last_failed(), now.boot);
     }
   }
 
@@ -202,12 +201,8 @@ StatusOr<std::string> FrontEnds::ListenOn(Server* server) {
   return names;
 }
 
-void FrontEnds::SetTime(const Now& now) {
-  http_->SetTime(now);
-}
-
-void FrontEnds::TellTurnedAway(const Now& now) {
-  http_->TellTurnedAway(now.boot);
+void FrontEnds::BeginTurn(const Now& now) {
+  http_->BeginTurn(now);
 }
 
 }  // namespace delayd

@@ -41,10 +41,9 @@ class FrontEnds {
   // names, for the log. The server must not outlive this.
   StatusOr<std::string> ListenOn(Server* server);
 
-  // The time that answers bear.
-  void SetTime(const Now& now);
-  // In the log, once a minute at most: else a fleet could be out and the daemon look well.
-  void TellTurnedAway(const Now& now);
+  // Once a turn: answers bear this time from now on, and the log is told of clients that were
+  // turned away, or a fleet could be shut out while the daemon looks well.
+  void BeginTurn(const Now& now);
 
  private:
   class HttpApi;

@@ -248,8 +248,7 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
           .processors = processors_.get(),
           .turn_begins =
               [this, front_ends](const Now& now) {
-                front_ends->SetTime(now);
-                front_ends->TellTurnedAway(now);
+                front_ends->BeginTurn(now);
                 WarnOfEnd(now.wall, &tls_);
               },
           .stopping = [this] { notify_.Stopping(); },
@@ -292,6 +291,49 @@ storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
   return options;
 }
 
+// Those that would end the process without need.
+void SettleSignals() {
+  // A reader of the log that goes away must not take the daemon along.
+  std::signal(SIGPIPE, SIG_IGN);
+  // A file above the limit on sizes (LimitFSIZE=) is an error of its write, told as such.
+  std::signal(SIGXFSZ, SIG_IGN);
+  // It asks for nothing here, and other daemons rotate their logs for it.
+  std::signal(SIGUSR2, SIG_IGN);
+  MaskWishes(SIG_BLOCK);
+}
+
+// Upkeep that the store puts off is told by it from threads of its own.
+void LogUpkeepPutOff() {
+  storage::OnThreadRefused([](const std::string& why) {
+    log::Warn(
+        "the store gets no thread for its upkeep; it goes on and tries again. Raise the limit of "
+        "processes (ulimit -u, TasksMax= or LimitNPROC= of the unit, pids.max of a container)",
+        {{"cause", why}});
+  });
+  storage::OnMergeRefused([](const std::string& what) {
+    log::Warn(
+        "the disk has no room to merge tables; reads become slower, and the space of jobs that are "
+        "gone does not come back. Free some space: then the merge is tried again within ten "
+        "seconds",
+        {{"detail", what}});
+  });
+}
+
+StatusOr<std::unique_ptr<storage::JobStore>> OpenStore(const Config& config) {
+  storage::RecoveryReport recovery;
+  StatusOr<std::unique_ptr<storage::JobStore>> store =
+      storage::OpenRocksJobStore(StoreOptionsOf(config), &recovery);
+  for (const std::string& line : recovery.Lines()) {
+    log::Warn("recovery", {{"detail", line}});
+  }
+  // Expected once; at any other time a disk is not mounted, or data_dir is wrong.
+  if (store.ok() && recovery.made_store) {
+    log::Info("the data directory held no jobs; a new store was made in it",
+              {{"data_dir", config.data_dir}});
+  }
+  return store;
+}
+
 // Nobody is served any more, and on a slow disk it would look as if the daemon hung.
 Status CloseStore(storage::JobStore* store) {
   Status status;
@@ -306,45 +348,17 @@ Status CloseStore(storage::JobStore* store) {
 
 int RunService(const Config& config, const ReadConfig& read_config) {
   log::Start(config.log);
-  // A reader of the log that goes away must not take the daemon along.
-  std::signal(SIGPIPE, SIG_IGN);
-  MaskWishes(SIG_BLOCK);
-  // A file above the limit on sizes (LimitFSIZE=) is an error of its write, told as such.
-  std::signal(SIGXFSZ, SIG_IGN);
-  // It asks for nothing here, and other daemons rotate their logs for it.
-  std::signal(SIGUSR2, SIG_IGN);
+  SettleSignals();
   RaiseFileLimit(config.limits.connections);
   if (const Status status = CheckFileLimit(); !status.ok()) {
     return Refuse("cannot start", status, kExitFailed);
   }
-  storage::OnThreadRefused([](const std::string& why) {
-    log::Warn(
-        "the store gets no thread for its upkeep; it goes on and tries again. Raise the limit of "
-        "processes (ulimit -u, TasksMax= or LimitNPROC= of the unit, pids.max of a container)",
-        {{"cause", why}});
-  });
-  storage::OnMergeRefused([](const std::string& what) {
-    log::Warn(
-        "the disk has no room to merge tables; reads become slower, and the space of jobs that are "
-        "gone does not come back. Free some space: then the merge is tried again within ten "
-        "seconds",
-        {{"detail", what}});
-  });
+  LogUpkeepPutOff();
   const SystemClock clock;
   const BootTime started = clock.Sample().boot;
-  storage::RecoveryReport recovery;
-  StatusOr<std::unique_ptr<storage::JobStore>> store =
-      storage::OpenRocksJobStore(StoreOptionsOf(config), &recovery);
-  for (const std::string& line : recovery.Lines()) {
-    log::Warn("recovery", {{"detail", line}});
-  }
+  const StatusOr<std::unique_ptr<storage::JobStore>> store = OpenStore(config);
   if (!store.ok()) {
     return Refuse("cannot open the data directory", store.status(), kExitDataDir);
-  }
-  // Expected once; at any other time a disk is not mounted, or data_dir is wrong.
-  if (recovery.made_store) {
-    log::Info("the data directory held no jobs; a new store was made in it",
-              {{"data_dir", config.data_dir}});
   }
   const int code = Service(config, read_config, store->get(), clock, started).Run();
   DELAYD_CRASH_POINT("main/served");
