@@ -32,7 +32,7 @@ namespace delayd {
 
 class Committer {
  public:
-  // With sequence 0, once: a store that takes no commit any more, though none was tried.
+  // Once with sequence 0: the store takes no commit any more, though none was tried.
   using Done = std::function<void(uint64_t sequence, Status status)>;
   // OK: there is room on the disk again.
   using DiskChanged = std::function<void(Status refusal)>;
@@ -55,8 +55,8 @@ class Committer {
   // `on_durable` as the store has it.
   Status CommitHere(const engine::SealedBatch& batch,
                     const storage::JobStore::OnDurable& on_durable);
-  // A look at the disk does not come back, as where stat(2) itself hangs: nobody would watch what
-  // CommitHere writes.
+  // Whether a look at the disk does not come back, as where stat(2) itself hangs: then nobody would
+  // watch what CommitHere writes.
   bool IsHeldUp() const;
 
  private:

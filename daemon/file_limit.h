@@ -2,7 +2,7 @@
 //
 // What:    connections and RocksDB's files share one limit, RLIMIT_NOFILE, whose soft value is
 // often
-//          1024. It is raised as far as it may be; what it is too low for then is told.
+//          1024. It is raised as far as it may be; what it is still too low for is told.
 // Errors:  a limit with which the store cannot even be opened is kResourceExhausted.
 // Threads: before any other.
 #pragma once

@@ -1,5 +1,5 @@
-// daemon/late_step.h — tells of a step that takes long while it does, where nobody else is left to
-// tell.
+// daemon/late_step.h — tells of a step that takes long while it is still under way, where nobody
+// else is left to tell.
 //
 // Errors:  none; where the system has no thread for it nothing is told.
 // Threads: the step runs in the caller's, `tell` in another, which has ended when this returns.

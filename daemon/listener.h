@@ -1,10 +1,11 @@
 // daemon/listener.h — the sockets that the daemon listens on.
 //
-// What:    a Unix socket with mode 0660, or a TCP socket, on loopback unless TLS
-//          and tokens guard it. A socket file that a dead
-//          daemon left is replaced; one that somebody answers on never is. Two starts at the same
-//          moment are kept apart by a lock file beside the socket. Or one that the service manager
-//          opened and passed: its file is the manager's, and stays.
+// What:    a Unix socket with mode 0660, or a TCP socket, on loopback unless TLS and tokens guard
+// it.
+//          A socket file that a dead daemon left is replaced; one that somebody answers on never
+//          is. Two starts at the same moment are kept apart by a lock file beside the socket. A
+//          socket that the service manager opened and passed is taken as it is: its file is the
+//          manager's, and stays.
 // Errors:  kFailedPrecondition "socket_in_use", or what bind(2) says, each with the path or address
 //          and the cure.
 // Threads: the core thread.

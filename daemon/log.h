@@ -1,10 +1,10 @@
 // daemon/log.h — what the daemon says about itself, on stderr.
 //
 // What:    one line an event: a message that is the same every time, and fields. Payloads, keys of
-//          clients and lease tokens are not logged.
+//          clients and lease tokens are not logged. Of one message, errors excepted, at most 20
+//          lines a second are written; how many were left out is told with the next one, or by
+//          TellLeftOut.
 // Units:   times in UTC with milliseconds.
-//          Of one message, errors excepted, at most 20 lines a second are written; how many were
-//          left out is told with the next one, or by TellLeftOut.
 // Errors:  none; a line that cannot be written is lost. One that nobody takes, as where a terminal
 //          is stopped or the reader of a pipe stands still, is left out, and told with the next one
 //          that is taken: the daemon must not wait for who reads its log.

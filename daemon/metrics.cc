@@ -90,7 +90,7 @@ class Page {
   std::vector<MetricFamily> families_;
 };
 
-// Of the sum of all others they would say nothing: which queues it has changes.
+// Not of the sum of all others: which queues are in it changes, so that they would say nothing.
 void AddQueues(const std::vector<engine::QueueView>& queues, Page* page) {
   page->Open(
       "delayd_queue_handed_out_total", "Jobs handed to a worker, by queue.", MetricType::Counter);

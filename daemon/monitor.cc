@@ -78,8 +78,8 @@ http::Response Monitor::Metrics(const Now& now) const {
       .clock_suspicions = clock_ != nullptr ? clock_->suspicions() : 0,
       .tls = tls_ != nullptr ? tls_->figures() : TlsFigures(),
       .certificate_to_renew = tls_ != nullptr && !tls_->CheckEnd(now.wall).ok(),
-      .disk_free = FreeOnDisk(),
-      .disk_free_files = FreeFilesOnDisk(),
+      .disk_free = AskDisk(options_.disk.free_bytes),
+      .disk_free_files = AskDisk(options_.disk.free_files),
       .disk_reserve = options_.disk.reserve,
       .connections_max = options_.connections_max,
       .draining = engine_->draining(),
@@ -88,19 +88,11 @@ http::Response Monitor::Metrics(const Now& now) const {
   return {.content_type = kMetricsContentType, .body = MetricsText(figures)};
 }
 
-std::optional<uint64_t> Monitor::FreeOnDisk() const {
-  if (!options_.disk.free_bytes) {
+std::optional<uint64_t> Monitor::AskDisk(const DiskQuestion& question) const {
+  if (!question) {
     return std::nullopt;
   }
-  const StatusOr<uint64_t> free = options_.disk.free_bytes(options_.disk.directory);
-  return free.ok() ? std::optional(*free) : std::nullopt;
-}
-
-std::optional<uint64_t> Monitor::FreeFilesOnDisk() const {
-  if (!options_.disk.free_files) {
-    return std::nullopt;
-  }
-  const StatusOr<uint64_t> free = options_.disk.free_files(options_.disk.directory);
+  const StatusOr<uint64_t> free = question(options_.disk.directory);
   return free.ok() && *free < std::numeric_limits<uint64_t>::max() ? std::optional(*free)
                                                                    : std::nullopt;
 }

@@ -65,13 +65,14 @@ class Monitor final : public http::ServiceReport {
 
   std::vector<Finding> Findings(const Now& now) const;
 
-  // Of what has been under way for so long; none: of nothing.
+  // What is to be said of a commit that has been under way for so long; none: nothing.
   std::optional<Finding> CheckCommit(std::optional<Millis> running) const;
 
  private:
-  // None where the disk cannot be asked.
-  std::optional<uint64_t> FreeOnDisk() const;
-  std::optional<uint64_t> FreeFilesOnDisk() const;  // none where there can be any number
+  using DiskQuestion = std::function<StatusOr<uint64_t>(const std::string& directory)>;
+
+  // None where the disk cannot be asked, or there can be any number.
+  std::optional<uint64_t> AskDisk(const DiskQuestion& question) const;
   http::Response Report(std::string_view good,
                         const std::vector<Finding>& findings,
                         bool Finding::*verdict) const;

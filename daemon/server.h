@@ -99,10 +99,10 @@ struct ServerOptions {
   std::function<void()> stopping;
   // Below it new jobs are refused; without a reserve the disk is not watched.
   DiskReserveOptions disk;
-  // Called on a thread of its own when clients have let go of much and little more since: what the
-  // allocator keeps of it nobody needs. Empty: it stays.
+  // Called on a thread of its own when clients have let go of much memory, and of little more
+  // since: nobody needs what the allocator keeps of it. Empty: it is kept.
   std::function<void()> give_back_memory;
-  // For so long there is to be little more.
+  // How long it must have been little.
   Millis memory_rest{std::chrono::seconds(10)};
   // What runs an operator's commands; empty: they are refused.
   AdminFunction admin;

@@ -108,8 +108,8 @@ bool Server::Loop::waits_for_room(const Session& session) const {
   return under_pressure() && session.waits_for_room();
 }
 
-// A table that only a request reads is no incident of the engine's: else its client alone would
-// know.
+// Damage in a table that only requests read is no incident of the engine's: without this the client
+// alone would know of it.
 void Server::Loop::NoteDamage(const Status& answer) {
   if (answer.code() != StatusCode::kDataLoss || answer.reason() != "damaged_store") {
     return;

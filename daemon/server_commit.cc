@@ -47,7 +47,8 @@ Status Server::Loop::Submit(const Now& now) {
     return OkStatus();
   }
   storage::JobStore::OnDurable on_durable;
-  // One alone is sooner woken by a thread that then goes to sleep, unless no processor sleeps.
+  // A client that is alone is woken sooner by a thread that goes to sleep right after, unless no
+  // processor sleeps anyway.
   if (clients > 1 || (options_.processors != nullptr && options_.processors->awake())) {
     on_durable = [this, sequence = batch->sequence] { AnswerDurable(sequence); };
   }

@@ -34,7 +34,7 @@ void Server::Loop::Read(const ConnectionPtr& connection) {
   Touch(connection);
 }
 
-// Behind all others, whose sockets and commits would else wait in Asio's line until every
+// After everything else: sockets and commits would otherwise wait in Asio's queue until every
 // handshake before them is done.
 void Server::Loop::Greet() {
   const auto end = std::chrono::steady_clock::now() + kGreetPerTurn;

@@ -101,8 +101,8 @@ void Server::Loop::NoteRefused(const Door& door) {
              {"refused_so_far", figures_.refused}});
 }
 
-// As sockets that were read are: clients that come faster than they are refused would keep a turn
-// from ever beginning.
+// At the end of a turn, as with sockets that were read: clients that come faster than they are
+// refused would otherwise keep a turn from ever beginning.
 void Server::Loop::WaitForMoreClients(const Now& now) {
   for (const std::unique_ptr<Door>& door : doors_) {
     if (door->rests_until && now.boot >= *door->rests_until) {

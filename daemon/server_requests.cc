@@ -11,14 +11,15 @@ namespace {
 
 // Requests of one connection in one turn; the others have theirs before it goes on.
 constexpr int kRequestsPerTurn = 256;
-// Of them, those that are answered on the spot because the next is held up behind them. More would
+// How many of them may be answered on the spot because the next is held up behind them. More would
 // save turns, but fill the commits that others wait for (docs/decisions/0080).
 constexpr int kAnswersPerTurn = 8;
-// All connections together: what a thousand get that each ask for large jobs is counted and sent
-// only at the end of the turn. Less would cost those their place who ask one thing at a time.
+// For all connections together: the answers of a thousand clients that each ask for large jobs are
+// counted and sent only at the end of the turn. A shorter time would make clients that ask one
+// thing at a time wait for another turn.
 constexpr std::chrono::milliseconds kServePerTurn{250};
-// One of them alone: 256 requests that each take milliseconds, which cost nothing to send, are no
-// reason why all others should wait for them.
+// For one of them alone: it costs nothing to send 256 requests that each take milliseconds, and all
+// others would wait for them.
 constexpr std::chrono::milliseconds kServeOnePerTurn{10};
 // Whoever has more requests under way pipelines (docs/decisions/0047).
 constexpr size_t kOutstandingMax = 2;  // an ack, and the next lease
@@ -49,7 +50,8 @@ bool HandsOut(const engine::Command& command) {
 
 }  // namespace
 
-// While some are served others ask: they shall share the commit. Each is read once a turn.
+// Clients that ask while others are being served are to share their commit. Each is read once a
+// turn.
 void Server::Loop::ServeTouched(Now* now) {
   const auto end = std::chrono::steady_clock::now() + kServePerTurn;
   for (size_t served = 0; served < touched_.size();) {
@@ -122,8 +124,8 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
   EndInput(connection.get(), *now);
 }
 
-// None: what it sends next, a commit or an answer must come first. An answer that is there already
-// may be delivered for it.
+// None: more input, a commit or an answer must come first. If that is an answer, and it is there,
+// it may be delivered at once.
 std::optional<SessionRequest> Server::Loop::TakeRequest(Connection* connection,
                                                         bool may_deliver,
                                                         const Now& now) {

@@ -56,7 +56,7 @@ class Session {
   // The same while there is no room for changes: only what changes nothing, and hands out nothing.
   virtual std::optional<SessionRequest> NextRead(const Now& /*now*/) { return std::nullopt; }
 
-  // NextRead gives no more, whatever else comes, before Next has given one.
+  // Whether NextRead has nothing to give, whatever else arrives, until Next has given a request.
   virtual bool waits_for_room() const { return true; }
 
   virtual void Answer(uint64_t tag, const engine::Reply& reply) = 0;

@@ -37,8 +37,8 @@ class TrustedClock final : public Clock {
 
   Now Sample() const override;
 
-  // Once a turn. Asks when it is time to. True: the clock was accepted as it is, though
-  // it had been seen higher.
+  // Once a turn. Asks when it is time to. True: a time service says that the clock is right, and it
+  // was accepted as it is.
   bool Tend();
   // When Tend has something to do next; none: the clock is not suspect.
   std::optional<BootTime> wake() const;

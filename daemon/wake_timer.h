@@ -6,9 +6,9 @@
 // Units:   microseconds of the boot clock.
 // Errors:  a kernel without timerfd is a failed check.
 // Threads: the core thread.
-// Cost:    one system call when the deadline comes nearer by 10 microseconds. One that goes away,
-// as it does with every
-//          commit, leaves the timer where it is: whoever is woken by it for nothing sets the next.
+// Cost:    one system call when the deadline comes nearer by 10 microseconds or more. When it moves
+//          away, as it does with every commit, the timer is left where it is: whoever is woken by
+//          it for nothing sets the next one.
 // Source:  timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
 #pragma once
 

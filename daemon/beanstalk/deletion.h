@@ -2,9 +2,9 @@
 // each.
 //
 // What:    the jobs that the connection has reserved are acked, the others cancelled, so that it
-//          asks the engine for up to two things. Both are decided in one turn. One whose time is
-//          over is acked, since the engine may not have ended its lease, and then cancelled, since
-//          it may be anybody's; so is that of a plain delete.
+//          asks the engine for up to two things. Both are decided in one turn. A job whose time to
+//          run is over is acked, since the engine may not have ended its lease yet, and then
+//          cancelled, since it may be anybody's by now; a plain delete does the same.
 // Errors:  a job that cannot be deleted keeps no other from its end. A status that is not OK in
 //          either answer is the whole command's.
 // Threads: one.

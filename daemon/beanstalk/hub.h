@@ -29,7 +29,7 @@ struct Tube {
   uint64_t using_count = 0;
   uint64_t watching = 0;
   uint64_t waiting = 0;
-  // Whose it is, of those that watch it: the session that its name counts against; null: nobody's.
+  // The session, of those that watch it, that pays for its name; null: none does.
   const void* payer = nullptr;
 };
 
