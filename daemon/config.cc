@@ -399,7 +399,6 @@ Status CheckBeanstalkOverTcp(const Config& config) {
       "; let its clients use beanstalk.socket");
 }
 
-// Who listens to the network may neither be overheard nor serve everybody.
 void ConfigReader::FinishListen() {
   if (config_.tls.certificate.empty() != config_.tls.key.empty()) {
     const std::string_view set = config_.tls.key.empty() ? "tls.certificate" : "tls.key";
@@ -426,7 +425,7 @@ void ConfigReader::FinishListen() {
   if (!address.ok() || IsLoopback(*address)) {
     return;  // whoever set it has been told what is wrong
   }
-  if (!config_.tls.on() || config_.access.token_file.empty()) {
+  if (!config_.is_fit_for_network()) {
     Fail(Where("api.listen"),
          "api.listen: '" + config_.api.listen +
              "' can be reached from other machines, which needs TLS and tokens; set "

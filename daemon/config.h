@@ -95,6 +95,9 @@ struct Config {
   engine::QueueSettings defaults;
   // The defaults with what the file says about this queue. ConfigReader::Finish makes them.
   std::map<std::string, engine::QueueSettings> queues;
+
+  // Whoever listens to the network may neither be overheard nor serve everybody.
+  bool is_fit_for_network() const { return tls.on() && !access.token_file.empty(); }
 };
 
 // That a beanstalk client which comes over TCP, of whom nothing is known, may do anything at all.

@@ -165,10 +165,6 @@ Status OpenListeners(std::string_view name,
   return add(passed->Tcp(name, listen));
 }
 
-Reach ReachOf(const Config& config) {
-  return config.tls.on() && !config.access.token_file.empty() ? Reach::kAnywhere : Reach::kLoopback;
-}
-
 }  // namespace
 
 FrontEnds::FrontEnds(const FrontEndParts& parts)
@@ -182,10 +178,11 @@ StatusOr<std::string> FrontEnds::ListenOn(Server* server) {
   StatusOr<PassedSockets> passed = PassedSockets::FromEnvironment();
   DELAYD_RETURN_IF_ERROR(passed.status());
   DELAYD_RETURN_IF_ERROR(passed->CheckNames({"api", "beanstalk"}));
+  const Reach reach = config_.is_fit_for_network() ? Reach::kAnywhere : Reach::kLoopback;
   std::string names;
   DELAYD_RETURN_IF_ERROR(OpenListeners("api",
                                        {"api.socket", config_.api.socket},
-                                       {"api.listen", config_.api.listen, ReachOf(config_)},
+                                       {"api.listen", config_.api.listen, reach},
                                        &*passed,
                                        http_.get(),
                                        server,

@@ -117,18 +117,11 @@ engine::Command BeanstalkSession::OrderPut(const Command& command) {
 std::optional<engine::Command> BeanstalkSession::OrderBatch(const Command& command,
                                                             std::string* text) {
   std::vector<BatchJob> jobs;
-  switch (ParseBatch(command.body, command.count, hub_->options().job_bytes_max, &jobs)) {
-    case Refusal::kNone:
-      break;
-    case Refusal::kJobTooBig:
-      text->append(reply::kJobTooBig);
-      return std::nullopt;
-    case Refusal::kExpectedCrlf:
-      text->append(reply::kExpectedCrlf);
-      return std::nullopt;
-    default:
-      text->append(reply::kBadFormat);
-      return std::nullopt;
+  const Refusal refusal =
+      ParseBatch(command.body, command.count, hub_->options().job_bytes_max, &jobs);
+  if (refusal != Refusal::kNone) {
+    text->append(ReplyTo(refusal));
+    return std::nullopt;
   }
   engine::Enqueue enqueue{.user = user_, .user_jobs_max = user_jobs_max_, .brief = true};
   enqueue.jobs.reserve(jobs.size());
@@ -194,8 +187,9 @@ std::optional<engine::Command> BeanstalkSession::OrderDeleteBatch(const Command&
                                                                   const Now& now,
                                                                   std::string* text) {
   std::vector<uint64_t> ids;
-  if (ParseIds(command.body, command.count, &ids) != Refusal::kNone) {
-    text->append(reply::kBadFormat);
+  if (const Refusal refusal = ParseIds(command.body, command.count, &ids);
+      refusal != Refusal::kNone) {
+    text->append(ReplyTo(refusal));
     return std::nullopt;
   }
   auto deletion = std::make_unique<Deletion>();

@@ -53,6 +53,21 @@ void AppendReserved(Verb verb, const std::vector<JobView>& jobs, std::string* te
 
 }  // namespace
 
+std::string_view ReplyTo(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::kUnknownCommand:
+      return reply::kUnknownCommand;
+    case Refusal::kJobTooBig:
+      return reply::kJobTooBig;
+    case Refusal::kExpectedCrlf:
+      return reply::kExpectedCrlf;
+    case Refusal::kBadFormat:
+    case Refusal::kNone:
+      break;
+  }
+  return reply::kBadFormat;
+}
+
 bool BeanstalkSession::Render(Slot* slot, const engine::Reply& reply, std::string* text) {
   const Status& status = slot->deletion == nullptr ? reply.status : slot->deletion->status();
   if (status.code() == StatusCode::kUnknown) {

@@ -12,21 +12,6 @@ namespace {
 constexpr size_t kFirstSlots = 4;
 constexpr size_t kIdleSlots = 128;
 
-std::string_view TextOf(Refusal refusal) {
-  switch (refusal) {
-    case Refusal::kUnknownCommand:
-      return reply::kUnknownCommand;
-    case Refusal::kJobTooBig:
-      return reply::kJobTooBig;
-    case Refusal::kExpectedCrlf:
-      return reply::kExpectedCrlf;
-    case Refusal::kBadFormat:
-    case Refusal::kNone:
-      break;
-  }
-  return reply::kBadFormat;
-}
-
 // A job's payload, or the names of tubes. Reserves wait for each other.
 bool HasLargeReply(Verb verb) {
   switch (verb) {
@@ -119,7 +104,7 @@ std::optional<SessionRequest> BeanstalkSession::Begin(const Command& command, co
   Slot* const slot = PushSlot(command.verb);
   std::string* const text = TextOf(slot);
   if (command.refusal != Refusal::kNone) {
-    text->append(delayd::beanstalk::TextOf(command.refusal));
+    text->append(ReplyTo(command.refusal));
     Finish(slot);
     if (is_strange_ && command.verb == Verb::kNone) {
       Stop();

@@ -34,6 +34,9 @@
 
 namespace delayd::beanstalk {
 
+// What a command that cannot be understood is answered with. In replies.cc.
+std::string_view ReplyTo(Refusal refusal);
+
 class BeanstalkSession final : public Session {
  public:
   // What an idle connection keeps of its buffer.
