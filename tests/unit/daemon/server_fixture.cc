@@ -9,6 +9,11 @@
 #include <variant>
 
 #include "daemon/http/http_session.h"
+#include "daemon/log.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 namespace delayd {
 
@@ -71,13 +76,13 @@ ServerTest::~ServerTest() {
 void ServerTest::Start() {
   std::promise<void> listening;
   thread_ = std::thread([this, &listening] {
-    Server server(options_, &engine_, &store_, &clock_);
+    Server server(options_, &engine_, &store_, &clock());
     StatusOr<Listener> listener = Listener::OpenUnix(path_);
     EXPECT_TRUE(listener.ok()) << listener.status().message();
     server.Listen(std::move(listener).value(), new_session_, "no room");
     listening.set_value();
     result_ = server.Run();
-    figures_ = server.Figures(clock_.Sample());
+    figures_ = server.Figures(clock().Sample());
   });
   listening.get_future().wait();
 }
@@ -92,6 +97,25 @@ void ServerTest::PassATurn() {
   SocketClient client(path_);
   client.Send(kStats);
   client.ReadUntil("commit_sequence");
+}
+
+UniqueFd ServerTest::ConnectInVain() const {
+  UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  path_.copy(address.sun_path, sizeof address.sun_path - 1);
+  const auto warnings = [] { return log::Counts()[static_cast<size_t>(log::Level::kWarn)]; };
+  const uint64_t before = warnings();
+  rlimit limit{};
+  EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_EQ(::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+            0);
+  while (warnings() == before) {
+    std::this_thread::yield();
+  }
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  return client;
 }
 
 void ServerTest::SendWhileAnotherIsServed(std::atomic<SocketClient*>* late,

@@ -13,6 +13,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/unique_fd.h"
 #include "daemon/http/http_reader.h"
 #include "daemon/http/router.h"
 #include "daemon/server.h"
@@ -68,6 +69,11 @@ class ServerTest : public ::testing::Test {
 
   // Once this returns, everything sent before by other clients has been executed too.
   void PassATurn();
+
+  // A client's socket that the server has tried to accept and could not, for want of descriptors.
+  UniqueFd ConnectInVain() const;
+
+  virtual const Clock& clock() const { return clock_; }
 
   // An enqueue of `late`, once, while that of another client is executed.
   void SendWhileAnotherIsServed(std::atomic<SocketClient*>* late,

@@ -1,30 +1,16 @@
 // What the turn tells the operator of by itself.
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
-#include <csignal>
-#include <future>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/http/http_session.h"
 #include "daemon/log.h"
-#include "daemon/server.h"
-#include "storage/memory_job_store.h"
-#include "tests/support/plain_report.h"
-#include "tests/support/temp_dir.h"
-#include "tests/unit/daemon/fake_engine.h"
-#include "tests/unit/daemon/socket_client.h"
+#include "tests/unit/daemon/server_fixture.h"
 
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace delayd {
 namespace {
@@ -47,53 +33,29 @@ class HandClock final : public Clock {
   std::atomic<int64_t> ms_{1'000'000'000'000};
 };
 
-class ServerIncidentsTest : public ::testing::Test {
+class ServerIncidentsTest : public ServerTest {
  protected:
   ServerIncidentsTest() { log::Start({}); }
 
   void Start() {
     ::testing::internal::CaptureStderr();
-    std::promise<void> listening;
-    thread_ = std::thread([this, &listening] {
-      Server server(options_, &engine_, &store_, &clock_);
-      StatusOr<Listener> listener = Listener::OpenUnix(path_);
-      ASSERT_TRUE(listener.ok()) << listener.status().message();
-      server.Listen(
-          std::move(listener).value(),
-          [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); },
-          "no room");
-      listening.set_value();
-      EXPECT_TRUE(server.Run().ok());
-    });
-    listening.get_future().wait();
+    ServerTest::Start();
   }
 
   // What it has logged.
   std::string Stop() {
-    ::kill(::getpid(), SIGTERM);
-    thread_.join();
+    EXPECT_TRUE(ServerTest::Stop().ok());
     return ::testing::internal::GetCapturedStderr();
   }
 
-  void Ask(SocketClient* client) {
-    client->Send("GET /v1/stats HTTP/1.1\r\nHost: d\r\n\r\n");
+  static void Ask(SocketClient* client) {
+    client->Send(kStats);
     client->ReadUntil("commit_sequence");
   }
 
-  void PassATurn() {
-    SocketClient client(path_);
-    Ask(&client);
-  }
+  const Clock& clock() const override { return clock_; }
 
-  const test::TempDir directory_;
-  const std::string path_ = directory_.Sub("d.sock");
-  ServerOptions options_;
-  FakeEngine engine_;
-  storage::MemoryJobStore store_;
   HandClock clock_;
-  const http::ReaderOptions reader_options_;
-  const http::Router router_{http::RouterOptions{.service = &test::kPlainReport}};
-  std::thread thread_;
 };
 
 size_t Count(const std::string& text, const std::string& part) {
@@ -162,7 +124,7 @@ TEST_F(ServerIncidentsTest, DamageThatARequestMetIsToldOnceAMinute) {
   Start();
   const auto meet = [this] {
     SocketClient client(path_);
-    client.Send("GET /v1/stats HTTP/1.1\r\nHost: d\r\n\r\n");
+    client.Send(kStats);
     client.ReadUntil("damaged_store");
   };
   meet();
@@ -178,29 +140,16 @@ TEST_F(ServerIncidentsTest, AClientThatCannotBeAcceptedIsASecondLater) {
   Start();
   SocketClient served(path_);
   Ask(&served);
-  const int late = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  path_.copy(address.sun_path, sizeof address.sun_path - 1);
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
-  const auto warnings = [] { return log::Counts()[static_cast<size_t>(log::Level::kWarn)]; };
-  const uint64_t before = warnings();
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  EXPECT_EQ(::connect(late, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  while (warnings() == before) {
-    std::this_thread::yield();
-  }
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+  const UniqueFd late = ConnectInVain();
   Ask(&served);
   clock_.Advance(1000);
   Ask(&served);  // which lets it see that the second is over
   const std::string request = "GET /v1/stats HTTP/1.1\r\nHost: d\r\nConnection: close\r\n\r\n";
-  EXPECT_EQ(::send(late, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
+  EXPECT_EQ(::send(late.get(), request.data(), request.size(), 0),
+            static_cast<ssize_t>(request.size()));
   std::array<char, 16> answer{};
-  EXPECT_EQ(::recv(late, answer.data(), 12, MSG_WAITALL), 12);
+  EXPECT_EQ(::recv(late.get(), answer.data(), 12, MSG_WAITALL), 12);
   EXPECT_EQ(std::string_view(answer.data()), "HTTP/1.1 200");
-  ::close(late);
   EXPECT_EQ(Count(Stop(), "cannot accept a connection"), 1U);
 }
 

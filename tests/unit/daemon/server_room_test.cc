@@ -1,33 +1,16 @@
 // What all clients together may have lying in the daemon.
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
-#include <csignal>
-#include <future>
 #include <memory>
 #include <optional>
 #include <semaphore>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/http/http_session.h"
-#include "daemon/log.h"
-#include "daemon/server.h"
-#include "storage/memory_job_store.h"
-#include "tests/support/plain_report.h"
-#include "tests/support/temp_dir.h"
-#include "tests/unit/daemon/fake_engine.h"
 #include "tests/unit/daemon/server_fixture.h"
-#include "tests/unit/daemon/socket_client.h"
-
-#include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 namespace delayd {
 namespace {
@@ -35,33 +18,17 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-class ServerRoomTest : public ::testing::Test {
+class ServerRoomTest : public ServerTest {
  protected:
   ServerRoomTest() {
-    std::promise<void> listening;
-    thread_ = std::thread([this, &listening] {
-      Server server({.held_bytes_max = 300'000,
-                     .give_back_memory = [this] { given_back_.release(); },
-                     .memory_rest = Millis(50)},
-                    &engine_,
-                    &store_,
-                    &clock_);
-      StatusOr<Listener> listener = Listener::OpenUnix(path_);
-      ASSERT_TRUE(listener.ok()) << listener.status().message();
-      server.Listen(
-          std::move(listener).value(),
-          [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); },
-          "no room");
-      listening.set_value();
-      EXPECT_TRUE(server.Run().ok());
-    });
-    listening.get_future().wait();
+    options_.held_bytes_max = 300'000;
+    options_.give_back_memory = [this] { given_back_.release(); };
+    options_.memory_rest = Millis(50);
+    Start();
   }
 
-  ~ServerRoomTest() override {
-    ::kill(::getpid(), SIGTERM);
-    thread_.join();
-  }
+  // The thread of the server gives memory back until it has ended.
+  ~ServerRoomTest() override { EXPECT_TRUE(Stop().ok()); }
 
   // The head of a request whose body has so many bytes.
   static std::string Head(size_t bytes) {
@@ -70,15 +37,7 @@ class ServerRoomTest : public ::testing::Test {
            std::to_string(bytes) + "\r\n\r\n";
   }
 
-  const test::TempDir directory_;
-  const std::string path_ = directory_.Sub("d.sock");
-  FakeEngine engine_;
-  storage::MemoryJobStore store_;
-  const SystemClock clock_;
-  const http::ReaderOptions reader_options_;
-  const http::Router router_{http::RouterOptions{.service = &test::kPlainReport}};
   std::counting_semaphore<> given_back_{0};
-  std::thread thread_;
 };
 
 TEST_F(ServerRoomTest, P10WhoHasMostIsLetGoOfWhenAllTogetherHaveTooMuch) {
@@ -179,21 +138,7 @@ TEST_F(ServerTest, P10AClientThatDoesNotReadIsDroppedWhenAllTogetherHaveTooMuch)
 TEST_F(ServerTest, ConnectionsThatCannotBeAcceptedAreCounted) {
   Start();
   PassATurn();
-  const int client = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  path_.copy(address.sun_path, sizeof address.sun_path - 1);
-  rlimit limit{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
-  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
-  const auto warnings = [] { return log::Counts()[static_cast<size_t>(log::Level::kWarn)]; };
-  const uint64_t before = warnings();
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  EXPECT_EQ(::connect(client, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  while (warnings() == before) {
-    std::this_thread::yield();
-  }
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-  ::close(client);
+  ConnectInVain();
   EXPECT_TRUE(Stop().ok());
   EXPECT_GE(figures_->accept_failures, 1U);
 }
