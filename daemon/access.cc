@@ -290,6 +290,13 @@ StatusOr<Access::Token> Access::ReadTokenLine(std::string_view line, const std::
                .caller = {.role = *role, .user = "token:" + std::string(name)}};
 }
 
+Quota QuotaOf(const Caller& caller, uint64_t user_jobs_max) {
+  if (user_jobs_max == 0) {
+    return {};
+  }
+  return {.user = caller.user, .jobs_max = caller.role == Role::kAdmin ? 0 : user_jobs_max};
+}
+
 Role Access::RoleOf(const Peer& peer) const {
   if (!peer.known) {
     return std::min(others_, Role::kEnqueue);

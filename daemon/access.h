@@ -39,6 +39,16 @@ struct Caller {
   std::string user;  // "uid:1000", "token:NAME", or "tcp" where neither is known
 };
 
+// Whose quota the jobs of a caller count against, and how many it allows.
+struct Quota {
+  std::string user;       // empty: nobody's
+  uint64_t jobs_max = 0;  // 0: any number
+};
+
+// `user_jobs_max`: what a user may have stored; 0: nothing is counted. An admin's jobs are counted,
+// but not limited.
+Quota QuotaOf(const Caller& caller, uint64_t user_jobs_max);
+
 // Who is at the other end, as far as the kernel tells.
 struct Peer {
   bool known = false;  // false: TCP, or a kernel that does not tell

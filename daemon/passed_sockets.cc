@@ -84,9 +84,7 @@ StatusOr<std::optional<Listener>> PassedSockets::Unix(std::string_view name,
   if (setting.value.empty()) {
     return std::optional<Listener>();
   }
-  StatusOr<Listener> listener = Listener::OpenUnix(std::string(setting.value), setting.key);
-  DELAYD_RETURN_IF_ERROR(listener.status());
-  return std::optional<Listener>(std::move(listener).value());
+  return Agreed(Listener::OpenUnix(std::string(setting.value), setting.key), setting, "");
 }
 
 StatusOr<std::optional<Listener>> PassedSockets::Tcp(std::string_view name,
@@ -103,9 +101,7 @@ StatusOr<std::optional<Listener>> PassedSockets::Tcp(std::string_view name,
   if (setting.value.empty()) {
     return std::optional<Listener>();
   }
-  StatusOr<Listener> listener = Listener::OpenTcp(setting.value, setting.reach, setting.key);
-  DELAYD_RETURN_IF_ERROR(listener.status());
-  return std::optional<Listener>(std::move(listener).value());
+  return Agreed(Listener::OpenTcp(setting.value, setting.reach, setting.key), setting, "");
 }
 
 Status PassedSockets::CheckNames(std::initializer_list<std::string_view> known) const {

@@ -106,7 +106,7 @@ std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
 }
 
 engine::Command BeanstalkSession::OrderPut(const Command& command) {
-  engine::Enqueue enqueue{.user = user_, .user_jobs_max = user_jobs_max_, .brief = true};
+  engine::Enqueue enqueue{.user = quota_.user, .user_jobs_max = quota_.jobs_max, .brief = true};
   JobSpec& spec =
       enqueue.jobs.emplace_back(SpecOf(used_->name, command.priority, command.delay, command.ttr));
   spec.payload = command.body;
@@ -123,7 +123,7 @@ std::optional<engine::Command> BeanstalkSession::OrderBatch(const Command& comma
     text->append(ReplyTo(refusal));
     return std::nullopt;
   }
-  engine::Enqueue enqueue{.user = user_, .user_jobs_max = user_jobs_max_, .brief = true};
+  engine::Enqueue enqueue{.user = quota_.user, .user_jobs_max = quota_.jobs_max, .brief = true};
   enqueue.jobs.reserve(jobs.size());
   for (const BatchJob& job : jobs) {
     JobSpec& spec =

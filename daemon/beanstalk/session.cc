@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/check.h"
-#include "protocol/beanstalk/reply_writer.h"
 
 namespace delayd::beanstalk {
 namespace {
@@ -59,9 +58,9 @@ void BeanstalkSession::SetPeer(Peer peer) {
       (access->RoleOf(peer) < Role::kEnqueue || (!peer.known && access->has_tokens()))) {
     Stop();
   }
-  if (access != nullptr && hub_->options().user_jobs_max != 0) {
-    user_ = Access::UserOf(peer);
-    user_jobs_max_ = access->RoleOf(peer) == Role::kAdmin ? 0 : hub_->options().user_jobs_max;
+  if (access != nullptr) {
+    quota_ = QuotaOf({.role = access->RoleOf(peer), .user = Access::UserOf(peer)},
+                     hub_->options().user_jobs_max);
   }
 }
 

@@ -167,8 +167,7 @@ class BeanstalkSession final : public Session {
   Reservations reservations_;
   Now now_;  // of the last Next
 
-  std::string user_;  // whose quota its jobs count against; empty: nobody's
-  uint64_t user_jobs_max_ = 0;
+  Quota quota_;  // that its jobs count against
 
   Tube* used_;
   std::vector<Tube*> watched_;

@@ -204,28 +204,27 @@ Status CheckNoMembers(const RouteInput& input) {
 }
 
 Handled EnqueueJobs(const RouteInput& input) {
-  engine::Enqueue enqueue;
-  if (input.user_jobs_max != 0) {
-    enqueue.user = input.request.user;
-    enqueue.user_jobs_max = input.request.role == Role::kAdmin ? 0 : input.user_jobs_max;
-  }
-  const bool is_lines = input.request.content_type == kLinesType;
+  const Request& request = input.request;
+  Quota quota = QuotaOf({.role = request.role, .user = request.user}, input.user_jobs_max);
+  engine::Enqueue enqueue{
+      .jobs = {}, .user = std::move(quota.user), .user_jobs_max = quota.jobs_max};
+  const bool is_lines = request.content_type == kLinesType;
   if (is_lines) {
-    DELAYD_RETURN_IF_ERROR(Take(protocol::ParseJobSpecLines(input.request.body,
-                                                            input.payload_bytes_max,
-                                                            limits::kEnqueueBatchJobsMax),
-                                &enqueue.jobs));
+    DELAYD_RETURN_IF_ERROR(
+        Take(protocol::ParseJobSpecLines(
+                 request.body, input.payload_bytes_max, limits::kEnqueueBatchJobsMax),
+             &enqueue.jobs));
     if (enqueue.jobs.empty()) {
       return InvalidArgument("the body holds no job; send one job a line");
     }
-    enqueue.brief = input.request.wants_minimal;
+    enqueue.brief = request.wants_minimal;
   } else {
     DELAYD_ASSIGN_OR_RETURN(JobSpec job,
-                            protocol::ParseJobSpec(input.request.body, input.payload_bytes_max));
+                            protocol::ParseJobSpec(request.body, input.payload_bytes_max));
     enqueue.jobs.push_back(std::move(job));
   }
-  DELAYD_RETURN_IF_ERROR(CheckRepeatable(input.request, enqueue.jobs));
-  const ReplyForm form = !is_lines      ? ReplyForm::kEnqueuedOne
+  DELAYD_RETURN_IF_ERROR(CheckRepeatable(request, enqueue.jobs));
+  const ReplyForm form = !is_lines       ? ReplyForm::kEnqueuedOne
                          : enqueue.brief ? ReplyForm::kEnqueuedIds
                                          : ReplyForm::kEnqueuedLines;
   return Order{std::move(enqueue), form};
@@ -253,7 +252,8 @@ Handled CancelJob(const RouteInput& input) {
 
 Handled RescheduleJob(const RouteInput& input) {
   DELAYD_ASSIGN_OR_RETURN(JobRef job, JobRefOf(input));
-  DELAYD_ASSIGN_OR_RETURN(const protocol::RescheduleRequest change, protocol::ParseRescheduleRequest(input.request.body));
+  DELAYD_ASSIGN_OR_RETURN(const protocol::RescheduleRequest change,
+                          protocol::ParseRescheduleRequest(input.request.body));
   DELAYD_ASSIGN_OR_RETURN(std::vector<std::string> tags, ParseIfMatch(input.request.if_match));
   if (change.touch) {
     return Order{engine::Touch{std::move(job), std::move(tags)}, ReplyForm::kOneJob};
@@ -271,12 +271,14 @@ Handled KickJob(const RouteInput& input) {
 Handled LeaseOneJob(const RouteInput& input) {
   DELAYD_ASSIGN_OR_RETURN(JobRef job, JobRefOf(input));
   constexpr std::array<std::string_view, 2> kTakes = {"lease", "client"};
-  DELAYD_ASSIGN_OR_RETURN(const protocol::LeaseRequest wish, protocol::ParseLeaseRequest(input.request.body, kTakes));
+  DELAYD_ASSIGN_OR_RETURN(const protocol::LeaseRequest wish,
+                          protocol::ParseLeaseRequest(input.request.body, kTakes));
   return Order{engine::LeaseJob{std::move(job), wish.lease, wish.client}, ReplyForm::kLeased};
 }
 
 Handled AckLeases(const RouteInput& input) {
-  DELAYD_ASSIGN_OR_RETURN(std::vector<LeaseToken> tokens, protocol::ParseAckRequest(input.request.body));
+  DELAYD_ASSIGN_OR_RETURN(std::vector<LeaseToken> tokens,
+                          protocol::ParseAckRequest(input.request.body));
   return Order{engine::AckMany{std::move(tokens)}, ReplyForm::kAcked};
 }
 
