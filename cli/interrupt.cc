@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "base/check.h"
-#include "cli/options.h"
 
 #include <sys/eventfd.h>
 
@@ -84,7 +83,7 @@ StatusOr<size_t> InterruptGuard::Read(int fd, char* to, size_t bytes_max) {
       return static_cast<size_t>(got);
     }
     if (got < 0 && errno != EINTR && errno != EAGAIN) {
-      return UsageError("the input cannot be read; check the file or pipe");
+      return InvalidArgument("the input cannot be read; check the file or pipe");
     }
   }
 }

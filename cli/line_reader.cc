@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/size_text.h"
-#include "cli/options.h"
 
 namespace delayd::cli {
 namespace {
@@ -14,7 +13,7 @@ LineReader::Source FromStream(std::istream& in) {
   return [&in](char* to, size_t bytes_max) -> StatusOr<size_t> {
     in.read(to, static_cast<std::streamsize>(bytes_max));
     if (in.bad()) {
-      return UsageError("the input cannot be read; check the file or pipe");
+      return InvalidArgument("the input cannot be read; check the file or pipe");
     }
     return static_cast<size_t>(in.gcount());
   };

@@ -119,6 +119,22 @@ TEST(ImportVerbTest, ABadLineSaysHowToResume) {
   ASSERT_EQ(outcome.requests.size(), 1U);
 }
 
+TEST(ImportVerbTest, AnInputThatBreaksOffSaysHowToResume) {
+  // The end of a terminal whose other side has gone is an error (EIO), unlike that of a pipe.
+  const int input = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(input, 0);
+  ASSERT_EQ(grantpt(input) | unlockpt(input), 0);
+  const int producer = open(ptsname(input), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  ASSERT_GE(producer, 0);
+  ASSERT_EQ(write(producer, kThree.data(), kThree.size()), ssize_t(kThree.size()));
+  close(producer);
+  const Outcome outcome = Ctl({"import"}, {.daemon = Accept, .in_fd = input});
+  close(input);
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("delayctl: line 4: the input cannot be read"));
+  EXPECT_THAT(outcome.err, HasSubstr("resume with --skip 3"));
+}
+
 TEST(ImportVerbTest, WhatDidNotBeginIsNotResumed) {
   const Outcome outcome = Ctl({"import"}, {.daemon = Accept, .input = "{\"delay\":90}\n"});
   EXPECT_EQ(outcome.code, 2);
