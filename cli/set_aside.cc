@@ -52,8 +52,10 @@ Status SetAside::Delay(const std::string& number, const Job& job) {
   if (beanstalk::StatsField(stats.body, "state") != "buried") {
     return OkStatus();
   }
-  const uint64_t passed = beanstalk::StatsNumber(stats.body, "age") - job.age;
-  const uint64_t left = job.seconds_left > passed ? job.seconds_left - passed : 0;
+  // Its age shrinks where the clock of the source is set back.
+  const uint64_t age = std::max(beanstalk::StatsNumber(stats.body, "age"), job.age);
+  const uint64_t passed = age - job.age;
+  const uint64_t left = job.seconds_left - std::min(passed, job.seconds_left);
   source_->Add("reserve-job " + number);
   source_->Add("release " + number + " " + job.priority + " " + std::to_string(left + 1));
   DELAYD_RETURN_IF_ERROR(source_->Read().status());

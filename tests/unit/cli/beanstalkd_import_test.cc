@@ -132,6 +132,42 @@ TEST(BeanstalkdImportTest, P7AJobIsTheSameWhateverItsSourceSaysOfItNow) {
   }
 }
 
+// The command with which a job that was delayed by 60 s more, at an age of 100 s, is put back.
+std::string PutBackAtAge(const std::string& age) {
+  const auto stats = [](const std::string& state, const std::string& at) {
+    return "---\ntube: orders\nstate: " + state + "\npri: 5\nage: " + at + "\ntime-left: 60\n";
+  };
+  std::string last;
+  {
+    const protocol::ScriptedServer server({[&](int fd) {
+      const std::string buried = stats("buried", age);
+      const std::string body = "OK " + std::to_string(buried.size()) + "\r\n" + buried + "\r\n";
+      std::string text;
+      char buffer[4096];
+      for (ssize_t count = 0; (count = read(fd, buffer, sizeof buffer)) > 0;) {
+        text.append(buffer, static_cast<size_t>(count));
+        for (size_t end = 0; (end = text.find("\r\n")) != std::string::npos;
+             text.erase(0, end + 2)) {
+          last = text.substr(0, end);
+          protocol::ScriptedServer::Write(fd,
+                                          last.starts_with("stats-job") ? body : "NOT_FOUND\r\n");
+        }
+      }
+    }});
+    const auto source = beanstalk::Client::Connect(server.address(), Millis(20'000));
+    SetAside set_aside(source->get());
+    EXPECT_TRUE(set_aside.Put(7, stats("delayed", "100")).ok());
+    EXPECT_TRUE(set_aside.PutBack().ok());
+  }
+  return last;
+}
+
+TEST(SetAsideTest, ADelayGoesOnAndNeverEndsEarly) {
+  EXPECT_EQ(PutBackAtAge("110"), "release 7 5 51");
+  EXPECT_EQ(PutBackAtAge("500"), "release 7 5 1");
+  EXPECT_EQ(PutBackAtAge("40"), "release 7 5 61") << "the source's clock was set back";
+}
+
 TEST(BeanstalkdImportTest, WhatIsHereAndMayBeThereStillIsCounted) {
   const FakeSource source("delayed", "60");
   const BrokenOff cut = ImportFrom(source);
