@@ -16,7 +16,6 @@
 #include "cli/api.h"
 #include "cli/console.h"
 #include "cli/daemon_clock.h"
-#include "cli/exit_code.h"
 #include "cli/local_time.h"
 #include "protocol/client.h"
 
@@ -73,11 +72,6 @@ struct Context {
     }
     sleep(time);
     return OkStatus();
-  }
-
-  ExitCode Fail(const Status& status) {
-    console.Error(status);
-    return ExitCodeOf(status);
   }
 };
 

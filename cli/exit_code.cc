@@ -35,6 +35,9 @@ ExitCode ExitCodeOf(const Status& status) {
                  ? kExitUsage
                  : kExitFailed;
     case StatusCode::kUnavailable:
+      if (status.reason() == "interrupted") {
+        return kExitInterrupted;
+      }
       // A disk that fails is nothing that a daemon which comes back mends.
       return status.reason() == "storage_io" ? kExitFailed : kExitUnreachable;
     case StatusCode::kUnknown:

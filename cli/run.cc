@@ -137,7 +137,11 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                     .server_origin = globals.server.has_value()   ? "--server"
                                      : environment.server.empty() ? "default"
                                                                   : "DELAYCTL_SERVER"};
-    code = invocation->verb->Run(&context);
+    const StatusOr<ExitCode> done = invocation->verb->Run(&context);
+    if (!done.ok()) {
+      console.Error(done.status());
+    }
+    code = done.ok() ? *done : ExitCodeOf(done.status());
   }
   const bool told = console.out_failure_told();
   const Status written = console.CheckOut(true);

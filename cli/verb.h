@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "cli/context.h"
 #include "cli/exit_code.h"
 #include "cli/options.h"
@@ -27,7 +28,8 @@ class Verb {
   // As it was called: whose output is lost may simply do it again.
   virtual bool only_reads() const { return false; }
 
-  virtual ExitCode Run(Context* context) = 0;
+  // Not OK: why it failed, for the error line; the exit code follows from that (ExitCodeOf).
+  virtual StatusOr<ExitCode> Run(Context* context) = 0;
 };
 
 }  // namespace delayd::cli

@@ -38,32 +38,26 @@ class BackupVerb final : public Verb {
     options->Positional("DIR", &dir_, "absolute path that does not exist yet");
   }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (!dir_.has_value() || !dir_->starts_with('/')) {
-      return context->Fail(UsageError(
-          "backup needs an absolute path that does not exist yet, such as /var/backups/delayd-1"));
+      return UsageError(
+          "backup needs an absolute path that does not exist yet, such as /var/backups/delayd-1");
     }
     // JSON has no other bytes: the daemon would be told of another place.
     if (!IsShortUtf8(*dir_)) {
-      return context->Fail(UsageError("the path '" + EscapeControls(*dir_) +
-                                      "' is not UTF-8; name a directory whose path is"));
+      return UsageError("the path '" + EscapeControls(*dir_) +
+                        "' is not UTF-8; name a directory whose path is");
     }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kBackupTimeout);
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    const StatusOr<protocol::BackupResult> result = (*api)->BackUp({.dir = *dir_});
-    if (!result.ok()) {
-      return context->Fail(result.status());
-    }
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi(kBackupTimeout));
+    DELAYD_ASSIGN_OR_RETURN(const protocol::BackupResult result, api->BackUp({.dir = *dir_}));
     if (context->globals.output != OutputFormat::kTable) {
-      context->console.out() << protocol::BackupResultToJson(*result) << '\n';
+      context->console.out() << protocol::BackupResultToJson(result) << '\n';
     } else if (!context->globals.quiet) {
       char size[32];
-      std::snprintf(size, sizeof size, "%.1f MiB", static_cast<double>(result->bytes) / (1 << 20));
-      context->console.out() << "backed up to " << EscapeControls(result->dir) << ": " << size
+      std::snprintf(size, sizeof size, "%.1f MiB", static_cast<double>(result.bytes) / (1 << 20));
+      context->console.out() << "backed up to " << EscapeControls(result.dir) << ": " << size
                              << " in "
-                             << RoughDuration(Millis(static_cast<int64_t>(result->elapsed_ms)))
+                             << RoughDuration(Millis(static_cast<int64_t>(result.elapsed_ms)))
                              << '\n';
     }
     return kExitOk;

@@ -31,12 +31,13 @@ class CancelVerb final : public Verb {
     selection_.DeclareIfMatch(options);
   }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (selection_.IsFilter()) {
       return selection_.ChangeMany("cancel", "cancelled", {}, context);
     }
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobRef> jobs, selection_.ResolveRefs());
     return ForEachJob(
-        selection_.ResolveRefs(),
+        jobs,
         [&](Api* api, const JobRef& ref) {
           api->UseIfMatch(selection_.if_match());
           return api->Cancel(ref);

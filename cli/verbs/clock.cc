@@ -30,23 +30,17 @@ class ClockVerb final : public Verb {
 
   bool only_reads() const override { return !action_.has_value(); }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (action_ && *action_ != "accept") {
-      return context->Fail(UsageError("'" + *action_ +
-                                      "' is nothing to do with a clock; the only "
-                                      "action is accept"));
+      return UsageError("'" + *action_ +
+                        "' is nothing to do with a clock; the only "
+                        "action is accept");
     }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    const StatusOr<std::vector<protocol::Stat>> stats =
-        action_ ? (*api)->AcceptClock() : (*api)->Stats();
-    if (!stats.ok()) {
-      return context->Fail(stats.status());
-    }
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::Stat> stats,
+                            action_ ? api->AcceptClock() : api->Stats());
     std::string state;
-    for (const protocol::Stat& stat : *stats) {
+    for (const protocol::Stat& stat : stats) {
       if (stat.name == "clock" && std::holds_alternative<std::string>(stat.value)) {
         state = std::get<std::string>(stat.value);
       }

@@ -29,14 +29,14 @@ class CompletionVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (!shell_.has_value()) {
-      return context->Fail(UsageError("no shell is named; give bash, zsh or fish"));
+      return UsageError("no shell is named; give bash, zsh or fish");
     }
     const std::optional<std::string_view> script = CompletionScript(*shell_);
     if (!script.has_value()) {
-      return context->Fail(UsageError("there is no completion for " + protocol::Quoted(*shell_) +
-                                      "; use bash, zsh or fish"));
+      return UsageError("there is no completion for " + protocol::Quoted(*shell_) +
+                        "; use bash, zsh or fish");
     }
     context->console.out() << *script;
     return kExitOk;

@@ -36,16 +36,15 @@ class ConfigVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     const std::string action = action_.value_or("show");
     if (action == "check") {
       return Check(context);
     }
     if (action != "show" || file_.has_value()) {
-      return context->Fail(UsageError(
-          action == "show"
-              ? "show takes no file; did you mean: delayctl config check"
-              : protocol::Quoted(action) + " is unknown; use show, or check with a file"));
+      return UsageError(action == "show" ? "show takes no file; did you mean: delayctl config check"
+                                         : protocol::Quoted(action) +
+                                               " is unknown; use show, or check with a file");
     }
     Show(context);
     return kExitOk;
@@ -114,28 +113,25 @@ class ConfigVerb final : public Verb {
     }
   }
 
-  ExitCode Check(Context* context) const {
+  StatusOr<ExitCode> Check(Context* context) const {
     const std::string file = file_.value_or("/etc/delayd/delayd.yaml");
-    const StatusOr<ConfigVerdict> verdict = CheckDaemonConfig(file);
-    if (!verdict.ok()) {
-      return context->Fail(verdict.status());
-    }
+    DELAYD_ASSIGN_OR_RETURN(const ConfigVerdict verdict, CheckDaemonConfig(file));
     const Globals& globals = context->globals;
     if (!globals.quiet && globals.output != OutputFormat::kTable) {
       protocol::JsonObjectWriter writer;
       writer.String("file", file);
-      writer.Bool("valid", verdict->valid);
-      writer.Raw("remarks", protocol::JsonArray(verdict->remarks, protocol::JsonString));
+      writer.Bool("valid", verdict.valid);
+      writer.Raw("remarks", protocol::JsonArray(verdict.remarks, protocol::JsonString));
       context->console.out() << writer.Take() << '\n';
     } else {
-      for (const std::string& remark : verdict->remarks) {
+      for (const std::string& remark : verdict.remarks) {
         context->console.Draw(EscapeControls(remark) + "\n");
       }
-      if (verdict->valid && !globals.quiet) {
+      if (verdict.valid && !globals.quiet) {
         context->console.out() << EscapeControls(file) << ": the configuration is valid\n";
       }
     }
-    return verdict->valid ? kExitOk : kExitUsage;
+    return verdict.valid ? kExitOk : kExitUsage;
   }
 
   std::optional<std::string> action_;

@@ -257,14 +257,12 @@ class DoctorVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
-    const StatusOr<protocol::ServerAddress> address = protocol::ParseServerAddress(context->server);
-    if (!address.ok()) {
-      return context->Fail(address.status());
-    }
-    const bool local = !address->path.empty();
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const protocol::ServerAddress address,
+                            protocol::ParseServerAddress(context->server));
+    const bool local = !address.path.empty();
     if (local) {
-      findings_.push_back(CheckSocket(address->path));
+      findings_.push_back(CheckSocket(address.path));
     }
     CheckDaemon(context);
     CheckItsDisk(local);

@@ -23,22 +23,15 @@ class DrainVerb final : public Verb {
     options->Positional("[ACTION]", &action_, "end: take new jobs again", {"end"});
   }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (action_ && *action_ != "end") {
-      return context->Fail(
-          UsageError("'" + *action_ + "' is nothing to do here; say end or nothing"));
+      return UsageError("'" + *action_ + "' is nothing to do here; say end or nothing");
     }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    const auto stats = (*api)->Drain(!action_);
-    if (!stats.ok()) {
-      return context->Fail(stats.status());
-    }
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::Stat> stats, api->Drain(!action_));
     std::ostream& out = context->console.out();
     if (context->globals.output != OutputFormat::kTable) {
-      out << protocol::StatsToJson(*stats) << '\n';
+      out << protocol::StatsToJson(stats) << '\n';
     } else if (!context->globals.quiet) {
       out << (action_ ? "new jobs are taken again\n" : "no new jobs are taken; the rest goes on\n");
     }

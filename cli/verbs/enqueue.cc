@@ -65,18 +65,12 @@ class EnqueueVerb final : public Verb {
                       "when it is this late, it becomes dead and is not handed out");
   }
 
-  ExitCode Run(Context* context) override {
-    StatusOr<JobSpec> spec = MakeSpec(context);
-    if (!spec.ok()) {
-      return context->Fail(spec.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    const StatusOr<protocol::EnqueuedJob> job = (*api)->Enqueue(*spec);
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(JobSpec spec, MakeSpec(context));
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    const StatusOr<protocol::EnqueuedJob> job = api->Enqueue(spec);
     if (!job.ok()) {
-      return context->Fail(Explained(job.status()));
+      return Explained(job.status());
     }
     Print(*job, context);
     return kExitOk;

@@ -43,37 +43,28 @@ class ExportVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (context->globals.quiet) {
       // Ids alone would be no export; whoever took them for one would have lost the jobs.
-      return context->Fail(UsageError(
-          "export has no -q; for ids alone: delayctl list --all -q; for no words: 2>/dev/null"));
+      return UsageError(
+          "export has no -q; for ids alone: delayctl list --all -q; for no words: 2>/dev/null");
     }
-    StatusOr<ListQuery> query = filter_.Resolve();
-    if (!query.ok()) {
-      return context->Fail(query.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    if (const Status fixed = (*api)->FixTimes({&query->due_before, &query->due_after});
-        !fixed.ok()) {
-      return context->Fail(fixed);
-    }
-    query->limit = limits::kListLimitMax;
-    query->with_payload = true;
+    DELAYD_ASSIGN_OR_RETURN(ListQuery query, filter_.Resolve());
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_RETURN_IF_ERROR(api->FixTimes({&query.due_before, &query.due_after}));
+    query.limit = limits::kListLimitMax;
+    query.with_payload = true;
     Counts counts;
     Progress progress(&context->console, &context->clock, "jobs", 0);
-    const Status status = WriteAll(**api, *query, context, &progress, &counts);
+    const Status status = WriteAll(*api, query, context, &progress, &counts);
     progress.Clear();
     if (!status.ok()) {
-      return context->Fail(status.Followed(
-          counts.looks == 0 ? " (export stopped after " + Jobs(counts.written) + ")"
-                            : " (exported " + Jobs(counts.written) +
-                                  ", but one that moved meanwhile may be missing)"));
+      return status.Followed(counts.looks == 0
+                                 ? " (export stopped after " + Jobs(counts.written) + ")"
+                                 : " (exported " + Jobs(counts.written) +
+                                       ", but one that moved meanwhile may be missing)");
     }
-    return Finish(**api, counts, context);
+    return Finish(*api, counts, context);
   }
 
  private:
@@ -104,9 +95,9 @@ class ExportVerb final : public Verb {
     counts->created_max = EndOf(begun);
     counts->id_max = counts->newest;
     // What comes into one state meanwhile was not in it when the export began.
-    const int looks_max = !query.state                 ? std::numeric_limits<int>::max()
-                          : *query.state == "finished" ? 1
-                                                       : 2;
+    const int looks_max = !query.state                ? std::numeric_limits<int>::max()
+                          : query.state == "finished" ? 1
+                                                      : 2;
     size_t found_before = std::numeric_limits<size_t>::max();
     while (counts->looks < looks_max) {
       StatusOr<std::vector<uint64_t>> more = MovesOf(api);

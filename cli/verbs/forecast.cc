@@ -73,32 +73,18 @@ class ForecastVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (queue_.has_value()) {
-      if (const Status name = ValidateQueueName(*queue_); !name.ok()) {
-        return context->Fail(name);
-      }
+      DELAYD_RETURN_IF_ERROR(ValidateQueueName(*queue_));
     }
     if (chart_ && context->globals.output != OutputFormat::kTable) {
-      return context->Fail(UsageError("--chart is for people; leave it out with -o json or jsonl"));
+      return UsageError("--chart is for people; leave it out with -o json or jsonl");
     }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    const StatusOr<WallTime> now = (*api)->Time();
-    if (!now.ok()) {
-      return context->Fail(now.status());
-    }
-    const StatusOr<ForecastQuery> query = Resolve(*now);
-    if (!query.ok()) {
-      return context->Fail(query.status());
-    }
-    const StatusOr<std::vector<protocol::ForecastStep>> steps = (*api)->Forecast(*query);
-    if (!steps.ok()) {
-      return context->Fail(steps.status());
-    }
-    Print(*steps, *now, context);
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_ASSIGN_OR_RETURN(const WallTime now, api->Time());
+    DELAYD_ASSIGN_OR_RETURN(const ForecastQuery query, Resolve(now));
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::ForecastStep> steps, api->Forecast(query));
+    Print(steps, now, context);
     return kExitOk;
   }
 

@@ -119,26 +119,18 @@ class ImportVerb final : public Verb {
         "--ack-log", "FILE", &ack_log_path_, "append a JSON line per job that was acknowledged");
   }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (beanstalkd_.has_value()) {
       return RunFromBeanstalkd(context);
     }
-    Status status = Open(context);
+    DELAYD_RETURN_IF_ERROR(Open(context));
     std::vector<std::unique_ptr<Api>> connections;
-    while (status.ok() && connections.size() < kBatchesUnderWay) {
-      StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kImportTimeout);
-      status = api.status();
-      if (status.ok()) {
-        (*api)->UseShortAnswers();
-        connections.push_back(std::move(api).value());
-      }
-    }
-    if (!status.ok()) {
-      return context->Fail(status);
-    }
     std::vector<Api*> lanes;
-    for (const std::unique_ptr<Api>& one : connections) {
-      lanes.push_back(one.get());
+    while (lanes.size() < kBatchesUnderWay) {
+      DELAYD_ASSIGN_OR_RETURN(std::unique_ptr<Api> api, context->OpenApi(kImportTimeout));
+      api->UseShortAnswers();
+      lanes.push_back(api.get());
+      connections.push_back(std::move(api));
     }
     const bool from_file = file_.has_value() && *file_ != "-";
     Progress progress(
@@ -149,33 +141,28 @@ class ImportVerb final : public Verb {
     // A reader of the ids that goes away must not keep it from saying how to resume.
     signal(SIGPIPE, SIG_IGN);
     const bool among_ids = context->globals.quiet && context->console.traits().out_is_terminal;
-    status = Pump(&reader, &importer, among_ids ? nullptr : &progress);
+    const Status status = Pump(&reader, &importer, among_ids ? nullptr : &progress);
     progress.Clear();
     return Conclude(status, importer.counts(), progress.elapsed(), context);
   }
 
  private:
-  ExitCode RunFromBeanstalkd(Context* context) {
+  StatusOr<ExitCode> RunFromBeanstalkd(Context* context) {
     if (file_.has_value() || ack_log_path_.has_value() || skip_.has_value() || batch_.has_value() ||
         keep_going_) {
-      return context->Fail(
-          UsageError("--from-beanstalkd takes no FILE, --ack-log, --skip, --batch or --continue; "
-                     "leave them out"));
+      return UsageError(
+          "--from-beanstalkd takes no FILE, --ack-log, --skip, --batch or --continue; "
+          "leave them out");
     }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi(kImportTimeout);
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    StatusOr<std::unique_ptr<beanstalk::Client>> source =
-        beanstalk::Client::Connect(*beanstalkd_, context->globals.timeout.value_or(kImportTimeout));
-    if (!source.ok()) {
-      return context->Fail(source.status());
-    }
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi(kImportTimeout));
+    const Millis timeout = context->globals.timeout.value_or(kImportTimeout);
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<beanstalk::Client> source,
+                            beanstalk::Client::Connect(*beanstalkd_, timeout));
     Progress progress(&context->console, &context->clock, "jobs", 0);
     const InterruptGuard guard;
-    (*source)->HurryWhen(InterruptGuard::fd());
+    source->HurryWhen(InterruptGuard::fd());
     // The jobs have keys, and are there still.
-    (*api)->GiveUpWhen(InterruptGuard::fd(), kTimeToAnswer);
+    api->GiveUpWhen(InterruptGuard::fd(), kTimeToAnswer);
     Patience patience(&context->clock,
                       retry_for_.value_or(kRetryForDefault),
                       InterruptGuard::Nap,
@@ -184,8 +171,8 @@ class ImportVerb final : public Verb {
                         context->console.Say(words);
                       });
     BeanstalkdImport import(
-        source->get(),
-        api->get(),
+        source.get(),
+        api.get(),
         [&progress](const BeanstalkdImport::Counts& counts) {
           progress.Update(counts.imported, 0);
           return InterruptGuard::Check();
@@ -233,12 +220,12 @@ class ImportVerb final : public Verb {
            (left.reserved > 0 ? " when the workers there are done" : "");
   }
 
-  static ExitCode ConcludeBeanstalkd(const Status& status,
-                                     const BeanstalkdImport& import,
-                                     Millis elapsed,
-                                     Context* context) {
+  static StatusOr<ExitCode> ConcludeBeanstalkd(const Status& status,
+                                               const BeanstalkdImport& import,
+                                               Millis elapsed,
+                                               Context* context) {
     if (status.reason() == "usage") {
-      return context->Fail(status);  // it never began
+      return status;  // it never began
     }
     const BeanstalkdImport::Counts& counts = import.counts();
     std::string text = "imported " + Jobs(counts.imported) + " in " + RoughDuration(elapsed) +
@@ -270,15 +257,14 @@ class ImportVerb final : public Verb {
     }
     context->console.Say(text);
     if (InterruptGuard::interrupted()) {
-      context->console.Error(Unavailable("interrupted" + HowToGoOn(counts), "interrupted"));
-      return kExitInterrupted;
+      return Unavailable("interrupted" + HowToGoOn(counts), "interrupted");
     }
     if (!status.ok()) {
-      return context->Fail(status.Followed(HowToGoOn(counts)));
+      return status.Followed(HowToGoOn(counts));
     }
     const uint64_t told = counts.too_large + counts.queue_full;
     if (counts.left.all() > told) {
-      return context->Fail(Status(StatusCode::kInternal, StillThere(counts.left), "part_done"));
+      return Status(StatusCode::kInternal, StillThere(counts.left), "part_done");
     }
     return told > 0 ? kExitFailed : kExitOk;
   }
@@ -454,10 +440,10 @@ class ImportVerb final : public Verb {
     return "the lines up to " + settled + " are enqueued, resume with --skip " + settled;
   }
 
-  ExitCode Conclude(const Status& status,
-                    const ImportCounts& counts,
-                    Millis elapsed,
-                    Context* context) const {
+  StatusOr<ExitCode> Conclude(const Status& status,
+                              const ImportCounts& counts,
+                              Millis elapsed,
+                              Context* context) const {
     if (!context->globals.quiet && context->globals.output != OutputFormat::kTable) {
       protocol::JsonObjectWriter writer;
       writer.Number("imported", counts.imported);
@@ -471,16 +457,17 @@ class ImportVerb final : public Verb {
     }
     context->console.Say(Summary(counts, elapsed));
     if (InterruptGuard::interrupted() && (status.ok() || status.reason() == "interrupted")) {
-      context->console.Error(
-          Status(StatusCode::kUnavailable, "interrupted; " + HowToResume(counts), "interrupted"));
-      return kExitInterrupted;
+      return Unavailable("interrupted; " + HowToResume(counts), "interrupted");
     }
     if (!status.ok()) {
       // An unknown outcome has said how to resume already; a wrong --skip is not resumed from.
       const bool explained = status.code() == StatusCode::kUnknown || status.reason() == "usage";
-      context->console.Error(explained ? status
-                                       : status.Followed(" (" + HowToResume(counts) + ")"));
-      return InterruptGuard::interrupted() ? kExitInterrupted : ExitCodeOf(status);
+      const Status told = explained ? status : status.Followed(" (" + HowToResume(counts) + ")");
+      if (!InterruptGuard::interrupted()) {
+        return told;
+      }
+      context->console.Error(told);
+      return kExitInterrupted;
     }
     return counts.bad_lines > 0 ? kExitFailed : kExitOk;
   }

@@ -76,27 +76,21 @@ StatusOr<std::vector<JobRef>> JobRefs::Resolve() const {
   return jobs;
 }
 
-ExitCode ForEachJob(const StatusOr<std::vector<JobRef>>& jobs,
-                    const std::function<StatusOr<JobView>(Api*, const JobRef&)>& call,
-                    const std::function<void(const JobView&)>& say,
-                    Context* context) {
-  if (!jobs.ok()) {
-    return context->Fail(jobs.status());
-  }
-  StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-  if (!api.ok()) {
-    return context->Fail(api.status());
-  }
+StatusOr<ExitCode> ForEachJob(const std::vector<JobRef>& jobs,
+                              const std::function<StatusOr<JobView>(Api*, const JobRef&)>& call,
+                              const std::function<void(const JobView&)>& say,
+                              Context* context) {
+  DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
   std::ostream& out = context->console.out();
   ExitCode code = kExitOk;
   size_t tried = 0;
-  for (const JobRef& ref : *jobs) {
-    const StatusOr<JobView> job = call(api->get(), ref);
+  for (const JobRef& ref : jobs) {
+    const StatusOr<JobView> job = call(api.get(), ref);
     const ExitCode code_of_job = ExitCodeOf(job.status());
     code = Combine(code, code_of_job, tried++ == 0);
     // Nobody there, or one that hangs: the others would only say the same, each after its time.
     if (job.status().code() == StatusCode::kUnavailable || code_of_job == kExitTimedOut) {
-      context->console.Error(WithUntried(job.status(), jobs->size() - tried));
+      context->console.Error(WithUntried(job.status(), jobs.size() - tried));
       return code_of_job;
     }
     if (!job.ok()) {

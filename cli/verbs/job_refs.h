@@ -11,6 +11,7 @@
 
 #include "base/job.h"
 #include "cli/context.h"
+#include "cli/exit_code.h"
 #include "cli/options.h"
 
 namespace delayd::cli {
@@ -42,9 +43,9 @@ StatusOr<JobId> ParseJobId(std::string_view text);
 
 // Calls the daemon once for each job, prints the jobs that came back (in words through `say` when a
 // table is asked for) and an error line for each other.
-ExitCode ForEachJob(const StatusOr<std::vector<JobRef>>& jobs,
-                    const std::function<StatusOr<JobView>(Api*, const JobRef&)>& call,
-                    const std::function<void(const JobView&)>& say,
-                    Context* context);
+StatusOr<ExitCode> ForEachJob(const std::vector<JobRef>& jobs,
+                              const std::function<StatusOr<JobView>(Api*, const JobRef&)>& call,
+                              const std::function<void(const JobView&)>& say,
+                              Context* context);
 
 }  // namespace delayd::cli

@@ -162,10 +162,10 @@ JobSelection::Outcome JobSelection::RunSteps(Api* api,
   return outcome;
 }
 
-ExitCode JobSelection::TellDryRun(Api* api,
-                                  const Filters& filters,
-                                  uint64_t matched,
-                                  Context* context) {
+StatusOr<ExitCode> JobSelection::TellDryRun(Api* api,
+                                            const Filters& filters,
+                                            uint64_t matched,
+                                            Context* context) {
   if (context->globals.output != OutputFormat::kTable) {
     protocol::JsonObjectWriter writer;
     writer.Number("matched", matched);
@@ -180,12 +180,10 @@ ExitCode JobSelection::TellDryRun(Api* api,
   std::vector<JobView> shown;
   for (size_t i = 0; i < filters.size() && shown.size() < std::min(matched, kDryRunJobsShown);
        ++i) {
-    StatusOr<protocol::JobPage> some =
-        api->ListUpTo(QueryOf(filters[i]), std::min(matched, kDryRunJobsShown) - shown.size());
-    if (!some.ok()) {
-      return context->Fail(some.status());
-    }
-    std::move(some->jobs.begin(), some->jobs.end(), std::back_inserter(shown));
+    DELAYD_ASSIGN_OR_RETURN(
+        protocol::JobPage some,
+        api->ListUpTo(QueryOf(filters[i]), std::min(matched, kDryRunJobsShown) - shown.size()));
+    std::move(some.jobs.begin(), some.jobs.end(), std::back_inserter(shown));
   }
   if (matched > 0) {
     JobListPrinter(context).Print(shown);
@@ -223,57 +221,44 @@ ExitCode JobSelection::TellChanged(const Outcome& outcome,
   return all ? kExitOk : kExitFailed;
 }
 
-ExitCode JobSelection::ChangeMany(std::string_view action,
-                                  std::string_view done,
-                                  const protocol::RescheduleRequest& change,
-                                  Context* context,
-                                  std::optional<JobState> state) const {
-  StatusOr<protocol::JobFilterText> filter = ResolveFilter();
-  if (!filter.ok()) {
-    return context->Fail(filter.status());
-  }
-  if (state && !filter->state) {
-    filter->state = JobStateName(*state);
+StatusOr<ExitCode> JobSelection::ChangeMany(std::string_view action,
+                                            std::string_view done,
+                                            const protocol::RescheduleRequest& change,
+                                            Context* context,
+                                            std::optional<JobState> state) const {
+  DELAYD_ASSIGN_OR_RETURN(protocol::JobFilterText filter, ResolveFilter());
+  if (state && !filter.state) {
+    filter.state = JobStateName(*state);
   }
   const bool can_ask = context->in_is_terminal && context->console.traits().err_is_terminal;
   if (!yes_ && !dry_run_ && !can_ask) {
-    return context->Fail(
-        UsageError("this changes every job that fits the filter, and there is no terminal to ask "
-                   "on; look with --dry-run, then give --yes"));
+    return UsageError(
+        "this changes every job that fits the filter, and there is no terminal to ask "
+        "on; look with --dry-run, then give --yes");
   }
-  StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-  if (!api.ok()) {
-    return context->Fail(api.status());
-  }
+  DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
   // One moment for every step, of the daemon's clock: by that a job is due.
-  if (const Status fixed = (*api)->FixTimes({&filter->due_before, &filter->due_after});
-      !fixed.ok()) {
-    return context->Fail(fixed);
-  }
-  const StatusOr<Filters> filters = Expand(**api, *filter);
-  if (!filters.ok()) {
-    return context->Fail(filters.status());
-  }
-  const ExitCode code = ChangeFound(api->get(), action, done, change, *filters, context);
-  if (code == kExitOk && !filter->state) {
-    TellDead(api->get(), *filter, context);
+  DELAYD_RETURN_IF_ERROR(api->FixTimes({&filter.due_before, &filter.due_after}));
+  DELAYD_ASSIGN_OR_RETURN(const Filters filters, Expand(*api, filter));
+  DELAYD_ASSIGN_OR_RETURN(const ExitCode code,
+                          ChangeFound(api.get(), action, done, change, filters, context));
+  if (code == kExitOk && !filter.state) {
+    TellDead(api.get(), filter, context);
   }
   return code;
 }
 
-ExitCode JobSelection::ChangeFound(Api* api,
-                                   std::string_view action,
-                                   std::string_view done,
-                                   const protocol::RescheduleRequest& change,
-                                   const Filters& filters,
-                                   Context* context) const {
+StatusOr<ExitCode> JobSelection::ChangeFound(Api* api,
+                                             std::string_view action,
+                                             std::string_view done,
+                                             const protocol::RescheduleRequest& change,
+                                             const Filters& filters,
+                                             Context* context) const {
   protocol::ChangeManyRequest request{.filter = {}, .change = change, .dry_run = true};
   uint64_t total = 0;  // unknown
   if (!yes_ || dry_run_) {
     const Outcome counted = RunSteps(api, action, request, filters, 0, context);
-    if (!counted.status.ok()) {
-      return context->Fail(counted.status);
-    }
+    DELAYD_RETURN_IF_ERROR(counted.status);
     total = counted.matched;
     if (dry_run_) {
       return TellDryRun(api, filters, total, context);
@@ -289,12 +274,10 @@ ExitCode JobSelection::ChangeFound(Api* api,
   const InterruptGuard guard;
   const Outcome outcome = RunSteps(api, action, request, filters, total, context);
   if (!outcome.status.ok()) {
-    const std::string far = outcome.changed == 0
-                                ? ""
-                                : " (stopped when " + Jobs(outcome.changed) + " had been " +
-                                      std::string(done) + "; the same command does what is left)";
-    const ExitCode code = context->Fail(outcome.status.Followed(far));
-    return outcome.status.reason() == "interrupted" ? kExitInterrupted : code;
+    return outcome.status.Followed(
+        outcome.changed == 0 ? ""
+                             : " (stopped when " + Jobs(outcome.changed) + " had been " +
+                                   std::string(done) + "; the same command does what is left)");
   }
   return TellChanged(outcome, done, context->clock.Sample().boot - start, context);
 }

@@ -16,6 +16,7 @@
 #include "base/job.h"
 #include "cli/api.h"
 #include "cli/context.h"
+#include "cli/exit_code.h"
 #include "cli/options.h"
 #include "cli/verbs/job_refs.h"
 #include "protocol/bulk_json.h"
@@ -40,11 +41,11 @@ class JobSelection {
 
   // `action` is what stands behind "/v1/jobs:"; `done` says it: "cancelled". `state`: of the jobs,
   // where the filter names none; none: all.
-  ExitCode ChangeMany(std::string_view action,
-                      std::string_view done,
-                      const protocol::RescheduleRequest& change,
-                      Context* context,
-                      std::optional<JobState> state = std::nullopt) const;
+  StatusOr<ExitCode> ChangeMany(std::string_view action,
+                                std::string_view done,
+                                const protocol::RescheduleRequest& change,
+                                Context* context,
+                                std::optional<JobState> state = std::nullopt) const;
 
  private:
   struct Outcome {
@@ -56,12 +57,12 @@ class JobSelection {
   // One after another.
   using Filters = std::vector<protocol::JobFilterText>;
 
-  ExitCode ChangeFound(Api* api,
-                       std::string_view action,
-                       std::string_view done,
-                       const protocol::RescheduleRequest& change,
-                       const Filters& filters,
-                       Context* context) const;
+  StatusOr<ExitCode> ChangeFound(Api* api,
+                                 std::string_view action,
+                                 std::string_view done,
+                                 const protocol::RescheduleRequest& change,
+                                 const Filters& filters,
+                                 Context* context) const;
   // That dead jobs are left, where the filter may have seemed to mean them.
   void TellDead(Api* api, const protocol::JobFilterText& filter, Context* context) const;
   static Outcome RunSteps(Api* api,
@@ -70,7 +71,10 @@ class JobSelection {
                           const Filters& filters,
                           uint64_t total,
                           Context* context);
-  static ExitCode TellDryRun(Api* api, const Filters& filters, uint64_t matched, Context* context);
+  static StatusOr<ExitCode> TellDryRun(Api* api,
+                                       const Filters& filters,
+                                       uint64_t matched,
+                                       Context* context);
   static ExitCode TellChanged(const Outcome& outcome,
                               std::string_view done,
                               Millis took,

@@ -37,15 +37,16 @@ class KickVerb final : public Verb {
         "--count", 1, UINT32_MAX, &count_, "with --queue alone: at most this many jobs");
   }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (count_.has_value()) {
       return KickFirst(context);
     }
     if (selection_.IsFilter()) {
       return selection_.ChangeMany("kick", "kicked", {}, context, JobState::kDead);
     }
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobRef> jobs, selection_.ResolveRefs());
     return ForEachJob(
-        selection_.ResolveRefs(),
+        jobs,
         [](Api* api, const JobRef& ref) { return api->Kick(ref); },
         [&](const JobView& job) {
           context->console.out() << "kicked job " << ToInt(job.id) << " in queue " << job.queue
@@ -55,22 +56,16 @@ class KickVerb final : public Verb {
   }
 
  private:
-  ExitCode KickFirst(Context* context) const {
+  StatusOr<ExitCode> KickFirst(Context* context) const {
     if (!selection_.WholeQueue().has_value()) {
-      return context->Fail(
-          UsageError("--count goes with --queue alone: the first so many jobs of the queue"));
+      return UsageError("--count goes with --queue alone: the first so many jobs of the queue");
     }
     const std::string queue = *selection_.WholeQueue();
-    if (const Status valid = ValidateQueueName(queue); !valid.ok()) {
-      return context->Fail(valid);
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(queue));
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
     uint64_t kicked = 0;
-    if (const Status status = KickSteps(**api, queue, &kicked); !status.ok()) {
-      return context->Fail(status.Followed(HowFar(status, kicked)));
+    if (const Status status = KickSteps(*api, queue, &kicked); !status.ok()) {
+      return status.Followed(HowFar(status, kicked));
     }
     if (context->globals.output != OutputFormat::kTable) {
       context->console.out() << protocol::KickedToJson(kicked) << '\n';

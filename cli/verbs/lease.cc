@@ -33,33 +33,24 @@ class LeaseVerb final : public Verb {
     options->Duration("--lease", &lease_, "how long they are yours (the job's own)");
   }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     const std::string queue = queue_.value_or("default");
-    const Status status = ValidateQueueName(queue);
-    if (!status.ok()) {
-      return context->Fail(status);
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
+    DELAYD_RETURN_IF_ERROR(ValidateQueueName(queue));
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
     protocol::LeaseRequest request;
     request.count = static_cast<uint32_t>(count_.value_or(1));
     request.wait = wait_.value_or(Millis(0));
     request.lease = lease_;
     request.client = ProcessName();
     const BootTime asked = SystemClock().Sample().boot;
-    const StatusOr<std::vector<JobView>> jobs = (*api)->Lease(queue, request);
-    if (!jobs.ok()) {
-      return context->Fail(jobs.status());
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobView> jobs, api->Lease(queue, request));
+    Print(jobs, context);
+    if (jobs.empty() && SystemClock().Sample().boot - asked < request.wait) {
+      return Unavailable("the daemon ended the wait for a job in queue " + queue +
+                         ": it is being stopped; ask again when it is back");
     }
-    Print(*jobs, context);
-    if (jobs->empty() && SystemClock().Sample().boot - asked < request.wait) {
-      return context->Fail(Unavailable("the daemon ended the wait for a job in queue " + queue +
-                                       ": it is being stopped; ask again when it is back"));
-    }
-    if (jobs->empty()) {
-      return context->Fail(DeadlineExceeded(WhyNone((*api)->Queue(queue), queue, request.wait)));
+    if (jobs.empty()) {
+      return DeadlineExceeded(WhyNone(api->Queue(queue), queue, request.wait));
     }
     return kExitOk;
   }

@@ -33,15 +33,12 @@ class LeaseChangeVerb : public Verb {
     }
   }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (tokens_.empty()) {
-      return context->Fail(UsageError("no lease is named; give the TOKEN that lease printed"));
+      return UsageError("no lease is named; give the TOKEN that lease printed");
     }
     for (const std::string& token : tokens_) {
-      const StatusOr<LeaseToken> parsed = ParseLeaseToken(token);
-      if (!parsed.ok()) {
-        return context->Fail(parsed.status());
-      }
+      DELAYD_RETURN_IF_ERROR(ParseLeaseToken(token).status());
     }
     protocol::LeaseChange change;
     change.delay = delay_;

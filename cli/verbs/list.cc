@@ -43,53 +43,36 @@ class ListVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
-    StatusOr<ListQuery> query = filter_.Resolve();
-    if (query.ok() && all_ && limit_.has_value()) {
-      query = UsageError("--all and --limit contradict each other; keep one");
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const ListQuery query, filter_.Resolve());
+    if (all_ && limit_.has_value()) {
+      return UsageError("--all and --limit contradict each other; keep one");
     }
-    if (query.ok() && watch_) {
-      const Status can_watch = CanWatch(*context);
-      query = can_watch.ok() ? query : can_watch;
-    }
-    if (!query.ok()) {
-      return context->Fail(query.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    return watch_ ? Watch(**api, *query, context) : Page(**api, *query, context);
+    DELAYD_RETURN_IF_ERROR(watch_ ? CanWatch(*context) : OkStatus());
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    return watch_ ? Watch(*api, query, context) : Page(*api, query, context);
   }
 
  private:
-  ExitCode Page(Api& api, const ListQuery& filter, Context* context) const {
-    StatusOr<std::vector<ListQuery>> queries = ListFilter::Expand(api, filter);
-    if (!queries.ok()) {
-      return context->Fail(queries.status());
-    }
+  StatusOr<ExitCode> Page(Api& api, const ListQuery& filter, Context* context) const {
+    DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, filter));
     uint64_t left = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     std::optional<JobListPrinter> printer;
     std::string cursor;
     size_t i = 0;
-    while (i < queries->size() && left > 0) {
-      ListQuery& query = (*queries)[i];
+    while (i < queries.size() && left > 0) {
+      ListQuery& query = queries[i];
       query.limit = std::min<uint64_t>(left, limits::kListLimitMax);
-      StatusOr<protocol::JobPage> page = api.List(query);
-      if (!page.ok()) {
-        return context->Fail(page.status());
-      }
+      DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, api.List(query));
       // Begun only now, so that a failure leaves stdout empty.
       if (!printer.has_value()) {
         printer.emplace(context);
       }
-      printer->Print(page->jobs);
-      if (const Status written = context->console.CheckOut(false); !written.ok()) {
-        return context->Fail(written);  // nobody reads the millions behind
-      }
-      left -= std::min<uint64_t>(left, page->jobs.size());
+      printer->Print(page.jobs);
+      DELAYD_RETURN_IF_ERROR(context->console.CheckOut(false));  // nobody reads the millions behind
+      left -= std::min<uint64_t>(left, page.jobs.size());
       // A page may be empty and have a next one: the daemon looks at a bounded number of rows.
-      cursor = query.cursor = page->next_cursor;
+      cursor = query.cursor = page.next_cursor;
       i += cursor.empty() ? 1U : 0U;
     }
     if (!printer.has_value()) {
@@ -97,7 +80,7 @@ class ListVerb final : public Verb {
       printer->Print({});
     }
     printer->Finish(cursor);
-    const bool more = !cursor.empty() || i < queries->size();
+    const bool more = !cursor.empty() || i < queries.size();
     if (more) {
       TellMore(context);
     }
@@ -147,7 +130,7 @@ class ListVerb final : public Verb {
 
   // Until the user ends it. Who watches does so for hours, and a restart takes a moment; only a
   // daemon that never answered is not waited for.
-  ExitCode Watch(Api& api, const ListQuery& query, Context* context) const {
+  StatusOr<ExitCode> Watch(Api& api, const ListQuery& query, Context* context) const {
     const uint64_t limit = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     const bool soonest_first = query.state != JobStateName(JobState::kDead) &&
                                query.state != JobStateName(JobState::kFinished);
@@ -159,7 +142,7 @@ class ListVerb final : public Verb {
       StatusOr<protocol::JobPage> page = Look(api, query, limit);
       if (!answered || !outage.MayWaitOut(page.status())) {
         if (!page.ok()) {
-          return context->Fail(page.status());
+          return page.status();
         }
         answered = true;
         outage.Over();
@@ -173,7 +156,7 @@ class ListVerb final : public Verb {
       }
       seen = seen.ok() ? context->Rest(kWatchEvery) : seen;
     }
-    return context->Fail(seen);
+    return seen;
   }
 
   static Status MoreThan(uint64_t limit, const std::string& what) {

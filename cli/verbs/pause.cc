@@ -5,29 +5,25 @@
 namespace delayd::cli {
 namespace {
 
-ExitCode Print(const StatusOr<protocol::QueueCounts>& queue, Context* context) {
-  if (!queue.ok()) {
-    return context->Fail(queue.status());
-  }
+void Print(const protocol::QueueCounts& queue, Context* context) {
   std::ostream& out = context->console.out();
   if (context->globals.output != OutputFormat::kTable) {
-    out << protocol::QueueToJson(*queue) << '\n';
-    return kExitOk;
+    out << protocol::QueueToJson(queue) << '\n';
+    return;
   }
   if (context->globals.quiet) {
-    return kExitOk;
+    return;
   }
-  out << "queue " << queue->name;
-  if (!queue->paused) {
+  out << "queue " << queue.name;
+  if (!queue.paused) {
     out << " hands out again";
-  } else if (queue->pause_left.has_value()) {
-    out << " is paused for " << RoughDuration(*queue->pause_left);
+  } else if (queue.pause_left.has_value()) {
+    out << " is paused for " << RoughDuration(*queue.pause_left);
   } else {
     out << " is paused until it is resumed";
   }
-  out << ": " << queue->ready << " ready, " << queue->leased << " leased, " << queue->scheduled
+  out << ": " << queue.ready << " ready, " << queue.leased << " leased, " << queue.scheduled
       << " scheduled\n";
-  return kExitOk;
 }
 
 StatusOr<std::string> QueueOf(const std::optional<std::string>& queue) {
@@ -58,16 +54,13 @@ class PauseVerb final : public Verb {
     options->Flag("--create", &create_, "also a queue that no job was ever put into");
   }
 
-  ExitCode Run(Context* context) override {
-    const StatusOr<std::string> queue = QueueOf(queue_);
-    if (!queue.ok()) {
-      return context->Fail(queue.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    return Print((*api)->Pause(*queue, {.duration = duration_, .create = create_}), context);
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const std::string queue, QueueOf(queue_));
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    const protocol::PauseRequest request{.duration = duration_, .create = create_};
+    DELAYD_ASSIGN_OR_RETURN(const protocol::QueueCounts counts, api->Pause(queue, request));
+    Print(counts, context);
+    return kExitOk;
   }
 
  private:
@@ -89,16 +82,12 @@ class ResumeVerb final : public Verb {
 
   void Declare(Options* options) override { options->Positional("QUEUE", &queue_, "the queue"); }
 
-  ExitCode Run(Context* context) override {
-    const StatusOr<std::string> queue = QueueOf(queue_);
-    if (!queue.ok()) {
-      return context->Fail(queue.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    return Print((*api)->Resume(*queue), context);
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const std::string queue, QueueOf(queue_));
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_ASSIGN_OR_RETURN(const protocol::QueueCounts counts, api->Resume(queue));
+    Print(counts, context);
+    return kExitOk;
   }
 
  private:

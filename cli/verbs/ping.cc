@@ -25,20 +25,15 @@ class PingVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
     // Finer than the clock of the house: a round trip is a fraction of its millisecond.
     const auto start = std::chrono::steady_clock::now();
-    const StatusOr<protocol::Health> health = (*api)->Health();
+    const StatusOr<protocol::Health> health = api->Health();
     const auto end = std::chrono::steady_clock::now();
-    if (!health.ok()) {
-      return context->Fail(health.status());
-    }
+    DELAYD_RETURN_IF_ERROR(health.status());
     if (!health->well()) {
-      return context->Fail(Unavailable("delayd is " + health->status + ": " + health->Why()));
+      return Unavailable("delayd is " + health->status + ": " + health->Why());
     }
     const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(end - start).count();
     if (context->globals.output != OutputFormat::kTable) {

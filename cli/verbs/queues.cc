@@ -25,16 +25,10 @@ class QueuesVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    StatusOr<std::vector<protocol::QueueCounts>> queues = Ask(**api);
-    if (!queues.ok()) {
-      return context->Fail(queues.status());
-    }
-    Print(*queues, context);
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_ASSIGN_OR_RETURN(std::vector<protocol::QueueCounts> queues, Ask(*api));
+    Print(queues, context);
     return kExitOk;
   }
 

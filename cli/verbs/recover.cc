@@ -44,9 +44,9 @@ class RecoverVerb final : public Verb {
 
   bool only_reads() const override { return !accept_loss_; }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (!data_dir_.has_value()) {
-      return context->Fail(UsageError("recover needs --data-dir, and a stopped daemon"));
+      return UsageError("recover needs --data-dir, and a stopped daemon");
     }
     std::vector<std::string> flags = {"--recover", "--data-dir", *data_dir_};
     if (accept_loss_) {
@@ -60,19 +60,15 @@ class RecoverVerb final : public Verb {
     const StatusOr<protocol::StoreLine> line =
         RunStoreTool(flags, [](const protocol::StoreProgress&) {});
     if (!line.ok() && accept_loss_ && InterruptGuard::interrupted()) {
-      context->Fail(Unavailable(
+      return Unavailable(
           "interrupted: the recovery may be half done, and until it is ended no daemon starts "
           "on it; the same command ends it",
-          "interrupted"));
-      return kExitInterrupted;
+          "interrupted");
     }
-    if (!line.ok()) {
-      return context->Fail(line.status());
-    }
+    DELAYD_RETURN_IF_ERROR(line.status());
     const auto* result = std::get_if<protocol::RecoverResult>(&*line);
     if (result == nullptr) {
-      return context->Fail(
-          Internal("delayd gave another result than was asked for", "invalid_response"));
+      return Internal("delayd gave another result than was asked for", "invalid_response");
     }
     const std::string report = Report(*result, *context);
     if (accept_loss_) {
@@ -83,7 +79,7 @@ class RecoverVerb final : public Verb {
     const Status told = accept_loss_ ? context->console.CheckOut(true) : OkStatus();
     if (!told.ok()) {
       context->console.Draw(report);
-      return context->Fail(told);
+      return told;
     }
     return result->whole() ? kExitOk : kExitFailed;
   }

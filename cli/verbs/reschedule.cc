@@ -30,19 +30,17 @@ class RescheduleVerb final : public Verb {
     options->Needs("(--in DURATION | --at TIME | --priority N)");
   }
 
-  ExitCode Run(Context* context) override {
-    const StatusOr<protocol::RescheduleRequest> request = MakeRequest();
-    if (!request.ok()) {
-      return context->Fail(request.status());
-    }
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const protocol::RescheduleRequest request, MakeRequest());
     if (selection_.IsFilter()) {
-      return selection_.ChangeMany("reschedule", "rescheduled", *request, context);
+      return selection_.ChangeMany("reschedule", "rescheduled", request, context);
     }
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobRef> jobs, selection_.ResolveRefs());
     return ForEachJob(
-        selection_.ResolveRefs(),
+        jobs,
         [&](Api* api, const JobRef& ref) {
           api->UseIfMatch(selection_.if_match());
-          return api->Reschedule(ref, *request);
+          return api->Reschedule(ref, request);
         },
         [&](const JobView& job) {
           const WallTime now = context->DaemonNow();

@@ -20,9 +20,10 @@ class RunVerb final : public Verb {
 
   void Declare(Options* options) override { refs_.Declare(options); }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobRef> jobs, refs_.Resolve());
     return ForEachJob(
-        refs_.Resolve(),
+        jobs,
         [](Api* api, const JobRef& ref) {
           return api->Reschedule(ref, {.due = DueAfter{}, .priority = std::nullopt});
         },

@@ -27,10 +27,10 @@ class ShowVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
-    const StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
-    if (payload_only_ && jobs.ok()) {
-      return ShowPayload(*jobs, context);
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobRef> jobs, refs_.Resolve());
+    if (payload_only_) {
+      return ShowPayload(jobs, context);
     }
     bool first = true;
     return ForEachJob(
@@ -45,22 +45,14 @@ class ShowVerb final : public Verb {
   }
 
  private:
-  static ExitCode ShowPayload(const std::vector<JobRef>& jobs, Context* context) {
+  static StatusOr<ExitCode> ShowPayload(const std::vector<JobRef>& jobs, Context* context) {
     if (jobs.size() > 1) {
-      return context->Fail(UsageError("--payload takes one job; its bytes would run together"));
+      return UsageError("--payload takes one job; its bytes would run together");
     }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    const StatusOr<JobView> job = (*api)->Show(jobs.front());
-    if (!job.ok()) {
-      return context->Fail(job.status());
-    }
-    if (const Status there = PayloadIsThere(*job); !there.ok()) {
-      return context->Fail(there);
-    }
-    context->console.Bytes(job->payload.value_or(""));
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_ASSIGN_OR_RETURN(const JobView job, api->Show(jobs.front()));
+    DELAYD_RETURN_IF_ERROR(PayloadIsThere(job));
+    context->console.Bytes(job.payload.value_or(""));
     return kExitOk;
   }
 

@@ -24,21 +24,15 @@ class StatsVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    const StatusOr<std::vector<protocol::Stat>> stats = (*api)->Stats();
-    if (!stats.ok()) {
-      return context->Fail(stats.status());
-    }
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::Stat> stats, api->Stats());
     if (context->globals.output != OutputFormat::kTable) {
-      context->console.out() << protocol::StatsToJson(*stats) << '\n';
+      context->console.out() << protocol::StatsToJson(stats) << '\n';
       return kExitOk;
     }
     Table table({"COUNTER", "VALUE"});
-    for (const protocol::Stat& stat : *stats) {
+    for (const protocol::Stat& stat : stats) {
       const auto* number = std::get_if<uint64_t>(&stat.value);
       table.Add({stat.name,
                  number != nullptr ? std::to_string(*number)

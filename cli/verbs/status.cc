@@ -31,31 +31,26 @@ class StatusVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    const StatusOr<protocol::Health> health = (*api)->Readiness();
-    if (!health.ok()) {
-      return context->Fail(health.status());
-    }
-    const StatusOr<std::vector<protocol::Stat>> stats = (*api)->Stats();
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_ASSIGN_OR_RETURN(const protocol::Health health, api->Readiness());
+    const StatusOr<std::vector<protocol::Stat>> stats = api->Stats();
     if (context->globals.output != OutputFormat::kTable) {
-      PrintJson(*health, stats, context);
+      PrintJson(health, stats, context);
     } else if (!context->globals.quiet) {
-      PrintHealth(*health, context);
+      PrintHealth(health, context);
       if (stats.ok()) {
         PrintStats(*stats, context);
       }
     }
-    if (health->well()) {
-      return stats.ok() ? kExitOk : context->Fail(stats.status());
+    if (health.well()) {
+      DELAYD_RETURN_IF_ERROR(stats.status());
+      return kExitOk;
     }
-    const Status unwell = Unavailable("delayd is " + health->status + ": " + health->Why());
-    return context->Fail(
-        stats.ok() ? unwell
-                   : unwell.Followed("; what it holds is not known: " + stats.status().message()));
+    const Status unwell = Unavailable("delayd is " + health.status + ": " + health.Why());
+    return stats.ok()
+               ? unwell
+               : unwell.Followed("; what it holds is not known: " + stats.status().message());
   }
 
  private:

@@ -96,49 +96,37 @@ class TopVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     const Millis interval = interval_.value_or(Millis(1000));
     if (interval < Millis(100)) {
-      return context->Fail(
-          UsageError("--interval: shorter than 100ms only makes work; give 100ms or more"));
+      return UsageError("--interval: shorter than 100ms only makes work; give 100ms or more");
     }
     const bool stream = context->globals.output == OutputFormat::kJsonl;
     if (!once_ && !stream && !context->console.traits().out_is_terminal) {
-      return context->Fail(
-          UsageError("top redraws a terminal, and stdout is none; give --once, or -o jsonl"));
+      return UsageError("top redraws a terminal, and stdout is none; give --once, or -o jsonl");
     }
     if (!once_ && context->globals.output == OutputFormat::kJson) {
-      return context->Fail(UsageError("-o json is one document; give --once, or -o jsonl"));
+      return UsageError("-o json is one document; give --once, or -o jsonl");
     }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    StatusOr<Sample> before = Look(**api, *context);
-    if (!before.ok()) {
-      return context->Fail(before.status());
-    }
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    DELAYD_ASSIGN_OR_RETURN(Sample before, Look(*api, *context));
     Outage outage(&context->console);
     for (;;) {
-      if (const Status seen = context->Rest(interval); !seen.ok()) {
-        return context->Fail(seen);
-      }
-      StatusOr<Sample> after = Look(**api, *context);
+      DELAYD_RETURN_IF_ERROR(context->Rest(interval));
+      StatusOr<Sample> after = Look(*api, *context);
       if (!once_ && outage.MayWaitOut(after.status())) {
         continue;
       }
       outage.Over();
       if (!after.ok()) {
-        return context->Fail(after.status());
+        return after.status();
       }
-      Print(*before, *after, context);
-      if (const Status written = context->console.CheckOut(true); !written.ok()) {
-        return context->Fail(written);
-      }
+      Print(before, *after, context);
+      DELAYD_RETURN_IF_ERROR(context->console.CheckOut(true));
       if (once_) {
         return kExitOk;
       }
-      *before = *std::move(after);
+      before = *std::move(after);
     }
   }
 

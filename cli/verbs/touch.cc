@@ -23,11 +23,12 @@ class TouchVerb final : public Verb {
 
   void Declare(Options* options) override { refs_.Declare(options); }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     protocol::RescheduleRequest request;
     request.touch = true;
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobRef> jobs, refs_.Resolve());
     return ForEachJob(
-        refs_.Resolve(),
+        jobs,
         [&](Api* api, const JobRef& ref) { return api->Reschedule(ref, request); },
         [&](const JobView& job) {
           const WallTime now = context->DaemonNow();

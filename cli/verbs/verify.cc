@@ -41,17 +41,14 @@ class VerifyVerb final : public Verb {
 
   bool only_reads() const override { return !repair_; }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (repair_ && !data_dir_.has_value()) {
-      return context->Fail(UsageError("--repair works on a stopped daemon; give its --data-dir"));
+      return UsageError("--repair works on a stopped daemon; give its --data-dir");
     }
-    const StatusOr<protocol::VerifyResult> result =
-        data_dir_.has_value() ? Offline(context) : Online(context);
-    if (!result.ok()) {
-      return context->Fail(result.status());
-    }
-    Print(*result, context);
-    return result->whole() ? kExitOk : kExitFailed;
+    DELAYD_ASSIGN_OR_RETURN(const protocol::VerifyResult result,
+                            data_dir_.has_value() ? Offline(context) : Online(context));
+    Print(result, context);
+    return result.whole() ? kExitOk : kExitFailed;
   }
 
  private:

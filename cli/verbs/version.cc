@@ -22,7 +22,7 @@ class VersionVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
+  StatusOr<ExitCode> Run(Context* context) override {
     if (context->globals.output == OutputFormat::kTable) {
       context->console.out() << VersionLine();
       return kExitOk;

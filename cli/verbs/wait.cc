@@ -50,26 +50,20 @@ class WaitVerb final : public Verb {
 
   bool only_reads() const override { return true; }
 
-  ExitCode Run(Context* context) override {
-    StatusOr<std::vector<JobRef>> jobs = refs_.Resolve();
-    if (jobs.ok() && jobs->size() != 1) {
-      jobs = UsageError("wait takes one job; for many, wait for one after another");
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<JobRef> jobs, refs_.Resolve());
+    if (jobs.size() != 1) {
+      return UsageError("wait takes one job; for many, wait for one after another");
     }
-    if (jobs.ok() && what_.has_value() && what_ != "done" && what_ != "fired") {
-      jobs = UsageError("--for: " + protocol::Quoted(*what_) + " is unknown; use done or fired");
+    if (what_.has_value() && what_ != "done" && what_ != "fired") {
+      return UsageError("--for: " + protocol::Quoted(*what_) + " is unknown; use done or fired");
     }
-    if (!jobs.ok()) {
-      return context->Fail(jobs.status());
-    }
-    StatusOr<std::unique_ptr<Api>> api = context->OpenApi();
-    if (!api.ok()) {
-      return context->Fail(api.status());
-    }
-    return WaitFor(**api, jobs->front(), context);
+    DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
+    return WaitFor(*api, jobs.front(), context);
   }
 
  private:
-  ExitCode WaitFor(Api& api, const JobRef& ref, Context* context) const {
+  StatusOr<ExitCode> WaitFor(Api& api, const JobRef& ref, Context* context) const {
     const BootTime start = context->clock.Sample().boot;
     const auto left = [&] {
       return wait_.has_value() ? *wait_ - (context->clock.Sample().boot - start) : Millis::max();
@@ -81,14 +75,14 @@ class WaitVerb final : public Verb {
       const StatusOr<JobView> job =
           api.Show(last.has_value() ? JobRef(last->id) : ref, std::max(left(), kLookTime));
       if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
-        return context->Fail(Gone(last->id));
+        return Gone(last->id);
       }
       // A restart takes a moment, and whoever waits does so for hours.
       if (last.has_value() && outage.MayWaitOut(job.status())) {
         // Below it is seen whether there is time left.
       } else if (!job.ok()) {
         const bool cut_short = job.status().reason() == "timed_out" && left() <= Millis(0);
-        return context->Fail(cut_short ? job.status().Followed(" and --wait") : job.status());
+        return cut_short ? job.status().Followed(" and --wait") : job.status();
       } else if (const std::optional<ExitCode> code = Outcome(*job, last)) {
         Say(*job, context);
         return *code;
@@ -98,8 +92,8 @@ class WaitVerb final : public Verb {
       }
       const Millis rest = left();
       if (rest <= Millis(0)) {
-        return context->Fail(outage.status().ok() ? StillThere(ref, *last, context->DaemonNow())
-                                                  : outage.status());
+        return outage.status().ok() ? StillThere(ref, *last, context->DaemonNow())
+                                    : outage.status();
       }
       context->sleep(std::min(kLookEvery, rest));
     }

@@ -262,19 +262,13 @@ class WorkVerb final : public Verb {
     options->Needs("(--webhook URL | --exec CMD [ARGS...])");
   }
 
-  ExitCode Run(Context* context) override {
-    const Status status = Check(context->globals.output != OutputFormat::kTable);
-    if (!status.ok()) {
-      return context->Fail(status);
-    }
+  StatusOr<ExitCode> Run(Context* context) override {
+    DELAYD_RETURN_IF_ERROR(Check(context->globals.output != OutputFormat::kTable));
     Worker worker(context, work_);
-    Status done;
     {
       const SignalRelay relay(&worker);
-      done = relay.started().ok() ? worker.Run() : relay.started();
-    }
-    if (!done.ok()) {
-      return context->Fail(done);
+      DELAYD_RETURN_IF_ERROR(relay.started());
+      DELAYD_RETURN_IF_ERROR(worker.Run());
     }
     if (worker.undelivered() > 0) {
       return kExitFailed;

@@ -15,6 +15,7 @@ TEST(ExitCodeTest, EveryStatusHasItsNumber) {
                                           {ResourceExhausted("a", "disk_full"), 1},
                                           {Unavailable("a", "unreachable"), 5},
                                           {Unavailable("a", "storage_io"), 1},
+                                          {Unavailable("a", "interrupted"), 130},
                                           {Unknown("a", "outcome_unknown"), 1},
                                           {Unknown("a", "timed_out"), 6},
                                           {DeadlineExceeded("a"), 6},
