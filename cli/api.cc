@@ -14,13 +14,16 @@ namespace {
 constexpr std::string_view kJson = "application/json";
 constexpr std::string_view kNdjson = "application/x-ndjson";
 
+std::string QueueTarget(std::string_view queue) {
+  return "/v1/queues/" + protocol::PercentEncode(queue);
+}
+
 std::string JobTarget(const JobRef& job) {
   if (const auto* id = std::get_if<JobId>(&job)) {
     return "/v1/jobs/" + std::to_string(ToInt(*id));
   }
   const auto& key = std::get<KeyRef>(job);
-  return "/v1/queues/" + protocol::PercentEncode(key.queue) + "/jobs/by-key/" +
-         protocol::PercentEncode(key.key);
+  return QueueTarget(key.queue) + "/jobs/by-key/" + protocol::PercentEncode(key.key);
 }
 
 // An answer that cannot be read is not the user's fault. Nor does it pass by itself: another server
@@ -68,10 +71,10 @@ StatusOr<protocol::HttpResponse> Api::Exchange(std::string_view method,
                                                std::string_view target,
                                                std::string_view content_type,
                                                std::string_view body,
-                                               Millis timeout) {
+                                               std::optional<Millis> timeout) {
   const WallTime asked = clock_ == nullptr ? WallTime() : clock_->Here();
   StatusOr<protocol::HttpResponse> response =
-      client_->Call(method, target, content_type, body, timeout);
+      client_->Call(method, target, content_type, body, timeout.value_or(timeout_));
   if (clock_ != nullptr && response.ok() && response->date) {
     clock_->Hear(asked, *response->date);
   }
@@ -83,27 +86,31 @@ StatusOr<std::string> Api::Call(std::string_view method,
                                 std::string_view target,
                                 std::string_view content_type,
                                 std::string_view body,
-                                Millis extra_time) {
+                                std::optional<Millis> timeout) {
   DELAYD_ASSIGN_OR_RETURN(protocol::HttpResponse response,
-                          Exchange(method, target, content_type, body, timeout_ + extra_time));
+                          Exchange(method, target, content_type, body, timeout));
   if (!IsDone(response)) {
     return Refusal(method, response);
   }
   return std::move(response.body);
 }
 
-StatusOr<JobView> Api::CallForJob(std::string_view method,
-                                  std::string_view target,
-                                  std::string_view body) {
+template <typename T>
+StatusOr<T> Api::Ask(Parser<T> parse,
+                     std::string_view method,
+                     std::string_view target,
+                     std::string_view json,
+                     std::optional<Millis> timeout) {
+  const std::string_view content_type = json.empty() ? std::string_view() : kJson;
   DELAYD_ASSIGN_OR_RETURN(const std::string answer,
-                          Call(method, target, body.empty() ? std::string_view() : kJson, body));
-  return Understood(method, protocol::ParseJob(answer));
+                          Call(method, target, content_type, json, timeout));
+  return Understood(method, parse(answer));
 }
 
 StatusOr<protocol::EnqueuedJob> Api::Enqueue(const JobSpec& spec) {
   const std::string body = protocol::JobSpecToJson(spec);
   DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
-                          Exchange("POST", "/v1/jobs", kJson, body, timeout_));
+                          Exchange("POST", "/v1/jobs", kJson, body));
   if (!IsDone(response)) {
     return Refusal("POST", response);
   }
@@ -135,46 +142,39 @@ StatusOr<std::vector<protocol::EnqueuedJob>> Api::EnqueueLines(std::string_view 
 }
 
 StatusOr<JobView> Api::Show(const JobRef& job, Millis at_most) {
-  const Millis less = std::min(at_most, timeout_) - timeout_;
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", JobTarget(job), {}, {}, less));
-  return Understood("GET", protocol::ParseJob(answer));
+  return Ask(protocol::ParseJob, "GET", JobTarget(job), {}, std::min(at_most, timeout_));
 }
 
 StatusOr<JobView> Api::Cancel(const JobRef& job) {
-  return CallForJob("DELETE", JobTarget(job));
+  return Ask(protocol::ParseJob, "DELETE", JobTarget(job));
 }
 
 StatusOr<JobView> Api::Reschedule(const JobRef& job, const protocol::RescheduleRequest& request) {
-  return CallForJob("PATCH", JobTarget(job), protocol::RescheduleRequestToJson(request));
+  return Ask(
+      protocol::ParseJob, "PATCH", JobTarget(job), protocol::RescheduleRequestToJson(request));
 }
 
 StatusOr<JobView> Api::Kick(const JobRef& job) {
-  return CallForJob("POST", JobTarget(job) + "/kick");
+  return Ask(protocol::ParseJob, "POST", JobTarget(job) + "/kick");
 }
 
 StatusOr<uint64_t> Api::KickQueue(std::string_view queue, uint32_t count) {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
-                          Call("POST",
-                               "/v1/queues/" + protocol::PercentEncode(queue) + "/kick",
-                               kJson,
-                               protocol::KickRequestToJson(count)));
-  return Understood("POST", protocol::ParseKicked(answer));
+  return Ask(protocol::ParseKicked,
+             "POST",
+             QueueTarget(queue) + "/kick",
+             protocol::KickRequestToJson(count));
 }
 
 StatusOr<protocol::QueueCounts> Api::Pause(std::string_view queue,
                                            const protocol::PauseRequest& request) {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
-                          Call("POST",
-                               "/v1/queues/" + protocol::PercentEncode(queue) + "/pause",
-                               kJson,
-                               protocol::PauseRequestToJson(request)));
-  return Understood("POST", protocol::ParseQueue(answer));
+  return Ask(protocol::ParseQueue,
+             "POST",
+             QueueTarget(queue) + "/pause",
+             protocol::PauseRequestToJson(request));
 }
 
 StatusOr<protocol::QueueCounts> Api::Resume(std::string_view queue) {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
-                          Call("POST", "/v1/queues/" + protocol::PercentEncode(queue) + "/resume"));
-  return Understood("POST", protocol::ParseQueue(answer));
+  return Ask(protocol::ParseQueue, "POST", QueueTarget(queue) + "/resume");
 }
 
 StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
@@ -191,8 +191,7 @@ StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
   if (!query.cursor.empty()) {
     AppendQuery("cursor", query.cursor, &target);
   }
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
-  return Understood("GET", protocol::ParseJobPage(answer));
+  return Ask(protocol::ParseJobPage, "GET", target);
 }
 
 StatusOr<protocol::JobPage> Api::ListUpTo(ListQuery query, uint64_t limit) {
@@ -208,37 +207,32 @@ StatusOr<protocol::JobPage> Api::ListUpTo(ListQuery query, uint64_t limit) {
 
 StatusOr<std::vector<JobView>> Api::Lease(std::string_view queue,
                                           const protocol::LeaseRequest& request) {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
-                          Call("POST",
-                               "/v1/queues/" + protocol::PercentEncode(queue) + "/lease",
-                               kJson,
-                               protocol::LeaseRequestToJson(request),
-                               request.wait));
   DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page,
-                          Understood("POST", protocol::ParseJobPage(answer)));
+                          Ask(protocol::ParseJobPage,
+                              "POST",
+                              QueueTarget(queue) + "/lease",
+                              protocol::LeaseRequestToJson(request),
+                              timeout_ + request.wait));
   return std::move(page.jobs);
 }
 
 StatusOr<JobView> Api::ChangeLease(std::string_view token,
                                    std::string_view action,
                                    const protocol::LeaseChange& change,
-                                   std::optional<Millis> at_most) {
-  const std::string target =
-      "/v1/leases/" + protocol::PercentEncode(token) + "/" + std::string(action);
-  const Millis less = std::min(at_most.value_or(timeout_), timeout_) - timeout_;
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
-                          Call("POST", target, kJson, protocol::LeaseChangeToJson(change), less));
-  return Understood("POST", protocol::ParseJob(answer));
+                                   Millis at_most) {
+  return Ask(protocol::ParseJob,
+             "POST",
+             "/v1/leases/" + protocol::PercentEncode(token) + "/" + std::string(action),
+             protocol::LeaseChangeToJson(change),
+             std::min(at_most, timeout_));
 }
 
 StatusOr<protocol::ChangedMany> Api::ChangeMany(std::string_view action,
                                                 const protocol::ChangeManyRequest& request) {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
-                          Call("POST",
-                               "/v1/jobs:" + std::string(action),
-                               kJson,
-                               protocol::ChangeManyRequestToJson(request)));
-  return Understood("POST", protocol::ParseChangedMany(answer));
+  return Ask(protocol::ParseChangedMany,
+             "POST",
+             "/v1/jobs:" + std::string(action),
+             protocol::ChangeManyRequestToJson(request));
 }
 
 StatusOr<std::vector<protocol::ForecastStep>> Api::Forecast(const ForecastQuery& query) {
@@ -247,8 +241,7 @@ StatusOr<std::vector<protocol::ForecastStep>> Api::Forecast(const ForecastQuery&
   AppendQuery("from", FormatUtc(query.from), &target);
   AppendQuery("to", FormatUtc(query.to), &target);
   AppendQuery("step", protocol::FormatDuration(query.step), &target);
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
-  return Understood("GET", protocol::ParseForecast(answer));
+  return Ask(protocol::ParseForecast, "GET", target);
 }
 
 StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
@@ -260,9 +253,7 @@ StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
     if (!cursor.empty()) {
       AppendQuery("cursor", cursor, &target);
     }
-    DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", target));
-    DELAYD_ASSIGN_OR_RETURN(protocol::QueuePage page,
-                            Understood("GET", protocol::ParseQueues(answer)));
+    DELAYD_ASSIGN_OR_RETURN(protocol::QueuePage page, Ask(protocol::ParseQueues, "GET", target));
     std::move(page.queues.begin(), page.queues.end(), std::back_inserter(queues));
     cursor = std::move(page.next_cursor);
   } while (!cursor.empty());
@@ -270,14 +261,11 @@ StatusOr<std::vector<protocol::QueueCounts>> Api::Queues() {
 }
 
 StatusOr<protocol::QueueCounts> Api::Queue(std::string_view name) {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
-                          Call("GET", "/v1/queues/" + protocol::PercentEncode(name)));
-  return Understood("GET", protocol::ParseQueue(answer));
+  return Ask(protocol::ParseQueue, "GET", QueueTarget(name));
 }
 
 StatusOr<std::vector<protocol::Stat>> Api::Stats() {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("GET", "/v1/stats"));
-  return Understood("GET", protocol::ParseStats(answer));
+  return Ask(protocol::ParseStats, "GET", "/v1/stats");
 }
 
 StatusOr<WallTime> Api::Time() {
@@ -310,8 +298,7 @@ Status Api::FixTimes(std::initializer_list<std::optional<std::string>*> texts) {
 }
 
 StatusOr<std::string> Api::Metrics() {
-  DELAYD_ASSIGN_OR_RETURN(protocol::HttpResponse response,
-                          Exchange("GET", "/metrics", {}, {}, timeout_));
+  DELAYD_ASSIGN_OR_RETURN(protocol::HttpResponse response, Exchange("GET", "/metrics"));
   if (response.status / 100 != 2) {
     return Refusal("GET", response);
   }
@@ -319,26 +306,22 @@ StatusOr<std::string> Api::Metrics() {
 }
 
 StatusOr<std::vector<protocol::Stat>> Api::AcceptClock() {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/clock/accept"));
-  return Understood("POST", protocol::ParseStats(answer));
+  return Ask(protocol::ParseStats, "POST", "/v1/clock/accept");
 }
 
 StatusOr<std::vector<protocol::Stat>> Api::Drain(bool on) {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer,
-                          Call("POST", "/v1/admin/drain", kJson, protocol::DrainRequestToJson(on)));
-  return Understood("POST", protocol::ParseStats(answer));
+  return Ask(protocol::ParseStats, "POST", "/v1/admin/drain", protocol::DrainRequestToJson(on));
 }
 
 StatusOr<protocol::VerifyResult> Api::Verify() {
-  DELAYD_ASSIGN_OR_RETURN(const std::string answer, Call("POST", "/v1/admin/verify"));
-  return Understood("POST", protocol::ParseVerifyResult(answer));
+  return Ask(protocol::ParseVerifyResult, "POST", "/v1/admin/verify");
 }
 
 StatusOr<protocol::BackupResult> Api::BackUp(const protocol::BackupRequest& request) {
-  DELAYD_ASSIGN_OR_RETURN(
-      const std::string answer,
-      Call("POST", "/v1/admin/backup", kJson, protocol::BackupRequestToJson(request)));
-  return Understood("POST", protocol::ParseBackupResult(answer));
+  return Ask(protocol::ParseBackupResult,
+             "POST",
+             "/v1/admin/backup",
+             protocol::BackupRequestToJson(request));
 }
 
 StatusOr<protocol::Health> Api::Health() {
@@ -351,8 +334,7 @@ StatusOr<protocol::Health> Api::Readiness() {
 
 // A daemon that is not well says so with 503, and why.
 StatusOr<protocol::Health> Api::HealthAt(std::string_view target) {
-  DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response,
-                          Exchange("GET", target, {}, {}, timeout_));
+  DELAYD_ASSIGN_OR_RETURN(const protocol::HttpResponse response, Exchange("GET", target));
   StatusOr<protocol::Health> health = protocol::ParseHealth(response.body);
   if (!IsDone(response) && !(response.status == 503 && health.ok())) {
     return Refusal("GET", response);

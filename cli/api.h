@@ -66,7 +66,7 @@ class Api {
   // answer has come for `grace`; -1: never.
   void GiveUpWhen(int fd, Millis grace = Millis(0)) { client_->GiveUpWhen(fd, grace); }
 
-  // No longer than `at_most`, nor than always.
+  // Gives up after `at_most`, if that is shorter than the timeout.
   StatusOr<JobView> Show(const JobRef& job, Millis at_most = Millis::max());
   StatusOr<JobView> Cancel(const JobRef& job);
   StatusOr<JobView> Reschedule(const JobRef& job, const protocol::RescheduleRequest& request);
@@ -81,11 +81,11 @@ class Api {
 
   StatusOr<std::vector<JobView>> Lease(std::string_view queue,
                                        const protocol::LeaseRequest& request);
-  // `action` is ack, nack, bury or extend.
+  // `action` is ack, nack, bury or extend. `at_most` as for Show.
   StatusOr<JobView> ChangeLease(std::string_view token,
                                 std::string_view action,
                                 const protocol::LeaseChange& change,
-                                std::optional<Millis> at_most = std::nullopt);  // less than always
+                                Millis at_most = Millis::max());
 
   // One step; `action` is cancel, reschedule or kick.
   StatusOr<protocol::ChangedMany> ChangeMany(std::string_view action,
@@ -111,19 +111,27 @@ class Api {
 
  private:
   StatusOr<protocol::Health> HealthAt(std::string_view target);
-  StatusOr<protocol::HttpResponse> Exchange(std::string_view method,
-                                            std::string_view target,
-                                            std::string_view content_type,
-                                            std::string_view body,
-                                            Millis timeout);
+  template <typename T>
+  using Parser = StatusOr<T> (*)(std::string_view json);
+
+  // What `parse` makes of the daemon's answer.
+  template <typename T>
+  StatusOr<T> Ask(Parser<T> parse,
+                  std::string_view method,
+                  std::string_view target,
+                  std::string_view json = {},
+                  std::optional<Millis> timeout = std::nullopt);
+  // The body of the answer, which says that it was done.
   StatusOr<std::string> Call(std::string_view method,
                              std::string_view target,
-                             std::string_view content_type = {},
-                             std::string_view body = {},
-                             Millis extra_time = Millis(0));
-  StatusOr<JobView> CallForJob(std::string_view method,
-                               std::string_view target,
-                               std::string_view body = {});
+                             std::string_view content_type,
+                             std::string_view body,
+                             std::optional<Millis> timeout = std::nullopt);
+  StatusOr<protocol::HttpResponse> Exchange(std::string_view method,
+                                            std::string_view target,
+                                            std::string_view content_type = {},
+                                            std::string_view body = {},
+                                            std::optional<Millis> timeout = std::nullopt);
 
   std::unique_ptr<protocol::Client> client_;
   Millis timeout_;

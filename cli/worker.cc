@@ -345,9 +345,11 @@ class Worker::Slot {
         api_->GiveUpWhen(-1);
         at_most = kFinishTimeWhenAbandoning;
       }
-      const Status status =
-          api_->ChangeLease(FormatLeaseToken(*job.lease_token), verdict.action, change, at_most)
-              .status();
+      const Status status = api_->ChangeLease(FormatLeaseToken(*job.lease_token),
+                                              verdict.action,
+                                              change,
+                                              at_most.value_or(Millis::max()))
+                                .status();
       const std::string said =
           verdict.action +
           (verdict.error.empty() ? "" : " (" + EscapeControls(verdict.error) + ")");
