@@ -179,11 +179,11 @@ StatusOr<protocol::QueueCounts> Api::Resume(std::string_view queue) {
 
 StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
   std::string target = "/v1/jobs";
-  AppendQuery("queue", query.queue, &target);
-  AppendQuery("state", query.state, &target);
-  AppendQuery("due_before", query.due_before, &target);
-  AppendQuery("due_after", query.due_after, &target);
-  AppendQuery("key_prefix", query.key_prefix, &target);
+  AppendQuery("queue", query.filter.queue, &target);
+  AppendQuery("state", query.filter.state, &target);
+  AppendQuery("due_before", query.filter.due_before, &target);
+  AppendQuery("due_after", query.filter.due_after, &target);
+  AppendQuery("key_prefix", query.filter.key_prefix, &target);
   if (query.with_payload) {
     AppendQuery("payload", "true", &target);
   }
@@ -194,7 +194,8 @@ StatusOr<protocol::JobPage> Api::List(const ListQuery& query) {
   return Ask(protocol::ParseJobPage, "GET", target);
 }
 
-StatusOr<protocol::JobPage> Api::ListUpTo(ListQuery query, uint64_t limit) {
+StatusOr<protocol::JobPage> Api::ListUpTo(const protocol::JobFilterText& filter, uint64_t limit) {
+  ListQuery query{.filter = filter};
   protocol::JobPage all;
   do {
     query.limit = std::min<uint64_t>(limit - all.jobs.size(), limits::kListLimitMax);

@@ -25,11 +25,7 @@
 namespace delayd::cli {
 
 struct ListQuery {
-  std::optional<std::string> queue;
-  std::optional<std::string> state;
-  std::optional<std::string> due_before;  // RFC 3339, or a duration from now
-  std::optional<std::string> due_after;
-  std::optional<std::string> key_prefix;
+  protocol::JobFilterText filter;
   bool with_payload = false;
   uint64_t limit = 0;
   std::string cursor;
@@ -77,7 +73,7 @@ class Api {
   StatusOr<protocol::QueueCounts> Resume(std::string_view queue);
   StatusOr<protocol::JobPage> List(const ListQuery& query);
   // The first `limit` jobs, page by page, and the cursor behind them.
-  StatusOr<protocol::JobPage> ListUpTo(ListQuery query, uint64_t limit);
+  StatusOr<protocol::JobPage> ListUpTo(const protocol::JobFilterText& filter, uint64_t limit);
 
   StatusOr<std::vector<JobView>> Lease(std::string_view queue,
                                        const protocol::LeaseRequest& request);

@@ -49,11 +49,10 @@ class ExportVerb final : public Verb {
       return UsageError(
           "export has no -q; for ids alone: delayctl list --all -q; for no words: 2>/dev/null");
     }
-    DELAYD_ASSIGN_OR_RETURN(ListQuery query, filter_.Resolve());
+    ListQuery query{.filter = {}, .with_payload = true, .limit = limits::kListLimitMax};
+    DELAYD_ASSIGN_OR_RETURN(query.filter, filter_.Resolve());
     DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
-    DELAYD_RETURN_IF_ERROR(api->FixTimes({&query.due_before, &query.due_after}));
-    query.limit = limits::kListLimitMax;
-    query.with_payload = true;
+    DELAYD_RETURN_IF_ERROR(api->FixTimes({&query.filter.due_before, &query.filter.due_after}));
     Counts counts;
     Progress progress(&context->console, &context->clock, "jobs", 0);
     const Status status = WriteAll(*api, query, context, &progress, &counts);
@@ -95,9 +94,9 @@ class ExportVerb final : public Verb {
     counts->created_max = EndOf(begun);
     counts->id_max = counts->newest;
     // What comes into one state meanwhile was not in it when the export began.
-    const int looks_max = !query.state                ? std::numeric_limits<int>::max()
-                          : query.state == "finished" ? 1
-                                                      : 2;
+    const int looks_max = !query.filter.state                ? std::numeric_limits<int>::max()
+                          : query.filter.state == "finished" ? 1
+                                                             : 2;
     size_t found_before = std::numeric_limits<size_t>::max();
     while (counts->looks < looks_max) {
       StatusOr<std::vector<uint64_t>> more = MovesOf(api);
@@ -145,8 +144,11 @@ class ExportVerb final : public Verb {
   static StatusOr<size_t> WriteUnmet(
       Api& api, const ListQuery& query, Context* context, Progress* progress, Counts* counts) {
     size_t found = 0;
-    DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, query));
-    for (ListQuery& one : queries) {
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::JobFilterText> filters,
+                            Expand(api, query.filter));
+    for (const protocol::JobFilterText& filter : filters) {
+      ListQuery one = query;
+      one.filter = filter;
       do {
         DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, api.List(one));
         std::erase_if(page.jobs, [&](const JobView& job) {

@@ -1,7 +1,6 @@
 #include "cli/verbs/job_selection.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "cli/human_time.h"
@@ -28,26 +27,6 @@ std::string OneOf(const std::vector<JobState>& states) {
     text += JobStateName(states[i]);
   }
   return text;
-}
-
-ListQuery QueryOf(const protocol::JobFilterText& filter) {
-  return {.queue = filter.queue,
-          .state = filter.state,
-          .due_before = filter.due_before,
-          .due_after = filter.due_after,
-          .key_prefix = filter.key_prefix};
-}
-
-// One after another, as the list of them has it: dead jobs lie queue by queue.
-StatusOr<std::vector<protocol::JobFilterText>> Expand(Api& api,
-                                                      const protocol::JobFilterText& filter) {
-  DELAYD_ASSIGN_OR_RETURN(const std::vector<ListQuery> queries,
-                          ListFilter::Expand(api, QueryOf(filter)));
-  std::vector<protocol::JobFilterText> filters(queries.size(), filter);
-  for (size_t i = 0; i < queries.size(); ++i) {
-    filters[i].queue = queries[i].queue;
-  }
-  return filters;
 }
 
 }  // namespace
@@ -177,16 +156,10 @@ StatusOr<ExitCode> JobSelection::TellDryRun(Api* api,
     context->console.out() << matched << '\n';
     return kExitOk;
   }
-  std::vector<JobView> shown;
-  for (size_t i = 0; i < filters.size() && shown.size() < std::min(matched, kDryRunJobsShown);
-       ++i) {
-    DELAYD_ASSIGN_OR_RETURN(
-        protocol::JobPage some,
-        api->ListUpTo(QueryOf(filters[i]), std::min(matched, kDryRunJobsShown) - shown.size()));
-    std::move(some.jobs.begin(), some.jobs.end(), std::back_inserter(shown));
-  }
+  DELAYD_ASSIGN_OR_RETURN(const protocol::JobPage shown,
+                          FirstJobs(*api, filters, std::min(matched, kDryRunJobsShown)));
   if (matched > 0) {
-    JobListPrinter(context).Print(shown);
+    JobListPrinter(context).Print(shown.jobs);
   }
   context->console.out() << Jobs(matched) << (matched == 1 ? " matches" : " match")
                          << "; nothing was changed\n";

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "base/limits.h"
@@ -44,26 +43,28 @@ class ListVerb final : public Verb {
   bool only_reads() const override { return true; }
 
   StatusOr<ExitCode> Run(Context* context) override {
-    DELAYD_ASSIGN_OR_RETURN(const ListQuery query, filter_.Resolve());
+    DELAYD_ASSIGN_OR_RETURN(const protocol::JobFilterText filter, filter_.Resolve());
     if (all_ && limit_.has_value()) {
       return UsageError("--all and --limit contradict each other; keep one");
     }
     DELAYD_RETURN_IF_ERROR(watch_ ? CanWatch(*context) : OkStatus());
     DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
-    return watch_ ? Watch(*api, query, context) : Page(*api, query, context);
+    return watch_ ? Watch(*api, filter, context) : Page(*api, filter, context);
   }
 
  private:
-  StatusOr<ExitCode> Page(Api& api, const ListQuery& filter, Context* context) const {
-    DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, filter));
+  StatusOr<ExitCode> Page(Api& api, const protocol::JobFilterText& filter, Context* context) const {
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::JobFilterText> filters,
+                            Expand(api, filter));
     uint64_t left = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
     std::optional<JobListPrinter> printer;
     std::string cursor;
     size_t i = 0;
-    while (i < queries.size() && left > 0) {
-      ListQuery& query = queries[i];
-      query.limit = std::min<uint64_t>(left, limits::kListLimitMax);
-      DELAYD_ASSIGN_OR_RETURN(protocol::JobPage page, api.List(query));
+    while (i < filters.size() && left > 0) {
+      const uint64_t limit = std::min<uint64_t>(left, limits::kListLimitMax);
+      DELAYD_ASSIGN_OR_RETURN(
+          protocol::JobPage page,
+          api.List({.filter = filters[i], .limit = limit, .cursor = std::move(cursor)}));
       // Begun only now, so that a failure leaves stdout empty.
       if (!printer.has_value()) {
         printer.emplace(context);
@@ -72,7 +73,7 @@ class ListVerb final : public Verb {
       DELAYD_RETURN_IF_ERROR(context->console.CheckOut(false));  // nobody reads the millions behind
       left -= std::min<uint64_t>(left, page.jobs.size());
       // A page may be empty and have a next one: the daemon looks at a bounded number of rows.
-      cursor = query.cursor = page.next_cursor;
+      cursor = std::move(page.next_cursor);
       i += cursor.empty() ? 1U : 0U;
     }
     if (!printer.has_value()) {
@@ -80,7 +81,7 @@ class ListVerb final : public Verb {
       printer->Print({});
     }
     printer->Finish(cursor);
-    const bool more = !cursor.empty() || i < queries.size();
+    const bool more = !cursor.empty() || i < filters.size();
     if (more) {
       TellMore(context);
     }
@@ -99,47 +100,40 @@ class ListVerb final : public Verb {
     }
   }
 
-  // What is watched; next_cursor is set when the list goes on behind it.
-  static StatusOr<protocol::JobPage> Look(Api& api, const ListQuery& filter, uint64_t limit) {
-    DELAYD_ASSIGN_OR_RETURN(std::vector<ListQuery> queries, ListFilter::Expand(api, filter));
-    protocol::JobPage seen;
-    for (ListQuery& query : queries) {
-      const uint64_t left = limit - seen.jobs.size();
-      if (left == 0) {
-        seen.next_cursor = query.queue.value_or("");
-        break;
-      }
-      DELAYD_ASSIGN_OR_RETURN(protocol::JobPage some, api.ListUpTo(std::move(query), left));
-      std::move(some.jobs.begin(), some.jobs.end(), std::back_inserter(seen.jobs));
-      seen.next_cursor = std::move(some.next_cursor);
-    }
-    return seen;
+  static StatusOr<protocol::JobPage> Look(Api& api,
+                                          const protocol::JobFilterText& filter,
+                                          uint64_t limit) {
+    DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::JobFilterText> filters,
+                            Expand(api, filter));
+    return FirstJobs(api, filters, limit);
   }
 
   // One that is in the list, though behind what is watched.
-  static StatusOr<JobView> Find(Api& api, const ListQuery& query, JobId id) {
+  static StatusOr<JobView> Find(Api& api, const protocol::JobFilterText& filter, JobId id) {
     StatusOr<JobView> job = api.Show(id);
     if (!job.ok()) {
       return job;
     }
     const bool pending = job->state != JobState::kDead && job->state != JobState::kFinished;
     const bool listed =
-        query.state.has_value() ? *query.state == JobStateName(job->state) : pending;
+        filter.state.has_value() ? *filter.state == JobStateName(job->state) : pending;
     return listed ? std::move(job) : NotFound("it is not in the list");
   }
 
   // Until the user ends it. Who watches does so for hours, and a restart takes a moment; only a
   // daemon that never answered is not waited for.
-  StatusOr<ExitCode> Watch(Api& api, const ListQuery& query, Context* context) const {
+  StatusOr<ExitCode> Watch(Api& api,
+                           const protocol::JobFilterText& filter,
+                           Context* context) const {
     const uint64_t limit = all_ ? UINT64_MAX : limit_.value_or(limits::kListLimitDefault);
-    const bool soonest_first = query.state != JobStateName(JobState::kDead) &&
-                               query.state != JobStateName(JobState::kFinished);
-    JobWatch watch(context, soonest_first, [&](JobId id) { return Find(api, query, id); });
+    const bool soonest_first = filter.state != JobStateName(JobState::kDead) &&
+                               filter.state != JobStateName(JobState::kFinished);
+    JobWatch watch(context, soonest_first, [&](JobId id) { return Find(api, filter, id); });
     Outage outage(&context->console);
     Status seen;
     bool warned = limit_.has_value() || context->globals.output == OutputFormat::kTable;
     for (bool answered = false; seen.ok();) {
-      StatusOr<protocol::JobPage> page = Look(api, query, limit);
+      StatusOr<protocol::JobPage> page = Look(api, filter, limit);
       if (!answered || !outage.MayWaitOut(page.status())) {
         if (!page.ok()) {
           return page.status();

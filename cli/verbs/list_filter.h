@@ -1,27 +1,34 @@
-// cli/verbs/list_filter.h — the filters of list and export.
+// cli/verbs/list_filter.h — the filters of list and export, and the jobs that a filter finds.
 //
 // Threads: one owner.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "cli/api.h"
 #include "cli/options.h"
+#include "protocol/bulk_json.h"
 
 namespace delayd::cli {
 
 class ListFilter {
  public:
   void Declare(Options* options);
-  // Without limit and cursor.
-  StatusOr<ListQuery> Resolve() const;
-
-  // What to ask for, one after another: dead jobs lie queue by queue.
-  static StatusOr<std::vector<ListQuery>> Expand(Api& api, const ListQuery& query);
+  StatusOr<protocol::JobFilterText> Resolve() const;
 
  private:
-  ListQuery query_;
+  protocol::JobFilterText filter_;
 };
+
+// What to ask for, one after another: dead jobs lie queue by queue.
+StatusOr<std::vector<protocol::JobFilterText>> Expand(Api& api,
+                                                      const protocol::JobFilterText& filter);
+
+// The first `limit` jobs that an expanded filter finds; next_cursor is set when there are more.
+StatusOr<protocol::JobPage> FirstJobs(Api& api,
+                                      std::span<const protocol::JobFilterText> filters,
+                                      uint64_t limit);
 
 }  // namespace delayd::cli
