@@ -35,20 +35,6 @@ std::vector<std::string> JoinAtSigns(const std::vector<std::string>& words, bool
   return joined;
 }
 
-// As far as the line that is being typed names one.
-std::optional<std::string> ServerAmong(const std::vector<std::string>& words) {
-  constexpr std::string_view kJoined = "--server=";
-  std::optional<std::string> server;
-  for (size_t i = 0; i < words.size(); ++i) {
-    if (words[i].starts_with(kJoined)) {
-      server = words[i].substr(kJoined.size());
-    } else if ((words[i] == "-s" || words[i] == "--server") && i + 1 < words.size()) {
-      server = words[i + 1];
-    }
-  }
-  return server;
-}
-
 class Completer {
  public:
   Completer(const std::vector<std::unique_ptr<Verb>>& verbs, const QueueNames& queues)
@@ -63,7 +49,6 @@ class Completer {
     if (!before.empty()) {
       before.pop_back();
     }
-    server_ = ServerAmong(before);
     const Words found = SplitVerb(before);
     for (const auto& verb : verbs_) {
       if (verb->name() == found.verb) {
@@ -71,10 +56,11 @@ class Completer {
         verb_->Declare(&own_);
       }
     }
+    Read(before);
     if (IsBehindRest(before)) {
       done_.files = true;
-    } else if (const Option* option = OptionWaiting(before)) {
-      ValuesOf(*option, "");
+    } else if (waiting_ != nullptr) {
+      ValuesOf(*waiting_, "");
     } else if (const size_t equals = current_.find('=');
                current_.starts_with("--") && equals != std::string::npos) {
       const std::string name = current_.substr(0, equals);
@@ -88,7 +74,7 @@ class Completer {
     } else if (found.verb.empty() || found.verb == "help") {
       VerbNames(found.verb.empty());
     } else if (verb_ != nullptr) {
-      Positional(before);
+      Positional();
     }
     return std::move(done_);
   }
@@ -99,14 +85,30 @@ class Completer {
     return own != nullptr ? own : globals_.Find(name);
   }
 
-  // The option whose value is being typed, as a word of its own.
-  const Option* OptionWaiting(const std::vector<std::string>& before) const {
-    const Option* waiting = nullptr;
+  // Fills in what the words before say: the global options tell how the daemon is reached. Ends
+  // with the option whose value is being typed as a word of its own, if there is one.
+  void Read(const std::vector<std::string>& before) {
     for (const std::string& word : before) {
-      const Option* option = waiting == nullptr ? Find(word) : nullptr;
-      waiting = option != nullptr && !option->metavar.empty() ? option : nullptr;
+      if (waiting_ != nullptr) {
+        static_cast<void>(waiting_->set(word));
+        waiting_ = nullptr;
+        continue;
+      }
+      if (word.size() < 2 || word[0] != '-') {
+        ++arguments_;
+        continue;
+      }
+      const size_t equals = word.find('=');
+      const Option* option = Find(word.substr(0, equals));
+      if (option == nullptr || option->metavar.empty()) {
+        continue;
+      }
+      if (equals == std::string::npos) {
+        waiting_ = option;
+      } else {
+        static_cast<void>(option->set(word.substr(equals + 1)));
+      }
     }
-    return waiting;
   }
 
   // Behind --exec stands somebody else's command.
@@ -123,23 +125,11 @@ class Completer {
     }
   }
 
-  void OfferAll(std::initializer_list<std::string_view> texts, const std::string& prefix) {
-    for (const std::string_view text : texts) {
-      Offer(std::string(text), "", prefix);
-    }
-  }
-
   void Values(std::string_view kind, const std::string& prefix) {
     if (kind == "QUEUE") {
-      for (const std::string& queue : queues_(server_)) {
+      for (const std::string& queue : queues_(values_.globals)) {
         Offer(queue, "queue", prefix);
       }
-    } else if (kind == "STATE") {
-      OfferAll({"scheduled", "ready", "leased", "dead", "finished"}, prefix);
-    } else if (kind == "FORMAT") {
-      OfferAll({"table", "wide", "json", "jsonl"}, prefix);
-    } else if (kind == "SHELL") {
-      OfferAll({"bash", "zsh", "fish"}, prefix);
     } else if (kind == "FILE" || kind == "DIR") {
       done_.files = true;
     }
@@ -175,23 +165,9 @@ class Completer {
     }
   }
 
-  // How many arguments stand behind the verb.
-  size_t ArgumentsAmong(const std::vector<std::string>& before) const {
-    size_t count = 0;
-    bool value = false;
-    for (const std::string& word : before) {
-      if (!value && (word.size() < 2 || word[0] != '-')) {
-        ++count;
-      }
-      const Option* option = value ? nullptr : Find(word);
-      value = option != nullptr && !option->metavar.empty();
-    }
-    return count - 1;
-  }
-
   // The one whose turn it is: behind the last there is nothing to offer.
-  void Positional(const std::vector<std::string>& before) {
-    size_t others = ArgumentsAmong(before);
+  void Positional() {
+    size_t others = arguments_ - 1;  // the verb is one
     for (const Option& option : own_.all()) {
       if (option.names[0] == '-' || (others > 0 && !option.many && others-- > 0)) {
         continue;
@@ -206,11 +182,12 @@ class Completer {
 
   const std::vector<std::unique_ptr<Verb>>& verbs_;
   const QueueNames& queues_;
-  std::optional<std::string> server_;
   GlobalValues values_;
   Options globals_;
   Options own_;
   Verb* verb_ = nullptr;
+  const Option* waiting_ = nullptr;
+  size_t arguments_ = 0;
   std::string current_;
   Completion done_;
 };

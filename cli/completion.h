@@ -28,9 +28,8 @@ struct Completion {
   bool files = false;  // names of files too
 };
 
-// Of the daemon at `server`, or of the usual one.
-using QueueNames =
-    std::function<std::vector<std::string>(const std::optional<std::string>& server)>;
+// Of the daemon that is reached by these options.
+using QueueNames = std::function<std::vector<std::string>(const Globals& globals)>;
 
 // `words` without the program's name; the last one is being typed, and may be empty.
 Completion Complete(const std::vector<std::string>& words,

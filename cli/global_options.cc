@@ -18,7 +18,11 @@ void DeclareGlobals(Options* options, GlobalValues* values) {
                 "FILE",
                 &globals->ca_file,
                 "CAs to trust for the server, in place of the system's [DELAYCTL_CA_FILE]");
-  options->Text("-o,--output", "FORMAT", &values->output, "table, wide, json or jsonl");
+  options->Text("-o,--output",
+                "FORMAT",
+                &values->output,
+                "table, wide, json or jsonl",
+                {"table", "wide", "json", "jsonl"});
   options->Flag("-q,--quiet", &globals->quiet, "ids only, no messages");
   options->Flag("--utc", &globals->utc, "read and show times in UTC, not in the local zone");
   options->Duration("--timeout",

@@ -1,5 +1,8 @@
 #include "cli/run.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "cli/command_line.h"
 #include "cli/completion.h"
 #include "cli/context.h"
@@ -81,10 +84,13 @@ int RunHidden(const std::vector<std::string>& args, const Environment& environme
     out << part.value_or("");
     return part.has_value() && out.flush().good() ? kExitOk : kExitUsage;
   }
-  const auto queues = [&](const std::optional<std::string>& server) -> std::vector<std::string> {
-    Globals globals;
-    globals.server = server;
+  const auto queues = [&](const Globals& globals) {
     std::vector<std::string> names;
+    const std::string token_file = globals.token_file.value_or(environment.token_file);
+    std::error_code ignored;
+    if (!token_file.empty() && !std::filesystem::is_regular_file(token_file, ignored)) {
+      return names;  // the token in a pipe is the command's
+    }
     auto client = Connect(globals, environment);
     if (client.ok()) {
       const auto counts = Api(std::move(client).value(), kCompletionTimeout).Queues();

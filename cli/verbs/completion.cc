@@ -24,7 +24,7 @@ class CompletionVerb final : public Verb {
   }
 
   void Declare(Options* options) override {
-    options->Positional("SHELL", &shell_, "bash, zsh or fish");
+    options->Positional("SHELL", &shell_, "bash, zsh or fish", {"bash", "zsh", "fish"});
   }
 
   bool only_reads() const override { return true; }

@@ -13,7 +13,8 @@ void ListFilter::Declare(Options* options) {
   options->Text("--state",
                 "STATE",
                 &filter_.state,
-                "scheduled, ready, leased, dead or finished (the first three)");
+                "scheduled, ready, leased, dead or finished (the first three)",
+                {"scheduled", "ready", "leased", "dead", "finished"});
   options->TimeOrDuration(
       "--due-before", &filter_.due_before, "due before this time, or this duration from now");
   options->TimeOrDuration(

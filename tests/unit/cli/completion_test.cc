@@ -1,8 +1,13 @@
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "protocol/stats_json.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/cli/fake_daemon.h"
+
+#include <sys/stat.h>
 
 namespace delayd::cli {
 namespace {
@@ -94,6 +99,7 @@ TEST(CompletionTest, QueueNamesComeFromTheDaemon) {
   EXPECT_THAT(Tab({"list", "--queue", "or"}, WithQueues()), ElementsAre("orders", "orphans"));
   EXPECT_THAT(Tab({"list", "--queue=m"}, WithQueues()), ElementsAre("--queue=mail"));
   EXPECT_THAT(Tab({"queues", "m"}, WithQueues()), ElementsAre("mail"));
+  EXPECT_THAT(Tab({"pause", "QUEUE", ""}, WithQueues()), IsEmpty()) << "it has its queue";
 }
 
 TEST(CompletionTest, QueueNamesComeFromTheServerThatTheLineNames) {
@@ -107,6 +113,22 @@ TEST(CompletionTest, QueueNamesComeFromTheServerThatTheLineNames) {
     std::vector<std::string> words = line;
     words.insert(words.begin(), "__complete");
     EXPECT_EQ(Ctl(words, WithQueues()).server, "unix:/x");
+  }
+}
+
+TEST(CompletionTest, QueueNamesAreAskedForWithTheTokenThatTheLineNames) {
+  const test::TempDir dir;
+  const std::string path = dir.Sub("token");
+  std::ofstream(path) << "t0ken\n";
+  chmod(path.c_str(), 0600);
+  for (const std::vector<std::string>& line :
+       {std::vector<std::string>{"--token-file", path, "list", "--queue", "m"},
+        {"list", "--token-file=" + path, "--queue", "m"}}) {
+    std::vector<std::string> words = line;
+    words.insert(words.begin(), "__complete");
+    const Outcome outcome = Ctl(words, WithQueues());
+    ASSERT_EQ(outcome.requests.size(), 1U);
+    EXPECT_EQ(outcome.requests[0].token, "t0ken");
   }
 }
 
