@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -36,6 +37,19 @@ struct Globals {
 
 inline constexpr Millis kTimeoutDefault{5000};
 
+// What delayctl goes by, and who says so: an option, a variable of the environment, or "default".
+struct Setting {
+  std::string value;
+  std::string_view origin;
+};
+
+// How the daemon is reached.
+struct Target {
+  Setting server;
+  Setting token_file;  // empty: no token is shown
+  Setting ca_file;     // empty: the system's store
+};
+
 struct Context {
   using Connect = std::function<StatusOr<std::unique_ptr<protocol::Client>>()>;
 
@@ -48,9 +62,7 @@ struct Context {
   Connect connect;
   std::function<void(Millis)> sleep;
   cctz::time_zone zone = cctz::utc_time_zone();
-  // Where `connect` goes, and who said so.
-  std::string server = {};
-  std::string server_origin = {};
+  Target target = {};  // of `connect`
   std::shared_ptr<DaemonClock> daemon_clock = std::make_shared<DaemonClock>(clock);
 
   // A moment for people.

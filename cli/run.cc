@@ -32,11 +32,28 @@ std::vector<std::unique_ptr<Verb>> AllVerbs() {
   return verbs;
 }
 
-std::string ChooseServer(const Globals& globals, const Environment& environment) {
-  if (globals.server.has_value()) {
-    return *globals.server;
+// What the option says, else the variable of the environment.
+Setting Choose(const std::optional<std::string>& given,
+               std::string_view option,
+               const std::string& of_environment,
+               std::string_view variable,
+               std::string_view otherwise = {}) {
+  if (given.has_value()) {
+    return {*given, option};
   }
-  return environment.server.empty() ? std::string(protocol::kDefaultServer) : environment.server;
+  return of_environment.empty() ? Setting{std::string(otherwise), "default"}
+                                : Setting{of_environment, variable};
+}
+
+Target TargetOf(const Globals& globals, const Environment& environment) {
+  return {.server = Choose(globals.server,
+                           "--server",
+                           environment.server,
+                           "DELAYCTL_SERVER",
+                           protocol::kDefaultServer),
+          .token_file = Choose(
+              globals.token_file, "--token-file", environment.token_file, "DELAYCTL_TOKEN_FILE"),
+          .ca_file = Choose(globals.ca_file, "--ca-file", environment.ca_file, "DELAYCTL_CA_FILE")};
 }
 
 // The address itself: a name may begin with 127 and lead anywhere.
@@ -54,20 +71,19 @@ bool IsOverheard(const std::string& server) {
 }
 
 // A token is never a word of the command line, where everybody can read it.
-StatusOr<std::unique_ptr<protocol::Client>> Connect(const Globals& globals,
+StatusOr<std::unique_ptr<protocol::Client>> Connect(const Target& target,
                                                     const Environment& environment) {
-  const std::string server = ChooseServer(globals, environment);
+  const std::string& server = target.server.value;
   StatusOr<std::unique_ptr<protocol::Client>> client =
-      environment.connect(server, globals.ca_file.value_or(environment.ca_file));
-  const std::string path = globals.token_file.value_or(environment.token_file);
-  if (!client.ok() || path.empty()) {
+      environment.connect(server, target.ca_file.value);
+  if (!client.ok() || target.token_file.value.empty()) {
     return client;
   }
   if (IsOverheard(server)) {
     return InvalidArgument("a token is not sent to " + server +
                            " in clear; use https://, or a loopback address behind a tunnel");
   }
-  return ShowTokenOf(path, std::move(client).value());
+  return ShowTokenOf(target.token_file.value, std::move(client).value());
 }
 
 // Before the user has noticed that the shell waits.
@@ -86,12 +102,13 @@ int RunHidden(const std::vector<std::string>& args, const Environment& environme
   }
   const auto queues = [&](const Globals& globals) {
     std::vector<std::string> names;
-    const std::string token_file = globals.token_file.value_or(environment.token_file);
+    const Target target = TargetOf(globals, environment);
+    const std::string& token_file = target.token_file.value;
     std::error_code ignored;
     if (!token_file.empty() && !std::filesystem::is_regular_file(token_file, ignored)) {
       return names;  // the token in a pipe is the command's
     }
-    auto client = Connect(globals, environment);
+    auto client = Connect(target, environment);
     if (client.ok()) {
       const auto counts = Api(std::move(client).value(), kCompletionTimeout).Queues();
       for (const protocol::QueueCounts& queue :
@@ -128,6 +145,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
     console.out() << invocation->help;
   } else {
     const Globals& globals = invocation->globals;
+    const Target target = TargetOf(globals, environment);
     console.set_quiet(globals.quiet);
     console.set_json(globals.output != OutputFormat::kTable);
     Context context{.globals = globals,
@@ -136,13 +154,10 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
                     .in = environment.in,
                     .in_is_terminal = environment.in_is_terminal,
                     .in_fd = environment.in_fd,
-                    .connect = [&environment, &globals] { return Connect(globals, environment); },
+                    .connect = [&environment, &target] { return Connect(target, environment); },
                     .sleep = environment.sleep,
                     .zone = globals.utc ? cctz::utc_time_zone() : environment.zone,
-                    .server = ChooseServer(globals, environment),
-                    .server_origin = globals.server.has_value()   ? "--server"
-                                     : environment.server.empty() ? "default"
-                                                                  : "DELAYCTL_SERVER"};
+                    .target = target};
     const StatusOr<ExitCode> done = invocation->verb->Run(&context);
     if (!done.ok()) {
       console.Error(done.status());

@@ -53,46 +53,33 @@ class ConfigVerb final : public Verb {
  private:
   struct Row {
     std::string name;
-    std::string value;
-    std::string origin;
+    Setting setting;
   };
-
-  static Row FileRow(const char* name,
-                     const std::optional<std::string>& given,
-                     const char* flag,
-                     const char* variable) {
-    if (given.has_value()) {
-      return {name, *given, flag};
-    }
-    const char* const value = std::getenv(variable);
-    return value != nullptr && *value != '\0' ? Row{name, value, variable}
-                                              : Row{name, "", "default"};
-  }
 
   static void Show(Context* context) {
     const Globals& globals = context->globals;
     const char* const no_color = std::getenv("NO_COLOR");
 
     const Row rows[] = {
-        {"server", context->server, context->server_origin},
-        FileRow("token file", globals.token_file, "--token-file", "DELAYCTL_TOKEN_FILE"),
-        FileRow("ca file", globals.ca_file, "--ca-file", "DELAYCTL_CA_FILE"),
+        {"server", context->target.server},
+        {"token file", context->target.token_file},
+        {"ca file", context->target.ca_file},
         {"timeout",
-         protocol::FormatDuration(globals.timeout.value_or(kTimeoutDefault)),
-         globals.timeout.has_value() ? "--timeout" : "default"},
+         {protocol::FormatDuration(globals.timeout.value_or(kTimeoutDefault)),
+          globals.timeout.has_value() ? "--timeout" : "default"}},
         {"zone",
-         context->zone.name(),
-         globals.utc ? "--utc" : (std::getenv("TZ") != nullptr ? "TZ" : "/etc/localtime")},
+         {context->zone.name(),
+          globals.utc ? "--utc" : (std::getenv("TZ") != nullptr ? "TZ" : "/etc/localtime")}},
         {"colour",
-         context->console.traits().color ? "yes" : "no",
-         no_color != nullptr && *no_color != '\0' ? "NO_COLOR" : "terminal"},
+         {context->console.traits().color ? "yes" : "no",
+          no_color != nullptr && *no_color != '\0' ? "NO_COLOR" : "terminal"}},
     };
 
     const auto to_json = [](const Row& row) {
       protocol::JsonObjectWriter writer;
       writer.String("setting", row.name);
-      writer.String("value", row.value);
-      writer.String("from", row.origin);
+      writer.String("value", row.setting.value);
+      writer.String("from", row.setting.origin);
       return writer.Take();
     };
     std::ostream& out = context->console.out();
@@ -103,7 +90,7 @@ class ConfigVerb final : public Verb {
     Table table({"SETTING", "VALUE", "FROM"});
     for (const Row& row : rows) {
       if (globals.output == OutputFormat::kTable) {
-        table.Add({row.name, row.value, row.origin});
+        table.Add({row.name, row.setting.value, std::string(row.setting.origin)});
       } else {
         out << to_json(row) << '\n';
       }

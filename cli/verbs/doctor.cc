@@ -259,7 +259,7 @@ class DoctorVerb final : public Verb {
 
   StatusOr<ExitCode> Run(Context* context) override {
     DELAYD_ASSIGN_OR_RETURN(const protocol::ServerAddress address,
-                            protocol::ParseServerAddress(context->server));
+                            protocol::ParseServerAddress(context->target.server.value));
     const bool local = !address.path.empty();
     if (local) {
       findings_.push_back(CheckSocket(address.path));

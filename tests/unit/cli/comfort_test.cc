@@ -113,10 +113,8 @@ TEST(ComfortTest, ConfigTellsWhereEachSettingComesFrom) {
   EXPECT_THAT(Ctl({"config", "--token-file", "/t", "--ca-file", "/c", "-o", "jsonl"}).out,
               AllOf(HasSubstr(R"("value":"/t","from":"--token-file")"),
                     HasSubstr(R"("value":"/c","from":"--ca-file")")));
-  setenv("DELAYCTL_TOKEN_FILE", "/env/token", 1);
-  EXPECT_THAT(Ctl({"config", "-o", "jsonl"}).out,
+  EXPECT_THAT(Ctl({"config", "-o", "jsonl"}, {.environment_token_file = "/env/token"}).out,
               HasSubstr(R"("value":"/env/token","from":"DELAYCTL_TOKEN_FILE")"));
-  unsetenv("DELAYCTL_TOKEN_FILE");
   EXPECT_THAT(Ctl({"config", "-o", "jsonl"}).out, StartsWith("{\"setting\":\"server\""));
   const std::string document = Ctl({"config", "-o", "json"}).out;
   EXPECT_THAT(document, StartsWith(R"({"settings":[{"setting":"server")"));

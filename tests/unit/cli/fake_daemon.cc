@@ -102,6 +102,7 @@ Outcome Ctl(const std::vector<std::string>& args, CtlOptions options) {
                    .in_is_terminal = options.in_is_terminal,
                    .in_fd = options.in_fd,
                    .server = options.environment_server,
+                   .token_file = options.environment_token_file,
                    .sleep = [&clock](Millis time) { clock.Advance(time); },
                    .zone = options.zone,
                    .unknown_zone = options.unknown_zone,

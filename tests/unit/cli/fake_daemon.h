@@ -72,6 +72,7 @@ struct CtlOptions {
   int in_fd = -1;  // read in place of `input`
   Console::Traits traits = {};
   std::string environment_server = {};
+  std::string environment_token_file = {};
   cctz::time_zone zone = cctz::utc_time_zone();
   std::string unknown_zone = {};
   Millis call_takes{0};    // not with work, whose threads call at once
