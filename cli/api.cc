@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/limits.h"
+#include "cli/stat.h"
 #include "protocol/duration.h"
 #include "protocol/problem.h"
 #include "protocol/timestamp.h"
@@ -271,10 +272,8 @@ StatusOr<std::vector<protocol::Stat>> Api::Stats() {
 
 StatusOr<WallTime> Api::Time() {
   DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::Stat> stats, Stats());
-  for (const protocol::Stat& stat : stats) {
-    if (const auto* text = std::get_if<std::string>(&stat.value); text && stat.name == "now") {
-      return Understood("GET", protocol::ParseTimestamp(*text));
-    }
+  if (const std::optional<std::string> now = StatText(stats, "now")) {
+    return Understood("GET", protocol::ParseTimestamp(*now));
   }
   if (!date_) {
     return Internal("the daemon's answer does not tell its time; give a time, not a duration",

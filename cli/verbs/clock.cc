@@ -1,4 +1,5 @@
 #include "base/utf8.h"
+#include "cli/stat.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 
@@ -39,12 +40,7 @@ class ClockVerb final : public Verb {
     DELAYD_ASSIGN_OR_RETURN(const std::unique_ptr<Api> api, context->OpenApi());
     DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::Stat> stats,
                             action_ ? api->AcceptClock() : api->Stats());
-    std::string state;
-    for (const protocol::Stat& stat : stats) {
-      if (stat.name == "clock" && std::holds_alternative<std::string>(stat.value)) {
-        state = std::get<std::string>(stat.value);
-      }
-    }
+    const std::string state = StatText(stats, "clock").value_or("");
     if (context->globals.output != OutputFormat::kTable) {
       context->console.out() << protocol::StatsToJson({{"clock", state}}) << '\n';
     } else {

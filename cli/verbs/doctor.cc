@@ -10,6 +10,7 @@
 #include "cli/human_time.h"
 #include "cli/metrics_page.h"
 #include "cli/shell_word.h"
+#include "cli/stat.h"
 #include "cli/table.h"
 #include "cli/verbs/queue_troubles.h"
 #include "cli/verbs/verbs.h"
@@ -366,14 +367,7 @@ class DoctorVerb final : public Verb {
     if (!stats.ok()) {
       return FailJobs(api, stats.status());
     }
-    const auto count = [&](std::string_view name) -> uint64_t {
-      for (const protocol::Stat& stat : *stats) {
-        if (stat.name == name && std::holds_alternative<uint64_t>(stat.value)) {
-          return std::get<uint64_t>(stat.value);
-        }
-      }
-      return 0;
-    };
+    const auto count = [&](std::string_view name) { return StatNumber(*stats, name).value_or(0); };
     Finding finding{.check = "jobs",
                     .what = std::to_string(count("scheduled")) + " scheduled, " +
                             std::to_string(count("ready")) + " ready, " +

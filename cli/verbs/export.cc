@@ -7,6 +7,7 @@
 #include "cli/human_time.h"
 #include "cli/job_id_set.h"
 #include "cli/progress.h"
+#include "cli/stat.h"
 #include "cli/verbs/list_filter.h"
 #include "cli/verbs/verbs.h"
 
@@ -81,12 +82,8 @@ class Exporter {
   StatusOr<Moves> MovesSoFar() {
     DELAYD_ASSIGN_OR_RETURN(const std::vector<protocol::Stat> stats, api_.Stats());
     Moves moves;
-    for (const protocol::Stat& stat : stats) {
-      const auto* count = std::get_if<uint64_t>(&stat.value);
-      if (count != nullptr && (stat.name == "rescheduled" || stat.name == "kicked" ||
-                               stat.name == "nacked" || stat.name == "epoch")) {
-        moves.push_back(*count);
-      }
+    for (const std::string_view counter : {"rescheduled", "kicked", "nacked", "epoch"}) {
+      moves.push_back(StatNumber(stats, counter).value_or(0));
     }
     return moves;
   }

@@ -1,10 +1,10 @@
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/utf8.h"
 #include "cli/human_time.h"
+#include "cli/stat.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"
 #include "protocol/timestamp.h"
@@ -83,12 +83,8 @@ class StatusVerb final : public Verb {
 
   static void PrintStats(const std::vector<protocol::Stat>& stats, Context* context) {
     const auto text = [&stats](std::string_view name) -> std::string {
-      const auto found = std::ranges::find(stats, name, &protocol::Stat::name);
-      if (found == stats.end()) {
-        return "?";
-      }
-      const auto* number = std::get_if<uint64_t>(&found->value);
-      return number != nullptr ? std::to_string(*number) : std::get<std::string>(found->value);
+      const std::optional<uint64_t> number = StatNumber(stats, name);
+      return number ? std::to_string(*number) : StatText(stats, name).value_or("?");
     };
     const auto line = [context](std::string name, const std::string& value) {
       PrintLine(std::move(name), value, &context->console);

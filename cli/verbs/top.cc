@@ -10,6 +10,7 @@
 #include "cli/bar_chart.h"
 #include "cli/human_time.h"
 #include "cli/outage.h"
+#include "cli/stat.h"
 #include "cli/table.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/json_writer.h"
@@ -31,11 +32,7 @@ struct Sample {
   protocol::Health health;
   std::optional<Millis> late;  // the job that has waited longest for a worker
 
-  uint64_t Number(std::string_view name) const {
-    const auto found = std::ranges::find(stats, name, &protocol::Stat::name);
-    const auto* number = found == stats.end() ? nullptr : std::get_if<uint64_t>(&found->value);
-    return number == nullptr ? 0 : *number;
-  }
+  uint64_t Number(std::string_view name) const { return StatNumber(stats, name).value_or(0); }
 };
 
 StatusOr<Sample> Look(Api& api, const Context& context) {

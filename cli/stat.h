@@ -1,0 +1,21 @@
+// cli/stat.h — one of the figures that the daemon's GET /v1/stats tells.
+//
+// Threads: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/stats_json.h"
+
+namespace delayd::cli {
+
+// None: the daemon, an older one, does not tell it, or not as a number.
+std::optional<uint64_t> StatNumber(const std::vector<protocol::Stat>& stats, std::string_view name);
+std::optional<std::string> StatText(const std::vector<protocol::Stat>& stats,
+                                    std::string_view name);
+
+}  // namespace delayd::cli
