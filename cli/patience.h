@@ -15,6 +15,8 @@
 
 namespace delayd::cli {
 
+// For one answer. A batch of large jobs on a slow disk takes longer than one job.
+inline constexpr Millis kImportTimeout{30'000};
 inline constexpr Millis kRetryForDefault{30'000};
 
 // A quota is reached: there is room again when others are done.
