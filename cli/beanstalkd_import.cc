@@ -26,11 +26,6 @@ Status Unexpected(std::string_view command, const beanstalk::ServerReply& reply)
                   "'; is it a beanstalkd?");
 }
 
-// Of a single job; of a batch it may be one of them, or their sum.
-bool IsTooLarge(const Status& status) {
-  return status.reason() == "payload_too_large" || status.reason() == "body_too_large";
-}
-
 // An answer that was lost leaves it open.
 bool MayBeHere(const Status& enqueued) {
   return enqueued.ok() || enqueued.code() == StatusCode::kUnknown;

@@ -86,7 +86,7 @@ Status CheckDashes(const std::vector<std::string>& words,
         std::find(names.begin(), names.end(), name) != names.end()) {
       return Unexpected(word, {name});
     }
-    const Option* option = own.Find(word) != nullptr ? own.Find(word) : global.Find(word);
+    const Option* option = FindOption(own, global, word);
     value = !value && option != nullptr && word[0] == '-' && !option->metavar.empty();
   }
   return OkStatus();
@@ -166,7 +166,7 @@ Status ParseVerb(Verb* verb,
   const std::vector<std::string_view> names = LongNames(own, global);
   DELAYD_RETURN_IF_ERROR(CheckDashes(words, own, global, names));
   words = WithEmptyValues(words, [&](const std::string& name) {
-    const Option* option = own.Find(name) != nullptr ? own.Find(name) : global.Find(name);
+    const Option* option = FindOption(own, global, name);
     return option != nullptr && name[0] == '-' && !option->metavar.empty();
   });
   bool asks_for_help = false;

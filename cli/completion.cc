@@ -80,10 +80,7 @@ class Completer {
   }
 
  private:
-  const Option* Find(std::string_view name) const {
-    const Option* own = own_.Find(name);
-    return own != nullptr ? own : globals_.Find(name);
-  }
+  const Option* Find(std::string_view name) const { return FindOption(own_, globals_, name); }
 
   // Fills in what the words before say: the global options tell how the daemon is reached. Ends
   // with the option whose value is being typed as a word of its own, if there is one.

@@ -38,17 +38,7 @@ class ExecRun final : public JobRun {
     return handler_.Start(command, JobEnvironment(job), job.payload.value_or(""));
   }
 
-  Event Wait(BootTime until, int wake_fd) override {
-    switch (handler_.Wait(until, wake_fd)) {
-      case Handler::Event::kExited:
-        return Event::kDone;
-      case Handler::Event::kWoken:
-        return Event::kWoken;
-      case Handler::Event::kDeadline:
-        break;
-    }
-    return Event::kDeadline;
-  }
+  Event Wait(BootTime until, int wake_fd) override { return handler_.Wait(until, wake_fd); }
 
   void End(Millis grace) override { handler_.End(grace); }
 

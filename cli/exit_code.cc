@@ -1,6 +1,7 @@
 #include "cli/exit_code.h"
 
 #include "base/check.h"
+#include "cli/patience.h"
 
 namespace delayd::cli {
 
@@ -31,9 +32,7 @@ ExitCode ExitCodeOf(const Status& status) {
       return kExitRefused;
     case StatusCode::kResourceExhausted:
       // Too large is wrong input; full or busy is the daemon's trouble.
-      return status.reason() == "payload_too_large" || status.reason() == "body_too_large"
-                 ? kExitUsage
-                 : kExitFailed;
+      return IsTooLarge(status) ? kExitUsage : kExitFailed;
     case StatusCode::kUnavailable:
       if (status.reason() == "interrupted") {
         return kExitInterrupted;

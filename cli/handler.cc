@@ -15,7 +15,6 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "base/errno_text.h"
-#include "cli/job_handler.h"
 #include "protocol/nearest.h"
 
 #include <sys/syscall.h>
@@ -354,7 +353,7 @@ Handler::Event Handler::Wait(BootTime until, int wake_fd) {
     }
     if (entries[0].revents != 0) {
       Reap();
-      return Event::kExited;
+      return Event::kDone;
     }
     if (entries[1].revents != 0) {
       return Event::kWoken;

@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "base/time.h"
+#include "cli/job_handler.h"
 
 #include <sys/types.h>
 
@@ -18,7 +19,7 @@ namespace delayd::cli {
 
 class Handler {
  public:
-  enum class Event : uint8_t { kExited, kDeadline, kWoken };
+  using Event = JobRun::Event;
 
   Handler() = default;
   ~Handler();
@@ -38,7 +39,7 @@ class Handler {
   // Before Start: what it writes to stdout goes to our stderr.
   void SendOutputToErrors() { output_to_errors_ = true; }
 
-  // Feeds and drains the process until it exits, the time comes, or `wake_fd` can be read.
+  // Feeds and drains the process until it exits (kDone), the time comes, or `wake_fd` can be read.
   Event Wait(BootTime until, int wake_fd);
 
   // To the whole group.
@@ -48,7 +49,7 @@ class Handler {
   // once, and the command that it ran may be at the job still.
   void End(Millis grace);
 
-  // After kExited: -1 if a signal ended it.
+  // After kDone: -1 if a signal ended it.
   int exit_code() const { return exit_code_; }
 
   int term_signal() const { return term_signal_; }

@@ -16,8 +16,7 @@ std::string LineName(uint64_t number) {
 bool IsAboutALine(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ||
          status.code() == StatusCode::kAlreadyExists ||
-         status.code() == StatusCode::kFailedPrecondition ||
-         status.reason() == "payload_too_large" || status.reason() == "body_too_large";
+         status.code() == StatusCode::kFailedPrecondition || IsTooLarge(status);
 }
 
 // What the daemon advises is a field of its API: here it is one of the line.

@@ -15,12 +15,7 @@ Status UsageError(std::string message) {
 
 StatusOr<WallTime> ParseTimeOrDuration(std::string_view text, WallTime now) {
   const StatusOr<Millis> duration = protocol::ParseDuration(text);
-  if (duration.ok()) {
-    return now + *duration;
-  }
-  StatusOr<WallTime> time = protocol::ParseTimestamp(text);
-  // Times begin with a year; whatever else was meant as a duration.
-  return time.ok() || (text.size() > 4 && text[4] == '-') ? time : duration.status();
+  return duration.ok() ? now + *duration : protocol::ParseTimestamp(text);
 }
 
 const Option* Options::Find(std::string_view name) const {
@@ -35,6 +30,11 @@ const Option* Options::Find(std::string_view name) const {
     }
   }
   return nullptr;
+}
+
+const Option* FindOption(const Options& own, const Options& global, std::string_view name) {
+  const Option* option = own.Find(name);
+  return option != nullptr ? option : global.Find(name);
 }
 
 std::string Options::Usage() const {

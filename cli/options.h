@@ -85,6 +85,9 @@ class Options {
   std::vector<std::string>* rest_ = nullptr;
 };
 
+// The one of either that has this name; null: unknown.
+const Option* FindOption(const Options& own, const Options& global, std::string_view name);
+
 // A mistake in how the command was called; its cure is the verb's --help.
 Status UsageError(std::string message);
 

@@ -19,6 +19,10 @@ bool NeedsRoom(const Status& status) {
   return status.reason() == "queue_full" || status.reason() == "user_full";
 }
 
+bool IsTooLarge(const Status& status) {
+  return status.reason() == "payload_too_large" || status.reason() == "body_too_large";
+}
+
 bool MayGoWellLater(const Status& status) {
   return protocol::MayPass(status) || status.reason() == "disk_full";
 }

@@ -22,6 +22,9 @@ inline constexpr Millis kRetryForDefault{30'000};
 // A quota is reached: there is room again when others are done.
 bool NeedsRoom(const Status& status);
 
+// Of a single job; of a batch it may be one of them, or their sum.
+bool IsTooLarge(const Status& status);
+
 // The same request may go well later: the daemon is away, or somebody makes room on its disk.
 bool MayGoWellLater(const Status& status);
 

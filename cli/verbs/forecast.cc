@@ -92,19 +92,11 @@ class ForecastVerb final : public Verb {
   StatusOr<ForecastQuery> Resolve(WallTime now) const {
     ForecastQuery query{.queue = queue_, .from = now};
     if (from_.has_value()) {
-      const StatusOr<WallTime> from = ParseTimeOrDuration(*from_, now);
-      if (!from.ok()) {
-        return from.status().WithContext("--from");
-      }
-      query.from = *from;
+      DELAYD_ASSIGN_OR_RETURN(query.from, ParseTimeOrDuration(*from_, now));
     }
     query.to = query.from + kLengthDefault;
     if (to_.has_value()) {
-      const StatusOr<WallTime> to = ParseTimeOrDuration(*to_, now);
-      if (!to.ok()) {
-        return to.status().WithContext("--to");
-      }
-      query.to = *to;
+      DELAYD_ASSIGN_OR_RETURN(query.to, ParseTimeOrDuration(*to_, now));
     }
     if (query.to <= query.from) {
       return UsageError("--to is not after --from; give a later time, such as --to 24h");

@@ -43,46 +43,46 @@ class HandlerTest : public ::testing::Test {
 
 TEST_F(HandlerTest, GetsItsPayloadAndEnvironmentAndItsErrorsAreKept) {
   ASSERT_TRUE(Start("cat >&2; echo \" $DELAYD_JOB_ID\" >&2; exit 3", "hello").ok());
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(handler_.exit_code(), 3);
   EXPECT_EQ(handler_.error_tail(), "hello 42\n");
 }
 
 TEST_F(HandlerTest, ALargePayloadPassesWholeThroughThePipe) {
   ASSERT_TRUE(Start("wc -c >&2", std::string(3'000'000, 'x')).ok());
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(handler_.error_tail(), "3000000\n");
 }
 
 TEST_F(HandlerTest, APayloadThatIsNotReadDoesNotMatter) {
   ASSERT_TRUE(Start("exit 0", std::string(3'000'000, 'x')).ok());
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(handler_.exit_code(), 0);
 }
 
 TEST_F(HandlerTest, AClosedPipeEndsItThoughTheWorkerIgnoresThat) {
   ASSERT_TRUE(Start("kill -PIPE $$; exit 3").ok());
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(handler_.term_signal(), SIGPIPE);
 }
 
 TEST_F(HandlerTest, OnlyTheEndOfItsErrorsIsKept) {
   ASSERT_TRUE(Start("head -c 3000 /dev/zero | tr '\\0' x >&2; echo end >&2").ok());
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(handler_.error_tail().size(), 2048U);
   EXPECT_TRUE(handler_.error_tail().ends_with("xend\n"));
 }
 
 TEST_F(HandlerTest, AChildThatOutlivesItDoesNotHoldTheWorker) {
   ASSERT_TRUE(Start("sleep 1000 & echo $! >&2; exit 0").ok());
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   kill(static_cast<pid_t>(std::stol(handler_.error_tail())), SIGKILL);
 }
 
 TEST_F(HandlerTest, ALogThatTakesNothingDoesNotHoldItsEnd) {
   const StuckErrors stuck;
   ASSERT_TRUE(Start("echo why >&2; exit 3").ok());
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(handler_.error_tail(), "why\n");
 }
 
@@ -102,7 +102,7 @@ TEST_F(HandlerTest, ALogThatTakesNothingHoldsTheHandlerAndNotTheDeadline) {
   const BootTime soon = SystemClock().Sample().boot + Millis(20);
   EXPECT_EQ(handler_.Wait(soon, -1), Handler::Event::kDeadline);
   // With somebody who reads, it goes on where it was.
-  while (handler_.Wait(SystemClock().Sample().boot + Millis(1), -1) != Handler::Event::kExited) {
+  while (handler_.Wait(SystemClock().Sample().boot + Millis(1), -1) != Handler::Event::kDone) {
     stuck.ReadAll();
   }
   EXPECT_TRUE(handler_.error_tail().ends_with("end\n"));
@@ -116,14 +116,14 @@ TEST_F(HandlerTest, NothingComesIntoItsLines) {
   AwaitErrors("whole\na ");
   EXPECT_EQ(write(STDERR_FILENO, "another\n", 8), 8);
   handler_.Signal(SIGURG);  // which what the shell ran does not mind
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "whole\nanother\na line\nend\n");
 }
 
 TEST_F(HandlerTest, ALineWithoutEndIsPassedOnInParts) {
   ::testing::internal::CaptureStderr();
   ASSERT_TRUE(Start("head -c 100000 /dev/zero | tr '\\0' x >&2").ok());
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), std::string(100'000, 'x') + '\n');
 }
 
@@ -131,7 +131,7 @@ TEST_F(HandlerTest, ASignalReachesTheWholeGroup) {
   // The shell waits for its child: only a signal to both ends this.
   ASSERT_TRUE(Start("sleep 1000; exit 0").ok());
   handler_.Signal(SIGTERM);
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(handler_.exit_code(), -1);
   EXPECT_EQ(handler_.term_signal(), SIGTERM);
 }
@@ -143,7 +143,7 @@ TEST_F(HandlerTest, HasNoTerminal) {
   if (child == 0) {
     const bool exited =
         Start("read line </dev/tty").ok() &&
-        handler_.Wait(SystemClock().Sample().boot + Millis(10'000), -1) == Handler::Event::kExited;
+        handler_.Wait(SystemClock().Sample().boot + Millis(10'000), -1) == Handler::Event::kDone;
     handler_.Signal(SIGKILL);
     _exit(exited && handler_.exit_code() > 0 ? 0 : 1);
   }
@@ -191,7 +191,7 @@ TEST_F(HandlerTest, TheDeadlineComesBeforeTheExit) {
   ASSERT_TRUE(Start("sleep 1000").ok());
   EXPECT_EQ(handler_.Wait(SystemClock().Sample().boot + Millis(1), -1), Handler::Event::kDeadline);
   handler_.Signal(SIGKILL);
-  EXPECT_EQ(AwaitExit(), Handler::Event::kExited);
+  EXPECT_EQ(AwaitExit(), Handler::Event::kDone);
   EXPECT_EQ(handler_.term_signal(), SIGKILL);
 }
 
