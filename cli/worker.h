@@ -23,6 +23,7 @@
 #include "cli/context.h"
 #include "cli/job_handler.h"
 #include "cli/jobs_in_hand.h"
+#include "cli/work_report.h"
 
 namespace delayd::cli {
 
@@ -76,18 +77,17 @@ class Worker {
   // Sleeps unless stopped; returns at once then.
   void Pause(Millis time) const;
   void ReportOutage(const Status& status);
-  void ReportBack();
 
   Context* context_;
   WorkOptions options_;
   int stop_fd_ = -1;
   int abandon_fd_ = -1;
+  WorkReport report_;
   std::vector<int> wake_fds_;  // one a slot: of the second Stop, and of a job that it lost
   JobsInHand in_hand_;
   std::atomic<int> stops_{0};
   std::atomic<uint64_t> turns_taken_{0};
   std::atomic<uint64_t> undelivered_{0};
-  std::atomic<bool> outage_{false};
   std::mutex fatal_mutex_;
   Status fatal_;
 };
