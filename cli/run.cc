@@ -122,6 +122,29 @@ int RunHidden(const std::vector<std::string>& args, const Environment& environme
   return kExitOk;
 }
 
+int CallVerb(const Invocation& invocation, const Environment& environment) {
+  Console& console = environment.console;
+  const Globals& globals = invocation.globals;
+  const Target target = TargetOf(globals, environment);
+  console.set_quiet(globals.quiet);
+  console.set_json(globals.output != OutputFormat::kTable);
+  Context context{.globals = globals,
+                  .console = console,
+                  .clock = environment.clock,
+                  .in = environment.in,
+                  .in_is_terminal = environment.in_is_terminal,
+                  .in_fd = environment.in_fd,
+                  .connect = [&environment, &target] { return Connect(target, environment); },
+                  .sleep = environment.sleep,
+                  .zone = globals.utc ? cctz::utc_time_zone() : environment.zone,
+                  .target = target};
+  const StatusOr<ExitCode> done = invocation.verb->Run(&context);
+  if (!done.ok()) {
+    console.Error(done.status());
+  }
+  return done.ok() ? *done : ExitCodeOf(done.status());
+}
+
 }  // namespace
 
 int RunDelayctl(const std::vector<std::string>& args, const Environment& environment) {
@@ -130,11 +153,12 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
   }
   Console& console = environment.console;
   const std::vector<std::unique_ptr<Verb>> verbs = AllVerbs();
-  StatusOr<Invocation> invocation = ParseCommandLine(args,
-                                                     verbs,
-                                                     {.now = environment.clock.Sample().wall,
-                                                      .zone = environment.zone,
-                                                      .unknown_zone = environment.unknown_zone});
+  const StatusOr<Invocation> invocation =
+      ParseCommandLine(args,
+                       verbs,
+                       {.now = environment.clock.Sample().wall,
+                        .zone = environment.zone,
+                        .unknown_zone = environment.unknown_zone});
   if (!invocation.ok()) {
     console.set_json(AsksForJson(args));
     console.Error(invocation.status());
@@ -144,25 +168,7 @@ int RunDelayctl(const std::vector<std::string>& args, const Environment& environ
   if (invocation->verb == nullptr) {
     console.out() << invocation->help;
   } else {
-    const Globals& globals = invocation->globals;
-    const Target target = TargetOf(globals, environment);
-    console.set_quiet(globals.quiet);
-    console.set_json(globals.output != OutputFormat::kTable);
-    Context context{.globals = globals,
-                    .console = console,
-                    .clock = environment.clock,
-                    .in = environment.in,
-                    .in_is_terminal = environment.in_is_terminal,
-                    .in_fd = environment.in_fd,
-                    .connect = [&environment, &target] { return Connect(target, environment); },
-                    .sleep = environment.sleep,
-                    .zone = globals.utc ? cctz::utc_time_zone() : environment.zone,
-                    .target = target};
-    const StatusOr<ExitCode> done = invocation->verb->Run(&context);
-    if (!done.ok()) {
-      console.Error(done.status());
-    }
-    code = done.ok() ? *done : ExitCodeOf(done.status());
+    code = CallVerb(*invocation, environment);
   }
   const bool told = console.out_failure_told();
   const Status written = console.CheckOut(true);
