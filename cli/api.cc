@@ -46,8 +46,8 @@ bool IsDone(const protocol::HttpResponse& response) {
   return response.status / 100 == 2 && protocol::IsDelayds(response.status, response.body);
 }
 
-// What is not of delayd is of a proxy, which may have lost the answer and not the request, unless
-// it says that it let nothing through.
+// What delayd did not write comes from a proxy, which may have passed the request on and lost the
+// answer, unless it says that it let nothing through.
 Status Refusal(std::string_view method, const protocol::HttpResponse& response) {
   Status status = protocol::ParseProblem(response.status, response.body);
   const bool refused = response.status < 500 && (status.code() == StatusCode::kPermissionDenied ||

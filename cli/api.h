@@ -40,7 +40,7 @@ struct ForecastQuery {
 
 class Api {
  public:
-  // `clock`: what is told of the time; null: nobody wants to know.
+  // `clock` learns the daemon's time from the answers; null: nobody wants to know it.
   Api(std::unique_ptr<protocol::Client> client,
       Millis timeout,
       std::shared_ptr<DaemonClock> clock = nullptr)
@@ -93,7 +93,7 @@ class Api {
   StatusOr<std::vector<protocol::Stat>> Stats();
   // The time that the daemon goes by; of one that does not tell it in its figures, to the second.
   StatusOr<WallTime> Time();
-  // What is a duration from now becomes a time, for who asks more than once.
+  // Turns durations from now into times, for a caller that asks more than once.
   Status FixTimes(std::initializer_list<std::optional<std::string>*> texts);
   // The whole page, for cli/metrics_page.h.
   StatusOr<std::string> Metrics();

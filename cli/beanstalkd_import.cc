@@ -279,8 +279,8 @@ StatusOr<bool> BeanstalkdImport::TakeHead(Which which) {
     return true;  // it has moved on: look again
   }
   if (which == Which::kReady) {
-    // Of a paused tube: by name it can be had. A server that does not know how deletes it all the
-    // same.
+    // A paused tube gives nothing to a reserve, but this one by its id. A server without
+    // reserve-job deletes it all the same.
     DELAYD_ASSIGN_OR_RETURN(const beanstalk::ServerReply reserved,
                             source_->Call("reserve-job " + number));
     if (reserved.word() == "NOT_FOUND") {

@@ -2,7 +2,7 @@
 // spared.
 //
 // Errors:  kInternal from CheckOut; cli/run.cc looks at the end too.
-// Threads: Say, Warn and Error may be called from any; the rest from one.
+// Threads: Line, Say, Warn and Error may be called from any; the rest from one.
 #pragma once
 
 #include <functional>
@@ -52,7 +52,7 @@ class Console {
   // Whoever asked for JSON gets problems alone on stderr, and no words between them.
   void set_json(bool json) { json_ = json; }
 
-  // A line of data on stdout, at once; any thread may call it.
+  // A line of data on stdout, at once.
   Status Line(std::string_view line);
   // A line of words on stderr, unless -q or JSON was asked for.
   void Say(std::string_view line);

@@ -58,7 +58,7 @@ struct Context {
   const Clock& clock;
   std::istream& in;
   bool in_is_terminal = false;
-  int in_fd = -1;  // of `in`, for who waits for more than it; -1: it is no file
+  int in_fd = -1;  // of `in`, for a verb that waits for something else too; -1: none
   Connect connect;
   std::function<void(Millis)> sleep;
   cctz::time_zone zone = cctz::utc_time_zone();

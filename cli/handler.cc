@@ -262,8 +262,8 @@ void Handler::PassOn(std::string_view text, bool to_end) {
   }
 }
 
-// What other handlers write, and what is told of jobs, comes between lines and not into them. A
-// line that is too long is passed on in parts.
+// Line by line, so that what other handlers write, and what is told of jobs, does not come into the
+// middle of one. A line that is too long is passed on in parts.
 void Handler::PassOnLines(bool to_end) {
   size_t end = line_.find_last_of("\r\n") + 1;
   if (end == 0 && line_.size() == kPassBytesMax) {
@@ -273,7 +273,7 @@ void Handler::PassOnLines(bool to_end) {
   line_.erase(0, end);
 }
 
-// What is told of the job next begins a line of its own, where people and their tools look for it.
+// So that what is told of the job next begins a line, where people and their tools look for it.
 void Handler::EndLine() {
   if (in_line_ || !line_.empty()) {
     PassOn(line_ + '\n', true);

@@ -19,7 +19,7 @@ bool IsAboutALine(const Status& status) {
          status.code() == StatusCode::kFailedPrecondition || IsTooLarge(status);
 }
 
-// What the daemon advises is a field of its API: here it is one of the line.
+// The daemon advises a field of its API; here that is a member of the line.
 std::string OfALine(std::string message) {
   constexpr std::string_view kField = "enqueue with on_conflict";
   if (const size_t at = message.rfind(kField); at != std::string::npos) {
@@ -89,7 +89,7 @@ Status Importer::StartBatch() {
   } else if (sender_.full()) {
     DELAYD_RETURN_IF_ERROR(Settle());
   }
-  // Of a line that would be doubled it must be known what became of it.
+  // What became of a line that would be doubled must be known: its answer is waited for.
   sender_.Start(BodyOf(lines), lines.size(), overlaps ? options_.give_up_fd : -1);
   under_way_.push_back(std::move(lines));
   return overlaps && !sender_.full() ? OkStatus() : Settle();

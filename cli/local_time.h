@@ -3,10 +3,9 @@
 // What:    reads RFC 3339; the same without a zone, which is local then; "tomorrow 09:00",
 //          "friday noon", "18:30" (the next one), "+30m" or "now + 30m", "@1800000000". Writes RFC
 //          3339 with the zone's offset, which can be pasted back.
-// Errors:  kInvalidArgument "invalid_time" with an example. A local time that a change of the
-// clocks
-//          skips or repeats is refused: a guess would be an hour off. So is one in a zone that is
-//          not known.
+// Errors:  kInvalidArgument "invalid_time" with an example. A local time that the clocks skip or
+//          repeat as they change is refused: a guess would be an hour off. So is one in a zone that
+//          is not known.
 // Threads: pure functions.
 // Source:  zones by cctz.
 #pragma once

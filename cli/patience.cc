@@ -35,7 +35,7 @@ StatusOr<bool> Patience::Wait(const Status& why, const std::string& words) {
   if (tries_ == 0) {
     give_up_ = now + retry_for_;
   }
-  // Of a quota once: thousands of jobs may have to wait for it, each a little.
+  // A quota is told once: thousands of jobs may have to wait for it, each a little.
   if (tries_ == 0 && !(full && room_told_)) {
     room_told_ = room_told_ || full;
     say_(words + "; trying for " + RoughDuration(retry_for_));

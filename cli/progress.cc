@@ -18,25 +18,25 @@ std::string Rate(uint64_t count, Millis elapsed) {
   return std::to_string(count * 1000 / millis) + "/s";
 }
 
-Progress::Progress(Console* console, const Clock* clock, std::string what, uint64_t bytes_total)
+Progress::Progress(Console* console, const Clock* clock, std::string what, uint64_t total)
     : console_(console),
       clock_(clock),
       what_(std::move(what)),
-      bytes_total_(bytes_total),
+      total_(total),
       start_(clock->Sample().boot),
       last_(start_) {}
 
-std::string Progress::Bar(uint64_t bytes) const {
-  if (bytes_total_ == 0) {
+std::string Progress::Bar(uint64_t done) const {
+  if (total_ == 0) {
     return "";
   }
-  const uint64_t done = std::min(bytes, bytes_total_);
-  const auto filled = static_cast<size_t>(done * kBarWidth / bytes_total_);
+  const uint64_t shown = std::min(done, total_);
+  const auto filled = static_cast<size_t>(shown * kBarWidth / total_);
   return "[" + std::string(filled, '#') + std::string(kBarWidth - filled, '-') + "] " +
-         std::to_string(done * 100 / bytes_total_) + "% ";
+         std::to_string(shown * 100 / total_) + "% ";
 }
 
-void Progress::Update(uint64_t count, uint64_t bytes) {
+void Progress::Update(uint64_t count, uint64_t done) {
   const bool terminal = console_->traits().err_is_terminal && !console_->traits().dumb;
   const BootTime now = clock_->Sample().boot;
   if (now - last_ < (terminal ? kRedrawEvery : kLineEvery)) {
@@ -48,7 +48,7 @@ void Progress::Update(uint64_t count, uint64_t bytes) {
     console_->Say(text + " after " + RoughDuration(now - start_));
     return;
   }
-  std::string line = Bar(bytes) + text;
+  std::string line = Bar(done) + text;
   // A line that wraps could not be taken back.
   line.resize(std::min(line.size(), console_->traits().width - 1));
   console_->Draw("\r\x1b[K" + line);

@@ -28,7 +28,7 @@ struct Environment {
   const Clock& clock;
   std::istream& in;
   bool in_is_terminal = false;
-  int in_fd = -1;            // of `in`, for who waits for more than it; -1: it is no file
+  int in_fd = -1;            // of `in`, for a verb that waits for something else too; -1: none
   std::string server;        // DELAYCTL_SERVER; empty: unset
   std::string token_file{};  // DELAYCTL_TOKEN_FILE; empty: unset
   std::string ca_file{};     // DELAYCTL_CA_FILE; empty: unset

@@ -25,8 +25,8 @@ Status SetAside::Put(uint64_t id, std::string_view stats) {
   return Bury(id, known.priority);
 }
 
-// In one go, so that nobody's death comes between: who is reserved becomes ready by that. One that
-// we have reserved already is only buried; one that has moved on is met again, or not.
+// Both commands in one write: if we died between them, the reserved job would become ready. One
+// that we have reserved already is only buried; one that has moved on is met again, or not.
 Status SetAside::Bury(uint64_t id, const std::string& priority) {
   const std::string number = std::to_string(id);
   source_->Add("reserve-job " + number);

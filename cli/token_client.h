@@ -1,10 +1,11 @@
 // cli/token_client.h — a client that shows the token in a file, and looks there for another one
 // when it is refused.
 //
-// What:    tokens are changed on both sides while workers run for months. Who is answered 401 reads
-//          the file again and, where another token is in it, asks once more: what was refused so
-//          was not begun.
-// Errors:  as the client's. Of a file that cannot be used then, the refusal.
+// What:    tokens are changed on both sides while workers run for months. After an answer of 401
+// the
+//          file is read again and, if it holds another token, the request is sent once more: what
+//          was refused so was never begun.
+// Errors:  as the client's. Where the file cannot be used then, the refusal stands.
 // Threads: as the client.
 #pragma once
 

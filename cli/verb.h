@@ -25,7 +25,7 @@ class Verb {
 
   virtual void Declare(Options* options) = 0;
 
-  // As it was called: whose output is lost may simply do it again.
+  // Whether this call changes nothing: a user whose output was lost can simply repeat it.
   virtual bool only_reads() const { return false; }
 
   // Not OK: why it failed, for the error line; the exit code follows from that (ExitCodeOf).

@@ -62,9 +62,9 @@ class Worker {
 
   bool abandoning() const { return stops_.load() > 1; }
 
-  // Done, and the daemon was not told, as far as we know: they are handed out again. Who works
-  // until it is stopped has told of those before, and that is no failure of its end: since Stop
-  // only.
+  // Jobs that were done and of which the daemon could not be told, as far as we know: they are
+  // handed out again. A worker that serves until it is stopped has reported such jobs as they
+  // happened; there only those since Stop count.
   uint64_t undelivered() const { return undelivered_.load(); }
 
  private:

@@ -136,7 +136,7 @@ bool Worker::Slot::Work(const JobView& job) {
       !written.ok()) {
     worker_.Fatal(written);
   }
-  // Who serves for ever waits for the deployment that brings its command back.
+  // A worker that serves for ever waits for the deployment that brings its command back.
   if (verdict.for_good && (options_.drain || options_.count.has_value())) {
     worker_.Fatal(Internal(verdict.error, kCannotRun));
   } else if (!verdict.counts_as_attempt) {
@@ -192,7 +192,8 @@ Verdict Worker::Slot::Watch(const JobView& job, JobRun* run) {
     if (!protocol::MayPass(extended) || Now() >= stop_at) {
       return EndWithoutLease(extended, run);
     }
-    // Of an answer that had only the rest of the handler's time nothing can be said.
+    // Where the answer had only the rest of the handler's time, its absence says nothing about the
+    // daemon.
     if (kill_at > stop_at || extended.reason() != "timed_out") {
       worker_.ReportOutage(extended);
     }

@@ -281,7 +281,7 @@ class ImportVerb final : public Verb {
       const StatusOr<std::optional<std::string>> line = reader->Next();
       DELAYD_RETURN_IF_ERROR(flushed_);
       if (InterruptGuard::interrupted()) {
-        // The gathered lines are not sent: who interrupts wants it to end.
+        // The gathered lines are not sent: a user who interrupts wants it to end.
         return OkStatus();
       }
       if (!line.ok() && line.status().code() != StatusCode::kResourceExhausted) {

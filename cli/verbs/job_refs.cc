@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "base/limits.h"
+#include "cli/human_time.h"
 #include "protocol/job_json.h"
 #include "protocol/nearest.h"
 
@@ -14,7 +15,7 @@ constexpr std::string_view kQueueOfKey = "with --key: the job's queue (default)"
 Status WithUntried(const Status& status, size_t untried) {
   return untried == 0 ? status
                       : status.Followed("; " + std::to_string(untried) + " more " +
-                                        (untried == 1 ? "was" : "were") + " not tried");
+                                        std::string(WasOrWere(untried)) + " not tried");
 }
 
 }  // namespace
@@ -42,7 +43,8 @@ void JobRefs::Declare(Options* options, std::string_view others) {
 }
 
 void JobRefs::DeclareOne(Options* options) {
-  // Of many it is told that they are too many, and not of the second that it is unexpected.
+  // Takes many, so that the message can say that they are too many, and not that the second is
+  // unexpected.
   options->Positionals("(ID | --key KEY)", &ids_, "the job's id");
   DeclareKey(options, kQueueOfKey);
 }

@@ -268,7 +268,7 @@ void JobSelection::TellDead(Api* api,
   const StatusOr<protocol::QueueCounts> queue = api->Queue(*filter.queue);
   if (queue.ok() && queue->dead > 0) {
     context->console.Say("queue " + *filter.queue + " has " + std::to_string(queue->dead) +
-                         " dead " + (queue->dead == 1 ? "job" : "jobs") +
+                         (queue->dead == 1 ? " dead job" : " dead jobs") +
                          ", which this leaves alone; for those add --state dead");
   }
 }

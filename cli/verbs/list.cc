@@ -120,8 +120,8 @@ class ListVerb final : public Verb {
     return listed ? std::move(job) : NotFound("it is not in the list");
   }
 
-  // Until the user ends it. Who watches does so for hours, and a restart takes a moment; only a
-  // daemon that never answered is not waited for.
+  // Until the user ends it. People watch for hours, and a restart takes a moment; only a daemon
+  // that never answered is not waited for.
   StatusOr<ExitCode> Watch(Api& api,
                            const protocol::JobFilterText& filter,
                            Context* context) const {

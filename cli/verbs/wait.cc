@@ -71,7 +71,7 @@ class WaitVerb final : public Verb {
     std::optional<JobView> last;
     Outage outage(&context->console);
     for (;;) {
-      // Of a key: the job that had it first. Another one may take it over.
+      // A key may pass to another job: the one that had it first is waited for.
       const StatusOr<JobView> job =
           api.Show(last.has_value() ? JobRef(last->id) : ref, std::max(left(), kLookTime));
       if (last.has_value() && job.status().code() == StatusCode::kNotFound) {
