@@ -1,12 +1,59 @@
 #include "cli/exec_handler.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "base/time.h"
 #include "cli/handler.h"
+#include "protocol/nearest.h"
+
+#include <sys/stat.h>
 
 namespace delayd::cli {
 namespace {
+
+Status CheckProgram(const std::string& path) {
+  struct stat info {};
+
+  if (stat(path.c_str(), &info) != 0) {
+    return NotFound("there is no such program; check its path and rights");
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return InvalidArgument("it is not a file");
+  }
+  return access(path.c_str(), X_OK) == 0
+             ? OkStatus()
+             : PermissionDenied("it is not executable; run chmod +x on it");
+}
+
+// By itself, or in PATH.
+Status FindProgram(const std::string& command) {
+  if (command.find('/') != std::string::npos) {
+    return CheckProgram(command);
+  }
+  Status status =
+      command.find(' ') == std::string::npos
+          ? NotFound("there is no such program in PATH; check its name")
+          : NotFound(
+                "there is no such program in PATH; give the program and each argument as words "
+                "of their own, or let a shell read them: --exec sh -c 'COMMAND'");
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
+  while (!rest.empty()) {
+    const std::string_view directory = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
+    const Status found = CheckProgram(std::string(directory) + "/" + command);
+    if (found.ok()) {
+      return found;
+    }
+    status = found.code() == StatusCode::kPermissionDenied ? found : status;
+  }
+  return status;
+}
 
 // What a handler's exit status means; 75 is EX_TEMPFAIL of sysexits.h.
 constexpr int kExitRetry = 75;
@@ -83,6 +130,13 @@ class Exec final : public JobHandler {
 };
 
 }  // namespace
+
+Status CheckCommand(const std::string& program) {
+  if (const Status found = FindProgram(program); !found.ok()) {
+    return InvalidArgument("cannot run " + protocol::Quoted(program) + ": " + found.message());
+  }
+  return Handler::CheckSystem();
+}
 
 MakeJobHandler ExecHandler(std::vector<std::string> command, bool output_to_errors) {
   return [command = std::move(command), output_to_errors] {

@@ -5,9 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "cli/job_handler.h"
 
 namespace delayd::cli {
+
+// Whether the command can be run at all, so that a typo costs no job an attempt.
+Status CheckCommand(const std::string& program);
 
 // Exit 0 acks, 75 (EX_TEMPFAIL) asks for a retry, 100 buries, anything else is a failed attempt.
 // `output_to_errors`: its stdout goes to our stderr, for ours holds data.

@@ -32,6 +32,7 @@ constexpr size_t kAnswerBytesKept = 512;
 // connections in silence, some after two seconds, many after five, and a call that crosses that is
 // lost.
 constexpr long kIdleSecondsMax = 1;
+constexpr long kConnectTimeoutMs = 5000;
 // A receiver that asks for more is asked again after this.
 constexpr Millis kRetryAfterMax{std::chrono::hours(24)};
 
@@ -240,7 +241,7 @@ class WebhookRun final : public JobRun {
     Set(CURLOPT_NOSIGNAL, 1L);
     // A call that is ended does not wait for a resolver that hangs, with its lease running out.
     Set(CURLOPT_QUICK_EXIT, 1L);
-    Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
+    Set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     Set(CURLOPT_POST, 1L);
     Set(CURLOPT_POSTFIELDS, payload_.data());
     Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(payload_.size()));

@@ -32,7 +32,6 @@ struct WebhookOptions {
   std::string content_type = "application/json";
   std::string ca_file;  // empty: the system's store
   bool allow_private = false;
-  Millis connect_timeout{5000};
   // Unless allow_private. Tests have no public addresses.
   std::function<bool(const sockaddr*)> may_call = IsPublicAddress;
 };

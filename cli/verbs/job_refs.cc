@@ -18,8 +18,6 @@ Status WithUntried(const Status& status, size_t untried) {
                                         std::string(WasOrWere(untried)) + " not tried");
 }
 
-}  // namespace
-
 StatusOr<JobId> ParseJobId(std::string_view text) {
   uint64_t id = 0;
   const char* end = text.data() + text.size();
@@ -34,6 +32,8 @@ StatusOr<JobId> ParseJobId(std::string_view text) {
   }
   return JobId{id};
 }
+
+}  // namespace
 
 void JobRefs::Declare(Options* options, std::string_view others) {
   options->Positionals("(ID... | --key KEY" + std::string(others) + ")", &ids_, "job ids");

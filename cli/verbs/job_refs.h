@@ -39,8 +39,6 @@ class JobRefs {
   std::optional<std::string> key_;
 };
 
-StatusOr<JobId> ParseJobId(std::string_view text);
-
 // Calls the daemon once for each job, prints the jobs that came back (in words through `say` when a
 // table is asked for) and an error line for each other.
 StatusOr<ExitCode> ForEachJob(const std::vector<JobRef>& jobs,

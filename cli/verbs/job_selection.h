@@ -37,7 +37,6 @@ class JobSelection {
   // The queue, when nothing but a queue was given.
   std::optional<std::string> WholeQueue() const;
   StatusOr<std::vector<JobRef>> ResolveRefs() const;
-  StatusOr<protocol::JobFilterText> ResolveFilter() const;
 
   // `action` is what stands behind "/v1/jobs:"; `done` says it: "cancelled". `state`: of the jobs,
   // where the filter names none; none: all.
@@ -57,6 +56,7 @@ class JobSelection {
   // One after another.
   using Filters = std::vector<protocol::JobFilterText>;
 
+  StatusOr<protocol::JobFilterText> ResolveFilter() const;
   StatusOr<ExitCode> ChangeFound(Api* api,
                                  std::string_view action,
                                  std::string_view done,

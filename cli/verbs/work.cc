@@ -1,18 +1,8 @@
-#include <errno.h>
-#include <poll.h>
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cstdlib>
-#include <system_error>
-#include <thread>
 
-#include "base/check.h"
 #include "cli/exec_handler.h"
-#include "cli/handler.h"
 #include "cli/process_name.h"
+#include "cli/signal_relay.h"
 #include "cli/verbs/verbs.h"
 #include "cli/webhook_handler.h"
 #include "cli/webhook_signature.h"
@@ -20,55 +10,13 @@
 #include "protocol/nearest.h"
 #include "protocol/tls.h"
 
-#include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/stat.h>
 
 namespace delayd::cli {
 namespace {
 
 constexpr uint64_t kConcurrencyMax = 1000;
 constexpr Millis kWebhookTimeout{std::chrono::seconds(30)};
-
-Status CheckProgram(const std::string& path) {
-  struct stat info {};
-
-  if (stat(path.c_str(), &info) != 0) {
-    return NotFound("there is no such program; check its path and rights");
-  }
-  if (!S_ISREG(info.st_mode)) {
-    return InvalidArgument("it is not a file");
-  }
-  return access(path.c_str(), X_OK) == 0
-             ? OkStatus()
-             : PermissionDenied("it is not executable; run chmod +x on it");
-}
-
-// Whether the command can be run at all, so that a typo costs no job an attempt.
-Status CheckCommand(const std::string& command) {
-  if (command.find('/') != std::string::npos) {
-    return CheckProgram(command);
-  }
-  Status status =
-      command.find(' ') == std::string::npos
-          ? NotFound("there is no such program in PATH; check its name")
-          : NotFound(
-                "there is no such program in PATH; give the program and each argument as words "
-                "of their own, or let a shell read them: --exec sh -c 'COMMAND'");
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
-  while (!rest.empty()) {
-    const std::string_view directory = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
-    const Status found = CheckProgram(std::string(directory) + "/" + command);
-    if (found.ok()) {
-      return found;
-    }
-    status = found.code() == StatusCode::kPermissionDenied ? found : status;
-  }
-  return status;
-}
 
 // A slot has a connection and an eventfd; its handler two pipes, both ends of which are open while
 // it is started, and a pidfd. Beside them there are the standard three and those of signals.
@@ -96,74 +44,6 @@ Status MakeRoomForFiles(uint64_t slots) {
              : Internal("cannot raise the number of open files to " + std::to_string(wanted) +
                         "; handle fewer jobs at a time with --concurrency");
 }
-
-// Takes SIGINT, SIGTERM and SIGHUP out of the threads and hands them to the worker, one call each.
-class SignalRelay {
- public:
-  explicit SignalRelay(Worker* worker) : done_fd_(eventfd(0, EFD_CLOEXEC)) {
-    DELAYD_CHECK(done_fd_ >= 0);
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
-
-    // A terminal that goes must not leave handlers behind. Under nohup it is ignored, and stays so.
-    struct sigaction hangup {};
-
-    if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) {
-      sigaddset(&wanted, SIGHUP);
-    }
-    // Before any thread is started, so that all inherit it.
-    pthread_sigmask(SIG_BLOCK, &wanted, &old_mask_);
-    signal_fd_ = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    DELAYD_CHECK(signal_fd_ >= 0);
-    try {
-      thread_ = std::thread([this, worker] { Relay(worker); });
-    } catch (const std::system_error& error) {
-      started_ = ResourceExhausted("no thread can be started to wait for signals: " +
-                                   error.code().message() + "; " + std::string(kCureForProcesses));
-    }
-  }
-
-  // Why it hands over none.
-  const Status& started() const { return started_; }
-
-  ~SignalRelay() {
-    const uint64_t one = 1;
-    const ssize_t written = write(done_fd_, &one, sizeof one);
-    static_cast<void>(written);
-    if (thread_.joinable()) {
-      thread_.join();
-    }
-    close(signal_fd_);
-    close(done_fd_);
-    pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
-  }
-
-  SignalRelay(const SignalRelay&) = delete;
-  SignalRelay& operator=(const SignalRelay&) = delete;
-
- private:
-  void Relay(Worker* worker) const {
-    std::array<pollfd, 2> entries{{{signal_fd_, POLLIN, 0}, {done_fd_, POLLIN, 0}}};
-    while (entries[1].revents == 0) {
-      if (poll(entries.data(), entries.size(), -1) < 0) {
-        entries[1].revents = 0;
-        continue;
-      }
-      signalfd_siginfo info{};
-      if (entries[0].revents != 0 && read(signal_fd_, &info, sizeof info) == sizeof info) {
-        worker->Stop();
-      }
-    }
-  }
-
-  int done_fd_;
-  int signal_fd_ = -1;
-  sigset_t old_mask_{};
-  Status started_;
-  std::thread thread_;
-};
 
 class WorkVerb final : public Verb {
  public:
@@ -304,12 +184,9 @@ class WorkVerb final : public Verb {
           "--secret-file, --content-type, --webhook-ca-file and --allow-private belong to "
           "--webhook");
     }
-    if (const Status runnable = CheckCommand(command_.front()); !runnable.ok()) {
-      return InvalidArgument("cannot run " + protocol::Quoted(command_.front()) + ": " +
-                             runnable.message());
-    }
+    DELAYD_RETURN_IF_ERROR(CheckCommand(command_.front()));
     work_.make_handler = ExecHandler(command_, json);
-    return Handler::CheckSystem();
+    return OkStatus();
   }
 
   Status CheckWebhook() {
