@@ -2,9 +2,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "base/time.h"
@@ -41,12 +39,13 @@ Status FindProgram(const std::string& command) {
           : NotFound(
                 "there is no such program in PATH; give the program and each argument as words "
                 "of their own, or let a shell read them: --exec sh -c 'COMMAND'");
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path == nullptr ? "/usr/bin:/bin" : path;
-  while (!rest.empty()) {
-    const std::string_view directory = rest.substr(0, rest.find(':'));
-    rest.remove_prefix(std::min(directory.size() + 1, rest.size()));
-    const Status found = CheckProgram(std::string(directory) + "/" + command);
+  const char* set = std::getenv("PATH");
+  const std::string path = std::string(set == nullptr ? "/usr/bin:/bin" : set) + ":";
+  for (size_t begin = 0, end = 0; (end = path.find(':', begin)) != std::string::npos;
+       begin = end + 1) {
+    // An empty one is the current directory.
+    const std::string directory = begin == end ? "." : path.substr(begin, end - begin);
+    const Status found = CheckProgram(directory + "/" + command);
     if (found.ok()) {
       return found;
     }

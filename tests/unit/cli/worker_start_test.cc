@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <sstream>
 
 #include <gmock/gmock.h>
@@ -14,6 +15,7 @@
 #include "cli/worker.h"
 #include "tests/support/no_threads.h"
 #include "tests/support/refused_call.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/cli/fake_daemon.h"
 #include "tests/unit/cli/worker_scene.h"
 
@@ -146,6 +148,21 @@ TEST_F(WorkerStartTest, ACommandThatCannotBeRunEndsADrainAndUsesNoAttempt) {
   EXPECT_THAT(calls_[0], HasSubstr("/nack"));
   EXPECT_THAT(calls_[0], HasSubstr(R"("counts_as_attempt":false)"));
   EXPECT_THAT(jobs_, SizeIs(1));
+}
+
+TEST(CheckCommandTest, AnEmptyElementOfPathIsTheCurrentDirectory) {
+  const test::TempDir dir;
+  std::filesystem::create_symlink("/bin/true", dir.Sub("delayd-test-handler"));
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::string path = getenv("PATH");
+  std::filesystem::current_path(dir.path());
+  for (const std::string& with_empty : {":" + path, path + ":", std::string("/bin::/usr/bin")}) {
+    setenv("PATH", with_empty.c_str(), 1);
+    EXPECT_TRUE(CheckCommand("delayd-test-handler").ok()) << with_empty;
+  }
+  setenv("PATH", path.c_str(), 1);
+  EXPECT_THAT(CheckCommand("delayd-test-handler").message(), HasSubstr("no such program in PATH"));
+  std::filesystem::current_path(before);
 }
 
 }  // namespace
