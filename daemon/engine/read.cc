@@ -547,10 +547,11 @@ StatsView EngineCore::stats() const {
   return view;
 }
 
-// From the rows: the wheels' timers are also ends of leases, waits and pauses. What is keyed at the
-// mark may be due before it, if that is of a clock that was ahead; behind it the order of keys is
-// that of due times, but for the steps of the clock. Of more than so many rows the others are not
-// looked at, but for those behind what is ready.
+// From the rows: the wheels' timers are also ends of leases, waits and pauses. They begin where a
+// job may still wait: before now, where the wall clock was set forward. What is keyed at the mark
+// may be due before it, if that is of a clock that was ahead; behind it the order of keys is that
+// of due times, but for the steps of the clock. Of more than so many rows the others are not looked
+// at, but for those behind what is ready.
 std::optional<WallTime> EngineCore::NextDue() const {
   constexpr size_t kNextDueRowsMax = 1000;
   const Millis back = wall_offsets_.Steps(now_).first;
@@ -558,14 +559,14 @@ std::optional<WallTime> EngineCore::NextDue() const {
   const auto consider = [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
     const auto head = storage::DecodeTimerHead(key, value);
-    if (!parts.ok() || !head.ok() || parts->key_due <= now_.wall) {
+    if (!parts.ok() || !head.ok()) {
       return false;
     }
     const std::optional<Slot> slot = jobs_.Find(parts->id);
     const bool waits = slot ? jobs_[*slot].phase() == Phase::kScheduled
                             : !MomentOf(DueOf(*head)).IsOver(advanced_to_);
-    if (waits) {
-      const WallTime due = head->due + StepOfWall(DueOf(*head), boot_id_, now_);
+    const WallTime due = head->due + StepOfWall(DueOf(*head), boot_id_, now_);
+    if (waits && due > now_.wall) {
       next = std::min(next.value_or(due), due);
     }
     return next && parts->key_due > std::max(low_water_mark_.decided(), *next + back);
@@ -584,7 +585,8 @@ std::optional<WallTime> EngineCore::NextDue() const {
         }));
     return rows == kNextDueRowsMax;
   };
-  const WallTime first = std::max(now_.wall + Millis(1), low_water_mark_.durable());
+  const WallTime first =
+      std::max(wall_offsets_.FirstKeyNotDue(advanced_to_), low_water_mark_.durable());
   if (look_from(first)) {
     look_from(std::max(first, LatestKeyOfNow() + Millis(1)));
   }

@@ -461,7 +461,7 @@ engine::StatsView Model::Stats() const {
     view.leased += job.state == JobState::kLeased ? 1 : 0;
     view.dead += job.state == JobState::kDead ? 1 : 0;
     view.urgent += job.state == JobState::kReady && job.priority < 1024 ? 1 : 0;
-    if (job.state == JobState::kScheduled && job.place > now_.wall) {
+    if (job.state == JobState::kScheduled && DueByNow(job) > now_.wall) {
       view.next_due = std::min(view.next_due.value_or(WallTime::max()), DueByNow(job));
     }
   }

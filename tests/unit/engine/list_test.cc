@@ -394,6 +394,16 @@ TEST(StatsTest, NextDueOfADelayIsToldByTheWallClockAsItStands) {
   EXPECT_EQ(harness.engine().stats().next_due, harness.now().wall + Millis(60'000));
 }
 
+TEST(StatsTest, NextDueOfADelayIsToldWhereTheWallClockWasSetForwardBeyondIt) {
+  EngineHarness harness;
+  harness.EnqueueOk(In(Millis(60'000)));
+  harness.clock().StepWall(kHour);
+  harness.Turn();
+  EXPECT_EQ(harness.engine().stats().next_due, harness.now().wall + Millis(60'000));
+  harness.EnqueueOk(In(Millis(1000)));
+  EXPECT_EQ(harness.engine().stats().next_due, harness.now().wall + Millis(1000));
+}
+
 TEST(StatsTest, NextDueIsFoundBehindManyJobsThatAreReadyAndKeyedBehindAClockThatWasSetBack) {
   EngineHarness harness;
   harness.Send(Enqueue{std::vector<JobSpec>(1000, In(Millis(0)))});
