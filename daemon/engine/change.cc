@@ -102,24 +102,31 @@ StatusOr<EngineCore::Located> EngineCore::LocateId(JobId id) {
     return LocateFinished(id, located.index.at);
   }
   DELAYD_RETURN_IF_ERROR(queues_.CheckKnown(located.index.queue, id));
-  located.state = located.index.place == IndexRecord::Place::kDead
-                      ? JobState::kDead
-                      : StateOnDisk(located.index.at, id);
+  if (located.index.place == IndexRecord::Place::kDead) {
+    located.state = JobState::kDead;
+  } else {
+    DELAYD_ASSIGN_OR_RETURN(located.state, StateOnDisk(located.index.at, id));
+  }
   return located;
 }
 
-// Ready if it would have fired in memory. One that cannot be read is noticed by whoever needs more
+StatusOr<storage::TimerHead> EngineCore::ReadHead(WallTime key_due, JobId id) const {
+  const storage::FixedKey key = storage::TimerKey(key_due, id);
+  std::string value;
+  DELAYD_RETURN_IF_ERROR(pending_.Get(Table::kTimers, key, &value));
+  return storage::DecodeTimerHead(key, value);
+}
+
+// Ready if it would have fired in memory. A record that is damaged is noticed by whoever needs more
 // of it.
-JobState EngineCore::StateOnDisk(WallTime key_due, JobId id) const {
+StatusOr<JobState> EngineCore::StateOnDisk(WallTime key_due, JobId id) const {
   if (key_due > LatestKeyOfNow()) {
     return JobState::kScheduled;
   }
-  const storage::FixedKey key = storage::TimerKey(key_due, id);
-  std::string value;
-  if (!pending_.Get(Table::kTimers, key, &value).ok()) {
-    return JobState::kScheduled;
+  const StatusOr<storage::TimerHead> head = ReadHead(key_due, id);
+  if (IsReadFailure(head.status())) {
+    return head.status();
   }
-  const auto head = storage::DecodeTimerHead(key, value);
   return head.ok() && MomentOf(DueOf(*head)).IsOver(advanced_to_) ? JobState::kReady
                                                                   : JobState::kScheduled;
 }

@@ -172,7 +172,9 @@ class EngineCore final : public Engine {
   StatusOr<Located> LocateId(JobId id);
   Located LocateSlot(Slot slot) const;
   // Of a pending job that is not in memory.
-  JobState StateOnDisk(WallTime key_due, JobId id) const;
+  StatusOr<JobState> StateOnDisk(WallTime key_due, JobId id) const;
+  // Of its record what tells when it is due.
+  StatusOr<storage::TimerHead> ReadHead(WallTime key_due, JobId id) const;
   // A finished job, while it is kept.
   StatusOr<Located> LocateFinished(JobId id, WallTime finished);
   StatusOr<storage::DoneRecord> ReadDone(JobId id, WallTime finished);
@@ -503,7 +505,7 @@ class EngineCore final : public Engine {
   bool PopLeases();
   void RebuildWallWheel();
   void WaitAgain(Slot slot);
-  WallTime DueOfEntry(const JobEntry& entry) const;
+  WallTime DueOfEntry(const JobEntry& entry);
   void Die(Status status);
   void Damaged(Slot slot, const Status& status);
 

@@ -42,6 +42,7 @@ class FarRows {
       : store_(store), queue_(queue) {}
 
   using Visit = std::function<bool(const TimerPlace& place)>;
+  using Counts = std::function<StatusOr<bool>(const TimerPlace& place)>;
 
   struct Counted {
     uint64_t seen = 0;
@@ -53,17 +54,21 @@ class FarRows {
   StatusOr<Counted> Count(const TimerPlace& from,
                           WallTime to,
                           uint64_t rows_max,
-                          const Visit& counts) const {
+                          const Counts& counts) const {
     Counted count;
+    Status failed;
     DELAYD_RETURN_IF_ERROR(Scan(from, to, [&](const TimerPlace& place) {
       if (count.seen == rows_max) {
         count.rest = place;
         return false;
       }
       ++count.seen;
-      count.counted += counts(place) ? 1U : 0U;
-      return true;
+      const StatusOr<bool> is_counted = counts(place);
+      failed = is_counted.status();
+      count.counted += is_counted.ok() && *is_counted ? 1U : 0U;
+      return failed.ok();
     }));
+    DELAYD_RETURN_IF_ERROR(failed);
     return count;
   }
 
@@ -107,7 +112,7 @@ class FarRows {
 // `counted` is of jobs in memory, which count already.
 Status EstimateSteps(const FarRows& rows,
                      const TimerPlace& begin,
-                     const FarRows::Visit& counts,
+                     const FarRows::Counts& counts,
                      const ForecastView& counted,
                      ForecastView* view) {
   struct Part {
@@ -221,16 +226,19 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   const auto waits_in_memory = [this](Slot slot, const TimerPlace& place) {
     return place >= frontier_ && jobs_[slot].phase() == Phase::kScheduled;
   };
-  const auto waits_there = [&](const TimerPlace& place) {
+  const auto waits_there = [&](const TimerPlace& place) -> StatusOr<bool> {
     const auto [key_due, id] = place;
     if (pending_.IsChanging(Table::kIndex, storage::IndexKey(id))) {
       return false;
     }
-    const std::optional<Slot> slot = jobs_.Find(id);
-    return slot ? waits_in_memory(*slot, place) : StateOnDisk(key_due, id) == JobState::kScheduled;
+    if (const std::optional<Slot> slot = jobs_.Find(id)) {
+      return waits_in_memory(*slot, place);
+    }
+    DELAYD_ASSIGN_OR_RETURN(const JobState state, StateOnDisk(key_due, id));
+    return state == JobState::kScheduled;
   };
-  const auto count_in_step = [&](const TimerPlace& place) {
-    const bool waits = waits_there(place);
+  const auto count_in_step = [&](const TimerPlace& place) -> StatusOr<bool> {
+    DELAYD_ASSIGN_OR_RETURN(const bool waits, waits_there(place));
     StepOf(view, StepLength(*view), place.first)->count += waits ? 1U : 0U;
     return waits;
   };

@@ -222,7 +222,7 @@ StatusOr<std::optional<JobView>> EngineCore::ListedView(const List& command,
   };
   if (located.status().code() == StatusCode::kDataLoss) {
     // Of which queue it is the row that led here may tell; the record may be as it was.
-    const JobState state = StateOnDisk(key_due, id);
+    DELAYD_ASSIGN_OR_RETURN(const JobState state, StateOnDisk(key_due, id));
     return command.state.value_or(state) == state
                ? damaged(command.queue.value_or(""), state, located.status())
                : left_out;
@@ -305,6 +305,7 @@ Status EngineCore::VisitReady(DueRange range,
     return goes_on;
   }));
   std::vector<Frontier> leaving;
+  Status failed;
   pending_.ForEachDelete(Table::kTimers, [&](std::string_view key) {
     const auto parts = storage::ParseTimerKey(key);
     DELAYD_CHECK(parts.ok());
@@ -313,13 +314,17 @@ Status EngineCore::VisitReady(DueRange range,
       return;
     }
     const StatusOr<Located> job = LocateId(parts->id);
+    const bool is_meant = job.ok() && job->state == JobState::kReady &&
+                          (queue == nullptr || job->index.queue == queue->id);
     // A row that was never there is none: its job has another.
-    if (job.ok() && job->state == JobState::kReady &&
-        (queue == nullptr || job->index.queue == queue->id) &&
-        store_.Get(Table::kTimers, key, &row_read_).ok()) {
+    const Status was_there = is_meant ? store_.Get(Table::kTimers, key, &row_read_) : job.status();
+    if (IsReadFailure(was_there)) {
+      failed = was_there;
+    } else if (is_meant && was_there.ok()) {
       leaving.push_back(place);
     }
   });
+  DELAYD_RETURN_IF_ERROR(failed);
   std::ranges::sort(leaving);
   for (size_t i = 0; i < leaving.size() && goes_on; ++i) {
     goes_on = visit({leaving[i].first, leaving[i].second});

@@ -363,17 +363,15 @@ void EngineCore::WaitAgain(Slot slot) {
 }
 
 // The due time on the wall clock. key_due is never before it, and later only where the low-water
-// mark was ahead of it: then the record is asked. One that cannot be read is noticed at hand-out.
-WallTime EngineCore::DueOfEntry(const JobEntry& entry) const {
+// mark was ahead of it: then the record is asked. One that is damaged is noticed at hand-out.
+WallTime EngineCore::DueOfEntry(const JobEntry& entry) {
   if (entry.key_due() > low_water_mark_.decided()) {
     return entry.key_due();
   }
-  const storage::FixedKey key = storage::TimerKey(entry.key_due(), entry.id());
-  std::string value;
-  if (!pending_.Get(Table::kTimers, key, &value).ok()) {
-    return entry.key_due();
+  const StatusOr<storage::TimerHead> head = ReadHead(entry.key_due(), entry.id());
+  if (IsReadFailure(head.status())) {
+    Die(head.status());
   }
-  const auto head = storage::DecodeTimerHead(key, value);
   return head.ok() ? head->due : entry.key_due();
 }
 

@@ -17,7 +17,10 @@
 #include "base/clock.h"
 #include "base/limits.h"
 #include "daemon/engine/engine.h"
+#include "storage/keys.h"
 #include "storage/memory_job_store.h"
+#include "tests/unit/engine/engine_harness.h"
+#include "tests/unit/engine/reads_through.h"
 
 namespace delayd::engine {
 namespace {
@@ -538,6 +541,47 @@ TEST(ReadFaultTest, P9ARowThatIsMissingEndsNothingAndNoPayloadIsWrong) {
       EXPECT_TRUE(life.fatal().ok()) << life.fatal().message();
     });
     EXPECT_GT(named, 10U);
+  }
+}
+
+// One timer row cannot be read.
+class OneRowFails final : public ReadsThrough {
+ public:
+  using ReadsThrough::ReadsThrough;
+
+  Status Get(storage::Table table, std::string_view key, std::string* value) const override {
+    return table == storage::Table::kTimers && key == row
+               ? Unavailable("the disk does not answer", "storage_io")
+               : ReadsThrough::Get(table, key, value);
+  }
+
+  std::string row;
+};
+
+// Which state a job on disk has is in its row: an answer that leaves it out would be wrong.
+TEST(ReadFaultTest, AJobOnDiskWhoseRowFailsIsNotLeftOutOfAListOrAForecast) {
+  EngineHarness harness(kTenJobs);
+  const JobView waits = harness.EnqueueOk(In(30min));
+  harness.clock().StepWall(kHour);  // its row is keyed before now
+  for (int i = 0; i < 40; ++i) {
+    harness.EnqueueOk(In(0s));
+  }
+  const JobView ready = harness.EnqueueOk(In(0s));
+  const WallTime now = harness.now().wall;
+  const Forecast forecast{.from = now - kHour, .to = now + kHour, .step = kHour};
+  for (const auto& [row, command] :
+       {std::pair(storage::TimerKey(ready.due, ready.id), Command(List{.state = JobState::kReady})),
+        std::pair(storage::TimerKey(waits.due, waits.id), Command(forecast))}) {
+    OneRowFails reads(harness.store());
+    EngineOptions options = kTenJobs;
+    options.boot_id = kBootId;
+    auto loaded = Engine::Load(options, reads, harness.now());
+    ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+    while ((*loaded)->Advance(harness.now())) {
+    }
+    reads.row = std::string(row.view());
+    (*loaded)->Execute(1, command, harness.now());
+    EXPECT_EQ((*loaded)->fatal().code(), StatusCode::kUnavailable) << CommandName(command);
   }
 }
 
