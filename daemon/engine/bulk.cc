@@ -247,14 +247,10 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
   }
   cursor.fixed = FixedFor(command, cursor.fixed, now_.wall);
   const bool dead = command.filter.state == JobState::kDead;
-  const ListCursor after = cursor.after;
   // Gathered first: a change may touch the very rows that are scanned.
   std::vector<ListCursor> places;
   bool more = false;
   const auto take = [&](const ListCursor& place) {
-    if (place == after) {
-      return true;
-    }
     more = places.size() == limits::kBulkRowsMax;
     if (!more) {
       places.push_back(place);
@@ -262,8 +258,8 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
     return !more;
   };
   DELAYD_RETURN_IF_ERROR(
-      dead ? ScanDeadBefore(cursor.fixed, *queue, after, take)
-           : ScanPending(KeysDue(DueRangeOf(command.filter)), queue, after, take));
+      dead ? ScanDeadBefore(cursor.fixed, *queue, cursor.after, take)
+           : ScanPending(KeysDue(DueRangeOf(command.filter)), queue, cursor.after, take));
   const size_t limit = command.limit == 0 ? limits::kBulkJobsDefault : command.limit;
   ChangedMany done;
   for (size_t i = 0; i < places.size(); ++i) {
@@ -298,7 +294,7 @@ DueRange EngineCore::KeysDue(DueRange range) const {
   return range;
 }
 
-// The durable rows of pending jobs from `after` on, among which those due in `range` are, until
+// The durable rows of pending jobs behind `after`, among which those due in `range` are, until
 // `visit` has enough.
 Status EngineCore::ScanPending(const DueRange& range,
                                const Queue* queue,
@@ -306,7 +302,7 @@ Status EngineCore::ScanPending(const DueRange& range,
                                const VisitPlace& visit) const {
   const WallTime first =
       std::max({low_water_mark_.durable(), range.after.value_or(WallTime()), after.at});
-  const JobId first_id = first == after.at ? after.id : JobId{};
+  const JobId first_id = first == after.at ? after.Next().id : JobId{};
   const std::optional<WallTime> end = range.EndOfKeys(low_water_mark_.decided());
   Status failed;
   const auto see = [&](const auto& parts) {
@@ -333,25 +329,26 @@ Status EngineCore::ScanPending(const DueRange& range,
   return failed;
 }
 
-Status EngineCore::ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit) {
-  const ListCursor from = after.NotBefore(queue.first_dead);
+Status EngineCore::ScanDead(const Queue& queue, const ListCursor& after, const VisitDead& visit) {
+  const ListCursor from = after.Next().NotBefore(queue.first_dead);
+  const bool is_from_first = after <= ListCursor{.at = queue.first_dead, .id = JobId{}};
   std::optional<WallTime> first;
   Status failed;
   DELAYD_RETURN_IF_ERROR(
       pending_.Scan(Table::kDead,
                     storage::DeadKey(queue.id, from.at, from.id),
                     storage::DeadKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
-                    [&](std::string_view key, std::string_view) {
+                    [&](std::string_view key, std::string_view value) {
                       const auto parts = storage::ParseDeadKey(key);
                       failed = parts.status();
                       if (!failed.ok()) {
                         return false;
                       }
                       first = first.value_or(parts->died);
-                      return visit({parts->died, parts->id});
+                      return visit({parts->died, parts->id}, key, value);
                     }));
   DELAYD_RETURN_IF_ERROR(failed);
-  if (from == ListCursor{queue.first_dead, JobId{}}) {
+  if (is_from_first) {
     NoteFirstDead(queue, first);
   }
   return OkStatus();
@@ -364,11 +361,15 @@ Status EngineCore::ScanDeadBefore(std::optional<WallTime> began,
                                   const ListCursor& after,
                                   const VisitPlace& visit) {
   bool since = false;
-  DELAYD_RETURN_IF_ERROR(ScanDead(queue, after, [&](const ListCursor& place) {
+  const auto see = [&](const ListCursor& place, std::string_view, std::string_view) {
     since = began && place.at > *began && place.at <= now_.wall;
     return !since && visit(place);
-  }));
-  return since ? ScanDead(queue, {.at = now_.wall + Millis(1), .id = JobId{}}, visit) : OkStatus();
+  };
+  DELAYD_RETURN_IF_ERROR(ScanDead(queue, after, see));
+  if (!since) {
+    return OkStatus();
+  }
+  return ScanDead(queue, {.at = now_.wall + Millis(1), .id = JobId{}}, see);
 }
 
 }  // namespace delayd::engine

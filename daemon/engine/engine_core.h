@@ -296,8 +296,10 @@ class EngineCore final : public Engine {
   WallTime FirstScheduledKey(const Queue& queue) const;
   // At most one.
   StatusOr<std::vector<Located>> Next(const Queue& queue, Peek::Which which);
-  // At most `count`, those that come first; `after`: behind it, null for none.
-  StatusOr<std::vector<Located>> SoonestScheduled(const Queue& queue, size_t count);
+  // The first `count` of them, at least one; `after`: behind it, null for none.
+  StatusOr<std::vector<Located>> SoonestScheduled(const Queue& queue,
+                                                  size_t count,
+                                                  const Located* after);
   StatusOr<std::vector<Located>> OldestDead(const Queue& queue, size_t count, const Located* after);
   void NoteFirstDead(const Queue& queue, std::optional<WallTime> first);
 
@@ -312,6 +314,8 @@ class EngineCore final : public Engine {
 
   // ---- read.cc ----
   using VisitPlace = std::function<bool(const ListCursor& place)>;
+  using VisitDead =
+      std::function<bool(const ListCursor& place, std::string_view key, std::string_view value)>;
   StatusOr<Body> Do(const Show& command);
   StatusOr<Body> Do(const List& command);
   StatusOr<Body> Do(const ListQueues& command);
@@ -333,9 +337,7 @@ class EngineCore final : public Engine {
                    const Queue* queue,
                    const ListCursor& after,
                    const VisitPlace& visit) const;
-  StatusOr<storage::JobRecord> DeadRecord(const storage::DeadKeyParts& parts,
-                                          std::string_view key,
-                                          std::string_view value);
+  StatusOr<storage::JobRecord> DeadRecord(JobId id, std::string_view key, std::string_view value);
   StatusOr<Body> ListDead(const List& command, const Queue* queue);
   StatusOr<Body> ListFinished(const List& command, const Queue* queue);
   // A pending row as a list shows it; none when the filter leaves it out.
@@ -366,7 +368,7 @@ class EngineCore final : public Engine {
                      const Queue* queue,
                      const ListCursor& after,
                      const VisitPlace& visit) const;
-  Status ScanDead(const Queue& queue, const ListCursor& after, const VisitPlace& visit);
+  Status ScanDead(const Queue& queue, const ListCursor& after, const VisitDead& visit);
   Status ScanDeadBefore(std::optional<WallTime> began,
                         const Queue& queue,
                         const ListCursor& after,

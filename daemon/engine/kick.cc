@@ -1,5 +1,6 @@
 // Kick: dead and scheduled jobs become ready now.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/limits.h"
@@ -42,15 +43,16 @@ StatusOr<Body> EngineCore::Do(const Kick& command) {
 StatusOr<Body> EngineCore::Do(const KickQueue& command) {
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.queue));
   const size_t count = std::min<size_t>(command.count, limits::kKickCountMax);
-  DELAYD_ASSIGN_OR_RETURN(std::vector<Located> jobs, OldestDead(*queue, count, nullptr));
-  if (jobs.empty() && queue->counts.dead == 0) {
-    DELAYD_ASSIGN_OR_RETURN(jobs, SoonestScheduled(*queue, count));
-  }
-  pending_.TouchAll();  // that there are no others rests on every change so far
+  const bool dead = queue->counts.dead != 0;
   Kicked kicked;
-  size_t damaged = 0;
-  while (!jobs.empty()) {
-    const size_t damaged_before = damaged;
+  std::optional<Located> last;
+  // In the place of those that cannot be read the next ones are taken.
+  for (size_t damaged = 0; kicked.count < count && damaged < limits::kKickCountMax;) {
+    const size_t missing = count - kicked.count;
+    const Located* const after = last ? &*last : nullptr;
+    DELAYD_ASSIGN_OR_RETURN(
+        const std::vector<Located> jobs,
+        dead ? OldestDead(*queue, missing, after) : SoonestScheduled(*queue, missing, after));
     for (const Located& located : jobs) {
       StatusOr<JobRecord> record = ReadRecord(located);
       if (record.status().code() == StatusCode::kDataLoss) {
@@ -62,14 +64,12 @@ StatusOr<Body> EngineCore::Do(const KickQueue& command) {
       KickLocated(located, &*record);
       ++kicked.count;
     }
-    // In the place of those that cannot be read the next ones are taken.
-    const Located last = jobs.back();
-    if (last.state != JobState::kDead || damaged == damaged_before ||
-        damaged >= limits::kKickCountMax) {
+    if (jobs.size() < missing) {
       break;
     }
-    DELAYD_ASSIGN_OR_RETURN(jobs, OldestDead(*queue, count - kicked.count, &last));
+    last = jobs.back();
   }
+  pending_.TouchAll();  // that there are no others rests on every change so far
   return Body(kicked);
 }
 

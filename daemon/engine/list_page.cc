@@ -32,7 +32,8 @@ StatusOr<ListCursor> ParseListCursor(std::string_view text) {
   uint64_t at = 0;
   uint64_t id = 0;
   if (dash == std::string_view::npos || !parse(text.substr(0, dash), &at) ||
-      !parse(text.substr(dash + 1), &id) || at > static_cast<uint64_t>(limits::kWallMsMax)) {
+      !parse(text.substr(dash + 1), &id) || at > static_cast<uint64_t>(limits::kWallMsMax) ||
+      id > limits::kJobIdMax) {
     return MalformedCursor();
   }
   return ListCursor{.at = WallFromMillis(static_cast<int64_t>(at)), .id = JobId{id}};

@@ -26,12 +26,15 @@ struct ListCursor {
   WallTime at;
   JobId id{};
 
+  // The first place behind this one.
+  ListCursor Next() const { return {.at = at, .id = JobId{ToInt(id) + 1}}; }
+
   // This place, or the first one at `first` where that is later: rows before it are deleted.
   ListCursor NotBefore(WallTime first) const {
     return at >= first ? *this : ListCursor{.at = first, .id = JobId{}};
   }
 
-  friend bool operator==(const ListCursor&, const ListCursor&) = default;
+  friend auto operator<=>(const ListCursor&, const ListCursor&) = default;
 };
 
 std::string FormatListCursor(const ListCursor& cursor);

@@ -1,6 +1,6 @@
 // The jobs of one queue that come next, in each state: for peek and for kicks by number.
 #include <algorithm>
-#include <set>
+#include <map>
 #include <utility>
 
 #include "base/limits.h"
@@ -14,13 +14,21 @@ using storage::Table;
 
 namespace {
 
-// (key_due or time of death, id), in order; as rows on disk and rows of batches on their way say.
-using Places = std::set<std::pair<WallTime, JobId>>;
-
+template <typename Places>
 void KeepFirst(Places* places, size_t count) {
   while (places->size() > count) {
     places->erase(std::prev(places->end()));
   }
+}
+
+template <typename Key, typename Value>
+std::vector<Value> ValuesOf(std::map<Key, Value> map) {
+  std::vector<Value> values;
+  values.reserve(map.size());
+  for (auto& [key, value] : map) {
+    values.push_back(std::move(value));
+  }
+  return values;
 }
 
 }  // namespace
@@ -67,110 +75,86 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   return std::max(first, low_water_mark_.durable());
 }
 
+// As rows on disk and rows of batches under way say. One whose place in the store cannot be read
+// is passed over.
 StatusOr<std::vector<EngineCore::Located>> EngineCore::SoonestScheduled(const Queue& queue,
-                                                                        size_t count) {
-  std::vector<Located> found;
-  if (count == 0) {
-    return found;
-  }
-  Places places;
+                                                                        size_t count,
+                                                                        const Located* after) {
+  std::map<Frontier, Located> found;
   Status failed;
-  const auto consider = [&](WallTime key_due, JobId id) {
-    const StatusOr<Located> located = LocateId(id);
-    const bool here = located.ok() && located->state == JobState::kScheduled &&
-                      located->index.at == key_due && located->index.queue == queue.id;
-    if (here) {
-      places.emplace(key_due, id);
-      KeepFirst(&places, count);
-    } else if (!located.ok() && located.status().code() != StatusCode::kNotFound) {
+  const auto consider = [&](const Frontier& place) {
+    const bool is_enough = found.size() == count && place > found.rbegin()->first;
+    if (is_enough || (after != nullptr && place <= Frontier(after->index.at, after->id))) {
+      return !is_enough;
+    }
+    StatusOr<Located> located = LocateId(place.second);
+    if (located.status().code() == StatusCode::kDataLoss) {
+      incidents_.push_back(located.status());
+    } else if (IsReadFailure(located.status())) {
       failed = located.status();
+    } else if (located.ok() && located->state == JobState::kScheduled &&
+               located->index.at == place.first && located->index.queue == queue.id) {
+      found.emplace(place, *std::move(located));
+      KeepFirst(&found, count);
     }
     return failed.ok();
   };
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view) {
     const auto parts = storage::ParseTimerKey(key);
     DELAYD_CHECK(parts.ok());
-    consider(parts->key_due, parts->id);
+    consider({parts->key_due, parts->id});
   });
   DELAYD_CHECK(failed.ok());  // nothing was read: their other rows are in the batches as well
+  const WallTime first =
+      std::max(FirstScheduledKey(queue), after != nullptr ? after->index.at : WallTime());
   DELAYD_RETURN_IF_ERROR(
       pending_.Scan(Table::kByQueue,
-                    storage::ByQueueKey(queue.id, FirstScheduledKey(queue), JobId{}),
+                    storage::ByQueueKey(queue.id, first, JobId{}),
                     storage::ByQueueKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
                     [&](std::string_view key, std::string_view) {
                       const auto parts = storage::ParseByQueueKey(key);
                       failed = parts.status();
-                      if (!failed.ok()) {
-                        return false;
-                      }
-                      const std::pair place(parts->key_due, parts->id);
-                      const bool enough = places.size() == count && place > *places.rbegin();
-                      return !enough && consider(parts->key_due, parts->id);
+                      return failed.ok() && consider({parts->key_due, parts->id});
                     }));
   DELAYD_RETURN_IF_ERROR(failed);
-  for (const auto& [key_due, id] : places) {
-    DELAYD_ASSIGN_OR_RETURN(Located located, LocateId(id));
-    found.push_back(std::move(located));
-  }
-  return found;
+  return ValuesOf(std::move(found));
 }
 
 StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& queue,
                                                                   size_t count,
                                                                   const Located* after) {
-  std::vector<Located> found;
-  if (count == 0 || queue.counts.dead == 0) {
-    return found;
+  std::map<Frontier, Located> found;
+  if (queue.counts.dead == 0) {
+    return std::vector<Located>();
   }
-  // No job has this id, so that it is before all that are as old.
-  const std::pair begin = after != nullptr ? std::pair(after->index.at, JobId{ToInt(after->id) + 1})
-                                           : std::pair(queue.first_dead, JobId{});
-  Places places;
+  const ListCursor behind =
+      after != nullptr ? ListCursor{.at = after->index.at, .id = after->id} : ListCursor();
+  const auto add = [&](const ListCursor& place) {
+    const storage::IndexRecord index{
+        .place = IndexRecord::Place::kDead, .queue = queue.id, .at = place.at};
+    found.emplace(Frontier(place.at, place.id),
+                  Located{.state = JobState::kDead, .id = place.id, .index = index});
+    KeepFirst(&found, count);
+  };
   pending_.ForEachPut(Table::kDead, [&](std::string_view key, std::string_view) {
     const auto parts = storage::ParseDeadKey(key);
     DELAYD_CHECK(parts.ok());
-    if (parts->queue == queue.id && std::pair(parts->died, parts->id) >= begin) {
-      places.emplace(parts->died, parts->id);
-      KeepFirst(&places, count);
+    const ListCursor place{.at = parts->died, .id = parts->id};
+    if (parts->queue == queue.id && place > behind) {
+      add(place);
     }
   });
-  Status failed;
-  std::optional<WallTime> first;
-  if (!places.empty()) {
-    first = places.begin()->first;
-  }
-  DELAYD_RETURN_IF_ERROR(
-      pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue.id, begin.first, begin.second),
-                    storage::DeadKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
-                    [&](std::string_view key, std::string_view) {
-                      const auto parts = storage::ParseDeadKey(key);
-                      failed = parts.status();
-                      if (!failed.ok()) {
-                        return false;
-                      }
-                      const std::pair place(parts->died, parts->id);
-                      first = std::min(first.value_or(place.first), place.first);
-                      if (places.size() == count && place > *places.rbegin()) {
-                        return false;
-                      }
-                      if (!pending_.IsChanging(Table::kDead, key)) {
-                        places.insert(place);
-                        KeepFirst(&places, count);
-                      }
-                      return true;
-                    }));
-  DELAYD_RETURN_IF_ERROR(failed);
-  if (after == nullptr) {
-    // What was deleted before it must be passed over only once.
-    queues_[queue.id].first_dead = first.value_or(queue.first_dead);
-  }
-  for (const auto& [died, id] : places) {
-    found.push_back({.state = JobState::kDead,
-                     .id = id,
-                     .index = {.place = IndexRecord::Place::kDead, .queue = queue.id, .at = died}});
-  }
-  return found;
+  const auto take = [&](const ListCursor& place, std::string_view key, std::string_view) {
+    if (found.size() == count && Frontier(place.at, place.id) > found.rbegin()->first) {
+      return false;
+    }
+    if (!pending_.IsChanging(Table::kDead, key)) {
+      add(place);
+    }
+    return true;
+  };
+  DELAYD_RETURN_IF_ERROR(ScanDead(queue, behind, take));
+  return ValuesOf(std::move(found));
 }
 
 // A scan of the dead from first_dead on has met this one first, or none. What was deleted before it
@@ -195,7 +179,7 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::Next(const Queue& queue, 
     case Peek::Which::kReady:
       break;
     case Peek::Which::kDelayed:
-      return SoonestScheduled(queue, 1);
+      return SoonestScheduled(queue, 1, nullptr);
     case Peek::Which::kBuried:
       return OldestDead(queue, 1, nullptr);
   }

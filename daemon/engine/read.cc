@@ -257,9 +257,6 @@ StatusOr<Body> EngineCore::ListPending(const List& command, const Queue* queue) 
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
   Status failed;
   const auto see = [&](const ListCursor& place) {
-    if (place == after) {
-      return true;
-    }
     StatusOr<std::optional<JobView>> view = ListedView(command, place.at, place.id);
     failed = view.status();
     return failed.ok() && page.Add(place, std::move(*view));
@@ -297,19 +294,19 @@ Status EngineCore::VisitReady(DueRange range,
   // Where the clock was set back, what waits again is ready until the turn comes to it.
   const WallTime not_due = std::max(LatestKeyOfNow(), highest_wall_) + Millis(1);
   range.before = std::min(range.before.value_or(not_due), not_due);
-  const Frontier first = std::max(Frontier(*range.EndOfKeys(low_water_mark_.decided()), JobId{}),
-                                  Frontier(after.at, after.id));
+  const ListCursor first = std::max(
+      ListCursor{.at = *range.EndOfKeys(low_water_mark_.decided()), .id = JobId{}}, after.Next());
   bool goes_on = true;
   DELAYD_RETURN_IF_ERROR(ScanPending(range, queue, after, [&](const ListCursor& place) {
     goes_on = visit(place);
     return goes_on;
   }));
-  std::vector<Frontier> leaving;
+  std::vector<ListCursor> leaving;
   Status failed;
   pending_.ForEachDelete(Table::kTimers, [&](std::string_view key) {
     const auto parts = storage::ParseTimerKey(key);
     DELAYD_CHECK(parts.ok());
-    const Frontier place(parts->key_due, parts->id);
+    const ListCursor place{.at = parts->key_due, .id = parts->id};
     if (place < first) {
       return;
     }
@@ -327,7 +324,7 @@ Status EngineCore::VisitReady(DueRange range,
   DELAYD_RETURN_IF_ERROR(failed);
   std::ranges::sort(leaving);
   for (size_t i = 0; i < leaving.size() && goes_on; ++i) {
-    goes_on = visit({leaving[i].first, leaving[i].second});
+    goes_on = visit(leaving[i]);
   }
   return OkStatus();
 }
@@ -337,33 +334,31 @@ void EngineCore::VisitLeased(const DueRange& range,
                              const Queue* queue,
                              const ListCursor& after,
                              const VisitPlace& visit) const {
-  std::vector<Frontier> places;
+  std::vector<ListCursor> places;
   leases_.ForEach([&](const LeaseInfo& lease) {
     const JobRecord& record = *lease.record;
     if ((queue != nullptr && record.queue != queue->id) || !range.Holds(DueByNow(record))) {
       return;
     }
-    const Frontier place(jobs_[*jobs_.Find(record.id)].key_due(), record.id);
-    if (place > Frontier(after.at, after.id)) {
+    const ListCursor place{.at = jobs_[*jobs_.Find(record.id)].key_due(), .id = record.id};
+    if (place > after) {
       places.push_back(place);
     }
   });
   // A page ends behind so many.
   const size_t count = std::min(places.size(), limits::kListScanRowsMax);
   std::ranges::partial_sort(places, places.begin() + static_cast<ptrdiff_t>(count));
-  for (size_t i = 0; i < count && visit({places[i].first, places[i].second}); ++i) {
+  for (size_t i = 0; i < count && visit(places[i]); ++i) {
   }
 }
 
 // The record of a dead job. One that is revived and dies again with commits under way has only its
 // old row yet: it is listed there, as it will be.
-StatusOr<JobRecord> EngineCore::DeadRecord(const storage::DeadKeyParts& parts,
-                                           std::string_view key,
-                                           std::string_view value) {
+StatusOr<JobRecord> EngineCore::DeadRecord(JobId id, std::string_view key, std::string_view value) {
   if (!pending_.IsChanging(Table::kDead, key)) {
     return storage::DecodeJobRecord(Table::kDead, key, value);
   }
-  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(parts.id));
+  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(id));
   if (located.index.place != IndexRecord::Place::kDead) {
     return NotFound("dead no longer");
   }
@@ -376,58 +371,39 @@ StatusOr<Body> EngineCore::ListDead(const List& command, const Queue* queue) {
   }
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
-  const ListCursor from = after.NotBefore(queue->first_dead);
-  std::optional<WallTime> first;
   Status failed;
-  const Status scanned = pending_.Scan(
-      Table::kDead,
-      storage::DeadKey(queue->id, from.at, from.id),
-      storage::DeadKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{}),
-      [&](std::string_view key, std::string_view value) {
-        const auto parts = storage::ParseDeadKey(key);
-        failed = parts.status();
-        if (!failed.ok()) {
-          return false;
-        }
-        first = first.value_or(parts->died);
-        if (ListCursor{parts->died, parts->id} == after) {
-          return true;
-        }
-        StatusOr<JobRecord> record = DeadRecord(*parts, key, value);
-        if (record.status().code() == StatusCode::kNotFound) {
-          return true;  // dead no longer, with a commit that is under way
-        }
-        if (record.status().code() == StatusCode::kDataLoss) {
-          JobView damaged = DamagedView(parts->id, queue->name, JobState::kDead, record.status());
-          damaged.due = parts->died;
-          return page.Add({parts->died, parts->id}, std::move(damaged));
-        }
-        failed = record.status();
-        if (!failed.ok()) {
-          return false;
-        }
-        if (!record->key.starts_with(command.key_prefix) ||
-            !DueRangeOf(command).Holds(record->due)) {
-          return page.Add({parts->died, parts->id}, std::nullopt);
-        }
-        JobView view = ViewOf(*record, JobState::kDead);
-        if (command.with_payload) {
-          failed = ListDamaged(AddWhole(&*record, &view), &view);
-        }
-        return failed.ok() && page.Add({parts->died, parts->id}, std::move(view));
-      });
-  DELAYD_RETURN_IF_ERROR(scanned);
+  const auto see = [&](const ListCursor& place, std::string_view key, std::string_view value) {
+    StatusOr<JobRecord> record = DeadRecord(place.id, key, value);
+    if (record.status().code() == StatusCode::kNotFound) {
+      return true;  // dead no longer, with a commit that is under way
+    }
+    if (record.status().code() == StatusCode::kDataLoss) {
+      JobView damaged = DamagedView(place.id, queue->name, JobState::kDead, record.status());
+      damaged.due = place.at;
+      return page.Add(place, std::move(damaged));
+    }
+    failed = record.status();
+    if (!failed.ok()) {
+      return false;
+    }
+    if (!record->key.starts_with(command.key_prefix) || !DueRangeOf(command).Holds(record->due)) {
+      return page.Add(place, std::nullopt);
+    }
+    JobView view = ViewOf(*record, JobState::kDead);
+    if (command.with_payload) {
+      failed = ListDamaged(AddWhole(&*record, &view), &view);
+    }
+    return failed.ok() && page.Add(place, std::move(view));
+  };
+  DELAYD_RETURN_IF_ERROR(ScanDead(*queue, after, see));
   DELAYD_RETURN_IF_ERROR(failed);
-  if (from == ListCursor{queue->first_dead, JobId{}}) {
-    NoteFirstDead(*queue, first);
-  }
   return Body(page.Take());
 }
 
 StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue) {
   ListPage page(command);
   DELAYD_ASSIGN_OR_RETURN(const ListCursor after, ParseListCursor(command.cursor));
-  const ListCursor from = after.NotBefore(finished_rows_.low_water_mark());
+  const ListCursor from = after.Next().NotBefore(finished_rows_.low_water_mark());
   Status failed;
   const Status scanned = pending_.Scan(
       Table::kDone,
@@ -436,8 +412,7 @@ StatusOr<Body> EngineCore::ListFinished(const List& command, const Queue* queue)
       [&](std::string_view key, std::string_view value) {
         const auto parts = storage::ParseDoneKey(key);
         failed = parts.status();
-        if (!failed.ok() || ListCursor{parts->key_due, parts->id} == after ||
-            pending_.IsChanging(Table::kDone, key)) {
+        if (!failed.ok() || pending_.IsChanging(Table::kDone, key)) {
           return failed.ok();
         }
         const auto done = storage::DecodeDoneRecord(key, value);

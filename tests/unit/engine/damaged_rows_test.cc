@@ -276,6 +276,33 @@ TEST(DamagedRowsTest, P9ADamagedPlaceOfAJobKeepsNoOtherOutOfAChangeOfMany) {
   EXPECT_NE(harness.ReasonOf(Show{other.id}), "damaged");
 }
 
+TEST(DamagedRowsTest, P9ADamagedPlaceOfAJobKeepsNoOtherFromAPeekOrAKickByNumber) {
+  EngineHarness harness({.horizon = 1min});
+  const JobView other = DamageThePlaceOfTheFirst(&harness).second;
+  const Reply next = harness.Call(Peek{.queue = "default", .which = Peek::Which::kDelayed});
+  ASSERT_TRUE(next.status.ok()) << next.status.message();
+  EXPECT_EQ(std::get<Indirect<JobView>>(next.body)->id, other.id);
+  EXPECT_EQ(harness.engine().TakeIncidents().size(), 1U);
+  const Reply kicked = harness.Call(KickQueue{.queue = "default", .count = 1});
+  ASSERT_TRUE(kicked.status.ok()) << kicked.status.message();
+  EXPECT_EQ(std::get<Kicked>(kicked.body).count, 1U);
+  EXPECT_EQ(harness.LeaseNow(2).at(0).id, other.id);
+}
+
+TEST(DamagedRowsTest, P9AKickByNumberGoesOnPastScheduledJobsThatCannotBeRead) {
+  EngineHarness harness;
+  for (const Millis in : {Millis(1h), Millis(2h), Millis(3h)}) {
+    Put(&harness, Table::kTimers, KeyOf(harness.EnqueueOk(In(in))), "rot");
+  }
+  const JobView good = harness.EnqueueOk(In(4h));
+  const JobView later = harness.EnqueueOk(In(5h));
+  const Reply kicked = harness.Call(KickQueue{.queue = "default", .count = 1});
+  EXPECT_EQ(std::get<Kicked>(kicked.body).count, 1U);
+  EXPECT_EQ(harness.engine().TakeIncidents().size(), 3U);
+  EXPECT_EQ(harness.LeaseNow(2).at(0).id, good.id);
+  EXPECT_EQ(harness.ShowOk(later.id).state, JobState::kScheduled);
+}
+
 TEST(DamagedRowsTest, P9AKeyAmongTheFinishedThatIsNoKeyIsNamedAndKeepsNothingForLonger) {
   EngineHarness harness({.defaults = {.key_retention = 1min}});
   const JobView job = harness.EnqueueOk(Keyed("k", 1h));

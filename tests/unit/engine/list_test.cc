@@ -165,7 +165,8 @@ TEST(ListTest, BadRequestsAreRefusedByName) {
   EngineHarness harness;
   EXPECT_EQ(harness.ReasonOf(List{.queue = "nowhere"}), "not_found");
   EXPECT_EQ(harness.ReasonOf(List{.limit = 1001}), "invalid_limit");
-  for (const char* cursor : {"zz", "-", "1-", "-1", "1x-2", "1-2x", "1-zz", "ffffffffffff-1"}) {
+  for (const char* cursor :
+       {"zz", "-", "1-", "-1", "1x-2", "1-2x", "1-zz", "ffffffffffff-1", "1-20000000000000"}) {
     EXPECT_EQ(harness.ReasonOf(List{.cursor = cursor}), "invalid_cursor") << cursor;
   }
   harness.EnqueueOk(In(Millis(0)));
