@@ -9,6 +9,7 @@
 #include "base/limits.h"
 #include "daemon/engine/due_range.h"
 #include "daemon/engine/engine_core.h"
+#include "daemon/engine/enqueue_checks.h"
 #include "daemon/engine/list_page.h"
 #include "storage/keys.h"
 
@@ -118,13 +119,6 @@ bool WasKickedSince(WallTime began, WallTime now, const JobRecord& record) {
 }
 
 }  // namespace
-
-StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::optional<std::string>& name) const {
-  if (!name) {
-    return static_cast<const Queue*>(nullptr);
-  }
-  return FindStoredQueue(*name);
-}
 
 // Whether nothing is left to do for this job. A delay that is over by now cannot be met exactly:
 // what it gave on the way is due between then and now.
@@ -238,7 +232,7 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
                            "invalid_reschedule");
   }
   if (command.due) {
-    DELAYD_RETURN_IF_ERROR(ValidateDue(*command.due));
+    DELAYD_RETURN_IF_ERROR(CheckDue(*command.due, now_.wall));
   }
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.filter.queue));
   DELAYD_ASSIGN_OR_RETURN(BulkCursor cursor, ParseBulkCursor(MarkOf(command), command.cursor));
@@ -276,100 +270,6 @@ StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
     done.next_cursor = FormatBulkCursor(MarkOf(command), cursor);
   }
   return Body(std::move(done));
-}
-
-WallTime EngineCore::DueByNow(const JobRecord& record) const {
-  return record.due + StepOfWall(DueOf(record), boot_id_, now_);
-}
-
-// A job is keyed by the wall clock as it stood when its delay was promised.
-DueRange EngineCore::KeysDue(DueRange range) const {
-  const auto [back, forward] = wall_offsets_.Steps(now_);
-  if (range.after) {
-    *range.after = std::max(*range.after - forward, WallTime());
-  }
-  if (range.before) {
-    *range.before += back;
-  }
-  return range;
-}
-
-// The durable rows of pending jobs behind `after`, among which those due in `range` are, until
-// `visit` has enough.
-Status EngineCore::ScanPending(const DueRange& range,
-                               const Queue* queue,
-                               const ListCursor& after,
-                               const VisitPlace& visit) const {
-  const WallTime first =
-      std::max({low_water_mark_.durable(), range.after.value_or(WallTime()), after.at});
-  const JobId first_id = first == after.at ? after.Next().id : JobId{};
-  const std::optional<WallTime> end = range.EndOfKeys(low_water_mark_.decided());
-  Status failed;
-  const auto see = [&](const auto& parts) {
-    failed = parts.status();
-    return failed.ok() && visit({parts->key_due, parts->id});
-  };
-  if (queue != nullptr) {
-    const std::string to =
-        end ? storage::ByQueueKey(queue->id, *end, JobId{})
-            : storage::ByQueueKey(QueueId{ToInt(queue->id) + 1}, WallTime(), JobId{});
-    DELAYD_RETURN_IF_ERROR(pending_.Scan(Table::kByQueue,
-                                         storage::ByQueueKey(queue->id, first, first_id),
-                                         to,
-                                         [&](std::string_view key, std::string_view) {
-                                           return see(storage::ParseByQueueKey(key));
-                                         }));
-    return failed;
-  }
-  DELAYD_RETURN_IF_ERROR(pending_.Scan(
-      Table::kTimers,
-      storage::TimerKey(first, first_id),
-      end ? storage::TimerKey(*end, JobId{}) : std::string(),
-      [&](std::string_view key, std::string_view) { return see(storage::ParseTimerKey(key)); }));
-  return failed;
-}
-
-Status EngineCore::ScanDead(const Queue& queue, const ListCursor& after, const VisitDead& visit) {
-  const ListCursor from = after.Next().NotBefore(queue.first_dead);
-  const bool is_from_first = after <= ListCursor{.at = queue.first_dead, .id = JobId{}};
-  std::optional<WallTime> first;
-  Status failed;
-  DELAYD_RETURN_IF_ERROR(
-      pending_.Scan(Table::kDead,
-                    storage::DeadKey(queue.id, from.at, from.id),
-                    storage::DeadKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
-                    [&](std::string_view key, std::string_view value) {
-                      const auto parts = storage::ParseDeadKey(key);
-                      failed = parts.status();
-                      if (!failed.ok()) {
-                        return false;
-                      }
-                      first = first.value_or(parts->died);
-                      return visit({parts->died, parts->id}, key, value);
-                    }));
-  DELAYD_RETURN_IF_ERROR(failed);
-  if (is_from_first) {
-    NoteFirstDead(queue, first);
-  }
-  return OkStatus();
-}
-
-// As ScanDead, without those that have died since `began`. Those that died later than now did so
-// before the clock was set back.
-Status EngineCore::ScanDeadBefore(std::optional<WallTime> began,
-                                  const Queue& queue,
-                                  const ListCursor& after,
-                                  const VisitPlace& visit) {
-  bool since = false;
-  const auto see = [&](const ListCursor& place, std::string_view, std::string_view) {
-    since = began && place.at > *began && place.at <= now_.wall;
-    return !since && visit(place);
-  };
-  DELAYD_RETURN_IF_ERROR(ScanDead(queue, after, see));
-  if (!since) {
-    return OkStatus();
-  }
-  return ScanDead(queue, {.at = now_.wall + Millis(1), .id = JobId{}}, see);
 }
 
 }  // namespace delayd::engine

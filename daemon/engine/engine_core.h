@@ -2,8 +2,9 @@
 // of a job's life.
 //
 //   load.cc       rebuilds memory from the store
+//   locate.cc     a job by its id or key, what is read of it
 //   enqueue.cc    new jobs, keys, batches
-//   change.cc     cancel and reschedule, by id or key
+//   change.cc     cancel, reschedule and touch
 //   lease.cc      hand-out, waiting
 //   lease_end.cc  ack, nack, bury, extend, the end of a lease's time
 //   lease_job.cc  hand-out of one job by name, giving one back untouched
@@ -14,12 +15,14 @@
 //   story.cc      what a record remembers of its job's life
 //   bulk.cc       one step of a change of many jobs
 //   forecast.cc   how many fall due, and when
-//   read.cc       show, list, queues, stats
+//   show.cc       what clients see of one job
+//   list.cc       pages of jobs
+//   scan.cc       the rows that lists and changes of many go through
 //   turn.cc       time: fire, end leases, seal, answer
 //   trim.cc       finished jobs are forgotten
 //   horizon.cc    which jobs are in memory, and which on disk only
 //   backlog.cc    queues with more ready jobs than memory has room for
-//   figures.cc    what monitoring is told
+//   figures.cc    queues, counters, what monitoring is told
 //   quota.cc      how many jobs a queue and a user may have
 //   rows.cc       every put and delete: which rows a change of state touches
 //
@@ -47,6 +50,7 @@
 #include "daemon/engine/command.h"
 #include "daemon/engine/due_range.h"
 #include "daemon/engine/engine.h"
+#include "daemon/engine/enqueue_plan.h"
 #include "daemon/engine/finished_rows.h"
 #include "daemon/engine/frontier.h"
 #include "daemon/engine/job_ids.h"
@@ -56,6 +60,7 @@
 #include "daemon/engine/lease_table.h"
 #include "daemon/engine/left_on_disk.h"
 #include "daemon/engine/list_page.h"
+#include "daemon/engine/located.h"
 #include "daemon/engine/low_water_mark.h"
 #include "daemon/engine/own_work.h"
 #include "daemon/engine/parked_replies.h"
@@ -117,57 +122,26 @@ class EngineCore final : public Engine {
   EngineFigures Figures(size_t queues_max) const override;
 
  private:
-  // Where a job is found: in memory, only on disk, among the dead, or finished.
-  struct Located {
-    JobState state = JobState::kScheduled;
-    JobId id{};
-    std::optional<Slot> slot;
-    storage::IndexRecord index;
-
-    struct Finished {
-      WallTime at;
-      bool cancelled = false;
-    };
-
-    std::optional<Finished> finished;
-  };
-
   // ---- enqueue.cc ----
-  // What validation found out about one spec of a batch.
-  struct Plan {
-    uint64_t fingerprint = 0;
-    std::optional<Located> existing;
-    std::unique_ptr<storage::JobRecord> replaced;  // the existing one, which gets this content
-    std::optional<size_t> same_as;                 // an earlier spec of the same batch
-    JobId id{};
-
-    bool existed() const { return existing.has_value() || same_as.has_value(); }
-  };
-
   StatusOr<Body> Do(Enqueue& command);
-  Status Validate(const JobSpec& spec) const;
-  Status ValidateDue(const DueSpec& due) const;
-  Status PlanAll(const std::vector<JobSpec>& specs, std::vector<Plan>* to);
-  Status PlanKey(const JobSpec& spec, Plan* plan);
-  Status NameAll(std::vector<Plan>* plans, Enqueued* answer);
-  static EnqueuedIds IdsOf(const std::vector<Plan>& plans);
-  static Enqueued WithExisting(const std::vector<Plan>& plans, Enqueued answer);
+  Status PlanAll(const std::vector<JobSpec>& specs, std::vector<EnqueuePlan>* to);
+  Status PlanKey(const JobSpec& spec, EnqueuePlan* plan);
+  Status NameAll(std::vector<EnqueuePlan>* plans, Enqueued* answer);
   void TakeStory(const JobSpec& spec, storage::JobRecord* record) const;
   // `view` is null where nobody wants it.
-  void EnqueueOne(JobSpec& spec, const Plan& plan, const std::string& user, JobView* view);
-  void ReplaceOne(JobSpec& spec, Plan& plan, JobView* view);
+  void EnqueueOne(JobSpec& spec, const EnqueuePlan& plan, const std::string& user, JobView* view);
+  void ReplaceOne(JobSpec& spec, EnqueuePlan& plan, JobView* view);
 
   // ---- quota.cc ----
-  Status CheckQuotas(const Enqueue& command, const std::vector<Plan>& plans);
+  Status CheckQuotas(const Enqueue& command, const std::vector<EnqueuePlan>& plans);
   void PutUserCounts();
   Status LoadUsers();
 
-  // ---- change.cc ----
-  StatusOr<Body> Do(const Cancel& command);
-  StatusOr<Body> Do(const CancelIds& command);
-  Status CancelOne(const Cancel& command, storage::JobRecord* record);
-  StatusOr<Body> Do(const Reschedule& command);
-  StatusOr<Body> Do(const Touch& command);
+  // ---- locate.cc ----
+  const Queue* FindIfStored(const std::string& name) const;
+  StatusOr<const Queue*> FindStoredQueue(const std::string& name) const;
+  // None: null, for all of them.
+  StatusOr<const Queue*> FindStoredQueue(const std::optional<std::string>& name) const;
   StatusOr<Located> Locate(const JobRef& ref);
   StatusOr<Located> LocateId(JobId id);
   Located LocateSlot(Slot slot) const;
@@ -181,12 +155,16 @@ class EngineCore final : public Engine {
   StatusOr<std::optional<storage::KeyRecord>> ReadKey(const Queue& queue, std::string_view key);
   // The same, unless it has expired: then it stands in nobody's way.
   StatusOr<std::optional<storage::KeyRecord>> FindKey(const Queue& queue, std::string_view key);
-  static Located FinishedByKey(const storage::KeyRecord& record);
   // So many `more` of those whose time has come are likely to be read next.
   StatusOr<storage::JobRecord> ReadRecord(const Located& located, size_t more = 0);
-  Status RefuseFinished(const Located& located, const JobRef& ref) const;
-  // `why`: what would be right instead.
-  static Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
+  Status ReadPayload(storage::JobRecord* record) const;
+
+  // ---- change.cc ----
+  StatusOr<Body> Do(const Cancel& command);
+  StatusOr<Body> Do(const CancelIds& command);
+  Status CancelOne(const Cancel& command, storage::JobRecord* record);
+  StatusOr<Body> Do(const Reschedule& command);
+  StatusOr<Body> Do(const Touch& command);
   Status CheckTag(const Located& located,
                   const storage::JobRecord& record,
                   const JobRef& ref,
@@ -291,8 +269,6 @@ class EngineCore final : public Engine {
 
   // ---- peek.cc ----
   StatusOr<Body> Do(const Peek& command);
-  const Queue* FindIfStored(const std::string& name) const;
-  StatusOr<const Queue*> FindStoredQueue(const std::string& name) const;
   WallTime FirstScheduledKey(const Queue& queue) const;
   // At most one.
   StatusOr<std::vector<Located>> Next(const Queue& queue, Peek::Which which);
@@ -301,7 +277,6 @@ class EngineCore final : public Engine {
                                                   size_t count,
                                                   const Located* after);
   StatusOr<std::vector<Located>> OldestDead(const Queue& queue, size_t count, const Located* after);
-  void NoteFirstDead(const Queue& queue, std::optional<WallTime> first);
 
   // ---- story.cc ----
   void AddEvent(storage::JobRecord* record,
@@ -312,21 +287,35 @@ class EngineCore final : public Engine {
                     storage::JobEvent::Kind kind,
                     std::string_view who) const;
 
-  // ---- read.cc ----
-  using VisitPlace = std::function<bool(const ListCursor& place)>;
-  using VisitDead =
-      std::function<bool(const ListCursor& place, std::string_view key, std::string_view value)>;
+  // ---- show.cc ----
   StatusOr<Body> Do(const Show& command);
-  StatusOr<Body> Do(const List& command);
-  StatusOr<Body> Do(const ListQueues& command);
-  StatusOr<Body> Do(const GetStats& command);
-  StatusOr<Body> Do(const Drain& command);
-  StatusOr<Body> Do(const AcceptClock& command);
   StatusOr<JobView> ShowLocated(const Located& located, bool with_payload);
   StatusOr<Body> ShowWithPayload(const Located& located);
   StatusOr<Body> ShowAfterChange(JobId id);
-  StatusOr<Body> ListPending(const List& command, const Queue* queue);
-  bool HasNone(std::optional<JobState> state, const Queue* queue) const;
+  JobView ViewOf(const storage::JobRecord& record, JobState state) const;
+  JobView ViewOfRecord(const storage::JobRecord& record, JobState state) const;
+  void AddLease(const LeaseInfo& lease, JobView* view) const;
+  // The due time of a pending job, by the wall clock as it stands now.
+  WallTime DueByNow(const storage::JobRecord& record) const;
+  JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
+  JobView DoneView(JobId id,
+                   WallTime finished,
+                   const storage::DoneRecord& done,
+                   bool with_payload) const;
+  bool IsForgotten(const storage::DoneRecord& done) const;
+  Status AddWhole(storage::JobRecord* record, JobView* view) const;
+
+  // ---- scan.cc ----
+  // All of them begin behind a place, and end where the visitor has enough.
+  using VisitPlace = std::function<bool(const ListCursor& place)>;
+  using VisitDead =
+      std::function<bool(const ListCursor& place, std::string_view key, std::string_view value)>;
+  // Which due times in records can be meant by a range of those.
+  DueRange KeysDue(DueRange range) const;
+  Status ScanPending(const DueRange& range,
+                     const Queue* queue,
+                     const ListCursor& after,
+                     const VisitPlace& visit) const;
   // As ScanPending, of ready jobs and as good as no others.
   Status VisitReady(DueRange range,
                     const Queue* queue,
@@ -337,43 +326,34 @@ class EngineCore final : public Engine {
                    const Queue* queue,
                    const ListCursor& after,
                    const VisitPlace& visit) const;
-  StatusOr<storage::JobRecord> DeadRecord(JobId id, std::string_view key, std::string_view value);
-  StatusOr<Body> ListDead(const List& command, const Queue* queue);
-  StatusOr<Body> ListFinished(const List& command, const Queue* queue);
-  // A pending row as a list shows it; none when the filter leaves it out.
-  StatusOr<std::optional<JobView>> ListedView(const List& command, WallTime key_due, JobId id);
-  JobView ViewOf(const storage::JobRecord& record, JobState state) const;
-  JobView ViewOfRecord(const storage::JobRecord& record, JobState state) const;
-  void AddLease(const LeaseInfo& lease, JobView* view) const;
-  QueueView ViewOfQueue(const Queue& queue) const;
-  void NameQueues(size_t queues_max, EngineFigures* figures) const;
-  JobView FinishedView(const storage::JobRecord& record, bool cancelled) const;
-  JobView DoneView(JobId id,
-                   WallTime finished,
-                   const storage::DoneRecord& done,
-                   bool with_payload) const;
-  bool IsForgotten(const storage::DoneRecord& done) const;
-  std::optional<WallTime> NextDue() const;
-  std::optional<Micros> UntilNextTimer(const Now& now) const;
-  Status ReadPayload(storage::JobRecord* record) const;
-  Status AddWhole(storage::JobRecord* record, JobView* view) const;
-
-  // ---- bulk.cc ----
-  StatusOr<Body> Do(const ChangeMany& command);
-  // The due time of a pending job, by the wall clock as it stands now.
-  WallTime DueByNow(const storage::JobRecord& record) const;
-  // Which due times in records can be meant by a range of those.
-  DueRange KeysDue(DueRange range) const;
-  Status ScanPending(const DueRange& range,
-                     const Queue* queue,
-                     const ListCursor& after,
-                     const VisitPlace& visit) const;
   Status ScanDead(const Queue& queue, const ListCursor& after, const VisitDead& visit);
   Status ScanDeadBefore(std::optional<WallTime> began,
                         const Queue& queue,
                         const ListCursor& after,
                         const VisitPlace& visit);
-  StatusOr<const Queue*> FindStoredQueue(const std::optional<std::string>& name) const;
+  void NoteFirstDead(const Queue& queue, std::optional<WallTime> first);
+
+  // ---- list.cc ----
+  StatusOr<Body> Do(const List& command);
+  StatusOr<Body> ListPending(const List& command, const Queue* queue);
+  bool HasNone(std::optional<JobState> state, const Queue* queue) const;
+  StatusOr<storage::JobRecord> DeadRecord(JobId id, std::string_view key, std::string_view value);
+  StatusOr<Body> ListDead(const List& command, const Queue* queue);
+  StatusOr<Body> ListFinished(const List& command, const Queue* queue);
+  // A pending row as a list shows it; none when the filter leaves it out.
+  StatusOr<std::optional<JobView>> ListedView(const List& command, WallTime key_due, JobId id);
+
+  // ---- figures.cc ----
+  StatusOr<Body> Do(const ListQueues& command);
+  StatusOr<Body> Do(const GetStats& command);
+  StatusOr<Body> Do(const Drain& command);
+  StatusOr<Body> Do(const AcceptClock& command);
+  QueueView ViewOfQueue(const Queue& queue) const;
+  void NameQueues(size_t queues_max, EngineFigures* figures) const;
+  std::optional<WallTime> NextDue() const;
+
+  // ---- bulk.cc ----
+  StatusOr<Body> Do(const ChangeMany& command);
   // Whether the job matches; where it does, it is changed unless it is a dry run.
   StatusOr<bool> ChangeOneOfMany(const ChangeMany& command,
                                  std::optional<WallTime> fixed,
@@ -489,6 +469,7 @@ class EngineCore final : public Engine {
   void SetNow(const Now& now);
   void NoteClock();
   std::optional<Millis> UntilClockNote(const Now& now) const;
+  std::optional<Micros> UntilNextTimer(const Now& now) const;
   void Answer(RequestId request, StatusOr<Body> result);
 
   Moment MomentOf(const DueTimes& due) const;
@@ -582,7 +563,7 @@ class EngineCore final : public Engine {
   uint64_t boot_id_ = 0;  // never 0 once loaded
   uint64_t lease_sequence_ = 0;
   // Their memory is used again: what the enqueue under way will do, and rows being put and read.
-  std::vector<Plan> plans_;
+  std::vector<EnqueuePlan> plans_;
   std::string row_value_;
   std::string row_read_;
   size_t open_jobs_ = 0;  // jobs changed in the open batch

@@ -1,12 +1,11 @@
-// New jobs: validation, idempotency by key, batches that are all or nothing.
+// New jobs: idempotency by key, batches that are all or nothing.
 #include <algorithm>
 
 #include "base/coding.h"
-#include "base/duration_text.h"
 #include "base/limits.h"
-#include "base/size_text.h"
 #include "base/utf8.h"
 #include "daemon/engine/engine_core.h"
+#include "daemon/engine/enqueue_checks.h"
 #include "storage/keys.h"
 
 namespace delayd::engine {
@@ -75,35 +74,6 @@ Status AtLine(const Status& status, size_t index, size_t count) {
                                          std::to_string(count));
 }
 
-// What this store would have written itself.
-Status ValidateHistory(const std::vector<JobEvent>& history) {
-  const bool is_long = std::ranges::any_of(history, [](const JobEvent& event) {
-    return event.who.size() > limits::kClientNameBytesMax ||
-           event.what.size() > limits::kEventErrorBytesMax;
-  });
-  if (history.size() > limits::kJobEventsMax || is_long) {
-    return InvalidArgument("the history has " + std::to_string(history.size()) +
-                               " events; give at most " + std::to_string(limits::kJobEventsMax) +
-                               ", with a client and an error of at most " +
-                               std::to_string(limits::kEventErrorBytesMax) + " bytes each",
-                           "invalid_history");
-  }
-  return OkStatus();
-}
-
-Status ValidatePast(const JobPast& past) {
-  const uint32_t most =
-      std::max({past.attempts, past.timeouts, past.releases, past.buries, past.kicks});
-  if (most > limits::kPastFigureMax) {
-    return InvalidArgument("a count of " + std::to_string(most) +
-                               " from another store is out of range; give attempt, timeouts, "
-                               "releases, buries and kicks of 0 to " +
-                               std::to_string(limits::kPastFigureMax),
-                           "invalid_history");
-  }
-  return ValidateHistory(past.history);
-}
-
 Status Draining() {
   return ResourceExhausted(
       "the daemon is draining and takes no new jobs; try again when it is "
@@ -125,73 +95,36 @@ void FillFrom(JobSpec& spec, const Queue& queue, uint64_t fingerprint, storage::
   record->payload = std::move(spec.payload);
 }
 
+EnqueuedIds IdsOf(const std::vector<EnqueuePlan>& plans) {
+  EnqueuedIds ids;
+  ids.items.reserve(plans.size());
+  for (const EnqueuePlan& plan : plans) {
+    const EnqueuePlan& first = plan.same_as ? plans[*plan.same_as] : plan;
+    const bool stays = first.existing && first.stays();
+    ids.items.push_back({.id = plan.id, .existed = plan.existed()});
+    if (stays && first.existing->finished) {
+      ids.items.back().ended = JobState::kFinished;
+      ids.items.back().cancelled = first.existing->finished->cancelled;
+    } else if (stays && first.existing->state == JobState::kDead) {
+      ids.items.back().ended = JobState::kDead;
+    }
+  }
+  return ids;
+}
+
+Enqueued WithExisting(const std::vector<EnqueuePlan>& plans, Enqueued answer) {
+  for (size_t i = 0; i < plans.size(); ++i) {
+    if (plans[i].same_as) {
+      answer.items[i].job = answer.items[*plans[i].same_as].job;
+    }
+    answer.items[i].existed = plans[i].existed();
+  }
+  return answer;
+}
+
 }  // namespace
 
-Status EngineCore::ValidateDue(const DueSpec& due) const {
-  if (const auto* after = std::get_if<DueAfter>(&due)) {
-    if (after->delay.count() < 0 || after->delay.count() > limits::kDelayMsMax) {
-      return OutOfRange(
-          "delay", after->delay, Millis(0), Millis(limits::kDelayMsMax), "invalid_delay");
-    }
-    // Refused and not cut off: a job must not be due at another time than was asked for.
-    if (ToMillis(now_.wall) + after->delay.count() > limits::kWallMsMax) {
-      return InvalidArgument("the delay ends after 2286; use a shorter one", "invalid_delay");
-    }
-  } else {
-    const int64_t at = ToMillis(std::get<DueAt>(due).at);
-    if (at < 0 || at > limits::kWallMsMax) {
-      return InvalidArgument("due time is out of range; use a time between 1970 and 2286",
-                             "invalid_due");
-    }
-  }
-  return OkStatus();
-}
-
-Status EngineCore::Validate(const JobSpec& spec) const {
-  DELAYD_RETURN_IF_ERROR(ValidateQueueName(spec.queue));
-  if (!spec.key.empty()) {
-    DELAYD_RETURN_IF_ERROR(ValidateKey(spec.key));
-  }
-  if (spec.payload.size() > options_.payload_bytes_max) {
-    return ResourceExhausted(
-        "payload has " + std::to_string(spec.payload.size()) + " bytes and at most " +
-            FormatSize(options_.payload_bytes_max) +
-            " are allowed; store it elsewhere and send a reference, or raise limits.payload",
-        "payload_too_large");
-  }
-  DELAYD_RETURN_IF_ERROR(ValidateDue(spec.due));
-  if (spec.lease && (spec.lease->count() < 1 || spec.lease->count() > limits::kLeaseMsMax)) {
-    return OutOfRange(
-        "lease", *spec.lease, Millis(1), Millis(limits::kLeaseMsMax), "invalid_lease");
-  }
-  if (spec.expires_after &&
-      (spec.expires_after->count() < 1 || spec.expires_after->count() > limits::kDelayMsMax)) {
-    return OutOfRange("expires_after",
-                      *spec.expires_after,
-                      Millis(1),
-                      Millis(limits::kDelayMsMax),
-                      "invalid_expires_after");
-  }
-  if (spec.touch_delay &&
-      (spec.touch_delay->count() < 0 || spec.touch_delay->count() > limits::kDelayMsMax)) {
-    return OutOfRange(
-        "touch_delay", *spec.touch_delay, Millis(0), Millis(limits::kDelayMsMax), "invalid_delay");
-  }
-  if (spec.past != nullptr) {
-    DELAYD_RETURN_IF_ERROR(ValidatePast(*spec.past));
-  }
-  if (spec.on_conflict != OnConflict::kFail && spec.key.empty()) {
-    return InvalidArgument("on_conflict is about the job that has the key; give a key too",
-                           "invalid_on_conflict");
-  }
-  if (spec.on_conflict == OnConflict::kReplace && spec.buried) {
-    return InvalidArgument("a job cannot be replaced by a buried one; cancel it instead",
-                           "invalid_on_conflict");
-  }
-  return OkStatus();
-}
-
-Status EngineCore::PlanKey(const JobSpec& spec, Plan* plan) {
+Status EngineCore::PlanKey(const JobSpec& spec, EnqueuePlan* plan) {
   const Queue* queue = queues_.Find(spec.queue);
   if (queue == nullptr) {
     return OkStatus();
@@ -225,14 +158,15 @@ Status EngineCore::PlanKey(const JobSpec& spec, Plan* plan) {
   return OkStatus();
 }
 
-Status EngineCore::PlanAll(const std::vector<JobSpec>& specs, std::vector<Plan>* to) {
-  std::vector<Plan>& plans = *to;
+Status EngineCore::PlanAll(const std::vector<JobSpec>& specs, std::vector<EnqueuePlan>* to) {
+  std::vector<EnqueuePlan>& plans = *to;
   plans.clear();
   plans.resize(specs.size());
   boost::unordered_flat_map<std::string, size_t> first_with_key;
   for (size_t i = 0; i < specs.size(); ++i) {
     const JobSpec& spec = specs[i];
-    DELAYD_RETURN_IF_ERROR(AtLine(Validate(spec), i, specs.size()));
+    DELAYD_RETURN_IF_ERROR(
+        AtLine(CheckSpec(spec, options_.payload_bytes_max, now_.wall), i, specs.size()));
     if (spec.key.empty()) {
       continue;
     }
@@ -266,7 +200,7 @@ void EngineCore::TakeStory(const JobSpec& spec, storage::JobRecord* record) cons
 }
 
 // The job keeps its id and its story; everything that an enqueue says is what this one says.
-void EngineCore::ReplaceOne(JobSpec& spec, Plan& plan, JobView* view) {
+void EngineCore::ReplaceOne(JobSpec& spec, EnqueuePlan& plan, JobView* view) {
   storage::JobRecord& record = *plan.replaced;
   const Located& located = *plan.existing;
   if (record.fingerprint != plan.fingerprint) {
@@ -296,7 +230,7 @@ void EngineCore::ReplaceOne(JobSpec& spec, Plan& plan, JobView* view) {
 }
 
 void EngineCore::EnqueueOne(JobSpec& spec,
-                            const Plan& plan,
+                            const EnqueuePlan& plan,
                             const std::string& user,
                             JobView* view) {
   const Queue& queue = QueueForNewJob(spec.queue);
@@ -338,16 +272,13 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   }
   // Everything that can be refused is refused here, before the first row is put: all or nothing
   // (P8).
-  std::vector<Plan>& plans = plans_;
+  std::vector<EnqueuePlan>& plans = plans_;
   DELAYD_RETURN_IF_ERROR(PlanAll(specs, &plans));
-  const bool all_exist = std::ranges::all_of(plans, [](const Plan& plan) {
-    return (plan.existing.has_value() && !plan.replaced) || plan.same_as.has_value();
-  });
-  if (draining_ && !std::ranges::all_of(plans, &Plan::existed)) {
+  if (draining_ && !std::ranges::all_of(plans, &EnqueuePlan::existed)) {
     return Draining();
   }
   // A retry of what is stored already needs no room.
-  if (!all_exist) {
+  if (!std::ranges::all_of(plans, &EnqueuePlan::stays)) {
     DELAYD_RETURN_IF_ERROR(enqueue_refusal_);
     DELAYD_RETURN_IF_ERROR(CheckQuotas(command, plans));
   }
@@ -360,7 +291,7 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
   for (size_t i = 0; i < specs.size(); ++i) {
     if (plans[i].replaced) {
       ReplaceOne(specs[i], plans[i], view_of(i));
-    } else if (plans[i].existing || plans[i].same_as) {
+    } else if (plans[i].stays()) {
       ++counters_.existed;
     } else {
       EnqueueOne(specs[i], plans[i], command.user, view_of(i));
@@ -371,9 +302,9 @@ StatusOr<Body> EngineCore::Do(Enqueue& command) {
 
 // Each plan's id, and what clients are told of the jobs that stay as they are: the last that can be
 // refused.
-Status EngineCore::NameAll(std::vector<Plan>* plans, Enqueued* answer) {
+Status EngineCore::NameAll(std::vector<EnqueuePlan>* plans, Enqueued* answer) {
   for (size_t i = 0; i < plans->size(); ++i) {
-    Plan& plan = (*plans)[i];
+    EnqueuePlan& plan = (*plans)[i];
     if (plan.existing) {
       plan.id = plan.existing->id;
     } else if (plan.same_as) {
@@ -387,33 +318,6 @@ Status EngineCore::NameAll(std::vector<Plan>* plans, Enqueued* answer) {
     }
   }
   return OkStatus();
-}
-
-EnqueuedIds EngineCore::IdsOf(const std::vector<Plan>& plans) {
-  EnqueuedIds ids;
-  ids.items.reserve(plans.size());
-  for (const Plan& plan : plans) {
-    const Plan& first = plan.same_as ? plans[*plan.same_as] : plan;
-    const bool stays = first.existing && !first.replaced;
-    ids.items.push_back({.id = plan.id, .existed = plan.existed()});
-    if (stays && first.existing->finished) {
-      ids.items.back().ended = JobState::kFinished;
-      ids.items.back().cancelled = first.existing->finished->cancelled;
-    } else if (stays && first.existing->state == JobState::kDead) {
-      ids.items.back().ended = JobState::kDead;
-    }
-  }
-  return ids;
-}
-
-Enqueued EngineCore::WithExisting(const std::vector<Plan>& plans, Enqueued answer) {
-  for (size_t i = 0; i < plans.size(); ++i) {
-    if (plans[i].same_as) {
-      answer.items[i].job = answer.items[*plans[i].same_as].job;
-    }
-    answer.items[i].existed = plans[i].existed();
-  }
-  return answer;
 }
 
 }  // namespace delayd::engine

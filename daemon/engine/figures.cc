@@ -1,12 +1,17 @@
-// What the engine tells an operator's monitoring.
+// What the engine tells of its queues, of all its jobs, and to an operator's monitoring.
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "daemon/engine/engine_figures.h"
+#include "daemon/engine/list_page.h"
+#include "storage/keys.h"
 
 namespace delayd::engine {
+
+using storage::Table;
 
 namespace {
 
@@ -26,6 +31,144 @@ bool HasWork(const Queue& queue) {
 }
 
 }  // namespace
+
+QueueView EngineCore::ViewOfQueue(const Queue& queue) const {
+  QueueView view{.name = queue.name};
+  view.scheduled = queue.scheduled_count();
+  view.ready = queue.ready_count();
+  view.leased = queue.leased;
+  view.dead = queue.counts.dead;
+  view.urgent = queue.urgent;
+  view.enqueued = queue.enqueued;
+  view.handed_out = queue.handed_out;
+  view.acked = queue.acked;
+  view.cancelled = queue.cancelled;
+  view.pauses = queue.pauses;
+  view.concurrency = queue.settings.concurrency;
+  view.max_jobs = queue.settings.max_jobs;
+  view.rate = queue.settings.rate;
+  view.paused = queue.pause.has_value();
+  if (queue.pause && queue.pause->durable.timed) {
+    view.pause_length = queue.pause->durable.timed->length;
+    view.pause_left = std::max(queue.pause->end - now_.boot, Millis(0));
+  }
+  return view;
+}
+
+StatusOr<Body> EngineCore::Do(const ListQueues& command) {
+  QueueList list;
+  pending_.TouchAll();
+  if (command.queue) {
+    DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(*command.queue));
+    list.queues.push_back(ViewOfQueue(*queue));
+    return Body(std::move(list));
+  }
+  DELAYD_ASSIGN_OR_RETURN(const ListCursor from, ParseListCursor(command.cursor));
+  // There may be 100,000, and everybody waits.
+  const size_t limit = command.limit != 0 ? command.limit : limits::kListLimitMax;
+  list.queues.reserve(std::min(limit, queues_.size()));
+  queues_.ForEachFrom(ToInt(from.id), [&](const Queue& queue) {
+    if (queue.stored && list.queues.size() == limit) {
+      list.next_cursor = FormatListCursor({.at = {}, .id = JobId{ToInt(queue.id)}});
+      return false;
+    }
+    if (queue.stored) {
+      list.queues.push_back(ViewOfQueue(queue));
+    }
+    return true;
+  });
+  return Body(std::move(list));
+}
+
+StatusOr<Body> EngineCore::Do(const GetStats&) {
+  pending_.TouchAll();
+  return Body(stats());
+}
+
+StatusOr<Body> EngineCore::Do(const Drain& command) {
+  draining_ = command.on;
+  pending_.TouchAll();
+  return Body(stats());
+}
+
+StatusOr<Body> EngineCore::Do(const AcceptClock&) {
+  highest_wall_ = now_.wall;
+  NoteClock();
+  pending_.TouchAll();
+  return Body(stats());
+}
+
+const Status& EngineCore::enqueue_refusal() const {
+  return enqueue_refusal_;
+}
+
+bool EngineCore::draining() const {
+  return draining_;
+}
+
+StatsView EngineCore::stats() const {
+  // From sums: there may be 100,000 queues, and everybody waits.
+  StatsView view = counters_;
+  view.scheduled = queues_.sums().pending - fired_count_;
+  view.ready = fired_count_ - leases_.size();
+  view.leased = leases_.size();
+  view.dead = queues_.sums().dead;
+  view.urgent = queues_.sums().urgent;
+  view.queues = queues_.sums().stored;
+  view.waiting = waiters_.size();
+  view.draining = draining_;
+  view.epoch = epoch_;
+  view.commit_sequence = pending_.committed();
+  view.next_due = NextDue();
+  view.now = now_.wall;
+  return view;
+}
+
+// From the rows: the wheels' timers are also ends of leases, waits and pauses. They begin where a
+// job may still wait: before now, where the wall clock was set forward. What is keyed at the mark
+// may be due before it, if that is of a clock that was ahead; behind it the order of keys is that
+// of due times, but for the steps of the clock. Of more than so many rows the others are not looked
+// at, but for those behind what is ready.
+std::optional<WallTime> EngineCore::NextDue() const {
+  constexpr size_t kNextDueRowsMax = 1000;
+  const Millis back = wall_offsets_.Steps(now_).first;
+  std::optional<WallTime> next;
+  const auto consider = [&](std::string_view key, std::string_view value) {
+    const auto parts = storage::ParseTimerKey(key);
+    const auto head = storage::DecodeTimerHead(key, value);
+    if (!parts.ok() || !head.ok()) {
+      return false;
+    }
+    const std::optional<Slot> slot = jobs_.Find(parts->id);
+    const bool waits = slot ? jobs_[*slot].phase() == Phase::kScheduled
+                            : !MomentOf(DueOf(*head)).IsOver(advanced_to_);
+    const WallTime due = head->due + StepOfWall(DueOf(*head), boot_id_, now_);
+    if (waits && due > now_.wall) {
+      next = std::min(next.value_or(due), due);
+    }
+    return next && parts->key_due > std::max(low_water_mark_.decided(), *next + back);
+  };
+  pending_.ForEachPut(Table::kTimers, consider);
+  // A store that cannot be read is found by whoever needs it to go on.
+  const auto look_from = [&](WallTime from) {
+    size_t rows = 0;
+    static_cast<void>(pending_.Scan(
+        Table::kTimers,
+        storage::TimerKey(from, JobId{}),
+        storage::TimerKey(WallTime::max(), JobId{}),
+        [&](std::string_view key, std::string_view value) {
+          const bool is_last = !pending_.IsChanging(Table::kTimers, key) && consider(key, value);
+          return !is_last && ++rows < kNextDueRowsMax;
+        }));
+    return rows == kNextDueRowsMax;
+  };
+  const WallTime first =
+      std::max(wall_offsets_.FirstKeyNotDue(advanced_to_), low_water_mark_.durable());
+  if (look_from(first)) {
+    look_from(std::max(first, LatestKeyOfNow() + Millis(1)));
+  }
+  return next;
+}
 
 // One look at each: there may be 10,000 empty ones.
 void EngineCore::NameQueues(size_t queues_max, EngineFigures* figures) const {

@@ -6,6 +6,7 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "daemon/engine/engine_core.h"
+#include "daemon/engine/enqueue_checks.h"
 #include "daemon/engine/lease_checks.h"
 
 namespace delayd::engine {
@@ -190,7 +191,7 @@ bool EngineCore::has_own_work_enough() const {
 StatusOr<Body> EngineCore::Do(const Nack& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
   if (command.delay) {
-    DELAYD_RETURN_IF_ERROR(ValidateDue(DueAfter{*command.delay}));
+    DELAYD_RETURN_IF_ERROR(CheckDue(DueAfter{*command.delay}, now_.wall));
   }
   DELAYD_RETURN_IF_ERROR(EndLease(slot,
                                   {.how = JobEvent::Kind::kNacked,

@@ -33,26 +33,6 @@ std::vector<Value> ValuesOf(std::map<Key, Value> map) {
 
 }  // namespace
 
-// Null when there is none. An answer that says so rests on the batch that forgets it.
-const Queue* EngineCore::FindIfStored(const std::string& name) const {
-  const Queue* queue = queues_.Find(name);
-  if (queue != nullptr && queue->stored) {
-    return queue;
-  }
-  static_cast<void>(pending_.IsChanging(Table::kQueues, name));
-  return nullptr;
-}
-
-StatusOr<const Queue*> EngineCore::FindStoredQueue(const std::string& name) const {
-  DELAYD_RETURN_IF_ERROR(ValidateQueueName(name));
-  const Queue* queue = FindIfStored(name);
-  if (queue == nullptr) {
-    return NotFound("queue " + name +
-                    " is not known: no job was ever put into it, or it was empty and forgotten");
-  }
-  return queue;
-}
-
 // Nothing of the queue that still waits is keyed before this: what a timer stands for is keyed at
 // its due time or later, and what is on disk only at far_begins_ or later. Of a queue that lags
 // behind, what lies on disk and is due is passed over.
@@ -77,9 +57,9 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
 
 // As rows on disk and rows of batches under way say. One whose place in the store cannot be read
 // is passed over.
-StatusOr<std::vector<EngineCore::Located>> EngineCore::SoonestScheduled(const Queue& queue,
-                                                                        size_t count,
-                                                                        const Located* after) {
+StatusOr<std::vector<Located>> EngineCore::SoonestScheduled(const Queue& queue,
+                                                            size_t count,
+                                                            const Located* after) {
   std::map<Frontier, Located> found;
   Status failed;
   const auto consider = [&](const Frontier& place) {
@@ -120,9 +100,9 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::SoonestScheduled(const Qu
   return ValuesOf(std::move(found));
 }
 
-StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& queue,
-                                                                  size_t count,
-                                                                  const Located* after) {
+StatusOr<std::vector<Located>> EngineCore::OldestDead(const Queue& queue,
+                                                      size_t count,
+                                                      const Located* after) {
   std::map<Frontier, Located> found;
   if (queue.counts.dead == 0) {
     return std::vector<Located>();
@@ -157,24 +137,7 @@ StatusOr<std::vector<EngineCore::Located>> EngineCore::OldestDead(const Queue& q
   return ValuesOf(std::move(found));
 }
 
-// A scan of the dead from first_dead on has met this one first, or none. What was deleted before it
-// must be passed over only once.
-void EngineCore::NoteFirstDead(const Queue& queue, std::optional<WallTime> first) {
-  WallTime oldest = first.value_or(WallTime::max());
-  if (oldest == queue.first_dead) {
-    return;
-  }
-  pending_.ForEachPut(Table::kDead, [&](std::string_view key, std::string_view) {
-    const auto parts = storage::ParseDeadKey(key);
-    DELAYD_CHECK(parts.ok());
-    if (parts->queue == queue.id) {
-      oldest = std::min(oldest, parts->died);
-    }
-  });
-  queues_[queue.id].first_dead = oldest;
-}
-
-StatusOr<std::vector<EngineCore::Located>> EngineCore::Next(const Queue& queue, Peek::Which which) {
+StatusOr<std::vector<Located>> EngineCore::Next(const Queue& queue, Peek::Which which) {
   switch (which) {
     case Peek::Which::kReady:
       break;

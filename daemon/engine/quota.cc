@@ -18,11 +18,11 @@ std::string AdviceFor(uint64_t stored, uint64_t most) {
 
 }  // namespace
 
-Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<Plan>& plans) {
+Status EngineCore::CheckQuotas(const Enqueue& command, const std::vector<EnqueuePlan>& plans) {
   boost::unordered_flat_map<std::string_view, uint64_t> added;  // to queues that have a quota
   uint64_t all = 0;
   for (size_t i = 0; i < plans.size(); ++i) {
-    if (plans[i].existing || plans[i].same_as) {
+    if (plans[i].existed()) {
       continue;
     }
     ++all;

@@ -1,0 +1,40 @@
+// daemon/engine/located.h — where a job was found, and why its state forbids what was asked for.
+//
+// Threads: values.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "base/job.h"
+#include "base/status.h"
+#include "base/time.h"
+#include "daemon/engine/job_table.h"
+#include "storage/record.h"
+
+namespace delayd::engine {
+
+// In memory, only on disk, among the dead, or finished.
+struct Located {
+  JobState state = JobState::kScheduled;
+  JobId id{};
+  std::optional<Slot> slot;
+  storage::IndexRecord index;
+
+  struct Finished {
+    WallTime at;
+    bool cancelled = false;
+  };
+
+  std::optional<Finished> finished;
+};
+
+// The finished job that this row of a key names.
+Located FinishedByKey(const storage::KeyRecord& record);
+
+// `ref`: how the job was named by whoever asked.
+Status RefuseFinished(const Located& located, const JobRef& ref);
+// `why`: what would be right instead.
+Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
+
+}  // namespace delayd::engine
