@@ -47,6 +47,7 @@
 #include "base/status.h"
 #include "base/time.h"
 #include "daemon/engine/backlog_cut.h"
+#include "daemon/engine/clock_note.h"
 #include "daemon/engine/command.h"
 #include "daemon/engine/due_range.h"
 #include "daemon/engine/engine.h"
@@ -518,9 +519,7 @@ class EngineCore final : public Engine {
   Now advanced_to_;        // what fires is due at this time
   WallTime advanced_key_;  // LatestKeyOfNow() then
   KeyRetention key_retention_;
-  WallTime highest_wall_;               // that was ever the time, over all runs
-  BootTime clock_noted_;                // when it was last written down
-  std::optional<WallTime> noted_wall_;  // and what, in this run
+  ClockNote clock_note_;
 
   JobTable jobs_;
   QueueTable queues_;

@@ -92,7 +92,7 @@ StatusOr<Body> EngineCore::Do(const Drain& command) {
 }
 
 StatusOr<Body> EngineCore::Do(const AcceptClock&) {
-  highest_wall_ = now_.wall;
+  clock_note_.Accept(now_);
   NoteClock();
   pending_.TouchAll();
   return Body(stats());

@@ -37,8 +37,7 @@ EngineCore::EngineCore(const EngineOptions& options,
       now_(now),
       advanced_to_(now),
       key_retention_(now),
-      highest_wall_(now.wall),
-      clock_noted_(now.boot),
+      clock_note_(now),
       boot_wheel_(BootTick(now.exact_boot())),
       lease_wheel_(BootTick(now.exact_boot())),
       wall_wheel_(WallTick(now.wall)),
@@ -97,7 +96,7 @@ Status EngineCore::LoadMeta() {
     DELAYD_ASSIGN_OR_RETURN(const auto last, storage::DecodeClockRecord(storage::kClockKey, clock));
     // Within a boot the clock that is gone by tells all of the time that has passed.
     ids_left_out = IdsSince(last.wall, last.boot_id == boot_id_ ? now_.wall : shown);
-    highest_wall_ = std::max(highest_wall_, last.wall);
+    clock_note_.Restore(last.wall);
     if (last.boot_id == boot_id_) {
       DELAYD_ASSIGN_OR_RETURN(const uint64_t most,
                               ReadMetaNumber(store_, storage::kWallOffsetMaxKey));

@@ -273,8 +273,7 @@ void EngineCore::CloseBatch(bool forget_queues) {
   if (const std::optional<Millis> least = wall_offsets_.TakeLeast()) {
     put_number(storage::kWallOffsetMinKey, static_cast<uint64_t>(least->count()));
   }
-  if (!noted_wall_ || highest_wall_ - *noted_wall_ >= options_.clock_note_min ||
-      now_.boot - clock_noted_ >= options_.clock_note_min) {
+  if (clock_note_.IsOff(options_.clock_note_min, now_.boot)) {
     NoteClock();
   }
   put_number(storage::kBatchNumberKey, pending_.open_sequence());

@@ -66,7 +66,7 @@ Status EngineCore::VisitReady(DueRange range,
                               const ListCursor& after,
                               const VisitPlace& visit) {
   // Where the clock was set back, what waits again is ready until the turn comes to it.
-  const WallTime not_due = std::max(LatestKeyOfNow(), highest_wall_) + Millis(1);
+  const WallTime not_due = std::max(LatestKeyOfNow(), clock_note_.highest()) + Millis(1);
   range.before = std::min(range.before.value_or(not_due), not_due);
   const ListCursor first = std::max(
       ListCursor{.at = *range.EndOfKeys(low_water_mark_.decided()), .id = JobId{}}, after.Next());

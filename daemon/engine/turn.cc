@@ -60,18 +60,17 @@ void EngineCore::SetNow(const Now& now) {
   DELAYD_CHECK(now.exact_boot() >= now_.exact_boot());
   now_ = now;
   key_retention_.See(now);
-  highest_wall_ = std::max(highest_wall_, now.wall);
+  clock_note_.See(now);
 }
 
 // Opens a batch; CloseBatch puts what it is about.
 void EngineCore::NoteClock() {
-  pending_.Put(
-      Table::kMeta,
-      storage::kClockKey,
-      storage::EncodeClockRecord(storage::kClockKey,
-                                 {.wall = highest_wall_, .boot_id = boot_id_, .boot = now_.boot}));
-  clock_noted_ = now_.boot;
-  noted_wall_ = highest_wall_;
+  pending_.Put(Table::kMeta,
+               storage::kClockKey,
+               storage::EncodeClockRecord(
+                   storage::kClockKey,
+                   {.wall = clock_note_.highest(), .boot_id = boot_id_, .boot = now_.boot}));
+  clock_note_.Noted(now_.boot);
 }
 
 // None while no job waits for its time: then a wrong clock can do no harm.
@@ -80,7 +79,7 @@ std::optional<Millis> EngineCore::UntilClockNote(const Now& now) const {
       (jobs_.size() == 0 && FirstOnDisk() == kNothingFar)) {
     return std::nullopt;
   }
-  return std::max(clock_noted_ + options_.clock_note_interval - now.boot, Millis(0));
+  return clock_note_.UntilAge(options_.clock_note_interval, now.boot);
 }
 
 void EngineCore::Answer(RequestId request, StatusOr<Body> result) {
