@@ -99,6 +99,29 @@ Status ValidateFilter(const JobFilter& filter) {
   return OkStatus();
 }
 
+Status ValidateChange(const ChangeMany& command, WallTime now) {
+  DELAYD_RETURN_IF_ERROR(ValidateFilter(command.filter));
+  const std::optional<JobState>& state = command.filter.state;
+  if (command.action == ChangeMany::Action::kKick && state != JobState::kDead &&
+      state != JobState::kScheduled) {
+    return InvalidArgument(
+        "a kick is for dead jobs or for scheduled ones; give one of these states", "invalid_state");
+  }
+  if (command.action == ChangeMany::Action::kReschedule && state == JobState::kDead) {
+    return InvalidArgument("dead jobs cannot be moved; kick them, or choose scheduled or ready",
+                           "invalid_state");
+  }
+  if (command.limit > limits::kBulkJobsMax) {
+    return InvalidArgument("limit of " + std::to_string(command.limit) +
+                               " is out of range; use 1 to " +
+                               std::to_string(limits::kBulkJobsMax) + " and follow next_cursor",
+                           "invalid_limit");
+  }
+  return command.action == ChangeMany::Action::kReschedule
+             ? CheckMove(command.due, command.priority, now)
+             : OkStatus();
+}
+
 bool MayChange(ChangeMany::Action action, JobState state) {
   switch (action) {
     case ChangeMany::Action::kCancel:
@@ -211,29 +234,7 @@ void EngineCore::Change(const ChangeMany& command,
 
 StatusOr<Body> EngineCore::Do(const ChangeMany& command) {
   pending_.TouchAll();
-  DELAYD_RETURN_IF_ERROR(ValidateFilter(command.filter));
-  if (command.action == ChangeMany::Action::kKick && command.filter.state != JobState::kDead &&
-      command.filter.state != JobState::kScheduled) {
-    return InvalidArgument(
-        "a kick is for dead jobs or for scheduled ones; give one of these states", "invalid_state");
-  }
-  if (command.action == ChangeMany::Action::kReschedule &&
-      command.filter.state == JobState::kDead) {
-    return InvalidArgument("dead jobs cannot be moved; kick them, or choose scheduled or ready",
-                           "invalid_state");
-  }
-  if (command.limit > limits::kBulkJobsMax) {
-    return InvalidArgument("limit is out of range; use 1 to " +
-                               std::to_string(limits::kBulkJobsMax) + " and follow next_cursor",
-                           "invalid_limit");
-  }
-  if (command.action == ChangeMany::Action::kReschedule && !command.due && !command.priority) {
-    return InvalidArgument("nothing to change; give a delay, a due time or a priority",
-                           "invalid_reschedule");
-  }
-  if (command.due) {
-    DELAYD_RETURN_IF_ERROR(CheckDue(*command.due, now_.wall));
-  }
+  DELAYD_RETURN_IF_ERROR(ValidateChange(command, now_.wall));
   DELAYD_ASSIGN_OR_RETURN(const Queue* queue, FindStoredQueue(command.filter.queue));
   DELAYD_ASSIGN_OR_RETURN(BulkCursor cursor, ParseBulkCursor(MarkOf(command), command.cursor));
   if (cursor.fixed && !command.due && command.action != ChangeMany::Action::kKick) {

@@ -99,16 +99,26 @@ StatusOr<Body> EngineCore::Do(const CancelIds& command) {
   return Body(std::move(result));
 }
 
-StatusOr<Body> EngineCore::Do(const Touch& command) {
-  DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
+StatusOr<Located> EngineCore::LocateToMove(const JobRef& ref,
+                                           const std::vector<std::string>& tags,
+                                           const std::string& done,
+                                           storage::JobRecord* record) {
+  DELAYD_ASSIGN_OR_RETURN(Located located, Locate(ref));
   if (located.state == JobState::kFinished) {
-    return RefuseFinished(located, command.job);
+    return RefuseFinished(located, ref);
   }
   if (located.state == JobState::kLeased || located.state == JobState::kDead) {
-    return RefuseState(located, command.job, "only scheduled and ready jobs can be touched");
+    return RefuseState(located, ref, "only scheduled and ready jobs can be " + done);
   }
-  DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
-  DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
+  DELAYD_ASSIGN_OR_RETURN(*record, ReadRecord(located));
+  DELAYD_RETURN_IF_ERROR(CheckTag(located, *record, ref, tags));
+  return located;
+}
+
+StatusOr<Body> EngineCore::Do(const Touch& command) {
+  storage::JobRecord record;
+  DELAYD_ASSIGN_OR_RETURN(const Located located,
+                          LocateToMove(command.job, command.if_tag, "touched", &record));
   const std::optional<Millis> delay = storage::DelayOf(record);
   if (!delay) {
     return FailedPrecondition(DescribeJobRef(command.job) +
@@ -139,22 +149,10 @@ JobState EngineCore::MoveLocated(const Located& located,
 }
 
 StatusOr<Body> EngineCore::Do(const Reschedule& command) {
-  if (!command.due && !command.priority) {
-    return InvalidArgument("nothing to change; give a delay, a due time or a priority",
-                           "invalid_reschedule");
-  }
-  if (command.due) {
-    DELAYD_RETURN_IF_ERROR(CheckDue(*command.due, now_.wall));
-  }
-  DELAYD_ASSIGN_OR_RETURN(const Located located, Locate(command.job));
-  if (located.state == JobState::kFinished) {
-    return RefuseFinished(located, command.job);
-  }
-  if (located.state == JobState::kLeased || located.state == JobState::kDead) {
-    return RefuseState(located, command.job, "only scheduled and ready jobs can be moved");
-  }
-  DELAYD_ASSIGN_OR_RETURN(storage::JobRecord record, ReadRecord(located));
-  DELAYD_RETURN_IF_ERROR(CheckTag(located, record, command.job, command.if_tag));
+  DELAYD_RETURN_IF_ERROR(CheckMove(command.due, command.priority, now_.wall));
+  storage::JobRecord record;
+  DELAYD_ASSIGN_OR_RETURN(const Located located,
+                          LocateToMove(command.job, command.if_tag, "moved", &record));
   const JobState state =
       MoveLocated(located, &record, command.due, command.priority, Remembered::kYes);
   return BodyOf(ViewOf(record, state));

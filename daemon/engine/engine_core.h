@@ -166,6 +166,11 @@ class EngineCore final : public Engine {
   Status CancelOne(const Cancel& command, storage::JobRecord* record);
   StatusOr<Body> Do(const Reschedule& command);
   StatusOr<Body> Do(const Touch& command);
+  // A scheduled or ready one, and its record. `done`: what cannot be done to others.
+  StatusOr<Located> LocateToMove(const JobRef& ref,
+                                 const std::vector<std::string>& tags,
+                                 const std::string& done,
+                                 storage::JobRecord* record);
   Status CheckTag(const Located& located,
                   const storage::JobRecord& record,
                   const JobRef& ref,
@@ -232,7 +237,10 @@ class EngineCore final : public Engine {
 
   const LeaseInfo& LeaseOf(Slot slot) const { return leases_[jobs_[slot].handle]; }
 
-  Status EndLease(Slot slot, const LeaseEnd& end);
+  // `view` is null where nobody wants the job as it is now.
+  Status EndLease(Slot slot, const LeaseEnd& end, JobView* view);
+  void MoveToDead(Slot slot, const storage::JobRecord& record);
+  JobState PutBack(Slot slot, const LeaseEnd& end, storage::JobRecord* record);
   std::optional<Millis> WaitAfter(const storage::JobRecord& record, const LeaseEnd& end) const;
   void NoteLeaseEnd(storage::JobRecord* record, const LeaseEnd& end, std::string_view client);
   void LeaseExpired(Slot slot);
@@ -256,7 +264,7 @@ class EngineCore final : public Engine {
   void PutQueueRow(const Queue& queue);
   void StartPauseTimer(Queue& queue);
   void EndPause(Queue& queue);
-  void PauseOver(QueueId id);
+  void Unpause(Queue& queue);
   void RestorePause(Queue& queue, const storage::QueueRecord::Pause& pause);
 
   // ---- configure.cc ----
@@ -292,7 +300,6 @@ class EngineCore final : public Engine {
   StatusOr<Body> Do(const Show& command);
   StatusOr<JobView> ShowLocated(const Located& located, bool with_payload);
   StatusOr<Body> ShowWithPayload(const Located& located);
-  StatusOr<Body> ShowAfterChange(JobId id);
   JobView ViewOf(const storage::JobRecord& record, JobState state) const;
   JobView ViewOfRecord(const storage::JobRecord& record, JobState state) const;
   void AddLease(const LeaseInfo& lease, JobView* view) const;

@@ -64,6 +64,16 @@ Status CheckDue(const DueSpec& due, WallTime now) {
   return OkStatus();
 }
 
+Status CheckMove(const std::optional<DueSpec>& due,
+                 std::optional<uint32_t> priority,
+                 WallTime now) {
+  if (!due && !priority) {
+    return InvalidArgument("nothing to change; give a delay, a due time or a priority",
+                           "invalid_reschedule");
+  }
+  return due ? CheckDue(*due, now) : OkStatus();
+}
+
 Status CheckSpec(const JobSpec& spec, size_t payload_bytes_max, WallTime now) {
   DELAYD_RETURN_IF_ERROR(ValidateQueueName(spec.queue));
   if (!spec.key.empty()) {

@@ -1,10 +1,12 @@
-// daemon/engine/enqueue_checks.h — what an enqueue may ask for.
+// daemon/engine/enqueue_checks.h — what an enqueue, or a move of a job, may ask for.
 //
 // Errors:  kInvalidArgument or kResourceExhausted, with the value and its limits.
 // Threads: any.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 
 #include "base/job.h"
 #include "base/status.h"
@@ -15,5 +17,7 @@ namespace delayd::engine {
 Status CheckSpec(const JobSpec& spec, size_t payload_bytes_max, WallTime now);
 // `now`: what a delay counts from.
 Status CheckDue(const DueSpec& due, WallTime now);
+// To another due time, or to another place among those that are ready.
+Status CheckMove(const std::optional<DueSpec>& due, std::optional<uint32_t> priority, WallTime now);
 
 }  // namespace delayd::engine

@@ -119,26 +119,41 @@ StatusOr<Body> EngineCore::Do(const AckMany& command) {
   return Body(std::move(result));
 }
 
-// Back to the queue, or to the dead when the attempt was the last one.
-Status EngineCore::EndLease(Slot slot, const LeaseEnd& end) {
-  const WallTime old_key_due = jobs_[slot].key_due();
+// Back to the queue; or to the dead, when it is buried or the attempt was the last one.
+Status EngineCore::EndLease(Slot slot, const LeaseEnd& end, JobView* view) {
   DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(LocateSlot(slot)));
   NoteLeaseEnd(&record, end, LeaseOf(slot).client);
   record.attempts += end.counts_as_attempt ? 1 : 0;
-  if (end.counts_as_attempt && record.max_attempts != 0 && record.attempts >= record.max_attempts) {
-    PutDeadRows(record, old_key_due, now_.wall);
-    Forget(slot);
-    ++counters_.died;
-    return OkStatus();
+  const bool was_last_attempt =
+      end.counts_as_attempt && record.max_attempts != 0 && record.attempts >= record.max_attempts;
+  JobState state = JobState::kDead;
+  if (end.how == JobEvent::Kind::kBuried || was_last_attempt) {
+    MoveToDead(slot, record);
+  } else {
+    state = PutBack(slot, end, &record);
   }
-  WallTime key_due = old_key_due;
-  if (const std::optional<Millis> wait = WaitAfter(record, end)) {
-    MoveDue(&record, DueAfter{*wait});
-    key_due = KeyDue(record.due);
+  if (view != nullptr) {
+    *view = ViewOf(record, state);
   }
-  PutMovedRows(record, old_key_due, key_due);
-  Settle(record, key_due, slot);
   return OkStatus();
+}
+
+void EngineCore::MoveToDead(Slot slot, const JobRecord& record) {
+  PutDeadRows(record, jobs_[slot].key_due(), now_.wall);
+  Forget(slot);
+  ++counters_.died;
+}
+
+// Into its queue, when it is due or has waited.
+JobState EngineCore::PutBack(Slot slot, const LeaseEnd& end, JobRecord* record) {
+  const WallTime old_key_due = jobs_[slot].key_due();
+  WallTime key_due = old_key_due;
+  if (const std::optional<Millis> wait = WaitAfter(*record, end)) {
+    MoveDue(record, DueAfter{*wait});
+    key_due = KeyDue(record->due);
+  }
+  PutMovedRows(*record, old_key_due, key_due);
+  return Settle(*record, key_due, slot);
 }
 
 // None: a job that was handed out by its name, before its time, and is due later than its next
@@ -173,8 +188,10 @@ void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::strin
 
 void EngineCore::LeaseExpired(Slot slot) {
   ++counters_.lease_expired;
-  const Status ended = EndLease(
-      slot, {.how = JobEvent::Kind::kLeaseExpired, .error = "lease expired before an ack"});
+  const Status ended =
+      EndLease(slot,
+               {.how = JobEvent::Kind::kLeaseExpired, .error = "lease expired before an ack"},
+               nullptr);
   if (ended.code() == StatusCode::kDataLoss) {
     Damaged(slot, ended);
   } else if (!ended.ok()) {
@@ -193,38 +210,34 @@ StatusOr<Body> EngineCore::Do(const Nack& command) {
   if (command.delay) {
     DELAYD_RETURN_IF_ERROR(CheckDue(DueAfter{*command.delay}, now_.wall));
   }
+  JobView view;
   DELAYD_RETURN_IF_ERROR(EndLease(slot,
                                   {.how = JobEvent::Kind::kNacked,
                                    .delay = command.delay,
                                    .error = command.error,
                                    .priority = command.priority,
-                                   .counts_as_attempt = command.counts_as_attempt}));
+                                   .counts_as_attempt = command.counts_as_attempt},
+                                  &view));
   ++counters_.nacked;
-  return ShowAfterChange(command.token.job);
+  return BodyOf(std::move(view));
 }
 
 StatusOr<Body> EngineCore::Do(const Bury& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
-  DELAYD_ASSIGN_OR_RETURN(JobRecord record, ReadRecord(LocateSlot(slot)));
-  ++record.attempts;
-  NoteLeaseEnd(
-      &record,
+  JobView view;
+  DELAYD_RETURN_IF_ERROR(EndLease(
+      slot,
       {.how = JobEvent::Kind::kBuried, .error = command.error, .priority = command.priority},
-      LeaseOf(slot).client);
-  PutDeadRows(record, jobs_[slot].key_due(), now_.wall);
-  Forget(slot);
-  ++counters_.died;
+      &view));
   ++counters_.buried;
-  return ShowAfterChange(command.token.job);
+  return BodyOf(std::move(view));
 }
 
 // A ready job whose time to be handed out is over.
 void EngineCore::Expire(Slot slot, JobRecord record) {
   record.last_error = "expired: later than expires_after when it was to be handed out";
   AddEvent(&record, JobEvent::Kind::kDied, {}, record.last_error);
-  PutDeadRows(record, jobs_[slot].key_due(), now_.wall);
-  Forget(slot);
-  ++counters_.died;
+  MoveToDead(slot, record);
   own_work_.Note();
 }
 

@@ -72,9 +72,9 @@ StatusOr<Body> EngineCore::Do(const GiveBack& command) {
     key_due = KeyDue(record->due);
   }
   PutMovedRows(*record, old_key_due, key_due);
-  Settle(*record, key_due, slot);
+  const JobState state = Settle(*record, key_due, slot);
   own_work_.Note();
-  return ShowAfterChange(command.token.job);
+  return BodyOf(ViewOf(*record, state));
 }
 
 }  // namespace delayd::engine

@@ -61,9 +61,7 @@ StatusOr<Body> EngineCore::Do(const Resume& command) {
   Queue& queue = *queues_.Find(command.queue);
   pending_.TouchAll();
   if (queue.pause) {
-    EndPause(queue);
-    PutQueueRow(queue);
-    ServeSoon(queue);
+    Unpause(queue);
   }
   return Body(QueueList{{ViewOfQueue(queue)}});
 }
@@ -79,10 +77,8 @@ void EngineCore::EndPause(Queue& queue) {
   queue.pause.reset();
 }
 
-// Its time is over.
-void EngineCore::PauseOver(QueueId id) {
-  Queue& queue = queues_[id];
-  queue.pause.reset();
+void EngineCore::Unpause(Queue& queue) {
+  EndPause(queue);
   PutQueueRow(queue);
   ServeSoon(queue);
 }

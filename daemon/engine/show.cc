@@ -145,10 +145,4 @@ StatusOr<Body> EngineCore::ShowWithPayload(const Located& located) {
   return BodyOf(std::move(view));
 }
 
-StatusOr<Body> EngineCore::ShowAfterChange(JobId id) {
-  DELAYD_ASSIGN_OR_RETURN(const Located located, LocateId(id));
-  DELAYD_ASSIGN_OR_RETURN(JobView view, ShowLocated(located, /*with_payload=*/false));
-  return BodyOf(std::move(view));
-}
-
 }  // namespace delayd::engine

@@ -219,7 +219,7 @@ void EngineCore::Fire(uint64_t timer_id) {
     return;
   }
   if ((timer_id & kPauseBit) != 0) {
-    PauseOver(static_cast<QueueId>(timer_id & ~kPauseBit));
+    Unpause(queues_[static_cast<QueueId>(timer_id & ~kPauseBit)]);
     return;
   }
   if ((timer_id & kRateBit) != 0) {
