@@ -329,9 +329,7 @@ bool EngineCore::LeaveIfItWaits(const JobEntry& entry) {
   if (entry.phase() != Phase::kScheduled || entry.key_due() > LatestKeyOfNow()) {
     return false;
   }
-  const wheel::TimingWheel& wheel = entry.on_boot_clock() ? boot_wheel_ : wall_wheel_;
-  const Moment due{.on_boot_clock = entry.on_boot_clock(),
-                   .tick = *wheel.Due(wheel.HandleAt(entry.handle))};
+  const Moment due = MomentOfTimer(entry);
   if (due.IsOver(now_)) {
     return false;  // it fires in this turn
   }

@@ -481,6 +481,9 @@ class EngineCore final : public Engine {
   void Answer(RequestId request, StatusOr<Body> result);
 
   Moment MomentOf(const DueTimes& due) const;
+  // Of a scheduled job in memory.
+  Moment MomentOfTimer(const JobEntry& entry) const;
+  WallTime FirstKeyInWheels() const;
   // Puts a job that is in the table where its due time says: into a wheel, or among the ready ones.
   void Place(Slot slot, const storage::JobRecord& record);
   void Place(Slot slot, const DueTimes& due, Overdue overdue);
@@ -524,7 +527,7 @@ class EngineCore final : public Engine {
   PendingChanges pending_;
   Now now_;
   Now advanced_to_;        // what fires is due at this time
-  WallTime advanced_key_;  // LatestKeyOfNow() then
+  WallTime advanced_key_;  // no job that was due then is keyed behind this
   KeyRetention key_retention_;
   ClockNote clock_note_;
 

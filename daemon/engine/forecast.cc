@@ -20,9 +20,6 @@ using storage::Table;
 
 namespace {
 
-// A place in the store's order of timers.
-using TimerPlace = std::pair<WallTime, JobId>;
-
 ForecastView::Step* StepOf(ForecastView* view, Millis step, WallTime due) {
   const WallTime begin = view->steps.front().from;
   if (due < begin || due >= view->steps.back().to) {

@@ -10,8 +10,10 @@
 
 namespace delayd::engine {
 
-// (key_due, id): a job's place in that order. Jobs at or behind a frontier lie on disk only.
-using Frontier = std::pair<WallTime, JobId>;
+// (key_due, id): a job's place in that order.
+using TimerPlace = std::pair<WallTime, JobId>;
+// Jobs at or behind it lie on disk only.
+using Frontier = TimerPlace;
 
 // No job is keyed so late.
 inline constexpr WallTime kNothingFar = WallTime::max();

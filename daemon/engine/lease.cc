@@ -288,9 +288,9 @@ void EngineCore::ServeQueue(Queue& queue) {
 // where a queue or all of them lag behind the time, on its way from disk.
 bool EngineCore::IsLookedThrough(const WaitingLease& asked) const {
   const auto may_have_more = [this](const Queue& queue) {
-    const bool lags =
-        queue.frontier ? queue.frontier->first <= LatestKeyOfNow() : far_begins_ <= advanced_key_;
-    return lags && queue.ready.empty() && MayHandOut(queue) && queue.has_more_on_disk();
+    const WallTime first_on_disk = queue.frontier ? queue.frontier->first : far_begins_;
+    return first_on_disk <= advanced_key_ && queue.ready.empty() && MayHandOut(queue) &&
+           queue.has_more_on_disk();
   };
   return std::ranges::none_of(
       asked.queues, [&](const Queue* queue) { return queue->cut_short || may_have_more(*queue); });

@@ -39,7 +39,7 @@ StatusOr<Body> EngineCore::Do(const LeaseJob& command) {
   } else {
     JobEntry entry(record.id, record.queue, key_due, record.priority, storage::IsPlain(record));
     entry.set_phase(Phase::kLeased);
-    entry.set_on_boot_clock(record.due_kind == DueKind::kRelative && record.boot_id == boot_id_);
+    entry.set_on_boot_clock(DueOf(record).IsOnBootClock(boot_id_));
     slot = jobs_.Add(entry);
   }
   fired_.Add(key_due, slot);

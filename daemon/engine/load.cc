@@ -163,7 +163,6 @@ Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
   JobEntry entry(parts.id, head.queue, parts.key_due, head.priority, head.plain);
   entry.set_phase(Phase::kScheduled);
   Place(jobs_.Add(entry), DueOf(head), overdue);
-  ++queues_[head.queue].loaded;
   return OkStatus();
 }
 
@@ -198,8 +197,8 @@ Status EngineCore::CheckCounts() {
   const bool all = FirstOnDisk() == kNothingFar;
   Status failed;
   queues_.ForEach([&](Queue& queue) {
-    if (queue.loaded > queue.counts.pending || (all && queue.loaded != queue.counts.pending)) {
-      failed = DataLoss("queue " + queue.name + " has " + std::to_string(queue.loaded) +
+    if (queue.held > queue.counts.pending || (all && queue.held != queue.counts.pending)) {
+      failed = DataLoss("queue " + queue.name + " has " + std::to_string(queue.held) +
                         " pending jobs and its counter says " +
                         std::to_string(queue.counts.pending) + "; run 'delayctl verify'");
     }

@@ -33,24 +33,16 @@ std::vector<Value> ValuesOf(std::map<Key, Value> map) {
 
 }  // namespace
 
-// Nothing of the queue that still waits is keyed before this: what a timer stands for is keyed at
-// its due time or later, and what is on disk only at far_begins_ or later. Of a queue that lags
-// behind, what lies on disk and is due is passed over.
+// Nothing of the queue that still waits is keyed before this. Of a queue that lags behind, what
+// lies on disk and is due is passed over.
 WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
-  WallTime first = far_begins_;
+  WallTime first = std::min(FirstKeyInWheels(), far_begins_);
   if (left_on_disk_.from()) {
     first = std::min(first, left_on_disk_.from()->first);
   }
   if (queue.frontier) {
     first = std::min(first,
                      std::max(queue.frontier->first, wall_offsets_.FirstKeyNotDue(advanced_to_)));
-  }
-  if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
-    first = std::min(first, WallTimeOf(next) - kClockRounding);
-  }
-  const wheel::Tick next_boot = boot_wheel_.NextExpiration();
-  if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
-    first = std::min(first, WallTime(BootTimeOf(next_boot).time_since_epoch()) + *least);
   }
   return std::max(first, low_water_mark_.durable());
 }

@@ -69,7 +69,6 @@ struct Queue {
   uint64_t leased = 0;
   uint64_t urgent = 0;   // of the ready ones: priority below the default
   uint64_t damaged = 0;  // pending, but their records cannot be read
-  uint64_t loaded = 0;   // timers read at the start, to be held against counts.pending
   uint64_t held = 0;     // scheduled and ready jobs in memory
   // While the queue lags behind the others (backlog.cc): its jobs at or behind this place in the
   // order of timers lie on disk only. Never behind the common frontier.

@@ -226,19 +226,8 @@ WallTime EngineCore::ComputeLowWaterMark() {
   if (const auto fired = fired_.Min(fired_count_, is_live)) {
     mark = std::min(mark, *fired);
   }
-  // A job in the wall wheel is keyed at its due time or later, and waits there a rounding longer at
-  // most.
-  if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
-    mark = std::min(mark, WallTimeOf(next) - kClockRounding);
-  }
-  // A job in the boot wheel is keyed at its due time on the wall clock of the moment it was
-  // promised: at least this.
-  const wheel::Tick next_boot = boot_wheel_.NextExpiration();
-  boot_offsets_.Forget(next_boot);
-  if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
-    mark = std::min(mark, WallTime(BootTimeOf(next_boot).time_since_epoch()) + *least);
-  }
-  return mark;
+  boot_offsets_.Forget(boot_wheel_.NextExpiration());
+  return std::min(mark, FirstKeyInWheels());
 }
 
 void EngineCore::CloseBatch(bool forget_queues) {

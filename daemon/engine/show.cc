@@ -1,13 +1,11 @@
 // What clients see of one job.
 #include <algorithm>
 
-#include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
 
 namespace delayd::engine {
 
-using storage::IndexRecord;
 using storage::JobRecord;
 using storage::Table;
 
@@ -59,8 +57,8 @@ JobView EngineCore::ViewOfRecord(const JobRecord& record, JobState state) const 
   view.kicks = record.kicks;
   view.reserves = record.timeouts + record.releases + record.buries + record.returns;
   if (state == JobState::kScheduled) {
-    const bool on_boot_clock = record.due_kind == DueKind::kRelative && record.boot_id == boot_id_;
-    const Millis left = on_boot_clock ? record.boot_due - now_.boot : record.due - now_.wall;
+    const Millis left = DueOf(record).IsOnBootClock(boot_id_) ? record.boot_due - now_.boot
+                                                              : record.due - now_.wall;
     view.time_left = std::max(left, Millis(0));
   }
   if (state == JobState::kLeased) {

@@ -54,6 +54,12 @@ struct DueTimes {
   uint64_t boot_id;
   BootTime boot;
   Micros rounded_up{0};
+
+  // A delay counts on the boot clock of the boot in which it was promised; all else on the wall
+  // clock.
+  bool IsOnBootClock(uint64_t this_boot) const {
+    return kind == DueKind::kRelative && boot_id == this_boot;
+  }
 };
 
 inline DueTimes DueOf(const storage::TimerHead& head) {
@@ -67,7 +73,7 @@ inline DueTimes DueOf(const storage::JobRecord& record) {
 // How far the wall clock was set since a delay was promised that counts on the boot clock. In whole
 // seconds: the clocks are read rounded down, and what is told must not waver.
 inline Millis StepOfWall(const DueTimes& due, uint64_t boot_id, const Now& now) {
-  if (due.kind != DueKind::kRelative || due.boot_id != boot_id) {
+  if (!due.IsOnBootClock(boot_id)) {
     return Millis(0);
   }
   const Millis step =

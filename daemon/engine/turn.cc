@@ -121,13 +121,36 @@ void EngineCore::Place(Slot slot, const DueTimes& due, Overdue overdue) {
 }
 
 Moment EngineCore::MomentOf(const DueTimes& due) const {
-  if (due.kind == DueKind::kRelative && due.boot_id == boot_id_) {
+  if (due.IsOnBootClock(boot_id_)) {
     return {.on_boot_clock = true,
             .tick = BootTick(due.boot) - static_cast<wheel::Tick>(due.rounded_up.count())};
   }
   // As its boot_due has.
   const Millis rounding = due.kind == DueKind::kRelative ? kClockRounding : Millis(0);
   return {.on_boot_clock = false, .tick = WallTick(due.wall + rounding)};
+}
+
+// No scheduled job in memory is keyed before this.
+WallTime EngineCore::FirstKeyInWheels() const {
+  WallTime first = kNothingFar;
+  // In the wall wheel it is keyed at its due time or later, and waits a rounding longer at most.
+  if (const wheel::Tick next = wall_wheel_.NextExpiration(); next != wheel::kNever) {
+    first = WallTimeOf(next) - kClockRounding;
+  }
+  // In the boot wheel it is keyed at its due time on the wall clock of the moment when it was
+  // promised: at least this.
+  const wheel::Tick next_boot = boot_wheel_.NextExpiration();
+  if (const std::optional<Millis> least = boot_offsets_.Least(next_boot)) {
+    first = std::min(first, WallTime(BootTimeOf(next_boot).time_since_epoch()) + *least);
+  }
+  return first;
+}
+
+Moment EngineCore::MomentOfTimer(const JobEntry& entry) const {
+  const wheel::TimingWheel& wheel = entry.on_boot_clock() ? boot_wheel_ : wall_wheel_;
+  const auto due = wheel.Due(wheel.HandleAt(entry.handle));
+  DELAYD_CHECK(due.has_value());
+  return {.on_boot_clock = entry.on_boot_clock(), .tick = *due};
 }
 
 // It is scheduled or ready, and in memory, from now on.
