@@ -123,6 +123,8 @@ class EngineCore final : public Engine {
   EngineFigures Figures(size_t queues_max) const override;
 
  private:
+  friend class MemoryAudit;  // tests/simulation
+
   // ---- enqueue.cc ----
   StatusOr<Body> Do(Enqueue& command);
   Status PlanAll(const std::vector<JobSpec>& specs, std::vector<EnqueuePlan>* to);

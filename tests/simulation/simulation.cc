@@ -8,6 +8,7 @@
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "tests/simulation/compare.h"
+#include "tests/simulation/memory_audit.h"
 
 namespace delayd::simulation {
 namespace {
@@ -297,6 +298,7 @@ void Simulation::Step() {
   oracle_->CheckCounters(engine_->stats());
   const size_t most = result_.step % 5;
   oracle_->CheckFigures(engine_->Figures(most), most);
+  CheckMemory();
   if (choices_.OneIn(kStepsPerAudit)) {
     CheckQuiet();
   }
@@ -488,6 +490,12 @@ void Simulation::Collect() {
     oracle_->Replied(reply);
     NoteGiven(reply);
     workload_->Told(reply);
+  }
+}
+
+void Simulation::CheckMemory() {
+  if (!failed() && engine_->fatal().ok()) {
+    result_.violation = engine::MemoryAudit(*engine_).Run();
   }
 }
 

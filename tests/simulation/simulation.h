@@ -91,6 +91,7 @@ class Simulation {
   void Collect();
   void CollectOrNot();
   void LearnHandOuts();
+  void CheckMemory();
   void CheckQuiet();
   void Drain();
   void Execute(engine::Command command);
