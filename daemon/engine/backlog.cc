@@ -34,7 +34,7 @@ constexpr size_t kCutStepsMax = limits::Bound(64, 2);
 // To cut a queue takes as long as to look at so many jobs.
 constexpr size_t kLooksPerCut = limits::Bound(16, 1);
 
-// Who works off a rush, a page after the other, needs nobody.
+// A rush that is being worked off, page after page, is nothing to tell anybody of.
 constexpr Millis kBacklogNoted{std::chrono::minutes(1)};
 
 // Of queues with so many jobs each, the fewest first, which are more than `keep`: so many of each
@@ -53,7 +53,7 @@ size_t LevelFor(size_t keep, const std::vector<size_t>& sizes) {
 
 }  // namespace
 
-// What workers hold must be in memory, and may not keep everything else out of it.
+// Jobs that workers hold must be in memory, but may not keep everything else out of it.
 size_t EngineCore::HeldMax() const {
   const size_t others = jobs_.size() - held_;
   const size_t left = options_.memory_jobs_max - std::min(others, options_.memory_jobs_max);
@@ -194,7 +194,7 @@ bool EngineCore::LaggingWant() const {
   return !lagging_.empty() && (LaggingAsk() || HasPlentyOfRoom());
 }
 
-// As RowsWanted says of each, without a look at all of them. There is one.
+// Whether RowsWanted is above zero for any of them, without a look at each. At least one lags.
 bool EngineCore::LaggingAsk() const {
   if (sweep_) {
     return lagging_.least_held() == 0;
@@ -324,7 +324,7 @@ Status EngineCore::LoadQueueRow(const Frontier& place) {
       {.key_due = place.first, .id = place.second}, key, value, Overdue::kThroughTheWheel);
 }
 
-// One that is keyed before now, and not due: a place is taken away by it from one that is.
+// A job that is keyed before now and not due takes a place in memory from one that is due.
 bool EngineCore::LeaveIfItWaits(const JobEntry& entry) {
   if (entry.phase() != Phase::kScheduled || entry.key_due() > LatestKeyOfNow()) {
     return false;

@@ -57,7 +57,8 @@ Status EngineCore::CancelOne(const Cancel& command, storage::JobRecord* record) 
         command.job,
         "a worker has it, and only that worker can end it; try again when its lease is over");
   }
-  // What is answered, compared or kept comes from the record; else the place is enough to end it.
+  // The record is read only where the answer, a tag or the history needs it: a plain job is ended
+  // by its place alone.
   const bool is_told = !command.brief || !command.if_tag.empty() ||
                        queues_[located.index.queue].settings.history_retention.count() > 0;
   if (is_told || !located.index.plain) {

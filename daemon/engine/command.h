@@ -1,9 +1,11 @@
 // daemon/engine/command.h — everything that can be asked of the engine, and everything it can
 // answer.
 //
-// Front ends turn bytes into a Command and a Reply into bytes; simulation and fuzzing do without
-// the bytes. Units:   base/time.h. Errors:  a Reply's status; its body is set only when the status
-// is OK. Threads: values, moved in and out of the core thread.
+// What:    front ends turn bytes into a Command and a Reply into bytes; simulation and fuzzing do
+//          without the bytes.
+// Units:   base/time.h.
+// Errors:  a Reply's status; its body is set only when the status is OK.
+// Threads: values, moved in and out of the core thread.
 #pragma once
 
 #include <array>
@@ -224,7 +226,8 @@ struct Forecast {
 
 struct GetStats {};
 
-// On: every Enqueue is refused as "draining"; all else goes on. Not durable. Answers StatsView.
+// On: an Enqueue that would store a new job is refused as "draining"; all else goes on, retries of
+// what is stored included. Not durable. Answers StatsView.
 struct Drain {
   bool on = true;
 };

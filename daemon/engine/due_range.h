@@ -1,7 +1,7 @@
 // daemon/engine/due_range.h — the due times that a list or a change of many jobs is about.
 //
 // What:    a range of true due times. The key of a job's row is its due time or later: the
-// low-water mark of the moment when it was placed, if that was ahead.
+//          low-water mark of the moment when it was placed, if that was ahead.
 // Threads: values.
 #pragma once
 

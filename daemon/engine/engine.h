@@ -2,20 +2,19 @@
 // of its own, without a clock.
 //
 // What:    Execute takes commands, Advance takes the time; both decide at once, on memory and on
-// the store as it will be
-//          when everything decided so far is durable. What they change is gathered in batches. Seal
-//          hands a batch to the committer, Committed takes the news that it is durable, and
-//          TakeReplies gives the answers that rest on nothing that is not: an answer never runs
-//          ahead of the disk (P1).
+//          the store as it will be when everything decided so far is durable. What they change is
+//          gathered in batches. Seal hands a batch to the committer, Committed takes the news that
+//          it is durable, and TakeReplies gives the answers that rest on nothing that is not: an
+//          answer never runs ahead of the disk (P1).
 // Units:   base/time.h. Times come in as arguments; the wall clock may step either way, the boot
-// clock may not. Errors:  a client's mistake is the status of its reply. A store that cannot be
-// read, and our own broken invariants,
-//          are fatal(): nothing after it is answered and the process must end. Damaged records are
-//          incidents().
+//          clock may not.
+// Errors:  a client's mistake is the status of its reply. A store that cannot be read, and our own
+//          broken invariants, are fatal(): nothing after it is answered and the process must end.
+//          Damaged records are incidents().
 // Threads: one owner; reads the store through the const door only, from that thread.
 // Cost:    O(1) table work per command plus the wheel's; a lease reads one record from the store.
-// Source:  the life of a job follows beanstalkd's protocol; the reply-after-sync turn follows
-// Redis' event loop.
+// Source:  the life of a job follows beanstalkd's protocol; the turn, in which replies are sent
+//          after the sync, follows Redis' event loop.
 #pragma once
 
 #include <cstddef>
@@ -62,8 +61,8 @@ struct EngineOptions {
   // Entries of the table that one turn looks at when memory is given back; to drop one takes about
   // a microsecond.
   uint32_t sweep_slots = 16'384;
-  // Looked at between the steps of what reads the disk for nobody: how long that has taken. None:
-  // it is bounded by counts alone.
+  // Read between the steps of work that no client waits for and that reads the disk, to bound the
+  // time it takes. None: it is bounded by counts alone.
   std::function<Millis()> stopwatch;
 };
 
@@ -105,15 +104,15 @@ class Engine {
   // order, and each Seal is answered by one Committed; whoever fails to commit one must end the
   // process.
   virtual std::optional<SealedBatch> Seal(const Now& now) = 0;
-  // The batch will be there after a crash, though who reads the store may not see it yet: its
-  // answers are ready. All else waits for Committed; this call may be left out.
+  // The batch will survive a crash, though a reader of the store may not see it yet: its answers
+  // are ready. All else waits for Committed; this call may be left out.
   virtual void Durable(uint64_t sequence) = 0;
   virtual void Committed(uint64_t sequence) = 0;
 
   virtual std::vector<Reply> TakeReplies() = 0;
 
-  // From now on an Enqueue that would store a new job is answered with `why`; OK lifts it.
-  // Everything else goes on. For an owner whose disk is nearly full.
+  // From now on an Enqueue that would store a new job, or replace one, is answered with `why`; OK
+  // lifts it. Everything else goes on. For an owner whose disk is nearly full.
   virtual void RefuseEnqueues(Status why) = 0;
   virtual const Status& enqueue_refusal() const = 0;
   // OK, or kResourceExhausted "memory_full": jobs that have been due for a while lie on disk, since
@@ -124,8 +123,8 @@ class Engine {
 
   // Bytes gathered and not yet durable: the owner stops reading requests above a bound.
   virtual size_t uncommitted_bytes() const = 0;
-  // Of leases that ended and nobody asked for it so many are not durable yet that a commit comes
-  // first: the owner gives back no more jobs of clients that have gone.
+  // Whether so many leases that ended by themselves are not durable yet that a commit has to come
+  // first: until then the owner gives back no more jobs of clients that have gone.
   virtual bool has_own_work_enough() const = 0;
   virtual const Status& fatal() const = 0;
   // Damaged records found since the last call, for the log; each job once.

@@ -1,8 +1,7 @@
 // daemon/engine/job_table.h — the jobs that are in memory, 24 bytes each, found by id or by slot.
 //
 // What:    an entry says where its job is (key_due locates the record), which phase it is in, and
-// what cancels its timer.
-//          Payloads, keys and everything else stay in the store.
+//          what cancels its timer. Payloads, keys and everything else stay in the store.
 // Units:   key_due in milliseconds, as in the store's keys.
 // Errors:  none; misuse is a failed check.
 // Threads: one owner.

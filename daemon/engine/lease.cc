@@ -100,8 +100,8 @@ bool EngineCore::HasReadyJob(const Queue& queue) const {
   return !queue.ready.empty() && MayHandOut(queue);
 }
 
-// Looked for once: nothing gets ready while jobs are handed out, and a request may name thousands
-// of queues and want a thousand jobs.
+// Looked for once a request: nothing becomes ready while jobs are handed out, and a request may
+// name thousands of queues and want a thousand jobs.
 void EngineCore::FindOffers(const WaitingLease& asked) {
   offers_.clear();
   for (Queue* const queue : asked.queues) {
@@ -139,8 +139,8 @@ bool EngineCore::HandOutBest(const WaitingLease& asked, std::vector<JobView>* ou
     if (handed_out.ok()) {
       return true;
     }
-    // Else it expired and is among the dead now, waits again or is on disk. So may a million behind
-    // it.
+    // It had expired and is among the dead now, or it waits again, or is on disk. The same may be
+    // true of a million jobs behind it.
     if (++passed_over_ >= limits::kPassOverMax || own_work_.is_full()) {
       cut_short_ = true;
       return false;
@@ -168,7 +168,8 @@ void EngineCore::DoLease(RequestId request, Lease& command) {
     return;
   }
   LookUp(&command);
-  // Who has waited longer comes first. Who still does has more to be looked through.
+  // Requests that have waited longer are served first. Where one still waits and a job is ready,
+  // this turn could not look at all of them.
   bool more = false;
   const auto has_ready_job = [this](const Queue* queue) { return HasReadyJob(*queue); };
   for (Queue* const queue : asked_.queues) {
@@ -202,7 +203,7 @@ void EngineCore::LookUp(Lease* command) {
   asked_.client = std::move(command->client);
 }
 
-// For asked_, whose queues may have `more` that was not looked at.
+// asked_ waits. `more`: its queues may have jobs that were not looked at.
 void EngineCore::Wait(RequestId request, const Lease& command, bool more) {
   DELAYD_CHECK(request < kRateBit);
   WaitingLease waiter{.queues = {},
@@ -230,8 +231,8 @@ void EngineCore::Wait(RequestId request, const Lease& command, bool more) {
   waiters_.emplace(request, std::move(waiter));
 }
 
-// The first of those who wait for the queue; or, if it may get the job of another queue for which
-// somebody has waited longer, that one first.
+// The request that has waited longest for the queue. If it waits for another queue too, which has a
+// job and for which a third request has waited longer, that one is served before it, and so on.
 RequestId EngineCore::NextToServe(const Queue& queue) const {
   const auto first_before = [this](RequestId request) {
     const WaitingLease& waiter = waiters_.at(request);
@@ -244,7 +245,7 @@ RequestId EngineCore::NextToServe(const Queue& queue) const {
     }
     return request;
   };
-  // Who is before another has waited longer, so that this comes to an end.
+  // Each of them has waited longer than the one before, so that this comes to an end.
   RequestId request = queue.waiters.front();
   for (RequestId before = first_before(request); before != request;
        before = first_before(request)) {
@@ -284,8 +285,8 @@ void EngineCore::ServeQueue(Queue& queue) {
   WatchRate(queue);
 }
 
-// All its queues, that is; else there may be a job behind those that cannot be handed out, or,
-// where a queue or all of them lag behind the time, on its way from disk.
+// Whether there is no job for the request in any of its queues. There may be one behind jobs that
+// cannot be handed out; or on disk, where memory has none of a queue and lags behind the time.
 bool EngineCore::IsLookedThrough(const WaitingLease& asked) const {
   const auto may_have_more = [this](const Queue& queue) {
     const WallTime first_on_disk = queue.frontier ? queue.frontier->first : far_begins_;
@@ -296,7 +297,8 @@ bool EngineCore::IsLookedThrough(const WaitingLease& asked) const {
       asked.queues, [&](const Queue* queue) { return queue->cut_short || may_have_more(*queue); });
 }
 
-// Those for whom all was looked through wait as long as they asked, and no longer.
+// Requests that are kept beyond their wait are answered as soon as all their queues have been
+// looked through; those whose wait is not over go on waiting for what is left of it.
 void EngineCore::AnswerKept() {
   std::erase_if(kept_, [this](RequestId request) {
     const auto found = waiters_.find(request);
@@ -318,7 +320,7 @@ void EngineCore::AnswerKept() {
 void EngineCore::ServeAll() {
   passed_over_ = 0;
   served_bytes_ = 0;
-  // A queue that cannot be looked through at once comes again, behind these.
+  // A queue that cannot be looked through in one turn comes again, behind these.
   const size_t count = to_serve_.size();
   for (size_t i = 0; i < count; ++i) {
     Queue& queue = queues_[to_serve_[i]];
@@ -328,7 +330,7 @@ void EngineCore::ServeAll() {
   }
   to_serve_.erase(to_serve_.begin(), to_serve_.begin() + static_cast<std::ptrdiff_t>(count));
   if (served_bytes_ >= limits::kServeBytesMax && !to_serve_.empty()) {
-    // Whoever had most of it is the last of them next time.
+    // The queue that took most of the turn is the last of them next time.
     std::rotate(to_serve_.begin(), to_serve_.begin() + 1, to_serve_.end());
   }
   AnswerKept();
@@ -358,7 +360,7 @@ void EngineCore::DoAbandon(const Abandon& command) {
     RemoveWaiter(command.waiting);
     return;
   }
-  // Chosen already, but the answer is still here: nobody has seen these hand-outs.
+  // Its jobs have been chosen, but the answer is still here: nobody has seen these hand-outs.
   const auto hands_out = [](const Reply& reply) {
     return std::holds_alternative<Leased>(reply.body);
   };
@@ -392,7 +394,7 @@ void EngineCore::DoEndWait(const EndWait& command) {
   }
 }
 
-// The jobs of an answer that nobody gets.
+// The jobs of an answer that nobody will get are ready again.
 void EngineCore::TakeBack(Reply* reply) {
   for (const JobView& job : std::get<Leased>(reply->body).jobs) {
     if (const StatusOr<Slot> slot = FindLease(*job.lease_token); slot.ok()) {

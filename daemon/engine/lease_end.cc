@@ -25,7 +25,7 @@ Status LeaseLost(JobId id) {
       "lease_lost");
 }
 
-// Without an attempt, which a nack need not count, it is as after the first.
+// Where no attempt has been counted yet, which a nack may leave out, it is as after the first.
 Millis BackoffOf(const Backoff& backoff, JobId id, uint32_t attempts) {
   const double wait = static_cast<double>(backoff.initial.count()) *
                       std::pow(backoff.factor, std::max(static_cast<double>(attempts) - 1, 0.0));
@@ -50,7 +50,7 @@ StatusOr<Slot> EngineCore::FindLease(const LeaseToken& token) const {
   return *slot;
 }
 
-// A lease holds the record without its payload, which only a history needs at the end.
+// A lease holds the record without its payload; at the end of the job only a history needs that.
 void EngineCore::KeepForHistory(Slot slot, JobRecord* record) {
   if (queues_[record->queue].settings.history_retention.count() == 0) {
     return;
@@ -174,7 +174,7 @@ std::optional<Millis> EngineCore::WaitAfter(const JobRecord& record, const Lease
 }
 
 void EngineCore::NoteLeaseEnd(JobRecord* record, const LeaseEnd& end, std::string_view client) {
-  // Who gives none does not take back what the one before has said.
+  // A worker that gives no error does not take back what the one before it said.
   if (!end.error.empty()) {
     record->last_error = Utf8Front(end.error, limits::kLastErrorBytesMax);
   }

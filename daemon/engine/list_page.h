@@ -1,8 +1,7 @@
 // daemon/engine/list_page.h — one page of a list, and the cursor that leads to the next.
 //
 // What:    a cursor is the place of the last row that was looked at: (time, id) in hexadecimal. The
-// next page seeks to it
-//          afresh, so no snapshot is held between pages.
+//          next page seeks to it afresh, so no snapshot is held between pages.
 // Errors:  kInvalidArgument "invalid_cursor".
 // Threads: values.
 #pragma once

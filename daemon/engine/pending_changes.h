@@ -2,9 +2,8 @@
 // durable.
 //
 // What:    gathers puts and deletes into the open batch, keeps the batches that are on their way,
-// and answers reads from
-//          them before it asks the store. It notes which of them an access touched, so that the
-//          answer made from it can wait for their commit.
+//          and answers reads from them before it asks the store. It notes which of them an access
+//          touched, so that the answer made from it can wait for their commit.
 // Errors:  those of the store.
 // Threads: one owner; batches that were handed out are shared with the committer as const.
 // Cost:    one hash insert per put or delete of the tables that are read by key.

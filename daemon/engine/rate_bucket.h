@@ -2,8 +2,7 @@
 //
 // What:    fills by cap.count tokens each cap.per, holds at most cap.burst (and what is left of the
 //          last millisecond), and begins full. Another cap finds the tokens that were there.
-// Units:   a token is `per` milliseconds of filling by `count`: nothing is ever rounded, but what
-// is
+// Units:   a token is `per` milliseconds of filling by `count`: nothing is ever rounded but what is
 //          left of a token when `per` changes, which is rounded down.
 // Threads: one owner. Cost: O(1), a few instructions.
 // Source:  the token bucket of traffic shaping.

@@ -2,12 +2,13 @@
 // kIndex.
 //
 // What:    a job that is cancelled or moved before it is near is found by its index row, and most
-// often it is one of those that came last. Ids ascend, so the last kRows of them have a place each,
-// without a search. A row that is not here is read from the store.
+//          often it is one of those that came last. Ids ascend, so the last kRows of them have a
+//          place each, without a search. A row that is not here is read from the store; one that is
+//          here is what the store will have, since every put and delete of kIndex passes by here.
 // Errors:  none.
 // Threads: one owner.
 // Cost:    one access to memory; 24 bytes a row, in pieces that are made when they are needed, and
-// 12 MiB at most. A read of the store instead takes 2 to 5 µs.
+//          12 MiB at most. A read of the store instead takes 2 to 5 µs.
 #pragma once
 
 #include <array>

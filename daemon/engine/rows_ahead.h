@@ -1,9 +1,11 @@
 // daemon/engine/rows_ahead.h — rows of kTimers that will be wanted next, read by one scan.
 //
 // What:    a worker that drains a backlog takes its rows in the order in which they are stored, and
-// one scan of many rows costs a fraction of as many single reads. What was read and not taken is
-// forgotten when other rows are wanted; after a scan that was of little use, because the backlog is
-// taken in another order, single reads follow for a while.
+//          one scan of many rows costs a fraction of as many single reads. What was read and not
+//          taken is forgotten when other rows are wanted. After a scan that was of little use,
+//          because the backlog is taken in another order, single reads follow for a while. A row is
+//          as it was read until Forget is told that it has changed: PendingChanges does so with
+//          every commit, and until then finds the change first.
 // Errors:  those of the store; a scan that fails leaves nothing, and the row is read by itself.
 // Threads: one owner.
 // Cost:    a look 20 ns when rows are taken in order; memory for kRowsMax rows.

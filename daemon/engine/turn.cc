@@ -18,7 +18,7 @@ namespace {
 // What falls due within so little is in order in the wheel's heap, too.
 constexpr wheel::Tick kWheelWaitsMs = 60'000;
 
-// What is kept of a timer's handle is half of it: that the timer lives is ours to know.
+// Only half of a timer's handle is kept, its index: that the timer is still there is ours to know.
 void CancelTimer(wheel::TimingWheel& wheel, uint32_t timer) {
   const bool cancelled = wheel.Cancel(wheel.HandleAt(timer));
   DELAYD_CHECK(cancelled);
@@ -272,8 +272,8 @@ size_t EngineCore::PopDue(wheel::TimingWheel& wheel, wheel::Tick now, size_t bou
   return count;
 }
 
-// Jobs, and the ends of waits: those take a step for each queue that the request names. Whether
-// there may be more.
+// Jobs, and the ends of waits, which take a step for each queue that the request names. Returns
+// whether there may be more.
 bool EngineCore::PopBootWheel(size_t* room) {
   left_names_ = 0;
   while (*room > 0 && left_names_ < limits::kLeftNamesMax) {
@@ -287,8 +287,8 @@ bool EngineCore::PopBootWheel(size_t* room) {
   return true;
 }
 
-// Leases that end are written. No job that falls due waits behind those that wait for a commit.
-// Whether there may be more that need not wait.
+// The end of a lease is written, so many of them have to wait for commits; no job that falls due
+// waits behind them. Returns whether there may be more that need not wait.
 bool EngineCore::PopLeases() {
   const wheel::Tick now = BootTick(now_.exact_boot());
   const auto time = [this] { return options_.stopwatch ? options_.stopwatch() : Millis(0); };
@@ -338,7 +338,7 @@ bool EngineCore::Advance(const Now& now) {
   if (finished_rows_.TakeTrim(now)) {
     TrimFinished();
   }
-  // Who was served may have taken the last of a queue that has more on disk.
+  // A request that was served may have taken the last job of a queue that has more on disk.
   return room == 0 || more_on_boot_clock || more_to_load || more_leases || LaggingWant() ||
          (!to_serve_.empty() && !own_work_.is_full());
 }
