@@ -51,6 +51,45 @@ size_t LevelFor(size_t keep, const std::vector<size_t>& sizes) {
   }
 }
 
+// Places of a queue's rows on disk, from its own frontier on.
+struct QueuePage {
+  std::vector<Frontier> places;
+  Frontier next;  // of the row behind them; the common frontier: there is none
+  WallTime first_behind = kNothingFar;  // then: the key of the first row behind that
+};
+
+StatusOr<QueuePage> ReadQueuePage(const storage::JobReader& store,
+                                  const Queue& queue,
+                                  const Frontier& common,
+                                  size_t rows_max) {
+  QueuePage page{.places = {}, .next = common};
+  Status failed;
+  const auto take = [&](std::string_view key, std::string_view) {
+    const auto parts = storage::ParseByQueueKey(key);
+    failed = parts.status();
+    if (!failed.ok()) {
+      return false;
+    }
+    const Frontier place(parts->key_due, parts->id);
+    if (place >= common) {
+      page.first_behind = place.first;
+    } else if (page.places.size() == rows_max) {
+      page.next = place;
+    } else {
+      page.places.push_back(place);
+      return true;
+    }
+    return false;
+  };
+  DELAYD_RETURN_IF_ERROR(
+      store.Scan(Table::kByQueue,
+                 storage::ByQueueKey(queue.id, queue.frontier->first, queue.frontier->second),
+                 storage::ByQueueKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
+                 take));
+  DELAYD_RETURN_IF_ERROR(failed);
+  return page;
+}
+
 }  // namespace
 
 // Jobs that workers hold must be in memory, but may not keep everything else out of it.
@@ -239,39 +278,15 @@ bool EngineCore::LoadLagging() {
 // As LoadPage, for the one that is next: its rows from its own frontier to the common one.
 Status EngineCore::LoadQueuePage(Queue& queue, size_t rows_max) {
   const Frontier from = *queue.frontier;
-  Frontier next = frontier_;
-  WallTime first_behind = kNothingFar;
-  std::vector<Frontier> places;
-  Status failed;
-  const auto take = [&](std::string_view key, std::string_view) {
-    const auto parts = storage::ParseByQueueKey(key);
-    failed = parts.status();
-    if (!failed.ok()) {
-      return false;
-    }
-    const Frontier place(parts->key_due, parts->id);
-    if (place >= frontier_) {
-      first_behind = place.first;
-    } else if (places.size() == rows_max) {
-      next = place;
-    } else {
-      places.push_back(place);
-      return true;
-    }
-    return false;
-  };
-  DELAYD_RETURN_IF_ERROR(
-      store_.Scan(Table::kByQueue,
-                  storage::ByQueueKey(queue.id, from.first, from.second),
-                  storage::ByQueueKey(QueueId{ToInt(queue.id) + 1}, WallTime(), JobId{}),
-                  take));
-  DELAYD_RETURN_IF_ERROR(failed);
+  DELAYD_ASSIGN_OR_RETURN(const QueuePage page, ReadQueuePage(store_, queue, frontier_, rows_max));
+  Frontier next = page.next;
+  WallTime first_behind = page.first_behind;
   lagging_.Lag(&queue, next);
   const size_t held = queue.held;
-  for (size_t i = 0; i < places.size(); ++i) {
-    DELAYD_RETURN_IF_ERROR(LoadQueueRow(places[i]));
-    if (!HasRoom() && queue.held > held && i + 1 < places.size()) {
-      next = places[i + 1];
+  for (size_t i = 0; i < page.places.size(); ++i) {
+    DELAYD_RETURN_IF_ERROR(LoadQueueRow(page.places[i]));
+    if (!HasRoom() && queue.held > held && i + 1 < page.places.size()) {
+      next = page.places[i + 1];
       lagging_.Lag(&queue, next);
       break;
     }

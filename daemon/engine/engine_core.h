@@ -1,31 +1,6 @@
 // daemon/engine/engine_core.h — the engine's insides, shared by the files that each hold one part
 // of a job's life.
 //
-//   load.cc       rebuilds memory from the store
-//   locate.cc     a job by its id or key, what is read of it
-//   enqueue.cc    new jobs, keys, batches
-//   change.cc     cancel, reschedule and touch
-//   lease.cc      hand-out, waiting
-//   lease_end.cc  ack, nack, bury, extend, the end of a lease's time
-//   lease_job.cc  hand-out of one job by name, giving one back untouched
-//   configure.cc  settings of queues, caps
-//   kick.cc       dead and scheduled jobs become ready
-//   pause.cc      queues that hand nothing out
-//   peek.cc       the jobs of a queue that come next
-//   story.cc      what a record remembers of its job's life
-//   bulk.cc       one step of a change of many jobs
-//   forecast.cc   how many fall due, and when
-//   show.cc       what clients see of one job
-//   list.cc       pages of jobs
-//   scan.cc       the rows that lists and changes of many go through
-//   turn.cc       time: fire, end leases, seal, answer
-//   trim.cc       finished jobs are forgotten
-//   horizon.cc    which jobs are in memory, and which on disk only
-//   backlog.cc    queues with more ready jobs than memory has room for
-//   figures.cc    queues, counters, what monitoring is told
-//   quota.cc      how many jobs a queue and a user may have
-//   rows.cc       every put and delete: which rows a change of state touches
-//
 // A change is decided on memory and applied to it at once; its rows go to the open batch, and every
 // answer that rests on them waits for that batch (PendingChanges::touched). A commit that fails
 // ends the process, so memory is never undone.
@@ -114,10 +89,14 @@ class EngineCore final : public Engine {
 
   const Status& fatal() const override { return fatal_; }
 
-  const Status& enqueue_refusal() const override;
+  const Status& enqueue_refusal() const override { return enqueue_refusal_; }
+
   Status CheckBacklog() const override;
-  bool draining() const override;
-  bool has_own_work_enough() const override;
+
+  bool draining() const override { return draining_; }
+
+  bool has_own_work_enough() const override { return own_work_.is_full(); }
+
   std::vector<Status> TakeIncidents() override;
   StatsView stats() const override;
   EngineFigures Figures(size_t queues_max) const override;
@@ -125,7 +104,7 @@ class EngineCore final : public Engine {
  private:
   friend class MemoryAudit;  // tests/simulation
 
-  // ---- enqueue.cc ----
+  // ---- enqueue.cc: new jobs, keys, batches ----
   StatusOr<Body> Do(Enqueue& command);
   Status PlanAll(const std::vector<JobSpec>& specs, std::vector<EnqueuePlan>* to);
   Status PlanKey(const JobSpec& spec, EnqueuePlan* plan);
@@ -135,12 +114,12 @@ class EngineCore final : public Engine {
   void EnqueueOne(JobSpec& spec, const EnqueuePlan& plan, const std::string& user, JobView* view);
   void ReplaceOne(JobSpec& spec, EnqueuePlan& plan, JobView* view);
 
-  // ---- quota.cc ----
+  // ---- quota.cc: how many jobs a queue and a user may have ----
   Status CheckQuotas(const Enqueue& command, const std::vector<EnqueuePlan>& plans);
   void PutUserCounts();
   Status LoadUsers();
 
-  // ---- locate.cc ----
+  // ---- locate.cc: a job by its id or key, what is read of it ----
   const Queue* FindIfStored(const std::string& name) const;
   StatusOr<const Queue*> FindStoredQueue(const std::string& name) const;
   // None: null, for all of them.
@@ -162,7 +141,7 @@ class EngineCore final : public Engine {
   StatusOr<storage::JobRecord> ReadRecord(const Located& located, size_t more = 0);
   Status ReadPayload(storage::JobRecord* record) const;
 
-  // ---- change.cc ----
+  // ---- change.cc: cancel, reschedule and touch ----
   StatusOr<Body> Do(const Cancel& command);
   StatusOr<Body> Do(const CancelIds& command);
   Status CancelOne(const Cancel& command, storage::JobRecord* record);
@@ -187,7 +166,7 @@ class EngineCore final : public Engine {
                        std::optional<uint32_t> priority,
                        Remembered remembered);
 
-  // ---- lease.cc ----
+  // ---- lease.cc: hand-out, waiting ----
   void DoLease(RequestId request, Lease& command);
   void LookUp(Lease* command);
   void Wait(RequestId request, const Lease& command, bool more);
@@ -215,7 +194,7 @@ class EngineCore final : public Engine {
   void WaitOver(RequestId request);
   void RemoveWaiter(RequestId request);
 
-  // ---- lease_end.cc ----
+  // ---- lease_end.cc: ack, nack, bury, extend, the end of a lease's time ----
   // How a lease ends without an ack.
   struct LeaseEnd {
     storage::JobEvent::Kind how{};
@@ -248,17 +227,17 @@ class EngineCore final : public Engine {
   void LeaseExpired(Slot slot);
   void Expire(Slot slot, storage::JobRecord record);
 
-  // ---- lease_job.cc ----
+  // ---- lease_job.cc: hand-out of one job by name, giving one back untouched ----
   StatusOr<Body> Do(const LeaseJob& command);
   StatusOr<Body> Do(const GiveBack& command);
   void ReturnUntouched(Slot slot);
 
-  // ---- kick.cc ----
+  // ---- kick.cc: dead and scheduled jobs become ready ----
   StatusOr<Body> Do(const Kick& command);
   StatusOr<Body> Do(const KickQueue& command);
   JobState KickLocated(const Located& located, storage::JobRecord* record);
 
-  // ---- pause.cc ----
+  // ---- pause.cc: queues that hand nothing out ----
   StatusOr<Body> Do(const Pause& command);
   StatusOr<Body> Do(const Resume& command);
   // Its waiting requests are looked at when the turn's time has come.
@@ -269,7 +248,7 @@ class EngineCore final : public Engine {
   void Unpause(Queue& queue);
   void RestorePause(Queue& queue, const storage::QueueRecord::Pause& pause);
 
-  // ---- configure.cc ----
+  // ---- configure.cc: settings of queues, caps ----
   StatusOr<Body> Do(Configure& command);
   const QueueSettings& SettingsFor(const std::string& queue) const;
   void ApplySettings(Queue& queue);
@@ -278,7 +257,7 @@ class EngineCore final : public Engine {
   void WatchRate(Queue& queue);
   void NoteRetentions();
 
-  // ---- peek.cc ----
+  // ---- peek.cc: the jobs of a queue that come next ----
   StatusOr<Body> Do(const Peek& command);
   WallTime FirstScheduledKey(const Queue& queue) const;
   // At most one.
@@ -289,7 +268,7 @@ class EngineCore final : public Engine {
                                                   const Located* after);
   StatusOr<std::vector<Located>> OldestDead(const Queue& queue, size_t count, const Located* after);
 
-  // ---- story.cc ----
+  // ---- story.cc: what a record remembers of its job's life ----
   void AddEvent(storage::JobRecord* record,
                 storage::JobEvent::Kind kind,
                 std::string_view who,
@@ -298,7 +277,7 @@ class EngineCore final : public Engine {
                     storage::JobEvent::Kind kind,
                     std::string_view who) const;
 
-  // ---- show.cc ----
+  // ---- show.cc: what clients see of one job ----
   StatusOr<Body> Do(const Show& command);
   StatusOr<JobView> ShowLocated(const Located& located, bool with_payload);
   StatusOr<Body> ShowWithPayload(const Located& located);
@@ -315,7 +294,7 @@ class EngineCore final : public Engine {
   bool IsForgotten(const storage::DoneRecord& done) const;
   Status AddWhole(storage::JobRecord* record, JobView* view) const;
 
-  // ---- scan.cc ----
+  // ---- scan.cc: the rows that lists and changes of many go through ----
   // All of them begin behind a place, and end where the visitor has enough.
   using VisitPlace = std::function<bool(const ListCursor& place)>;
   using VisitDead =
@@ -343,7 +322,7 @@ class EngineCore final : public Engine {
                         const VisitPlace& visit);
   void NoteFirstDead(const Queue& queue, std::optional<WallTime> first);
 
-  // ---- list.cc ----
+  // ---- list.cc: pages of jobs ----
   StatusOr<Body> Do(const List& command);
   StatusOr<Body> ListPending(const List& command, const Queue* queue);
   bool HasNone(std::optional<JobState> state, const Queue* queue) const;
@@ -353,7 +332,7 @@ class EngineCore final : public Engine {
   // A pending row as a list shows it; none when the filter leaves it out.
   StatusOr<std::optional<JobView>> ListedView(const List& command, WallTime key_due, JobId id);
 
-  // ---- figures.cc ----
+  // ---- figures.cc: queues, counters, what monitoring is told ----
   StatusOr<Body> Do(const ListQueues& command);
   StatusOr<Body> Do(const GetStats& command);
   StatusOr<Body> Do(const Drain& command);
@@ -362,7 +341,7 @@ class EngineCore final : public Engine {
   void NameQueues(size_t queues_max, EngineFigures* figures) const;
   std::optional<WallTime> NextDue() const;
 
-  // ---- bulk.cc ----
+  // ---- bulk.cc: one step of a change of many jobs ----
   StatusOr<Body> Do(const ChangeMany& command);
   // Whether the job matches; where it does, it is changed unless it is a dry run.
   StatusOr<bool> ChangeOneOfMany(const ChangeMany& command,
@@ -378,12 +357,15 @@ class EngineCore final : public Engine {
                  JobState state,
                  const storage::JobRecord& record) const;
 
-  // ---- forecast.cc ----
+  // ---- forecast.cc: how many fall due, and when ----
   StatusOr<Body> Do(const Forecast& command);
   void ForecastNear(const Queue* queue, const Frontier& from, ForecastView* view) const;
   Status ForecastFar(const Queue* queue, ForecastView* view) const;
+  void ForecastUnderway(const Queue* queue, ForecastView* view) const;
+  // Of a job in memory, which ForecastNear counts before the frontier only.
+  bool WaitsBehindFrontier(Slot slot, const Frontier& place) const;
 
-  // ---- rows.cc ----
+  // ---- rows.cc: every put and delete: which rows a change of state touches ----
   // Each puts all rows of one change into the open batch and keeps the counts.
   void PutNewRows(storage::JobRecord* record, WallTime key_due);
   void PutPayload(storage::JobRecord* record);
@@ -395,6 +377,7 @@ class EngineCore final : public Engine {
   void PutFinishedRows(const storage::JobRecord& record,
                        const storage::IndexRecord& place,
                        bool cancelled);
+  void PutEnd(const storage::JobRecord& record, bool cancelled);
   void PutDoneRow(const storage::JobRecord& record,
                   WallTime finished,
                   WallTime kept_until,
@@ -415,7 +398,7 @@ class EngineCore final : public Engine {
   // What becomes of a job that is due already when it is placed.
   enum class Overdue : uint8_t { kReadyAtOnce, kThroughTheWheel };
 
-  // ---- horizon.cc ----
+  // ---- horizon.cc: which jobs are in memory, and which on disk only ----
   bool IsNear(const Queue& queue, WallTime key_due, JobId id) const {
     return Frontier(key_due, id) < queue.frontier.value_or(frontier_);
   }
@@ -443,7 +426,7 @@ class EngineCore final : public Engine {
     return phase == Phase::kScheduled || phase == Phase::kReady;
   }
 
-  // ---- backlog.cc ----
+  // ---- backlog.cc: queues with more ready jobs than memory has room for ----
   // How many scheduled and ready jobs may be in memory, beside what must be.
   size_t HeldMax() const;
 
@@ -471,11 +454,11 @@ class EngineCore final : public Engine {
   // No job that is on disk only is keyed before this.
   WallTime FirstOnDisk() const;
 
-  // ---- forgotten_queues.cc ----
+  // ---- forgotten_queues.cc: names of which nothing is left ----
   void NoteEmpty(Queue& queue);
   void ForgetQueues();
 
-  // ---- turn.cc ----
+  // ---- turn.cc: time: fire, end leases, seal, answer ----
   void SetNow(const Now& now);
   void NoteClock();
   std::optional<Millis> UntilClockNote(const Now& now) const;
@@ -505,12 +488,11 @@ class EngineCore final : public Engine {
   void Die(Status status);
   void Damaged(Slot slot, const Status& status);
 
-  // ---- trim.cc ----
-  void TrimFinished();
-  Status TrimPage();
+  // ---- trim.cc: finished jobs are forgotten ----
+  Status TrimFinished();
   Status ForgetFinished(JobId id, std::string_view key, const storage::DoneRecord& done);
 
-  // ---- load.cc ----
+  // ---- load.cc: rebuilds memory from the store ----
   Status LoadMeta();
   Status LoadQueues();
   Status LoadWindow(const Progress& progress);
@@ -527,62 +509,67 @@ class EngineCore final : public Engine {
   EngineOptions options_;
   const storage::JobReader& store_;
   PendingChanges pending_;
+
+  // ---- time ----
   Now now_;
   Now advanced_to_;        // what fires is due at this time
   WallTime advanced_key_;  // no job that was due then is keyed behind this
   KeyRetention key_retention_;
   ClockNote clock_note_;
+  WallOffsets wall_offsets_;
+  uint64_t boot_id_ = 0;  // never 0 once loaded
 
+  // ---- jobs in memory, and what they wait for ----
   JobTable jobs_;
   QueueTable queues_;
   wheel::TimingWheel boot_wheel_;   // relative due times, ends of waits and pauses
   wheel::TimingWheel lease_wheel_;  // ends of leases, which wait for commits
   wheel::TimingWheel wall_wheel_;   // absolute due times
-  WallTime wall_hand_;              // the latest wall time that wall_wheel_ was advanced to
   LeaseTable leases_;
-  boost::unordered_flat_map<RequestId, WaitingLease> waiters_;
-  WaitingLease asked_;           // the request under way; keeps the room of its queues
-  std::vector<RequestId> kept_;  // of them: their wait may end before they are looked through for
-  std::vector<Queue*> offers_;   // of the hand-out under way, a heap: queues with ready jobs
-  std::vector<QueueId> to_serve_;
-  size_t left_names_ = 0;    // of requests that wait no longer, since some ended in this turn
-  size_t passed_over_ = 0;   // ready jobs in this turn that could not be handed out
-  bool cut_short_ = false;   // so many that the last hand-out did not look at all
-  size_t served_bytes_ = 0;  // handed out since ServeAll began
-  OwnWork own_work_;
-  std::vector<wheel::Expired> popped_ = std::vector<wheel::Expired>(limits::kFireBatchMax);
-
-  LowWaterMark low_water_mark_;
-  FiredKeys fired_;
-  size_t fired_count_ = 0;  // ready and leased
-  BootOffsets boot_offsets_;
-  size_t held_ = 0;                    // scheduled and ready, in memory
-  Frontier frontier_;                  // jobs at or behind it lie on disk only
-  WallTime far_begins_ = kNothingFar;  // none of them is keyed before this, lagging queues aside
-  bool loading_ = false;               // the frontier is on its way to the horizon
-  size_t pages_behind_ = 0;            // loaded since it was ahead of the time
-  bool made_room_ = false;             // for the next page, which was not loaded yet
-  LaggingQueues lagging_;              // those with a frontier of their own
-  LeftOnDisk left_on_disk_;            // before the frontiers
-  bool leaves_waiting_ = false;        // the sweep does, to make room
-  std::unique_ptr<BacklogCut> cut_;    // under way; then the table is swept
-  std::optional<Slot> sweep_;          // how far the table was swept of what lies behind a frontier
-  WallOffsets wall_offsets_;
-
-  JobIds job_ids_;
   uint64_t epoch_ = 0;
-  uint64_t boot_id_ = 0;  // never 0 once loaded
   uint64_t lease_sequence_ = 0;
-  // Their memory is used again: what the enqueue under way will do, and rows being put and read.
-  std::vector<EnqueuePlan> plans_;
-  std::string row_value_;
-  std::string row_read_;
-  size_t open_jobs_ = 0;  // jobs changed in the open batch
+  OwnWork own_work_;
+  size_t fired_count_ = 0;  // ready, leased and damaged
+  // The keys of these, and of what waits: no job is keyed before the mark.
+  FiredKeys fired_;
+  BootOffsets boot_offsets_;
+  LowWaterMark low_water_mark_;
+
+  // ---- where memory ends: horizon.cc, backlog.cc ----
+  // A job that is on disk only lies at or behind the frontier of its queue, if that lags; else at
+  // or behind the common one, keyed at far_begins_ or later. Or it is among those that were left
+  // before them. Loads begin there: one that lay elsewhere would never be loaded.
+  Frontier frontier_;
+  WallTime far_begins_ = kNothingFar;
+  LaggingQueues lagging_;
+  LeftOnDisk left_on_disk_;
+  size_t held_ = 0;                  // scheduled and ready jobs in memory
+  bool loading_ = false;             // the frontier is on its way to the horizon
+  size_t pages_behind_ = 0;          // loaded since it was ahead of the time
+  bool made_room_ = false;           // for the next page, which was not loaded yet
+  std::unique_ptr<BacklogCut> cut_;  // under way; then the table is swept
+  std::optional<Slot> sweep_;        // how far the table was swept of what lies behind a frontier
+  bool leaves_waiting_ = false;      // the sweep does, to make room
+
+  // ---- requests that wait for jobs: lease.cc ----
+  boost::unordered_flat_map<RequestId, WaitingLease> waiters_;
+  std::vector<RequestId> kept_;  // of them: their wait may end before they are looked through for
+  std::vector<QueueId> to_serve_;
+  bool cut_short_ = false;   // the last hand-out passed over so many that it did not look at all
+  size_t passed_over_ = 0;   // ready jobs in this turn that could not be handed out
+  size_t served_bytes_ = 0;  // handed out since ServeAll began
+  size_t left_names_ = 0;    // of requests that wait no longer, since some ended in this turn
+
+  // ---- what the open batch will write of its own ----
+  JobIds job_ids_;
+  size_t open_jobs_ = 0;  // jobs changed in it
   std::vector<QueueId> counts_changed_;
+  UserJobs user_jobs_;
   std::list<QueueId> empty_queues_;  // in the order in which they became so
   size_t newly_empty_ = 0;           // since some were forgotten
-  UserJobs user_jobs_;
   FinishedRows finished_rows_;
+
+  // ---- answers ----
   ParkedReplies parked_;
   std::vector<Reply> ready_replies_;
   std::vector<Status> incidents_;
@@ -591,6 +578,14 @@ class EngineCore final : public Engine {
   bool draining_ = false;
   StatsView counters_;
   Histogram lateness_ms_{kLatenessBoundsMs};
+
+  // ---- of the call under way; kept, so that their memory is used again ----
+  std::vector<wheel::Expired> popped_ = std::vector<wheel::Expired>(limits::kFireBatchMax);
+  WaitingLease asked_;
+  std::vector<Queue*> offers_;  // of the hand-out, a heap: queues with ready jobs
+  std::vector<EnqueuePlan> plans_;
+  std::string row_value_;
+  std::string row_read_;
 };
 
 }  // namespace delayd::engine

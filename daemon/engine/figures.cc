@@ -98,14 +98,6 @@ StatusOr<Body> EngineCore::Do(const AcceptClock&) {
   return Body(stats());
 }
 
-const Status& EngineCore::enqueue_refusal() const {
-  return enqueue_refusal_;
-}
-
-bool EngineCore::draining() const {
-  return draining_;
-}
-
 StatsView EngineCore::stats() const {
   // From sums: there may be 100,000 queues, and everybody waits.
   StatsView view = counters_;

@@ -220,16 +220,13 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   }
   const FarRows rows =
       queue == nullptr ? FarRows(store_, std::nullopt) : FarRows(store_, queue->id);
-  const auto waits_in_memory = [this](Slot slot, const TimerPlace& place) {
-    return place >= frontier_ && jobs_[slot].phase() == Phase::kScheduled;
-  };
   const auto waits_there = [&](const TimerPlace& place) -> StatusOr<bool> {
     const auto [key_due, id] = place;
     if (pending_.IsChanging(Table::kIndex, storage::IndexKey(id))) {
       return false;
     }
     if (const std::optional<Slot> slot = jobs_.Find(id)) {
-      return waits_in_memory(*slot, place);
+      return WaitsBehindFrontier(*slot, place);
     }
     DELAYD_ASSIGN_OR_RETURN(const JobState state, StateOnDisk(key_due, id));
     return state == JobState::kScheduled;
@@ -253,12 +250,21 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
     }
     DELAYD_RETURN_IF_ERROR(EstimateSteps(rows, *exact.rest, waits_there, counted, view));
   }
+  ForecastUnderway(queue, view);
+  return OkStatus();
+}
+
+bool EngineCore::WaitsBehindFrontier(Slot slot, const Frontier& place) const {
+  return place >= frontier_ && jobs_[slot].phase() == Phase::kScheduled;
+}
+
+void EngineCore::ForecastUnderway(const Queue* queue, ForecastView* view) const {
   pending_.ForEachPut(Table::kTimers, [&](std::string_view key, std::string_view value) {
     const auto parts = storage::ParseTimerKey(key);
     const auto head = storage::DecodeTimerHead(key, value);
     DELAYD_CHECK(parts.ok() && head.ok());
     const std::optional<Slot> slot = jobs_.Find(parts->id);
-    const bool waits = slot ? waits_in_memory(*slot, {parts->key_due, parts->id})
+    const bool waits = slot ? WaitsBehindFrontier(*slot, {parts->key_due, parts->id})
                             : !MomentOf(DueOf(*head)).IsOver(advanced_to_);
     if (!waits || (queue != nullptr && head->queue != queue->id)) {
       return;
@@ -267,7 +273,6 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
       ++step->count;
     }
   });
-  return OkStatus();
 }
 
 }  // namespace delayd::engine

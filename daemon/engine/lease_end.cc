@@ -201,10 +201,6 @@ void EngineCore::LeaseExpired(Slot slot) {
   }
 }
 
-bool EngineCore::has_own_work_enough() const {
-  return own_work_.is_full();
-}
-
 StatusOr<Body> EngineCore::Do(const Nack& command) {
   DELAYD_ASSIGN_OR_RETURN(const Slot slot, FindLease(command.token));
   if (command.delay) {

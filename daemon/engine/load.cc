@@ -40,8 +40,7 @@ EngineCore::EngineCore(const EngineOptions& options,
       clock_note_(now),
       boot_wheel_(BootTick(now.exact_boot())),
       lease_wheel_(BootTick(now.exact_boot())),
-      wall_wheel_(WallTick(now.wall)),
-      wall_hand_(now.wall) {
+      wall_wheel_(WallTick(now.wall)) {
   NoteRetentions();
 }
 

@@ -141,14 +141,19 @@ void EngineCore::PutFinishedRows(const storage::JobRecord& record,
   user_jobs_.Lose(record.user);
   CountChanged(queue);
   ++open_jobs_;
-  const storage::FixedKey index_key = storage::IndexKey(record.id);
   if (record.payload_is_big) {
-    pending_.Delete(Table::kBig, index_key);
+    pending_.Delete(Table::kBig, storage::IndexKey(record.id));
   }
+  PutEnd(record, cancelled);
+}
+
+// What is kept of a finished job, for as long as its queue says; nothing, where that is not at all.
+void EngineCore::PutEnd(const storage::JobRecord& record, bool cancelled) {
+  const Queue& queue = queues_[record.queue];
   const Millis key_kept = record.key.empty() ? Millis(0) : queue.settings.key_retention;
   const Millis kept = std::max(key_kept, queue.settings.history_retention);
   if (kept.count() == 0) {
-    pending_.Delete(Table::kIndex, index_key);
+    pending_.Delete(Table::kIndex, storage::IndexKey(record.id));
     if (!record.key.empty()) {
       pending_.Delete(Table::kKeys, storage::ClientKey(record.queue, record.key));
     }

@@ -9,6 +9,10 @@ namespace delayd::engine {
 using storage::JobRecord;
 using storage::Table;
 
+Body BodyOf(JobView view) {
+  return Indirect<JobView>(std::move(view));
+}
+
 JobView EngineCore::ViewOf(const JobRecord& record, JobState state) const {
   JobView view = ViewOfRecord(record, state);
   if (state == JobState::kLeased) {

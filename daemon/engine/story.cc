@@ -7,10 +7,6 @@ namespace delayd::engine {
 
 using storage::JobEvent;
 
-Body BodyOf(JobView view) {
-  return Indirect<JobView>(std::move(view));
-}
-
 void EngineCore::AddEvent(storage::JobRecord* record,
                           JobEvent::Kind kind,
                           std::string_view who,

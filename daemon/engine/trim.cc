@@ -60,14 +60,8 @@ StatusOr<FinishedPage> ReadFinished(const storage::JobReader& store, WallTime fr
 
 }  // namespace
 
-void EngineCore::TrimFinished() {
-  if (const Status trimmed = TrimPage(); !trimmed.ok()) {
-    Die(trimmed);
-  }
-}
-
 // Forgets finished jobs whose retention has passed.
-Status EngineCore::TrimPage() {
+Status EngineCore::TrimFinished() {
   WallTime end = finished_rows_.RetentionEnd(now_);
   // The mark must not pass a row that is not durable yet: after a step back of the wall clock it
   // may lie before rows that are. It is trimmed when it can be seen.

@@ -313,15 +313,15 @@ bool EngineCore::Advance(const Now& now) {
     return false;
   }
   SetNow(now);
+  const bool wall_is_set_back = now.wall < advanced_to_.wall;
   advanced_to_ = now;
   advanced_key_ = LatestKeyOfNow();
   if (UntilClockNote(now) == Millis(0)) {
     NoteClock();
   }
-  if (now.wall < wall_hand_) {
+  if (wall_is_set_back) {
     RebuildWallWheel();
   }
-  wall_hand_ = now.wall;
   // Before the wheels: what is loaded late fires in the order of its due time, among the others.
   const bool more_to_load = LoadAhead();
   size_t room = limits::kFireBatchMax;
@@ -336,7 +336,9 @@ bool EngineCore::Advance(const Now& now) {
     CloseBatch();
   }
   if (finished_rows_.TakeTrim(now)) {
-    TrimFinished();
+    if (const Status trimmed = TrimFinished(); !trimmed.ok()) {
+      Die(trimmed);
+    }
   }
   // A request that was served may have taken the last job of a queue that has more on disk.
   return room == 0 || more_on_boot_clock || more_to_load || more_leases || LaggingWant() ||
