@@ -11,12 +11,10 @@
 #include "daemon/engine/engine_core.h"
 #include "daemon/engine/enqueue_checks.h"
 #include "daemon/engine/list_page.h"
-#include "storage/keys.h"
 
 namespace delayd::engine {
 
 using storage::JobRecord;
-using storage::Table;
 
 namespace {
 

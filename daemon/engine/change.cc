@@ -1,18 +1,12 @@
-// Finding a job by id or key; cancel and reschedule.
+// Cancel, reschedule and touch of one job.
 #include <algorithm>
 
 #include "base/coding.h"
-#include "base/ending_text.h"
 #include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "daemon/engine/enqueue_checks.h"
-#include "storage/keys.h"
-#include "storage/record_row.h"
 
 namespace delayd::engine {
-
-using storage::IndexRecord;
-using storage::Table;
 
 Status EngineCore::CheckTag(const Located& located,
                             const storage::JobRecord& record,

@@ -1,6 +1,4 @@
 // Lists: a page of jobs.
-#include <algorithm>
-
 #include "base/limits.h"
 #include "daemon/engine/due_range.h"
 #include "daemon/engine/engine_core.h"

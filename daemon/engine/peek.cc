@@ -3,7 +3,6 @@
 #include <map>
 #include <utility>
 
-#include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
 

@@ -2,12 +2,10 @@
 #include <algorithm>
 
 #include "daemon/engine/engine_core.h"
-#include "storage/keys.h"
 
 namespace delayd::engine {
 
 using storage::JobRecord;
-using storage::Table;
 
 Body BodyOf(JobView view) {
   return Indirect<JobView>(std::move(view));
