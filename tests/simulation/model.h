@@ -237,9 +237,18 @@ class Model {
   void FollowDeath(JobId id);
   // Nothing is left to do at this time.
   std::string Settled();
-  // The counts of ready and scheduled jobs, as far as memory lets the engine tell them apart.
-  static void FollowCounts(const engine::QueueView& actual, engine::QueueView* expected);
-  static void FollowCounts(const engine::StatsView& actual, engine::StatsView* expected);
+
+  // The counts of ready and scheduled jobs, of a queue or of all, as far as memory lets the engine
+  // tell them apart.
+  template <typename View>
+  static void FollowCounts(const View& actual, View* expected) {
+    if (actual.scheduled + actual.ready == expected->scheduled + expected->ready &&
+        actual.ready <= expected->ready && actual.urgent <= expected->urgent) {
+      expected->scheduled = actual.scheduled;
+      expected->ready = actual.ready;
+      expected->urgent = actual.urgent;
+    }
+  }
 
   // The rows on disk, in order: what a change of many goes through. Set by the oracle before one.
   struct Row {

@@ -216,22 +216,4 @@ std::string Model::Settled() {
   return {};
 }
 
-void Model::FollowCounts(const engine::QueueView& actual, engine::QueueView* expected) {
-  if (actual.scheduled + actual.ready == expected->scheduled + expected->ready &&
-      actual.ready <= expected->ready && actual.urgent <= expected->urgent) {
-    expected->scheduled = actual.scheduled;
-    expected->ready = actual.ready;
-    expected->urgent = actual.urgent;
-  }
-}
-
-void Model::FollowCounts(const engine::StatsView& actual, engine::StatsView* expected) {
-  if (actual.scheduled + actual.ready == expected->scheduled + expected->ready &&
-      actual.ready <= expected->ready && actual.urgent <= expected->urgent) {
-    expected->scheduled = actual.scheduled;
-    expected->ready = actual.ready;
-    expected->urgent = actual.urgent;
-  }
-}
-
 }  // namespace delayd::simulation
