@@ -406,6 +406,7 @@ class EngineCore final : public Engine {
   // A job's rows were put: into memory, or out of it, as its key says. Tells its state.
   JobState Settle(const storage::JobRecord& record, WallTime key_due, std::optional<Slot> slot);
   WallTime LatestKeyOfNow() const;
+  WallTime FirstKeyNotDue() const;
   void SlideFrontier();
   // One page of each kind, where something is missing. Whether more is to be loaded right away.
   bool LoadAhead();

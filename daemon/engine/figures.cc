@@ -154,8 +154,7 @@ std::optional<WallTime> EngineCore::NextDue() const {
         }));
     return rows == kNextDueRowsMax;
   };
-  const WallTime first =
-      std::max(wall_offsets_.FirstKeyNotDue(advanced_to_), low_water_mark_.durable());
+  const WallTime first = std::max(FirstKeyNotDue(), low_water_mark_.durable());
   if (look_from(first)) {
     look_from(std::max(first, LatestKeyOfNow() + Millis(1)));
   }

@@ -212,7 +212,7 @@ Status EngineCore::ForecastFar(const Queue* queue, ForecastView* view) const {
   TimerPlace begin = frontier_;
   if (FirstOnDisk() <= begin.first) {
     // A queue lags behind, or left some on disk.
-    begin = {std::max(FirstOnDisk(), wall_offsets_.FirstKeyNotDue(advanced_to_)), JobId{}};
+    begin = {std::max(FirstOnDisk(), FirstKeyNotDue()), JobId{}};
   }
   begin = std::max(begin, TimerPlace(view->steps.front().from, JobId{}));
   if (begin.first >= view->steps.back().to) {

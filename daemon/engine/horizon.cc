@@ -57,6 +57,12 @@ WallTime EngineCore::LatestKeyOfNow() const {
   return std::max(wall_offsets_.LatestKey(now_), low_water_mark_.decided());
 }
 
+// Whatever is keyed before this was due in the last turn, and is due now: where the wall clock was
+// set back in between, what has come since may be keyed before what was due then.
+WallTime EngineCore::FirstKeyNotDue() const {
+  return std::min(wall_offsets_.FirstKeyNotDue(advanced_to_), wall_offsets_.FirstKeyNotDue(now_));
+}
+
 // Up to the first row that is on disk only, the frontier moves without a look at the disk.
 void EngineCore::SlideFrontier() {
   const WallTime free = std::min(LatestKeyOfNow() + options_.horizon, far_begins_);

@@ -40,8 +40,7 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
     first = std::min(first, left_on_disk_.from()->first);
   }
   if (queue.frontier) {
-    first = std::min(first,
-                     std::max(queue.frontier->first, wall_offsets_.FirstKeyNotDue(advanced_to_)));
+    first = std::min(first, std::max(queue.frontier->first, FirstKeyNotDue()));
   }
   return std::max(first, low_water_mark_.durable());
 }

@@ -164,6 +164,15 @@ TEST(StatsTest, NextDueOfADelayIsToldWhereTheWallClockWasSetForwardBeyondIt) {
   EXPECT_EQ(harness.engine().stats().next_due, harness.now().wall + Millis(1000));
 }
 
+TEST(StatsTest, NextDueOfAJobThatCameSinceTheWallClockWasSetBackIsToldBeforeTheNextTurn) {
+  EngineHarness harness;
+  harness.clock().StepWall(-kHour);
+  const WallTime due = harness.now().wall + Millis(1000);
+  harness.Send(Enqueue{{{.due = DueAt{due}}}});
+  harness.CommitAll();
+  EXPECT_EQ(harness.engine().stats().next_due, due);
+}
+
 TEST(StatsTest, NextDueIsFoundBehindManyJobsThatAreReadyAndKeyedBehindAClockThatWasSetBack) {
   EngineHarness harness;
   harness.Send(Enqueue{std::vector<JobSpec>(1000, In(Millis(0)))});
