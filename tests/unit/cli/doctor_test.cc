@@ -1,4 +1,5 @@
-// What doctor makes of the daemon's figures: queues, disk, connections, clocks.
+// What doctor tells: how the daemon is, and what it makes of its figures on queues, disk,
+// connections and clocks.
 #include <algorithm>
 #include <map>
 
@@ -15,8 +16,10 @@ namespace {
 
 using protocol::QueueCounts;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 struct Patient {
   std::vector<QueueCounts> queues = {};
@@ -81,6 +84,120 @@ Outcome Examine(const Patient& patient, const std::vector<std::string>& more = {
 }
 
 constexpr Millis kHour = std::chrono::hours(1);
+
+Answer Healthy(const Request& request) {
+  if (request.target == "/readyz") {
+    return Ok(R"({"status":"ready","version":"9.9.9"})");
+  }
+  if (request.target.starts_with("/v1/queues")) {
+    return Ok(R"({"queues":[{"name":"orders","ready":3}]})");
+  }
+  if (request.target.starts_with("/v1/jobs")) {
+    return Ok(protocol::JobPageToJson({.jobs = {SomeJob()}, .next_cursor = ""}));
+  }
+  return Ok(R"({"scheduled":1,"ready":3,"leased":0,"dead":2,"waiting":0,"damaged":0})");
+}
+
+TEST(DoctorTest, NamesEachTroubleWithItsCure) {
+  const Outcome outcome =
+      Ctl({"doctor", "-s", "unix:/nonexistent/d.sock", "--data-dir", "/"}, {.daemon = Healthy});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out,
+              AllOf(HasSubstr("FAIL  socket   /nonexistent/d.sock"),
+                    HasSubstr("do: start the daemon"),
+                    HasSubstr("warn  version  delayd is 9.9.9, delayctl is"),
+                    HasSubstr("no worker asks for them"),
+                    HasSubstr("disk     /: ")));
+}
+
+TEST(DoctorTest, LooksAtTheDirectoryThatIsNamedWhateverTheAddress) {
+  EXPECT_THAT(
+      Ctl({"doctor", "-s", "http://127.0.0.1:1", "--data-dir", "/"}, {.daemon = Healthy}).out,
+      HasSubstr("disk     /: "));
+  EXPECT_THAT(Ctl({"doctor", "-s", "http://127.0.0.1:1"}, {.daemon = Healthy}).out,
+              Not(HasSubstr("disk     ")));
+}
+
+TEST(DoctorTest, JudgesTheDiskByTheReserveOfTheDaemon) {
+  const auto doctor = [](const std::string& reserve) {
+    return Ctl({"doctor", "-s", "http://127.0.0.1:1", "--data-dir", "/"},
+               {.daemon = [&](const Request& request) -> Answer {
+                 return request.target == "/metrics"
+                            ? Ok("# TYPE\ndelayd_disk_reserve_bytes " + reserve + "\n")
+                            : Healthy(request);
+               }});
+  };
+  const Outcome full = doctor("18000000000000000000");
+  EXPECT_EQ(full.code, 1);
+  EXPECT_THAT(full.out, HasSubstr("less than storage.reserve: no new jobs are taken"));
+  EXPECT_THAT(doctor("0").out, Not(HasSubstr("FAIL")));
+}
+
+// Only what the daemon tells of itself is answered then.
+TEST(DoctorTest, NamesADiskThatHangs) {
+  const auto doctor = [](const std::string& seconds) {
+    return Ctl({"doctor", "-s", "http://127.0.0.1:1"},
+               {.daemon = [&](const Request& request) -> Answer {
+                 if (request.target == "/v1/stats") {
+                   return Unavailable("no answer within 5s");
+                 }
+                 return request.target == "/metrics"
+                            ? Ok("# TYPE\ndelayd_commit_running_seconds " + seconds + "\n")
+                            : Healthy(request);
+               }});
+  };
+  EXPECT_THAT(doctor("7.25").out,
+              HasSubstr("no answer within 5s; the disk hangs: a commit has taken 7s so far"));
+  EXPECT_THAT(doctor("0").out, Not(HasSubstr("hangs")));
+}
+
+TEST(DoctorTest, PassesOverWarnings) {
+  const Outcome outcome =
+      Ctl({"doctor", "-s", "http://127.0.0.1:1", "-o", "jsonl"}, {.daemon = Healthy});
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_THAT(outcome.out, HasSubstr(R"({"check":"version","result":"warn")"));
+}
+
+TEST(DoctorTest, ItsJsonIsOneDocument) {
+  const std::string document =
+      Ctl({"doctor", "-s", "http://127.0.0.1:1", "-o", "json"}, {.daemon = Healthy}).out;
+  EXPECT_THAT(document, StartsWith(R"({"checks":[{"check":)"));
+  EXPECT_THAT(document, EndsWith("}]}\n"));
+  EXPECT_EQ(std::ranges::count(document, '\n'), 1);
+}
+
+// 503, with the reasons.
+Answer OutOfRoom(const Request& request) {
+  Answer answer = Healthy(request);
+  if (request.target == "/readyz" && answer.ok()) {
+    answer->status = 503;
+    answer->body =
+        R"({"status":"not ready","version":"9.9.9","reasons":[{"code":"disk_full","detail":"only 3 MiB are left; make room"}]})";
+  }
+  return answer;
+}
+
+TEST(DoctorTest, ADaemonThatIsNotReadyIsShownWithItsReasons) {
+  const Outcome status = Ctl({"status"}, {.daemon = OutOfRoom});
+  EXPECT_EQ(status.code, 5);
+  EXPECT_THAT(status.out, HasSubstr("not ready"));
+  EXPECT_THAT(status.out, HasSubstr("disk_full: only 3 MiB are left; make room"));
+  EXPECT_THAT(status.out, HasSubstr("3 ready")) << "what it holds is told all the same";
+  EXPECT_THAT(status.err, HasSubstr("make room"));
+  EXPECT_THAT(Ctl({"status", "-o", "json"}, {.daemon = OutOfRoom}).out,
+              HasSubstr(R"("why":"disk_full: only 3 MiB are left; make room")"));
+  const Outcome doctor = Ctl({"doctor", "-s", "http://127.0.0.1:1"}, {.daemon = OutOfRoom});
+  EXPECT_EQ(doctor.code, 1);
+  EXPECT_THAT(doctor.out, HasSubstr("FAIL  daemon   answers: not ready; disk_full: only 3 MiB"));
+}
+
+TEST(DoctorTest, FailsWithoutADaemon) {
+  const Outcome outcome = Ctl(
+      {"doctor", "-s", "http://127.0.0.1:1"},
+      {.daemon = [](const Request&) -> Answer { return Unavailable("nobody answers; start it"); }});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("FAIL  daemon   nobody answers; start it"));
+}
 
 // A worker of another queue was enough for "ok".
 TEST(DoctorTest, AQueueWithoutAWorkerIsNamedThoughOthersHaveOne) {

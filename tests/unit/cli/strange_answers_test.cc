@@ -1,0 +1,91 @@
+// Answers that no delayd gives, and answers that do not come.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "protocol/job_json.h"
+#include "tests/unit/cli/fake_daemon.h"
+
+namespace delayd::cli {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// A backup to a wrong port must not be good for ever.
+TEST(StrangeAnswersTest, AnObjectOfAnotherServerIsNoAnswer) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> missing = {
+      {{"ping"}, "version"},
+      {{"enqueue", "x"}, "id"},
+      {{"show", "5"}, "id"},
+      {{"cancel", "5"}, "id"},
+      {{"ack", "1-1-1"}, "id"},
+      {{"cancel", "--queue", "q", "--yes"}, "matched"},
+      {{"kick", "--queue", "q", "--count", "1"}, "name"},
+      {{"lease"}, "jobs"},
+      {{"export"}, "scheduled"},
+      {{"queues"}, "queues"},
+      {{"pause", "q"}, "name"},
+      {{"stats"}, "scheduled"},
+      {{"drain"}, "scheduled"},
+      {{"clock", "accept"}, "scheduled"},
+      {{"forecast"}, "scheduled"},
+      {{"verify"}, "whole"},
+      {{"backup", "/var/backups/delayd-1"}, "dir"}};
+  for (const auto& [args, member] : missing) {
+    const Outcome outcome =
+        Ctl(args, {.daemon = [](const Request&) { return Ok(R"({"status":"ok"})"); }});
+    EXPECT_EQ(outcome.code, 1) << args.front();
+    EXPECT_THAT(outcome.err, HasSubstr("member '" + member + "': is missing")) << args.front();
+  }
+}
+
+TEST(StrangeAnswersTest, AnAnswerThatIsNoneOfOursIsSaidToBeSo) {
+  const auto run = [](const std::string& verb, const std::string& answer, int status) {
+    return Ctl({verb, "1"}, {.daemon = [&](const Request&) { return Ok(answer, status); }});
+  };
+  EXPECT_THAT(run("show", "{}", 200).err,
+              HasSubstr("check that it is delayd that answers, of the same version"));
+  EXPECT_EQ(run("show", "{}", 200).code, 1);
+  for (const int status : {200, 302, 404, 409}) {
+    const Outcome read = run("show", "<html>", status);
+    EXPECT_EQ(read.code, 5) << status;
+    EXPECT_THAT(read.err, HasSubstr(", and not from delayd: a proxy, or another server"));
+    EXPECT_EQ(run("cancel", "<html>", status).code, 1) << status;
+  }
+  EXPECT_EQ(run("cancel", "<html>", 403).code, 7);
+  const auto nobody = [](const Request&) { return Answer(Unavailable("nobody")); };
+  EXPECT_EQ(Ctl({"ping"}, {.daemon = nobody}).code, 5);
+}
+
+TEST(StrangeAnswersTest, OfAChangeWhoseAnswerIsNotUnderstoodNobodyKnowsWhetherItWasMade) {
+  const auto said = [](const std::vector<std::string>& args, const std::string& answer) {
+    return Ctl(args, {.daemon = [&](const Request&) { return Ok(answer); }}).err;
+  };
+  const auto warns = HasSubstr("the request may have been carried out: look before you repeat it");
+  EXPECT_THAT(said({"enqueue", "x"}, "<html>"), warns);
+  EXPECT_THAT(said({"cancel", "5"}, "<html>"), warns);
+  EXPECT_THAT(said({"cancel", "5"}, "{}"), warns);
+  EXPECT_THAT(said({"show", "5"}, "<html>"), Not(warns));
+}
+
+// Each would take its time.
+TEST(StrangeAnswersTest, ADaemonThatHangsIsAskedOnceForManyJobs) {
+  for (const Status& hangs :
+       {Unknown("no answer", "timed_out"), DeadlineExceeded("no answer", "timed_out")}) {
+    int answered = 0;
+    const auto daemon = [&](const Request&) {
+      return ++answered < 3 ? Ok(protocol::JobToJson(SomeJob())) : Answer(hangs);
+    };
+    const Outcome outcome = Ctl({"cancel", "1", "2", "3", "4"}, {.daemon = daemon});
+    EXPECT_EQ(outcome.code, 6);
+    EXPECT_EQ(outcome.requests.size(), 3U);
+    EXPECT_EQ(outcome.err, "delayctl: no answer; 1 more was not tried\n");
+  }
+}
+
+}  // namespace
+}  // namespace delayd::cli
