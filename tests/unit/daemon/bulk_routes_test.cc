@@ -1,43 +1,18 @@
+#include <string>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "daemon/http/router.h"
-#include "tests/support/plain_report.h"
-#include "tests/unit/daemon/now.h"
+#include "tests/unit/daemon/router_fixture.h"
 
 namespace delayd::http {
 namespace {
 
 using ::testing::HasSubstr;
 
-Routed Route(const std::string& method, const std::string& target, const std::string& body = "") {
-  const Request request{.method = method,
-                        .target = target,
-                        .content_type = body.empty() ? "" : "application/json",
-                        .body = body};
-  return Router(RouterOptions{.service = &test::kPlainReport})
-      .Route(request, Router::Find(request), kNow);
-}
+class BulkRoutesTest : public RouterTest {};
 
-template <typename Command>
-Command CommandOf(const std::string& method,
-                  const std::string& target,
-                  const std::string& body = "") {
-  auto routed = Route(method, target, body);
-  const Order* order = std::get_if<Order>(&routed);
-  EXPECT_NE(order, nullptr) << std::get<Response>(routed).body;
-  return order == nullptr ? Command() : std::get<Command>(order->command);
-}
-
-std::string RefusalOf(const std::string& method,
-                      const std::string& target,
-                      const std::string& body = "") {
-  auto routed = Route(method, target, body);
-  EXPECT_TRUE(std::holds_alternative<Response>(routed)) << target;
-  return std::holds_alternative<Response>(routed) ? std::get<Response>(routed).body : "";
-}
-
-TEST(BulkRoutesTest, FiltersAreReadIntoTheCommand) {
+TEST_F(BulkRoutesTest, FiltersAreReadIntoTheCommand) {
   const auto cancel = CommandOf<engine::ChangeMany>(
       "POST",
       "/v1/jobs:cancel",
@@ -57,8 +32,8 @@ TEST(BulkRoutesTest, FiltersAreReadIntoTheCommand) {
   EXPECT_EQ(move.priority, 2U);
 }
 
-TEST(BulkRoutesTest, DeadJobsAreKickedUnlessOthersAreNamed) {
-  const auto kicked = [](const std::string& filter) {
+TEST_F(BulkRoutesTest, DeadJobsAreKickedUnlessOthersAreNamed) {
+  const auto kicked = [this](const std::string& filter) {
     return CommandOf<engine::ChangeMany>("POST", "/v1/jobs:kick", R"({"filter":)" + filter + "}")
         .filter.state;
   };
@@ -66,16 +41,16 @@ TEST(BulkRoutesTest, DeadJobsAreKickedUnlessOthersAreNamed) {
   EXPECT_EQ(kicked(R"({"state":"scheduled"})"), JobState::kScheduled);
 }
 
-TEST(BulkRoutesTest, WrongMembersAreNamed) {
-  EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"state":"gone"}})"),
+TEST_F(BulkRoutesTest, WrongMembersAreNamed) {
+  EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"state":"gone"}})").body,
               HasSubstr("member 'state'"));
-  EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"due_after":"soon"}})"),
+  EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"due_after":"soon"}})").body,
               HasSubstr("member 'due_after'"));
-  EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"queue":"a"},"delay":"1m"})"),
+  EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"queue":"a"},"delay":"1m"})").body,
               HasSubstr("jobs:reschedule"));
 }
 
-TEST(BulkRoutesTest, AForecastHasDefaults) {
+TEST_F(BulkRoutesTest, AForecastHasDefaults) {
   const auto forecast = CommandOf<engine::Forecast>("GET", "/v1/forecast");
   EXPECT_EQ(forecast.from, kNow.wall);
   EXPECT_EQ(forecast.to, kNow.wall + Millis(3'600'000));
@@ -85,8 +60,8 @@ TEST(BulkRoutesTest, AForecastHasDefaults) {
       CommandOf<engine::Forecast>("GET", "/v1/forecast?queue=a&from=1h&to=2h&step=10m");
   EXPECT_EQ(other.from, kNow.wall + Millis(3'600'000));
   EXPECT_EQ(other.step, Millis(600'000));
-  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?step=soon"), HasSubstr("query parameter 'step'"));
-  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?form=1h"), HasSubstr("did you mean 'from'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?step=soon").body, HasSubstr("query parameter 'step'"));
+  EXPECT_THAT(RefusalOf("GET", "/v1/forecast?form=1h").body, HasSubstr("did you mean 'from'"));
 }
 
 }  // namespace

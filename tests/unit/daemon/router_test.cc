@@ -9,7 +9,7 @@
 #include "protocol/ack_json.h"
 #include "tests/support/plain_report.h"
 #include "tests/support/temp_dir.h"
-#include "tests/unit/daemon/now.h"
+#include "tests/unit/daemon/router_fixture.h"
 
 #include <sys/stat.h>
 
@@ -19,44 +19,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-class RouterTest : public ::testing::Test {
- protected:
-  Routed Route(const std::string& method,
-               const std::string& target,
-               const std::string& body = "",
-               const std::string& type = "application/json") {
-    const Request request{
-        .method = method, .target = target, .content_type = body.empty() ? "" : type, .body = body};
-    return router_.Route(request, Router::Find(request), kNow);
-  }
-
-  template <typename Command>
-  Command CommandOf(const std::string& method,
-                    const std::string& target,
-                    const std::string& body = "",
-                    const std::string& type = "application/json") {
-    auto routed = Route(method, target, body, type);
-    const Order* order = std::get_if<Order>(&routed);
-    EXPECT_NE(order, nullptr) << std::get<Response>(routed).body;
-    if (order == nullptr || !std::holds_alternative<Command>(order->command)) {
-      ADD_FAILURE() << method << " " << target << " is another command";
-      return {};
-    }
-    return std::get<Command>(order->command);
-  }
-
-  Response RefusalOf(const std::string& method,
-                     const std::string& target,
-                     const std::string& body = "",
-                     const std::string& type = "application/json") {
-    auto routed = Route(method, target, body, type);
-    EXPECT_TRUE(std::holds_alternative<Response>(routed)) << method << " " << target;
-    return std::holds_alternative<Response>(routed) ? std::get<Response>(routed) : Response{};
-  }
-
-  Router router_{RouterOptions{.service = &test::kPlainReport}};
-};
 
 TEST_F(RouterTest, AnIdempotencyKeyIsRefusedWhereARepetitionWouldBeASecondJob) {
   const auto is_taken = [this](const std::string& body, const std::string& type) {
