@@ -1,12 +1,8 @@
 // Clients that are slow, greedy, broken or many: they are refused within limits, the daemon's
 // memory stays where it was, and others are served meanwhile.
-#include <poll.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <optional>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,69 +13,14 @@
 #include "protocol/client.h"
 #include "tests/support/daemon.h"
 #include "tests/support/seed.h"
+#include "tests/support/socket_client.h"
 
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 
 namespace delayd::test {
 namespace {
 
 using ::testing::HasSubstr;
-
-class RawClient {
- public:
-  explicit RawClient(const std::string& path)
-      : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    connected_ = fd_ >= 0 &&
-                 ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  }
-
-  ~RawClient() {
-    if (fd_ >= 0) {
-      ::close(fd_);
-    }
-  }
-
-  RawClient(RawClient&& other) noexcept : fd_(other.fd_), connected_(other.connected_) {
-    other.fd_ = -1;
-  }
-
-  RawClient& operator=(RawClient&&) = delete;
-
-  bool connected() const { return connected_; }
-
-  // As much as the other side takes without waiting.
-  void Send(const std::string& bytes) {
-    [[maybe_unused]] const ssize_t sent =
-        ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  }
-
-  // Until the other side has closed.
-  std::string ReadAll() {
-    std::string text;
-    char buffer[4096];
-    for (;;) {
-      pollfd wait{.fd = fd_, .events = POLLIN, .revents = 0};
-      if (::poll(&wait, 1, 30'000) != 1) {
-        ADD_FAILURE() << "the daemon neither answers nor closes";
-        return text;
-      }
-      const ssize_t got = ::recv(fd_, buffer, sizeof buffer, 0);
-      if (got <= 0) {
-        return text;
-      }
-      text.append(buffer, static_cast<size_t>(got));
-    }
-  }
-
- private:
-  int fd_;
-  bool connected_ = false;
-};
 
 // A sanitizer's daemon keeps what was freed for a while, and shadows of all.
 #if defined(DELAYD_SANITIZED)
@@ -91,8 +32,8 @@ constexpr bool kMemoryIsOurs = true;
 class BadClientsTest : public ::testing::Test {
  protected:
   // The honest client, connected before the bad ones come.
-  void StartWith(const std::vector<std::string>& flags) {
-    ASSERT_TRUE(daemon_.Start(flags));
+  void SetUp() override {
+    ASSERT_TRUE(daemon_.Start());
     auto client = protocol::Client::Create("unix:" + daemon_.socket());
     ASSERT_TRUE(client.ok());
     honest_ = std::move(client).value();
@@ -130,8 +71,7 @@ TEST_F(BadClientsTest, TenThousandConnectionsAreTurnedAwayAboveTheLimit) {
   limit.rlim_cur = limit.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &limit);
   const size_t wanted = std::min<size_t>(10'000, limit.rlim_cur - 100);
-  StartWith({});
-  std::vector<RawClient> crowd;
+  std::vector<SocketClient> crowd;
   for (size_t i = 0; i < wanted; ++i) {
     crowd.emplace_back(daemon_.socket());
     ASSERT_TRUE(crowd.back().connected()) << i << ": " << std::strerror(errno);
@@ -146,7 +86,7 @@ TEST(FewDescriptorsTest, ConnectionsLeaveTheStoreItsPart) {
   daemon.Under("ulimit -n 160");
   ASSERT_TRUE(daemon.Start());
   daemon.WaitForLog("limit=160 wanted=2048 connections_max=32");
-  std::vector<RawClient> crowd;
+  std::vector<SocketClient> crowd;
   for (int i = 0; i < 40; ++i) {
     crowd.emplace_back(daemon.socket());
     ASSERT_TRUE(crowd.back().connected()) << i;
@@ -157,24 +97,23 @@ TEST(FewDescriptorsTest, ConnectionsLeaveTheStoreItsPart) {
 }
 
 TEST_F(BadClientsTest, HeadersWithoutEndAreCutOffAtTheLimit) {
-  StartWith({});
-  std::vector<RawClient> clients;
+  std::vector<SocketClient> clients;
   for (int i = 0; i < 200; ++i) {
     clients.emplace_back(daemon_.socket());
-    clients.back().Send("GET /v1/stats HTTP/1.1\r\nHost: d\r\nX: " + std::string(100'000, 'x'));
+    clients.back().SendWhatFits("GET /v1/stats HTTP/1.1\r\nHost: d\r\nX: " +
+                                std::string(100'000, 'x'));
   }
-  for (RawClient& client : clients) {
+  for (SocketClient& client : clients) {
     EXPECT_THAT(client.ReadAll(), HasSubstr(" 431 "));
   }
   ExpectServedWithin(32);
 }
 
 TEST_F(BadClientsTest, ABodyThatIsPromisedAndNeverSentCostsNothing) {
-  StartWith({});
-  std::vector<RawClient> clients;
+  std::vector<SocketClient> clients;
   for (int i = 0; i < 500; ++i) {
     clients.emplace_back(daemon_.socket());
-    clients.back().Send(
+    clients.back().SendWhatFits(
         "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
         "Content-Length: 30000000\r\n\r\n{");
   }
@@ -182,28 +121,25 @@ TEST_F(BadClientsTest, ABodyThatIsPromisedAndNeverSentCostsNothing) {
 }
 
 TEST_F(BadClientsTest, ASlowHeadIsToldSoAndEnded) {
-  StartWith({});
-  RawClient slow(daemon_.socket());
-  slow.Send("GET /v1/st");
+  SocketClient slow(daemon_.socket());
+  slow.SendWhatFits("GET /v1/st");
   EXPECT_THAT(slow.ReadAll(), HasSubstr(" 408 "));
   ExpectServedWithin(32);
 }
 
 TEST_F(BadClientsTest, GarbageIsRefusedAndTheConnectionClosed) {
-  StartWith({});
   std::mt19937_64 random(Seed());
   for (int i = 0; i < 300; ++i) {
-    RawClient client(daemon_.socket());
+    SocketClient client(daemon_.socket());
     std::string bytes(1 + random() % 20'000, '\0');
     std::generate(bytes.begin(), bytes.end(), [&] { return static_cast<char>(random()); });
-    client.Send(bytes + "\r\n\r\n");
+    client.SendWhatFits(bytes + "\r\n\r\n");
     EXPECT_THAT(client.ReadAll(), ::testing::StartsWith("HTTP/1.1 4"));
   }
   ExpectServedWithin(32);
 }
 
 TEST_F(BadClientsTest, ClientsThatAskAndNeverReadAreBounded) {
-  StartWith({});
   const auto big =
       honest_->Call("POST",
                     "/v1/jobs",
@@ -215,10 +151,10 @@ TEST_F(BadClientsTest, ClientsThatAskAndNeverReadAreBounded) {
   for (int i = 0; i < 200; ++i) {
     requests += "GET /v1/jobs/1 HTTP/1.1\r\nHost: d\r\n\r\n";
   }
-  std::vector<RawClient> clients;
+  std::vector<SocketClient> clients;
   for (int i = 0; i < 20; ++i) {
     clients.emplace_back(daemon_.socket());
-    clients.back().Send(requests);
+    clients.back().SendWhatFits(requests);
   }
   ExpectServedWithin(128);  // twenty times: an answer or two, and the bytes of one more
 }

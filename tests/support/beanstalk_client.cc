@@ -10,22 +10,16 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/unix_address.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace delayd::test {
 namespace {
 
 constexpr int kPatienceMs = 30'000;
-
-sockaddr_un UnixAddress(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, sizeof address.sun_path - 1);
-  return address;
-}
 
 int Connect(const sockaddr* address, socklen_t size) {
   const int fd = ::socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);

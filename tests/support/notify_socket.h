@@ -8,15 +8,12 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstring>
 #include <string>
 #include <string_view>
 
 #include "base/check.h"
 #include "tests/support/process.h"
-
-#include <sys/socket.h>
-#include <sys/un.h>
+#include "tests/support/unix_address.h"
 
 namespace delayd::test {
 
@@ -24,10 +21,7 @@ class NotifySocket {
  public:
   explicit NotifySocket(const std::string& path)
       : path_(path), fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    DELAYD_CHECK(path.size() < sizeof address.sun_path);
-    std::memcpy(address.sun_path, path.data(), path.size());
+    const sockaddr_un address = UnixAddress(path);
     ::unlink(path.c_str());
     DELAYD_CHECK(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
   }

@@ -6,7 +6,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -14,18 +13,19 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/refused_call.h"
+#include "tests/support/socket_client.h"
 #include "tests/support/temp_dir.h"
-#include "tests/unit/daemon/socket_client.h"
+#include "tests/support/unix_address.h"
 
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 
 namespace delayd {
 namespace {
 
+using test::SocketClient;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -82,9 +82,7 @@ TEST_F(ListenerTest, ALockThatCannotBeTakenAtAllIsNoOtherDaemon) {
 
 TEST_F(ListenerTest, SocketOfADeadDaemonIsReplaced) {
   const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+  const sockaddr_un address = test::UnixAddress(path_);
   ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   ::close(fd);
   const StatusOr<Listener> listener = Listener::OpenUnix(path_);

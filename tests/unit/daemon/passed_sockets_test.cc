@@ -9,17 +9,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/socket_client.h"
 #include "tests/support/temp_dir.h"
-#include "tests/unit/daemon/socket_client.h"
+#include "tests/support/unix_address.h"
 
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 namespace delayd {
 namespace {
 
+using test::SocketClient;
 using ::testing::HasSubstr;
 
 class PassedSocketsTest : public ::testing::Test {
@@ -27,9 +28,7 @@ class PassedSocketsTest : public ::testing::Test {
   // A listening socket as a socket unit would have made it.
   UniqueFd Unix() const {
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path_.copy(address.sun_path, sizeof address.sun_path);
+    const sockaddr_un address = test::UnixAddress(path_);
     EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
     EXPECT_EQ(::listen(fd.get(), 8), 0);
     return fd;

@@ -3,19 +3,32 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 #include <variant>
 
 #include "daemon/http/http_session.h"
 #include "daemon/log.h"
+#include "tests/support/unix_address.h"
 
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 namespace delayd {
+
+void Busy(Micros time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+size_t Count(std::string_view text, std::string_view part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
 
 Status GatedStore::Get(storage::Table table, std::string_view key, std::string* value) const {
   return inner.Get(table, key, value);
@@ -34,9 +47,7 @@ Status GatedStore::Commit(const storage::Batch& batch, const OnDurable& on_durab
     gated = false;
   }
   writers.push_back(std::this_thread::get_id());
-  const auto end = std::chrono::steady_clock::now() + takes.load();
-  while (std::chrono::steady_clock::now() < end) {
-  }
+  Busy(takes);
   return inner.Commit(batch, [&] {
     if (on_durable) {
       holding = hold_durable.load();  // before the answers: who has one knows
@@ -59,30 +70,24 @@ Status GatedStore::Close() {
 
 ServerTest::ServerTest()
     : new_session_(
-          [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); }) {
-  std::string pattern = ::testing::TempDir() + "delayd_XXXXXX";
-  directory_ = ::mkdtemp(pattern.data());
-  path_ = directory_ + "/d.sock";
-}
+          [this] { return std::make_unique<http::HttpSession>(reader_options_, router_); }) {}
 
-ServerTest::~ServerTest() {
+void ServerTest::TearDown() {
   if (thread_.joinable()) {
     EXPECT_TRUE(Stop().ok());
   }
-  ::unlink((path_ + ".lock").c_str());
-  ::rmdir(directory_.c_str());
 }
 
 void ServerTest::Start() {
   std::promise<void> listening;
   thread_ = std::thread([this, &listening] {
-    Server server(options_, &engine_, &store_, &clock());
+    Server server(options_, &engine_, &store_, server_clock_);
     StatusOr<Listener> listener = Listener::OpenUnix(path_);
     EXPECT_TRUE(listener.ok()) << listener.status().message();
     server.Listen(std::move(listener).value(), new_session_, "no room");
     listening.set_value();
     result_ = server.Run();
-    figures_ = server.Figures(clock().Sample());
+    figures_ = server.Figures(server_clock_->Sample());
   });
   listening.get_future().wait();
 }
@@ -101,8 +106,7 @@ void ServerTest::PassATurn() {
 
 UniqueFd ServerTest::ConnectInVain() const {
   UniqueFd client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  path_.copy(address.sun_path, sizeof address.sun_path - 1);
+  const sockaddr_un address = test::UnixAddress(path_);
   const auto warnings = [] { return log::Counts()[static_cast<size_t>(log::Level::kWarn)]; };
   const uint64_t before = warnings();
   rlimit limit{};

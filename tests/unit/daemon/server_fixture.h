@@ -1,5 +1,5 @@
-// tests/unit/daemon/server_fixture.h — a server on a Unix socket, whose engine and store do as the
-// test says.
+// tests/unit/daemon/server_fixture.h — a server on a Unix socket, whose engine, store and sessions
+// do as the test says.
 #pragma once
 
 #include <atomic>
@@ -17,12 +17,16 @@
 #include "daemon/http/http_reader.h"
 #include "daemon/http/router.h"
 #include "daemon/server.h"
+#include "daemon/session.h"
 #include "storage/memory_job_store.h"
 #include "tests/support/plain_report.h"
+#include "tests/support/socket_client.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/daemon/fake_engine.h"
-#include "tests/unit/daemon/socket_client.h"
 
 namespace delayd {
+
+using test::SocketClient;
 
 inline const std::string kEnqueue =
     "POST /v1/jobs HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
@@ -33,6 +37,40 @@ inline const std::string kVerify =
 inline const std::string kLease =
     "POST /v1/queues/q/lease HTTP/1.1\r\nHost: d\r\nContent-Type: application/json\r\n"
     "Content-Length: 14\r\n\r\n{\"wait\":\"30s\"}";
+
+// Keeps the processor for so long, as slow work does.
+void Busy(Micros time);
+
+// How often the text has the part.
+size_t Count(std::string_view text, std::string_view part);
+
+// Asks for nothing and never ends by itself; tests derive from it what they need.
+class PlainSession : public Session {
+ public:
+  void Receive(std::string_view /*bytes*/) override {}
+
+  std::optional<SessionRequest> Next(const Now& /*now*/) override { return std::nullopt; }
+
+  void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override {}
+
+  void Stop() override { stopped_ = true; }
+
+  void Refuse(const Status& /*why*/) override {}
+
+  bool wants_input() const override { return true; }
+
+  std::string_view output() const override { return output_; }
+
+  void Sent(size_t bytes) override { output_.erase(0, bytes); }
+
+  bool finished() const override { return stopped_; }
+
+  Phase phase() const override { return Phase::kWorking; }
+
+ protected:
+  bool stopped_ = false;
+  std::string output_;
+};
 
 // Commits wait until the test lets them go.
 class GatedStore final : public storage::JobStore {
@@ -60,7 +98,8 @@ class GatedStore final : public storage::JobStore {
 class ServerTest : public ::testing::Test {
  protected:
   ServerTest();
-  ~ServerTest() override;
+
+  void TearDown() override;
 
   void Start();
 
@@ -73,8 +112,6 @@ class ServerTest : public ::testing::Test {
   // A client's socket that the server has tried to accept and could not, for want of descriptors.
   UniqueFd ConnectInVain() const;
 
-  virtual const Clock& clock() const { return clock_; }
-
   // An enqueue of `late`, once, while that of another client is executed.
   void SendWhileAnotherIsServed(std::atomic<SocketClient*>* late,
                                 std::string_view request = kEnqueue);
@@ -86,8 +123,9 @@ class ServerTest : public ::testing::Test {
   FakeEngine engine_;
   GatedStore store_;
   const SystemClock clock_;
-  std::string directory_;
-  std::string path_;
+  const Clock* server_clock_ = &clock_;
+  const test::TempDir directory_;
+  const std::string path_ = directory_.Sub("d.sock");
   std::thread thread_;
   Status result_;
   std::optional<ServerFigures> figures_;  // when it had ended

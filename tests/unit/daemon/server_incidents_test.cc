@@ -1,16 +1,12 @@
 // What the turn tells the operator of by itself.
-#include <array>
 #include <atomic>
 #include <string>
-#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "daemon/log.h"
 #include "tests/unit/daemon/server_fixture.h"
-
-#include <sys/socket.h>
 
 namespace delayd {
 namespace {
@@ -35,7 +31,10 @@ class HandClock final : public Clock {
 
 class ServerIncidentsTest : public ServerTest {
  protected:
-  ServerIncidentsTest() { log::Start({}); }
+  ServerIncidentsTest() {
+    log::Start({});
+    server_clock_ = &hand_clock_;
+  }
 
   void Start() {
     ::testing::internal::CaptureStderr();
@@ -53,24 +52,14 @@ class ServerIncidentsTest : public ServerTest {
     client->ReadUntil("commit_sequence");
   }
 
-  const Clock& clock() const override { return clock_; }
-
-  HandClock clock_;
+  HandClock hand_clock_;
 };
-
-size_t Count(const std::string& text, const std::string& part) {
-  size_t count = 0;
-  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
-    ++count;
-  }
-  return count;
-}
 
 TEST_F(ServerIncidentsTest, TimeThatTheDaemonWasNotRunIsToldOnce) {
   engine_.until_next_event = Millis(1000);
   Start();
   PassATurn();
-  clock_.Advance(901'000);
+  hand_clock_.Advance(901'000);
   PassATurn();
   PassATurn();
   const std::string log = Stop();
@@ -84,7 +73,7 @@ TEST_F(ServerIncidentsTest, ALongWaitForNothingIsNotTold) {
   options_.head_timeout = Millis(3'600'000);
   Start();
   PassATurn();
-  clock_.Advance(901'000);
+  hand_clock_.Advance(901'000);
   PassATurn();
   EXPECT_THAT(Stop(), Not(HasSubstr("was not run")));
 }
@@ -94,7 +83,7 @@ TEST_F(ServerIncidentsTest, WhoAsksWhatIsAnsweredOnTheSpotIsNotTooSlowWithAReque
   Start();
   SocketClient client(path_);
   for (const int64_t later : {0, 11'000, 250'000, 250'001}) {
-    clock_.Advance(later);
+    hand_clock_.Advance(later);
     PassATurn();
     const std::string target = "/nothing/" + std::to_string(later);
     client.Send("GET " + target + " HTTP/1.1\r\nHost: d\r\n\r\n");
@@ -111,7 +100,7 @@ TEST_F(ServerIncidentsTest, RefusedConnectionsAreToldOnceAMinute) {
   const auto refused = [this] { EXPECT_EQ(SocketClient(path_).ReadAll(), "no room"); };
   refused();
   refused();
-  clock_.Advance(61'000);
+  hand_clock_.Advance(61'000);
   refused();
   refused();
   const std::string log = Stop();
@@ -129,7 +118,7 @@ TEST_F(ServerIncidentsTest, DamageThatARequestMetIsToldOnceAMinute) {
   };
   meet();
   meet();
-  clock_.Advance(61'000);
+  hand_clock_.Advance(61'000);
   meet();
   const std::string log = Stop();
   EXPECT_EQ(Count(log, "a request met damage in the store"), 2U) << log;
@@ -142,7 +131,7 @@ TEST_F(ServerIncidentsTest, AClientThatCannotBeAcceptedIsASecondLater) {
   Ask(&served);
   const UniqueFd late = ConnectInVain();
   Ask(&served);
-  clock_.Advance(1000);
+  hand_clock_.Advance(1000);
   Ask(&served);  // which lets it see that the second is over
   const std::string request = "GET /v1/stats HTTP/1.1\r\nHost: d\r\nConnection: close\r\n\r\n";
   EXPECT_EQ(::send(late.get(), request.data(), request.size(), 0),

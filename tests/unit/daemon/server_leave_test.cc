@@ -1,14 +1,10 @@
-// What a client that goes has held.
-#include <unistd.h>
-
+// What becomes of the jobs that a client holds, and of those it waits for, when it goes.
 #include <algorithm>
-#include <chrono>
-#include <csignal>
 #include <functional>
-#include <future>
+#include <memory>
+#include <optional>
 #include <set>
-#include <string>
-#include <thread>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -16,18 +12,13 @@
 #include <gtest/gtest.h>
 
 #include "base/limits.h"
-#include "daemon/server.h"
-#include "storage/memory_job_store.h"
-#include "tests/support/temp_dir.h"
-#include "tests/unit/daemon/fake_engine.h"
 #include "tests/unit/daemon/server_fixture.h"
-#include "tests/unit/daemon/socket_client.h"
 
 namespace delayd {
 namespace {
 
 // Each byte asks for the state of affairs. Who goes gives jobs back.
-class Holder final : public Session {
+class Holder final : public PlainSession {
  public:
   explicit Holder(std::function<void()> on_leave, size_t held = 1)
       : on_leave_(std::move(on_leave)), held_(held) {}
@@ -41,8 +32,6 @@ class Holder final : public Session {
 
   void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override { output_.push_back('.'); }
 
-  void Stop() override { stopped_ = true; }
-
   std::vector<LeaseToken> Leave() override {
     if (!on_leave_) {
       return {};
@@ -51,71 +40,41 @@ class Holder final : public Session {
     return std::vector<LeaseToken>(held_);
   }
 
-  void Refuse(const Status& /*why*/) override {}
-
-  bool wants_input() const override { return true; }
-
-  std::string_view output() const override { return output_; }
-
-  void Sent(size_t bytes) override { output_.erase(0, bytes); }
-
-  bool finished() const override { return stopped_; }
-
-  Phase phase() const override { return Phase::kWorking; }
-
  private:
   std::function<void()> on_leave_;
   size_t held_;
   size_t asked_ = 0;
-  bool stopped_ = false;
-  std::string output_;
 };
 
-TEST(ServerLeaveTest, AJobOfAClientThatWentIsBackBeforeWhoSawItGoIsServed) {
-  const test::TempDir directory;
-  const std::string path = directory.Sub("d.sock");
-  FakeEngine engine;
-  storage::MemoryJobStore store;
-  const SystemClock clock;
+TEST_F(ServerTest, AJobOfAClientThatWentIsBackBeforeWhoSawItGoIsServed) {
   std::unique_ptr<SocketClient> other;
-  int sessions = 0;
-  std::promise<void> listening;
-  std::thread thread([&] {
-    Server server({}, &engine, &store, &clock);
-    StatusOr<Listener> listener = Listener::OpenUnix(path);
-    ASSERT_TRUE(listener.ok()) << listener.status().message();
-    server.Listen(
-        std::move(listener).value(),
-        [&] {
-          // The first one's end is what the second has waited for.
-          return std::make_unique<Holder>(
-              sessions++ == 0 ? std::function<void()>([&] { other->Send("?"); }) : nullptr);
-        },
-        "no room");
-    listening.set_value();
-    EXPECT_TRUE(server.Run().ok());
-  });
-  listening.get_future().wait();
-  SocketClient client(path);
+  bool is_first = true;
+  new_session_ = [&] {
+    // The first one's end is what the second has waited for.
+    return std::make_unique<Holder>(std::exchange(is_first, false)
+                                        ? std::function<void()>([&] { other->Send("?"); })
+                                        : nullptr);
+  };
+  Start();
+  SocketClient client(path_);
   client.Send("?");
   EXPECT_EQ(client.ReadUntil("."), ".");
-  other = std::make_unique<SocketClient>(path);
+  other = std::make_unique<SocketClient>(path_);
   other->Send("?");
   EXPECT_EQ(other->ReadUntil("."), ".");
   client.Close();
   EXPECT_EQ(other->ReadUntil(".."), "..");
-  ::kill(::getpid(), SIGTERM);
-  thread.join();
-  const auto given_back = std::ranges::find_if(engine.asked, [](const FakeEngine::Asked& asked) {
+  EXPECT_TRUE(Stop().ok());
+  const auto given_back = std::ranges::find_if(engine_.asked, [](const FakeEngine::Asked& asked) {
     return std::holds_alternative<engine::GiveBack>(asked.command);
   });
-  EXPECT_EQ(given_back - engine.asked.begin(), 2);
-  ASSERT_EQ(engine.asked.size(), 4U);
+  EXPECT_EQ(given_back - engine_.asked.begin(), 2);
+  ASSERT_EQ(engine_.asked.size(), 4U);
 }
 
 // As with TLS: each byte asks for a job, but for the last, which says that none follows. The socket
 // stays open.
-class SaysGoodbye final : public Session {
+class SaysGoodbye final : public PlainSession {
  public:
   void Receive(std::string_view bytes) override {
     waiting_ += bytes.size();
@@ -135,34 +94,18 @@ class SaysGoodbye final : public Session {
     ++answered_;
   }
 
-  void Stop() override { stopped_ = true; }
-
   bool input_ended() const override { return said_goodbye_; }
 
-  void Refuse(const Status& /*why*/) override {}
-
-  bool wants_input() const override { return true; }
-
-  std::string_view output() const override { return output_; }
-
-  void Sent(size_t bytes) override { output_.erase(0, bytes); }
-
   bool finished() const override { return stopped_ && answered_ == waiting_; }
-
-  Phase phase() const override { return Phase::kWorking; }
 
  private:
   size_t waiting_ = 0;
   size_t asked_ = 0;
   size_t answered_ = 0;
   bool said_goodbye_ = false;
-  bool stopped_ = false;
-  std::string output_;
 };
 
-class ServerGoodbyeTest : public ServerTest {};
-
-TEST_F(ServerGoodbyeTest, WhoSaysThatNothingFollowsWaitsForNoJobAnyMore) {
+TEST_F(ServerTest, WhoSaysThatNothingFollowsWaitsForNoJobAnyMore) {
   new_session_ = [] { return std::make_unique<SaysGoodbye>(); };
   Start();
   SocketClient client(path_);
@@ -204,11 +147,7 @@ TEST_F(ServerGiveBackTest, P10JobsOfAClientThatWentComeBackNoFasterThanTheyAreWr
 // Each that comes back reads its record.
 TEST_F(ServerGiveBackTest, P10JobsOfAClientThatWentKeepNobodyWaitingForLong) {
   static constexpr size_t kHeld = 3;
-  engine_.on_execute = [] {
-    const auto slow = std::chrono::steady_clock::now() + Millis(limits::kOwnWorkMs);
-    while (std::chrono::steady_clock::now() < slow) {
-    }
-  };
+  engine_.on_execute = [] { Busy(Millis(limits::kOwnWorkMs)); };
   LeaveWith(kHeld);
   std::set<int> turns;
   for (const FakeEngine::Asked& asked : engine_.asked) {

@@ -2,7 +2,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <optional>
 #include <semaphore>
 #include <string>
 #include <string_view>
@@ -26,9 +25,6 @@ class ServerRoomTest : public ServerTest {
     options_.memory_rest = Millis(50);
     Start();
   }
-
-  // The thread of the server gives memory back until it has ended.
-  ~ServerRoomTest() override { EXPECT_TRUE(Stop().ok()); }
 
   // The head of a request whose body has so many bytes.
   static std::string Head(size_t bytes) {
@@ -88,19 +84,13 @@ TEST_F(ServerRoomTest, P10WhatManyClientsTookIsGivenBackWhenTheyHaveGone) {
 }
 
 // Answers whatever comes with much, and waits for nothing more.
-class MuchToSay final : public Session {
+class MuchToSay final : public PlainSession {
  public:
   static constexpr size_t kBytes = 4'000'000;
 
   explicit MuchToSay(std::atomic<bool>* refused) : refused_(refused) {}
 
   void Receive(std::string_view /*bytes*/) override { output_.assign(kBytes, 'x'); }
-
-  std::optional<SessionRequest> Next(const Now& /*now*/) override { return std::nullopt; }
-
-  void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override {}
-
-  void Stop() override {}
 
   void Refuse(const Status& /*why*/) override {
     *refused_ = true;
@@ -109,17 +99,12 @@ class MuchToSay final : public Session {
 
   bool wants_input() const override { return output_.empty(); }
 
-  std::string_view output() const override { return output_; }
-
-  void Sent(size_t bytes) override { output_.erase(0, bytes); }
-
   bool finished() const override { return false; }
 
   Phase phase() const override { return Phase::kIdle; }
 
  private:
   std::atomic<bool>* const refused_;
-  std::string output_;
 };
 
 TEST_F(ServerTest, P10AClientThatDoesNotReadIsDroppedWhenAllTogetherHaveTooMuch) {

@@ -261,12 +261,7 @@ TEST_F(ServerTest, RequestsAboveTheBoundWaitForACommitAndAreAllAnswered) {
   client.Send(bytes + "GET /v1/stats HTTP/1.1\r\nHost: d\r\nConnection: close\r\n\r\n");
   store_.gate.set_value();
   const std::string output = client.ReadAll();
-  size_t created = 0;
-  for (size_t at = output.find("201 Created"); at != std::string::npos;
-       at = output.find("201 Created", at + 1)) {
-    ++created;
-  }
-  EXPECT_EQ(created, 50U);
+  EXPECT_EQ(Count(output, "201 Created"), 50U);
   EXPECT_THAT(output, HasSubstr("commit_sequence"));
   EXPECT_TRUE(Stop().ok());
   for (const size_t size : engine_.batch_sizes) {
@@ -468,9 +463,7 @@ TEST_F(ServerTest, ConnectionsAboveTheCapAreTurnedAway) {
 TEST_F(ServerTest, OneThatAsksForMuchWorkAtOnceIsServedOverSeveralTurns) {
   engine_.on_execute = [this] {
     engine_.on_execute = {};
-    const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(260);
-    while (std::chrono::steady_clock::now() < end) {
-    }
+    Busy(Millis(260));
   };
   Start();
   SocketClient client(path_);
@@ -484,25 +477,11 @@ TEST_F(ServerTest, OneThatAsksForMuchWorkAtOnceIsServedOverSeveralTurns) {
 }
 
 // As TLS does with who never ends a handshake: there is nothing to say, and the client stays.
-class Unfinished final : public Session {
+class Unfinished final : public PlainSession {
  public:
   explicit Unfinished(std::atomic<int>* refused) : refused_(refused) {}
 
-  void Receive(std::string_view /*bytes*/) override {}
-
-  std::optional<SessionRequest> Next(const Now& /*now*/) override { return std::nullopt; }
-
-  void Answer(uint64_t /*tag*/, const engine::Reply& /*reply*/) override {}
-
-  void Stop() override {}
-
   void Refuse(const Status& /*why*/) override { ++*refused_; }
-
-  bool wants_input() const override { return true; }
-
-  std::string_view output() const override { return {}; }
-
-  void Sent(size_t /*bytes*/) override {}
 
   bool finished() const override { return *refused_ > 0; }
 

@@ -16,14 +16,8 @@
 namespace delayd {
 namespace {
 
-void Busy(std::chrono::milliseconds time) {
-  const auto end = std::chrono::steady_clock::now() + time;
-  while (std::chrono::steady_clock::now() < end) {
-  }
-}
-
 // Each byte is a request for a job, and is taken only when the one before it is answered.
-class OneAtATime : public Session {
+class OneAtATime : public PlainSession {
  public:
   void Receive(std::string_view bytes) override { waiting_ += bytes.size(); }
 
@@ -41,31 +35,17 @@ class OneAtATime : public Session {
     output_.push_back('.');
   }
 
-  void Stop() override { stopped_ = true; }
-
-  void Refuse(const Status& /*why*/) override {}
-
-  bool wants_input() const override { return true; }
-
   bool has_more() const override { return !busy_ && waiting_ > 0; }
 
   bool held_up() const override { return busy_ && waiting_ > 0; }
 
-  std::string_view output() const override { return output_; }
-
-  void Sent(size_t bytes) override { output_.erase(0, bytes); }
-
   bool finished() const override { return stopped_ && !busy_ && waiting_ == 0; }
-
-  Phase phase() const override { return Phase::kWorking; }
 
  protected:
   bool busy_ = false;
 
  private:
   size_t waiting_ = 0;
-  bool stopped_ = false;
-  std::string output_;
 };
 
 TEST_F(ServerTest, RequestsThatAnAnswerHoldsUpDoNotTakeATurnEach) {

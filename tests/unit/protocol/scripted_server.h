@@ -6,17 +6,14 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/check.h"
-
-#include <sys/socket.h>
-#include <sys/un.h>
+#include "tests/support/temp_dir.h"
+#include "tests/support/unix_address.h"
 
 namespace delayd::protocol {
 
@@ -25,11 +22,8 @@ class ScriptedServer {
   using Script = std::function<void(int fd)>;
 
   explicit ScriptedServer(std::vector<Script> scripts) {
-    char directory[] = "/tmp/delayd-client-XXXXXX";
-    DELAYD_CHECK(mkdtemp(directory) != nullptr);
-    directory_ = directory;
     listener_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_un name = Name();
+    const sockaddr_un name = test::UnixAddress(path());
     DELAYD_CHECK(bind(listener_, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0);
     DELAYD_CHECK(listen(listener_, 8) == 0);
     thread_ = std::thread([this, scripts = std::move(scripts)] {
@@ -44,21 +38,19 @@ class ScriptedServer {
   ~ScriptedServer() {
     thread_.join();
     close(listener_);
-    unlink(path().c_str());
-    rmdir(directory_.c_str());
   }
 
   ScriptedServer(const ScriptedServer&) = delete;
   ScriptedServer& operator=(const ScriptedServer&) = delete;
 
-  std::string path() const { return directory_ + "/d.sock"; }
+  std::string path() const { return directory_.Sub("d.sock"); }
 
   std::string address() const { return "unix:" + path(); }
 
   // Waits for room among those who are to be accepted.
   int Connect() const {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_un name = Name();
+    const sockaddr_un name = test::UnixAddress(path());
     DELAYD_CHECK(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof name) == 0);
     return fd;
   }
@@ -99,14 +91,7 @@ class ScriptedServer {
   }
 
  private:
-  sockaddr_un Name() const {
-    sockaddr_un name{};
-    name.sun_family = AF_UNIX;
-    std::strncpy(name.sun_path, path().c_str(), sizeof name.sun_path - 1);
-    return name;
-  }
-
-  std::string directory_;
+  const test::TempDir directory_;
   int listener_ = -1;
   std::thread thread_;
 };

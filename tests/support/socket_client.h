@@ -1,4 +1,7 @@
-// tests/unit/daemon/socket_client.h — a blocking client of a Unix socket, for tests only.
+// tests/support/socket_client.h — a blocking client of a Unix socket: any bytes out, any bytes in.
+//
+// Errors:  test failures; an answer that does not come in 30 s is one.
+// Threads: one.
 #pragma once
 
 #include <string>
@@ -6,7 +9,7 @@
 
 #include "base/unique_fd.h"
 
-namespace delayd {
+namespace delayd::test {
 
 class SocketClient {
  public:
@@ -15,6 +18,8 @@ class SocketClient {
   bool connected() const { return connected_; }
 
   void Send(std::string_view bytes);
+  // As much as the other side takes without waiting, which may have hung up.
+  void SendWhatFits(std::string_view bytes);
   void EndSending();
 
   // Reads until what came contains `mark`, or the other side has closed.
@@ -31,4 +36,4 @@ class SocketClient {
   std::string received_;
 };
 
-}  // namespace delayd
+}  // namespace delayd::test

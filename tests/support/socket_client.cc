@@ -1,20 +1,16 @@
-#include "tests/unit/daemon/socket_client.h"
+#include "tests/support/socket_client.h"
 
 #include <poll.h>
 
-#include <cstring>
-
 #include <gtest/gtest.h>
 
-#include <sys/socket.h>
-#include <sys/un.h>
+#include "tests/support/unix_address.h"
 
-namespace delayd {
+namespace delayd::test {
 
-SocketClient::SocketClient(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+SocketClient::SocketClient(const std::string& path)
+    : fd_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  const sockaddr_un address = UnixAddress(path);
   connected_ =
       ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
@@ -22,6 +18,11 @@ SocketClient::SocketClient(const std::string& path) : fd_(::socket(AF_UNIX, SOCK
 void SocketClient::Send(std::string_view bytes) {
   ASSERT_EQ(::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL),
             static_cast<ssize_t>(bytes.size()));
+}
+
+void SocketClient::SendWhatFits(std::string_view bytes) {
+  [[maybe_unused]] const ssize_t sent =
+      ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 void SocketClient::EndSending() {
@@ -42,7 +43,7 @@ std::string SocketClient::ReadAll() {
 
 bool SocketClient::ReadSome() {
   pollfd wait{.fd = fd_.get(), .events = POLLIN, .revents = 0};
-  constexpr int kGiveUpMs = 20'000;
+  constexpr int kGiveUpMs = 30'000;
   if (::poll(&wait, 1, kGiveUpMs) != 1) {
     ADD_FAILURE() << "no answer; so far: " << received_;
     return false;
@@ -56,4 +57,4 @@ bool SocketClient::ReadSome() {
   return true;
 }
 
-}  // namespace delayd
+}  // namespace delayd::test
