@@ -2,40 +2,27 @@
 // machine.
 //
 //   make_orders > tests/data/orders.jsonl
-//   make_orders --count 100 --from-ms 1000 --to-ms 2000
 //
 // Each line cancels one order that was not paid in time: its key is the order's, its payload the
 // order itself, 100 bytes to 4 KB, with names and notes beyond ASCII.
 #include <array>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <string_view>
 
+#include "tests/support/split_mix.h"
+
 namespace {
 
-// splitmix64: small, and the same everywhere.
-class Random {
+class Random : public delayd::SplitMix {
  public:
-  explicit Random(uint64_t seed) : state_(seed) {}
-
-  uint64_t Below(uint64_t bound) {
-    state_ += 0x9e3779b97f4a7c15;
-    uint64_t mixed = state_;
-    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111eb;
-    return (mixed ^ mixed >> 31) % bound;
-  }
+  using SplitMix::SplitMix;
 
   template <size_t N>
   std::string_view Of(const std::array<std::string_view, N>& choices) {
     return choices[Below(N)];
   }
-
- private:
-  uint64_t state_;
 };
 
 constexpr std::array<std::string_view, 16> kCustomers = {"Ada Obi",
@@ -102,34 +89,16 @@ std::string Order(Random* random, uint64_t id) {
   return order + "}";
 }
 
-uint64_t Number(const char* text) {
-  return std::strtoull(text, nullptr, 10);
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  uint64_t count = 10'000;
-  uint64_t from_ms = 5'000;
-  uint64_t to_ms = 25'000;
-  for (int i = 1; i < argc; i += 2) {
-    if (i + 1 == argc ||
-        (std::strcmp(argv[i], "--count") != 0 && std::strcmp(argv[i], "--from-ms") != 0 &&
-         std::strcmp(argv[i], "--to-ms") != 0)) {
-      std::fprintf(stderr, "usage: make_orders [--count N] [--from-ms MS] [--to-ms MS]\n");
-      return 2;
-    }
-    uint64_t& option = argv[i][2] == 'c' ? count : argv[i][2] == 'f' ? from_ms : to_ms;
-    option = Number(argv[i + 1]);
-  }
-  if (to_ms <= from_ms) {
-    std::fprintf(stderr, "make_orders: --to-ms must be greater than --from-ms\n");
-    return 2;
-  }
+int main() {
+  constexpr uint64_t kCount = 10'000;
+  constexpr uint64_t kFromMs = 5'000;
+  constexpr uint64_t kToMs = 25'000;
   Random random(20'261'121);
-  for (uint64_t i = 0; i < count; ++i) {
+  for (uint64_t i = 0; i < kCount; ++i) {
     const uint64_t id = 20'001 + i;
-    const uint64_t delay_ms = from_ms + random.Below(to_ms - from_ms);
+    const uint64_t delay_ms = kFromMs + random.Below(kToMs - kFromMs);
     const std::string line = R"({"queue":"orders","key":"order:)" + std::to_string(id) +
                              R"(","delay":")" + std::to_string(delay_ms) + R"(ms","payload":)" +
                              Order(&random, id) + "}\n";

@@ -19,6 +19,9 @@ class SplitMix {
     return z ^ (z >> 31);
   }
 
+  // In [0, bound), as evenly as a remainder is.
+  uint64_t Below(uint64_t bound) { return Next() % bound; }
+
  private:
   uint64_t state_;
 };

@@ -26,9 +26,6 @@ class RandomSource : public SplitMix {
  public:
   using SplitMix::SplitMix;
 
-  // In [0, bound).
-  uint64_t Below(uint64_t bound) { return Next() % bound; }
-
   // In [low, high].
   uint64_t Between(uint64_t low, uint64_t high) { return low + Next() % (high - low + 1); }
 
