@@ -1,6 +1,5 @@
 // Bad input gets one clear line, the right exit code, and loses nothing.
 #include <algorithm>
-#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

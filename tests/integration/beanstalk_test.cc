@@ -1,7 +1,6 @@
 // The real daemon and its beanstalk sockets: what needs a process, a disk or a kernel to be seen.
 #include <algorithm>
 #include <csignal>
-#include <fstream>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -27,10 +26,10 @@ class BeanstalkTest : public ::testing::Test {
   void SetUp() override { ASSERT_TRUE(Start()); }
 
   bool Start(const std::string& settings = "") {
-    std::ofstream(daemon_.Path("delayd.yaml"))
-        << "beanstalk: { socket: " << daemon_.Path("b.sock") << ", listen: 127.0.0.1:0 }\n"
-        << settings;
-    return daemon_.Start({"--config", daemon_.Path("delayd.yaml")});
+    const std::string config = daemon_.Write(
+        "delayd.yaml",
+        "beanstalk: { socket: " + daemon_.Path("b.sock") + ", listen: 127.0.0.1:0 }\n" + settings);
+    return daemon_.Start({"--config", config});
   }
 
   uint16_t Port() {
@@ -41,6 +40,16 @@ class BeanstalkTest : public ::testing::Test {
       port = static_cast<uint16_t>(std::stoi((*it)[1]));  // the latest start's
     }
     return port;
+  }
+
+  // Until what is answered to this command has this text.
+  static void Await(BeanstalkClient* client, const std::string& command, const std::string& text) {
+    std::string answer;
+    EXPECT_TRUE(WaitUntil([&] {
+      answer = client->Call(command);
+      return answer.find(text) != std::string::npos;
+    })) << text
+        << "is not in " << answer;
   }
 
   BeanstalkClient Tcp() { return BeanstalkClient::Tcp(Port()); }
@@ -122,8 +131,7 @@ TEST_F(BeanstalkTest, AJobOfAWorkerThatWentReachesTheNextAtOnceAndIsCounted) {
   BeanstalkClient next = Tcp();
   next.Send("reserve\r\n");
   BeanstalkClient other = Unix();
-  while (other.Call("stats").find("current-waiting: 1\n") == std::string::npos) {
-  }
+  Await(&other, "stats", "current-waiting: 1\n");
   const auto closed = std::chrono::steady_clock::now();
   worker.Close();
   EXPECT_EQ(next.Read(), "RESERVED 1 1\r\nx\r\n");
@@ -141,14 +149,9 @@ TEST_F(BeanstalkTest, AWorkerThatClosedBehindManyCommandsIsNoticed) {
       commands += "reserve\r\nlist-tube-used\r\n";
     }
     worker.Send(commands);
-    while (other.Call("stats").find("current-waiting: 1\n") == std::string::npos) {
-    }
+    Await(&other, "stats", "current-waiting: 1\n");
   }
-  bool noticed = false;
-  for (int tries = 0; tries < 10'000 && !noticed; ++tries) {
-    noticed = other.Call("stats").find("current-waiting: 0\n") != std::string::npos;
-  }
-  EXPECT_TRUE(noticed);
+  Await(&other, "stats", "current-waiting: 0\n");
 }
 
 TEST_F(BeanstalkTest, AllThatAWorkerHeldComesBackInSteps) {
@@ -169,8 +172,7 @@ TEST_F(BeanstalkTest, AllThatAWorkerHeldComesBackInSteps) {
   BeanstalkClient other = Tcp();
   EXPECT_THAT(other.Call("stats-tube default"), HasSubstr("current-jobs-reserved: 5000\n"));
   worker.Close();
-  while (other.Call("stats-tube default").find("current-jobs-ready: 5000\n") == std::string::npos) {
-  }
+  Await(&other, "stats-tube default", "current-jobs-ready: 5000\n");
 }
 
 // The commands of docs/protocol.md on the left, their answers on the right.
@@ -256,8 +258,7 @@ TEST_F(BeanstalkTest, AStopAnswersWhoWaitsForATimeAndHangsUpOnWhoWaitsForever) {
   BeanstalkClient for_a_time = Tcp();
   for_a_time.Send("reserve-with-timeout 600\r\n");
   BeanstalkClient other = Tcp();
-  while (other.Call("stats").find("current-waiting: 2\n") == std::string::npos) {
-  }
+  Await(&other, "stats", "current-waiting: 2\n");
   std::jthread stop([this] { daemon_.Stop(); });
   EXPECT_EQ(forever.ReadToEnd(), "INSERTED 1\r\n");
   EXPECT_EQ(for_a_time.ReadToEnd(), "TIMED_OUT\r\n");

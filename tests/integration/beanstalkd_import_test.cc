@@ -1,7 +1,6 @@
 // delayctl import --from-beanstalkd: a real beanstalkd is drained, and each side is killed on the
 // way. Skipped where beanstalkd is not installed.
 #include <csignal>
-#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -202,9 +201,8 @@ TEST_F(ImportTest, JobsThatAreTooLargeStayAndHoldNobodyUp) {
 
 TEST_F(ImportTest, P3RoomUnderAQuotaIsWaitedForAndNoJobIsLost) {
   daemon_.Stop();
-  const std::string config = daemon_.Path("delayd.yaml");
-  std::ofstream(config) << "queues: { many: { max_jobs: 3 } }\n";
-  ASSERT_TRUE(daemon_.Start({"--config", config}));
+  ASSERT_TRUE(daemon_.Start(
+      {"--config", daemon_.Write("delayd.yaml", "queues: { many: { max_jobs: 3 } }\n")}));
   BeanstalkClient client = source_->Connect();
   client.Call("use many");
   for (const char* body : {"a", "b", "c", "d"}) {
@@ -221,12 +219,12 @@ TEST_F(ImportTest, P3RoomUnderAQuotaIsWaitedForAndNoJobIsLost) {
 
   Process import(daemon_.CtlOptions(ImportArgs()));
   const auto waits = [&import] { return import.err().find("trying for 30s") != std::string::npos; };
-  EXPECT_TRUE(WaitUntil(waits, std::chrono::seconds(20))) << import.err();
+  EXPECT_TRUE(WaitUntil(waits)) << import.err();
   // Nobody is kept there from what finds no room here.
   const auto is_free = [&client] {
     return client.Call("stats").find("current-jobs-ready: 1\n") != std::string::npos;
   };
-  EXPECT_TRUE(WaitUntil(is_free, std::chrono::seconds(20)));
+  EXPECT_TRUE(WaitUntil(is_free));
   daemon_.CtlOk({"cancel", "--queue", "many", "--state", "ready", "--yes"});
   const ProcessResult result = import.Wait(std::chrono::seconds(120));
   EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -236,9 +234,10 @@ TEST_F(ImportTest, P3RoomUnderAQuotaIsWaitedForAndNoJobIsLost) {
 // Its jobs are the most urgent: each batch and each tube's first is of it.
 TEST_F(ImportTest, AFullQueueHoldsUpNoOtherTube) {
   daemon_.Stop();
-  const std::string config = daemon_.Path("delayd.yaml");
-  std::ofstream(config) << "queues: { full: { max_jobs: 1 }, default: { max_jobs: 1 } }\n";
-  ASSERT_TRUE(daemon_.Start({"--config", config}));
+  ASSERT_TRUE(daemon_.Start(
+      {"--config",
+       daemon_.Write("delayd.yaml",
+                     "queues: { full: { max_jobs: 1 }, default: { max_jobs: 1 } }\n")}));
   BeanstalkClient client = source_->Connect();
   client.Call("use full");
   for (const char* head : {"0 0", "0 0", "0 0", "0 3600"}) {
@@ -295,8 +294,8 @@ TEST_F(ImportTest, TubesThatAreMadeMeanwhileAreTakenToo) {
 TEST(ImportFromDelaydTest, IsRefusedAndChangesNothing) {
   Daemon daemon;
   const std::string beanstalk = daemon.Path("b.sock");
-  std::ofstream(daemon.Path("delayd.yaml")) << "beanstalk: { socket: " << beanstalk << " }\n";
-  ASSERT_TRUE(daemon.Start({"--config", daemon.Path("delayd.yaml")}));
+  ASSERT_TRUE(daemon.Start(
+      {"--config", daemon.Write("delayd.yaml", "beanstalk: { socket: " + beanstalk + " }\n")}));
   daemon.CtlOk({"enqueue", "--queue", "orders", "--key", "order:1", "--in", "1h", "x"});
   daemon.CtlOk({"enqueue", "--queue", "orders", "--key", "order:2", "x"});
   const std::string before = daemon.CtlOk({"export"});

@@ -3,15 +3,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <fstream>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "protocol/client.h"
+#include "tests/integration/http_call.h"
 #include "tests/support/daemon.h"
 
 #include <sys/stat.h>
@@ -49,19 +46,14 @@ TEST(BulkTest, CancelsByFilterInSteps) {
   EXPECT_EQ(daemon.Ctl({"cancel", "--queue", "nowhere", "-y"}).exit_code, 3);
 }
 
-TEST(BulkTest, AMassCancelThatAKillInterruptsIsFinishedByTheSameCommand) {
+TEST(BulkTest, P4AMassCancelThatAKillInterruptsIsFinishedByTheSameCommand) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   Import(&daemon, "orders", 2000, "1h");
-  auto client = protocol::Client::Create("unix:" + daemon.socket());
-  ASSERT_TRUE(client.ok());
-  const auto step = (*client)->Call("POST",
-                                    "/v1/jobs:cancel",
-                                    "application/json",
-                                    R"({"filter":{"queue":"orders"},"limit":500})",
-                                    Millis(10'000));
-  ASSERT_TRUE(step.ok()) << step.status().message();
-  EXPECT_THAT(step->body, HasSubstr(R"("changed":500,"next_cursor")"));
+  EXPECT_THAT(
+      HttpCall(daemon, "POST", "/v1/jobs:cancel", R"({"filter":{"queue":"orders"},"limit":500})")
+          .body,
+      HasSubstr(R"("changed":500,"next_cursor")"));
   daemon.Kill();
   ASSERT_TRUE(daemon.Start());
   EXPECT_EQ(daemon.CtlOk({"cancel", "--queue", "orders", "--yes", "-q"}), "1500");
@@ -122,12 +114,10 @@ TEST(WatchTest, ChangesAreStreamedThroughARestartOfTheDaemon) {
   ProcessOptions options = daemon.CtlOptions({"list", "--watch", "-o", "jsonl"});
   options.stdout_path = daemon.Path("watch");
   Process watch(options);
-  const auto wait_for = [&](const std::string& text) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (ReadFile(daemon.Path("watch")).find(text) == std::string::npos) {
-      ASSERT_LT(std::chrono::steady_clock::now(), deadline) << text;
-      std::this_thread::sleep_for(Millis(20));
-    }
+  const auto wait_for = [&daemon](const std::string& text) {
+    EXPECT_TRUE(WaitUntil([&] {
+      return ReadFile(daemon.Path("watch")).find(text) != std::string::npos;
+    })) << text;
   };
   wait_for("\"appeared\"");
   daemon.CtlOk({"run", id});
@@ -212,12 +202,11 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   }
   EXPECT_THAT(shell("clock accept > /dev/full").err, HasSubstr("look before you do it again"));
 
-  const std::string file = daemon.Path("jobs");
-  std::ofstream lines(file);
+  std::string lines;
   for (int i = 0; i < 300; ++i) {
-    lines << "{}\n";
+    lines += "{}\n";
   }
-  lines.close();
+  const std::string file = daemon.Write("jobs", lines);
   const ProcessResult imported = shell("import -q --batch 1 " + file + " | true");
   EXPECT_EQ(imported.exit_code, 1);
   EXPECT_THAT(imported.err, HasSubstr("resume with --skip"));
@@ -229,7 +218,7 @@ TEST(BulkTest, AStdoutThatCannotBeWrittenHidesNothing) {
   EXPECT_THAT(exported.err, ::testing::Not(HasSubstr("export stopped after 3000 jobs")));
   EXPECT_THAT(exported.err, HasSubstr("cannot write to stdout"));
 
-  // What watches ends as well, and says why.
+  // Verbs that watch end as well, and say why.
   for (const char* watching : {"top -o jsonl --interval 100ms", "list --watch -o jsonl"}) {
     const ProcessResult watched = shell(std::string(watching) + " > /dev/full");
     EXPECT_EQ(watched.exit_code, 1) << watching;

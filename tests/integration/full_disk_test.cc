@@ -6,12 +6,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "protocol/client.h"
+#include "tests/integration/http_call.h"
 #include "tests/support/daemon.h"
 
 #include <sys/mount.h>
@@ -69,38 +68,29 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
-int StatusOf(const Daemon& daemon, const std::string& target) {
-  auto client = protocol::Client::Create("unix:" + daemon.socket());
-  EXPECT_TRUE(client.ok());
-  const auto response = (*client)->Call("GET", target, "", "", Millis(10'000));
-  EXPECT_TRUE(response.ok()) << response.status().message();
-  return response.ok() ? response->status : 0;
-}
-
 TEST(FullDiskTest, NewJobsAreRefusedBelowTheReserveAndEverythingElseGoesOn) {
   Daemon daemon;
   const SmallDisk disk(daemon.Path("disk"));
   if (!disk.mounted()) {
     GTEST_SKIP() << "cannot mount a small tmpfs: " << disk.error();
   }
-  const std::string config = daemon.Path("delayd.yaml");
-  std::ofstream(config) << "storage: { reserve: 64MiB }\n";
+  const std::string config = daemon.Write("delayd.yaml", "storage: { reserve: 64MiB }\n");
   ASSERT_TRUE(daemon.Start({"--config", config, "--data-dir", daemon.Path("disk/data")}));
   const std::string ready = daemon.CtlOk({"enqueue", "--in", "0s", "x"});
   const std::string far = daemon.CtlOk({"enqueue", "--in", "1h", "x"});
-  EXPECT_EQ(StatusOf(daemon, "/readyz"), 200);
+  EXPECT_EQ(HttpCall(daemon, "GET", "/readyz").status, 200);
 
   disk.Fill(32 * kMiB);
   ProcessResult refused;
-  for (int tries = 0; tries < 10'000 && refused.exit_code != 1; ++tries) {
+  EXPECT_TRUE(WaitUntil([&] {
     refused = daemon.Ctl({"enqueue", "--in", "1h", "x"});
-  }
-  EXPECT_EQ(refused.exit_code, 1);
+    return refused.exit_code == 1;
+  }));
   EXPECT_THAT(refused.err, HasSubstr("storage.reserve"));
   EXPECT_THAT(refused.err, HasSubstr("free some space"));
   EXPECT_THAT(daemon.Ctl({"enqueue", "-o", "json", "x"}).err, HasSubstr("disk_full"));
-  EXPECT_EQ(StatusOf(daemon, "/readyz"), 503);
-  EXPECT_EQ(StatusOf(daemon, "/healthz"), 200);
+  EXPECT_EQ(HttpCall(daemon, "GET", "/readyz").status, 503);
+  EXPECT_EQ(HttpCall(daemon, "GET", "/healthz").status, 200);
 
   daemon.CtlOk({"work", "--drain", "--exec", "/bin/true"});
   EXPECT_EQ(daemon.Ctl({"show", ready}).exit_code, 3) << "it was acked";
@@ -108,12 +98,8 @@ TEST(FullDiskTest, NewJobsAreRefusedBelowTheReserveAndEverythingElseGoesOn) {
   daemon.CtlOk({"cancel", far});
 
   disk.Free();
-  ProcessResult taken{.exit_code = 1};
-  for (int tries = 0; tries < 10'000 && taken.exit_code != 0; ++tries) {
-    taken = daemon.Ctl({"enqueue", "--in", "1h", "x"});
-  }
-  EXPECT_EQ(taken.exit_code, 0) << taken.err;
-  EXPECT_EQ(StatusOf(daemon, "/readyz"), 200);
+  EXPECT_TRUE(WaitUntil([&] { return daemon.Ctl({"enqueue", "--in", "1h", "x"}).exit_code == 0; }));
+  EXPECT_EQ(HttpCall(daemon, "GET", "/readyz").status, 200);
   EXPECT_EQ(daemon.Stop().exit_code, 0);
 }
 
@@ -125,8 +111,7 @@ TEST(FullDiskTest, AStartWithoutRoomLeavesNothing) {
     GTEST_SKIP() << "cannot mount a small tmpfs: " << disk.error();
   }
   const std::string data = daemon.Path("disk/data");
-  const std::string config = daemon.Path("delayd.yaml");
-  std::ofstream(config) << "storage: { reserve: 0 }\n";
+  const std::string config = daemon.Write("delayd.yaml", "storage: { reserve: 0 }\n");
   const std::vector<std::string> flags = {"--config", config, "--data-dir", data};
   ASSERT_TRUE(daemon.Start(flags));
   daemon.CtlOk({"enqueue", "--in", "1h", "x"});
@@ -150,9 +135,8 @@ TEST(FullDiskTest, AStartWithoutRoomLeavesNothing) {
 
 TEST(FullDiskTest, ADaemonThatStartsOnAFullDiskRefusesFromTheFirstRequestOn) {
   Daemon daemon;
-  const std::string config = daemon.Path("delayd.yaml");
-  std::ofstream(config) << "storage: { reserve: 1TiB }\n";
-  ASSERT_TRUE(daemon.Start({"--config", config}));
+  ASSERT_TRUE(
+      daemon.Start({"--config", daemon.Write("delayd.yaml", "storage: { reserve: 1TiB }\n")}));
   const ProcessResult refused = daemon.Ctl({"enqueue", "--in", "1h", "x"});
   if (refused.exit_code == 0) {
     GTEST_SKIP() << "this disk has more than 1 TiB free";

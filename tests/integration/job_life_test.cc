@@ -1,11 +1,9 @@
 // The whole life of single jobs through the real binaries: history, rules of keys, conditional
 // changes, leases over HTTP, caps, and moving jobs to another daemon.
-#include <fstream>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "protocol/client.h"
+#include "tests/integration/http_call.h"
 #include "tests/support/daemon.h"
 
 namespace delayd::test {
@@ -16,47 +14,22 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// The text of a member of the first object that has it; a number as it stands.
-std::string Member(const std::string& json, const std::string& name) {
-  const size_t at = json.find('"' + name + "\":");
-  EXPECT_NE(at, std::string::npos) << name << " in " << json;
-  if (at == std::string::npos) {
-    return {};
-  }
-  const size_t begin = at + name.size() + 3;
-  return json[begin] == '"' ? json.substr(begin + 1, json.find('"', begin + 1) - begin - 1)
-                            : json.substr(begin, json.find_first_of(",}", begin) - begin);
+// What a request about a lease is answered with, whose status must be this.
+std::string PostToLease(const Daemon& daemon,
+                        const std::string& token,
+                        const std::string& action,
+                        const std::string& body,
+                        int status = 200) {
+  const protocol::HttpResponse answer =
+      HttpCall(daemon, "POST", "/v1/leases/" + token + "/" + action, body);
+  EXPECT_EQ(answer.status, status) << answer.body;
+  return answer.body;
 }
-
-std::string WriteConfig(const Daemon& daemon, const std::string& text) {
-  const std::string path = daemon.Path("delayd.yaml");
-  std::ofstream(path) << text;
-  return path;
-}
-
-class Http {
- public:
-  explicit Http(const Daemon& daemon)
-      : client_(protocol::Client::Create("unix:" + daemon.socket()).value()) {}
-
-  std::string Post(const std::string& target, const std::string& body, int status = 200) {
-    const auto response = client_->Call("POST", target, "application/json", body, Millis(30'000));
-    EXPECT_TRUE(response.ok()) << response.status().message();
-    EXPECT_EQ(response->status, status) << target << ' ' << response->body;
-    return response->body;
-  }
-
-  std::string Lease(const std::string& queue) {
-    return Member(Post("/v1/queues/" + queue + "/lease", R"({"wait":"10s"})"), "lease_token");
-  }
-
- private:
-  std::unique_ptr<protocol::Client> client_;
-};
 
 TEST(JobLifeTest, AFinishedJobTellsItsWholeStoryByIdAndByKeyAlsoAfterARestart) {
   Daemon daemon;
-  const std::string config = WriteConfig(daemon, "queues: { q: { history_retention: 1d } }\n");
+  const std::string config =
+      daemon.Write("delayd.yaml", "queues: { q: { history_retention: 1d } }\n");
   ASSERT_TRUE(daemon.Start({"--config", config}));
   const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "--key", "k", "the payload"});
   daemon.CtlOk({"nack", daemon.LeaseOne("q"), "--delay", "0s", "--error", "no connection"});
@@ -106,7 +79,7 @@ TEST(JobLifeTest, WithoutHistoryAKeyStillTellsHowItsJobEnded) {
   EXPECT_THAT(payload.err, HasSubstr("is not kept: the queue's history_retention is 0s"));
 }
 
-TEST(JobLifeTest, EnqueueUnderAKeyThatIsTakenFollowsItsRule) {
+TEST(JobLifeTest, P7EnqueueUnderAKeyThatIsTakenFollowsItsRule) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   const auto enqueue = [&daemon](const std::string& rule, const std::string& payload) {
@@ -156,29 +129,30 @@ TEST(JobLifeTest, AChangeForOneStateOfAJobIsRefusedWhenItHasChanged) {
 TEST(JobLifeTest, ANackOverHttpMayLeaveTheAttemptsAndChangeThePriority) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
-  Http http(daemon);
   const std::string id = daemon.CtlOk({"enqueue", "--queue", "q", "--max-attempts", "1", "x"});
-  const std::string given_back =
-      http.Post("/v1/leases/" + http.Lease("q") + "/nack",
-                R"({"delay":"0s","counts_as_attempt":false,"priority":7,"error":"shutting down"})");
+  const std::string given_back = PostToLease(
+      daemon,
+      daemon.LeaseOne("q"),
+      "nack",
+      R"({"delay":"0s","counts_as_attempt":false,"priority":7,"error":"shutting down"})");
   EXPECT_EQ(Member(given_back, "attempt"), "0")
       << "P5: not dead, although one attempt is all it has";
   EXPECT_EQ(Member(given_back, "priority"), "7");
   EXPECT_EQ(Member(given_back, "last_error"), "shutting down");
   // It counts by itself; and a bury may set the priority too.
-  EXPECT_EQ(
-      Member(http.Post("/v1/leases/" + http.Lease("q") + "/nack", R"({"delay":"0s"})"), "state"),
-      "dead");
+  EXPECT_EQ(Member(PostToLease(daemon, daemon.LeaseOne("q"), "nack", R"({"delay":"0s"})"), "state"),
+            "dead");
   daemon.CtlOk({"kick", id});
-  const std::string buried =
-      http.Post("/v1/leases/" + http.Lease("q") + "/bury", R"({"priority":9})");
-  EXPECT_EQ(Member(buried, "priority"), "9");
-  http.Post("/v1/leases/1-1-1/ack", R"({"counts_as_attempt":false})", 400);
+  EXPECT_EQ(
+      Member(PostToLease(daemon, daemon.LeaseOne("q"), "bury", R"({"priority":9})"), "priority"),
+      "9");
+  PostToLease(daemon, "1-1-1", "ack", R"({"counts_as_attempt":false})", 400);
 }
 
 TEST(JobLifeTest, ARateCapSpacesHandOutsAndTellsNobodyToPoll) {
   Daemon daemon;
-  const std::string config = WriteConfig(daemon, "queues: { q: { rate: 2/1h, burst: 2 } }\n");
+  const std::string config =
+      daemon.Write("delayd.yaml", "queues: { q: { rate: 2/1h, burst: 2 } }\n");
   ASSERT_TRUE(daemon.Start({"--config", config}));
   for (const char* payload : {"a", "b", "c"}) {
     daemon.CtlOk({"enqueue", "--queue", "q", payload});

@@ -2,7 +2,6 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
 
@@ -35,10 +34,7 @@ TEST(LifecycleTest, AJobGoesAllTheWay) {
   const std::string leased =
       daemon.CtlOk({"lease", "--queue", "orders", "--wait", "10s", "-o", "json"});
   EXPECT_NE(leased.find(R"(\"order_id\":1001)"), std::string::npos) << leased;
-  const size_t at = leased.find("\"lease_token\"");
-  ASSERT_NE(at, std::string::npos);
-  const size_t begin = leased.find('"', leased.find(':', at)) + 1;
-  const std::string token = leased.substr(begin, leased.find('"', begin) - begin);
+  const std::string token = Member(leased, "lease_token");
   daemon.CtlOk({"extend", token, "--lease", "5m"});
   daemon.CtlOk({"ack", token});
   EXPECT_EQ(daemon.Ctl({"ack", token}).exit_code, 4);
@@ -84,7 +80,7 @@ void FillWithEverything(Daemon* daemon) {
   daemon->CtlOk({"enqueue", "--queue", "big", "-"}, std::string(200'000, 'z'));
 }
 
-TEST(RestartTest, ACleanStopAndAKillEndInTheSameState) {
+TEST(RestartTest, P1ACleanStopAndAKillEndInTheSameState) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   FillWithEverything(&daemon);
@@ -109,7 +105,7 @@ TEST(LifecycleTest, AVerifyNamesACopyInTheDataDirectory) {
   EXPECT_NE(result.err.find("/backup, which is a store or a backup itself"), std::string::npos);
 }
 
-TEST(RestartTest, LeasedJobsAreHandedOutAgainAndTheOldLeaseIsRefused) {
+TEST(RestartTest, P6LeasedJobsAreHandedOutAgainAndTheOldLeaseIsRefused) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   daemon.CtlOk({"enqueue", "work"});
@@ -127,7 +123,7 @@ TEST(RestartTest, P9AnExchangedDirectoryEndsItForGood) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
   fs::rename(daemon.data_dir(), daemon.Path("data.old"));
-  ASSERT_TRUE(WaitUntil([&daemon] { return !daemon.running(); }, std::chrono::seconds(30)));
+  ASSERT_TRUE(WaitUntil([&daemon] { return !daemon.running(); }));
   EXPECT_EQ(daemon.Stop().exit_code, 7);
 }
 
@@ -233,7 +229,8 @@ TEST(LifecycleTest, TheServiceManagerHearsOfEachStep) {
   const NotifySocket manager(dir.Sub("notify.sock"));
   ProcessOptions options;
   const std::string config = dir.Sub("delayd.yaml");
-  std::ofstream(config) << "api: { socket: " << dir.Sub("d.sock") << " }\n";
+  const std::string settings = "api: { socket: " + dir.Sub("d.sock") + " }\n";
+  WriteFile(config, settings);
   options.argv = {DelaydPath(), "--data-dir", dir.Sub("data"), "--config", config};
   options.env = {{"NOTIFY_SOCKET", dir.Sub("notify.sock")}, {"WATCHDOG_USEC", "200000"}};
   options.stderr_path = dir.Sub("log");
@@ -246,7 +243,7 @@ TEST(LifecycleTest, TheServiceManagerHearsOfEachStep) {
   EXPECT_TRUE(manager.WaitFor("READY=1\nSTATUS=Serving", &daemon)) << "systemd waits for its end";
   daemon.Signal(SIGUSR1);
   EXPECT_TRUE(manager.WaitFor("STATUS=Draining", &daemon));
-  std::ofstream(config, std::ios::app) << "nonsense: 1\n";
+  WriteFile(config, settings + "nonsense: 1\n");
   daemon.Signal(SIGHUP);
   EXPECT_TRUE(
       manager.WaitFor("READY=1\nSTATUS=Draining: no new jobs are taken; the last reload was "

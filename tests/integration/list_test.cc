@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "protocol/client.h"
+#include "tests/integration/http_call.h"
 #include "tests/support/daemon.h"
 
 namespace delayd::test {
@@ -13,8 +13,6 @@ namespace {
 TEST(ListTest, AHundredThousandPendingJobsPageWithoutDoublesOrHoles) {
   Daemon daemon;
   ASSERT_TRUE(daemon.Start());
-  auto client = protocol::Client::Create("unix:" + daemon.socket());
-  ASSERT_TRUE(client.ok());
   for (int batch = 0; batch < 100; ++batch) {
     std::string lines;
     for (int i = 0; i < 1000; ++i) {
@@ -23,10 +21,9 @@ TEST(ListTest, AHundredThousandPendingJobsPageWithoutDoublesOrHoles) {
                std::to_string(60 + number * 7919 % 3600) + R"(s","payload":")" +
                std::to_string(number) + "\"}\n";
     }
-    const auto response =
-        (*client)->Call("POST", "/v1/jobs", "application/x-ndjson", lines, Millis(30'000));
-    ASSERT_TRUE(response.ok()) << response.status().message();
-    ASSERT_EQ(response->status, 201) << response->body;
+    const protocol::HttpResponse answer =
+        HttpCall(daemon, "POST", "/v1/jobs", lines, "application/x-ndjson");
+    ASSERT_EQ(answer.status, 201) << answer.body;
   }
   for (const auto& [queue, expected] : {std::pair("few", 10'000U), std::pair("many", 90'000U)}) {
     std::istringstream ids(daemon.CtlOk({"list", "--queue", queue, "--all", "-q"}));

@@ -1,14 +1,11 @@
 // What monitoring sees of a real daemon, and that nothing reads a metric which is not there.
-#include <unistd.h>
-
-#include <fstream>
 #include <regex>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "protocol/client.h"
+#include "tests/integration/http_call.h"
 #include "tests/support/daemon.h"
 
 namespace delayd::test {
@@ -16,16 +13,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string Get(Daemon& daemon, const std::string& target, int expected_status = 200) {
-  const auto client = protocol::Client::Create("unix:" + daemon.socket());
-  EXPECT_TRUE(client.ok());
-  const auto answer = (*client)->Call("GET", target, "", "", Millis(10'000));
-  EXPECT_TRUE(answer.ok()) << answer.status().message();
-  if (!answer.ok()) {
-    return "";
-  }
-  EXPECT_EQ(answer->status, expected_status) << answer->body;
-  return answer->body;
+std::string Get(const Daemon& daemon, const std::string& target) {
+  const protocol::HttpResponse answer = HttpCall(daemon, "GET", target);
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  return answer.body;
 }
 
 // A daemon that has done a bit of everything.

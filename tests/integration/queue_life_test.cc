@@ -1,6 +1,5 @@
 // Queues and jobs under an operator's hand: kick, pause, resume, touch, caps, reload.
 #include <csignal>
-#include <fstream>
 
 #include <gtest/gtest.h>
 
@@ -98,27 +97,22 @@ TEST(QueueLifeTest, ShowTellsTheStoryOfAJob) {
   daemon.CtlOk({"ack", token});
 }
 
-void WriteConfig(const std::string& path, const std::string& text) {
-  std::ofstream(path) << text;
-}
-
 TEST(QueueLifeTest, AReloadAppliesCapsAndAMistakeChangesNothing) {
   Daemon daemon;
-  const std::string path = daemon.Path("delayd.yaml");
-  WriteConfig(path, "queues: { q: { concurrency: 1 } }\n");
-  ASSERT_TRUE(daemon.Start({"--config", path}));
+  ASSERT_TRUE(daemon.Start(
+      {"--config", daemon.Write("delayd.yaml", "queues: { q: { concurrency: 1 } }\n")}));
   daemon.CtlOk({"enqueue", "--queue", "q", "a"});
   daemon.CtlOk({"enqueue", "--queue", "q", "b"});
   daemon.LeaseOne("q");
   EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
   EXPECT_TRUE(Contains(daemon.CtlOk({"queues"}), "1 leased"));
 
-  WriteConfig(path, "queues: { q: { concurrency: many } }\n");
+  daemon.Write("delayd.yaml", "queues: { q: { concurrency: many } }\n");
   daemon.Signal(SIGHUP);
   daemon.WaitForLog("not reloaded");
   EXPECT_EQ(daemon.Ctl({"lease", "--queue", "q"}).exit_code, 6);
 
-  WriteConfig(path, "queues: { q: { concurrency: 2 } }\nlog: { level: debug }\n");
+  daemon.Write("delayd.yaml", "queues: { q: { concurrency: 2 } }\nlog: { level: debug }\n");
   daemon.Signal(SIGHUP);
   daemon.CtlOk({"ack", daemon.LeaseOne("q")});
   EXPECT_EQ(daemon.Stop().exit_code, 0);

@@ -1,13 +1,10 @@
 // Quotas as clients meet them, on the real sockets.
 #include <csignal>
-#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/daemon.h"
-
-#include <sys/stat.h>
 
 namespace delayd::test {
 namespace {
@@ -19,33 +16,24 @@ const std::string kOther = "o0123456789abcdef";
 
 class QuotaTest : public ::testing::Test {
  protected:
-  void Write(const std::string& name, const std::string& text) {
-    std::ofstream(daemon_.Path(name)) << text;
-    ASSERT_EQ(::chmod(daemon_.Path(name).c_str(), 0600), 0);
-  }
-
   void Start(const std::string& settings) {
-    Write("config.yaml", settings);
-    ASSERT_TRUE(
-        daemon_.Start({"--config", daemon_.Path("config.yaml"), "--api-listen", "127.0.0.1:0"}));
-    const std::string log = daemon_.log();
-    const size_t at = log.rfind("http://");
-    tcp_ = log.substr(at, log.find_first_of("\" \n", at) - at);
+    const std::string config = daemon_.Write("config.yaml", settings);
+    ASSERT_TRUE(daemon_.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
   }
 
   ProcessResult EnqueueWith(const std::string& token) {
-    Write("token", token + "\n");
-    return daemon_.Ctl({"--server", tcp_, "--token-file", daemon_.Path("token"), "enqueue", "x"});
+    const std::string file = daemon_.Write("token", token + "\n");
+    return daemon_.Ctl({"--server", daemon_.TcpAddress(), "--token-file", file, "enqueue", "x"});
   }
 
   Daemon daemon_;
-  std::string tcp_;
 };
 
 TEST_F(QuotaTest, AUserIsRefusedAboveItsQuotaAlsoAfterAKill) {
-  Write("tokens", "enqueue " + kShop + " shop\nenqueue " + kOther + " other\n");
+  const std::string tokens =
+      daemon_.Write("tokens", "enqueue " + kShop + " shop\nenqueue " + kOther + " other\n");
   const std::string settings =
-      "limits: { jobs_per_user: 2 }\naccess: { token_file: " + daemon_.Path("tokens") + " }\n";
+      "limits: { jobs_per_user: 2 }\naccess: { token_file: " + tokens + " }\n";
   Start(settings);
   EXPECT_EQ(EnqueueWith(kShop).exit_code, 0);
   EXPECT_EQ(EnqueueWith(kShop).exit_code, 0);
@@ -68,8 +56,9 @@ TEST_F(QuotaTest, AQueueIsFullAndAReloadMakesRoom) {
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_THAT(refused.err, HasSubstr("queue orders holds 1 job and may hold 1"));
   EXPECT_THAT(daemon_.CtlOk({"queues", "-o", "json"}), HasSubstr("\"max_jobs\":1"));
-  Write("config.yaml",
-        "queues: { orders: { max_jobs: 2 } }\nlimits: { idle: 1m }\nmetrics: { queues: 7 }\n");
+  daemon_.Write(
+      "config.yaml",
+      "queues: { orders: { max_jobs: 2 } }\nlimits: { idle: 1m }\nmetrics: { queues: 7 }\n");
   daemon_.Signal(SIGHUP);
   daemon_.WaitForLog("the configuration was reloaded");
   daemon_.WaitForLog("what has changed waits for a restart keys=\"metrics.queues limits.idle\"");

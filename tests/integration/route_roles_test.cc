@@ -2,17 +2,15 @@
 // adds one says who may use it.
 #include <array>
 #include <cctype>
-#include <fstream>
 #include <map>
 #include <string>
 
 #include <gtest/gtest.h>
 
 #include "protocol/client.h"
+#include "tests/integration/http_call.h"
 #include "tests/support/daemon.h"
 #include "tests/support/json_members.h"
-
-#include <sys/stat.h>
 
 namespace delayd::test {
 namespace {
@@ -64,7 +62,7 @@ const std::map<std::string, Needs> kRules = {
 };
 
 struct Caller {
-  const char* role;
+  std::string role;
   Needs has;
   std::string token;
 };
@@ -77,24 +75,18 @@ const std::array<Caller, 4> kCallers = {{{"none", kNothing, ""},
 class RouteRolesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ofstream tokens(daemon_.Path("tokens"));
+    std::string tokens;
     for (const Caller& caller : kCallers) {
-      tokens << (caller.token.empty() ? "#" : "") << caller.role << " " << caller.token << "\n";
+      tokens += (caller.token.empty() ? "#" : "") + caller.role + " " + caller.token + "\n";
     }
-    tokens.close();
-    ASSERT_EQ(::chmod(daemon_.Path("tokens").c_str(), 0600), 0);
-    std::ofstream(daemon_.Path("config.yaml"))
-        << "access: { token_file: " << daemon_.Path("tokens") << " }\n";
-    ASSERT_TRUE(
-        daemon_.Start({"--config", daemon_.Path("config.yaml"), "--api-listen", "127.0.0.1:0"}));
-    const std::string log = daemon_.log();
-    const size_t at = log.find("http://");
-    tcp_ = log.substr(at, log.find_first_of("\" \n", at) - at);
+    const std::string config = daemon_.Write(
+        "config.yaml", "access: { token_file: " + daemon_.Write("tokens", tokens) + " }\n");
+    ASSERT_TRUE(daemon_.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
   }
 
   // The answer over TCP, where only the token counts.
   int Ask(const Caller& caller, const std::string& method, const std::string& target) {
-    auto client = protocol::Client::Create(tcp_);
+    auto client = protocol::Client::Create(daemon_.TcpAddress());
     EXPECT_TRUE(client.ok());
     (*client)->UseToken(caller.token);
     const bool body = method == "POST" || method == "PATCH";
@@ -105,7 +97,6 @@ class RouteRolesTest : public ::testing::Test {
   }
 
   Daemon daemon_;
-  std::string tcp_;
 };
 
 // "/v1/jobs/{id}" -> "/v1/jobs/1"
@@ -117,12 +108,10 @@ std::string WithOnes(std::string path) {
 }
 
 TEST_F(RouteRolesTest, EachRouteIsServedToItsRolesAndToNoOther) {
-  const auto document = protocol::Client::Create("unix:" + daemon_.socket())
-                            .value()
-                            ->Call("GET", "/openapi.json", "", "", Millis(30'000));
-  ASSERT_TRUE(document.ok() && document->status == 200);
+  const protocol::HttpResponse document = HttpCall(daemon_, "GET", "/openapi.json");
+  ASSERT_EQ(document.status, 200);
   size_t asked = 0;
-  for (const auto& [path, operations] : test::Members(test::Members(document->body).at("paths"))) {
+  for (const auto& [path, operations] : test::Members(test::Members(document.body).at("paths"))) {
     for (const auto& [name, operation] : test::Members(operations)) {
       std::string method = name;
       for (char& c : method) {

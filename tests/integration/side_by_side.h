@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,9 +39,10 @@ class SideBySideTest : public ::testing::Test {
     if (!Beanstalkd::IsInstalled()) {
       GTEST_SKIP() << Beanstalkd::kWhyNot;
     }
-    std::ofstream(daemon_.Path("delayd.yaml")) << "limits: { payload: 65535 }\n"
-                                               << "beanstalk: { socket: " << OurSocket() << " }\n";
-    ASSERT_TRUE(daemon_.Start({"--config", daemon_.Path("delayd.yaml")}));
+    ASSERT_TRUE(daemon_.Start({"--config",
+                               daemon_.Write("delayd.yaml",
+                                             "limits: { payload: 65535 }\nbeanstalk: { socket: " +
+                                                 OurSocket() + " }\n")}));
     peer_ = std::make_unique<Beanstalkd>();
   }
 

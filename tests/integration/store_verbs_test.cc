@@ -145,7 +145,7 @@ TEST(VerifyVerbTest, UsageAndPlacesThatCannotBeAreToldWithACure) {
   ProcessResult result = daemon.Ctl({"verify", "--repair"});
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("--data-dir"));
-  std::ofstream(daemon.Path("file")) << "x";
+  daemon.Write("file", "x");
   for (const char* name : {"nowhere", "file"}) {
     result = daemon.Ctl({"verify", "--data-dir", daemon.Path(name)});
     EXPECT_EQ(result.exit_code, 3);
@@ -399,9 +399,8 @@ TEST(RecoverVerbTest, P9AStoreThatAnEarlierOneLeftShutIsNotCalledWell) {
 ProcessResult RecoverWith(const protocol::RecoverResult& result, const std::string& script) {
   const TempDir dir;
   fs::copy_file(DelayctlPath(), dir.Sub("delayctl"));
-  std::ofstream(dir.Sub("delayd"))
-      << "#!/bin/sh\necho '" << protocol::StoreLineToJson(result) << "'\n"
-      << script << '\n';
+  WriteFile(dir.Sub("delayd"),
+            "#!/bin/sh\necho '" + protocol::StoreLineToJson(result) + "'\n" + script + "\n");
   fs::permissions(dir.Sub("delayd"), fs::perms::owner_all);
   return RunProcess(
       {.argv = {dir.Sub("delayctl"), "recover", "--data-dir", dir.path(), "--accept-loss"}});
@@ -563,7 +562,7 @@ TEST(BackupVerbTest, PlacesThatCannotBeAreToldWithACure) {
   result = daemon.Ctl({"backup", daemon.Path("no/such/parent")});
   EXPECT_EQ(result.exit_code, 2) << result.err;
   EXPECT_THAT(result.err, HasSubstr("make the directory"));
-  std::ofstream(daemon.Path("file")) << "x";
+  daemon.Write("file", "x");
   result = daemon.Ctl({"backup", daemon.Path("file/copy")});
   EXPECT_EQ(result.exit_code, 2) << result.err;
   EXPECT_THAT(result.err, HasSubstr("Not a directory"));

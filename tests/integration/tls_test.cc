@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <fstream>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -27,27 +26,28 @@ using ::testing::HasSubstr;
 
 const std::string kToken = "e0123456789abcdef0123456789abcdef";
 
+std::string TlsSettings(const CertificateFiles& files) {
+  return "tls: { certificate: " + files.certificate + ", key: " + files.key + " }\n";
+}
+
 class TlsDaemonTest : public ::testing::Test {
  protected:
   void SetUp() override {
     files_ = MakeCertificate(daemon_.Path(""), "server", "DNS:localhost");
-    Write("tokens", "enqueue " + kToken + "\n");
-    Write("token", kToken + "\n");
-    Write("config.yaml",
-          "tls: { certificate: " + files_.certificate + ", key: " + files_.key +
-              " }\naccess: { token_file: " + daemon_.Path("tokens") + " }\n");
-    ASSERT_TRUE(
-        daemon_.Start({"--config", daemon_.Path("config.yaml"), "--api-listen", "127.0.0.1:0"}));
-    const std::string log = daemon_.log();
-    const std::string mark = "https://127.0.0.1:";
-    const size_t at = log.find(mark);
-    ASSERT_NE(at, std::string::npos) << log;
-    port_ = std::stoi(log.substr(at + mark.size()));
+    daemon_.Write("tokens", "enqueue " + kToken + "\n");
+    daemon_.Write("token", kToken + "\n");
+    Start();
   }
 
-  void Write(const std::string& name, const std::string& text) {
-    std::ofstream(daemon_.Path(name)) << text;
-    ASSERT_EQ(::chmod(daemon_.Path(name).c_str(), 0600), 0);
+  void Start(const std::string& more_settings = "") {
+    const std::string config =
+        daemon_.Write("config.yaml",
+                      TlsSettings(files_) + "access: { token_file: " + daemon_.Path("tokens") +
+                          " }\n" + more_settings);
+    ASSERT_TRUE(daemon_.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
+    const std::string address = daemon_.TcpAddress();
+    ASSERT_TRUE(address.starts_with("https://")) << address;
+    port_ = std::stoi(address.substr(address.rfind(':') + 1));
   }
 
   std::string Address(const std::string& host, const std::string& scheme = "https") const {
@@ -168,11 +168,7 @@ TEST_F(TlsDaemonTest, AWebhookWhoseCertificateIsNotBelievedCostsNoAttempt) {
 
 TEST_F(TlsDaemonTest, WhoComesAboveTheLimitIsToldByAnAlert) {
   EXPECT_EQ(daemon_.Stop().exit_code, 0);
-  std::ofstream(daemon_.Path("config.yaml"), std::ios::app) << "limits: { connections: 8 }\n";
-  ASSERT_TRUE(daemon_.Start({"--config",
-                             daemon_.Path("config.yaml"),
-                             "--api-listen",
-                             "127.0.0.1:" + std::to_string(port_)}));
+  Start("limits: { connections: 8 }\n");
   const std::vector<UniqueFd> crowd = [this] {
     std::vector<UniqueFd> all;
     for (int i = 0; i < 7; ++i) {
@@ -197,8 +193,7 @@ TEST_F(TlsDaemonTest, SlowHandshakesAreEnded) {
 }
 
 TEST_F(TlsDaemonTest, AReloadShowsTheRenewedCertificateAndABrokenOneChangesNothing) {
-  const std::string old = daemon_.Path("old.crt");
-  std::ofstream(old) << ReadFile(files_.certificate);
+  const std::string old = daemon_.Write("old.crt", ReadFile(files_.certificate));
   MakeCertificate(daemon_.Path(""), "server", "DNS:localhost");
   EXPECT_EQ(Ctl(Address("localhost"), old, {"ping"}).exit_code, 0) << "not before it is asked to";
   daemon_.Signal(SIGHUP);
@@ -206,9 +201,8 @@ TEST_F(TlsDaemonTest, AReloadShowsTheRenewedCertificateAndABrokenOneChangesNothi
   EXPECT_EQ(Ctl(Address("localhost"), files_.certificate, {"ping"}).exit_code, 0);
   EXPECT_EQ(Ctl(Address("localhost"), old, {"ping"}).exit_code, 5);
 
-  const std::string trusted = daemon_.Path("trusted.crt");
-  std::ofstream(trusted) << ReadFile(files_.certificate);
-  Write("server.crt", "no certificate\n");
+  const std::string trusted = daemon_.Write("trusted.crt", ReadFile(files_.certificate));
+  daemon_.Write("server.crt", "no certificate\n");
   daemon_.Signal(SIGHUP);
   daemon_.WaitForLog("the certificate was not reloaded");
   EXPECT_EQ(Ctl(Address("localhost"), trusted, {"ping"}).exit_code, 0);
@@ -218,9 +212,7 @@ TEST(TlsStartTest, ACertificateThatHasExpiredIsToldAndServesOn) {
   Daemon daemon;
   const CertificateFiles files =
       MakeCertificate(daemon.Path(""), "server", "DNS:localhost", /*days=*/-1);
-  const std::string config = daemon.Path("config.yaml");
-  std::ofstream(config) << "tls: { certificate: " << files.certificate << ", key: " << files.key
-                        << " }\n";
+  const std::string config = daemon.Write("config.yaml", TlsSettings(files));
   const ProcessResult check = daemon.Ctl({"config", "check", config});
   EXPECT_EQ(check.exit_code, 0);
   EXPECT_THAT(check.err, HasSubstr("has ended at"));
@@ -238,9 +230,7 @@ TEST(TlsStartTest, ACertificateThatEndsSoonIsAWarning) {
   Daemon daemon;
   const CertificateFiles files =
       MakeCertificate(daemon.Path(""), "server", "DNS:localhost", /*days=*/1);
-  const std::string config = daemon.Path("config.yaml");
-  std::ofstream(config) << "tls: { certificate: " << files.certificate << ", key: " << files.key
-                        << " }\n";
+  const std::string config = daemon.Write("config.yaml", TlsSettings(files));
   const ProcessResult check = daemon.Ctl({"config", "check", config});
   EXPECT_EQ(check.exit_code, 0);
   EXPECT_THAT(check.err, HasSubstr("clients will refuse it; renew it"));
@@ -254,10 +244,8 @@ TEST(TlsStartTest, AKeyThatEverybodyCanReadIsNotUsed) {
   Daemon daemon;
   const CertificateFiles files = MakeCertificate(daemon.Path(""), "server");
   ASSERT_EQ(::chmod(files.key.c_str(), 0644), 0);
-  std::ofstream(daemon.Path("config.yaml"))
-      << "tls: { certificate: " << files.certificate << ", key: " << files.key << " }\n";
   const ProcessResult start =
-      daemon.StartExpectingFailure({"--config", daemon.Path("config.yaml")});
+      daemon.StartExpectingFailure({"--config", daemon.Write("config.yaml", TlsSettings(files))});
   EXPECT_EQ(start.exit_code, 2) << start.err;
   EXPECT_THAT(start.err, HasSubstr("chmod o-rw"));
 }

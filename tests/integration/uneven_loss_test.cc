@@ -1,7 +1,6 @@
 // recover --accept-loss on a store whose tables were flushed at different times: what one table has
 // lost stands in another.
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -92,7 +91,7 @@ void Spoil(const std::string& data_dir, const char* ending, const std::string& t
     std::string content = file.path().extension() == ending ? ReadFile(file.path()) : "";
     if (const size_t at = content.find(text); at != std::string::npos) {
       content[at] = 'P';
-      std::ofstream(file.path(), std::ios::binary) << content;
+      WriteFile(file.path(), content);
     }
   }
 }
@@ -213,7 +212,7 @@ TEST_P(UnevenLossTest, P9AQueueWhoseNameIsLostHasAnotherAndItsNumberIsNobodyElse
   daemon_.CtlOk({"enqueue", "--queue", "next", "--in", "1h", "x"});
   const std::string listed = daemon_.CtlOk({"list", "--queue", "recovered-7", "--all", "-q"});
   EXPECT_EQ(listed, GetParam() == Table::kTimers ? std::to_string(kNewQueuesId) : "");
-  // Of which the index alone knows is refused, and the daemon goes on.
+  // A job that only the index knows of is refused, and the daemon goes on.
   const ProcessResult cancelled = daemon_.Ctl({"cancel", std::to_string(kNewQueuesId)});
   EXPECT_EQ(cancelled.exit_code == 0, GetParam() == Table::kTimers) << cancelled.err;
   EXPECT_THAT(daemon_.CtlOk({"queues"}), HasSubstr("next"));

@@ -15,6 +15,7 @@
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 #include "storage/verify.h"
+#include "tests/support/files.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/storage/sample_store.h"
@@ -30,10 +31,6 @@ using ::testing::HasSubstr;
 constexpr uint64_t kFirstId = 20;
 constexpr uint64_t kDamagedId = 23;
 constexpr uint64_t kEndId = 30;
-
-void WriteFile(const std::string& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
 
 class RecoverCrashTest : public ::testing::Test {
  protected:
@@ -61,10 +58,10 @@ class RecoverCrashTest : public ::testing::Test {
     std::string half = log;
     half[log.find(Record(kDamagedId + 2, kOrders).payload)] ^= 1;
     const uint64_t cut = *ScanLog(half).damaged_at;
-    WriteFile(master() + "/900000.log", log.substr(cut));
+    test::WriteFile(master() + "/900000.log", log.substr(cut));
     log.resize(cut);
     log[log.find(Record(kDamagedId, kOrders).payload)] ^= 1;
-    WriteFile(path, log);
+    test::WriteFile(path, log);
   }
 
   std::string master() const { return dir_.Sub("master"); }

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "protocol/client.h"
 #include "protocol/job_json.h"
+#include "tests/support/files.h"
 #include "tests/support/notify_socket.h"
 #include "tests/support/process.h"
 

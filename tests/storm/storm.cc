@@ -16,6 +16,7 @@
 #include "protocol/job_json.h"
 #include "protocol/stats_json.h"
 #include "tests/storm/stopped_store.h"
+#include "tests/support/files.h"
 #include "tests/support/notify_socket.h"
 #include "tests/support/process.h"
 
@@ -237,8 +238,7 @@ void Storm::CutPower(CutFileSystem* disk) {
   // Between two of its system calls: an fsync that is under way when this ioctl comes may be
   // answered with a success that never was, which is the tool's fault and no disk's.
   daemon_->Signal(SIGSTOP);
-  if (!test::WaitUntil([this] { return AllThreadsStopped(daemon_->pid()); },
-                       std::chrono::seconds(10))) {
+  if (!test::WaitUntil([this] { return AllThreadsStopped(daemon_->pid()); })) {
     Violation("the daemon cannot be held still for the cut");
   }
   std::string error = disk->Cut();
@@ -326,7 +326,7 @@ void Storm::WaitUntilDrained() {
   uint64_t before = 0;
   uint64_t now = 0;
   do {
-    if (test::WaitUntil(drained, std::chrono::seconds(60))) {
+    if (test::WaitUntil(drained)) {
       return;
     }
     before = std::exchange(now, ended());

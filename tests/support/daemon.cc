@@ -7,6 +7,8 @@
 
 #include "tests/support/notify_socket.h"
 
+#include <sys/stat.h>
+
 namespace delayd::test {
 std::string DelaydPath() {
   return DELAYD_BIN_DIR "/delayd";
@@ -14,6 +16,17 @@ std::string DelaydPath() {
 
 std::string DelayctlPath() {
   return DELAYD_BIN_DIR "/delayctl";
+}
+
+std::string Member(const std::string& json, const std::string& name) {
+  const size_t at = json.find('"' + name + "\":");
+  EXPECT_NE(at, std::string::npos) << name << " in " << json;
+  if (at == std::string::npos) {
+    return {};
+  }
+  const size_t begin = at + name.size() + 3;
+  return json[begin] == '"' ? json.substr(begin + 1, json.find('"', begin + 1) - begin - 1)
+                            : json.substr(begin, json.find_first_of(",}", begin) - begin);
 }
 
 Daemon::Daemon() = default;
@@ -64,14 +77,9 @@ ProcessResult Daemon::Stop() {
 }
 
 void Daemon::WaitForLog(const std::string& text) const {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (log().find(text) == std::string::npos) {
-    if (std::chrono::steady_clock::now() > end) {
-      ADD_FAILURE() << "the log never said '" << text << "':\n" << log();
-      return;
-    }
-    ::poll(nullptr, 0, 10);
-  }
+  EXPECT_TRUE(WaitUntil([&] { return log().find(text) != std::string::npos; }))
+      << "the log never said '" << text << "':\n"
+      << log();
 }
 
 ProcessOptions Daemon::CtlOptions(const std::vector<std::string>& args,
@@ -99,11 +107,21 @@ std::string Daemon::CtlOk(const std::vector<std::string>& args, const std::strin
 }
 
 std::string Daemon::LeaseOne(const std::string& queue) {
-  const std::string leased = CtlOk({"lease", "--queue", queue, "--wait", "10s", "-o", "json"});
-  const size_t at = leased.find("\"lease_token\"");
-  EXPECT_NE(at, std::string::npos) << leased;
-  const size_t begin = leased.find('"', leased.find(':', at)) + 1;
-  return leased.substr(begin, leased.find('"', begin) - begin);
+  return Member(CtlOk({"lease", "--queue", queue, "--wait", "10s", "-o", "json"}), "lease_token");
+}
+
+std::string Daemon::Write(const std::string& name, const std::string& text) const {
+  WriteFile(Path(name), text);
+  EXPECT_EQ(::chmod(Path(name).c_str(), 0600), 0);
+  return Path(name);
+}
+
+std::string Daemon::TcpAddress() const {
+  const std::string told = log();
+  const size_t at = told.rfind("://127.0.0.");
+  EXPECT_NE(at, std::string::npos) << told;
+  const size_t begin = told.rfind("http", at);
+  return told.substr(begin, told.find_first_of("\" \n", at) - begin);
 }
 
 }  // namespace delayd::test

@@ -2,7 +2,9 @@
 // to it.
 //
 // What:    Start waits for the READY=1 that systemd would get, not for a time. Kill is kill -9,
-// Stop is SIGTERM. Errors:  test failures, with the daemon's log. Threads: one.
+//          Stop is SIGTERM.
+// Errors:  test failures, with the daemon's log.
+// Threads: one.
 #pragma once
 
 #include <memory>
@@ -10,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/files.h"
 #include "tests/support/process.h"
 #include "tests/support/temp_dir.h"
 
@@ -17,6 +20,9 @@ namespace delayd::test {
 
 std::string DelaydPath();
 std::string DelayctlPath();
+
+// The text of a member of the first object in `json` that has it; a number as it stands.
+std::string Member(const std::string& json, const std::string& name);
 
 class Daemon {
  public:
@@ -51,6 +57,11 @@ class Daemon {
   std::string LeaseOne(const std::string& queue);
 
   std::string Path(const std::string& name) const { return dir_.Sub(name); }
+
+  // A file beside the data directory, for its owner only, as a file of tokens must be; its path.
+  std::string Write(const std::string& name, const std::string& text) const;
+  // What --api-listen 127.0.0.1:0 came to at the latest start: "http://127.0.0.1:4711".
+  std::string TcpAddress() const;
 
   std::string data_dir() const { return dir_.Sub("data"); }
 

@@ -9,10 +9,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "base/check.h"
+#include "tests/support/files.h"
 
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -55,13 +54,6 @@ std::vector<char*> Pointers(std::vector<std::string>* texts) {
 }
 
 }  // namespace
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 Process::Process(const ProcessOptions& options) {
   const auto file_or_own = [this](const std::string& path) {

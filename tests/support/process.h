@@ -63,9 +63,8 @@ class Process {
 ProcessResult RunProcess(const ProcessOptions& options,
                          std::chrono::seconds limit = std::chrono::seconds(60));
 
-std::string ReadFile(const std::string& path);
-
-// Asks every 2 ms; whether it came true within `limit`.
-bool WaitUntil(const std::function<bool()>& condition, std::chrono::milliseconds limit);
+// Asks every 2 ms; whether it came true within `limit`, which is there for a test that would hang.
+bool WaitUntil(const std::function<bool()>& condition,
+               std::chrono::milliseconds limit = std::chrono::minutes(1));
 
 }  // namespace delayd::test

@@ -1,12 +1,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <future>
-#include <iterator>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -14,7 +11,7 @@
 
 #include "cli/exit_code.h"
 #include "protocol/job_json.h"
-#include "tests/support/process.h"
+#include "tests/support/files.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/cli/fake_daemon.h"
 
@@ -249,33 +246,25 @@ TEST(ImportVerbTest, WhatASilentPipeHasGivenIsSent) {
 }
 
 TEST(ImportVerbTest, BatchesOfAFileAreFull) {
-  char path[] = "/tmp/delayctl-import-XXXXXX";
-  close(mkstemp(path));
-  {
-    std::ofstream file(path);
-    for (int i = 0; i < 1000; ++i) {
-      file << "{\"payload\":\"" << std::string(1000, 'x') << "\"}\n";
-    }
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) {
+    lines += "{\"payload\":\"" + std::string(1000, 'x') + "\"}\n";
   }
-  EXPECT_EQ(Ctl({"import", path}, {.daemon = Accept}).requests.size(), 2U);
-  unlink(path);
+  const test::TempDir dir;
+  test::WriteFile(dir.Sub("jobs"), lines);
+  EXPECT_EQ(Ctl({"import", dir.Sub("jobs")}, {.daemon = Accept}).requests.size(), 2U);
 }
 
 TEST(ImportVerbTest, TheAckLogHasALineForEachAcknowledgedJob) {
-  char path[] = "/tmp/delayctl-ack-XXXXXX";
-  const int fd = mkstemp(path);
-  ASSERT_GE(fd, 0);
-  close(fd);
+  const test::TempDir dir;
+  const std::string path = dir.Sub("acks");
   const Outcome outcome =
       Ctl({"import", "--ack-log", path}, {.daemon = Accept, .input = kThree + "{"});
   EXPECT_EQ(outcome.code, 2);
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_EQ(text,
+  EXPECT_EQ(test::ReadFile(path),
             "{\"line\":1,\"id\":100,\"key\":\"order:1001\",\"existed\":false}\n"
             "{\"line\":2,\"id\":101,\"key\":\"order:1001\",\"existed\":false}\n"
             "{\"line\":3,\"id\":102,\"key\":\"order:1001\",\"existed\":false}\n");
-  unlink(path);
 }
 
 TEST(ImportVerbTest, WhatBelongsToLinesIsRefusedBesideBeanstalkd) {
