@@ -282,7 +282,37 @@ class Model {
   void Do(engine::RequestId request, const engine::Enqueue& command);
   const char* ValidateDue(const DueSpec& due) const;
   const char* Validate(const JobSpec& spec, StatusCode* code) const;
-  const char* CheckQuotas(const engine::Enqueue& command, const std::vector<bool>& is_new) const;
+
+  // What becomes of one job of an enqueue.
+  struct PlannedJob {
+    std::optional<size_t> same_as;       // a job before it in the batch, under the same key
+    const ModelKey* existing = nullptr;  // what its key leads to
+    bool replaces = false;
+
+    bool is_new() const { return !same_as && existing == nullptr; }
+  };
+
+  struct Refusal {
+    StatusCode code = StatusCode::kOk;
+    const char* reason = nullptr;
+    uint64_t batch = 0;  // that it rests on
+  };
+
+  std::optional<Refusal> Plan(const engine::Enqueue& command,
+                              std::vector<PlannedJob>* plan,
+                              uint64_t* batch) const;
+  std::optional<Refusal> PlanUnderKey(const engine::Enqueue& command,
+                                      const ModelKey& key,
+                                      const JobSpec& spec,
+                                      PlannedJob* planned,
+                                      uint64_t* batch) const;
+  engine::Enqueued CarryOut(const engine::Enqueue& command,
+                            const std::vector<PlannedJob>& plan,
+                            uint64_t* batch);
+  static engine::EnqueuedIds IdsOf(const engine::Enqueued& result,
+                                   const std::vector<PlannedJob>& plan);
+  const char* CheckQuotas(const engine::Enqueue& command,
+                          const std::vector<PlannedJob>& plan) const;
   JobView Create(const std::shared_ptr<const JobSpec>& spec, JobId id, const std::string& user);
   JobView Replace(const std::shared_ptr<const JobSpec>& spec, ModelKey* key);
   JobView FinishedView(const DoneKey& done, uint64_t* batch) const;
@@ -313,6 +343,10 @@ class Model {
   // model_bulk.cc
   void Do(engine::RequestId request, const engine::ChangeMany& command);
   void Do(engine::RequestId request, const engine::Forecast& command);
+  const char* Validate(const engine::ChangeMany& command) const;
+  std::vector<Row> RowsToLookAt(const engine::ChangeMany& command,
+                                std::optional<WallTime> fixed,
+                                std::pair<WallTime, JobId> after) const;
   bool MatchesFilter(const engine::ChangeMany& command,
                      std::optional<WallTime> fixed,
                      JobId id) const;
@@ -406,7 +440,24 @@ class Model {
   uint64_t NextToServe(const std::string& queue);
   void ServeQueue(const std::string& queue);
   void RemoveWaiter(uint64_t waiter);
-  void FireDue();
+
+  // Something that falls due, and the order in which the engine's wheels would give it: no job that
+  // falls due waits behind a lease that ends.
+  struct Due {
+    enum class Wheel : uint8_t { kBoot, kWall, kLeases };
+
+    Wheel wheel = Wheel::kBoot;
+    Micros tick{0};  // of its clock
+    uint64_t rank = 0;
+    // One of these.
+    JobId job = {};
+    uint64_t waiter = 0;
+    std::string paused = {};
+    std::string rated = {};
+  };
+
+  std::vector<Due> AllDue() const;
+  void Fire(const Due& due);
 
   engine::EngineOptions options_;
   Now now_;

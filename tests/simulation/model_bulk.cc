@@ -124,39 +124,66 @@ bool Model::ChangeOne(const ChangeMany& command, std::optional<WallTime> fixed, 
   return changed;
 }
 
-void Model::Do(RequestId request, const ChangeMany& command) {
+const char* Model::Validate(const ChangeMany& command) const {
   const engine::JobFilter& filter = command.filter;
+  const bool kick = command.action == ChangeMany::Action::kKick;
+  const bool move = command.action == ChangeMany::Action::kReschedule;
+  const bool dead = filter.state == JobState::kDead;
+  if (!filter.queue && !filter.state && !filter.due_before && !filter.due_after &&
+      filter.key_prefix.empty()) {
+    return "empty_filter";
+  }
+  if (filter.state == JobState::kFinished) {
+    return "invalid_state";
+  }
+  if (dead && !filter.queue) {
+    return "queue_required";
+  }
+  if ((kick && !dead && filter.state != JobState::kScheduled) || (move && dead)) {
+    return "invalid_state";
+  }
+  if (command.limit > limits::kBulkJobsMax) {
+    return "invalid_limit";
+  }
+  if (move && !command.due && !command.priority) {
+    return "invalid_reschedule";
+  }
+  return command.due ? ValidateDue(*command.due) : nullptr;
+}
+
+std::vector<Model::Row> Model::RowsToLookAt(const ChangeMany& command,
+                                            std::optional<WallTime> fixed,
+                                            std::pair<WallTime, JobId> after) const {
+  const engine::JobFilter& filter = command.filter;
+  const bool dead = filter.state == JobState::kDead;
+  const auto [back, forward] = wall_offsets_.Steps(now_);
+  std::vector<Row> rows;
+  for (const Row& row : durable_rows) {
+    const bool in_range =
+        dead ||
+        ((!filter.due_after || row.place >= *filter.due_after - forward) &&
+         (!filter.due_before || row.place < std::max(*filter.due_before + back, mark + Millis(1))));
+    // Those that have died since; later than now is before the clock was set back.
+    const bool too_late = command.action == ChangeMany::Action::kKick && dead &&
+                          row.place > *fixed && row.place <= now_.wall;
+    if (row.dead == dead && in_range && !too_late && std::pair(row.place, row.id) > after &&
+        (!filter.queue || row.queue == *filter.queue)) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+
+void Model::Do(RequestId request, const ChangeMany& command) {
   const auto refuse = [&](const char* reason) {
     Refuse(request, StatusCode::kInvalidArgument, reason, 0);
   };
-  if (!filter.queue && !filter.state && !filter.due_before && !filter.due_after &&
-      filter.key_prefix.empty()) {
-    return refuse("empty_filter");
-  }
-  if (filter.state == JobState::kFinished) {
-    return refuse("invalid_state");
-  }
-  if (filter.state == JobState::kDead && !filter.queue) {
-    return refuse("queue_required");
-  }
-  if (command.action == ChangeMany::Action::kKick && filter.state != JobState::kDead &&
-      filter.state != JobState::kScheduled) {
-    return refuse("invalid_state");
-  }
-  if (command.action == ChangeMany::Action::kReschedule && filter.state == JobState::kDead) {
-    return refuse("invalid_state");
-  }
-  if (command.limit > limits::kBulkJobsMax) {
-    return refuse("invalid_limit");
-  }
-  if (command.action == ChangeMany::Action::kReschedule && !command.due && !command.priority) {
-    return refuse("invalid_reschedule");
-  }
-  if (const char* reason = command.due ? ValidateDue(*command.due) : nullptr) {
+  if (const char* reason = Validate(command)) {
     return refuse(reason);
   }
-  const auto queue = filter.queue ? queues_.find(*filter.queue) : queues_.end();
-  if (filter.queue && (queue == queues_.end() || !queue->second.stored)) {
+  const std::optional<std::string>& name = command.filter.queue;
+  const auto queue = name ? queues_.find(*name) : queues_.end();
+  if (name && (queue == queues_.end() || !queue->second.stored)) {
     return Refuse(request, StatusCode::kNotFound, "not_found", 0);
   }
   const bool kick = command.action == ChangeMany::Action::kKick;
@@ -176,22 +203,8 @@ void Model::Do(RequestId request, const ChangeMany& command) {
     const auto* after = std::get_if<DueAfter>(&*command.due);
     fixed = after != nullptr ? now_.wall + after->delay : std::get<DueAt>(*command.due).at;
   }
-  const bool dead = filter.state == JobState::kDead;
-  const std::pair after(WallFromMillis(static_cast<int64_t>(cursor.at)), JobId{cursor.id});
-  const auto [back, forward] = wall_offsets_.Steps(now_);
-  std::vector<Row> rows;
-  for (const Row& row : durable_rows) {
-    const bool in_range =
-        dead ||
-        ((!filter.due_after || row.place >= *filter.due_after - forward) &&
-         (!filter.due_before || row.place < std::max(*filter.due_before + back, mark + Millis(1))));
-    // Those that have died since; later than now is before the clock was set back.
-    const bool too_late = kick && dead && row.place > *fixed && row.place <= now_.wall;
-    if (row.dead == dead && in_range && !too_late && std::pair(row.place, row.id) > after &&
-        (!filter.queue || row.queue == *filter.queue)) {
-      rows.push_back(row);
-    }
-  }
+  const std::vector<Row> rows = RowsToLookAt(
+      command, fixed, {WallFromMillis(static_cast<int64_t>(cursor.at)), JobId{cursor.id}});
   const size_t limit = command.limit == 0 ? limits::kBulkJobsDefault : command.limit;
   engine::ChangedMany done;
   for (size_t i = 0; i < rows.size(); ++i) {

@@ -138,7 +138,7 @@ const char* Model::Validate(const JobSpec& spec, StatusCode* code) const {
 
 // Every stored job counts, dead ones too.
 const char* Model::CheckQuotas(const engine::Enqueue& command,
-                               const std::vector<bool>& is_new) const {
+                               const std::vector<PlannedJob>& plan) const {
   std::map<std::string, uint64_t> of_queue;
   uint64_t of_user = 0;
   for (const auto& [id, job] : jobs_) {
@@ -147,7 +147,7 @@ const char* Model::CheckQuotas(const engine::Enqueue& command,
   }
   bool any = false;
   for (size_t i = 0; i < command.jobs.size(); ++i) {
-    if (!is_new[i]) {
+    if (!plan[i].is_new()) {
       continue;
     }
     any = true;
@@ -255,21 +255,46 @@ const ModelKey* Model::FindKey(const std::string& queue, const std::string& key)
   return is_free ? nullptr : &known;
 }
 
-void Model::Do(RequestId request, const engine::Enqueue& command) {
-  if (command.jobs.empty() || command.jobs.size() > limits::kEnqueueBatchJobsMax) {
-    return Refuse(request, StatusCode::kInvalidArgument, "invalid_batch", 0);
+// A job whose key is known: whether it is refused, taken for the one that is there, or put in its
+// place.
+std::optional<Model::Refusal> Model::PlanUnderKey(const engine::Enqueue& command,
+                                                  const ModelKey& key,
+                                                  const JobSpec& spec,
+                                                  PlannedJob* planned,
+                                                  uint64_t* batch) const {
+  const bool same = SameContent(*key.spec, spec);
+  if (key.finished) {
+    planned->existing = same && spec.on_conflict == OnConflict::kFail ? &key : nullptr;
+    *batch = std::max(*batch, planned->existing != nullptr ? key.batch : 0);
+    return std::nullopt;
   }
-  // What is refused is refused before anything is done: all or nothing (P8).
-  uint64_t batch = 0;
+  if (!same && spec.on_conflict == OnConflict::kFail) {
+    return Refusal{StatusCode::kAlreadyExists, "key_conflict", key.batch};
+  }
+  const ModelJob& job = jobs_.at(key.id);
+  const bool is_told = !command.brief || job.state == JobState::kDead;
+  planned->existing = &key;
+  planned->replaces = spec.on_conflict == OnConflict::kReplace;
+  *batch = std::max(*batch, is_told ? job.batch : key.batch);
+  if (planned->replaces && job.state == JobState::kLeased) {
+    return Refusal{StatusCode::kFailedPrecondition, "leased", key.batch};
+  }
+  return std::nullopt;
+}
+
+std::optional<Model::Refusal> Model::Plan(const engine::Enqueue& command,
+                                          std::vector<PlannedJob>* plan,
+                                          uint64_t* batch) const {
+  if (command.jobs.empty() || command.jobs.size() > limits::kEnqueueBatchJobsMax) {
+    return Refusal{StatusCode::kInvalidArgument, "invalid_batch"};
+  }
   std::map<QueueKey, size_t> first_with_key;
-  std::vector<const ModelKey*> existing(command.jobs.size());
-  std::vector<std::optional<size_t>> same_as(command.jobs.size());
-  std::vector<bool> replaces(command.jobs.size());
   for (size_t i = 0; i < command.jobs.size(); ++i) {
     const JobSpec& spec = command.jobs[i];
+    PlannedJob& planned = plan->emplace_back();
     StatusCode code = StatusCode::kOk;
     if (const char* reason = Validate(spec, &code)) {
-      return Refuse(request, code, reason, 0);
+      return Refusal{code, reason};
     }
     if (spec.key.empty()) {
       continue;
@@ -277,89 +302,99 @@ void Model::Do(RequestId request, const engine::Enqueue& command) {
     const auto [first, is_first] = first_with_key.emplace(QueueKey{spec.queue, spec.key}, i);
     if (!is_first) {
       if (!SameContent(command.jobs[first->second], spec)) {
-        return Refuse(request, StatusCode::kAlreadyExists, "key_conflict", 0);
+        return Refusal{StatusCode::kAlreadyExists, "key_conflict"};
       }
-      same_as[i] = first->second;
+      planned.same_as = first->second;
     } else if (const ModelKey* key = FindKey(spec.queue, spec.key)) {
-      const bool same = SameContent(*key->spec, spec);
-      if (key->finished) {
-        existing[i] = same && spec.on_conflict == OnConflict::kFail ? key : nullptr;
-        batch = std::max(batch, existing[i] != nullptr ? key->batch : 0);
-        continue;
-      }
-      if (!same && spec.on_conflict == OnConflict::kFail) {
-        return Refuse(request, StatusCode::kAlreadyExists, "key_conflict", key->batch);
-      }
-      existing[i] = key;
-      const bool is_told = !command.brief || jobs_.at(key->id).state == JobState::kDead;
-      batch = std::max(batch, is_told ? jobs_.at(key->id).batch : key->batch);
-      replaces[i] = spec.on_conflict == OnConflict::kReplace;
-      if (replaces[i] && jobs_.at(key->id).state == JobState::kLeased) {
-        return Refuse(request, StatusCode::kFailedPrecondition, "leased", key->batch);
+      if (const auto refusal = PlanUnderKey(command, *key, spec, &planned, batch)) {
+        return refusal;
       }
     }
   }
-  bool needs_room = false;
-  std::vector<bool> is_new;
-  for (size_t i = 0; i < command.jobs.size(); ++i) {
-    is_new.push_back(!same_as[i] && existing[i] == nullptr);
-    needs_room = needs_room || is_new[i] || (replaces[i] && !same_as[i]);
+  const auto is_new = [](const PlannedJob& job) { return job.is_new(); };
+  if (draining_ && std::ranges::any_of(*plan, is_new)) {
+    return Refusal{StatusCode::kResourceExhausted, "draining"};
   }
-  if (draining_ && std::ranges::find(is_new, true) != is_new.end()) {
-    return Refuse(request, StatusCode::kResourceExhausted, "draining", 0);
+  const auto needs_room = [](const PlannedJob& job) { return job.is_new() || job.replaces; };
+  if (refuses_enqueues && std::ranges::any_of(*plan, needs_room)) {
+    return Refusal{StatusCode::kResourceExhausted, "disk_nearly_full"};
   }
-  if (refuses_enqueues && needs_room) {
-    return Refuse(request, StatusCode::kResourceExhausted, "disk_nearly_full", 0);
+  if (const char* reason = CheckQuotas(command, *plan)) {
+    return Refusal{StatusCode::kResourceExhausted, reason};
   }
-  if (const char* reason = CheckQuotas(command, is_new)) {
-    ++counters_.quota_refusals;
-    return Refuse(request, StatusCode::kResourceExhausted, reason, 0);
-  }
+  return std::nullopt;
+}
+
+engine::Enqueued Model::CarryOut(const engine::Enqueue& command,
+                                 const std::vector<PlannedJob>& plan,
+                                 uint64_t* batch) {
   engine::Enqueued result;
-  for (size_t i = 0; i < command.jobs.size(); ++i) {
-    if (same_as[i]) {
-      result.items.push_back({.job = result.items[*same_as[i]].job, .existed = true});
-    } else if (replaces[i]) {
-      batch = open_batch;
+  for (size_t i = 0; i < plan.size(); ++i) {
+    const PlannedJob& planned = plan[i];
+    const JobSpec& spec = command.jobs[i];
+    if (planned.is_new()) {
+      *batch = open_batch;
       result.items.push_back(
-          {.job = Replace(std::make_shared<const JobSpec>(command.jobs[i]),
-                          &keys_.at({command.jobs[i].queue, command.jobs[i].key})),
-           .existed = true});
-      continue;
-    } else if (existing[i] != nullptr) {
-      JobView view = existing[i]->finished
-                         ? FinishedView({existing[i]->finished_at, existing[i]->id}, &batch)
-                         : ViewOf(jobs_.at(existing[i]->id), jobs_.at(existing[i]->id).state);
-      result.items.push_back({.job = std::move(view), .existed = true});
-    } else {
-      batch = open_batch;
-      result.items.push_back(
-          {.job = Create(
-               std::make_shared<const JobSpec>(command.jobs[i]), JobId{next_id_++}, command.user),
+          {.job = Create(std::make_shared<const JobSpec>(spec), JobId{next_id_++}, command.user),
            .existed = false});
       continue;
     }
+    if (planned.replaces) {
+      *batch = open_batch;
+      result.items.push_back(
+          {.job = Replace(std::make_shared<const JobSpec>(spec), &keys_.at({spec.queue, spec.key})),
+           .existed = true});
+      continue;
+    }
     ++counters_.existed;
+    JobView view;
+    if (planned.same_as) {
+      view = result.items[*planned.same_as].job;
+    } else if (planned.existing->finished) {
+      view = FinishedView({planned.existing->finished_at, planned.existing->id}, batch);
+    } else {
+      const ModelJob& job = jobs_.at(planned.existing->id);
+      view = ViewOf(job, job.state);
+    }
+    result.items.push_back({.job = std::move(view), .existed = true});
   }
-  if (!command.brief) {
-    return Answer(request, std::move(result), batch);
-  }
+  return result;
+}
+
+engine::EnqueuedIds Model::IdsOf(const engine::Enqueued& result,
+                                 const std::vector<PlannedJob>& plan) {
   engine::EnqueuedIds ids;
-  for (size_t i = 0; i < result.items.size(); ++i) {
+  for (size_t i = 0; i < plan.size(); ++i) {
     const JobView& job = result.items[i].job;
-    if (same_as[i]) {
-      ids.items.push_back(ids.items[*same_as[i]]);
+    if (plan[i].same_as) {
+      ids.items.push_back(ids.items[*plan[i].same_as]);
       ids.items.back().existed = true;
       continue;
     }
     ids.items.push_back({.id = job.id, .existed = result.items[i].existed});
-    if (existing[i] != nullptr &&
+    if (plan[i].existing != nullptr &&
         (job.state == JobState::kDead || job.state == JobState::kFinished)) {
       ids.items.back().ended = job.state;
       ids.items.back().cancelled = job.outcome == "cancelled";
     }
   }
-  Answer(request, std::move(ids), batch);
+  return ids;
+}
+
+// What is refused is refused before anything is done: all or nothing (P8).
+void Model::Do(RequestId request, const engine::Enqueue& command) {
+  uint64_t batch = 0;
+  std::vector<PlannedJob> plan;
+  if (const auto refusal = Plan(command, &plan, &batch)) {
+    const std::string_view reason = refusal->reason;
+    counters_.quota_refusals += reason == "queue_full" || reason == "user_full" ? 1U : 0U;
+    return Refuse(request, refusal->code, reason, refusal->batch);
+  }
+  engine::Enqueued result = CarryOut(command, plan, &batch);
+  if (command.brief) {
+    return Answer(request, IdsOf(result, plan), batch);
+  }
+  Answer(request, std::move(result), batch);
 }
 
 }  // namespace delayd::simulation

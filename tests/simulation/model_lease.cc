@@ -347,75 +347,58 @@ void Model::Expire(ModelJob* job) {
   AddEvent(job, JobEvent::Kind::kDied, {}, job->last_error);
 }
 
-void Model::FireDue() {
-  // In the order of the engine's wheels: no job that falls due waits behind a lease that ends.
-  enum class Wheel : uint8_t { kBoot, kWall, kLeases };
-
-  struct Due {
-    Wheel wheel;
-    Micros tick;  // of its clock
-    uint64_t rank;
-    JobId job;
-    uint64_t waiter;
-    std::string paused = {};
-    std::string rated = {};
-  };
-
+std::vector<Model::Due> Model::AllDue() const {
+  using Wheel = Due::Wheel;
   std::vector<Due> due;
   for (const auto& [id, job] : jobs_) {
     if (job.state == JobState::kScheduled && IsDue(job, now_)) {
       const Micros tick =
           job.on_boot_clock ? BootDue(job).time_since_epoch() : WallDue(job).time_since_epoch();
       const Wheel wheel = job.on_boot_clock ? Wheel::kBoot : Wheel::kWall;
-      due.push_back({wheel, tick, job.timer_rank, id, 0});
+      due.push_back({.wheel = wheel, .tick = tick, .rank = job.timer_rank, .job = id});
     } else if (job.state == JobState::kLeased && job.lease_end <= now_.boot) {
-      due.push_back({Wheel::kLeases, job.lease_end.time_since_epoch(), job.timer_rank, id, 0});
+      const Micros tick = job.lease_end.time_since_epoch();
+      due.push_back({.wheel = Wheel::kLeases, .tick = tick, .rank = job.timer_rank, .job = id});
     }
   }
   for (const auto& [id, waiter] : waiters_) {
     if (waiter.end <= now_.boot && !Follows()) {  // else the answer is followed
-      due.push_back({Wheel::kBoot, waiter.end.time_since_epoch(), waiter.timer_rank, JobId{}, id});
+      const Micros tick = waiter.end.time_since_epoch();
+      due.push_back({.tick = tick, .rank = waiter.timer_rank, .waiter = id});
     }
   }
   for (const auto& [name, queue] : queues_) {
     if (queue.pause && queue.pause->length && queue.pause->end <= now_.boot) {
-      due.push_back({Wheel::kBoot,
-                     queue.pause->end.time_since_epoch(),
-                     queue.pause->timer_rank,
-                     JobId{},
-                     0,
-                     name});
+      const Micros tick = queue.pause->end.time_since_epoch();
+      due.push_back({.tick = tick, .rank = queue.pause->timer_rank, .paused = name});
     }
     if (queue.rate_timer && *queue.rate_timer <= now_.boot) {
-      due.push_back({Wheel::kBoot,
-                     queue.rate_timer->time_since_epoch(),
-                     queue.rate_rank,
-                     JobId{},
-                     0,
-                     {},
-                     name});
+      const Micros tick = queue.rate_timer->time_since_epoch();
+      due.push_back({.tick = tick, .rank = queue.rate_rank, .rated = name});
     }
   }
   std::ranges::sort(
       due, {}, [](const Due& one) { return std::tuple(one.wheel, one.tick, one.rank); });
-  for (const Due& one : due) {
-    if (!one.paused.empty()) {
-      QueueOf(one.paused).pause.reset();
-      ServeSoon(one.paused);
-    } else if (!one.rated.empty()) {
-      QueueOf(one.rated).rate_timer.reset();
-      ServeSoon(one.rated);
-    } else if (one.waiter != 0) {
-      WaitOver(one.waiter);
-    } else if (ModelJob& job = jobs_.at(one.job); job.state == JobState::kLeased) {
-      ++counters_.lease_expired;
-      ++job.timeouts;
-      const char* error = "lease expired before an ack";
-      AddEvent(&job, JobEvent::Kind::kLeaseExpired, job.client, error);
-      EndLease(&job, std::nullopt, error, /*counts=*/true);
-    } else {
-      MakeReady(&job);
-    }
+  return due;
+}
+
+void Model::Fire(const Due& due) {
+  if (!due.paused.empty()) {
+    QueueOf(due.paused).pause.reset();
+    ServeSoon(due.paused);
+  } else if (!due.rated.empty()) {
+    QueueOf(due.rated).rate_timer.reset();
+    ServeSoon(due.rated);
+  } else if (due.waiter != 0) {
+    WaitOver(due.waiter);
+  } else if (ModelJob& job = jobs_.at(due.job); job.state == JobState::kLeased) {
+    ++counters_.lease_expired;
+    ++job.timeouts;
+    const char* error = "lease expired before an ack";
+    AddEvent(&job, JobEvent::Kind::kLeaseExpired, job.client, error);
+    EndLease(&job, std::nullopt, error, /*counts=*/true);
+  } else {
+    MakeReady(&job);
   }
 }
 
@@ -433,7 +416,9 @@ void Model::Advance(const Now& now) {
     }
   }
   hand_ = now.wall;
-  FireDue();
+  for (const Due& due : AllDue()) {
+    Fire(due);
+  }
   for (const std::string& queue : std::exchange(to_serve_, {})) {
     ServeQueue(queue);
   }
