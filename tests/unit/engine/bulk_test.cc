@@ -119,8 +119,10 @@ TEST(ChangeManyTest, AMoveAheadOfTheScanEndsAndGivesAllOneDueTime) {
     harness.Wait(Millis(3));  // time goes on between the steps
   } while (!command.cursor.empty() && ++total.steps < 1000);
   EXPECT_EQ(total.changed, 199U);  // one was due then already
-  const Reply listed = harness.Call(List{.queue = "a", .limit = 1000});
-  for (const JobView& job : std::get<JobList>(listed.body).jobs) {
+  const Reply reply = harness.Call(List{.queue = "a", .limit = 1000});
+  const std::vector<JobView>& jobs = std::get<JobList>(reply.body).jobs;
+  EXPECT_EQ(jobs.size(), 200U);
+  for (const JobView& job : jobs) {
     EXPECT_EQ(job.due, due);
   }
 }

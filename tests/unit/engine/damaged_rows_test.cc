@@ -110,6 +110,7 @@ TEST(DamagedStartTest, P9AfterARepairADamagedRecordRefusesNoStart) {
     EXPECT_TRUE(Start(&harness).ok()) << Start(&harness).message();
     report = storage::VerifyStore(harness.store());
     ASSERT_TRUE(report.ok());
+    EXPECT_FALSE(report->disagreements.empty()) << "a record is damaged still";
     for (const storage::Disagreement& left : report->disagreements) {
       EXPECT_THAT(left.what, HasSubstr("job " + std::to_string(ToInt(job.id)) + ": "));
     }
