@@ -77,6 +77,16 @@ bool Parse(int argc, char** argv, Flags* flags) {
   return true;
 }
 
+// What is found in a damaged copy, by the store itself or through a daemon that works in `work`.
+RotFinding Check(const Flags& flags,
+                 const std::string& copy,
+                 const std::string& file,
+                 const RotJobs& jobs,
+                 const std::string& work) {
+  return flags.daemon ? CheckRottenDaemon(copy, file, jobs, work)
+                      : CheckRottenStore(copy, file, jobs);
+}
+
 // Half by size, so that every byte has its chance; half by file, so that the small ones have
 // theirs.
 std::string PickFile(const std::string& directory, std::mt19937_64* random) {
@@ -199,14 +209,12 @@ class Rot {
     const std::string kept = dir_.path() + "-damaged";
     const std::string replay = std::string(DELAYD_BIN_DIR) + "/bit_rot --check " + kept +
                                " --file " + damage.file + " --seed " + std::to_string(flags_.seed) +
-                               (in_order ? "" : " --killed");
+                               (in_order ? "" : " --killed") + (flags_.daemon ? " --daemon" : "");
     std::snprintf(replay_line, sizeof replay_line, "%s", replay.c_str());
     // The damaged directory as it is before anybody repairs it.
     fs::remove_all(kept);
     fs::copy(copy, kept);
-    const RotFinding finding =
-        flags_.daemon ? CheckRottenDaemon(copy, damage.file, jobs_.at(in_order), dir_.path())
-                      : CheckRottenStore(copy, damage.file, jobs_.at(in_order));
+    const RotFinding finding = Check(flags_, copy, damage.file, jobs_.at(in_order), dir_.path());
     if (!finding.violation.empty() && !unseen) {
       std::printf("VIOLATION: case %llu, %s %s: %s\n",
                   static_cast<unsigned long long>(cases_),
@@ -236,8 +244,8 @@ class Rot {
 int CheckAgain(const Flags& flags) {
   const test::TempDir dir;
   const RotJobs jobs = BuildRotStore(dir.Sub("built"), flags.seed, !flags.killed);
-  std::filesystem::copy(flags.check, dir.Sub("copy"));
-  const RotFinding finding = CheckRottenStore(dir.Sub("copy"), flags.file, jobs);
+  fs::copy(flags.check, dir.Sub("copy"));
+  const RotFinding finding = Check(flags, dir.Sub("copy"), flags.file, jobs, dir.path());
   for (const std::string& text : finding.named) {
     std::printf("said: %s\n", text.c_str());
   }
@@ -256,7 +264,7 @@ int main(int argc, char** argv) {
   if (!delayd::storm::Parse(argc, argv, &flags)) {
     std::fprintf(stderr,
                  "usage: bit_rot [--count N] [--seconds S] [--seed N] [--daemon]\n"
-                 "       bit_rot --check DIR --file NAME --seed N [--killed]\n");
+                 "       bit_rot --check DIR --file NAME --seed N [--killed] [--daemon]\n");
     return 2;
   }
   std::signal(SIGABRT, delayd::storm::OnAbort);
