@@ -165,7 +165,8 @@ std::string Model::Follow(RequestId request, const engine::Leased& leased) {
   if (leased.jobs.empty() && waiter.end > now_.boot) {
     return "a wait ends before its time";
   }
-  // Who does not wait is kept while what is due is on its way from disk, but not for ever.
+  // A worker that does not wait is kept while due jobs are on their way from disk, but not for
+  // ever.
   const bool is_none_wrong = waiter.command.wait == Millis(0) && waiter.settled &&
                              now_.boot < waiter.end + Millis(limits::kPassOverWaitMs);
   if (leased.jobs.empty() && is_none_wrong) {

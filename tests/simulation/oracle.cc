@@ -171,7 +171,7 @@ void Oracle::Sealed(const engine::SealedBatch& sealed, const Now& now) {
   }
   for (size_t i = 0; i < sealed.batch->size(); ++i) {
     const storage::Batch::Op op = sealed.batch->op(i);
-    // Who was buried and then kicked is not dead; the model has seen both.
+    // A job that was buried and then kicked is not dead; the model has seen both.
     if (op.table != Table::kDead || !IsDeletedBehind(*sealed.batch, i)) {
       Learn(op, now);
     }

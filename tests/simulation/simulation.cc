@@ -92,7 +92,7 @@ void Simulation::DrawHabits() {
   // Up to 25 days; seldom up to 35 years.
   habits_.delay_bits = static_cast<unsigned>(12 + choices_.Below(choices_.OneIn(8) ? 29 : 20));
   habits_.big_batches = choices_.OneIn(25);
-  // Who gets a job, of two workers that wait on several queues each, depends on the order of timers
+  // Which of two workers that wait on several queues each gets a job depends on the order of timers
   // within one millisecond; a rebuilt wheel, or a job loaded late, may change that order.
   habits_.shared_waits = choices_.OneIn(3);
   if (habits_.shared_waits) {

@@ -249,7 +249,7 @@ TEST(WebhookHandlerTest, AStatusCountsThoughTheAnswerBreaksOff) {
   const Verdict busy = Handle(Local(receiver));
   EXPECT_EQ(busy.error, "webhook answered 503: abc");
   EXPECT_EQ(busy.delay, Millis(90'000));
-  // Who breaks off in the middle of its success may not have come to its end.
+  // A receiver that breaks off while it tells of its success may not have finished.
   head = "200 X\r\n";
   const Verdict broken = Handle(Local(receiver));
   EXPECT_EQ(broken.action, "nack");

@@ -45,7 +45,7 @@ TEST(SettingsTest, AConcurrencyCapHoldsJobsBackUntilALeaseEnds) {
   EXPECT_EQ(std::get<Leased>(harness.Take(waiting).body).jobs.size(), 1U);
 }
 
-// Who waits under the old cap must not wait for its time.
+// A worker that waits because of the old cap must not wait as long as that one would have it.
 TEST(SettingsTest, P3AWiderRateCapCountsAtOnceForThoseWhoWait) {
   EngineHarness harness;
   ASSERT_TRUE(harness.Call(Only({.rate = {.count = 1, .per = std::chrono::hours(1)}})).status.ok());
