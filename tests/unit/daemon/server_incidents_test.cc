@@ -1,12 +1,16 @@
 // What the turn tells the operator of by itself.
+#include <array>
 #include <atomic>
 #include <string>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "daemon/log.h"
 #include "tests/unit/daemon/server_fixture.h"
+
+#include <sys/socket.h>
 
 namespace delayd {
 namespace {
