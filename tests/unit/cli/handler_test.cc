@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <fstream>
 
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
 #include "cli/job_handler.h"
+#include "tests/support/files.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/cli/stuck_errors.h"
 
 #include <sys/prctl.h>
@@ -204,17 +205,15 @@ TEST_F(HandlerTest, ACommandThatIsNotThereIsSaidToBeSo) {
 }
 
 TEST_F(HandlerTest, AScriptThatNothingCanRunIsToldFromOneThatCannotBeStartedNow) {
-  char path[] = "/tmp/delayctl-handler-XXXXXX";
-  const int fd = mkstemp(path);
-  ASSERT_GE(fd, 0);
-  ASSERT_EQ(fchmod(fd, 0755), 0);
-  close(fd);
+  const test::TempDir dir;
+  const std::string path = dir.Sub("handler");
+  test::WriteFile(path, "");
+  ASSERT_EQ(chmod(path.c_str(), 0755), 0);
   for (const char* first_line : {"exit 0\n", "#!/nonexistent/interpreter\n", "#!/tmp\n"}) {
-    std::ofstream(path) << first_line;
+    test::WriteFile(path, first_line);
     EXPECT_EQ(handler_.Start({path}, {}, "").reason(), kCannotRun) << first_line;
   }
-  EXPECT_EQ(handler_.Start({std::string(path) + "/handler"}, {}, "").reason(), kCannotRun);
-  unlink(path);
+  EXPECT_EQ(handler_.Start({path + "/handler"}, {}, "").reason(), kCannotRun);
   const std::string too_long(size_t{1} << 20, 'x');
   EXPECT_EQ(handler_.Start({"true", too_long}, {}, "").reason(), kJobTooLarge);
 }

@@ -1,6 +1,5 @@
 #include "cli/worker.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <deque>
@@ -13,6 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "cli/exec_handler.h"
+#include "tests/support/files.h"
+#include "tests/support/no_threads.h"
+#include "tests/support/temp_dir.h"
 #include "tests/unit/cli/fake_daemon.h"
 #include "tests/unit/cli/stuck_errors.h"
 #include "tests/unit/cli/worker_scene.h"
@@ -89,6 +91,13 @@ class WorkerTest : public WorkerScene {
     return options;
   }
 
+  // A file by whose end the test tells something to a handler, or a handler to the test.
+  std::string SetFlag() const {
+    test::WriteFile(dir_.Sub("flag"), "");
+    return dir_.Sub("flag");
+  }
+
+  const test::TempDir dir_;
   std::deque<JobView> jobs_;
   int outages_ = 0;
   int empty_looks_ = 0;  // so many get no job
@@ -251,20 +260,16 @@ TEST_F(WorkerTest, AnAckThatIsRefusedThoughTheLeaseLivesIsRemembered) {
 TEST_F(WorkerTest, TheLeaseIsExtendedWhileTheHandlerRuns) {
   AddJob(1);
   // The handler ends when the second extension has come, not after a time.
-  char path[] = "/tmp/delayctl-extend-XXXXXX";
-  const int fd = mkstemp(path);
-  ASSERT_GE(fd, 0);
-  close(fd);
-  on_call_ = [&](const std::string& call) {
+  const std::string flag = SetFlag();
+  on_call_ = [&](const std::string&) {
     if (std::count_if(calls_.begin(), calls_.end(), [](const std::string& c) {
           return c.find("/extend") != std::string::npos;
         }) == 2) {
-      unlink(path);
+      unlink(flag.c_str());
     }
-    static_cast<void>(call);
     return Ok(protocol::JobToJson(SomeJob()));
   };
-  WorkOptions options = Drain({"sh", "-c", "while [ -e \"$0\" ]; do sleep 0.01; done", path});
+  WorkOptions options = Drain({"sh", "-c", "while [ -e \"$0\" ]; do sleep 0.01; done", flag});
   options.lease = Millis(200);
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_THAT(calls_, Contains(R"(1-1-1/extend {"lease":"200ms"})"));
@@ -339,45 +344,17 @@ TEST_F(WorkerTest, AHandlerIsGoneWhenItsLeaseIsOverThoughTheDaemonIsAway) {
 TEST_F(WorkerTest, AHandlerHasAPartOfItsLeaseToEndInWhenTheDaemonIsAway) {
   AddJob(1);
   on_call_ = [](const std::string&) { return Unavailable("nobody there", "unreachable"); };
-  char path[] = "/tmp/delayctl-tidy-XXXXXX";
-  const int fd = mkstemp(path);
-  ASSERT_GE(fd, 0);
-  close(fd);
+  const std::string flag = SetFlag();
   WorkOptions options =
-      Drain({"sh", "-c", "trap 'unlink \"$0\"; exit' TERM; while :; do sleep 0.01; done", path});
+      Drain({"sh", "-c", "trap 'unlink \"$0\"; exit' TERM; while :; do sleep 0.01; done", flag});
   options.lease = Millis(2000);
   EXPECT_TRUE(RunWorker(options).ok());
-  EXPECT_NE(access(path, F_OK), 0);
-  unlink(path);
+  EXPECT_NE(access(flag.c_str(), F_OK), 0);
 }
-
-// While it lives no thread can be started: the address space has no room for such a stack.
-class NoThreads {
- public:
-  NoThreads() {
-    EXPECT_EQ(pthread_getattr_default_np(&old_), 0);
-    pthread_attr_t huge;
-    pthread_attr_init(&huge);
-    EXPECT_EQ(pthread_attr_setstacksize(&huge, size_t{1} << 48), 0);
-    EXPECT_EQ(pthread_setattr_default_np(&huge), 0);
-    pthread_attr_destroy(&huge);
-  }
-
-  ~NoThreads() {
-    pthread_setattr_default_np(&old_);
-    pthread_attr_destroy(&old_);
-  }
-
-  NoThreads(const NoThreads&) = delete;
-  NoThreads& operator=(const NoThreads&) = delete;
-
- private:
-  pthread_attr_t old_{};
-};
 
 TEST_F(WorkerTest, ASlotThatGetsNoThreadEndsTheWorkInOrder) {
   AddJob(1);
-  const NoThreads none;
+  const test::NoThreads refused;
   const Status status = RunWorker(Drain({"true"}));
   EXPECT_EQ(status.code(), StatusCode::kResourceExhausted);
   EXPECT_THAT(status.message(), HasSubstr("for job 1 of --concurrency 1"));
@@ -452,21 +429,18 @@ TEST_F(WorkerTest, AnAckThatIsNotDeliveredIsRemembered) {
 TEST_F(WorkerTest, TheFirstStopLetsHandlersFinish) {
   AddJob(1);
   AddJob(2);
-  char path[] = "/tmp/delayctl-stop-XXXXXX";
-  const int fd = mkstemp(path);
-  ASSERT_GE(fd, 0);
-  close(fd);
+  const std::string flag = SetFlag();
   // The lease is extended while it runs: then stop, then let it end.
   on_call_ = [&](const std::string& call) {
     if (call.find("/extend") != std::string::npos && !worker_->stopping()) {
       worker_->Stop();
-      unlink(path);
+      unlink(flag.c_str());
     }
     return Ok(protocol::JobToJson(SomeJob()));
   };
   WorkOptions options;
   options.make_handler =
-      ExecHandler({"sh", "-c", "while [ -e \"$0\" ]; do sleep 0.01; done", path});
+      ExecHandler({"sh", "-c", "while [ -e \"$0\" ]; do sleep 0.01; done", flag});
   options.lease = Millis(200);
   EXPECT_TRUE(RunWorker(options).ok());
   EXPECT_EQ(calls_.back(), "1-1-1/ack {}");

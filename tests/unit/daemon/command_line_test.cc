@@ -2,12 +2,13 @@
 
 #include <unistd.h>
 
-#include <cstdio>
-#include <fstream>
 #include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/support/files.h"
+#include "tests/support/temp_dir.h"
 
 #include <sys/stat.h>
 
@@ -21,12 +22,7 @@ using ::testing::StartsWith;
 
 class CommandLineTest : public ::testing::Test {
  protected:
-  CommandLineTest()
-      : file_(::testing::TempDir() + "delayd_" + std::to_string(::getpid()) + ".yaml") {}
-
-  ~CommandLineTest() override { std::remove(file_.c_str()); }
-
-  void WriteFile(const std::string& yaml) { std::ofstream(file_) << yaml; }
+  void WriteFile(const std::string& yaml) { test::WriteFile(file_, yaml); }
 
   CommandLine Read(std::vector<const char*> arguments) {
     arguments.insert(arguments.begin(), "delayd");
@@ -38,7 +34,8 @@ class CommandLineTest : public ::testing::Test {
                            });
   }
 
-  const std::string file_;
+  const test::TempDir dir_;
+  const std::string file_ = dir_.Sub("delayd.yaml");
   std::map<std::string, std::string> environment_;
 };
 
@@ -216,8 +213,7 @@ TEST_F(CommandLineTest, ShippedFileHoldsTheDefaultsAndEveryKey) {
   EXPECT_EQ(line.config.limits.idle, Config().limits.idle);
   EXPECT_EQ(line.config.limits.request_body, Config().limits.request_body);
   EXPECT_EQ(line.config.defaults.key_retention, Config().defaults.key_retention);
-  std::ifstream file(shipped);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const std::string text = test::ReadFile(shipped);
   for (const ConfigKey& key : ConfigKeys()) {
     const std::string_view leaf = key.name.substr(key.name.rfind('.') + 1);
     EXPECT_THAT(text,

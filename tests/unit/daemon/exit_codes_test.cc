@@ -1,10 +1,9 @@
 #include "daemon/exit_codes.h"
 
-#include <fstream>
-#include <sstream>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "tests/support/files.h"
 
 namespace delayd {
 namespace {
@@ -19,9 +18,8 @@ TEST(ExitCodesTest, WhatARestartDoesNotMendHasACodeOfItsOwn) {
 }
 
 TEST(ExitCodesTest, TheUnitLeavesThemToAPerson) {
-  std::ostringstream unit;
-  unit << std::ifstream(DELAYD_SOURCE_DIR "/config/systemd/delayd.service").rdbuf();
-  EXPECT_THAT(unit.str(), ::testing::HasSubstr("\nRestartPreventExitStatus=2 4 5 7\n"));
+  EXPECT_THAT(test::ReadFile(DELAYD_SOURCE_DIR "/config/systemd/delayd.service"),
+              ::testing::HasSubstr("\nRestartPreventExitStatus=2 4 5 7\n"));
 }
 
 }  // namespace
