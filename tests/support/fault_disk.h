@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -18,16 +17,12 @@
 #include <vector>
 
 #include "tests/support/fault_file_system.h"
+#include "tests/support/files.h"
 
 namespace delayd::test {
 
 inline constexpr size_t kCallKinds = 9;
 inline constexpr uint64_t kSectorBytes = 512;
-
-inline std::string ReadAll(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 inline std::string ReadPart(const std::string& path, uint64_t offset, uint64_t size) {
   std::ifstream in(path, std::ios::binary);
@@ -160,7 +155,7 @@ class FaultFileSystem::Disk {
     const std::scoped_lock lock(mutex_);
     Change change{.name = to, .renamed_from = from};
     if (std::filesystem::exists(to)) {
-      change.replaced = ReadAll(to);
+      change.replaced = ReadFile(to);
     }
     changes_.push_back(std::move(change));
     const auto file = synced_bytes_.find(from);
@@ -298,7 +293,7 @@ class FaultFileSystem::Disk {
     }
     std::filesystem::rename(change.name, change.renamed_from, ignored);
     if (change.replaced.has_value()) {
-      std::ofstream(change.name, std::ios::binary) << *change.replaced;
+      WriteFile(change.name, *change.replaced);
     }
   }
 

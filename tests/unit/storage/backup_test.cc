@@ -24,6 +24,8 @@
 #include "storage/rocks_job_store.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/temp_dir.h"
+#include "tests/unit/storage/count_rows.h"
+#include "tests/unit/storage/small_disk.h"
 
 #include <sys/stat.h>
 
@@ -73,13 +75,6 @@ class BackupTest : public ::testing::Test {
     }
   }
 
-  static uint64_t Rows(const JobReader& reader, Table table) {
-    uint64_t rows = 0;
-    EXPECT_TRUE(
-        reader.Scan(table, std::string(1, '\0'), {}, [&](auto, auto) { return ++rows > 0; }).ok());
-    return rows;
-  }
-
   test::TempDir dir_;
   std::unique_ptr<rocksdb::Env> env_ = test::NewFaultEnv(std::make_shared<test::FaultFileSystem>());
   std::unique_ptr<JobStore> store_;
@@ -90,9 +85,9 @@ TEST_F(BackupTest, BackupOpensAsAStoreWithEveryRow) {
   ASSERT_TRUE(BackUpRocksJobStore(store_.get(), dir_.Sub("backup")).ok());
   Commit(51, 60);
   const auto copy = Open("backup");
-  EXPECT_EQ(Rows(*copy, Table::kTimers), 50U);
-  EXPECT_EQ(Rows(*copy, Table::kIndex), 50U);
-  EXPECT_EQ(Rows(*store_, Table::kTimers), 60U) << "the store goes on";
+  EXPECT_EQ(CountRows(*copy), 50U);
+  EXPECT_EQ(CountRows(*copy, Table::kIndex), 50U);
+  EXPECT_EQ(CountRows(*store_), 60U) << "the store goes on";
 }
 
 TEST_F(BackupTest, BackupIsPrivate) {
@@ -106,22 +101,8 @@ TEST_F(BackupTest, BackupIsPrivate) {
 
 // Its flush would fail, which ends a store that else hands out and acks what it has.
 TEST_F(BackupTest, ABackupOnAFullDiskIsRefusedAndTheStoreGoesOn) {
-  class FullDisk final : public rocksdb::FileSystemWrapper {
-   public:
-    FullDisk() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-
-    const char* Name() const override { return "FullDisk"; }
-
-    rocksdb::IOStatus GetFreeSpace(const std::string& /*path*/,
-                                   const rocksdb::IOOptions& /*options*/,
-                                   uint64_t* free,
-                                   rocksdb::IODebugContext* /*debug*/) override {
-      *free = uint64_t{1} << 20;
-      return rocksdb::IOStatus::OK();
-    }
-  };
-
-  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<FullDisk>());
+  const std::unique_ptr<rocksdb::Env> env =
+      rocksdb::NewCompositeEnv(std::make_shared<SmallDisk>(uint64_t{1} << 20));
   {
     auto store = OpenRocksJobStore({.path = dir_.Sub("full"), .env = env.get()});
     ASSERT_TRUE(store.ok()) << store.status().message();
@@ -232,7 +213,7 @@ TEST_F(BackupTest, WhatABackupThatWasCutShortHasLeftIsReplaced) {
   const Status status = BackUpRocksJobStore(store_.get(), dir_.Sub("backup") + "/");
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_FALSE(fs::exists(dir_.Sub("backup.tmp")));
-  EXPECT_EQ(Rows(*Open("backup"), Table::kTimers), 5U);
+  EXPECT_EQ(CountRows(*Open("backup")), 5U);
 }
 
 TEST_F(BackupTest, BackupTakenWhileCommitsRunIsACutBetweenTwoBatches) {
@@ -241,7 +222,7 @@ TEST_F(BackupTest, BackupTakenWhileCommitsRunIsACutBetweenTwoBatches) {
     const std::string name = "backup" + std::to_string(i);
     ASSERT_TRUE(BackUpRocksJobStore(store_.get(), dir_.Sub(name)).ok());
     const auto copy = Open(name);
-    EXPECT_EQ(Rows(*copy, Table::kTimers), Rows(*copy, Table::kIndex));
+    EXPECT_EQ(CountRows(*copy), CountRows(*copy, Table::kIndex));
   }
   committer.join();
 }
@@ -312,23 +293,23 @@ TEST_F(BackupTest, P1ALogThatIsFilledWhileItIsCopiedLeavesNoHoleInTheBackup) {
   opened = copied = false;
   EXPECT_TRUE(BackUpRocksJobStore(store_.get(), dir_.Sub("backup")).ok());
   EXPECT_TRUE(copied) << "the log was not written while it was copied";
-  EXPECT_EQ(Rows(*store_, Table::kTimers), 1055U) << "the store's own log is whole";
+  EXPECT_EQ(CountRows(*store_), 1055U) << "the store's own log is whole";
   store_.reset();
   const auto copy = OpenRocksJobStore({.path = dir_.Sub("backup"), .env = env_.get()});
   ASSERT_TRUE(copy.ok()) << copy.status().message();
-  EXPECT_GE(Rows(**copy, Table::kTimers), 55U);
-  EXPECT_LT(Rows(**copy, Table::kTimers), 1055U) << "there was no hole";
-  EXPECT_EQ(Rows(**copy, Table::kTimers), Rows(**copy, Table::kIndex));
+  EXPECT_GE(CountRows(**copy), 55U);
+  EXPECT_LT(CountRows(**copy), 1055U) << "there was no hole";
+  EXPECT_EQ(CountRows(**copy), CountRows(**copy, Table::kIndex));
 }
 
 TEST_F(BackupTest, SnapshotStandsStillWhileTheStoreGoesOn) {
   Commit(1, 10);
   const auto snapshot = SnapshotRocksJobStore(*store_);
   Commit(11, 20);
-  EXPECT_EQ(Rows(**snapshot, Table::kTimers), 10U);
+  EXPECT_EQ(CountRows(**snapshot), 10U);
   std::string value;
   EXPECT_FALSE((*snapshot)->Get(Table::kIndex, IndexKey(JobId{11}), &value).ok());
-  EXPECT_EQ(Rows(*store_, Table::kTimers), 20U);
+  EXPECT_EQ(CountRows(*store_), 20U);
 }
 
 TEST_F(BackupTest, ReaderSeesWhatAKillLeftAndChangesNothing) {
@@ -345,7 +326,7 @@ TEST_F(BackupTest, ReaderSeesWhatAKillLeftAndChangesNothing) {
   RecoveryReport report;
   const auto reader = OpenRocksJobReader({.path = dir_.Sub("data"), .env = env_.get()}, &report);
   ASSERT_TRUE(reader.ok()) << reader.status().message();
-  EXPECT_EQ(Rows(**reader, Table::kTimers), 9U);
+  EXPECT_EQ(CountRows(**reader), 9U);
   ASSERT_EQ(report.cuts.size(), 1U);
   EXPECT_THAT(report.Lines()[0], HasSubstr("would cut"));
   EXPECT_EQ(fs::file_size(newest), size - 1);

@@ -13,6 +13,7 @@
 #include "storage/rocks_figures.h"
 #include "storage/rocks_store.h"
 #include "tests/support/temp_dir.h"
+#include "tests/unit/storage/count_rows.h"
 #include "tests/unit/storage/no_merges.h"
 
 namespace delayd::storage {
@@ -62,16 +63,6 @@ class LaggingMergesTest : public ::testing::Test {
     }
   }
 
-  uint64_t Rows() const {
-    uint64_t rows = 0;
-    const Status status = store_->Scan(
-        Table::kTimers, TimerKey(WallFromMillis(0), JobId{0}), {}, [&rows](auto, auto) {
-          return ++rows > 0;
-        });
-    EXPECT_TRUE(status.ok()) << status.message();
-    return rows;
-  }
-
   test::TempDir dir_;
   std::unique_ptr<JobStore> store_;
   std::optional<NoMerges> no_merges_;
@@ -84,7 +75,7 @@ TEST_F(LaggingMergesTest, P9ACloseWritesWhatIsInMemoryAndWaitsForNoMerge) {
   ASSERT_TRUE(store_->Close().ok());
   Open("data");
   EXPECT_EQ(FilesAtLevel0(), kFilesThatSlowWrites + 1);
-  EXPECT_EQ(Rows(), rows_);
+  EXPECT_EQ(CountRows(*store_), rows_);
 }
 
 // One file more could stop the writes that are only slow yet.
@@ -94,7 +85,7 @@ TEST_F(LaggingMergesTest, P1ABackupTakesTheLogsInsteadOfAFlush) {
   ASSERT_TRUE(BackUp("backup").ok());
   EXPECT_EQ(FilesAtLevel0(), kFilesThatSlowWrites);
   Open("backup");
-  EXPECT_EQ(Rows(), rows_);
+  EXPECT_EQ(CountRows(*store_), rows_);
 }
 
 TEST_F(LaggingMergesTest, AStoreThatRestsFlushesWhenMergesHaveMadeRoom) {
@@ -109,7 +100,7 @@ TEST_F(LaggingMergesTest, AStoreThatRestsFlushesWhenMergesHaveMadeRoom) {
   while (ReadRocksFigures(*store_).wal_bytes >= kRestBytes) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(Rows(), rows_);
+  EXPECT_EQ(CountRows(*store_), rows_);
 }
 
 }  // namespace

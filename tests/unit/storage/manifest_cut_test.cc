@@ -43,11 +43,6 @@ class ManifestCutTest : public RecoveryTest {
     fs::copy(dir_.Sub("kept"), path(), fs::copy_options::recursive);
   }
 
-  std::string Manifest() const {
-    const std::string current = ReadFile(path() + "/CURRENT");
-    return path() + "/" + current.substr(0, current.size() - 1);
-  }
-
   std::set<std::string> Tables() const {
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(path())) {

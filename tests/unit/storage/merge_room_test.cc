@@ -15,6 +15,8 @@
 #include "storage/rocks_store.h"
 #include "tests/support/fault_file_system.h"
 #include "tests/support/temp_dir.h"
+#include "tests/unit/storage/count_rows.h"
+#include "tests/unit/storage/small_disk.h"
 
 namespace delayd::storage {
 namespace {
@@ -27,19 +29,9 @@ constexpr uint64_t kLittle = 4 * kLogBytes;
 // Who else writes to the disk.
 enum class Others : uint8_t { kRest, kTakeAll, kTakeAllUntold };
 
-class SmallDisk final : public rocksdb::FileSystemWrapper {
+class SharedDisk final : public SmallDisk {
  public:
-  SmallDisk() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-
-  const char* Name() const override { return "SmallDisk"; }
-
-  rocksdb::IOStatus GetFreeSpace(const std::string& /*path*/,
-                                 const rocksdb::IOOptions& /*options*/,
-                                 uint64_t* result,
-                                 rocksdb::IODebugContext* /*debug*/) override {
-    *result = free;
-    return rocksdb::IOStatus::OK();
-  }
+  SharedDisk() : SmallDisk(kPlenty) {}
 
   rocksdb::IOStatus NewWritableFile(const std::string& name,
                                     const rocksdb::FileOptions& options,
@@ -55,8 +47,6 @@ class SmallDisk final : public rocksdb::FileSystemWrapper {
                : target()->NewWritableFile(name, options, result, debug);
   }
 
-  // What it says of itself.
-  std::atomic<uint64_t> free = kPlenty;
   std::atomic<Others> at_next_table = Others::kRest;
 };
 
@@ -101,18 +91,8 @@ class MergeRoomTest : public ::testing::Test {
     return Figures().tables[static_cast<size_t>(Table::kTimers)].files[level];
   }
 
-  uint64_t Rows() {
-    uint64_t rows = 0;
-    const auto visit = [&rows](auto, auto) {
-      ++rows;
-      return true;
-    };
-    EXPECT_TRUE(store_->Scan(Table::kTimers, Key(0), {}, visit).ok());
-    return rows;
-  }
-
   test::TempDir dir_;
-  std::shared_ptr<SmallDisk> disk_ = std::make_shared<SmallDisk>();
+  std::shared_ptr<SharedDisk> disk_ = std::make_shared<SharedDisk>();
   std::unique_ptr<rocksdb::Env> env_ = test::NewFaultEnv(disk_);
   std::unique_ptr<JobStore> store_;
 };
@@ -144,7 +124,7 @@ TEST_F(MergeRoomTest, WhatDoesNotFitIsNotMergedAndCommitsGoOnUntilThereIsRoom) {
   while (Files() > 4) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(Rows(), 300U);
+  EXPECT_EQ(CountRows(*store_), 300U);
   EXPECT_TRUE(store_->Check().ok());
   EXPECT_TRUE(store_->Close().ok());
 }
@@ -178,7 +158,7 @@ TEST_F(MergeRoomTest, WhatRemovesMoreThanItWritesFits) {
     std::this_thread::yield();
   }
   EXPECT_EQ(Figures().merges_refused, 0U);
-  EXPECT_EQ(Rows(), 0U);
+  EXPECT_EQ(CountRows(*store_), 0U);
 }
 
 // Of RocksDB's own there is none: files are too few.
@@ -203,7 +183,7 @@ TEST_F(MergeRoomTest, ASweepThatWasRefusedIsMadeUpForWhenThereIsRoomAgain) {
   while (Files() > 0) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(Rows(), 400U);
+  EXPECT_EQ(CountRows(*store_), 400U);
   EXPECT_EQ(Figures().background_errors, 0U);
 }
 
@@ -233,7 +213,7 @@ TEST_F(MergeRoomTest, AMergeThatRunsOutOfRoomIsTriedAgain) {
     }
     EXPECT_EQ(Figures().background_errors, 0U);
     EXPECT_TRUE(store_->Check().ok());
-    EXPECT_EQ(Rows(), 300U);
+    EXPECT_EQ(CountRows(*store_), 300U);
     EXPECT_TRUE(store_->Close().ok());
   }
 }

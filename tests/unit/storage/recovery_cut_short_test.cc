@@ -9,6 +9,7 @@
 
 #include "storage/batch_floor.h"
 #include "tests/unit/storage/recovery_fixture.h"
+#include "tests/unit/storage/small_disk.h"
 
 namespace delayd::storage {
 namespace {
@@ -19,12 +20,6 @@ using ::testing::Not;
 
 class RecoveryCutShortTest : public RecoveryTest {
  protected:
-  void DamageMiddle() {
-    Commit(1, 30);
-    const std::string whole = ReadFile(Log());
-    WriteFile(Log(), Flipped(whole, whole.size() / 2));
-  }
-
   void ExpectShut() {
     const Status refused = Open().status();
     EXPECT_EQ(refused.reason(), "damaged_store");
@@ -187,25 +182,10 @@ TEST_F(RecoveryCutShortTest, P9ACopyThatFindsNoRoomIsTakenAwayAndNothingIsBegun)
 
 // It would fail when the logs are cut, and the loss would stay untold.
 TEST_F(RecoveryCutShortTest, P9ADiskWithoutRoomForAllOfItIsToldBeforeItBegins) {
-  class NearlyFull final : public rocksdb::FileSystemWrapper {
-   public:
-    NearlyFull() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-
-    const char* Name() const override { return "NearlyFull"; }
-
-    rocksdb::IOStatus GetFreeSpace(const std::string& /*path*/,
-                                   const rocksdb::IOOptions& /*options*/,
-                                   uint64_t* free,
-                                   rocksdb::IODebugContext* /*debug*/) override {
-      *free = uint64_t{2} << 20;
-      return rocksdb::IOStatus::OK();
-    }
-  };
-
   DamageMiddle();
   const std::string damaged = ReadFile(Log());
   const std::unique_ptr<rocksdb::Env> env =
-      rocksdb::NewCompositeEnv(std::make_shared<NearlyFull>());
+      rocksdb::NewCompositeEnv(std::make_shared<SmallDisk>(uint64_t{2} << 20));
   const Status refused =
       OpenRocksJobStore({.path = path(), .env = env.get(), .accept_loss = true}).status();
   EXPECT_EQ(refused.reason(), "disk_full");
@@ -215,7 +195,7 @@ TEST_F(RecoveryCutShortTest, P9ADiskWithoutRoomForAllOfItIsToldBeforeItBegins) {
   EXPECT_FALSE(fs::exists(account()));
 }
 
-// Who puts the file back has lost nothing, and the next start still says which file it is.
+// Whoever puts the file back has lost nothing, and the next start still says which file it is.
 TEST_F(RecoveryCutShortTest, P9WhereATableFileIsMissingNothingIsGivenUpAndNothingBegun) {
   Commit(1, 5);
   Commit(6, 10);

@@ -26,10 +26,8 @@ class RecoveryEmptyLogsTest : public RecoveryTest {
     note += '\x02';
     AppendVarint(&note, fs::file_size(log));
     note += '\x01';
-    const std::string current = ReadFile(path() + "/CURRENT");
-    const std::string manifest = path() + "/" + current.substr(0, current.size() - 1);
-    WriteFile(manifest,
-              ReadFile(manifest) +
+    WriteFile(Manifest(),
+              ReadFile(Manifest()) +
                   Record(std::string("\x87\x40") + static_cast<char>(note.size()) + note));
     return log;
   }

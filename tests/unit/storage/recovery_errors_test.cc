@@ -33,19 +33,6 @@ class RecoveryErrorsTest : public RecoveryTest {
     WriteFile(Log(), whole.substr(0, whole.size() - 3));
     return Log();
   }
-
-  // A log with damage to acknowledged batches.
-  std::string DamageMiddle() {
-    Commit(1, 30);
-    const std::string whole = ReadFile(Log());
-    WriteFile(Log(), Flipped(whole, whole.size() / 2));
-    return Log();
-  }
-
-  std::string Manifest() const {
-    const std::string current = ReadFile(path() + "/CURRENT");
-    return path() + "/" + current.substr(0, current.size() - 1);
-  }
 };
 
 TEST_F(RecoveryErrorsTest, P9WhatCannotBeCopiedAsideIsNotCut) {
@@ -407,20 +394,6 @@ TEST_F(RecoveryErrorsTest, FilesThatAreNoLogsAreLeftAlone) {
   RecoveryReport report;
   EXPECT_TRUE(RecoverLogs(path(), LogRepair::kLookOnly, &report).ok());
   EXPECT_TRUE(report.cuts.empty());
-}
-
-TEST_F(RecoveryErrorsTest, P9ACurrentThatNamesNoManifestIsRefused) {
-  Commit(1, 3);
-  const std::string current = ReadFile(path() + "/CURRENT");
-  RecoveryReport report;
-  for (const std::string& damaged : {current.substr(0, current.size() - 1),
-                                     "x" + current,
-                                     current + "x",
-                                     std::string("MANIFEST-12x\n")}) {
-    WriteFile(path() + "/CURRENT", damaged);
-    EXPECT_THAT(RecoverLogs(path(), LogRepair::kTornTails, &report).message(),
-                HasSubstr("CURRENT names no MANIFEST"));
-  }
 }
 
 // What the refusal says, to the letter.

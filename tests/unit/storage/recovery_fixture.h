@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,20 +20,15 @@
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 #include "tests/support/fault_file_system.h"
+#include "tests/support/files.h"
 #include "tests/support/temp_dir.h"
 
 namespace delayd::storage {
 
 namespace fs = std::filesystem;
 
-inline std::string ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-inline void WriteFile(const std::string& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary) << content;
-}
+using test::ReadFile;
+using test::WriteFile;
 
 inline std::string Flipped(std::string bytes, size_t at) {
   bytes[at] = static_cast<char>(bytes[at] ^ 0x10);
@@ -104,6 +97,19 @@ class RecoveryTest : public ::testing::Test {
     }
     std::ranges::sort(logs);
     return logs.at(logs.size() - 1 - newest);
+  }
+
+  std::string Manifest() const {
+    const std::string current = ReadFile(path() + "/CURRENT");
+    return path() + "/" + current.substr(0, current.size() - 1);
+  }
+
+  // A log with damage to acknowledged batches.
+  std::string DamageMiddle() {
+    Commit(1, 30);
+    const std::string whole = ReadFile(Log());
+    WriteFile(Log(), Flipped(whole, whole.size() / 2));
+    return Log();
   }
 
   // The second half of the newest log becomes a log of its own. Tells where the first half is.

@@ -126,8 +126,7 @@ TEST_F(RecoveryTest, TornTailIsCutCopiedAndReported) {
 TEST_F(RecoveryTest, ALookPassesOverATornWriteToTheManifest) {
   Commit(1, 3);
   ASSERT_TRUE(Open().ok());
-  const std::string current = ReadFile(path() + "/CURRENT");
-  const std::string manifest = path() + "/" + current.substr(0, current.size() - 1);
+  const std::string manifest = Manifest();
   const std::string torn =
       ReadFile(manifest) + std::string("\x11\x22\x33\x44\x30\0\x01", 7) + std::string(0x30, '\0');
   WriteFile(manifest, torn);
@@ -145,8 +144,7 @@ TEST_F(RecoveryTest, ALookPassesOverATornWriteToTheManifest) {
 
 TEST_F(RecoveryTest, P9ALookFindsAManifestThatWasCutBetweenItsRecords) {
   { ASSERT_TRUE(Open().ok()); }
-  const std::string current = ReadFile(path() + "/CURRENT");
-  const std::string manifest = path() + "/" + current.substr(0, current.size() - 1);
+  const std::string manifest = Manifest();
   const std::string whole = ReadFile(manifest);
   WriteFile(manifest, whole.substr(0, *ScanLog(Flipped(whole, whole.size() - 1)).damaged_at));
   const Status start = Open().status();
@@ -455,8 +453,7 @@ TEST_F(RecoveryTest, P9AnOrderlyEndLeavesAnExactFloor) {
 
 TEST_F(RecoveryTest, TornManifestTailIsCut) {
   Commit(1, 3);
-  const std::string current = ReadFile(path() + "/CURRENT");
-  const std::string file = path() + "/" + current.substr(0, current.size() - 1);
+  const std::string file = Manifest();
   WriteFile(file, ReadFile(file) + "torn");
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(report_.cuts.at(0).file, fs::path(file).filename().string());
@@ -474,7 +471,7 @@ TEST_F(RecoveryTest, P1AManifestThatIsBegunAnewWhileTheStoreRunsLosesNothing) {
   {
     auto store = OpenRocksJobStore(options);
     ASSERT_TRUE(store.ok()) << store.status().message();
-    first = ReadFile(path() + "/CURRENT");
+    first = Manifest();
     for (uint64_t number = 1; number <= kBatches; ++number) {
       Batch batch;
       batch.Put(Table::kTimers, Key(number), std::string(500, 'x'));
@@ -483,10 +480,8 @@ TEST_F(RecoveryTest, P1AManifestThatIsBegunAnewWhileTheStoreRunsLosesNothing) {
     }
     ASSERT_TRUE(BackUpRocksJobStore(store->get(), dir_.Sub("backup")).ok());
   }
-  const std::string current = ReadFile(path() + "/CURRENT");
-  EXPECT_NE(current, first);
-  const std::string manifest = path() + "/" + current.substr(0, current.size() - 1);
-  WriteFile(manifest, ReadFile(manifest) + "torn");
+  EXPECT_NE(Manifest(), first);
+  WriteFile(Manifest(), ReadFile(Manifest()) + "torn");
   for (const std::string& directory : {path(), dir_.Sub("backup")}) {
     RecoveryReport report;
     const auto store = OpenRocksJobStore({.path = directory, .env = env_.get()}, &report);
@@ -502,17 +497,21 @@ TEST_F(RecoveryTest, P9CurrentThatNamesNoManifestIsRefused) {
   const std::string whole = ReadFile(path() + "/CURRENT");
   for (const std::string& text : {std::string(),
                                   whole.substr(0, whole.size() - 1),
-                                  "X" + whole,
-                                  std::string("MANIFEST-999999\n")}) {
+                                  "x" + whole,
+                                  whole + "x",
+                                  std::string("MANIFEST-12x\n")}) {
     WriteFile(path() + "/CURRENT", text);
-    EXPECT_EQ(Open().status().reason(), "damaged_store") << text;
+    const Status refused = Open().status();
+    EXPECT_EQ(refused.reason(), "damaged_store") << text;
+    EXPECT_THAT(refused.message(), HasSubstr("CURRENT names no MANIFEST")) << text;
   }
+  WriteFile(path() + "/CURRENT", "MANIFEST-999999\n");
+  EXPECT_EQ(Open().status().reason(), "damaged_store");
 }
 
 TEST_F(RecoveryTest, P9DamagedManifestIsRefused) {
   Commit(1, 3);
-  const std::string current = ReadFile(path() + "/CURRENT");
-  const std::string file = path() + "/" + current.substr(0, current.size() - 1);
+  const std::string file = Manifest();
   const std::string whole = ReadFile(file);
   for (size_t at = 0; at < whole.size() / 2; at += 13) {
     WriteFile(file, Flipped(whole, at));

@@ -12,7 +12,6 @@
 
 #include <gtest/gtest.h>
 #include <rocksdb/env.h>
-#include <rocksdb/file_system.h>
 
 #include "storage/free_memory.h"
 #include "storage/keys.h"
@@ -20,6 +19,8 @@
 #include "storage/rocks_store.h"
 #include "tests/support/no_threads.h"
 #include "tests/support/temp_dir.h"
+#include "tests/unit/storage/count_rows.h"
+#include "tests/unit/storage/small_disk.h"
 
 namespace delayd::storage {
 namespace {
@@ -29,22 +30,6 @@ using std::chrono::milliseconds;
 constexpr uint64_t kBytesMin = 65536;
 constexpr milliseconds kSoon{4};
 constexpr milliseconds kNever = std::chrono::hours(1);
-
-// As on a disk with just so much left, where anything but a flush still goes.
-class FullDisk final : public rocksdb::FileSystemWrapper {
- public:
-  FullDisk() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
-
-  const char* Name() const override { return "FullDisk"; }
-
-  rocksdb::IOStatus GetFreeSpace(const std::string& /*path*/,
-                                 const rocksdb::IOOptions& /*options*/,
-                                 uint64_t* free,
-                                 rocksdb::IODebugContext* /*debug*/) override {
-    *free = uint64_t{1} << 20;
-    return rocksdb::IOStatus::OK();
-  }
-};
 
 class RestFlushTest : public ::testing::Test {
  protected:
@@ -86,17 +71,6 @@ class RestFlushTest : public ::testing::Test {
         });
   }
 
-  uint64_t Rows() {
-    uint64_t rows = 0;
-    const Status status = store_->Scan(
-        Table::kTimers, TimerKey(WallFromMillis(0), JobId{0}), {}, [&rows](auto, auto) {
-          ++rows;
-          return true;
-        });
-    EXPECT_TRUE(status.ok()) << status.message();
-    return rows;
-  }
-
   test::TempDir dir_;
   std::unique_ptr<JobStore> store_;
   uint64_t rows_ = 0;
@@ -110,10 +84,10 @@ TEST_F(RestFlushTest, P10AStoreThatRestsKeepsLittleInMemoryAndLittleToReplay) {
     EXPECT_LT(BytesInMemory(), kBytesMin);
     AwaitShortLog();
   }
-  EXPECT_EQ(Rows(), rows_);
+  EXPECT_EQ(CountRows(*store_), rows_);
   store_.reset();  // without a close, as after a kill
   Open(kNever);
-  EXPECT_EQ(Rows(), rows_);
+  EXPECT_EQ(CountRows(*store_), rows_);
 }
 
 TEST_F(RestFlushTest, LittleStaysWhereItIs) {
@@ -124,14 +98,15 @@ TEST_F(RestFlushTest, LittleStaysWhereItIs) {
 }
 
 TEST_F(RestFlushTest, AFlushIsNotTriedWithoutRoomForIt) {
-  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(std::make_shared<FullDisk>());
+  const std::unique_ptr<rocksdb::Env> env =
+      rocksdb::NewCompositeEnv(std::make_shared<SmallDisk>(uint64_t{1} << 20));
   Open(kSoon, env.get());
   Commit(2 * kBytesMin);
   AwaitRests(1);
   EXPECT_GT(BytesInMemory(), 2 * kBytesMin);
   Commit(kBytesMin);  // it is asked again
   AwaitRests(2);
-  EXPECT_EQ(Rows(), rows_);
+  EXPECT_EQ(CountRows(*store_), rows_);
   ASSERT_TRUE(store_->Close().ok());
   store_.reset();
 }
@@ -149,7 +124,7 @@ TEST_F(RestFlushTest, AStoreThatGetsNoThreadGoesOnAndRestsWhenThereIsOne) {
   Commit(kBytesMin);
   AwaitRests(1);
   EXPECT_LT(BytesInMemory(), kBytesMin);
-  EXPECT_EQ(Rows(), rows_);
+  EXPECT_EQ(CountRows(*store_), rows_);
 }
 
 TEST_F(RestFlushTest, ACloseDoesNotWaitForARest) {
@@ -157,7 +132,7 @@ TEST_F(RestFlushTest, ACloseDoesNotWaitForARest) {
   Commit(2 * kBytesMin);
   ASSERT_TRUE(store_->Close().ok());
   Open(kNever);
-  EXPECT_EQ(Rows(), rows_);
+  EXPECT_EQ(CountRows(*store_), rows_);
 }
 
 // Its own allocator stands before the system's, and keeps what is freed.

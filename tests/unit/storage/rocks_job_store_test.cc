@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <set>
 #include <string>
 #include <utility>
@@ -26,6 +25,7 @@
 #include "storage/rocks_figures.h"
 #include "storage/rocks_status.h"
 #include "storage/rocks_store.h"
+#include "tests/support/files.h"
 #include "tests/support/temp_dir.h"
 
 #include <sys/stat.h>
@@ -38,7 +38,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
-using ::testing::UnorderedElementsAreArray;
 
 class RocksJobStoreTest : public ::testing::Test {
  protected:
@@ -53,7 +52,7 @@ class RocksJobStoreTest : public ::testing::Test {
   }
 
   void Write(const std::string& name, const std::string& content) {
-    std::ofstream(path() + "/" + name) << content;
+    test::WriteFile(path() + "/" + name, content);
   }
 
   std::set<std::string> FileNames() const {
@@ -65,32 +64,22 @@ class RocksJobStoreTest : public ::testing::Test {
   }
 
   void RemoveAll(const std::string& suffix) {
-    for (const auto& entry : std::filesystem::directory_iterator(path())) {
-      if (entry.path().filename().string().ends_with(suffix)) {
-        std::filesystem::remove(entry.path());
+    for (const std::string& name : FileNames()) {
+      if (name.ends_with(suffix)) {
+        std::filesystem::remove(path() + "/" + name);
       }
     }
   }
 
   // The first of a table's files: their properties hold its name.
   std::string FileOf(const std::string& table) const {
-    std::set<std::string> files;
-    for (const std::string& name : Names()) {
-      std::ifstream in(path() + "/" + name, std::ios::binary);
-      const std::string bytes(std::istreambuf_iterator<char>(in), {});
-      if (name.ends_with(".sst") && bytes.find(table) != std::string::npos) {
-        files.insert(path() + "/" + name);
+    for (const std::string& name : FileNames()) {
+      const std::string file = path() + "/" + name;
+      if (name.ends_with(".sst") && test::ReadFile(file).find(table) != std::string::npos) {
+        return file;
       }
     }
-    return files.empty() ? "" : *files.begin();
-  }
-
-  std::vector<std::string> Names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(path())) {
-      names.push_back(entry.path().filename().string());
-    }
-    return names;
+    return "";
   }
 
   test::TempDir dir_;
@@ -215,10 +204,10 @@ TEST_F(RocksJobStoreTest, DirectoryOfSomethingElseIsLeftAlone) {
   const auto store = Open();
   EXPECT_EQ(store.status().reason(), "data_dir_foreign");
   EXPECT_THAT(store.status().message(), HasSubstr("holiday.jpg"));
-  EXPECT_THAT(Names(), ElementsAre("holiday.jpg"));
+  EXPECT_THAT(FileNames(), ElementsAre("holiday.jpg"));
   Write("LOCK.delayd", "7\n");  // whose this is nobody knows
   EXPECT_EQ(Open().status().reason(), "data_dir_foreign");
-  EXPECT_THAT(Names(), UnorderedElementsAre("holiday.jpg", "LOCK.delayd"));
+  EXPECT_THAT(FileNames(), UnorderedElementsAre("holiday.jpg", "LOCK.delayd"));
 }
 
 TEST_F(RocksJobStoreTest, RocksDbOfAnotherProgramIsLeftAsItIs) {
@@ -236,10 +225,10 @@ TEST_F(RocksJobStoreTest, RocksDbOfAnotherProgramIsLeftAsItIs) {
   }
   std::ofstream(log, std::ios::app) << "what it is just writing";
   const auto size = std::filesystem::file_size(log);
-  const std::vector<std::string> names = Names();
+  const std::set<std::string> names = FileNames();
   EXPECT_EQ(Open().status().reason(), "data_dir_foreign");
   EXPECT_EQ(std::filesystem::file_size(log), size);
-  EXPECT_THAT(Names(), UnorderedElementsAreArray(names));
+  EXPECT_EQ(FileNames(), names);
   std::filesystem::resize_file(log, size - 23);
   rocksdb::DB* db = nullptr;
   const rocksdb::Status theirs = rocksdb::DB::Open(options, path(), &db);
@@ -254,7 +243,7 @@ TEST_F(RocksJobStoreTest, LogsOfOtherProgramsAreNoDamagedStore) {
 }
 
 TEST_F(RocksJobStoreTest, PathThatIsAFileIsRefused) {
-  std::ofstream(path()) << "a file";
+  test::WriteFile(path(), "a file");
   const auto store = Open();
   EXPECT_EQ(store.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(store.status().message(), HasSubstr("is not a directory"));
@@ -451,7 +440,7 @@ TEST_F(RocksJobStoreTest, P9JobsWithoutTheLastMarkAreDamage) {
   EXPECT_EQ(FileNames(), before) << "not even its log goes into tables";
 }
 
-// Who looks with the daemon stopped is not told to look for a disk.
+// Someone who looks while the daemon is stopped must not be sent to look for a disk.
 TEST_F(RocksJobStoreTest, P9AStoreThatMustExistAndLacksItsLastMarkIsNotCalledNone) {
   MakeStore();
   std::filesystem::remove(path() + "/FORMAT");
@@ -488,18 +477,14 @@ TEST_F(RocksJobStoreTest, ABitFlippedInTheTailOfATableRefusesAndNamesTheFile) {
     table = entry.path().extension() == ".sst" ? entry.path().string() : table;
   }
   ASSERT_FALSE(table.empty());
-  std::string whole;
-  {
-    std::ifstream in(table, std::ios::binary);
-    whole.assign(std::istreambuf_iterator<char>(in), {});
-  }
+  const std::string whole = test::ReadFile(table);
   // The end of the properties, the metaindex, the index, the footer. Bit 7 of the properties' last
   // byte says that a block has a hash index.
   int refused = 0;
   for (size_t at = whole.size() - 140; at < whole.size(); at += 1) {
     std::string flipped = whole;
     flipped[at] = static_cast<char>(flipped[at] ^ 0x80);
-    std::ofstream(table, std::ios::binary) << flipped;
+    test::WriteFile(table, flipped);
     const auto store = Open();
     if (!store.ok()) {
       ++refused;
@@ -510,7 +495,7 @@ TEST_F(RocksJobStoreTest, ABitFlippedInTheTailOfATableRefusesAndNamesTheFile) {
   }
   // What is left is the padding of the footer.
   EXPECT_GE(refused, 100);
-  std::ofstream(table, std::ios::binary) << whole;
+  test::WriteFile(table, whole);
   EXPECT_TRUE(Open().ok());
 }
 
@@ -525,8 +510,7 @@ TEST_F(RocksJobStoreTest, AskingForFiguresWritesNothing) {
       EXPECT_EQ(ReadRocksFigures(**store).background_errors, 0U);
     }
     EXPECT_TRUE((*store)->Close().ok());
-    std::ifstream log(path() + "/LOG");
-    return std::count(std::istreambuf_iterator<char>(log), std::istreambuf_iterator<char>(), '\n');
+    return std::ranges::count(test::ReadFile(path() + "/LOG"), '\n');
   };
   MakeStore();
   const auto without = lines(0);

@@ -17,7 +17,9 @@
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/rocks_job_store.h"
+#include "tests/support/files.h"
 #include "tests/support/temp_dir.h"
+#include "tests/unit/storage/count_rows.h"
 
 namespace delayd::storage {
 namespace {
@@ -57,19 +59,9 @@ class SameDirectoryTest : public ::testing::Test {
   std::map<std::string, std::string> Files(const std::string& name) {
     std::map<std::string, std::string> files;
     for (const fs::directory_entry& file : fs::directory_iterator(dir_.Sub(name))) {
-      std::ostringstream content;
-      content << std::ifstream(file.path()).rdbuf();
-      files[file.path().filename()] = content.str();
+      files[file.path().filename()] = test::ReadFile(file.path());
     }
     return files;
-  }
-
-  uint64_t Rows(const std::string& name) {
-    uint64_t rows = 0;
-    const auto store = Open(name);
-    const std::string from(1, '\0');
-    EXPECT_TRUE(store->Scan(Table::kTimers, from, {}, [&](auto, auto) { return ++rows > 0; }).ok());
-    return rows;
   }
 
   test::TempDir dir_;
@@ -83,8 +75,8 @@ TEST_F(SameDirectoryTest, P9AnOrderlyEndTouchesNeitherOfThem) {
   EXPECT_THAT(closed.message(), HasSubstr(dir_.Sub("data")));
   store_.reset();
   EXPECT_EQ(Files("data"), restored_);
-  EXPECT_EQ(Rows("data"), 50U);
-  EXPECT_EQ(Rows("data.old"), 60U);
+  EXPECT_EQ(CountRows(*Open("data")), 50U);
+  EXPECT_EQ(CountRows(*Open("data.old")), 60U);
 }
 
 // Where it is a mount point.
@@ -99,7 +91,7 @@ TEST_F(SameDirectoryTest, P9NorWhereOnlyWhatIsInItWasReplaced) {
   EXPECT_EQ(store_->Close().reason(), "data_dir_replaced");
   store_.reset();
   EXPECT_TRUE(Files("data").empty());
-  EXPECT_EQ(Rows("data.old"), 61U);
+  EXPECT_EQ(CountRows(*Open("data.old")), 61U);
 }
 
 TEST_F(SameDirectoryTest, P1NoCommitIsTakenAnyMore) {
@@ -108,7 +100,7 @@ TEST_F(SameDirectoryTest, P1NoCommitIsTakenAnyMore) {
   EXPECT_FALSE(BackUpRocksJobStore(store_.get(), dir_.Sub("other")).ok());
   store_.reset();
   EXPECT_EQ(Files("data"), restored_);
-  EXPECT_EQ(Rows("data.old"), 60U);
+  EXPECT_EQ(CountRows(*Open("data.old")), 60U);
 }
 
 TEST_F(SameDirectoryTest, P1AStoreThatRestsKnowsIt) {

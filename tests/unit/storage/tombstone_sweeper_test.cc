@@ -17,6 +17,7 @@
 #include "storage/rocks_store.h"
 #include "tests/support/no_threads.h"
 #include "tests/support/temp_dir.h"
+#include "tests/unit/storage/count_rows.h"
 
 namespace delayd::storage {
 namespace {
@@ -43,20 +44,6 @@ class SweepTest : public ::testing::Test {
     }
     batch.Put(Table::kMeta, kLowWaterMarkKey, EncodeNumber(kLowWaterMarkKey, mark));
     ASSERT_TRUE(store_->Commit(batch).ok());
-  }
-
-  uint64_t Rows() {
-    uint64_t rows = 0;
-    EXPECT_TRUE(store_
-                    ->Scan(Table::kTimers,
-                           Key(0),
-                           {},
-                           [&rows](auto, auto) {
-                             ++rows;
-                             return true;
-                           })
-                    .ok());
-    return rows;
   }
 
   // RocksDB's own count of deletions in table files; its memtables are flushed by the close.
@@ -151,7 +138,7 @@ TEST_F(SweepTest, WhatAMassCancelLeavesIsTakenAway) {
   while (AsRocks(*store_).sweeps_done() == 0) {  // it runs in the background
     std::this_thread::yield();
   }
-  EXPECT_EQ(Rows(), 6U);
+  EXPECT_EQ(CountRows(*store_), 6U);
   EXPECT_EQ(DeletionsOnDisk(), 0U);
 }
 
@@ -162,7 +149,7 @@ TEST_F(SweepTest, WhatIsLeftIsTakenAwayWhenNoMoreComes) {
   while (AsRocks(*store_).sweeps_done() == 0) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(Rows(), 6U);
+  EXPECT_EQ(CountRows(*store_), 6U);
   EXPECT_EQ(DeletionsOnDisk(), 0U);
 }
 
@@ -174,7 +161,7 @@ TEST_F(SweepTest, WhatLiesTogetherIsTakenAwayHoweverManyRowsLieElsewhere) {
   while (AsRocks(*store_).sweeps_done() == 0) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(Rows(), 10 * kDeletes);
+  EXPECT_EQ(CountRows(*store_), 10 * kDeletes);
   EXPECT_EQ(DeletionsOnDisk(), 0U);
 }
 
@@ -209,7 +196,7 @@ TEST_F(SweepTest, WhatIsLeftWithoutAThreadIsTakenAwayWhenThereIsOne) {
   while (AsRocks(*store_).sweeps_done() == 0) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(Rows(), 6U);
+  EXPECT_EQ(CountRows(*store_), 6U);
   EXPECT_EQ(DeletionsOnDisk(), 0U);
 }
 
@@ -218,7 +205,7 @@ TEST_F(SweepTest, AcksBelowTheMarkAreLeftToRocksDb) {
   Commit(0, kDeletes, false, 1);
   Commit(0, kDeletes, true, 2000);
   EXPECT_EQ(AsRocks(*store_).sweeps_done(), 0U);
-  EXPECT_EQ(Rows(), 0U);
+  EXPECT_EQ(CountRows(*store_), 0U);
 }
 
 TEST_F(SweepTest, ACloseDoesNotWaitForASweepAndLosesNothing) {
@@ -227,7 +214,7 @@ TEST_F(SweepTest, ACloseDoesNotWaitForASweepAndLosesNothing) {
   Commit(3, kDeletes + 3, true, 1);
   ASSERT_TRUE(store_->Close().ok());
   Open();
-  EXPECT_EQ(Rows(), 6U);
+  EXPECT_EQ(CountRows(*store_), 6U);
 }
 
 }  // namespace
