@@ -39,6 +39,19 @@ function(delayd_built_fast name)
   endif()
 endfunction()
 
+# delayd_check(NAME COMMAND...): a test that is a command. 77: it cannot be made here, and its output says why.
+function(delayd_check name)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS unit SKIP_RETURN_CODE 77)
+endfunction()
+
+# delayd_in_memory(TEST...): where a disk proves nothing, memory will do for it, and fsync costs nothing.
+function(delayd_in_memory)
+  if(EXISTS /dev/shm)
+    set_property(TEST ${ARGV} APPEND PROPERTY ENVIRONMENT TMPDIR=/dev/shm)
+  endif()
+endfunction()
+
 # delayd_test(NAME SOURCES ... LINK ... [LABEL unit] [TIMEOUT 120] [ONE_THREAD] [HALVES]): a GoogleTest program that ctest runs as
 # one test, or as NAME_1 and NAME_2, which take every other case each.
 # ThreadSanitizer finds nothing where there is ONE_THREAD: it is not built with it.
