@@ -1,21 +1,16 @@
 // TLS as clients meet it, on loopback: with certificates made here.
-#include <poll.h>
-#include <unistd.h>
-
 #include <csignal>
+#include <cstdint>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/unique_fd.h"
 #include "protocol/client.h"
 #include "tests/support/certificate.h"
 #include "tests/support/daemon.h"
+#include "tests/support/socket_client.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 namespace delayd::test {
@@ -47,7 +42,7 @@ class TlsDaemonTest : public ::testing::Test {
     ASSERT_TRUE(daemon_.Start({"--config", config, "--api-listen", "127.0.0.1:0"}));
     const std::string address = daemon_.TcpAddress();
     ASSERT_TRUE(address.starts_with("https://")) << address;
-    port_ = std::stoi(address.substr(address.rfind(':') + 1));
+    port_ = static_cast<uint16_t>(std::stoi(address.substr(address.rfind(':') + 1)));
   }
 
   std::string Address(const std::string& host, const std::string& scheme = "https") const {
@@ -65,32 +60,11 @@ class TlsDaemonTest : public ::testing::Test {
     return daemon_.Ctl(args, stdin_text);
   }
 
-  UniqueFd Connect() const {
-    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port_));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-    return fd;
-  }
-
-  // All that comes until the daemon closes the connection.
-  static std::string ReadAll(int fd) {
-    std::string all;
-    char buffer[4096];
-    for (ssize_t got = 1; got > 0;) {
-      pollfd state{.fd = fd, .events = POLLIN, .revents = 0};
-      EXPECT_EQ(::poll(&state, 1, 60'000), 1) << "the daemon does not end the connection";
-      got = ::recv(fd, buffer, sizeof buffer, MSG_DONTWAIT);
-      all.append(buffer, got > 0 ? static_cast<size_t>(got) : 0);
-    }
-    return all;
-  }
+  SocketClient Connect() const { return SocketClient::Tcp(port_); }
 
   Daemon daemon_;
   CertificateFiles files_;
-  int port_ = 0;
+  uint16_t port_ = 0;
 };
 
 TEST_F(TlsDaemonTest, DelayctlEnqueuesListsAndWorksThroughIt) {
@@ -134,11 +108,9 @@ TEST_F(TlsDaemonTest, WithoutTlsNothingIsAnsweredButThatItIsNeeded) {
   const ProcessResult plain = Ctl(Address("localhost", "http"), "", {"ping"});
   EXPECT_EQ(plain.exit_code, 2);
   EXPECT_THAT(plain.err, HasSubstr("https://"));
-  const UniqueFd fd = Connect();
-  const std::string request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
-  ASSERT_EQ(::send(fd.get(), request.data(), request.size(), 0),
-            static_cast<ssize_t>(request.size()));
-  EXPECT_THAT(ReadAll(fd.get()), AllOf(HasSubstr("HTTP/1.1 400"), HasSubstr("ask with https://")));
+  SocketClient client = Connect();
+  client.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("HTTP/1.1 400"), HasSubstr("ask with https://")));
 }
 
 TEST_F(TlsDaemonTest, TokensAreNeededAllTheSame) {
@@ -169,13 +141,10 @@ TEST_F(TlsDaemonTest, AWebhookWhoseCertificateIsNotBelievedCostsNoAttempt) {
 TEST_F(TlsDaemonTest, WhoComesAboveTheLimitIsToldByAnAlert) {
   EXPECT_EQ(daemon_.Stop().exit_code, 0);
   Start("limits: { connections: 8 }\n");
-  const std::vector<UniqueFd> crowd = [this] {
-    std::vector<UniqueFd> all;
-    for (int i = 0; i < 7; ++i) {
-      all.push_back(Connect());
-    }
-    return all;
-  }();
+  std::vector<SocketClient> crowd;
+  for (int i = 0; i < 7; ++i) {
+    crowd.push_back(Connect());
+  }
   const ProcessResult refused = Ctl(Address("localhost"), files_.certificate, {"ping"});
   EXPECT_EQ(refused.exit_code, 5);
   EXPECT_THAT(refused.err, HasSubstr("too many connections"));
@@ -183,12 +152,11 @@ TEST_F(TlsDaemonTest, WhoComesAboveTheLimitIsToldByAnAlert) {
 }
 
 TEST_F(TlsDaemonTest, SlowHandshakesAreEnded) {
-  const UniqueFd silent = Connect();
-  const UniqueFd slow = Connect();
-  const std::string begin("\x16\x03\x01\x02\x00\x01", 6);  // a client's first words, and no more
-  ASSERT_EQ(::send(slow.get(), begin.data(), begin.size(), 0), 6);
-  EXPECT_EQ(ReadAll(silent.get()), "");
-  EXPECT_EQ(ReadAll(slow.get()), "");
+  SocketClient silent = Connect();
+  SocketClient slow = Connect();
+  slow.Send({"\x16\x03\x01\x02\x00\x01", 6});  // a client's first words, and no more
+  EXPECT_EQ(silent.ReadAll(), "");
+  EXPECT_EQ(slow.ReadAll(), "");
   EXPECT_EQ(Ctl(Address("localhost"), files_.certificate, {"ping"}).exit_code, 0);
 }
 

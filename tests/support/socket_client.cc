@@ -6,6 +6,8 @@
 
 #include "tests/support/unix_address.h"
 
+#include <netinet/in.h>
+
 namespace delayd::test {
 
 SocketClient::SocketClient(const std::string& path)
@@ -13,6 +15,17 @@ SocketClient::SocketClient(const std::string& path)
   const sockaddr_un address = UnixAddress(path);
   connected_ =
       ::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+SocketClient SocketClient::Tcp(uint16_t port) {
+  SocketClient client(UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  client.connected_ =
+      ::connect(client.fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  return client;
 }
 
 void SocketClient::Send(std::string_view bytes) {

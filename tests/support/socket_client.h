@@ -1,11 +1,13 @@
-// tests/support/socket_client.h — a blocking client of a Unix socket: any bytes out, any bytes in.
+// tests/support/socket_client.h — a blocking client of a socket: any bytes out, any bytes in.
 //
 // Errors:  test failures; an answer that does not come in 30 s is one.
 // Threads: one.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/unique_fd.h"
 
@@ -13,7 +15,8 @@ namespace delayd::test {
 
 class SocketClient {
  public:
-  explicit SocketClient(const std::string& path);
+  explicit SocketClient(const std::string& path);  // a Unix socket's
+  static SocketClient Tcp(uint16_t port);          // on 127.0.0.1
 
   bool connected() const { return connected_; }
 
@@ -29,6 +32,8 @@ class SocketClient {
   void Close() { fd_ = UniqueFd(); }
 
  private:
+  explicit SocketClient(UniqueFd fd) : fd_(std::move(fd)) {}
+
   bool ReadSome();
 
   UniqueFd fd_;
