@@ -129,6 +129,7 @@ inline constexpr std::string_view kClockKey = "clock";
 inline constexpr std::string_view kWallOffsetMaxKey = "wall_offset_max";
 inline constexpr std::string_view kWallOffsetMinKey = "wall_offset_min";
 inline constexpr std::string_view kQueueCountsPrefix = "count/";  // then the queue id as u32
+inline constexpr std::string_view kQueueCountsEnd = "count0";     // behind the last one
 std::string QueueCountsKey(QueueId queue);
 StatusOr<QueueId> ParseQueueCountsKey(std::string_view key);
 // How many jobs a user has stored; no row: none.

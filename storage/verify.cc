@@ -178,13 +178,16 @@ class Verifier {
     if (!job.record.user.empty()) {
       ++user_jobs_[job.record.user].found;
     }
-    if (!queues_.contains(job.record.queue) && !queues_unread_) {
-      findings_.Add(
-          job.table,
-          name + ": queue number " + std::to_string(ToInt(job.record.queue)) + " is not known");
+    CheckGivenOut(job.table, name, job.record.queue, job.record.id);
+  }
+
+  void CheckGivenOut(Table table, const std::string& name, QueueId queue, JobId id) {
+    if (!queues_.contains(queue) && !queues_unread_) {
+      findings_.Add(table,
+                    name + ": queue number " + std::to_string(ToInt(queue)) + " is not known");
     }
     const bool is_mark_known = id_high_water_mark_ > 0 || !meta_unread_;
-    if (is_mark_known && ToInt(job.record.id) >= id_high_water_mark_) {
+    if (is_mark_known && ToInt(id) >= id_high_water_mark_) {
       findings_.Add(Table::kMeta,
                     name + ": its id lies above id_hwm " + std::to_string(id_high_water_mark_) +
                         " and would be given out again");
@@ -272,12 +275,12 @@ class Verifier {
         index_.of_jobs.Add(index_key +
                            EncodeIndexRecord(index_key, PlaceOfDone(*parts, record->queue)));
       }
+      const std::string name = "finished " + JobName(parts->id);
       if (parts->key_due < done_low_water_mark_) {
         findings_.AddSuperfluous(
-            Table::kDone,
-            "finished " + JobName(parts->id) + ": it lies below done_lwm, where nothing looks",
-            key);
+            Table::kDone, name + ": it lies below done_lwm, where nothing looks", key);
       } else {
+        CheckGivenOut(Table::kDone, name, record->queue, parts->id);
         ++*found_counts_[record->queue].done;
       }
     });
@@ -439,18 +442,14 @@ StatusOr<VerifyReport> VerifyStore(const JobReader& store, const VerifyProgress&
 
 uint64_t EstimateRows(const JobReader& store) {
   uint64_t rows = 0;
-  const std::string to(1, kQueueCountsPrefix.back() + 1);
-  const Status scanned =
-      store.Scan(Table::kMeta,
-                 kQueueCountsPrefix,
-                 std::string(kQueueCountsPrefix.substr(0, kQueueCountsPrefix.size() - 1)) + to,
-                 [&rows](std::string_view key, std::string_view value) {
-                   if (const auto counts = DecodeQueueCounts(key, value); counts.ok()) {
-                     // Timer, index and by_queue; dead or done, and index.
-                     rows += counts->pending * 3 + (counts->dead + counts->done.value_or(0)) * 2;
-                   }
-                   return true;
-                 });
+  const auto count = [&rows](std::string_view key, std::string_view value) {
+    if (const auto counts = DecodeQueueCounts(key, value); counts.ok()) {
+      // Timer, index and by_queue; dead or done, and index.
+      rows += counts->pending * 3 + (counts->dead + counts->done.value_or(0)) * 2;
+    }
+    return true;
+  };
+  const Status scanned = store.Scan(Table::kMeta, kQueueCountsPrefix, kQueueCountsEnd, count);
   return scanned.ok() ? rows : 0;
 }
 

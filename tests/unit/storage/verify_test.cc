@@ -401,6 +401,25 @@ TEST_F(VerifyTest, JobOfAnUnknownQueueIsNamed) {
   ExpectOne("job 12: queue number 2 is not known", false);
 }
 
+// Where the daemon cannot show one it sends its operator to verify.
+TEST_F(VerifyTest, FinishedJobOfAnUnknownQueueIsNamed) {
+  const std::string key = DoneKey(At(1), JobId{8});
+  Batch batch;
+  batch.Put(Table::kDone, key, EncodeDoneRecord(key, {.queue = QueueId{3}}));
+  PutCounts(&batch, QueueId{3}, {.done = 1});
+  Plant(batch);
+  ExpectOne("finished job 8: queue number 3 is not known", false);
+}
+
+TEST_F(VerifyTest, IdOfAFinishedJobThatWouldBeGivenOutAgainIsNamed) {
+  const std::string key = DoneKey(At(1), JobId{1000});
+  Batch batch;
+  batch.Put(Table::kDone, key, EncodeDoneRecord(key, {.queue = kOrders}));
+  PutCounts(&batch, kOrders, {.pending = 2, .dead = 1, .done = 2});
+  Plant(batch);
+  ExpectOne("finished job 1000: its id lies above id_hwm 1000", false);
+}
+
 TEST_F(VerifyTest, TwoQueuesWithOneNumberAreNamed) {
   Batch batch;
   batch.Put(Table::kQueues, "twin", EncodeQueueRecord("twin", {.id = kMails}));
