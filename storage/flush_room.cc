@@ -2,8 +2,6 @@
 
 #include <limits>
 
-#include <rocksdb/file_system.h>
-
 #include "storage/recovery.h"
 
 namespace delayd::storage {
@@ -14,15 +12,17 @@ constexpr uint64_t kFlushBytesMin = uint64_t{1} << 20;
 
 }  // namespace
 
+uint64_t FreeBytes(rocksdb::FileSystem& disk, const std::string& directory) {
+  uint64_t free = 0;
+  return disk.GetFreeSpace(directory, rocksdb::IOOptions(), &free, nullptr).ok()
+             ? free
+             : std::numeric_limits<uint64_t>::max();
+}
+
 StatusOr<FlushRoom> AskFlushRoom(const std::string& data_dir, rocksdb::Env* env) {
   DELAYD_ASSIGN_OR_RETURN(const uint64_t log_bytes, LogBytes(data_dir));
-  FlushRoom room{.needed = kFlushBytesMin + (log_bytes / 1024 + 1) * 1024};  // told in KiB
-  const rocksdb::IOStatus status =
-      env->GetFileSystem()->GetFreeSpace(data_dir, rocksdb::IOOptions(), &room.free, nullptr);
-  if (!status.ok()) {
-    room.free = std::numeric_limits<uint64_t>::max();
-  }
-  return room;
+  return FlushRoom{.needed = kFlushBytesMin + (log_bytes / 1024 + 1) * 1024,  // told in KiB
+                   .free = FreeBytes(*env->GetFileSystem(), data_dir)};
 }
 
 }  // namespace delayd::storage

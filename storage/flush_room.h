@@ -1,4 +1,4 @@
-// storage/flush_room.h — has the disk room for a flush? Private to the room.
+// storage/flush_room.h — what the disk has room for: is it enough for a flush? Private to the room.
 //
 // What:    a flush that fails ends the store: on a disk that is full, jobs that are there would
 //          not be handed out and acked any more. What is not necessary asks before.
@@ -12,10 +12,14 @@
 #include <string>
 
 #include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
 
 #include "base/status.h"
 
 namespace delayd::storage {
+
+// On the disk of `directory`.
+uint64_t FreeBytes(rocksdb::FileSystem& disk, const std::string& directory);
 
 struct FlushRoom {
   uint64_t needed = 0;  // at most: what is flushed is what the logs hold

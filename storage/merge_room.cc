@@ -1,10 +1,10 @@
 #include "storage/merge_room.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/size_text.h"
+#include "storage/flush_room.h"
 #include "storage/rocks_job_store.h"
 #include "storage/rocks_status.h"
 
@@ -114,10 +114,7 @@ MergeRoom::MergeRoom(std::shared_ptr<rocksdb::FileSystem> disk,
     : disk_(std::move(disk)), directory_(std::move(directory)), kept_bytes_(kept_bytes) {}
 
 uint64_t MergeRoom::Free() const {
-  uint64_t free = 0;
-  return disk_->GetFreeSpace(directory_, IOOptions(), &free, nullptr).ok()
-             ? free
-             : std::numeric_limits<uint64_t>::max();
+  return FreeBytes(*disk_, directory_);
 }
 
 uint64_t MergeRoom::Reads(const rocksdb::CompactionJobInfo& merge) const {
