@@ -10,7 +10,7 @@
 
 #include "base/coding.h"
 #include "base/crash_point.h"
-#include "storage/data_dir.h"
+#include "storage/files.h"
 #include "storage/posix_error.h"
 
 namespace delayd::storage {
@@ -29,7 +29,7 @@ std::string Line(uint64_t number) {
 }  // namespace
 
 std::optional<uint64_t> BatchFloor::Read() const {
-  const StatusOr<std::optional<std::string>> text = ReadSmallFile(path_);
+  const StatusOr<std::optional<std::string>> text = ReadFileIfThere(path_);
   if (!text.ok() || !text->has_value()) {
     return std::nullopt;
   }

@@ -1,6 +1,5 @@
 #include "storage/data_dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -9,11 +8,14 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "base/crash_point.h"
 #include "base/errno_text.h"
+#include "storage/files.h"
+#include "storage/numbered_files.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
 
@@ -23,10 +25,11 @@
 namespace delayd::storage {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::string_view kLockName = "/LOCK.delayd";
 constexpr std::string_view kFormatName = "/FORMAT";
 constexpr std::string_view kFormatPrefix = "delayd-store schema ";
-constexpr size_t kSmallFileBytesMax = 4096;
 
 // A place where no directory can be, whatever the permissions.
 Status CannotBeThere(const std::string& path) {
@@ -89,29 +92,14 @@ Status InUse(const std::string& path, int lock_fd, bool must_exist) {
 
 // What is left when the making of a store is cut short; none of it was acknowledged.
 bool MayPrecedeStore(std::string_view name) {
-  return name == "." || name == ".." || name == "lost+found" || name == "LOCK.delayd" ||
-         name == "BATCH" || name == "RECOVERY" || name == "damaged" || name == "LOCK" ||
-         name == "IDENTITY" || name == "CURRENT" || name.starts_with("FORMAT.") ||
-         name.starts_with("LOG") || name.starts_with("MANIFEST-") || name.starts_with("OPTIONS-") ||
-         name.ends_with(".dbtmp");
+  return name == "lost+found" || name == "LOCK.delayd" || name == "BATCH" || name == "RECOVERY" ||
+         name == "damaged" || name == "LOCK" || name == "IDENTITY" || name == "CURRENT" ||
+         name.starts_with("FORMAT.") || name.starts_with("LOG") || name.starts_with("MANIFEST-") ||
+         name.starts_with("OPTIONS-") || name.ends_with(".dbtmp");
 }
 
 bool HoldsJobs(std::string_view name) {
-  return IsNumbered(name, ".sst") || IsNumbered(name, ".log");
-}
-
-StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
-  DIR* dir = ::opendir(path.c_str());
-  if (dir == nullptr) {
-    return PosixError("cannot read directory", path);
-  }
-  std::vector<std::string> names;
-  // One thread owns this stream.
-  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
-    names.emplace_back(entry->d_name);
-  }
-  ::closedir(dir);
-  return names;
+  return NumberOf(name, ".sst") || NumberOf(name, ".log");
 }
 
 // RocksDB opens these as they are. It moves a LOG away, whatever it is, and writes OPTIONS anew.
@@ -176,32 +164,20 @@ Status CheckMaker(const std::string& path) {
 
 }  // namespace
 
-bool IsNumbered(std::string_view name, std::string_view ending) {
-  const size_t digits = std::min(name.find_first_not_of("0123456789"), name.size());
-  return digits > 0 && name.substr(digits) == ending;
-}
-
 Status CheckFiles(const std::string& directory) {
-  DIR* dir = ::opendir(directory.c_str());
-  if (dir == nullptr) {
-    return PosixError("cannot read directory", directory);
-  }
-  Status status;
-  // One thread owns this stream.
-  while (const dirent* entry = ::readdir(dir)) {  // NOLINT(concurrency-mt-unsafe)
-    const std::string name = entry->d_name;
-    const bool may_be_none = entry->d_type != DT_REG && (MustBeFile(name) || name == "LOG");
-    const std::optional<std::string> what =
-        may_be_none ? NoFile(directory + "/" + name) : std::nullopt;
-    if (what.has_value() && (name != "LOG" || entry->d_type == DT_LNK)) {
-      status = DataLoss("data directory " + directory + " is damaged: " + directory + "/" + name +
-                            " " + *what + CureOfNoFile(name),
-                        "damaged_store");
-      break;
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
+  for (const std::string& name : names) {
+    const std::string path = directory + "/" + name;
+    std::error_code ignored;
+    const bool must_be = MustBeFile(name) || (name == "LOG" && fs::is_symlink(path, ignored));
+    const std::optional<std::string> what = must_be ? NoFile(path) : std::nullopt;
+    if (what.has_value()) {
+      return DataLoss(
+          "data directory " + directory + " is damaged: " + path + " " + *what + CureOfNoFile(name),
+          "damaged_store");
     }
   }
-  ::closedir(dir);
-  return status;
+  return OkStatus();
 }
 
 StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path, bool must_exist) {
@@ -264,7 +240,7 @@ void DataDir::RemoveOwnLock() const {
 
 StatusOr<bool> DataDir::HoldsStore() const {
   DELAYD_ASSIGN_OR_RETURN(const std::optional<std::string> format,
-                          ReadSmallFile(path_ + std::string(kFormatName)));
+                          ReadFileIfThere(path_ + std::string(kFormatName)));
   if (!format.has_value()) {
     DELAYD_RETURN_IF_ERROR(CheckNothingToLose());
     return false;
@@ -334,10 +310,6 @@ Status DataDir::NewerSchema(uint64_t schema) const {
       "newer_schema");
 }
 
-Status DataDir::MarkComplete() const {
-  return WriteFormatFile(path_);
-}
-
 Status FormatMissing(const std::string& directory, const std::string& what) {
   return DataLoss("data directory " + directory + " is damaged: " + what +
                       " and its FORMAT file is missing, as in a backup that was not finished; use "
@@ -363,83 +335,6 @@ Status CurrentLost(const std::string& directory, const std::string& what) {
 Status WriteFormatFile(const std::string& directory) {
   return WriteFileDurably(directory + std::string(kFormatName),
                           std::string(kFormatPrefix) + std::to_string(kSchemaVersion) + "\n");
-}
-
-Status WriteAll(int fd, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(fd, content.data(), content.size());
-    if (written < 0 && errno == EINTR) {
-      continue;
-    }
-    if (written < 0) {
-      return PosixError("cannot write", path);
-    }
-    content.remove_prefix(static_cast<size_t>(written));
-  }
-  return OkStatus();
-}
-
-Status WriteFileDurably(const std::string& path, const std::string& content) {
-  const std::string temporary = path + ".tmp";
-  {
-    const UniqueFd file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!file.valid()) {
-      return PosixError("cannot make", temporary);
-    }
-    DELAYD_RETURN_IF_ERROR(WriteAll(file.get(), content, temporary));
-    if (::fsync(file.get()) != 0) {
-      return PosixError("cannot fsync", temporary);
-    }
-  }
-  DELAYD_CRASH_POINT("file/before_rename");
-  if (::rename(temporary.c_str(), path.c_str()) != 0) {
-    return PosixError("cannot rename " + temporary + " to", path);
-  }
-  DELAYD_CRASH_POINT("file/renamed");
-  return SyncFile(ParentOf(path));
-}
-
-std::string WithoutTrailingSlashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') {
-    path.pop_back();
-  }
-  return path;
-}
-
-std::string ParentOf(const std::string& path) {
-  const size_t slash = path.find_last_of('/');
-  if (slash == std::string::npos) {
-    return ".";
-  }
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
-Status SyncFile(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) {
-    return PosixError("cannot open", path);
-  }
-  if (::fsync(file.get()) != 0) {
-    return PosixError("cannot fsync", path);
-  }
-  return OkStatus();
-}
-
-StatusOr<std::optional<std::string>> ReadSmallFile(const std::string& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) {
-    if (errno == ENOENT) {
-      return std::optional<std::string>();
-    }
-    return PosixError("cannot open", path);
-  }
-  std::string content(kSmallFileBytesMax, '\0');
-  const ssize_t size = ::pread(file.get(), content.data(), content.size(), 0);
-  if (size < 0) {
-    return PosixError("cannot read", path);
-  }
-  content.resize(static_cast<size_t>(size));
-  return std::optional<std::string>(std::move(content));
 }
 
 }  // namespace delayd::storage

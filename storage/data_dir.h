@@ -44,9 +44,6 @@ class DataDir {
   // A directory that holds something else is refused.
   StatusOr<bool> HoldsStore() const;
 
-  // The store is complete and durable: from now on HoldsStore is true.
-  Status MarkComplete() const;
-
   Status NewerSchema(uint64_t schema) const;
 
  private:
@@ -63,7 +60,8 @@ class DataDir {
 
 // kDataLoss "damaged_store" where a directory, a pipe or a link that leads nowhere stands in the
 // place of a file that a store reads: to open a pipe would wait for ever, and "not found" would be
-// taken for a store that is not there. Costs one look at the directory.
+// taken for a store that is not there. Costs a look at the directory, and one at each of RocksDB's
+// files.
 Status CheckFiles(const std::string& directory);
 
 // `what` is there without FORMAT: "it holds jobs".
@@ -72,21 +70,7 @@ Status FormatMissing(const std::string& directory, const std::string& what);
 // `what` is wrong with CURRENT in a complete store: "is missing".
 Status CurrentLost(const std::string& directory, const std::string& what);
 
-// Marks a directory that was filled otherwise (a backup) as a complete store.
+// The store in it is complete and durable: from now on HoldsStore is true.
 Status WriteFormatFile(const std::string& directory);
-
-// `path` is what errors name.
-Status WriteAll(int fd, std::string_view content, const std::string& path);
-// Replaces `path` by `content`: after a crash it holds the old or the new, whole.
-Status WriteFileDurably(const std::string& path, const std::string& content);
-std::string WithoutTrailingSlashes(std::string path);
-// Of a path without trailing slashes.
-std::string ParentOf(const std::string& path);
-// fsync of a file or a directory.
-Status SyncFile(const std::string& path);
-// As RocksDB calls its files: "000012.sst" for the ending ".sst".
-bool IsNumbered(std::string_view name, std::string_view ending);
-// Nothing when there is no such file.
-StatusOr<std::optional<std::string>> ReadSmallFile(const std::string& path);
 
 }  // namespace delayd::storage

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "storage/recovery.h"
+#include "storage/numbered_files.h"
 
 namespace delayd::storage {
 namespace {

@@ -18,7 +18,7 @@
 
 #include "base/crash_point.h"
 #include "base/unique_fd.h"
-#include "storage/data_dir.h"
+#include "storage/files.h"
 #include "storage/flush_now.h"
 #include "storage/gradual_removal.h"
 #include "storage/posix_error.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/coding.h"
+#include "base/read_up_to.h"
 #include "base/unique_fd.h"
 #include "storage/masked_crc.h"
 #include "storage/posix_error.h"
@@ -177,17 +178,11 @@ StatusOr<LogScan> ScanLogFile(const std::string& path, const LogScanOptions& opt
   if (::fstat(file.get(), &info) != 0) {
     return PosixError("cannot read", path);
   }
-  std::string log(static_cast<size_t>(info.st_size), '\0');
-  size_t size = 0;
-  while (size < log.size()) {
-    const ssize_t got =
-        ::pread(file.get(), log.data() + size, log.size() - size, static_cast<off_t>(size));
-    if (got <= 0) {
-      return PosixError("cannot read", path);
-    }
-    size += static_cast<size_t>(got);
+  const std::optional<std::string> log = ReadUpTo(file.get(), static_cast<size_t>(info.st_size));
+  if (!log.has_value()) {
+    return PosixError("cannot read", path);
   }
-  return ScanLog(log, options);
+  return ScanLog(*log, options);
 }
 
 }  // namespace delayd::storage

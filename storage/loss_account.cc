@@ -1,6 +1,5 @@
 #include "storage/loss_account.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,10 +13,8 @@
 #include <vector>
 
 #include "base/coding.h"
-#include "base/read_up_to.h"
-#include "base/unique_fd.h"
 #include "storage/batch_floor.h"
-#include "storage/data_dir.h"
+#include "storage/files.h"
 #include "storage/posix_error.h"
 
 namespace delayd::storage {
@@ -91,19 +88,8 @@ void Merge(const std::vector<JobId>& from, std::vector<JobId>* to) {
   to->resize(std::min(to->size(), kLostJobsMax));
 }
 
-// Nothing when there is no such file.
 StatusOr<std::optional<std::string>> ReadAccount(const std::string& directory) {
-  const std::string path = directory + std::string(kName);
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) {
-    return errno == ENOENT ? StatusOr<std::optional<std::string>>(std::nullopt)
-                           : PosixError("cannot open", path);
-  }
-  std::optional<std::string> text = ReadUpTo(file.get(), kAccountBytesMax);
-  if (!text.has_value()) {
-    return PosixError("cannot read", path);
-  }
-  return text;
+  return ReadFileIfThere(directory + std::string(kName), kAccountBytesMax);
 }
 
 }  // namespace

@@ -1,13 +1,9 @@
 #include "storage/recovery.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
-#include <cinttypes>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -16,22 +12,17 @@
 #include <system_error>
 #include <utility>
 
-#include <rocksdb/write_batch.h>
-
-#include "base/coding.h"
 #include "base/crash_point.h"
-#include "storage/batch.h"
 #include "storage/batch_floor.h"
 #include "storage/data_dir.h"
-#include "storage/keys.h"
+#include "storage/files.h"
 #include "storage/log_order.h"
 #include "storage/log_scan.h"
 #include "storage/loss_account.h"
+#include "storage/lost_batches.h"
 #include "storage/manifest_edit.h"
+#include "storage/numbered_files.h"
 #include "storage/posix_error.h"
-#include "storage/record.h"
-
-#include <sys/stat.h>
 
 namespace delayd::storage {
 namespace {
@@ -43,86 +34,6 @@ constexpr std::string_view kCopyDirectory = "damaged";
 struct ScannedLog {
   std::string name;
   LogScan scan;
-};
-
-// The number that a batch gives itself.
-class BatchNumberFinder final : public rocksdb::WriteBatch::Handler {
- public:
-  rocksdb::Status PutCF(uint32_t family,
-                        const rocksdb::Slice& key,
-                        const rocksdb::Slice& value) override {
-    if (static_cast<Table>(family) == Table::kMeta && key.ToStringView() == kBatchNumberKey) {
-      const auto number = DecodeNumber(kBatchNumberKey, value.ToStringView());
-      number_ = number.ok() ? std::optional(*number) : std::nullopt;
-    }
-    return rocksdb::Status::OK();
-  }
-
-  std::optional<uint64_t> number() const { return number_; }
-
- private:
-  std::optional<uint64_t> number_;
-};
-
-// Picks the ids of written and ended jobs out of lost batches. Column families were made in the
-// order of Table, so their numbers are the tables'.
-class JobIdCollector final : public rocksdb::WriteBatch::Handler {
- public:
-  explicit JobIdCollector(RecoveryReport* report) : report_(report) {}
-
-  rocksdb::Status PutCF(uint32_t family,
-                        const rocksdb::Slice& key_slice,
-                        const rocksdb::Slice& value) override {
-    const std::string_view key = key_slice.ToStringView();
-    switch (static_cast<Table>(family)) {
-      case Table::kTimers:
-        if (const auto parts = ParseTimerKey(key); parts.ok()) {
-          Add(parts->id, &report_->lost_jobs);
-        }
-        break;
-      case Table::kDead:  // without its death it is waiting or ready again
-        if (const auto parts = ParseDeadKey(key); parts.ok()) {
-          Add(parts->id, &report_->lost_jobs);
-        }
-        break;
-      case Table::kDone:  // a finished job of which something is kept
-        if (const auto parts = ParseDoneKey(key); parts.ok()) {
-          Add(parts->id, &report_->ended_jobs);
-        }
-        break;
-      case Table::kMeta:
-        if (key == kIdHighWaterMarkKey) {
-          const auto mark = DecodeNumber(key, value.ToStringView());
-          EndOfIds(mark.ok() ? *mark : 0);
-        }
-        break;
-      default:
-        break;
-    }
-    return rocksdb::Status::OK();
-  }
-
-  // The index row of a job goes when the job ends and nothing is kept of it, or when that is
-  // forgotten.
-  rocksdb::Status DeleteCF(uint32_t family, const rocksdb::Slice& key) override {
-    const auto id = ParseIndexKey(key.ToStringView());
-    if (static_cast<Table>(family) == Table::kIndex && id.ok()) {
-      Add(*id, &report_->ended_jobs);
-    }
-    return rocksdb::Status::OK();
-  }
-
- private:
-  void Add(JobId id, std::vector<JobId>* jobs) {
-    if (jobs->size() < kLostJobsMax) {
-      jobs->push_back(id);
-    }
-    EndOfIds(ToInt(id) + 1);
-  }
-
-  void EndOfIds(uint64_t end) { report_->lost_ids_end = std::max(report_->lost_ids_end, end); }
-
-  RecoveryReport* report_;
 };
 
 Status Damaged(const std::string& directory, const std::string& what, bool loss_can_be_accepted) {
@@ -156,45 +67,6 @@ Status ManifestWasCut(const std::string& directory,
       "damaged_store");
 }
 
-// "000012.log" is 12; nothing for what does not end so.
-std::optional<uint64_t> NumberOf(const std::string& name, std::string_view ending) {
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || std::string_view(end) != ending) {
-    return std::nullopt;
-  }
-  return number;
-}
-
-// By their numbers.
-StatusOr<std::vector<std::string>> NumberedFiles(const std::string& directory,
-                                                 std::string_view ending) {
-  std::vector<std::pair<uint64_t, std::string>> files;
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (const std::optional<uint64_t> number = NumberOf(name, ending)) {
-      files.emplace_back(*number, name);
-    }
-  }
-  if (error) {
-    errno = error.value();
-    return PosixError("cannot read directory", directory);
-  }
-  std::ranges::sort(files);
-  std::vector<std::string> names;
-  for (auto& [number, name] : files) {
-    names.push_back(std::move(name));
-  }
-  return names;
-}
-
-std::string LogName(uint64_t number) {
-  char name[32];
-  std::snprintf(name, sizeof name, "%06" PRIu64 ".log", number);
-  return name;
-}
-
 // Not where it cannot be looked at: then whoever opens it says why.
 bool IsMissing(const std::string& path) {
   std::error_code error;
@@ -208,14 +80,14 @@ class Recovery {
 
   Status RecoverManifest() {
     DELAYD_ASSIGN_OR_RETURN(const std::optional<std::string> current,
-                            ReadSmallFile(directory_ + "/CURRENT"));
+                            ReadFileIfThere(directory_ + "/CURRENT"));
     if (!current.has_value()) {
       return OkStatus();
     }
     const std::string name = current->substr(0, current->find('\n'));
     constexpr std::string_view kManifest = "MANIFEST-";
     if (!name.starts_with(kManifest) || current->size() != name.size() + 1 ||
-        name.find_first_not_of("0123456789", kManifest.size()) != std::string::npos) {
+        !NumberOf(name.substr(kManifest.size()), "").has_value()) {
       return CurrentLost(directory_, "names no MANIFEST");
     }
     if (IsMissing(directory_ + "/" + name)) {
@@ -251,26 +123,35 @@ class Recovery {
 
   bool manifest_is_torn() const { return torn_manifest_.has_value(); }
 
-  // From the newest back, so that a crash in between leaves the damage to be found again.
   Status RecoverWal() {
-    std::vector<ScannedLog> damaged;  // the first damaged log and every later one
-    uint64_t lost = 0;
+    DELAYD_RETURN_IF_ERROR(ScanLogs());
+    DELAYD_RETURN_IF_ERROR(JudgeLoss());
+    return CutDamage();
+  }
+
+ private:
+  Status ScanLogs() {
     DELAYD_ASSIGN_OR_RETURN(const auto logs, NeededLogs());
     for (const auto& [number, name] : logs) {
-      DELAYD_ASSIGN_OR_RETURN(LogScan scan, Scan(name, !damaged.empty()));
+      DELAYD_ASSIGN_OR_RETURN(LogScan scan, Scan(name, !damaged_.empty()));
       NoteWhatIsMissing(name, noted_[number], &scan);
       if (scan.records > 0) {
         last_record_ = std::move(scan.last_whole);
         report_->logs_are_empty = false;
       }
-      if (!damaged.empty() || scan.damaged_at.has_value()) {
-        lost += scan.records_behind;
-        damaged.push_back({.name = name, .scan = std::move(scan)});
+      if (!damaged_.empty() || scan.damaged_at.has_value()) {
+        lost_ += scan.records_behind;
+        damaged_.push_back({.name = name, .scan = std::move(scan)});
       }
       if (order_.wrong().has_value()) {
         return NotItsLog(name, *order_.wrong());
       }
     }
+    return OkStatus();
+  }
+
+  // What was found goes into the report. Refused is what must not be cut.
+  Status JudgeLoss() {
     if (!report_->missing.empty() && !report_->unknown_tables.empty()) {
       return ManifestWasCut(
           directory_, std::exchange(report_->missing, {}).front(), true, *report_);
@@ -280,27 +161,30 @@ class Recovery {
     if (order_.meets_tables()) {
       report_->leftover_tables = std::exchange(report_->unknown_tables, {});
     }
-    report_->lost_batches = std::max<uint64_t>(lost, report_->missing.empty() ? 0 : 1);
+    report_->lost_batches = std::max<uint64_t>(lost_, report_->missing.empty() ? 0 : 1);
     report_->holds_changes = order_.has_changes();
     const bool may_lose = repair_ == LogRepair::kAcceptLoss || repair_ == LogRepair::kShowLoss;
     if (report_->lost_batches > 0 && !may_lose) {
       const std::string what = report_->missing.empty()
-                                   ? Describe(damaged.front().name, damaged.front().scan)
+                                   ? Describe(damaged_.front().name, damaged_.front().scan)
                                    : report_->missing.front();
       return Damaged(directory_,
-                     what + "; " + std::to_string(lost) + " acknowledged batches stand behind it",
+                     what + "; " + std::to_string(lost_) + " acknowledged batches stand behind it",
                      true);
     }
     if (may_lose) {
-      DELAYD_RETURN_IF_ERROR(AddEarlierLoss(directory_, report_));
+      return AddEarlierLoss(directory_, report_);
     }
-    if (repair_ == LogRepair::kTornTails) {
-      DELAYD_RETURN_IF_ERROR(CheckEnd());
-    }
+    return repair_ == LogRepair::kTornTails ? CheckEnd() : OkStatus();
+  }
+
+  // All copies come first. Then from the newest back, so that a crash in between leaves the damage
+  // to be found again.
+  Status CutDamage() {
     if (torn_manifest_.has_value()) {
       DELAYD_RETURN_IF_ERROR(CopyAside(*torn_manifest_));
     }
-    for (const ScannedLog& log : damaged) {
+    for (const ScannedLog& log : damaged_) {
       DELAYD_RETURN_IF_ERROR(CopyAside(log));
     }
     if (repair_ == LogRepair::kAcceptLoss) {
@@ -311,14 +195,13 @@ class Recovery {
     if (torn_manifest_.has_value()) {
       DELAYD_RETURN_IF_ERROR(Cut(*torn_manifest_, 0));
     }
-    for (auto log = damaged.rbegin(); log != damaged.rend(); ++log) {
+    for (auto log = damaged_.rbegin(); log != damaged_.rend(); ++log) {
       DELAYD_RETURN_IF_ERROR(Cut(*log, log->scan.records_behind));
     }
     std::ranges::reverse(report_->cuts);
     return OkStatus();
   }
 
- private:
   static std::string Describe(const std::string& name, const LogScan& scan) {
     return name + " makes no sense from byte " + std::to_string(scan.damaged_at.value_or(0)) +
            " of " + std::to_string(scan.bytes) + " on";
@@ -391,15 +274,15 @@ class Recovery {
   }
 
   // RocksDB opens a store whose newest log was cut between two batches, and moves what is left of
-  // it into tables: who has the whole log could not put it back any more. So it is refused before.
+  // it into tables: the whole log, if somebody still has it, could not be put back any more. So the
+  // store is refused before that.
   Status CheckEnd() {
-    BatchNumberFinder finder;
-    rocksdb::WriteBatch(last_record_).Iterate(&finder).PermitUncheckedError();
+    const std::optional<uint64_t> last = BatchNumberIn(last_record_);
     const std::optional<uint64_t> floor = BatchFloor(directory_).Read();
-    if (!floor || !finder.number() || *finder.number() >= *floor) {
+    if (!floor || !last || *last >= *floor) {
       return OkStatus();
     }
-    report_->batch_number = *finder.number();
+    report_->batch_number = *last;
     report_->batch_number_floor = std::max(report_->batch_number_floor, *floor);
     return EndsTooEarly(directory_, *report_);
   }
@@ -410,14 +293,11 @@ class Recovery {
     if (IsMissing(path)) {
       return LogScan{};  // noted, and not there
     }
-    const auto collect = [this](std::string_view record) {
-      JobIdCollector collector(report_);
-      rocksdb::WriteBatch(std::string(record)).Iterate(&collector).PermitUncheckedError();
-    };
-    return ScanLogFile(path,
-                       {.visit_whole = [this](std::string_view record) { order_.Add(record); },
-                        .visit_lost = collect,
-                        .all_is_lost = all_is_lost});
+    return ScanLogFile(
+        path,
+        {.visit_whole = [this](std::string_view record) { order_.Add(record); },
+         .visit_lost = [this](std::string_view record) { NoteLostBatch(record, report_); },
+         .all_is_lost = all_is_lost});
   }
 
   bool MayCut() const {
@@ -512,25 +392,12 @@ class Recovery {
   LogOrder order_;
   std::optional<ScannedLog> torn_manifest_;
   std::map<uint64_t, uint64_t> noted_;  // the bytes that a log must have, by its number
+  std::vector<ScannedLog> damaged_;     // the first damaged log and every later one
+  uint64_t lost_ = 0;                   // whole batches behind the damage
   std::string last_record_;             // that is whole, of all logs
 };
 
 }  // namespace
-
-StatusOr<std::vector<std::string>> LogNames(const std::string& directory) {
-  return NumberedFiles(directory, ".log");
-}
-
-StatusOr<uint64_t> LogBytes(const std::string& directory) {
-  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, LogNames(directory));
-  uint64_t sum = 0;
-  for (const std::string& name : names) {
-    std::error_code error;
-    const uint64_t bytes = fs::file_size(directory + "/" + name, error);
-    sum += error ? 0 : bytes;  // it may go meanwhile
-  }
-  return sum;
-}
 
 Status EndsTooEarly(const std::string& directory, const RecoveryReport& report) {
   const std::string what = "batch " + std::to_string(report.batch_number_floor) +

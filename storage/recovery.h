@@ -96,11 +96,6 @@ enum class LogRepair : uint8_t {
   kAcceptLoss,  // and so is damage to acknowledged batches, with all that stands behind it
 };
 
-// The write-ahead logs in `directory`, oldest first, as "000012.log".
-StatusOr<std::vector<std::string>> LogNames(const std::string& directory);
-// What they hold together; also while a store is open.
-StatusOr<uint64_t> LogBytes(const std::string& directory);
-
 // That the store is behind its floor, by the report's numbers. Where there are table files that
 // the MANIFEST does not know, they may hold what is missing, and no recovery may go on.
 Status EndsTooEarly(const std::string& directory, const RecoveryReport& report);

@@ -16,13 +16,14 @@
 #include "base/crash_point.h"
 #include "base/errno_text.h"
 #include "base/size_text.h"
+#include "storage/files.h"
 #include "storage/flush_room.h"
 #include "storage/keys.h"
 #include "storage/live_copy.h"
 #include "storage/log_scan.h"
+#include "storage/numbered_files.h"
 #include "storage/posix_error.h"
 #include "storage/record.h"
-#include "storage/recovery.h"
 #include "storage/rocks_store.h"
 
 #include <sys/stat.h>
@@ -119,11 +120,11 @@ Status CheckOutside(const std::string& directory, const std::string& data_dir) {
 bool IsPartOfCopy(std::string_view name) {
   for (const std::string_view prefix : {"MANIFEST-", "OPTIONS-"}) {
     if (name.starts_with(prefix)) {
-      return IsNumbered(name.substr(prefix.size()), "");
+      return NumberOf(name.substr(prefix.size()), "").has_value();
     }
   }
-  return name == "CURRENT" || IsNumbered(name, ".sst") || IsNumbered(name, ".log") ||
-         IsNumbered(name, ".dbtmp");
+  return name == "CURRENT" || NumberOf(name, ".sst") || NumberOf(name, ".log") ||
+         NumberOf(name, ".dbtmp");
 }
 
 // Some places take no directory, whatever their rights say (/proc).
@@ -151,16 +152,13 @@ Status CheckStaging(const std::string& directory) {
     return AlreadyExists("cannot back up to " + directory + ": " + staging +
                          ", where the copy would be built, is no directory" + cure);
   }
-  for (fs::directory_iterator it(staging, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (!IsPartOfCopy(name) || it->is_directory(error)) {
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(staging));
+  for (const std::string& name : names) {
+    if (!IsPartOfCopy(name) || fs::is_directory(staging + "/" + name, error)) {
       return AlreadyExists("cannot back up to " + directory + ": " + staging +
                            ", where the copy would be built, holds " + name +
                            ", which no backup has left" + cure);
     }
-  }
-  if (error) {
-    return Unavailable("cannot read " + staging + ": " + error.message(), "storage_io");
   }
   return OkStatus();
 }
@@ -252,12 +250,11 @@ class UnfinishedCopy {
 };
 
 Status SyncFiles(const std::string& directory) {
-  std::error_code error;
-  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
-    DELAYD_RETURN_IF_ERROR(SyncFile(it->path().string()));
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
+  for (const std::string& name : names) {
+    DELAYD_RETURN_IF_ERROR(SyncFile(directory + "/" + name));
   }
-  return error ? Unavailable("cannot read " + directory + ": " + error.message(), "storage_io")
-               : OkStatus();
+  return OkStatus();
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 
 #include <rocksdb/db.h>
 
-#include "storage/recovery.h"
+#include "storage/numbered_files.h"
 #include "storage/rocks_store.h"
 
 namespace delayd::storage {

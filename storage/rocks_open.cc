@@ -3,16 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "base/crash_point.h"
 #include "base/size_text.h"
 #include "storage/cut_view.h"
+#include "storage/files.h"
 #include "storage/flush_room.h"
 #include "storage/gradual_removal.h"
 #include "storage/keys.h"
@@ -65,13 +64,12 @@ class CrashInBackground final : public rocksdb::EventListener {
 
 namespace {
 
-namespace fs = std::filesystem;
-
-// RocksDB's files of a start. With less it fails in the midst of them, and leaves some each time.
+// What RocksDB writes at a start. With less room it fails half-way, and leaves files behind each
+// time.
 constexpr uint64_t kStartBytesMin = uint64_t{1} << 20;
 
-// It copies logs aside and flushes what is left of them. Out of room on its way, it leaves the
-// store shut, and the loss untold.
+// A recovery copies logs aside and flushes what is left of them. If it ran out of room half-way,
+// the store would stay shut and the loss untold.
 Status CheckRoomToRecover(const std::string& data_dir, rocksdb::Env* env) {
   DELAYD_ASSIGN_OR_RETURN(const FlushRoom room, AskFlushRoom(data_dir, env));
   const uint64_t needed = 2 * room.needed;
@@ -114,11 +112,11 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   DELAYD_RETURN_IF_ERROR(floor_.Set(batch_number_));
   DELAYD_CRASH_POINT("open/checked");
   report->made_store = !holds_store;
-  return holds_store ? OkStatus() : dir_.MarkComplete();
+  return holds_store ? OkStatus() : WriteFormatFile(dir_.path());
 }
 
-// A table file or the MANIFEST that is damaged no recovery mends, and no cut of a torn record: then
-// nothing is given up, and nothing cut.
+// Neither a recovery nor the cut of a torn record mends a damaged table file or MANIFEST: where one
+// is damaged nothing is given up, and nothing cut.
 Status RocksJobStore::LookFirst(const RocksJobStoreOptions& options) const {
   DELAYD_ASSIGN_OR_RETURN(const bool is_torn, ManifestIsTorn(dir_.path()));
   if (options.accept_loss || is_torn) {
@@ -186,9 +184,9 @@ class NoInfoLog final : public rocksdb::Logger {
 
 }  // namespace
 
-// As the look at the last batch of the logs (recovery.cc), where they hold none: after an orderly
-// end, or when the newest was emptied. An open that writes would move on past its number, and who
-// puts the whole log back would have it ignored.
+// What recovery.cc asks of the last batch in the logs, asked of the tables where the logs hold
+// none: after an orderly end, or when the newest was emptied. An open that writes would move on
+// past the number of that log: the whole of it, put back later, would be ignored.
 Status RocksJobStore::CheckEndOfTables(const RocksJobStoreOptions& options,
                                        RecoveryReport* report) const {
   rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
@@ -240,38 +238,33 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
                           : FromRocks(status, "cannot open data directory " + dir_.path());
 }
 
-// The next that succeeds would; but on a disk that is full each start that fails leaves more of
-// them, and eats what was freed for it. That every table of the MANIFEST is there, and the logs go
-// on where it ends, or that it ends with the last batch there was, tells that it was not cut, and
-// that what it does not know is nobody's.
+// The next start that succeeds removes them; but on a full disk each one that fails leaves more of
+// them, and eats what was freed for it. A table file that the MANIFEST does not know is nobody's
+// where the MANIFEST was not cut: all its tables are there, and the logs go on where it ends, or
+// the store has the last batch that BATCH knows of.
 void RocksJobStore::RemoveLeftovers(const RocksJobStoreOptions& options) const {
   RecoveryReport look;
   if (!LookBeforeOpen(dir_, options, /*was_complete=*/true, &look).ok()) {
     return;
   }
-  const std::string in = dir_.path() + "/";
-  for (const std::string& name : look.leftover_tables) {
-    ::unlink((in + name).c_str());
-  }
+  const auto remove = [this](const std::vector<std::string>& names) {
+    for (const std::string& name : names) {
+      ::unlink((dir_.path() + "/" + name).c_str());
+    }
+  };
+  remove(look.leftover_tables);
   if (look.batch_number > 0 && look.batch_number == look.batch_number_floor) {
-    for (const std::string& name : look.unknown_tables) {
-      ::unlink((in + name).c_str());
-    }
+    remove(look.unknown_tables);
   }
-  for (const std::string& name : look.flushed_logs) {
-    ::unlink((in + name).c_str());
-  }
-  std::error_code error;
-  for (fs::directory_iterator it(dir_.path(), error), end; !error && it != end;
-       it.increment(error)) {
-    if (it->path().extension() == kTrashEnding) {
-      ::unlink(it->path().c_str());
-    }
+  remove(look.flushed_logs);
+  if (StatusOr<std::vector<std::string>> trash = ListDirectory(dir_.path()); trash.ok()) {
+    std::erase_if(*trash, [](const std::string& name) { return !name.ends_with(kTrashEnding); });
+    remove(*trash);
   }
 }
 
-// Where there is too little for what the logs hold, first of all what nobody needs goes: a start
-// would write tables before it removes that.
+// Where there is too little room for what the logs hold, what nobody needs goes first: a start
+// writes tables before it removes that.
 Status RocksJobStore::MakeRoom(const RocksJobStoreOptions& options, bool holds_store) const {
   DELAYD_ASSIGN_OR_RETURN(FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
   if (holds_store && !options.accept_loss && !room.is_enough()) {

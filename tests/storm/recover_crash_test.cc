@@ -12,6 +12,7 @@
 
 #include "protocol/store_json.h"
 #include "storage/log_scan.h"
+#include "storage/numbered_files.h"
 #include "storage/recovery.h"
 #include "storage/rocks_job_store.h"
 #include "storage/verify.h"

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "storage/batch_floor.h"
-#include "storage/data_dir.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 #include <sys/wait.h>
@@ -510,11 +509,6 @@ TEST(RecoveryReportTest, P9ACutIsToldWithItsCause) {
   EXPECT_THAT(report.Lines(), Contains(HasSubstr("byte 10, in which no batch is whole;")));
   report.cuts.front().batches_lost = 3;
   EXPECT_THAT(report.Lines(), Contains(HasSubstr("byte 10, with 3 acknowledged batches;")));
-}
-
-TEST(DataDirTest, OfSlashesAloneOneIsLeft) {
-  EXPECT_EQ(WithoutTrailingSlashes("//"), "/");
-  EXPECT_EQ(WithoutTrailingSlashes("/data//"), "/data");
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -20,7 +19,6 @@
 
 #include "storage/data_dir.h"
 #include "storage/keys.h"
-#include "storage/posix_error.h"
 #include "storage/record.h"
 #include "storage/rocks_figures.h"
 #include "storage/rocks_status.h"
@@ -541,15 +539,6 @@ TEST(RocksStatusTest, ALockThatAnotherProcessHoldsIsNoSickDisk) {
   EXPECT_EQ(held.code(), StatusCode::kFailedPrecondition);
   EXPECT_EQ(held.reason(), "data_dir_in_use");
   EXPECT_THAT(held.message(), HasSubstr("another process has the store open: stop it"));
-}
-
-TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
-  errno = EROFS;
-  const Status status = PosixError("cannot open", "/srv/LOCK");
-  EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
-  EXPECT_THAT(
-      status.message(),
-      AllOf(HasSubstr("/srv/LOCK"), HasSubstr("mount it writable"), HasSubstr("ReadWritePaths=")));
 }
 
 }  // namespace

@@ -1,0 +1,53 @@
+// Small files and directories, and what is said where the system refuses.
+#include "storage/files.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "storage/data_dir.h"
+#include "storage/posix_error.h"
+#include "tests/support/refused_call.h"
+#include "tests/support/temp_dir.h"
+
+#include <sys/syscall.h>
+
+namespace delayd::storage {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(FilesTest, OfSlashesAloneOneIsLeft) {
+  EXPECT_EQ(WithoutTrailingSlashes("//"), "/");
+  EXPECT_EQ(WithoutTrailingSlashes("/data//"), "/data");
+}
+
+// The disk fails behind the open of the directory.
+TEST(FilesTest, P9ADirectoryThatCannotBeListedIsNoEmptyOne) {
+  const test::TempDir dir;
+  const auto look = [&] {
+    if (!test::RefuseCall(SYS_getdents64, EIO)) {
+      std::_Exit(77);
+    }
+    const Status status = DataDir::RequireStore(dir.path());
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    std::_Exit(status.reason() == "storage_io" ? 0 : 1);
+  };
+  EXPECT_EXIT(look(), ::testing::ExitedWithCode(0), "cannot read directory .*Input/output error");
+}
+
+TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
+  errno = EROFS;
+  const Status status = PosixError("cannot open", "/srv/LOCK");
+  EXPECT_EQ(status.code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(
+      status.message(),
+      AllOf(HasSubstr("/srv/LOCK"), HasSubstr("mount it writable"), HasSubstr("ReadWritePaths=")));
+}
+
+}  // namespace
+}  // namespace delayd::storage
