@@ -24,6 +24,8 @@ Status PosixError(std::string_view what, const std::string& path) {
       return NotFound(message);
     case EIO:
       return Unavailable(message + std::string(kDiskCure), "storage_io");
+    case EFBIG:
+      return Unavailable(message + std::string(kFileSizeCure), "storage_io");
     case EMFILE:
     case ENFILE:
       return Unavailable(message + std::string(kOpenFilesCure), "storage_io");

@@ -49,5 +49,13 @@ TEST(PosixErrorTest, AReadOnlyFileSystemHasItsOwnAdvice) {
       AllOf(HasSubstr("/srv/LOCK"), HasSubstr("mount it writable"), HasSubstr("ReadWritePaths=")));
 }
 
+// As RocksDB's own files have it (rocks_status.cc).
+TEST(PosixErrorTest, AFileThatMayNotGrowHasItsOwnAdvice) {
+  errno = EFBIG;
+  const Status status = PosixError("cannot write", "/srv/000012.sst");
+  EXPECT_EQ(status.reason(), "storage_io");
+  EXPECT_THAT(status.message(), HasSubstr("LimitFSIZE="));
+}
+
 }  // namespace
 }  // namespace delayd::storage
