@@ -59,8 +59,9 @@ class ReadOnlyStore final : public JobReader {
   Status Open(const RocksJobStoreOptions& options, bool was_complete, RecoveryReport* report) {
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
-    view_ = NewCutView(options.env, dir_.path(), *report, options.accept_loss);
-    env_ = NewStoreEnv(view_.get(), dir_.path(), options.removal_step_bytes);
+    // What the scan has found whole.
+    const auto view = NewCutView(options.env, dir_.path(), *report, options.accept_loss);
+    env_ = NewStoreEnv(view.get(), dir_.path(), options.removal_step_bytes);
     const rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
     DELAYD_RETURN_IF_ERROR(CheckTables(db_options, dir_, report->manifest));
     rocksdb::DB* db = nullptr;
@@ -110,8 +111,7 @@ class ReadOnlyStore final : public JobReader {
 
   std::optional<DataDir> lock_;  // given up last
   const DataDir& dir_;
-  std::unique_ptr<rocksdb::Env> view_;  // what the scan has found whole; outlives env_
-  std::unique_ptr<rocksdb::Env> env_;   // outlives db_
+  std::unique_ptr<rocksdb::Env> env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;
 };

@@ -67,30 +67,18 @@ class InfoLogs final : public rocksdb::FileSystemWrapper {
   }
 };
 
+// RocksDB asks some things of the environment itself: those, too, come to `files`.
 class StoreEnv final : public rocksdb::EnvWrapper {
  public:
-  StoreEnv(rocksdb::Env* base,
-           const std::string& directory,
-           uint64_t removal_step_bytes,
-           std::shared_ptr<MergeRoom> room)
-      : EnvWrapper(base) {
-    // What RocksDB really uses; the wrapper would go through its own adapters.
-    file_system_ = std::make_shared<InfoLogs>(NewPrewrittenLogs(NewCheckedTables(NewManifestGuard(
-        NewGradualRemoval(
-            NewSameDirectory(base->GetFileSystem(), directory), directory, removal_step_bytes),
-        directory))));
-    if (room != nullptr) {
-      file_system_ = NewFilesWithRoom(file_system_, std::move(room));
-    }
-    system_clock_ = base->GetSystemClock();
+  StoreEnv(const std::shared_ptr<rocksdb::FileSystem>& files,
+           const std::shared_ptr<rocksdb::SystemClock>& clock)
+      : EnvWrapper(rocksdb::NewCompositeEnv(files)) {
+    // Else the wrapper would go through adapters of its own.
+    file_system_ = files;
+    system_clock_ = clock;
   }
 
   const char* Name() const override { return "StoreEnv"; }
-
-  // RocksDB removes its files through the environment.
-  rocksdb::Status DeleteFile(const std::string& path) override {
-    return file_system_->DeleteFile(path, rocksdb::IOOptions(), nullptr);
-  }
 };
 
 }  // namespace
@@ -99,10 +87,18 @@ std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
                                           const std::string& directory,
                                           uint64_t removal_step_bytes,
                                           std::shared_ptr<MergeRoom> room) {
-  return std::make_unique<StoreEnv>(base != nullptr ? base : rocksdb::Env::Default(),
-                                    directory,
-                                    removal_step_bytes,
-                                    std::move(room));
+  base = base != nullptr ? base : rocksdb::Env::Default();
+  // From the disk upwards.
+  std::shared_ptr<rocksdb::FileSystem> files = NewSameDirectory(base->GetFileSystem(), directory);
+  files = NewGradualRemoval(files, directory, removal_step_bytes);
+  files = NewManifestGuard(files, directory);
+  files = NewCheckedTables(files);
+  files = NewPrewrittenLogs(files);
+  files = std::make_shared<InfoLogs>(files);
+  if (room != nullptr) {
+    files = NewFilesWithRoom(files, std::move(room));
+  }
+  return std::make_unique<StoreEnv>(files, base->GetSystemClock());
 }
 
 }  // namespace delayd::storage

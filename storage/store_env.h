@@ -14,8 +14,8 @@
 
 namespace delayd::storage {
 
-// `base` must live as long as what is returned; null is the real machine. `directory` is the
-// store's; `room` is asked where tables are merged.
+// `base` is asked for its file system and its clock; null is the real machine. `directory` is the
+// store's; `room`, where there is one, is asked where tables are merged.
 std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
                                           const std::string& directory,
                                           uint64_t removal_step_bytes,

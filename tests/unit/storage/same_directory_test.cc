@@ -17,6 +17,7 @@
 #include "storage/keys.h"
 #include "storage/record.h"
 #include "storage/rocks_job_store.h"
+#include "storage/store_env.h"
 #include "tests/support/files.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/storage/count_rows.h"
@@ -189,6 +190,21 @@ TEST(SameDirectoryFilesTest, P9NoFileIsMadeOrCutThereByWhicheverCall) {
   expect_refused(data + "/kept");
   EXPECT_FALSE(fs::exists(data + "/000004.log.trash"));
   EXPECT_EQ(fs::file_size(data + "/kept"), 7U);
+}
+
+// RocksDB renames and removes some files through its environment.
+TEST(SameDirectoryFilesTest, P9NoFileIsRenamedOrRemovedThereByTheEnvironment) {
+  const test::TempDir dir;
+  const std::string data = dir.Sub("data");
+  fs::create_directory(data);
+  std::ofstream(data + "/LOCK.delayd") << "1";
+  const auto env = NewStoreEnv(nullptr, data, 4096);
+  fs::rename(data, dir.Sub("data.old"));
+  fs::create_directory(data);
+  std::ofstream(data + "/kept") << "content";
+  EXPECT_FALSE(env->RenameFile(data + "/kept", data + "/taken").ok());
+  EXPECT_FALSE(env->DeleteFile(data + "/kept").ok());
+  EXPECT_TRUE(fs::exists(data + "/kept"));
 }
 
 }  // namespace
