@@ -28,6 +28,18 @@ StatusOr<TimerKeyParts> ParseTimeAndId(std::string_view what, std::string_view k
   return parts;
 }
 
+// Of by_queue and dead.
+template <typename Parts>
+StatusOr<Parts> ParseQueueTimeAndId(std::string_view what, std::string_view key) {
+  if (key.size() != kQueueTimeIdBytes) {
+    return WrongLength(what, key.size(), kQueueTimeIdBytes);
+  }
+  ByteReader reader(key);
+  const QueueId queue{reader.U32()};
+  const WallTime time = ReadTime(&reader);
+  return Parts{queue, time, JobId{reader.U64()}};
+}
+
 }  // namespace
 
 StatusOr<TimerKeyParts> ParseTimerKey(std::string_view key) {
@@ -42,15 +54,7 @@ StatusOr<JobId> ParseIndexKey(std::string_view key) {
 }
 
 StatusOr<ByQueueKeyParts> ParseByQueueKey(std::string_view key) {
-  if (key.size() != kQueueTimeIdBytes) {
-    return WrongLength("by_queue key", key.size(), kQueueTimeIdBytes);
-  }
-  ByteReader reader(key);
-  ByQueueKeyParts parts;
-  parts.queue = QueueId{reader.U32()};
-  parts.key_due = ReadTime(&reader);
-  parts.id = JobId{reader.U64()};
-  return parts;
+  return ParseQueueTimeAndId<ByQueueKeyParts>("by_queue key", key);
 }
 
 std::string ClientKey(QueueId queue, std::string_view key) {
@@ -71,15 +75,7 @@ StatusOr<ClientKeyParts> ParseClientKey(std::string_view key) {
 }
 
 StatusOr<DeadKeyParts> ParseDeadKey(std::string_view key) {
-  if (key.size() != kQueueTimeIdBytes) {
-    return WrongLength("dead key", key.size(), kQueueTimeIdBytes);
-  }
-  ByteReader reader(key);
-  DeadKeyParts parts;
-  parts.queue = QueueId{reader.U32()};
-  parts.died = ReadTime(&reader);
-  parts.id = JobId{reader.U64()};
-  return parts;
+  return ParseQueueTimeAndId<DeadKeyParts>("dead key", key);
 }
 
 StatusOr<TimerKeyParts> ParseDoneKey(std::string_view key) {
