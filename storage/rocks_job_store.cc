@@ -55,16 +55,9 @@ Status RocksJobStore::ScanAhead(Table table,
                               .Scan(table, from, to, visit, kDeletedRowsMax);
 }
 
-Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
-  if (db_ == nullptr) {
-    return StoreClosed();
-  }
-  DELAYD_RETURN_IF_ERROR(Check());
-  if (batch.empty()) {
-    return OkStatus();
-  }
-  // In the order of the memtables: an insert begins where the last one ended.
-  const std::span<const WriteOrder::Row> rows = write_order_.Of(batch);
+// The number that the batch gives itself, or that of the last one.
+StatusOr<uint64_t> RocksJobStore::NumberIn(const Batch& batch,
+                                           std::span<const WriteOrder::Row> rows) const {
   uint64_t number = batch_number_;
   for (const WriteOrder::Row& row : rows) {
     const Batch::Op op = batch.op(row.index);
@@ -75,6 +68,13 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
       DELAYD_ASSIGN_OR_RETURN(number, DecodeNumber(op.key, op.value));
     }
   }
+  return number;
+}
+
+// Into the log, durably, and into the memtables.
+Status RocksJobStore::Write(const Batch& batch,
+                            std::span<const WriteOrder::Row> rows,
+                            const OnDurable& on_durable) {
   rocksdb::WriteBatch write_batch(RepOf(batch, rows, family_ids_));
   // Counters of a thread are on by default and cost a few per cent of a commit: one in eight is
   // measured.
@@ -98,6 +98,21 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
     const std::scoped_lock lock(fsync_mutex_);
     fsync_us_.Observe(rocksdb::get_iostats_context()->fsync_nanos / 1000);
   }
+  return OkStatus();
+}
+
+Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
+  if (db_ == nullptr) {
+    return StoreClosed();
+  }
+  DELAYD_RETURN_IF_ERROR(Check());
+  if (batch.empty()) {
+    return OkStatus();
+  }
+  // In the order of the memtables: an insert begins where the last one ended.
+  const std::span<const WriteOrder::Row> rows = write_order_.Of(batch);
+  DELAYD_ASSIGN_OR_RETURN(const uint64_t number, NumberIn(batch, rows));
+  DELAYD_RETURN_IF_ERROR(Write(batch, rows, on_durable));
   DELAYD_CRASH_POINT("store/written");
   batch_number_ = number;
   floor_.Raise(number);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -180,6 +181,10 @@ class RocksJobStore final : public JobStore {
   uint64_t rests() const { return rest_flush_->rests(); }
 
  private:
+  StatusOr<uint64_t> NumberIn(const Batch& batch, std::span<const WriteOrder::Row> rows) const;
+  Status Write(const Batch& batch,
+               std::span<const WriteOrder::Row> rows,
+               const OnDurable& on_durable);
   Status OpenDatabase(const RocksJobStoreOptions& options, bool create, RecoveryReport* report);
   rocksdb::Status TryOpen(const RocksJobStoreOptions& options, bool create, bool verify_logs);
   Status CheckEndOfTables(const RocksJobStoreOptions& options, RecoveryReport* report) const;
