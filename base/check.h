@@ -1,7 +1,9 @@
 // base/check.h — assertions on our own mistakes; they stay on in release builds.
 //
 // Errors:  a failed check prints file, line and condition to stderr and aborts. For a user's
-// mistake return a Status. Threads: any. Cost:    one predicted branch.
+//          mistake return a Status.
+// Threads: any.
+// Cost:    one predicted branch.
 #pragma once
 
 #include <cstdio>

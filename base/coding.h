@@ -3,8 +3,8 @@
 // Units:   big-endian throughout, so that keys sort as their numbers do.
 // Errors:  a ByteReader that runs past its end says so through ok(); it never reads beyond.
 // Threads: values.
-// Source:  crc32c is the Castagnoli polynomial of RFC 3720, by the SSE 4.2 instruction where there
-// is one.
+// Source:  crc32c is the Castagnoli polynomial of RFC 3720, by the processor's instruction where
+//          it has one.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,8 @@
 // base/ending_text.h — how a job ended, in the message that refuses to change it.
 //
 // What:    a Status carries a code, a reason and a text. What a program must be able to tell apart
-// is read from the text's end again, by the same file that wrote it; a job's key stands before it.
+//          is read from the text's end again, by the same file that wrote it; a job's key stands
+//          before it.
 // Errors:  none.
 // Threads: pure functions.
 #pragma once

@@ -2,7 +2,8 @@
 //
 // Units:   WallTime and Millis (base/time.h).
 // Errors:  ValidateQueueName, ValidateKey and ParseLeaseToken return a Status that names the bad
-// part. Threads: values.
+//          part.
+// Threads: values.
 #pragma once
 
 #include <cstdint>
@@ -186,7 +187,7 @@ struct JobView : JobStory {  // the history is absent in lists without payloads
   std::optional<WallTime> lease_expires;
   BootTime lease_ends;  // the same moment, on the clock that counts
   std::optional<Millis> lateness;
-  std::string client;  // who works on it, as it told
+  std::string client;  // the worker's name, if it told one
 
   std::string etag;  // TagOf, in answers about one job
 

@@ -6,7 +6,7 @@
 // Errors:  kPermissionDenied: others can read or write it. kInvalidArgument: it is not there, no
 //          file, too large, or its disk fails. Each names the file and what to do, and shows
 //          nothing of what is in it.
-// Threads: any. The daemon waits for nobody; delayctl does, for who writes into a pipe.
+// Threads: any. The daemon waits for nobody; delayctl waits for whoever writes into a pipe.
 #pragma once
 
 #include <cstdint>

@@ -52,8 +52,8 @@ class JobReader {
                       std::string_view to,
                       const Visitor& visit) const = 0;
 
-  // Scan for rows that may be of use: it may end early, without a word, where deleted rows lie
-  // between them, which would cost more than to read those that are wanted one by one.
+  // A Scan for rows that will probably be wanted. It may end early, and does not say so, where to
+  // pass over deleted rows would cost more than to read the wanted ones one by one.
   virtual Status ScanAhead(Table table,
                            std::string_view from,
                            std::string_view to,
@@ -71,8 +71,8 @@ Status StoreClosed();
 
 class JobStore : public JobReader {
  public:
-  // Called at most once by a Commit, on its thread, as soon as the batch is on stable storage. A
-  // restart has it from then on, whatever Commit returns; who reads may still see it without.
+  // Called at most once by a Commit, on its thread, as soon as the batch is on stable storage. From
+  // then on a restart has the batch, whatever Commit returns; reads may not see it yet.
   using OnDurable = std::function<void()>;
 
   // Returns when the batch is on stable storage and can be read. The engine has put the batch's
@@ -81,11 +81,11 @@ class JobStore : public JobReader {
 
   Status Commit(const Batch& batch) { return Commit(batch, {}); }
 
-  // What the next Commit would be refused with, for a store that rests: it may have come to an end
-  // without one. From any thread.
+  // The error that the next Commit would be refused with. A store can stop between two commits;
+  // where none come, only this tells. From any thread.
   virtual Status Check() { return OkStatus(); }
 
-  // Orderly end: nothing is lost without it, but the next open has less to replay. Idempotent.
+  // Orderly end. Nothing is lost without it, but the next open has more to replay. Idempotent.
   virtual Status Close() = 0;
 };
 

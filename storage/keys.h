@@ -2,8 +2,7 @@
 // version.
 //
 // Units:   due times as unsigned milliseconds since the Unix epoch (a time before 1970 is written
-// as
-//          1970); all integers big-endian, so that order by key is order by time.
+//          as 1970); all integers big-endian, so that order by key is order by time.
 // Errors:  Parse functions answer kDataLoss when the key has the wrong length.
 // Threads: pure functions.
 // Cost:    keys of times and ids are values without an allocation; a key with a client's text in it

@@ -12,8 +12,7 @@
 // Errors:  kUnavailable when the file cannot be read; damage is a result, not an error.
 // Cost:    one pass at the speed of crc32c and of the disk; memory for one file.
 // Source:  RocksDB's log format: 32 KiB blocks of records [masked crc32c u32 | length u16 | type
-// u8],
-//          little-endian; a record that crosses a block is first, middle..., last.
+//          u8], little-endian; a record that crosses a block is first, middle..., last.
 #pragma once
 
 #include <cstdint>

@@ -2,8 +2,7 @@
 // Private to the room.
 //
 // What:    without that file a store does not open. RocksDB 8.9.1 removes it when the first write
-// of
-//          a new MANIFEST fails, as on a disk that is full: it takes the new one for the one in
+//          of a new MANIFEST fails, as on a disk that is full: it takes the new one for the one in
 //          use.
 // Errors:  the removal is refused, also where CURRENT cannot be read. RocksDB logs that, and
 //          removes what is really left over when it opens the next time.

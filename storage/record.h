@@ -3,10 +3,9 @@
 //
 // Units:   milliseconds.
 // Errors:  Decode functions answer kDataLoss and name the object and the byte ("job 42: record
-// truncated at byte 17 of
-//          31", "job 42: record checksum is 0x1 and should be 0x2"). A record that decodes is
-//          exactly what was encoded: every value ends in a crc32c of its table, key and bytes, so
-//          that a value under the wrong key is found too.
+//          truncated at byte 17 of 31", "job 42: record checksum is 0x1 and should be 0x2"). A
+//          record that decodes is exactly what was encoded: every value ends in a crc32c of its
+//          table, key and bytes, so that a value under the wrong key is found too.
 // Threads: pure functions.
 #pragma once
 
@@ -90,8 +89,8 @@ StatusOr<TimerHead> DecodeTimerHead(std::string_view key, std::string_view value
 std::string EncodeBigPayload(std::string_view key, std::string_view payload);
 StatusOr<std::string_view> DecodeBigPayload(std::string_view key, std::string_view value);
 
-// No rows beyond those that every job has, and nobody's quota: who ends such a job needs its place
-// and not its record.
+// A plain job has only the rows that every job has, and counts against nobody's quota: to end it
+// takes its place and not its record.
 inline bool IsPlain(const JobRecord& record) {
   return record.key.empty() && record.user.empty() && !record.payload_is_big;
 }

@@ -6,7 +6,8 @@
 //          directory that cannot be made or read. Every message names the path and the cure.
 // Threads: as storage/job_store.h says.
 // Cost:    opening scans and replays the write-ahead log, which is capped at 64 MiB: about a
-// second. Source:  options and pitfalls of RocksDB 7.8.3 as docs/storage-format.md explains them.
+//          second.
+// Source:  options and pitfalls of RocksDB 7.8.3 as docs/storage-format.md explains them.
 #pragma once
 
 #include <chrono>

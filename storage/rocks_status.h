@@ -17,9 +17,10 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what);
 // The disk is full, or what its owner may have of it: RocksDB knows the former only.
 bool IsNoRoom(const rocksdb::Status& status);
 
-// 7.8 tries at each open for writing whether the file system opens CURRENT as its options want, and
-// calls an error of that an invalid argument, and one that has passed a lack of direct I/O, which
-// we do not ask for. What it was; every other outcome as it is.
+// At each open for writing 7.8 first tries whether the file system opens CURRENT as its options
+// want. It calls an error of that attempt an invalid argument, and one that has passed when it
+// looks again a lack of direct I/O, which we do not ask for. Such an outcome is told as the error
+// that it was, every other one as it is.
 rocksdb::Status WithoutProbe(const rocksdb::Status& status);
 
 // The number in RocksDB's "Missing WAL with log number: 40."

@@ -43,7 +43,7 @@ class Collector final : public rocksdb::TablePropertiesCollector {
     return rocksdb::Status::OK();
   }
 
-  // Of those, who prints what a file is like needs none.
+  // For those who print what a file is like: the marks say nothing to people.
   rocksdb::UserCollectedProperties GetReadableProperties() const override { return {}; }
 
   const char* Name() const override { return "delayd.RowMarks"; }

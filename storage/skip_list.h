@@ -13,9 +13,8 @@
 // Threads: one inserts; any number read at the same time, without locks. Nothing is ever removed.
 // Cost:    O(log n) expected, less for neighbours; 24 bytes and 1.33 pointers an entry.
 // Source:  Pugh, "Skip Lists: A Probabilistic Alternative to Balanced Trees" (1990), with his
-// search
-//          finger ("A Skip List Cookbook"); searches side by side: Chen, Ailamaki, Gibbons, Mowry,
-//          "Improving Hash Join Performance through Prefetching" (2004), group prefetching.
+//          search finger ("A Skip List Cookbook"); searches side by side: Chen, Ailamaki, Gibbons,
+//          Mowry, "Improving Hash Join Performance through Prefetching" (2004), group prefetching.
 #pragma once
 
 #include <array>
@@ -69,8 +68,8 @@ class SkipList {
   const Node* First() const;
   const Node* Last() const;
   static const Node* Next(const Node* node);
-  // The same, for one who goes on: the next entry and the node behind it are fetched meanwhile, as
-  // neighbours in the list are none in memory.
+  // The same, for a caller that will go on: the entry after the next and the node behind it are
+  // fetched meanwhile, since neighbours in the list are not neighbours in memory.
   static const Node* NextOfMany(const Node* node);
   const Node* FirstNotBefore(const Target& target) const;
   const Node* LastBefore(const Target& target) const;

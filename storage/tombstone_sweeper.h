@@ -53,8 +53,8 @@ class DeletedRows {
   // Whether the row lies below `mark`, as the beginning of a timer key.
   bool IsPassed(std::string_view key, uint64_t mark) const;
   void Add(std::string_view key);
-  // What `mark` has passed counts no more. An estimate from here
-  // on, of every kSampleEvery-th key.
+  // What `mark` has passed counts no more. From here on all is an estimate, from every
+  // kSampleEvery-th key.
   void Forget(uint64_t mark);
 
   uint64_t count() const { return count_; }
@@ -90,8 +90,7 @@ class TombstoneSweeper {
       std::function<StatusOr<std::vector<uint64_t>>(Table table, std::span<const KeyRange> ranges)>;
 
   // `deletes_min`: no compaction for fewer, or for fewer than a fiftieth of them when none has
-  // been deleted for half a second. Database, handles and `room` must
-  // outlive the sweeper.
+  // been deleted for half a second. Database, handles and `room` must outlive the sweeper.
   TombstoneSweeper(rocksdb::DB* db,
                    rocksdb::ColumnFamilyHandle* family,
                    Table table,

@@ -9,8 +9,7 @@
 // Units:   a position is chunk * 32 + word; word 0 of a chunk is its header.
 // Errors:  more than 2^27 chunks (4 thousand million entries) is a DELAYD_CHECK.
 // Threads: one owner.
-// Cost:    Append and PopFront O(1); memory 256 bytes a chunk, kept for reuse until
-// destruction.
+// Cost:    Append and PopFront O(1); memory 256 bytes a chunk, kept for reuse until destruction.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@
 //          cache line of keys then settles a level. sizeof(T) + 8 bytes each, of
 //          which 4 for as many as there were since the queue was empty. No Add moves what is there.
 // Source:  d-ary heap: Johnson, "Priority queues with update and finding minimum spanning trees",
-// 1975.
+//          1975.
 //
 //   IndexedPriorityQueue<Job, SoonerDue> queue;
 //   auto handle = queue.Add(job);     queue.Update(handle, later);     queue.Remove(handle);

@@ -7,7 +7,7 @@
 // Cost:    O(1), no element is ever moved; of empty segments one is kept, so that to and fro at its
 //          begin costs no allocation. The unused part of the last ones is not touched.
 // Source:  Brodnik, Carlsson, Demaine, Munro, Sedgewick, "Resizable arrays in optimal time and
-// space", 1999, whose simplest form this is.
+//          space", 1999, whose simplest form this is.
 #pragma once
 
 #include <bit>
@@ -96,8 +96,8 @@ class SegmentedArray {
     size_t offset;
   };
 
-  std::vector<std::vector<T>>
-      segments_;  // the last may be empty; all before that with the last element are full
+  // The last may be empty; all before that with the last element are full.
+  std::vector<std::vector<T>> segments_;
   size_t size_ = 0;
 };
 

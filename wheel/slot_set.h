@@ -5,9 +5,10 @@
 // is next" is "which bit is next"; docs/decisions/0011 has the heap this was measured against.
 //
 // Units:   slot numbers below the size given at construction, a power of two.
-// Errors:  none. Threads: one owner.
-// Cost:    Insert, Erase, Contains O(1); Next O(size / 4096), for every usual size one or two
-// words.
+// Errors:  none.
+// Threads: one owner.
+// Cost:    Insert, Erase, Contains O(1); DistanceToNext and FindAtOrAfter O(size / 4096), for every
+//          usual size one or two words.
 #pragma once
 
 #include <bit>

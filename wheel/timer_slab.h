@@ -9,10 +9,9 @@
 // Errors:  more timers than indices is a DELAYD_CHECK.
 // Threads: one owner.
 // Cost:    Allocate, Free and Contains O(1); 16 bytes a timer at their highest number, 4 more per
-// free
-//          node. Memory is not given back before destruction. A node whose 4 million generations
-//          are used up is retired instead of reused, so that a stale handle is always told from a
-//          live one: 16 bytes for every 4 million timers that passed through one node.
+//          free node. Memory is not given back before destruction. A node whose 4 million
+//          generations are used up is retired instead of reused, so that a stale handle is always
+//          told from a live one: 16 bytes for every 4 million timers that passed through one node.
 #pragma once
 
 #include <cstdint>

@@ -84,7 +84,7 @@ void TimingWheel::FetchForSweep(const EntryList& rest) const {
 }
 
 // The next non-empty slot after the last one swept, level by level, round and round. There is one:
-// who has a slot swept has just put a live timer into another or the same.
+// a sweep begins when a live timer has just been put into a slot.
 void TimingWheel::PickSweepSlot() {
   size_t from = sweep_.ring + 1;
   for (unsigned tried = 0;; ++tried) {
