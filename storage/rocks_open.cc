@@ -172,25 +172,12 @@ void RocksJobStore::MakeSweepers(uint64_t deletes_min) {
   }
 }
 
-namespace {
-
-// What there is to say of it the real open says.
-class NoInfoLog final : public rocksdb::Logger {
- public:
-  using rocksdb::Logger::Logv;
-
-  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
-};
-
-}  // namespace
-
 // What recovery.cc asks of the last batch in the logs, asked of the tables where the logs hold
 // none: after an orderly end, or when the newest was emptied. An open that writes would move on
 // past the number of that log: the whole of it, put back later, would be ignored.
 Status RocksJobStore::CheckEndOfTables(const RocksJobStoreOptions& options,
                                        RecoveryReport* report) const {
-  rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
-  db_options.info_log = std::make_shared<NoInfoLog>();
+  const rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
   const std::vector<rocksdb::ColumnFamilyDescriptor> meta = {MakeColumnFamilies(options).front()};
   std::vector<rocksdb::ColumnFamilyHandle*> families;
   rocksdb::DB* opened = nullptr;
