@@ -1,8 +1,7 @@
 // wheel/timing_wheel.h — hierarchical timing wheel: which timers are due by a given tick.
 //
 // Units:   ticks (wheel/timer.h); the wheel reads no clock, `now` is an argument. Never early;
-// timers
-//          fire in order of due tick, and first in, first out within one tick.
+//          timers fire in order of due tick, and first in, first out within one tick.
 // Errors:  none at run time. A stale handle is answered with false or nullopt, always: a handle's
 //          generation is never used twice. Running out of 2^32 timers is a DELAYD_CHECK.
 // Threads: one owner. No locks, no clock, no allocation per timer.
@@ -68,13 +67,11 @@ struct TimerCommand {
 //   tick 1, 5   A and B fire. The ticks between cost nothing: the set of non-empty slots says where
 //               the next one is.
 //   tick 8      [8..11] opens. It is not spread over level 0 but sorted into a run, C before D; a
-//   timer
-//               added now for tick 9 goes to level 0 and is merged with the run, behind what the
-//               run holds for the same tick. C fires, at tick 10 D.
+//               timer added now for tick 9 goes to level 0 and is merged with the run, behind what
+//               the run holds for the same tick. C fires, at tick 10 D.
 //   tick 16     [32..47] is the next slot of level 2. From now on each PopDue stages a few of its
-//   entries:
-//               moves them to level 1, whose second turn covers the same ticks, so that at tick 32
-//               there is nothing left to do. E is now in [36..39].
+//               entries: moves them to level 1, whose second turn covers the same ticks, so that
+//               at tick 32 there is nothing left to do. E is now in [36..39].
 //   tick 36     [36..39] becomes the run; tick 37, E fires.
 //
 // A PopDue(4000000000) at tick 0 does the same, jumping from non-empty slot to non-empty slot.
@@ -177,8 +174,8 @@ class TimingWheel {
   struct Level {
     unsigned shift = 0;  // log2 of a slot's width
     unsigned bits = 0;   // log2 of the slots in one turn
-    std::vector<EntryList>
-        slots;  // two turns: the one being served and the one after; empty until used
+    // Two turns: the one being served and the one after. Empty until used.
+    std::vector<EntryList> slots;
     SlotSet occupied;
 
     Tick NumberOf(Tick tick) const { return tick >> shift; }
