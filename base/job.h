@@ -40,6 +40,12 @@ enum class JobState : uint8_t {
   kFinished = 5,   // acked or cancelled
 };
 std::string_view JobStateName(JobState state);
+
+// How a finished job ended.
+constexpr std::string_view OutcomeName(bool cancelled) {
+  return cancelled ? "cancelled" : "acked";
+}
+
 std::optional<JobState> ParseJobState(std::string_view name);
 
 // Which clock a due time was promised on. Embedded in records: append only, never renumber.
@@ -180,7 +186,7 @@ struct JobView : JobStory {  // the history is absent in lists without payloads
 
   // Finished jobs.
   std::optional<WallTime> finished;
-  std::string outcome;  // "acked" or "cancelled"
+  std::string outcome;  // OutcomeName
 
   // Leased jobs.
   std::optional<LeaseToken> lease_token;  // only in the answer to the lease request itself

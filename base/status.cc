@@ -35,7 +35,8 @@ std::string_view StatusCodeName(StatusCode code) {
 Status::Status(StatusCode code, std::string message, std::string_view reason)
     : failure_(new Failure{.code = code,
                            .reason = reason.empty() ? StatusCodeName(code) : reason,
-                           .message = std::move(message)}) {
+                           .message = std::move(message),
+                           .details = {}}) {
   DELAYD_CHECK(code != StatusCode::kOk);
 }
 
@@ -52,13 +53,30 @@ const std::string& Status::message() const {
   return ok() ? kNone : failure_->message;
 }
 
+const Status::Details& Status::details() const {
+  static const Details kNone;
+  return ok() ? kNone : failure_->details;
+}
+
+void Status::AddDetail(std::string_view name, std::string value) {
+  DELAYD_CHECK(!ok());
+  failure_->details.emplace_back(name, std::move(value));
+}
+
+Status Status::WithMessage(std::string message) const {
+  Status status = *this;
+  if (!ok()) {
+    status.failure_->message = std::move(message);
+  }
+  return status;
+}
+
 Status Status::WithContext(std::string_view context) const {
-  return ok() ? Status()
-              : Status(code(), std::string(context) + ": " + message(), failure_->reason);
+  return ok() ? Status() : WithMessage(std::string(context) + ": " + message());
 }
 
 Status Status::Followed(std::string_view more) const {
-  return ok() ? Status() : Status(code(), message() + std::string(more), failure_->reason);
+  return ok() ? Status() : WithMessage(message() + std::string(more));
 }
 
 Status InvalidArgument(std::string message, std::string_view reason) {

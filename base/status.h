@@ -1,8 +1,8 @@
 // base/status.h — the outcome of every call that can fail, as a value.
 //
 // Errors:  a Status holds a code (which branch the caller takes), a stable reason slug (what a
-//          program sees on the wire, such as "lease_lost") and a message for people that names the
-//          object and says what to do.
+//          program sees on the wire, such as "lease_lost"), a message for people that names the
+//          object and says what to do, and details, so that no program has to read the message.
 // Threads: a value; share copies.
 // Cost:    one word; an OK status is a null pointer, any other one allocation. What leads to one is
 //          cold: the compiler lays it apart from what is always needed.
@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 
@@ -64,6 +65,13 @@ class [[nodiscard]] Status {
 
   const std::string& message() const;
 
+  // Further members of a problem, by name: when a finished job ended, say.
+  using Details = std::vector<std::pair<std::string, std::string>>;
+  const Details& details() const;
+  void AddDetail(std::string_view name, std::string value);
+
+  // The same status with another message.
+  Status WithMessage(std::string message) const;
   // The same status with `context` and ": " in front of its message.
   Status WithContext(std::string_view context) const;
   // The same status with `more` behind its message: "; what to do", " (how far it came)".
@@ -74,13 +82,14 @@ class [[nodiscard]] Status {
     StatusCode code;
     std::string_view reason;
     std::string message;
+    Details details;
   };
 
   struct Free {
     [[gnu::cold]] void operator()(const Failure* failure) const;
   };
 
-  using FailurePtr = std::unique_ptr<const Failure, Free>;
+  using FailurePtr = std::unique_ptr<Failure, Free>;
 
   [[gnu::cold]] static FailurePtr Copy(const Failure& failure);
 

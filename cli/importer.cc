@@ -181,14 +181,12 @@ Status Importer::Refused(const std::vector<Line>& lines, const Status& why) {
   const uint64_t number = lines.front().number;
   // The daemon counts within the request.
   const std::string own_count = "line 1: ";
-  const Status status =
-      why.message().starts_with(own_count)
-          ? Status(why.code(), why.message().substr(own_count.size()), why.reason())
-          : why;
-  return LeaveOut(number,
-                  why.reason() == "key_conflict"
-                      ? Status(why.code(), OfALine(status.message()), why.reason())
-                      : status);
+  const Status status = why.message().starts_with(own_count)
+                            ? why.WithMessage(why.message().substr(own_count.size()))
+                            : why;
+  return LeaveOut(
+      number,
+      why.reason() == "key_conflict" ? status.WithMessage(OfALine(status.message())) : status);
 }
 
 Status Importer::SendOneByOne(const std::vector<Line>& lines) {

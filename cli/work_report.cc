@@ -73,8 +73,7 @@ Status WorkReport::TellJob(const JobView& job,
 void WorkReport::TellOutage(const Status& status) {
   if (TakesLine(STDERR_FILENO) && !outage_.exchange(true)) {
     // Nothing of it has to be looked for: leases fence.
-    console_->Warn(Status(
-        status.code(), protocol::WithoutWarning(status) + "; waiting for delayd", status.reason()));
+    console_->Warn(status.WithMessage(protocol::WithoutWarning(status) + "; waiting for delayd"));
   }
 }
 

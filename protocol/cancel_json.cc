@@ -37,7 +37,10 @@ std::string CancelledJobsToJson(const CancelledJobs& cancelled) {
   writer.Raw("refused", JsonArray(cancelled.refused, [](const CancelledJobs::Refused& refused) {
                JsonObjectWriter one;
                one.Number("id", ToInt(refused.id));
-               one.String("code", refused.code);
+               one.String("code", refused.status.reason());
+               for (const auto& [name, value] : refused.status.details()) {
+                 one.String(name, value);
+               }
                return one.Take();
              }));
   return writer.Take();

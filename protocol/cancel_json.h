@@ -17,11 +17,11 @@ namespace delayd::protocol {
 // {"ids": [4711, 4712]}
 StatusOr<std::vector<JobId>> ParseCancelRequest(std::string_view json);
 
-// {"cancelled": 1, "refused": [{"id": 4712, "code": "leased"}]}
+// {"cancelled": 1, "refused": [{"id": 4712, "code": "leased", "lease_expires": "..."}]}
 struct CancelledJobs {
   struct Refused {
     JobId id{};
-    std::string code;  // as in the problem that answers the cancel of this job alone
+    Status status;  // that answers the cancel of this job alone: its reason and details are told
   };
 
   uint64_t cancelled = 0;

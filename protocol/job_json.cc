@@ -294,8 +294,7 @@ std::string EnqueuedIdToJson(JobId id,
   std::string json = R"({"id":)" + std::to_string(ToInt(id)) +
                      (existed ? R"(,"existed":true)" : R"(,"existed":false)");
   if (ended == JobState::kFinished) {
-    json += cancelled ? R"(,"state":"finished","outcome":"cancelled")"
-                      : R"(,"state":"finished","outcome":"acked")";
+    json.append(R"(,"state":"finished","outcome":")").append(OutcomeName(cancelled)).append("\"");
   } else if (ended == JobState::kDead) {
     json += R"(,"state":"dead")";
   }

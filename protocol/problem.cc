@@ -7,7 +7,6 @@
 #include <set>
 #include <string>
 
-#include "base/ending_text.h"
 #include "protocol/json_reader.h"
 #include "protocol/json_writer.h"
 #include "protocol/nearest.h"
@@ -151,6 +150,7 @@ struct ProblemText {
   std::string status;
   std::string code;
   std::string detail;
+  Status::Details details;  // what else it has as text
 };
 
 // None: delayd did not write it. Gateways have codes of their own, and some know RFC 9457.
@@ -165,6 +165,8 @@ std::optional<ProblemText> ReadProblem(int http_status, std::string_view body) {
       problem.code = value.text;
     } else if (value.kind == JsonKind::kString && name == "detail") {
       problem.detail = value.text;
+    } else if (value.kind == JsonKind::kString && name != "title") {
+      problem.details.emplace_back(name, value.text);
     }
     return OkStatus();
   });
@@ -268,9 +270,8 @@ std::string ProblemToJson(const Status& status) {
   writer.Number("status", static_cast<uint64_t>(http_status));
   writer.String("code", status.reason());
   writer.String("detail", status.message());
-  if (const auto ending = EndingToldIn(status.message()); ending && status.reason() == "finished") {
-    writer.String("outcome", ending->outcome);
-    writer.String("finished", ending->finished);
+  for (const auto& [name, value] : status.details()) {
+    writer.String(name, value);
   }
   return writer.Take();
 }
@@ -280,10 +281,14 @@ Status ParseProblem(int http_status, std::string_view body) {
   if (!problem.has_value()) {
     return Foreign(http_status, body);
   }
-  if (const Known* known = FindReason(problem->code)) {
-    return {known->code, std::move(problem->detail), known->reason};
+  const Known* known = FindReason(problem->code);
+  Status status(known != nullptr ? known->code : CodeOfHttp(http_status),
+                std::move(problem->detail),
+                known != nullptr ? known->reason : KeepReason(problem->code));
+  for (auto& [name, value] : problem->details) {
+    status.AddDetail(name, std::move(value));
   }
-  return {CodeOfHttp(http_status), std::move(problem->detail), KeepReason(problem->code)};
+  return status;
 }
 
 bool IsDelayds(int http_status, std::string_view body) {

@@ -1,9 +1,8 @@
 // protocol/problem.h — errors on the wire: application/problem+json (RFC 9457) with a stable code.
 //
-// What:    {"type": "about:blank", "title": "...", "status": 404, "code": "not_found", "detail":
-// "..."}. `code` is the
-//          Status' reason, `detail` its message; a job that is finished has its `outcome` and when
-//          it `finished` as well.
+// What:    {"type": "about:blank", "title": "Not Found", "status": 404, "code": "not_found",
+//          "detail": "job 42 ..."}, and a member for each of the Status' details. `code` is its
+//          reason, `detail` its message.
 // Threads: pure functions.
 #pragma once
 
@@ -20,8 +19,9 @@ int HttpStatusOf(const Status& status);
 std::string_view HttpReasonPhrase(int status);
 std::string ProblemToJson(const Status& status);
 // The Status that a server meant: by its code if it is known, else by the HTTP status, with the
-// server's own reason. `body` may be anything: what delayd did not write is kUnavailable, but for a
-// refusal of who asks (401, 403), or of how much (413, 429 ...), and for who took too long (504).
+// server's own reason and what else it says as text. `body` may be anything: what delayd did not
+// write is kUnavailable, except for a refusal of who asks (401, 403) or of how much (413, 429 ...),
+// and a server that took too long (504).
 Status ParseProblem(int http_status, std::string_view body);
 // Whether an answer is of delayd, and not of a proxy or another server: a success begins as JSON,
 // and anything else is as ProblemToJson writes it.

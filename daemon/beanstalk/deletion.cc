@@ -34,7 +34,9 @@ bool Deletion::Take(const engine::Reply& reply) {
   if (const auto* acked = std::get_if<engine::AckedMany>(&reply.body)) {
     lost_ = acked->lost;
   } else if (const auto* cancelled = std::get_if<engine::CancelledIds>(&reply.body)) {
-    refused_ = cancelled->refused;
+    for (const engine::CancelledIds::Refused& refused : cancelled->refused) {
+      refused_.push_back(refused.id);
+    }
   }
   return --answers_missing_ == 0;
 }
@@ -45,7 +47,7 @@ std::vector<bool> Deletion::TakeDeleted() {
   for (size_t i = jobs_.size(); i-- > 0;) {
     const Job& job = jobs_[i];
     const bool is_lost = job.is_acked && !lost_.empty() && lost_.back().job == job.id;
-    const bool is_refused = job.is_cancelled && !refused_.empty() && refused_.back().id == job.id;
+    const bool is_refused = job.is_cancelled && !refused_.empty() && refused_.back() == job.id;
     deleted[i] = (job.is_acked && !is_lost) || (job.is_cancelled && !is_refused);
     if (is_lost) {
       lost_.pop_back();

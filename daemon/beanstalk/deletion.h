@@ -52,7 +52,7 @@ class Deletion {
   Status status_;
   // In the order of the jobs.
   std::vector<LeaseToken> lost_;
-  std::vector<engine::CancelledIds::Refused> refused_;
+  std::vector<JobId> refused_;
 };
 
 }  // namespace delayd::beanstalk

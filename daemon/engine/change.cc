@@ -1,5 +1,6 @@
 // Cancel, reschedule and touch of one job.
 #include <algorithm>
+#include <utility>
 
 #include "base/coding.h"
 #include "base/limits.h"
@@ -81,14 +82,14 @@ StatusOr<Body> EngineCore::Do(const CancelIds& command) {
   CancelledIds result;
   for (const JobId id : command.jobs) {
     storage::JobRecord record;
-    const Status taken = CancelOne(Cancel{.job = id, .if_tag = {}, .brief = true}, &record);
+    Status taken = CancelOne(Cancel{.job = id, .if_tag = {}, .brief = true}, &record);
     if (IsReadFailure(taken)) {
       return taken;
     }
     if (taken.ok()) {
       ++result.cancelled;
     } else {
-      result.refused.push_back({.id = id, .reason = std::string(taken.reason())});
+      result.refused.push_back({.id = id, .status = std::move(taken)});
     }
   }
   return Body(std::move(result));

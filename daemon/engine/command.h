@@ -340,8 +340,7 @@ struct AckedMany {
 struct CancelledIds {
   struct Refused {
     JobId id{};
-    std::string reason;  // of the status that answers the cancel of this job alone
-    friend bool operator==(const Refused&, const Refused&) = default;
+    Status status;  // as of a cancel of this job alone
   };
 
   uint64_t cancelled = 0;

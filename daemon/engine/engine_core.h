@@ -140,6 +140,8 @@ class EngineCore final : public Engine {
   // So many `more` of those whose time has come are likely to be read next.
   StatusOr<storage::JobRecord> ReadRecord(const Located& located, size_t more = 0);
   Status ReadPayload(storage::JobRecord* record) const;
+  // `why`: what would be right instead.
+  Status RefuseState(const Located& located, const JobRef& ref, std::string_view why) const;
 
   // ---- change.cc: cancel, reschedule and touch ----
   StatusOr<Body> Do(const Cancel& command);

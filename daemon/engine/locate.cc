@@ -1,5 +1,4 @@
 // Finding a queue, and a job by its id or key: where it is, in which state, and what is read of it.
-#include "base/ending_text.h"
 #include "daemon/engine/engine_core.h"
 #include "daemon/engine/located.h"
 #include "storage/keys.h"
@@ -229,14 +228,32 @@ Status RefuseFinished(const Located& located, const JobRef& ref) {
       std::holds_alternative<JobId>(ref)
           ? DescribeJobRef(ref)
           : DescribeJobRef(ref) + " names job " + std::to_string(ToInt(located.id)) + ", which";
-  return FailedPrecondition(who + FormatEnding(located.finished->cancelled, located.finished->at),
-                            "finished");
+  const auto [at, cancelled] = *located.finished;
+  Status refusal =
+      FailedPrecondition(who + (cancelled ? " was cancelled already at " : " was acked at ") +
+                             FormatUtc(at) + " and is finished; nothing was changed",
+                         "finished");
+  refusal.AddDetail("outcome", std::string(OutcomeName(cancelled)));
+  refusal.AddDetail("finished", FormatUtc(at));
+  return refusal;
 }
 
-Status RefuseState(const Located& located, const JobRef& ref, std::string_view why) {
+Status EngineCore::RefuseState(const Located& located,
+                               const JobRef& ref,
+                               std::string_view why) const {
   const std::string_view state = JobStateName(located.state);
-  return FailedPrecondition(
+  Status refusal = FailedPrecondition(
       DescribeJobRef(ref) + " is " + std::string(state) + ": " + std::string(why), state);
+  if (located.state != JobState::kLeased) {
+    return refusal;
+  }
+  JobView view;
+  AddLease(LeaseOf(*located.slot), &view);
+  refusal.AddDetail("lease_expires", FormatUtc(*view.lease_expires));
+  if (!view.client.empty()) {
+    refusal.AddDetail("client", view.client);
+  }
+  return refusal;
 }
 
 }  // namespace delayd::engine

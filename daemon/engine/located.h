@@ -34,7 +34,5 @@ Located FinishedByKey(const storage::KeyRecord& record);
 
 // `ref`: how the job was named by whoever asked.
 Status RefuseFinished(const Located& located, const JobRef& ref);
-// `why`: what would be right instead.
-Status RefuseState(const Located& located, const JobRef& ref, std::string_view why);
 
 }  // namespace delayd::engine

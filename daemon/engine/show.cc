@@ -77,7 +77,7 @@ WallTime EngineCore::DueByNow(const JobRecord& record) const {
 JobView EngineCore::FinishedView(const JobRecord& record, bool cancelled) const {
   JobView view = ViewOf(record, JobState::kFinished);
   view.finished = now_.wall;
-  view.outcome = cancelled ? "cancelled" : "acked";
+  view.outcome = OutcomeName(cancelled);
   view.reserves += cancelled ? 0 : 1;  // the hand-out that was acked
   return view;
 }
@@ -131,7 +131,7 @@ JobView EngineCore::DoneView(JobId id,
   view.created = done.created;
   view.attempt = done.attempts;
   view.finished = finished;
-  view.outcome = done.cancelled ? "cancelled" : "acked";
+  view.outcome = OutcomeName(done.cancelled);
   return view;
 }
 

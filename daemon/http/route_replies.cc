@@ -137,7 +137,7 @@ Response RenderCancelledIds(const engine::CancelledIds& result) {
   protocol::CancelledJobs cancelled{.cancelled = result.cancelled};
   cancelled.refused.reserve(result.refused.size());
   for (const engine::CancelledIds::Refused& refused : result.refused) {
-    cancelled.refused.push_back({refused.id, refused.reason});
+    cancelled.refused.push_back({refused.id, refused.status});
   }
   return {.body = protocol::CancelledJobsToJson(cancelled)};
 }

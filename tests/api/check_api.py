@@ -125,8 +125,10 @@ def walk(api):
     api.call("DELETE", by_key, 200, **key)
     api.call("GET", by_key, 200, **key)  # finished, kept with its key
     api.call("GET", "/v1/jobs/{id}", 200, id=job["id"])
-    api.call("DELETE", "/v1/jobs/{id}", 409, id=job["id"])
-    api.call("DELETE", by_key, 409, **key)
+    ended = api.call("GET", "/v1/jobs/{id}", 200, id=job["id"])
+    refused = (api.call("DELETE", "/v1/jobs/{id}", 409, id=job["id"]), api.call("DELETE", by_key, 409, **key),
+               refused_by_id(api, job["id"]))
+    tells(api, ended, "finished", refused, ("outcome", "finished"))
     plain = api.call("POST", "/v1/jobs", 201, {"delay": "1h"})
     api.call("DELETE", "/v1/jobs/{id}", 200, id=plain["id"])
 
@@ -186,6 +188,18 @@ def walk(api):
         api.faults.append("GET /openapi.json is not protocol/openapi.json")
 
 
+def refused_by_id(api, job):
+    taken = api.call("POST", "/v1/jobs:cancel-by-id", 200, {"ids": [job]})
+    return taken["refused"][0]
+
+
+def tells(api, job, code, refusals, names):
+    """Each refusal has this code, and these members as the job itself has them."""
+    for refusal in refusals:
+        if refusal.get("code") != code or any(refusal.get(name) != job[name] for name in names):
+            api.faults.append(f"{refusal} is no refusal of {job}")
+
+
 def if_unchanged(api, job, by_key, key):
     """A change with the tag of an older look is refused, one with the tag of the last look is made."""
     api.call("GET", "/v1/jobs/{id}", 200, id=job)
@@ -226,8 +240,11 @@ def life_of_queues(api):
     api.call("PATCH", by_key, 200, {"touch": True}, **key)
     api.call("POST", by_key + "/kick", 200, **key)
     api.call("POST", "/v1/jobs/{id}/kick", 409, id=job["id"])
-    leased = api.call("POST", by_key + "/lease", 200, api.example("LeaseOne"), **key)
-    api.call("POST", "/v1/jobs/{id}/lease", 409, id=job["id"])
+    leased = api.call("POST", by_key + "/lease", 200, dict(api.example("LeaseOne"), client="worker-7"), **key)
+    refused = (api.call("POST", "/v1/jobs/{id}/lease", 409, id=job["id"]), refused_by_id(api, job["id"]))
+    tells(api, leased["jobs"][0], "leased", refused, ("client",))
+    if not all("lease_expires" in refusal for refusal in refused):
+        api.faults.append(f"until when a worker has it is missing: {refused}")
     api.call("POST", "/v1/leases/{token}/bury", 200, token=leased["jobs"][0]["lease_token"])
     api.call("POST", "/v1/jobs/{id}/kick", 200, id=job["id"])
     api.call("POST", "/v1/queues/{queue}/pause", 200, api.example("Pause"), queue="life")

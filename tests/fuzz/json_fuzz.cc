@@ -102,7 +102,9 @@ void TryProblem(std::string_view text) {
     // What is not UTF-8 becomes so on the wire, and then stays as it is.
     const Status sent = ParseProblem(HttpStatusOf(status), ProblemToJson(status));
     const Status again = ParseProblem(HttpStatusOf(sent), ProblemToJson(sent));
-    Require(again.message() == sent.message() && again.reason() == sent.reason(), sent.message());
+    Require(again.message() == sent.message() && again.reason() == sent.reason() &&
+                again.details() == sent.details(),
+            sent.message());
   }
 }
 

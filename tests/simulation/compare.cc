@@ -185,7 +185,8 @@ std::string BodyDifference(const engine::CancelledIds& expected,
   differences.Field("refused", expected.refused.size(), actual.refused.size());
   for (size_t i = 0; i < std::min(expected.refused.size(), actual.refused.size()); ++i) {
     const auto text = [](const engine::CancelledIds::Refused& refused) {
-      return "job " + std::to_string(ToInt(refused.id)) + " " + refused.reason;
+      return "job " + std::to_string(ToInt(refused.id)) + " " +
+             std::string(refused.status.reason());
     };
     differences.Field("P4: refused", text(expected.refused[i]), text(actual.refused[i]));
   }

@@ -299,7 +299,7 @@ void Model::Do(RequestId request, const engine::CancelIds& command) {
     if (end.reason == nullptr) {
       ++result.cancelled;
     } else {
-      result.refused.push_back({.id = id, .reason = end.reason});
+      result.refused.push_back({.id = id, .status = Status(end.code, {}, end.reason)});
     }
   }
   Answer(request, std::move(result), batch);

@@ -28,6 +28,17 @@ TEST(StatusTest, ContextStandsInFront) {
   EXPECT_TRUE(OkStatus().WithContext("line 7").ok());
 }
 
+TEST(StatusTest, DetailsStayWithIt) {
+  Status status = NotFound("x");
+  status.AddDetail("finished", "then");
+  const Status copy = status.WithContext("line 7").Followed("; look").WithMessage("y");
+  EXPECT_EQ(copy.message(), "y");
+  EXPECT_EQ(copy.reason(), "not_found");
+  EXPECT_EQ(copy.details(), (Status::Details{{"finished", "then"}}));
+  EXPECT_TRUE(OkStatus().WithMessage("y").ok());
+  EXPECT_TRUE(OkStatus().details().empty());
+}
+
 TEST(StatusOrTest, ErrorsPassThroughTheMacro) {
   EXPECT_EQ(*Quarter(8), 2);
   EXPECT_EQ(Quarter(6).status().reason(), "odd_number");

@@ -61,6 +61,14 @@ TEST(StrangeAnswersTest, AnAnswerThatIsNoneOfOursIsSaidToBeSo) {
   EXPECT_EQ(Ctl({"ping"}, {.daemon = nobody}).code, 5);
 }
 
+TEST(StrangeAnswersTest, WhoAsksForJsonIsToldTheDetailsOfARefusal) {
+  Status leased = FailedPrecondition("job 1 is leased", "leased");
+  leased.AddDetail("lease_expires", "2027-01-01T09:00:00.000Z");
+  const auto refuse = [&](const Request&) { return Problem(leased); };
+  EXPECT_THAT(Ctl({"cancel", "1", "-o", "json"}, {.daemon = refuse}).err,
+              HasSubstr(R"("lease_expires":"2027-01-01T09:00:00.000Z"})"));
+}
+
 TEST(StrangeAnswersTest, OfAChangeWhoseAnswerIsNotUnderstoodNobodyKnowsWhetherItWasMade) {
   const auto said = [](const std::vector<std::string>& args, const std::string& answer) {
     return Ctl(args, {.daemon = [&](const Request&) { return Ok(answer); }}).err;

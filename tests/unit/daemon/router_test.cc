@@ -379,7 +379,8 @@ TEST(RouterRenderTest, ManyAcksTellWhichLeasesWereOver) {
 
 TEST(RouterRenderTest, ManyCancelsTellWhichWereRefused) {
   engine::Reply reply;
-  reply.body = engine::CancelledIds{.cancelled = 9, .refused = {{JobId{42}, "leased"}}};
+  reply.body = engine::CancelledIds{.cancelled = 9,
+                                    .refused = {{JobId{42}, FailedPrecondition("x", "leased")}}};
   EXPECT_EQ(Router::Render(ReplyForm::kCancelledIds, reply).body,
             R"({"cancelled":9,"refused":[{"id":42,"code":"leased"}]})");
 }

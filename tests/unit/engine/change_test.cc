@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 
-#include "base/ending_text.h"
 #include "tests/unit/engine/engine_harness.h"
 
 namespace delayd::engine {
@@ -50,11 +49,16 @@ TEST(CancelTest, P4ManyAreTakenBackInOneCommitAndARefusedOneKeepsNoOther) {
   ASSERT_TRUE(reply.status.ok()) << reply.status.message();
   const auto& result = std::get<CancelledIds>(reply.body);
   EXPECT_EQ(result.cancelled, 3U);
-  EXPECT_EQ(result.refused,
-            (std::vector<CancelledIds::Refused>{{leased.id, "leased"},
-                                                {JobId{123456}, "not_found"},
-                                                {plain.id, "not_found"},
-                                                {keyed.id, "finished"}}));
+  const std::pair<JobId, std::string_view> refused[] = {{leased.id, "leased"},
+                                                        {JobId{123456}, "not_found"},
+                                                        {plain.id, "not_found"},
+                                                        {keyed.id, "finished"}};
+  ASSERT_EQ(result.refused.size(), std::size(refused));
+  for (size_t i = 0; i < std::size(refused); ++i) {
+    const auto& [id, status] = result.refused[i];
+    EXPECT_EQ(std::pair(id, status.reason()), refused[i]);
+    EXPECT_EQ(status.details(), harness.Call(Cancel{id}).status.details());
+  }
   harness.Restart();
   EXPECT_EQ(harness.engine().stats().scheduled, 0U);
   EXPECT_EQ(harness.ReasonOf(CancelIds{}), "invalid_count");
@@ -69,9 +73,34 @@ TEST(CancelTest, P4ARepeatedCancelTellsWhoWon) {
   ASSERT_TRUE(harness.Call(Cancel{job.id}).status.ok());
   for (const JobRef& ref : {JobRef(job.id), JobRef(KeyRef{"default", "k"})}) {
     const Status again = harness.Call(Cancel{ref}).status;
-    const auto ending = EndingToldIn(again.message());
-    ASSERT_TRUE(ending) << again.message();
-    EXPECT_EQ(ending->outcome, "cancelled");
+    EXPECT_THAT(again.message(), testing::HasSubstr("was cancelled already at "));
+    EXPECT_EQ(
+        again.details(),
+        (Status::Details{{"outcome", "cancelled"}, {"finished", FormatUtc(harness.now().wall)}}));
+  }
+}
+
+// What a client that is refused would else have to ask for.
+TEST(CancelTest, ALeasedJobTellsWhoHasItAndUntilWhen) {
+  EngineHarness harness;
+  const JobView job = harness.EnqueueOk(Keyed("k", Millis(0)));
+  const Reply leased = harness.Call(Lease{.queues = {"default"}, .client = "worker-7"});
+  const JobView& held = std::get<Leased>(leased.body).jobs.front();
+  const Status::Details details = {{"lease_expires", FormatUtc(*held.lease_expires)},
+                                   {"client", "worker-7"}};
+  JobSpec replacement = Keyed("k", Millis(0));
+  replacement.on_conflict = OnConflict::kReplace;
+  replacement.payload = "other";
+  const Command refused[] = {Cancel{job.id},
+                             Touch{job.id},
+                             Reschedule{.job = job.id, .priority = 1},
+                             Kick{job.id},
+                             LeaseJob{.job = job.id},
+                             Enqueue{.jobs = {replacement}}};
+  for (const Command& command : refused) {
+    const Status status = harness.Call(command).status;
+    EXPECT_EQ(status.reason(), "leased") << CommandName(command);
+    EXPECT_EQ(status.details(), details) << CommandName(command);
   }
 }
 

@@ -155,8 +155,9 @@ std::string Digest(const Reply& reply) {
 
 bool TellsOfDamage(const Reply& reply) {
   if (const auto* cancelled = std::get_if<CancelledIds>(&reply.body)) {
-    return std::ranges::any_of(cancelled->refused,
-                               [](const auto& refused) { return refused.reason == "data_loss"; });
+    return std::ranges::any_of(cancelled->refused, [](const auto& refused) {
+      return refused.status.reason() == "data_loss";
+    });
   }
   if (const auto* list = std::get_if<JobList>(&reply.body)) {
     return std::ranges::any_of(list->jobs, [](const JobView& job) {

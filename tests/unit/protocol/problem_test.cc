@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "base/ending_text.h"
-
 namespace delayd::protocol {
 namespace {
 
@@ -40,11 +38,12 @@ TEST(ProblemTest, WritesAllFiveMembers) {
             R"("detail":"job 42 is \"gone\""})");
 }
 
-TEST(ProblemTest, OfAFinishedJobItTellsHowItEnded) {
-  const Status status = FailedPrecondition(
-      "job 42" + FormatEnding(/*cancelled=*/true, WallFromMillis(1'800'000'000'000)), "finished");
+TEST(ProblemTest, DetailsAreMembersAndComeBack) {
+  Status status = FailedPrecondition("job 42 was acked", "finished");
+  status.AddDetail("outcome", "acked");
+  status.AddDetail("finished", "2027-01-15T08:00:00.000Z");
   const std::string json = ProblemToJson(status);
-  EXPECT_NE(json.find(R"("outcome":"cancelled","finished":"2027-01-15T08:00:00.000Z"})"),
+  EXPECT_NE(json.find(R"("outcome":"acked","finished":"2027-01-15T08:00:00.000Z"})"),
             std::string::npos)
       << json;
   EXPECT_EQ(ProblemToJson(ParseProblem(409, json)), json);  // what delayctl prints

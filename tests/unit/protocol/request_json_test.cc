@@ -113,9 +113,12 @@ TEST(CancelJsonTest, RequestsAreReadAndAnswersWritten) {
   const auto request = ParseCancelRequest(R"({"ids":[4711,1]})");
   ASSERT_TRUE(request.ok()) << request.status().message();
   EXPECT_EQ(*request, ids);
+  Status finished = FailedPrecondition("job 7 is finished", "finished");
+  finished.AddDetail("outcome", "acked");
   EXPECT_EQ(CancelledJobsToJson(
-                {.cancelled = 3, .refused = {{JobId{7}, "leased"}, {JobId{8}, "not_found"}}}),
-            R"({"cancelled":3,"refused":[{"id":7,"code":"leased"},{"id":8,"code":"not_found"}]})");
+                {.cancelled = 3, .refused = {{JobId{7}, finished}, {JobId{8}, NotFound("gone")}}}),
+            R"({"cancelled":3,"refused":[{"id":7,"code":"finished","outcome":"acked"},)"
+            R"({"id":8,"code":"not_found"}]})");
   EXPECT_EQ(CancelledJobsToJson({.cancelled = 1}), R"({"cancelled":1,"refused":[]})");
 }
 
