@@ -49,7 +49,7 @@ bool IsDone(const protocol::HttpResponse& response) {
 // What delayd did not write comes from a proxy, which may have passed the request on and lost the
 // answer, unless it says that it let nothing through.
 Status Refusal(std::string_view method, const protocol::HttpResponse& response) {
-  Status status = protocol::ParseProblem(response.status, response.body);
+  Status status = protocol::ParseProblem(response.status, response.body, response.location);
   const bool refused = response.status < 500 && (status.code() == StatusCode::kPermissionDenied ||
                                                  status.code() == StatusCode::kResourceExhausted);
   if (method == "GET" || refused || protocol::IsDelayds(response.status, response.body)) {

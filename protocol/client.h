@@ -35,6 +35,7 @@ struct HttpResponse {
   std::string body;
   uint64_t commit_sequence = 0;    // of the Delayd-Commit header; 0 when there is none
   std::optional<WallTime> date{};  // of the Date header: the daemon's time, in whole seconds
+  std::string location{};          // of the Location header
 };
 
 class Client {

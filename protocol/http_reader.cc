@@ -103,6 +103,8 @@ HttpResponse HttpReader::Take() {
   const auto commit = message[kCommitHeader];
   std::from_chars(commit.data(), commit.data() + commit.size(), response.commit_sequence);
   response.date = ParseHttpDate(message[http::field::date]);
+  const auto location = message[http::field::location];
+  response.location.assign(location.data(), location.size());
   response.body = std::move(message.body());
   return response;
 }

@@ -176,12 +176,22 @@ std::optional<ProblemText> ReadProblem(int http_status, std::string_view body) {
   return is_delayds ? std::optional(std::move(problem)) : std::nullopt;
 }
 
-// Of a proxy, or another server: no word on jobs, keys or leases. But who was refused at the door,
-// or asks for too much, is so at the next try.
-Status Foreign(int http_status, std::string_view body) {
+// What another server says, in short. A redirect is mostly to where delayd is.
+std::string SaidBy(int http_status, std::string_view body, std::string_view location) {
+  if (http_status / 100 == 3 && !location.empty()) {
+    return "; it redirects to " + Quoted(location) +
+           ": if delayd is there, give --server its scheme, host and port (443 where https:// "
+           "names none)";
+  }
+  return body.empty() ? std::string() : ": " + Quoted(body);
+}
+
+// Of a proxy, or another server: no word on jobs, keys or leases. But a client that is refused at
+// the door, or asks for too much, will be refused the next time too.
+Status Foreign(int http_status, std::string_view body, std::string_view location) {
   std::string message = "HTTP " + std::to_string(http_status) +
                         ", and not from delayd: a proxy, or another server on this address" +
-                        (body.empty() ? "" : ": " + Quoted(body));
+                        SaidBy(http_status, body, location);
   const StatusCode code = CodeOfHttp(http_status);
   switch (code) {
     case StatusCode::kPermissionDenied:
@@ -276,10 +286,10 @@ std::string ProblemToJson(const Status& status) {
   return writer.Take();
 }
 
-Status ParseProblem(int http_status, std::string_view body) {
+Status ParseProblem(int http_status, std::string_view body, std::string_view location) {
   std::optional<ProblemText> problem = ReadProblem(http_status, body);
   if (!problem.has_value()) {
-    return Foreign(http_status, body);
+    return Foreign(http_status, body, location);
   }
   const Known* known = FindReason(problem->code);
   Status status(known != nullptr ? known->code : CodeOfHttp(http_status),

@@ -21,8 +21,8 @@ std::string ProblemToJson(const Status& status);
 // The Status that a server meant: by its code if it is known, else by the HTTP status, with the
 // server's own reason and what else it says as text. `body` may be anything: what delayd did not
 // write is kUnavailable, except for a refusal of who asks (401, 403) or of how much (413, 429 ...),
-// and a server that took too long (504).
-Status ParseProblem(int http_status, std::string_view body);
+// and a server that took too long (504). `location`: the header of that name.
+Status ParseProblem(int http_status, std::string_view body, std::string_view location = {});
 // Whether an answer is of delayd, and not of a proxy or another server: a success begins as JSON,
 // and anything else is as ProblemToJson writes it.
 bool IsDelayds(int http_status, std::string_view body);

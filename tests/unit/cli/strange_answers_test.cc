@@ -57,6 +57,12 @@ TEST(StrangeAnswersTest, AnAnswerThatIsNoneOfOursIsSaidToBeSo) {
     EXPECT_EQ(run("cancel", "<html>", status).code, 1) << status;
   }
   EXPECT_EQ(run("cancel", "<html>", 403).code, 7);
+  const auto moved = [](const Request&) {
+    return Answer(
+        protocol::HttpResponse{.status = 308, .location = "https://jobs.example/v1/jobs/1"});
+  };
+  EXPECT_THAT(Ctl({"show", "1"}, {.daemon = moved}).err,
+              HasSubstr("it redirects to 'https://jobs.example/v1/jobs/1'"));
   const auto nobody = [](const Request&) { return Answer(Unavailable("nobody")); };
   EXPECT_EQ(Ctl({"ping"}, {.daemon = nobody}).code, 5);
 }

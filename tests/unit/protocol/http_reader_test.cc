@@ -42,6 +42,13 @@ TEST(HttpReaderTest, AnAnswerTellsItsDate) {
   }
 }
 
+TEST(HttpReaderTest, ARedirectTellsWhereItLeads) {
+  HttpReader reader;
+  ASSERT_TRUE(
+      reader.Feed("HTTP/1.1 308 Moved\r\nLocation: https://a/b\r\nContent-Length: 0\r\n\r\n").ok());
+  EXPECT_EQ(reader.Take().location, "https://a/b");
+}
+
 TEST(HttpReaderTest, AnAnswerThatIsCutOffIsAnError) {
   HttpReader reader;
   ASSERT_TRUE(reader.Feed(std::string(kHead) + "0\r\n").ok());

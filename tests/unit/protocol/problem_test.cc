@@ -49,6 +49,20 @@ TEST(ProblemTest, DetailsAreMembersAndComeBack) {
   EXPECT_EQ(ProblemToJson(ParseProblem(409, json)), json);  // what delayctl prints
 }
 
+// A daemon behind http:// that has moved to https://, say.
+TEST(ProblemTest, ARedirectNamesWhereItLeads) {
+  const std::string location = "https://jobs.example/v1/stats";
+  for (const int http_status : {301, 302, 307, 308}) {
+    const Status status = ParseProblem(http_status, "<html>", location);
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+    EXPECT_NE(status.message().find("it redirects to '" + location + "'"), std::string::npos)
+        << status.message();
+  }
+  EXPECT_EQ(ParseProblem(302, "<html>").message(),
+            "HTTP 302, and not from delayd: a proxy, or another server on this address: '<html>'");
+  EXPECT_EQ(ParseProblem(502, "", location).message(), ParseProblem(502, "").message());
+}
+
 TEST(ProblemTest, AReasonOfANewerDaemonTravelsAndItsCodeIsTheHttpStatus) {
   const Status read = ParseProblem(
       409,
