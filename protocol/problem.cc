@@ -273,7 +273,10 @@ int HttpStatusOf(const Status& status) {
 }
 
 std::string ProblemToJson(const Status& status) {
-  const int http_status = HttpStatusOf(status);
+  return ProblemToJson(HttpStatusOf(status), status);
+}
+
+std::string ProblemToJson(int http_status, const Status& status) {
   JsonObjectWriter writer;
   writer.String("type", "about:blank");
   writer.String("title", HttpReasonPhrase(http_status));

@@ -18,6 +18,8 @@ int HttpStatusOf(const Status& status);
 // What stands behind the number on a status line, and as a problem's title.
 std::string_view HttpReasonPhrase(int status);
 std::string ProblemToJson(const Status& status);
+// Where HTTP has a status of its own for it.
+std::string ProblemToJson(int http_status, const Status& status);
 // The Status that a server meant: by its code if it is known, else by the HTTP status, with the
 // server's own reason and what else it says as text. `body` may be anything: what delayd did not
 // write is kUnavailable, except for a refusal of who asks (401, 403) or of how much (413, 429 ...),

@@ -1,25 +1,17 @@
 #include "daemon/http/http_message.h"
 
-#include "protocol/json_writer.h"
 #include "protocol/problem.h"
 
 namespace delayd::http {
 
 Response ProblemResponse(const Status& status) {
-  return {.status = protocol::HttpStatusOf(status),
-          .content_type = "application/problem+json",
-          .body = protocol::ProblemToJson(status)};
+  return ProblemResponse(protocol::HttpStatusOf(status), status);
 }
 
 Response ProblemResponse(int http_status, const Status& status) {
-  protocol::JsonObjectWriter problem;
-  problem.String("type", "about:blank");
-  problem.String("title", protocol::HttpReasonPhrase(http_status));
-  problem.Number("status", static_cast<uint64_t>(http_status));
-  problem.String("code", status.reason());
-  problem.String("detail", status.message());
-  return {
-      .status = http_status, .content_type = "application/problem+json", .body = problem.Take()};
+  return {.status = http_status,
+          .content_type = "application/problem+json",
+          .body = protocol::ProblemToJson(http_status, status)};
 }
 
 void AppendResponse(const Response& response,
