@@ -7,6 +7,8 @@ import re
 MAKERS = ("InvalidArgument", "NotFound", "AlreadyExists", "FailedPrecondition", "ResourceExhausted",
           "Unavailable", "Unknown", "DataLoss", "PermissionDenied", "DeadlineExceeded", "Internal",
           "OutOfRange")
+# A job's state, where that is what refuses a change (RefuseState).
+STATES = ("dead", "leased", "ready")
 # What the client's half of the room says, or TLS, never comes from a daemon as a problem.
 CLIENT_ONLY = ("client.cc", "connection.cc", "host_lookup.cc", "http_reader.cc", "server_address.cc", "tls.cc")
 
@@ -51,7 +53,7 @@ def sources(root):
 
 
 def problem_codes(root):
-    codes = set()
+    codes = set(STATES)
     for path in sources(root):
         with open(path, encoding="utf-8") as source:
             text = source.read()
@@ -60,7 +62,7 @@ def problem_codes(root):
             if len(parts) >= 2 and (slug := re.fullmatch(r'"([a-z][a-z0-9_]*)"', parts[-1])):
                 codes.add(slug.group(1))
         if path.endswith(os.path.join("protocol", "problem.cc")):
-            codes.update(re.findall(r'\{"([a-z_0-9]+)", StatusCode::', text))
+            codes.update(re.findall(r'\{"([a-z_0-9]+)", StatusCode::', text[text.index("kCodes"):]))
     codes.discard("data_dir_in_use")  # of an open, before there is a client
     codes.discard("memory_full")  # a reason of /readyz alone
     return codes
