@@ -241,6 +241,7 @@ def life_of_queues(api):
     api.call("POST", by_key + "/kick", 200, **key)
     api.call("POST", "/v1/jobs/{id}/kick", 409, id=job["id"])
     leased = api.call("POST", by_key + "/lease", 200, dict(api.example("LeaseOne"), client="worker-7"), **key)
+    api.call("POST", "/v1/jobs", 200, json.dumps(dict(key, delay="1h")) + "\n", content_type=LINES)
     refused = (api.call("POST", "/v1/jobs/{id}/lease", 409, id=job["id"]), refused_by_id(api, job["id"]))
     tells(api, leased["jobs"][0], "leased", refused, ("client",))
     if not all("lease_expires" in refusal for refusal in refused):

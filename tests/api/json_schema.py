@@ -7,20 +7,34 @@ DATE_TIME = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
 
 
-def breaches(document, schema, value, where="$"):
-    """What is wrong with value, as lines; nothing when it fits."""
+def resolve(document, reference):
+    target = document
+    for name in reference.removeprefix("#/").split("/"):
+        target = target[name]
+    return target
+
+
+def members(document, schema):
+    """The names of all members that schema describes, and what it is composed of."""
+    found = set(schema.get("properties", {}))
+    if "$ref" in schema:
+        found |= members(document, resolve(document, schema["$ref"]))
+    for part in schema.get("allOf", []):
+        found |= members(document, part)
+    return found
+
+
+def breaches(document, schema, value, where="$", beside=frozenset()):
+    """What is wrong with value, as lines; nothing when it fits. beside: members that are described elsewhere."""
     found = []
     for keyword, rule in schema.items():
         if keyword in SILENT:
             continue
         if keyword == "$ref":
-            target = document
-            for name in rule.removeprefix("#/").split("/"):
-                target = target[name]
-            found += breaches(document, target, value, where)
+            found += breaches(document, resolve(document, rule), value, where, beside)
         elif keyword == "allOf":
             for part in rule:
-                found += breaches(document, part, value, where)
+                found += breaches(document, part, value, where, beside | members(document, schema))
         elif keyword == "type":
             fits = isinstance(value, TYPES[rule]) and not (rule == "integer" and isinstance(value, bool))
             if not fits:
@@ -29,6 +43,8 @@ def breaches(document, schema, value, where="$"):
             for name, member in value.items():
                 if name in rule:
                     found += breaches(document, rule[name], member, f"{where}.{name}")
+                elif name in beside | members(document, schema):
+                    continue
                 elif schema.get("additionalProperties") is False:
                     found.append(f"{where}: member {name} is not described")
                 else:
