@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::array<std::string_view, 5> kFilterMembers = {
     "queue", "state", "key_prefix", "due_before", "due_after"};
-constexpr std::array<std::string_view, 7> kRequestMembers = {
-    "filter", "delay", "due", "priority", "dry_run", "limit", "cursor"};
 
 // Null would widen the filter: serializers make it of a time that could not be read.
 Status SetText(std::string_view name, const JsonValue& value, std::optional<std::string>* out) {
@@ -51,14 +49,14 @@ Status SetFilter(const JsonValue& value, JobFilterText* filter) {
   });
 }
 
-Status UnknownRequestMember(std::string_view name) {
+Status UnknownRequestMember(std::string_view name, std::span<const std::string_view> takes) {
   if (std::ranges::find(kFilterMembers, name) != kFilterMembers.end()) {
     return InMember(name,
                     InvalidArgument("belongs into member 'filter', as in {\"filter\": {\"" +
                                         std::string(name) + "\": ...}}",
                                     "unknown_member"));
   }
-  return UnknownMember(name, kRequestMembers);
+  return UnknownMember(name, takes);
 }
 
 // A client that means "none" by 0 must not have a hundred jobs changed.
@@ -90,11 +88,15 @@ std::string FilterToJson(const JobFilterText& filter) {
 
 }  // namespace
 
-StatusOr<ChangeManyRequest> ParseChangeManyRequest(std::string_view json) {
+StatusOr<ChangeManyRequest> ParseChangeManyRequest(std::string_view json,
+                                                   std::span<const std::string_view> takes) {
   ChangeManyRequest request;
   DueMembers due;
   DELAYD_RETURN_IF_ERROR(
       ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (std::ranges::find(takes, name) == takes.end()) {
+          return UnknownRequestMember(name, takes);
+        }
         if (name == "filter") {
           return SetFilter(value, &request.filter);
         }
@@ -111,10 +113,7 @@ StatusOr<ChangeManyRequest> ParseChangeManyRequest(std::string_view json) {
         if (name == "limit") {
           return SetLimit(name, value, &request.limit);
         }
-        if (name == "cursor") {
-          return SetString(name, value, &request.cursor);
-        }
-        return UnknownRequestMember(name);
+        return SetString(name, value, &request.cursor);
       }));
   DELAYD_ASSIGN_OR_RETURN(request.change.due, due.Take());
   return request;

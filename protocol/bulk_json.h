@@ -5,8 +5,10 @@
 // Threads: pure functions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,7 +39,14 @@ struct ChangeManyRequest {
   std::string cursor;
 };
 
-StatusOr<ChangeManyRequest> ParseChangeManyRequest(std::string_view json);
+inline constexpr std::array<std::string_view, 7> kChangeManyMembers = {
+    "filter", "dry_run", "limit", "cursor", "delay", "due", "priority"};
+// Of those that take no new due time or priority.
+inline constexpr std::span kPlainChangeMembers = std::span(kChangeManyMembers).first<4>();
+
+// Members other than those of `takes`, which are among the seven, are unknown.
+StatusOr<ChangeManyRequest> ParseChangeManyRequest(
+    std::string_view json, std::span<const std::string_view> takes = kChangeManyMembers);
 std::string ChangeManyRequestToJson(const ChangeManyRequest& request);
 
 // {"matched": 250, "changed": 250, "next_cursor": "..."}: there is more as long as there is a

@@ -1,7 +1,9 @@
 // The routes that are about many jobs at once: changes by predicate, and the forecast.
 #include <chrono>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,14 +40,13 @@ StatusOr<engine::JobFilter> ParseFilter(const protocol::JobFilterText& text, con
 }
 
 Handled ChangeJobs(const RouteInput& input, engine::ChangeMany::Action action) {
-  DELAYD_ASSIGN_OR_RETURN(protocol::ChangeManyRequest request,
-                          protocol::ParseChangeManyRequest(input.request.body));
-  const bool has_change = request.change.due || request.change.priority;
-  if (has_change && action != engine::ChangeMany::Action::kReschedule) {
-    return InvalidArgument(
-        "members 'delay', 'due' and 'priority' go with /v1/jobs:reschedule; leave them out",
-        "unknown_member");
-  }
+  const bool moves = action == engine::ChangeMany::Action::kReschedule;
+  DELAYD_ASSIGN_OR_RETURN(
+      protocol::ChangeManyRequest request,
+      protocol::ParseChangeManyRequest(
+          input.request.body,
+          moves ? std::span<const std::string_view>(protocol::kChangeManyMembers)
+                : protocol::kPlainChangeMembers));
   DELAYD_ASSIGN_OR_RETURN(engine::JobFilter filter, ParseFilter(request.filter, input.now));
   if (action == engine::ChangeMany::Action::kKick && !filter.state) {
     filter.state = JobState::kDead;

@@ -47,7 +47,7 @@ TEST_F(BulkRoutesTest, WrongMembersAreNamed) {
   EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"due_after":"soon"}})").body,
               HasSubstr("member 'due_after'"));
   EXPECT_THAT(RefusalOf("POST", "/v1/jobs:cancel", R"({"filter":{"queue":"a"},"delay":"1m"})").body,
-              HasSubstr("jobs:reschedule"));
+              HasSubstr("'delay': is unknown; the members are filter, dry_run, limit, cursor"));
 }
 
 TEST_F(BulkRoutesTest, AForecastHasDefaults) {

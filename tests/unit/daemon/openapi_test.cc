@@ -6,17 +6,20 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <variant>
 
 #include <gtest/gtest.h>
 
+#include "base/limits.h"
 #include "daemon/access.h"
 #include "daemon/http/router.h"
 #include "protocol/ack_json.h"
 #include "protocol/bulk_json.h"
 #include "protocol/cancel_json.h"
 #include "protocol/job_json.h"
+#include "protocol/json_reader.h"
 #include "protocol/problem.h"
 #include "protocol/stats_json.h"
 #include "protocol/store_json.h"
@@ -66,6 +69,132 @@ TEST(OpenApiTest, DescribesEveryRouteAndNoOther) {
     routed.insert(std::string(method) + " " + std::string(path));
   }
   EXPECT_EQ(described, routed);
+}
+
+// "/v1/leases/{token}/ack" with something in place of each name.
+std::string TargetOf(std::string path) {
+  for (const auto& [name, value] : {std::pair("{id}", "1"),
+                                    std::pair("{queue}", "q"),
+                                    std::pair("{key}", "k"),
+                                    std::pair("{token}", "1-1-1")}) {
+    if (const size_t at = path.find(name); at != std::string::npos) {
+      path.replace(at, std::string_view(name).size(), value);
+    }
+  }
+  return path;
+}
+
+// What is taken in place of something that is not: the refusal names it all.
+std::set<std::string> Taken(const std::string& method,
+                            const std::string& target,
+                            const std::string& body = {}) {
+  const Request request{.method = method,
+                        .target = target,
+                        .content_type = body.empty() ? "" : "application/json",
+                        .body = body};
+  const Router router({.service = &test::kPlainReport});
+  const auto routed = router.Route(request, Router::Find(request), {});
+  const Response* refusal = std::get_if<Response>(&routed);
+  if (refusal == nullptr) {
+    ADD_FAILURE() << method << " " << target << " is not refused";
+    return {};
+  }
+  std::string names = protocol::ParseProblem(refusal->status, refusal->body).message();
+  const size_t list = names.rfind("s are ");
+  std::set<std::string> taken;
+  std::istringstream words(list == std::string::npos ? "" : names.substr(list + 6));
+  for (std::string word; words >> word;) {
+    taken.insert(word.substr(0, word.find(',')));
+  }
+  return taken;
+}
+
+std::set<std::string> NamesOf(const std::string& object) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : test::Members(object)) {
+    names.insert(name);
+  }
+  return names;
+}
+
+std::set<std::string> QueryParameters(const std::map<std::string, std::string>& operation) {
+  std::set<std::string> names;
+  if (!operation.contains("parameters")) {
+    return names;
+  }
+  const Status read = protocol::ReadJsonArray(
+      operation.at("parameters"), [&names](const protocol::JsonValue& parameter) {
+        const auto members = test::Members(std::string(parameter.text));
+        if (members.contains("in") && members.at("in") == "query") {
+          names.insert(members.at("name"));
+        }
+        return OkStatus();
+      });
+  EXPECT_TRUE(read.ok()) << read.message();
+  return names;
+}
+
+// The members of the body in JSON, as its schema has them.
+std::set<std::string> BodyMembers(const std::map<std::string, std::string>& operation,
+                                  const std::map<std::string, std::string>& schemas) {
+  if (!operation.contains("requestBody")) {
+    return {};
+  }
+  const std::string& body = operation.at("requestBody");
+  const std::string begin = "#/components/schemas/";
+  const size_t name = body.find(begin) + begin.size();
+  const std::string schema = body.substr(name, body.find('"', name) - name);
+  return NamesOf(test::Members(schemas.at(schema)).at("properties"));
+}
+
+TEST(OpenApiTest, NamesTheParametersAndMembersThatAreTakenAndNoOthers) {
+  const std::string unknown(65, 'x');  // too long to be taken for a slip
+  const std::string member = "{\"" + unknown + "\":1}";
+  const auto document = test::Members(std::string(protocol::OpenApiDocument()));
+  const auto schemas = test::Members(test::Members(document.at("components")).at("schemas"));
+  for (const auto& [path, operations] : test::Members(document.at("paths"))) {
+    for (const auto& [method, text] : test::Members(operations)) {
+      const auto operation = test::Members(text);
+      const std::string target = TargetOf(path);
+      EXPECT_EQ(Taken(Upper(method), target + "?" + unknown), QueryParameters(operation))
+          << method << " " << path;
+      if (method == "post" || method == "patch") {
+        EXPECT_EQ(Taken(Upper(method), target, member), BodyMembers(operation, schemas))
+            << method << " " << path;
+      }
+    }
+  }
+  EXPECT_EQ(Taken("POST", "/v1/jobs:cancel", "{\"filter\":" + member + "}"),
+            NamesOf(test::Members(schemas.at("JobFilter")).at("properties")));
+}
+
+TEST(OpenApiTest, BoundsAreThoseOfTheLimits) {
+  struct Bound {
+    const char* schema;
+    const char* member;
+    const char* keyword;
+    uint64_t value;
+  };
+
+  const Bound bounds[] = {{"NewJob", "queue", "maxLength", limits::kQueueNameBytesMax},
+                          {"NewJob", "key", "maxLength", limits::kKeyBytesMax},
+                          {"NewJob", "attempt", "maximum", limits::kPastFigureMax},
+                          {"NewJob", "history", "maxItems", limits::kJobEventsMax},
+                          {"Job", "id", "maximum", limits::kJobIdMax},
+                          {"CancelMany", "limit", "maximum", limits::kBulkJobsMax},
+                          {"KickMany", "limit", "maximum", limits::kBulkJobsMax},
+                          {"RescheduleMany", "limit", "maximum", limits::kBulkJobsMax},
+                          {"LeaseRequest", "count", "maximum", limits::kLeaseCountMax},
+                          {"LeaseRequest", "client", "maxLength", limits::kClientNameBytesMax},
+                          {"CancelIds", "ids", "maxItems", limits::kCancelIdsMax},
+                          {"AckMany", "tokens", "maxItems", limits::kLeaseCountMax}};
+  const auto document = test::Members(std::string(protocol::OpenApiDocument()));
+  const auto schemas = test::Members(test::Members(document.at("components")).at("schemas"));
+  for (const Bound& bound : bounds) {
+    const auto members = test::Members(test::Members(schemas.at(bound.schema)).at("properties"));
+    EXPECT_EQ(test::Members(members.at(bound.member))[bound.keyword], std::to_string(bound.value))
+        << bound.schema << "." << bound.member;
+  }
 }
 
 // What a generated client goes by: without it none of them sends a token.
