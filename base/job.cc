@@ -16,13 +16,6 @@ bool IsQueueNameByte(char c) {
          std::string_view("-+/;.$_()").find(c) != std::string_view::npos;
 }
 
-// A name as it may stand in an error line: control bytes would let it forge further lines.
-std::string Printable(std::string_view text) {
-  constexpr size_t kBytesMax = 64;
-  std::string out = EscapeControls(Utf8Front(text, kBytesMax));
-  return text.size() > kBytesMax ? out + "..." : out;
-}
-
 bool ParseNumber(std::string_view text, int base, uint64_t* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value, base);
   return error == std::errc() && end == text.data() + text.size();

@@ -78,6 +78,12 @@ std::string EscapeControls(std::string_view text, bool keep_lines) {
   return out;
 }
 
+std::string Printable(std::string_view text) {
+  constexpr size_t kBytesMax = 64;
+  std::string out = EscapeControls(Utf8Front(text, kBytesMax));
+  return text.size() > kBytesMax ? out + "..." : out;
+}
+
 bool IsShortUtf8(std::string_view text) {
   while (!text.empty()) {
     const size_t length = Utf8Length(text);

@@ -22,6 +22,10 @@ size_t PrintableLength(std::string_view text);
 // All else as \xNN; `keep_lines` lets newlines and tabs through.
 std::string EscapeControls(std::string_view text, bool keep_lines = false);
 
+// Text of others as it may stand in a message: its front, without controls that would let it forge
+// further lines.
+std::string Printable(std::string_view text);
+
 bool IsShortUtf8(std::string_view text);
 
 // U+FFFD stands for each byte that belongs to no character.

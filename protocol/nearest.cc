@@ -1,13 +1,15 @@
 #include "protocol/nearest.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <vector>
+
+#include "base/utf8.h"
 
 namespace delayd::protocol {
 namespace {
 
-constexpr size_t kQuotedBytesMax = 64;
+// A longer word is no slip.
+constexpr size_t kWordBytesMax = 64;
 
 size_t Distance(std::string_view a, std::string_view b) {
   const size_t width = b.size() + 1;
@@ -34,7 +36,7 @@ size_t Distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string_view Nearest(std::string_view word, std::span<const std::string_view> known) {
-  if (word.size() > kQuotedBytesMax) {
+  if (word.size() > kWordBytesMax) {
     return {};
   }
   std::string_view best;
@@ -58,18 +60,7 @@ std::string DidYouMean(std::string_view word, std::span<const std::string_view> 
 }
 
 std::string Quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text.substr(0, kQuotedBytesMax)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
-      char escaped[5];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte);
-      out += escaped;
-    } else {
-      out += c;
-    }
-  }
-  return out + (text.size() > kQuotedBytesMax ? "...'" : "'");
+  return "'" + Printable(text) + "'";
 }
 
 }  // namespace delayd::protocol

@@ -18,8 +18,7 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
 // "; did you mean 'delay'?" or nothing, to end a message with.
 std::string DidYouMean(std::string_view word, std::span<const std::string_view> known);
 
-// Text of a client as it may stand in a message: cut, and without control bytes that would let it
-// forge further lines.
+// Printable text of a client, in single quotes.
 std::string Quoted(std::string_view text);
 
 }  // namespace delayd::protocol

@@ -29,6 +29,9 @@ TEST(NearestTest, SaysNothingWhenNothingIsNear) {
 TEST(NearestTest, QuotedTextIsOneShortLine) {
   EXPECT_EQ(Quoted("a\nb\x7f"), "'a\\x0ab\\x7f'");
   EXPECT_EQ(Quoted(std::string(100, 'x')).size(), 64 + 2 + 3);
+  // No character is cut in two, and none turns the line around.
+  EXPECT_EQ(Quoted(std::string(63, 'x') + "\xc3\xa4"), "'" + std::string(63, 'x') + "...'");
+  EXPECT_EQ(Quoted("a\u202e"), "'a\\xe2\\x80\\xae'");
 }
 
 }  // namespace
