@@ -72,6 +72,24 @@ Status SetLimit(std::string_view name, const JsonValue& value, uint32_t* limit) 
   return OkStatus();
 }
 
+StatusOr<ForecastStep> ParseForecastStep(std::string_view json) {
+  ForecastStep step;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "from") {
+          return SetTime(name, value, &step.from);
+        }
+        if (name == "to") {
+          return SetTime(name, value, &step.to);
+        }
+        if (name == "count") {
+          return SetUint64(name, value, kCountMax, &step.count);
+        }
+        return name == "approximate" ? SetBool(name, value, &step.approximate) : OkStatus();
+      }));
+  return step;
+}
+
 std::string FilterToJson(const JobFilterText& filter) {
   JsonObjectWriter writer;
   for (const auto& [name, value] : {std::pair("queue", &filter.queue),
@@ -182,29 +200,9 @@ std::string ForecastToJson(const std::vector<ForecastStep>& steps) {
 
 StatusOr<std::vector<ForecastStep>> ParseForecast(std::string_view json) {
   std::vector<ForecastStep> steps;
-  const auto set = [](std::string_view name, const JsonValue& value, ForecastStep* step) {
-    if (name == "from") {
-      return SetTime(name, value, &step->from);
-    }
-    if (name == "to") {
-      return SetTime(name, value, &step->to);
-    }
-    if (name == "count") {
-      return SetUint64(name, value, kCountMax, &step->count);
-    }
-    return name == "approximate" ? SetBool(name, value, &step->approximate) : OkStatus();
-  };
   DELAYD_RETURN_IF_ERROR(
       ReadAnswer(json, {"steps"}, [&](std::string_view name, const JsonValue& value) -> Status {
-        if (name != "steps") {
-          return OkStatus();
-        }
-        return ReadJsonArray(value.text, [&](const JsonValue& element) {
-          ForecastStep& step = steps.emplace_back();
-          return ReadJsonObject(element.text, [&](std::string_view member, const JsonValue& what) {
-            return set(member, what, &step);
-          });
-        });
+        return name == "steps" ? SetObjects(name, value, ParseForecastStep, &steps) : OkStatus();
       }));
   return steps;
 }

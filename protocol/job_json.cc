@@ -101,19 +101,6 @@ void WriteJob(const JobView& job, JsonObjectWriter* writer) {
   }
 }
 
-Status SetState(std::string_view name, const JsonValue& value, JobState* out) {
-  std::string text;
-  DELAYD_RETURN_IF_ERROR(SetString(name, value, &text));
-  const std::optional<JobState> state = ParseJobState(text);
-  if (!state.has_value()) {
-    return InMember(
-        name,
-        InvalidArgument("is " + Quoted(text) + ", which is no state of a job", "invalid_member"));
-  }
-  *out = *state;
-  return OkStatus();
-}
-
 Status SetDueKind(std::string_view name, const JsonValue& value, DueKind* out) {
   std::string text;
   DELAYD_RETURN_IF_ERROR(SetString(name, value, &text));
@@ -265,17 +252,10 @@ StatusOr<JobPage> ParseJobPage(std::string_view json) {
   JobPage page;
   DELAYD_RETURN_IF_ERROR(
       ReadAnswer(json, {"jobs"}, [&](std::string_view name, const JsonValue& value) -> Status {
-        if (name == "next_cursor") {
-          return SetString(name, value, &page.next_cursor);
+        if (name == "jobs") {
+          return SetObjects(name, value, ParseJob, &page.jobs);
         }
-        if (name != "jobs") {
-          return OkStatus();
-        }
-        return ReadJsonArray(value.text, [&](const JsonValue& element) -> Status {
-          DELAYD_ASSIGN_OR_RETURN(JobView job, ParseJob(element.text));
-          page.jobs.push_back(std::move(job));
-          return OkStatus();
-        });
+        return name == "next_cursor" ? SetString(name, value, &page.next_cursor) : OkStatus();
       }));
   return page;
 }
@@ -305,11 +285,8 @@ StatusOr<EnqueuedJob> ParseEnqueued(std::string_view json) {
   EnqueuedJob job;
   DELAYD_RETURN_IF_ERROR(
       ReadAnswer(json, {"id"}, [&](std::string_view name, const JsonValue& value) -> Status {
-        if (name == "existed") {
-          DELAYD_ASSIGN_OR_RETURN(job.existed, JsonToBool(value));
-          return OkStatus();
-        }
-        return SetJobMember(name, value, &job.job);
+        return name == "existed" ? SetBool(name, value, &job.existed)
+                                 : SetJobMember(name, value, &job.job);
       }));
   return job;
 }

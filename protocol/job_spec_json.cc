@@ -202,9 +202,8 @@ Status SetMember(std::string_view name,
 
 // What an exported job's state means for the new one.
 Status SetExportedState(const JsonValue& value, Draft* draft) {
-  std::string text;
-  DELAYD_RETURN_IF_ERROR(SetString("state", value, &text));
-  const std::optional<JobState> state = ParseJobState(text);
+  JobState state = JobState::kScheduled;
+  DELAYD_RETURN_IF_ERROR(SetState("state", value, &state));
   draft->was_finished = state == JobState::kFinished;
   draft->spec.buried = draft->spec.buried || state == JobState::kDead;
   draft->was_leased = state == JobState::kLeased;

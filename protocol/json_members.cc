@@ -11,7 +11,7 @@
 namespace delayd::protocol {
 
 Status InMember(std::string_view name, const Status& status) {
-  return status.WithContext("member " + Quoted(name));
+  return status.ok() ? OkStatus() : status.WithContext("member " + Quoted(name));
 }
 
 Status NullRefused(std::string_view name, std::string_view cure) {
@@ -85,8 +85,7 @@ Status SetEach(std::string_view name, const JsonValue& value, const JsonElementV
                                         "; write an array, even of one",
                                     "invalid_member"));
   }
-  const Status read = ReadJsonArray(value.text, visit);
-  return read.ok() ? read : InMember(name, read);
+  return InMember(name, ReadJsonArray(value.text, visit));
 }
 
 Status SetBool(std::string_view name, const JsonValue& value, bool* out) {
@@ -106,6 +105,19 @@ Status SetUint32(std::string_view name, const JsonValue& value, std::optional<ui
     return OkStatus();
   }
   return SetUint32(name, value, &out->emplace());
+}
+
+Status SetState(std::string_view name, const JsonValue& value, JobState* out) {
+  std::string text(JobStateName(*out));
+  DELAYD_RETURN_IF_ERROR(SetString(name, value, &text));
+  const std::optional<JobState> state = ParseJobState(text);
+  if (!state.has_value()) {
+    return InMember(
+        name,
+        InvalidArgument("is " + Quoted(text) + ", which is no state of a job", "invalid_member"));
+  }
+  *out = *state;
+  return OkStatus();
 }
 
 Status SetFingerprint(std::string_view name, const JsonValue& value, uint64_t* out) {
@@ -178,6 +190,33 @@ Status SetTime(std::string_view name, const JsonValue& value, std::optional<Wall
     return OkStatus();
   }
   return SetTime(name, value, &out->emplace());
+}
+
+Status DueMembers::Set(std::string_view name, const JsonValue& value) {
+  if (value.kind == JsonKind::kNull) {
+    null_ = name;
+    return OkStatus();
+  }
+  return name == "due" ? SetTime(name, value, &due_) : SetDuration(name, value, &delay_);
+}
+
+StatusOr<std::optional<DueSpec>> DueMembers::Take() const {
+  if (delay_.has_value() && due_.has_value()) {
+    return InvalidArgument(
+        "members 'delay' and 'due': both are given; a job is due after a delay or at a time, keep "
+        "one",
+        "invalid_member");
+  }
+  if (delay_.has_value()) {
+    return std::optional<DueSpec>(DueAfter{*delay_});
+  }
+  if (due_.has_value()) {
+    return std::optional<DueSpec>(DueAt{*due_});
+  }
+  if (!null_.empty()) {
+    return NullRefused(null_, "say when the job is due, or leave the member out");
+  }
+  return std::optional<DueSpec>();
 }
 
 }  // namespace delayd::protocol

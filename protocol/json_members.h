@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/job.h"
 #include "base/status.h"
@@ -41,12 +43,27 @@ Status SetUint32(std::string_view name, const JsonValue& value, uint32_t* out);
 Status SetUint32(std::string_view name, const JsonValue& value, std::optional<uint32_t>* out);
 // Of an array: `visit` for each element.
 Status SetEach(std::string_view name, const JsonValue& value, const JsonElementVisitor& visit);
+
+// Of an array of objects that `parse` reads.
+template <typename T>
+Status SetObjects(std::string_view name,
+                  const JsonValue& value,
+                  StatusOr<T> (*parse)(std::string_view json),
+                  std::vector<T>* out) {
+  return SetEach(name, value, [parse, out](const JsonValue& element) -> Status {
+    DELAYD_ASSIGN_OR_RETURN(T object, parse(element.text));
+    out->push_back(std::move(object));
+    return OkStatus();
+  });
+}
+
 Status SetBool(std::string_view name, const JsonValue& value, bool* out);
 Status SetDuration(std::string_view name, const JsonValue& value, Millis* out);
 Status SetDuration(std::string_view name, const JsonValue& value, std::optional<Millis>* out);
 Status SetTime(std::string_view name, const JsonValue& value, WallTime* out);
 Status SetTime(std::string_view name, const JsonValue& value, std::optional<WallTime>* out);
 
+Status SetState(std::string_view name, const JsonValue& value, JobState* out);
 Status SetFingerprint(std::string_view name, const JsonValue& value, uint64_t* out);
 
 // The due time that members "delay" and "due" give.

@@ -16,33 +16,6 @@ constexpr std::array<std::string_view, 4> kRescheduleMembers = {
 
 }  // namespace
 
-Status DueMembers::Set(std::string_view name, const JsonValue& value) {
-  if (value.kind == JsonKind::kNull) {
-    null_ = name;
-    return OkStatus();
-  }
-  return name == "due" ? SetTime(name, value, &due_) : SetDuration(name, value, &delay_);
-}
-
-StatusOr<std::optional<DueSpec>> DueMembers::Take() const {
-  if (delay_.has_value() && due_.has_value()) {
-    return InvalidArgument(
-        "members 'delay' and 'due': both are given; a job is due after a delay or at a time, keep "
-        "one",
-        "invalid_member");
-  }
-  if (delay_.has_value()) {
-    return std::optional<DueSpec>(DueAfter{*delay_});
-  }
-  if (due_.has_value()) {
-    return std::optional<DueSpec>(DueAt{*due_});
-  }
-  if (!null_.empty()) {
-    return NullRefused(null_, "say when the job is due, or leave the member out");
-  }
-  return std::optional<DueSpec>();
-}
-
 StatusOr<RescheduleRequest> ParseRescheduleRequest(std::string_view json) {
   RescheduleRequest request;
   DueMembers due;

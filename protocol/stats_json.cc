@@ -12,6 +12,18 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kDrainMembers = {"on"};
 
+StatusOr<Health::Reason> ParseReason(std::string_view json) {
+  Health::Reason reason;
+  DELAYD_RETURN_IF_ERROR(
+      ReadJsonObject(json, [&](std::string_view name, const JsonValue& value) -> Status {
+        if (name == "code") {
+          return SetString(name, value, &reason.code);
+        }
+        return name == "detail" ? SetString(name, value, &reason.detail) : OkStatus();
+      }));
+  return reason;
+}
+
 }  // namespace
 
 std::string QueueToJson(const QueueCounts& queue) {
@@ -61,7 +73,7 @@ StatusOr<QueueCounts> ParseQueue(std::string_view json) {
           return SetUint64(name, value, kCountMax, &queue.dead);
         }
         if (name == "paused") {
-          DELAYD_ASSIGN_OR_RETURN(queue.paused, JsonToBool(value));
+          return SetBool(name, value, &queue.paused);
         }
         if (name == "pause_left") {
           return SetDuration(name, value, &queue.pause_left);
@@ -98,17 +110,10 @@ StatusOr<QueuePage> ParseQueues(std::string_view json) {
   QueuePage page;
   DELAYD_RETURN_IF_ERROR(
       ReadAnswer(json, {"queues"}, [&](std::string_view name, const JsonValue& value) -> Status {
-        if (name == "next_cursor") {
-          return SetString(name, value, &page.next_cursor);
+        if (name == "queues") {
+          return SetObjects(name, value, ParseQueue, &page.queues);
         }
-        if (name != "queues") {
-          return OkStatus();
-        }
-        return ReadJsonArray(value.text, [&](const JsonValue& element) -> Status {
-          DELAYD_ASSIGN_OR_RETURN(QueueCounts queue, ParseQueue(element.text));
-          page.queues.push_back(std::move(queue));
-          return OkStatus();
-        });
+        return name == "next_cursor" ? SetString(name, value, &page.next_cursor) : OkStatus();
       }));
   return page;
 }
@@ -172,19 +177,6 @@ std::string HealthToJson(const Health& health) {
   return writer.Take();
 }
 
-namespace {
-
-Status ReadReason(const JsonValue& value, Health::Reason* reason) {
-  return ReadJsonObject(value.text, [&](std::string_view name, const JsonValue& member) -> Status {
-    if (name == "code") {
-      return SetString(name, member, &reason->code);
-    }
-    return name == "detail" ? SetString(name, member, &reason->detail) : OkStatus();
-  });
-}
-
-}  // namespace
-
 std::string Health::Why() const {
   std::string why;
   for (const Reason& reason : reasons) {
@@ -203,12 +195,8 @@ StatusOr<Health> ParseHealth(std::string_view json) {
         if (name == "version") {
           return SetString(name, value, &health.version);
         }
-        if (name == "reasons") {
-          return SetEach(name, value, [&](const JsonValue& one) {
-            return ReadReason(one, &health.reasons.emplace_back());
-          });
-        }
-        return OkStatus();
+        return name == "reasons" ? SetObjects(name, value, ParseReason, &health.reasons)
+                                 : OkStatus();
       }));
   return health;
 }

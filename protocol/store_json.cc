@@ -29,21 +29,16 @@ std::string IdsToJson(const std::vector<JobId>& ids) {
   return JsonArray(ids, [](JobId id) { return std::to_string(ToInt(id)); });
 }
 
-Status SetBool(const JsonValue& value, bool* out) {
-  DELAYD_ASSIGN_OR_RETURN(*out, JsonToBool(value));
-  return OkStatus();
-}
-
-Status SetStrings(const JsonValue& value, std::vector<std::string>* out) {
-  return ReadJsonArray(value.text, [&](const JsonValue& element) -> Status {
+Status SetStrings(std::string_view name, const JsonValue& value, std::vector<std::string>* out) {
+  return SetEach(name, value, [out](const JsonValue& element) -> Status {
     DELAYD_ASSIGN_OR_RETURN(std::string text, JsonToString(element));
     out->push_back(std::move(text));
     return OkStatus();
   });
 }
 
-Status SetIds(const JsonValue& value, std::vector<JobId>* out) {
-  return ReadJsonArray(value.text, [&](const JsonValue& element) -> Status {
+Status SetIds(std::string_view name, const JsonValue& value, std::vector<JobId>* out) {
+  return SetEach(name, value, [out](const JsonValue& element) -> Status {
     DELAYD_ASSIGN_OR_RETURN(const uint64_t id, JsonToUint(element, kCountMax));
     out->push_back(JobId{id});
     return OkStatus();
@@ -60,17 +55,9 @@ StatusOr<StoreFinding> ParseFinding(std::string_view json) {
         if (name == "what") {
           return SetString(name, value, &finding.what);
         }
-        return name == "repairable" ? SetBool(value, &finding.repairable) : OkStatus();
+        return name == "repairable" ? SetBool(name, value, &finding.repairable) : OkStatus();
       }));
   return finding;
-}
-
-Status SetFindings(const JsonValue& value, std::vector<StoreFinding>* out) {
-  return ReadJsonArray(value.text, [&](const JsonValue& element) -> Status {
-    DELAYD_ASSIGN_OR_RETURN(StoreFinding finding, ParseFinding(element.text));
-    out->push_back(std::move(finding));
-    return OkStatus();
-  });
 }
 
 std::string ProgressToJson(const StoreProgress& progress) {
@@ -140,9 +127,9 @@ StatusOr<VerifyResult> ParseVerifyResult(std::string_view json) {
           }
         }
         if (name == "findings") {
-          return SetFindings(value, &result.findings);
+          return SetObjects(name, value, ParseFinding, &result.findings);
         }
-        return name == "notes" ? SetStrings(value, &result.notes) : OkStatus();
+        return name == "notes" ? SetStrings(name, value, &result.notes) : OkStatus();
       }));
   return result;
 }
@@ -175,14 +162,14 @@ StatusOr<RecoverResult> ParseRecoverResult(std::string_view json) {
                                            std::pair("lists_complete", &result.lists_complete),
                                            std::pair("lists_capped", &result.lists_capped)}) {
           if (name == known) {
-            return SetBool(value, field);
+            return SetBool(name, value, field);
           }
         }
         for (const auto& [known, field] : {std::pair("gone", &result.gone),
                                            std::pair("older", &result.older),
                                            std::pair("revived", &result.revived)}) {
           if (name == known) {
-            return SetIds(value, field);
+            return SetIds(name, value, field);
           }
         }
         for (const auto& [known, field] : {std::pair("lost_batches", &result.lost_batches),
@@ -191,7 +178,7 @@ StatusOr<RecoverResult> ParseRecoverResult(std::string_view json) {
             return SetUint64(name, value, kCountMax, field);
           }
         }
-        return name == "notes" ? SetStrings(value, &result.notes) : OkStatus();
+        return name == "notes" ? SetStrings(name, value, &result.notes) : OkStatus();
       }));
   return result;
 }

@@ -295,6 +295,9 @@ TEST(JobJsonTest, WhatIsExportedCanBeImported) {
   EXPECT_EQ(spec->past->history, WholeJob().history);
   EXPECT_FALSE(spec->buried);
   EXPECT_FALSE(ParseExportedJob(R"({"dealy":"1s"})", kPayloadMax).ok());
+  // Whatever that means, it is not "hand it out when it is due".
+  EXPECT_THAT(ParseExportedJob(R"({"state":"asleep"})", kPayloadMax).status().message(),
+              HasSubstr("no state of a job"));
 }
 
 TEST(JobJsonTest, AnExportCarriesWhatItsKeyStandsFor) {

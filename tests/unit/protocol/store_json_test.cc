@@ -32,6 +32,14 @@ TEST(StoreJsonTest, VerifyReadsBack) {
   EXPECT_EQ(VerifyResultToJson({.disagreements = 1}).find(R"({"whole":false)"), 0U);
 }
 
+TEST(StoreJsonTest, WhatIsNoListIsNamed) {
+  for (const char* notes : {R"("[\"a string that looks like one\"]")", "1", "{}"}) {
+    const std::string json =
+        R"({"whole":true,"disagreements":0,"notes":)" + std::string(notes) + "}";
+    EXPECT_THAT(ParseVerifyResult(json).status().message(), HasSubstr("member 'notes': is "));
+  }
+}
+
 TEST(StoreJsonTest, RecoverReadsBack) {
   const RecoverResult result{.damaged = true,
                              .changed = true,
