@@ -78,10 +78,8 @@ class SocketClient final : public Client {
 
   StatusOr<HttpResponse> Exchange(std::string_view request, BootTime deadline, Try* progress);
   StatusOr<HttpResponse> ReadResponse(BootTime deadline, Try* progress);
-  Status Explain(const Status& status,
-                 std::string_view method,
-                 const Try& progress,
-                 Millis timeout);
+  // `harmless`: the daemon cannot have changed anything.
+  Status Explain(const Status& status, bool harmless, Millis timeout) const;
 
   ServerAddress address_;
   TlsContext::Ptr tls_;  // null: none
@@ -99,7 +97,7 @@ StatusOr<HttpResponse> SocketClient::ReadResponse(BootTime deadline, Try* progre
                             connection_.Receive(buffer.data(), buffer.size(), deadline));
     if (count == 0) {
       if (!progress->answered || !reader.FeedEnd().ok() || !reader.done()) {
-        // What speaks TLS hangs up without a word on who does not.
+        // A server that speaks TLS hangs up without a word on a client that does not.
         const bool may_want_tls =
             !progress->answered && !progress->reused && address_.path.empty() && !address_.tls;
         return Unavailable(std::string("connection lost: the daemon closed it") +
@@ -139,23 +137,19 @@ StatusOr<HttpResponse> SocketClient::Exchange(std::string_view request,
   return response;
 }
 
-Status SocketClient::Explain(const Status& status,
-                             std::string_view method,
-                             const Try& progress,
-                             Millis timeout) {
+Status SocketClient::Explain(const Status& status, bool harmless, Millis timeout) const {
   const bool timed_out = status.reason() == "timed_out";
   const std::string what =
       timed_out ? "no answer within " + FormatDuration(timeout) : std::string(status.message());
-  const bool settled = method == "GET" || !progress.sent_all;
   if (status.reason() == "invalid_response") {
-    return settled ? status
-                   : Unknown(status.message() + std::string(kMayBeDone), "invalid_response");
+    return harmless ? status
+                    : Unknown(status.message() + std::string(kMayBeDone), "invalid_response");
   }
   if (status.reason() != "connection_lost" && !timed_out) {
     return status;
   }
   const std::string at = "delayd at " + address_.text + ": " + what;
-  if (settled) {
+  if (harmless) {
     return timed_out
                ? DeadlineExceeded(at + "; try again, or give more time with --timeout", "timed_out")
                : Unavailable(at + "; nothing was changed, try again", "connection_lost");
@@ -187,7 +181,7 @@ StatusOr<HttpResponse> SocketClient::Call(std::string_view method,
         response.status().reason() == "connection_lost") {
       continue;
     }
-    return Explain(response.status(), method, progress, timeout);
+    return Explain(response.status(), harmless, timeout);
   }
 }
 

@@ -3,10 +3,10 @@
 //
 // Units:   timeouts in milliseconds, over the whole request.
 // Errors:  kUnavailable "unreachable" with the address, the cause and the cure when there is no
-// daemon; kUnknown
-//          "outcome_unknown" when the connection broke after a request that changes something was
-//          sent, "invalid_response" when its answer was no HTTP; what the daemon itself answered is
-//          a response, whatever its code: ParseProblem makes a Status of it.
+//          daemon; kUnknown "outcome_unknown" when the connection broke after a request that
+//          changes something was sent, "invalid_response" when its answer was no HTTP; what the
+//          daemon itself answered is a response, whatever its code: ParseProblem makes a Status of
+//          it.
 // Threads: one at a time; open one client a thread.
 // Cost:    one connection, kept alive and opened again when the daemon has closed it.
 #pragma once
@@ -27,7 +27,7 @@ namespace delayd::protocol {
 inline constexpr std::string_view kMayBeDone =
     "; the request may have been carried out: look before you repeat it";
 
-// Without that, for who repeats only what does no harm.
+// The message without that warning, for a caller that repeats only what does no harm.
 std::string WithoutWarning(const Status& status);
 
 struct HttpResponse {

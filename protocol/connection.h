@@ -1,11 +1,11 @@
 // protocol/connection.h — one stream socket to a daemon, through TLS or not, with a deadline on
 // everything.
 //
-// Private to the client.
+// Private to the client. Interrupted system calls go on.
 // Errors:  kUnavailable "unreachable" and kPermissionDenied with cause and cure from Open;
-// kUnavailable "tls_failed" from a peer that is not who it should be; kDeadlineExceeded
-// "timed_out"; kUnavailable "connection_lost" when the peer is gone. Threads: one owner.
-// Interrupted system calls go on.
+//          kUnavailable "tls_failed" from a peer that is not who it should be; kDeadlineExceeded
+//          "timed_out"; kUnavailable "connection_lost" when the peer is gone.
+// Threads: one owner.
 #pragma once
 
 #include <cstddef>

@@ -1,12 +1,11 @@
 // protocol/job_json.h — jobs and requests as JSON, in both directions.
 //
 // What:    the daemon reads specs and writes jobs; the command line writes specs and reads jobs.
-// Payloads come back byte
-//          for byte: "payload" holds valid UTF-8, "payload_base64" anything else.
+//          Payloads come back byte for byte: "payload" holds valid UTF-8, "payload_base64" anything
+//          else.
 // Errors:  kInvalidArgument that names the member ("member 'delay': ...") and, for an unknown one,
-// the nearest known
-//          name. In NDJSON the line is named ("line 7: ..."), counted from 1; blank lines are
-//          skipped but counted.
+//          the nearest known name. In NDJSON the line is named ("line 7: ..."), counted from 1;
+//          blank lines are skipped but counted.
 // Threads: pure functions; each thread has its own parser inside.
 // Cost:    simdjson to read, Boost.JSON to write; both stay out of this header.
 #pragma once
@@ -60,8 +59,8 @@ struct EnqueuedJob {
 };
 
 std::string EnqueuedToJson(const EnqueuedJob& job);
-// The same for whoever wants no more: {"id": 4711, "existed": false}, and of one that was there and
-// is dead or finished its state, and whether it was cancelled or acked.
+// The same for a client that wants no more: {"id": 4711, "existed": false}; of a job that was there
+// and is dead or finished also its state, and whether it was cancelled or acked.
 std::string EnqueuedIdToJson(JobId id,
                              bool existed,
                              std::optional<JobState> ended = std::nullopt,

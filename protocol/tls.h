@@ -9,8 +9,8 @@
 //          channel whose peer does not speak TLS, or is not who it should be. A channel that failed
 //          stays failed; what is in output() then tells the peer why.
 // Threads: a context is read only, one channel has one owner.
-// Cost:    a server's handshake costs one signature: 0.05 ms with a P-256 key, 0.7 ms with RSA
-// 2048. Source:  RFC 8446, RFC 9325; docs/decisions/0077-tls.md.
+// Cost:    one signature for a server's handshake: 0.05 ms with a P-256 key, 0.7 ms with RSA 2048.
+// Source:  RFC 8446, RFC 9325; docs/decisions/0077-tls.md.
 #pragma once
 
 #include <cstddef>
@@ -32,13 +32,12 @@ class TlsContext {
  public:
   using Ptr = std::shared_ptr<const TlsContext>;
 
-  // For who serves: PEM files, of the certificate with its chain, and of its key.
+  // For a server: PEM files, of the certificate with its chain, and of its key.
   static StatusOr<Ptr> ForServer(const std::string& certificate_file, const std::string& key_file);
-  // For who calls: believes the authorities in `ca_file`, or, when it is empty, those of the
-  // system.
+  // For a client: trusts the authorities in `ca_file` or, when that is empty, those of the system.
   static StatusOr<Ptr> ForClient(const std::string& ca_file);
 
-  // Of who serves: from when to when the certificate that is shown is valid.
+  // Of a server: from when to when the certificate that it shows is valid.
   WallTime certificate_begin() const;
   WallTime certificate_end() const;
 
@@ -56,15 +55,15 @@ class TlsContext {
 
 class TlsChannel {
  public:
-  // Whoever serves: waits for the peer to begin.
+  // A server's: waits for the peer to begin.
   explicit TlsChannel(const TlsContext::Ptr& context);
-  // Whoever calls: the certificate must be for `host`, a name or an address.
+  // A client's: the peer's certificate must be for `host`, a name or an address.
   TlsChannel(const TlsContext::Ptr& context, const std::string& host);
 
   // What came from the network; what it says is appended to `plain`.
   Status Receive(std::string_view bytes, std::string* plain);
-  // Both sides know who they talk to; nothing can be said before. No longer so while a message of
-  // the peer behind the handshake, as of a new key, has come in part.
+  // The handshake is done; nothing can be said before. False again while a later handshake message
+  // of the peer, such as a new key, has come only in part.
   bool established() const;
   // All of it goes to output(); none, and kFailedPrecondition, while it is not established.
   Status Send(std::string_view plain);

@@ -58,10 +58,7 @@ std::string_view StatsField(std::string_view yaml, std::string_view key) {
 }
 
 uint64_t StatsNumber(std::string_view yaml, std::string_view key) {
-  const std::string_view text = StatsField(yaml, key);
-  uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+  return NumberAt(StatsField(yaml, key), 0);
 }
 
 Client::Client(std::string address, Millis timeout)
