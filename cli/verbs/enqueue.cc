@@ -3,6 +3,7 @@
 
 #include "base/limits.h"
 #include "base/size_text.h"
+#include "base/time.h"
 #include "cli/human_time.h"
 #include "cli/verbs/verbs.h"
 #include "protocol/job_json.h"
@@ -95,7 +96,7 @@ class EnqueueVerb final : public Verb {
         status.reason() == "payload_too_large" && at != std::string::npos) {
       message.erase(0, at);
     }
-    return {status.code(), std::move(message), status.reason()};
+    return status.WithMessage(std::move(message));
   }
 
   StatusOr<std::string> ReadPayload(Context* context) const {
@@ -192,11 +193,20 @@ class EnqueueVerb final : public Verb {
                      "another key";
   }
 
+  // As the daemon refuses a change of such a job.
+  static Status RefusalOf(const JobView& job, const Context& context) {
+    Status refusal = FailedPrecondition(OfEnded(job, context), JobStateName(job.state));
+    if (job.state == JobState::kFinished) {
+      refusal.AddDetail("outcome", job.outcome);
+      refusal.AddDetail("finished", FormatUtc(job.finished.value_or(job.due)));
+    }
+    return refusal;
+  }
+
   // With -q too, where there is nothing but the id.
   static void TellEnded(const JobView& job, Context* context) {
     if (context->globals.quiet) {
-      context->console.Error(FailedPrecondition(
-          OfEnded(job, *context), job.state == JobState::kDead ? "dead" : "already_finished"));
+      context->console.Error(RefusalOf(job, *context));
     } else {
       context->console.Say(OfEnded(job, *context));
     }

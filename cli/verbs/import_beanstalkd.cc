@@ -7,6 +7,7 @@
 #include "cli/human_time.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "protocol/client.h"
 #include "protocol/json_writer.h"
 
 namespace delayd::cli {
@@ -83,7 +84,8 @@ StatusOr<ExitCode> Conclude(const Status& status,
     return Unavailable("interrupted" + HowToGoOn(counts), "interrupted");
   }
   if (!status.ok()) {
-    return status.Followed(HowToGoOn(counts));
+    // The jobs have keys: to repeat it is safe.
+    return status.WithMessage(protocol::WithoutWarning(status)).Followed(HowToGoOn(counts));
   }
   const uint64_t told = counts.too_large + counts.queue_full;
   if (counts.left.all() > told) {

@@ -159,6 +159,8 @@ TEST(PresentationTest, AJobThatHadTheKeyAndWillNotFireIsToldOffATerminalToo) {
   EXPECT_EQ(quiet.code, 0);
   EXPECT_EQ(quiet.out, "42\n");
   EXPECT_THAT(quiet.err, HasSubstr("nothing was enqueued"));
+  EXPECT_THAT(enqueue(JobState::kFinished, "acked", "-qojson").err,
+              HasSubstr(R"("outcome":"acked","finished":"2027-01-01T09:00:00.000Z"})"));
   EXPECT_EQ(enqueue(JobState::kScheduled, "", "--quiet").err, "");
   EXPECT_EQ(enqueue(JobState::kScheduled, "", "--utc").err, "");
 }

@@ -71,8 +71,12 @@ TEST(StrangeAnswersTest, WhoAsksForJsonIsToldTheDetailsOfARefusal) {
   Status leased = FailedPrecondition("job 1 is leased", "leased");
   leased.AddDetail("lease_expires", "2027-01-01T09:00:00.000Z");
   const auto refuse = [&](const Request&) { return Problem(leased); };
-  EXPECT_THAT(Ctl({"cancel", "1", "-o", "json"}, {.daemon = refuse}).err,
-              HasSubstr(R"("lease_expires":"2027-01-01T09:00:00.000Z"})"));
+  for (const std::vector<std::string>& args :
+       {std::vector<std::string>{"cancel", "1", "-o", "json"},
+        {"enqueue", "--key", "k", "x", "-o", "json"}}) {
+    EXPECT_THAT(Ctl(args, {.daemon = refuse}).err,
+                HasSubstr(R"("lease_expires":"2027-01-01T09:00:00.000Z"})"));
+  }
 }
 
 TEST(StrangeAnswersTest, OfAChangeWhoseAnswerIsNotUnderstoodNobodyKnowsWhetherItWasMade) {
