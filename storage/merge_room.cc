@@ -33,7 +33,11 @@ double PartLeft(const rocksdb::TablePropertiesCollection& tables) {
   return rows <= deletions ? 0 : static_cast<double>(rows - deletions) / static_cast<double>(rows);
 }
 
-std::string InMiB(uint64_t bytes) {
+std::string FreeInMiB(uint64_t bytes) {
+  return FormatSize((bytes / kToldUnit) * kToldUnit);
+}
+
+std::string NeededInMiB(uint64_t bytes) {
   return FormatSize(((bytes + kToldUnit - 1) / kToldUnit) * kToldUnit);
 }
 
@@ -138,12 +142,12 @@ uint64_t MergeRoom::MayWrite(const rocksdb::CompactionJobInfo& merge, uint64_t r
 }
 
 // Beside the merges that are under way. Commits go on meanwhile, for as long as it takes.
-bool MergeRoom::Fits(uint64_t bytes) const {
+uint64_t MergeRoom::Needed(uint64_t bytes) const {
   uint64_t needed = kept_bytes_ + bytes + std::min(bytes, kept_bytes_);
   for (const auto& [thread, other] : merges_) {
     needed += other.fits ? other.bytes : 0;
   }
-  return needed <= Free();
+  return needed;
 }
 
 void MergeRoom::DropWhatFits() {
@@ -155,11 +159,13 @@ void MergeRoom::OnCompactionBegin(rocksdb::DB* /*db*/, const rocksdb::Compaction
   merges_.erase(std::this_thread::get_id());
   const uint64_t read = Reads(merge);
   const uint64_t bytes = MayWrite(merge, read);
-  const bool fits = Fits(bytes);
+  const uint64_t needed = Needed(bytes);
+  const bool fits = needed <= Free();
   merges_[std::this_thread::get_id()] = {.table = merge.cf_name,
                                          .inputs = merge.input_files,
                                          .read = read,
                                          .bytes = bytes,
+                                         .needed = needed,
                                          .fits = fits};
   if (fits) {
     waiting_.erase(merge.cf_name);
@@ -222,8 +228,13 @@ void MergeRoom::Refuse(bool under_way) {
   changed_ = true;
   lock.unlock();
   if (auto* const tell = TellMergeRefused().load(); tell != nullptr && is_first) {
-    tell("a merge in table " + merge.table + " may write " + InMiB(merge.bytes) + ", at most " +
-         InMiB(Free()) + " are free, and of these it must leave " + InMiB(kept_bytes_));
+    const std::string what = "a merge in table " + merge.table;
+    tell(under_way ? what + " was stopped on its way: " + NeededInMiB(kept_bytes_) +
+                         " must stay free, and " + FreeInMiB(Free()) + " are"
+                   : what + " may write " + NeededInMiB(merge.bytes) + " and must leave " +
+                         NeededInMiB(merge.needed - merge.bytes) +
+                         " for commits, flushes and other merges, and " + FreeInMiB(Free()) +
+                         " are free");
   }
 }
 

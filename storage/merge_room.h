@@ -65,14 +65,18 @@ class MergeRoom final : public rocksdb::EventListener {
     std::string table;
     std::vector<std::string> inputs;
     uint64_t read = 0;
-    uint64_t bytes = 0;  // that it may write
+    uint64_t bytes = 0;   // that it may write
+    uint64_t needed = 0;  // free, for that and what must stay
     bool fits = true;
   };
 
   uint64_t Free() const;
   uint64_t Reads(const rocksdb::CompactionJobInfo& merge) const;
   uint64_t MayWrite(const rocksdb::CompactionJobInfo& merge, uint64_t read) const;
-  bool Fits(uint64_t bytes) const;
+  uint64_t Needed(uint64_t bytes) const;
+
+  bool Fits(uint64_t bytes) const { return Needed(bytes) <= Free(); }
+
   void DropWhatFits();
   void Refuse(bool under_way);
 
