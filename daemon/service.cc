@@ -313,8 +313,8 @@ void LogUpkeepPutOff() {
   storage::OnMergeRefused([](const std::string& what) {
     log::Warn(
         "the disk has no room to merge tables; reads become slower, and the space of jobs that are "
-        "gone does not come back. Free some space: then the merge is tried again within ten "
-        "seconds",
+        "gone does not come back. Free some space, or raise the quota: then the merge is tried "
+        "again within a minute",
         {{"detail", what}});
   });
 }

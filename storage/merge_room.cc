@@ -114,8 +114,14 @@ class FilesWithRoom final : public rocksdb::FileSystemWrapper {
 
 MergeRoom::MergeRoom(std::shared_ptr<rocksdb::FileSystem> disk,
                      std::string directory,
-                     uint64_t kept_bytes)
-    : disk_(std::move(disk)), directory_(std::move(directory)), kept_bytes_(kept_bytes) {}
+                     uint64_t kept_bytes,
+                     Ask ask,
+                     Clock::duration retry)
+    : disk_(std::move(disk)),
+      directory_(std::move(directory)),
+      kept_bytes_(kept_bytes),
+      ask_(ask),
+      retry_(retry) {}
 
 uint64_t MergeRoom::Free() const {
   return FreeBytes(*disk_, directory_);
@@ -150,8 +156,18 @@ uint64_t MergeRoom::Needed(uint64_t bytes) const {
   return needed;
 }
 
+bool MergeRoom::IsEarly(const std::string& table) const {
+  const auto waiting = waiting_.find(table);
+  return waiting != waiting_.end() && waiting->second.retry_at &&
+         Clock::now() < *waiting->second.retry_at;
+}
+
+// What the disk refused, and nobody has tried since, nobody wants any more.
 void MergeRoom::DropWhatFits() {
-  std::erase_if(waiting_, [this](const auto& waiting) { return Fits(waiting.second); });
+  std::erase_if(waiting_, [this](const auto& one) {
+    const Waiting& waiting = one.second;
+    return waiting.retry_at ? Clock::now() >= *waiting.retry_at + retry_ : Fits(waiting.bytes);
+  });
 }
 
 void MergeRoom::OnCompactionBegin(rocksdb::DB* /*db*/, const rocksdb::CompactionJobInfo& merge) {
@@ -160,21 +176,24 @@ void MergeRoom::OnCompactionBegin(rocksdb::DB* /*db*/, const rocksdb::Compaction
   const uint64_t read = Reads(merge);
   const uint64_t bytes = MayWrite(merge, read);
   const uint64_t needed = Needed(bytes);
-  const bool fits = needed <= Free();
+  const bool fits = needed <= Free() && !IsEarly(merge.cf_name);
   merges_[std::this_thread::get_id()] = {.table = merge.cf_name,
                                          .inputs = merge.input_files,
                                          .read = read,
                                          .bytes = bytes,
                                          .needed = needed,
                                          .fits = fits};
-  if (fits) {
-    waiting_.erase(merge.cf_name);
-  }
 }
 
 void MergeRoom::OnCompactionCompleted(rocksdb::DB* /*db*/,
-                                      const rocksdb::CompactionJobInfo& /*merge*/) {
+                                      const rocksdb::CompactionJobInfo& merge) {
+  if (const Merge own = Own(); !own.refused && IsNoRoom(merge.status)) {
+    Refuse(own, Lack::kOfTheDisk);
+  }
   const std::lock_guard lock(mutex_);
+  if (merge.status.ok()) {
+    waiting_.erase(merge.cf_name);  // one that wrote nothing has not asked
+  }
   merges_.erase(std::this_thread::get_id());
   changed_ = true;
 }
@@ -197,51 +216,83 @@ bool MergeRoom::IsMerging() const {
   return merges_.contains(std::this_thread::get_id());
 }
 
+MergeRoom::Merge MergeRoom::Own() const {
+  const std::lock_guard lock(mutex_);
+  const auto own = merges_.find(std::this_thread::get_id());
+  return own != merges_.end() ? own->second : Merge();
+}
+
 bool MergeRoom::MayBegin() {
-  const bool fits = [this] {
-    const std::lock_guard lock(mutex_);
-    return merges_[std::this_thread::get_id()].fits;
-  }();
-  if (!fits) {
-    Refuse(/*under_way=*/false);
+  const Merge merge = Own();
+  if (!merge.fits) {
+    Refuse(merge, Lack::kSpace);
+    return false;
   }
-  return fits;
+  if (!merge.asked && !DiskHasRoom(merge)) {
+    Refuse(merge, Lack::kOfTheDisk);
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  merges_[std::this_thread::get_id()].asked = true;
+  waiting_.erase(merge.table);
+  return true;
+}
+
+// Commits go on while it is asked: some of what must stay is left to them.
+bool MergeRoom::DiskHasRoom(const Merge& merge) {
+  return ask_(directory_, merge.needed - kept_bytes_ / 4) == 0;
 }
 
 bool MergeRoom::MayGoOn() {
   const bool has_room = Free() >= kept_bytes_;
   if (!has_room) {
-    Refuse(/*under_way=*/true);
+    Refuse(Own(), Lack::kSpaceOnItsWay);
   }
   return has_room;
 }
 
-void MergeRoom::Refuse(bool under_way) {
+void MergeRoom::Refuse(const Merge& merge, Lack lack) {
   std::unique_lock lock(mutex_);
-  const Merge merge = merges_[std::this_thread::get_id()];
+  merges_[std::this_thread::get_id()].refused = true;
   DropWhatFits();
   const bool is_first = waiting_.empty();
-  waiting_[merge.table] = under_way ? merge.read : merge.bytes;
-  if (under_way) {
+  if (lack == Lack::kOfTheDisk) {
+    waiting_[merge.table] = {.bytes = merge.bytes, .retry_at = Clock::now() + retry_};
+  } else if (!IsEarly(merge.table)) {
+    waiting_[merge.table] = {.bytes = lack == Lack::kSpace ? merge.bytes : merge.read};
+  }
+  if (lack == Lack::kSpaceOnItsWay) {
     stopped_[merge.table] = merge.inputs;
   }
   changed_ = true;
   lock.unlock();
   if (auto* const tell = TellMergeRefused().load(); tell != nullptr && is_first) {
-    const std::string what = "a merge in table " + merge.table;
-    tell(under_way ? what + " was stopped on its way: " + NeededInMiB(kept_bytes_) +
-                         " must stay free, and " + FreeInMiB(Free()) + " are"
-                   : what + " may write " + NeededInMiB(merge.bytes) + " and must leave " +
-                         NeededInMiB(merge.needed - merge.bytes) +
-                         " for commits, flushes and other merges, and " + FreeInMiB(Free()) +
-                         " are free");
+    tell("a merge in table " + merge.table + Tell(merge, lack));
   }
+}
+
+std::string MergeRoom::Tell(const Merge& merge, Lack lack) const {
+  const std::string free = FreeInMiB(Free());
+  switch (lack) {
+    case Lack::kSpaceOnItsWay:
+      return " was stopped on its way: " + NeededInMiB(kept_bytes_) + " must stay free, and " +
+             free + " are";
+    case Lack::kOfTheDisk:
+      return " needs " + NeededInMiB(merge.needed) + ", which the disk refused: df shows " + free +
+             " free, so it is a quota, a thin disk or inodes";
+    case Lack::kSpace:
+      break;
+  }
+  return " may write " + NeededInMiB(merge.bytes) + " and must leave " +
+         NeededInMiB(merge.needed - merge.bytes) + " for commits, flushes and other merges, and " +
+         free + " are free";
 }
 
 bool MergeRoom::IsWaiting(const std::string& table) {
   const std::lock_guard lock(mutex_);
   DropWhatFits();
-  return waiting_.contains(table);
+  const auto waiting = waiting_.find(table);
+  return waiting != waiting_.end() && (!waiting->second.retry_at || IsEarly(table));
 }
 
 uint64_t MergeRoom::CountWaiting() {

@@ -126,7 +126,8 @@ class DoctorVerb final : public Verb {
                            Result::kWarn,
                            "the disk has no room to merge tables: the space of jobs that are gone "
                            "does not come back",
-                           "make room: then a merge is tried again within ten seconds"});
+                           "make room, or raise the quota: then a merge is tried again within "
+                           "a minute"});
     }
   }
 

@@ -2,6 +2,8 @@
 #include "storage/merge_room.h"
 
 #include <atomic>
+#include <cerrno>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -208,6 +210,13 @@ TEST_F(MergeRoomTest, AMergeThatRunsOutOfRoomIsTriedAgain) {
     }
     EXPECT_TRUE(others == Others::kTakeAllUntold || Files() > 0) << "it was not stopped";
     disk_->free = kPlenty;
+    if (others == Others::kTakeAllUntold) {
+      while (Figures().tables_waiting == 0) {
+        std::this_thread::yield();
+      }
+      EXPECT_TRUE(store_->Close().ok());
+      Open();  // else in a minute
+    }
     while (Files() > 0) {
       std::this_thread::yield();
     }
@@ -216,6 +225,79 @@ TEST_F(MergeRoomTest, AMergeThatRunsOutOfRoomIsTriedAgain) {
     EXPECT_EQ(CountRows(*store_), 300U);
     EXPECT_TRUE(store_->Close().ok());
   }
+}
+
+// A quota: nothing that the disk says of itself shows it.
+class MergeQuotaTest : public ::testing::Test {
+ protected:
+  void SetUp() override { answer_ = EDQUOT; }
+
+  static int Ask(const std::string& /*directory*/, uint64_t bytes) {
+    asked_ = bytes;
+    return answer_;
+  }
+
+  static rocksdb::CompactionJobInfo Merge(const rocksdb::Status& status = rocksdb::Status::OK()) {
+    rocksdb::CompactionJobInfo merge;
+    merge.cf_name = "timers";
+    merge.status = status;
+    return merge;
+  }
+
+  // May it make its first file?
+  static bool Try(MergeRoom* room) {
+    asked_ = 0;
+    room->OnCompactionBegin(nullptr, Merge());
+    const bool may_begin = room->MayBegin();
+    if (!may_begin) {
+      room->OnCompactionCompleted(nullptr, Merge(rocksdb::Status::NoSpace()));
+    }
+    return may_begin;
+  }
+
+  static inline int answer_ = EDQUOT;
+  static inline uint64_t asked_ = 0;
+  std::shared_ptr<SmallDisk> disk_ = std::make_shared<SmallDisk>();
+};
+
+TEST_F(MergeQuotaTest, WhatTheDiskRefusesThoughMuchIsFreeIsToldAsWaitingAndNotTriedAtOnce) {
+  MergeRoom room(disk_, "/", kLogBytes, Ask, std::chrono::hours(1));
+  EXPECT_FALSE(Try(&room));
+  EXPECT_EQ(asked_, kLogBytes * 3 / 4) << "commits beside it keep some";
+  EXPECT_TRUE(room.IsWaiting("timers"));
+  EXPECT_EQ(room.CountWaiting(), 1U);
+  answer_ = 0;
+  EXPECT_FALSE(Try(&room));
+  EXPECT_EQ(asked_, 0U) << "too early to ask again";
+  EXPECT_EQ(room.CountWaiting(), 1U);
+}
+
+TEST_F(MergeQuotaTest, WhatTheDiskRefusedIsTriedAgainLater) {
+  MergeRoom room(disk_, "/", kLogBytes, Ask, MergeRoom::Clock::duration(0));
+  EXPECT_FALSE(Try(&room));
+  EXPECT_FALSE(room.IsWaiting("timers"));
+  answer_ = 0;
+  EXPECT_TRUE(Try(&room));
+  EXPECT_NE(asked_, 0U);
+  asked_ = 0;
+  EXPECT_TRUE(room.MayBegin());
+  EXPECT_EQ(asked_, 0U) << "once a merge";
+  EXPECT_EQ(room.CountWaiting(), 0U);
+}
+
+TEST_F(MergeQuotaTest, AMergeThatMetAQuotaOnItsWayWaitsToo) {
+  MergeRoom room(disk_, "/", kLogBytes, Ask, std::chrono::hours(1));
+  answer_ = 0;
+  EXPECT_TRUE(Try(&room));
+  room.OnCompactionCompleted(nullptr, Merge(rocksdb::Status::IOError("Disk quota exceeded")));
+  EXPECT_TRUE(room.IsWaiting("timers"));
+  EXPECT_FALSE(Try(&room));
+}
+
+TEST(DiskRoomTest, ADiskThatHasRoomOrCannotBeAskedHasRoom) {
+  const test::TempDir dir;
+  EXPECT_EQ(AskForRoom(dir.path(), 4096), 0);
+  EXPECT_EQ(AskForRoom("/proc/none", 4096), 0);
 }
 
 }  // namespace

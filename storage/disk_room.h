@@ -1,0 +1,21 @@
+// storage/disk_room.h — the room that df does not tell of. Private to the room.
+//
+// What:    a quota, a thin disk and a lack of inodes leave less than statvfs(2) says. So the disk
+// is
+//          asked for the room itself, for a moment: for a file without a name, which nothing is
+//          left of, not even of a process that is killed.
+// Units:   bytes.
+// Errors:  as each says.
+// Threads: any.
+// Cost:    of asking: some blocks of the file system's journal; up to 0.1 s on btrfs near a quota.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace delayd::storage {
+
+// 0, ENOSPC or EDQUOT. A file system that cannot be asked so, or only by writing (tmpfs), has room.
+int AskForRoom(const std::string& directory, uint64_t bytes);
+
+}  // namespace delayd::storage
