@@ -4,17 +4,42 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 #include <linux/magic.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
 namespace delayd::storage {
 namespace {
 
+namespace fs = std::filesystem;
+
 bool IsInMemory(int fd) {
   struct statfs info {};
 
   return ::fstatfs(fd, &info) == 0 && info.f_type == TMPFS_MAGIC;
+}
+
+// ext4 frees it by the first, xfs by the second.
+void CutToItsEnd(const fs::path& path) {
+  // More than is ever allocated ahead.
+  constexpr off_t kAheadMax = off_t{1} << 30;
+  constexpr blkcnt_t kBlock = 512;
+
+  struct stat file {};
+
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) {
+    return;
+  }
+  if (::fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_blocks * kBlock > file.st_size &&
+      ::ftruncate(fd, file.st_size) == 0) {
+    ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, file.st_size, kAheadMax);
+  }
+  ::close(fd);
 }
 
 }  // namespace
@@ -29,6 +54,16 @@ int AskForRoom(const std::string& directory, uint64_t bytes) {
   const int error = refused ? errno : 0;
   ::close(fd);
   return error == ENOSPC || error == EDQUOT ? error : 0;
+}
+
+void GiveBackAllocated(const std::string& directory) {
+  std::error_code error;
+  for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename();
+    if (name.ends_with(".log") || name.starts_with("MANIFEST-")) {
+      CutToItsEnd(it->path());
+    }
+  }
 }
 
 }  // namespace delayd::storage

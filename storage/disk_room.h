@@ -18,4 +18,8 @@ namespace delayd::storage {
 // 0, ENOSPC or EDQUOT. A file system that cannot be asked so, or only by writing (tmpfs), has room.
 int AskForRoom(const std::string& directory, uint64_t bytes);
 
+// Of logs and MANIFESTs that nobody writes: what was allocated ahead behind their ends, which a
+// process that was killed has left.
+void GiveBackAllocated(const std::string& directory);
+
 }  // namespace delayd::storage

@@ -11,6 +11,7 @@
 #include "base/crash_point.h"
 #include "base/size_text.h"
 #include "storage/cut_view.h"
+#include "storage/disk_room.h"
 #include "storage/files.h"
 #include "storage/flush_room.h"
 #include "storage/gradual_removal.h"
@@ -251,9 +252,14 @@ void RocksJobStore::RemoveLeftovers(const RocksJobStoreOptions& options) const {
 }
 
 // Where there is too little room for what the logs hold, what nobody needs goes first: a start
-// writes tables before it removes that.
+// writes tables before it removes that. What is allocated behind the end of a log holds nothing,
+// whatever the logs hold.
 Status RocksJobStore::MakeRoom(const RocksJobStoreOptions& options, bool holds_store) const {
   DELAYD_ASSIGN_OR_RETURN(FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
+  if (holds_store && !room.is_enough()) {
+    GiveBackAllocated(dir_.path());
+    DELAYD_ASSIGN_OR_RETURN(room, AskFlushRoom(dir_.path(), env_.get()));
+  }
   if (holds_store && !options.accept_loss && !room.is_enough()) {
     RemoveLeftovers(options);
     DELAYD_ASSIGN_OR_RETURN(room, AskFlushRoom(dir_.path(), env_.get()));

@@ -1,4 +1,7 @@
 // Starts on a disk that has no room for them: what they leave behind.
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -6,6 +9,8 @@
 #include <vector>
 
 #include "tests/unit/storage/recovery_fixture.h"
+
+#include <sys/stat.h>
 
 namespace delayd::storage {
 namespace {
@@ -71,6 +76,15 @@ TEST_F(StartWithoutRoomTest, P9WhatKilledStartsLeftGoesTooAndWhatTheMANIFESTKnow
   EXPECT_EQ(Jobs(**Open()).size(), 6U);
 }
 
+constexpr off_t kAllocated = off_t{1} << 20;
+
+off_t AllocatedBytes(const std::string& file) {
+  struct stat info {};
+
+  EXPECT_EQ(::stat(file.c_str(), &info), 0);
+  return info.st_blocks * 512;
+}
+
 // Has room for no table while a file is there.
 class DiskWithLeftovers final : public rocksdb::FileSystemWrapper {
  public:
@@ -119,6 +133,27 @@ TEST_F(StartWithoutRoomTest, P9WhatNobodyNeedsGoesBeforeAStartIsGivenUpForWantOf
     ASSERT_TRUE(opened.ok()) << was_closed << opened.status().message();
     EXPECT_EQ(Jobs(**opened), (std::vector<uint64_t>{1, 2, 3}));
   }
+}
+
+// A process that was killed has left it: as much as a log may hold.
+TEST_F(StartWithoutRoomTest, P9WhatIsAllocatedBehindTheEndOfALogIsGivenBackWhereThereIsNoRoom) {
+  Commit(1, 3);
+  ASSERT_FALSE(Named("", ".log").empty());
+  const std::string log = path() + "/" + Named("", ".log").back();
+  const uintmax_t size = fs::file_size(log);
+  const int fd = ::open(log.c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  if (::fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, kAllocated) != 0) {
+    GTEST_SKIP() << "this file system allocates nothing ahead";
+  }
+  ::close(fd);
+  ASSERT_GE(AllocatedBytes(log), kAllocated);
+  const auto env =
+      test::NewFaultEnv(std::make_shared<DiskWithLeftovers>(std::vector<std::string>{log}));
+  EXPECT_EQ(OpenRocksJobStore({.path = path(), .env = env.get()}).status().reason(), "disk_full");
+  EXPECT_LT(AllocatedBytes(log), kAllocated);
+  EXPECT_EQ(fs::file_size(log), size);
+  EXPECT_EQ(Jobs(**Open()), (std::vector<uint64_t>{1, 2, 3}));
 }
 
 TEST_F(StartWithoutRoomTest, P9WhereNothingCanGoNothingIsTouched) {
