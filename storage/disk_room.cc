@@ -8,8 +8,11 @@
 #include <string>
 #include <system_error>
 
+#include "base/size_text.h"
+
 #include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/vfs.h>
 
 namespace delayd::storage {
@@ -54,6 +57,23 @@ int AskForRoom(const std::string& directory, uint64_t bytes) {
   const int error = refused ? errno : 0;
   ::close(fd);
   return error == ENOSPC || error == EDQUOT ? error : 0;
+}
+
+std::optional<uint64_t> FreeForAll(const std::string& directory) {
+  struct statvfs info {};
+
+  return ::statvfs(directory.c_str(), &info) == 0
+             ? std::optional(uint64_t{info.f_bavail} * info.f_frsize)
+             : std::nullopt;
+}
+
+std::string WhyRefused(const std::string& directory, uint64_t free) {
+  struct statvfs info {};
+
+  const bool counts_inodes = ::statvfs(directory.c_str(), &info) == 0 && info.f_files != 0;
+  return "df shows " + FormatSize((free >> 20) << 20) +
+         " free, so it is a quota, a thin disk or inodes" +
+         (counts_inodes ? " (" + std::to_string(info.f_favail) + " left)" : "");
 }
 
 void GiveBackAllocated(const std::string& directory) {

@@ -11,12 +11,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace delayd::storage {
 
 // 0, ENOSPC or EDQUOT. A file system that cannot be asked so, or only by writing (tmpfs), has room.
 int AskForRoom(const std::string& directory, uint64_t bytes);
+
+// What users who are not root may still write; none where the disk cannot be asked.
+std::optional<uint64_t> FreeForAll(const std::string& directory);
+
+// Of a disk that refuses to write, and has `free` bytes by df.
+std::string WhyRefused(const std::string& directory, uint64_t free);
 
 // Of logs and MANIFESTs that nobody writes: what was allocated ahead behind their ends, which a
 // process that was killed has left.

@@ -1,7 +1,9 @@
 #include "storage/flush_room.h"
 
+#include <algorithm>
 #include <limits>
 
+#include "storage/disk_room.h"
 #include "storage/numbered_files.h"
 
 namespace delayd::storage {
@@ -21,8 +23,11 @@ uint64_t FreeBytes(rocksdb::FileSystem& disk, const std::string& directory) {
 
 StatusOr<FlushRoom> AskFlushRoom(const std::string& data_dir, rocksdb::Env* env) {
   DELAYD_ASSIGN_OR_RETURN(const uint64_t log_bytes, LogBytes(data_dir));
-  return FlushRoom{.needed = kFlushBytesMin + (log_bytes / 1024 + 1) * 1024,  // told in KiB
-                   .free = FreeBytes(*env->GetFileSystem(), data_dir)};
+  FlushRoom room{.needed = kFlushBytesMin + (log_bytes / 1024 + 1) * 1024,  // told in KiB
+                 .free = FreeBytes(*env->GetFileSystem(), data_dir)};
+  // RocksDB counts what is root's alone where it runs as root.
+  room.free = std::min(room.free, FreeForAll(data_dir).value_or(room.free));
+  return room;
 }
 
 }  // namespace delayd::storage

@@ -278,8 +278,8 @@ std::string MergeRoom::Tell(const Merge& merge, Lack lack) const {
       return " was stopped on its way: " + NeededInMiB(kept_bytes_) + " must stay free, and " +
              free + " are";
     case Lack::kOfTheDisk:
-      return " needs " + NeededInMiB(merge.needed) + ", which the disk refused: df shows " + free +
-             " free, so it is a quota, a thin disk or inodes";
+      return " needs " + NeededInMiB(merge.needed) +
+             ", which the disk refused: " + WhyRefused(directory_, Free());
     case Lack::kSpace:
       break;
   }

@@ -18,8 +18,9 @@ Status PosixError(std::string_view what, const std::string& path) {
       return PermissionDenied(message + "; mount it writable, or copy the directory elsewhere" +
                               ServiceCure(error, path));
     case ENOSPC:
-    case EDQUOT:
       return ResourceExhausted(message + std::string(kSpaceCure), "disk_full");
+    case EDQUOT:
+      return ResourceExhausted(message + std::string(kQuotaCure), "disk_full");
     case ENOENT:
       return NotFound(message);
     case EIO:

@@ -18,6 +18,7 @@ inline constexpr std::string_view kOpenFilesCure = "; raise the limit of open fi
 inline constexpr std::string_view kFileSizeCure =
     "; raise the limit on the size of files (ulimit -f, LimitFSIZE=)";
 inline constexpr std::string_view kSpaceCure = "; free some space, or inodes (df -i)";
+inline constexpr std::string_view kQuotaCure = "; raise the quota, or free some space";
 
 // Reads errno: call it before anything else can change it.
 Status PosixError(std::string_view what, const std::string& path);

@@ -277,10 +277,12 @@ Status RocksJobStore::NoRoomToOpen(const RocksJobStoreOptions& options,
                                    const rocksdb::Status& status) const {
   RemoveLeftovers(options);
   DELAYD_ASSIGN_OR_RETURN(const FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
+  const std::string lack = room.is_enough()
+                               ? WhyRefused(dir_.path(), room.free)
+                               : "a start may write up to " + FormatSize(room.needed) +
+                                     " there, and " + FormatSize(room.free) + " are left";
   return ResourceExhausted("cannot open data directory " + dir_.path() + ": " + status.ToString() +
-                               "; a start may write up to " + FormatSize(room.needed) +
-                               " there, and " + FormatSize(room.free) + " are left" +
-                               std::string(kSpaceCure),
+                               "; " + lack + std::string(RoomCure(status)),
                            "disk_full");
 }
 

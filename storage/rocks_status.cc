@@ -6,6 +6,13 @@
 #include "storage/posix_error.h"
 
 namespace delayd::storage {
+namespace {
+
+bool IsOverQuota(const rocksdb::Status& status) {
+  return status.IsIOError() && status.ToString().find("Disk quota exceeded") != std::string::npos;
+}
+
+}  // namespace
 
 Status FromRocks(const rocksdb::Status& status, std::string_view what) {
   if (status.ok()) {
@@ -30,7 +37,7 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
     return message.find(text) != std::string::npos;
   };
   if (IsNoRoom(status)) {
-    return ResourceExhausted(message + std::string(kSpaceCure), "disk_full");
+    return ResourceExhausted(message + std::string(RoomCure(status)), "disk_full");
   }
   // LOCK.delayd keeps others out, unless it was removed.
   if (says("lock file") && says("Resource temporarily unavailable")) {
@@ -50,8 +57,11 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
 }
 
 bool IsNoRoom(const rocksdb::Status& status) {
-  return status.IsNoSpace() ||
-         (status.IsIOError() && status.ToString().find("Disk quota exceeded") != std::string::npos);
+  return status.IsNoSpace() || IsOverQuota(status);
+}
+
+std::string_view RoomCure(const rocksdb::Status& status) {
+  return IsOverQuota(status) ? kQuotaCure : kSpaceCure;
 }
 
 rocksdb::Status WithoutProbe(const rocksdb::Status& status) {

@@ -17,6 +17,9 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what);
 // The disk is full, or what its owner may have of it: RocksDB knows the former only.
 bool IsNoRoom(const rocksdb::Status& status);
 
+// What to do about it.
+std::string_view RoomCure(const rocksdb::Status& status);
+
 // At each open for writing 7.8 first tries whether the file system opens CURRENT as its options
 // want. It calls an error of that attempt an invalid argument, and one that has passed when it
 // looks again a lack of direct I/O, which we do not ask for. Such an outcome is told as the error

@@ -522,7 +522,8 @@ TEST(RocksStatusTest, LimitsOfTheSystemAreNotTakenForASickDisk) {
                      "commit failed");
   };
   EXPECT_EQ(of("Disk quota exceeded").reason(), "disk_full");
-  EXPECT_THAT(of("Disk quota exceeded").message(), HasSubstr("; free some space"));
+  EXPECT_THAT(of("Disk quota exceeded").message(),
+              HasSubstr("; raise the quota, or free some space"));
   EXPECT_TRUE(IsNoRoom(rocksdb::IOStatus::IOError("/srv/4.log", "Disk quota exceeded")));
   EXPECT_TRUE(IsNoRoom(rocksdb::IOStatus::NoSpace("/srv/4.log", "No space left on device")));
   EXPECT_FALSE(IsNoRoom(rocksdb::IOStatus::IOError("/srv/4.log", "Input/output error")));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/flush_room.h"
 #include "tests/unit/storage/recovery_fixture.h"
 
 #include <sys/stat.h>
@@ -48,7 +49,7 @@ class StartWithoutRoomTest : public RecoveryTest {
 };
 
 // Else the next start eats what was freed for it.
-TEST_F(StartWithoutRoomTest, P9StartsThatFailForWantOfRoomLeaveNoTablesAndTellHowMuchTheyNeed) {
+TEST_F(StartWithoutRoomTest, P9StartsThatFailForWantOfRoomLeaveNoTablesAndTellWhatIsShort) {
   for (const IoCall call : {IoCall::kCreate, IoCall::kAppend}) {
     fs::remove_all(path());
     Commit(1, 5);
@@ -56,8 +57,9 @@ TEST_F(StartWithoutRoomTest, P9StartsThatFailForWantOfRoomLeaveNoTablesAndTellHo
     for (Status status; !(status = OpenWithoutRoom(call, failed)).ok(); ++failed) {
       EXPECT_EQ(status.reason(), "disk_full") << status.message();
       EXPECT_THAT(status.message(),
-                  AllOf(HasSubstr("a start may write up to 1025KiB there, and "),
-                        HasSubstr("iB are left; free some space")));
+                  AllOf(HasSubstr("; df shows "),
+                        HasSubstr("iB free, so it is a quota, a thin disk or inodes"),
+                        HasSubstr("; free some space, or inodes (df -i)")));
       EXPECT_THAT(Tables(), IsEmpty()) << test::IoCallName(call) << failed << status.message();
     }
     EXPECT_GE(failed, 2U) << "with the second a table was made";
@@ -76,6 +78,7 @@ TEST_F(StartWithoutRoomTest, P9WhatKilledStartsLeftGoesTooAndWhatTheMANIFESTKnow
   EXPECT_EQ(Jobs(**Open()).size(), 6U);
 }
 
+constexpr uint64_t kPlentyFree = uint64_t{1} << 60;
 constexpr off_t kAllocated = off_t{1} << 20;
 
 off_t AllocatedBytes(const std::string& file) {
@@ -88,8 +91,14 @@ off_t AllocatedBytes(const std::string& file) {
 // Has room for no table while a file is there.
 class DiskWithLeftovers final : public rocksdb::FileSystemWrapper {
  public:
-  explicit DiskWithLeftovers(std::vector<std::string> leftovers)
-      : FileSystemWrapper(rocksdb::FileSystem::Default()), leftovers_(std::move(leftovers)) {}
+  explicit DiskWithLeftovers(
+      std::vector<std::string> leftovers,
+      uint64_t free = 1000,
+      rocksdb::IOStatus error = rocksdb::IOStatus::NoSpace("No space left on device"))
+      : FileSystemWrapper(rocksdb::FileSystem::Default()),
+        leftovers_(std::move(leftovers)),
+        free_(free),
+        error_(std::move(error)) {}
 
   const char* Name() const override { return "DiskWithLeftovers"; }
 
@@ -97,7 +106,7 @@ class DiskWithLeftovers final : public rocksdb::FileSystemWrapper {
                                  const rocksdb::IOOptions& /*options*/,
                                  uint64_t* free,
                                  rocksdb::IODebugContext* /*debug*/) override {
-    *free = IsFull() ? 1000 : uint64_t{1} << 40;
+    *free = IsFull() ? free_ : kPlentyFree;
     return rocksdb::IOStatus::OK();
   }
 
@@ -106,7 +115,7 @@ class DiskWithLeftovers final : public rocksdb::FileSystemWrapper {
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
                                     rocksdb::IODebugContext* debug) override {
     return name.ends_with(".sst") && IsFull()
-               ? rocksdb::IOStatus::NoSpace("No space left on device")
+               ? error_
                : target()->NewWritableFile(name, options, result, debug);
   }
 
@@ -116,6 +125,8 @@ class DiskWithLeftovers final : public rocksdb::FileSystemWrapper {
   }
 
   const std::vector<std::string> leftovers_;
+  const uint64_t free_;  // while one is there
+  const rocksdb::IOStatus error_;
 };
 
 TEST_F(StartWithoutRoomTest, P9WhatNobodyNeedsGoesBeforeAStartIsGivenUpForWantOfRoom) {
@@ -168,6 +179,34 @@ TEST_F(StartWithoutRoomTest, P9WhereNothingCanGoNothingIsTouched) {
   EXPECT_THAT(Named("", ".sst"), IsEmpty());
   EXPECT_TRUE(fs::exists(others));
   EXPECT_EQ(Jobs(**Open()), (std::vector<uint64_t>{1, 2, 3}));
+}
+
+TEST_F(StartWithoutRoomTest, WhereLessIsFreeThanItMayWriteItTellsHowMuch) {
+  Commit(1, 5);
+  const auto env = test::NewFaultEnv(std::make_shared<DiskWithLeftovers>(
+      std::vector<std::string>{path()}, /*free=*/uint64_t{1} << 20));
+  EXPECT_THAT(OpenRocksJobStore({.path = path(), .env = env.get()}).status().message(),
+              HasSubstr("; a start may write up to 1025KiB there, and 1MiB are left; free some "));
+}
+
+TEST_F(StartWithoutRoomTest, OfAQuotaItSaysThatItIsToBeRaised) {
+  Commit(1, 5);
+  const auto env = test::NewFaultEnv(
+      std::make_shared<DiskWithLeftovers>(std::vector<std::string>{path()},
+                                          kPlentyFree,
+                                          rocksdb::IOStatus::IOError("Disk quota exceeded")));
+  const Status status = OpenRocksJobStore({.path = path(), .env = env.get()}).status();
+  EXPECT_EQ(status.reason(), "disk_full");
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("; df shows "), HasSubstr("; raise the quota, ")));
+}
+
+TEST_F(StartWithoutRoomTest, WhatIsRootsAloneIsNotFree) {
+  Commit(1, 1);
+  const auto env = test::NewFaultEnv(
+      std::make_shared<DiskWithLeftovers>(std::vector<std::string>{path()}, kPlentyFree));
+  const auto room = AskFlushRoom(path(), env.get());
+  ASSERT_TRUE(room.ok());
+  EXPECT_LT(room->free, kPlentyFree);
 }
 
 }  // namespace
