@@ -119,7 +119,8 @@ class DoctorVerb final : public Verb {
         findings_.back().what += " (the usual data_dir: one that is down does not tell its own)";
       }
     } else if (free) {
-      findings_.push_back(CheckDaemonsDisk(*free, Bytes("delayd_disk_free_inodes"), reserve));
+      findings_.push_back(CheckDaemonsDisk(
+          *free, Bytes("delayd_disk_free_inodes"), reserve, Bytes("delayd_store_wal_bytes")));
     }
     if (Bytes("delayd_store_tables_waiting").value_or(0) > 0) {
       findings_.push_back({"store",

@@ -72,6 +72,17 @@ void JudgeInodes(std::optional<uint64_t> files, Finding* finding) {
   }
 }
 
+// `log_bytes`: what a start would write into tables, besides some files of its own.
+void JudgeRestart(uint64_t free, std::optional<uint64_t> log_bytes, Finding* finding) {
+  const uint64_t needed = kStartBytes + log_bytes.value_or(0);
+  if (log_bytes && free < needed) {
+    finding->result = Result::kFail;
+    finding->cure = std::string(kMakeRoom) + "; and do not restart it: a start may write " +
+                    std::to_string((needed + kMiB - 1) / kMiB) + " MiB, " +
+                    std::to_string(free / kMiB) + " are left";
+  }
+}
+
 }  // namespace
 
 Finding CheckSocket(const std::string& path) {
@@ -115,11 +126,13 @@ Finding CheckSocket(const std::string& path) {
 
 Finding CheckDaemonsDisk(uint64_t free,
                          std::optional<uint64_t> files,
-                         std::optional<uint64_t> reserve) {
+                         std::optional<uint64_t> reserve,
+                         std::optional<uint64_t> log_bytes) {
   Finding finding{.check = "disk",
                   .what = std::to_string(free / kMiB) + " MiB free where the daemon's data lies"};
   JudgeRoom(free, std::nullopt, reserve, &finding);
   JudgeInodes(files, &finding);
+  JudgeRestart(free, log_bytes, &finding);
   return finding;
 }
 

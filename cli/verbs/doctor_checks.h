@@ -32,7 +32,8 @@ Finding CheckDisk(const std::string& directory, std::optional<uint64_t> reserve)
 // As the daemon sees it, wherever its data lies. `files`: none: as many as there is space for.
 Finding CheckDaemonsDisk(uint64_t free,
                          std::optional<uint64_t> files,
-                         std::optional<uint64_t> reserve);
+                         std::optional<uint64_t> reserve,
+                         std::optional<uint64_t> log_bytes);
 
 // `page`: the daemon's metrics. None: they do not tell.
 std::optional<Finding> CheckConnections(std::string_view page);

@@ -405,6 +405,19 @@ TEST(DoctorTest, TheDaemonsInodesAreTold) {
   EXPECT_THAT(told("1000").out, Not(HasSubstr("inode")));
 }
 
+TEST(DoctorTest, WhereAStartWouldHaveNoRoomItSaysNotToRestart) {
+  const auto told = [](const std::string& free) {
+    return Examine({.metrics = "delayd_disk_free_bytes " + free +
+                               "\ndelayd_disk_reserve_bytes 0\n"
+                               "delayd_store_wal_bytes 28000000\n"});
+  };
+  EXPECT_THAT(told("29048575").out,
+              HasSubstr("ends the daemon; and do not restart it: a start may write 28 MiB, 27 are "
+                        "left\n"));
+  EXPECT_EQ(told("29048575").code, 1);
+  EXPECT_THAT(told("29048576").out, Not(HasSubstr("do not restart")));
+}
+
 TEST(DoctorTest, MergesThatWaitForRoomAreTold) {
   const auto told = [](const std::string& waiting) {
     return Examine({.metrics = "delayd_store_tables_waiting " + waiting + "\n"}).out;
