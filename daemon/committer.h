@@ -34,7 +34,7 @@ class Committer {
  public:
   // Once with sequence 0: the store takes no commit any more, though none was tried.
   using Done = std::function<void(uint64_t sequence, Status status)>;
-  // OK: there is room on the disk again.
+  // OK: new jobs can be written again.
   using DiskChanged = std::function<void(Status refusal)>;
 
   // The store must outlive the committer, and nobody else commits to it meanwhile. `disk_changed`

@@ -38,6 +38,11 @@ StatusOr<uint64_t> FreeFiles(const std::string& directory) {
   return info.f_files == 0 ? std::numeric_limits<uint64_t>::max() : uint64_t{info.f_favail};
 }
 
+bool IsReadOnly(const std::string& directory) {
+  const StatusOr<struct statvfs> info = AskDisk("state", directory);
+  return info.ok() && (info->f_flag & ST_RDONLY) != 0;
+}
+
 bool DiskReserve::Look() {
   const StatusOr<uint64_t> free = options_.free_bytes(options_.directory);
   if (!free.ok()) {
@@ -58,6 +63,9 @@ bool DiskReserve::Look() {
 }
 
 DiskReserve::Lack DiskReserve::Judge(uint64_t free) const {
+  if (options_.is_read_only && options_.is_read_only(options_.directory)) {
+    return Lack::kWriting;
+  }
   const auto with_margin = [this](uint64_t least, Lack lack) {
     return least + (lack_ == lack ? least / 16 : 0);
   };
@@ -71,6 +79,13 @@ DiskReserve::Lack DiskReserve::Judge(uint64_t free) const {
 
 Status DiskReserve::Refusal() const {
   const std::string disk = "the disk of " + options_.directory;
+  if (lack_ == Lack::kWriting) {
+    return ResourceExhausted(
+        "the file system of " + options_.directory +
+            " is read-only, so no new job is taken, and the next change of any job "
+            "ends the daemon; look at the kernel's log (dmesg), and mount it writable",
+        "disk_read_only");
+  }
   const std::string jobs = "Jobs that are there are handed out, acked and cancelled as ever";
   if (lack_ == Lack::kFiles) {
     return ResourceExhausted(disk + " has fewer than " + std::to_string(kFreeInodesMin) +

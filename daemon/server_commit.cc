@@ -113,11 +113,12 @@ void Server::Loop::WatchCommit(const Now& now) {
 void Server::Loop::DiskChanged(const Status& refusal) {
   engine_->RefuseEnqueues(refusal);
   if (refusal.ok()) {
-    log::Info("there is room on the disk again; new jobs are taken");
-  } else {
-    log::Error("the disk is nearly full; new jobs are refused",
-               {{"code", refusal.reason()}, {"detail", refusal.message()}});
+    log::Info("the disk has room again, and can be written; new jobs are taken");
+    return;
   }
+  log::Error(refusal.reason() == "disk_read_only" ? "the disk is read-only; new jobs are refused"
+                                                  : "the disk is nearly full; new jobs are refused",
+             {{"code", refusal.reason()}, {"detail", refusal.message()}});
 }
 
 }  // namespace delayd

@@ -74,7 +74,8 @@ DiskReserveOptions DiskOf(const Config& config) {
   return {.directory = config.data_dir,
           .reserve = config.storage.reserve,
           .free_bytes = FreeBytes,
-          .free_files = FreeFiles};
+          .free_files = FreeFiles,
+          .is_read_only = IsReadOnly};
 }
 
 // Reload and drain. Where nobody serves they must not end the process: what comes during the start

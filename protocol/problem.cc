@@ -22,11 +22,12 @@ struct Known {
 
 // Reasons whose HTTP status is not the one of their code, or whose code cannot be told from their
 // HTTP status. All others travel as they are.
-constexpr std::array<Known, 10> kReasons = {{
+constexpr std::array<Known, 11> kReasons = {{
     {"body_too_large", StatusCode::kResourceExhausted, 413},
     {"changed", StatusCode::kFailedPrecondition, 412},
     {"damaged", StatusCode::kDataLoss, 500},
     {"disk_full", StatusCode::kResourceExhausted, 507},
+    {"disk_read_only", StatusCode::kResourceExhausted, 503},
     {"draining", StatusCode::kResourceExhausted, 503},
     {"header_too_large", StatusCode::kResourceExhausted, 431},
     {"key_conflict", StatusCode::kAlreadyExists, 409},

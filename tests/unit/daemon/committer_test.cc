@@ -139,12 +139,14 @@ class DiskTest : public ::testing::Test {
            }
            return free_.load();
          },
-         .free_files = [this](const std::string&) -> StatusOr<uint64_t> { return files_.load(); }});
+         .free_files = [this](const std::string&) -> StatusOr<uint64_t> { return files_.load(); },
+         .is_read_only = [this](const std::string&) { return read_only_.load(); }});
   }
 
   std::atomic<uint64_t> free_ = 1600;
   std::atomic<uint64_t> files_ = 1000;
   std::atomic<bool> broken_ = false;
+  std::atomic<bool> read_only_ = false;
 };
 
 TEST_F(DiskTest, TheVerdictChangesBelowTheReserveAndIsLiftedASixteenthAboveIt) {
@@ -195,6 +197,18 @@ TEST_F(DiskTest, WhatIsShortNowIsToldWhenItIsSomethingElse) {
   EXPECT_THAT(reserve.refusal().message(), HasSubstr("free some space"));
 }
 
+TEST_F(DiskTest, AFileSystemThatWasMadeReadOnlyTakesNoNewJobs) {
+  DiskReserve reserve = Reserve();
+  free_ = 1'000'000;
+  read_only_ = true;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_EQ(reserve.refusal().reason(), "disk_read_only");
+  EXPECT_THAT(reserve.refusal().message(), HasSubstr("/d is read-only"));
+  read_only_ = false;
+  EXPECT_TRUE(reserve.Look());
+  EXPECT_TRUE(reserve.refusal().ok());
+}
+
 TEST_F(DiskTest, ADiskThatDoesNotAnswerChangesNothing) {
   DiskReserve reserve = Reserve();
   free_ = 0;
@@ -220,6 +234,8 @@ TEST_F(DiskTest, OfADirectoryThatIsNotThereNothingIsKnown) {
   EXPECT_THAT(FreeFiles("/dev/null/none").status().message(), HasSubstr("inodes"));
   EXPECT_TRUE(FreeBytes("/").ok());
   EXPECT_TRUE(FreeFiles("/").ok());
+  EXPECT_FALSE(IsReadOnly("/dev/null/none"));
+  EXPECT_FALSE(IsReadOnly("/dev/shm"));
 }
 
 TEST_F(DiskTest, TheCommitterTellsAtTheStartAndWhenItChanges) {

@@ -17,6 +17,7 @@ TEST(ProblemTest, EveryCodeHasAnHttpStatusAndComesBack) {
                                           {ResourceExhausted("a"), 429},
                                           {ResourceExhausted("a", "payload_too_large"), 413},
                                           {ResourceExhausted("a", "disk_full"), 507},
+                                          {ResourceExhausted("a", "disk_read_only"), 503},
                                           {Unavailable("a"), 503},
                                           {Unknown("a"), 503},
                                           {DataLoss("a"), 500},
