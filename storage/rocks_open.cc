@@ -275,6 +275,7 @@ Status RocksJobStore::MakeRoom(const RocksJobStoreOptions& options, bool holds_s
 
 Status RocksJobStore::NoRoomToOpen(const RocksJobStoreOptions& options,
                                    const rocksdb::Status& status) const {
+  GiveBackAllocated(dir_.path());  // for the next: df may have shown room
   RemoveLeftovers(options);
   DELAYD_ASSIGN_OR_RETURN(const FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
   const std::string lack = room.is_enough()
