@@ -3,6 +3,7 @@
 #include <map>
 #include <utility>
 
+#include "base/limits.h"
 #include "daemon/engine/engine_core.h"
 #include "storage/keys.h"
 
@@ -45,13 +46,16 @@ WallTime EngineCore::FirstScheduledKey(const Queue& queue) const {
   return std::max(first, low_water_mark_.durable());
 }
 
-// As rows on disk and rows of batches under way say. One whose place in the store cannot be read
-// is passed over.
+// As rows on disk and rows of batches under way say. A few whose places in the store cannot be read
+// are passed over. Many, or a damaged table, are the answer: what is behind them would be sought
+// one by one.
 StatusOr<std::vector<Located>> EngineCore::SoonestScheduled(const Queue& queue,
                                                             size_t count,
                                                             const Located* after) {
   std::map<Frontier, Located> found;
   Status failed;
+  Status unreadable;
+  uint64_t passed_over = 0;
   const auto consider = [&](const Frontier& place) {
     const bool is_enough = found.size() == count && place > found.rbegin()->first;
     if (is_enough || (after != nullptr && place <= Frontier(after->index.at, after->id))) {
@@ -59,7 +63,10 @@ StatusOr<std::vector<Located>> EngineCore::SoonestScheduled(const Queue& queue,
     }
     StatusOr<Located> located = LocateId(place.second);
     if (located.status().code() == StatusCode::kDataLoss) {
-      incidents_.push_back(located.status());
+      unreadable = located.status();
+      if (unreadable.reason() == "damaged_store" || ++passed_over > limits::kKickCountMax) {
+        failed = unreadable;
+      }
     } else if (IsReadFailure(located.status())) {
       failed = located.status();
     } else if (located.ok() && located->state == JobState::kScheduled &&
@@ -87,6 +94,11 @@ StatusOr<std::vector<Located>> EngineCore::SoonestScheduled(const Queue& queue,
                       return failed.ok() && consider({parts->key_due, parts->id});
                     }));
   DELAYD_RETURN_IF_ERROR(failed);
+  if (found.empty() && after == nullptr) {
+    DELAYD_RETURN_IF_ERROR(unreadable);
+  } else if (!unreadable.ok()) {
+    incidents_.push_back(std::move(unreadable));
+  }
   return ValuesOf(std::move(found));
 }
 

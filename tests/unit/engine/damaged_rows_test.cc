@@ -288,6 +288,9 @@ TEST(DamagedRowsTest, P9ADamagedPlaceOfAJobKeepsNoOtherFromAPeekOrAKickByNumber)
   ASSERT_TRUE(kicked.status.ok()) << kicked.status.message();
   EXPECT_EQ(std::get<Kicked>(kicked.body).count, 1U);
   EXPECT_EQ(harness.LeaseNow(2).at(0).id, other.id);
+  // Then it is the answer: that there is no such job would not be true.
+  EXPECT_EQ(harness.ReasonOf(Peek{.queue = "default", .which = Peek::Which::kDelayed}), "damaged");
+  EXPECT_EQ(harness.ReasonOf(KickQueue{.queue = "default", .count = 1}), "damaged");
 }
 
 TEST(DamagedRowsTest, P9AKickByNumberGoesOnPastScheduledJobsThatCannotBeRead) {
