@@ -257,7 +257,7 @@ class MergeQuotaTest : public ::testing::Test {
 
   static inline int answer_ = EDQUOT;
   static inline uint64_t asked_ = 0;
-  std::shared_ptr<SmallDisk> disk_ = std::make_shared<SmallDisk>();
+  std::shared_ptr<SmallDisk> disk_ = std::make_shared<SmallDisk>(kPlenty);
 };
 
 TEST_F(MergeQuotaTest, WhatTheDiskRefusesThoughMuchIsFreeIsToldAsWaitingAndNotTriedAtOnce) {
