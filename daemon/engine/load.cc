@@ -112,6 +112,34 @@ Status EngineCore::LoadMeta() {
   return OkStatus();
 }
 
+// In order. A queue is forgotten together with its counts: where these are left, the row with its
+// name was lost, and a queue that took its number would take its jobs.
+StatusOr<std::vector<QueueId>> EngineCore::LostQueues() {
+  std::vector<QueueId> lost;
+  Status failed;
+  const auto look = [&](std::string_view key, std::string_view value) {
+    const StatusOr<QueueId> queue = storage::ParseQueueCountsKey(key);
+    failed = queue.status();
+    if (!failed.ok() || ToInt(*queue) > limits::kQueueIdMax || queues_.Has(*queue)) {
+      return failed.ok();
+    }
+    const auto counts = storage::DecodeQueueCounts(key, value);
+    if (!counts.ok() || !counts->IsEmpty()) {
+      lost.push_back(*queue);
+      incidents_.push_back(DataLoss(
+          "queue number " + std::to_string(ToInt(*queue)) +
+              " is not known, and has jobs; they are left alone. Run 'delayctl verify', and, "
+              "where rows were lost, 'delayctl recover --accept-loss', which names the queue anew",
+          "damaged"));
+    }
+    return true;
+  };
+  DELAYD_RETURN_IF_ERROR(
+      store_.Scan(Table::kMeta, storage::kQueueCountsPrefix, storage::kQueueCountsEnd, look));
+  DELAYD_RETURN_IF_ERROR(failed);
+  return lost;
+}
+
 Status EngineCore::LoadQueues() {
   Status failed;
   DELAYD_RETURN_IF_ERROR(
@@ -124,7 +152,8 @@ Status EngineCore::LoadQueues() {
         return failed.ok();
       }));
   DELAYD_RETURN_IF_ERROR(failed);
-  queues_.CollectFree();
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<QueueId> lost, LostQueues());
+  queues_.CollectFree(lost);
   queues_.ForEach([&](Queue& queue) {
     ApplySettings(queue);
     const std::string key = storage::QueueCountsKey(queue.id);

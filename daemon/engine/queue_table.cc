@@ -1,5 +1,7 @@
 #include "daemon/engine/queue_table.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/limits.h"
 
@@ -131,9 +133,12 @@ void QueueTable::Written(uint64_t bytes) {
   }
 }
 
-void QueueTable::CollectFree() {
+void QueueTable::CollectFree(const std::vector<QueueId>& lost) {
+  if (!lost.empty() && ToInt(lost.back()) >= by_id_.size()) {
+    by_id_.resize(ToInt(lost.back()) + 1);
+  }
   for (uint32_t id = 1; id < by_id_.size(); ++id) {
-    if (by_id_[id] == nullptr) {
+    if (by_id_[id] == nullptr && !std::binary_search(lost.begin(), lost.end(), QueueId{id})) {
       free_.push_back(QueueId{id});
     }
   }

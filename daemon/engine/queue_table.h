@@ -146,7 +146,8 @@ class QueueTable {
   // To the store, since the start: after so much an id has rested.
   void Written(uint64_t bytes);
   // Ids below the largest that no queue has: they are used first. With a start nothing rests.
-  void CollectFree();
+  // `lost`: those, in order, that have jobs and no name any more. Nobody gets them.
+  void CollectFree(const std::vector<QueueId>& lost);
 
   size_t size() const { return by_name_.size(); }
 

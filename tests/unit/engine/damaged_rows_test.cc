@@ -53,6 +53,24 @@ TEST(DamagedStartTest, P9AQueueWhoseIdIsNoneOrAnothersIsRefused) {
   }
 }
 
+TEST(DamagedStartTest, P9TheNumberOfAQueueWhoseNameIsLostIsGivenToNobody) {
+  EngineHarness harness;
+  JobSpec dead = In(1s);
+  dead.queue = "lost";
+  dead.buried = true;
+  const JobView job = harness.EnqueueOk(dead);
+  Erase(&harness, Table::kQueues, "lost");
+  harness.Restart();
+  const std::vector<Status> incidents = harness.engine().TakeIncidents();
+  ASSERT_EQ(incidents.size(), 1U);
+  EXPECT_THAT(incidents.front().message(), HasSubstr("queue number 1 is not known"));
+  harness.EnqueueOk(In(1s));
+  std::string row;
+  ASSERT_TRUE(harness.store().Get(Table::kQueues, "default", &row).ok());
+  EXPECT_EQ(storage::DecodeQueueRecord("default", row)->id, QueueId{2});
+  EXPECT_EQ(harness.ReasonOf(Show{job.id}), "damaged");
+}
+
 TEST(DamagedStartTest, P9AJobOfAQueueThatIsNotThereIsRefused) {
   for (const uint32_t id : {2U, 4711U}) {
     EngineHarness harness;
@@ -289,8 +307,8 @@ TEST(DamagedRowsTest, P9ADamagedPlaceOfAJobKeepsNoOtherFromAPeekOrAKickByNumber)
   EXPECT_EQ(std::get<Kicked>(kicked.body).count, 1U);
   EXPECT_EQ(harness.LeaseNow(2).at(0).id, other.id);
   // Then it is the answer: that there is no such job would not be true.
-  EXPECT_EQ(harness.ReasonOf(Peek{.queue = "default", .which = Peek::Which::kDelayed}), "damaged");
-  EXPECT_EQ(harness.ReasonOf(KickQueue{.queue = "default", .count = 1}), "damaged");
+  EXPECT_EQ(harness.ReasonOf(Peek{.queue = "default", .which = Peek::Which::kDelayed}), "data_loss");
+  EXPECT_EQ(harness.ReasonOf(KickQueue{.queue = "default", .count = 1}), "data_loss");
 }
 
 TEST(DamagedRowsTest, P9AKickByNumberGoesOnPastScheduledJobsThatCannotBeRead) {
