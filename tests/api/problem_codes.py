@@ -47,6 +47,8 @@ def sources(root):
                 yield path
     yield from sorted(glob.glob(os.path.join(root, "daemon", "server*.cc")))
     yield os.path.join(root, "daemon", "front_ends.cc")
+    # Why the disk takes no new jobs.
+    yield os.path.join(root, "daemon", "disk_reserve.cc")
     # What a backup could not do.
     yield os.path.join(root, "storage", "posix_error.cc")
     yield os.path.join(root, "storage", "rocks_status.cc")

@@ -307,7 +307,8 @@ TEST(DamagedRowsTest, P9ADamagedPlaceOfAJobKeepsNoOtherFromAPeekOrAKickByNumber)
   EXPECT_EQ(std::get<Kicked>(kicked.body).count, 1U);
   EXPECT_EQ(harness.LeaseNow(2).at(0).id, other.id);
   // Then it is the answer: that there is no such job would not be true.
-  EXPECT_EQ(harness.ReasonOf(Peek{.queue = "default", .which = Peek::Which::kDelayed}), "data_loss");
+  EXPECT_EQ(harness.ReasonOf(Peek{.queue = "default", .which = Peek::Which::kDelayed}),
+            "data_loss");
   EXPECT_EQ(harness.ReasonOf(KickQueue{.queue = "default", .count = 1}), "data_loss");
 }
 
