@@ -498,7 +498,7 @@ class EngineCore final : public Engine {
   // ---- load.cc: rebuilds memory from the store ----
   Status LoadMeta();
   Status LoadQueues();
-  StatusOr<std::vector<QueueId>> LostQueues();
+  StatusOr<std::vector<QueueId>> LoadCounts();
   Status LoadWindow(const Progress& progress);
   Status LoadTimer(const storage::TimerKeyParts& parts,
                    std::string_view key,

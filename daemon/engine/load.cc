@@ -112,19 +112,24 @@ Status EngineCore::LoadMeta() {
   return OkStatus();
 }
 
-// In order. A queue is forgotten together with its counts: where these are left, the row with its
-// name was lost, and a queue that took its number would take its jobs.
-StatusOr<std::vector<QueueId>> EngineCore::LostQueues() {
+// Of the queues that are known. Answers, in order, the numbers of those that are not: a queue is
+// forgotten together with its counts, so where these are left the row with its name was lost, and a
+// queue that took its number would take its jobs.
+StatusOr<std::vector<QueueId>> EngineCore::LoadCounts() {
   std::vector<QueueId> lost;
   Status failed;
-  const auto look = [&](std::string_view key, std::string_view value) {
+  const auto take = [&](std::string_view key, std::string_view value) {
     const StatusOr<QueueId> queue = storage::ParseQueueCountsKey(key);
-    failed = queue.status();
-    if (!failed.ok() || ToInt(*queue) > limits::kQueueIdMax || queues_.Has(*queue)) {
-      return failed.ok();
+    if (!queue.ok() || ToInt(*queue) > limits::kQueueIdMax) {
+      return true;  // no queue's: 'delayctl verify' names it
     }
     const auto counts = storage::DecodeQueueCounts(key, value);
-    if (!counts.ok() || !counts->IsEmpty()) {
+    if (queues_.Has(*queue)) {
+      failed = counts.status();
+      if (failed.ok()) {
+        queues_.Restore(&queues_[*queue], *counts);
+      }
+    } else if (!counts.ok() || !counts->IsEmpty()) {
       lost.push_back(*queue);
       incidents_.push_back(DataLoss(
           "queue number " + std::to_string(ToInt(*queue)) +
@@ -132,10 +137,10 @@ StatusOr<std::vector<QueueId>> EngineCore::LostQueues() {
               "where rows were lost, 'delayctl recover --accept-loss', which names the queue anew",
           "damaged"));
     }
-    return true;
+    return failed.ok();
   };
   DELAYD_RETURN_IF_ERROR(
-      store_.Scan(Table::kMeta, storage::kQueueCountsPrefix, storage::kQueueCountsEnd, look));
+      store_.Scan(Table::kMeta, storage::kQueueCountsPrefix, storage::kQueueCountsEnd, take));
   DELAYD_RETURN_IF_ERROR(failed);
   return lost;
 }
@@ -152,27 +157,15 @@ Status EngineCore::LoadQueues() {
         return failed.ok();
       }));
   DELAYD_RETURN_IF_ERROR(failed);
-  DELAYD_ASSIGN_OR_RETURN(const std::vector<QueueId> lost, LostQueues());
-  queues_.CollectFree(lost);
   queues_.ForEach([&](Queue& queue) {
     ApplySettings(queue);
-    const std::string key = storage::QueueCountsKey(queue.id);
-    std::string value;
-    const Status got = store_.Get(Table::kMeta, key, &value);
-    const auto counts =
-        got.ok() ? storage::DecodeQueueCounts(key, value)
-        : got.code() == StatusCode::kNotFound
-            ? StatusOr<storage::QueueCounts>(storage::QueueCounts{.done = std::nullopt})
-            : StatusOr<storage::QueueCounts>(got);
-    if (counts.ok()) {
-      queues_.Restore(&queue, *counts);
-      NoteEmpty(queue);
-    } else {
-      failed = counts.status();
-    }
+    queue.counts.done.reset();  // until a row tells
   });
+  DELAYD_ASSIGN_OR_RETURN(const std::vector<QueueId> lost, LoadCounts());
+  queues_.CollectFree(lost);
+  queues_.ForEach([&](Queue& queue) { NoteEmpty(queue); });
   newly_empty_ = 0;  // a little in each batch
-  return failed;
+  return OkStatus();
 }
 
 Status EngineCore::LoadTimer(const storage::TimerKeyParts& parts,
