@@ -169,6 +169,7 @@ void RocksJobStore::MakeSweepers(uint64_t deletes_min) {
         table,
         deletes_min,
         merge_room_.get(),
+        &sweep_turn_,
         [this](Table of, std::span<const KeyRange> ranges) { return EstimateRows(of, ranges); }));
   }
 }

@@ -215,6 +215,7 @@ class RocksJobStore final : public JobStore {
   mutable std::mutex fsync_mutex_;
   Histogram fsync_us_{kFsyncBoundsUs};  // guarded by fsync_mutex_
   // While the database is open.
+  std::mutex sweep_turn_;
   std::vector<std::unique_ptr<TombstoneSweeper>> sweepers_;
   std::unique_ptr<RestFlush> rest_flush_;  // the same
   std::optional<WriteLimits> write_limits_;

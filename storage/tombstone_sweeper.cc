@@ -118,6 +118,7 @@ TombstoneSweeper::TombstoneSweeper(rocksdb::DB* db,
                                    Table table,
                                    uint64_t deletes_min,
                                    MergeRoom* room,
+                                   std::mutex* turn,
                                    EstimateRows estimate)
     : db_(db),
       family_(family),
@@ -125,6 +126,7 @@ TombstoneSweeper::TombstoneSweeper(rocksdb::DB* db,
       deletes_min_(deletes_min),
       rest_min_(deletes_min / kMinPerRest),
       room_(room),
+      turn_(turn),
       estimate_(std::move(estimate)),
       deletes_(PlaceOfDue(table)),
       next_look_(deletes_min_),
@@ -260,6 +262,9 @@ bool TombstoneSweeper::HasRoom(std::unique_lock<std::mutex>* lock) const {
 
 // Sweeps what is worth it. Commits go on meanwhile.
 void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
+  lock->unlock();
+  const std::lock_guard turn(*turn_);
+  lock->lock();
   wanted_ = false;
   deletes_.Forget(mark_);
   // What comes from here on may lie elsewhere.

@@ -90,12 +90,14 @@ class TombstoneSweeper {
       std::function<StatusOr<std::vector<uint64_t>>(Table table, std::span<const KeyRange> ranges)>;
 
   // `deletes_min`: no compaction for fewer, or for fewer than a fiftieth of them when none has
-  // been deleted for half a second. Database, handles and `room` must outlive the sweeper.
+  // been deleted for half a second. Database, handles, `room` and `turn` must outlive the sweeper.
+  // Those that share a turn sweep one after the other.
   TombstoneSweeper(rocksdb::DB* db,
                    rocksdb::ColumnFamilyHandle* family,
                    Table table,
                    uint64_t deletes_min,
                    MergeRoom* room,
+                   std::mutex* turn,
                    EstimateRows estimate);
   ~TombstoneSweeper();
   TombstoneSweeper(const TombstoneSweeper&) = delete;
@@ -124,6 +126,7 @@ class TombstoneSweeper {
   const uint64_t deletes_min_;
   const uint64_t rest_min_;  // when it is quiet
   MergeRoom* const room_;
+  std::mutex* const turn_;  // taken before mutex_
   const EstimateRows estimate_;
 
   std::atomic<uint64_t> done_ = 0;

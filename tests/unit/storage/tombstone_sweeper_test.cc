@@ -1,7 +1,12 @@
 #include "storage/tombstone_sweeper.h"
 
+#include <algorithm>
+#include <array>
+#include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -206,6 +211,51 @@ TEST_F(SweepTest, AcksBelowTheMarkAreLeftToRocksDb) {
   Commit(0, kDeletes, true, 2000);
   EXPECT_EQ(AsRocks(*store_).sweeps_done(), 0U);
   EXPECT_EQ(CountRows(*store_), 0U);
+}
+
+// Two sweeps at once take the processors from commits; without the turn two looks soon meet.
+TEST_F(SweepTest, ThoseThatShareATurnGoOneAfterTheOther) {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  rocksdb::DB* opened = nullptr;
+  ASSERT_TRUE(rocksdb::DB::Open(options, dir_.Sub("data"), &opened).ok());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  for (uint64_t id = 0; id < 10'000; ++id) {  // many living ones, so that each look estimates
+    ASSERT_TRUE(db->Put({}, rocksdb::Slice(Key(id)), "row").ok());
+  }
+  std::atomic<int> inside = 0;
+  std::atomic<int> most = 0;
+  std::array<std::atomic<int>, kTableCount> looks = {};
+  const auto estimate = [&](Table table, std::span<const KeyRange> ranges) {
+    most = std::max<int>(most, ++inside);
+    for (int i = 0; i < 1000; ++i) {
+      std::this_thread::yield();
+    }
+    --inside;
+    ++looks[static_cast<size_t>(table)];
+    return StatusOr<std::vector<uint64_t>>(std::vector<uint64_t>(ranges.size(), 1'000'000));
+  };
+  std::mutex turn;
+  const auto make = [&](Table table) {
+    return std::make_unique<TombstoneSweeper>(
+        db.get(), db->DefaultColumnFamily(), table, 1, nullptr, &turn, estimate);
+  };
+  const auto timers = make(Table::kTimers);
+  const auto dead = make(Table::kDead);
+  for (int look = 1; look < 12; ++look) {
+    Batch batch;
+    for (uint64_t id = 0; id < 40U << look / 4; ++id) {  // so many more that they look again
+      batch.Delete(Table::kTimers, Key(id));
+      batch.Delete(Table::kDead, DeadKey(QueueId{1}, WallFromMillis(1000), JobId{id}));
+    }
+    timers->NoteBatch(batch);
+    dead->NoteBatch(batch);
+    while (looks[static_cast<size_t>(Table::kTimers)] < look ||
+           looks[static_cast<size_t>(Table::kDead)] < look) {
+      std::this_thread::yield();
+    }
+  }
+  EXPECT_EQ(most, 1);
 }
 
 TEST_F(SweepTest, ACloseDoesNotWaitForASweepAndLosesNothing) {
