@@ -1,13 +1,13 @@
 // daemon/access.h — who may do what on the sockets.
 //
-// What:    a peer of the Unix socket is known by the kernel's word (user and groups); a peer on TCP
-//          by a token, if tokens are configured. Both lead to a role, and each route needs one.
+// What:    the kernel identifies a peer on the Unix socket (user and groups); a token identifies a
+//          peer on TCP, if tokens are configured. Both map to a role, and each route requires one.
 // Errors:  a name that the system does not know, a token file that others can read, and a token
 //          that is too short are kInvalidArgument or kPermissionDenied with the cure; a name that
 //          could not be looked up is kUnavailable.
-// Threads: one, that of the sockets, but for the reading of the file.
-// Cost:    a few comparisons a connection; tokens are compared in a time that does not depend on
-//          where they differ.
+// Threads: the thread of the sockets; only the token file may be read on another.
+// Cost:    a few comparisons per connection; comparing tokens takes the same time wherever they
+//          differ.
 // Source:  unix(7), SO_PEERCRED and SO_PEERGROUPS; docs/decisions/0076-who-may-do-what.md.
 #pragma once
 
@@ -22,42 +22,42 @@
 
 namespace delayd {
 
-// Each may do what those before it may.
+// Each role includes those before it.
 enum class Role : uint8_t {
   kNone,
-  kRead,     // look at everything, payloads included
-  kEnqueue,  // and change jobs: enqueue, cancel, lease, ack, ...
-  kAdmin,    // and change what concerns all: verify, backup, the clock
+  kRead,     // see everything, payloads included
+  kEnqueue,  // also change jobs: enqueue, cancel, lease, ack, ...
+  kAdmin,    // also act on the whole daemon: verify, backup, the clock
 };
 
 std::string_view RoleName(Role role);  // "none", "read", "enqueue", "admin"
 std::optional<Role> ParseRole(std::string_view text);
 
-// Who asks, once that is known.
+// The client behind a request, once it is identified.
 struct Caller {
   Role role = Role::kNone;
   std::string user;  // "uid:1000", "token:NAME", or "tcp" where neither is known
 };
 
-// Whose quota the jobs of a caller count against, and how many it allows.
+// The user a caller's jobs are charged to, and how many jobs that user may have.
 struct Quota {
-  std::string user;       // empty: nobody's
+  std::string user;       // empty: charged to nobody
   uint64_t jobs_max = 0;  // 0: any number
 };
 
-// `user_jobs_max`: what a user may have stored; 0: nothing is counted. An admin's jobs are counted,
-// but not limited.
+// `user_jobs_max`: how many jobs a user may have stored; 0: jobs are not counted. An admin's jobs
+// are counted but not limited.
 Quota QuotaOf(const Caller& caller, uint64_t user_jobs_max);
 
-// Who is at the other end, as far as the kernel tells.
+// The process at the other end, as far as the kernel identifies it.
 struct Peer {
-  bool known = false;  // false: TCP, or a kernel that does not tell
+  bool known = false;  // false: TCP, or a kernel that does not say
   uint32_t uid = 0;
-  std::vector<uint32_t> groups;  // the primary one too
-  std::string address = {};      // of one who is not known, for the log: "127.0.0.1:4711"
+  std::vector<uint32_t> groups;  // including the primary group
+  std::string address = {};      // of an unknown peer, for the log: "127.0.0.1:4711"
 };
 
-// Of a connected socket.
+// The peer of a connected socket.
 Peer ReadPeer(int fd);
 
 struct AccessOptions {
@@ -65,7 +65,7 @@ struct AccessOptions {
   std::string read;
   std::string enqueue;
   std::string admin;
-  Role others = Role::kEnqueue;  // who is in no list, and yet can open a socket
+  Role others = Role::kEnqueue;  // of clients that are in no list but can open a socket
   std::string token_file;        // empty: no tokens
 };
 
@@ -81,13 +81,13 @@ class Access {
   // The owner of this process and root are always kAdmin.
   static StatusOr<Access> Create(const AccessOptions& options);
 
-  // What the token file says now; none where no file is named. On any thread.
+  // The tokens that the file holds now; none if no file is configured. Any thread may call it.
   StatusOr<Tokens> ReadTokens() const;
 
-  // Who has a token that is not among them is nobody from its next request on.
+  // A client whose token is not in `tokens` is rejected from its next request on.
   void SetTokens(Tokens tokens) { tokens_ = std::move(tokens); }
 
-  // By what the kernel says. Nobody is more than kEnqueue whom it does not know.
+  // From the kernel's credentials. A peer unknown to the kernel is at most kEnqueue.
   Role RoleOf(const Peer& peer) const;
   static std::string UserOf(const Peer& peer);
 

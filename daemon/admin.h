@@ -1,5 +1,5 @@
-// daemon/admin.h — what an operator may ask of a running daemon's store. It runs beside the turn,
-// on a thread of its own, and never touches the engine.
+// daemon/admin.h — an operator's commands to a running daemon's store. They run outside the turn,
+// on a thread of their own, and never touch the engine.
 //
 // Errors:  an answer's status.
 // Threads: values; an AdminFunction is called from the admin worker's thread.
@@ -15,10 +15,10 @@
 
 namespace delayd {
 
-// Do the tables agree with each other? On a snapshot.
+// Checks on a snapshot whether the tables agree with each other.
 struct VerifyCommand {};
 
-// A whole copy, in a directory that does not exist yet.
+// Writes a full copy into a directory that does not exist yet.
 struct BackUpCommand {
   std::string directory;
 };

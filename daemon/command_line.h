@@ -1,9 +1,10 @@
-// daemon/command_line.h — what was asked of the program: flags, environment and file as one.
+// daemon/command_line.h — what the program is asked to do: flags, environment and file combined.
 //
-// What:    a flag goes before its DELAYD_ environment variable, that before the file, that before
-//          the default. A file that was named must exist; the one at the default path need not.
+// What:    a flag overrides its DELAYD_ environment variable, which overrides the file, which
+//          overrides the default. A file that is named explicitly must exist; the one at the
+//          default path need not.
 // Errors:  all of them, one line each, ready to print.
-// Threads: before any other thread.
+// Threads: called before any other thread exists.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct CommandLine {
     kRun,
     kCheckConfig,
     kVerify,   // daemon/offline.h
-    kRecover,  // the same
+    kRecover,  // likewise
     kPrint,
     kRefuse,
   };
@@ -29,7 +30,7 @@ struct CommandLine {
   Action action = Action::kRun;
   Config config;
   std::string config_file;          // the one that was read; empty: none
-  bool config_is_stream = false;    // it was a pipe or a terminal, and is read no second time
+  bool config_is_stream = false;    // a pipe or a terminal, which cannot be read a second time
   std::string text;                 // kPrint: help or version
   std::vector<std::string> errors;  // kRefuse
   bool repair = false;              // kVerify
@@ -44,7 +45,7 @@ using ReadConfig = std::function<CommandLine()>;
 
 CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment& environment);
 
-// For a reload: `read` once more, refused where the file that came `first` cannot come again.
+// For a reload: calls `read` again; refused if the file read `first` cannot be read a second time.
 CommandLine ReadAgain(const CommandLine& first, const ReadConfig& read);
 
 std::string_view Version();  // "0.1.0"

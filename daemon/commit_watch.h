@@ -1,10 +1,10 @@
-// daemon/commit_watch.h — tells of a commit that does not come back.
+// daemon/commit_watch.h — reports a commit that does not return.
 //
-// What:    a warning when one has been under way for `late`, an error when for `stuck`; each once.
-//          That it has come back in the end is told as a slow commit (server_commit.cc).
-// Units:   base/time.h; a commit is known by when it began.
+// What:    logs a warning once a commit has run for `late`, and an error once it has run for
+//          `stuck`. When it does return, it is logged as a slow commit (server_commit.cc).
+// Units:   base/time.h; a commit is identified by the time it began.
 // Errors:  none.
-// Threads: one owner, which must not be who waits for that commit.
+// Threads: one owner, which must not be the thread that waits for the commit.
 // Cost:    a comparison; the caller need not ask again before the age that Look returns.
 #pragma once
 
@@ -16,8 +16,8 @@
 
 namespace delayd {
 
-// Longer than a busy disk takes, and early enough to be told before a service manager's watchdog
-// ends the daemon.
+// Longer than a busy disk takes, and short enough to be logged before a service manager's watchdog
+// kills the daemon.
 inline constexpr Millis kCommitLate{5000};
 // Unless health.commit_stuck says otherwise.
 inline constexpr Millis kCommitStuck{30'000};
@@ -27,14 +27,14 @@ class CommitWatch {
   explicit CommitWatch(Millis late = kCommitLate, Millis stuck = kCommitStuck)
       : late_(std::min(late, stuck)), stuck_(stuck) {}
 
-  // The age at which to look again at this commit; none: all of it has been told.
+  // Returns the age at which to look at this commit again; none: everything has been logged.
   std::optional<Millis> Look(std::chrono::steady_clock::time_point began, Millis age);
 
  private:
   const Millis late_;
   const Millis stuck_;
   std::chrono::steady_clock::time_point began_;
-  Millis told_{0};  // up to this age, of that one
+  Millis told_{0};  // the commit that began at began_ was logged up to this age
 };
 
 }  // namespace delayd

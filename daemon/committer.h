@@ -1,17 +1,17 @@
-// daemon/committer.h — the thread that writes: one batch at a time, durable when it says so.
+// daemon/committer.h — the thread that commits: one batch at a time, durable once it reports so.
 //
-// What:    the engine gathers while a batch is being written; the next Submit takes all of that.
-//          No lock guards the engine, and no timer waits for more to come. Beside the commits it
-//          looks once a second at the free space of the disk, and whether the store has come to an
-//          end, which a daemon without commits would not learn; and, while the core thread writes,
-//          whether the disk answers it. Lines that the log has left out are told then, too.
+// What:    while one batch is being written the engine collects changes, and the next Submit takes
+//          all of them. No lock guards the engine, and no timer delays a batch to let it grow.
+//          Once a second the thread also checks the free disk space, and whether the store can
+//          still commit, which an idle daemon would not notice. While the core thread commits, it
+//          checks whether the disk responds. It also reports suppressed log lines then.
 // Units:   batches by their sequence.
-// Errors:  the store's, passed on with the batch's number. After the first one nothing is written
-//          any more: what the store holds is then unknown until it is opened again.
-// Threads: Submit, CommitHere and the destructor from the core thread; `done` is called on the
+// Errors:  the store's, passed on with the batch's number. After the first error nothing more is
+//          written: what the store holds is unknown until it is opened again.
+// Threads: Submit, CommitHere and the destructor on the core thread; `done` is called on the
 //          committer's own thread and must hand over to the core thread.
-// Cost:    one wake-up of a thread each way per batch that is submitted.
-// Source:  group commit, as DeWitt et al. 1984 have it; the queue is one batch long on purpose.
+// Cost:    one thread wake-up each way per submitted batch.
+// Source:  group commit, as in DeWitt et al. 1984; the queue holds one batch on purpose.
 #pragma once
 
 #include <atomic>
@@ -32,13 +32,13 @@ namespace delayd {
 
 class Committer {
  public:
-  // Once with sequence 0: the store takes no commit any more, though none was tried.
+  // A sequence of 0, sent once, means that the store takes no more commits, though none was tried.
   using Done = std::function<void(uint64_t sequence, Status status)>;
   // OK: new jobs can be written again.
   using DiskChanged = std::function<void(Status refusal)>;
 
-  // The store must outlive the committer, and nobody else commits to it meanwhile. `disk_changed`
-  // is called as `done` is, and once from here when the disk is full already.
+  // The store must outlive the committer, and nothing else may commit to it meanwhile.
+  // `disk_changed` is called like `done`, and once by the constructor if the disk is already full.
   Committer(storage::JobStore* store,
             Done done,
             DiskReserve reserve = DiskReserve({}),
@@ -52,11 +52,11 @@ class Committer {
   // At most one batch is in flight: the one before must have been reported done.
   void Submit(engine::SealedBatch batch);
   // The same on the caller's own thread, which waits for the disk: no wake-up, and no `done`.
-  // `on_durable` as the store has it.
+  // `on_durable` is passed on to the store.
   Status CommitHere(const engine::SealedBatch& batch,
                     const storage::JobStore::OnDurable& on_durable);
-  // Whether a look at the disk does not come back, as where stat(2) itself hangs: then nobody would
-  // watch what CommitHere writes.
+  // True if the committer's own check of the disk does not return, for example because stat(2)
+  // hangs: then nothing would watch a commit made by CommitHere.
   bool IsHeldUp() const;
 
  private:
@@ -67,7 +67,7 @@ class Committer {
   void Look();
   void LookAtStore();
   bool IsHeldUpHere();
-  // Returns when there is a batch, or when the committer ends; meanwhile it looks once a second.
+  // Returns when there is a batch, or when the committer ends; looks once a second meanwhile.
   void WaitForBatch(std::unique_lock<std::mutex>* lock);
 
   storage::JobStore* const store_;
@@ -75,12 +75,12 @@ class Committer {
   DiskReserve reserve_;
   const DiskChanged disk_changed_;
   std::chrono::steady_clock::time_point next_look_;
-  CommitWatch watch_;  // of what CommitHere writes
-  // When that began, and a look at the store; none: nothing is written so, and not looked at.
+  CommitWatch watch_;  // of commits made by CommitHere
+  // When the current CommitHere and the current look at the store began; kNone: not under way.
   std::atomic<std::chrono::steady_clock::time_point> here_since_{kNone};
   std::atomic<std::chrono::steady_clock::time_point> looking_since_{kNone};
   bool told_end_ = false;
-  Status failed_;  // of whoever writes; one batch at a time hands it over
+  Status failed_;  // owned by the thread that commits; the batch in flight hands it over
   std::mutex mutex_;
   std::condition_variable wake_;
   std::optional<engine::SealedBatch> next_;  // guarded by mutex_

@@ -1,10 +1,10 @@
-// daemon/config.h — every setting of the daemon, and the one table that knows their names.
+// daemon/config.h — every setting of the daemon, and the one table of their names.
 //
-// What:    a setting comes from its flag, else from its environment variable, else from the file,
-//          else it is the default that stands here. The same table feeds the file reader, the
+// What:    a setting comes from its flag, else from its environment variable, else from the file;
+//          otherwise the default given here applies. The same table drives the file reader, the
 //          flags and the help, so that the three cannot drift apart.
 // Units:   durations as "30s" or "1h30m", sizes as "64KiB" or "512MiB"; in memory Millis and bytes.
-// Errors:  all of them at once, each "where: what is wrong; what to do", where `where` is
+// Errors:  all of them at once, each as "where: what is wrong; what to do", where `where` is
 //          file:line:column, a flag, or an environment variable.
 // Threads: values.
 #pragma once
@@ -56,7 +56,7 @@ struct Config {
 
   log::Options log;
 
-  // What takes longer is worth a line in the log.
+  // Turns and commits that take longer are logged.
   struct {
     Millis turn{250};
     Millis commit{1000};
@@ -68,7 +68,7 @@ struct Config {
   } memory;
 
   struct {
-    Millis awake{0};  // 0: they sleep as they like
+    Millis awake{0};  // 0: the processors may sleep
   } processors;
 
   AccessOptions access;
@@ -93,14 +93,14 @@ struct Config {
   } limits;
 
   engine::QueueSettings defaults;
-  // The defaults with what the file says about this queue. ConfigReader::Finish makes them.
+  // Each is the defaults plus the file's settings for this queue. Filled by ConfigReader::Finish.
   std::map<std::string, engine::QueueSettings> queues;
 
-  // Whoever listens to the network may neither be overheard nor serve everybody.
+  // A daemon on the network must neither be overheard (TLS) nor serve everybody (tokens).
   bool is_fit_for_network() const { return tls.on() && !access.token_file.empty(); }
 };
 
-// That a beanstalk client which comes over TCP, of whom nothing is known, may do anything at all.
+// An error if beanstalk clients over TCP, which cannot be identified, would be allowed nothing.
 Status CheckBeanstalkOverTcp(const Config& config);
 
 // One setting of a queue, which is also the default of all queues.
@@ -117,7 +117,7 @@ struct QueueKey {
 // In queue_config.cc, in the order of config/delayd.yaml.
 std::span<const QueueKey> QueueKeys();
 const QueueKey* FindQueueKey(std::string_view name);
-// What no setting can check alone.
+// Checks settings against each other.
 Status CheckQueueSettings(const engine::QueueSettings& settings);
 
 // One row of the table of known keys.
@@ -127,20 +127,20 @@ struct ConfigKey {
   std::string_view kind;  // "PATH", "DURATION", ...
   std::string_view what;
   Status (*set)(std::string_view text, Config* config);
-  // Whether two configurations agree on it; null where a reload applies what is new.
+  // Whether two configurations agree on this key; null if a reload applies the new value.
   bool (*same)(const Config& a, const Config& b) = nullptr;
-  const QueueKey* of_queue = nullptr;  // a default of queues: its setter is the one
+  const QueueKey* of_queue = nullptr;  // set for a default of queues, whose setter is used
 };
 
 std::span<const ConfigKey> ConfigKeys();
 const ConfigKey* FindConfigKey(std::string_view name);
-// The keys in which `read` differs from the configuration of a running daemon and that only a
-// restart applies, in the order of config/delayd.yaml.
+// The keys that differ between the `running` configuration and `read`, and that only a restart
+// applies, in the order of config/delayd.yaml.
 std::vector<std::string_view> KeysForRestart(const Config& running, const Config& read);
 // "log.level" -> "DELAYD_LOG_LEVEL".
 std::string EnvironmentName(std::string_view key);
 
-// Gathers settings from their sources, the weakest first, and every error on the way.
+// Collects settings from their sources, the weakest first, and every error along the way.
 class ConfigReader {
  public:
   // The whole file; `name` is what errors call it. Defined in config_file.cc.
@@ -152,7 +152,7 @@ class ConfigReader {
                   const QueueKey& key,
                   std::string_view text,
                   std::string where);
-  // Checks what no key can check alone. Call last.
+  // Checks settings against each other. Call last.
   void Finish();
 
   const Config& config() const { return config_; }
@@ -172,11 +172,11 @@ class ConfigReader {
   void FinishQueues();
   void FinishListen();
   void Fail(std::string_view where, std::string_view message);
-  // Where the value of `key` came from; when it is the default, that of `other`, which does not go
-  // with it. "defaults" when both are.
+  // Where the value of `key` came from. If it is the default, where the conflicting value of
+  // `other` came from; "defaults" if both are defaults.
   std::string Where(std::string_view key, std::string_view other = {}) const;
-  // The same of backoff.initial in one queue; empty when it has that of the defaults, and their
-  // max.
+  // Likewise for backoff.initial of one queue; empty if the queue takes both it and backoff.max
+  // from the defaults.
   std::string WhereBackoff(const std::string& queue) const;
 
   Config config_;

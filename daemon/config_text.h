@@ -1,8 +1,8 @@
-// daemon/config_text.h — the text of the configuration file, before anybody understands it.
+// daemon/config_text.h — the text of the configuration file, before it is parsed.
 //
-// Errors:  whatever keeps the whole of it from being read: half a file would be half the settings.
+// Errors:  anything that prevents reading all of it: half a file would be half the settings.
 // Threads: any.
-// Cost:    a file of 1 MiB at most; a pipe is read until its writer ends it.
+// Cost:    a file of at most 1 MiB; a pipe is read until its writer closes it.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct ConfigText {
   bool is_stream = false;  // a pipe or a terminal: it cannot be read a second time
 };
 
-// To open one waits for whoever writes into it.
+// Opening a pipe blocks until it has a writer.
 bool IsPipe(const std::string& path);
 
 // kNotFound when there is no such file.

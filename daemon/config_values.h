@@ -1,7 +1,7 @@
-// daemon/config_values.h — single settings as people write them.
+// daemon/config_values.h — parses single settings as people write them.
 //
 // Units:   sizes in bytes, written "4096", "64KiB", "512MiB", "1GiB".
-// Errors:  kInvalidArgument that quotes what was read and says what is meant.
+// Errors:  kInvalidArgument that quotes the text and says what is expected.
 // Threads: pure functions.
 #pragma once
 
@@ -23,13 +23,13 @@ struct ListenAddress {
   uint16_t port = 0;
 };
 
-// "127.0.0.1:11380" or "[::1]:11380". `usual_port`: of the example in errors.
+// "127.0.0.1:11380" or "[::1]:11380". `usual_port` appears in the example that errors give.
 StatusOr<ListenAddress> ParseListenAddress(std::string_view text,
                                            std::string_view usual_port = "11380");
-// Only this machine reaches it.
+// True if only this machine can reach the address.
 bool IsLoopback(const ListenAddress& address);
 
-// The value of a setting, within its bounds.
+// Parse a setting and check its bounds.
 Status SetDuration(std::string_view text, Millis min, Millis max, Millis* duration);
 Status SetCount(std::string_view text, uint32_t min, uint32_t max, uint32_t* count);
 

@@ -1,10 +1,10 @@
 // daemon/connection.h — one client's socket and session. Internal to the server.
 //
-// What:    moves bytes between the two, once each way a turn, and knows when the client has been
-//          too slow. Asio only tells when the socket is ready; the reading and writing is ours, so
-//          that one buffer serves all connections and an idle one costs next to nothing.
+// What:    moves bytes between the two, once each way per turn, and knows when the client has been
+//          too slow. Asio only reports when the socket is ready. Reading and writing are done here,
+//          so that one buffer serves all connections and an idle one costs next to nothing.
 // Units:   base/time.h, on the boot clock.
-// Errors:  a broken connection is a state (gone()), nobody's failure.
+// Errors:  none; a broken connection is a state (gone()).
 // Threads: the core thread.
 // Cost:    one recv(2) and one send(2) a turn.
 #pragma once
@@ -26,10 +26,10 @@ namespace delayd {
 
 struct ConnectionTimeouts {
   Millis idle{std::chrono::minutes(5)};
-  Millis head{std::chrono::seconds(10)};   // from the first byte of a request, or the connection's
+  Millis head{std::chrono::seconds(10)};   // since the request's first byte, or the connect
   Millis body{std::chrono::seconds(30)};   // without a byte of the body
   Millis write{std::chrono::seconds(30)};  // without the client taking a byte of the answer
-  Millis linger{std::chrono::seconds(2)};  // for the client to close behind the last answer
+  Millis linger{std::chrono::seconds(2)};  // for the client to close after the last answer
 };
 
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -45,16 +45,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Each calls `ready` once, as a handler, when the socket can be read or written.
   void ArmRead(const Ready& ready);
   void ArmWrite(const Ready& ready);
-  // While nothing is read: nobody would notice that the client has closed. `ready` when it has.
+  // For a connection that is not being read, where a close would go unnoticed: calls `ready` once
+  // the client has closed.
   void ArmHangup(const Ready& ready);
 
   // Reads what fits into `buffer` and hands it to the session.
   void Read(std::span<char> buffer);
-  // Sends what the session has to say. True: the socket took all of it.
+  // Sends the session's output. True: the socket took all of it.
   bool Write();
 
-  // The next request of the session, or the next that only reads; keeps the time of it for the
-  // timeouts.
+  // The session's next request, or its next one that only reads. Notes it for the timeouts.
   std::optional<SessionRequest> NextRequest(const Now& now, bool reads_only);
 
   // No more input will come, but answers may still be read.
@@ -66,14 +66,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Broken or closed.
   bool gone() const { return gone_; }
 
-  // Says to the client that nothing follows, and waits for it to close.
+  // Tells the client that nothing follows, and waits for it to close.
   void BeginLinger(BootTime now);
 
   bool lingering() const { return lingering_; }
 
   void Close();
 
-  // Looked at the end of a turn.
+  // Called at the end of a turn.
   void NoteTime(BootTime now);
   std::optional<BootTime> deadline() const;
 
@@ -81,11 +81,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // ---- Kept by the server ----
   std::vector<engine::RequestId> pending;  // its requests that have no answer yet
-  bool touched = false;                    // in the list of those to look at in this turn
-  bool unserved = false;                   // was read, perhaps to its end, since it was served
+  bool touched = false;                    // in the list of connections to look at in this turn
+  bool unserved = false;                   // read, perhaps to its end, since it was last served
   bool held_back = false;                  // has requests that wait for room
   bool pipelines = false;                  // has ever had several requests under way at once
-  size_t held_bytes = 0;                   // by its session, when that was last looked at
+  size_t held_bytes = 0;                   // of its session, when last measured
   std::optional<BootTime> queued_deadline;
 
  private:
@@ -104,7 +104,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool gone_ = false;
   bool lingering_ = false;
 
-  // What has happened since NoteTime was last called.
+  // Since NoteTime was last called.
   bool received_ = false;
   bool sent_ = false;
   bool took_request_ = false;

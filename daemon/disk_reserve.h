@@ -1,14 +1,14 @@
-// daemon/disk_reserve.h — is there still room on the disk? Below the reserve new jobs are refused,
-// so that acks and cancels can still be written.
+// daemon/disk_reserve.h — watches the room left on the disk. Below the reserve new jobs are
+// refused, so that acks and cancels can still be written.
 //
-// What:    Look compares the free space with the reserve and keeps the verdict. It is lifted a
-//          sixteenth above the reserve, so that it does not flap. A disk on which hardly a file
-//          can be made is full too: each flush makes some. One that the kernel made read-only takes
-//          none either: the first commit would end the daemon.
+// What:    Look compares the free space with the reserve and keeps the verdict. A refusal is lifted
+//          only at a sixteenth above the reserve, so that it does not flap. A disk on which hardly
+//          any file can be created counts as full too, because each flush creates some. So does a
+//          disk that the kernel made read-only: the first commit would end the daemon.
 // Units:   bytes.
-// Errors:  a disk that cannot be asked leaves the verdict as it was, and is told to the log once.
+// Errors:  if the disk cannot be queried, the verdict stays as it was and one line is logged.
 // Threads: one.
-// Cost:    three statvfs(2) a look.
+// Cost:    three statvfs(2) per look.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +24,16 @@ struct DiskReserveOptions {
   std::string directory;
   uint64_t reserve = 0;  // 0: never refuse
   Millis interval{1000};
-  // Bytes that the daemon may still write where `directory` is. Tests put their own disk here.
+  // Bytes that the daemon may still write where `directory` is. Tests supply their own.
   std::function<StatusOr<uint64_t>(const std::string& directory)> free_bytes;
-  // Files that may still be made there; none: nobody counts them.
+  // Files that may still be created there; empty: files are not counted.
   std::function<StatusOr<uint64_t>(const std::string& directory)> free_files;
-  // Has the file system been made read-only? None: it is not asked.
+  // Whether the file system has been made read-only; empty: not checked.
   std::function<bool(const std::string& directory)> is_read_only;
 };
 
 StatusOr<uint64_t> FreeBytes(const std::string& directory);
-// As many as there can be where the file system has no fixed number of them.
+// The largest possible number where the file system has no fixed number of files.
 StatusOr<uint64_t> FreeFiles(const std::string& directory);
 bool IsReadOnly(const std::string& directory);
 
@@ -45,7 +45,7 @@ class DiskReserve {
 
   bool watched() const { return options_.reserve != 0; }
 
-  // True when refusal() has changed: between OK and not, or what is short.
+  // True if refusal() has changed: between OK and an error, or in what is short.
   bool Look();
 
   // OK, or kResourceExhausted "disk_full" or "disk_read_only" with what to do.

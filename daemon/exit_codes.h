@@ -20,7 +20,7 @@ enum ExitCode : int {
   kExitReplaced = 7,
 };
 
-// What a restart does not mend has a code of its own.
+// A failure that a restart cannot cure has a code of its own.
 inline ExitCode ExitCodeOf(const Status& status, ExitCode otherwise) {
   if (status.code() == StatusCode::kDataLoss) {
     return kExitDamaged;
@@ -31,7 +31,8 @@ inline ExitCode ExitCodeOf(const Status& status, ExitCode otherwise) {
   return status.reason() == "newer_schema" ? kExitNewerSchema : otherwise;
 }
 
-// Of a status about what the configuration names: what may pass by itself is no mistake in it.
+// For a status about something that the configuration names: a failure that may pass by itself is
+// not a configuration mistake.
 inline ExitCode ExitCodeOfNamed(const Status& status) {
   return status.code() == StatusCode::kUnavailable ? kExitFailed : kExitUsage;
 }

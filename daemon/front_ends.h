@@ -1,8 +1,8 @@
-// daemon/front_ends.h — the protocols on their sockets: what sessions of one protocol share, and
-// where each listens.
+// daemon/front_ends.h — the protocols on their sockets: what the sessions of one protocol share,
+// and where each protocol listens.
 //
-// Errors:  an address that cannot be listened on, or a socket of the service manager that nothing
-//          asks for, with the cure.
+// Errors:  an address that the daemon cannot listen on, or a socket of the service manager that no
+//          setting uses, with the cure.
 // Threads: the core thread.
 #pragma once
 
@@ -20,13 +20,13 @@
 
 namespace delayd {
 
-// What they are made of. All must outlive them.
+// What the front ends use. All of it must outlive them.
 struct FrontEndParts {
   const Config* config = nullptr;
   const Access* access = nullptr;
   const http::ServiceReport* service = nullptr;
   http::RequestCounts* counts = nullptr;
-  TlsDoor* tls = nullptr;  // null, or what HTTP over TCP is spoken through
+  TlsDoor* tls = nullptr;  // null: HTTP over TCP is not encrypted
   BootTime started{};
 };
 
@@ -37,12 +37,12 @@ class FrontEnds {
   FrontEnds(const FrontEnds&) = delete;
   FrontEnds& operator=(const FrontEnds&) = delete;
 
-  // Takes what the service manager opened, and opens what else the configuration names. Their
-  // names, for the log. The server must not outlive this.
+  // Takes the sockets that the service manager opened, and opens the others that the configuration
+  // names. Returns their names, for the log. The server must not outlive this.
   StatusOr<std::string> ListenOn(Server* server);
 
-  // Once a turn: answers bear this time from now on, and the log is told of clients that were
-  // turned away, or a fleet could be shut out while the daemon looks well.
+  // Called once a turn. Answers bear this time from now on. Clients that were turned away are
+  // logged; otherwise a whole fleet could be locked out while the daemon looks healthy.
   void BeginTurn(const Now& now);
 
  private:

@@ -1,6 +1,6 @@
 // daemon/ip_address.h — addresses as people write them.
 //
-// Errors:  what is no literal address has no spelling.
+// Errors:  text that is not a literal address yields none.
 // Threads: pure functions.
 // Source:  inet_pton(3); RFC 5952: "0:0:0:0:0:0:0:1" and "::1" are one address.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace delayd {
 
-// The one spelling of a literal address, without brackets; none: it is a name, or nothing at all.
+// The canonical spelling of a literal address, without brackets; none: a host name or no address.
 std::optional<std::string> CanonicalAddress(const std::string& text);
 
 // "127.0.0.1:11380" or "[::1]:11380".

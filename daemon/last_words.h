@@ -1,9 +1,9 @@
-// daemon/last_words.h — the line that the daemon ends with where no Status can be returned
-// (base/last_words.h): in its log, with the limits that it may have run into, and kExitFailed.
+// daemon/last_words.h — the daemon's last log line where no Status can be returned
+// (base/last_words.h). It names the limits that may have been hit; the exit code is kExitFailed.
 //
 // Errors:  none.
 // Threads: InstallLastWords once, before other threads exist.
-// Source:  nothing acknowledged is lost: it is durable before it is told.
+// Source:  nothing acknowledged is lost: a change is durable before it is acknowledged.
 #pragma once
 
 namespace delayd {

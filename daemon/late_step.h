@@ -1,8 +1,8 @@
-// daemon/late_step.h — tells of a step that takes long while it is still under way, where nobody
-// else is left to tell.
+// daemon/late_step.h — reports a slow step while it is still running, where nothing else is left to
+// report it.
 //
-// Errors:  none; where the system has no thread for it nothing is told.
-// Threads: the step runs in the caller's, `tell` in another, which has ended when this returns.
+// Errors:  none; if no thread can be started, nothing is reported.
+// Threads: the step runs on the caller's thread, `tell` on another one, which has ended on return.
 // Cost:    a thread for as long as the step takes.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace delayd {
 
-// `tell` is called once, when `step` has not ended after `late`.
+// Calls `tell` once if `step` has not ended after `late`.
 void RunAndTellWhenLate(std::chrono::milliseconds late,
                         const std::function<void()>& tell,
                         const std::function<void()>& step);

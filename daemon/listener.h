@@ -1,11 +1,10 @@
 // daemon/listener.h — the sockets that the daemon listens on.
 //
-// What:    a Unix socket with mode 0660, or a TCP socket, on loopback unless TLS and tokens guard
-// it.
-//          A socket file that a dead daemon left is replaced; one that somebody answers on never
-//          is. Two starts at the same moment are kept apart by a lock file beside the socket. A
-//          socket that the service manager opened and passed is taken as it is: its file is the
-//          manager's, and stays.
+// What:    a Unix socket with mode 0660, or a TCP socket, which is limited to loopback unless TLS
+//          and tokens guard it. A socket file left by a dead daemon is replaced; one on which a
+//          process answers never is. A lock file beside the socket keeps simultaneous starts apart.
+//          A socket passed by the service manager is used as it is: its file belongs to the manager
+//          and stays.
 // Errors:  kFailedPrecondition "socket_in_use", or what bind(2) says, each with the path or address
 //          and the cure.
 // Threads: the core thread.
@@ -21,15 +20,15 @@
 
 namespace delayd {
 
-// Who may be let near a TCP socket.
+// From where a TCP socket may be reachable.
 enum class Reach : uint8_t {
   kLoopback,  // this machine only
-  kAnywhere,  // what is spoken there has TLS and tokens
+  kAnywhere,  // its protocol has TLS and tokens
 };
 
 class Listener {
  public:
-  // `key` is the setting that errors name.
+  // `key` is the setting that errors mention.
   static StatusOr<Listener> OpenUnix(const std::string& path, std::string_view key = "api.socket");
   // `address` as ParseListenAddress (daemon/config_values.h) takes it; port 0 is any free one.
   static StatusOr<Listener> OpenTcp(std::string_view address,
@@ -47,15 +46,15 @@ class Listener {
 
   bool is_tcp() const { return is_tcp_; }
 
-  // "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380", with the port that was got.
+  // "unix:/run/delayd/delayd.sock" or "http://127.0.0.1:11380", with the actual port.
   const std::string& name() const { return name_; }
 
-  // What the log calls it: the name, until the owner, who knows what is spoken there, says another.
+  // The name in the log: name(), unless the owner, which knows the protocol, has set another.
   const std::string& label() const { return label_.empty() ? name_ : label_; }
 
   void set_label(std::string label) { label_ = std::move(label); }
 
-  // Of TCP: "127.0.0.1:11380".
+  // TCP only: "127.0.0.1:11380".
   std::string address() const { return name_.substr(sizeof "http://" - 1); }
 
  private:
@@ -64,7 +63,7 @@ class Listener {
   UniqueFd fd_;
   UniqueFd lock_;
   bool is_tcp_ = false;
-  std::string path_;  // of the file to remove in the end; empty: none is ours
+  std::string path_;  // the socket file to remove at the end; empty: none of ours
   std::string name_;
   std::string label_;
 };

@@ -1,18 +1,17 @@
 // daemon/log.h — what the daemon says about itself, on stderr.
 //
-// What:    one line an event: a message that is the same every time, and fields. Payloads, keys of
-//          clients and lease tokens are not logged. Of one message, errors excepted, at most 20
-//          lines a second are written; how many were left out is told with the next one, or by
-//          TellLeftOut.
+// What:    one line per event: a constant message, and fields. Payloads, keys of clients and lease
+//          tokens are not logged. Except for errors, at most 20 lines a second are written per
+//          message; the next line, or TellLeftOut, says how many were left out.
 // Units:   times in UTC with milliseconds.
-// Errors:  none; a line that cannot be written is lost. One that nobody takes, as where a terminal
-//          is stopped or the reader of a pipe stands still, is left out, and told with the next one
-//          that is taken: the daemon must not wait for who reads its log.
+// Errors:  none; a line that cannot be written is lost. A line that nobody reads, because a
+//          terminal is stopped or the reader of a pipe stands still, is left out and counted in the
+//          next line that is written: the daemon must not wait for the reader of its log.
 // Threads: Start once, before other threads exist; the rest from any thread.
-// Cost:    a line below the level costs one comparison; others a poll(2) and a write(2). An error
-//          may wait to be taken, 100 ms a second at most.
+// Cost:    a line below the level costs one comparison; others a poll(2) and a write(2). Errors may
+//          wait for the reader, for at most 100 ms in each second.
 // Source:  under systemd, a line begins with its priority ("<6>") instead of the time, as
-//          sd-daemon(3) has it.
+//          sd-daemon(3) describes.
 #pragma once
 
 #include <array>
@@ -51,16 +50,17 @@ struct Field {
   std::variant<std::string_view, int64_t> value;
 };
 
-// What a line of an error begins with that is written before the log is started: "<3>" where
-// stderr is the journal, else nothing.
+// The prefix of an error line that is written before the log is started: "<3>" if stderr is the
+// journal, else nothing.
 std::string_view ErrorPrefix();
 
 void Start(const Options& options);
-// Before that nothing is written.
+// Nothing is written before Start.
 bool Started();
 void SetLevel(Level level);
 
-// Of each message how many lines were left out and not told yet; once a second, and at the end.
+// Logs for each message how many lines were left out since the last report. Called once a second,
+// and at the end.
 void TellLeftOut();
 
 // Events since the start by level, also those below options.level.
@@ -71,8 +71,8 @@ void Info(std::string_view message, std::initializer_list<Field> fields = {});
 void Warn(std::string_view message, std::initializer_list<Field> fields = {});
 void Error(std::string_view message, std::initializer_list<Field> fields = {});
 
-// What stands behind the time: `info message name=value name="two words"`, or the members of a JSON
-// object. Control characters are escaped, so that no value can fake a line.
+// The text after the time: `info message name=value name="two words"`, or the members of a JSON
+// object. Control characters are escaped, so that no value can forge a line.
 std::string FormatLine(Format format,
                        Level level,
                        std::string_view message,

@@ -4,8 +4,8 @@
 // Units:   base units, as Prometheus wants them: seconds and bytes.
 // Errors:  none.
 // Threads: a pure function.
-// Cost:    some hundred microseconds; the number of series is bounded by the caller's number of
-//          queues by name.
+// Cost:    a few hundred microseconds; the number of series is bounded by the number of queues that
+//          the caller lists by name.
 // Source:  Prometheus' naming rules and text format 0.0.4; prometheus-cpp writes it.
 #pragma once
 

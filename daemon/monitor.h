@@ -1,12 +1,12 @@
 // daemon/monitor.h — the daemon's answers about itself: metrics, health, readiness.
 //
-// What:    gathers the figures of engine, turn, store and process when it is asked, never in
-//          between. A finding is something that is not as promised; what follows from it is in
-//          the table of docs/operations/health.md.
+// What:    gathers the figures of engine, turn, store and process on request only. A finding is
+//          something that is not as promised; the table in docs/operations/health.md lists its
+//          consequences.
 // Units:   base/time.h.
 // Errors:  none.
 // Threads: the core thread.
-// Cost:    nothing until asked; a page of metrics costs some hundred microseconds.
+// Cost:    nothing until asked; a page of metrics costs a few hundred microseconds.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ namespace delayd {
 
 struct MonitorOptions {
   std::string version;
-  uint32_t queues_by_name = 200;  // series of one queue each; the others are summed up
+  uint32_t queues_by_name = 200;  // queues with series of their own; the others are summed up
   uint32_t connections_max = 0;
   Millis commit_stuck = kCommitStuck;
   DiskReserveOptions disk;
@@ -42,7 +42,7 @@ class Monitor final : public http::ServiceReport {
   struct Finding {
     std::string code;
     std::string detail;  // for people: what it means, and what to do
-    bool ready = true;   // GET /readyz may answer 200 all the same
+    bool ready = true;   // GET /readyz may still answer 200
     bool healthy = true;
   };
 
@@ -65,13 +65,13 @@ class Monitor final : public http::ServiceReport {
 
   std::vector<Finding> Findings(const Now& now) const;
 
-  // What is to be said of a commit that has been under way for so long; none: nothing.
+  // The finding about a commit that has been running for so long; none: it is fine.
   std::optional<Finding> CheckCommit(std::optional<Millis> running) const;
 
  private:
   using DiskQuestion = std::function<StatusOr<uint64_t>(const std::string& directory)>;
 
-  // None where the disk cannot be asked, or there can be any number.
+  // None if the disk cannot be queried, or has no fixed limit.
   std::optional<uint64_t> AskDisk(const DiskQuestion& question) const;
   http::Response Report(std::string_view good,
                         const std::vector<Finding>& findings,

@@ -2,10 +2,10 @@
 // delayd that delayctl runs.
 //
 // What:    writes JSON lines to stdout (protocol/store_json.h): progress, then one result or
-//          problem. As root it goes on as the owner of the directory, so that no file is left there
-//          that the daemon could not open.
+//          problem. When started as root it switches to the owner of the directory, so that it
+//          leaves no file there that the daemon could not open.
 // Errors:  in the last line, and as one of daemon/exit_codes.h.
-// Threads: before any other.
+// Threads: called before any other thread exists.
 // Source:  docs/decisions/0024-offline-work-is-a-mode-of-the-daemon.md
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace delayd {
 
-// With `repair`, puts right what can be derived from other tables.
+// With `repair`, rebuilds what can be derived from other tables.
 int VerifyOffline(const std::string& data_dir, bool repair);
 // Without `accept_loss`, shows what would be lost and changes nothing.
 int RecoverOffline(const std::string& data_dir, bool accept_loss);

@@ -1,4 +1,4 @@
-// daemon/once_a_minute.h — for a line in the log that clients can cause as often as they like.
+// daemon/once_a_minute.h — limits a log line that clients could cause as often as they like.
 //
 // Threads: one owner.
 // Cost:    a comparison.
@@ -13,7 +13,7 @@ namespace delayd {
 
 class OnceAMinute {
  public:
-  // True: tell it now, and not again before a minute has passed.
+  // True: log it now; false for the next minute.
   bool IsDue(BootTime now) {
     if (told_ && now - *told_ < std::chrono::minutes(1)) {
       return false;

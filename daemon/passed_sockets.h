@@ -1,10 +1,10 @@
 // daemon/passed_sockets.h — sockets that the service manager opened for us (socket activation).
 //
-// What:    a socket unit passes listening sockets under names (FileDescriptorName=). Each takes the
-//          place of the address that the configuration has for that name and kind; the two must be
-//          the same, or the configured one empty. One that nothing asks for refuses the start.
+// What:    a socket unit passes listening sockets under names (FileDescriptorName=). Each replaces
+//          the configured address of that name and kind; the two must be equal, or the configured
+//          one empty. A socket that no setting uses prevents the start.
 // Errors:  kFailedPrecondition "passed_socket" with what was passed, what was wanted, and the cure.
-// Threads: the core thread, before it turns.
+// Threads: the core thread, before the first turn.
 // Source:  sd_listen_fds_with_names(3), systemd.socket(5).
 #pragma once
 
@@ -36,17 +36,16 @@ class PassedSockets {
  public:
   explicit PassedSockets(std::vector<PassedSocket> sockets) : sockets_(std::move(sockets)) {}
 
-  // What this process was given; they are no child's any more.
+  // The sockets passed to this process. Child processes no longer inherit them.
   static StatusOr<PassedSockets> FromEnvironment();
 
-  // Before any is opened: where it had the path of one that was passed under another name, that one
-  // would be taken for another daemon's.
+  // Call this before opening any socket: a socket passed under an unknown name would be taken for
+  // another daemon's if a configured socket had the same path.
   Status CheckNames(std::initializer_list<std::string_view> known) const;
-  // The socket passed under `name`, else one opened as the setting says; none when there is
-  // neither.
+  // The socket passed under `name`, else one opened as the setting says; none if there is neither.
   StatusOr<std::optional<Listener>> Unix(std::string_view name, const ListenSetting& setting);
   StatusOr<std::optional<Listener>> Tcp(std::string_view name, const ListenSetting& setting);
-  // After all were asked for.
+  // Call this after all have been asked for.
   Status CheckAllTaken() const;
 
  private:

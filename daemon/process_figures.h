@@ -1,10 +1,10 @@
 // daemon/process_figures.h — what the kernel says about this process.
 //
 // Units:   bytes, seconds.
-// Errors:  none; what /proc does not tell is 0.
+// Errors:  none; a figure that /proc does not give is 0.
 // Threads: any.
 // Cost:    four small files of /proc.
-// Source:  proc(5); the figures that every Prometheus client library gives.
+// Source:  proc(5); the figures that every Prometheus client library exports.
 #pragma once
 
 #include <cstdint>

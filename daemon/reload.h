@@ -1,9 +1,9 @@
-// daemon/reload.h — what SIGHUP changes: the level of the log, the settings of queues, the
-// certificate and the tokens. All else waits for a restart, and the log says so.
+// daemon/reload.h — what SIGHUP changes: the log level, the settings of queues, the certificate and
+// the tokens. Everything else waits for a restart, and the log says so.
 //
-// Errors:  told to the log. A file with a mistake changes nothing of what it holds.
-// Threads: the files are read on any, since a disk may be slow and a file may name tens of
-//          thousands of queues; what they say is applied on the core thread.
+// Errors:  logged. If a file has a mistake, none of its settings is applied.
+// Threads: the files may be read on any thread, since a disk may be slow and a file may name tens
+//          of thousands of queues; their contents are applied on the core thread.
 #pragma once
 
 #include <optional>
@@ -20,14 +20,14 @@
 
 namespace delayd {
 
-// What the files say now.
+// The contents of the files now.
 struct FilesRead {
   CommandLine line;
   std::string waiting;  // the keys that have changed and wait for a restart
   StatusOr<protocol::TlsContext::Ptr> certificate{protocol::TlsContext::Ptr()};  // null: no TLS
   StatusOr<Access::Tokens> tokens{Access::Tokens()};
 
-  // Else something stays as it was.
+  // False: some of the settings stay as they were.
   bool ok() const {
     return line.action == CommandLine::Action::kRun && certificate.ok() && tokens.ok();
   }
@@ -39,13 +39,13 @@ FilesRead ReadFiles(const ReadConfig& read_config,
                     const TlsDoor& tls,
                     const Access& access);
 
-// What the queues have from then on; none: the configuration has a mistake, and all is as it was.
+// Returns the queues' new settings; none: the configuration has a mistake and nothing has changed.
 std::optional<engine::Configure> Apply(FilesRead files,
                                        const Config& running,
                                        TlsDoor* tls,
                                        Access* access);
 
-// Once for each certificate that ends soon, and once for each that has ended.
+// Logs once each that the certificate is not valid yet, is about to expire, or has expired.
 void WarnOfEnd(WallTime now, TlsDoor* tls);
 
 }  // namespace delayd

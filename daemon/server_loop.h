@@ -37,7 +37,7 @@ class Server::Loop {
        storage::JobStore* store,
        const Clock* clock);
 
-  // A command of an operator gives up, whichever way Run has ended.
+  // However Run has ended, an operator's command that is under way gives up.
   ~Loop() {
     stop_admin_.store(true);
     EndAtNextSignal();
@@ -56,7 +56,7 @@ class Server::Loop {
     SessionFactory factory;
     std::string no_room;
     boost::asio::posix::stream_descriptor waiter;  // a duplicate: the listener owns the socket
-    // Nobody is waited for there before; none: somebody is.
+    // No client is accepted before this time; none: the door waits for one.
     std::optional<BootTime> rests_until = std::nullopt;
   };
 
@@ -65,11 +65,11 @@ class Server::Loop {
     ConnectionPtr connection;
     uint64_t tag = 0;
     bool is_lease = false;
-    bool names_job = false;  // a lease of this very job: an answer with none would be no answer
-    bool changes = false;    // its outcome is unknown when a commit fails
+    bool names_job = false;  // leases one given job, so it cannot be answered with no job
+    bool changes = false;    // its outcome is unknown if a commit fails
   };
 
-  // Of the commands of a turn, with the reading of each.
+  // The slowest command of a turn, including the time to parse it.
   struct SlowestCommand {
     std::string_view name = "none";
     std::chrono::steady_clock::duration took{};
@@ -130,7 +130,7 @@ class Server::Loop {
   void WatchCommit(const Now& now);
   void DiskChanged(const Status& refusal);
 
-  // ---- Beside the turn (server_side_threads.cc) ----
+  // ---- Outside the turn (server_side_threads.cc) ----
   void StartAdmin(const ConnectionPtr& connection, uint64_t tag, AdminCommand command);
   void FinishAdmin(const AdminAnswer& answer);
   void TendReload(const Now& now);
@@ -179,7 +179,7 @@ class Server::Loop {
   WakeTimer wake_;
 
   // ---- Clients ----
-  // The earliest first; an entry that is not its connection's queued_deadline any more is skipped.
+  // Earliest first; an entry that no longer equals its connection's queued_deadline is skipped.
   using DeadlineEntry = std::pair<BootTime, std::weak_ptr<Connection>>;
 
   struct Later {
@@ -195,30 +195,30 @@ class Server::Loop {
   std::vector<char> read_buffer_;
   std::unordered_map<Connection*, ConnectionPtr> connections_;
   std::vector<ConnectionPtr> touched_;
-  std::deque<ConnectionPtr> greeting_;  // can be read
+  std::deque<ConnectionPtr> greeting_;  // in a handshake, and can be read
   std::priority_queue<DeadlineEntry, std::vector<DeadlineEntry>, Later> deadlines_;
   std::deque<LeaseToken> given_back_;  // by connections that have gone
   OnceAMinute refusal_told_;
 
   // ---- What they hold ----
-  size_t held_bytes_ = 0;                // of all of them
-  size_t freed_bytes_ = 0;               // by them, since memory was given back
-  size_t freed_at_look_ = 0;             // of it, when that was last looked at
-  std::optional<BootTime> memory_look_;  // when next; none: too little to look
-  bool giving_back_ = false;             // under way
+  size_t held_bytes_ = 0;                // by all clients
+  size_t freed_bytes_ = 0;               // by clients, since memory was last given back
+  size_t freed_at_look_ = 0;             // freed_bytes_ at the last look
+  std::optional<BootTime> memory_look_;  // the next look; none: too little was freed
+  bool giving_back_ = false;             // memory, on memory_thread_
 
   // ---- Requests and answers ----
   boost::unordered_flat_map<engine::RequestId, Pending> pending_;
   engine::RequestId next_request_ = 1;
   SlowestCommand slowest_;
-  bool unsent_ = false;  // answers were delivered since they were last sent
+  bool unsent_ = false;  // answers were delivered to sessions since the last send
   OnceAMinute damage_told_;
 
   // ---- The turn ----
-  bool turn_again_ = false;                // there is work that nothing outside will wake us for
-  std::optional<BootMicros> wake_asked_;   // by the last turn
-  std::optional<BootMicros> due_awaited_;  // the engine's next event, where a request waits for it
-  Millis last_turn_{0};                    // what it took
+  bool turn_again_ = false;                // there is work left that no event will wake us for
+  std::optional<BootMicros> wake_asked_;   // the wake-up time that the last turn asked for
+  std::optional<BootMicros> due_awaited_;  // the engine's next event, if a request waits for it
+  Millis last_turn_{0};                    // how long it took
   BootTime heartbeat_due_;
 
   // ---- Signals ----
@@ -228,26 +228,26 @@ class Server::Loop {
   bool drain_logged_ = false;
   bool reload_wanted_ = false;
   bool reload_running_ = false;
-  ServerOptions::ApplyReload apply_reload_;  // of the one whose files have been read
+  ServerOptions::ApplyReload apply_reload_;  // set once the files of a reload have been read
 
   // ---- Commits ----
   bool in_flight_ = false;
   std::chrono::steady_clock::time_point submitted_;
   BootTime submitted_boot_;
   std::optional<CommitResult> commit_result_;
-  std::optional<std::chrono::steady_clock::time_point> durable_at_;  // what the core thread writes
-  CommitWatch commit_watch_;           // of what the committer's thread writes
-  std::optional<Millis> commit_look_;  // at which age of the commit in flight
-  uint32_t clients_ = 0;               // that have asked something since the last batch was sealed
+  std::optional<std::chrono::steady_clock::time_point> durable_at_;  // of a core-thread commit
+  CommitWatch commit_watch_;           // of commits on the committer's thread
+  std::optional<Millis> commit_look_;  // the age of the commit in flight at which to look again
+  uint32_t clients_ = 0;               // served since the last batch was sealed
   bool pipelined_ = false;             // one of them does not wait for its answers
-  uint32_t small_batches_ = 0;         // in a row, up to the last one
-  Micros last_commit_{0};              // what it took
-  Millis commit_here_{0};              // what the core thread has waited for the disk in this turn
+  uint32_t small_batches_ = 0;         // in a row, up to and including the last batch
+  Micros last_commit_{0};              // how long it took
+  Millis commit_here_{0};              // how long the core thread waited for the disk this turn
 
   ServerFigures figures_;
 
-  // ---- Beside the turn ----
-  // Who waits for the admin command under way; it may have gone.
+  // ---- Outside the turn ----
+  // The client that waits for the admin command under way; it may have gone.
   struct AdminClient {
     std::weak_ptr<Connection> connection;
     uint64_t tag = 0;
@@ -256,7 +256,7 @@ class Server::Loop {
   std::optional<AdminClient> admin_client_;
   std::atomic<bool> stop_admin_ = false;
 
-  // Last: their threads must end before what they post to is gone.
+  // Declared last: their threads must end before the members that they post to are destroyed.
   Committer committer_;
   SideThread admin_thread_;
   SideThread reload_thread_;

@@ -1,5 +1,4 @@
-// daemon/service_notify.h — what systemd is told: loading, ready, reloading, stopping, still
-// turning.
+// daemon/service_notify.h — notifies systemd: loading, ready, reloading, stopping, alive.
 //
 // Errors:  none; without a service manager nothing happens.
 // Threads: the core thread.
@@ -16,17 +15,17 @@ namespace delayd {
 
 class ServiceNotify {
  public:
-  // While the start reads the store; asks for more time too, so that a long one is not cut short.
+  // While the start reads the store. Also asks for more time, so that a long start is not aborted.
   void Loading(uint64_t timers) const;
   void Ready(uint64_t timers) const;
-  // What `systemctl status` shows from now on.
+  // Sets what `systemctl status` shows from now on.
   void Doing(std::string_view what) const;
   // Around a reload of the configuration; `what` as for Doing.
   void Reloading() const;
   void Reloaded(std::string_view what) const;
   void Stopping() const;
   void Heartbeat() const;
-  // Half of what the service manager waits; none when it does not watch.
+  // Half of the service manager's watchdog timeout; none if there is no watchdog.
   std::optional<Millis> HeartbeatInterval() const;
 };
 

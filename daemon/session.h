@@ -5,9 +5,9 @@
 //          answers and every rule of its protocol. Without a socket it runs in simulation, in tests
 //          and under a fuzzer.
 // Units:   base/time.h.
-// Errors:  none come out: what a client does wrong is answered to the client.
+// Errors:  none; a client's mistakes are answered to the client.
 // Threads: the core thread.
-// Cost:    holds at most the input of one read, one request in parts, and bounded output: the
+// Cost:    holds at most the input of one read, one partial request, and bounded output: the
 //          server stops reading while wants_input() is false.
 #pragma once
 
@@ -27,9 +27,9 @@
 namespace delayd {
 
 struct SessionRequest {
-  uint64_t tag = 0;  // the session's own; comes back with the answer
+  uint64_t tag = 0;  // chosen by the session; returned with the answer
   engine::Command command;
-  // Set: this is for the store's operator, not for the engine, and `command` says nothing.
+  // If set, the request is an operator's command to the store, and `command` is ignored.
   std::optional<AdminCommand> admin = std::nullopt;
 };
 
@@ -40,68 +40,69 @@ class Session {
     kIdle,     // between requests
     kHead,     // has begun a request
     kBody,     // is sending the body of a request
-    kWorking,  // waits for us
+    kWorking,  // waits for the daemon
   };
 
   virtual ~Session() = default;
 
-  // Who is at the other end; told once, before anything is received.
+  // The peer at the other end. Called once, before anything is received.
   virtual void SetPeer(Peer /*peer*/) {}
 
   virtual void Receive(std::string_view bytes) = 0;
-  // The next request that is complete. `now` must have been read after the last Receive: what a
-  // client asks for relative to now counts from when it had asked.
+  // The next complete request. `now` must have been read after the last Receive, so that a delay
+  // counts from a moment after its request had arrived.
   virtual std::optional<SessionRequest> Next(const Now& now) = 0;
 
-  // The same while there is no room for changes: only what changes nothing, and hands out nothing.
+  // The same while there is no room for changes: only requests that change nothing and lease
+  // nothing.
   virtual std::optional<SessionRequest> NextRead(const Now& /*now*/) { return std::nullopt; }
 
-  // Whether NextRead has nothing to give, whatever else arrives, until Next has given a request.
+  // True if NextRead returns nothing, whatever else arrives, until Next has returned a request.
   virtual bool waits_for_room() const { return true; }
 
   virtual void Answer(uint64_t tag, const engine::Reply& reply) = 0;
 
-  // To a request that was an admin command; sessions whose protocol has none are never asked.
+  // Answers an admin command; never called on a session whose protocol has none.
   virtual void AnswerAdmin(uint64_t /*tag*/, const AdminAnswer& /*answer*/) { DELAYD_CHECK(false); }
 
-  // No request will be taken any more; what is under way is answered. Idempotent.
+  // No more requests are taken; those under way are answered. Idempotent.
   virtual void Stop() = 0;
 
-  // The client sends nothing more; what it has sent is served.
+  // The client sends nothing more; the requests that it has sent are served.
   virtual void InputEnded() { Stop(); }
 
-  // The client has said so within its protocol, and its socket may stay open.
+  // The client has said within its protocol that it sends no more; its socket may stay open.
   virtual bool input_ended() const { return false; }
 
-  // The client has gone: the leases that are given back with it. Nobody is told how it went.
+  // The client has gone. Returns its leases, which are given back; no answer is sent about that.
   virtual std::vector<LeaseToken> Leave() { return {}; }
 
-  // The request that the client is sending is not waited for any longer: tells it why, then ends.
+  // Gives up on the request that the client is still sending: tells it why, then ends.
   virtual void Refuse(const Status& why) = 0;
 
   // False: input stays in the socket until answers have gone out. A session that takes no more
-  // requests still takes input and drops it, so that the end of the connection is noticed.
+  // requests still accepts input and drops it, so that the end of the connection is noticed.
   virtual bool wants_input() const = 0;
 
-  // To receive more may take milliseconds, whatever it is: a handshake.
+  // Receive may take milliseconds, whatever arrives, because a handshake is under way.
   virtual bool greets() const { return false; }
 
-  // Next may give a request without more input.
+  // Next may return a request without more input.
   virtual bool has_more() const { return false; }
 
-  // Next gives nothing although there is input: an answer must come first.
+  // Next returns nothing although there is input, because an answer must come first.
   virtual bool held_up() const { return false; }
 
-  // Taken so far, for the timeouts. Those that it answers on the spot nobody else sees; without any
-  // it need not count.
+  // The number of requests taken so far, for the timeouts: only the session sees those that it
+  // answers itself. A session that answers none itself need not count.
   virtual uint64_t requests() const { return 0; }
 
-  // What it keeps for its client: input that is in no request yet, and answers that wait.
+  // The bytes kept for the client: input that is not yet part of a request, and unsent answers.
   virtual size_t held_bytes() const { return output().size(); }
 
   virtual std::string_view output() const = 0;
   virtual void Sent(size_t bytes) = 0;
-  // Everything is said: close the connection once output() is empty.
+  // No output will follow: close the connection once output() is empty.
   virtual bool finished() const = 0;
   virtual Phase phase() const = 0;
 };

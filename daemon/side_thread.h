@@ -1,5 +1,5 @@
-// daemon/side_thread.h — a thread for what takes long, beside the turn: an operator's command, or
-// the files of a reload.
+// daemon/side_thread.h — a thread for long work outside the turn: an operator's command, the files
+// of a reload, or giving memory back.
 //
 // Errors:  the task's own.
 // Threads: Start and the destructor from one thread. The destructor waits for the task under way.
@@ -20,7 +20,7 @@ class SideThread {
   SideThread(const SideThread&) = delete;
   SideThread& operator=(const SideThread&) = delete;
 
-  // One task at a time: the one before must have told that it is done.
+  // One task at a time: the previous one must have reported that it is done.
   void Start(std::function<void()> task);
 
  private:

@@ -1,7 +1,7 @@
-// daemon/store_admin.h — verify and backup of a running store, and what a verify found as the
-// protocol says it.
+// daemon/store_admin.h — verify and backup of a running store; a verify report as the protocol
+// writes it.
 //
-// Errors:  in the answers; findings are results.
+// Errors:  in the answers; the findings of a verify are results, not errors.
 // Threads: the function is called from the admin worker's thread, and reads a snapshot or takes a
 //          checkpoint: commits go on meanwhile.
 #pragma once

@@ -1,13 +1,13 @@
 // daemon/tls_session.h — a session of any protocol, spoken through TLS.
 //
-// What:    stands between the server and the session inside: what the client says is deciphered on
-//          its way in, answers are enciphered on their way out. The handshake counts as the head of
-//          a request, so that a slow one is ended as a slow request is; so does a message behind it
-//          of which only a part has come.
-// Errors:  a client that does not speak TLS gets an alert and is closed; one that asks in the clear
-//          is told so in the clear.
+// What:    stands between the server and the inner session: decrypts the client's input and
+//          encrypts the answers. The handshake counts as the head of a request, so that a slow one
+//          times out as a slow request does; so does a later handshake message that has arrived
+//          only in part.
+// Errors:  a client that does not speak TLS gets an alert and is closed; one that sends plain text
+//          is told so in plain text.
 // Threads: the core thread.
-// Cost:    holds one piece of enciphered answers beside what the session inside holds.
+// Cost:    holds one piece of encrypted answers besides what the inner session holds.
 // Source:  docs/decisions/0077-tls.md.
 #pragma once
 
@@ -25,33 +25,33 @@ namespace delayd {
 struct TlsFigures {
   uint64_t handshakes = 0;
   uint64_t failed = 0;                      // handshakes, and channels that broke later
-  TurnedAway last_failed;                   // of these
+  TurnedAway last_failed;                   // the last of those
   std::optional<WallTime> certificate_end;  // none: no TLS
 };
 
-// The certificate that is shown, which may be renewed while the daemon runs.
+// The certificate that clients are shown. It may be renewed while the daemon runs.
 class TlsDoor {
  public:
-  // None is shown before Load. The files are read again by each.
+  // There is no certificate before the first Load. Each Load reads the files again.
   TlsDoor(std::string certificate_file, std::string key_file)
       : certificate_file_(std::move(certificate_file)), key_file_(std::move(key_file)) {}
 
-  // New connections are shown what the files hold now; when they cannot be used, what they were
-  // shown before.
+  // Shows new connections the certificate that the files hold now; if it cannot be used, the
+  // previous one stays.
   Status Load();
-  // The same in two steps: from the files, which may take as long as a disk, on any thread; and
-  // from then on.
+  // The same in two steps: Read may wait for the disk and may be called on any thread; Show uses
+  // the result from then on.
   StatusOr<protocol::TlsContext::Ptr> Read() const;
   void Show(protocol::TlsContext::Ptr context);
-  // OK, or that the certificate which is shown has ended ("certificate_expired") or ends soon
-  // ("certificate_ends_soon"), or is not valid yet ("certificate_not_yet_valid"), with what to do.
+  // OK, or that the current certificate has expired ("certificate_expired"), expires soon
+  // ("certificate_ends_soon") or is not valid yet ("certificate_not_yet_valid"), with what to do.
   Status CheckEnd(WallTime now) const;
-  // The same for a log: not OK the first time of each, and again behind a Load. O(1), for each
-  // turn.
+  // The same for the log: reports each state once, and again after a Load. O(1), so it may be
+  // called every turn.
   Status NoteEnd(WallTime now);
   std::unique_ptr<Session> Wrap(std::unique_ptr<Session> inner);
 
-  // What a client gets that there is no room for: more can be said only behind a handshake.
+  // The bytes for a client that there is no room for. Saying more would take a handshake.
   static std::string_view NoRoom();
 
   const TlsFigures& figures() const { return figures_; }
@@ -124,25 +124,25 @@ class TlsSession final : public Session {
   Phase phase() const override;
 
  private:
-  // Of a message behind the handshake only a part has come: nothing can be said before the rest.
+  // Only part of a message after the handshake has arrived; nothing can be sent before the rest.
   bool is_cut() const { return greeted_ && !ended_ && !channel_.established(); }
 
-  // A client that was given http:// for https://.
+  // For a client that used http:// instead of https://.
   void AnswerInTheClear();
   void Fail(std::string_view cause);
-  // What the session inside has found, or that it has no more to find.
+  // Passes on a request of the inner session, or notices that it will have no more.
   std::optional<SessionRequest> Pass(std::optional<SessionRequest> request);
-  // Enciphers what the session inside has to say, as far as the client takes it.
+  // Encrypts the inner session's output, as far as the client takes it.
   void Pump();
 
   protocol::TlsChannel channel_;
   std::unique_ptr<Session> inner_;
   TlsFigures* figures_;
   Peer peer_;
-  bool begun_ = false;    // the first byte is there
+  bool begun_ = false;    // the first byte has arrived
   bool greeted_ = false;  // the handshake is done
   bool in_the_clear_ = false;
-  bool ended_ = false;  // nothing follows behind output()
+  bool ended_ = false;  // nothing follows output()
 };
 
 }  // namespace delayd

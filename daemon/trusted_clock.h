@@ -1,10 +1,9 @@
-// daemon/trusted_clock.h — the clock that the daemon goes by: the machine's, as far as it can be
-// believed.
+// daemon/trusted_clock.h — the daemon's clock: the machine's clock, as far as it can be trusted.
 //
-// What:    passes each reading through a ClockWatch, asks while the clock is suspect whether it has
-//          been synchronised since, and logs each change of mind once.
+// What:    passes each reading through a ClockWatch. While the clock is suspect it asks whether the
+//          clock has been synchronised since. It logs each change of the verdict once.
 // Units:   base/time.h.
-// Errors:  none; nobody to ask is nobody who knows.
+// Errors:  none; without a time service to ask, the clock counts as not synchronised.
 // Threads: the core thread.
 // Cost:    that of the clock; while suspect, one system call a second.
 // Source:  adjtimex(2), STA_UNSYNC; systemd-timesyncd(8); engine/clock_watch.h has the rules.
@@ -19,11 +18,11 @@
 
 namespace delayd {
 
-// When a time service last said that the wall clock is right, told by that clock; the kernel says
-// so of this moment. None: nobody says so.
+// When a time service last declared the wall clock right, by that clock; if the kernel declares it
+// synchronised, that is now. None: neither does.
 std::optional<WallTime> SynchronisedAt();
 
-// The highest wall time that the last run wrote down; none: the store is new.
+// The highest wall time that the last run recorded; none: the store is new.
 StatusOr<std::optional<engine::ClockSeen>> ReadClockSeen(const storage::JobReader& store);
 
 class TrustedClock final : public Clock {
@@ -37,13 +36,13 @@ class TrustedClock final : public Clock {
 
   Now Sample() const override;
 
-  // Once a turn. Asks when it is time to. True: a time service says that the clock is right, and it
-  // was accepted as it is.
+  // Called once a turn; asks when it is time to. True: a time service says that the clock is right,
+  // and the clock was accepted as it is.
   bool Tend();
-  // When Tend has something to do next; none: the clock is not suspect.
+  // When Tend next has something to do; none: the clock is not suspect.
   std::optional<BootTime> wake() const;
 
-  // At the operator's word.
+  // Accepts the clock as it is, on the operator's word.
   void Accept();
 
   engine::ClockState state() const { return watch_.state(); }
@@ -59,10 +58,10 @@ class TrustedClock final : public Clock {
 
   const Clock* const machine_;
   const std::function<std::optional<WallTime>()> synchronised_at_;
-  // Sample is const to everybody who asks for the time, and yet learns from each answer.
+  // Mutable because Sample is const for its callers but learns from each reading.
   mutable engine::ClockWatch watch_;
   mutable engine::ClockState logged_ = engine::ClockState::kTrusted;
-  mutable WallTime suspect_since_;  // as the clock shows it
+  mutable WallTime suspect_since_;  // by the suspect clock itself
   mutable std::optional<WallTime> synchronised_then_;
   BootTime next_question_;
 };

@@ -1,9 +1,9 @@
-// daemon/turned_away.h — clients that were turned away, until the log tells of them.
+// daemon/turned_away.h — clients that were turned away and not yet reported in the log.
 //
-// What:    who is turned away is told itself; but when all of them are, as behind a change of
-//          tokens or of the certificate, nobody else sees it.
+// What:    a client that is turned away is told so. But if all of them are, for example after a
+//          change of the tokens or the certificate, the operator would not notice.
 // Threads: one owner.
-// Cost:    a few copies for each that is turned away.
+// Cost:    a few copies for each client that is turned away.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct TurnedAway {
     last_cause = cause;
   }
 
-  // True: the log is to be told of them now; asked again it is false for a minute.
+  // True: log them now; then false for a minute.
   bool IsToBeTold(BootTime now) { return untold > 0 && told.IsDue(now); }
 
   uint64_t untold = 0;

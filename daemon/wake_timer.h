@@ -1,14 +1,14 @@
-// daemon/wake_timer.h — sleeps until a moment, and is woken when somebody sets the wall clock.
+// daemon/wake_timer.h — sleeps until a deadline, and wakes when the wall clock is set.
 //
-// What:    the deadline counts on CLOCK_BOOTTIME, so that it falls on the engine's own
-//          microsecond and goes on through a suspend. A second timer on CLOCK_REALTIME never
-//          expires; it is there to be cancelled by the kernel when the wall clock is set.
+// What:    the deadline is on CLOCK_BOOTTIME, so that it matches the engine's clock to the
+//          microsecond and keeps counting through a suspend. A second timer, on CLOCK_REALTIME,
+//          never expires; the kernel cancels it when the wall clock is set.
 // Units:   microseconds of the boot clock.
 // Errors:  a kernel without timerfd is a failed check.
 // Threads: the core thread.
-// Cost:    one system call when the deadline comes nearer by 10 microseconds or more. When it moves
-//          away, as it does with every commit, the timer is left where it is: whoever is woken by
-//          it for nothing sets the next one.
+// Cost:    one system call when the deadline moves nearer by more than 10 microseconds. When it
+//          moves away, as it does with every commit, the timer is left alone: the turn that it
+//          wakes too early sets the next deadline.
 // Source:  timerfd_create(2), TFD_TIMER_CANCEL_ON_SET.
 #pragma once
 
@@ -26,8 +26,8 @@ namespace delayd {
 
 class WakeTimer {
  public:
-  // `clock_set` runs as a handler of `io` each time the wall clock was set. The deadline itself
-  // calls nobody: it ends the wait, and the turn finds out what is due.
+  // `clock_set` runs as a handler of `io` each time the wall clock is set. The deadline itself
+  // calls nothing: it ends the wait, and the turn finds out what is due.
   WakeTimer(boost::asio::io_context* io, std::function<void()> clock_set);
   ~WakeTimer();
   WakeTimer(const WakeTimer&) = delete;
