@@ -42,7 +42,7 @@ bool Deletion::Take(const engine::Reply& reply) {
 }
 
 std::vector<bool> Deletion::TakeDeleted() {
-  // From the end: of a job that was named twice only the first is deleted.
+  // Backwards: if a job is listed twice, only its first occurrence counts as deleted.
   std::vector<bool> deleted(jobs_.size(), false);
   for (size_t i = jobs_.size(); i-- > 0;) {
     const Job& job = jobs_[i];

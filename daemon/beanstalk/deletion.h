@@ -1,14 +1,14 @@
-// daemon/beanstalk/deletion.h — a delete-batch under way: its jobs in order, and what became of
+// daemon/beanstalk/deletion.h — a delete-batch under way: its jobs in order, and the outcome of
 // each.
 //
-// What:    the jobs that the connection has reserved are acked, the others cancelled, so that it
-//          asks the engine for up to two things. Both are decided in one turn. A job whose time to
-//          run is over is acked, since the engine may not have ended its lease yet, and then
-//          cancelled, since it may be anybody's by now; a plain delete does the same.
-// Errors:  a job that cannot be deleted keeps no other from its end. A status that is not OK in
-//          either answer is the whole command's.
+// What:    jobs that the connection has reserved are acked and the others cancelled, so a batch
+//          takes up to two engine commands. Both are decided in one turn. A job whose time to run
+//          is over is acked, in case the engine has not ended its lease yet, and then cancelled, in
+//          case it has; a plain delete does the same.
+// Errors:  a job that cannot be deleted does not affect the others. If either answer has a status
+//          that is not OK, the whole command gets it.
 // Threads: one.
-// Cost:    O(1) for each job.
+// Cost:    O(1) per job.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ namespace delayd::beanstalk {
 
 class Deletion {
  public:
-  // `taken`: of a job that is reserved.
+  // `taken` is set if the connection had reserved the job.
   void Add(JobId id, const std::optional<Reservations::Taken>& taken);
 
-  // What is to be asked: at least one, in this order. Once.
+  // The commands for the engine: at least one, to be executed in this order. Call it once.
   std::vector<engine::Command> TakeCommands();
 
   // True: this was the last answer.
@@ -35,7 +35,7 @@ class Deletion {
 
   const Status& status() const { return status_; }
 
-  // For each job in order. Once.
+  // Whether each job was deleted, in order. Call it once.
   std::vector<bool> TakeDeleted();
 
  private:

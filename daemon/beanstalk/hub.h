@@ -1,7 +1,7 @@
-// daemon/beanstalk/hub.h — what all beanstalk connections share: who uses and watches which tube,
-// and the counters that the stats show.
+// daemon/beanstalk/hub.h — state shared by all beanstalk connections: which tubes are used and
+// watched, and the counters that the stats commands show.
 //
-// What:    nothing here is needed for a job to be right; it is lost with the process.
+// What:    no job depends on this state; it is lost with the process.
 // Threads: the core thread.
 // Cost:    one hash look-up per use, watch and ignore.
 #pragma once
@@ -23,13 +23,13 @@ namespace delayd::beanstalk {
 
 inline constexpr std::string_view kDefaultTube = "default";
 
-// A tube somebody uses or watches.
+// A tube that some connection uses or watches.
 struct Tube {
   std::string name;
   uint64_t using_count = 0;
   uint64_t watching = 0;
   uint64_t waiting = 0;
-  // The session, of those that watch it, that pays for its name; null: none does.
+  // The watching session that is charged for the name; null: none is.
   const void* payer = nullptr;
 };
 
@@ -37,10 +37,10 @@ struct HubOptions {
   size_t job_bytes_max = 65535;
   std::string version;
   BootTime started;
-  // Jobs that a user who is no admin may have stored; 0: no limit, and nothing is counted.
+  // How many jobs a user who is not an admin may have stored; 0: no limit, nothing is counted.
   uint64_t user_jobs_max = 0;
-  // Null: everybody may speak this protocol. It has no login, so that only the kernel's word
-  // counts: whoever is less than Role::kEnqueue, or would need a token, is hung up on.
+  // Null: everybody may use this protocol. It has no login, so only the kernel's credentials count:
+  // a peer below Role::kEnqueue, or one that would need a token, is disconnected.
   const Access* access = nullptr;
 };
 
@@ -50,7 +50,7 @@ class Hub {
 
   const HubOptions& options() const { return options_; }
 
-  // Each is undone by the other, with the same tube; a tube that nobody has is forgotten.
+  // Leave undoes Use and Ignore undoes Watch. A tube that nobody uses or watches is forgotten.
   Tube* Use(std::string_view name);
   void Leave(Tube* tube);
   Tube* Watch(std::string_view name);
@@ -89,7 +89,7 @@ class Hub {
   void ForgetUnused(Tube* tube);
 
   const HubOptions options_;
-  std::string instance_;  // differs from process to process
+  std::string instance_;  // a random id of this process
   std::array<uint64_t, kVerbCount> commands_{};
   boost::unordered_flat_map<std::string, std::unique_ptr<Tube>, StringHash, std::equal_to<>> tubes_;
 };

@@ -1,4 +1,4 @@
-// What a command of the protocol asks of the engine.
+// Translates commands of the protocol into engine commands.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -11,12 +11,12 @@
 namespace delayd::beanstalk {
 namespace {
 
-// A client is warned this long before it loses its job.
+// A waiting client is warned this long before its lease ends.
 constexpr Millis kDeadlineMargin{1000};
 constexpr Millis kReserveAskMax{limits::kLeaseWaitMsMax};
 
-// The protocol counts seconds up to 136 years; docs/protocol.md says what is done about more than
-// the engine takes.
+// The protocol allows up to 136 years in seconds; docs/protocol.md says what happens above the
+// engine's limits.
 Millis DelayOf(Millis asked) {
   return std::min(asked, Millis(limits::kDelayMsMax));
 }
@@ -35,7 +35,7 @@ JobSpec SpecOf(const std::string& tube, uint32_t priority, Millis delay, Millis 
   return spec;
 }
 
-// The engine's ids end at 2^53; a greater one is nobody's.
+// The engine's ids end at 2^53; a greater number names no job.
 JobId IdOf(uint64_t id) {
   return JobId{std::min(id, limits::kJobIdMax + 1)};
 }
@@ -66,7 +66,7 @@ std::optional<engine::Command> BeanstalkSession::OrderOf(const Command& command,
         waiting_->count = static_cast<uint32_t>(command.count);
       }
       return OrderReserve(now);
-    case Verb::kReserveJob:  // a worker is who gets it
+    case Verb::kReserveJob:  // counts as a worker only once it gets the job
       waiting_ = Waiting{.tag = last_tag()};
       return engine::LeaseJob{.job = IdOf(command.id)};
     case Verb::kDelete:
@@ -110,7 +110,7 @@ engine::Command BeanstalkSession::OrderPut(const Command& command) {
   JobSpec& spec =
       enqueue.jobs.emplace_back(SpecOf(used_->name, command.priority, command.delay, command.ttr));
   spec.payload = command.body;
-  spec.key = command.name;  // of put-key; empty else
+  spec.key = command.name;  // set for put-key only
   return enqueue;
 }
 
@@ -134,8 +134,8 @@ std::optional<engine::Command> BeanstalkSession::OrderBatch(const Command& comma
   return enqueue;
 }
 
-// Waits for a job until the client's own time-out, until it must be warned of a deadline, or as
-// long as one request may wait, whichever is first.
+// Waits for a job until the client's own timeout, until the client must be warned of a deadline, or
+// for as long as one request may wait, whichever comes first.
 engine::Command BeanstalkSession::OrderReserve(const Now& now) {
   Waiting& waiting = *waiting_;
   Millis wait = kReserveAskMax;
@@ -153,7 +153,7 @@ engine::Command BeanstalkSession::OrderReserve(const Now& now) {
   if (const std::optional<BootTime> end = reservations_.SoonestEnd(now.boot)) {
     bound(*end - kDeadlineMargin, OnEmpty::kDeadlineSoon);
   }
-  // Asked again after the stop began, which has ended the waits that there were.
+  // This reserve is asked again after a stop has begun, and the stop ended only earlier waits.
   if (ended()) {
     bound(now.boot, OnEmpty::kTimedOut);
   }
@@ -209,7 +209,7 @@ engine::Command BeanstalkSession::Begin(std::unique_ptr<Deletion> deletion) {
   return std::move(commands.front());
 }
 
-// Only who reserved a job may do these.
+// Commands that only the connection which reserved the job may give.
 std::optional<engine::Command> BeanstalkSession::OrderHeld(const Command& command,
                                                            const Now& now,
                                                            std::string* text) {
@@ -273,8 +273,8 @@ std::optional<engine::Command> BeanstalkSession::OrderLook(const Command& comman
 }
 
 void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
-  // By its place in memory: there may be very many, and a name is a look into each. One that nobody
-  // knows is not among them.
+  // Searched by pointer: there may be very many tubes, and comparing names would access each one.
+  // A tube that the hub does not know is not watched.
   const Tube* const known = hub_->Find(command.name);
   const auto watched = known == nullptr ? watched_.end() : std::ranges::find(watched_, known);
   switch (command.verb) {
@@ -305,7 +305,7 @@ void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
       }
       if (watched != watched_.end()) {
         Tube* const tube = *watched;
-        // The last takes its place, as with beanstalkd, so that lists have the same order.
+        // The last tube takes its place, as in beanstalkd, so that lists have the same order.
         *watched = watched_.back();
         watched_.pop_back();
         Ignore(tube);
@@ -322,7 +322,7 @@ void BeanstalkSession::DoLocally(const Command& command, std::string* text) {
   }
 }
 
-// Workers that watch the same tubes share their names, which the first of them pays for.
+// Workers that watch the same tube share its name; the first of them is charged for it.
 void BeanstalkSession::Watch(std::string_view name) {
   Tube* const tube = hub_->Watch(name);
   watched_.push_back(tube);

@@ -1,4 +1,4 @@
-// What the engine's answer is in the words of the protocol.
+// The engine's answers in the words of the protocol.
 #include <utility>
 
 #include "daemon/beanstalk/session.h"
@@ -8,7 +8,7 @@
 namespace delayd::beanstalk {
 namespace {
 
-// Of what was refused or failed, where the verb has no word of its own for it.
+// The reply to a refused or failed command whose verb has no reply of its own for it.
 std::string_view WordOf(const Status& status) {
   switch (status.code()) {
     case StatusCode::kNotFound:
@@ -30,12 +30,12 @@ bool IsPut(Verb verb) {
          verb == Verb::kPutBatch;
 }
 
-// "INSERTED id" or, when the key was taken by the same job, "EXISTS id".
+// "INSERTED id" or, if the same job already has the key, "EXISTS id".
 void AppendEnqueued(const engine::EnqueuedIds::Item& item, std::string* text) {
   AppendLine(item.existed ? "EXISTS" : "INSERTED", ToInt(item.id), text);
 }
 
-// A job, or in answer to reserve-batch an OK with all of them behind it.
+// A job or, in answer to reserve-batch, an OK followed by all of them.
 void AppendReserved(Verb verb, const std::vector<JobView>& jobs, std::string* text) {
   const auto append = [&jobs](std::string* out) {
     for (const JobView& job : jobs) {
@@ -111,8 +111,8 @@ bool BeanstalkSession::RenderReserved(Verb verb, const engine::Reply& reply, std
   } else if (input_ended_) {
     text->append(reply::kTimedOut);
   } else if (ended()) {
-    // A plain reserve knows no time-out, and workers die of one. Without a reply they connect anew;
-    // nothing follows that could be taken for it.
+    // A plain reserve has no timeout, and workers fail on one. Without a reply they reconnect; no
+    // later reply follows that could be taken for it.
     text->append(verb == Verb::kReserve ? std::string_view() : reply::kTimedOut);
   } else if (waiting_->on_empty == OnEmpty::kAskAgain) {
     waiting_->ask_again = true;
@@ -171,7 +171,7 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
       text->append(reply::kDeleted);
       break;
     case Verb::kRelease: {
-      // A job of the HTTP API may have used up its attempts.
+      // A job enqueued over HTTP may have used up its attempts.
       const bool died = std::get<Indirect<JobView>>(reply.body)->state == JobState::kDead;
       text->append(died ? reply::kBuried : reply::kReleased);
       break;
@@ -194,7 +194,7 @@ void BeanstalkSession::RenderDone(const Slot& slot, const engine::Reply& reply, 
     default: {
       const JobView& job = *std::get<Indirect<JobView>>(reply.body);
       if (job.state == JobState::kFinished) {
-        text->append(reply::kNotFound);  // kept as history, which this protocol does not know
+        text->append(reply::kNotFound);  // kept as history, which this protocol does not have
       } else {
         AppendJob("FOUND", ToInt(job.id), job.payload.value_or(std::string()), text);
       }
@@ -229,7 +229,7 @@ void BeanstalkSession::RenderLook(Slot* slot, const engine::Reply& reply, std::s
   }
 }
 
-// A page at a time: between two of them others have their turn.
+// One page at a time, so that other clients are served between pages.
 bool BeanstalkSession::RenderTubes(const engine::Reply& reply, std::string* text) {
   if (reply.status.ok()) {
     const auto& page = std::get<engine::QueueList>(reply.body);

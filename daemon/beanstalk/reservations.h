@@ -1,10 +1,10 @@
 // daemon/beanstalk/reservations.h — the jobs that one connection has reserved, and when the first
-// of them is due back.
+// of their leases ends.
 //
 // Units:   the boot clock.
 // Errors:  none; a job that is not held is not found.
 // Threads: one.
-// Cost:    O(log n) in the jobs held; nothing while none is.
+// Cost:    O(log n) in the number of jobs held; nothing while none is held.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ class Reservations {
 
   struct Taken {
     LeaseToken token;
-    bool is_over = false;  // its time is; whether the lease has been ended the engine knows
+    bool is_over = false;  // its time to run is over; the engine may not have ended the lease yet
   };
 
-  // No longer held, whatever becomes of the lease. None: it was not held.
+  // Stops holding the job, whatever becomes of its lease. None: it was not held.
   std::optional<Taken> Take(JobId id, BootTime now);
-  // Held on: its time to run begins anew at `now`.
+  // Keeps holding the job; its time to run starts again at `now`. None: not held, or over.
   std::optional<LeaseToken> Touch(JobId id, BootTime now);
-  // When the first lease ends that has not ended at `now`; those that have are forgotten.
+  // The earliest end of a lease after `now`. Leases that have ended are forgotten.
   std::optional<BootTime> SoonestEnd(BootTime now);
   std::vector<LeaseToken> TakeAll();
 

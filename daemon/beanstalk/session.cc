@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kFirstSlots = 4;
 constexpr size_t kIdleSlots = 128;
 
-// A job's payload, or the names of tubes. Reserves wait for each other.
+// Replies with a job's payload or with names of tubes. The other reserves need no entry: a session
+// never has two of them under way.
 bool HasLargeReply(Verb verb) {
   switch (verb) {
     case Verb::kReserveJob:
@@ -26,7 +27,7 @@ bool HasLargeReply(Verb verb) {
   }
 }
 
-// What the hub knows is read with the answer, so that nothing behind it may be done before.
+// The hub's state is read when the answer comes, so no later command may be executed before that.
 bool Counts(Verb verb) {
   return verb == Verb::kStats || verb == Verb::kStatsTube || verb == Verb::kListTubes;
 }
@@ -90,7 +91,7 @@ std::optional<SessionRequest> BeanstalkSession::Next(const Now& now) {
       return request;
     }
   }
-  // Behind a reserve nothing is read, but nothing may have come either.
+  // A reserve keeps the rest from being read, but there may be nothing left to read.
   starved_ = starved_ || reader_.Rest();
   return std::nullopt;
 }
@@ -130,7 +131,7 @@ BeanstalkSession::Slot* BeanstalkSession::PushSlot(Verb verb) {
   return &slots_.back();
 }
 
-// Where the reply of this slot is written: straight into the output when nothing is before it.
+// Where this slot's reply is written: straight into the output if no slot is before it.
 std::string* BeanstalkSession::TextOf(Slot* slot) {
   return slot == &slots_.front() ? output_.tail() : &slot->text;
 }
@@ -171,7 +172,8 @@ void BeanstalkSession::StopWaiting() {
   waiting_.reset();
 }
 
-// No reply means: unknown. What comes behind could be taken for the reply that is missing.
+// A missing reply means that the outcome is unknown. A later reply could be taken for the missing
+// one.
 void BeanstalkSession::FallSilent() {
   silent_ = true;
   quit_ = true;

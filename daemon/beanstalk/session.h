@@ -1,15 +1,16 @@
 // daemon/beanstalk/session.h — one beanstalk connection without its socket.
 //
-// What:    commands may be pipelined: each is given to the engine as it is read, and the replies go
-//          out in the order of the commands, whichever is ready first. Only a reserve holds up what
-//          is behind it, as the protocol has it. Reservations belong to the connection: they are
-//          given back when it ends, with no attempt used.
+// What:    commands may be pipelined: each goes to the engine as it is read, and the replies are
+//          sent in the order of the commands, whichever is ready first. A reserve holds up the
+//          commands after it, as the protocol requires; so do stats, stats-tube and list-tubes.
+//          Reservations belong to the connection: when it ends they are given back, and no attempt
+//          is used up.
 // Units:   base/time.h.
 // Errors:  none; see daemon/session.h.
 // Threads: the core thread.
-// Cost:    at most kCommandsMax replies are waited for, and kOutputBytesMax are kept for a client
-//          that does not read; then input is left in the socket. An idle connection costs below
-//          2 KiB beside its socket.
+// Cost:    at most kCommandsMax replies may be pending, and about kOutputBytesMax bytes are kept
+//          for a client that does not read; beyond that, input stays in the socket. An idle
+//          connection costs less than 2 KiB besides its socket.
 // Source:  docs/protocol.md
 #pragma once
 
@@ -34,23 +35,23 @@
 
 namespace delayd::beanstalk {
 
-// What a command that cannot be understood is answered with. In replies.cc.
+// The reply to a command that cannot be understood. In replies.cc.
 std::string_view ReplyTo(Refusal refusal);
 
 class BeanstalkSession final : public Session {
  public:
-  // What an idle connection keeps of its buffer.
+  // The buffer that an idle connection keeps.
   static constexpr size_t kIdleOutputBytes = 2048;
   static constexpr size_t kCommandsMax = 1024;
   static constexpr size_t kOutputBytesMax = size_t{1} << 20;
-  // Of commands whose replies may be large: their bytes are there only when they are answered.
+  // Pending commands whose replies may be large: their size is known only with the answer.
   static constexpr size_t kLargeRepliesMax = 4;
-  // Input that waits behind a reserve.
+  // Bytes of input that may wait behind a reserve.
   static constexpr size_t kWaitingInputMax = size_t{64} << 10;
-  // Tubes that are watched: each reserve goes through all of them.
+  // Watched tubes: each reserve goes through all of them.
   static constexpr size_t kWatchedMax = 10'000;
-  // About what one costs, here and in a reserve that waits, and what a name costs that nobody
-  // watched before. A few are no more than the connection itself.
+  // The approximate cost of a watched tube, here and in a waiting reserve, and of a name that
+  // nobody watched before. The first kWatchedFree count as part of the connection.
   static constexpr size_t kWatchedBytes = 64;
   static constexpr size_t kNameBytes = 1024;
   static constexpr size_t kWatchedFree = 100;
@@ -86,7 +87,7 @@ class BeanstalkSession final : public Session {
   void Sent(size_t bytes) override;
   bool finished() const override;
 
-  // Connections may be idle for as long as they like: clients of this protocol are.
+  // Connections have no idle timeout: clients of this protocol may be idle for long.
   Phase phase() const override { return Phase::kWorking; }
 
  private:
@@ -94,18 +95,18 @@ class BeanstalkSession final : public Session {
   struct Slot {
     Verb verb = Verb::kNone;
     bool answered = false;
-    std::string text;                         // answered while another was in front
+    std::string text;                         // the reply, if an earlier slot is not answered
     std::unique_ptr<Deletion> deletion = {};  // of delete and delete-batch
   };
 
-  // What a reserve without a job is answered with, when its wait is over.
+  // What happens to a reserve without a job when its wait is over.
   enum class OnEmpty : uint8_t { kTimedOut, kDeadlineSoon, kAskAgain };
 
-  // A reserve under way: nothing behind it is read.
+  // A reserve under way: no command after it is read.
   struct Waiting {
     uint64_t tag = 0;
-    uint32_t count = 1;       // jobs it takes at most
-    bool is_counted = false;  // among those that wait
+    uint32_t count = 1;       // the most jobs it takes
+    bool is_counted = false;  // in the waiting counts of the hub and the tubes
     std::optional<BootTime> until;
     OnEmpty on_empty = OnEmpty::kTimedOut;
     bool ask_again = false;
@@ -128,7 +129,7 @@ class BeanstalkSession final : public Session {
   void StopWaiting();
   void FallSilent();
 
-  // ---- orders.cc: what a command asks of the engine; none: it was answered, in `text` ----
+  // ---- orders.cc: the engine command for a request; none: it was answered in `text` ----
   std::optional<engine::Command> OrderOf(const Command& command, const Now& now, std::string* text);
   engine::Command OrderPut(const Command& command);
   std::optional<engine::Command> OrderBatch(const Command& command, std::string* text);
@@ -149,8 +150,8 @@ class BeanstalkSession final : public Session {
   void BecomeProducer();
   void BecomeWorker();
 
-  // ---- replies.cc: what the engine's answer is in words ----
-  // False: the slot waits for one answer more.
+  // ---- replies.cc: the engine's answer in the words of the protocol ----
+  // False: the slot waits for another answer.
   bool Render(Slot* slot, const engine::Reply& reply, std::string* text);
   bool RenderReserved(Verb verb, const engine::Reply& reply, std::string* text);
   void RenderFailed(const Slot& slot, const Status& status, std::string* text);
@@ -163,30 +164,31 @@ class BeanstalkSession final : public Session {
   boost::circular_buffer<Slot> slots_;
   uint64_t first_tag_ = 0;  // of slots_.front()
   std::optional<Waiting> waiting_;
-  std::optional<SessionRequest> also_;  // the next part of a command, to be asked next
+  std::optional<SessionRequest> also_;  // the next part of a command, returned by the next Next
   Reservations reservations_;
   Now now_;  // of the last Next
 
-  Quota quota_;  // that its jobs count against
+  Quota quota_;  // that its jobs are charged to
 
   Tube* used_;
   std::vector<Tube*> watched_;
-  size_t names_ = 0;  // of them that it pays for
+  size_t names_ = 0;  // watched tubes whose name this session is charged for
 
   OutgoingBytes output_{kIdleOutputBytes};
   size_t large_ = 0;  // slots with large replies
-  // Stats or a list of tubes are under way: of what there is as the commands before them left it.
+  // Stats or a list of tubes are under way. They must show the state just after the commands before
+  // them.
   bool counting_ = false;
   std::unique_ptr<TubeList> tubes_;  // of the list under way
 
   bool starved_ = true;       // the reader needs more input for the next command
-  bool input_ended_ = false;  // the client sends no more
+  bool input_ended_ = false;  // the client sends nothing more
   bool quit_ = false;
   bool stopped_ = false;
-  // Nothing said yet that makes sense, over TCP: a web page can make a browser send its request
-  // here, and the body of that may be commands.
+  // A TCP client whose first command has not come yet. It must be a known one: a web page can make
+  // a browser send a request here whose body consists of commands.
   bool is_strange_ = false;
-  bool silent_ = false;  // an outcome is unknown: a reply, and whatever follows, would be a lie
+  bool silent_ = false;  // an outcome is unknown: any reply from then on could be wrong
   bool is_producer_ = false;
   bool is_worker_ = false;
 };

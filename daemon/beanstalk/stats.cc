@@ -21,8 +21,8 @@ uint64_t Seconds(Millis duration) {
   return static_cast<uint64_t>(std::max<int64_t>(duration.count(), 0) / 1000);
 }
 
-// Only delayctl pauses without an end; 0 would say that the tube is not paused. The longest time is
-// what a pause of the protocol that means "for ever" is cut to.
+// Only delayctl pauses without an end; 0 would say that the tube is not paused. A pause of this
+// protocol that is meant to last for ever is capped at the same longest time.
 uint64_t SecondsOfPause(const engine::QueueView& queue, std::optional<Millis> timed) {
   const Millis endless = queue.paused ? Millis(limits::kDelayMsMax) : Millis(0);
   return Seconds(timed.value_or(endless));
@@ -102,7 +102,7 @@ void AddProcess(const Hub& hub, const Now& now, YamlMap* map) {
   map->Add("uptime", Seconds(now.boot - hub.options().started));
 }
 
-// Of the log there is nothing to tell in these words, but clients want the fields.
+// There is no binlog to describe in these terms, but clients expect the fields.
 void AddLog(YamlMap* map, const engine::StatsView& stats) {
   map->Add("binlog-oldest-index", 0);
   map->Add("binlog-current-index", 0);
@@ -121,7 +121,7 @@ void AddMachine(const Hub& hub, bool draining, YamlMap* map) {
   map->Add("platform", std::string_view(system.machine));
 }
 
-// Without a connection that uses or watches it.
+// Whether the tube exists even if no connection uses or watches it.
 bool IsThere(const engine::QueueView& queue) {
   return queue.scheduled + queue.ready + queue.leased + queue.dead > 0 || queue.paused ||
          queue.name == kDefaultTube;

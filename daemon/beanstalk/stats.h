@@ -21,20 +21,20 @@ namespace delayd::beanstalk {
 
 std::string StatsOf(const Hub& hub, const engine::StatsView& stats, const Now& now);
 std::string StatsOfJob(const JobView& job, const Now& now);
-// `queue`: what the engine has under this name, if anything. None: there is no such tube.
+// `queue`: the engine's queue of this name, or null. None: there is no such tube.
 std::optional<std::string> StatsOfTube(const Hub& hub,
                                        std::string_view name,
                                        const engine::QueueView* queue);
 
-// What list-tubes answers: gathered a page of the engine's queues at a time, since there may be
-// 100,000, and everybody waits.
+// The answer to list-tubes, collected one page of the engine's queues at a time: there may be
+// 100,000 of them, and every client would wait meanwhile.
 class TubeList {
  public:
   void Add(const engine::QueueList& page);
-  // With the tubes that a connection uses or watches.
+  // Includes the tubes that some connection uses or watches.
   std::string Text(const Hub& hub);
 
-  // About what it takes.
+  // Its approximate size in memory.
   size_t bytes() const { return bytes_; }
 
  private:
