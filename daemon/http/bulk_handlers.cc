@@ -1,4 +1,4 @@
-// The routes that are about many jobs at once: changes by predicate, and the forecast.
+// Routes for many jobs at once: changes by predicate or by id, and the forecast.
 #include <chrono>
 #include <optional>
 #include <span>

@@ -1,9 +1,9 @@
-// daemon/http/http_date.h — the time as the Date header of an answer says it.
+// daemon/http/http_date.h — the time in the format of the Date header.
 //
 // Units:   whole seconds of the wall clock, rounded down, UTC.
 // Errors:  none.
 // Threads: one.
-// Cost:    a comparison while the second is the same; no allocation.
+// Cost:    a comparison within the same second; no allocation.
 // Source:  RFC 9110, sections 5.6.7 and 6.6.1.
 #pragma once
 

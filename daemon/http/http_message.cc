@@ -29,7 +29,7 @@ void AppendResponse(const Response& response,
   }
   header("Content-Type", response.content_type);
   header("Content-Length", std::to_string(response.body.size()));
-  // A job changes without anybody asking: nothing in between may keep an answer.
+  // Jobs change by themselves, so no cache on the way may store an answer.
   header("Cache-Control", "no-store");
   if (response.commit_sequence != 0) {
     header("Delayd-Commit", std::to_string(response.commit_sequence));

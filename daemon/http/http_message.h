@@ -17,17 +17,17 @@ namespace delayd::http {
 
 struct Request {
   std::string method;
-  std::string target;        // as it came, but for scheme and host: "/v1/jobs?queue=a%2Fb"
+  std::string target;        // as received, without scheme and host: "/v1/jobs?queue=a%2Fb"
   std::string content_type;  // media type in lower case, without parameters; empty: none
   std::string body;
   bool keep_alive = true;
-  bool is_http_1_0 = false;   // then the client must be told that the connection stays open
-  std::string authorization;  // the header, as it came; never logged
-  std::optional<std::string> if_match;  // the header, as it came; several are one list
+  bool is_http_1_0 = false;             // then the client must be told if the connection stays open
+  std::string authorization;            // the header as received; never logged
+  std::optional<std::string> if_match;  // the header as received; several are joined into one list
   bool wants_minimal = false;           // Prefer: return=minimal
-  bool has_idempotency_key = false;     // the header of that name, which this API has not
-  Role role = Role::kAdmin;             // of who asks; the session knows
-  std::string user;                     // the same; empty: nobody in particular
+  bool has_idempotency_key = false;     // that header is present; this API does not support it
+  Role role = Role::kAdmin;             // of the caller; set by the session
+  std::string user;                     // likewise; empty: nobody in particular
 };
 
 struct Response {
@@ -41,14 +41,14 @@ struct Response {
   bool ask_for_token = false;  // of a 401
 };
 
-// A refusal with the HTTP status that its code stands for.
+// A refusal with the HTTP status that corresponds to its status code.
 Response ProblemResponse(const Status& status);
-// A refusal on the level of HTTP itself, where no status code of ours says enough.
+// A refusal at the level of HTTP itself, for which no status code of ours is specific enough.
 Response ProblemResponse(int http_status, const Status& status);
 
-// With its head. `date`: the header of that name; empty: none. `head_only` answers HEAD: the length
-// is told, the body is not sent. `connection`: the header of that name; empty: none, by which one
-// of HTTP/1.1 stays open.
+// Writes head and body. `date` and `connection` are the values of those headers; empty: no such
+// header. Without a Connection header an HTTP/1.1 connection stays open. `head_only` is for HEAD:
+// the length is given, but the body is not sent.
 void AppendResponse(const Response& response,
                     std::string_view date,
                     bool head_only,

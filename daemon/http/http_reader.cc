@@ -21,7 +21,7 @@ namespace beast = boost::beast;
 using beast::http::error;
 using beast::http::field;
 
-// Beast's string_body reserves what Content-Length promises; this one takes what comes.
+// Beast's string_body reserves what Content-Length promises; this one grows with what arrives.
 struct GrowingBody {
   using value_type = std::string;
 
@@ -54,7 +54,8 @@ std::string_view ToStd(beast::string_view text) {
   return {text.data(), text.size()};
 }
 
-// Beast calls every line without a version it knows a bad version; to most clients that is noise.
+// Beast reports a bad version for every line without a version that it knows, even if the line is
+// not HTTP at all.
 bool NamesOtherVersion(std::string_view unread) {
   const std::string_view line = unread.substr(0, unread.find('\n'));
   const size_t at = line.rfind(" HTTP/");
@@ -62,7 +63,7 @@ bool NamesOtherVersion(std::string_view unread) {
          !line.substr(at + 6).starts_with("1.0");
 }
 
-// What the fields of a head say, one after the other.
+// Collects the fields of a head, one after the other.
 struct HeadFields {
   std::optional<std::string> host;
   std::optional<std::string> authorization;
@@ -76,7 +77,7 @@ struct HeadFields {
   bool has_length = false;
   bool has_origin = false;
   size_t count = 0;
-  std::string twice;  // one that may stand only once
+  std::string twice;  // the name of a single-valued field that was sent twice
 
   void TakeOnce(const beast::http::fields::value_type& line, std::optional<std::string>* out) {
     if (out->has_value()) {
@@ -125,8 +126,8 @@ struct HeadFields {
 struct HttpReader::Parser {
   std::optional<beast::http::request_parser<GrowingBody>> request;
   beast::error_code code;
-  // Of the head alone. Beast puts fields behind a chunked body among its own, where they mean
-  // nothing (RFC 9110 section 6.5.1).
+  // From the head alone: Beast adds trailer fields of a chunked body to its own fields, where they
+  // have no meaning (RFC 9110 section 6.5.1).
   Request head;
   HeadFields fields;
 
@@ -148,7 +149,7 @@ void HttpReader::Append(std::string_view bytes) {
 
 HttpReader::Event HttpReader::Next() {
   if (phase_ == Phase::kIdle) {
-    // RFC 9112 section 2.2: empty lines before a request are to be overlooked.
+    // RFC 9112 section 2.2: empty lines before a request should be ignored.
     while (unread().starts_with("\r\n")) {
       Consume(2);
     }
@@ -174,8 +175,8 @@ HttpReader::Event HttpReader::Next() {
 
 void HttpReader::BeginHead() {
   parser_->request.emplace();
-  // Stop behind the head, which is judged before the body is read, and behind every chunk: whether
-  // enough is there to ask for the next must not hang on how the bytes arrived.
+  // Not eager: stop after the head, which is checked before the body is read, and after every
+  // chunk. Whether more input is needed must not depend on how the bytes arrived.
   parser_->request->eager(false);
   parser_->request->header_limit(static_cast<uint32_t>(options_.head_bytes_max));
   parser_->request->body_limit(boost::none);
@@ -186,12 +187,12 @@ HttpReader::Event HttpReader::ReadHead() {
   if (!line_checked_ && !CheckLineLength()) {
     return phase_ == Phase::kRefused ? Event::kRefused : Event::kNeedMore;
   }
-  // Of a head that is too long no more than shows that it is: what is wrong behind that would be
-  // seen or not, as the bytes arrive.
+  // Of a head that is too long, parse only as much as shows that. Whether a mistake after that
+  // point is found would depend on how the bytes arrive.
   const std::string_view head = unread().substr(0, options_.head_bytes_max + 1);
   const bool is_last_try = head.size() > options_.head_bytes_max;
-  // Once Beast lacks the rest of a line it looks at no other before the head's end, however wrong
-  // they are. So it begins anew with each line that has come, which few heads do in parts.
+  // Once a line is incomplete, Beast checks no further line before the end of the head. So parsing
+  // starts again with each new line, which costs little, since few heads arrive in parts.
   if (head_tried_ > 0 && (is_last_try || head.find('\n', head_tried_) != std::string_view::npos)) {
     BeginHead();
   }
@@ -199,7 +200,7 @@ HttpReader::Event HttpReader::ReadHead() {
   if (parser_->code && parser_->code != error::need_more) {
     return RefuseParseError();
   }
-  // Beast counts its limit anew after each line; the sum is ours to watch.
+  // Beast applies its limit anew after each line, so the total is checked here.
   const bool done = parser_->request->is_header_done();
   head_tried_ = head.size();
   if ((done ? used : head_tried_) > options_.head_bytes_max) {
@@ -221,7 +222,8 @@ HttpReader::Event HttpReader::ReadHead() {
 
 HttpReader::Event HttpReader::ReadBody() {
   while (!parser_->request->is_done()) {
-    // What is no last chunk may be wrong, and is told so as soon as its line has come.
+    // Only a last chunk waits for more bytes. Any other may be malformed, and is refused as soon as
+    // its line has arrived.
     const size_t least =
         parser_->request->chunked() ? protocol::ChunkedBytesMin(unread()) : size_t{1};
     if (unread().size() < least) {
@@ -229,7 +231,7 @@ HttpReader::Event HttpReader::ReadBody() {
     }
     Consume(parser_->Put(unread()));
     if (parser_->code == error::need_more) {
-      // What is left are the beginnings of a chunk's head or of trailers, nothing else.
+      // Only the beginning of a chunk header or of trailers can be left.
       if (unread().size() > options_.head_bytes_max) {
         return Refuse(431,
                       InvalidArgument("a chunk header or trailer exceeds " +
@@ -255,7 +257,7 @@ Request HttpReader::TakeRequest() {
 
 bool HttpReader::is_head() const {
   if (phase_ == Phase::kHead) {
-    return unread().starts_with("HEAD ");  // of a line that it refuses Beast gives no method
+    return unread().starts_with("HEAD ");  // Beast gives no method for a line that it refuses
   }
   return parser_->request ? parser_->request->get().method() == beast::http::verb::head : was_head_;
 }
@@ -269,7 +271,7 @@ size_t HttpReader::held_bytes() const {
 }
 
 bool HttpReader::CheckLineLength() {
-  // A client that speaks TLS waits for an answer, and sends no line.
+  // A TLS client waits for an answer to its handshake and never sends a line.
   if (constexpr char kTlsHandshake = '\x16'; unread().front() == kTlsHandshake) {
     Refuse(400,
            InvalidArgument("HTTP is spoken here without TLS; ask with http://, or set "
@@ -389,7 +391,7 @@ bool HttpReader::CheckHost() {
   return true;
 }
 
-// Everything that two readers of the same bytes could understand in two ways.
+// Refuses everything that two parsers could interpret differently.
 bool HttpReader::CheckFraming() {
   if (parser_->fields.coding) {
     if (parser_->fields.has_length || parser_->head.is_http_1_0) {
@@ -422,7 +424,7 @@ size_t HttpReader::BodyBytesMax() const {
              : limits::kRequestBodyBytesMax;
 }
 
-// Names what was asked for: that may be a path with a slip in it, and no setting helps there.
+// Quotes the request: its path may be mistyped, and then no setting helps.
 Status HttpReader::BodyTooLarge() const {
   const Request& head = parser_->head;
   const size_t body_max = BodyBytesMax();

@@ -1,14 +1,15 @@
-// daemon/http/http_reader.h — HTTP/1.1 requests out of bytes, however they are cut.
+// daemon/http/http_reader.h — parses HTTP/1.1 requests from bytes, however they are split.
 //
-// What:    one request after another from one connection, pipelined ones included; each either
-//          whole and within the limits, or refused, after which nothing more is read.
+// What:    one request after another from one connection, pipelined ones included. Each request is
+//          either complete and within the limits, or refused, after which nothing more is read.
 // Units:   limits in bytes.
 // Errors:  a refusal is a response: 400 malformed or ambiguous (both Content-Length and
-//          Transfer-Encoding, a field twice that says one thing, no Host), 403 Origin, 413, 414,
+//          Transfer-Encoding, a single-valued field sent twice, no Host), 403 Origin, 413, 414,
 //          415 Content-Encoding, 417, 421 foreign Host, 431, 501, 505.
 // Threads: one.
-// Cost:    every byte is looked at once or twice; memory grows with what has arrived, never with
-//          what a header promises.
+// Cost:    every byte is looked at once or twice, but a head that arrives in parts is parsed again
+//          with each new line. Memory grows with what has arrived, never with what a header
+//          promises.
 // Source:  RFC 9112; the grammar is Boost.Beast's, whose headers stay in the .cc file.
 #pragma once
 
@@ -30,10 +31,10 @@ struct ReaderOptions {
   size_t line_bytes_max = limits::kRequestLineBytesMax;
   size_t head_bytes_max = limits::kRequestHeaderBytesMax;
   size_t fields_max = 64;
-  // The largest body for a request; empty: limits::kRequestBodyBytesMax.
+  // The largest body allowed for a request; empty: limits::kRequestBodyBytesMax.
   std::function<size_t(std::string_view method, std::string_view target)> body_bytes_max;
-  // Hosts that a request may name, without ports; empty: any. What listens on TCP must name its
-  // own, or a web page whose name was rebound to this address could speak to it.
+  // Hosts that a request may name, without ports; empty: any. A TCP listener must list its own
+  // hosts, or a web page could reach it by DNS rebinding.
   std::vector<std::string> hosts;
 };
 
@@ -43,14 +44,14 @@ class HttpReader {
     kNeedMore,
     kContinue,  // the client waits for "100 Continue" before it sends the body; told once
     kRequest,   // TakeRequest has it
-    kRefused,   // refusal() has the answer; the connection is to be closed behind it
+    kRefused,   // refusal() has the answer; the connection must be closed after it
   };
 
   enum class Phase : uint8_t { kIdle, kHead, kBody, kRefused };
 
-  // Asked about each request that has a body, before that is read (also if it is here already, or
-  // the answer would hang on how the bytes arrived): target, method and authorization are known.
-  // An answer refuses it.
+  // Called for each request that has a body, before the body is read, with target, method and
+  // authorization. It is called even if the body has already arrived; otherwise the answer would
+  // depend on how the bytes arrived. A response refuses the request.
   using CheckRequest = std::function<std::optional<Response>(const Request& head)>;
 
   // `options` must outlive the reader; `check` may be empty.
@@ -65,19 +66,19 @@ class HttpReader {
 
   const Response& refusal() const { return refusal_; }
 
-  // Whether the request that is being read, or was refused, is a HEAD: no answer to it has a body.
+  // Whether the request being read, or the refused one, is a HEAD: the answer must have no body.
   bool is_head() const;
 
-  // Whether the request that is there to be taken only asks: a GET, or a HEAD.
+  // Whether the request that is ready to be taken only reads: a GET or a HEAD.
   bool is_read() const;
 
-  // That have arrived and are in no request yet.
+  // Bytes that have arrived and are not yet part of a request.
   size_t buffered_bytes() const { return unread().size(); }
 
-  // The same, with what has come of a body.
+  // The same plus the part of a body that has arrived.
   size_t held_bytes() const;
 
-  // Nothing more is read, and what has come is let go of.
+  // Discards what has arrived; nothing more is read.
   void Drop();
 
   Phase phase() const { return phase_; }
@@ -88,7 +89,7 @@ class HttpReader {
   void BeginHead();
   Event ReadHead();
   Event ReadBody();
-  // Whether the head may stand; else Refuse has been called.
+  // True if the head is acceptable; else Refuse has been called.
   bool CheckHead();
   bool TakeFields();
   bool CheckHost();
@@ -111,7 +112,7 @@ class HttpReader {
   std::unique_ptr<Parser> parser_;
   std::string buffer_;
   size_t read_ = 0;        // the part of buffer_ that was consumed
-  size_t head_tried_ = 0;  // unread bytes that the parser of the head has been shown
+  size_t head_tried_ = 0;  // unread bytes that the head parser has been given
   Phase phase_ = Phase::kIdle;
   bool line_checked_ = false;
   bool continue_wanted_ = false;

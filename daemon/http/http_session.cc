@@ -7,7 +7,7 @@
 namespace delayd::http {
 namespace {
 
-// It may do so for an hour, and must not hold up what is asked behind it.
+// A lease may wait for an hour, and must not hold up the requests after it.
 bool Waits(const engine::Command& command) {
   const auto* lease = std::get_if<engine::Lease>(&command);
   return lease != nullptr && lease->wait.count() != 0;
@@ -44,7 +44,7 @@ void HttpSession::Judge(const Request& head) {
   }
 }
 
-// Before its body: what it may not ask is not worth the memory.
+// Before the body is read: a request that is not allowed is not worth the memory.
 std::optional<Response> HttpSession::RefuseHead(const Request& head) {
   Judge(head);
   if (const auto* refusal = std::get_if<Response>(&judged_->admitted)) {
@@ -97,7 +97,7 @@ std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
   continue_due_ = false;
   Request request = reader_.TakeRequest();
   if (!judged_) {
-    Judge(request);  // it has no body
+    Judge(request);  // without a body, the reader did not call RefuseHead
   }
   Judged judged = *std::exchange(judged_, std::nullopt);
   const uint64_t tag = first_tag_ + slots_.size();
@@ -107,7 +107,7 @@ std::optional<SessionRequest> HttpSession::Begin(const Now& now) {
                                         .tells_keep_alive = request.is_http_1_0});
   ended_ = slot.close;
   if (const auto* refusal = std::get_if<Response>(&judged.admitted)) {
-    // Whoever guesses tokens needs a connection for each.
+    // Guessing tokens takes a connection for each guess.
     ended_ = slot.close = true;
     AnswerLast(*refusal);
     return std::nullopt;
@@ -163,7 +163,7 @@ void HttpSession::Stop() {
   }
 }
 
-// What has come and has no room yet is taken first; behind it this is told again.
+// Input that waits for room is taken first; after that this is called again.
 void HttpSession::InputEnded() {
   if (starved_) {
     Stop();
@@ -178,8 +178,8 @@ void HttpSession::Refuse(const Status& why) {
   }
 }
 
-// Leases may wait for an hour, and a client that goes meanwhile must not be given their jobs: over
-// TCP only who reads notices.
+// Leases may wait for an hour, and a client that leaves meanwhile must not be given their jobs.
+// Over TCP only a read notices that it has left.
 bool HttpSession::wants_input() const {
   if (full()) {
     return ended_ || (waiting_ > 0 && reader_.buffered_bytes() < kWaitingInputMax);
@@ -234,7 +234,7 @@ void HttpSession::AnswerLast(const Response& response) {
   Flush();
 }
 
-// An answer goes out only behind the answers of all requests before it.
+// An answer goes out only after the answers to all requests before it.
 void HttpSession::Flush() {
   while (!slots_.empty() && slots_.front().answered) {
     std::string& text = slots_.front().text;

@@ -2,14 +2,14 @@
 //
 // What:    requests may be pipelined: all that have arrived run at once, and the answers go out in
 //          the order of the requests, whichever is ready first. A refused request ends the
-//          connection behind its answer; so does "Connection: close".
+//          connection after its answer; so does "Connection: close".
 // Units:   bytes.
 // Errors:  none; see daemon/session.h.
 // Threads: the core thread.
-// Cost:    at most kRequestsMax answers are waited for, and kOutputBytesMax are kept for a client
-//          that does not read, or for an answer that must go out before them; then input is left in
-//          the socket, but behind leases that wait only from kWaitingInputMax on. A client that may
-//          ask nothing has no body read.
+// Cost:    at most kRequestsMax answers may be pending, and about kOutputBytesMax bytes are kept
+//          for a client that does not read, or behind an answer that must go out first. Beyond that
+//          input stays in the socket; while leases wait, only from kWaitingInputMax on. No body is
+//          read from a client without the necessary role.
 // Source:  RFC 9112, section 9.3.2.
 #pragma once
 
@@ -33,15 +33,15 @@ class HttpSession final : public Session {
  public:
   static constexpr size_t kRequestsMax = 256;
   static constexpr size_t kOutputBytesMax = size_t{1} << 20;
-  // Of requests whose answers may be large: their bytes are there only when all have been answered.
+  // Pending requests whose answers may be large: their size is known only with the answer.
   static constexpr size_t kLargeAnswersMax = 4;
-  // Lease requests that may wait: each may get a large answer at any time, and an hour may pass
-  // before that, so more of them have to be allowed.
+  // Lease requests that may wait. Each may get a large answer at any time, but that may take an
+  // hour, so more of them have to be allowed.
   static constexpr size_t kWaitingLeasesMax = 16;
-  // Of requests that need no engine, one after the other: a page of /metrics may take milliseconds,
-  // and a HEAD of it fills no output.
+  // Requests answered without the engine in one go: a page of /metrics may take milliseconds, and a
+  // HEAD of it adds little output that would limit it.
   static constexpr size_t kAnsweredAtOnceMax = 8;
-  // Of requests that wait to be taken.
+  // Bytes of requests that wait to be taken.
   static constexpr size_t kWaitingInputMax = size_t{64} * 1024;
 
   // Both must outlive the session.
@@ -55,7 +55,7 @@ class HttpSession final : public Session {
 
   std::optional<SessionRequest> NextRead(const Now& now) override { return Take(now, true); }
 
-  // A body is for a change, and not waited for either.
+  // A request with a body is a change, so the rest of its body is not read either.
   bool waits_for_room() const override {
     return !ended_ && reader_.phase() == HttpReader::Phase::kBody;
   }
@@ -97,7 +97,7 @@ class HttpSession final : public Session {
            waiting_ >= kWaitingLeasesMax || output_.size() + held_bytes_ >= kOutputBytesMax;
   }
 
-  // What is known of the request that is being read, once its head is.
+  // The caller and the route of the request being read, once its head has been read.
   struct Judged {
     std::variant<Caller, Response> admitted;
     FoundRoute route;
@@ -121,12 +121,12 @@ class HttpSession final : public Session {
   std::optional<Judged> judged_;
   std::deque<Slot> slots_;
   uint64_t first_tag_ = 0;  // of slots_.front()
-  size_t large_ = 0;        // large answers that are waited for
-  size_t waiting_ = 0;      // leases that may wait and have no answer
-  size_t at_once_ = 0;      // requests that were answered on the spot since others had their turn
+  size_t large_ = 0;        // pending large answers
+  size_t waiting_ = 0;      // unanswered leases that may wait
+  size_t at_once_ = 0;      // requests answered without the engine since Take last paused for them
   size_t held_bytes_ = 0;   // of answers that wait for one before them
   bool starved_ = true;     // the reader needs more input for the next request
-  bool put_off_ = false;    // the next request, or its body, waits for room and not for the client
+  bool put_off_ = false;    // the next request, or its body, waits for room, not for the client
   bool ended_ = false;      // the last request has been taken
   bool continue_due_ = false;
   OutgoingBytes output_;

@@ -1,4 +1,4 @@
-// Routes that are about a queue, and the list of all.
+// Routes for one queue, and the list of all queues.
 #include <utility>
 
 #include "daemon/http/route_handlers.h"

@@ -1,6 +1,7 @@
 // daemon/http/request_counts.h — how many requests were answered, by method, route and status.
 //
-// Units:   answers. Routes by their number in Router::RouteNames; the last one is "no route".
+// Units:   answers. Routes by their number in Router::RouteNames; the number after the last one
+//          stands for no route.
 // Errors:  none.
 // Threads: the core thread.
 // Cost:    one increment an answer.
@@ -24,7 +25,7 @@ class RequestCounts {
     ++counts_[index];
   }
 
-  // visit(route, status, count) for what was answered at least once.
+  // Calls visit(route, status, count) for each pair that occurred at least once.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     for (size_t i = 0; i < counts_.size(); ++i) {

@@ -1,4 +1,4 @@
-// Routes that are about jobs and their leases, and what all handlers read alike.
+// Routes for jobs and their leases, and the parsing that all handlers share.
 #include "daemon/http/route_handlers.h"
 
 #include <algorithm>
@@ -59,7 +59,7 @@ Status SetListParameter(const std::string& name,
   return OkStatus();
 }
 
-// The job that the path names: "42", or "orders" and "order:1001" of a by-key path.
+// The job that the path names: "42", or "orders" and "order:1001" in a by-key path.
 StatusOr<JobRef> JobRefOf(const RouteInput& input) {
   if (input.captures.size() == 2) {
     return JobRef(KeyRef{input.captures[0], input.captures[1]});
@@ -85,7 +85,7 @@ struct LeaseCall {
   protocol::LeaseChange change;
 };
 
-// The token in the path and the members in the body; `takes` names those that mean something here.
+// Parses the token in the path and the members in the body; `takes` lists the allowed members.
 StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input,
                                    std::span<const std::string_view> takes) {
   LeaseCall call;
@@ -94,10 +94,10 @@ StatusOr<LeaseCall> ParseLeaseCall(const RouteInput& input,
   return call;
 }
 
-// The tags of an If-Match header; none where there is no header, or where it asks for any state.
-// One that lists nothing asks for what no job is: a client whose tag got lost means no "any".
-// A weak tag (W/"...", as proxies make of a tag when they compress) matches nothing: the comparison
-// is the strong one (RFC 9110, 13.1.1).
+// The tags of an If-Match header; none if there is no header or it is "*", which matches any state.
+// An empty list is refused: a client whose tag got lost does not mean "any".
+// A weak tag (W/"...", which a proxy makes of a tag when it compresses) matches nothing, because
+// If-Match uses the strong comparison (RFC 9110, 13.1.1).
 StatusOr<std::vector<std::string>> ParseIfMatch(const std::optional<std::string>& header) {
   std::vector<std::string> tags;
   if (!header || *header == "*") {
@@ -131,7 +131,8 @@ StatusOr<std::vector<std::string>> ParseIfMatch(const std::optional<std::string>
   return tags;
 }
 
-// Who sends the header counts on it when it repeats the request, and would get a second job.
+// A client that sends the header relies on it when it repeats the request, and would get a second
+// job.
 Status CheckRepeatable(const Request& request, const std::vector<JobSpec>& jobs) {
   const auto has_no_key = [](const JobSpec& job) { return job.key.empty(); };
   return request.has_idempotency_key && std::ranges::any_of(jobs, has_no_key)
@@ -142,7 +143,7 @@ Status CheckRepeatable(const Request& request, const std::vector<JobSpec>& jobs)
              : OkStatus();
 }
 
-// Of a text that is neither a time nor a duration, and no date.
+// For a text that is neither a valid time nor a valid duration, and does not look like a date.
 bool IsMeantAsDuration(std::string_view text) {
   return text.find_first_of("0123456789-P") == 0 && text.find_first_of(":/") == text.npos;
 }
@@ -155,7 +156,7 @@ StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now) {
     return now.wall + *duration;
   }
   StatusOr<WallTime> time = protocol::ParseTimestamp(text);
-  // What is meant as a date is told what is wrong with it.
+  // Text that looks like a date gets the error of the date parser.
   if (const bool is_date = text.size() > 4 && text[4] == '-'; time.ok() || is_date) {
     return time;
   }

@@ -1,6 +1,6 @@
-// daemon/http/route_handlers.h — one function a route: its request as a command.
+// daemon/http/route_handlers.h — one function per route, which turns its request into a command.
 //
-// Errors:  what cannot be understood is a status, most often of 400.
+// Errors:  a request that cannot be understood yields a status, most often a 400.
 // Threads: pure functions.
 #pragma once
 
@@ -24,7 +24,7 @@ inline constexpr std::string_view kLinesType = "application/x-ndjson";
 // A request whose path, query names and content type have been checked against its route.
 struct RouteInput {
   const Request& request;
-  const std::vector<std::string>& captures;  // the segments where the route has '*'
+  const std::vector<std::string>& captures;  // the segments that match the '*' of the route
   const std::vector<std::pair<std::string, std::string>>& query;
   const Now& now;
   size_t payload_bytes_max;
@@ -77,11 +77,11 @@ Handled ShowMetrics(const RouteInput& input);
 Handled ShowOpenApi(const RouteInput& input);
 
 // ---- Shared by handlers ----
-// "2027-01-01T09:00:00Z", or "1h" from now on.
+// "2027-01-01T09:00:00Z", or "1h", which counts from `now`.
 StatusOr<WallTime> ParseMoment(const std::string& text, const Now& now);
 StatusOr<JobState> ParseStateName(const std::string& text);
 StatusOr<uint32_t> ParseLimit(const std::string& text);
-// Of a route that is asked with nothing: a body that says something is a misunderstanding.
+// For a route that takes no members: a body that has some is a misunderstanding.
 Status CheckNoMembers(const RouteInput& input);
 
 template <typename T, typename Field>

@@ -1,4 +1,4 @@
-// The other half of the router: the engine's replies as responses.
+// The other half of the router: turns the engine's replies into responses.
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +23,7 @@ std::string JobPath(JobId id) {
 }
 
 Response RenderOneJob(JobView job) {
-  // Only whoever holds a lease can change a leased job, and it has the token for that.
+  // A leased job can be changed only by the holder of the lease, who uses the token for that.
   if (!job.lease_token.has_value()) {
     job.etag = TagOf(job);
   }
@@ -41,7 +41,7 @@ Response RenderEnqueuedOne(const engine::Enqueued& enqueued) {
   return response;
 }
 
-// A line for each job; 201 when one of them is new.
+// One line per job; 201 if at least one of them is new.
 template <typename Enqueued, typename ToJson>
 Response RenderEnqueuedLines(const Enqueued& enqueued, const ToJson& to_json) {
   Response response{.status = 200, .content_type = std::string(kLinesType)};
@@ -53,7 +53,7 @@ Response RenderEnqueuedLines(const Enqueued& enqueued, const ToJson& to_json) {
   return response;
 }
 
-// As it is configured: "100/s", "5/10m"; empty without one.
+// As in the configuration: "100/s", "5/10m"; empty without a rate.
 std::string RateOf(const engine::RateCap& rate) {
   if (rate.count == 0) {
     return {};

@@ -20,7 +20,7 @@ enum class BodyRule : uint8_t { kNone, kJson, kJobs };
 struct RouteEntry {
   std::string_view method;
   std::string_view path;  // '*' stands for one segment
-  Role role;              // who may, and all above
+  Role role;              // the lowest role that may use the route
   BodyRule body;
   std::string_view query;  // known parameters, separated by blanks
   Handler handler;
@@ -79,7 +79,7 @@ std::vector<std::string_view> Words(std::string_view text, char separator) {
   return words;
 }
 
-// Fills `captures` with the segments that stand where the path has '*'.
+// Fills `captures` with the segments that match a '*' of the path.
 bool Matches(std::string_view path,
              const std::vector<std::string>& segments,
              std::vector<std::string>* captures) {
@@ -120,7 +120,7 @@ Status CheckQuery(const RouteEntry& route, const Target& target) {
   return OkStatus();
 }
 
-// A change that does not look at the condition would be made in whatever state the job is.
+// A change that ignores the condition would be made whatever state the job is in.
 Status CheckCondition(const RouteEntry& route, const Request& request) {
   return !request.if_match || route.method != "POST"
              ? OkStatus()
@@ -130,7 +130,7 @@ Status CheckCondition(const RouteEntry& route, const Request& request) {
                    "invalid_if_match");
 }
 
-// Which types of body a route takes, or an empty response when this one is right.
+// Refuses a body whose type the route does not take; none: the body is fine.
 std::optional<Response> CheckBody(BodyRule rule, const Request& request) {
   if (request.body.empty() && rule != BodyRule::kJobs) {
     return std::nullopt;
@@ -210,7 +210,7 @@ std::variant<Caller, Response> Router::Admit(const Peer& peer,
     return response;
   };
   if (request.authorization.empty()) {
-    // Whether the daemon lives, monitoring may ask without one.
+    // Monitoring may ask for health and readiness without a token.
     const bool is_for_all =
         found.number < kRoutes.size() && kRoutes[found.number].role == Role::kNone;
     if (!peer.known && access.has_tokens() && !is_for_all) {
@@ -315,11 +315,11 @@ Routed Router::Route(const Request& request, const FoundRoute& found, const Now&
 
 size_t Router::BodyBytesMax(std::string_view method, std::string_view target) const {
   constexpr size_t kSmall = size_t{64} * 1024;
-  // All that a handler has written may come as the error, of which the beginning is kept.
+  // A worker may send all of its handler's output as the error; only the beginning of it is kept.
   constexpr size_t kWithError = size_t{1024} * 1024;
   const std::string_view path = target.substr(0, target.find('?'));
   if (path == "/healthz" || path == "/readyz") {
-    return 0;  // which anybody may ask
+    return 0;  // anybody may ask for these
   }
   if (path.ends_with("/nack") || path.ends_with("/bury")) {
     return kWithError;

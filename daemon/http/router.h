@@ -1,11 +1,11 @@
-// daemon/http/router.h — which command a request means, and how the engine's reply reads in HTTP.
+// daemon/http/router.h — maps requests to commands, and the engine's replies to HTTP responses.
 //
-// What:    one table of routes. Requests that need no engine, and those that mean nothing, get
+// What:    one table of routes. Requests that need no engine, and those that match no route, get
 //          their response here.
 // Units:   base/time.h.
 // Errors:  responses: 400, 404, 405 with Allow, 415; everything else is the engine's own status.
-// Threads: no state that changes; the core thread.
-// Cost:    one pass over the table a request.
+// Threads: the core thread; has no state that changes.
+// Cost:    one pass over the table per request.
 #pragma once
 
 #include <cstddef>
@@ -35,15 +35,15 @@ namespace delayd::http {
 struct RouterOptions {
   size_t payload_bytes_max = limits::kPayloadBytesDefaultMax;
   size_t body_bytes_max = limits::kRequestBodyBytesMax;
-  // All outlive the router. This one is needed, the others may be null.
+  // All must outlive the router. `service` is required; the others may be null.
   const ServiceReport* service = nullptr;
   RequestCounts* counts = nullptr;
-  TurnedAway* turned_away = nullptr;  // for want of a token or a role
-  // Jobs that a user who is no admin may have stored; 0: no limit, and nothing is counted.
+  TurnedAway* turned_away = nullptr;  // clients without the necessary token or role
+  // How many jobs a user who is not an admin may have stored; 0: no limit, nothing is counted.
   uint64_t user_jobs_max = 0;
   // Null: everybody may do everything.
   const Access* access = nullptr;
-  // Of every answer; null: they have no Date. Else it outlives the router.
+  // The Date of every answer; null: no Date header. Otherwise it must outlive the router.
   const HttpDate* date = nullptr;
 };
 
@@ -53,11 +53,11 @@ struct RouteName {
   std::string_view path;
 };
 
-// In which form the reply goes out.
+// The form in which a reply is rendered.
 enum class ReplyForm : uint8_t {
   kEnqueuedOne,
   kEnqueuedLines,
-  kEnqueuedIds,  // the same, with ids alone
+  kEnqueuedIds,  // the same, with ids only
   kOneJob,
   kLeased,
   kKicked,
@@ -76,7 +76,7 @@ struct Order {
   ReplyForm form{};
 };
 
-// Not for the engine: an operator's command to the store.
+// An operator's command to the store, not to the engine.
 struct AdminOrder {
   AdminCommand command;
 };
@@ -84,46 +84,46 @@ struct AdminOrder {
 using Routed = std::variant<Order, AdminOrder, Response>;
 
 struct FoundRoute {
-  size_t number = 0;  // in RouteNames(); behind the last: none
-  Status status;      // of the target
+  size_t number = 0;  // in RouteNames(); the number after the last: no route
+  Status status;      // of parsing the target
   Target target;
   std::vector<std::string> captures;  // the segments that stand where the path has '*'
-  std::string allow;                  // the methods that the path takes, if it is one
+  std::string allow;                  // the methods of a known path, if this method is not one
 };
 
 class Router {
  public:
   explicit Router(const RouterOptions& options);
 
-  // What the head of a request says is asked for; nothing of its body.
+  // Finds the route from the head of a request; the body is not needed.
   static FoundRoute Find(const Request& head);
 
-  // False: it needs another one. What is no route needs none.
+  // Whether `role` is sufficient for the route. A path without a route needs no role.
   static bool HasRole(const FoundRoute& found, Role role);
 
-  // What cannot be meant, and whoever may not ask it, need not send the body.
+  // Refuses an invalid target or an insufficient role before the body is sent.
   static std::optional<Response> RefuseHead(const FoundRoute& found, Role role);
 
-  // `now`: what durations in the query ("due_before=1h") count from.
+  // Durations in the query ("due_before=1h") count from `now`.
   Routed Route(const Request& request, const FoundRoute& found, const Now& now) const;
 
-  // All routes, in order of their numbers. The number behind the last means none of them.
+  // All routes, in the order of their numbers. The number after the last means none of them.
   static const std::vector<RouteName>& RouteNames();
 
-  // Who asks, by the kernel's word or the token; or the refusal of a token that is not
-  // known, or missing where there must be one.
+  // The caller, identified by the kernel or by a token; or a refusal if the token is unknown, or
+  // missing where one is required.
   std::variant<Caller, Response> Admit(const Peer& peer,
                                        const Request& request,
                                        const FoundRoute& found) const;
 
-  // For want of a token, or of a role. `cause`: the code of that problem.
+  // Notes a client without the necessary token or role. `cause`: the code of that problem.
   void NoteTurnedAway(const Peer& peer, std::string_view cause) const {
     if (options_.turned_away != nullptr) {
       options_.turned_away->Note(peer, cause);
     }
   }
 
-  // An answer of this route goes out.
+  // Counts an answer of this route.
   void Count(size_t route, int status) const {
     if (options_.counts != nullptr) {
       options_.counts->Add(route, status);
@@ -137,7 +137,7 @@ class Router {
   static Response Render(ReplyForm form, const engine::Reply& reply);
   static Response RenderAdmin(const AdminAnswer& answer);
 
-  // Only jobs may come in bulk; every other body is small, also where it is not wanted.
+  // Only an enqueue may have a large body. Every other body is small, even where none is wanted.
   size_t BodyBytesMax(std::string_view method, std::string_view target) const;
 
  private:

@@ -1,4 +1,4 @@
-// Routes that are about the daemon itself.
+// Routes for the daemon itself.
 #include <string>
 #include <utility>
 

@@ -1,7 +1,7 @@
-// daemon/http/service_report.h — what the daemon as a whole says about itself over HTTP.
+// daemon/http/service_report.h — what the daemon as a whole reports about itself over HTTP.
 //
-// What:    the answers that rest on more than the engine: metrics, health, readiness.
-// Errors:  none; what is wrong is what the answers are about.
+// What:    the answers that depend on more than the engine: metrics, health, readiness.
+// Errors:  none; problems are the content of the answers.
 // Threads: the core thread.
 #pragma once
 
@@ -15,9 +15,9 @@ class ServiceReport {
   virtual ~ServiceReport() = default;
 
   virtual Response Metrics(const Now& now) const = 0;
-  // Alive: whether a restart would help.
+  // Whether the daemon is alive: if it is not, a restart would help.
   virtual Response Health(const Now& now) const = 0;
-  // Whether what the daemon is for works now; the body says what does not.
+  // Whether the daemon can do its work now; the body lists what does not work.
   virtual Response Readiness(const Now& now) const = 0;
 };
 

@@ -1,8 +1,8 @@
-// daemon/http/target.h — the target of a request, cut into path segments and query parameters.
+// daemon/http/target.h — the target of a request, split into path segments and query parameters.
 //
 // Errors:  kInvalidArgument "invalid_target" or "invalid_parameter" that names the part.
 // Threads: pure functions.
-// Source:  RFC 3986; '+' stays '+', so that times with a zone can be written plainly.
+// Source:  RFC 3986; '+' stays '+', so that times with a zone need no escaping.
 #pragma once
 
 #include <string>
