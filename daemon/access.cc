@@ -44,7 +44,7 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// The next word; `rest` then begins at the one behind it.
+// Takes the next word; `rest` then begins at the one after it.
 std::string_view TakeWord(std::string_view* rest) {
   const size_t end = std::min(rest->find_first_of(" \t"), rest->size());
   const std::string_view word = rest->substr(0, end);
@@ -64,7 +64,7 @@ std::optional<uint32_t> ParseNumber(std::string_view text) {
                                                                   : std::nullopt;
 }
 
-// Why, as a value of errno; 0: it can be opened.
+// Why the file cannot be opened, as an errno value; 0: it can be opened.
 int ErrorOfOpening(const char* path) {
   return UniqueFd(::open(path, O_RDONLY | O_CLOEXEC)).valid() ? 0 : errno;
 }
@@ -78,7 +78,7 @@ StatusOr<std::optional<uint32_t>> IdOf(const std::string& name,
                                        Lookup<Entry> lookup,
                                        uint32_t Entry::*id,
                                        const char* file) {
-  constexpr size_t kBytesMax = size_t{16} << 20;  // a group lists its members
+  constexpr size_t kBytesMax = size_t{16} << 20;  // an entry of a group lists all its members
   for (std::vector<char> buffer(1024);; buffer.resize(2 * buffer.size())) {
     Entry entry{};
     Entry* found = nullptr;
@@ -87,12 +87,12 @@ StatusOr<std::optional<uint32_t>> IdOf(const std::string& name,
       continue;
     }
     if (error == 0 && found == nullptr) {
-      error = ErrorOfOpening(file);  // a service behind it, as systemd's, may know nothing of that
+      error = ErrorOfOpening(file);  // another name service, such as systemd's, may hide that error
     }
     if (error == 0 || error == ENOENT || error == ESRCH) {
       return found != nullptr ? std::optional(entry.*id) : std::nullopt;
     }
-    // A name service that is late at boot, say.
+    // For example, a name service that is not up yet during boot.
     return Unavailable("cannot look up " + Quoted(name) + ": " + ErrnoText(error) +
                        "; look at what passwd and group stand for in /etc/nsswitch.conf, or write "
                        "the number");
@@ -124,7 +124,7 @@ StatusOr<uint32_t> GroupId(const std::string& name) {
   return *found;
 }
 
-// Looks at all of both, wherever they differ.
+// Takes the same time wherever the two differ.
 bool SameInConstantTime(std::string_view a, std::string_view b) {
   unsigned difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < b.size(); ++i) {
@@ -177,7 +177,7 @@ Peer ReadPeer(int fd) {
   Peer peer;
   ucred who{};
   socklen_t size = sizeof who;
-  // On TCP the call succeeds and says nobody.
+  // On TCP the call succeeds and reports no user.
   if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 ||
       who.uid == static_cast<uid_t>(-1)) {
     peer.address = AddressOfPeer(fd);
@@ -227,7 +227,7 @@ StatusOr<Access> Access::Create(const AccessOptions& options) {
   return access;
 }
 
-// Lines such as "admin 6f1c0b... alice": a role, a token, and who has it. '#' begins a comment.
+// Lines such as "admin 6f1c0b... alice": a role, a token, and its holder. '#' begins a comment.
 StatusOr<Access::Tokens> Access::ReadTokens() const {
   Tokens tokens;
   if (token_file_.empty()) {
@@ -248,7 +248,7 @@ StatusOr<Access::Tokens> Access::ReadTokens() const {
     if (!line.empty() && line[0] != '#') {
       const std::string where = token_file_ + ":" + std::to_string(number);
       DELAYD_ASSIGN_OR_RETURN(Token token, ReadTokenLine(line, where));
-      // Only one of both lines could count, and whoever wrote the other believes in it.
+      // Only one of the two lines could take effect, and the author of the other would rely on it.
       if (std::ranges::find(tokens, token.text, &Token::text) != tokens.end()) {
         return InvalidArgument(where + ": this token stands in a line before; keep one of them");
       }
@@ -262,7 +262,7 @@ StatusOr<Access::Tokens> Access::ReadTokens() const {
   return tokens;
 }
 
-// The message must not show what may be a token.
+// Its error messages must not show anything that may be a token.
 StatusOr<Access::Token> Access::ReadTokenLine(std::string_view line, const std::string& where) {
   std::string_view rest = line;
   const std::string_view role_name = TakeWord(&rest);
@@ -320,7 +320,7 @@ std::string Access::UserOf(const Peer& peer) {
 
 std::optional<Caller> Access::CallerOfToken(std::string_view token) const {
   const Token* found = nullptr;
-  for (const Token& known : tokens_) {  // all of them: the time must not tell which one it was
+  for (const Token& known : tokens_) {  // all of them: the time must not reveal which one matched
     if (SameInConstantTime(token, known.text)) {
       found = &known;
     }

@@ -15,7 +15,7 @@ namespace delayd {
 namespace {
 
 constexpr int32_t kAwakeUs = 0;
-constexpr int32_t kAnyUs = -1;  // PM_QOS_DEFAULT_VALUE: as if nothing were asked for
+constexpr int32_t kAnyUs = -1;  // PM_QOS_DEFAULT_VALUE: no request
 
 }  // namespace
 
@@ -66,7 +66,7 @@ bool AwakeProcessors::Ask(int32_t latency_us) {
   }
   log::Warn("the kernel does not keep the processors awake any more; answers take longer",
             {{"device", kDevice}, {"detail", ErrnoText(errno)}});
-  device_ = UniqueFd();  // closed: what was asked for is taken back
+  device_ = UniqueFd();  // closing it withdraws the request
   return false;
 }
 

@@ -20,7 +20,7 @@ constexpr std::string_view kConfigEnvironment = "DELAYD_CONFIG";
 
 struct Flags {
   std::string config;
-  std::map<std::string, std::string> settings;  // by name of key
+  std::map<std::string, std::string> settings;  // by the name of the key
   bool check_config = false;
   bool verify = false;
   bool repair = false;
@@ -42,7 +42,7 @@ void Declare(CLI::App* app, Flags* flags) {
   app->add_flag("--accept-loss",
                 flags->accept_loss,
                 "With --recover: give up what is lost, so that the store opens again");
-  // Whoever adds a flag behind others means it: the last one wins.
+  // The last one wins: a flag that was appended to others is meant.
   app->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   app->add_option(
          "--config", flags->config, "Configuration file [" + std::string(kConfigEnvironment) + "]")
@@ -56,7 +56,7 @@ void Declare(CLI::App* app, Flags* flags) {
   }
 }
 
-// Not the parser's own: each of its versions lays it out in another way.
+// Not CLI11's own help, whose layout differs from version to version.
 std::string Help(const CLI::App& app) {
   std::ostringstream help;
   help << app.get_description() << "\nUsage: delayd [OPTIONS]\n\nOptions:\n";
@@ -77,7 +77,7 @@ std::string Help(const CLI::App& app) {
   return help.str();
 }
 
-// From the back, as CLI11 takes them.
+// In reverse order, as CLI11 takes them.
 std::vector<std::string> WordsOf(const CLI::App& app, int argc, const char* const* argv) {
   std::vector<std::string> words =
       WithEmptyValues({argv + std::min(argc, 1), argv + argc}, [&app](const std::string& name) {
@@ -88,8 +88,8 @@ std::vector<std::string> WordsOf(const CLI::App& app, int argc, const char* cons
   return words;
 }
 
-// CLI11 lists all it did not expect, in an order of its own; the first flag among them is the
-// cause, and a near flag is most likely what was meant.
+// CLI11 lists all arguments that it did not expect, in an order of its own. The first flag among
+// them is the cause, and a similar known flag is most likely what was meant.
 std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> rest = app.remaining();
   if (rest.empty()) {
@@ -111,7 +111,7 @@ std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error
          (hint.empty() ? "; 'delayd --help' lists the flags" : hint);
 }
 
-// One thing at a time, and no flag that says nothing.
+// Allows one action at a time, and no flag that has no effect.
 void ChooseAction(const Flags& flags, CommandLine* result) {
   if ((flags.check_config ? 1 : 0) + (flags.verify ? 1 : 0) + (flags.recover ? 1 : 0) > 1) {
     result->errors.emplace_back("delayd: give one of --check-config, --verify and --recover");
@@ -131,7 +131,8 @@ void ChooseAction(const Flags& flags, CommandLine* result) {
                                            : CommandLine::Action::kRun;
 }
 
-// The file that a flag or the environment names; none: the one at the default path, if it is there.
+// The file that a flag or the environment names; if neither does, the one at the default path, if
+// it exists.
 struct ConfigFile {
   std::string path;
   std::string named_by;
@@ -205,8 +206,7 @@ CommandLine ReadCommandLine(int argc, const char* const* argv, const Environment
 CommandLine ReadAgain(const CommandLine& first, const ReadConfig& read) {
   CommandLine refusal;
   refusal.action = CommandLine::Action::kRefuse;
-  // What a pipe held is gone: what came from it a second time would be no settings, or hold up the
-  // daemon.
+  // The contents of a pipe are gone. Reading it again would give no settings, or block the daemon.
   if (first.config_is_stream) {
     refusal.errors.push_back(first.config_file +
                              " was a pipe, which can be read once; start the daemon with a file to "
@@ -219,7 +219,8 @@ CommandLine ReadAgain(const CommandLine& first, const ReadConfig& read) {
     return refusal;
   }
   CommandLine again = read();
-  // The one at the default path need not be there, but it was: somebody moves it, or edits it.
+  // The file at the default path is optional, but it was there before: somebody is moving it, or
+  // editing it.
   if (again.errors.empty() && again.config_file.empty() && !first.config_file.empty()) {
     refusal.errors.push_back(first.config_file +
                              " is not there any more; put it back, or restart the daemon to have "

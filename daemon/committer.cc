@@ -9,7 +9,7 @@ namespace delayd {
 
 namespace {
 
-// Longer than a disk takes that answers.
+// Longer than a disk that works takes to answer.
 constexpr Millis kHeldUp{50};
 
 }  // namespace
@@ -47,7 +47,7 @@ void Committer::Submit(engine::SealedBatch batch) {
   wake_.notify_one();
 }
 
-// Nobody else could tell: the core thread itself waits for the disk.
+// Only this thread can report that commit: the core thread itself is waiting for the disk.
 bool Committer::IsHeldUpHere() {
   const auto since = here_since_.load(std::memory_order_relaxed);
   if (since == kNone) {
@@ -64,7 +64,7 @@ bool Committer::IsHeldUp() const {
 }
 
 void Committer::Look() {
-  if (!IsHeldUpHere()) {  // else it would hold up this thread too
+  if (!IsHeldUpHere()) {  // else the disk would hold up this thread too
     looking_since_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
     LookAtStore();
     looking_since_.store(kNone, std::memory_order_relaxed);
@@ -85,7 +85,7 @@ void Committer::LookAtStore() {
 
 void Committer::WaitForBatch(std::unique_lock<std::mutex>* lock) {
   const auto wanted = [this] { return next_.has_value() || stopping_; };
-  // Also between the batches of a busy time, which never lets the wait run out.
+  // Under load the wait never times out, so the time is also checked between batches.
   while (!wake_.wait_until(*lock, next_look_, wanted) ||
          (!stopping_ && std::chrono::steady_clock::now() >= next_look_)) {
     lock->unlock();

@@ -26,7 +26,7 @@ Status SetPath(std::string_view text, std::string* path) {
   return OkStatus();
 }
 
-// The kernel keeps the path of a socket in a fixed array.
+// The kernel stores a socket path in an array of fixed size.
 Status SetSocketPath(std::string_view text, std::string* path) {
   constexpr size_t kPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
   if (text.size() > kPathBytesMax) {
@@ -116,7 +116,7 @@ Status SetRole(std::string_view text, Role* role) {
   return OkStatus();
 }
 
-// `Field` is a function without a state that names the field, of a Config to be set or compared.
+// `Field` is a stateless function that returns the key's field of a Config, to set or compare it.
 template <auto kSet, typename Field>
 constexpr ConfigKey Key(std::string_view name,
                         std::string_view flag,
@@ -356,7 +356,7 @@ void ConfigReader::Set(const ConfigKey& key, std::string_view text, std::string 
   const Status status = key.of_queue != nullptr ? key.of_queue->set(text, &config_.defaults)
                                                 : key.set(text, &config_);
   if (!status.ok()) {
-    // A flag's own name says which key it is; a place in a file does not.
+    // The name of a flag or variable identifies the key; a position in a file does not.
     const bool names_key = where == key.flag || where == EnvironmentName(key.name);
     Fail(where, names_key ? status.message() : std::string(key.name) + ": " + status.message());
   }
@@ -377,7 +377,7 @@ void ConfigReader::Finish() {
              FormatSize(config_.limits.request_header) + "; it is " +
              FormatSize(config_.limits.request_line));
   }
-  // Base64 makes four bytes of three, and the job around the payload needs room too.
+  // Base64 turns three bytes into four, and the JSON around the payload needs room too.
   const uint64_t body_min = config_.limits.payload / 3 * 4 + 16 * 1024;
   if (config_.limits.request_body < body_min) {
     Fail(Where("limits.request_body", "limits.payload"),
@@ -423,7 +423,7 @@ void ConfigReader::FinishListen() {
     Fail(Where("beanstalk.listen"), "beanstalk.listen: " + status.message());
   }
   if (!address.ok() || IsLoopback(*address)) {
-    return;  // whoever set it has been told what is wrong
+    return;  // an invalid address has been reported already; a loopback address needs no check
   }
   if (!config_.is_fit_for_network()) {
     Fail(Where("api.listen"),

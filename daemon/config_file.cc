@@ -1,5 +1,5 @@
-// The YAML side of the configuration. yaml-cpp tells where a node stands, but takes a key twice and
-// a key it has never heard of without a word; the walk below does not.
+// The YAML side of the configuration. yaml-cpp reports the position of a node, but silently accepts
+// duplicate and unknown keys; the walk below refuses them.
 #include <optional>
 #include <set>
 #include <sstream>
@@ -17,8 +17,9 @@ namespace delayd {
 
 namespace {
 
-// Where a document begins, and nothing of what it holds. YAML::LoadAll would build all of them, and
-// for a text such as ",a" there is no end of empty ones: the parser does not get past the comma.
+// Notes where a document begins and ignores its contents. YAML::LoadAll would build all documents,
+// and for a text such as ",a" it never ends: the parser does not get past the comma and reports
+// empty documents for ever.
 class DocumentStart final : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& where) override { mark = where; }
@@ -51,8 +52,8 @@ class DocumentStart final : public YAML::EventHandler {
   YAML::Mark mark;
 };
 
-// Of the first bytes that are no UTF-8; none: all are. yaml-cpp would put U+FFFD in their place,
-// and a path would be another one.
+// The position of the first bytes that are not UTF-8; none: there are none. yaml-cpp would replace
+// them with U+FFFD, and a path would become a different one.
 std::optional<YAML::Mark> FindNoUtf8(std::string_view yaml) {
   YAML::Mark mark;
   while (!yaml.empty()) {
@@ -219,7 +220,7 @@ class ConfigFileWalk {
     }
     const ConfigKey* known = FindConfigKey(name);
     if (known == nullptr) {
-      // The section that it stands in is no other name for it.
+      // Do not suggest the section that contains the key.
       const bool own = name.starts_with(std::string(protocol::Nearest(name, names_)) + '.');
       const std::string hint = own ? "" : protocol::DidYouMean(name, names_);
       Fail(key.Mark(),
@@ -228,7 +229,7 @@ class ConfigFileWalk {
       return;
     }
     if (!value.IsScalar()) {
-      // A value that is missing has no place of its own: its key has.
+      // A missing value has no position of its own, so the error gives that of its key.
       const std::string kind =
           known->kind == "LIST" ? R"(such as "alice, @ops")" : std::string(known->kind);
       Fail(value.IsNull() ? key.Mark() : value.Mark(),

@@ -48,7 +48,7 @@ StatusOr<ConfigText> ReadConfigText(const std::string& path) {
   if (!S_ISREG(info.st_mode) && !S_ISFIFO(info.st_mode) && !S_ISCHR(info.st_mode)) {
     return CannotRead(path, "it is not a file");
   }
-  const bool is_stream = ::lseek(file.get(), 0, SEEK_CUR) < 0;  // /dev/null is none
+  const bool is_stream = ::lseek(file.get(), 0, SEEK_CUR) < 0;  // /dev/null is not a stream
   std::optional<std::string> text = ReadUpTo(file.get(), kBytesMax);
   if (!text) {
     return CannotRead(path, errno);

@@ -56,7 +56,7 @@ void Connection::Wait(Stream::wait_type what, bool Connection::*armed, const Rea
     if (what == Stream::wait_error) {
       self->NoteHangup();
       if (!self->hung_up_) {
-        return;  // it was urgent data, which nobody wants
+        return;  // it was urgent data, which is ignored
       }
     }
     ready(self);
@@ -158,7 +158,8 @@ std::optional<BootTime> Connection::deadline() const {
   return std::nullopt;
 }
 
-// Who ended only its sending side still reads; who closed does not, and a Unix socket tells.
+// A client that has shut down only its sending side still reads; one that has closed does not, and
+// on a Unix socket POLLHUP shows that.
 void Connection::NoteHangup() {
   pollfd state{.fd = stream_.native_handle(), .events = 0, .revents = 0};
   hung_up_ = ::poll(&state, 1, 0) == 1 && (state.revents & POLLHUP) != 0;

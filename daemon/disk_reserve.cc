@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kFreeInodesMin = 96;
 
-// `what` is wanted, as an error says it.
+// `what` names the wanted figure in errors.
 StatusOr<struct statvfs> AskDisk(const std::string& what, const std::string& directory) {
   struct statvfs info {};
 

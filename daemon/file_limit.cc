@@ -10,12 +10,12 @@
 namespace delayd {
 namespace {
 
-// What the store may want to have open.
+// How many files the store may want to have open.
 constexpr rlim_t kOtherFiles = 1024;
-// An empty store has some 30 open, and each flush adds up to one a table.
+// An empty store has about 30 files open, and each flush adds up to one per table.
 constexpr rlim_t kOtherFilesMin = 128;
 
-// With fewer the store, or what the server waits with, cannot even be opened.
+// With fewer, the store or the server's event descriptors cannot even be opened.
 constexpr rlim_t kFilesMin = 64;
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 namespace delayd {
 
-// The HTTP interface on its sockets: what every connection shares.
+// The HTTP API on its sockets: what all its connections share.
 class FrontEnds::HttpApi {
  public:
   explicit HttpApi(const FrontEndParts& parts)
@@ -35,8 +35,8 @@ class FrontEnds::HttpApi {
       return router_.BodyBytesMax(method, target);
     };
     tcp_ = unix_;
-    // A browser reaches a loopback port by any name that was pointed at it; no page may. With TLS
-    // the certificate says under which names.
+    // A browser can reach a loopback port under any name that resolves to it, but no web page may
+    // use it. With TLS the certificate restricts the names.
     if (tls_ == nullptr) {
       tcp_.hosts = {"localhost", "127.0.0.1", "::1"};
     }
@@ -80,7 +80,7 @@ class FrontEnds::HttpApi {
   }
 
  private:
-  // Loopback has more addresses than the one everybody knows.
+  // Loopback has more addresses than 127.0.0.1.
   void AddHostOf(const Listener& listener) {
     if (listener.is_tcp() && !tcp_.hosts.empty()) {
       const StatusOr<ListenAddress> address = ParseListenAddress(listener.address());
@@ -122,7 +122,7 @@ class FrontEnds::BeanstalkApi {
     return "beanstalk:" + (listener.is_tcp() ? listener.address() : listener.name());
   }
 
-  // The configuration was checked, but a socket that was passed is not named in it.
+  // The configuration has been checked, but it does not list passed sockets.
   Status MayListenOn(const Listener& listener) const {
     return listener.is_tcp() ? CheckBeanstalkOverTcp(config_) : OkStatus();
   }
@@ -141,8 +141,8 @@ class FrontEnds::BeanstalkApi {
 
 namespace {
 
-// Takes what the service manager opened under `name`, opens what else the configuration names.
-// `names` is for the log.
+// Takes the sockets that the service manager opened under `name`, and opens the others that the
+// configuration names. `names` is for the log.
 template <typename Api>
 Status OpenListeners(std::string_view name,
                      const ListenSetting& socket,

@@ -49,8 +49,8 @@ sockaddr_un UnixAddress(const std::string& path) {
   return address;
 }
 
-// Holds off another daemon that starts with the same socket at the same moment. The file stays: a
-// lock on a file that may vanish is no lock.
+// Keeps out another daemon that starts with the same socket at the same moment. The lock file is
+// never removed: a lock on a file that may vanish protects nothing.
 StatusOr<UniqueFd> LockBeside(const std::string& path, std::string_view key) {
   const std::string name = path + ".lock";
   UniqueFd lock(::open(name.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -72,7 +72,7 @@ StatusOr<UniqueFd> LockBeside(const std::string& path, std::string_view key) {
   return lock;
 }
 
-// A socket file that nobody answers on goes away; anything else stays and is an error.
+// Removes a socket file on which nobody answers; anything else stays and is an error.
 Status RemoveStale(const std::string& path, std::string_view key) {
   struct stat info {};
 
@@ -90,7 +90,7 @@ Status RemoveStale(const std::string& path, std::string_view key) {
   }
   const int result =
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  // Only a refusal says that nobody is there; a full backlog (EAGAIN) is somebody who is busy.
+  // Only ECONNREFUSED means that nobody listens; a full backlog (EAGAIN) means a busy listener.
   if (result == 0 || errno != ECONNREFUSED) {
     return InUse(path, key);
   }
@@ -132,7 +132,7 @@ TcpAddress BoundAddress(int fd) {
 }
 
 uint16_t PortOf(const sockaddr_storage& bound) {
-  // The port stands at the same place in both families.
+  // The port is at the same offset in both families.
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   in_port_t port = 0;
   std::memcpy(
@@ -196,8 +196,8 @@ StatusOr<Listener> Listener::OpenUnix(const std::string& path, std::string_view 
   listener.lock_ = std::move(lock).value();
   listener.fd_ = NewSocket(AF_UNIX);
   const sockaddr_un address = UnixAddress(path);
-  // The process' umask (0077, set in main) makes the socket ours alone until chmod opens it to the
-  // group: at no moment is it open to others.
+  // The umask (0077, set in main) restricts the socket to its owner until chmod opens it to the
+  // group; it is never open to others.
   if (!listener.fd_.valid() ||
       ::bind(listener.fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
     return CannotOpen(path, errno, cure);
@@ -242,7 +242,7 @@ StatusOr<Listener> Listener::Adopt(UniqueFd fd, Reach reach) {
   const TcpAddress bound = BoundAddress(fd.get());
   Listener listener;
   if (bound.storage.ss_family == AF_UNIX) {
-    // A path may fill a sockaddr_un, without a NUL behind it; the storage has room for one.
+    // A path may fill sun_path without a terminating NUL; the storage has room for one.
     listener.name_ = "unix:" + std::string(reinterpret_cast<const char*>(&bound.storage) +
                                            offsetof(sockaddr_un, sun_path));
   } else {

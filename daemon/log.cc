@@ -25,19 +25,19 @@ namespace delayd::log {
 
 namespace {
 
-// Of one message at most so many lines a second: a client must not fill the log. Errors are not
-// limited, for each names something else that failed, and names it once.
+// Limit per message, so that a client cannot fill the log. Errors are not limited: each reports a
+// different failure, and reports it once.
 constexpr uint64_t kLinesPerSecond = 20;
 
-// An error is worth a wait for whoever reads the log; in a second this is all that they get.
+// Errors may wait for the reader of the log, for this long in each second altogether.
 constexpr std::chrono::milliseconds kErrorsWait{100};
 
-// How much of one message the present second has seen.
+// The lines of one message in the current second.
 struct Window {
   std::chrono::steady_clock::time_point begin;
   uint64_t lines = 0;
   uint64_t left_out = 0;
-  Level level = Level::kInfo;  // of those
+  Level level = Level::kInfo;  // of the lines left out
 };
 
 struct State {
@@ -48,8 +48,8 @@ struct State {
   std::unique_ptr<spdlog::logger> logger;
   std::mutex mutex;
   std::map<std::string, Window, std::less<>> windows;  // by message; guarded by mutex
-  std::chrono::steady_clock::time_point second_begin;  // of kErrorsWait; guarded by mutex
-  std::chrono::steady_clock::duration waited{};        // in it; guarded by mutex
+  std::chrono::steady_clock::time_point second_begin;  // for kErrorsWait; guarded by mutex
+  std::chrono::steady_clock::duration waited{};        // in that second; guarded by mutex
   std::atomic<uint64_t> untaken{0};                    // lines that stderr did not take
 };
 
@@ -70,13 +70,14 @@ spdlog::level::level_enum ToSpdlog(Level level) {
   return kLevels[static_cast<size_t>(level)];
 }
 
-// Of syslog(3): error 3, warning 4, info 6, debug 7.
+// The priorities of syslog(3): error 3, warning 4, info 6, debug 7.
 std::string_view JournalPrefix(Level level) {
   constexpr std::array<std::string_view, 4> kPrefixes = {"<7>", "<6>", "<4>", "<3>"};
   return kPrefixes[static_cast<size_t>(level)];
 }
 
-// It is inherited by what writes elsewhere, too, such as the shell of a terminal that is a service.
+// JOURNAL_STREAM alone is not enough: processes that write elsewhere inherit it too, for example
+// the shell in a terminal that runs as a service.
 bool IsJournal() {
   const char* const stream = std::getenv("JOURNAL_STREAM");  // NOLINT(concurrency-mt-unsafe)
 
@@ -136,7 +137,8 @@ void AppendValue(std::string* out, Format format, const Field& field) {
   }
 }
 
-// Whether one more line of this message may be written, and how many were not since the last one.
+// Whether another line of this message may be written, and how many were left out since the last
+// one.
 std::pair<bool, uint64_t> Admit(State* state, Level level, std::string_view message) {
   const auto now = std::chrono::steady_clock::now();
   const std::scoped_lock lock(state->mutex);
@@ -158,7 +160,7 @@ std::pair<bool, uint64_t> Admit(State* state, Level level, std::string_view mess
   return {true, std::exchange(window.left_out, 0)};
 }
 
-// A pipe that does has room for 4,096 bytes, which a line rarely is longer than.
+// A pipe that is writable has room for 4,096 bytes; a line is rarely longer.
 bool StderrTakes(int wait_ms) {
   pollfd entry{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   return ::poll(&entry, 1, wait_ms) != 0;
@@ -236,9 +238,9 @@ void Start(const Options& options) {
   state.level = options.level;
   state.logger =
       std::make_unique<spdlog::logger>("delayd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-  state.logger->set_level(spdlog::level::trace);  // Write has looked already
+  state.logger->set_level(spdlog::level::trace);  // Write has already checked the level
   state.journal = IsJournal();
-  std::string pattern = "%v";  // the journal has the time already
+  std::string pattern = "%v";  // the journal records the time itself
   if (!state.journal) {
     pattern = options.format == Format::kJson ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ",%v)"
                                               : "%Y-%m-%dT%H:%M:%S.%eZ %v";
@@ -325,7 +327,7 @@ std::string FormatLine(Format format,
   if (format == Format::kJson) {
     line += '}';
   }
-  return IsShortUtf8(line) ? line : ToUtf8(line);  // neither JSON nor the journal takes other bytes
+  return IsShortUtf8(line) ? line : ToUtf8(line);  // JSON and the journal accept only UTF-8
 }
 
 }  // namespace delayd::log

@@ -1,4 +1,4 @@
-// delayd: the daemon, as the command line asks for it.
+// delayd: the daemon's entry point; runs what the command line asks for.
 #include <unistd.h>
 
 #include <cstdio>
@@ -22,7 +22,8 @@
 namespace delayd {
 namespace {
 
-// What the files that the configuration names hold is part of it, and so is a device it asks for.
+// The contents of the files that the configuration names are checked too, and so is the device that
+// it needs.
 Status CheckNamedFiles(const Config& config) {
   DELAYD_RETURN_IF_ERROR(Access::Create(config.access).status());
   DELAYD_RETURN_IF_ERROR(AwakeProcessors::Open(config.processors.awake).status());
@@ -32,12 +33,13 @@ Status CheckNamedFiles(const Config& config) {
   TlsDoor tls(config.tls.certificate, config.tls.key);
   DELAYD_RETURN_IF_ERROR(tls.Load());
   if (const Status status = tls.CheckEnd(SystemClock().Sample().wall); !status.ok()) {
-    std::fprintf(stderr, "%s\n", status.message().c_str());  // a start does not mind
+    std::fprintf(stderr, "%s\n", status.message().c_str());  // does not prevent a start
   }
   return OkStatus();
 }
 
-// A lost list of what is damaged must not look like an empty one.
+// Fails if stdout could not be written: a list of damage that got lost must not look like an empty
+// one.
 int Written(int code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
     return code;
@@ -53,7 +55,7 @@ int CheckConfig(const CommandLine& line) {
     return ExitCodeOfNamed(status);
   }
   std::printf("%s: the configuration is valid\n", source.c_str());
-  // Neither a file that the daemon may not read nor one that its group may stops root.
+  // As root this check misses files that the daemon may not read, and files that its group may.
   if (::geteuid() == 0 && (!line.config.access.token_file.empty() || line.config.tls.on() ||
                            line.config.processors.awake > Millis(0))) {
     const std::string file = line.config_file.empty() ? "" : " --config " + line.config_file;
@@ -67,7 +69,7 @@ int CheckConfig(const CommandLine& line) {
 }
 
 int Main(int argc, const char* const* argv) {
-  // Jobs are nobody else's business: files 0600, directories 0700, sockets opened by chmod.
+  // The jobs are private: files 0600, directories 0700; sockets are opened up by chmod.
   ::umask(0077);
   const ReadConfig read_config = [argc, argv] {
     return ReadCommandLine(argc, argv, [](const std::string& name) {

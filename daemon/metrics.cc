@@ -18,7 +18,7 @@ using prometheus::MetricFamily;
 using prometheus::MetricType;
 using Labels = std::vector<ClientMetric::Label>;
 
-// To divide by: 100 * 1e-6 is not 0.0001, which is what people ask for as le="0.0001".
+// Divisors rather than factors: 100 * 1e-6 is not exactly 0.0001, and queries ask for le="0.0001".
 constexpr double kMillisPerSecond = 1e3;
 constexpr double kMicrosPerSecond = 1e6;
 
@@ -42,7 +42,7 @@ class Page {
     Gauge(name, help, static_cast<double>(value));
   }
 
-  // `per_unit`: how many of the histogram's whole numbers are one of the metric's unit.
+  // `per_unit`: how many of the histogram's units make one unit of the metric.
   void AddHistogram(const char* name,
                     const char* help,
                     const Histogram& histogram,
@@ -61,7 +61,7 @@ class Page {
     families_.back().metric.push_back(std::move(metric));
   }
 
-  // What follows belongs to this metric.
+  // Begins a metric; the samples added next belong to it.
   void Open(const char* name, const char* help, MetricType type) {
     families_.push_back({.name = name, .help = help, .type = type, .metric = {}});
   }
@@ -90,7 +90,7 @@ class Page {
   std::vector<MetricFamily> families_;
 };
 
-// Not of the sum of all others: which queues are in it changes, so that they would say nothing.
+// No counter for the sum of all other queues: its members change, so it would be meaningless.
 void AddQueues(const std::vector<engine::QueueView>& queues, Page* page) {
   page->Open(
       "delayd_queue_handed_out_total", "Jobs handed to a worker, by queue.", MetricType::Counter);

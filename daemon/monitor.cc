@@ -45,13 +45,14 @@ std::vector<Monitor::Finding> Monitor::Findings(const Now& now) const {
     findings.push_back({.code = std::string(backlog.reason()), .detail = backlog.message()});
   }
   if (engine_->draining()) {
-    // Who works off what is there must still be let in.
+    // Still ready: workers that finish the remaining jobs must be let in.
     findings.push_back({.code = "draining",
                         .detail = "new jobs are refused, as SIGUSR1 or 'delayctl drain' wanted it; "
                                   "'delayctl drain end' takes them again"});
   }
   if (clock_ != nullptr && clock_->state() != engine::ClockState::kTrusted) {
-    // Everything else works: taking the daemon out of service would only make more of it late.
+    // Still ready: everything else works, and taking the daemon out of service would only make more
+    // jobs late.
     findings.push_back({.code = "clock_suspect", .detail = clock_->Explain()});
   }
   if (const Status end = tls_ != nullptr ? tls_->CheckEnd(now.wall) : OkStatus(); !end.ok()) {

@@ -35,10 +35,10 @@ namespace {
 using protocol::RecoverResult;
 using protocol::VerifyResult;
 
-// A verify repairs a bounded number of findings; what one round repairs may lay others open.
+// One verify repairs a bounded number of findings, and its repairs may uncover further ones.
 constexpr int kRepairRoundsMax = 1000;
 
-// False: it cannot be written, and whoever waits for it does not get it.
+// False: the line could not be written, so its reader does not get it.
 bool Print(const protocol::StoreLine& line) {
   const std::string text = protocol::StoreLineToJson(line) + "\n";
   std::fputs(text.c_str(), stdout);
@@ -50,7 +50,7 @@ int Refuse(const Status& status) {
   return ExitCodeOf(status, kExitDataDir);
 }
 
-// A data directory that is there, and us as its owner.
+// Checks that the data directory exists; as root, switches to its owner.
 Status Enter(const std::string& data_dir) {
   struct stat info {};
 
@@ -92,8 +92,8 @@ StatusOr<VerifyResult> LookOnly(const std::string& data_dir) {
   return result;
 }
 
-// The findings of the first round, and how many of all are gone after the last, whose report is in
-// `last`.
+// Returns the findings of the first round, and how many of them are repaired after the last round.
+// The report of the last round goes to `last`.
 StatusOr<VerifyResult> RepairAll(storage::JobStore* store, storage::VerifyReport* last = nullptr) {
   std::optional<VerifyResult> first;
   uint64_t left_count = 0;
@@ -144,7 +144,7 @@ Status Describe(const storage::RecoveryReport& report,
                 RecoverResult* result) {
   result->damaged = IsDamaged(report);
   result->lost_batches = report.lost_batches;
-  // The damaged batch itself cannot be read, and what is not in any log, nobody can name.
+  // The damaged batch itself cannot be read, and jobs that are in no log cannot be listed.
   result->lists_complete = !result->damaged;
   result->notes = report.Lines();
   DELAYD_ASSIGN_OR_RETURN(storage::LossByJob loss, storage::SortLostJobs(report, store));
@@ -160,8 +160,8 @@ Status Describe(const storage::RecoveryReport& report,
   return OkStatus();
 }
 
-// What is behind the loss, and no recovery mends, is told before it is accepted. Where tables
-// disagree, the loss may be why.
+// Notes damaged table files, which no recovery repairs, before the loss is accepted. Disagreements
+// between tables are not noted: the loss may be their cause.
 Status NoteDamagedTables(const storage::JobReader& store, RecoverResult* result) {
   DELAYD_ASSIGN_OR_RETURN(const storage::VerifyReport report,
                           storage::VerifyStore(store, PrintProgress(store)));
@@ -172,8 +172,8 @@ Status NoteDamagedTables(const storage::JobReader& store, RecoverResult* result)
   return OkStatus();
 }
 
-// Does a table file that a start reads fail it behind the loss? Where tables disagree, that is
-// mended before. A recovery that was begun is ended all the same.
+// Would a damaged table file prevent a start even after the loss is accepted? Tables that disagree
+// would not: they are repaired first. Once a recovery has begun, it is finished regardless.
 Status CheckStart(const storage::RecoveryReport& report, const storage::JobReader& store) {
   if (report.begun_before != storage::RecoveryReport::Begun::kNo) {
     return OkStatus();
@@ -190,7 +190,7 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
   const auto store = storage::OpenRocksJobReader({.path = data_dir, .accept_loss = true}, &report);
   if (store.ok()) {
     DELAYD_RETURN_IF_ERROR(Describe(report, **store, &result));
-    // Whatever an earlier recovery gave up: until one is done no start goes on.
+    // No daemon starts while a recovery is unfinished, whatever it has given up so far.
     result.damaged |= report.begun_before != storage::RecoveryReport::Begun::kNo;
     DELAYD_RETURN_IF_ERROR(NoteDamagedTables(**store, &result));
     if (const Status start = CheckStart(report, **store); !start.ok()) {
@@ -202,7 +202,8 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
   if (report.lost_batches == 0) {
     return store.status();
   }
-  // The logs could be read and the rest cannot be read without them: then this much is known.
+  // Only the logs could be read, and the rest of the store cannot be read without what they lost:
+  // this much is known.
   result = {.damaged = true,
             .opens = false,
             .lost_batches = report.lost_batches,
@@ -215,8 +216,8 @@ StatusOr<RecoverResult> ShowLoss(const std::string& data_dir) {
   return result;
 }
 
-// Tables are flushed one by one: what is lost of one can be there in another. Rows that follow from
-// others are put right, and what disagreed and what still does is told.
+// Tables are flushed one by one, so a change that is lost from one may still be in another. Repairs
+// rows that can be derived from others, and notes what disagreed and what still does.
 Status MendTables(storage::JobStore* store,
                   RecoverResult* result,
                   std::vector<std::string>* notes) {
@@ -235,14 +236,16 @@ Status MendTables(storage::JobStore* store,
   return OkStatus();
 }
 
-// Where it would not open, the recovery itself says why.
+// Checks, before anything is given up, that a start would succeed. If the store does not open, the
+// recovery itself reports why.
 Status LookBeforeLoss(const std::string& data_dir) {
   storage::RecoveryReport report;
   const auto store = storage::OpenRocksJobReader({.path = data_dir, .accept_loss = true}, &report);
   return store.ok() ? CheckStart(report, **store).WithContext("nothing was changed") : OkStatus();
 }
 
-// RECOVERY stays until the loss has been told: killed before, the next run tells it.
+// The file RECOVERY stays until the loss has been reported. If the process is killed before that,
+// the next run reports it.
 StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
   storage::RecoveryReport report;
   RecoverResult result;
@@ -251,7 +254,7 @@ StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
       const auto store,
       storage::OpenRocksJobStore({.path = data_dir, .must_exist = true, .accept_loss = true},
                                  &report));
-  // Whether or not a loss was found: where a whole log is missing nothing else tells.
+  // Done whether or not a loss was found: if a whole log is missing, nothing else shows it.
   std::vector<std::string> notes;
   DELAYD_RETURN_IF_ERROR(storage::RaiseMarksAfterLoss(report, store.get(), &notes));
   DELAYD_CRASH_POINT("recover/marks_raised");
@@ -265,7 +268,7 @@ StatusOr<RecoverResult> AcceptLoss(const std::string& data_dir) {
   return result;
 }
 
-// The closed store has given the lock up.
+// Takes the lock again, which the closed store has released.
 Status EndRecovery(const std::string& data_dir) {
   DELAYD_ASSIGN_OR_RETURN(const auto locked,
                           storage::DataDir::Acquire(data_dir, /*must_exist=*/true));

@@ -25,8 +25,8 @@ Status Refuse(std::string message) {
   return FailedPrecondition(std::move(message), "passed_socket");
 }
 
-// What is configured and what was passed must not contradict each other: whoever reads the file
-// believes it. `wanted` as Listener::name would have it; empty: anything.
+// The configured and the passed socket must not contradict each other: readers of the file rely on
+// it. `wanted` has the form of Listener::name; empty: anything.
 StatusOr<std::optional<Listener>> Agreed(StatusOr<Listener> listener,
                                          const ListenSetting& setting,
                                          const std::string& wanted) {

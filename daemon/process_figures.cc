@@ -16,8 +16,8 @@ namespace delayd {
 
 namespace {
 
-// The fields of /proc/self/stat behind the program's name, which may hold blanks itself. The first
-// is field 3 of proc(5).
+// The fields of /proc/self/stat after the program's name, which may itself contain blanks. The
+// first is field 3 of proc(5).
 std::vector<uint64_t> ReadStat() {
   std::ifstream file("/proc/self/stat");
   std::string line;
@@ -61,7 +61,7 @@ uint64_t CountOpenFiles() {
 }  // namespace
 
 ProcessFigures ReadProcessFigures() {
-  // Numbers of proc(5), less the three fields that were cut off.
+  // Field numbers of proc(5), minus 3: fields[0] is field 3.
   constexpr size_t kUserTime = 14 - 3;
   constexpr size_t kSystemTime = 15 - 3;
   constexpr size_t kThreads = 20 - 3;

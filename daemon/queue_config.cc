@@ -1,4 +1,4 @@
-// The settings of queues: `defaults:` and, for one queue, `queues: { NAME: ... }`.
+// The settings of queues: `defaults:` and, for single queues, `queues: { NAME: ... }`.
 #include <array>
 #include <utility>
 
@@ -150,7 +150,7 @@ void ConfigReader::SetOfQueue(const std::string& queue,
   overrides_.push_back({queue, &key, std::string(text), std::move(where)});
 }
 
-// After the defaults, whose sources may come later than the file.
+// Runs after all sources are read: the defaults may come from a source that is read after the file.
 void ConfigReader::FinishQueues() {
   if (const Status status = CheckQueueSettings(config_.defaults); !status.ok()) {
     Fail(Where("defaults.backoff.initial", "defaults.backoff.max"), "defaults." + status.message());

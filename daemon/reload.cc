@@ -21,7 +21,7 @@ engine::Configure ApplySettings(CommandLine line, const std::string& waiting) {
   return {.defaults = line.config.defaults, .queues = std::move(line.config.queues)};
 }
 
-// The same files may hold a renewed certificate.
+// Uses the certificate that the files hold now, which may have been renewed.
 void ApplyCertificate(StatusOr<protocol::TlsContext::Ptr> certificate,
                       const Config& config,
                       TlsDoor* tls) {
@@ -39,7 +39,7 @@ void ApplyCertificate(StatusOr<protocol::TlsContext::Ptr> certificate,
   WarnOfEnd(SystemClock().Sample().wall, tls);
 }
 
-// The same file may hold other tokens.
+// Uses the tokens that the file holds now, which may have changed.
 void ApplyTokens(StatusOr<Access::Tokens> tokens, const Config& config, Access* access) {
   if (config.access.token_file.empty()) {
     return;

@@ -13,11 +13,11 @@ namespace delayd {
 namespace {
 
 constexpr size_t kReadBytes = size_t{64} * 1024;
-// What is read for one turn takes no longer.
+// The longest that a turn spends on reading.
 constexpr std::chrono::milliseconds kReadPerTurn{50};
-// A sleeping processor takes about so long to run us (docs/decisions/0091).
+// A sleeping processor takes about this long to resume the thread (docs/decisions/0091).
 constexpr Micros kWakeAhead{50};
-// Waking later than this was no busy machine: the process was stopped, or the machine slept.
+// Load alone does not delay a wake-up by this much: the process was stopped, or the machine slept.
 constexpr Millis kLateWake{5000};
 
 constexpr std::array<uint64_t, 16> kCommitBoundsUs = {100,
@@ -107,7 +107,7 @@ Server::Loop::Loop(const ServerOptions& options,
             boost::asio::post(io_, [this, refusal = std::move(refusal)] { DiskChanged(refusal); });
           },
           CommitWatch(options.commit_late, options.commit_stuck)) {
-  // Not in Run: whoever is told that the daemon is ready may stop it at once.
+  // Here rather than in Run: a client that learns that the daemon is ready may stop it at once.
   WaitForSignal();
   WaitForDrainSignal();
   WaitForHangup();
@@ -115,7 +115,7 @@ Server::Loop::Loop(const ServerOptions& options,
 
 Status Server::Loop::Run() {
   heartbeat_due_ = clock_->Sample().boot;
-  // What loading left to do comes first, then whatever wakes us.
+  // The first turn does what loading left over; later turns follow a wake-up.
   Status status = TimedTurn(std::chrono::steady_clock::now());
   while (status.ok() && !(stopping_ && stop_complete(clock_->Sample()))) {
     status = TimedTurn(Wait());
@@ -123,7 +123,7 @@ Status Server::Loop::Run() {
   return status;
 }
 
-// When the turn began that follows: with what is read for it.
+// Returns when the next turn began: reading for it counts as part of it.
 std::chrono::steady_clock::time_point Server::Loop::Wait() {
   if (!turn_again_) {
     io_.run_one();
@@ -135,17 +135,17 @@ std::chrono::steady_clock::time_point Server::Loop::Wait() {
   return begin;
 }
 
-// Ends: a socket that was read is waited for again only at the end of the turn. What is left is the
-// first of the next.
+// This terminates, because a socket that was read is armed again only at the end of the turn. The
+// next turn begins with the handlers that are left.
 void Server::Loop::ReadUntil(std::chrono::steady_clock::time_point end) {
   while (io_.poll_one() > 0 && std::chrono::steady_clock::now() < end) {
   }
 }
 
-// Until the job is due that somebody waits for, or a socket has something.
+// Polls until the job that a request waits for is due, or until a handler runs.
 void Server::Loop::StayAwake() {
   if (!due_awaited_ || !touched_.empty() || commit_result_) {
-    return;  // nobody waits, or what ended the sleep is to be worked on
+    return;  // nobody waits for a job, or the wake-up brought work to do
   }
   const Micros until = *due_awaited_ - clock_->Sample().exact_boot();
   if (until > kWakeAhead) {
@@ -178,10 +178,10 @@ Status Server::Loop::Turn() {
   turn_again_ = false;
   ++figures_.turns;
   if (commit_result_) {
-    // Its answers go out before a client that has gone is asked what it holds.
+    // Its answers go out before the leases of clients that have gone are collected.
     DELAYD_RETURN_IF_ERROR(TakeCommit(*std::exchange(commit_result_, std::nullopt)));
   }
-  // After the reads: a delay must not count from a moment before its request had arrived.
+  // After the reads: a delay must not count from a moment before its request arrived.
   Now now = clock_->Sample();
   NoteLateWake(now);
   TendClock(&now);
@@ -189,19 +189,19 @@ Status Server::Loop::Turn() {
   if (options_.turn_begins) {
     options_.turn_begins(now);
   }
-  GiveBackSome(now);  // before whoever saw that their worker has gone asks for them
+  GiveBackSome(now);  // before requests of clients that know that the worker has gone
   ServeTouched(&now);
   CheckDeadlines(now);
   TendReload(now);
   if (stop_wanted_ && !stopping_) {
     BeginStop(now);
   }
-  now = clock_->Sample();  // for what fell due while they were served
+  now = clock_->Sample();  // for jobs that fell due while clients were served
   turn_again_ = engine_->Advance(now) || turn_again_;
   if (!engine_->fatal().ok()) {
     return FailAll(engine_->fatal());
   }
-  // What waits for no commit goes out before one is begun, on this thread or another.
+  // Answers that wait for no commit go out before one is begun, on this thread or another.
   SendReady();
   DELAYD_RETURN_IF_ERROR(Submit(now));
   WatchCommit(now);
@@ -218,8 +218,8 @@ Status Server::Loop::Turn() {
   return OkStatus();
 }
 
-// A stop by signal, a suspend or a paused machine leaves no other trace than late jobs. What the
-// last turn itself took is told as a slow turn.
+// A SIGSTOP, a suspend or a paused machine leaves no trace other than late jobs. The time that the
+// last turn itself took is reported as a slow turn.
 void Server::Loop::NoteLateWake(const Now& now) {
   const Micros late = wake_asked_ ? now.exact_boot() - *wake_asked_ - last_turn_ : Micros(0);
   if (late >= kLateWake) {
@@ -229,7 +229,7 @@ void Server::Loop::NoteLateWake(const Now& now) {
   }
 }
 
-// A clock that is suspect may be found right, and then the engine must know it as such.
+// When a suspect clock turns out to be right, the engine must be told.
 void Server::Loop::TendClock(Now* now) {
   if (options_.trusted_clock != nullptr && options_.trusted_clock->Tend()) {
     *now = clock_->Sample();
@@ -237,7 +237,7 @@ void Server::Loop::TendClock(Now* now) {
   }
 }
 
-// A processor that sleeps makes the next client wait (docs/decisions/0092).
+// A sleeping processor makes the next client wait (docs/decisions/0092).
 void Server::Loop::NoteWork(const Now& now) {
   if (options_.processors != nullptr) {
     options_.processors->Work(now.boot);
@@ -287,13 +287,13 @@ void Server::Loop::AskForWake(const Now& now) {
                                  : wake_asked_);
 }
 
-// Of the engine: a job falls due, a lease ends.
+// The engine's next event: a job falls due, or a lease ends.
 std::optional<BootMicros> Server::Loop::NextEvent(const Now& now) const {
   const std::optional<Micros> event = engine_->UntilNextEvent(now);
   if (!event) {
     return std::nullopt;
   }
-  // What is due now was advanced over, or turn_again_ is set: nothing is woken for it.
+  // Anything due now has been advanced over, or turn_again_ is set; no wake-up is needed for it.
   return now.exact_boot() + (event->count() == 0 ? Millis(1) : *event);
 }
 
@@ -325,7 +325,7 @@ std::optional<BootMicros> Server::Loop::NextWake(std::optional<BootMicros> event
     earlier(heartbeat_due_);
   }
   if (stopping_ && now.boot < stop_deadline_) {
-    earlier(stop_deadline_);  // behind it the commit under way is waited for, which wakes us
+    earlier(stop_deadline_);  // after it only the commit in flight is awaited, which wakes us
   }
   return wake;
 }

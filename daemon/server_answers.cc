@@ -1,4 +1,4 @@
-// Answers on their way from the engine to the clients, and what follows for each connection.
+// The way of answers from the engine to the clients, and what then happens to each connection.
 #include <algorithm>
 #include <utility>
 
@@ -23,7 +23,7 @@ void Server::Loop::SendReady() {
     return;
   }
   for (const ConnectionPtr& connection : touched_) {
-    connection->Write();  // how that went is seen at the end of the turn
+    connection->Write();  // FinishOne sees the outcome at the end of the turn
   }
 }
 
@@ -38,7 +38,7 @@ void Server::Loop::DeliverReply(engine::Reply* reply) {
       stats != nullptr && options_.trusted_clock != nullptr) {
     (*stats)->clock = engine::ClockStateName(options_.trusted_clock->state());
   }
-  // Mostly the first of them.
+  // Mostly the first entry.
   std::vector<engine::RequestId>& waiting = pending.connection->pending;
   const auto at = std::ranges::find(waiting, reply->request);
   DELAYD_CHECK(at != waiting.end());
@@ -50,7 +50,7 @@ void Server::Loop::DeliverReply(engine::Reply* reply) {
 }
 
 void Server::Loop::FinishTouched(const Now& now) {
-  // A copy: whoever is still held back is looked at again in the next turn.
+  // A copy: connections that are still held back are touched again, for the next turn.
   std::vector<ConnectionPtr> touched;
   touched.swap(touched_);
   unsent_ = false;
@@ -62,10 +62,10 @@ void Server::Loop::FinishTouched(const Now& now) {
   }
 }
 
-// Sends, waits for more, or lets go. True: look at it again in the next turn.
+// Sends output, then waits for more or drops the connection. True: look at it again next turn.
 bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   if (connection->input_ended() && !connection->held_back && !connection->unserved) {
-    // It gets what is there now; a client that asks nothing more does not wait for later jobs.
+    // The client asks nothing more, so it gets the jobs that are ready now and waits for no others.
     EndWaits(*connection, now);
   }
   DELAYD_CRASH_POINT("server/before_send");
@@ -96,8 +96,9 @@ bool Server::Loop::FinishOne(const ConnectionPtr& connection, const Now& now) {
   } else {
     connection->ArmHangup(on_hangup_);
   }
-  // There may be whole requests in the session's buffer, and no byte may follow to wake us. Where
-  // there is no room, an answer or the client's reading makes it, and touches the connection.
+  // The session's buffer may hold whole requests, and no further byte may arrive to wake us. If the
+  // session has no room for them, an answer or a read by the client makes room and touches the
+  // connection.
   const bool again =
       session.has_more() || (wants_input && connection->held_back) || connection->unserved;
   turn_again_ = turn_again_ || again;
@@ -108,8 +109,8 @@ bool Server::Loop::waits_for_room(const Session& session) const {
   return under_pressure() && session.waits_for_room();
 }
 
-// Damage in a table that only requests read is no incident of the engine's: without this the client
-// alone would know of it.
+// Damage in a table that only requests read is not an incident of the engine, so without this only
+// the client would learn of it.
 void Server::Loop::NoteDamage(const Status& answer) {
   if (answer.code() != StatusCode::kDataLoss || answer.reason() != "damaged_store") {
     return;

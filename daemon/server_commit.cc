@@ -1,4 +1,4 @@
-// The way of a batch to the disk: by which thread, and what is answered when.
+// The way of a batch to the disk: which thread commits it, and when its answers are sent.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -11,19 +11,19 @@ namespace delayd {
 
 namespace {
 
-// docs/decisions/0047: a batch that few clients wait for is written by the core thread itself when
-// the ones before it were alike and the disk is quick.
+// docs/decisions/0047: the core thread itself commits a batch that few clients wait for, if the
+// batches before it were small too and the disk is fast.
 constexpr uint32_t kFewMax = 256;  // clients, and jobs
 constexpr uint32_t kSmallBatchesMin = 4;
 constexpr std::chrono::milliseconds kFastCommit{2};
-// Somebody waits for a job: it is not held up by the disk if it falls due within so many times what
-// the last commit took.
+// The core thread does not commit if a client waits for a job that falls due within this many times
+// the duration of the last commit: the disk must not delay the job.
 constexpr int kSoonCommits = 2;
 
 }  // namespace
 
 Status Server::Loop::Submit(const Now& now) {
-  // The time of a stop is over: leases that end make further batches for as long as they are let.
+  // The grace period of a stop is over. Leases that end would go on producing batches for ever.
   const bool is_too_late = stopping_ && now.boot >= stop_deadline_;
   if (in_flight_ || is_too_late) {
     return OkStatus();
@@ -47,8 +47,8 @@ Status Server::Loop::Submit(const Now& now) {
     return OkStatus();
   }
   storage::JobStore::OnDurable on_durable;
-  // A client that is alone is woken sooner by a thread that goes to sleep right after, unless no
-  // processor sleeps anyway.
+  // A single client is woken sooner if this thread sends the answer right before it goes to sleep,
+  // that is, after the whole commit; unless the processors are kept awake anyway.
   if (clients > 1 || (options_.processors != nullptr && options_.processors->awake())) {
     on_durable = [this, sequence = batch->sequence] { AnswerDurable(sequence); };
   }
@@ -59,14 +59,15 @@ Status Server::Loop::Submit(const Now& now) {
       {batch->sequence, std::move(status), durable_at_.value_or(std::chrono::steady_clock::now())});
 }
 
-// While the store goes on to make the batch readable: the clients' next requests come meanwhile.
+// Called while the store still makes the batch readable; the clients can send their next requests
+// meanwhile.
 void Server::Loop::AnswerDurable(uint64_t sequence) {
   durable_at_ = std::chrono::steady_clock::now();
   engine_->Durable(sequence);
   SendReady();
 }
 
-// Nobody is kept waiting for long when the core thread itself waits for the disk.
+// True if nobody waits for long while the core thread itself waits for the disk.
 bool Server::Loop::is_small(const engine::SealedBatch& batch) const {
   return !pipelined_ && clients_ <= kFewMax && batch.jobs <= kFewMax &&
          engine_->uncommitted_bytes() <= batch.batch->bytes();
@@ -104,7 +105,7 @@ void Server::Loop::NoteCommit(const CommitResult& result) {
   }
 }
 
-// What the core thread writes itself the committer's thread watches.
+// Watches commits on the committer's thread; that thread watches those of the core thread.
 void Server::Loop::WatchCommit(const Now& now) {
   commit_look_ =
       in_flight_ ? commit_watch_.Look(submitted_, now.boot - submitted_boot_) : std::nullopt;

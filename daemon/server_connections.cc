@@ -1,4 +1,5 @@
-// The life of a connection: greeted, too slow, too large, gone, and what is given back with it.
+// The life of a connection: handshake, timeouts, too much memory, its end, and the leases that are
+// given back then.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -12,11 +13,11 @@ namespace delayd {
 
 namespace {
 
-// With a large key one takes milliseconds, and a rush of clients seconds.
+// A handshake with a large key takes milliseconds, and a rush of clients seconds.
 constexpr std::chrono::milliseconds kGreetPerTurn{20};
 constexpr int kReturnsPerTurn = 1000;
-// About what one has beside what Session::held_bytes counts: more with TLS or leases that wait,
-// less without.
+// The approximate memory of a connection besides Session::held_bytes: more with TLS or waiting
+// leases, less without.
 constexpr size_t kConnectionBytes = size_t{16} * 1024;
 
 }  // namespace
@@ -34,8 +35,8 @@ void Server::Loop::Read(const ConnectionPtr& connection) {
   Touch(connection);
 }
 
-// After everything else: sockets and commits would otherwise wait in Asio's queue until every
-// handshake before them is done.
+// Runs after everything else; otherwise sockets and commits would wait in Asio's queue behind every
+// handshake.
 void Server::Loop::Greet() {
   const auto end = std::chrono::steady_clock::now() + kGreetPerTurn;
   while (!greeting_.empty()) {
@@ -50,7 +51,7 @@ void Server::Loop::Greet() {
   }
 }
 
-// A client that only closed its sending side: what waits is answered, with what there is.
+// For a client that closed only its sending side: its waiting leases get the jobs that are ready.
 void Server::Loop::EndWaits(const Connection& connection, const Now& now) {
   for (const engine::RequestId id : connection.pending) {
     if (pending_.at(id).is_lease) {
@@ -65,7 +66,7 @@ bool Server::Loop::AwaitsLease(const Connection& connection) const {
                              [this](engine::RequestId id) { return pending_.at(id).is_lease; });
 }
 
-// Its lease requests that still wait must not be given a job.
+// The connection's lease requests that still wait must not be given a job.
 void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
   const std::vector<engine::RequestId> requests = connection->pending;
   for (const engine::RequestId id : requests) {
@@ -89,17 +90,17 @@ void Server::Loop::GiveUpLeases(Connection* connection, const Now& now) {
   }
 }
 
-// It has gone, or has nothing more to say: what it holds is given back.
+// The client has gone, or is finished: its leases are given back.
 void Server::Loop::Leave(Connection* connection, const Now& now) {
   GiveUpLeases(connection, now);
   for (const LeaseToken& token : connection->session().Leave()) {
     given_back_.push_back(token);
-    turn_again_ = true;  // to hand it to whoever waits
+    turn_again_ = true;  // to lease the job to a client that waits
   }
 }
 
-// One connection may have held a hundred thousand jobs, and each that comes back is written: the
-// answers of others would wait behind them all.
+// One connection may have held a hundred thousand jobs. Each one that is given back is a change to
+// commit, and the answers to other clients would wait behind them all.
 void Server::Loop::GiveBackSome(const Now& now) {
   const auto may_go_on = [this] {
     return !given_back_.empty() && !under_pressure() && !engine_->has_own_work_enough();
@@ -110,16 +111,16 @@ void Server::Loop::GiveBackSome(const Now& now) {
     engine_->Execute(next_request_++, engine::GiveBack{given_back_.front()}, now);
     given_back_.pop_front();
   }
-  // Else the commit that makes room wakes us.
+  // Otherwise the commit that makes room wakes us.
   turn_again_ = turn_again_ || may_go_on();
 }
 
 void Server::Loop::Drop(const ConnectionPtr& connection, const Now& now) {
   if (connections_.erase(connection.get()) == 0) {
-    return;  // by its deadline, or for want of room, before it was looked at in this turn
+    return;  // dropped earlier in this turn: by its deadline, or to make room
   }
   Leave(connection.get(), now);
-  // Their changes happen all the same; there is nobody to tell.
+  // The changes of its requests happen all the same, but nobody waits for the answers.
   for (const engine::RequestId id : connection->pending) {
     pending_.erase(id);
   }
@@ -135,8 +136,8 @@ void Server::Loop::NoteHeld(Connection* connection, size_t bytes) {
   freed_bytes_ += before - std::min(before, bytes);
 }
 
-// Each client is bounded, but many together could have all memory. Those that have little, as most
-// do, never notice.
+// Each client is bounded, but many together could use up all memory. Clients that hold little, as
+// most do, are never affected.
 void Server::Loop::MakeRoom(const Now& now) {
   while (held_bytes_ > options_.held_bytes_max) {
     const ConnectionPtr most = std::ranges::max_element(connections_, {}, [](const auto& entry) {
@@ -161,8 +162,8 @@ void Server::Loop::MakeRoom(const Now& now) {
   }
 }
 
-// One entry a connection, pushed again only when its deadline came nearer: a busy connection costs
-// nothing here.
+// A connection is queued again only if its deadline has moved nearer, so a busy one costs nothing
+// here.
 void Server::Loop::QueueDeadline(const ConnectionPtr& connection) {
   const std::optional<BootTime> deadline = connection->deadline();
   if (deadline && (!connection->queued_deadline || *deadline < *connection->queued_deadline)) {
@@ -180,20 +181,20 @@ void Server::Loop::CheckDeadlines(const Now& now) {
       continue;
     }
     connection->queued_deadline.reset();
-    connection->NoteTime(now.boot);  // what it sent or took in this turn
+    connection->NoteTime(now.boot);  // include what happened in this turn
     const std::optional<BootTime> deadline = connection->deadline();
     if (!deadline || *deadline > now.boot) {
       QueueDeadline(connection);
       continue;
     }
     if (connection->lingering()) {
-      Drop(connection, now);  // it has all that it gets
+      Drop(connection, now);  // its last answer has been sent
       continue;
     }
     ++figures_.timed_out;
     Session& session = connection->session();
     const Session::Phase phase = session.phase();
-    if (!session.finished() &&  // else it has been told, and does not read it
+    if (!session.finished() &&  // a finished one has got its answer, but does not read it
         (phase == Session::Phase::kHead || phase == Session::Phase::kBody)) {
       session.Refuse(DeadlineExceeded("the request did not arrive in time; send it at once",
                                       "request_timeout"));

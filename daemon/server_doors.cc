@@ -1,4 +1,4 @@
-// Where clients come in, and are turned away when there are too many.
+// Accepts clients, and turns them away when there are too many.
 #include <fcntl.h>
 
 #include <cerrno>
@@ -48,11 +48,12 @@ void Server::Loop::AcceptFrom(Door* door) {
       break;
     }
     ++figures_.accepted;
-    // Some are kept for this machine: a network must not be able to lock its operator out.
+    // An eighth is reserved for Unix sockets, so that clients on the network cannot lock out the
+    // operator.
     const size_t kept = door->listener.is_tcp() ? options_.connections_max / 8 : 0;
     if (connections_.size() + kept >= options_.connections_max) {
       NoteRefused(*door);
-      // One try: so little fits any socket's buffer.
+      // One try is enough: so few bytes fit into any socket buffer.
       [[maybe_unused]] const ssize_t sent = ::send(
           client.get(), door->no_room.data(), door->no_room.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       continue;
@@ -60,7 +61,7 @@ void Server::Loop::AcceptFrom(Door* door) {
     if (door->listener.is_tcp()) {
       const int on = 1;
       ::setsockopt(client.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-      // A worker may wait for hours: only the kernel notices that its machine is gone.
+      // A worker may wait for hours, and only the kernel notices that its machine is gone.
       ::setsockopt(client.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     }
     std::unique_ptr<Session> session = door->factory();
@@ -69,19 +70,19 @@ void Server::Loop::AcceptFrom(Door* door) {
     boost::system::error_code error;
     stream.assign(client.get(), error);  // NOLINT(bugprone-unused-return-value)
     if (error) {
-      RestFrom(door, error.value());  // as many are watched as a user may, or there is no memory
+      RestFrom(door, error.value());  // the user's limit of watched descriptors, or no memory
       return;
     }
-    static_cast<void>(client.Release());  // it is the stream's
+    static_cast<void>(client.Release());  // the stream owns it now
     const auto connection = std::make_shared<Connection>(
         std::move(stream), std::move(session), &timeouts_, clock_->Sample().boot);
     connections_.emplace(connection.get(), connection);
     Touch(connection);
   }
-  door->rests_until = BootTime();  // the end of this turn
+  door->rests_until = BootTime();  // until the end of this turn
 }
 
-// What is missing to accept a client may be there again soon.
+// Whatever is missing to accept a client may be available again soon.
 void Server::Loop::RestFrom(Door* door, int error) {
   ++figures_.accept_failures;
   log::Warn("cannot accept a connection; trying again in a second",
@@ -92,7 +93,7 @@ void Server::Loop::RestFrom(Door* door, int error) {
 void Server::Loop::NoteRefused(const Door& door) {
   ++figures_.refused;
   if (!refusal_told_.IsDue(clock_->Sample().boot)) {
-    return;  // clients that are refused try again, and each would be a line
+    return;  // refused clients try again, and each attempt would log a line
   }
   log::Warn("connections are refused; close some, or raise limits.connections",
             {{"listen", door.listener.label()},
@@ -101,8 +102,8 @@ void Server::Loop::NoteRefused(const Door& door) {
              {"refused_so_far", figures_.refused}});
 }
 
-// At the end of a turn, as with sockets that were read: clients that come faster than they are
-// refused would otherwise keep a turn from ever beginning.
+// Done at the end of a turn, as for sockets that were read. Otherwise clients that connect faster
+// than they are refused could keep a turn from ever beginning.
 void Server::Loop::WaitForMoreClients(const Now& now) {
   for (const std::unique_ptr<Door>& door : doors_) {
     if (door->rests_until && now.boot >= *door->rests_until) {

@@ -1,4 +1,4 @@
-// Requests on their way from the clients to the engine: whose turn it is, and how much of it.
+// The way of requests from the clients to the engine: who is served when, and for how long.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -9,19 +9,20 @@ namespace delayd {
 
 namespace {
 
-// Requests of one connection in one turn; the others have theirs before it goes on.
+// Requests of one connection per turn; the other connections are served before it goes on.
 constexpr int kRequestsPerTurn = 256;
-// How many of them may be answered on the spot because the next is held up behind them. More would
-// save turns, but fill the commits that others wait for (docs/decisions/0080).
+// While fewer than this many requests have been taken, answers are delivered at once if the next
+// request is held up behind them. More would save turns, but fill the commits that other clients
+// wait for (docs/decisions/0080).
 constexpr int kAnswersPerTurn = 8;
-// For all connections together: the answers of a thousand clients that each ask for large jobs are
-// counted and sent only at the end of the turn. A shorter time would make clients that ask one
-// thing at a time wait for another turn.
+// For all connections together: if a thousand clients each ask for large jobs, their answers are
+// counted and sent only at the end of the turn. A shorter time would make clients that send one
+// request at a time wait for another turn.
 constexpr std::chrono::milliseconds kServePerTurn{250};
-// For one of them alone: it costs nothing to send 256 requests that each take milliseconds, and all
-// others would wait for them.
+// For one connection: a client can easily send 256 requests that take milliseconds each, and all
+// other clients would wait for them.
 constexpr std::chrono::milliseconds kServeOnePerTurn{10};
-// Whoever has more requests under way pipelines (docs/decisions/0047).
+// A client with more requests under way counts as pipelining (docs/decisions/0047).
 constexpr size_t kOutstandingMax = 2;  // an ack, and the next lease
 
 bool ChangesJobs(const engine::Command& command) {
@@ -34,7 +35,7 @@ bool ChangesJobs(const engine::Command& command) {
          std::holds_alternative<engine::AckMany>(command) ||
          std::holds_alternative<engine::Nack>(command) ||
          std::holds_alternative<engine::Bury>(command) ||
-         std::holds_alternative<engine::LeaseJob>(command) ||  // a dead one is pending from then on
+         std::holds_alternative<engine::LeaseJob>(command) ||  // revives a dead job
          std::holds_alternative<engine::Touch>(command) ||
          std::holds_alternative<engine::Kick>(command) ||
          std::holds_alternative<engine::KickQueue>(command) ||
@@ -50,7 +51,7 @@ bool HandsOut(const engine::Command& command) {
 
 }  // namespace
 
-// Clients that ask while others are being served are to share their commit. Each is read once a
+// Clients that ask while others are being served share their batch. Each connection is read once a
 // turn.
 void Server::Loop::ServeTouched(Now* now) {
   const auto end = std::chrono::steady_clock::now() + kServePerTurn;
@@ -61,7 +62,7 @@ void Server::Loop::ServeTouched(Now* now) {
         return;
       }
       Serve(ConnectionPtr(touched_[served]), end, now);  // a copy: answers may touch others
-      DeliverReplies();  // within the time that they have: to write a large answer takes some
+      DeliverReplies();  // within kServePerTurn: rendering a large answer takes some time
     }
     if (!in_flight_ && !pipelined_ && served < connections_.size()) {
       ReadUntil(end);
@@ -70,7 +71,7 @@ void Server::Loop::ServeTouched(Now* now) {
   }
 }
 
-// Those from here on had nothing in this turn.
+// The connections from `begin` on were not served in this turn; they come first in the next.
 void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
   std::rotate(
       touched_.begin(), touched_.begin() + static_cast<std::ptrdiff_t>(begin), touched_.end());
@@ -83,7 +84,7 @@ void Server::Loop::ServeFirstNextTurn(size_t begin, const Now& now) {
   });
 }
 
-// Gives the engine what the client has asked, as far as there is room and time.
+// Gives the client's requests to the engine, as far as there is room and time.
 void Server::Loop::Serve(const ConnectionPtr& connection,
                          std::chrono::steady_clock::time_point until,
                          Now* now) {
@@ -124,8 +125,8 @@ void Server::Loop::Serve(const ConnectionPtr& connection,
   EndInput(connection.get(), *now);
 }
 
-// None: more input, a commit or an answer must come first. If that is an answer, and it is there,
-// it may be delivered at once.
+// None: more input, a commit or an answer must come first. An answer that is ready may be delivered
+// at once (`may_deliver`).
 std::optional<SessionRequest> Server::Loop::TakeRequest(Connection* connection,
                                                         bool may_deliver,
                                                         const Now& now) {
@@ -156,12 +157,12 @@ void Server::Loop::Execute(const ConnectionPtr& connection,
   engine_->Execute(id, std::move(command), *now);
 }
 
-// What is to be done when the client has said its last, or has gone.
+// Handles a client that sends nothing more or has gone.
 void Server::Loop::EndInput(Connection* connection, const Now& now) {
   Session& session = connection->session();
   const bool is_all_taken = connection->input_ended() && !connection->held_back;
-  // One whose input is left in the socket is not seen to end, but the jobs that it waits for would
-  // find nobody.
+  // If input is left in the socket, its end is not seen, but a client that has gone must not be
+  // given the jobs that it waits for.
   const bool awaits_in_vain =
       connection->hung_up() && !session.wants_input() && AwaitsLease(*connection);
   if (is_all_taken || awaits_in_vain) {

@@ -1,5 +1,5 @@
-// What the server has done beside the turn: an operator's commands, the reading of a reload, and
-// the giving back of memory.
+// Work outside the turn: an operator's commands, reading the files of a reload, and giving memory
+// back to the system.
 #include <utility>
 
 #include "base/check.h"
@@ -11,9 +11,9 @@ namespace delayd {
 
 namespace {
 
-// Less is not worth looking for.
+// Freeing less than this is not worth a look.
 constexpr size_t kFreedBytesMin = size_t{8} << 20;
-// Who lets go of so much while the server should rest is at work, and will want it again.
+// If clients free more than this during the rest, they are at work and will need the memory again.
 constexpr size_t kRestBytesMax = size_t{1} << 20;
 
 }  // namespace
@@ -46,7 +46,8 @@ void Server::Loop::FinishAdmin(const AdminAnswer& answer) {
   }
 }
 
-// What is asked for while one is under way is done behind it: its files may have been read already.
+// A reload that is requested while one is under way runs after it: that one may have read its files
+// already.
 void Server::Loop::TendReload(const Now& now) {
   if (stopping_) {
     return;
@@ -69,8 +70,8 @@ void Server::Loop::TendReload(const Now& now) {
   }
 }
 
-// An allocator gives free pages up little by little, as memory is asked for; a server that rests
-// asks for none, and would keep for ever what a rush of clients took.
+// The allocator releases free pages gradually, as memory is allocated. An idle server allocates
+// nothing, and would keep for ever the memory that a rush of clients needed.
 void Server::Loop::TendMemory(const Now& now) {
   if (!options_.give_back_memory || giving_back_ || freed_bytes_ < kFreedBytesMin ||
       (memory_look_ && now.boot < *memory_look_)) {

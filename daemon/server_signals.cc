@@ -1,4 +1,4 @@
-// What a service manager or an operator wants by signal: a stop, a drain, a reload.
+// Signals from a service manager or an operator: stop, drain, reload.
 #include <unistd.h>
 
 #include <csignal>
@@ -28,11 +28,11 @@ void Server::Loop::WaitForSignal() {
   });
 }
 
-// Without this thread: it may wait for a disk, or be done while something beside it is not, and
-// then the store is closed.
+// Does not need this thread to run: it may be waiting for a disk, or have finished its turns while
+// other threads are still at work or the store is being closed.
 void Server::Loop::EndAtNextSignal() {
-  // Nothing acknowledged can be lost by this; the next start reads what is durable. One may have
-  // come already, while this thread waited for the disk.
+  // This loses nothing that was acknowledged: the next start reads what is durable. The second
+  // signal may have come already, while this thread waited for the disk; the wait here catches it.
   signals_.async_wait([](const boost::system::error_code& none, int) {
     if (!none) {
       ::_exit(EXIT_FAILURE);
@@ -59,7 +59,7 @@ void Server::Loop::WaitForDrainSignal() {
   });
 }
 
-// Whoever asked for it, by signal or over the API.
+// Logs the beginning and end of a drain, whether it was requested by signal or over the API.
 void Server::Loop::LogDrain() {
   if (engine_->draining() == drain_logged_) {
     return;
@@ -92,13 +92,13 @@ void Server::Loop::BeginStop(const Now& now) {
   doors_.clear();
   stop_admin_.store(true);
   for (const auto& [key, connection] : connections_) {
-    connection->session().Stop();  // first: the last answer says that none follows
+    connection->session().Stop();  // first, so that the last answer announces the close
     GiveUpLeases(connection.get(), now);
     Touch(connection);
   }
 }
 
-// Everything is answered, read by its client or given up on, and durable.
+// True if everything is durable and answered, and every answer was read or given up on.
 bool Server::Loop::stop_complete(const Now& now) const {
   if (in_flight_) {
     return false;

@@ -38,7 +38,7 @@
 namespace delayd {
 namespace {
 
-// One line: which step, and the status, which says the cause and the cure.
+// Logs one line: the step, and the status, which gives the cause and the cure.
 int Refuse(std::string_view step, const Status& status, ExitCode otherwise) {
   log::Error(step, {{"code", status.reason()}, {"detail", status.message()}});
   return ExitCodeOf(status, otherwise);
@@ -46,7 +46,8 @@ int Refuse(std::string_view step, const Status& status, ExitCode otherwise) {
 
 // A clock that is off by 2 s is noticed.
 constexpr Millis kClockNoteMin{1000};
-// So many deleted rows cost a scan 13 us. A row in each batch of one job was a tenth of its commit.
+// This many deleted rows cost a scan 13 us. One row in every batch of a single job had cost a tenth
+// of its commit.
 constexpr size_t kJobsPerMark = 32;
 
 engine::EngineOptions EngineOptionsOf(const Config& config) {
@@ -78,8 +79,9 @@ DiskReserveOptions DiskOf(const Config& config) {
           .is_read_only = IsReadOnly};
 }
 
-// Reload and drain. Where nobody serves they must not end the process: what comes during the start
-// is done when it is over, what comes while the store is closed is too late.
+// Blocks or unblocks the signals for reload and drain, which must not kill the process while no
+// server handles them. A signal during the start is handled once it is over; one that comes while
+// the store is being closed is too late.
 void MaskWishes(int how) {
   sigset_t wishes;
   ::sigemptyset(&wishes);
@@ -88,7 +90,7 @@ void MaskWishes(int how) {
   DELAYD_CHECK(::pthread_sigmask(how, &wishes, nullptr) == 0);
 }
 
-// From an open store to the end of its service. Each step is the exit code of what went wrong, or
+// Serves from an open store until the end. Each step returns the exit code of its failure, or
 // kExitOk.
 class Service {
  public:
@@ -124,10 +126,10 @@ class Service {
   const ServiceNotify notify_{};
   TlsDoor tls_;
   std::optional<Access> access_;
-  std::unique_ptr<AwakeProcessors> processors_;  // null: they sleep as they like
+  std::unique_ptr<AwakeProcessors> processors_;  // null: the processors may sleep
   std::optional<TrustedClock> clock_;
   std::unique_ptr<engine::Engine> engine_;
-  bool reload_refused_ = false;  // the last one, or a part of it
+  bool reload_refused_ = false;  // the last reload was refused at least in part
 };
 
 int Service::Run() {
@@ -139,7 +141,7 @@ int Service::Run() {
   return code == kExitOk ? Serve() : code;
 }
 
-// What the configuration names beside the store.
+// Opens what the configuration names besides the store.
 int Service::OpenWhatIsNamed() {
   StatusOr<Access> access = Access::Create(config_.access);
   if (!access.ok()) {
@@ -177,8 +179,8 @@ int Service::LoadJobs() {
   }
   engine_ = std::move(*engine);
   DELAYD_CRASH_POINT("main/loaded");
-  // Without jobs there is nothing that a wrong clock could fire or let expire, and long idleness
-  // looks like a jump.
+  // Without jobs there is nothing that a wrong clock could make due or expire, and after a long
+  // idle time even a right clock seems to have jumped.
   if (clock_->state() == engine::ClockState::kHeld && PendingJobs(*engine_) == 0) {
     clock_->Accept();
   }
@@ -189,7 +191,7 @@ int Service::LoadJobs() {
   return kExitOk;
 }
 
-// The new epoch and whatever loading put right must be durable before the first request.
+// The new epoch and the repairs made while loading must be durable before the first request.
 Status Service::CommitGathered() {
   while (const std::optional<engine::SealedBatch> batch = engine_->Seal(clock_->Sample())) {
     DELAYD_RETURN_IF_ERROR(store_->Commit(*batch->batch));
@@ -258,7 +260,7 @@ ServerOptions Service::OptionsOfServer(uint32_t connections_max, FrontEnds* fron
           .admin = MakeStoreAdmin(store_, config_.data_dir, &machine_)};
 }
 
-// Runs beside the turn; what it returns runs in one.
+// Runs outside the turn; the function that it returns runs in a turn.
 ServerOptions::ApplyReload Service::Reload() {
   return [this, files = ReadFiles(read_config_, config_, tls_, *access_)]() mutable {
     reload_refused_ = !files.ok();
@@ -268,7 +270,7 @@ ServerOptions::ApplyReload Service::Reload() {
   };
 }
 
-// As `systemctl status` shows it.
+// The text that `systemctl status` shows.
 std::string Service::Doing() const {
   const std::string what = engine_->draining() ? "Draining: no new jobs are taken" : "Serving";
   return reload_refused_ ? what + "; the last reload was refused: see the log" : what;
@@ -292,18 +294,18 @@ storage::RocksJobStoreOptions StoreOptionsOf(const Config& config) {
   return options;
 }
 
-// Those that would end the process without need.
+// Ignores or blocks signals that would kill the process needlessly.
 void SettleSignals() {
-  // A reader of the log that goes away must not take the daemon along.
+  // The daemon must survive when the reader of its log goes away.
   std::signal(SIGPIPE, SIG_IGN);
-  // A file above the limit on sizes (LimitFSIZE=) is an error of its write, told as such.
+  // Exceeding the file size limit (LimitFSIZE=) is then reported as an error of the write.
   std::signal(SIGXFSZ, SIG_IGN);
-  // It asks for nothing here, and other daemons rotate their logs for it.
+  // It has no meaning here, but other daemons rotate their logs on it.
   std::signal(SIGUSR2, SIG_IGN);
   MaskWishes(SIG_BLOCK);
 }
 
-// Upkeep that the store puts off is told by it from threads of its own.
+// Logs upkeep that the store has to put off; the store reports it from threads of its own.
 void LogUpkeepPutOff() {
   storage::OnThreadRefused([](const std::string& why) {
     log::Warn(
@@ -327,7 +329,7 @@ StatusOr<std::unique_ptr<storage::JobStore>> OpenStore(const Config& config) {
   for (const std::string& line : recovery.Lines()) {
     log::Warn("recovery", {{"detail", line}});
   }
-  // Expected once; at any other time a disk is not mounted, or data_dir is wrong.
+  // Expected once. At any other time a disk is not mounted, or data_dir is wrong.
   if (store.ok() && recovery.made_store) {
     log::Info("the data directory held no jobs; a new store was made in it",
               {{"data_dir", config.data_dir}});
@@ -335,7 +337,8 @@ StatusOr<std::unique_ptr<storage::JobStore>> OpenStore(const Config& config) {
   return store;
 }
 
-// Nobody is served any more, and on a slow disk it would look as if the daemon hung.
+// No client is served any more, and without a log line a slow disk would make the daemon seem to
+// hang.
 Status CloseStore(storage::JobStore* store) {
   Status status;
   RunAndTellWhenLate(

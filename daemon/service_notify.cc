@@ -13,7 +13,7 @@ namespace delayd {
 namespace {
 
 void Tell(const std::string& state) {
-  // A service manager that does not listen is no reason to stop serving.
+  // If the service manager cannot be reached, the daemon serves on.
   [[maybe_unused]] const int result = ::sd_notify(0, state.c_str());
 }
 
@@ -35,7 +35,7 @@ void ServiceNotify::Reloading() const {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   const int64_t microseconds = int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
-  // systemd 253 and later match the moment with their own request.
+  // systemd 253 and later match this time with their own request.
   Tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(microseconds));
 }
 

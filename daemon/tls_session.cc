@@ -10,11 +10,12 @@ namespace delayd {
 
 namespace {
 
-// Above this nothing more is enciphered: what the client does not read is held only once.
+// Above this nothing more is encrypted, so that output which the client does not read is held once.
 constexpr size_t kEncipheredBytes = size_t{64} * 1024;
 
 constexpr Millis kEndsSoon{std::chrono::hours(14 * 24)};
-// What of a certificate's life is its end: one that lives for a week is renewed within days.
+// "Ends soon" is at most the last fifth of a certificate's life: one that is valid for a week is
+// renewed within days.
 constexpr int kPartThatIsEnd = 5;
 
 }  // namespace
@@ -81,7 +82,7 @@ std::unique_ptr<Session> TlsDoor::Wrap(std::unique_ptr<Session> inner) {
   return std::make_unique<TlsSession>(context_, std::move(inner), &figures_);
 }
 
-// A record of an alert: fatal, internal_error (RFC 8446, 6.2).
+// An alert record: fatal, internal_error (RFC 8446, 6.2).
 std::string_view TlsDoor::NoRoom() {
   static constexpr std::array<char, 7> kAlert = {0x15, 0x03, 0x03, 0x00, 0x02, 0x02, 0x50};
   return {kAlert.data(), kAlert.size()};
@@ -91,7 +92,7 @@ void TlsSession::Receive(std::string_view bytes) {
   if (ended_) {
     return;
   }
-  // A handshake begins with a type of record, a request with the letter of a method.
+  // A handshake begins with a record type, an HTTP request with the first letter of a method.
   if (!std::exchange(begun_, true) && bytes.front() >= 'A' && bytes.front() <= 'Z') {
     AnswerInTheClear();
     return;

@@ -16,7 +16,7 @@ namespace delayd {
 namespace {
 
 constexpr Millis kAskEvery{1000};
-// Between a step of the clock by whoever synchronises it and when he says so.
+// The longest time between a time service's step of the clock and its report of that.
 constexpr Millis kStepSlack{5000};
 
 }  // namespace
@@ -28,8 +28,8 @@ std::optional<WallTime> SynchronisedAt() {
                                             : std::nullopt;
   }
 
-  // A sandbox that guards the clock forbids the question too. systemd's time service touches a file
-  // whenever it has synchronised; the file stays when the clock is set by hand.
+  // A sandbox that protects the clock forbids this query too. systemd-timesyncd touches a file
+  // whenever it has synchronised; setting the clock by hand does not change the file.
   struct stat file {};
 
   if (::stat("/run/systemd/timesync/synchronized", &file) != 0) {
@@ -84,8 +84,8 @@ bool TrustedClock::Tend() {
   return true;
 }
 
-// What was said before the clock was set says nothing of it as it is now. It may have been said in
-// the moment between the step and our look at the clock: then it is what the step was for.
+// A report from before the clock was set says nothing about the clock as it is now. But a report
+// close to the moment when the clock became suspect belongs to the step itself, and counts.
 bool TrustedClock::IsSynchronised() const {
   const std::optional<WallTime> at = synchronised_at_();
   const Now raw = machine_->Sample();

@@ -19,7 +19,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A due time on the wall clock is a little off with each look at the two clocks.
+// Converting a wall-clock due time is a little off each time, since two clocks are read.
 constexpr Micros kSlack{10};
 
 itimerspec At(Micros time) {
