@@ -61,7 +61,7 @@ struct Peer {
 Peer ReadPeer(int fd);
 
 struct AccessOptions {
-  // Lists such as "alice, 1001, @ops": users, and groups behind '@'.
+  // Lists such as "alice, 1001, @ops": users, and groups after '@'.
   std::string read;
   std::string enqueue;
   std::string admin;

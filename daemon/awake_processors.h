@@ -2,9 +2,10 @@
 //
 // What:    an idle processor goes to sleep, and the next thread it runs has to wait until it is
 //          awake and its caches are warm again: a third of the time that a single client waits for
-//          each answer. From Work until `idle` after the last call of it, the kernel is asked for a
-//          wake-up latency of zero. No sleep state is that fast, so idle processors spin. This
-//          affects all processors of the machine and costs power, so the operator has to choose it.
+//          each answer. From the first Work until `idle` after the last one, the kernel is asked
+//          for a wake-up latency of zero. No sleep state is that fast, so idle processors spin.
+//          This affects all processors of the machine and costs power, so the operator has to
+//          choose it.
 // Units:   base/time.h.
 // Errors:  Open says what is missing. A request that the kernel refuses later is logged once, and
 //          no more are made.

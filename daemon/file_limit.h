@@ -1,8 +1,7 @@
 // daemon/file_limit.h — how many files and connections the process may have open.
 //
 // What:    connections and RocksDB's files share one limit, RLIMIT_NOFILE, whose soft value is
-//          often 1024. It is raised as far as permitted; if it is still too low, the daemon says
-//          for what.
+//          often 1024. It is raised as far as permitted; if it is still too low, a warning says so.
 // Errors:  kResourceExhausted if the store cannot even be opened under the limit.
 // Threads: called before any other thread exists.
 #pragma once

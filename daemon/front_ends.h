@@ -1,8 +1,8 @@
 // daemon/front_ends.h — the protocols on their sockets: what the sessions of one protocol share,
 // and where each protocol listens.
 //
-// Errors:  an address that the daemon cannot listen on, or a socket of the service manager that no
-//          setting uses, with the cure.
+// Errors:  an address that the daemon cannot listen on, or a socket from the service manager that
+//          it does not ask for, with the cure.
 // Threads: the core thread.
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // What:    a socket unit passes listening sockets under names (FileDescriptorName=). Each replaces
 //          the configured address of that name and kind; the two must be equal, or the configured
-//          one empty. A socket that no setting uses prevents the start.
+//          one empty. A socket that the daemon does not ask for prevents the start.
 // Errors:  kFailedPrecondition "passed_socket" with what was passed, what was wanted, and the cure.
 // Threads: the core thread, before the first turn.
 // Source:  sd_listen_fds_with_names(3), systemd.socket(5).

@@ -107,7 +107,7 @@ Server::Loop::Loop(const ServerOptions& options,
             boost::asio::post(io_, [this, refusal = std::move(refusal)] { DiskChanged(refusal); });
           },
           CommitWatch(options.commit_late, options.commit_stuck)) {
-  // Here rather than in Run: a client that learns that the daemon is ready may stop it at once.
+  // Here rather than in Run: whoever learns that the daemon is ready may send a signal at once.
   WaitForSignal();
   WaitForDrainSignal();
   WaitForHangup();

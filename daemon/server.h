@@ -8,7 +8,7 @@
 //          client waits for.
 // Units:   base/time.h.
 // Errors:  Run returns the status of the commit that failed, or the engine's fatal(): the process
-//          must end then. Requests whose outcome is unknown have been told so.
+//          must end then. Clients whose requests have an unknown outcome have been told so.
 // Threads: the thread that calls Run; inside, a committer thread, one for an operator's commands,
 //          one that reads the files of a reload and one that returns memory to the system.
 // Cost:    a turn costs the system calls of its connections and the engine's work.

@@ -42,7 +42,7 @@ class HttpReader {
  public:
   enum class Event : uint8_t {
     kNeedMore,
-    kContinue,  // the client waits for "100 Continue" before it sends the body; told once
+    kContinue,  // the client waits for "100 Continue" before it sends the body; reported once
     kRequest,   // TakeRequest has it
     kRefused,   // refusal() has the answer; the connection must be closed after it
   };

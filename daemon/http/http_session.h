@@ -38,8 +38,8 @@ class HttpSession final : public Session {
   // Lease requests that may wait. Each may get a large answer at any time, but that may take an
   // hour, so more of them have to be allowed.
   static constexpr size_t kWaitingLeasesMax = 16;
-  // Requests answered without the engine in one go: a page of /metrics may take milliseconds, and a
-  // HEAD of it adds little output that would limit it.
+  // Requests answered without the engine in one go. A page of /metrics may take milliseconds, and
+  // the limit on output does not stop a HEAD of it.
   static constexpr size_t kAnsweredAtOnceMax = 8;
   // Bytes of requests that wait to be taken.
   static constexpr size_t kWaitingInputMax = size_t{64} * 1024;
