@@ -1,12 +1,13 @@
 // storage/batch_floor.h — a number the store has certainly reached, kept outside of RocksDB.
 //
-// RocksDB cannot see that its newest log was cut at a record boundary or deleted: it opens, older.
-// The file BATCH holds the number of a batch that was acknowledged; a store that is behind it has
-// lost something. It is exact after an orderly end. While the store runs it trails: it is written
-// for the first batch, so that a log that is gone as a whole is missed, then after 2, 4, 8 and from
-// then on each kBatchFloorStep more.
+// RocksDB cannot see that its newest log was cut at a record boundary or deleted: it simply opens
+// an older state. The file BATCH holds the number of a batch that was acknowledged; a store that is
+// behind that number has lost something. The number is exact after an orderly shutdown. While the
+// store runs it trails: it is written for the first batch, so that the loss of the whole log is
+// noticed, then after 2, 4, 8 and from then on every kBatchFloorStep more.
 //
-// Errors:  an unreadable BATCH is no floor: it guards, and nothing hangs on it. A recovery tells.
+// Errors:  an unreadable BATCH counts as no floor: the file only guards, and nothing depends on it.
+//          The recovery report mentions it.
 // Threads: one.
 // Cost:    Raise is one small write into the page cache every kBatchFloorStep batches, no fsync.
 #pragma once
@@ -26,17 +27,17 @@ class BatchFloor {
  public:
   explicit BatchFloor(std::string directory) : path_(std::move(directory) + "/BATCH") {}
 
-  // The floor an earlier life left; nothing where there is none, or it is damaged.
+  // The floor that an earlier run left; nothing where there is none or it is damaged.
   std::optional<uint64_t> Read() const;
 
-  // Opens the file and changes nothing in it: what cannot be written is refused before the store
+  // Opens the file without changing it, so that an unwritable file is refused before the store
   // itself is touched.
   Status Open();
 
-  // `number` is durable. Written when it is a step ahead of what was written last.
+  // `number` is durable. Writes it when it is a step ahead of the number written last.
   void Raise(uint64_t number);
 
-  // Writes `number` whatever was there, and waits for the disk.
+  // Writes `number` whatever the file held before, and waits for the disk.
   Status Set(uint64_t number);
 
  private:

@@ -1,10 +1,10 @@
-// storage/batch_rep.h — a batch as RocksDB's log has it. Private to the room.
+// storage/batch_rep.h — a batch in the form of RocksDB's log. Private to the room.
 //
-// What:    the bytes that rocksdb::WriteBatch keeps of the same puts and deletes, made in one pass:
-//          WriteBatch takes them as they are (its constructor from a string).
+// What:    builds in one pass the bytes that rocksdb::WriteBatch would hold for the same puts and
+//          deletes; WriteBatch takes them over as they are (its constructor from a string).
 // Errors:  none.
 // Threads: any.
-// Cost:    one allocation; a fraction of the instructions of WriteBatch::Put, call by call.
+// Cost:    one allocation; a fraction of the instructions of one WriteBatch::Put per row.
 // Source:  the comment on rep_ in RocksDB's db/write_batch.cc. Logs keep this form from version to
 //          version; a test compares it with what the linked RocksDB makes.
 #pragma once

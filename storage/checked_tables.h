@@ -2,9 +2,9 @@
 // before RocksDB reads it. Private to the room.
 //
 // Why not leave it to RocksDB: it reads a table's properties block before it knows whether the
-// block's checksum is right, and a build with assertions, as Debian's is, ends the process on a
-// flipped bit there, and nobody is told which file is damaged. And nothing protects the footer: a
-// flipped bit in its format version makes RocksDB read the file by other rules.
+// block's checksum is right. A build with assertions, such as Debian's, ends the process on a
+// flipped bit there, without naming the damaged file. And nothing protects the footer: a flipped
+// bit in its format version makes RocksDB read the file by other rules.
 //
 // Errors:  Corruption, with file and byte, from the open of the table.
 // Threads: any.

@@ -1,9 +1,10 @@
-// storage/cut_view.h — files as they would be after a cut that is not made. Private to the room.
+// storage/cut_view.h — shows files as if they had been cut, without cutting them. Private to the
+// room.
 //
-// What:    RocksDB reads its logs and the MANIFEST through it as far as they are whole: a look at a
-//          store shows what a start or a recovery would leave, and changes nothing. Sizes stay
-//          those of the files: RocksDB compares them with what the MANIFEST says of its logs, which
-//          a recovery that accepts a loss does not ask.
+// What:    through it RocksDB reads its logs and the MANIFEST only up to the end of their whole
+//          records: a look at a store shows what a start or a recovery would leave, and changes
+//          nothing. File sizes stay the real ones: RocksDB compares them with those that the
+//          MANIFEST records for its logs. A recovery that accepts a loss skips that comparison.
 // Errors:  those of the file system below.
 // Threads: as a file system.
 #pragma once
@@ -17,9 +18,9 @@
 
 namespace delayd::storage {
 
-// `base` is asked for its file system; null is the real machine. `report` is that of the look. With
-// `accept_loss` a log is as long as the MANIFEST says, however short it was cut, and there, though
-// empty, when it is gone.
+// `base` supplies the file system; null means the real machine. `report` is the one of this look.
+// With `accept_loss` a log appears at least as long as the MANIFEST says, however short it was cut;
+// a missing log appears as an empty one.
 std::unique_ptr<rocksdb::Env> NewCutView(rocksdb::Env* base,
                                          const std::string& directory,
                                          const RecoveryReport& report,

@@ -23,25 +23,25 @@ namespace delayd::storage {
 
 class DataDir {
  public:
-  // Makes the directory (0700, and durable in its parent) when it is missing, and locks it. With
-  // `must_exist` as RequireStore first: nothing is made.
+  // Creates the directory (0700, and durable in its parent) if it is missing, and locks it. With
+  // `must_exist` it first calls RequireStore, and creates nothing.
   static StatusOr<DataDir> Acquire(const std::string& path, bool must_exist = false);
 
-  // Ok when a store was made here, whole; else kNotFound, or what HoldsStore refuses. Makes
-  // nothing, not even the lock file: on the mount point of a disk that is not there nothing shall
-  // be left.
+  // Ok if the directory holds a completely created store; otherwise kNotFound, or the error of
+  // HoldsStore. Creates nothing, not even the lock file: the mount point of a missing disk must
+  // stay empty.
   static Status RequireStore(const std::string& path);
 
-  // Lets the next process in; nothing may be written here any more.
+  // Lets the next process in; this one must not write here any more.
   void Unlock() { lock_ = UniqueFd(); }
 
-  // In a directory that is another's: takes away the lock file if Acquire made it.
+  // For a directory that belongs to something else: removes the lock file if Acquire created it.
   void RemoveOwnLock() const;
 
   const std::string& path() const { return path_; }
 
-  // True when a store was made here, whole; false when it is empty or its making was cut short.
-  // A directory that holds something else is refused.
+  // True if a store was completely created here; false if the directory is empty or the creation
+  // was cut short. A directory that holds something else is refused.
   StatusOr<bool> HoldsStore() const;
 
   Status NewerSchema(uint64_t schema) const;
@@ -58,19 +58,19 @@ class DataDir {
   bool made_lock_ = false;
 };
 
-// kDataLoss "damaged_store" where a directory, a pipe or a link that leads nowhere stands in the
-// place of a file that a store reads: to open a pipe would wait for ever, and "not found" would be
-// taken for a store that is not there. Costs a look at the directory, and one at each of RocksDB's
+// kDataLoss "damaged_store" where a directory, a pipe or a dangling link stands in the place of a
+// file that a store reads: opening a pipe would block for ever, and "not found" would be taken for
+// a store that does not exist. Costs a listing of the directory and a stat of each of RocksDB's
 // files.
 Status CheckFiles(const std::string& directory);
 
-// `what` is there without FORMAT: "it holds jobs".
+// The error for a directory that has something ("it holds jobs") but no FORMAT.
 Status FormatMissing(const std::string& directory, const std::string& what);
 
-// `what` is wrong with CURRENT in a complete store: "is missing".
+// The error for a complete store with something wrong about CURRENT ("is missing").
 Status CurrentLost(const std::string& directory, const std::string& what);
 
-// The store in it is complete and durable: from now on HoldsStore is true.
+// Records that the store is complete and durable: from now on HoldsStore is true.
 Status WriteFormatFile(const std::string& directory);
 
 }  // namespace delayd::storage

@@ -1,13 +1,14 @@
-// storage/disk_room.h — the room that df does not tell of. Private to the room.
+// storage/disk_room.h — how much room the disk really has, beyond what df shows. Private to the
+// room.
 //
-// What:    a quota, a thin disk and a lack of inodes leave less than statvfs(2) says. So the disk
-// is
-//          asked for the room itself, for a moment: for a file without a name, which nothing is
-//          left of, not even of a process that is killed.
+// What:    with a quota, a thin-provisioned disk or a lack of inodes there is less room than
+//          statvfs(2) reports. So the room is briefly allocated in an unnamed file, of which
+//          nothing remains, even if the process is killed.
 // Units:   bytes.
-// Errors:  as each says.
+// Errors:  as stated at each function.
 // Threads: any.
-// Cost:    of asking: some blocks of the file system's journal; up to 0.1 s on btrfs near a quota.
+// Cost:    a question takes some blocks of the file system's journal; up to 0.1 s on btrfs near a
+//          quota.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +17,18 @@
 
 namespace delayd::storage {
 
-// 0, ENOSPC or EDQUOT. A file system that cannot be asked so, or only by writing (tmpfs), has room.
+// 0, ENOSPC or EDQUOT. A file system that cannot be asked this way, or only by writing (tmpfs),
+// counts as having room.
 int AskForRoom(const std::string& directory, uint64_t bytes);
 
-// What users who are not root may still write; none where the disk cannot be asked.
+// What users other than root may still write; nothing if the disk cannot be asked.
 std::optional<uint64_t> FreeForAll(const std::string& directory);
 
-// Of a disk that refuses to write, and has `free` bytes by df.
+// Explains the refusal of a disk that has `free` bytes according to df.
 std::string WhyRefused(const std::string& directory, uint64_t free);
 
-// Of logs and MANIFESTs that nobody writes: what was allocated ahead behind their ends, which a
-// process that was killed has left.
+// For logs and MANIFESTs that nobody writes any more: releases the space allocated ahead beyond
+// their ends, which a killed process leaves behind.
 void GiveBackAllocated(const std::string& directory);
 
 }  // namespace delayd::storage

@@ -1,11 +1,11 @@
-// storage/flush_now.h — what is in memory goes to disk without waiting for merges. Private to the
+// storage/flush_now.h — flushes memtables to disk without waiting for compactions. Private to the
 // room.
 //
-// What:    RocksDB's Flush waits, unless it is told not to, until merges have made so much room at
-//          level 0 that one file more holds up no write: behind a rush that is minutes, which
-//          nothing ends.
+// What:    by default RocksDB's Flush waits until compactions have made enough room at level 0 that
+//          one more file stalls no write. After a burst that takes minutes, and nothing can
+//          interrupt it.
 // Threads: any.
-// Cost:    the write itself; a question is a look at two counters.
+// Cost:    the write itself; MergesLag looks at two counters.
 #pragma once
 
 #include <vector>
@@ -14,10 +14,10 @@
 
 namespace delayd::storage {
 
-// Do writes wait for merges? One file more at level 0 would have them wait for longer.
+// Are writes stalled by compactions? One more file at level 0 would stall them for longer.
 bool MergesLag(rocksdb::DB* db);
 
-// Waits for the disk, and for a write that waits already.
+// Waits for the disk, and for a write that is stalled already.
 rocksdb::Status FlushNow(rocksdb::DB* db,
                          const std::vector<rocksdb::ColumnFamilyHandle*>& families);
 

@@ -1,11 +1,11 @@
-// storage/flush_room.h — what the disk has room for: is it enough for a flush? Private to the room.
+// storage/flush_room.h — does the disk have enough room for a flush? Private to the room.
 //
-// What:    a flush that fails ends the store: on a disk that is full, jobs that are there would
-//          not be handed out and acked any more. What is not necessary asks before.
+// What:    a flush that fails ends the store: on a full disk, stored jobs could then no longer be
+//          handed out and acked. So every flush that is not necessary asks first.
 // Units:   bytes.
-// Errors:  a directory that cannot be listed. A disk that cannot be asked has room.
+// Errors:  a directory that cannot be listed. A disk that cannot be asked counts as having room.
 // Threads: any, while commits go on.
-// Cost:    a listing of the data directory, a system call a log.
+// Cost:    a listing of the data directory, and one system call per log.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 
 namespace delayd::storage {
 
-// On the disk of `directory`.
+// Free space on the disk of `directory`.
 uint64_t FreeBytes(rocksdb::FileSystem& disk, const std::string& directory);
 
 struct FlushRoom {
-  uint64_t needed = 0;  // at most: what is flushed is what the logs hold
+  uint64_t needed = 0;  // an upper bound: a flush writes what the logs hold
   uint64_t free = 0;
 
   bool is_enough() const { return free >= needed; }

@@ -1,21 +1,22 @@
 // storage/gradual_removal.h — a file system for RocksDB that removes large files a piece at a time,
 // so that no sync of the log waits for one. Private to the room.
 //
-// What:    on a disk that is mounted with `discard`, as those of cloud images are, the blocks of a
-//          removed file are a request to the disk that everything behind it waits for. Measured:
-//          16 to 22 ms for a sync during the removal of a file of 64 MiB, 2 to 6 ms during its
-//          removal by 4 MiB every 10 ms. A file to remove gets the ending kTrashEnding and loses
-//          its end piece by piece in a thread of its own; RocksDB is told at once that it is gone.
-//          A file of another name too, as a backup makes them, loses the name alone; and in other
-//          directories, such as that of a backup that failed, a file goes at once.
-//          So it does where the system refuses that thread.
-// Errors:  those of the file system where it is removed at once. Later ones are nobody's: what is
-//          left behind is removed at the next start.
-// Threads: any. What is still there when the file system goes is removed then.
-// Cost:    a thread from the first large file on, which sleeps until there are more. What is
-//          removed keeps its space for seconds, whatever it is in all.
-// Source:  what RocksDB's SstFileManager does with tables (and not with logs); that one would also
-//          go on by itself after a full disk. RocksDB removes files of this ending when it opens.
+// What:    on a disk mounted with `discard`, as those of cloud images are, freeing the blocks of a
+//          removed file is a request to the disk that everything behind it waits for. Measured: 16
+//          to 22 ms for a sync during the removal of a file of 64 MiB, 2 to 6 ms during its removal
+//          by 4 MiB every 10 ms. A file to be removed gets the ending kTrashEnding, and a separate
+//          thread truncates it piece by piece; RocksDB is told at once that it is gone. If the file
+//          has a second hard link, as a backup makes them, only the name is removed. In other
+//          directories, such as that of a failed backup, or if the system refuses the thread, a
+//          file is removed at once.
+// Errors:  those of the file system where a file is removed at once. Later errors are reported to
+//          nobody: what is left behind is removed at the next start.
+// Threads: any. Files still pending when the file system is destroyed are removed then.
+// Cost:    a thread from the first large file on, which sleeps until there are more. Removed files
+//          keep their space for seconds, however large they are in total.
+// Source:  what RocksDB's SstFileManager does with tables (but not with logs); that class would
+//          also resume by itself after a full disk. RocksDB removes files with this ending when it
+//          opens.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ namespace delayd::storage {
 
 inline constexpr std::string_view kTrashEnding = ".trash";
 
-// Files of `directory`, as RocksDB names it, of more than `step_bytes` are removed by so many.
+// Files of `directory`, as RocksDB names it, larger than `step_bytes` are removed in steps of that
+// size.
 std::shared_ptr<rocksdb::FileSystem> NewGradualRemoval(
     const std::shared_ptr<rocksdb::FileSystem>& base, std::string directory, uint64_t step_bytes);
 

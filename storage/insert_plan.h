@@ -1,10 +1,10 @@
 // storage/insert_plan.h — what a commit is about to insert into the memtables, row by row. Private
 // to the room.
 //
-// What:    RocksDB hands rows to a memtable one at a time; a list that knows the next ones can look
-//          for their places side by side (skip_list.h). The plan is there while its object lives,
-//          on the thread that made it: one commit writes all its rows itself.
-// Errors:  none: rows that come in another order are inserted as well, only slower.
+// What:    RocksDB hands rows to a memtable one at a time; a list that knows the next ones can
+//          search for their places side by side (skip_list.h). A plan is in effect while its object
+//          lives, on the thread that made it: a commit writes all its rows on its own thread.
+// Errors:  none: rows that come in another order are inserted as well, only more slowly.
 // Threads: the one that made it.
 #pragma once
 
@@ -19,25 +19,25 @@ namespace delayd::storage {
 
 class InsertPlan {
  public:
-  // Both stay where they are as long as the plan. `on_durable` may be empty.
+  // Both arguments must outlive the plan. `on_durable` may be empty.
   InsertPlan(std::span<const WriteOrder::Row> rows, const JobStore::OnDurable& on_durable);
   ~InsertPlan();
   InsertPlan(const InsertPlan&) = delete;
   InsertPlan& operator=(const InsertPlan&) = delete;
 
-  // nullptr: none.
+  // nullptr: there is no plan.
   static InsertPlan* OfThisThread();
 
-  // Before the first row is inserted: RocksDB writes and syncs its log before that.
+  // Called before the first row is inserted, when RocksDB has already written and synced its log.
   void Begin();
-  // The heads of the rows that come next, as long as they are of one table; returns how many.
+  // The key heads of the next rows, as long as they belong to one table; returns how many.
   size_t Next(std::span<KeyHead> heads) const;
-  // One more row is inserted.
+  // One more row has been inserted.
   void Advance();
 
  private:
   std::span<const WriteOrder::Row> rows_;
-  const JobStore::OnDurable* on_durable_;  // nullptr: none, or called
+  const JobStore::OnDurable* on_durable_;  // nullptr: none, or already called
 };
 
 }  // namespace delayd::storage

@@ -1,6 +1,6 @@
 // storage/job_events.h — the events of a job's story inside its records.
 //
-// Units:   times as distances from when the job was created.
+// Units:   times as distances from the job's creation.
 // Errors:  a kind or a number of events that no writer writes rejects the record.
 // Threads: pure functions.
 #pragma once

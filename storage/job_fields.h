@@ -1,7 +1,7 @@
 // storage/job_fields.h — the fields of a job's record, without the frame around them: they also
 // stand inside the record of a finished job.
 //
-// Errors:  the reader's; a field that cannot be is rejected.
+// Errors:  those of the reader; a field with an impossible value is rejected.
 // Threads: pure functions.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace delayd::storage {
 // The record's version, then everything up to the seal.
 void AppendJobFields(std::string* out, const JobRecord& record);
 
-// What stands behind a version that was read already. The id is the key's to know.
+// Reads what follows a version that was read already. The id comes from the key.
 JobRecord ReadJobFields(SealReader* reader, uint8_t version);
 
 }  // namespace delayd::storage

@@ -14,7 +14,7 @@
 
 namespace delayd::storage {
 
-// 16 bytes. Where two heads of one kind differ the keys differ the same way.
+// 16 bytes. Where two heads of one kind differ, their keys differ in the same direction.
 struct KeyHead {
   uint64_t high = 0;
   uint64_t low = 0;
@@ -24,9 +24,9 @@ struct KeyHead {
 // Which bytes of a key its head is made of.
 enum class HeadKind : uint8_t {
   kFirstBytes,  // what a short key lacks counts as zero
-  // Of 20 bytes: 32, 64 and 64 bits, of which the first 32, 48 and 48 that matter (keys.h: a queue,
-  // a time, an id). By their first bytes alone the jobs of a queue and a millisecond would be all
-  // the same.
+  // For keys of 20 bytes: 32, 64 and 64 bits (keys.h: a queue, a time, an id), of which the lowest
+  // 32, 48 and 48 count. Heads made of the first bytes would be the same for all jobs of a queue
+  // that share a millisecond.
   kQueueTimeId,
 };
 
@@ -42,7 +42,7 @@ inline uint64_t BigEndian(const char* bytes) {
 inline KeyHead OfQueueTimeId(const char* key) {
   constexpr uint64_t kMax = (uint64_t{1} << 48U) - 1;
   const uint64_t time = std::min(BigEndian<8>(key + 4), kMax);
-  // Times that are all the same here say nothing of their ids.
+  // When the time is clamped, it no longer decides the order, so the id must not decide it either.
   const uint64_t id = time == kMax ? kMax : std::min(BigEndian<8>(key + 12), kMax);
   return {.high = BigEndian<4>(key) << 32U | time >> 16U, .low = time << 48U | id};
 }

@@ -2,11 +2,11 @@
 // version.
 //
 // Units:   due times as unsigned milliseconds since the Unix epoch (a time before 1970 is written
-//          as 1970); all integers big-endian, so that order by key is order by time.
+//          as 1970); all integers big-endian, so that key order is time order.
 // Errors:  Parse functions answer kDataLoss when the key has the wrong length.
 // Threads: pure functions.
-// Cost:    keys of times and ids are values without an allocation; a key with a client's text in it
-//          is a string.
+// Cost:    keys made of numbers are values, without an allocation; a key that contains a client's
+//          text is a string.
 #pragma once
 
 #include <algorithm>
@@ -23,14 +23,15 @@
 
 namespace delayd::storage {
 
-// A key made of numbers. Converts to what takes a key; a view of it is good as long as it lives.
+// A key made of numbers. Converts to whatever takes a key; a view of it is valid as long as it
+// lives.
 class FixedKey {
  public:
   FixedKey& Add(uint32_t number) { return AddBytes(__builtin_bswap32(number)); }
 
   FixedKey& Add(uint64_t number) { return AddBytes(__builtin_bswap64(number)); }
 
-  // Keys are unsigned. A clock that stands before 1970 must not send its jobs to the end of time.
+  // Keys are unsigned. A clock set before 1970 must not send its jobs to the end of time.
   FixedKey& Add(WallTime time) {
     return Add(static_cast<uint64_t>(std::max<int64_t>(ToMillis(time), 0)));
   }
@@ -57,7 +58,7 @@ class FixedKey {
   uint32_t size_ = 0;
 };
 
-// The key of a timer holds max(due, low-water mark), so that nothing is ever born below the mark.
+// A timer's key holds max(due, low-water mark), so that no row is ever created below the mark.
 inline FixedKey TimerKey(WallTime key_due, JobId id) {
   return FixedKey().Add(key_due).Add(ToInt(id));
 }
@@ -123,8 +124,8 @@ inline constexpr std::string_view kBatchNumberKey = "batch_no";
 inline constexpr std::string_view kIdHighWaterMarkKey = "id_hwm";
 inline constexpr std::string_view kEpochKey = "epoch";
 inline constexpr std::string_view kClockKey = "clock";
-// Two's complement milliseconds: the most and the least that the wall clock was ahead of the boot
-// clock of "clock" when a relative job got its key.
+// Two's complement milliseconds: the largest and the smallest lead of the wall clock over the boot
+// clock of "clock" at a moment when a relative job got its key.
 inline constexpr std::string_view kWallOffsetMaxKey = "wall_offset_max";
 inline constexpr std::string_view kWallOffsetMinKey = "wall_offset_min";
 inline constexpr std::string_view kQueueCountsPrefix = "count/";  // then the queue id as u32

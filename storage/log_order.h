@@ -1,13 +1,13 @@
-// storage/log_order.h — do the logs of a directory go on where its tables and one another end?
+// storage/log_order.h — do a directory's logs continue where its tables, and one another, end?
 //
-// RocksDB numbers every change of a store, one after the other, and a log holds them without a gap.
-// It does not look: a copy of a log under a higher number ends the process by an assertion of
-// Debian's build, and a log of another store, or of another time of this one (a backup copied over
-// what was there), is replayed into tables that it does not belong to.
+// RocksDB numbers every change of a store consecutively, and a log holds them without a gap. It
+// does not check this: a copy of a log under a higher number trips an assertion in Debian's build
+// and ends the process; a log of another store, or of this store at another time (a backup copied
+// over a newer directory), is replayed into tables it does not belong to.
 //
-// Errors:  none; what is wrong is a sentence for people.
+// Errors:  none; what is wrong is reported as a sentence for people.
 // Threads: one.
-// Cost:    a few instructions a record.
+// Cost:    a few instructions per record.
 // Source:  RocksDB's write batches: number of the first change u64, count u32, both little-endian.
 #pragma once
 
@@ -20,16 +20,16 @@ namespace delayd::storage {
 
 class LogOrder {
  public:
-  // The last change that the MANIFEST knows of, when it tells.
+  // The last change that the MANIFEST knows of, if it records one.
   void SetTablesEnd(std::optional<uint64_t> change) { tables_end_ = change; }
 
-  // A whole record; in the order of the logs.
+  // Takes a whole record; call it in the order of the logs.
   void Add(std::string_view record);
 
   bool has_changes() const { return tables_end_.value_or(0) > 0 || next_.has_value(); }
 
-  // A whole record stands where the tables end, so these are the logs of this MANIFEST, and it was
-  // not cut before them.
+  // A whole record starts where the tables end. So these logs belong to this MANIFEST, and they
+  // were not cut before that point.
   bool meets_tables() const {
     return tables_end_.has_value() && next_.has_value() && !wrong_.has_value();
   }

@@ -1,6 +1,7 @@
-// storage/lost_batches.h — what a batch in a log tells without being replayed. Private to the room.
+// storage/lost_batches.h — what can be read from a batch in a log without replaying it. Private to
+// the room.
 //
-// Errors:  none: what is no batch tells nothing.
+// Errors:  none: bytes that are no batch yield nothing.
 // Threads: any.
 // Source:  RocksDB's write batches, read by RocksDB.
 #pragma once
@@ -13,10 +14,10 @@
 
 namespace delayd::storage {
 
-// The number that a batch gives itself.
+// The batch number that the batch itself contains.
 std::optional<uint64_t> BatchNumberIn(std::string_view record);
 
-// The jobs that a lost batch wrote and ended, and the end of its ids, go into the report.
+// Adds to the report the jobs that a lost batch wrote and ended, and the end of its ids.
 void NoteLostBatch(std::string_view record, RecoveryReport* report);
 
 }  // namespace delayd::storage

@@ -1,7 +1,7 @@
 // storage/manifest_edit.h — what a record of RocksDB's MANIFEST says of the logs and the table
 // files. Private to the room.
 //
-// Errors:  none: what makes no sense ends the reading of a record.
+// Errors:  none: reading a record stops at what makes no sense.
 // Threads: any.
 // Source:  RocksDB's VersionEdit and WalAddition.
 #pragma once
@@ -14,7 +14,8 @@
 namespace delayd::storage {
 
 struct ManifestEdit {
-  // A log that RocksDB has gone on from, and how much of it was durable then.
+  // A log that RocksDB has finished with (it went on in another), and how much of it was durable
+  // then.
   struct Log {
     uint64_t number = 0;
     uint64_t bytes = 0;

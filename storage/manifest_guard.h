@@ -1,11 +1,11 @@
-// storage/manifest_guard.h — a file system for RocksDB that keeps the MANIFEST which CURRENT names.
+// storage/manifest_guard.h — a file system for RocksDB that protects the MANIFEST named by CURRENT.
 // Private to the room.
 //
 // What:    without that file a store does not open. RocksDB 8.9.1 removes it when the first write
-//          of a new MANIFEST fails, as on a disk that is full: it takes the new one for the one in
-//          use.
-// Errors:  the removal is refused, also where CURRENT cannot be read. RocksDB logs that, and
-//          removes what is really left over when it opens the next time.
+//          of a new MANIFEST fails, for example on a full disk: it confuses the new file with the
+//          one in use.
+// Errors:  the removal is refused, even if CURRENT cannot be read. RocksDB logs that, and at its
+//          next open removes what is really left over.
 // Threads: any.
 // Cost:    CURRENT is read when a MANIFEST is removed, which is rare.
 // Source:  RocksDB's history, 9.5.0: "handling MANIFEST write error that caused the latest valid

@@ -1,5 +1,5 @@
 // storage/masked_crc.h — how RocksDB writes numbers and checksums in its files: little-endian, and
-// a crc that may stand among the bytes of another crc is masked. Private to the room.
+// with a crc masked if it may become part of the bytes of another crc. Private to the room.
 #pragma once
 
 #include <cstdint>

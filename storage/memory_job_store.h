@@ -1,7 +1,8 @@
-// storage/memory_job_store.h — the plain model of the door's contract, for simulation and tests.
+// storage/memory_job_store.h — a simple in-memory model of the JobStore contract, for simulation
+// and tests.
 //
-// Errors:  Commit fails once FailNextCommit was called, and the store refuses every further one, as
-//          a real one does; reads go on. After Close everything is refused until Reopen.
+// Errors:  after FailNextCommit, the next Commit fails and the store refuses every further one, as
+//          a real store does; reads go on. After Close everything is refused until Reopen.
 // Threads: one.
 // Cost:    a std::map per table.
 #pragma once
@@ -25,8 +26,8 @@ class MemoryJobStore final : public JobStore {
   Status Commit(const Batch& batch, const OnDurable& on_durable) override;
   Status Close() override;
 
-  // The next Commit answers an I/O error; whether its batch is kept is the caller's choice, since
-  // no one may know.
+  // The next Commit answers an I/O error. The caller chooses whether its batch is kept, since
+  // nobody may rely on either outcome.
   void FailNextCommit(bool keep_batch);
   // Forgets the failure and the close, as a restart of the process does.
   void Reopen();

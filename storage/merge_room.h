@@ -1,21 +1,22 @@
-// storage/merge_room.h — merges of tables leave room on the disk for what must be written. Private
-// to the room.
+// storage/merge_room.h — keeps merges of tables from using up the disk space that other writes
+// need. Private to the room.
 //
-// What:    a merge (RocksDB says compaction) writes its outcome before what went into it is
-//          removed. On a disk that is nearly full it would take the last of it, and a flush or a
-//          log without room ends the store. So a merge that may not fit gets no file, and one under
-//          way is stopped where little is left. To RocksDB it has failed for want of room, which
-//          loses nothing: what it wrote is removed, and a second later the next is tried. A sweep
-//          is tried again by its sweeper, when there is as much as it needed. What is free by df
-//          may be kept back by a quota or a thin disk: so the disk itself is asked before the first
-//          byte, and what it refused, then or later, is tried again after a minute.
+// What:    a merge (RocksDB's compaction) writes its output before its inputs are removed. On a
+//          nearly full disk it would take the last of the space, and a flush or a log without room
+//          ends the store. So a merge that may not fit gets no output file, and a running one is
+//          stopped when little space is left. To RocksDB it has failed with "no space", which loses
+//          nothing: its output is removed, and the next merge is tried a second later. A sweep is
+//          retried by its sweeper, once as much space is free as it needed. RocksDB may report more
+//          free space than a quota or a thin-provisioned disk really allows, so the disk itself is
+//          probed before the first byte; a refusal, then or later, is retried after a minute.
 // Units:   bytes.
-// Errors:  none: that of a merge without room is taken back before RocksDB stops for it. The first
-//          that waits is told (OnMergeRefused). A disk that cannot be asked has room.
-// Threads: RocksDB's own call the listener and, by the file system, MayBegin and MayGoOn; the
-//          figures any.
-// Cost:    a look at each table that goes into a merge, one question to the disk
-//          (storage/disk_room.h), and one statvfs(2) a MiB of its outcome.
+// Errors:  none: the error of a merge without room is cleared before RocksDB stops because of it.
+//          The first merge that has to wait is reported (OnMergeRefused). A disk that cannot be
+//          asked counts as having room.
+// Threads: RocksDB's own threads call the listener and, through the file system, MayBegin and
+//          MayGoOn; any thread may read the figures.
+// Cost:    a stat of each table that goes into a merge, one probe of the disk
+//          (storage/disk_room.h), and one statvfs(2) per MiB of output.
 // Source:  docs/decisions/0107-merges-leave-room.md
 #pragma once
 
@@ -42,8 +43,9 @@ class MergeRoom final : public rocksdb::EventListener {
   using Clock = std::chrono::steady_clock;
   using Ask = int (*)(const std::string& directory, uint64_t bytes);
 
-  // `disk` is what lies below the store's own file systems; `kept_bytes` no merge takes: as much as
-  // a flush may write. What the disk itself refused, which `ask` tells, waits for `retry`.
+  // `disk` is the file system below the store's own ones. `kept_bytes` is what every merge must
+  // leave free: as much as a flush may write. `ask` probes the disk; what it refuses waits for
+  // `retry`.
   MergeRoom(std::shared_ptr<rocksdb::FileSystem> disk,
             std::string directory,
             uint64_t kept_bytes,
@@ -55,9 +57,9 @@ class MergeRoom final : public rocksdb::EventListener {
   void OnFlushCompleted(rocksdb::DB* db, const rocksdb::FlushJobInfo& flush) override;
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) override;
 
-  // Is this thread in a merge?
+  // Is this thread running a merge?
   bool IsMerging() const;
-  // Of a thread that is in one: may it make a file, and write on in it?
+  // For a thread that runs one: may it create a file, and may it write more to it?
   bool MayBegin();
   bool MayGoOn();
 
@@ -71,7 +73,7 @@ class MergeRoom final : public rocksdb::EventListener {
   // Failed merges that RocksDB counts among its errors.
   uint64_t refusals() const { return refusals_.load(); }
 
-  // Have files come or gone since it was asked last, or a merge been refused?
+  // Has a flush or merge ended, or a merge been refused, since the last call?
   bool TakeChange();
 
  private:
@@ -79,16 +81,16 @@ class MergeRoom final : public rocksdb::EventListener {
     std::string table;
     std::vector<std::string> inputs;
     uint64_t read = 0;
-    uint64_t bytes = 0;   // that it may write
-    uint64_t needed = 0;  // free, for that and what must stay
+    uint64_t bytes = 0;   // the most that it may write
+    uint64_t needed = 0;  // free space needed for that and for what must stay
     bool fits = true;
-    bool asked = false;    // the disk, which has room
-    bool refused = false;  // by us, and told
+    bool asked = false;    // the disk was probed and has room
+    bool refused = false;  // by us, and reported
   };
 
   struct Waiting {
-    uint64_t bytes = 0;  // that the last merge may write
-    // Of one that the disk itself refused, whatever is free.
+    uint64_t bytes = 0;  // the most that the last merge may write
+    // Set if the disk itself refused the merge, however much seems to be free.
     std::optional<Clock::time_point> retry_at = {};
   };
 
@@ -120,11 +122,12 @@ class MergeRoom final : public rocksdb::EventListener {
   // ---- Guarded by mutex_ ----
   std::map<std::thread::id, Merge> merges_;
   std::map<std::string, Waiting> waiting_;  // by table
-  // By table, what went into the last merge that was stopped on its way: so much for the guess.
+  // By table: the inputs of the last merge that was stopped halfway. It wrote more than was
+  // estimated.
   std::map<std::string, std::vector<std::string>> stopped_;
 };
 
-// Asks `room` before a table is written by a merge, and before files are allocated ahead.
+// Asks `room` before a merge writes a table, and before files are allocated ahead.
 std::shared_ptr<rocksdb::FileSystem> NewFilesWithRoom(
     const std::shared_ptr<rocksdb::FileSystem>& base, std::shared_ptr<MergeRoom> room);
 

@@ -1,11 +1,12 @@
-// storage/optional_thread.h — a thread that is made when it is first wanted, and that its owner can
-// do without.
+// storage/optional_thread.h — a thread that is created when first needed, and that its owner can do
+// without.
 //
-// What:    under a limit of processes or memory the system may refuse one in the midst of a load.
-//          For what only tidies up, no store ends: it is left undone, and tried again at the next
-//          occasion.
-// Errors:  none; the first refusal in the life of the process is told to whoever asked to know.
-// Threads: calls on one object one at a time, which its owner sees to. OnThreadRefused before any.
+// What:    under a limit on processes or memory, the system may refuse a thread in the middle of a
+//          load. Work that only tidies up must not end the store: it is left undone and tried again
+//          at the next occasion.
+// Errors:  none; the first refusal in the life of the process is reported through OnThreadRefused.
+// Threads: the owner makes calls on one object one at a time. OnThreadRefused before any other
+//          call.
 // Cost:    nothing until started.
 #pragma once
 
@@ -17,19 +18,19 @@ namespace delayd::storage {
 
 class OptionalThread {
  public:
-  // Unless it runs already. False: the system has none now, and nothing runs.
+  // Starts the thread unless it runs already. False: the system has none now, and nothing runs.
   bool Start(std::function<void()> run);
 
   bool started() const { return thread_.joinable(); }
 
-  // Waits for its end, where it was started.
+  // Waits for the thread to end, if it was started.
   void Join();
 
  private:
   std::thread thread_;
 };
 
-// `tell` is given what the system said, once. For a log; the room has none.
+// `tell` is called once, with the system's reason. It exists for a log, which this room lacks.
 void OnThreadRefused(void (*tell)(const std::string& why));
 
 }  // namespace delayd::storage

@@ -1,4 +1,4 @@
-// storage/posix_error.h — errno as a Status that says what was tried on which path.
+// storage/posix_error.h — turns errno into a Status that says what was tried on which path.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace delayd::storage {
 
-// What to do about some errors of the system, behind what they say.
+// What to do about some system errors; appended to the message.
 inline constexpr std::string_view kDiskCure =
     "; look at the kernel's log (dmesg) and the disk's health";
 inline constexpr std::string_view kOwnerCure =

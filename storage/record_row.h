@@ -1,4 +1,4 @@
-// storage/record_row.h — from a job's index row to the row of its record.
+// storage/record_row.h — maps a job's index row to the row of its record.
 #pragma once
 
 #include "storage/keys.h"
@@ -11,7 +11,7 @@ struct RecordRow {
   FixedKey key;
 };
 
-// Not of a finished job, which has no record.
+// Not for a finished job, which has no record.
 inline RecordRow RowOfRecord(const IndexRecord& place, JobId id) {
   if (place.place == IndexRecord::Place::kDead) {
     return {.table = Table::kDead, .key = DeadKey(place.queue, place.at, id)};

@@ -1,16 +1,18 @@
-// storage/rest_flush.h — a store that rests keeps little in memory and little to replay. Private to
-// the room.
+// storage/rest_flush.h — flushes and frees the memory of an idle store, which then has little to
+// replay. Private to the room.
 //
-// What:    RocksDB writes a memtable to a file when it is full. After a rush the last ones stay in
-//          memory, and their rows in the log, which the next start after a crash replays, until
-//          somebody puts as much again. When commits have become few, they are written at once,
-//          and memory that nothing uses goes back to the system. Where writes wait for merges it is
-//          looked at again after a period: one file more would have them wait for longer.
+// What:    RocksDB writes a memtable to a file when it is full. After a burst the last memtables
+//          stay in memory, and their rows in the write-ahead log, which the next start after a
+//          crash replays, until as much again has been written. Once commits have become few, this
+//          class flushes those memtables and returns unused memory to the system. If writes are
+//          stalled by compactions, it looks again after a period: one more file would stall them
+//          for longer.
 // Units:   bytes of keys and values.
-// Errors:  none; a flush that fails is noticed by the store's listener. On a disk without room for
-//          it there is no flush, since one that fails ends the store.
-// Threads: NoteBatch from whoever commits, one at a time, and the destructor; one thread inside.
-// Cost:    an addition a batch; the thread sleeps until enough was written.
+// Errors:  none; a failed flush is noticed by the store's listener. On a disk without room nothing
+//          is flushed, since a failed flush ends the store.
+// Threads: NoteBatch from the committing thread, one call at a time, and the destructor; one thread
+//          inside.
+// Cost:    one addition per batch; the thread sleeps until enough was written.
 // Source:  docs/decisions/0089-a-store-that-rests.md
 #pragma once
 
@@ -32,12 +34,12 @@ namespace delayd::storage {
 class RestFlush {
  public:
   struct Options {
-    uint64_t bytes_min;  // less in memory is left there
-    // The store rests when less than an eighth of bytes_min was written in this time.
+    uint64_t bytes_min;  // less than this stays in memory
+    // The store is at rest when less than an eighth of bytes_min was written in this time.
     std::chrono::milliseconds period;
   };
 
-  // `has_room`: may a flush be begun? Database and handles must outlive it.
+  // `has_room`: may a flush begin? The database and the handles must outlive this object.
   RestFlush(rocksdb::DB* db,
             const std::vector<rocksdb::ColumnFamilyHandle*>* families,
             Options options,
@@ -46,7 +48,7 @@ class RestFlush {
   RestFlush(const RestFlush&) = delete;
   RestFlush& operator=(const RestFlush&) = delete;
 
-  // A batch that has just become durable.
+  // Reports a batch that has just become durable.
   void NoteBatch(const Batch& batch);
 
   // How often the store has come to rest after enough was written.
@@ -63,14 +65,14 @@ class RestFlush {
   const std::function<bool()> has_room_;
 
   std::atomic<uint64_t> written_ = 0;  // since the store was opened
-  std::atomic<uint64_t> wake_at_;      // when so much was written the thread looks
+  std::atomic<uint64_t> wake_at_;      // the thread looks when this much was written
   std::atomic<uint64_t> rests_ = 0;
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool wanted_ = false;  // guarded by mutex_, as what follows
+  bool wanted_ = false;  // guarded by mutex_, as is the next one
   bool ending_ = false;
-  OptionalThread thread_;  // the committer's; started when it is first wanted
+  OptionalThread thread_;  // used by the committing thread; started when first needed
 };
 
 }  // namespace delayd::storage

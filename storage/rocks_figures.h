@@ -1,7 +1,7 @@
-// storage/rocks_figures.h — how RocksDB is doing, for an operator's monitoring.
+// storage/rocks_figures.h — RocksDB's figures for an operator's monitoring.
 //
 // Units:   bytes, counts; fsync times in microseconds.
-// Errors:  none; a figure that RocksDB does not tell is 0.
+// Errors:  none; a figure that RocksDB does not provide is 0.
 // Threads: any.
 // Cost:    some dozens of property reads, most under RocksDB's own mutex, and a listing of the
 //          directory: tens of microseconds. Nothing is written.
@@ -35,8 +35,8 @@ struct RocksFigures {
   uint64_t running_flushes = 0;
   uint64_t running_compactions = 0;
   uint64_t background_errors = 0;
-  uint64_t merges_refused = 0;  // for want of room on the disk
-  uint64_t tables_waiting = 0;  // whose last merge was
+  uint64_t merges_refused = 0;  // for lack of room on the disk
+  uint64_t tables_waiting = 0;  // tables whose last merge was refused
   uint64_t write_stopped = 0;   // 1: RocksDB lets no write through
   Histogram fsync_us;           // of one commit in eight
 };

@@ -1,6 +1,7 @@
-// storage/rocks_job_store.h — RocksDB behind the door.
+// storage/rocks_job_store.h — JobStore on top of RocksDB.
 //
-// Errors:  Open tells apart, by reason: a directory in use by another process ("data_dir_in_use"),
+// Errors:  Open distinguishes, by reason: a directory in use by another process
+//          ("data_dir_in_use"),
 //          one that holds something else ("data_dir_foreign"), a schema newer than this program
 //          ("newer_schema"), damage to acknowledged data (kDataLoss, "damaged_store"), and a
 //          directory that cannot be made or read. Every message names the path and the cure.
@@ -28,51 +29,54 @@ namespace delayd::storage {
 
 struct RocksJobStoreOptions {
   std::string path;
-  // A directory without a store is refused (kNotFound "no_store"), and nothing is made there.
+  // If set, a directory without a store is refused (kNotFound "no_store"), and nothing is created
+  // there.
   bool must_exist = false;
-  // Test seam: null is the real machine; a fault-injecting environment takes its place in tests.
+  // Test seam: null means the real machine; tests pass a fault-injecting environment.
   rocksdb::Env* env = nullptr;
   uint64_t block_cache_bytes = uint64_t{64} << 20;
   uint64_t wal_bytes_max = uint64_t{64} << 20;
-  // A MANIFEST of more bytes is begun anew with what it amounts to.
+  // A MANIFEST larger than this is replaced by a new one that holds only the current state.
   uint64_t manifest_bytes_max = uint64_t{16} << 20;
-  // Files of more bytes are removed by so many at a time (storage/gradual_removal.h).
+  // Larger files are removed in steps of this size (storage/gradual_removal.h).
   uint64_t removal_step_bytes = uint64_t{4} << 20;
-  // After so many far jobs were cancelled, what they leave behind is worth a compaction.
+  // Once this many jobs due far in the future were cancelled, their tombstones are worth a
+  // compaction.
   uint64_t sweep_deletes_min = 10'000;
-  // A store that rests writes its memtables to files when they hold so much, and rests when less
-  // than an eighth of it was written in such a time (storage/rest_flush.h).
+  // A store at rest flushes its memtables if they hold this much. It is at rest when less than an
+  // eighth of that was written within the period (storage/rest_flush.h).
   uint64_t rest_bytes_min = uint64_t{8} << 20;
   std::chrono::milliseconds rest_period{10'000};
-  // Only at the operator's word (delayctl recover --accept-loss): damaged acknowledged batches, and
-  // all that stand behind them, are copied aside, dropped and counted in the report. From then on
-  // the store opens this way only, until EndRecovery (storage/loss_account.h).
+  // Only on the operator's request (delayctl recover --accept-loss): damaged acknowledged batches,
+  // and everything behind them, are copied aside, dropped and counted in the report. From then on,
+  // the store can only be opened this way until EndRecovery (storage/loss_account.h).
   bool accept_loss = false;
 };
 
-// `report`, when there is one, tells what was found and repaired, also when the open failed.
+// `report`, if given, says what was found and repaired, even if the open fails.
 StatusOr<std::unique_ptr<JobStore>> OpenRocksJobStore(const RocksJobStoreOptions& options,
                                                       RecoveryReport* report = nullptr);
 
-// The store as it is now, while it goes on: for VerifyStore on a running daemon. It pins files and
-// memtables, and must be gone before the store is closed. Any thread.
+// The store as it is now, while commits go on: for VerifyStore on a running daemon. It pins files
+// and memtables, and must be destroyed before the store is closed. Any thread.
 StatusOr<std::unique_ptr<JobReader>> SnapshotRocksJobStore(const JobStore& store);
 
-// Asked again and again; false ends the work with kUnavailable "stopped".
+// Called again and again; false ends the work with kUnavailable "stopped".
 using GoOn = std::function<bool()>;
 
-// A whole copy in `directory`, which must not exist yet, or none; while the store goes on. Any
-// thread. To restore, use a copy of it as the data directory.
+// Makes a complete copy in `directory`, which must not exist yet, or no copy at all; commits go on
+// meanwhile. Any thread. To restore, use a copy of it as the data directory.
 Status BackUpRocksJobStore(
     JobStore* store, const std::string& directory, const GoOn& go_on = [] { return true; });
 
-// `tell` is given what a merge of tables would have needed where the disk had no room for it,
-// where none was waiting, on a thread of RocksDB's. For a log; the room has none.
+// Calls `tell`, on one of RocksDB's threads, when a merge finds no room on the disk and no other
+// merge was waiting yet; the text says what it would have needed. It exists for a log, which this
+// room lacks.
 void OnMergeRefused(void (*tell)(const std::string& what));
 
 // For `delayctl verify` on a directory that no daemon has open. Changes nothing but the lock file;
-// a torn tail is told in the report and left alone; damage is refused as by an open. With
-// accept_loss the store is read as it would be after the loss, and the loss is in the report.
+// a torn tail is reported and left alone; damage is refused as by an open. With accept_loss the
+// store is read as it would be after the loss, and the loss is in the report.
 StatusOr<std::unique_ptr<JobReader>> OpenRocksJobReader(const RocksJobStoreOptions& options,
                                                         RecoveryReport* report = nullptr);
 

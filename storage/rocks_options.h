@@ -1,4 +1,4 @@
-// storage/rocks_options.h — the RocksDB settings of the house, each with its reason. Private to the
+// storage/rocks_options.h — this store's RocksDB settings, each with its reason. Private to the
 // room.
 #pragma once
 

@@ -1,4 +1,4 @@
-// storage/rocks_status.h — RocksDB's outcomes in the house's words. Private to the room.
+// storage/rocks_status.h — turns RocksDB's statuses into this project's. Private to the room.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace delayd::storage {
 // `what` says what was tried and on what: "cannot open /var/lib/delayd".
 Status FromRocks(const rocksdb::Status& status, std::string_view what);
 
-// The disk is full, or what its owner may have of it: RocksDB knows the former only.
+// The disk is full, or a quota is used up (which RocksDB itself does not recognise).
 bool IsNoRoom(const rocksdb::Status& status);
 
 // What to do about it.
 std::string_view RoomCure(const rocksdb::Status& status);
 
-// At each open for writing 7.8 first tries whether the file system opens CURRENT as its options
-// want. It calls an error of that attempt an invalid argument, and one that has passed when it
-// looks again a lack of direct I/O, which we do not ask for. Such an outcome is told as the error
-// that it was, every other one as it is.
+// At each open for writing, RocksDB 7.8 first tries whether the file system can open CURRENT with
+// the given options. It reports an error of that attempt as an invalid argument, and an error that
+// has passed when it looks again as a lack of direct I/O, which we do not ask for. This function
+// turns such a status back into the original error, and leaves every other one as it is.
 rocksdb::Status WithoutProbe(const rocksdb::Status& status);
 
 // The number in RocksDB's "Missing WAL with log number: 40."

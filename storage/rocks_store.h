@@ -71,7 +71,7 @@ class StopCause {
       return OkStatus();
     }
     const std::scoped_lock lock(mutex_);
-    // Damage that a flush or a compaction met is met again behind a restart.
+    // Damage that a flush or a compaction ran into would be there again after a restart.
     const std::string_view cure =
         cause_->code() == StatusCode::kDataLoss ? "" : "; restart to read what is true";
     return {cause_->code(),
@@ -86,8 +86,8 @@ class StopCause {
 };
 
 // A failed flush must not be survived: 7.8 can lose the output of other flushes while it retries.
-// The next commit fails, and the process ends. So it does after a failed compaction, but for one
-// that found no room (storage/merge_room.h), which is told before.
+// The next commit fails, and the process ends. A failed compaction has the same effect, unless it
+// found no room: MergeRoom, which is called first, clears that error (storage/merge_room.h).
 class StopOnBackgroundError final : public rocksdb::EventListener {
  public:
   explicit StopOnBackgroundError(std::shared_ptr<StopCause> cause) : cause_(std::move(cause)) {}
@@ -109,7 +109,7 @@ class StopOnBackgroundError final : public rocksdb::EventListener {
   std::shared_ptr<StopCause> cause_;
 };
 
-// Reads of a database as it is now, or as it was at a snapshot.
+// Reads from a database as it is now, or as it was at a snapshot.
 class RocksReader {
  public:
   RocksReader(rocksdb::DB* db,
@@ -118,7 +118,7 @@ class RocksReader {
       : db_(db), families_(families), snapshot_(snapshot) {}
 
   Status Get(Table table, std::string_view key, std::string* value) const;
-  // Ends where more deleted rows than that lie between two others; 0: goes over any number.
+  // Ends early where more than `deleted_rows_max` deleted rows lie in a row; 0: no limit.
   Status Scan(Table table,
               std::string_view from,
               std::string_view to,
@@ -156,8 +156,8 @@ class RocksJobStore final : public JobStore {
                    std::string_view from,
                    std::string_view to,
                    const Visitor& visit) const override;
-  // From what files say of themselves and from the height of entries in memory: right to some
-  // hundred rows or a tenth, without a look at a row. (rocks_estimate.cc)
+  // Estimated from the properties of files and the heights of memtable entries: right to some
+  // hundred rows or a tenth, without reading a row. (rocks_estimate.cc)
   StatusOr<std::vector<uint64_t>> EstimateRows(Table table,
                                                std::span<const KeyRange> ranges) const override;
   using JobStore::Commit;
@@ -169,7 +169,7 @@ class RocksJobStore final : public JobStore {
   StatusOr<std::unique_ptr<JobReader>> Snapshot() const;
   RocksFigures Figures() const;  // rocks_figures.cc
 
-  // While it is open.
+  // Only while the store is open.
   uint64_t sweeps_done() const {
     uint64_t done = 0;
     for (const auto& sweeper : sweepers_) {
@@ -200,7 +200,7 @@ class RocksJobStore final : public JobStore {
   void MakeSweepers(uint64_t deletes_min);
   Status CheckPlaceOfBackup(const std::string& directory) const;
 
-  DataDir dir_;  // the lock is given up last
+  DataDir dir_;  // first, so that the lock is released last
   SameDirectory same_directory_;
   BatchFloor floor_;
   uint64_t batch_number_ = 0;  // of the last batch that is durable
@@ -221,23 +221,23 @@ class RocksJobStore final : public JobStore {
   std::optional<WriteLimits> write_limits_;
 };
 
-// Are the tables those that this program knows? `manifest` is the name of the file that lists them.
+// Are the tables the ones this program knows? `manifest` is the name of the file that lists them.
 Status CheckTables(const rocksdb::DBOptions& options,
                    const DataDir& dir,
                    const std::string& manifest);
 
-// Would it open once torn tails are cut, and what is lost where that is accepted? `dir` is locked;
-// nothing is changed in it. `report` may be null.
+// Would the store open once torn tails are cut, and, where accepted, lost batches dropped? `dir` is
+// locked; nothing in it is changed. `report` may be null.
 Status LookBeforeOpen(const DataDir& dir,
                       const RocksJobStoreOptions& options,
                       bool was_complete,
                       RecoveryReport* report = nullptr);
 
-// Is it of a version that we know? False: it has none, and may have none.
+// Is the store's schema of a version that we know? False: it has none, and need not have one.
 StatusOr<bool> CheckSchema(const RocksReader& store, const DataDir& dir, bool may_be_missing);
 
-// Has the store at least reached the batch that BATCH knows of, and, when it holds jobs, was it
-// ever complete (HoldsStore)? Its number goes into the report.
+// Has the store at least reached the batch that BATCH records, and, if it holds jobs, was it ever
+// complete (HoldsStore)? Its batch number goes into the report.
 Status CheckBatchNumber(const RocksReader& store,
                         const std::string& directory,
                         bool was_complete,

@@ -1,16 +1,16 @@
 // storage/same_directory.h — is the store's directory still the one that was opened? Private to the
 // room.
 //
-// What:    RocksDB keeps its log open and makes and removes all other files by name. Where another
-//          directory comes to stand at the path, as in a restore while the daemon runs, an orderly
-//          end would write the tables of one store into the other, and remove those that have the
-//          same numbers: both would be lost. So no file is made, opened, renamed or removed there
-//          any more, and the store ends as after a failed commit: the log, which has followed the
-//          directory, holds all that was acknowledged.
-// Errors:  kFailedPrecondition "data_dir_replaced"; what the system said, where it could not tell
-//          which directory was opened.
+// What:    RocksDB keeps its log open, and creates and removes all other files by name. If another
+//          directory takes the place at the path, as in a restore while the daemon runs, an orderly
+//          shutdown would write the tables of one store into the other and remove those with the
+//          same numbers: both would be lost. So from then on no file is created, opened, renamed or
+//          removed there, and the store ends as after a failed commit. The log, which has moved
+//          with the old directory, holds all that was acknowledged.
+// Errors:  kFailedPrecondition "data_dir_replaced"; the system's error if it could not tell which
+//          directory was opened.
 // Threads: any.
-// Cost:    one stat(2) for each commit and each file that is made, opened or removed: a
+// Cost:    one stat(2) for each commit and for each file that is created, opened or removed: a
 //          microsecond.
 #pragma once
 
@@ -27,7 +27,8 @@ namespace delayd::storage {
 
 class SameDirectory {
  public:
-  // Of the directory that is locked at `path` now; of one without a lock file all is well.
+  // Remembers the directory that is locked at `path` now. If it has no lock file, every check
+  // passes.
   explicit SameDirectory(std::string path);
 
   Status Check() const;

@@ -1,7 +1,7 @@
 // storage/seal.h — the frame around every stored value: a version byte in front, a crc32c behind.
 //
 // The crc covers the table, the key and the bytes, so a value that turns up under another key or in
-// another table is found as surely as a flipped bit.
+// another table is detected as surely as a flipped bit.
 //
 // Errors:  kDataLoss, naming the object and the byte.
 // Threads: values.
@@ -19,14 +19,14 @@
 namespace delayd::storage {
 
 inline constexpr uint8_t kRecordVersion = 1;
-// Has what docs/storage-format.md lists under record version 2. A record is written in the oldest
-// version that can hold it.
+// Adds the fields that docs/storage-format.md lists under record version 2. A record is written in
+// the oldest version that can hold it.
 inline constexpr uint8_t kRecordVersion2 = 2;
 inline constexpr uint8_t kRecordVersion3 = 3;
 inline constexpr uint8_t kRecordVersion4 = 4;
 inline constexpr uint8_t kRecordVersion5 = 5;
 
-// Small for numbers near zero of either sign.
+// The result is small for numbers near zero of either sign.
 constexpr uint64_t ZigZag(int64_t number) {
   return (static_cast<uint64_t>(number) << 1) ^ static_cast<uint64_t>(number >> 63);
 }
@@ -39,13 +39,13 @@ inline void AppendSigned(std::string* out, int64_t number) {
   AppendVarint(out, ZigZag(number));
 }
 
-// Appends the crc of what stands in `out` from `begin` on.
+// Appends the crc of the bytes in `out` from `begin` on.
 void Seal(Table table, std::string_view key, size_t begin, std::string* out);
 
-// Reads a sealed value field by field; what was read counts only after Finish said so.
+// Reads a sealed value field by field; what was read is valid only once Finish has returned Ok.
 class SealReader {
  public:
-  // `newest`: the last version of this kind of record that is known.
+  // `newest`: the latest version known for this kind of record.
   SealReader(Table table,
              std::string_view key,
              std::string_view value,
@@ -68,10 +68,11 @@ class SealReader {
   // Everything up to the crc.
   std::string_view Rest() { return reader_.Raw(reader_.remaining()); }
 
-  // A field holds what no writer of this version writes.
+  // Marks the record as bad: a field holds what no writer of this version writes.
   void Reject() { rejected_ = true; }
 
-  // `subject()` names the object in the message, "job 42"; it is asked only when there is one.
+  // `subject()` names the object in the message ("job 42"); it is called only if there is a
+  // message.
   template <typename Subject>
   Status Finish(const Subject& subject) const {
     return IsGood() ? OkStatus() : Failure(subject());
@@ -79,7 +80,8 @@ class SealReader {
 
   bool KnowsVersion() const { return version_ >= kRecordVersion && version_ <= newest_; }
 
-  // For a reader that wants the first fields only: well formed so far, checksum unchecked.
+  // For a reader that wants the first fields only: they were well formed; the checksum is not
+  // verified.
   Status FinishHead() const;
 
  private:

@@ -1,10 +1,10 @@
-// storage/skip_list_memtable.h — the skip list of skip_list.h as the memtable of a RocksDB table.
-// Private to the room.
+// storage/skip_list_memtable.h — makes the skip list of skip_list.h the memtable of a RocksDB
+// table. Private to the room.
 //
-// What:    RocksDB's own list, as Debian builds it, checks its order with two more comparisons at
-//          each step, and each comparison is three calls; inserting rows was most of what a commit
-//          costs (docs/decisions/0029). Memory only: nothing of it is on disk.
-// Errors:  the tables must be ordered bytewise, which NewSkipListMemtables' caller sees to.
+// What:    RocksDB's own list, as Debian builds it, verifies its order with two more comparisons at
+//          each step, and each comparison is three calls; inserting rows was most of the cost of a
+//          commit (docs/decisions/0029). It exists in memory only: nothing of it is on disk.
+// Errors:  the tables must be ordered bytewise, which the caller of NewSkipListMemtables ensures.
 // Threads: one writer at a time (allow_concurrent_memtable_write off), any number of readers.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace delayd::storage {
 
 std::shared_ptr<rocksdb::MemTableRepFactory> NewSkipListMemtables(HeadKind kind);
 
-// Collects what DB::GetApproximateMemTableStats finds in these memtables, on this thread and as
-// long as it lives. RocksDB's own answer says nothing of deletes.
+// While it lives, collects on its thread the counts that DB::GetApproximateMemTableStats finds in
+// these memtables. RocksDB's own answer does not count deletes.
 class MemtableCount {
  public:
   MemtableCount();

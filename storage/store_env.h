@@ -1,7 +1,7 @@
-// storage/store_env.h — what stands between RocksDB and the disk: table files are checked when they
-// are opened, logs are filled ahead, large files are removed a piece at a time, the MANIFEST in use
-// is not removed at all, no file is touched in a directory that has taken the place of the store's,
-// and a log of RocksDB's own that cannot be written is done without. Private to the room.
+// storage/store_env.h — the layers between RocksDB and the disk. Table files are checked when they
+// are opened, logs are filled ahead, large files are removed a piece at a time, and the MANIFEST in
+// use is never removed. No file is touched in a directory that has replaced the store's, and a
+// failure to write RocksDB's own info log is tolerated. Private to the room.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace delayd::storage {
 
-// `base` is asked for its file system and its clock; null is the real machine. `directory` is the
-// store's; `room`, where there is one, is asked where tables are merged.
+// `base` supplies the file system and the clock; null means the real machine. `directory` is the
+// store's; `room`, if given, is asked before tables are merged.
 std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
                                           const std::string& directory,
                                           uint64_t removal_step_bytes,

@@ -1,16 +1,19 @@
-// storage/tombstone_sweeper.h — takes away what a mass cancel leaves behind. Private to the room.
+// storage/tombstone_sweeper.h — removes the tombstones that a mass cancel leaves behind. Private to
+// the room.
 //
-// What:    a scan passes over deleted rows at about 0.4 µs each. Below the low-water mark nobody
-//          scans; but far jobs that are cancelled lie above it, and without traffic RocksDB lets
-//          them lie. So do jobs that were acked before an older one, until the mark has passed
-//          them, and dead ones that were cancelled or kicked. When they have become many, and a
-//          good part of the rows among which they lie, the ranges they lie in are compacted, on a
-//          thread of its own, while commits go on; when no more of them come, a few suffice. Each
-//          table has a sweeper: what lies together in one is far apart in another.
-// Errors:  none: a compaction that fails is noticed by the store's listener. What the disk had no
-//          room for is looked at again when it has, or when more have come.
-// Threads: NoteBatch from whoever commits, one at a time, and the destructor; one thread inside.
-// Cost:    a comparison a deleted row; a compaction rewrites the range, seldom.
+// What:    a scan passes over deleted rows at about 0.4 µs each. Nobody scans below the low-water
+//          mark, but cancelled jobs due far in the future lie above it, and without traffic RocksDB
+//          never compacts them away. The same goes for jobs that were acked before an older one,
+//          until the mark has passed them, and for dead jobs that were cancelled or kicked. Once
+//          such rows are many, and a good part of the rows around them, the ranges they lie in are
+//          compacted on a separate thread, while commits go on; if no more of them come, a few
+//          suffice. Each table has its own sweeper: rows that lie together in one table are far
+//          apart in another.
+// Errors:  none: a failed compaction is noticed by the store's listener. One that the disk had no
+//          room for is tried again when it has room, or when more deleted rows have come.
+// Threads: NoteBatch from the committing thread, one call at a time, and the destructor; one thread
+//          inside.
+// Cost:    one comparison per deleted row; a compaction, which is rare, rewrites the range.
 // Source:  docs/decisions/0026-sweeping-after-a-mass-cancel.md
 #pragma once
 
@@ -40,20 +43,21 @@ namespace delayd::storage {
 // Deleted rows above the low-water mark: how many, and between which keys.
 class DeletedRows {
  public:
-  // Of the rows from one key to another, both of them deleted.
+  // The rows from one key to another; both keys belong to deleted rows.
   struct Part {
     std::string first;
     std::string last;
     uint64_t count = 0;
   };
 
-  // `due_at`: where the time is in a key that the mark is about; none: it passes no row.
+  // `due_at`: the offset in a key of the time that the mark is compared with; none: the mark passes
+  // no row of this table.
   explicit DeletedRows(std::optional<size_t> due_at) : due_at_(due_at) {}
 
-  // Whether the row lies below `mark`, as the beginning of a timer key.
+  // Is the row below `mark`? A mark is given as the time at the start of a timer key.
   bool IsPassed(std::string_view key, uint64_t mark) const;
   void Add(std::string_view key);
-  // What `mark` has passed counts no more. From here on all is an estimate, from every
+  // Drops the rows that `mark` has passed. From then on all figures are estimates, from every
   // kSampleEvery-th key.
   void Forget(uint64_t mark);
 
@@ -63,9 +67,9 @@ class DeletedRows {
 
   const std::string& last() const { return last_; }
 
-  // In the order of the keys, about equally many in each: a few, or one when there are not many.
+  // In key order, with about as many rows in each: a few parts, or one if there are not many rows.
   std::vector<Part> Parts() const;
-  // What is between its keys counts no more.
+  // Drops the rows between the part's keys.
   void Forget(const Part& part);
   void Add(const DeletedRows& others);
 
@@ -85,13 +89,13 @@ class DeletedRows {
 
 class TombstoneSweeper {
  public:
-  // About how many rows each range has; may be called from any thread.
+  // About how many rows each range has; callable from any thread.
   using EstimateRows =
       std::function<StatusOr<std::vector<uint64_t>>(Table table, std::span<const KeyRange> ranges)>;
 
-  // `deletes_min`: no compaction for fewer, or for fewer than a fiftieth of them when none has
-  // been deleted for half a second. Database, handles, `room` and `turn` must outlive the sweeper.
-  // Those that share a turn sweep one after the other.
+  // `deletes_min`: fewer deleted rows are not compacted; once none has been deleted for half a
+  // second, a fiftieth of that suffices. The database, the handles, `room` and `turn` must outlive
+  // the sweeper. Sweepers that share a turn sweep one after the other.
   TombstoneSweeper(rocksdb::DB* db,
                    rocksdb::ColumnFamilyHandle* family,
                    Table table,
@@ -103,7 +107,7 @@ class TombstoneSweeper {
   TombstoneSweeper(const TombstoneSweeper&) = delete;
   TombstoneSweeper& operator=(const TombstoneSweeper&) = delete;
 
-  // A batch that has just become durable; one without deletes need not be told.
+  // Reports a batch that has just become durable; a batch without deletes need not be reported.
   void NoteBatch(const Batch& batch);
 
   uint64_t sweeps_done() const { return done_.load(); }
@@ -124,7 +128,7 @@ class TombstoneSweeper {
   rocksdb::ColumnFamilyHandle* const family_;
   const Table table_;
   const uint64_t deletes_min_;
-  const uint64_t rest_min_;  // when it is quiet
+  const uint64_t rest_min_;  // the minimum when it is quiet
   MergeRoom* const room_;
   std::mutex* const turn_;  // taken before mutex_
   const EstimateRows estimate_;
@@ -134,13 +138,13 @@ class TombstoneSweeper {
   std::condition_variable wake_;
 
   // ---- Guarded by mutex_ ----
-  bool wanted_ = false;  // a look at them
+  bool wanted_ = false;  // a look at the deleted rows
   bool ending_ = false;
-  uint64_t mark_ = 0;    // the low-water mark, as the beginning of a timer key
+  uint64_t mark_ = 0;    // the low-water mark, as the time at the start of a timer key
   DeletedRows deletes_;  // since the last sweep began
-  uint64_t next_look_;   // at so many deletes; at least deletes_min_
-  uint64_t next_rest_;   // so many are looked at when it is quiet; at least rest_min_
-  std::chrono::milliseconds retry_{0};  // 0: the last look found room for all it swept
+  uint64_t next_look_;   // look when there are this many deletes; at least deletes_min_
+  uint64_t next_rest_;   // look when it is quiet and there are this many; at least rest_min_
+  std::chrono::milliseconds retry_{0};  // 0: the last look had room for all its sweeps
 
   OptionalThread thread_;  // started with the first deletes that may be swept
 };

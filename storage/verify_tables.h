@@ -15,7 +15,8 @@
 
 namespace delayd::storage {
 
-// A multiset of rows as a number: equal sets have equal tallies, others almost certainly not.
+// A number that stands for a multiset of rows: equal multisets have equal tallies, others almost
+// certainly do not.
 class Tally {
  public:
   void Add(std::string_view row);
@@ -39,29 +40,30 @@ struct JobRow {
 
 StatusOr<JobRow> DecodeJobRow(Table table, std::string_view key, std::string_view value);
 
-// Where the index row of a finished job must lead; `parts` of its key in done.
+// Where the index row of a finished job must lead; `parts` come from its key in done.
 IndexRecord PlaceOfDone(const TimerKeyParts& parts, QueueId queue);
 
 std::string JobName(JobId id);
 
-// Gathers the report.
+// Collects the findings for the report.
 class Findings {
  public:
   explicit Findings(VerifyProgress progress) : progress_(std::move(progress)) {}
 
-  // False: the owner of the progress wants no more.
+  // Counts a row. False: the caller's progress function wants to stop.
   bool Row(Table table);
 
   bool stopped() const { return stopped_; }
 
   void Add(Table table, std::string what);
-  // With the one operation that puts it right.
+  // Also adds the one operation that repairs it.
   void AddRepairable(Table table, std::string what, std::string_view key, std::string_view value);
   void AddSuperfluous(Table table, std::string what, std::string_view key);
-  // Damage below the rows. Every read of a damaged block fails alike: it is named once.
+  // Damage below the level of rows. Every read of a damaged block fails in the same way, so it is
+  // named once.
   void AddUnread(Table table, const Status& status);
 
-  // Not a matter of how many are named: what cannot be repaired comes back in every round.
+  // Independent of how many findings are named: what cannot be repaired comes back in every round.
   bool MayRepair() const { return report.repair.size() < kRepairsMax; }
 
   VerifyReport report;
@@ -73,10 +75,10 @@ class Findings {
   bool stopped_ = false;
 };
 
-// Looks rows up one by one, to name those that a differing tally is about.
+// Looks rows up one by one, to name the ones that make two tallies differ.
 class PairCheck {
  public:
-  // Where not all job rows could be read, a job that is not found may be there.
+  // If not all job rows could be read, a job that is not found may still exist.
   PairCheck(const JobReader& store, bool all_jobs_read, Findings* findings)
       : store_(store), all_jobs_read_(all_jobs_read), findings_(findings) {}
 
@@ -96,18 +98,18 @@ class PairCheck {
  private:
   enum class Row : uint8_t { kThere, kMissing, kUnread };
 
-  // Only a row that is missing may be put back, or have its other side deleted. One that cannot be
-  // read is named here.
+  // Only a missing row may be put back, or have its counterpart deleted. An unreadable row is named
+  // here.
   Row Look(Table table, std::string_view key, std::string* value) const;
 
   struct Found {
     std::optional<JobRow> job;
-    bool unread = false;                             // then nothing can be said of it
-    bool missing = false;                            // nothing stands where it should
-    std::optional<IndexRecord> done = std::nullopt;  // the index says that it has finished
+    bool unread = false;                             // nothing can be said about the job
+    bool missing = false;                            // there is no row where it should be
+    std::optional<IndexRecord> done = std::nullopt;  // the index says that the job has finished
   };
 
-  // The job that the index leads to, when it does and it is whole.
+  // The job that the index leads to, if it does and the job is whole.
   Found Find(JobId id) const;
   void RebuildIndex(JobId id, std::string what, std::string_view key, std::string_view should_be);
   void JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_view key);
@@ -117,8 +119,8 @@ class PairCheck {
   const JobReader& store_;
   bool all_jobs_read_;
   Findings* findings_;
-  // Jobs that are there and that the index will lead to after the repair: no row of theirs is
-  // superfluous because it does not yet.
+  // Jobs that exist and that the index will lead to after the repair: none of their rows is
+  // superfluous just because the index does not lead there yet.
   std::set<JobId> found_again_;
 };
 

@@ -1,14 +1,14 @@
-// storage/write_limits.h — where level 0 cannot be merged, commits do not wait for it. Private to
-// the room.
+// storage/write_limits.h — keeps commits from waiting for a compaction of level 0 that cannot run.
+// Private to the room.
 //
-// What:    RocksDB slows writes down at 20 files of level 0 and lets none through at 36, until they
-//          are merged. Where the disk has no room for that merge, acks and cancels would wait for
-//          ever. So the limits of a table whose merge waits for room (storage/merge_room.h) are
-//          lifted while it has many files; at a start those of each with many, since nothing has
-//          been tried yet.
-// Errors:  none: what cannot be set is set at the next look.
-// Threads: that which commits; the constructor before the first commit.
-// Cost:    a look is some properties of RocksDB, behind a flush or a merge. To set limits takes
+// What:    RocksDB slows writes down at 20 files in level 0 and stops them at 36, until a
+//          compaction has reduced the number. If the disk has no room for that compaction, acks and
+//          cancels would wait for ever. So the limits are lifted for a table whose merge waits for
+//          room (storage/merge_room.h) while it has many files. At a start they are lifted for
+//          every table with many files, since no merge has been tried yet.
+// Errors:  none: an option that cannot be set is tried again at the next look.
+// Threads: the committing thread; the constructor before the first commit.
+// Cost:    a look reads some properties of RocksDB, after a flush or a merge. Setting limits takes
 //          milliseconds: RocksDB writes its options to a file.
 // Source:  docs/decisions/0107-merges-leave-room.md
 #pragma once
@@ -25,7 +25,7 @@ namespace delayd::storage {
 
 class WriteLimits {
  public:
-  // All must outlive it.
+  // All arguments must outlive it.
   WriteLimits(rocksdb::DB* db,
               const std::vector<rocksdb::ColumnFamilyHandle*>* families,
               MergeRoom* room);

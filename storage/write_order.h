@@ -1,8 +1,8 @@
-// storage/write_order.h — the operations of a batch by table and key. Private to the room.
+// storage/write_order.h — sorts the operations of a batch by table and key. Private to the room.
 //
-// What:    operations on the same row keep their order; between rows none is promised by a batch.
+// What:    operations on the same row keep their order; a batch promises no order between rows.
 // Threads: one.
-// Cost:    O(n log n) comparisons, most of a few numbers; one vector, kept for its memory.
+// Cost:    O(n log n) comparisons, most of them of a few numbers; one vector, kept for its memory.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class WriteOrder {
     Table table = Table::kMeta;
   };
 
-  // Valid until the next call.
+  // Sorts `batch`; the result is valid until the next call.
   std::span<const Row> Of(const Batch& batch);
 
  private:
