@@ -1,4 +1,4 @@
-// base/clock.h — the only door through which the house learns what time it is.
+// base/clock.h — the only place where this project asks what time it is.
 //
 // Units:   see base/time.h.
 // Errors:  none; a kernel without the clocks is a failed check.
@@ -24,7 +24,7 @@ class SystemClock final : public Clock {
   [[nodiscard]] Now Sample() const override;
 };
 
-// Only read, never slept in; tests move it by hand.
+// Is only read, never slept on; tests move it by hand.
 class SimulatedClock final : public Clock {
  public:
   explicit SimulatedClock(Now start) : now_(start) {}
@@ -49,8 +49,8 @@ class SimulatedClock final : public Clock {
   Now now_;
 };
 
-// A number that is the same from boot to shutdown and differs between boots; 0 where the kernel
-// does not tell.
+// A number that stays the same from boot to shutdown and differs between boots; 0 if the kernel
+// does not provide it.
 uint64_t CurrentBootId();
 
 }  // namespace delayd

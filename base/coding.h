@@ -1,10 +1,10 @@
-// base/coding.h — integers and bytes for keys, records and nothing else.
+// base/coding.h — encoding of integers and bytes, for keys and records only.
 //
 // Units:   big-endian throughout, so that keys sort as their numbers do.
 // Errors:  a ByteReader that runs past its end says so through ok(); it never reads beyond.
 // Threads: values.
-// Source:  crc32c is the Castagnoli polynomial of RFC 3720, by the processor's instruction where
-//          it has one.
+// Source:  crc32c is the Castagnoli polynomial of RFC 3720, computed by the processor's instruction
+//          if it has one.
 #pragma once
 
 #include <cstddef>
@@ -101,12 +101,12 @@ class ByteReader {
   bool ok_ = true;
 };
 
-// crc32c of `bytes`, continuing from the crc of what stood before them.
+// crc32c of `bytes`, continuing from the crc of the bytes before them.
 uint32_t Crc32c(std::string_view bytes, uint32_t crc = 0);
 
 // 64-bit FNV-1a: a fingerprint of content, not a defence against somebody who wants a collision.
 uint64_t Fingerprint(std::string_view bytes, uint64_t seed = 0xcbf29ce484222325);
-// Written as 16 hexadecimal digits; none: `text` is something else.
+// As 16 hexadecimal digits; parsing any other text yields nothing.
 std::string FormatFingerprint(uint64_t fingerprint);
 std::optional<uint64_t> ParseFingerprint(std::string_view text);
 

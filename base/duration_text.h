@@ -1,6 +1,6 @@
 // base/duration_text.h — durations as people write them, in messages.
 //
-// Errors:  OutOfRange makes one; nothing here fails.
+// Errors:  none; OutOfRange builds a Status but cannot fail.
 // Threads: pure functions.
 #pragma once
 

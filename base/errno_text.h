@@ -1,4 +1,4 @@
-// base/errno_text.h — what the system says of an error number, as in "No such file or directory".
+// base/errno_text.h — the system's text for an error number, such as "No such file or directory".
 //
 // Threads: any (unlike strerror).
 #pragma once
@@ -8,11 +8,11 @@
 
 namespace delayd {
 
-// `error` is a value of errno: take it before another call can change it.
+// `error` is a value of errno: save it before another call can change it.
 std::string ErrnoText(int error);
 
-// "; a service ...": what else to do about a path that the walls of the unit may close
-// (ProtectSystem=, ProtectHome=). Empty where they cannot be the cause.
+// "; a service ...": further advice about a path that the sandbox of the systemd unit may hide
+// (ProtectSystem=, ProtectHome=). Empty if the sandbox cannot be the cause.
 std::string ServiceCure(int error, std::string_view path);
 
 }  // namespace delayd

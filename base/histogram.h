@@ -1,10 +1,10 @@
-// base/histogram.h — how often a figure fell into which of a few fixed ranges.
+// base/histogram.h — counts how often a value fell into each of a few fixed ranges.
 //
 // Units:   whole numbers of whatever the owner counts; bounds are inclusive upper ends, ascending.
 // Errors:  none; more than kBoundsMax bounds are a failed check.
 // Threads: a value with one owner.
-// Cost:    a few comparisons an observation, no allocation.
-// Source:  the cumulative histogram of Prometheus, before it is summed up.
+// Cost:    a few comparisons per observation, no allocation.
+// Source:  Prometheus' cumulative histogram, before the counts are summed up.
 #pragma once
 
 #include <array>
@@ -39,8 +39,8 @@ class Histogram {
 
   std::span<const uint64_t> bounds() const { return bounds_; }
 
-  // Observations up to bounds()[range] and above the bound before it; range == bounds().size():
-  // those above all bounds.
+  // The number of observations up to bounds()[range] and above the bound before it; for range ==
+  // bounds().size(), those above all bounds.
   uint64_t count_in(size_t range) const { return counts_[range]; }
 
   uint64_t count() const { return count_; }

@@ -1,9 +1,9 @@
-// base/indirect.h — a value that lies elsewhere: a large and rare alternative of a variant takes no
-// more room in it than a pointer.
+// base/indirect.h — a value stored on the heap, so that a large and rare alternative of a variant
+// takes no more room in it than a pointer.
 //
-// Errors:  none; what was moved from may only be assigned to or destroyed.
+// Errors:  none; a moved-from object may only be assigned to or destroyed.
 // Threads: a value.
-// Cost:    one allocation for each that is made or copied; a move is a pointer's.
+// Cost:    one allocation for each object made or copied; a move is that of a pointer.
 // Source:  std::indirect of C++26.
 #pragma once
 

@@ -64,7 +64,7 @@ struct DueAt {
 
 using DueSpec = std::variant<DueAfter, DueAt>;
 
-// What becomes of an enqueue whose key a live job of other content has already.
+// What happens to an enqueue whose key already belongs to a live job with other content.
 enum class OnConflict : uint8_t {
   kFail,     // refused
   kKeep,     // answered with that job, whatever its content
@@ -89,8 +89,8 @@ struct JobEvent {
   };
   Kind kind = Kind::kNacked;
   WallTime at;
-  std::string who;   // the worker, when there was one and it told its name
-  std::string what;  // its error
+  std::string who;   // the worker, if there was one and it told its name
+  std::string what;  // the worker's error
   friend bool operator==(const JobEvent&, const JobEvent&) = default;
 };
 
@@ -98,7 +98,7 @@ struct JobEvent {
 std::string_view JobEventName(JobEvent::Kind kind);
 std::optional<JobEvent::Kind> ParseJobEvent(std::string_view name);
 
-// What came of a job so far.
+// What has happened to a job so far.
 struct JobStory {
   uint32_t timeouts = 0;  // leases that ran out
   uint32_t releases = 0;  // nacks
@@ -107,13 +107,14 @@ struct JobStory {
   std::vector<JobEvent> history;  // the latest, oldest first; at most limits::kJobEventsMax
 };
 
-// What a job brings along that was in another store before. Its id there is not among it.
+// The past of a job that was in another store before. Its id there is not part of it.
 struct JobPast : JobStory {
-  std::optional<WallTime> created;  // default, and at the latest: now
+  std::optional<WallTime> created;  // default and latest allowed value: now
   uint32_t attempts = 0;            // hand-outs that ended without an ack
   std::string last_error;
-  // Of what its key stands for; 0: of what this request asks for. A due time that was a delay, and
-  // what its queue had said there, would make the same request look like another one.
+  // The fingerprint of the request that the job's key stands for; 0: that of this request. Without
+  // it, a due time that used to be a delay, and its former queue's defaults, would make the same
+  // request look like a different one.
   uint64_t fingerprint = 0;
 };
 
@@ -129,8 +130,8 @@ struct JobSpec {
   std::optional<Millis> expires_after;         // counted from the due time
   bool buried = false;                         // begins among the dead, until it is kicked
   OnConflict on_conflict = OnConflict::kFail;  // anything else needs a key
-  std::optional<Millis> touch_delay;           // what touch repeats; default: its delay, if any
-  std::shared_ptr<JobPast> past;               // none: its life begins here
+  std::optional<Millis> touch_delay;  // what touch uses again; default: the job's delay, if any
+  std::shared_ptr<JobPast> past;      // none: its life begins here
 };
 
 // A job by its id or by its caller's key.
@@ -143,8 +144,8 @@ using JobRef = std::variant<JobId, KeyRef>;
 // "job 42" or "key order:1001 in queue orders", for messages.
 std::string DescribeJobRef(const JobRef& ref);
 
-// One hand-out of one job. Fences acks: a token of an earlier hand-out, or of an earlier run of the
-// daemon, is stale. Written as "ID-EPOCH-SEQUENCE", the last two in hexadecimal.
+// One hand-out of one job. It fences acks: a token of an earlier hand-out, or of an earlier run of
+// the daemon, is stale. Written as "ID-EPOCH-SEQUENCE", the last two in hexadecimal.
 struct LeaseToken {
   JobId job{};
   uint64_t epoch = 0;     // rises with every start of the daemon
@@ -163,7 +164,7 @@ struct JobView : JobStory {  // the history is absent in lists without payloads
   JobState state = JobState::kScheduled;
   DueKind due_kind = DueKind::kRelative;
   WallTime due;
-  // What `due` has in it: how far the wall clock was set since a delay was promised.
+  // The part of `due` that comes from steps of the wall clock since a delay was promised.
   Millis due_step{0};
   WallTime created;
   uint32_t priority = 0;
@@ -174,14 +175,14 @@ struct JobView : JobStory {  // the history is absent in lists without payloads
   std::string last_error;
   std::optional<std::string> payload;  // absent in lists
   uint64_t payload_bytes = 0;
-  std::optional<Millis> delay;  // as asked for at enqueue; none: a due time was asked for
-  uint64_t fingerprint = 0;     // of its content, when it has a key
-  // Until it is due, or until the lease ends, on the clock that was promised. Scheduled and leased
-  // jobs.
+  std::optional<Millis> delay;  // as asked for at enqueue; none: an absolute due time was asked for
+  uint64_t fingerprint = 0;     // of its content, if it has a key
+  // Time until it is due, or until the lease ends, on the clock it was promised on. Scheduled and
+  // leased jobs only.
   std::optional<Millis> time_left;
 
-  // How often in its life. A hand-out is counted when it ends, or while it runs: one that ended
-  // with the daemon is not.
+  // How often it was handed out in its life. A running hand-out counts, and so does one that has
+  // ended, but not one that ended with the daemon.
   uint32_t reserves = 0;
 
   // Finished jobs.
@@ -201,12 +202,12 @@ struct JobView : JobStory {  // the history is absent in lists without payloads
   bool is_summary() const { return state == JobState::kFinished && lease == Millis(0); }
 };
 
-// Names this very state of a job, for changes that are meant only for it (HTTP's ETag): two views
-// have the same tag when nothing has happened to the job in between.
+// Identifies this exact state of a job, for changes that are meant only for it (HTTP's ETag): two
+// views have the same tag if nothing has happened to the job in between.
 std::string TagOf(const JobView& job);
 
-// 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with '-': what beanstalk
-// clients may use.
+// 1 to 200 bytes of letters, digits and - + / ; . $ _ ( ), not starting with '-': the names that
+// beanstalk clients may use.
 bool IsQueueName(std::string_view name);
 Status ValidateQueueName(std::string_view name);
 // 1 to 200 bytes of UTF-8 without control characters.

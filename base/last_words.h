@@ -1,9 +1,9 @@
-// base/last_words.h — the line that a program ends with where no Status can be returned: no thread
-// to be had, no memory left.
+// base/last_words.h — the last line of a program that must end where no Status can be returned: no
+// thread could be started, or no memory is left.
 //
-// What:    an exception that nobody catches, in whatever thread, RocksDB's too, is told with what
-//          to do, and ends the process. What is no lack of threads or memory is a mistake of ours:
-//          told too, and an abort.
+// What:    an uncaught exception in any thread, RocksDB's included, is reported together with
+//          advice, and ends the process. Anything other than a lack of threads or memory is a bug
+//          of ours: it is reported too, and aborts.
 // Errors:  none.
 // Threads: InstallLastWords once, before other threads exist.
 // Cost:    nothing until then.
@@ -14,13 +14,13 @@
 
 namespace delayd {
 
-// The texts must outlive the process' other threads: literals.
+// The texts must outlive the process's other threads: use literals.
 struct LastWords {
   std::string_view no_thread;
   std::string_view no_memory;
   std::string_view mistake;
-  int exit_code = 1;  // where it is no mistake
-  // `cause`: what the exception says.
+  int exit_code = 1;  // unless it is our bug
+  // `cause`: the text of the exception.
   void (*tell)(std::string_view message, std::string_view cause) = nullptr;
 };
 

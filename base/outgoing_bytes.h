@@ -1,11 +1,11 @@
-// base/outgoing_bytes.h — what is to be sent, as far as it has not gone.
+// base/outgoing_bytes.h — bytes to be sent that have not gone out yet.
 //
-// What:    text is appended behind, and leaves in front as fast as the other side takes it. What
-//          has gone is let go of even while something always waits.
+// What:    text is appended at the back and leaves from the front as fast as the peer takes it. The
+//          memory of sent bytes is released even if there is always something waiting.
 // Units:   bytes.
 // Errors:  none.
 // Threads: one.
-// Cost:    amortised constant a byte; memory at most twice what waits, and kTrimBytes.
+// Cost:    amortised constant per byte; memory at most twice what waits, plus kTrimBytes.
 #pragma once
 
 #include <cstddef>
@@ -20,10 +20,10 @@ class OutgoingBytes {
  public:
   static constexpr size_t kTrimBytes = size_t{64} * 1024;
 
-  // Of the memory, so much is kept when nothing waits.
+  // Keeps this much memory while nothing waits.
   explicit OutgoingBytes(size_t idle_bytes = kTrimBytes) : idle_bytes_(idle_bytes) {}
 
-  // To append to; nothing else may be done with it. Good until the next Sent.
+  // Only for appending. Valid until the next Sent.
   std::string* tail() { return &bytes_; }
 
   std::string_view unsent() const { return std::string_view(bytes_).substr(sent_); }
@@ -50,7 +50,7 @@ class OutgoingBytes {
  private:
   size_t idle_bytes_;
   std::string bytes_;
-  size_t sent_ = 0;  // the part of bytes_ that is gone
+  size_t sent_ = 0;  // how much of the front of bytes_ was sent
 };
 
 }  // namespace delayd

@@ -1,6 +1,7 @@
-// base/read_up_to.h — a small file, whole.
+// base/read_up_to.h — reads a small file as a whole.
 //
-// Errors:  none: read(2) failed, and errno says why. More than `bytes_max` bytes: there is more.
+// Errors:  none: read(2) failed, and errno says why. A result longer than `bytes_max` means that
+//          there is more.
 // Threads: any. Cost: `bytes_max` of memory while it reads.
 #pragma once
 
@@ -12,7 +13,7 @@
 
 namespace delayd {
 
-// To the end, or one byte beyond `bytes_max`.
+// Reads to the end, or one byte beyond `bytes_max`.
 inline std::optional<std::string> ReadUpTo(int fd, size_t bytes_max) {
   std::string text(bytes_max + 1, '\0');
   size_t size = 0;

@@ -1,12 +1,14 @@
-// base/secret_file.h — reads a file with a secret in it: tokens, a key, what signs webhooks.
+// base/secret_file.h — reads a file that holds a secret: tokens, a private key, a signing key for
+// webhooks.
 //
-// What:    the whole of a regular file, or of the file that a symbolic link leads to, up to 64 KiB.
-//          It is opened once and looked at through the descriptor, so that what was checked is what
-//          is read, whatever is put in its place meanwhile. What stands in it is the caller's.
-// Errors:  kPermissionDenied: others can read or write it. kInvalidArgument: it is not there, no
-//          file, too large, or its disk fails. Each names the file and what to do, and shows
-//          nothing of what is in it.
-// Threads: any. The daemon waits for nobody; delayctl waits for whoever writes into a pipe.
+// What:    returns the whole of a regular file, or of the file that a symbolic link leads to, up to
+//          64 KiB. It is opened once and checked through the descriptor, so that the file that was
+//          checked is the one that is read, even if it is replaced meanwhile. The caller interprets
+//          the content.
+// Errors:  kPermissionDenied: others can read or write the file. kInvalidArgument: it does not
+//          exist, is no file, is too large, or its disk fails. Each message names the file and what
+//          to do, and reveals nothing of its content.
+// Threads: any. The daemon never blocks; delayctl waits for whoever writes into a pipe.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +19,11 @@
 namespace delayd {
 
 enum class SecretOf : uint8_t {
-  // Whoever may use the daemon's socket is in its group, and must not get its secrets by that: the
-  // group must not be able to read it. A pipe is refused: a reload would wait for its writer.
+  // Everybody who may use the daemon's socket is in its group, which must not reveal the secrets:
+  // the file must not be readable by the group. A pipe is refused: a reload would wait for its
+  // writer.
   kDaemon,
-  // A user's group may be that of those who share the secret. A pipe is as good as a file:
+  // A user's group may be the very people who share the secret. A pipe is as good as a file:
   // --token-file <(pass show delayd).
   kUser,
 };
@@ -29,8 +32,8 @@ struct SecretFile {
   SecretOf of = SecretOf::kDaemon;
   std::string what;  // "the token file"
   std::string path;
-  std::string cure;   // what to do when it is none: "name one that holds the tokens"
-  std::string renew;  // what to do since somebody may have read it: "make new tokens"
+  std::string cure;   // what to do if it is no file: "name one that holds the tokens"
+  std::string renew;  // what to do because somebody may have read it: "make new tokens"
 };
 
 StatusOr<std::string> ReadSecretFile(const SecretFile& file);

@@ -9,7 +9,7 @@
 
 namespace delayd {
 
-// Exact, in the largest unit that is: "512MiB", "1536B", "0B".
+// Exact, in the largest unit that allows it: "512MiB", "1536B", "0B".
 std::string FormatSize(uint64_t bytes);
 
 }  // namespace delayd

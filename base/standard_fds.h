@@ -1,7 +1,7 @@
-// base/standard_fds.h — stdin, stdout and stderr that whoever started us has closed.
+// base/standard_fds.h — replaces a stdin, stdout or stderr that our parent process has closed.
 //
 // Errors:  none; without /dev/null they stay closed.
-// Threads: before any is started.
+// Threads: call it before any thread is started.
 #pragma once
 
 #include <fcntl.h>
@@ -9,12 +9,14 @@
 
 namespace delayd {
 
-// A file or socket that got one of their numbers would be read as the input, or written to as the
-// log. They are opened the wrong way round, so that using them still fails.
+// Otherwise a file or socket could get one of their numbers, and would be read as the input or
+// written to as the log. /dev/null is opened in the wrong direction, so that using them still
+// fails.
 inline void ReserveStandardFds() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
     if (::fcntl(fd, F_GETFD) < 0) {
-      // The lowest free number is this one. A child is to find it taken too.
+      // This fd is the lowest free number, so open returns it. No O_CLOEXEC: a child must find it
+      // taken too.
       const int opened = ::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // NOLINT
       static_cast<void>(opened);
     }

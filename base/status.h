@@ -4,8 +4,8 @@
 //          program sees on the wire, such as "lease_lost"), a message for people that names the
 //          object and says what to do, and details, so that no program has to read the message.
 // Threads: a value; share copies.
-// Cost:    one word; an OK status is a null pointer, any other one allocation. What leads to one is
-//          cold: the compiler lays it apart from what is always needed.
+// Cost:    one word; an OK status is a null pointer, any other one allocation. Code that leads to
+//          an error is cold: the compiler places it apart from the hot path.
 // Source:  names and meanings follow Abseil's canonical codes.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace delayd {
 
 enum class StatusCode : uint8_t {
   kOk = 0,
-  kInvalidArgument,     // the request is wrong whatever the state
+  kInvalidArgument,     // the request is wrong in any state
   kNotFound,            // no such job, key, queue or file
   kAlreadyExists,       // the key belongs to a live job with other content
   kFailedPrecondition,  // right request, wrong state: leased, stale lease, newer schema
@@ -65,16 +65,16 @@ class [[nodiscard]] Status {
 
   const std::string& message() const;
 
-  // Further members of a problem, by name: when a finished job ended, say.
+  // Further named members of the problem report, such as when a finished job ended.
   using Details = std::vector<std::pair<std::string, std::string>>;
   const Details& details() const;
   void AddDetail(std::string_view name, std::string value);
 
   // The same status with another message.
   Status WithMessage(std::string message) const;
-  // The same status with `context` and ": " in front of its message.
+  // The same status with `context` and ": " before its message.
   Status WithContext(std::string_view context) const;
-  // The same status with `more` behind its message: "; what to do", " (how far it came)".
+  // The same status with `more` after its message: "; what to do", " (how far it came)".
   Status Followed(std::string_view more) const;
 
  private:

@@ -1,4 +1,5 @@
-// base/time.h — the two times of the house, as types that do not convert into each other.
+// base/time.h — the two kinds of time in this project, as types that do not convert into each
+// other.
 //
 // Units:   milliseconds, and microseconds where that is too coarse. WallTime counts from the Unix
 //          epoch and may step either way; BootTime counts from the boot of the machine, suspend
@@ -17,7 +18,7 @@ using Millis = std::chrono::milliseconds;
 using Micros = std::chrono::microseconds;
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Millis>;
 
-// A tag: nobody reads a clock through it. base/clock.h does the reading.
+// Only a tag: no clock is read through it. base/clock.h does the reading.
 struct BootClock {
   using duration = Millis;
   using rep = duration::rep;
@@ -27,15 +28,16 @@ struct BootClock {
 };
 
 using BootTime = BootClock::time_point;
-// Where a millisecond is too coarse; a BootTime converts into it.
+// For where a millisecond is too coarse; a BootTime converts into it.
 using BootMicros = std::chrono::time_point<BootClock, Micros>;
 
-// One reading of both clocks, rounded down. Sampled by the turn and passed along; nobody else asks
-// what time it is.
+// One reading of both clocks, rounded down. Each turn takes one and passes it along; nothing else
+// asks what time it is.
 struct Now {
   WallTime wall;
   BootTime boot;
-  // What the rounding took off, less than a millisecond each; none is a clock that knows no better.
+  // What the rounding cut off, less than a millisecond each; 0 if the clock has no finer
+  // resolution.
   Micros wall_rest{0};
   Micros boot_rest{0};
 
@@ -58,8 +60,8 @@ constexpr BootTime BootFromMillis(int64_t ms) {
   return BootTime(Millis(ms));
 }
 
-// RFC 3339: "2026-11-21T09:17:31.206Z", in messages and on the wire. It has the years 0000 to 9999;
-// what lies outside, which only a damaged row does, is told by the nearest of them.
+// RFC 3339: "2026-11-21T09:17:31.206Z", in messages and on the wire. Covers the years 0000 to 9999;
+// a time outside, which only a damaged row can hold, is shown as the nearer end of that range.
 std::string FormatUtc(WallTime time);
 
 }  // namespace delayd

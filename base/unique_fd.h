@@ -1,6 +1,6 @@
 // base/unique_fd.h — a file descriptor with an owner.
 //
-// Errors:  none; close(2) is not asked how it went.
+// Errors:  none; the result of close(2) is ignored.
 // Threads: a value.
 #pragma once
 

@@ -1,4 +1,4 @@
-// base/utf8.h — whether bytes are UTF-8, for short texts, and where such a text may be cut.
+// base/utf8.h — checks whether short texts are UTF-8, and finds where they may be cut.
 //
 // What:    protocol/json_writer.h has a faster one for payloads.
 // Errors:  none.
@@ -12,26 +12,26 @@
 
 namespace delayd {
 
-// Of the character at the front; 0: there is none.
+// The length in bytes of the character at the front; 0: there is none.
 size_t Utf8Length(std::string_view text);
 
-// The same of what may stand in a line of text; 0: no UTF-8, or a control, of which some terminals
-// obey C1 too.
+// The same for a character that may appear in a line of text; 0: not UTF-8, or a control character
+// (C1 included, which some terminals obey).
 size_t PrintableLength(std::string_view text);
 
-// All else as \xNN; `keep_lines` lets newlines and tabs through.
+// Everything else becomes \xNN; `keep_lines` lets newlines and tabs through.
 std::string EscapeControls(std::string_view text, bool keep_lines = false);
 
-// Text of others as it may stand in a message: its front, without controls that would let it forge
-// further lines.
+// Makes text from others fit for a message: its front, without controls that could forge further
+// lines.
 std::string Printable(std::string_view text);
 
 bool IsShortUtf8(std::string_view text);
 
-// U+FFFD stands for each byte that belongs to no character.
+// Replaces each byte that belongs to no character by U+FFFD.
 std::string ToUtf8(std::string_view text);
 
-// The front of a text, of at most so many bytes: no character of it is cut in two.
+// The front of a text, at most this many bytes, without cutting a character in two.
 std::string_view Utf8Front(std::string_view text, size_t bytes_max);
 
 }  // namespace delayd

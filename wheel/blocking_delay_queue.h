@@ -1,11 +1,10 @@
-// wheel/blocking_delay_queue.h — a delay queue threads can share and sleep on.
+// wheel/blocking_delay_queue.h — a delay queue that threads can share and sleep on.
 //
 // Units:   ticks of `tick_ns` nanoseconds of the steady clock, counted from its zero.
 // Errors:  none; after Close, Take hands out nothing more.
-// Threads: any may call anything.
+// Threads: any thread may call anything.
 // Cost:    a mutex and O(log n). A sleeper is woken by its deadline, by an arrival that is earlier
-// than
-//          every other, or by Close; never by polling.
+//          than every other, or by Close; never by polling.
 // Source:  take() and offer() of java.util.concurrent.DelayQueue.
 #pragma once
 
@@ -52,7 +51,7 @@ class BlockingDelayQueue {
       }
       const std::chrono::nanoseconds since_zero(static_cast<int64_t>(head * tick_ns_));
       const std::chrono::steady_clock::time_point due(since_zero);
-      // A time-out proves that tick `head` has begun; another thread may have taken its element.
+      // A timeout proves that tick `head` has begun; another thread may have taken its element.
       if (head_changed_.wait_until(lock, due) == std::cv_status::timeout && !closed_) {
         if (auto value = queue_.Take(head)) {
           return value;
@@ -62,7 +61,7 @@ class BlockingDelayQueue {
     return std::nullopt;
   }
 
-  // Ends all waits, now and later.
+  // Ends all current and future waits.
   void Close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;

@@ -1,11 +1,10 @@
 // wheel/callback_timers.h — the wheel as an in-process timer: run this function after that delay.
 //
-// Units:   ticks (wheel/timer.h); the owner says what time it is.
-// Errors:  none; a timer that ran or was stopped is answered with false. Callbacks must not throw.
+// Units:   ticks (wheel/timer.h); the owner passes the time.
+// Errors:  none; for a timer that ran or was stopped the answer is false. Callbacks must not throw.
 // Threads: one owner, who also runs the callbacks, from RunDue. A callback may start, stop and
-// reset
-//          timers, itself excepted: when it runs, its own timer is over.
-// Cost:    that of the wheel, and one std::function a timer.
+//          reset any timer but its own, which is over once it runs.
+// Cost:    that of the wheel, and one std::function per timer.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +22,7 @@ class CallbackTimers {
   explicit CallbackTimers(Tick now = 0, WheelOptions options = {})
       : wheel_(now, std::move(options)) {}
 
-  // kNoTimer, and the callback is dropped, if the options' levels do not reach so far.
+  // Returns kNoTimer and drops the callback if the options' levels do not reach that far.
   TimerHandle RunAfter(Tick now, Tick delay, Callback callback);
 
   // True if the callback will not run any more because of this call.

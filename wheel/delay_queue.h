@@ -1,15 +1,13 @@
 // wheel/delay_queue.h — a queue whose elements can be taken once their time has come.
 //
-// Units:   ticks (wheel/timer.h); the queue reads no clock. Never early; equal due ticks come out
-// first
-//          in, first out.
-// Errors:  none; a stale handle is answered with false. A
-//          handle's number comes round after 2^32 uses of one place.
+// Units:   ticks (wheel/timer.h); the queue reads no clock. Never early; elements with equal due
+//          ticks come out first in, first out.
+// Errors:  none; for a stale handle the answer is false. A handle's number is reused after 2^32
+//          uses of one place.
 // Threads: one owner. To share one between threads and sleep on it: wheel/blocking_delay_queue.h.
 // Cost:    Offer, Take, Remove, Update O(log n), NextExpiration O(1); sizeof(T) + 40 bytes each.
-// The
-//          wheel does the same in O(1); take this where the elements are few or are more than a
-//          number.
+//          The wheel does the same in O(1); use this queue for few elements, or for elements that
+//          are more than a number.
 // Source:  the name and the verbs are those of java.util.concurrent.DelayQueue.
 //
 //   DelayQueue<std::string> queue;
@@ -38,7 +36,7 @@ class DelayQueue {
     return HandleAt(position);
   }
 
-  // The element that is due longest, nullopt if nothing is due at `now`.
+  // The element that has been due longest; nullopt if nothing is due at `now`.
   std::optional<T> Take(Tick now) {
     if (heap_.empty() || heap_.Top().due > now) {
       return std::nullopt;
@@ -59,7 +57,7 @@ class DelayQueue {
     return true;
   }
 
-  // A new due tick, earlier or later; the element goes behind those already due then.
+  // Sets a new due tick, earlier or later; the element goes behind those already due then.
   bool Update(TimerHandle handle, Tick due) {
     if (!Holds(handle)) {
       return false;
@@ -99,7 +97,7 @@ class DelayQueue {
   }
 
   IndexedPriorityQueue<Element, SoonerDue> heap_;
-  std::vector<uint32_t> generations_;  // by heap handle: which of its users holds it, or will next
+  std::vector<uint32_t> generations_;  // by heap handle: the generation of its current or next user
   uint64_t sequence_ = 0;
 };
 

@@ -1,15 +1,15 @@
-// wheel/entry_list.h — what a slot holds: 8-byte entries in 256-byte chunks, appended at a hot
+// wheel/entry_list.h — the contents of a slot: 8-byte entries in 256-byte chunks, appended at a hot
 // tail.
 //
-// An entry points at a node by index and carries the node's version of the moment it was written
-// and the low 24 bits of the due tick. So a slot is sorted or moved down a level without touching a
+// An entry refers to a node by index, and carries the node's version at the time of writing and the
+// low 24 bits of the due tick. So a slot can be sorted or moved down a level without touching a
 // node, and an entry that differs from its node in either is stale: the timer was cancelled, moved
 // or fired.
 //
 // Units:   a position is chunk * 32 + word; word 0 of a chunk is its header.
 // Errors:  more than 2^27 chunks (4 thousand million entries) is a DELAYD_CHECK.
 // Threads: one owner.
-// Cost:    Append and PopFront O(1); memory 256 bytes a chunk, kept for reuse until destruction.
+// Cost:    Append and PopFront O(1); memory 256 bytes per chunk, kept for reuse until destruction.
 #pragma once
 
 #include <cstdint>
@@ -50,7 +50,7 @@ class ChunkPool {
   static constexpr uint32_t kChunkWords = 32;
   static constexpr uint32_t kChunkEntries = kChunkWords - 1;
 
-  // True if a chunk was added for it.
+  // True if a chunk had to be added.
   bool Append(EntryList& list, Entry entry) {
     const bool extend = list.tail % kChunkWords == 0;
     if (extend) [[unlikely]] {
@@ -80,8 +80,8 @@ class ChunkPool {
     return chunk == (list.tail - 1) / kChunkWords ? 0 : At(chunk * kChunkWords)->index;
   }
 
-  // Unlinks the first chunk and leaves it readable; hand it to Free when its entries are dealt
-  // with.
+  // Unlinks the first chunk but leaves it readable; pass it to Free once its entries have been
+  // processed.
   void PopFront(EntryList& list) {
     const uint32_t next = NextOf(list, list.head);
     list.head = next;
@@ -117,8 +117,8 @@ class ChunkPool {
   size_t memory_bytes() const;
 
  private:
-  // 2 MiB, of small pages: the call that stages a slot takes new chunks, and zeroing a huge page
-  // would hold it up for 0.2 ms.
+  // 2 MiB of small pages: PopDue takes new chunks while it stages a slot, and zeroing a huge page
+  // would delay it by 0.2 ms.
   static constexpr uint32_t kSegmentChunks = uint32_t{1} << (13 - kSegmentShrink);
   static constexpr uint32_t kSegmentWords = kSegmentChunks * kChunkWords;
 

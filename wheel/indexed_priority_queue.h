@@ -1,15 +1,16 @@
-// wheel/indexed_priority_queue.h — a min-heap whose elements can be found again and changed.
+// wheel/indexed_priority_queue.h — a min-heap whose elements can be looked up and changed later.
 //
-// What:    elements that are added in rising order stand in a row, for as long as they do; the
-//          others are in the heap behind it. What falls due comes in rising order, mostly.
-// Units:   a handle names an element from Add to Pop or Remove, wherever it moves; after that the
-//          number is given out again, so a caller who may hold stale ones checks itself.
+// What:    elements added in ascending order are appended to a sorted array (the row); all others
+//          go into a heap beside it. Due times mostly arrive in ascending order.
+// Units:   a handle names an element from Add to Pop or Remove, wherever it moves. After that the
+//          number is reused, so a caller who may hold stale handles must check for that itself.
 // Errors:  Top or Pop of an empty queue and an unknown handle are DELAYD_CHECKs.
 // Threads: one owner.
-// Cost:    Top O(1); in the row Add, Pop, Remove O(1) amortised: what was removed is squeezed out
-//          when it is more than half. In the heap O(log n), four children to a node because one
-//          cache line of keys then settles a level. sizeof(T) + 8 bytes each, of
-//          which 4 for as many as there were since the queue was empty. No Add moves what is there.
+// Cost:    Top O(1); in the row Add, Pop and Remove are O(1) amortised: the row is compacted when
+//          more than half of it was removed. In the heap O(log n), with four children per node
+//          because one cache line of keys then settles a level. sizeof(T) + 8 bytes per element; 4
+//          of those are kept for as many elements as there were at most since the queue was last
+//          empty. No Add moves existing elements.
 // Source:  d-ary heap: Johnson, "Priority queues with update and finding minimum spanning trees",
 //          1975.
 //
@@ -29,7 +30,7 @@
 namespace delayd::wheel {
 
 // `Less(a, b)`: a comes out before b. Elements that compare equal come out in no particular order;
-// who needs first in, first out adds a sequence number to T.
+// for first in, first out add a sequence number to T.
 template <typename T, typename Less = std::less<T>>
 class IndexedPriorityQueue {
  public:
@@ -93,7 +94,7 @@ class IndexedPriorityQueue {
 
   bool empty() const { return size() == 0; }
 
-  // Every handle becomes unknown. Keeps the memory of the handles.
+  // Makes every handle unknown. Keeps the memory of the handle table.
   void Clear() {
     heap_.clear();
     row_.clear();
@@ -121,7 +122,7 @@ class IndexedPriorityQueue {
            positions_.capacity() * sizeof(uint32_t);
   }
 
-  // Stops the program if anything is out of order or a handle leads astray. O(n).
+  // Stops the program if anything is out of order or a handle is wrong. O(n).
   void CheckInvariants() const {
     size_t live = 0;
     const Node* before = nullptr;
@@ -150,11 +151,11 @@ class IndexedPriorityQueue {
  private:
   static constexpr size_t kArity = 4;
   static constexpr Handle kNoHandle = UINT32_MAX;
-  // In a position: it is one of the row.
+  // Set in a position that refers to the row.
   static constexpr uint32_t kRowBit = uint32_t{1} << 31;
-  // So many may be removed from the row in any case before it is squeezed.
+  // This many removed elements are tolerated in the row before it is compacted.
   static constexpr size_t kRowSlack = 64;
-  // The memory of so many is kept when the last one goes.
+  // When the queue becomes empty, it keeps its memory if it held at most this many elements.
   static constexpr size_t kKeptMax = 1024;
 
   struct Node {
@@ -167,7 +168,8 @@ class IndexedPriorityQueue {
   uint32_t PositionOf(Handle handle) const {
     DELAYD_CHECK(handle < positions_.size());
     const uint32_t position = positions_[handle];
-    // A freed handle holds a link, not a position; the node there then belongs to someone else.
+    // A freed handle holds a free-list link, not a position; the node there belongs to another
+    // handle.
     const SegmentedArray<Node>& nodes = (position & kRowBit) == 0 ? heap_ : row_;
     const uint32_t index = position & ~kRowBit;
     DELAYD_CHECK(index < nodes.size());
@@ -194,7 +196,7 @@ class IndexedPriorityQueue {
     ++row_live_;
   }
 
-  // Out of the row or the heap; its handle is still its own.
+  // Takes the node out of the row or the heap; its handle stays allocated.
   Node Take(uint32_t position) {
     return (position & kRowBit) == 0 ? TakeFromHeap(position) : TakeFromRow(position & ~kRowBit);
   }
@@ -241,7 +243,7 @@ class IndexedPriorityQueue {
     heap_[position] = std::move(node);
   }
 
-  // There may be thousands of queues, each of which was long once.
+  // There may be thousands of queues, each of which was long at some time.
   void GiveBack() {
     heap_ = SegmentedArray<Node>();
     row_ = SegmentedArray<Node>();
@@ -296,8 +298,8 @@ class IndexedPriorityQueue {
   Less less_;
   Handle free_head_ = kNoHandle;
   SegmentedArray<Node> heap_;
-  SegmentedArray<Node> row_;  // in rising order; its last one, and that at row_begin_, are there
-  size_t row_begin_ = 0;      // those before it were removed
+  SegmentedArray<Node> row_;  // ascending; its last element and that at row_begin_ are live
+  size_t row_begin_ = 0;      // everything before it was removed
   size_t row_live_ = 0;
   std::vector<uint32_t> positions_;  // by handle: a position, or the next free handle
 };

@@ -4,8 +4,8 @@
 // Errors:  std::bad_alloc when the address space is used up.
 // Threads: any; a block has one owner.
 // Cost:    one allocation; a page is paid for (about 2.6 us per 4 KiB on the reference machine) at
-//          its first touch, so bytes per timer are insert speed. Huge pages take three quarters
-//          off.
+//          its first touch, so bytes per timer determine the speed of inserts. Huge pages save
+//          three quarters of that.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ struct PageBlockDeleter {
 
 using PageBlock = std::unique_ptr<std::byte, PageBlockDeleter>;
 
-// Powers of two by which blocks are smaller for a sanitizer, which marks every byte that it gives
-// out, touched or not: tests make thousands of wheels. And more of their timers cross from one
+// Makes blocks smaller by this power of two under a sanitizer, which marks every byte it hands out,
+// touched or not: tests make thousands of wheels. It also makes more of their timers cross from one
 // block to the next.
 #if defined(DELAYD_SANITIZED)
 inline constexpr unsigned kSegmentShrink = 5;
@@ -28,8 +28,8 @@ inline constexpr unsigned kSegmentShrink = 5;
 inline constexpr unsigned kSegmentShrink = 0;
 #endif
 
-// A block of `bytes`, aligned to 2 MiB. `huge_bytes` of its front (a multiple of 2 MiB) ask the
-// kernel for huge pages; a kernel that has none ignores it.
+// A block of `bytes`, aligned to 2 MiB. For the first `huge_bytes` (a multiple of 2 MiB) the kernel
+// is asked for huge pages; a kernel without them ignores that.
 PageBlock AllocatePages(size_t bytes, size_t huge_bytes);
 
 }  // namespace delayd::wheel

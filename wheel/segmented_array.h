@@ -1,13 +1,14 @@
-// wheel/segmented_array.h — an array that grows at its end without moving what is in it.
+// wheel/segmented_array.h — an array that grows at its end without moving its elements.
 //
-// What:    segments, each twice as large as the one before it. A vector of millions that doubles
-//          moves them all, while everybody waits.
+// What:    a list of segments, each twice as large as the one before it. A vector that doubles
+//          would move millions of elements at once, while everybody waits.
 // Errors:  an index beyond the end is the caller's mistake.
 // Threads: one owner.
-// Cost:    O(1), no element is ever moved; of empty segments one is kept, so that to and fro at its
-//          begin costs no allocation. The unused part of the last ones is not touched.
+// Cost:    O(1), and no element is ever moved. One empty segment is kept, so that going back and
+//          forth across a segment boundary costs no allocation. The unused part of the last
+//          segments is never touched.
 // Source:  Brodnik, Carlsson, Demaine, Munro, Sedgewick, "Resizable arrays in optimal time and
-//          space", 1999, whose simplest form this is.
+//         space", 1999, of which this is the simplest form.
 #pragma once
 
 #include <bit>
@@ -74,7 +75,7 @@ class SegmentedArray {
 
   bool empty() const { return size_ == 0; }
 
-  // Elements that there is room for.
+  // The number of elements that fit without a new segment.
   size_t capacity() const { return (kFirst << segments_.size()) - kFirst; }
 
  private:
@@ -82,11 +83,11 @@ class SegmentedArray {
   static constexpr unsigned kFirstBits = 1;
   static constexpr size_t kFirst = size_t{1} << kFirstBits;
 
-  // With kFirst added, the highest bit of an index tells its segment.
+  // After adding kFirst, the highest bit of an index determines its segment.
   struct Place {
     explicit Place(size_t index) {
       const size_t number = index + kFirst;
-      // The compiler is told that it is not zero.
+      // `| 1` tells the compiler that the argument is not zero.
       const auto highest = static_cast<unsigned>(std::bit_width(number | 1)) - 1;
       segment = highest - kFirstBits;
       offset = number - (kFirst << segment);
@@ -96,7 +97,7 @@ class SegmentedArray {
     size_t offset;
   };
 
-  // The last may be empty; all before that with the last element are full.
+  // The last segment may be empty; all segments before the one with the last element are full.
   std::vector<std::vector<T>> segments_;
   size_t size_ = 0;
 };

@@ -1,5 +1,5 @@
-// wheel/slot_set.h — the ordered set of a level's non-empty slots: the delay queue that drives the
-// wheel.
+// wheel/slot_set.h — the ordered set of a level's non-empty slots, which tells the wheel where to
+// go next.
 //
 // A bitmap with one summary word per 64 words. A level's slots expire in ring order, so "which slot
 // is next" is "which bit is next"; docs/decisions/0011 has the heap this was measured against.
@@ -7,8 +7,8 @@
 // Units:   slot numbers below the size given at construction, a power of two.
 // Errors:  none.
 // Threads: one owner.
-// Cost:    Insert, Erase, Contains O(1); DistanceToNext and FindAtOrAfter O(size / 4096), for every
-//          usual size one or two words.
+// Cost:    Insert, Erase, Contains O(1); DistanceToNext and FindAtOrAfter O(size / 4096): one or
+//          two words for every usual size.
 #pragma once
 
 #include <bit>
@@ -41,7 +41,8 @@ class SlotSet {
 
   bool Contains(size_t slot) const { return (words_[slot / 64] & Bit(slot)) != 0; }
 
-  // How many slots after `from`, itself included, going round the ring; kNone if the set is empty.
+  // How many slots the next one in the set is after `from`, which counts as 0, going round the
+  // ring; kNone if the set is empty.
   size_t DistanceToNext(size_t from) const {
     size_t found = FindAtOrAfter(from);
     if (found == kNone) {

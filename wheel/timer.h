@@ -1,4 +1,4 @@
-// wheel/timer.h — the words every timer structure here shares: tick, handle, expired timer.
+// wheel/timer.h — the types that all timer structures here share: tick, handle, expired timer.
 //
 // Units:   a tick is whatever the caller counts time in; delayd's wall wheel counts milliseconds
 //          since 1970, its boot wheel microseconds since the boot.
@@ -11,7 +11,7 @@ namespace delayd::wheel {
 
 using Tick = uint64_t;
 
-// Later than every timer: what NextExpiration() says of an empty structure.
+// Later than every timer: what NextExpiration() returns for an empty structure.
 constexpr Tick kNever = UINT64_MAX;
 
 // Names one timer from Add until it fires, is cancelled or drained. After that the value is stale

@@ -1,17 +1,17 @@
-// wheel/timer_slab.h — where timers live: 16-byte nodes in segments, found by index + generation.
+// wheel/timer_slab.h — stores timers: 16-byte nodes in segments, found by index + generation.
 //
 // A node holds the caller's id and one word: generation (22 bits), kind (2), version (8), payload
-// (32). The generation tells a handle's timer from those that had the node before; the version,
-// which also changes when a timer is moved, tells the node's entry from stale ones
+// (32). The generation distinguishes a handle's timer from earlier users of the node. The version,
+// which also changes when a timer is moved, distinguishes the node's current entry from stale ones
 // (wheel/entry_list.h).
 //
 // Units:   indices below 2^32 - 2^17.
 // Errors:  more timers than indices is a DELAYD_CHECK.
 // Threads: one owner.
-// Cost:    Allocate, Free and Contains O(1); 16 bytes a timer at their highest number, 4 more per
-//          free node. Memory is not given back before destruction. A node whose 4 million
-//          generations are used up is retired instead of reused, so that a stale handle is always
-//          told from a live one: 16 bytes for every 4 million timers that passed through one node.
+// Cost:    Allocate, Free and Contains O(1); 16 bytes per timer at their peak number, 4 more per
+//          free node. Memory is not released before destruction. A node whose 4 million generations
+//          are used up is retired instead of reused, so that a stale handle can always be
+//          recognised: 16 bytes for every 4 million timers that passed through one node.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ inline uint8_t VersionOf(uint64_t word) {
   return static_cast<uint8_t>(word >> kPayloadBits);
 }
 
-// The word of the same timer, filed anew: what was written about it before is stale.
+// The word of the same timer after it was filed again: entries written about it before are stale.
 inline uint64_t Refiled(uint64_t word, NodeKind kind, uint64_t payload) {
   const uint64_t version = (word + (uint64_t{1} << kPayloadBits)) & kVersionMask;
   return (word & kGenerationMask) | (static_cast<uint64_t>(kind) << kKindShift) | version | payload;
@@ -75,7 +75,7 @@ class TimerSlab {
  public:
   explicit TimerSlab(bool huge_pages) : huge_pages_(huge_pages) {}
 
-  // A node of kind kFree that the caller fills. Its generation is set.
+  // Returns a node of kind kFree for the caller to fill in. Its generation is set.
   uint32_t Allocate() {
     if (free_count_ > 0) {
       return FreeStackAt(--free_count_);
@@ -92,7 +92,8 @@ class TimerSlab {
   void Free(uint32_t index) { Free(NodeAt(index), index); }
 
   void Free(TimerNode& node, uint32_t index) {
-    // Without its kind the version's carry has somewhere to go, and the sum is the next generation.
+    // The kind is masked out, so a carry out of the version ends there, and the sum has the next
+    // generation.
     constexpr uint64_t kKept = kGenerationMask | kVersionMask;
     constexpr uint64_t kNext = (uint64_t{1} << kGenerationShift) + (uint64_t{1} << kPayloadBits);
     const uint64_t word = ((node.word & kKept) + kNext) & kKept;
@@ -104,7 +105,7 @@ class TimerSlab {
     FreeStackAt(free_count_++) = index;
   }
 
-  // Whether a timer still has this handle.
+  // Does a timer still have this handle?
   bool Contains(TimerHandle handle) const {
     if (IndexOf(handle) >= high_water_) {
       return false;
@@ -122,8 +123,8 @@ class TimerSlab {
     return segments_[index / kSegmentNodes].nodes[index % kSegmentNodes];
   }
 
-  // Brings what the next look at the node needs nearer. Always inlined: g++ 12 takes a function
-  // that only prefetches for one without effect and deletes the call.
+  // Prefetches what the next access to the node needs. Always inlined: g++ 12 considers a function
+  // that only prefetches free of effects and deletes the call.
   [[gnu::always_inline]] void Prefetch(uint32_t index) const {
     __builtin_prefetch(&NodeAt(index), 1);
   }
@@ -135,7 +136,7 @@ class TimerSlab {
     }
   }
 
-  // The same for the node that Allocate will give after `ahead` more.
+  // The same for the node that Allocate will return after `ahead` others.
   [[gnu::always_inline]] void PrefetchFree(uint32_t ahead) const {
     if (ahead < free_count_) {
       Prefetch(FreeStackAt(free_count_ - 1 - ahead));

@@ -2,12 +2,12 @@
 //
 // Units:   ticks (wheel/timer.h); the wheel reads no clock, `now` is an argument. Never early;
 //          timers fire in order of due tick, and first in, first out within one tick.
-// Errors:  none at run time. A stale handle is answered with false or nullopt, always: a handle's
+// Errors:  none at run time. For a stale handle the answer is always false or nullopt: a handle's
 //          generation is never used twice. Running out of 2^32 timers is a DELAYD_CHECK.
 // Threads: one owner. No locks, no clock, no allocation per timer.
 // Cost:    Add, Cancel, Move O(1); PopDue O(popped + cascaded + levels) however far `now` jumped;
-//          NextExpiration O(levels). About 24.5 bytes a timer; cancelled ones leave at most 3 stale
-//          entries of 8 bytes for each live timer. Memory is kept for reuse, never given back.
+//          NextExpiration O(levels). About 24.5 bytes per timer; cancelled ones leave at most 3
+//          stale entries of 8 bytes for each live timer. Memory is kept for reuse, never released.
 // Source:  Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7, with the
 //          expiry queue of non-empty slots of Kafka's purgatory. What was changed and why:
 //          docs/decisions/0010-wheel-run-wheel.md.
@@ -36,10 +36,11 @@
 namespace delayd::wheel {
 
 struct WheelOptions {
-  // Slots of each level as a power of two; level 0 has one tick to a slot, level k one turn of
-  // level k-1. A level costs nothing until a timer needs it. The default reaches every 64-bit tick:
-  // 1024 x 1 ms, 4096 x 1 s, 4096 x 70 min, 4096 x 199 days and on. With fewer levels the wheel
-  // refuses what does not fit; {bits} alone is the classical one-level wheel.
+  // The number of slots of each level as a power of two; level 0 has one tick per slot, a slot of
+  // level k covers one turn of level k-1. A level costs nothing until a timer needs it. The default
+  // reaches every 64-bit tick: 1024 x 1 ms, 4096 x 1 s, 4096 x 70 min, 4096 x 199 days and on. With
+  // fewer levels the wheel refuses what does not fit; {bits} alone is the classical one-level
+  // wheel.
   std::vector<unsigned> level_bits = {10, 12, 12, 12, 12, 6};
   // Ask the kernel for 2 MiB pages once the wheel is larger than that.
   bool huge_pages = true;
@@ -50,8 +51,7 @@ struct TimerCommand {
   enum class Kind : uint8_t { kAdd, kCancel, kMove };
 
   Kind kind = Kind::kAdd;
-  // kCancel, kMove: which timer; kNoTimer afterwards if there was none. kAdd: the new timer,
-  // afterwards.
+  // kCancel, kMove: which timer; set to kNoTimer if there was none. kAdd: set to the new timer.
   TimerHandle handle = kNoTimer;
   Tick due = 0;     // kAdd, kMove
   uint64_t id = 0;  // kAdd
@@ -59,7 +59,7 @@ struct TimerCommand {
 
 // How it works, on a small wheel: level 0 has slots of 1 tick, level 1 of 4 ticks, level 2 of 16.
 // Four slots make a turn; the ring of each level is two turns long, the one being served and the
-// one after. Timers A to E are due at 1, 5, 8, 10 and 37. [8..11] is the slot of these ticks.
+// one after. Timers A to E are due at 1, 5, 8, 10 and 37. [8..11] is the slot of those ticks.
 //
 //   at tick 0   level 0   [1] A   [5] B        B is in the turn after, ticks 4 to 7
 //               level 1   [8..11] C D          unsorted
@@ -79,21 +79,21 @@ struct TimerCommand {
 class TimingWheel {
  public:
   // The wheel starts at tick `start`: timers due before it are served first, in order of due tick,
-  // but at the cost of a heap. Start at the earliest due tick there may be.
+  // but at the cost of a heap. Start at the earliest due tick that can occur.
   explicit TimingWheel(Tick start = 0, WheelOptions options = {});
   ~TimingWheel();
   TimingWheel(TimingWheel&&) noexcept;
   TimingWheel& operator=(TimingWheel&&) noexcept;
 
-  // `due` may have passed: the timer fires at the next PopDue. A timer due at kNever never fires.
-  // The ids are the caller's; they need not differ. kNoTimer if the options' levels do not reach
-  // `due` (never with the default).
+  // `due` may have passed: the timer then fires at the next PopDue. A timer due at kNever never
+  // fires. The ids are the caller's and need not be unique. Returns kNoTimer if the options' levels
+  // do not reach `due` (never with the default).
   TimerHandle Add(Tick due, uint64_t id);
 
   // False if the timer is gone: fired, cancelled or drained.
   //
-  // Inline and short, the rare half elsewhere: single cancels are bound by how many of them fit
-  // into the processor's window while each waits for its node.
+  // Inline and short, with the rare half elsewhere: the speed of single cancels depends on how many
+  // of them fit into the processor's window while each waits for its node.
   bool Cancel(TimerHandle handle) {
     const uint32_t index = IndexOf(handle);
     if (index >= slab_.high_water()) {
@@ -113,29 +113,30 @@ class TimingWheel {
   // False, and nothing changed, if the timer is gone or the levels do not reach `due`.
   bool Move(TimerHandle handle, Tick due);
 
-  // A turn's commands in order, as one by one, but with their cache misses overlapped: about three
-  // times as fast with a million timers. Fills in `handle` as TimerCommand says.
+  // Applies a turn's commands in order, with the same result as one by one, but with their cache
+  // misses overlapped: about three times as fast with a million timers. Fills in `handle` as
+  // described at TimerCommand.
   void Apply(std::span<TimerCommand> commands);
 
   // The tick a timer is due at; nullopt if it is gone.
   std::optional<Tick> Due(TimerHandle handle) const;
 
   // The handle of the timer that has this index now (IndexOf its handle); kNoTimer if none has. For
-  // an owner that knows which of its timers live and keeps only half of each handle.
+  // an owner that knows which of its timers are live and stores only half of each handle.
   TimerHandle HandleAt(uint32_t index) const;
 
   // The id a timer was added with; nullopt if it is gone.
   std::optional<uint64_t> Id(TimerHandle handle) const;
 
-  // Takes timers with due <= now, earliest first, into `out` and returns how many. Fewer than
+  // Moves timers with due <= now, earliest first, into `out` and returns how many. Fewer than
   // out.size() means that nothing else is due at `now`. A `now` earlier than the last one is
   // allowed: the wheel waits until time has caught up.
   size_t PopDue(Tick now, std::span<Expired> out);
 
   // The tick at which to call PopDue next: never later than the first live timer's due tick, kNever
   // if no timer is left. Exact within the slot that is being served and for slots of a few entries;
-  // else it may be a tick at which a slot has to be sorted or staged (PopDue may then return 0):
-  // one in 1024 ticks at most. Cancelled timers are never the reason for a moment.
+  // otherwise it may be a tick at which a slot has to be sorted or staged (PopDue may then return
+  // 0): one in 1024 ticks at most. A cancelled timer is never the reason for such a tick.
   Tick NextExpiration() const;
 
   // How many timers are live.
@@ -143,7 +144,7 @@ class TimingWheel {
 
   bool empty() const { return size() == 0; }
 
-  // The tick served last. Timers due before it go to the heap of the overdue.
+  // The tick served last. Timers due before it go to the overdue heap.
   Tick current_tick() const { return current_; }
 
   // Cancels all. Handles go stale, memory is kept.
@@ -159,7 +160,7 @@ class TimingWheel {
   // Bytes in use by all structures, allocator overhead not included.
   size_t memory_bytes() const;
 
-  // What one slot holds, for pictures and tests; stale entries are counted.
+  // The contents of one slot, for pictures and tests; stale entries are counted.
   struct SlotView {
     unsigned level;
     Tick first_tick;
@@ -167,7 +168,8 @@ class TimingWheel {
     size_t entries;
   };
 
-  // All non-empty slots, the run of the slot being served as one of level 0, lowest level first.
+  // All non-empty slots, lowest level first. The run of the slot being served appears as a slot of
+  // level 0.
   std::vector<SlotView> Slots() const;
 
  private:
@@ -183,7 +185,8 @@ class TimingWheel {
     size_t RingOf(Tick tick) const { return NumberOf(tick) & (slots.size() - 1); }
   };
 
-  // Where the sweep of stale entries is: one slot, its front part already compacted into `swept`.
+  // The position of the sweep of stale entries: one slot, whose front part is already compacted
+  // into `swept`.
   struct Sweep {
     bool active = false;
     unsigned level = 0;
@@ -205,7 +208,7 @@ class TimingWheel {
 
   unsigned level_count() const { return static_cast<unsigned>(levels_.size()); }
 
-  // The lowest level that takes `due`, which is not before current_; level_count() if none does.
+  // The lowest level that accepts `due`, which is not before current_; level_count() if none does.
   unsigned LevelFor(Tick due) const {
     if (reach_ != 0 && due - current_ >= reach_) [[unlikely]] {
       return level_count();
@@ -228,8 +231,8 @@ class TimingWheel {
   Tick DueOf(const TimerNode& node) const;
   Tick DueOf(Entry entry, const Level& level, Tick slot_number) const;
 
-  // Whether the entry still speaks for its node. After 256 changes of the node it may do so
-  // wrongly: then the node is due at the same tick modulo 2^24, and IsDueAt has the last word.
+  // Does the entry still describe its node? After 256 changes of the node it may seem to, wrongly,
+  // if the node is due at the same tick modulo 2^24: so IsDueAt decides in the end.
   bool IsLive(Entry entry) const {
     const uint64_t word = slab_.NodeAt(entry.index).word;
     if (KindOf(word) != NodeKind::kNear) [[unlikely]] {
@@ -277,17 +280,17 @@ class TimingWheel {
 
   Tick current_ = 0;
   Tick epoch_mask_ = 0;
-  Tick reach_ = 0;  // what is due so many ticks ahead is refused; 0: nothing is
-  // The last tick each level takes at the moment, and at the end one for "no level".
+  Tick reach_ = 0;  // timers due this many ticks ahead are refused; 0: none are
+  // The last tick that each level accepts at the moment; the last element stands for "no level".
   std::vector<Tick> open_last_;
 
-  // NextExpiration drops the cancelled entries it meets, so that it meets them once.
+  // NextExpiration drops the cancelled entries that it meets, so that it meets each only once.
   mutable size_t entry_count_ = 0;  // in slots and run, stale ones included
   mutable std::vector<Level> levels_;
   mutable ChunkPool chunks_;
   mutable Sweep sweep_;
   mutable size_t run_position_ = 0;
-  // How many entries of the front chunk of the current tick's slot were popped.
+  // How many entries were popped from the front chunk of the current tick's slot.
   mutable uint32_t slot_offset_ = 0;
 
   TimerSlab slab_;

@@ -1,12 +1,11 @@
 // wheel/waiter.h — how the owner of a wheel or delay queue sleeps until its head is due.
 //
-// Units:   ticks of `tick_ns` nanoseconds (a millisecond if not said otherwise), counted from the
-// zero
-//          of the clock that is slept on. A wait never ends before its tick has begun.
+// Units:   ticks of `tick_ns` nanoseconds (a millisecond by default), counted from the zero of the
+//          clock that is slept on. A wait never ends before its tick has begun.
 // Errors:  a clock the kernel does not know, or no file descriptor left, is a DELAYD_CHECK.
 // Threads: one owner waits; any thread may call Arrive or Wake at any time.
 // Cost:    one system call to sleep; Arrive costs one only if the owner has to be woken. No
-// polling.
+//          polling.
 //
 // The owner's turn:                                 Any other thread:
 //   for (;;) {                                        hand the timer to the owner's inbox;
@@ -14,8 +13,8 @@
 //     waiter.WaitUntil(wheel.NextExpiration());
 //   }
 //
-// No wake-up is lost: an Arrive that comes after the owner looked into its inbox and before it
-// sleeps is remembered, and the wait ends at once if that arrival is earlier than what the owner
+// No wake-up is lost: an Arrive that comes after the owner has looked into its inbox and before it
+// sleeps is remembered. The wait then ends at once if that arrival is earlier than what the owner
 // waits for.
 #pragma once
 
@@ -41,10 +40,11 @@ class ConditionWaiter {
  public:
   explicit ConditionWaiter(uint64_t tick_ns = kNanosecondsPerMillisecond) : tick_ns_(tick_ns) {}
 
-  // Until tick `due` begins or something earlier arrives. Arrivals before its return are done with.
+  // Sleeps until tick `due` begins or something earlier arrives. All arrivals before it returns
+  // count as handled.
   WakeReason WaitUntil(Tick due);
 
-  // Something due at `due` was handed over.
+  // Something with due tick `due` was handed over.
   void Arrive(Tick due);
 
   // Ends the current wait, or the next one.
@@ -58,8 +58,8 @@ class ConditionWaiter {
   Tick earliest_ = kNever;  // of the arrivals since the last wait
 };
 
-// A timerfd, for an owner that sleeps in epoll or an event loop with other things. The descriptor
-// becomes readable when it is time for a turn.
+// A timerfd, for an owner that also sleeps on other things in epoll or an event loop. The
+// descriptor becomes readable when it is time for a turn.
 class TimerFdWaiter {
  public:
   // `clock`: CLOCK_MONOTONIC, CLOCK_BOOTTIME (counts suspended time) or CLOCK_REALTIME (follows
@@ -72,12 +72,12 @@ class TimerFdWaiter {
 
   int fd() const { return fd_; }
 
-  // At the start of the owner's turn, before it looks into its inbox: arrivals until now are done
-  // with.
+  // Call it at the start of the owner's turn, before looking into the inbox: arrivals until now
+  // count as handled.
   void BeginTurn();
 
-  // At the end of the turn: readable once tick `due` begins or something earlier arrives or has
-  // arrived since BeginTurn.
+  // Call it at the end of the turn: the descriptor becomes readable once tick `due` begins, or if
+  // something earlier arrives or has arrived since BeginTurn.
   void Arm(Tick due);
 
   void Arrive(Tick due);
