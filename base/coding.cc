@@ -54,8 +54,8 @@ __attribute__((target("sse4.2"))) uint32_t CrcSse42(const unsigned char* data,
   return crc;
 }
 #elif defined(__aarch64__)
-// In assembler, since the compilers have no name in common for an instruction that only some
-// processors have.
+// In assembler, since compilers have no common name for an instruction that only some processors
+// have.
 uint32_t CrcArmv8(const unsigned char* data, size_t size, uint32_t crc) {
   for (; size >= 8; size -= 8, data += 8) {
     uint64_t word = 0;
@@ -76,7 +76,7 @@ uint64_t ByteReader::Varint() {
   size_t at = position_;
   for (int shift = 0; ok_ && at < bytes_.size(); shift += 7) {
     const auto byte = static_cast<uint8_t>(bytes_[at++]);
-    // The tenth byte has room for one bit only.
+    // Only one bit of the tenth byte fits.
     if (shift == 63 && byte > 1) {
       break;
     }

@@ -12,7 +12,7 @@ std::string ErrnoText(int error) {
 }
 
 std::string ServiceCure(int error, std::string_view path) {
-  // Those that systemd's ProtectHome= closes.
+  // The directories that systemd's ProtectHome= hides.
   constexpr auto kHomes = std::to_array<std::string_view>({"/home", "/root", "/run/user"});
   const auto lies_below = [path](std::string_view home) {
     return path.starts_with(home) && path.substr(home.size()).starts_with('/');

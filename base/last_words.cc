@@ -49,7 +49,7 @@ void Say(std::string_view line) {
 }
 
 [[noreturn]] void End() {
-  // The line itself needs some memory, and other threads may run out of it at the same time.
+  // Reporting needs some memory itself, and other threads may run out of it at the same time.
   static std::atomic<bool> begun{false};
   if (begun.exchange(true)) {
     Say(Words().no_memory);

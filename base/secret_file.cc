@@ -59,7 +59,7 @@ StatusOr<std::string> ReadSecretFile(const SecretFile& file) {
   if (!fd.valid() || ::fstat(fd.get(), &info) != 0) {
     return CannotReadSecret(file, ErrnoText(errno) + "; check the name and rights of the file");
   }
-  // First: advice to change the mode of /dev/null would be followed.
+  // This check comes first: advice to change the mode of /dev/null would be followed.
   DELAYD_RETURN_IF_ERROR(CheckSecretKind(file, info.st_mode));
   DELAYD_RETURN_IF_ERROR(CheckSecretMode(file, info));
   std::optional<std::string> text = ReadUpTo(fd.get(), kSecretBytesMax);

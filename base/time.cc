@@ -5,7 +5,7 @@
 namespace delayd {
 namespace {
 
-// A job in JSON has up to five times, which the C library's formatting made half of its cost.
+// A job in JSON has up to five times; formatting them with the C library was half of its cost.
 template <int kWidth>
 void PutDigits(unsigned value, char* at) {
   for (int i = kWidth; i-- > 0; value /= 10) {

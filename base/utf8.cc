@@ -35,8 +35,8 @@ size_t Utf8Length(std::string_view text) {
 
 namespace {
 
-// Characters that turn the order of what follows them, U+202A to U+202E and U+2066 to U+2069, or
-// end the line, U+2028 and U+2029: a key could look like another one.
+// Characters that change the direction of the text after them (U+202A to U+202E, U+2066 to U+2069)
+// or end the line (U+2028, U+2029): with them, one key could look like another.
 bool TurnsText(std::string_view character) {
   return (character >= "\u2028" && character <= "\u202e") ||
          (character >= "\u2066" && character <= "\u2069");
@@ -117,7 +117,7 @@ std::string_view Utf8Front(std::string_view text, size_t bytes_max) {
   while (end > 0 && bytes_max - end < 3 && continues(end)) {
     --end;
   }
-  // What is no UTF-8 has no characters to keep whole.
+  // Text that is not UTF-8 has no characters to keep whole.
   return text.substr(0, continues(end) ? bytes_max : end);
 }
 

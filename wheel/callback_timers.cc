@@ -1,4 +1,4 @@
-// Callbacks lie beside the wheel, so that a timer without one pays nothing for them.
+// Callbacks are stored beside the wheel, so that a timer without one pays nothing for them.
 #include "wheel/callback_timers.h"
 
 #include <utility>

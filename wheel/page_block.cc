@@ -1,5 +1,5 @@
-// Aligned allocation with a hint. The hint is advice only: where it is refused nothing changes but
-// speed.
+// Aligned allocation with a hint. The hint is only advice: if it is refused, nothing but the speed
+// changes.
 #include "wheel/page_block.h"
 
 #include <new>

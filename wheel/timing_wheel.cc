@@ -1,5 +1,5 @@
-// Adding, cancelling and moving timers. Time passes in timing_wheel_advance.cc, cancelled entries
-// are cleared away in timing_wheel_sweep.cc.
+// Adding, cancelling and moving timers. Popping them is in timing_wheel_advance.cc, removing
+// cancelled entries in timing_wheel_sweep.cc.
 #include "wheel/timing_wheel.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr uint64_t kNearTicks = uint64_t{1} << kPayloadBits;
 
-// How many commands ahead Apply fetches nodes and the tails of slots: enough to cover a miss, few
-// enough for the fill buffers. Measured.
+// How many commands ahead Apply prefetches nodes and the tails of slots: enough to cover a miss,
+// few enough for the fill buffers. Measured.
 constexpr size_t kNodesAhead = 16;
 constexpr size_t kSlotsAhead = 8;
 
@@ -45,12 +45,13 @@ TimingWheel::~TimingWheel() = default;
 TimingWheel::TimingWheel(TimingWheel&&) noexcept = default;
 TimingWheel& TimingWheel::operator=(TimingWheel&&) noexcept = default;
 
-// Which ticks each level takes: the turn it is in, and the turn after if the slot above that stands
-// for it, and those above that, are empty. Who comes for that turn while older timers wait in the
-// slot above joins them there, or first in, first out would end.
+// Determines which ticks each level accepts: the turn it is in, and the turn after that if the slot
+// of the level above that covers it, and those further up, are empty. A timer for that turn that
+// arrives while older timers wait in the slot above must join them there, or first in, first out
+// would be violated.
 //
-// To be called whenever a slot opens or has been staged to its end. In between, a slot above can
-// only be emptied by a sweep, and then keeping its turn closed is harmless.
+// Must be called whenever a slot opens or has been staged completely. In between, only a sweep can
+// empty a slot above, and then keeping the turn closed is harmless.
 void TimingWheel::OpenLevels() {
   for (unsigned level = level_count(); level-- > 0;) {
     const unsigned turn_shift = levels_[level].shift + levels_[level].bits;
@@ -64,7 +65,7 @@ void TimingWheel::OpenLevels() {
     if (level + 1 < level_count()) {
       const Level& above = levels_[level + 1];
       const Tick next = (turn + 1) << turn_shift;
-      // The turn after may belong to a turn of the level above that is not open either.
+      // The turn after may lie in a turn of the level above that is not open either.
       const bool above_open = next <= open_last_[level + 1];
       next_open = next_open && above_open &&
                   (above.slots.empty() || !above.occupied.Contains(above.RingOf(next)));
@@ -73,13 +74,13 @@ void TimingWheel::OpenLevels() {
   }
 }
 
-// A level's first timer makes its slots. Out of line, so that AppendTo needs no stack.
+// A level's slots are made for its first timer. Out of line, so that AppendTo needs no stack.
 void TimingWheel::MakeSlots(Level& level) {
   level.slots.resize(size_t{2} << level.bits);
   level.occupied = SlotSet(level.slots.size());
 }
 
-// True if the slot took a new chunk for it.
+// True if the slot needed a new chunk.
 bool TimingWheel::AppendTo(unsigned level, Entry entry, Tick due) const {
   Level& target = levels_[level];
   if (target.slots.empty()) [[unlikely]] {
@@ -93,7 +94,7 @@ bool TimingWheel::AppendTo(unsigned level, Entry entry, Tick due) const {
   return extended;
 }
 
-// Fetches the tail that an Add or Move to `due` will append to.
+// Prefetches the tail that an Add or Move to `due` will append to.
 inline void TimingWheel::PrefetchSlot(Tick due) const {
   const unsigned level = due < current_ ? level_count() : LevelFor(due);
   if (level < level_count() && !levels_[level].slots.empty()) {
@@ -101,7 +102,7 @@ inline void TimingWheel::PrefetchSlot(Tick due) const {
   }
 }
 
-// Files a node under `due`. `level` is LevelFor(due) unless it is overdue.
+// Files a node under `due`. `level` is LevelFor(due) unless `due` has passed.
 inline void TimingWheel::Enter(TimerNode& node, uint32_t index, Tick due, unsigned level) {
   if (due - current_ >= kNearTicks) [[unlikely]] {  // also if due < current_
     EnterRare(node, index, due);
@@ -134,8 +135,8 @@ void TimingWheel::EnterRare(TimerNode& node, uint32_t index, Tick due) {
   node.word = Refiled(node.word, NodeKind::kFar, far);
 }
 
-// Undoes what EnterRare did outside the slots; the entry in its slot goes stale with the node's
-// word.
+// Undoes what EnterRare did outside the slots; the entry in its slot becomes stale when the node's
+// word changes.
 void TimingWheel::LeaveRare(uint64_t word) {
   const auto payload = static_cast<uint32_t>(word & kPayloadMask);
   if (KindOf(word) == NodeKind::kFar) {

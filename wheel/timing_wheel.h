@@ -6,8 +6,9 @@
 //          generation is never used twice. Running out of 2^32 timers is a DELAYD_CHECK.
 // Threads: one owner. No locks, no clock, no allocation per timer.
 // Cost:    Add, Cancel, Move O(1); PopDue O(popped + cascaded + levels) however far `now` jumped;
-//          NextExpiration O(levels). About 24.5 bytes per timer; cancelled ones leave at most 3
-//          stale entries of 8 bytes for each live timer. Memory is kept for reuse, never released.
+//          NextExpiration O(levels). About 24.5 bytes per timer. Cancelled ones leave stale entries
+//          of 8 bytes; all entries together are at most about 3 per live timer or 1 per node ever
+//          used, whichever is more. Memory is kept for reuse, never released.
 // Source:  Varghese & Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7, with the
 //          expiry queue of non-empty slots of Kafka's purgatory. What was changed and why:
 //          docs/decisions/0010-wheel-run-wheel.md.

@@ -1,4 +1,4 @@
-// Time passes: what is due comes out, slots are sorted or moved down, the next one is staged.
+// Time passes: due timers come out, slots are sorted or moved down, the next slots are staged.
 #include <algorithm>
 
 #include "base/check.h"
@@ -8,19 +8,21 @@ namespace delayd::wheel {
 
 namespace {
 
-// How far ahead of the timer being popped its node is fetched.
+// How many timers ahead of the one being popped nodes are prefetched.
 constexpr size_t kPrefetchAhead = 12;
 
-// A slot with at most this many entries is searched for its earliest timer instead of waking the
-// owner for its first tick.
+// A slot with at most this many chunks is searched for its earliest timer; for a larger one the
+// owner is woken at its first tick.
 constexpr uint32_t kSearchChunks = 2;
 
-// Staging: a chunk for each PopDue that moved time, one more for every 16 ticks passed, up to 64.
+// Staging moves one chunk for each PopDue that advanced time, plus one for every 16 ticks passed,
+// up to 64.
 constexpr Tick kTicksPerStagedChunk = 16;
 constexpr Tick kStagedChunksMax = 64;
 
-// An owner who sleeps is woken this often while a slot is being staged: 64 chunks or 2000 entries
-// at a time, 8 million in a turn of level 1, instead of all of them when the slot begins.
+// A sleeping owner is woken this often while a slot is being staged, so that 64 chunks (2000
+// entries) move at a time, 8 million in a turn of level 1, instead of all of them when the slot
+// begins.
 constexpr Tick kStagingTicks = kTicksPerStagedChunk * kStagedChunksMax;
 
 // Up to this many entries are sorted by comparison; counting 1024 ticks would cost more.
@@ -58,8 +60,8 @@ size_t TimingWheel::PopOverdue(Tick now, std::span<Expired> out) {
   return count;
 }
 
-// What the current level-1 slot holds up to `last`: the sorted run, merged with level 0, which
-// holds what was added since the run was made and therefore comes second within a tick.
+// Pops the contents of the current level-1 slot up to `last`: the sorted run, merged with level 0.
+// Level 0 holds what was added since the run was made and therefore comes second within a tick.
 size_t TimingWheel::PopEpoch(Tick last, std::span<Expired> out) {
   const Level& ticks = levels_[0];
   size_t count = 0;
@@ -105,7 +107,7 @@ size_t TimingWheel::PopRun(Tick last, std::span<Expired> out) {
   return count;
 }
 
-// The slot of the current tick. What does not fit into `out` stays, with slot_offset_ to say where.
+// Pops the slot of the current tick. What does not fit into `out` stays; slot_offset_ says where.
 size_t TimingWheel::PopSlot(std::span<Expired> out) {
   Level& ticks = levels_[0];
   const size_t ring = ticks.RingOf(current_);
@@ -132,8 +134,8 @@ size_t TimingWheel::PopSlot(std::span<Expired> out) {
   return count;
 }
 
-// The version has 8 bits and comes round; that a timer is due now is believed when its node says
-// so.
+// The version has 8 bits and wraps around; so a timer is taken to be due only if its node says so
+// too.
 bool TimingWheel::IsDueAt(const TimerNode& node, Tick due) const {
   const uint64_t payload = node.word & kPayloadMask;
   if (KindOf(node.word) == NodeKind::kNear) [[likely]] {
@@ -152,7 +154,7 @@ Expired TimingWheel::Release(uint32_t index, Tick due) {
   return expired;
 }
 
-// The first tick after the current epoch at which a slot begins that is not empty.
+// The first tick after the current epoch at which a non-empty slot begins.
 Tick TimingWheel::NextStop() const {
   Tick stop = kNever;
   for (const Level& level : levels_) {
@@ -167,8 +169,8 @@ Tick TimingWheel::NextStop() const {
   return stop;
 }
 
-// Everything before `tick` has been popped. Slots that begin at or contain `tick` open, highest
-// level first, because what lies higher came later.
+// Everything before `tick` has been popped. Slots that begin at or contain `tick` are opened, the
+// highest level first, because entries on a higher level were added earlier.
 void TimingWheel::Advance(Tick tick) {
   const Tick before = current_;
   if ((tick ^ before) > epoch_mask_) {
@@ -194,7 +196,7 @@ void TimingWheel::Advance(Tick tick) {
 }
 
 // Moves a few entries of each level's next slot into the second turn of the level below, so that
-// when the slot begins there is nothing left to do.
+// nothing is left to do when the slot begins.
 void TimingWheel::Stage(Tick elapsed) {
   bool finished = false;
   for (unsigned level = level_count() - 1; level >= 2; --level) {
@@ -236,14 +238,15 @@ void TimingWheel::MoveChunkDown(unsigned level, Tick slot_number) {
   chunks_.PrefetchChunk(list.head);
   for (uint32_t i = 0; i < chunk.count; ++i) {
     const Entry entry = chunk.entries[i];
-    // Near the ground the entry says where it goes, and whether it is stale will be seen there.
+    // On the low levels the entry itself says where it goes, and whether it is stale is checked
+    // there.
     if (from.shift > kEntryLowBits && !IsLive(entry)) {
       --entry_count_;
       continue;
     }
     const Tick due = DueOf(entry, from, slot_number);
     if (from.NumberOf(due) != slot_number) [[unlikely]] {
-      --entry_count_;  // a version that came round: the node is another timer's by now
+      --entry_count_;  // the version has wrapped around: the node belongs to another timer by now
       continue;
     }
     AppendTo(level - 1, entry, due);
@@ -261,8 +264,8 @@ void TimingWheel::MoveSlotDown(unsigned level, Tick slot_number) {
   }
 }
 
-// A level-1 slot that falls due becomes an array in due order: two sequential passes (count, then
-// scatter), stable, without looking at a node. Popping it then fetches nodes well ahead.
+// Turns a level-1 slot that falls due into an array in due order: two sequential passes (count,
+// then scatter), stable, without looking at a node. Popping it then fetches nodes well ahead.
 void TimingWheel::SortIntoRun(Tick slot_number) {
   Level& from = levels_[1];
   const size_t ring = slot_number & (from.slots.size() - 1);
@@ -313,7 +316,7 @@ Tick TimingWheel::NextExpiration() const {
   if (!overdue_.empty()) {
     return overdue_.Top().due;
   }
-  // Slots of higher levels begin after the current epoch, so what is found in it comes first.
+  // Slots of higher levels begin after the current epoch, so a timer found within it comes first.
   Tick next = NextInEpoch();
   if (next <= EpochEnd()) {
     return next;
@@ -355,7 +358,8 @@ Tick TimingWheel::NextInLevel(unsigned level) const {
   }
 }
 
-// Drops whole chunks of stale entries from a slot's front. False if nothing of the slot is left.
+// Drops whole chunks of stale entries from the front of a slot. False if nothing of the slot is
+// left.
 bool TimingWheel::PruneFront(unsigned level, size_t ring) const {
   Level& each = levels_[level];
   EndSweepOf(level, ring);
@@ -378,8 +382,8 @@ bool TimingWheel::PruneFront(unsigned level, size_t ring) const {
   return false;
 }
 
-// A slot of few entries is searched for its first timer. Another is announced by its first tick,
-// or, if it has to be moved down a level, early enough to be staged by then.
+// Searches a slot of few entries for its first timer. For a larger slot returns its first tick or,
+// if it has to be moved down a level, a tick early enough to have it staged by then.
 Tick TimingWheel::EarliestIn(unsigned level, Tick slot_number) const {
   const Level& each = levels_[level];
   const EntryList& list = each.slots[slot_number & (each.slots.size() - 1)];

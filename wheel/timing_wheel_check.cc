@@ -1,4 +1,4 @@
-// What must hold between two calls, checked; and the slots as a picture.
+// Checks what must hold between two calls; and Slots(), for pictures.
 #include "base/check.h"
 #include "wheel/timing_wheel.h"
 
@@ -24,7 +24,7 @@ void TimingWheel::CheckInvariants() const {
       const bool filled = !each.slots[ring].empty() || swept_here;
       DELAYD_CHECK(each.occupied.Contains(ring) == filled);
       if (filled) {
-        // The slot the current tick lies in was opened; only level 0 keeps it.
+        // The slot that contains the current tick has been opened; only level 0 keeps its entries.
         DELAYD_CHECK(level == 0 || ring != each.RingOf(current_));
         entries += CheckList(level, ring, each.slots[ring], &seen);
       }
@@ -45,7 +45,7 @@ void TimingWheel::CheckNodes(const std::vector<uint8_t>& seen) const {
   for (uint32_t index = 0; index < slab_.high_water(); ++index) {
     const TimerNode& node = slab_.NodeAt(index);
     const bool alive = KindOf(node.word) != NodeKind::kFree;
-    // Each live timer is filed where its due tick says, a free node nowhere.
+    // Each live timer is filed where its due tick belongs, a free node nowhere.
     DELAYD_CHECK(seen[index] == (alive ? 1U : 0U));
     live += alive ? 1U : 0U;
     far += KindOf(node.word) == NodeKind::kFar ? 1U : 0U;
@@ -70,7 +70,7 @@ size_t TimingWheel::CheckList(unsigned level,
     for (uint32_t i = 0; i < chunk.count; ++i) {
       const Entry entry = chunk.entries[i];
       const Tick due = DueOf(slab_.NodeAt(entry.index));
-      // Stale, or its version came round and the node is another timer's.
+      // Stale, or its version has wrapped around and the node belongs to another timer.
       if (!IsLive(entry) || due < current_ || each.RingOf(due) != ring ||
           each.NumberOf(due) - each.NumberOf(current_) >= each.slots.size() ||
           (due & kEntryLowMask) != entry.low()) {

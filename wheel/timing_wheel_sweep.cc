@@ -1,10 +1,9 @@
-// Clearing away the entries that cancels and moves leave behind.
+// Removes the entries that cancels and moves leave behind.
 //
-// A cancel touches only its node; the entry in the slot is recognised as stale later, by
-// comparison. What must not happen is that stale entries take ever more memory. Memory grows by
-// chunks; so whoever needs a new chunk first has two or more old ones of a roving slot looked
-// through, while there are more than two stale entries to a live timer. Cancels cost nothing extra,
-// whatever their pattern.
+// A cancel touches only its node; the entry in the slot is later recognised as stale by comparison.
+// Stale entries must not take ever more memory. Memory grows by chunks; so whenever a new chunk is
+// needed while there are more than two stale entries per live timer, two or more old chunks of a
+// roving slot are swept first. Cancels cost nothing extra, whatever their pattern.
 #include <algorithm>
 #include <array>
 
@@ -15,8 +14,9 @@ namespace delayd::wheel {
 
 namespace {
 
-// Two thirds of the entries being stale, two chunks looked through free more than the one taken. If
-// live ones are met first and it gets worse, four do even if only a third is stale.
+// With two thirds of the entries stale, sweeping two chunks frees more than the one taken. If
+// mostly live entries are met first and the ratio gets worse, four more chunks suffice even if only
+// a third is stale.
 constexpr uint32_t kChunksPerSweep = 2;
 constexpr uint32_t kChunksPerSweepLate = 6;
 constexpr size_t kStaleMin = 256;
@@ -24,7 +24,7 @@ constexpr unsigned kSlotsPerSweep = 4;
 
 }  // namespace
 
-// Entries may be three to a live timer, or one to each node there ever was: nodes are kept anyway.
+// Allows three entries per live timer, or one per node that ever existed: nodes are kept anyway.
 void TimingWheel::SweepIfCrowded() {
   const size_t bound = std::max<size_t>(3 * size(), slab_.high_water()) + kStaleMin;
   if (entry_count_ > bound) {
@@ -53,7 +53,7 @@ void TimingWheel::SweepSome(uint32_t entries_left) {
         sweep_.level == 0 && sweep_.ring == levels_[0].RingOf(current_) ? slot_offset_ : 0;
     slot_offset_ -= skip;
     chunks_.PopFront(rest);
-    // Without a branch on what is live: in a slot full of cancelled timers it could not be
+    // No branch on whether an entry is live: in a slot full of cancelled timers it could not be
     // predicted.
     std::array<Entry, ChunkPool::kChunkEntries> kept;
     uint32_t kept_count = 0;
@@ -71,7 +71,7 @@ void TimingWheel::SweepSome(uint32_t entries_left) {
   }
 }
 
-// The nodes the next step will read, and the chunk the step after that will.
+// Prefetches the nodes that the next step will read, and the chunk that the step after it will.
 void TimingWheel::FetchForSweep(const EntryList& rest) const {
   if (rest.empty()) {
     return;
@@ -83,8 +83,8 @@ void TimingWheel::FetchForSweep(const EntryList& rest) const {
   chunks_.PrefetchChunk(chunks_.NextOf(rest, next.number));
 }
 
-// The next non-empty slot after the last one swept, level by level, round and round. There is one:
-// a sweep begins when a live timer has just been put into a slot.
+// Picks the next non-empty slot after the last one swept, level by level, round and round. There is
+// one: a sweep begins when a live timer has just been put into a slot.
 void TimingWheel::PickSweepSlot() {
   size_t from = sweep_.ring + 1;
   for (unsigned tried = 0;; ++tried) {
@@ -111,7 +111,7 @@ void TimingWheel::FinishSweepSlot() const {
   sweep_.active = false;
 }
 
-// Whoever is about to read a slot calls this first, so that the slot is whole.
+// Must be called before a slot is read, so that the slot is whole.
 void TimingWheel::EndSweepOf(unsigned level, size_t ring) const {
   if (sweep_.active && sweep_.level == level && sweep_.ring == ring) {
     FinishSweepSlot();

@@ -1,5 +1,5 @@
-// Both flavours keep the earliest arrival since the owner last looked; that is what makes a wake-up
-// impossible to lose.
+// Both waiters remember the earliest arrival since the owner last looked; so no wake-up can be
+// lost.
 #include "wheel/waiter.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@ namespace delayd::wheel {
 
 namespace {
 
-// Later than this (292 years after the clock's zero) nothing can be waited for; it is as good as
+// A later time than this (292 years after the clock's zero) cannot be waited for; it counts as
 // never.
 constexpr uint64_t kNanosecondsMax = INT64_MAX;
 
@@ -77,7 +77,7 @@ void TimerFdWaiter::SetTimer(Tick due) {
 
 void TimerFdWaiter::BeginTurn() {
   const std::lock_guard lock(mutex_);
-  SetTimer(kNever);  // disarmed: also takes back a readiness that nobody read
+  SetTimer(kNever);  // disarmed; this also clears a readiness that nobody has read
   in_turn_ = true;
   earliest_ = kNever;
 }
@@ -85,15 +85,15 @@ void TimerFdWaiter::BeginTurn() {
 void TimerFdWaiter::Arm(Tick due) {
   const std::lock_guard lock(mutex_);
   in_turn_ = false;
-  // What arrived during the turn wakes the owner now: he has not filed it yet.
+  // An arrival during the turn wakes the owner now: it has not been filed yet.
   SetTimer(earliest_ < due ? 0 : due);
 }
 
 void TimerFdWaiter::Arrive(Tick due) {
   const std::lock_guard lock(mutex_);
   earliest_ = std::min(earliest_, due);
-  // During a turn the owner will arm for it. Otherwise only an earlier one changes anything; it
-  // wakes the owner now, because it is the owner who files the arrival and then arms for its due
+  // During a turn nothing is needed: the owner will arm for it. Otherwise only an earlier arrival
+  // matters. It wakes the owner now, because only the owner can file it and then arm for its due
   // tick.
   if (!in_turn_ && due < armed_) {
     SetTimer(0);
