@@ -16,8 +16,8 @@
 namespace delayd::storage {
 namespace {
 
-// "batch 00000000000000012345 crc 89abcdef\n": always as long, so that it is overwritten in place,
-// within one sector.
+// "batch 00000000000000012345 crc 89abcdef\n": always of the same length, so that it is overwritten
+// in place, within one sector.
 std::string Line(uint64_t number) {
   char text[64];
   int size = std::snprintf(text, sizeof text, "batch %020" PRIu64, number);
@@ -43,7 +43,7 @@ std::optional<uint64_t> BatchFloor::Read() const {
 void BatchFloor::Raise(uint64_t number) {
   if (number >= written_ + step_) {
     step_ = std::min(2 * step_, kBatchFloorStep);
-    // A floor that could not be written stays where it was, which is still true.
+    // If the write fails, the old floor stays, which is still true.
     (void)Write(number);
   }
 }

@@ -5,14 +5,14 @@
 namespace delayd::storage {
 namespace {
 
-// What kind of operation follows: in the default family, or in one that is named.
+// The kind of operation that follows: in the default family, or in a named one.
 constexpr uint8_t kDelete = 0x0;
 constexpr uint8_t kPut = 0x1;
 constexpr uint8_t kDeleteInFamily = 0x4;
 constexpr uint8_t kPutInFamily = 0x5;
 
 constexpr size_t kVarintBytesMax = 5;
-// Its kind, the family, the sizes of key and value.
+// The kind, the family, and the sizes of key and value.
 constexpr size_t kOpBytesMax = 1 + 3 * kVarintBytesMax;
 
 void AppendKind(std::string* rep, bool is_delete, uint32_t family) {

@@ -21,7 +21,7 @@ constexpr size_t kMagicAt = 45;
 constexpr size_t kTrailerBytes = 5;
 constexpr size_t kMetaBlockBytesMax = size_t{16} << 20;
 constexpr uint64_t kMagic = 0x88e241b785f4cff7;
-constexpr uint8_t kCrc32cType = 1;  // what the stores of some earlier versions have
+constexpr uint8_t kCrc32cType = 1;  // used by stores of some earlier versions
 constexpr uint8_t kXxh3Type = 4;
 constexpr std::string_view kProperties = "rocksdb.properties";
 
@@ -30,7 +30,7 @@ struct Handle {
   uint64_t size = 0;
 };
 
-// Of a block and the byte of its compression type behind it, as RocksDB computes them.
+// The checksum of a block and the compression-type byte behind it, as RocksDB computes it.
 using Checksum = uint32_t (*)(std::string_view sealed);
 
 uint32_t Crc32cOfBlock(std::string_view sealed) {
@@ -43,7 +43,7 @@ uint32_t Xxh3OfBlock(std::string_view sealed) {
   return hash ^ static_cast<uint8_t>(sealed.back()) * kLastBytePrime;
 }
 
-// nullptr: none that delayd writes.
+// nullptr: a type that delayd never writes.
 Checksum ChecksumOf(uint8_t type) {
   return type == kXxh3Type ? Xxh3OfBlock : type == kCrc32cType ? Crc32cOfBlock : nullptr;
 }
@@ -73,7 +73,7 @@ class TableTail {
     return status;
   }
 
-  // The bytes of a block whose checksum is right.
+  // Reads a block and verifies its checksum.
   IOStatus ReadBlock(const Handle& handle,
                      const std::string& name,
                      Checksum checksum,
@@ -100,7 +100,7 @@ class TableTail {
   const rocksdb::FSRandomAccessFile& file_;
 };
 
-// RocksDB's varints are the house's: seven bits a byte, the lowest first.
+// RocksDB's varints are the same as ours: seven bits per byte, the lowest first.
 std::optional<Handle> ReadHandle(ByteReader* reader) {
   const Handle handle{.offset = reader->Varint(), .size = reader->Varint()};
   return reader->ok() ? std::optional(handle) : std::nullopt;

@@ -91,8 +91,8 @@ class CutFiles final : public rocksdb::FileSystemWrapper {
     return status;
   }
 
-  // Of a log RocksDB asks only whether it is shorter than the MANIFEST says. A recovery opens
-  // without that question, which a read-only open of 7.8.3 does not survive.
+  // RocksDB asks for a log's size only to check whether it is shorter than the MANIFEST says. A
+  // recovery opens without that check, which a read-only open of 7.8.3 does not survive.
   IOStatus GetFileSize(const std::string& name,
                        const IOOptions& options,
                        uint64_t* size,

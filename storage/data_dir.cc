@@ -31,12 +31,12 @@ constexpr std::string_view kLockName = "/LOCK.delayd";
 constexpr std::string_view kFormatName = "/FORMAT";
 constexpr std::string_view kFormatPrefix = "delayd-store schema ";
 
-// A place where no directory can be, whatever the permissions.
+// The error for a place where no directory can be, whatever the permissions.
 Status CannotBeThere(const std::string& path) {
   const int error = errno;
   const Status status = PosixError("cannot make the data directory", path);
   if (error == EACCES || error == EPERM || error == EROFS || error == ENOSPC || error == EDQUOT) {
-    return status;  // says what to do already
+    return status;  // already says what to do
   }
   return {
       status.code(),
@@ -44,7 +44,7 @@ Status CannotBeThere(const std::string& path) {
       status.reason()};
 }
 
-// Makes `path` and every missing directory above it, each durable in its parent.
+// Creates `path` and every missing directory above it, each durable in its parent.
 Status MakeDirectories(const std::string& path) {
   struct stat info {};
 
@@ -59,9 +59,9 @@ Status MakeDirectories(const std::string& path) {
   }
   const std::string parent = ParentOf(path);
   DELAYD_RETURN_IF_ERROR(MakeDirectories(parent));
-  // Payloads are nobody else's business.
+  // Nobody else may read the payloads.
   if (::mkdir(path.c_str(), 0700) != 0) {
-    if (errno == EACCES) {  // it is not there, and has no owner to run as
+    if (errno == EACCES) {  // it does not exist, so it has no owner to run as
       return PermissionDenied("cannot make the data directory " + path + ": " + ErrnoText(EACCES) +
                               "; make it for the daemon's user (install -d -m 0700 -o USER), or "
                               "set another data_dir");
@@ -90,7 +90,7 @@ Status InUse(const std::string& path, int lock_fd, bool must_exist) {
                             "data_dir_in_use");
 }
 
-// What is left when the making of a store is cut short; none of it was acknowledged.
+// What remains when the creation of a store is cut short; none of it was acknowledged.
 bool MayPrecedeStore(std::string_view name) {
   return name == "lost+found" || name == "LOCK.delayd" || name == "BATCH" || name == "RECOVERY" ||
          name == "damaged" || name == "LOCK" || name == "IDENTITY" || name == "CURRENT" ||
@@ -102,14 +102,14 @@ bool HoldsJobs(std::string_view name) {
   return NumberOf(name, ".sst") || NumberOf(name, ".log");
 }
 
-// RocksDB opens these as they are. It moves a LOG away, whatever it is, and writes OPTIONS anew.
+// RocksDB opens these as they are. It moves any LOG away, and writes a new OPTIONS file.
 bool MustBeFile(std::string_view name) {
   return name == "LOCK.delayd" || name == "FORMAT" || name == "BATCH" || name == "RECOVERY" ||
          name == "LOCK" || name == "IDENTITY" || name == "CURRENT" ||
          name.starts_with("MANIFEST-") || HoldsJobs(name);
 }
 
-// Where the file `name` should be stands something else.
+// What to do if something other than a file is at `name`.
 std::string CureOfNoFile(std::string_view name) {
   if (name == "LOCK" || name == "LOCK.delayd" || name == "BATCH" || name == "IDENTITY") {
     return "; move it away: a start makes the file";
@@ -117,14 +117,14 @@ std::string CureOfNoFile(std::string_view name) {
   if (name == "FORMAT" || name == "CURRENT") {
     return "; move it away: the next start says which line belongs into the file";
   }
-  if (name == "RECOVERY") {  // what it said is lost, as of one that makes no sense
+  if (name == "RECOVERY") {  // its content is lost, as if it made no sense
     return "; move it away, make an empty file in its place, and run delayctl recover "
            "--accept-loss";
   }
   return "; put the file back, or restore a backup";
 }
 
-// Where a file should be stands something else; nothing when that cannot be told.
+// What is at `path` instead of a file; nothing if it is a file, or cannot be examined.
 std::optional<std::string> NoFile(const std::string& path) {
   struct stat info {};
 
@@ -147,8 +147,8 @@ std::string UserName(uid_t uid) {
   return "user " + (is_known ? std::string(found->pw_name) : std::to_string(uid));
 }
 
-// Root may open everything. But what it leaves in a store that another user made, that user may not
-// read, and the service does not start any more.
+// Root may open everything. But if root adds files to a store that another user made, that user
+// cannot read them, and the service no longer starts.
 Status CheckMaker(const std::string& path) {
   struct stat info {};
 
@@ -203,7 +203,7 @@ StatusOr<DataDir> DataDir::Acquire(const std::string& raw_path, bool must_exist)
     }
     return PosixError("cannot lock", lock_path);
   }
-  // For people who ask who holds it; nothing depends on it.
+  // For people who ask who holds the lock; nothing depends on it.
   if (::ftruncate(lock.get(), 0) == 0) {
     const Status told = WriteAll(lock.get(), std::to_string(::getpid()) + "\n", lock_path);
     DELAYD_RETURN_IF_ERROR(told.reason() == "disk_full" ? OkStatus() : told);
@@ -217,7 +217,7 @@ Status DataDir::RequireStore(const std::string& raw_path) {
   if (::access(look.path().c_str(), F_OK) == 0 || errno != ENOENT) {
     DELAYD_RETURN_IF_ERROR(CheckFiles(look.path()));
     const StatusOr<bool> holds = look.HoldsStore();
-    // An empty directory is no cure for whoever looks for a store.
+    // Advice to use an empty directory does not help anyone who looks for a store.
     if (!holds.ok() && holds.status().reason() != "data_dir_foreign") {
       return holds.status();
     }
@@ -264,12 +264,12 @@ StatusOr<bool> DataDir::HoldsStore() const {
   return true;
 }
 
-// Without a FORMAT file a store may be made here only where nothing can be lost by it.
+// Without a FORMAT file, a store may be created here only if nothing can be lost by that.
 Status DataDir::CheckNothingToLose() const {
   DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path_));
   const bool has_current = std::ranges::find(names, "CURRENT") != names.end();
   for (const std::string& name : names) {
-    // RocksDB makes CURRENT before the first of these, so it is lost, and FORMAT with it.
+    // RocksDB creates CURRENT before the first of these, so CURRENT was lost, and FORMAT with it.
     if (HoldsJobs(name) && !has_current) {
       return DataLoss("data directory " + path_ + " is damaged: it holds " + name +
                           " but neither CURRENT nor FORMAT; restore a backup",
@@ -285,8 +285,9 @@ Status DataDir::CheckNothingToLose() const {
   return OkStatus();
 }
 
-// A start can tell, by its batches, whether one without FORMAT was ever complete. Here it is not
-// opened; a directory with jobs' files in it is no mount point of a missing disk.
+// A start can tell from its batches whether a store without FORMAT was ever complete. Here the
+// store is not opened; but a directory with files of jobs in it is not the mount point of a missing
+// disk.
 Status DataDir::CheckNoJobs() const {
   DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path_));
   const auto jobs = std::ranges::find_if(names, HoldsJobs);
@@ -322,7 +323,7 @@ Status FormatMissing(const std::string& directory, const std::string& what) {
 Status CurrentLost(const std::string& directory, const std::string& what) {
   DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(directory));
   const auto is_manifest = [](const std::string& name) { return name.starts_with("MANIFEST-"); };
-  // Of several the newest may have been in the making.
+  // If there are several, the newest may be unfinished.
   const bool is_known = std::ranges::count_if(names, is_manifest) == 1;
   return DataLoss("data directory " + directory + " is damaged: " + directory + "/CURRENT " + what +
                       (is_known ? "; if nothing else is wrong, write the line \"" +

@@ -26,9 +26,9 @@ bool IsInMemory(int fd) {
   return ::fstatfs(fd, &info) == 0 && info.f_type == TMPFS_MAGIC;
 }
 
-// ext4 frees it by the first, xfs by the second.
+// ext4 releases the space at the ftruncate, xfs at the fallocate.
 void CutToItsEnd(const fs::path& path) {
-  // More than is ever allocated ahead.
+  // More than anything ever allocates ahead.
   constexpr off_t kAheadMax = off_t{1} << 30;
   constexpr blkcnt_t kBlock = 512;
 

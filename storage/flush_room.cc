@@ -9,7 +9,7 @@
 namespace delayd::storage {
 namespace {
 
-// RocksDB's own files of a flush, besides the rows.
+// What a flush writes besides the rows: RocksDB's own files.
 constexpr uint64_t kFlushBytesMin = uint64_t{1} << 20;
 
 }  // namespace
@@ -23,9 +23,9 @@ uint64_t FreeBytes(rocksdb::FileSystem& disk, const std::string& directory) {
 
 StatusOr<FlushRoom> AskFlushRoom(const std::string& data_dir, rocksdb::Env* env) {
   DELAYD_ASSIGN_OR_RETURN(const uint64_t log_bytes, LogBytes(data_dir));
-  FlushRoom room{.needed = kFlushBytesMin + (log_bytes / 1024 + 1) * 1024,  // told in KiB
+  FlushRoom room{.needed = kFlushBytesMin + (log_bytes / 1024 + 1) * 1024,  // shown in KiB
                  .free = FreeBytes(*env->GetFileSystem(), data_dir)};
-  // RocksDB counts what is root's alone where it runs as root.
+  // When it runs as root, RocksDB also counts the space reserved for root.
   room.free = std::min(room.free, FreeForAll(data_dir).value_or(room.free));
   return room;
 }

@@ -9,7 +9,7 @@ namespace delayd::storage {
 
 void GiveBackFreeMemory() {
   using Control = int (*)(const char*, void*, size_t*, void*, size_t);
-  // Which allocator there is depends on how the system's RocksDB was built.
+  // Which allocator is in use depends on how the system's RocksDB was built.
   static const auto control = reinterpret_cast<Control>(::dlsym(RTLD_DEFAULT, "mallctl"));
   if (control == nullptr) {
     ::malloc_trim(0);

@@ -20,7 +20,7 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
 constexpr std::chrono::milliseconds kPause{10};
-// Where much is waiting a step is at least this part of it: what was 10 GiB is gone in 9 seconds.
+// If much is waiting, a step is at least this fraction of it: 10 GiB are gone in 9 seconds.
 constexpr uint64_t kPartOfAll = 256;
 
 class Remover {
@@ -40,7 +40,7 @@ class Remover {
     thread_.Join();
   }
 
-  // False: there is no thread to remove it piece by piece.
+  // False: there is no thread to remove the file piece by piece.
   bool Add(std::string path, uint64_t bytes) {
     {
       const std::lock_guard lock(mutex_);
@@ -97,7 +97,7 @@ class Remover {
   const uint64_t step_bytes_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<Trash> files_to_go_;  // the first is the one at work
+  std::deque<Trash> files_to_go_;  // the first is being removed
   uint64_t bytes_to_go_ = 0;
   bool ending_ = false;
   OptionalThread thread_;  // started with the first large file
@@ -125,7 +125,7 @@ class GradualRemoval final : public rocksdb::FileSystemWrapper {
         bytes <= step_bytes_ || !target()->RenameFile(path, trash, options, debug).ok()) {
       return target()->DeleteFile(path, options, debug);
     }
-    // Nobody can give it a further name now: to RocksDB it is gone.
+    // Nobody can give the file another name now: to RocksDB it is gone.
     uint64_t names = 0;
     if (!target()->NumFileLinks(trash, options, &names, debug).ok() || names != 1 ||
         !remover_.Add(trash, bytes)) {

@@ -46,13 +46,12 @@ uint8_t ReadHead(SealReader* in, Record* record) {
   return flags;
 }
 
-// What versions 2 to 5 have besides: which clock-free facts of a job's life came later than its
-// schema.
+// Extension flags of versions 2 to 5: which of the fields added after version 1 are present.
 constexpr uint8_t kHasDelay = 0x01;
 constexpr uint8_t kHasCounters = 0x02;
 constexpr uint8_t kHasEvents = 0x04;
-constexpr uint8_t kHasUser = 0x08;     // versions 3 and 5, and always there
-constexpr uint8_t kHasReturns = 0x10;  // versions 4 and 5, and always there
+constexpr uint8_t kHasUser = 0x08;     // versions 3 and 5, where it is always set
+constexpr uint8_t kHasReturns = 0x10;  // versions 4 and 5, where it is always set
 constexpr uint8_t kKnownExtensions = 0x1f;
 
 bool HasUser(uint8_t version) {
@@ -71,7 +70,7 @@ uint8_t Extensions(const JobRecord& record) {
                               (record.returns == 0 ? 0 : kHasReturns));
 }
 
-// The oldest that can hold it.
+// The oldest version that can hold the record.
 uint8_t VersionFor(const JobRecord& record) {
   if (record.returns != 0) {
     return record.user.empty() ? kRecordVersion4 : kRecordVersion5;

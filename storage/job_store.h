@@ -62,8 +62,8 @@ class JobReader {
     return Scan(table, from, to, visit);
   }
 
-  // About how many rows of kTimers or kByQueue there are in each range. This implementation counts
-  // them exactly, by a scan.
+  // About how many rows of kTimers, kByQueue or kDead there are in each range. This implementation
+  // counts them exactly, by a scan.
   virtual StatusOr<std::vector<uint64_t>> EstimateRows(Table table,
                                                        std::span<const KeyRange> ranges) const;
 };

@@ -28,7 +28,7 @@ StatusOr<TimerKeyParts> ParseTimeAndId(std::string_view what, std::string_view k
   return parts;
 }
 
-// Of by_queue and dead.
+// For by_queue and dead.
 template <typename Parts>
 StatusOr<Parts> ParseQueueTimeAndId(std::string_view what, std::string_view key) {
   if (key.size() != kQueueTimeIdBytes) {

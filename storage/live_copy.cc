@@ -28,7 +28,7 @@ namespace delayd::storage {
 namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
-// Less is left to be written where a stop waits for a slow disk, or a commit for the same one.
+// Limits what is left to write when a stop, or a commit to the same disk, waits for a slow disk.
 constexpr uint64_t kSyncBytes = uint64_t{8} << 20;
 
 class LiveCopy {
@@ -36,12 +36,12 @@ class LiveCopy {
   LiveCopy(rocksdb::FileSystem* files, std::string directory, const GoOn* go_on)
       : files_(files), directory_(std::move(directory)), go_on_(go_on), piece_(kPieceBytes) {}
 
-  // `from`: where its bytes are.
+  // `from`: where the file's bytes can be read.
   Status Take(const rocksdb::LiveFileStorageInfo& file, const std::string& from) {
     const std::string to = directory_ + "/" + file.relative_filename;
     const bool is_final = !file.trim_to_size && file.replacement_contents.empty();
     if (links_ && is_final) {
-      // Whatever is in the way of a link, a copy works or tells what it is.
+      // Whatever prevents a link, a copy works or reports the cause.
       links_ = files_->LinkFile(from, to, rocksdb::IOOptions(), nullptr).ok();
     }
     if (links_ && is_final) {
@@ -80,7 +80,7 @@ class LiveCopy {
               std::min(bytes, kPieceBytes), rocksdb::IOOptions(), &piece, piece_.data(), nullptr),
           "cannot read " + from));
       if (piece.empty() && file.file_type == rocksdb::kWalFile) {
-        break;  // it was closed meanwhile, which cuts off the zeroes ahead
+        break;  // the log was closed meanwhile, which cuts off the zeroes ahead
       }
       if (piece.empty()) {
         return DataLoss(from + " is shorter than it was; restore a backup", "damaged_store");
@@ -109,7 +109,7 @@ std::string PathOf(const rocksdb::LiveFileStorageInfo& file) {
   return file.directory + "/" + file.relative_filename;
 }
 
-// RocksDB removes no file while it lives, or until it is ended.
+// From Begin until End, or until it is destroyed, RocksDB removes no file.
 class KeptFiles {
  public:
   explicit KeptFiles(rocksdb::DB* db) : db_(db) {}
@@ -135,8 +135,8 @@ class KeptFiles {
   bool keeps_ = false;
 };
 
-// A second name for each file, beside the first: what the store removes stays until it is copied,
-// and what it writes meanwhile goes as ever. What a kill leaves of them the next start removes.
+// Gives each file a second hard link beside the first: what the store removes stays until it is
+// copied, and the store goes on writing as usual. The next start removes links that a kill left.
 class SecondNames {
  public:
   explicit SecondNames(rocksdb::FileSystem* files) : files_(files) {}
@@ -154,7 +154,7 @@ class SecondNames {
     return file.directory + "/backup-" + file.relative_filename + std::string(kTrashEnding);
   }
 
-  // False: not all can have one.
+  // False: not every file can have one.
   bool Give(const std::vector<rocksdb::LiveFileStorageInfo>& files) {
     return std::ranges::all_of(files, [this](const rocksdb::LiveFileStorageInfo& file) {
       const std::string name = Of(file);
@@ -175,7 +175,8 @@ class SecondNames {
   }
 
  private:
-  // The last name of a large file goes a piece at a time (gradual_removal.h).
+  // If it is the last name of a large file, the file is removed a piece at a time
+  // (gradual_removal.h).
   void Remove(const std::string& name) {
     files_->DeleteFile(name, rocksdb::IOOptions(), nullptr).PermitUncheckedError();
   }
@@ -186,7 +187,7 @@ class SecondNames {
 
 StatusOr<std::vector<rocksdb::LiveFileStorageInfo>> LiveFiles(rocksdb::DB* db) {
   rocksdb::LiveFilesStorageInfoOptions options;
-  // Its own flush would wait for merges.
+  // RocksDB's own flush would wait for compactions.
   options.wal_size_for_flush = std::numeric_limits<uint64_t>::max();
   std::vector<rocksdb::LiveFileStorageInfo> files;
   DELAYD_RETURN_IF_ERROR(
@@ -200,7 +201,7 @@ Status CopyLiveFiles(rocksdb::DB* db,
                      const std::vector<rocksdb::ColumnFamilyHandle*>& families,
                      const std::string& directory,
                      const GoOn& go_on) {
-  // With flushed memtables the copy needs no more than the end of a log.
+  // Once the memtables are flushed, the copy needs only the end of a log.
   if (!MergesLag(db)) {
     DELAYD_RETURN_IF_ERROR(FromRocks(FlushNow(db, families), "cannot flush"));
   }
@@ -208,7 +209,7 @@ Status CopyLiveFiles(rocksdb::DB* db,
   DELAYD_RETURN_IF_ERROR(kept.Begin());
   DELAYD_ASSIGN_OR_RETURN(const std::vector<rocksdb::LiveFileStorageInfo> files, LiveFiles(db));
   SecondNames names(db->GetFileSystem());
-  // Where there are no links the files stay until all are copied.
+  // Without links, RocksDB must keep the files until all are copied.
   const bool named = names.Give(files);
   if (named) {
     kept.End();

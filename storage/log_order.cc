@@ -12,7 +12,7 @@ void LogOrder::Add(std::string_view record) {
   if (!reader.ok() || count == 0 || wrong_.has_value()) {
     return;
   }
-  // What has been flushed of one table and not of another stands in tables and log.
+  // Changes that were flushed in one table but not in another are in both tables and log.
   const bool follows =
       next_.has_value() ? first == *next_ : first <= tables_end_.value_or(first) + 1;
   if (!follows) {

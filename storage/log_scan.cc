@@ -31,7 +31,7 @@ size_t BlockEnd(size_t at) {
   return at / kBlockBytes * kBlockBytes + kBlockBytes;
 }
 
-// The piece that begins at `at`, when a valid one does.
+// The piece that begins at `at`, if that is a valid one.
 std::optional<Piece> PieceAt(std::string_view log, size_t at) {
   const size_t block_end = std::min(log.size(), BlockEnd(at));
   if (at + kHeaderBytes > block_end) {
@@ -49,9 +49,9 @@ std::optional<Piece> PieceAt(std::string_view log, size_t at) {
   return Piece{.type = type, .payload = log.substr(at + kHeaderBytes, length)};
 }
 
-// At `at` stands a header, perhaps a damaged one. Of a record that goes on in the next block it
-// says a length that ends with its own: then it is not damaged, and what follows in the block is
-// payload, whatever its client made it look like.
+// A header, perhaps a damaged one, is at `at`. If it belongs to a record that goes on in the next
+// block, and its length reaches exactly to the end of its block, the length is not damaged. Then
+// the rest of the block is payload, whatever its client made it look like.
 bool FillsItsBlock(std::string_view log, size_t at) {
   if (at + kHeaderBytes > log.size()) {
     return false;
@@ -65,7 +65,7 @@ bool OnlyZeroes(std::string_view bytes) {
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }
 
-// What is left of a block that is too short for a header is filled with zeroes.
+// The rest of a block that is too short for a header is filled with zeroes.
 bool IsBlockTrailer(std::string_view log, size_t at) {
   const size_t left = kBlockBytes - at % kBlockBytes;
   return left < kHeaderBytes && OnlyZeroes(log.substr(at, left));
@@ -117,7 +117,7 @@ class Scanner {
 
   void Take(const Piece& piece, size_t at) {
     const bool starts = piece.type == kFull || piece.type == kFirst;
-    // A start inside of a record, or a piece that continues nothing.
+    // Either a start inside a record, or a piece that continues nothing.
     if (starts == in_record_) {
       Damaged();
     }
@@ -158,7 +158,7 @@ class Scanner {
   LogScan scan_;
   bool in_record_ = false;
   size_t record_end_ = 0;  // of the last whole record before the damage
-  std::string record_;     // the pieces so far, kept when somebody wants them
+  std::string record_;     // the pieces so far, kept only if they are needed
 };
 
 }  // namespace

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kName = "/RECOVERY";
 constexpr std::string_view kSealPrefix = "crc ";
-// Two lists of kLostJobsMax numbers have 420 KB at most.
+// Two lists of kLostJobsMax numbers take at most 420 KB.
 constexpr size_t kAccountBytesMax = size_t{1} << 20;
 
 // The last line of the file.
@@ -49,7 +49,7 @@ std::string Encode(const RecoveryReport& report, uint64_t batch_number_floor) {
   return lines + Seal(lines);
 }
 
-// Nothing for what no recovery has written, whole.
+// Nothing if the text is not what a recovery wrote, in full.
 std::optional<RecoveryReport> Decode(const std::string& text) {
   const size_t seal = text.rfind(kSealPrefix);
   if (seal == std::string::npos || text.substr(seal) != Seal(text.substr(0, seal))) {
@@ -79,7 +79,7 @@ std::optional<RecoveryReport> Decode(const std::string& text) {
   return report;
 }
 
-// A log that is still as it was has told the same again.
+// A log that was not cut yet has reported the same jobs again.
 void Merge(const std::vector<JobId>& from, std::vector<JobId>* to) {
   to->insert(to->end(), from.begin(), from.end());
   std::ranges::sort(*to);
@@ -124,7 +124,7 @@ Status AddEarlierLoss(const std::string& directory, RecoveryReport* report) {
 }
 
 Status BeginRecovery(const std::string& directory, const RecoveryReport& report) {
-  // An open sets BATCH back to what is left.
+  // Keeps the floor here, because an open sets BATCH back to what is left.
   const uint64_t floor =
       std::max(report.batch_number_floor, BatchFloor(directory).Read().value_or(0));
   return WriteFileDurably(directory + std::string(kName), Encode(report, floor));

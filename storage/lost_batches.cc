@@ -13,7 +13,7 @@
 namespace delayd::storage {
 namespace {
 
-// The number that a batch gives itself.
+// Finds the batch number that a batch contains.
 class BatchNumberFinder final : public rocksdb::WriteBatch::Handler {
  public:
   rocksdb::Status PutCF(uint32_t family,
@@ -32,7 +32,7 @@ class BatchNumberFinder final : public rocksdb::WriteBatch::Handler {
   std::optional<uint64_t> number_;
 };
 
-// Picks the ids of written and ended jobs out of lost batches. Column families were made in the
+// Collects the ids of written and ended jobs from lost batches. Column families were created in the
 // order of Table, so their numbers are the tables'.
 class JobIdCollector final : public rocksdb::WriteBatch::Handler {
  public:
@@ -48,7 +48,7 @@ class JobIdCollector final : public rocksdb::WriteBatch::Handler {
           Add(parts->id, &report_->lost_jobs);
         }
         break;
-      case Table::kDead:  // without its death it is waiting or ready again
+      case Table::kDead:  // without its death the job is waiting or ready again
         if (const auto parts = ParseDeadKey(key); parts.ok()) {
           Add(parts->id, &report_->lost_jobs);
         }
@@ -70,8 +70,8 @@ class JobIdCollector final : public rocksdb::WriteBatch::Handler {
     return rocksdb::Status::OK();
   }
 
-  // The index row of a job goes when the job ends and nothing is kept of it, or when that is
-  // forgotten.
+  // A job's index row is deleted when the job ends and nothing is kept of it, or when what was kept
+  // is forgotten.
   rocksdb::Status DeleteCF(uint32_t family, const rocksdb::Slice& key) override {
     const auto id = ParseIndexKey(key.ToStringView());
     if (static_cast<Table>(family) == Table::kIndex && id.ok()) {

@@ -5,9 +5,9 @@
 namespace delayd::storage {
 namespace {
 
-// Fields of a MANIFEST record, numbered by RocksDB's VersionEdit. The small ones come first in a
-// record, then table files, and notes of logs in records without files; what else there is is of no
-// interest here.
+// Fields of a MANIFEST record, numbered as in RocksDB's VersionEdit. Within a record the small
+// fields come first, then table files; logs are noted in records without table files. Other fields
+// are not needed here.
 enum EditField : uint64_t {
   kComparator = 1,
   kLogNumber = 2,
@@ -36,7 +36,8 @@ ManifestEdit::Log ReadLog(std::string_view bytes) {
   return reader.ok() && reader.Varint() == kEndOfLog ? log : ManifestEdit::Log{};
 }
 
-// Tells its number. Behind what every table has stand fields of their own, up to an end.
+// Returns the table's number. After the fields common to all tables come optional ones, up to an
+// end mark.
 uint64_t ReadTable(ByteReader* reader) {
   (void)reader->Varint();  // level
   const uint64_t number = reader->Varint();

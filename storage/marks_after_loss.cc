@@ -15,7 +15,7 @@
 namespace delayd::storage {
 namespace {
 
-// More starts than the logs of a store can hold: each open flushes what it has replayed.
+// More starts than a store's logs can record: each open flushes what it has replayed.
 constexpr uint64_t kLostStartsMax = 1000;
 
 StatusOr<uint64_t> Mark(const JobReader& store, std::string_view key) {
@@ -28,7 +28,7 @@ StatusOr<uint64_t> Mark(const JobReader& store, std::string_view key) {
   return DecodeNumber(key, value);
 }
 
-// Of a row's key; nothing for one of no form that the table has, which verify names.
+// The id in a row's key; nothing if the key does not have its table's form, which verify reports.
 std::optional<JobId> IdOf(Table table, std::string_view key) {
   if (table == Table::kKeys) {
     return std::nullopt;
@@ -66,11 +66,11 @@ std::optional<QueueId> QueueOf(Table table, std::string_view key, std::string_vi
   }
 }
 
-// What the rows tell of what was given out.
+// What the rows show about ids and numbers that were given out.
 struct GivenOut {
   uint64_t ids_end = 0;  // one above the largest id
   std::set<QueueId> queues;
-  std::optional<WallTime> first_timer;  // by its key; nothing without one
+  std::optional<WallTime> first_timer;  // from its key; nothing if there is no timer
 
   void Add(Table table, std::string_view key, std::string_view value) {
     if (const auto id = IdOf(table, key)) {
@@ -86,7 +86,7 @@ struct GivenOut {
   }
 };
 
-// Rows behind a damaged block tell nothing, and keep nobody from the rest.
+// Rows behind a damaged block cannot be read, but must not keep the others from being used.
 Status Tolerate(Status scanned, std::vector<std::string>* notes) {
   if (scanned.code() != StatusCode::kDataLoss) {
     return scanned;
@@ -143,7 +143,7 @@ std::string NameFor(QueueId queue, const KnownQueues& known) {
   return free;
 }
 
-// A number without a name would be given to the next new queue, and the jobs with it.
+// A number without a name would be given to the next new queue, and with it the old queue's jobs.
 Status NameQueues(const GivenOut& given,
                   const JobReader& store,
                   Batch* batch,
@@ -177,12 +177,12 @@ Status RaiseMarksAfterLoss(const RecoveryReport& report,
   };
   DELAYD_ASSIGN_OR_RETURN(const uint64_t id_mark, Mark(*store, kIdHighWaterMarkKey));
   DELAYD_ASSIGN_OR_RETURN(const GivenOut given, LookAtRows(*store, notes));
-  // Behind a torn write a client's payload may pass for a lost batch: no more ids than can have
-  // been given out since then, or none might be left.
+  // Behind a torn write, a client's payload may look like a lost batch. So no more ids are assumed
+  // than can have been given out since then; otherwise none might be left.
   const uint64_t known_end = std::max(id_mark, given.ids_end);
   const uint64_t lost_end =
       std::min(report.lost_ids_end, known_end + kLostStartsMax * limits::kJobIdsASecond);
-  // And what a batch that cannot be read may have reserved.
+  // Adds what an unreadable batch may have reserved.
   put(kIdHighWaterMarkKey, std::max(known_end, lost_end) + limits::kJobIdsASecond);
   DELAYD_ASSIGN_OR_RETURN(const uint64_t epoch, Mark(*store, kEpochKey));
   put(kEpochKey, epoch + kLostStartsMax);

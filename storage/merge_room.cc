@@ -22,7 +22,7 @@ std::atomic<void (*)(const std::string& what)>& TellMergeRefused() {
   return tell;
 }
 
-// The part of all rows that is left when each deletion has met its row.
+// The fraction of all rows that is left once each deletion has met its row.
 double PartLeft(const rocksdb::TablePropertiesCollection& tables) {
   uint64_t rows = 0;
   uint64_t deletions = 0;
@@ -45,7 +45,7 @@ IOStatus NoRoomForMerge() {
   return IOStatus::NoSpace("a merge of tables waits for room on the disk");
 }
 
-// RocksDB allocates 64 MiB ahead. Where little is left that would be the room of another file.
+// RocksDB allocates 64 MiB ahead. If little is left, that would take the room of another file.
 class AllocatedWithPlenty : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   AllocatedWithPlenty(std::unique_ptr<rocksdb::FSWritableFile> file, MergeRoom* room)
@@ -137,8 +137,9 @@ uint64_t MergeRoom::Reads(const rocksdb::CompactionJobInfo& merge) const {
   return read;
 }
 
-// As much as it reads, less what it removes. That is a guess, for the deletions may be of rows that
-// lie elsewhere: where it was wrong of the same tables, as much as it reads.
+// An estimate: what the merge reads, less what its deletions remove. But those may concern rows
+// that lie elsewhere; if the estimate was wrong for the same tables before, all that the merge
+// reads.
 uint64_t MergeRoom::MayWrite(const rocksdb::CompactionJobInfo& merge, uint64_t read) const {
   const auto stopped = stopped_.find(merge.cf_name);
   if (stopped != stopped_.end() && stopped->second == merge.input_files) {
@@ -147,7 +148,8 @@ uint64_t MergeRoom::MayWrite(const rocksdb::CompactionJobInfo& merge, uint64_t r
   return static_cast<uint64_t>(static_cast<double>(read) * PartLeft(merge.table_properties));
 }
 
-// Beside the merges that are under way. Commits go on meanwhile, for as long as it takes.
+// Room for the output, for what must stay free, for the commits that go on meanwhile (as much as
+// the output, at most kept_bytes_), and for the merges that are already running.
 uint64_t MergeRoom::Needed(uint64_t bytes) const {
   uint64_t needed = kept_bytes_ + bytes + std::min(bytes, kept_bytes_);
   for (const auto& [thread, other] : merges_) {
@@ -162,7 +164,7 @@ bool MergeRoom::IsEarly(const std::string& table) const {
          Clock::now() < *waiting->second.retry_at;
 }
 
-// What the disk refused, and nobody has tried since, nobody wants any more.
+// A merge that the disk refused, and that was not tried again since, is no longer wanted.
 void MergeRoom::DropWhatFits() {
   std::erase_if(waiting_, [this](const auto& one) {
     const Waiting& waiting = one.second;
@@ -192,7 +194,7 @@ void MergeRoom::OnCompactionCompleted(rocksdb::DB* /*db*/,
   }
   const std::lock_guard lock(mutex_);
   if (merge.status.ok()) {
-    waiting_.erase(merge.cf_name);  // one that wrote nothing has not asked
+    waiting_.erase(merge.cf_name);  // a merge that wrote nothing has not asked for room
   }
   merges_.erase(std::this_thread::get_id());
   changed_ = true;
@@ -202,8 +204,8 @@ void MergeRoom::OnFlushCompleted(rocksdb::DB* /*db*/, const rocksdb::FlushJobInf
   changed_ = true;
 }
 
-// Also where others took the room it had. A MANIFEST that cannot be written has another reason, and
-// stops the store.
+// Also covers a merge whose room others have taken. A MANIFEST that cannot be written has another
+// reason, and stops the store.
 void MergeRoom::OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* error) {
   if (reason == rocksdb::BackgroundErrorReason::kCompaction && IsNoRoom(*error)) {
     ++refusals_;
@@ -238,7 +240,7 @@ bool MergeRoom::MayBegin() {
   return true;
 }
 
-// Commits go on while it is asked: some of what must stay is left to them.
+// Commits go on during the probe, so it leaves them some of the room that must stay free.
 bool MergeRoom::DiskHasRoom(const Merge& merge) {
   return ask_(directory_, merge.needed - kept_bytes_ / 4) == 0;
 }

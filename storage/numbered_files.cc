@@ -54,7 +54,7 @@ StatusOr<uint64_t> LogBytes(const std::string& directory) {
   for (const std::string& name : names) {
     std::error_code error;
     const uint64_t bytes = std::filesystem::file_size(directory + "/" + name, error);
-    sum += error ? 0 : bytes;  // it may go meanwhile
+    sum += error ? 0 : bytes;  // the file may be removed meanwhile
   }
   return sum;
 }

@@ -18,11 +18,11 @@ using rocksdb::Slice;
 
 // About 1,500 commits of one small job.
 constexpr uint64_t kAheadBytes = uint64_t{512} << 10;
-// A sync of more than this hardly notices the file system's journal.
+// A sync of more than this hardly gains from avoiding the file system's journal.
 constexpr uint64_t kSmallSyncBytes = uint64_t{16} << 10;
 constexpr std::array<char, size_t{64} << 10> kZeroes{};
 
-// Everything is written at its offset: the end of the file is not where the next record goes.
+// Writes everything at an explicit offset: the next record does not go to the end of the file.
 class PrewrittenLog final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   explicit PrewrittenLog(std::unique_ptr<rocksdb::FSWritableFile> file)
@@ -85,7 +85,7 @@ class PrewrittenLog final : public rocksdb::FSWritableFileOwnerWrapper {
       const Slice part(kZeroes.data(), std::min<uint64_t>(kZeroes.size(), end - at));
       const IOStatus status = target()->PositionedAppend(part, at, options, debug);
       if (IsNoRoom(status)) {
-        disk_is_full_ = true;  // the record may still fit; the commit will tell
+        disk_is_full_ = true;  // the record may still fit; otherwise the commit fails
       } else if (!status.ok()) {
         return status;
       } else {
@@ -96,7 +96,7 @@ class PrewrittenLog final : public rocksdb::FSWritableFileOwnerWrapper {
     return IOStatus::OK();
   }
 
-  uint64_t position_ = 0;    // of the next record
+  uint64_t position_ = 0;    // where the next record goes
   uint64_t zeroes_end_ = 0;  // the file is written up to here, or up to position_
   uint64_t unsynced_ = 0;    // bytes of records
   bool disk_is_full_ = false;

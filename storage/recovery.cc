@@ -45,8 +45,8 @@ Status Damaged(const std::string& directory, const std::string& what, bool loss_
                   "damaged_store");
 }
 
-// `wrong` is what the logs or tables lack by the MANIFEST. The table files that it does not know
-// have it: an open would remove them, and no log tells of their loss.
+// `wrong` is what the logs or tables lack according to the MANIFEST. The table files that it does
+// not know contain it: an open would remove them, and no log would show that they were lost.
 Status ManifestWasCut(const std::string& directory,
                       const std::string& wrong,
                       bool opens_without,
@@ -67,7 +67,7 @@ Status ManifestWasCut(const std::string& directory,
       "damaged_store");
 }
 
-// Not where it cannot be looked at: then whoever opens it says why.
+// False if the file cannot be examined: then the code that opens it reports why.
 bool IsMissing(const std::string& path) {
   std::error_code error;
   return !fs::exists(path, error) && !error;
@@ -100,7 +100,7 @@ class Recovery {
       const ManifestEdit edit = ReadManifestEdit(bytes);
       report_->oldest_log_needed =
           std::max(report_->oldest_log_needed, edit.min_log_number_to_keep.value_or(0));
-      last_sequence = std::max(last_sequence, edit.last_sequence);  // nothing is below all
+      last_sequence = std::max(last_sequence, edit.last_sequence);  // nullopt is the lowest
       for (const ManifestEdit::Log& log : edit.logs) {
         noted_[log.number] = log.bytes;
       }
@@ -113,7 +113,7 @@ class Recovery {
     if (!scan.damaged_at.has_value()) {
       return OkStatus();
     }
-    // CURRENT points to a MANIFEST only after its first record is durable.
+    // CURRENT names a MANIFEST only after its first record is durable.
     if (scan.records == 0 || scan.records_behind > 0) {
       return Damaged(directory_, Describe(name, scan), false);
     }
@@ -150,14 +150,14 @@ class Recovery {
     return OkStatus();
   }
 
-  // What was found goes into the report. Refused is what must not be cut.
+  // Puts what was found into the report. Refuses damage that must not be cut.
   Status JudgeLoss() {
     if (!report_->missing.empty() && !report_->unknown_tables.empty()) {
       return ManifestWasCut(
           directory_, std::exchange(report_->missing, {}).front(), true, *report_);
     }
-    // Then they are left over from a flush or a compaction that a kill cut short, and the store is
-    // behind by what its logs lack.
+    // Then the unknown tables are left over from a flush or compaction that a kill cut short, and
+    // the store lacks exactly what its logs lack.
     if (order_.meets_tables()) {
       report_->leftover_tables = std::exchange(report_->unknown_tables, {});
     }
@@ -178,8 +178,8 @@ class Recovery {
     return repair_ == LogRepair::kTornTails ? CheckEnd() : OkStatus();
   }
 
-  // All copies come first. Then from the newest back, so that a crash in between leaves the damage
-  // to be found again.
+  // All copies are made first. Then the logs are cut from the newest back, so that after a crash in
+  // between the damage is found again.
   Status CutDamage() {
     if (torn_manifest_.has_value()) {
       DELAYD_RETURN_IF_ERROR(CopyAside(*torn_manifest_));
@@ -218,8 +218,8 @@ class Recovery {
                     "damaged_store");
   }
 
-  // A recovery that was begun has looked before it did; what a kill in its flush left over is its
-  // own, and must not keep the next one from ending it.
+  // A recovery that has begun checked this beforehand. Files left by a kill during its flush are
+  // its own, and must not keep the next attempt from finishing.
   Status FindUnknownTables(const std::set<uint64_t>& known) {
     if (!RefuseUnfinished(directory_).ok()) {
       return OkStatus();
@@ -235,7 +235,7 @@ class Recovery {
     return OkStatus();
   }
 
-  // In the order of their numbers, with those that the MANIFEST notes and that are not there.
+  // In the order of their numbers, including those that the MANIFEST lists but that are gone.
   StatusOr<std::map<uint64_t, std::string>> NeededLogs() {
     std::map<uint64_t, std::string> logs;
     for (const auto& [number, bytes] : noted_) {
@@ -252,7 +252,8 @@ class Recovery {
         report_->gone_logs.push_back(name);
       }
     }
-    // Flushed, and left over: RocksDB reads it no more, so whatever it holds is no loss.
+    // These logs were flushed and left over: RocksDB no longer reads them, so whatever they hold is
+    // no loss.
     const auto needed = logs.lower_bound(report_->oldest_log_needed);
     for (auto log = logs.begin(); log != needed; ++log) {
       report_->flushed_logs.push_back(log->second);
@@ -261,8 +262,8 @@ class Recovery {
     return logs;
   }
 
-  // A log that was removed, or cut between two batches, is whole as far as it goes; RocksDB would
-  // refuse it, and not say what it has cost.
+  // A log that was removed or cut between two batches is whole as far as it goes; RocksDB would
+  // refuse it without saying what was lost.
   void NoteWhatIsMissing(const std::string& name, uint64_t noted, LogScan* scan) {
     if (scan->bytes < noted) {
       report_->missing.push_back(name + " has " + std::to_string(scan->bytes) + " of the " +
@@ -273,9 +274,9 @@ class Recovery {
     }
   }
 
-  // RocksDB opens a store whose newest log was cut between two batches, and moves what is left of
-  // it into tables: the whole log, if somebody still has it, could not be put back any more. So the
-  // store is refused before that.
+  // RocksDB opens a store whose newest log was cut between two batches, and moves the rest of that
+  // log into tables. After that the whole log, if somebody still has it, could not be put back. So
+  // the store is refused before.
   Status CheckEnd() {
     const std::optional<uint64_t> last = BatchNumberIn(last_record_);
     const std::optional<uint64_t> floor = BatchFloor(directory_).Read();
@@ -291,7 +292,7 @@ class Recovery {
   StatusOr<LogScan> Scan(const std::string& name, bool all_is_lost) {
     const std::string path = directory_ + "/" + name;
     if (IsMissing(path)) {
-      return LogScan{};  // noted, and not there
+      return LogScan{};  // listed in the MANIFEST, but gone
     }
     return ScanLogFile(
         path,
@@ -309,7 +310,7 @@ class Recovery {
            std::to_string(log.scan.damaged_at.value_or(0));
   }
 
-  // What goes, with a loss the whole log.
+  // Copies what will be cut off; if batches are lost, the whole log.
   Status CopyAside(const ScannedLog& log) {
     const uint64_t offset = *log.scan.damaged_at;
     if (!MayCut() || offset == log.scan.bytes) {
@@ -319,7 +320,7 @@ class Recovery {
     const uint64_t copy_from = report_->lost_batches > 0 ? 0 : offset;
     DELAYD_RETURN_IF_ERROR(CopyDurably(path, copy_from, log.scan.bytes - copy_from, CopyOf(log)));
     DELAYD_CRASH_POINT("recovery/copied");
-    // Found out now, while there is nothing to be undone.
+    // Check now, while there is nothing to undo.
     return ::access(path.c_str(), W_OK) == 0 ? OkStatus()
                                              : PosixError("nothing was changed: cannot cut", path);
   }
@@ -347,8 +348,8 @@ class Recovery {
     return OkStatus();
   }
 
-  // So many bytes, which are all that stands in `from` behind `offset`, into `name` in the data
-  // directory.
+  // Copies `bytes` bytes, which must be everything in `from` from `offset` on, into `name` in the
+  // data directory.
   Status CopyDurably(const std::string& from,
                      uint64_t offset,
                      uint64_t bytes,
@@ -368,7 +369,7 @@ class Recovery {
       std::ofstream out(to, std::ios::binary | std::ios::trunc);
       in.seekg(static_cast<std::streamoff>(offset));
       out << in.rdbuf();
-      // What cannot be read looks like the end of the file.
+      // An unreadable part looks like the end of the file.
       const auto copied = static_cast<uint64_t>(out.tellp());
       out.close();
       if (!in || !out || copied != bytes) {
@@ -377,13 +378,13 @@ class Recovery {
     }
     if (error) {
       std::error_code ignored;
-      fs::remove(to, ignored);  // what there is of it would keep a full disk full
+      fs::remove(to, ignored);  // a partial copy would keep a full disk full
       errno = error.value();
       return PosixError("nothing was changed: cannot copy " + from + " to", to);
     }
     DELAYD_RETURN_IF_ERROR(SyncFile(to));
     DELAYD_RETURN_IF_ERROR(SyncFile(directory));
-    return SyncFile(directory_);  // where it may be new
+    return SyncFile(directory_);  // the directory entry may be new
   }
 
   const std::string& directory_;
@@ -391,10 +392,10 @@ class Recovery {
   RecoveryReport* report_;
   LogOrder order_;
   std::optional<ScannedLog> torn_manifest_;
-  std::map<uint64_t, uint64_t> noted_;  // the bytes that a log must have, by its number
+  std::map<uint64_t, uint64_t> noted_;  // the bytes that each log must have, by log number
   std::vector<ScannedLog> damaged_;     // the first damaged log and every later one
   uint64_t lost_ = 0;                   // whole batches behind the damage
-  std::string last_record_;             // that is whole, of all logs
+  std::string last_record_;             // the last whole record of all logs
 };
 
 }  // namespace
@@ -408,7 +409,8 @@ Status EndsTooEarly(const std::string& directory, const RecoveryReport& report) 
              : ManifestWasCut(directory, what, true, report);
 }
 
-// `cp -a BACKUP DIR` makes DIR/BACKUP where DIR is still there; made by root it is root's alone.
+// `cp -a BACKUP DIR` creates DIR/BACKUP if DIR still exists; created by root, it is readable by
+// root alone.
 void FindNestedStores(const std::string& directory, RecoveryReport* report) {
   std::error_code error;
   for (fs::directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
@@ -416,7 +418,7 @@ void FindNestedStores(const std::string& directory, RecoveryReport* report) {
     if (fs::exists(it->path() / "FORMAT", unreadable)) {
       report->nested_stores.push_back(it->path().string() +
                                       ", which is a store or a backup itself,");
-    } else if (unreadable && it->path().filename() != "lost+found") {  // which is root's by right
+    } else if (unreadable && it->path().filename() != "lost+found") {  // rightly root's own
       report->nested_stores.push_back(it->path().string() + ", which cannot be looked into (" +
                                       unreadable.message() + "),");
     }

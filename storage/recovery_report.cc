@@ -1,4 +1,4 @@
-// What a recovery tells: of each job, and in lines for the log.
+// What a recovery reports: the fate of each job, and lines for the log.
 #include <optional>
 #include <set>
 #include <string>
@@ -13,7 +13,7 @@
 namespace delayd::storage {
 namespace {
 
-// The row to which the job's index row leads; kNotFound when there is none, or the job has
+// Finds the row that the job's index row leads to; kNotFound if there is none or the job has
 // finished.
 Status FindRecord(JobId id, const JobReader& store) {
   const std::string key = IndexKey(id);
@@ -27,7 +27,7 @@ Status FindRecord(JobId id, const JobReader& store) {
   return store.Get(row.table, row.key, &value);
 }
 
-// Nothing when that cannot be read.
+// Nothing if that cannot be read.
 StatusOr<std::optional<bool>> IsThere(JobId id, const JobReader& store) {
   const Status found = FindRecord(id, store);
   if (found.code() == StatusCode::kDataLoss) {
@@ -50,7 +50,7 @@ StatusOr<LossByJob> SortLostJobs(const RecoveryReport& report, const JobReader& 
       ++loss.unread;
     } else if (*there) {
       loss.revived.push_back(id);
-    }  // else it was enqueued in what was lost, too: nothing of it is left, and nothing is missed
+    }  // else it was also enqueued in a lost batch: nothing of it is left, and nothing is missed
   }
   for (const JobId id : std::set<JobId>(report.lost_jobs.begin(), report.lost_jobs.end())) {
     if (!ended.contains(id)) {

@@ -10,10 +10,10 @@
 namespace delayd::storage {
 namespace {
 
-// Of bytes_min, and within a period: a trickle that does not keep the store from resting.
+// A store still counts as at rest while it writes no more than bytes_min / kTrickle in a period.
 constexpr uint64_t kTrickle = 8;
 
-// A period is looked at in so many steps, so that it begins soon after the last rush.
+// A period is checked in this many steps, so that it begins soon after the end of a burst.
 constexpr int kSteps = 4;
 
 }  // namespace
@@ -77,13 +77,13 @@ void RestFlush::Run() {
     if (is_early) {
       continue;
     }
-    // Where much was left, as on a full disk, it looks again when half as much has come.
+    // If much was left, as on a full disk, it looks again after another half of bytes_min.
     const uint64_t more = options_.bytes_min - std::min(left, options_.bytes_min / 2);
     wake_at_.store(written_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
 }
 
-// False at the end of the store.
+// False when the store is being closed.
 bool RestFlush::AwaitRest(std::unique_lock<std::mutex>* lock) {
   uint64_t before = written_.load(std::memory_order_relaxed);
   for (int steps = 0; steps < kSteps; ++steps) {
@@ -93,7 +93,7 @@ bool RestFlush::AwaitRest(std::unique_lock<std::mutex>* lock) {
     const uint64_t written = written_.load(std::memory_order_relaxed);
     if (written - before > options_.bytes_min / kTrickle) {
       before = written;
-      steps = -1;  // begin anew
+      steps = -1;  // start anew
     }
   }
   return true;

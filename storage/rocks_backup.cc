@@ -1,4 +1,4 @@
-// A copy of a running store: where it may be, and when it is whole.
+// A copy of a running store: where it may be placed, and when it is whole.
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// The files of the copy are named by path, in its place and in ".tmp" beside it.
+// The copy's files are accessed by path, in its final place and in ".tmp" beside it.
 Status CheckLength(const std::string& directory) {
   constexpr size_t kNameBytesMax = 64;
   constexpr size_t kBytesMax = PATH_MAX - kNameBytesMax;
@@ -47,18 +47,18 @@ Status CheckLength(const std::string& directory) {
                          std::to_string(kBytesMax));
 }
 
-// What a service keeps there may be its own alone, and is removed with it (PrivateTmp=,
-// RemoveIPC=): its unit closes them.
+// Places where a service's files may be private to it and are removed with it (PrivateTmp=,
+// RemoveIPC=): our unit closes them.
 bool IsForATime(const std::string& parent) {
   const auto places = std::to_array<std::string_view>({"/tmp/", "/var/tmp/", "/dev/shm/"});
   return std::ranges::any_of(
       places, [&](std::string_view place) { return (parent + "/").starts_with(place); });
 }
 
-// It is written to, and read to be fsynced.
+// The parent directory must be writable, and readable so that it can be fsynced.
 Status CheckParent(const std::string& directory) {
   const std::string parent = ParentOf(directory);
-  // With the slash a file is told as what it is, whoever owns it.
+  // With the slash a file gives ENOTDIR, whoever owns it.
   if (::access((parent + "/").c_str(), R_OK | W_OK | X_OK) == 0) {
     return OkStatus();
   }
@@ -81,7 +81,7 @@ Status CheckParent(const std::string& directory) {
   return PosixError("cannot back up to", directory);
 }
 
-// systemd keeps it in memory (RuntimeDirectory=).
+// systemd keeps this directory in memory (RuntimeDirectory=).
 bool IsRuntimeDirectory(const std::string& path) {
   const char* const list = std::getenv("RUNTIME_DIRECTORY");  // NOLINT(concurrency-mt-unsafe)
   return list != nullptr &&
@@ -89,7 +89,7 @@ bool IsRuntimeDirectory(const std::string& path) {
 }
 
 // A copy among the store's own files would be taken for damage, or for rubbish, at the next start;
-// one in another store, such as an earlier backup, goes where that goes.
+// one inside another store, such as an earlier backup, would be removed together with it.
 Status CheckOutside(const std::string& directory, const std::string& data_dir) {
   std::error_code error;
   fs::path above = fs::canonical(ParentOf(directory), error);
@@ -116,7 +116,7 @@ Status CheckOutside(const std::string& directory, const std::string& data_dir) {
                          data_dir + "; name a directory outside of it");
 }
 
-// May this stand in a copy that was begun?
+// May a file of this name be part of an unfinished copy?
 bool IsPartOfCopy(std::string_view name) {
   for (const std::string_view prefix : {"MANIFEST-", "OPTIONS-"}) {
     if (name.starts_with(prefix)) {
@@ -127,7 +127,7 @@ bool IsPartOfCopy(std::string_view name) {
          NumberOf(name, ".dbtmp");
 }
 
-// Some places take no directory, whatever their rights say (/proc).
+// Some places accept no directory, whatever their permissions say (/proc).
 Status CheckRoom(const std::string& directory, const std::string& staging) {
   if (::mkdir(staging.c_str(), 0700) == 0 && ::rmdir(staging.c_str()) == 0) {
     return OkStatus();
@@ -139,8 +139,8 @@ Status CheckRoom(const std::string& directory, const std::string& staging) {
   return is_place ? InvalidArgument(cause.message() + "; name a directory elsewhere") : cause;
 }
 
-// The copy is built beside its place. What a backup that was cut short has left there is removed;
-// whatever else somebody keeps under that name is not.
+// The copy is built beside its final place. What a backup that was cut short has left there is
+// removed; anything else under that name is left alone, and the backup refused.
 Status CheckStaging(const std::string& directory) {
   const std::string staging = directory + ".tmp";
   const std::string cure = "; move it away, or name another directory for the backup";
@@ -175,9 +175,9 @@ Status CheckRoomToFlush(const std::string& data_dir, rocksdb::Env* env) {
                            "disk_full");
 }
 
-// The newest log is copied while it is written, page by page, with the zeroes that stand ahead of
-// its last record: pages that are filled meanwhile leave zeroes in the copy with whole records
-// behind them, which an open takes for damage. What was acknowledged before the backup began stands
+// The newest log is copied while it is being written, page by page, including the zeroes ahead of
+// its last record. Pages that are filled meanwhile leave zeroes in the copy with whole records
+// behind them, which an open takes for damage. Everything acknowledged before the backup began lies
 // before the first such hole; the rest is cut off.
 Status CutAtFirstHole(const std::string& directory) {
   DELAYD_ASSIGN_OR_RETURN(const std::vector<std::string> logs, LogNames(directory));
@@ -191,7 +191,7 @@ Status CutAtFirstHole(const std::string& directory) {
   if (::stat(path.c_str(), &info) != 0) {
     return PosixError("cannot read", path);
   }
-  // A log that the store shares is no copy, and its own business.
+  // A log that is hard-linked to the store's is no copy, and must not be cut.
   if (info.st_nlink != 1) {
     return OkStatus();
   }
@@ -203,14 +203,14 @@ Status CutAtFirstHole(const std::string& directory) {
   return OkStatus();
 }
 
-// The directory of a copy, which goes again unless the copy is kept: what is not whole is of no
-// use, and would stand in the way of the next.
+// The directory of a copy, which is removed unless the copy is kept: an incomplete copy is of no
+// use, and would be in the way of the next one.
 class UnfinishedCopy {
  public:
   UnfinishedCopy() = default;
 
   ~UnfinishedCopy() {
-    std::error_code error;  // what cannot be removed has no FORMAT, and is no store
+    std::error_code error;  // what cannot be removed has no FORMAT, and so is no store
     if (!path_.empty()) {
       fs::remove_all(path_, error);
     }
@@ -219,7 +219,7 @@ class UnfinishedCopy {
   UnfinishedCopy(const UnfinishedCopy&) = delete;
   UnfinishedCopy& operator=(const UnfinishedCopy&) = delete;
 
-  // In the place of what another has left there.
+  // Replaces what another backup has left there.
   Status Make(const std::string& path) {
     std::error_code error;
     fs::remove_all(path, error);
@@ -227,7 +227,7 @@ class UnfinishedCopy {
       return PosixError("cannot make the directory", path);
     }
     path_ = path;
-    // Where all can read it, all can read the jobs.
+    // If everybody can read the directory, everybody can read the jobs.
     if (::chmod(path.c_str(), 0700) != 0) {
       return InvalidArgument("cannot keep others out of " + path + ": " + ErrnoText(errno) +
                              "; name a directory on a file system that has owners and modes");
@@ -263,7 +263,7 @@ Status RocksJobStore::CheckPlaceOfBackup(const std::string& directory) const {
   DELAYD_RETURN_IF_ERROR(same_directory_.Check());
   DELAYD_RETURN_IF_ERROR(CheckLength(directory));
   std::error_code error;
-  // Of a dead link, too, the name is taken.
+  // A dangling link takes the name, too.
   if (fs::exists(fs::symlink_status(directory, error))) {
     return AlreadyExists("backup directory " + directory + " exists; name a new one");
   }
@@ -279,7 +279,7 @@ Status RocksJobStore::BackUpTo(const std::string& path, const GoOn& go_on) {
   }
   DELAYD_RETURN_IF_ERROR(CheckPlaceOfBackup(directory));
   DELAYD_RETURN_IF_ERROR(CheckRoomToFlush(dir_.path(), env_.get()));
-  // Read before the copy is taken: the copy has reached at least this.
+  // Read before the copy is taken: the copy has reached at least this batch.
   uint64_t number = 0;
   std::string value;
   if (Get(Table::kMeta, kBatchNumberKey, &value).ok()) {
@@ -294,10 +294,10 @@ Status RocksJobStore::BackUpTo(const std::string& path, const GoOn& go_on) {
   DELAYD_CRASH_POINT("backup/copied");
   DELAYD_RETURN_IF_ERROR(BatchFloor(directory).Set(number));
   DELAYD_RETURN_IF_ERROR(SyncFiles(directory));
-  // The rename from where it was built: FORMAT never stands under that other name.
+  // Makes the rename from the staging name durable: FORMAT must never exist under that name.
   DELAYD_RETURN_IF_ERROR(SyncFile(ParentOf(directory)));
   DELAYD_CRASH_POINT("backup/synced");
-  // Last: without it the copy is not taken for a store.
+  // Last: without FORMAT the copy is not taken for a store.
   DELAYD_RETURN_IF_ERROR(WriteFormatFile(directory));
   copy.Keep();
   return OkStatus();

@@ -1,4 +1,4 @@
-// How many rows ranges have, without a look at them.
+// Estimates how many rows lie in ranges, without reading any.
 #include <algorithm>
 #include <list>
 #include <map>
@@ -17,7 +17,7 @@ std::string BaseName(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-// What RocksDB says of the files of a table, with the marks of each.
+// A table's files as RocksDB describes them, with the row marks of each.
 class MarkedFiles {
  public:
   Status Read(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
@@ -61,7 +61,7 @@ int64_t RowsInMemory(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family, const
   return static_cast<int64_t>(sum.entries) - 2 * static_cast<int64_t>(sum.deletes);
 }
 
-// Of the set of files and memtables.
+// Identifies the current set of files and memtables.
 uint64_t VersionOf(rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
   uint64_t version = 0;
   db->GetIntProperty(family, rocksdb::DB::Properties::kCurrentSuperVersionNumber, &version);
@@ -78,7 +78,7 @@ StatusOr<std::vector<uint64_t>> RocksJobStore::EstimateRows(
   }
   rocksdb::ColumnFamilyHandle* family = families_[static_cast<size_t>(table)];
   std::vector<uint64_t> rows;
-  // Again when memory became a file meanwhile, whose rows would be missing, or counted twice.
+  // Repeats if a memtable became a file meanwhile: its rows would be missed, or counted twice.
   for (int tries = 0; tries < 4; ++tries) {
     const uint64_t version = VersionOf(db_.get(), family);
     MarkedFiles files;

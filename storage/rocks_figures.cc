@@ -47,13 +47,14 @@ RocksFigures RocksJobStore::Figures() const {
   rocksdb::ColumnFamilyHandle* any = families_[0];
   figures.block_cache_bytes = Property(db_.get(), any, Names::kBlockCacheUsage);
   figures.block_cache_capacity_bytes = Property(db_.get(), any, Names::kBlockCacheCapacity);
-  // RocksDB itself (GetSortedWalFiles) would write to its LOG and wait for files that are being
-  // removed: on a disk that hangs, whoever serves would hang with it.
+  // RocksDB's own call (GetSortedWalFiles) would write to its LOG and wait for files that are being
+  // removed: on a disk that hangs, the serving thread would hang with it.
   const StatusOr<uint64_t> wal_bytes = LogBytes(dir_.path());
   figures.wal_bytes = wal_bytes.ok() ? *wal_bytes : 0;
   figures.running_flushes = Property(db_.get(), any, Names::kNumRunningFlushes);
   figures.running_compactions = Property(db_.get(), any, Names::kNumRunningCompactions);
-  // Those that have ended the store. RocksDB counts a merge without room a moment after it is told.
+  // Only errors that ended the store. RocksDB counts a refused merge a moment after merge_room_
+  // does.
   const uint64_t errors = Property(db_.get(), any, Names::kBackgroundErrors);
   figures.background_errors = errors - std::min(errors, merge_room_->refusals());
   figures.merges_refused = merge_room_->refusals();

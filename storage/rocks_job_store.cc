@@ -15,7 +15,7 @@ namespace delayd::storage {
 namespace {
 
 #ifdef DELAYD_MUTANT_NO_SYNC
-// A planted fault, compiled into a test's own copy of this room only: the power-loss test has to
+// A planted fault, compiled only into a test's own copy of this room: the power-loss test must
 // notice it.
 constexpr bool kSyncCommits = false;
 #else
@@ -26,7 +26,7 @@ constexpr bool kSyncCommits = true;
 
 RocksJobStore::~RocksJobStore() {
   if (db_ != nullptr) {
-    // As after a crash: what is not flushed is in the log.
+    // As after a crash: rows that were not flushed are in the log.
     CloseDatabase().PermitUncheckedError();
   }
 }
@@ -48,21 +48,21 @@ Status RocksJobStore::ScanAhead(Table table,
                                 std::string_view from,
                                 std::string_view to,
                                 const Visitor& visit) const {
-  // At 0.4 us each; a row read by itself costs 2.
+  // Skipping one takes 0.4 us; reading a row by itself costs 2.
   constexpr uint64_t kDeletedRowsMax = 8;
   return db_ == nullptr ? StoreClosed()
                         : RocksReader(db_.get(), &families_, nullptr)
                               .Scan(table, from, to, visit, kDeletedRowsMax);
 }
 
-// The number that the batch gives itself, or that of the last one.
+// The number that the batch contains, or else that of the last batch.
 StatusOr<uint64_t> RocksJobStore::NumberIn(const Batch& batch,
                                            std::span<const WriteOrder::Row> rows) const {
   uint64_t number = batch_number_;
   for (const WriteOrder::Row& row : rows) {
     const Batch::Op op = batch.op(row.index);
     if (op.table != Table::kMeta) {
-      break;  // it is the first table
+      break;  // kMeta comes first
     }
     if (op.key == kBatchNumberKey && !op.is_delete) {
       DELAYD_ASSIGN_OR_RETURN(number, DecodeNumber(op.key, op.value));
@@ -71,13 +71,13 @@ StatusOr<uint64_t> RocksJobStore::NumberIn(const Batch& batch,
   return number;
 }
 
-// Into the log, durably, and into the memtables.
+// Writes to the log, durably, and to the memtables.
 Status RocksJobStore::Write(const Batch& batch,
                             std::span<const WriteOrder::Row> rows,
                             const OnDurable& on_durable) {
   rocksdb::WriteBatch write_batch(RepOf(batch, rows, family_ids_));
-  // Counters of a thread are on by default and cost a few per cent of a commit: one in eight is
-  // measured.
+  // RocksDB's thread counters are on by default and cost a few per cent of a commit, so only one
+  // commit in eight is measured.
   const bool measured = commits_++ % 8 == 0;
   rocksdb::SetPerfLevel(measured ? rocksdb::PerfLevel::kEnableTimeExceptForMutex
                                  : rocksdb::PerfLevel::kDisable);
@@ -88,7 +88,7 @@ Status RocksJobStore::Write(const Batch& batch,
     const InsertPlan plan(rows, on_durable);
     return db_->Write(options, &write_batch);
   }();
-  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // not for what else this thread does
+  rocksdb::SetPerfLevel(rocksdb::PerfLevel::kDisable);  // off for this thread's other work
   if (!status.ok()) {
     const Status failed = FromRocks(status, "commit failed, its outcome is unknown");
     stop_->Set(failed);
@@ -109,14 +109,14 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
   if (batch.empty()) {
     return OkStatus();
   }
-  // In the order of the memtables: an insert begins where the last one ended.
+  // In the order of the memtables: each insert begins where the last one ended.
   const std::span<const WriteOrder::Row> rows = write_order_.Of(batch);
   DELAYD_ASSIGN_OR_RETURN(const uint64_t number, NumberIn(batch, rows));
   DELAYD_RETURN_IF_ERROR(Write(batch, rows, on_durable));
   DELAYD_CRASH_POINT("store/written");
   batch_number_ = number;
   floor_.Raise(number);
-  if (batch.deletes() > 0) {  // most are enqueues
+  if (batch.deletes() > 0) {  // most batches are enqueues
     for (const auto& sweeper : sweepers_) {
       sweeper->NoteBatch(batch);
     }
@@ -129,8 +129,8 @@ Status RocksJobStore::Commit(const Batch& batch, const OnDurable& on_durable) {
 }
 
 Status RocksJobStore::Check() {
-  // Else it would be told when a memtable is full. First, since it is the cause of what RocksDB's
-  // own threads meet there.
+  // Otherwise a replaced directory would be noticed only when a memtable is full. This check comes
+  // first, since it is the cause of the errors that RocksDB's own threads then run into.
   Status status = same_directory_.Check();
   if (!status.ok()) {
     stop_->Set(status);

@@ -1,4 +1,4 @@
-// Opening a store: the directory, its logs, RocksDB, the schema and the batch number, in this
+// Opening a store: the directory, its logs, RocksDB, the schema and the batch number, in that
 // order.
 #include <unistd.h>
 
@@ -27,7 +27,7 @@ namespace delayd::storage {
 #ifdef DELAYD_CRASH_POINTS
 namespace {
 
-// The storm's way into RocksDB's own threads.
+// Gives the storm crash points in RocksDB's own threads.
 class CrashInBackground final : public rocksdb::EventListener {
  public:
   void OnMemTableSealed(const rocksdb::MemTableInfo& /*info*/) override {
@@ -65,12 +65,12 @@ class CrashInBackground final : public rocksdb::EventListener {
 
 namespace {
 
-// What RocksDB writes at a start. With less room it fails half-way, and leaves files behind each
-// time.
+// What RocksDB writes at a start. With less room each start fails half-way and leaves more files
+// behind.
 constexpr uint64_t kStartBytesMin = uint64_t{1} << 20;
 
 // A recovery copies logs aside and flushes what is left of them. If it ran out of room half-way,
-// the store would stay shut and the loss untold.
+// the store would stay shut and the loss would go unreported.
 Status CheckRoomToRecover(const std::string& data_dir, rocksdb::Env* env) {
   DELAYD_ASSIGN_OR_RETURN(const FlushRoom room, AskFlushRoom(data_dir, env));
   const uint64_t needed = 2 * room.needed;
@@ -103,7 +103,7 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   DELAYD_RETURN_IF_ERROR(OpenDatabase(options, !holds_store, report));
   DELAYD_CRASH_POINT("open/database_open");
   const RocksReader opened(db_.get(), &families_, nullptr);
-  // What is lost of a store without tables takes its very first batch along.
+  // In a store without tables, the lost logs include its very first batch.
   const bool may_lack_schema = !holds_store || options.accept_loss;
   DELAYD_ASSIGN_OR_RETURN(const bool has_schema, CheckSchema(opened, dir_, may_lack_schema));
   DELAYD_RETURN_IF_ERROR(has_schema ? OkStatus() : MakeSchema());
@@ -116,8 +116,8 @@ Status RocksJobStore::Open(const RocksJobStoreOptions& options, RecoveryReport* 
   return holds_store ? OkStatus() : WriteFormatFile(dir_.path());
 }
 
-// Neither a recovery nor the cut of a torn record mends a damaged table file or MANIFEST: where one
-// is damaged nothing is given up, and nothing cut.
+// Neither a recovery nor cutting a torn record can mend a damaged table file or MANIFEST: if one is
+// damaged, nothing is given up and nothing is cut.
 Status RocksJobStore::LookFirst(const RocksJobStoreOptions& options) const {
   DELAYD_ASSIGN_OR_RETURN(const bool is_torn, ManifestIsTorn(dir_.path()));
   if (options.accept_loss || is_torn) {
@@ -134,7 +134,7 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
   db_options.create_if_missing = create;
   db_options.create_missing_column_families = create;
   db_options.track_and_verify_wals_in_manifest = verify_logs;
-  db_options.listeners.push_back(merge_room_);  // takes back what need not stop the store
+  db_options.listeners.push_back(merge_room_);  // first: clears errors that need not stop the store
   db_options.listeners.push_back(std::make_shared<StopOnBackgroundError>(stop_));
 #ifdef DELAYD_CRASH_POINTS
   db_options.listeners.push_back(std::make_shared<CrashInBackground>());
@@ -160,7 +160,7 @@ rocksdb::Status RocksJobStore::TryOpen(const RocksJobStoreOptions& options,
   return status;
 }
 
-// What lies together in one table is far apart in another.
+// One sweeper per table: rows that lie together in one table are far apart in another.
 void RocksJobStore::MakeSweepers(uint64_t deletes_min) {
   for (const Table table : {Table::kTimers, Table::kByQueue, Table::kDead}) {
     sweepers_.push_back(std::make_unique<TombstoneSweeper>(
@@ -174,9 +174,10 @@ void RocksJobStore::MakeSweepers(uint64_t deletes_min) {
   }
 }
 
-// What recovery.cc asks of the last batch in the logs, asked of the tables where the logs hold
-// none: after an orderly end, or when the newest was emptied. An open that writes would move on
-// past the number of that log: the whole of it, put back later, would be ignored.
+// recovery.cc checks the last batch in the logs against the floor. If the logs hold none (after an
+// orderly shutdown, or because the newest was emptied), this checks the tables instead. An open for
+// writing would go past the number of that log, and the whole log, put back later, would be
+// ignored.
 Status RocksJobStore::CheckEndOfTables(const RocksJobStoreOptions& options,
                                        RecoveryReport* report) const {
   const rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
@@ -187,7 +188,7 @@ Status RocksJobStore::CheckEndOfTables(const RocksJobStoreOptions& options,
       rocksdb::DB::OpenForReadOnly(db_options, dir_.path(), meta, &families, &opened);
   const std::unique_ptr<rocksdb::DB> db(opened);
   if (MissingLog(status).has_value()) {
-    return OkStatus();  // whether it is missed the real open tells
+    return OkStatus();  // the real open tells whether it is missed
   }
   DELAYD_RETURN_IF_ERROR(FromRocks(status, "cannot open data directory " + dir_.path()));
   const Status checked = CheckBatchNumber(RocksReader(db.get(), &families, nullptr),
@@ -208,7 +209,7 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
   if (!create && !options.accept_loss && report->logs_are_empty) {
     DELAYD_RETURN_IF_ERROR(CheckEndOfTables(options, report));
   }
-  // The logs that were dropped at the operator's word would be missed.
+  // After an accepted loss the dropped logs would be reported as missing.
   rocksdb::Status status = TryOpen(options, create, !options.accept_loss);
   // After a failed MANIFEST write 7.8.3 can note a log in the next MANIFEST that it has already
   // flushed and removed, and then misses it.
@@ -218,7 +219,7 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
     status = TryOpen(options, create, false);
   }
   if (status.IsInvalidArgument()) {
-    // A store that was complete lacks a file or a table.
+    // A complete store lacks a file or a table.
     return DataLoss("data directory " + dir_.path() + " is damaged: " + status.ToString() +
                         "; restore a backup",
                     "damaged_store");
@@ -227,10 +228,10 @@ Status RocksJobStore::OpenDatabase(const RocksJobStoreOptions& options,
                           : FromRocks(status, "cannot open data directory " + dir_.path());
 }
 
-// The next start that succeeds removes them; but on a full disk each one that fails leaves more of
-// them, and eats what was freed for it. A table file that the MANIFEST does not know is nobody's
-// where the MANIFEST was not cut: all its tables are there, and the logs go on where it ends, or
-// the store has the last batch that BATCH knows of.
+// The next successful start removes leftovers; but on a full disk each failed start leaves more of
+// them and eats up the space that was freed for it. A table file that the MANIFEST does not know is
+// safe to remove if the MANIFEST was not cut: then all its tables are there, and either the logs
+// continue where it ends, or the store has the last batch that BATCH records.
 void RocksJobStore::RemoveLeftovers(const RocksJobStoreOptions& options) const {
   RecoveryReport look;
   if (!LookBeforeOpen(dir_, options, /*was_complete=*/true, &look).ok()) {
@@ -252,9 +253,9 @@ void RocksJobStore::RemoveLeftovers(const RocksJobStoreOptions& options) const {
   }
 }
 
-// Where there is too little room for what the logs hold, what nobody needs goes first: a start
-// writes tables before it removes that. What is allocated behind the end of a log holds nothing,
-// whatever the logs hold.
+// If there is too little room for what the logs hold, leftovers are removed first: a start writes
+// tables before it removes them. Space allocated beyond the end of a log never holds data, so it is
+// released in any case.
 Status RocksJobStore::MakeRoom(const RocksJobStoreOptions& options, bool holds_store) const {
   DELAYD_ASSIGN_OR_RETURN(FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
   if (holds_store && !room.is_enough()) {
@@ -266,7 +267,7 @@ Status RocksJobStore::MakeRoom(const RocksJobStoreOptions& options, bool holds_s
     DELAYD_ASSIGN_OR_RETURN(room, AskFlushRoom(dir_.path(), env_.get()));
   }
   if (room.free >= kStartBytesMin) {
-    return OkStatus();  // it tries, and mostly needs less than it might
+    return OkStatus();  // worth a try: a start mostly needs less than it might
   }
   return ResourceExhausted("the disk of " + dir_.path() + " is full, " + FormatSize(room.free) +
                                " are left and a start needs " + FormatSize(kStartBytesMin) +
@@ -276,7 +277,7 @@ Status RocksJobStore::MakeRoom(const RocksJobStoreOptions& options, bool holds_s
 
 Status RocksJobStore::NoRoomToOpen(const RocksJobStoreOptions& options,
                                    const rocksdb::Status& status) const {
-  GiveBackAllocated(dir_.path());  // for the next: df may have shown room
+  GiveBackAllocated(dir_.path());  // for the next start: df may have shown free space
   RemoveLeftovers(options);
   DELAYD_ASSIGN_OR_RETURN(const FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
   const std::string lack = room.is_enough()
@@ -298,7 +299,7 @@ Status RocksJobStore::OfAnotherProgram() const {
 namespace {
 
 struct FoundTables {
-  std::optional<std::string> missing;  // one of ours
+  std::optional<std::string> missing;  // the name of one of ours
   std::vector<std::string> unknown;
 };
 
@@ -318,8 +319,8 @@ StatusOr<FoundTables> FindTables(const rocksdb::DBOptions& options, const DataDi
 
 }  // namespace
 
-// Those of a newer version are refused; where one is missing, the MANIFEST was cut between two of
-// its records, which is no damage to RocksDB.
+// Unknown tables belong to a newer version, and are refused. If one of ours is missing, the
+// MANIFEST was cut between two of its records, which RocksDB does not notice.
 Status CheckTables(const rocksdb::DBOptions& options,
                    const DataDir& dir,
                    const std::string& manifest) {
@@ -336,9 +337,9 @@ Status CheckTables(const rocksdb::DBOptions& options,
   return OkStatus();
 }
 
-// Without FORMAT, and with changes in it: ours has had all its tables before its first change, and
-// was complete before its first batch. In what is another program's nothing is cut, and no tables
-// are made: it would not open it again.
+// For a directory without FORMAT but with changes in it. A store of ours has had all its tables
+// since before its first change, and was complete before its first batch. In another program's
+// store nothing is cut and no tables are made: that program could not open it again.
 Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
   RecoveryReport look;
   DELAYD_RETURN_IF_ERROR(RecoverLogs(
@@ -354,7 +355,7 @@ Status RocksJobStore::CheckOurs(const RocksJobStoreOptions& options) const {
              : LookBeforeOpen(dir_, options, /*was_complete=*/false);
 }
 
-// Nothing is left behind where something else lies.
+// Leaves nothing behind in a directory that holds something else.
 StatusOr<bool> RocksJobStore::HoldsStore(const RocksJobStoreOptions& options) const {
   StatusOr<bool> holds_store = dir_.HoldsStore();
   const Status ours = holds_store.ok() && !*holds_store ? CheckOurs(options) : holds_store.status();

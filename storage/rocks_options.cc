@@ -11,10 +11,10 @@
 #include "storage/skip_list_memtable.h"
 
 #if defined(__x86_64__)
-// By the processor's instruction, where Debian's build uses tables: each byte of the log goes
-// through it. A program's definition of a function of a shared library stands before the library's
-// own (docs/decisions/0079); the declaration is that of RocksDB's util/crc32c.h, which is not
-// installed.
+// Uses the processor's crc32c instruction, where Debian's build uses tables: each byte of the log
+// goes through this function. A function defined in the program takes precedence over the one in a
+// shared library (docs/decisions/0079). The declaration is that of RocksDB's util/crc32c.h, which
+// is not installed.
 namespace rocksdb::crc32c {
 
 uint32_t Extend(uint32_t init_crc, const char* data, size_t n);
@@ -37,8 +37,8 @@ struct TableTuning {
   size_t memtable_bytes = 4 * kMiB;
   size_t block_bytes = 4096;
   bool bloom = false;     // only where absent keys are looked up
-  bool payloads = false;  // of what users send, which is most of the bytes
-  bool counted = false;   // how many rows a range has is asked for
+  bool payloads = false;  // holds what users send, which is most of the bytes
+  bool counted = false;   // rows in a range are estimated
 };
 
 TableTuning TuningOf(Table table) {
@@ -71,25 +71,26 @@ TableTuning TuningOf(Table table) {
 rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::Env* env) {
   rocksdb::DBOptions db;
   db.env = env;
-  // Strict: a flipped bit must refuse, not drop what stands behind it, as the default mode does.
+  // Strict: a flipped bit must cause a refusal, not silently drop what follows it, as the default
+  // mode does.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   db.track_and_verify_wals_in_manifest = true;
   db.paranoid_checks = true;
   // The log is replayed at about 50 MB/s: its size is the time a restart takes.
   db.max_total_wal_size = options.wal_bytes_max;
-  // It is read three times at each start; RocksDB's own limit is a GiB.
+  // It is read three times at each start; RocksDB's own limit is 1 GiB.
   db.max_manifest_file_size = options.manifest_bytes_max;
-  // One flush and one compaction, and a second one only when level 0 fills up: behind a long
-  // compaction of timers the small tables would wait until writes are slowed down for them. 7.8
-  // retries failed flushes wrongly from 8 on.
+  // One flush and one compaction, plus a second compaction only when level 0 fills up: otherwise
+  // the small tables would wait behind a long compaction of timers until writes to them are slowed
+  // down. From 8 jobs on, 7.8 retries failed flushes wrongly.
   db.max_background_jobs = 3;
   // The store stops at the first error. 7.8's own recovery can make a close wait for ever (RocksDB
   // issue 11440).
   db.max_bgerror_resume_count = 0;
   db.max_open_files = -1;
-  // RocksDB starts that many threads less one for each family at each open, whether there are files
-  // or not. Its 16 took a third of the start of a small store (102 ms, 69 with 2) and of one of ten
-  // million jobs (312 ms, 220; after a boot, with nothing cached, 330 and 263).
+  // At each open RocksDB starts this many threads, less one, for each family, whether it has files
+  // or not. Its default of 16 took a third of the start of a small store (102 ms, 69 with 2) and of
+  // one with ten million jobs (312 ms, 220; after a boot, with nothing cached, 330 and 263).
   db.max_file_opening_threads = 2;
   db.bytes_per_sync = kMiB;
   // One commit at a time.
@@ -97,7 +98,7 @@ rocksdb::DBOptions MakeDbOptions(const RocksJobStoreOptions& options, rocksdb::E
   // Recycling and compression of the log have bugs in 7.8.3.
   db.recycle_log_file_num = 0;
   db.wal_compression = rocksdb::kNoCompression;
-  // Table files end up in backups: what they say of the machine is nobody's business.
+  // Table files end up in backups and must not reveal anything about the machine.
   db.db_host_id = "";
   db.info_log_level = rocksdb::InfoLogLevel::INFO_LEVEL;
   db.keep_log_file_num = 5;
@@ -118,7 +119,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
     rocksdb::BlockBasedTableOptions blocks;
     blocks.block_cache = cache;
     blocks.block_size = tuning.block_bytes;
-    // Both known to checked_tables.h. crc32c would take three times as long.
+    // checked_tables.h knows both. crc32c would take three times as long.
     blocks.checksum = rocksdb::kXXH3;
     blocks.format_version = kTableFormatVersion;
     if (tuning.bloom) {
@@ -128,11 +129,12 @@ std::vector<rocksdb::ColumnFamilyDescriptor> MakeColumnFamilies(
     family.write_buffer_size = tuning.memtable_bytes;
     family.max_write_buffer_number = 3;
     family.memtable_factory = NewSkipListMemtables(HeadKindOf(table));
-    // The newest files are merged into others soon: to compress them too costs a tenth of the CPU
-    // of an enqueue.
+    // The newest files are soon compacted into others: compressing them too would cost a tenth of
+    // the CPU time of an enqueue.
     family.compression_per_level = {rocksdb::kNoCompression, rocksdb::kLZ4Compression};
-    // The last level holds what stays: its payloads are worth more work. Zstandard codes what has
-    // no repeats too, such as tokens in hexadecimal or base 64, which LZ4 stores as they are.
+    // The last level holds the data that stays, so its payloads are worth more work. Zstandard also
+    // shrinks text without repetitions, such as tokens in hexadecimal or base 64, which LZ4 stores
+    // as it is.
     if (tuning.payloads) {
       family.bottommost_compression = rocksdb::kZSTD;
       family.bottommost_compression_opts.enabled = true;

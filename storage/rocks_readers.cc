@@ -44,7 +44,7 @@ class ReadOnlyStore final : public JobReader {
  public:
   explicit ReadOnlyStore(DataDir dir) : lock_(std::move(dir)), dir_(*lock_) {}
 
-  // `dir` is locked, and outlives this.
+  // `dir` is locked, and must outlive this.
   explicit ReadOnlyStore(const DataDir* dir) : dir_(*dir) {}
 
   ~ReadOnlyStore() override {
@@ -59,7 +59,7 @@ class ReadOnlyStore final : public JobReader {
   Status Open(const RocksJobStoreOptions& options, bool was_complete, RecoveryReport* report) {
     DELAYD_RETURN_IF_ERROR(RecoverLogs(
         dir_.path(), options.accept_loss ? LogRepair::kShowLoss : LogRepair::kLookOnly, report));
-    // What the scan has found whole.
+    // Shows only what the scan found to be whole.
     const auto view = NewCutView(options.env, dir_.path(), *report, options.accept_loss);
     env_ = NewStoreEnv(view.get(), dir_.path(), options.removal_step_bytes);
     const rocksdb::DBOptions db_options = MakeDbOptions(options, env_.get());
@@ -74,7 +74,7 @@ class ReadOnlyStore final : public JobReader {
     DELAYD_RETURN_IF_ERROR(
         FromRocks(status, TornManifest(*report) + "cannot read data directory " + dir_.path()));
     const RocksReader opened(db_.get(), &families_, nullptr);
-    // Where both are gone, the batch number tells of what.
+    // First, because if schema and batches are both lost its message says which batch is missing.
     DELAYD_RETURN_IF_ERROR(
         CheckBatchNumber(opened, dir_.path(), was_complete, options.accept_loss, report));
     return CheckSchema(opened, dir_, !was_complete || options.accept_loss).status();
@@ -92,7 +92,7 @@ class ReadOnlyStore final : public JobReader {
   }
 
  private:
-  // Then what RocksDB finds wrong comes of that: it may want files of before.
+  // Then RocksDB's error is a consequence of that: it may expect files of an earlier state.
   static std::string TornManifest(const RecoveryReport& report) {
     const auto cut = std::ranges::find(report.cuts, report.manifest, &RecoveryReport::Cut::file);
     return cut == report.cuts.end() ? ""
@@ -100,8 +100,8 @@ class ReadOnlyStore final : public JobReader {
                                           std::to_string(cut->offset) + ", and without it: ";
   }
 
-  // As RocksJobStore::OpenDatabase. It passes over the note by not looking for logs, which 7.8.3
-  // does not survive in a read-only open.
+  // The case in which RocksJobStore::OpenDatabase opens again without verifying the logs; 7.8.3
+  // does not survive that in a read-only open.
   Status StaleNote() const {
     return FailedPrecondition("the MANIFEST of data directory " + dir_.path() +
                                   " notes a log that has been flushed and removed: nothing is "
@@ -109,7 +109,7 @@ class ReadOnlyStore final : public JobReader {
                               "stale_log_note");
   }
 
-  std::optional<DataDir> lock_;  // given up last
+  std::optional<DataDir> lock_;  // released last
   const DataDir& dir_;
   std::unique_ptr<rocksdb::Env> env_;  // outlives db_
   std::unique_ptr<rocksdb::DB> db_;
@@ -134,7 +134,7 @@ Status RocksReader::Scan(Table table,
                          const JobReader::Visitor& visit,
                          uint64_t deleted_rows_max) const {
   DELAYD_CHECK(!from.empty() || !NeedsScanStart(table));
-  // Bounds on both ends, so that no seek walks over tombstones that lie outside.
+  // Bounds on both ends, so that no seek walks over tombstones outside the range.
   const rocksdb::Slice lower = ToSlice(from);
   const rocksdb::Slice upper = ToSlice(to);
   rocksdb::ReadOptions options;
@@ -170,7 +170,7 @@ Status LookBeforeOpen(const DataDir& dir,
   RecoveryReport unread;
   const Status look =
       ReadOnlyStore(&dir).Open(options, was_complete, report == nullptr ? &unread : report);
-  // The open erases it.
+  // The real open erases the stale entry.
   return look.reason() == "stale_log_note" ? OkStatus() : look;
 }
 

@@ -19,20 +19,19 @@ Status FromRocks(const rocksdb::Status& status, std::string_view what) {
     return OkStatus();
   }
   std::string message = std::string(what) + ": " + status.ToString();
-  // Of a table file that is missing it tells the name that LevelDB gave it, under which it has
-  // looked last.
+  // For a missing table file RocksDB reports the name that LevelDB would use, which it tried last.
   constexpr std::string_view kOldEnding = ".ldb";
   for (size_t at; (at = message.find(kOldEnding)) != std::string::npos;) {
     message.replace(at, kOldEnding.size(), ".sst");
   }
-  // A file that RocksDB counts on and does not find has been lost.
+  // A file that RocksDB expects and does not find has been lost.
   if (status.IsCorruption() || status.IsPathNotFound()) {
     return DataLoss(
         message + (status.IsCorruption() ? "; restore a backup"
                                          : "; was the directory moved? else restore a backup"),
         "damaged_store");
   }
-  // Of what RocksDB calls an error of the disk the words of the system tell more.
+  // For what RocksDB calls a disk error, the system's own words say more.
   const auto says = [&message](std::string_view text) {
     return message.find(text) != std::string::npos;
   };

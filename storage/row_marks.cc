@@ -7,8 +7,8 @@
 namespace delayd::storage {
 namespace {
 
-// The size of a key, then the marks: a key and the rows before it, as a signed number. The last one
-// is the last key of the file and counts itself.
+// The size of a key, then the marks: each a key and the number of rows before it, which is signed.
+// The last mark is the file's last key, and its number includes that key.
 constexpr std::string_view kProperty = "delayd.row_marks";
 constexpr size_t kRowsBytes = sizeof(uint32_t);
 
@@ -43,7 +43,7 @@ class Collector final : public rocksdb::TablePropertiesCollector {
     return rocksdb::Status::OK();
   }
 
-  // For those who print what a file is like: the marks say nothing to people.
+  // For tools that print the properties of a file: the marks mean nothing to people.
   rocksdb::UserCollectedProperties GetReadableProperties() const override { return {}; }
 
   const char* Name() const override { return "delayd.RowMarks"; }
@@ -108,7 +108,7 @@ int64_t RowMarks::RowsAt(size_t mark) const {
 
 int64_t RowMarks::Before(std::string_view key) const {
   const size_t marks = marks_.size() / mark_bytes();
-  size_t before = 0;  // so many marks' keys are before `key`
+  size_t before = 0;  // how many marks have keys before `key`
   for (size_t end = marks; before < end;) {
     const size_t middle = before + (end - before) / 2;
     if (KeyAt(middle) < key) {

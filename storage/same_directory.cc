@@ -46,7 +46,7 @@ class GuardedDirectory final : public rocksdb::FileSystemWrapper {
     return status.ok() ? target()->NewWritableFile(path, options, result, debug) : status;
   }
 
-  // Makes the file where there is none.
+  // Creates the file if there is none.
   IOStatus ReopenWritableFile(const std::string& path,
                               const FileOptions& options,
                               std::unique_ptr<rocksdb::FSWritableFile>* result,
@@ -129,7 +129,8 @@ bool IsGone(int error) {
 
 }  // namespace
 
-// What tells is the lock file, which goes too where a directory stays and all that is in it goes.
+// The directory is identified by its lock file, which also disappears if the directory stays but
+// all its contents are removed.
 SameDirectory::SameDirectory(std::string path)
     : path_(std::move(path)), lock_path_(path_ + "/LOCK.delayd") {
   struct stat info {};
@@ -148,7 +149,8 @@ Status SameDirectory::Check() const {
   if (inode_ == 0) {
     return unknown_;
   }
-  // An error that may pass says nothing of the directory; whoever uses it is told.
+  // A transient error says nothing about the directory; the code that uses the directory will
+  // report it.
   if (::stat(lock_path_.c_str(), &info) == 0 ? info.st_dev == device_ && info.st_ino == inode_
                                              : !IsGone(errno)) {
     return OkStatus();

@@ -9,7 +9,7 @@ namespace {
 constexpr size_t kCrcBytes = 4;
 
 uint32_t SealCrc(Table table, std::string_view key, std::string_view body) {
-  // The length keeps a byte from wandering between key and value unseen.
+  // The length keeps a byte from moving between key and value unnoticed.
   const char head[] = {static_cast<char>(table), static_cast<char>(key.size())};
   return Crc32c(body, Crc32c(key, Crc32c({head, sizeof head})));
 }

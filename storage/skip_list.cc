@@ -8,7 +8,7 @@
 
 namespace delayd::storage {
 
-// In memory: this, then the links of the levels 1 and up.
+// In memory it is followed by the links of levels 1 and up.
 struct SkipList::Node {
   KeyHead head;
   const char* entry = nullptr;
@@ -68,7 +68,7 @@ int SkipList::NewHeight() {
   random_ ^= random_ << 13U;
   random_ ^= random_ >> 7U;
   random_ ^= random_ << 17U;
-  // Two zero bits in a row are one in four.
+  // Two zero bits in a row have a probability of one in four.
   const int zeros = __builtin_ctzll(random_ | (uint64_t{1} << 63U));
   const int height = 1 + zeros / 2;
   return height < kMaxHeight ? height : kMaxHeight;
@@ -123,7 +123,7 @@ int SkipList::FirstLevelAround(const Target& target, int height) const {
 void SkipList::MoveFinger(const Target& target, int height) {
   int level = FirstLevelAround(target, height);
   Node* prev = level < height ? finger_.prev[static_cast<size_t>(level)] : head_;
-  const Node* behind = nullptr;  // known to be behind the target: often the next one of two levels
+  const Node* behind = nullptr;  // known to be behind the target; often the next node on two levels
   while (level-- > 0) {
     Node* next = prev->next(level);
     while (next != behind) {
@@ -169,7 +169,7 @@ void SkipList::Expect(std::span<const KeyHead> heads) {
   for (size_t i = 0; i < expected_; ++i) {
     places_[i].head = heads[i];
     places_[i].height = height;
-    places_[i].prev = finger_.prev;  // right from `around` on
+    places_[i].prev = finger_.prev;  // right from level `around` up
   }
   for (int level = around; level-- > 0;) {
     LookUpOnLevel(level);
@@ -183,7 +183,8 @@ void SkipList::Fetch(const Node* node, int level) {
   }
 }
 
-// One step of each search in turn: what one needs next is on its way while the others are at work.
+// Advances the searches by one step each, in turn: the node that one needs next is fetched while
+// the others proceed.
 void SkipList::LookUpOnLevel(int level) {
   const auto i = static_cast<size_t>(level);
   std::array<Node*, kExpectedMax> next;
@@ -211,7 +212,7 @@ void SkipList::LookUpOnLevel(int level) {
   }
 }
 
-// nullptr: nothing is known of it.
+// nullptr: its place was not looked up.
 const SkipList::Place* SkipList::ExpectedPlace(const KeyHead& head) {
   if (!expects()) {
     return nullptr;
@@ -220,9 +221,9 @@ const SkipList::Place* SkipList::ExpectedPlace(const KeyHead& head) {
   return looked_up_ && place.head == head ? &place : nullptr;
 }
 
-// Nothing is ever removed: what was before the target still is.
+// Nodes are never removed, so what was before the target still is.
 void SkipList::MoveFingerFrom(const Place& place, const Target& target, int height) {
-  Node* above = nullptr;  // beyond the place: it stands before all rows with the target's head
+  Node* above = nullptr;  // beyond the place, which is before all rows with the target's head
   for (int level = height; level-- > 0;) {
     const auto i = static_cast<size_t>(level);
     Node* prev = above != nullptr ? above : level < place.height ? place.prev[i] : head_;
@@ -241,7 +242,7 @@ bool SkipList::Insert(const char* entry) {
   const int node_height = NewHeight();
   int height = height_.load(std::memory_order_relaxed);
   if (node_height > height) {
-    // Up there the finger still points to nothing but the head.
+    // On the new levels the finger still points to the head.
     height = node_height;
     // A reader that sees the new height before the links finds nothing on those levels.
     height_.store(height, std::memory_order_relaxed);
@@ -310,8 +311,8 @@ SkipList::Neighbours SkipList::Around(const Target& target) const {
   return {.before = at, .behind = behind};
 }
 
-// One node in four is on the next level too: those of the highest level with enough of them stand
-// for the others.
+// One node in four is on the next level too: the nodes of the highest level that has enough of them
+// in the range stand for the others.
 SkipList::Count SkipList::EstimateCount(const Target& from, const Target& to) const {
   constexpr uint64_t kEnough = 512;
   const Node* at = head_;

@@ -16,7 +16,7 @@
 namespace delayd::storage {
 namespace {
 
-// Where this thread collects.
+// Where this thread collects its counts.
 thread_local SkipList::Count* collected = nullptr;
 
 using rocksdb::KeyHandle;
@@ -58,8 +58,8 @@ class ListIterator : public MemTableRep::Iterator {
   const SkipList::Node* at_ = nullptr;
 };
 
-// Memory of iterators whose user only calls their destructor: RocksDB would have them in its arena,
-// which is not in its public headers. They live as long as their memtable, and are used again.
+// Memory for iterators whose users only call the destructor: RocksDB would take it from its arena,
+// which is not in its public headers. The slots live as long as their memtable and are reused.
 class IteratorPool {
  public:
   static constexpr size_t kSlotBytes = 64;
@@ -89,7 +89,7 @@ class IteratorPool {
   std::vector<void*> free_;
 };
 
-// A base that comes first is destroyed last: only then may another iterator have the memory.
+// As the first base class it is destroyed last: only then may another iterator get the memory.
 class Lease {
  public:
   Lease(IteratorPool* pool, void* slot) : pool_(pool), slot_(slot) {}
@@ -122,7 +122,7 @@ class SkipListMemtable final : public MemTableRep {
   SkipListMemtable(HeadKind kind, rocksdb::Allocator* allocator)
       : MemTableRep(allocator), list_(kind) {}
 
-  // The handle that Allocate of the base gives is the entry.
+  // The handle returned by the base's Allocate is the entry.
   void Insert(KeyHandle handle) override { DELAYD_CHECK(InsertKey(handle)); }
 
   bool InsertKey(KeyHandle handle) override {
@@ -144,7 +144,7 @@ class SkipListMemtable final : public MemTableRep {
            SkipList::Target::OfEntry(list_.kind(), SkipList::EntryOf(at)) == target;
   }
 
-  // Besides what came from the allocator.
+  // Does not include what came from the allocator.
   size_t ApproximateMemoryUsage() override { return list_.MemoryUsage(); }
 
   uint64_t ApproximateNumEntries(const rocksdb::Slice& from, const rocksdb::Slice& to) override {
@@ -162,9 +162,9 @@ class SkipListMemtable final : public MemTableRep {
     return arena == nullptr ? new ListIterator(&list_) : PooledIterator::New(&iterators_, &list_);
   }
 
-  // Without prefixes only the base's Get asks for one. It never gives it back, and needs it no
-  // longer than its one call: so it is in 7.8.3, 8.9.1, 9.10.0 and 9.11.2 (db/memtable.cc), and is
-  // to be looked up in any later one.
+  // Without prefixes only the base's Get asks for one. It never gives the iterator back, and needs
+  // it only during that call: so in 7.8.3, 8.9.1, 9.10.0 and 9.11.2 (db/memtable.cc); to be checked
+  // for any later version.
   static_assert(ROCKSDB_MAJOR < 9 || (ROCKSDB_MAJOR == 9 && ROCKSDB_MINOR <= 11));
 
   Iterator* GetDynamicPrefixIterator(rocksdb::Arena* arena) override {

@@ -108,7 +108,7 @@ StatusOr<KeyRecord> DecodeKeyRecord(std::string_view key, std::string_view value
   SealReader in(Table::kKeys, key, value);
   KeyRecord record;
   const uint8_t flags = ReadFlags(&in, kKeyKnownFlags);
-  // A finished job's key has both, a live one's neither: readers of one rely on the other.
+  // A finished job's key has both, a live job's neither: code that reads one relies on the other.
   if (((flags & kHasExpiry) != 0) != ((flags & kHasFinished) != 0)) {
     in.Reject();
   }

@@ -18,8 +18,8 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-// RocksDB's own log, which is only to be read by people. On a full disk 7.8 writes on after an
-// error, and Debian's build ends the process by an assertion: what cannot be written of it is left
+// RocksDB's own info log, which only people read. On a full disk 7.8 goes on writing after an
+// error, and an assertion in Debian's build ends the process: so whatever cannot be written is left
 // out.
 class InfoLog final : public rocksdb::FSWritableFileOwnerWrapper {
  public:
@@ -47,7 +47,7 @@ class InfoLogs final : public rocksdb::FileSystemWrapper {
 
   const char* Name() const override { return "InfoLogs"; }
 
-  // The wrapper's would make the file in the file system below.
+  // The wrapper's own version would create the file in the file system below.
   IOStatus NewLogger(const std::string& name,
                      const IOOptions& options,
                      std::shared_ptr<rocksdb::Logger>* result,
@@ -67,13 +67,13 @@ class InfoLogs final : public rocksdb::FileSystemWrapper {
   }
 };
 
-// RocksDB asks some things of the environment itself: those, too, come to `files`.
+// RocksDB asks some things of the Env itself; these go to `files`, too.
 class StoreEnv final : public rocksdb::EnvWrapper {
  public:
   StoreEnv(const std::shared_ptr<rocksdb::FileSystem>& files,
            const std::shared_ptr<rocksdb::SystemClock>& clock)
       : EnvWrapper(rocksdb::NewCompositeEnv(files)) {
-    // Else the wrapper would go through adapters of its own.
+    // Otherwise the wrapper would go through adapters of its own.
     file_system_ = files;
     system_clock_ = clock;
   }
@@ -88,7 +88,7 @@ std::unique_ptr<rocksdb::Env> NewStoreEnv(rocksdb::Env* base,
                                           uint64_t removal_step_bytes,
                                           std::shared_ptr<MergeRoom> room) {
   base = base != nullptr ? base : rocksdb::Env::Default();
-  // From the disk upwards.
+  // The layers, from the disk upwards.
   std::shared_ptr<rocksdb::FileSystem> files = NewSameDirectory(base->GetFileSystem(), directory);
   files = NewGradualRemoval(files, directory, removal_step_bytes);
   files = NewManifestGuard(files, directory);

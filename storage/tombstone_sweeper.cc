@@ -12,18 +12,18 @@
 namespace delayd::storage {
 namespace {
 
-// Fewer than one dead row in so many living ones is passed over without being noticed.
+// Fewer deleted rows than one per this many living ones are passed over at no noticeable cost.
 constexpr uint64_t kLivingPerDelete = 4;
-// A compaction of a few rows rewrites the whole files that they lie in: where they are few of all,
-// it is worth it for so many times as many.
+// A compaction of a few rows rewrites the whole files that they lie in: if deleted rows are few
+// among all rows, it takes this many times as many to be worth it.
 constexpr uint64_t kMinPerPart = 10;
 
-// A mass cancel that pauses for so long is over.
+// A mass cancel that pauses for this long is over.
 constexpr std::chrono::milliseconds kQuiet{500};
 constexpr uint64_t kMinPerRest = 50;
 
-// Whether the disk has room now for what it had none for. A sweep that finds none all the same may
-// write much before that shows.
+// The pauses before asking whether the disk now has room for a refused sweep. They grow, since a
+// sweep that still finds no room may write a lot before that shows.
 constexpr std::chrono::milliseconds kNoRetry{0};
 constexpr std::chrono::milliseconds kFirstRetry{1000};
 constexpr std::chrono::milliseconds kLastRetry{10'000};
@@ -32,7 +32,7 @@ bool AreDense(uint64_t deletes, uint64_t living) {
   return deletes >= living / kLivingPerDelete;
 }
 
-// What is not worth it, or not possible, is looked at again when there are so many.
+// What is not worth sweeping, or could not be swept, is looked at again at this count.
 uint64_t WithSomeMore(uint64_t deletes) {
   return deletes + deletes / 8 + 1;
 }
@@ -146,7 +146,7 @@ TombstoneSweeper::~TombstoneSweeper() {
 }
 
 void TombstoneSweeper::MoveMark(const Batch& batch) {
-  // The mark stands behind the acks that it moved over.
+  // Searched from the end: the mark's row comes after the acks that moved it.
   for (size_t i = batch.size(); i-- > 0;) {
     const Batch::Op op = batch.op(i);
     if (op.table == Table::kMeta && op.key == kLowWaterMarkKey && !op.is_delete) {
@@ -172,7 +172,7 @@ void TombstoneSweeper::NoteBatch(const Batch& batch) {
     return;
   }
   if (!thread_.Start([this] { Run(); })) {
-    // Else what the mark has passed would be kept, too.
+    // Otherwise rows that the mark has passed would be kept, too.
     deletes_.Forget(mark_);
     next_rest_ = std::max(rest_min_, WithSomeMore(deletes_.count()));
     return;
@@ -183,7 +183,7 @@ void TombstoneSweeper::NoteBatch(const Batch& batch) {
   }
 }
 
-// Those that lie together, however many rows there are elsewhere.
+// The parts where deleted rows are dense, however many rows there are elsewhere.
 TombstoneSweeper::Parts TombstoneSweeper::DenseParts(const DeletedRows& deletes) const {
   Parts dense;
   const Parts parts = deletes.Parts();
@@ -206,7 +206,7 @@ TombstoneSweeper::Parts TombstoneSweeper::DenseParts(const DeletedRows& deletes)
   return dense;
 }
 
-// The ranges where enough of them are a good part of the rows.
+// The ranges that have enough deleted rows, if these are a good part of all rows there.
 TombstoneSweeper::Parts TombstoneSweeper::WorthSweeping(const DeletedRows& deletes,
                                                         bool is_quiet) const {
   if (deletes.count() < (is_quiet ? rest_min_ : deletes_min_)) {
@@ -240,7 +240,7 @@ void TombstoneSweeper::Run() {
   }
 }
 
-// Until a look is wanted; true: no more deletes come, or there is room for what was refused.
+// Waits until a look is wanted. True: no more deletes come, or there is room for what was refused.
 bool TombstoneSweeper::AwaitQuiet(std::unique_lock<std::mutex>* lock) {
   const auto is_called = [this] { return wanted_ || ending_; };
   const auto has_more = [&] { return is_called() || deletes_.count() >= next_rest_; };
@@ -267,7 +267,7 @@ void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
   lock->lock();
   wanted_ = false;
   deletes_.Forget(mark_);
-  // What comes from here on may lie elsewhere.
+  // Deletes that come from here on may lie elsewhere.
   DeletedRows deletes = std::exchange(deletes_, DeletedRows(PlaceOfDue(table_)));
   next_look_ = deletes_min_;
   lock->unlock();
@@ -293,7 +293,7 @@ void TombstoneSweeper::Look(std::unique_lock<std::mutex>* lock, bool is_quiet) {
 bool TombstoneSweeper::Sweep(const DeletedRows::Part& part) {
   rocksdb::CompactRangeOptions options;
   options.exclusive_manual_compaction = false;  // flushes and compactions go on beside it
-  // The tombstones may have come to the last level by a mere move of their file.
+  // The tombstones may have reached the last level by a mere move of their file.
   options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForceOptimized;
   const rocksdb::Slice first(part.first);
   const rocksdb::Slice last(part.last);

@@ -29,7 +29,7 @@ class Verifier {
     PairCheck check(store_, !jobs_unread_ && !users_unread_, &findings_);
     DELAYD_RETURN_IF_ERROR(NameJobsWithoutRows(&check));
     DELAYD_RETURN_IF_ERROR(NameRowsWithoutJobs(&check));
-    findings_.report.rows = rows;  // those that were read again count once
+    findings_.report.rows = rows;  // rows that were read twice count once
     return std::move(findings_.report);
   }
 
@@ -44,9 +44,10 @@ class Verifier {
     bool agrees() const { return of_jobs == of_rows; }
   };
 
-  // Scans a whole table. Damage ends the scan of this table and is a finding; other errors end all.
+  // Scans a whole table. Damage ends the scan of this table and is a finding; other errors end the
+  // whole verification.
   Status ForEach(Table table, const RowVisitor& visit) {
-    // Not from the low-water mark: what lies below it is what is looked for.
+    // Not from the low-water mark: rows below it are what we look for.
     const std::string from(1, '\0');
     const Status status = store_.Scan(table, from, {}, [&](auto key, auto value) {
       visit(key, value);
@@ -138,8 +139,8 @@ class Verifier {
     }
   }
 
-  // A start goes by the head of a timer and leaves its checksum unchecked: counts without this job
-  // would have it refuse the store. Whose job it was stays unknown.
+  // A start reads only a timer's head and does not verify its checksum: if the counts left this job
+  // out, it would refuse the store. Whose job it was remains unknown.
   void CountDamaged(Table table, std::string_view key, std::string_view value) {
     users_unread_ = true;
     const std::optional<QueueId> queue = QueueOfDamaged(table, key, value);
@@ -210,7 +211,7 @@ class Verifier {
 
   Status ReadIndex() {
     return ForEach(Table::kIndex, [this](std::string_view key, std::string_view value) {
-      // The bytes themselves: damage shows as a difference and is named then.
+      // Compares the raw bytes: damage shows as a difference and is named later.
       index_.of_rows.Add(std::string(key) + std::string(value));
     });
   }
@@ -338,7 +339,7 @@ class Verifier {
     }
   }
 
-  // Jobs that could not be read may be the whole difference, and a start counts them still.
+  // Unreadable jobs may be the whole difference, and a start still counts them.
   void AddCount(bool unread, std::string what, std::string_view key, std::string_view value) {
     if (unread) {
       findings_.Add(Table::kMeta, what + ", besides those that cannot be read");
@@ -422,10 +423,11 @@ class Verifier {
   };
 
   std::map<std::string, UserJobs> user_jobs_;
-  bool jobs_unread_ = false;   // jobs that no queue could be credited with
-  bool users_unread_ = false;  // jobs that no user could be credited with
-  bool done_unread_ = false;   // finished jobs that no queue could be credited with
-  // Of a row that is not known nothing can be said: it may stand where nothing could be read.
+  bool jobs_unread_ = false;   // some jobs could not be counted for any queue
+  bool users_unread_ = false;  // some jobs could not be counted for any user
+  bool done_unread_ = false;   // some finished jobs could not be counted for any queue
+  // If set, nothing can be said about a row that was not found: it may be among the unreadable
+  // ones.
   bool meta_unread_ = false;
   bool queues_unread_ = false;
   Pair index_;

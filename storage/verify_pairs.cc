@@ -1,4 +1,4 @@
-// Names the rows that two tables do not agree about.
+// Names the rows on which two tables disagree.
 #include <utility>
 
 #include "base/coding.h"
@@ -18,7 +18,7 @@ std::string PlaceName(const IndexRecord& place) {
          std::to_string(ToMillis(place.at));
 }
 
-// Whether both lead to the same record.
+// Do both lead to the same record?
 bool SamePlace(const IndexRecord& a, const IndexRecord& b) {
   return a.place == b.place && a.queue == b.queue && a.at == b.at;
 }
@@ -33,7 +33,7 @@ std::string KeyName(std::string_view client_key) {
 }  // namespace
 
 void Tally::Add(std::string_view row) {
-  // FNV alone is too regular for a sum; the finish is splitmix64's.
+  // FNV alone is too regular to be summed; the finalizer is that of splitmix64.
   uint64_t hash = Fingerprint(row) + 0x9e3779b97f4a7c15;
   hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;
   hash = (hash ^ (hash >> 27)) * 0x94d049bb133111eb;
@@ -123,12 +123,12 @@ PairCheck::Row PairCheck::Look(Table table, std::string_view key, std::string* v
   return Row::kThere;
 }
 
-// Called for jobs only. All of them come before any row that leads to one.
+// Called for jobs only, and for all of them before any row that leads to a job.
 void PairCheck::RebuildIndex(JobId id,
                              std::string what,
                              std::string_view key,
                              std::string_view should_be) {
-  if (findings_->MayRepair()) {  // else no row is taken away any more
+  if (findings_->MayRepair()) {  // otherwise no row is removed any more
     found_again_.insert(id);
   }
   findings_->AddRepairable(Table::kIndex, std::move(what), key, should_be);
@@ -163,7 +163,7 @@ void PairCheck::IndexOfJob(const JobRow& job) {
       RebuildIndex(job.record.id, what, key, should_be);
     }
   } else if (place->plain && !job.Place().plain) {
-    // The other way round it is a row of version 1.
+    // The opposite case is a row of version 1.
     findings_->AddRepairable(
         Table::kIndex,
         JobName(job.record.id) +
@@ -175,7 +175,7 @@ void PairCheck::IndexOfJob(const JobRow& job) {
 
 void PairCheck::IndexOfDone(const TimerKeyParts& parts, QueueId queue) {
   if (found_again_.contains(parts.id) || Find(parts.id).job.has_value()) {
-    // When this is forgotten the index row goes with it, which by now is the live job's.
+    // When this row is forgotten, the index row goes with it; by now that is the live job's.
     findings_->AddSuperfluous(
         Table::kDone,
         "finished " + JobName(parts.id) + ": it is there again, and its end is kept all the same",
@@ -279,7 +279,8 @@ void PairCheck::JobOfIndex(std::string_view key, std::string_view value) {
   const std::string what = JobName(*id) + ": its index row leads to " + PlaceName(*place) +
                            ", where no whole record of it is";
   if (place->plain && IsRecordMissing(*id, *place)) {
-    // Or whoever ends it without a look at the record counts a job down that is not counted.
+    // Otherwise, ending the job without reading its record would decrement a count that does not
+    // include it.
     IndexRecord to_be_read = *place;
     to_be_read.plain = false;
     findings_->AddRepairable(Table::kIndex, what, key, EncodeIndexRecord(key, to_be_read));
@@ -307,7 +308,7 @@ void PairCheck::JobOfDoneIndex(JobId id, const IndexRecord& place, std::string_v
   if (row != Row::kThere) {
     return;
   }
-  // One that cannot be decoded is named with the rows of its own table.
+  // A row that cannot be decoded is named with the rows of its own table.
   const auto done = DecodeDoneRecord(done_key, value);
   if (done.ok() && !done->kept_until) {
     findings_->AddSuperfluous(
@@ -326,7 +327,7 @@ void PairCheck::JobOfByQueue(std::string_view key) {
   if (found.unread || (found.job.has_value() && SamePlace(found.job->Place(), place))) {
     return;
   }
-  // While the index too leads here, a record is missing, and the row is what is left of it.
+  // If the index leads here too, a record is missing, and this row is what is left of the job.
   const std::string index_key = IndexKey(parts->id);
   std::string value;
   if (Look(Table::kIndex, index_key, &value) == Row::kThere) {
@@ -369,14 +370,15 @@ void PairCheck::JobOfKey(std::string_view key, const KeyRecord& record) {
   const std::string what = KeyName(key) + ": it belongs to " + JobName(record.id) +
                            ", which is not there or has another key";
   if (found.job.has_value() || (found.missing && all_jobs_read_)) {
-    // Or nobody could enqueue under it again.
+    // Otherwise nobody could enqueue under this key again.
     findings_->AddSuperfluous(Table::kKeys, what, key);
   } else {
     findings_->Add(Table::kKeys, what);
   }
 }
 
-// A finished job's key says so, or it would stay when its end is forgotten.
+// A finished job's key row must say that it has finished, or it would remain when the job is
+// forgotten.
 void PairCheck::KeyOfDone(std::string_view key, const KeyRecord& record, const IndexRecord& place) {
   const std::string done_key = DoneKey(place.at, record.id);
   const std::string what =

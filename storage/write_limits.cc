@@ -7,7 +7,7 @@
 namespace delayd::storage {
 namespace {
 
-// Of level 0: some flushes before writes are slowed down.
+// Files in level 0: some flushes before writes are slowed down.
 constexpr int kManyFiles = 16;
 
 }  // namespace
@@ -32,7 +32,8 @@ bool WriteLimits::HasMany(rocksdb::ColumnFamilyHandle* family) const {
 void WriteLimits::Look() {
   for (size_t table = 0; table < families_->size(); ++table) {
     rocksdb::ColumnFamilyHandle* const family = (*families_)[table];
-    // Once lifted they stay so until it is merged: at the usual ones writes would stop at once.
+    // Once lifted, the limits stay lifted until level 0 is merged: the usual ones would stop writes
+    // at once.
     const bool lifted = HasMany(family) && (lifted_[table] || room_->IsWaiting(family->GetName()));
     if (lifted != lifted_[table]) {
       Set(table, lifted);

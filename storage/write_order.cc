@@ -7,7 +7,7 @@
 namespace delayd::storage {
 namespace {
 
-// And no two of them are the same by their heads.
+// Also false if two rows have the same head.
 bool IsSorted(std::span<const WriteOrder::Row> rows) {
   const auto out_of_order = [](const WriteOrder::Row& a, const WriteOrder::Row& b) {
     return a.head >= b.head;
@@ -17,7 +17,7 @@ bool IsSorted(std::span<const WriteOrder::Row> rows) {
 
 }  // namespace
 
-// Table by table: one of them is mostly in order as it comes, that of the ids.
+// Sorted table by table: one of them, that of the ids, mostly comes in order.
 std::span<const WriteOrder::Row> WriteOrder::Of(const Batch& batch) {
   std::array<size_t, kTableCount + 1> begins{};
   for (size_t i = 0; i < batch.size(); ++i) {
