@@ -31,7 +31,7 @@ inline constexpr uint64_t kJobIdsASecond = 1'000'000;
 // Queue numbers are given out consecutively: a larger one cannot be ours.
 inline constexpr uint32_t kQueueIdMax = 67'000'000;
 inline constexpr size_t kQueueNameBytesMax = 200;
-// At most this many queues may exist without any job, live, dead or finished.
+// At most this many queues may exist that have no job, and nothing kept of a finished one.
 inline constexpr size_t kEmptyQueuesMax = 10'000;
 // This many bytes must be written, not counting the log's overhead, before the number of a
 // forgotten queue is reused: as much as the logs may hold (storage/rocks_job_store.h), so that no

@@ -18,7 +18,7 @@ std::vector<std::string> WithEmptyValues(
     const std::vector<std::string>& words,
     const std::function<bool(const std::string& name)>& takes_value);
 
-// " --key KEY what it is": `words` take `width` columns, or more if they are longer.
+// "  --key KEY     what it is": `words` take `width` columns, or more if they are longer.
 std::string HelpLine(std::string words, size_t width, std::string_view what);
 
 }  // namespace delayd

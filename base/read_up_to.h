@@ -1,6 +1,6 @@
 // base/read_up_to.h — reads a small file as a whole.
 //
-// Errors:  none: read(2) failed, and errno says why. A result longer than `bytes_max` means that
+// Errors:  nullopt if read(2) failed; errno says why. A result longer than `bytes_max` means that
 //          there is more.
 // Threads: any. Cost: `bytes_max` of memory while it reads.
 #pragma once

@@ -15,8 +15,8 @@ namespace delayd {
 // The length in bytes of the character at the front; 0: there is none.
 size_t Utf8Length(std::string_view text);
 
-// The same for a character that may appear in a line of text; 0: not UTF-8, or a control character
-// (C1 included, which some terminals obey).
+// The same for a character that may appear in a line of text; 0: not UTF-8, a control character (C1
+// included, which some terminals obey), or one that ends the line or turns the text's direction.
 size_t PrintableLength(std::string_view text);
 
 // Everything else becomes \xNN; `keep_lines` lets newlines and tabs through.

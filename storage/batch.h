@@ -39,7 +39,7 @@ class Batch {
     std::string_view value;  // empty for a delete
   };
 
-  // Reserves memory for this much, as far as it can be had.
+  // Reserves memory for this many operations and bytes.
   void Reserve(size_t ops, size_t bytes);
 
   void Put(Table table, std::string_view key, std::string_view value);

@@ -6,7 +6,7 @@
 //          to 22 ms for a sync during the removal of a file of 64 MiB, 2 to 6 ms during its removal
 //          by 4 MiB every 10 ms. A file to be removed gets the ending kTrashEnding, and a separate
 //          thread truncates it piece by piece; RocksDB is told at once that it is gone. If the file
-//          has a second hard link, as a backup makes them, only the name is removed. In other
+//          has a second hard link, as during a backup, only the name is removed. In other
 //          directories, such as that of a failed backup, or if the system refuses the thread, a
 //          file is removed at once.
 // Errors:  those of the file system where a file is removed at once. Later errors are reported to

@@ -1,5 +1,5 @@
-// storage/job_fields.h — the fields of a job's record, without the frame around them: they also
-// stand inside the record of a finished job.
+// storage/job_fields.h — the fields of a job's record, without the frame around them: they are also
+// part of the record of a finished job.
 //
 // Errors:  those of the reader; a field with an impossible value is rejected.
 // Threads: pure functions.

@@ -28,7 +28,8 @@ namespace delayd::storage {
 namespace {
 
 constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
-// Limits what is left to write when a stop, or a commit to the same disk, waits for a slow disk.
+// Syncing in steps of this size leaves less to write when a stop waits for a slow disk, or a commit
+// for the same disk.
 constexpr uint64_t kSyncBytes = uint64_t{8} << 20;
 
 class LiveCopy {

@@ -30,7 +30,7 @@ class OptionalThread {
   std::thread thread_;
 };
 
-// `tell` is called once, with the system's reason. It exists for a log, which this room lacks.
+// `tell` is called once, with the system's reason: this room has no log of its own.
 void OnThreadRefused(void (*tell)(const std::string& why));
 
 }  // namespace delayd::storage

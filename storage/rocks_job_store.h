@@ -70,8 +70,7 @@ Status BackUpRocksJobStore(
     JobStore* store, const std::string& directory, const GoOn& go_on = [] { return true; });
 
 // Calls `tell`, on one of RocksDB's threads, when a merge finds no room on the disk and no other
-// merge was waiting yet; the text says what it would have needed. It exists for a log, which this
-// room lacks.
+// merge was waiting yet; the text says what it would have needed. This room has no log of its own.
 void OnMergeRefused(void (*tell)(const std::string& what));
 
 // For `delayctl verify` on a directory that no daemon has open. Changes nothing but the lock file;

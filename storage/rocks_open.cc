@@ -254,8 +254,8 @@ void RocksJobStore::RemoveLeftovers(const RocksJobStoreOptions& options) const {
 }
 
 // If there is too little room for what the logs hold, leftovers are removed first: a start writes
-// tables before it removes them. Space allocated beyond the end of a log never holds data, so it is
-// released in any case.
+// tables before it removes them. Space allocated beyond the end of a log holds no data, so it is
+// released even before a recovery.
 Status RocksJobStore::MakeRoom(const RocksJobStoreOptions& options, bool holds_store) const {
   DELAYD_ASSIGN_OR_RETURN(FlushRoom room, AskFlushRoom(dir_.path(), env_.get()));
   if (holds_store && !room.is_enough()) {

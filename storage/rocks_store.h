@@ -118,7 +118,7 @@ class RocksReader {
       : db_(db), families_(families), snapshot_(snapshot) {}
 
   Status Get(Table table, std::string_view key, std::string* value) const;
-  // Ends early where more than `deleted_rows_max` deleted rows lie in a row; 0: no limit.
+  // Ends early at more than `deleted_rows_max` consecutive deleted rows; 0: no limit.
   Status Scan(Table table,
               std::string_view from,
               std::string_view to,

@@ -15,8 +15,8 @@ namespace delayd::wheel {
 namespace {
 
 // With two thirds of the entries stale, sweeping two chunks frees more than the one taken. If
-// mostly live entries are met first and the ratio gets worse, four more chunks suffice even if only
-// a third is stale.
+// mostly live entries are met first and the ratio gets worse, six chunks free two even if only a
+// third is stale.
 constexpr uint32_t kChunksPerSweep = 2;
 constexpr uint32_t kChunksPerSweepLate = 6;
 constexpr size_t kStaleMin = 256;
